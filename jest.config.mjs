@@ -2,35 +2,35 @@
 //   *.test.ts              unit: pure code and loopback sockets
 //   *.integration.test.ts  real OPA, databases, client SDKs, bundles, the demo
 //   *.apiserver.test.ts    a real API server with etcd, without nodes
-//   *.realtime.test.ts     tests where real time has to pass; run alone (CONTRIBUTING.md lists the limits)
-//   e2e/*.test.ts          the product in one cluster that all of them share, and that cluster and its images
-// `npm run jest` gives Node.js a larger young generation and keeps bytecode: modules are compiled for each test file, and a fifth
-// of the processor time went into garbage collection.
+//   *.realtime.test.ts     tests that need real time to pass; run alone (CONTRIBUTING.md lists the limits)
+//   e2e/*.test.ts          the product in one shared cluster, and tests of the cluster and its images
+// `npm run jest` sets a larger young generation and keeps bytecode, because modules are compiled for each test file and
+// garbage collection took a fifth of the processor time.
 const common = {
-  // Names the cache of transformed files: the same for all projects and checkouts, because its keys are the files' content.
+  // Name of the transform cache. All projects and checkouts share it, because its keys are hashes of file contents.
   id: 'agent-compliance',
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': ['<rootDir>/scripts/jest-transform.mjs', {}] },
   modulePathIgnorePatterns: ['<rootDir>/dist/'],
 };
-const NOT_OURS = ['/node_modules/', '<rootDir>/dist/', '<rootDir>/testing/planted/'];
+const IGNORED = ['/node_modules/', '<rootDir>/dist/', '<rootDir>/testing/planted/'];
 const named = (kind) => ({
   ...common,
   displayName: kind,
   testMatch: [`<rootDir>/**/*.${kind}.test.ts`],
-  testPathIgnorePatterns: NOT_OURS,
+  testPathIgnorePatterns: IGNORED,
 });
 
 /** @type {import('jest').Config} */
 export default {
-  // Ends a test that hangs; no test depends on it.
+  // Ends hanging tests; no test depends on this value.
   testTimeout: 300_000,
-  // No more busy processes than cores, and memory for no more than two workers.
+  // Not more busy processes than cores; memory is sufficient for two workers.
   maxWorkers: 2,
   testSequencer: '<rootDir>/scripts/longest-first.mjs',
-  // Modules of a test file stay in a worker's memory after it (V8 keeps contexts that ran ES modules). At a gigabyte or
-  // more the worker takes longer to end than the half second that Jest gives it, and Jest then warns of a leak in the tests.
+  // A worker keeps the modules of finished test files in memory (V8 keeps contexts that ran ES modules). With a gigabyte or
+  // more it needs longer to exit than Jest's limit of half a second, and Jest then reports a leak in the tests.
   workerIdleMemoryLimit: '400MB',
   projects: [
     {
@@ -38,7 +38,7 @@ export default {
       displayName: 'unit',
       testMatch: ['<rootDir>/**/*.test.ts'],
       testPathIgnorePatterns: [
-        ...NOT_OURS,
+        ...IGNORED,
         '<rootDir>/e2e/[^/]+$',
         '\\.(integration|apiserver|realtime)\\.test\\.ts$',
       ],

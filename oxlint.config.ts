@@ -1,4 +1,4 @@
-// What the linter asks of the code. Every finding fails `make check`: there are no warnings.
+// Linter rules. Every finding fails `make check`; there are no warnings.
 import { defineConfig } from 'oxlint';
 
 export default defineConfig({
@@ -6,8 +6,8 @@ export default defineConfig({
   categories: { correctness: 'error' },
   options: { typeAware: true, denyWarnings: true, reportUnusedDisableDirectives: 'error' },
   ignorePatterns: ['dist/**', 'coverage/**', '**/*.generated.*', 'node_modules/**', 'testing/planted/**'],
-  // Bugs that the category `correctness` leaves out. no-useless-assignment is not among them: the linter's own, still
-  // unfinished form reports a value that only the next round of a loop reads.
+  // Bugs that the category `correctness` does not cover. no-useless-assignment is not enabled, because its unfinished
+  // implementation in oxlint reports values that only the next loop iteration reads.
   rules: {
     'no-case-declarations': 'error',
     'no-empty': 'error',
@@ -17,14 +17,14 @@ export default defineConfig({
     'no-unexpected-multiline': 'error',
     'no-unused-vars': ['error', { argsIgnorePattern: '^_', varsIgnorePattern: '^_' }],
     'preserve-caught-error': 'error',
-    // A string is spread for its code points, and that is what is wanted here.
+    // Spreading a string into code points is intended.
     'typescript/no-misused-spread': 'off',
   },
   overrides: [
     {
       files: ['**/*.ts'],
       rules: {
-        // A promise nobody waits for is the bug class of a proxy; void marks the ones that are meant.
+        // Unawaited promises are a common bug in a proxy; `void` marks the intended ones.
         'typescript/no-floating-promises': ['error', { ignoreVoid: true }],
         'typescript/no-misused-promises': 'error',
         'typescript/only-throw-error': 'error',
@@ -36,7 +36,7 @@ export default defineConfig({
         'typescript/restrict-template-expressions': ['error', { allowNumber: true, allowBoolean: true }],
         eqeqeq: 'error',
 
-        // What takes the checks of the compiler away.
+        // Constructs that bypass the compiler's checks.
         'typescript/ban-ts-comment': 'error',
         'typescript/no-empty-object-type': 'error',
         'typescript/no-explicit-any': 'error',
@@ -86,12 +86,12 @@ export default defineConfig({
         'max-lines-per-function': ['error', { max: 60, skipBlankLines: true, skipComments: true }],
         'max-lines': ['error', { max: 320, skipBlankLines: true, skipComments: true }],
         'no-console': 'error',
-        // One seed for all of them: a property that begins elsewhere in each run fails somebody else's change.
+        // One seed for all property tests: with random seeds a test could fail on an unrelated change.
         'no-restricted-imports': [
           'error',
           {
             name: 'fast-check',
-            message: 'Take it from testing/properties.ts, which sets the seed of the run.',
+            message: 'Import it from testing/properties.ts, which sets the seed of the run.',
           },
         ],
       },

@@ -26,17 +26,17 @@ export interface LoadResult {
 export interface LoadOptions {
   seconds: number;
   connections: number;
-  /** For the body that is sent. */
-  folder: string;
+  /** For the file with the request body. */
+  directory: string;
 }
 
-/** Asks as fast as the answers come, on connections that are kept. Rejects when any answer was not right. */
+/** Sends requests as fast as responses arrive, on keep-alive connections. Rejects if any response is wrong. */
 export async function load(
   { port, prefix, scenario }: Load,
-  { seconds, connections, folder }: LoadOptions,
+  { seconds, connections, directory }: LoadOptions,
 ): Promise<LoadResult> {
   const wrk = debianServer('wrk');
-  const file = join(folder, `${scenario.name}.body`);
+  const file = join(directory, `${scenario.name}.body`);
   if (scenario.body !== '') writeFileSync(file, scenario.body);
   const flags = ['-t', '1', '-c', String(connections), '-d', `${seconds}s`, '--timeout', '5s'];
   const script = join(import.meta.dirname, 'wrk.lua');
@@ -53,17 +53,17 @@ export async function load(
   if (child.pid !== undefined) pin(child.pid, 'others');
   const [output] = await Promise.all([text(child.stdout), once(child, 'exit')]);
   const line = output.split('\n').find((each) => each.startsWith('{'));
-  if (line === undefined) throw new Error(`wrk gave no result: ${output}`);
+  if (line === undefined) throw new Error(`wrk printed no result: ${output}`);
   const result = JSON.parse(line) as LoadResult;
-  const wanted = Buffer.byteLength(scenario.answer.join(''));
-  if (result.requests === 0 || result.errors > 0 || result.bytes < result.requests * wanted)
-    throw new Error(`not every answer was right: ${line}`);
+  const expected = Buffer.byteLength(scenario.response.join(''));
+  if (result.requests === 0 || result.errors > 0 || result.bytes < result.requests * expected)
+    throw new Error(`wrong or missing responses: ${line}`);
   return result;
 }
 
-/** Asks once and looks at all of the answer; rejects when it is not the right one. */
+/** Sends one request and checks the complete response. Rejects if the response is wrong. */
 export async function check({ port, prefix, scenario }: Load): Promise<void> {
-  const { method, path, body, answer } = scenario;
+  const { method, path, body, response: expected } = scenario;
   const headers =
     body === '' ? {} : { 'Content-Type': 'application/json', 'Content-Length': String(body.length) };
   const request = httpRequest({
@@ -76,7 +76,7 @@ export async function check({ port, prefix, scenario }: Load): Promise<void> {
   });
   request.end(body);
   const [response] = (await once(request, 'response')) as [IncomingMessage];
-  const got = await text(response);
-  if (response.statusCode !== 200 || got !== answer.join(''))
-    throw new Error(`${method} ${path} gave ${response.statusCode}: ${got.slice(0, 200)}`);
+  const received = await text(response);
+  if (response.statusCode !== 200 || received !== expected.join(''))
+    throw new Error(`${method} ${path}: unexpected response ${response.statusCode}: ${received.slice(0, 200)}`);
 }

@@ -12,27 +12,27 @@ import { BASELINE, sidecar, startAgent, TARGETS, type Target } from './targets.t
 
 type Running = Started & { port: number; target: Target };
 
-/** V8 compiles what runs often; before that it is another program that is measured. */
+/** V8 optimises code that runs often. Measurements before that are not representative. */
 const WARM_UP = { requests: 10_000, loads: 5 };
 
-const say = (line: string): void => void process.stderr.write(`${line}\n`);
+const log = (line: string): void => void process.stderr.write(`${line}\n`);
 
-/** Every target once after the other, in every scenario, and so again in each round: what the machine does hits all alike. */
+/** Measures the targets in turn, in every scenario and round, so that other load on the machine affects all targets equally. */
 async function measure(
   running: readonly Running[],
   options: BenchOptions,
-  folder: string,
+  directory: string,
 ): Promise<Measurement[]> {
   const measured: Measurement[] = [];
   for (let round = 0; round <= options.rounds; round++) {
-    say(round === 0 ? 'warm-up' : `round ${round} of ${options.rounds}`);
+    log(round === 0 ? 'warm-up' : `round ${round} of ${options.rounds}`);
     for (const scenario of options.scenarios)
       for (const { target, pid, port } of running) {
-        const asked = { port, prefix: target.prefix, scenario };
+        const workload = { port, prefix: target.prefix, scenario };
         try {
-          if (round === 0) await warmUp(asked, { ...options, seconds: 1, folder });
+          if (round === 0) await warmUp(workload, { ...options, seconds: 1, directory });
           else {
-            const result = await measureOnce(asked, pid, { ...options, folder });
+            const result = await measureOnce(workload, pid, { ...options, directory });
             measured.push({ target: target.name, scenario: scenario.name, round, ...result });
           }
         } catch (cause) {
@@ -43,30 +43,30 @@ async function measure(
   return measured;
 }
 
-async function warmUp(asked: Load, options: LoadOptions): Promise<void> {
+async function warmUp(workload: Load, options: LoadOptions): Promise<void> {
   let requests = 0;
   for (let loads = 0; loads < WARM_UP.loads && requests < WARM_UP.requests; loads++)
-    requests += (await load(asked, options)).requests;
+    requests += (await load(workload, options)).requests;
 }
 
 async function measureOnce(
-  asked: Load,
+  workload: Load,
   pid: number,
   options: LoadOptions,
 ): Promise<Omit<Measurement, 'target' | 'scenario' | 'round'>> {
-  await check(asked);
+  await check(workload);
   const before = cpuMs(pid);
-  const { requests, seconds, p50Ms, p99Ms } = await load(asked, options);
+  const { requests, seconds, p50Ms, p99Ms } = await load(workload, options);
   const cpuUs = ((cpuMs(pid) - before) * 1000) / requests;
-  await check(asked);
+  await check(workload);
   return { perSecond: requests / seconds, p50Ms, p99Ms, cpuUs };
 }
 
 function targetsOf({ targets, others }: BenchOptions): Target[] {
   const noOpa = whyNoOpa();
-  if (noOpa !== undefined) say(`SKIPPED: OPA: ${noOpa}`);
+  if (noOpa !== undefined) log(`SKIPPED: OPA: ${noOpa}`);
   const more = others.map((bundle) =>
-    sidecar(bundle, { prefix: 'told', env: { POLICY_ENGINE: 'builtin' }, bundle }),
+    sidecar(bundle, { prefix: 'headers', env: { POLICY_ENGINE: 'builtin' }, bundle }),
   );
   const chosen =
     targets === null ? TARGETS : TARGETS.filter(({ name }) => name === BASELINE || targets.includes(name));
@@ -74,9 +74,9 @@ function targetsOf({ targets, others }: BenchOptions): Target[] {
 }
 
 async function bench(options: BenchOptions): Promise<void> {
-  const folder = await mkdtemp(join(tmpdir(), 'bench-'));
+  const directory = await mkdtemp(join(tmpdir(), 'bench-'));
   const started: Started[] = [];
-  // Without targets the load ends at once, and the bench with it.
+  // Without targets the load ends immediately, and so does the benchmark.
   const stop = (): void => started.forEach((each) => void each.close());
   process.once('SIGINT', stop).once('SIGTERM', stop);
   try {
@@ -85,13 +85,13 @@ async function bench(options: BenchOptions): Promise<void> {
     pin(agent.pid, 'others');
     const running: Running[] = [];
     for (const target of targetsOf(options)) {
-      const one = await target.start({ agent, folder });
-      started.push(one);
-      if (one.pid !== agent.pid) pin(one.pid, 'target');
-      running.push({ ...one, target });
+      const launched = await target.start({ agent, directory });
+      started.push(launched);
+      if (launched.pid !== agent.pid) pin(launched.pid, 'target');
+      running.push({ ...launched, target });
     }
     const idleMb = running.map(({ pid }) => residentMb(pid));
-    const rows = rowsOf(await measure(running, options, folder), BASELINE);
+    const rows = rowsOf(await measure(running, options, directory), BASELINE);
     const memory = running.map(({ target, pid }, index) => ({
       target: target.name,
       idleMb: idleMb[index] ?? NaN,
@@ -108,41 +108,41 @@ async function bench(options: BenchOptions): Promise<void> {
     for (const { target, idleMb: idle, afterLoadMb } of memory)
       console.log(`${target}  ${idle.toFixed(0)}  ${afterLoadMb.toFixed(0)}`);
     if (PROCESSORS === null)
-      console.log('\nprocesses were not pinned: the load and the target shared processors');
+      console.log('\nprocesses were not pinned to processors: the load and the target shared processors');
   } finally {
     for (const each of started.reverse()) await each.close();
-    await rm(folder, { recursive: true });
+    await rm(directory, { recursive: true });
   }
 }
 
-function whyNot({ others }: BenchOptions): string | undefined {
+function missingPrerequisite({ others }: BenchOptions): string | undefined {
   const unbuilt = ['dist/sidecar/main.js', ...others].find((path) => !existsSync(path));
-  if (unbuilt !== undefined) return `${unbuilt} is not there: run make build`;
+  if (unbuilt !== undefined) return `${unbuilt} does not exist; run make build`;
   return process.platform === 'linux'
     ? whyNoDebianServers()
-    : 'processor time and memory are read from /proc';
+    : 'it requires Linux, because it reads processor time and memory from /proc';
 }
 
 async function main(args: string[]): Promise<number> {
   const read = readOptions(args);
   if (!read.ok) {
-    say(`${read.problem}\n\n${HELP}`);
+    log(`${read.problem}\n\n${HELP}`);
     return 1;
   }
   if (read.options.help) {
     console.log(HELP);
     return 0;
   }
-  const why = whyNot(read.options);
-  if (why !== undefined) {
-    say(`the bench cannot run: ${why}`);
+  const missing = missingPrerequisite(read.options);
+  if (missing !== undefined) {
+    log(`the benchmark cannot run: ${missing}`);
     return 1;
   }
   try {
     await bench(read.options);
     return 0;
   } catch (error) {
-    say((error as Error).message);
+    log((error as Error).message);
     return 1;
   }
 }

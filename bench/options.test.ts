@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { readOptions } from './options.ts';
 
-test('without options everything is measured, three rounds of a second', () => {
+test('without options, measures all targets and scenarios in three rounds of one second', () => {
   const read = readOptions([]);
   expect(read).toMatchObject({
     ok: true,
@@ -17,7 +17,7 @@ test.each([
   [['--scenario', 'x'], '--scenario=x: must be one of json, chat, sse'],
   [['--target', 'x'], '--target=x: must be one of direct, '],
   [['--fast'], "Unknown option '--fast'"],
-])('%j is refused', (args, problem) => {
+])('rejects %j', (args, problem) => {
   const read = readOptions(args);
   expect(read.ok ? null : read.problem).toContain(problem);
 });

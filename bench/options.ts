@@ -9,30 +9,30 @@ export interface BenchOptions {
   seconds: number;
   connections: number;
   scenarios: readonly Scenario[];
-  /** Names; null: all. */
+  /** Target names; null: all targets. */
   targets: readonly string[] | null;
-  /** Bundles of other builds of the sidecar. */
+  /** Paths of other builds of the sidecar. */
   others: readonly string[];
 }
 
 export const HELP = `Usage: npm run bench -- [options]
 
-Throughput, latency, processor time and memory of the sidecar and of other proxies before the same agent, in one
-run, as multiples of ${BASELINE}. Takes about three minutes.
+Measure throughput, latency, processor time and memory of the sidecar and of other proxies in front of the same agent.
+Results are multiples of ${BASELINE}. A run takes about three minutes.
 
-  --rounds N        rounds after the warm-up (1..100, default 3)
-  --seconds N       seconds of load for each target and scenario in a round (1..60, default 1)
-  --connections N   connections that ask at once (1..1000, default 32)
-  --scenario NAME   only this one; may be repeated: ${SCENARIOS.map(({ name }) => name).join(', ')}
-  --target NAME     only this one, and ${BASELINE}; may be repeated:
+  --rounds N        Number of rounds after the warm-up (1..100, default 3)
+  --seconds N       Seconds of load per target and scenario in a round (1..60, default 1)
+  --connections N   Number of concurrent connections (1..1000, default 32)
+  --scenario NAME   Run only this scenario; may be repeated: ${SCENARIOS.map(({ name }) => name).join(', ')}
+  --target NAME     Run only this target and ${BASELINE}; may be repeated:
                     ${TARGETS.map(({ name }) => `'${name}'`).join(', ')}
-  --other PATH      another build of the sidecar (its main.js), in mode track with headers; may be repeated
-  --json            the whole result as JSON
-  --help`;
+  --other PATH      Also run another build of the sidecar (its main.js), in mode track with headers; may be repeated
+  --json            Print the complete result as JSON
+  --help            Print this help`;
 
 type Read = { ok: true; options: BenchOptions } | { ok: false; problem: string };
 
-/** Options from the command line; the problem names the option and what it accepts. */
+/** Parses the command line. The problem names the option and its accepted values. */
 export function readOptions(args: readonly string[]): Read {
   try {
     const { values } = parseArgs({
@@ -69,7 +69,7 @@ export function readOptions(args: readonly string[]): Read {
   }
 }
 
-/** A count from 1 to `max`; throws, naming the option and what it accepts. */
+/** Parses an integer from 1 to `max`. Throws an error that names the option and its accepted values. */
 export function within(option: string, raw: string, max: number): number {
   const value = Number(raw);
   if (!/^\d+$/.test(raw) || value < 1 || value > max)

@@ -10,20 +10,20 @@ export interface Started {
   close(): Promise<void>;
 }
 
-/** Which processors the process under load has, and which all others share; null: this machine cannot separate them. */
+/** Processors of the process under load, and processors of all other processes; null: this machine cannot separate them. */
 export const PROCESSORS =
   availableParallelism() > 1 && spawnSync('taskset', ['--version']).status === 0
     ? { target: '0', others: `1-${availableParallelism() - 1}` }
     : null;
 
-/** Moves a process, with all its threads, to its processors. */
+/** Pins a process with all its threads to its processors. */
 export function pin(pid: number, to: 'target' | 'others'): void {
   if (PROCESSORS === null) return;
   const { status, stderr } = spawnSync('taskset', ['-a', '-c', '-p', PROCESSORS[to], String(pid)]);
   if (status !== 0) throw new Error(`process ${pid} cannot be pinned: ${String(stderr)}`);
 }
 
-/** Starts a Node.js program and waits until it accepts connections on `port`; rejects with its log when it does not. */
+/** Starts a Node.js program and waits until it accepts connections on `port`. Rejects with its output if it does not. */
 export async function startNode(
   file: string,
   port: number,
@@ -46,7 +46,7 @@ export async function startNode(
     await sleep(50);
   }
   await close();
-  throw new Error(`${file} did not come up: ${log}`);
+  throw new Error(`${file} did not start: ${log}`);
 }
 
 async function accepts(port: number): Promise<boolean> {
@@ -61,15 +61,15 @@ async function accepts(port: number): Promise<boolean> {
   }
 }
 
-/** Milliseconds of processor time, user and system, that the process has used since its start; the kernel counts in steps of 10. */
+/** User and system time of the process since its start, in milliseconds. The kernel counts in steps of 10. */
 export function cpuMs(pid: number): number {
   const stat = readFileSync(`/proc/${pid}/stat`, 'latin1');
-  // The second field is the name in parentheses, which may have blanks in it.
+  // The second field is the name in parentheses, which may contain blanks.
   const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
   return (Number(fields[11]) + Number(fields[12])) * 10;
 }
 
-/** Megabytes of memory that the process holds. */
+/** Resident memory of the process in megabytes. */
 export function residentMb(pid: number): number {
   const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? [];
   return Number(kilobytes) / 1024;

@@ -5,7 +5,7 @@ test.each([
   [[3], { min: 3, median: 3, max: 3 }],
   [[9, 1, 2], { min: 1, median: 2, max: 9 }],
   [[4, 1, 3, 2], { min: 1, median: 2.5, max: 4 }],
-])('the spread of %j', (values, expected) => {
+])('computes the spread of %j', (values, expected) => {
   expect(spreadOf(values)).toEqual(expected);
 });
 
@@ -19,7 +19,7 @@ const measured = (target: string, round: number, perSecond: number, cpuUs: numbe
   p99Ms: 2,
 });
 
-describe('rows', () => {
+describe('rowsOf', () => {
   const rows = rowsOf(
     [
       measured('base', 1, 100, 50),
@@ -30,7 +30,7 @@ describe('rows', () => {
     'base',
   );
 
-  test('hold each round against the baseline of the same round, so that a slow minute slows both', () => {
+  test('compares each round with the baseline of the same round, so that a slow machine affects both', () => {
     expect(
       rows.map(({ target, throughputRatio, cpuRatio }) => ({ target, throughputRatio, cpuRatio })),
     ).toEqual([
@@ -39,13 +39,13 @@ describe('rows', () => {
     ]);
   });
 
-  test('are shown with the median and the range of the rounds', () => {
+  test('rows are rendered with the median and the range of the rounds', () => {
     const [head, , fast] = renderTable(rows, 'base').split('\n');
     expect(head).toMatch(/^json +req\/s +p50 ms +p99 ms +cpu µs\/req +req\/s × base +req\/cpu × base$/);
     expect(fast).toMatch(/^fast +120 +1\.00 +2\.00 +35 +3\.00 \(2\.00\.\.4\.00\) +2\.25 \(2\.00\.\.2\.50\)$/);
   });
 
-  test('show no ratio where the baseline was not measured', () => {
+  test('rows have no ratio if the baseline was not measured', () => {
     const [, line] = renderTable(rowsOf([measured('alone', 1, 5, 5)], 'base'), 'base').split('\n');
     expect(line).toMatch(/ - +-$/);
   });

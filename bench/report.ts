@@ -6,7 +6,7 @@ export interface Measurement {
   perSecond: number;
   p50Ms: number;
   p99Ms: number;
-  /** Of the target's process alone: user and system, microseconds a request. */
+  /** User and system time of the target's process only, in microseconds per request. */
   cpuUs: number;
 }
 
@@ -24,9 +24,9 @@ export interface Row {
   p50Ms: Spread;
   p99Ms: Spread;
   cpuUs: Spread;
-  /** How many times the baseline's throughput of the same round. */
+  /** Throughput divided by the baseline's throughput in the same round. */
   throughputRatio: Spread;
-  /** How many times more requests than the baseline for the same processor time, round by round. */
+  /** Requests per processor time, divided by the baseline's value in the same round. */
   cpuRatio: Spread;
 }
 
@@ -38,7 +38,7 @@ export function spreadOf(values: readonly number[]): Spread {
   return { min: at(0), median, max: at(sorted.length - 1) };
 }
 
-/** A row for each target and scenario that was measured, in the order in which they first come. */
+/** Returns a row for each measured target and scenario, in the order of their first measurement. */
 export function rowsOf(measured: readonly Measurement[], baseline: string): Row[] {
   const groups = Map.groupBy(measured, ({ scenario, target }) => `${scenario}\n${target}`);
   const keyOf = ({ scenario, round }: Measurement): string => `${scenario}\n${round}`;
@@ -71,7 +71,7 @@ export function rowsOf(measured: readonly Measurement[], baseline: string): Row[
   });
 }
 
-/** A table for people: one block for each scenario. */
+/** Renders a text table with one block per scenario. */
 export function renderTable(rows: readonly Row[], baseline: string): string {
   const cells = (row: Row): string[] => [
     row.target,

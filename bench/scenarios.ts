@@ -1,20 +1,20 @@
-/** What is asked of every target, and the only right answer to it. */
+/** The request to every target and the only correct response. */
 export interface Scenario {
   name: 'json' | 'chat' | 'sse';
   what: string;
   method: 'GET' | 'POST';
-  /** After the prefix that says whether the agent reports behavior. */
+  /** Path after the prefix, which selects whether the agent reports behavior. */
   path: string;
   body: string;
   contentType: string;
-  /** The answer's body; of a stream the events, each sent on its own. */
-  answer: readonly string[];
+  /** The response body. A stream has one element per event; each event is written separately. */
+  response: readonly string[];
 }
 
-/** `told` makes the agent put the behavioral headers into every answer. */
-export type Prefix = 'plain' | 'told';
+/** With `headers` the agent adds the behavioral headers to every response. */
+export type Prefix = 'plain' | 'headers';
 
-/** Reports what the bench's manifest asks for, so that the policy allows it. */
+/** Reports the behavior that the manifest of the benchmark requires, so that the policy allows it. */
 export const BEHAVIOR_HEADERS = {
   'X-Platform-Guardrails-Invoked': 'pii-detector, prompt-injection',
   'X-Platform-Tools-Called': 'search-orders, refund',
@@ -60,29 +60,29 @@ const EVENTS = [
 export const SCENARIOS: readonly Scenario[] = [
   {
     name: 'json',
-    what: 'GET, a small JSON answer',
+    what: 'GET with a small JSON response',
     method: 'GET',
     path: '/orders/A-1042',
     body: '',
     contentType: 'application/json',
-    answer: [JSON.stringify(ORDER)],
+    response: [JSON.stringify(ORDER)],
   },
   {
     name: 'chat',
-    what: 'POST of 2 KB, a chat completion with usage',
+    what: 'POST of 2 KB; the response is a chat completion with usage',
     method: 'POST',
     path: '/v1/chat/completions',
     body: QUESTION,
     contentType: 'application/json',
-    answer: [COMPLETION],
+    response: [COMPLETION],
   },
   {
     name: 'sse',
-    what: 'POST of 2 KB, the completion as 12 server-sent events, each written on its own',
+    what: 'POST of 2 KB; the response is the completion as 12 server-sent events, each written separately',
     method: 'POST',
     path: '/v1/stream/chat/completions',
     body: QUESTION,
     contentType: 'text/event-stream',
-    answer: EVENTS,
+    response: EVENTS,
   },
 ];

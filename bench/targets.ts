@@ -7,23 +7,23 @@ import { TestServers } from '../testing/sockets.ts';
 import { startNode, type Started } from './processes.ts';
 import type { Prefix } from './scenarios.ts';
 
-/** What is measured: a process before the agent. */
+/** A measured process in front of the agent. */
 export interface Target {
   name: string;
   prefix: Prefix;
-  start(world: World): Promise<Started & { port: number }>;
+  start(setup: Setup): Promise<Started & { port: number }>;
 }
 
-export interface World {
+export interface Setup {
   agent: { pid: number; port: number };
-  /** A folder of the bench's own. */
-  folder: string;
+  /** Temporary directory of this run. */
+  directory: string;
 }
 
-/** All others are shown as a multiple of it. */
+/** The target that all results are divided by. */
 export const BASELINE = 'http-proxy';
 
-/** A manifest with most of the policy rules, none of which fires on what the agent reports. */
+/** A manifest that activates most of the policy rules. The agent's reports violate none of them. */
 const MANIFEST = JSON.stringify({
   apiVersion: 'platform.io/v1',
   kind: 'PlatformAgent',
@@ -50,7 +50,7 @@ const MANIFEST = JSON.stringify({
 
 const freePort = (): Promise<number> => new TestServers().closedPort();
 
-const urlOf = ({ agent }: World): string => `http://127.0.0.1:${agent.port}`;
+const urlOf = ({ agent }: Setup): string => `http://127.0.0.1:${agent.port}`;
 
 export async function startAgent(): Promise<Started & { port: number }> {
   const port = await freePort();
@@ -65,39 +65,39 @@ function ofServers(name: string, file: string): Target {
   return {
     name,
     prefix: 'plain',
-    start: async (world) => {
+    start: async (setup) => {
       const port = await freePort();
-      const env = { PORT: String(port), UPSTREAM_URL: urlOf(world) };
+      const env = { PORT: String(port), UPSTREAM_URL: urlOf(setup) };
       return { port, ...(await startNode(join(import.meta.dirname, 'servers', file), port, env)) };
     },
   };
 }
 
-/** The sidecar as its image runs it. */
+/** The sidecar, run as in its image. */
 export function sidecar(
   name: string,
   { prefix, env = {}, bundle = 'dist/sidecar/main.js' }: SidecarTarget,
 ): Target {
-  return { name, prefix, start: (world) => startSidecar(world, bundle, env) };
+  return { name, prefix, start: (setup) => startSidecar(setup, bundle, env) };
 }
 
 interface SidecarTarget {
   prefix: Prefix;
   env?: Record<string, string>;
-  /** A path from the repository's root. */
+  /** Path relative to the repository root. */
   bundle?: string;
 }
 
 async function startSidecar(
-  world: World,
+  setup: Setup,
   bundle: string,
   env: Record<string, string>,
 ): Promise<Started & { port: number }> {
-  const manifest = join(world.folder, 'agent.yaml');
+  const manifest = join(setup.directory, 'agent.yaml');
   writeFileSync(manifest, MANIFEST);
   const port = await freePort();
   const started = await startNode(bundle, port, {
-    UPSTREAM_URL: urlOf(world),
+    UPSTREAM_URL: urlOf(setup),
     MANIFEST_PATH: manifest,
     BIND_ADDRESS: '127.0.0.1',
     PROXY_PORT: String(port),
@@ -110,15 +110,15 @@ async function startSidecar(
 
 const sidecarWithOpa: Target = {
   name: 'sidecar track, OPA, headers',
-  prefix: 'told',
-  start: async (world) => {
+  prefix: 'headers',
+  start: async (setup) => {
     const parsed = parseManifest(MANIFEST);
     if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
-    const rules = join(world.folder, 'rules');
+    const rules = join(setup.directory, 'rules');
     await writePolicy(rules, parsed.manifest);
     const opa = await startOpa([rules]);
     try {
-      const started = await startSidecar(world, 'dist/sidecar/main.js', { POLICY_URL: opa.url });
+      const started = await startSidecar(setup, 'dist/sidecar/main.js', { POLICY_URL: opa.url });
       return {
         ...started,
         close: async () => {
@@ -138,7 +138,7 @@ const nginx: Target = {
   prefix: 'plain',
   start: async ({ agent }) => {
     const server = await startNginx(
-      (_folder, port) => `
+      (_directory, port) => `
         upstream agent { server 127.0.0.1:${agent.port}; keepalive 64; }
         server {
           listen 127.0.0.1:${port};
@@ -167,8 +167,8 @@ export const TARGETS: readonly Target[] = [
   ofServers('undici', 'bare-undici.ts'),
   ofServers('@fastify/http-proxy', 'fastify-http-proxy.ts'),
   nginx,
-  sidecar('sidecar off', { prefix: 'told', env: { POLICY_PROXY_MODE: 'off' } }),
+  sidecar('sidecar off', { prefix: 'headers', env: { POLICY_PROXY_MODE: 'off' } }),
   sidecar('sidecar track, no headers', { prefix: 'plain', env: builtin }),
-  sidecar('sidecar track, headers', { prefix: 'told', env: builtin }),
+  sidecar('sidecar track, headers', { prefix: 'headers', env: builtin }),
   sidecarWithOpa,
 ];

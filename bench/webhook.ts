@@ -1,5 +1,5 @@
-// What the injector costs: dry-run creations through a real API server, with the webhook as its image runs it and with one
-// that answers `allowed` and nothing else, in turn.
+// Measures the cost of the injector: dry-run pod creations through a real API server, alternating between the webhook as in
+// its image and a webhook that only returns `allowed`.
 import { writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -18,7 +18,7 @@ type Name = (typeof TARGETS)[number];
 type Target = Started & { port: number };
 
 interface Options {
-  /** Creations a second. */
+  /** Creations per second. */
   rate: number;
   rounds: number;
   seconds: number;
@@ -29,54 +29,60 @@ interface Round {
   round: number;
   p50Ms: number;
   p99Ms: number;
-  /** User and system time of the webhook's process for a creation, milliseconds. */
+  /** User and system time of the webhook's process per creation, in milliseconds. */
   cpuMs: number;
 }
 
 const HELP = `Usage: npm run bench:webhook -- [options]
 
-  --rate N      dry-run creations a second (default 200)
-  --rounds N    rounds after the warm-up (default 5)
-  --seconds N   of each target in a round (default 4)
-  --json        the rounds as JSON`;
+Measure the cost of the injection webhook.
 
-const say = (line: string): void => void process.stderr.write(`${line}\n`);
+  --rate N      Dry-run creations per second (1..1000, default 200)
+  --rounds N    Number of rounds after the warm-up (1..100, default 5)
+  --seconds N   Seconds of load per target in a round (1..60, default 4)
+  --json        Print the rounds as JSON
+  --help        Print this help`;
 
-/** Did the webhook that is asked now answer? */
+const log = (line: string): void => void process.stderr.write(`${line}\n`);
+
+/** Creates a pod. Returns whether `target` handled the request. */
 async function create(cluster: WebhookCluster, target: Name): Promise<boolean> {
-  const answer = await cluster.create(optedInPod());
-  return answer.ok && (answer.body.spec.initContainers?.length ?? 0) === (target === 'injects' ? 1 : 0);
+  const response = await cluster.create(optedInPod());
+  return response.ok && (response.body.spec.initContainers?.length ?? 0) === (target === 'injects' ? 1 : 0);
 }
 
-/** Creates at an even rate, however long answers take: milliseconds of each. Rejects when a pod is not as it should be. */
+/**
+ * Creates pods at a constant rate, independent of the latency. Returns the sorted latencies in milliseconds. Rejects if a pod is
+ * wrong.
+ */
 async function load(cluster: WebhookCluster, target: Name, { rate, seconds }: Options): Promise<number[]> {
-  const waits: number[] = [];
-  const one = async (): Promise<void> => {
+  const latencies: number[] = [];
+  const createOne = async (): Promise<void> => {
     const started = performance.now();
-    if (!(await create(cluster, target))) throw new Error(`${target}: a pod is not as it should be`);
-    waits.push(performance.now() - started);
+    if (!(await create(cluster, target))) throw new Error(`${target}: unexpected pod or failed creation`);
+    latencies.push(performance.now() - started);
   };
   const open: Promise<void>[] = [];
   const begin = performance.now();
   for (let index = 0; index < rate * seconds; index += 1) {
     const early = begin + (index * 1000) / rate - performance.now();
     if (early > 0) await sleep(early);
-    open.push(one());
+    open.push(createOne());
   }
   await Promise.all(open);
-  return waits.sort((a, b) => a - b);
+  return latencies.sort((a, b) => a - b);
 }
 
-async function startTargets(cluster: WebhookCluster, folder: string): Promise<Record<Name, Target>> {
+async function startTargets(cluster: WebhookCluster, directory: string): Promise<Record<Name, Target>> {
   const servers = new TestServers();
   const port = await servers.closedPort();
-  // As the chart's container has it: the heap, and what is logged.
+  // Heap size and log level as in the chart's container.
   const chart = await cluster.configure([]);
   const own = { SIDECAR_IMAGE: 'agent-compliance/sidecar:0.1.0', KUBECONFIG: cluster.kubeconfig };
   const injects = await startNode('dist/webhook/main.js', port, { ...chart, PORT: String(port), ...own });
   while ((await cluster.caBundle()) === '') await sleep(100);
   const leaf = await cluster.secret('agent-compliance-webhook-tls');
-  const [CERT_FILE, KEY_FILE] = [join(folder, 'bench.crt'), join(folder, 'bench.key')];
+  const [CERT_FILE, KEY_FILE] = [join(directory, 'bench.crt'), join(directory, 'bench.key')];
   await writeFile(CERT_FILE, leaf['tls.crt'] ?? '');
   await writeFile(KEY_FILE, leaf['tls.key'] ?? '');
   const other = await servers.closedPort();
@@ -88,21 +94,21 @@ async function startTargets(cluster: WebhookCluster, folder: string): Promise<Re
 
 async function measure(cluster: WebhookCluster, options: Options): Promise<Round[]> {
   const targets = await startTargets(cluster, dirname(cluster.kubeconfig));
-  // Without the guard, which would refuse what the other webhook only allows.
+  // Removes the guard, which would reject the pods that the bare webhook does not inject.
   await cluster.kubectl(['delete', 'validatingadmissionpolicybinding', '--all']);
   const rounds: Round[] = [];
   try {
     for (let round = 0; round <= options.rounds; round += 1) {
-      say(round === 0 ? 'warm-up' : `round ${round} of ${options.rounds}`);
+      log(round === 0 ? 'warm-up' : `round ${round} of ${options.rounds}`);
       for (const name of TARGETS) {
         const { pid, port } = targets[name];
         await cluster.pointTo(port);
         while (!(await create(cluster, name))) await sleep(50);
         const before = cpuMs(pid);
-        const waits = await load(cluster, name, options);
-        const cpu = (cpuMs(pid) - before) / waits.length;
-        if (round > 0)
-          rounds.push({ target: name, round, p50Ms: at(waits, 0.5), p99Ms: at(waits, 0.99), cpuMs: cpu });
+        const latencies = await load(cluster, name, options);
+        const cpu = (cpuMs(pid) - before) / latencies.length;
+        const [p50Ms, p99Ms] = [at(latencies, 0.5), at(latencies, 0.99)];
+        if (round > 0) rounds.push({ target: name, round, p50Ms, p99Ms, cpuMs: cpu });
       }
     }
     return rounds;
@@ -161,7 +167,7 @@ async function main(): Promise<void> {
   const options = readOptions(process.argv.slice(2));
   const why = whyNoControlPlane();
   if (options.help || why !== undefined) {
-    say(options.help ? HELP : `SKIPPED: ${why}`);
+    log(options.help ? HELP : `SKIPPED: ${why}`);
     return;
   }
   const cluster = await WebhookCluster.open();
@@ -174,6 +180,6 @@ async function main(): Promise<void> {
 }
 
 await main().catch((error: unknown) => {
-  say((error as Error).message);
+  log((error as Error).message);
   process.exitCode = 1;
 });

@@ -1,4 +1,4 @@
--- One static request (REQUEST_* of the environment), and at the end one line of JSON.
+-- Sends one static request (environment variables REQUEST_*) repeatedly and prints the result as one line of JSON.
 wrk.method = os.getenv("REQUEST_METHOD")
 wrk.path = os.getenv("REQUEST_PATH")
 local file = os.getenv("REQUEST_BODY_FILE")

@@ -7,7 +7,7 @@ const VARIABLE = 'PLATFORM_ADMIN_KEY';
 
 export type FoundAdminKey = { ok: true; key: string } | { ok: false; reason: string };
 
-/** From a file, else from the environment; never from the command line, which every process of the machine can read. */
+/** From a file, else from the environment. Never from the command line: other processes on the machine can read it. */
 export async function adminKey(
   file: string | undefined,
   { env, cwd }: Pick<CliContext, 'env' | 'cwd'>,
@@ -17,7 +17,7 @@ export async function adminKey(
     if (value.trim() === '')
       return {
         ok: false,
-        reason: `${VARIABLE} is not set: it is the admin key of the control plane; or name a file with --admin-key-file`,
+        reason: `no admin key of the control plane: set ${VARIABLE} or pass --admin-key-file`,
       };
     return usable(value, VARIABLE);
   }
@@ -27,15 +27,15 @@ export async function adminKey(
     const { code } = error as NodeJS.ErrnoException;
     return {
       ok: false,
-      reason: `the admin key cannot be read from ${printable(file)}: ${code ?? String(error)}`,
+      reason: `cannot read the admin key from ${printable(file)}: ${code ?? String(error)}`,
     };
   }
 }
 
-/** The key itself is in no message. */
+/** Messages never contain the key itself. */
 function usable(text: string, source: string): FoundAdminKey {
   const key = text.trim();
   if (!/^[\x20-\x7e]{1,4096}$/.test(key))
-    return { ok: false, reason: `${source} holds no admin key: one line of visible ASCII characters` };
+    return { ok: false, reason: `${source} does not contain a valid admin key: expected one line of printable ASCII characters` };
   return { ok: true, key };
 }

@@ -6,7 +6,7 @@ import type { Grade } from '../core/gap/gap.ts';
 import { printable } from './rendered.ts';
 import type { Paint } from './table.ts';
 
-/** The audit for a person. `sidecar`: where the evidence is from; null: nobody was asked for any. */
+/** The audit report as text. `sidecar`: address that the evidence comes from; null: no evidence was requested. */
 export function auditText(result: AuditResult, sidecar: string | null, paint: Paint): string {
   return [
     heading(result, sidecar, paint),
@@ -36,17 +36,17 @@ const GRADE_STYLE: Readonly<Record<Grade, 'green' | 'yellow' | 'red'>> = {
 
 function heading(result: AuditResult, sidecar: string | null, paint: Paint): string {
   const { agentName, version, verdicts, declared, proved, pendingProofs } = result;
-  const kept = verdicts.filter(({ passed }) => passed).length;
-  const shown = verdicts.filter((each) => each.passed && each.earned !== 'D').length;
+  const passedCount = verdicts.filter(({ passed }) => passed).length;
+  const verifiedCount = verdicts.filter((each) => each.passed && each.earned !== 'D').length;
   const lines = [
     paint('bold', `${printable(agentName)} ${printable(version)}`),
-    `  declared ${scoreText(declared, paint)}   ${kept} of ${counted(verdicts.length, 'rule')} kept`,
+    `  declared ${scoreText(declared, paint)}   ${passedCount} of ${counted(verdicts.length, 'rule')} passed`,
   ];
   if (proved !== null && sidecar !== null)
     lines.push(
-      `  proved   ${scoreText(proved, paint)}   ${shown} of ${counted(verdicts.length, 'rule')} shown at ${sidecar}, ${counted(pendingProofs.length, 'proof')} pending`,
+      `  proved   ${scoreText(proved, paint)}   ${verifiedCount} of ${counted(verdicts.length, 'rule')} verified at ${sidecar}, ${counted(pendingProofs.length, 'proof')} pending`,
     );
-  if (verdicts.length === 0) lines.push('  no rule counts: every rule of these packs is suppressed');
+  if (verdicts.length === 0) lines.push('  no rule applies: every rule of these packs is suppressed');
   return lines.map((line) => `${line}\n`).join('');
 }
 
@@ -62,8 +62,8 @@ const SEVERITY_WIDTH = 8;
 
 function packText(pack: Pack, { verdicts }: AuditResult, paint: Paint): string {
   const own = verdicts.filter(({ rule }) => rule.pack === pack);
-  const kept = own.filter(({ passed }) => passed).length;
-  const head = `${paint('bold', pack)}  ${kept} of ${own.length}\n`;
+  const passedCount = own.filter(({ passed }) => passed).length;
+  const head = `${paint('bold', pack)}  ${passedCount} of ${own.length}\n`;
   return head + own.map((verdict) => verdictText(verdict, paint)).join('');
 }
 
@@ -87,32 +87,32 @@ function originText({ earned, origin }: Verdict & { passed: true }): string {
 function uncountedText({ uncountedProofs }: AuditResult, paint: Paint): string {
   if (uncountedProofs.length === 0) return '';
   const hint =
-    '  the sidecar accepts proofs of the control plane alone; --accept-local-proofs counts these too\n';
+    '  the sidecar accepts proofs only from the control plane; use --accept-local-proofs to count these too\n';
   return listText('local proofs, not counted', uncountedProofs, paint) + hint;
 }
 
-/** How a proof is submitted: to the sidecar, or where only the control plane's count, there. */
+/** How to submit a proof: to the sidecar, or to the control plane if only its proofs count. */
 function pendingText(result: AuditResult, sidecar: string | null, paint: Paint): string {
   const { agentName, pendingProofs, proofWrites } = result;
   const [first] = pendingProofs;
   if (first === undefined || sidecar === null) return '';
-  const body = `{"verifiedBy": "<who>", "method": "<what was tested and seen>"}`;
+  const body = `{"verifiedBy": "<who>", "method": "<what was tested and observed>"}`;
   const route =
     proofWrites === 'control-plane'
       ? `<control plane>/api/v1/agents/${printable(agentName)}/proof/rule/${first} -H 'x-admin-key: <key>'`
       : `${sidecar}/proof/rule/${first}`;
   return [
     listText('pending proofs', pendingProofs, paint),
-    `  once tested: curl -X POST ${route} -H 'content-type: application/json' -d '${body}'\n`,
+    `  after testing: curl -X POST ${route} -H 'content-type: application/json' -d '${body}'\n`,
   ].join('');
 }
 
-const STATE_WORDS: Readonly<Record<SuppressionState, string>> = {
-  active: 'left out',
-  expired: 'is over, the rule counts',
-  unreadable: 'has an end that is a reference, the rule counts',
-  outside: 'is of a pack that is not audited',
-  unknown: 'is of no rule that exists',
+const STATE_TEXT: Readonly<Record<SuppressionState, string>> = {
+  active: 'suppressed',
+  expired: 'expired, the rule applies',
+  unreadable: 'expires is a reference, the rule applies',
+  outside: 'its pack is not audited',
+  unknown: 'unknown rule',
 };
 
 function suppressionText(suppressions: readonly JudgedSuppression[], paint: Paint): string {
@@ -121,7 +121,7 @@ function suppressionText(suppressions: readonly JudgedSuppression[], paint: Pain
     const until = expires === undefined ? '' : ` until ${printable(expires)}`;
     const by = approvedBy === undefined ? '' : ` (approved by ${printable(approvedBy)})`;
     const style = state === 'active' ? 'dim' : 'yellow';
-    return `  ${printable(rule).padEnd(ID_WIDTH)}${until}  ${paint(style, STATE_WORDS[state])}: ${printable(reason)}${by}\n`;
+    return `  ${printable(rule).padEnd(ID_WIDTH)}${until}  ${paint(style, STATE_TEXT[state])}: ${printable(reason)}${by}\n`;
   });
   return `${paint('bold', 'suppressions')}\n${lines.join('')}`;
 }
@@ -141,8 +141,8 @@ function listText(title: string, items: readonly string[], paint: Paint): string
 }
 
 function legend(sidecar: string | null, paint: Paint): string {
-  const words = '[D] declared  [P] probed  [B] observed  [X] proved from outside  [ ] violated';
+  const tiers = '[D] declared  [P] probed  [B] observed  [X] proved  [ ] violated';
   const more =
-    sidecar === null ? '\nWhat is declared is not shown yet: --url asks the sidecar for evidence.' : '';
-  return `${paint('dim', `${words}${more}`)}\n`;
+    sidecar === null ? '\nThe declarations are not verified. Use --url to get evidence from the sidecar.' : '';
+  return `${paint('dim', `${tiers}${more}`)}\n`;
 }

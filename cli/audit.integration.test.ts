@@ -10,7 +10,7 @@ import { RULE_IDS } from '../core/audit/rules.ts';
 import { COMMAND_BUNDLE, runBuiltCommand, type Ended } from '../testing/built-command.ts';
 import { ProcessRig, type RunningPart } from '../testing/process-rig.ts';
 
-/** The built command against the real sidecar of the real example agent: evidence of each kind, really earned. */
+/** The built command against the real sidecar of the example agent, with evidence of each kind from real requests. */
 
 const ROOT = dirname(import.meta.dirname);
 const MANIFEST = join(ROOT, 'examples/agents/compliant/agent.yaml');
@@ -29,8 +29,8 @@ afterAll(() => rig.close());
 const audit = (...args: string[]): Promise<Ended> =>
   runBuiltCommand(['audit', MANIFEST, ...args], { cwd: rig.folder });
 
-/** Rule ids by the tier that they earned. */
-async function earned(): Promise<Record<string, string[]>> {
+/** Rule ids by earned tier. */
+async function earnedTiers(): Promise<Record<string, string[]>> {
   const { output, errors, exitCode } = await audit('--url', sidecar.controlUrl);
   expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 0 });
   const tiers: Record<string, string[]> = { D: [], P: [], B: [], X: [], ' ': [] };
@@ -47,8 +47,8 @@ async function scores(): Promise<Record<string, unknown>> {
   return { overallScore, grade, provedScore, provedGrade, pendingProofCount };
 }
 
-/** The client may have its whole answer before the sidecar has written down how it went. */
-async function complete(): Promise<void> {
+/** Waits until the sidecar has recorded all outcomes; the client may have its response earlier. */
+async function outcomesRecorded(): Promise<void> {
   for (;;) {
     const entries = (await (await fetch(`${sidecar.controlUrl}/audit`)).json()) as { outcome?: string }[];
     if (entries.length > 0 && entries.every(({ outcome }) => outcome !== undefined)) return;
@@ -65,25 +65,25 @@ async function prove(ruleId: string): Promise<void> {
   expect(response.status).toBe(201);
 }
 
-test('checks, observations and proofs each raise the proved score when they are earned, and no sooner', async () => {
+test('checks, observations and proofs raise the proved score only once they are earned', async () => {
   const declared = { overallScore: 70, grade: 'C' };
-  // What the agent's reporter checks is shown from the start: its model answers, its prompt is there.
-  expect(await earned()).toMatchObject({ P: ['SEC-LLM-03', 'SEC-LLM-05', 'MODEL-02'], B: [], X: [] });
+  // The checks of the agent's reporter count from the start: the model responds and the prompt exists.
+  expect(await earnedTiers()).toMatchObject({ P: ['SEC-LLM-03', 'SEC-LLM-05', 'MODEL-02'], B: [], X: [] });
   expect(await scores()).toEqual({ ...declared, provedScore: 10, provedGrade: 'F', pendingProofCount: 7 });
 
-  const answer = await fetch(`${sidecar.proxyUrl}/v1/chat`, {
+  const response = await fetch(`${sidecar.proxyUrl}/v1/chat`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ message: 'How much is 6 * 7?' }),
   });
-  expect(answer.status).toBe(200);
-  await answer.arrayBuffer();
-  await complete();
-  expect(await earned()).toMatchObject({ B: ['SEC-LLM-01', 'SEC-LLM-02'], X: [] });
+  expect(response.status).toBe(200);
+  await response.arrayBuffer();
+  await outcomesRecorded();
+  expect(await earnedTiers()).toMatchObject({ B: ['SEC-LLM-01', 'SEC-LLM-02'], X: [] });
   expect(await scores()).toEqual({ ...declared, provedScore: 20, provedGrade: 'F', pendingProofCount: 7 });
 
   await prove('SEC-LLM-08');
-  expect(await earned()).toMatchObject({ X: ['SEC-LLM-08'] });
+  expect(await earnedTiers()).toMatchObject({ X: ['SEC-LLM-08'] });
   expect(await scores()).toEqual({ ...declared, provedScore: 25, provedGrade: 'F', pendingProofCount: 6 });
 
   const removed = await fetch(`${sidecar.controlUrl}/proof/rule/SEC-LLM-08`, { method: 'DELETE' });
@@ -91,7 +91,7 @@ test('checks, observations and proofs each raise the proved score when they are 
   expect(await scores()).toMatchObject({ provedScore: 20, pendingProofCount: 7 });
 });
 
-test('27 proofs that the agent posts to its own sidecar count nothing where the control plane alone writes them', async () => {
+test('27 proofs that the agent posts to its own sidecar do not count if only the control plane may write proofs', async () => {
   const [agentPort = 0] = await freePorts(1);
   await rig.startAgent(agentPort, MANIFEST, { OPENAI_API_KEY: 'any' });
   const injected = await rig.startSidecar(agentPort, MANIFEST, { PROOF_WRITES: 'control-plane' });
@@ -118,26 +118,26 @@ test('27 proofs that the agent posts to its own sidecar count nothing where the 
   expect(await provedScore('--accept-local-proofs')).toBe(10);
 });
 
-test('the report of a build goes to a file, and a score that is too low fails the build', async () => {
+test('writes the report to a file and exits with 1 if the score is too low', async () => {
   const url = ['--url', sidecar.controlUrl];
   const below = await audit(...url, '--json', '--output', 'audit.json', '--fail-below', '71');
   expect([below.exitCode, below.errors]).toEqual([
     1,
-    'wrote audit.json\nthe declared score 70 is below 71\n',
+    'wrote audit.json\nerror: the declared score 70 is below 71\n',
   ]);
   expect(readFileSync(join(rig.folder, 'audit.json'), 'utf8')).toBe(below.output);
   expect(await audit('--fail-below', '70')).toMatchObject({ exitCode: 0, errors: '' });
 });
 
-test('its proxy, its agent and nobody at all are no sidecar', async () => {
+test('rejects the proxy port and a closed port as sidecar URL', async () => {
   const proxy = await audit('--url', sidecar.proxyUrl);
   expect([proxy.exitCode, proxy.output]).toEqual([1, '']);
   expect(proxy.errors).toMatch(
-    /is not the control port of a sidecar: .*\nGive the control port of a sidecar/,
+    /is not the control port of a sidecar: .*\nPass the control port of a sidecar/,
   );
-  const nobody = await audit('--url', 'http://127.0.0.1:9', '--json');
-  expect(nobody).toMatchObject({ exitCode: 1, errors: expect.stringContaining('connection refused') });
-  expect(JSON.parse(nobody.output)).toEqual({ error: nobody.errors.trim() });
+  const closed = await audit('--url', 'http://127.0.0.1:9', '--json');
+  expect(closed).toMatchObject({ exitCode: 1, errors: expect.stringContaining('connection refused') });
+  expect(JSON.parse(closed.output)).toEqual({ error: closed.errors.trim().replace('error: ', '') });
 });
 
 const outside = Object.values(networkInterfaces())
@@ -145,7 +145,7 @@ const outside = Object.values(networkInterfaces())
   .find((each) => each?.family === 'IPv4' && !each.internal)?.address;
 
 (outside === undefined ? test.skip : test)(
-  'a sidecar that answers others only in part says how to ask it',
+  'explains port-forward if the sidecar restricts remote access',
   async () => {
     const [agentPort = 0] = await freePorts(1);
     const guarded = await rig.startSidecar(agentPort, MANIFEST, {
@@ -160,7 +160,7 @@ const outside = Object.values(networkInterfaces())
   },
 );
 
-/** The standard output of the command on a terminal, which `script` makes. */
+/** Standard output of the command on a terminal, which `script` creates. */
 async function onTerminal(env: Record<string, string>): Promise<string> {
   const command = [process.execPath, COMMAND_BUNDLE, 'audit', MANIFEST].map((word) => `'${word}'`).join(' ');
   const { stdout } = await promisify(execFile)('script', ['-qec', command, '/dev/null'], {
@@ -170,9 +170,9 @@ async function onTerminal(env: Record<string, string>): Promise<string> {
   return stdout;
 }
 
-// The one of util-linux: others take other options.
+// Only the util-linux version has these options.
 (process.platform === 'linux' && existsSync('/usr/bin/script') ? test : test.skip)(
-  'colours show on a terminal, unless NO_COLOR says no',
+  'prints colours on a terminal unless NO_COLOR or TERM=dumb is set',
   async () => {
     expect(await onTerminal({})).toContain('\u001b[33m 70/100 C\u001b[39m');
     for (const env of [{ NO_COLOR: '1' }, { TERM: 'dumb' }]) {

@@ -55,16 +55,16 @@ describe('the built platform command', () => {
     expect(exitCode).toBe(0);
   });
 
-  test('names the command that was meant', async () => {
+  test('suggests the similar command for an unknown command', async () => {
     expect(await platform(['helth', 'good.yaml'])).toEqual({
       output: '',
       errors:
-        "error: unknown command 'helth'\n(Did you mean health?)\n(platform --help shows every command)\n",
+        "error: unknown command 'helth'\n(Did you mean health?)\n(run platform --help for a list of commands)\n",
       exitCode: 1,
     });
   });
 
-  test('validates', async () => {
+  test('validates a manifest', async () => {
     expect(await platform(['validate', 'good.yaml'])).toEqual({
       output: 'good.yaml is valid: minimal 1.0.0\n',
       errors: '',
@@ -72,19 +72,19 @@ describe('the built platform command', () => {
     });
     expect(await platform(['validate', 'bad.yaml'])).toEqual({
       output: 'bad.yaml:12:3 spec.tols: unknown key "tols" (did you mean "tools"?)\n',
-      errors: '1 problem\n',
+      errors: 'error: bad.yaml is not valid: 1 problem\n',
       exitCode: 1,
     });
   });
 
-  test('writes a manifest without a terminal, and it validates', async () => {
+  test('writes a valid manifest without a terminal', async () => {
     expect(await platform(['init', 'new-agent'])).toMatchObject({ exitCode: 0, errors: '' });
     expect(await platform(['validate', 'new-agent/agent.yaml'])).toMatchObject({ exitCode: 0 });
     expect(await platform(['init', 'new-agent', '--yes'])).toMatchObject({ exitCode: 1, output: '' });
   });
 
   (whyNoOpa() ? test.skip : test)(
-    'writes a policy that the real engine takes and whose tests pass',
+    'writes a policy that the real engine loads and whose tests pass',
     async () => {
       const ended = await platform(['generate-policy', 'limited.yaml', '--out', 'policy/limited']);
       expect(ended).toMatchObject({ errors: '', exitCode: 0 });
@@ -97,8 +97,8 @@ describe('the built platform command', () => {
 
   test.each([
     ['sk-right', 0, 'healthy', { status: 'pass', latencyMs: expect.any(Number) }],
-    ['sk-wrong', 1, 'unhealthy', { status: 'fail', message: 'the key was rejected: openai answered 401' }],
-  ])('asks the model provider with the key: %s', async (key, exitCode, status, model) => {
+    ['sk-wrong', 1, 'unhealthy', { status: 'fail', message: 'the key was rejected: openai responded with 401' }],
+  ])('queries the model provider with the key: %s', async (key, exitCode, status, model) => {
     const env = { OPENAI_API_KEY: key, OPENAI_BASE_URL: baseUrl };
     const ended = await platform(['health', 'good.yaml', '--json'], env);
     expect({ errors: ended.errors, exitCode: ended.exitCode }).toEqual({ errors: '', exitCode });
@@ -108,13 +108,13 @@ describe('the built platform command', () => {
     expect(ended.output).not.toContain(key);
   });
 
-  test('prints no colour into a pipe', async () => {
+  test('prints no colour to a pipe', async () => {
     const { output } = await platform(['health', 'good.yaml', '--no-model'], { FORCE_COLOR: '1' });
     expect(output).toContain('env:OPENAI_API_KEY');
     expect(output).not.toContain('\u001b');
   });
 
-  test('ends quietly when its reader has seen enough', async () => {
+  test('exits without an error message if the reader closes the pipe early', async () => {
     const shell = spawn('sh', ['-c', `"$NODE" "$BUNDLE" validate --schema | head -n 1`], {
       env: { ...process.env, NODE: process.execPath, BUNDLE: COMMAND_BUNDLE },
       stdio: ['ignore', 'pipe', 'pipe'],
@@ -126,7 +126,7 @@ describe('the built platform command', () => {
   });
 
   (existsSync('/dev/full') ? test : test.skip)(
-    'says that a full disk takes no output, and fails',
+    'reports a full disk on standard output and exits with 1',
     async () => {
       const command = `"$NODE" "$BUNDLE" validate good.yaml > /dev/full`;
       const env = { PATH: process.env['PATH'], NODE: process.execPath, BUNDLE: COMMAND_BUNDLE };
@@ -134,7 +134,7 @@ describe('the built platform command', () => {
       let errors = '';
       shell.stderr.on('data', (chunk: Buffer) => (errors += chunk.toString()));
       const exitCode = await new Promise((resolve) => shell.once('close', resolve));
-      expect([errors, exitCode]).toEqual(['standard output cannot be written: the disk is full\n', 1]);
+      expect([errors, exitCode]).toEqual(['error: cannot write to standard output: the disk is full\n', 1]);
     },
   );
 });

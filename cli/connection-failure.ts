@@ -9,20 +9,20 @@ const UNTRUSTED = new Set([
   'CERT_SIGNATURE_FAILURE',
 ]);
 
-/** Why a server could not be asked, and what to do. `caFile`: the CA that was given, as it was typed. */
+/** Why a connection failed, and what to do. `caFile`: the `--ca` file, as typed. */
 export function connectionFailure(error: unknown, url: URL, caFile: string | undefined): string {
   const code = codeOf(error);
   if (UNTRUSTED.has(code))
     return caFile === undefined
-      ? 'its certificate is from no CA that is trusted here: name the file of its CA with --ca'
-      : `its certificate is not from the CA in ${caFile}`;
+      ? 'its certificate is not signed by a trusted CA; pass the CA file with --ca'
+      : `its certificate is not signed by the CA in ${caFile}`;
   switch (code) {
     case 'ERR_TLS_CERT_ALTNAME_INVALID':
-      return `its certificate is for other names than ${url.hostname}`;
+      return `its certificate is not valid for the host name ${url.hostname}`;
     case 'CERT_HAS_EXPIRED':
       return 'its certificate has expired';
     case 'CERT_NOT_YET_VALID':
-      return 'its certificate is not valid yet; is the clock of this machine right?';
+      return 'its certificate is not valid yet; check the clock of this machine';
     case '':
       return error instanceof Error ? error.message : String(error);
     default:
@@ -30,12 +30,12 @@ export function connectionFailure(error: unknown, url: URL, caFile: string | und
   }
 }
 
-/** The wrong one of http and https shows as noise. */
+/** Using http for https, or the reverse, shows as a protocol error. */
 function hint(code: string, { protocol }: URL): string {
   if (protocol === 'https:' && (code === 'EPROTO' || code.startsWith('ERR_SSL_')))
-    return '; does it speak http:// there?';
+    return '; check whether the URL should start with http://';
   if (protocol === 'http:' && (code === 'ECONNRESET' || code.startsWith('HPE_')))
-    return '; does it speak https:// there?';
+    return '; check whether the URL should start with https://';
   return '';
 }
 

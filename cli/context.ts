@@ -1,22 +1,22 @@
 import type { Environment } from '../runtime/env.ts';
 
-/** What a command can know of the world besides files and sockets. */
+/** Process state that a command uses in addition to files and sockets. */
 export interface CliContext {
   env: Environment;
-  /** Folder that relative paths start from. */
+  /** Working directory for relative paths. */
   cwd: string;
   now: () => Date;
-  /** Whether standard output shows colours: a terminal that has them, and NO_COLOR is not set. */
+  /** Whether to print colours: standard output is a terminal that supports them, and NO_COLOR is not set. */
   color: boolean;
-  /** Asks the person at the terminal; null: there is nobody to ask. */
+  /** Prompts the user at the terminal; null: no terminal. */
   ask: Ask | null;
-  /** Shows, on a terminal, what a command waits for; absent: there is none. */
+  /** Shows on a terminal what the command waits for; absent: no terminal. */
   progress?: (line: string) => void;
-  /** Shows at once what must be known before the command goes on; absent: nobody reads it. */
+  /** Prints a warning immediately, before the command continues; absent: warnings are dropped. */
   warn?: (line: string) => void;
-  /** All of standard input; absent: there is none. */
+  /** Reads all of standard input; absent: no standard input. */
   stdin?: () => Promise<Uint8Array>;
 }
 
-/** One question with the answer that an empty line means; rejects when the person ends the input. */
+/** Asks one question; an empty line means `fallback`. Rejects if the user ends the input. */
 export type Ask = (question: string, fallback: string) => Promise<string>;

@@ -1,16 +1,16 @@
-const WORDS: Readonly<Record<string, string>> = {
-  EEXIST: 'a part of its path is no folder',
-  ENOTDIR: 'a part of its path is no folder',
+const MESSAGES: Readonly<Record<string, string>> = {
+  EEXIST: 'a parent path is not a directory',
+  ENOTDIR: 'a parent path is not a directory',
   EACCES: 'permission denied',
   EPERM: 'permission denied',
-  EROFS: 'its file system is read-only',
+  EROFS: 'the file system is read-only',
   ENOSPC: 'the disk is full',
-  ELOOP: 'its symbolic links lead in a circle',
+  ELOOP: 'symbolic link loop',
 };
 
-/** A system's error about a file in words. @param words by code, where more can be said than of any file */
-export function fileFailure(error: unknown, words: Readonly<Record<string, string>>): string {
+/** Describes a system error about a file. @param specific messages by error code that replace the general ones */
+export function fileFailure(error: unknown, specific: Readonly<Record<string, string>>): string {
   const { code, message } = error as NodeJS.ErrnoException;
   if (code === undefined) return message;
-  return words[code] ?? WORDS[code] ?? code;
+  return specific[code] ?? MESSAGES[code] ?? code;
 }

@@ -22,7 +22,7 @@ const MANIFEST = manifestText(`  requires:
   memory: { longTerm: { backend: postgres, connectionString: $env:MEMORY_URL } }
 `);
 
-(whyNoDebianServers() ? describe.skip : describe)('platform health asks a real Redis and PostgreSQL', () => {
+(whyNoDebianServers() ? describe.skip : describe)('platform health with a real Redis and PostgreSQL', () => {
   let cwd: string;
   let redis: RunningServer;
   let postgres: RunningServer;
@@ -35,9 +35,9 @@ const MANIFEST = manifestText(`  requires:
     writeFileSync(join(cwd, 'agent.yaml'), MANIFEST);
     [redis, postgres] = await Promise.all([startRedis({ password: 'secret' }), startPostgres()]);
     closed = await servers.closedPort();
-    // A PostgreSQL that still starts up accepts connections, and says no.
+    // A starting PostgreSQL accepts connections but rejects the startup packet.
     const deadline = Date.now() + 100_000;
-    while (Date.now() < deadline && (await asked(redis.port, postgres.port)).memory.status !== 'pass');
+    while (Date.now() < deadline && (await runHealth(redis.port, postgres.port)).memory.status !== 'pass');
   });
   afterAll(async () => {
     await Promise.all([redis?.close(), postgres?.close()]);
@@ -46,8 +46,8 @@ const MANIFEST = manifestText(`  requires:
 
   type Found = Pick<Check, 'status' | 'message'>;
 
-  /** What it finds on these two ports; a password in the addresses is never in what it prints. */
-  async function asked(
+  /** Checks these two ports; the password in the addresses must not be printed. */
+  async function runHealth(
     store: number,
     memory: number,
   ): Promise<{ exitCode: number; store: Found; memory: Found }> {
@@ -68,42 +68,42 @@ const MANIFEST = manifestText(`  requires:
     return { exitCode, store: found('service:store'), memory: found('memory:longTerm') };
   }
 
-  /** The same where a server may not answer: once both are asked, the time passes that the probes have. */
-  async function askedInVain(store: number, memory: number): ReturnType<typeof asked> {
+  /** The same for unresponsive servers: the probe timeout elapses after both requests were sent. */
+  async function runHealthUntilTimeout(store: number, memory: number): ReturnType<typeof runHealth> {
     const relays = await Promise.all([store, memory].map((port) => startQuestionRelay(servers, port)));
     using timers = holdDeadlines();
-    const asking = asked(relays[0]!.port, relays[1]!.port);
+    const running = runHealth(relays[0]!.port, relays[1]!.port);
     await until(() => relays.every(({ questions }) => questions() > 0), 'both questions');
     await timers.pass(5_999);
-    return asking;
+    return running;
   }
 
   const PASS = { status: 'pass' };
   const REFUSED = { status: 'fail', message: 'connection refused' };
-  const SILENT = { status: 'fail', message: 'it accepts connections but does not answer within 3 s' };
+  const SILENT = { status: 'fail', message: 'connection accepted, but no response within 3 s' };
 
-  test('up: both pass, whoever may log in', async () => {
-    expect(await asked(redis.port, postgres.port)).toEqual({ exitCode: 0, store: PASS, memory: PASS });
+  test('servers are up: both checks pass without a login', async () => {
+    expect(await runHealth(redis.port, postgres.port)).toEqual({ exitCode: 0, store: PASS, memory: PASS });
   });
 
-  test('down: a critical service is an error, memory a warning', async () => {
-    expect(await asked(closed, postgres.port)).toEqual({ exitCode: 1, store: REFUSED, memory: PASS });
-    expect(await asked(redis.port, closed)).toEqual({ exitCode: 0, store: PASS, memory: REFUSED });
+  test('a server is down: a critical service is an error, memory a warning', async () => {
+    expect(await runHealth(closed, postgres.port)).toEqual({ exitCode: 1, store: REFUSED, memory: PASS });
+    expect(await runHealth(redis.port, closed)).toEqual({ exitCode: 0, store: PASS, memory: REFUSED });
   });
 
-  test('stopped in their tracks: they accept connections, and that is not enough', async () => {
+  test('servers are suspended: both checks fail although connections are accepted', async () => {
     for (const { pid } of [redis, postgres]) await stopProcess(pid);
     try {
-      const found = await askedInVain(redis.port, postgres.port);
+      const found = await runHealthUntilTimeout(redis.port, postgres.port);
       expect(found).toEqual({ exitCode: 1, store: SILENT, memory: SILENT });
     } finally {
       for (const { pid } of [redis, postgres]) process.kill(pid, 'SIGCONT');
     }
-    expect(await asked(redis.port, postgres.port)).toEqual({ exitCode: 0, store: PASS, memory: PASS });
+    expect(await runHealth(redis.port, postgres.port)).toEqual({ exitCode: 0, store: PASS, memory: PASS });
   });
 
-  test('a Redis where PostgreSQL should be is none', async () => {
-    const { memory } = await askedInVain(redis.port, redis.port);
+  test('fails if a Redis listens where PostgreSQL is declared', async () => {
+    const { memory } = await runHealthUntilTimeout(redis.port, redis.port);
     expect(memory.status).toBe('fail');
   });
 });

@@ -4,7 +4,7 @@ import type { Ask } from './context.ts';
 import { fileFailure } from './file-failure.ts';
 import { runCommandLine } from './program.ts';
 
-/** Asks on the terminal; an ended input (Ctrl-D) rejects. */
+/** Prompts on the terminal; rejects if the input ends (Ctrl-D). */
 const ask: Ask = async (question, fallback) => {
   const lines = createInterface({ input: process.stdin, output: process.stderr });
   try {
@@ -19,11 +19,11 @@ const ask: Ask = async (question, fallback) => {
 };
 
 async function main(): Promise<void> {
-  // A reader that has seen enough (head) closes the pipe; that is no failure of this program.
+  // A reader such as head closes the pipe early; that is not a failure.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code === 'EPIPE') return;
     process.exitCode = 1;
-    process.stderr.write(`standard output cannot be written: ${fileFailure(error, {})}\n`);
+    process.stderr.write(`error: cannot write to standard output: ${fileFailure(error, {})}\n`);
   });
   process.stderr.on('error', () => undefined);
   const isTerminal = process.stdout.isTTY && process.stdin.isTTY;

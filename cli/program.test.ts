@@ -41,7 +41,7 @@ const COMMANDS = [
 ];
 
 describe('platform', () => {
-  test.each(['', '--help', 'help'])('"%s" shows every command, and that is no failure', async (args) => {
+  test.each(['', '--help', 'help'])('"%s" lists every command and exits with 0', async (args) => {
     const { output, errors, exitCode } = await platform(args);
     for (const command of COMMANDS) expect(output).toContain(`  ${command} `);
     expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 0 });
@@ -56,7 +56,7 @@ describe('platform', () => {
     expect(await platform(`help ${command}`)).toEqual({ output, errors: '', exitCode: 0 });
   });
 
-  test('--version prints the version alone', async () => {
+  test('--version prints only the version', async () => {
     expect(await platform('--version')).toEqual({ output: '0.0.0-source\n', errors: '', exitCode: 0 });
   });
 
@@ -75,12 +75,12 @@ describe('platform', () => {
       'health a --format xml',
       "error: option '--format <format>' argument 'xml' is invalid. Allowed choices are table, json.",
     ],
-  ])('%s is a wrong command line: %s', async (args, message) => {
+  ])('rejects the command line %s: %s', async (args, message) => {
     const command = /^(?:validate|health)(?= |$)/.exec(args)?.[0];
     const advice =
       command === undefined
-        ? 'platform --help shows every command'
-        : `platform ${command} --help shows what it takes`;
+        ? 'run platform --help for a list of commands'
+        : `run platform ${command} --help for usage`;
     expect(await platform(args)).toEqual({
       output: '',
       errors: `${message}\n(${advice})\n`,
@@ -89,18 +89,18 @@ describe('platform', () => {
   });
 
   test.each([
-    [['validate', ''], "command-argument value '' is invalid for argument 'file'. It is empty."],
-    [['init', ''], "command-argument value '' is invalid for argument 'dir'. It is empty."],
-    [['inject', 'a.yaml', ''], "command-argument value '' is invalid for argument 'paths'. It is empty."],
-    [['audit', 'a', '--output', ''], "option '--output <file>' argument '' is invalid. It is empty."],
-    [['generate-policy', 'a', '--out', ''], "option '--out <dir>' argument '' is invalid. It is empty."],
-    [['register', 'a', '--out-file='], "option '--out-file <file>' argument '' is invalid. It is empty."],
-  ])('a variable that is not set leaves an empty word, which is refused: %j', async (words, message) => {
+    [['validate', ''], "command-argument value '' is invalid for argument 'file'. Must not be empty."],
+    [['init', ''], "command-argument value '' is invalid for argument 'dir'. Must not be empty."],
+    [['inject', 'a.yaml', ''], "command-argument value '' is invalid for argument 'paths'. Must not be empty."],
+    [['audit', 'a', '--output', ''], "option '--output <file>' argument '' is invalid. Must not be empty."],
+    [['generate-policy', 'a', '--out', ''], "option '--out <dir>' argument '' is invalid. Must not be empty."],
+    [['register', 'a', '--out-file='], "option '--out-file <file>' argument '' is invalid. Must not be empty."],
+  ])('rejects empty values, such as from an unset shell variable: %j', async (words, message) => {
     const { output, errors, exitCode } = await platform(words);
     expect([output, errors.split('\n')[0], exitCode]).toEqual(['', `error: ${message}`, 1]);
   });
 
-  test('a wrong command line with --json still gives JSON', async () => {
+  test('a usage error with --json prints JSON', async () => {
     const { output, errors, exitCode } = await platform('validate --json');
     expect(JSON.parse(output)).toEqual({ error: "missing required argument 'file'" });
     expect(errors).toContain('missing required argument');
@@ -111,7 +111,7 @@ describe('platform', () => {
 const BROKEN = `${manifestText('  tols: []\n')}x-owner: me\n`.replace('1.0.0', '1.0');
 
 describe('platform validate', () => {
-  test('says that a good manifest is valid', async () => {
+  test('reports a valid manifest', async () => {
     write('agent.yaml', manifestText());
     expect(await platform('validate agent.yaml')).toEqual({
       output: 'agent.yaml is valid: minimal 1.0.0\n',
@@ -120,18 +120,18 @@ describe('platform validate', () => {
     });
   });
 
-  test('prints a line for each problem that begins with file, line and column', async () => {
+  test('prints each problem on a line that starts with file, line and column', async () => {
     write('agent.yaml', BROKEN);
     expect(await platform('validate agent.yaml')).toEqual({
       output:
-        'agent.yaml:5:12 metadata.version: must be a semantic version such as 1.2.3, is the number 1.0 (did you mean "1.0.0"?)\n' +
+        'agent.yaml:5:12 metadata.version: must be a semantic version such as 1.2.3; got the number 1.0 (did you mean "1.0.0"?)\n' +
         'agent.yaml:12:3 spec.tols: unknown key "tols" (did you mean "tools"?)\n',
-      errors: '2 problems\n',
+      errors: 'error: agent.yaml is not valid: 2 problems\n',
       exitCode: 1,
     });
   });
 
-  test('--json of a good manifest', async () => {
+  test('--json of a valid manifest', async () => {
     write('agent.yaml', FULL_MANIFEST);
     const { output, errors, exitCode } = await platform('validate agent.yaml --json');
     expect(JSON.parse(output)).toEqual({
@@ -145,7 +145,7 @@ describe('platform validate', () => {
     expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 0 });
   });
 
-  test('warns of names that a plain header cannot carry, and of a cost limit without a price', async () => {
+  test('warns about names that a plain header cannot contain and about a cost limit without a price', async () => {
     const tools = ['search', 'löschen', 'drop,all', 'x'.repeat(600)].map((name) => `    - name: "${name}"\n`);
     const text = manifestText(`  tools:\n${tools.join('')}`).replace(
       /(\n +)apiKey: .*/,
@@ -157,9 +157,9 @@ describe('platform validate', () => {
     const lines = plain.errors.trimEnd().split('\n');
     expect(lines).toHaveLength(4);
     expect(lines[0]).toBe(
-      'warning: agent.yaml: spec.tools[1].name: a plain header cannot carry "löschen": the agent must report it percent-encoded in X-Platform-Tools-Called, as the reporter does ("l%C3%B6schen")',
+      'warning: agent.yaml: spec.tools[1].name: "löschen" cannot be sent unencoded in a header; the agent must percent-encode it in X-Platform-Tools-Called as "l%C3%B6schen" (the reporter does this)',
     );
-    expect(lines[2]).toContain('has 600 characters: only the first 500 are compared');
+    expect(lines[2]).toContain('has 600 characters; only the first 500 are compared');
     expect(lines[3]).toContain('spec.model.costControls.maxMonthlyUSD: declared, not checked');
     const { warnings } = JSON.parse((await platform('validate agent.yaml --json')).output) as {
       warnings: { path: string }[];
@@ -172,7 +172,7 @@ describe('platform validate', () => {
     ]);
   });
 
-  test('--json of a bad manifest', async () => {
+  test('--json of an invalid manifest', async () => {
     write('agent.yaml', BROKEN);
     const { output, errors, exitCode } = await platform('validate agent.yaml --json');
     expect(JSON.parse(output)).toEqual({
@@ -180,7 +180,7 @@ describe('platform validate', () => {
       problems: [
         {
           path: 'metadata.version',
-          message: 'must be a semantic version such as 1.2.3, is the number 1.0',
+          message: 'must be a semantic version such as 1.2.3; got the number 1.0',
           file: 'agent.yaml',
           line: 5,
           column: 12,
@@ -200,27 +200,27 @@ describe('platform validate', () => {
   });
 
   test.each<[string, () => void, Rendered]>([
-    ['missing', () => undefined, { output: '', errors: 'agent.yaml: does not exist\n', exitCode: 1 }],
+    ['missing', () => undefined, { output: '', errors: 'error: agent.yaml: does not exist\n', exitCode: 1 }],
     [
-      'a folder',
+      'a directory',
       () => mkdirSync(join(cwd, 'agent.yaml')),
-      { output: '', errors: 'agent.yaml: is a folder, not a file\n', exitCode: 1 },
+      { output: '', errors: 'error: agent.yaml: is a directory, not a file\n', exitCode: 1 },
     ],
     [
       'binary',
       () => write('agent.yaml', Buffer.from([0x7f, 0x45, 0x4c, 0x46, 0, 1])),
-      { output: '', errors: 'agent.yaml: is no text file: a manifest is UTF-8 text\n', exitCode: 1 },
+      { output: '', errors: 'error: agent.yaml: is not a UTF-8 text file\n', exitCode: 1 },
     ],
     [
       'empty',
       () => write('agent.yaml', ''),
       {
-        output: 'agent.yaml:1:1 is empty: a manifest has apiVersion, kind, metadata and spec\n',
+        output: 'agent.yaml:1:1 file is empty; apiVersion, kind, metadata and spec are required\n',
         errors: '1 problem\n',
         exitCode: 1,
       },
     ],
-  ])('a file that is %s', async (_what, prepare, expected) => {
+  ])('reports a file that is %s', async (_what, prepare, expected) => {
     prepare();
     expect(await platform('validate agent.yaml')).toEqual(expected);
     const { output, exitCode } = await platform('validate agent.yaml --json');
@@ -228,14 +228,14 @@ describe('platform validate', () => {
     expect(exitCode).toBe(1);
   });
 
-  test('--schema prints the JSON Schema, without a file', async () => {
+  test('--schema prints the JSON Schema without a file argument', async () => {
     const { output, exitCode } = await platform('validate --schema');
     expect(JSON.parse(output)).toEqual(MANIFEST_SCHEMA);
     expect(exitCode).toBe(0);
   });
 });
 
-/** Answers in the order of the questions; an empty one takes what is offered, and after the last one the input ends. */
+/** Answers questions in order. An empty answer selects the default; after the last answer the input ends. */
 function answering(...answers: string[]): Ask {
   return async (_question, fallback) => {
     const answer = answers.shift();
@@ -262,12 +262,12 @@ describe('platform init', () => {
     },
   );
 
-  test('--yes asks nothing on a terminal either', async () => {
+  test('--yes does not prompt on a terminal', async () => {
     const { exitCode } = await platform('init --yes', { ask: answering() });
     expect(exitCode).toBe(0);
   });
 
-  test('asks on a terminal, for a name until it is one', async () => {
+  test('prompts on a terminal, and repeats the prompt until the name is valid', async () => {
     const ask = answering('My Agent', 'trip-planner', 'Plans "trips": all of them\\', 'Anthropic', '');
     expect((await platform('init .', { ask })).exitCode).toBe(0);
     expect(written()).toContain('name: trip-planner');
@@ -277,53 +277,53 @@ describe('platform init', () => {
   });
 
   test.each(['OpenAI\n  evil: true', '9 providers', '💥', '- a', '$foo:x'])(
-    'writes a valid manifest or none whatever the provider is called: %j',
+    'writes a valid manifest or nothing for the provider %j',
     async (provider) => {
       const { exitCode, errors } = await platform('init', { ask: answering('a', '', provider, '') });
       if (exitCode === 0) expect((await platform('validate agent.yaml')).exitCode).toBe(0);
       else
         expect({ errors, exists: existsSync(join(cwd, 'agent.yaml')) }).toEqual({
-          errors: expect.stringContaining('these answers make no manifest: "$foo:" is no kind of reference'),
+          errors: expect.stringContaining('error: these answers do not make a valid manifest: "$foo:" is not a valid reference prefix'),
           exists: false,
         });
     },
   );
 
-  test('writes nothing when the person ends the questions', async () => {
+  test('writes nothing when the user ends the input', async () => {
     expect(await platform('init', { ask: answering('a') })).toEqual({
       output: '',
-      errors: 'ended without an answer: nothing was written\n',
+      errors: 'error: input ended before all questions were answered; nothing was written\n',
       exitCode: 1,
     });
     expect(existsSync(join(cwd, 'agent.yaml'))).toBe(false);
   });
 
-  test('never overwrites', async () => {
+  test('never overwrites an existing file', async () => {
     write('agent.yaml', 'mine');
     expect(await platform('init --yes')).toEqual({
       output: '',
-      errors: 'agent.yaml is already there: nothing was written\n',
+      errors: 'error: agent.yaml already exists; nothing was written\n',
       exitCode: 1,
     });
     expect(written()).toBe('mine');
   });
 
-  test('names the agent by its folder as far as that is a name', async () => {
+  test('derives the agent name from the directory if possible', async () => {
     await platform('init My_Agent(2) --yes');
     expect(written('My_Agent(2)/agent.yaml')).toContain('name: my-agent-2\n');
     await platform('init ___ --yes');
     expect(written('___/agent.yaml')).toContain('name: my-agent\n');
   });
 
-  test('says why it cannot write', async () => {
+  test('reports why it cannot write', async () => {
     write('file', '');
     expect((await platform('init file/below --yes')).errors).toBe(
-      'file/below/agent.yaml cannot be written: a part of its path is no folder\n',
+      'error: cannot write file/below/agent.yaml: a parent path is not a directory\n',
     );
-    // Node's recursive mkdir never ends there.
+    // Node's recursive mkdir never returns for /proc.
     expect(await platform('init /proc/x --yes')).toEqual({
       output: '',
-      errors: expect.stringContaining('proc/x/agent.yaml cannot be written: no folder can be made there\n'),
+      errors: expect.stringContaining('proc/x/agent.yaml: the directory cannot be created\n'),
       exitCode: 1,
     });
   });
@@ -340,7 +340,7 @@ describe('platform health', () => {
       - { name: search, transport: stdio, command: no-such-command }
 `);
 
-  /** A server that takes every PING while `act` runs. */
+  /** Runs a server that responds to PING while `act` runs. */
   async function withServer<T>(act: (address: string) => Promise<T>): Promise<T> {
     const server = createServer((socket) => socket.once('data', () => socket.end('+PONG\r\n')));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -377,7 +377,7 @@ describe('platform health', () => {
     });
   });
 
-  test('leaves out what it is told to', async () => {
+  test('skips the checks that --no-memory and --no-mcp exclude', async () => {
     write('agent.yaml', MANIFEST);
     const { output } = await withServer((address) =>
       platform('health agent.yaml --format json --no-model --no-memory --no-mcp', {
@@ -407,34 +407,34 @@ describe('platform health', () => {
     expect((await platform(`health agent.yaml --no-model ${flags}`, { env })).exitCode).toBe(exitCode);
   });
 
-  test('prints a table with what to do, in colour only where that is wanted', async () => {
+  test('prints a table with remediation, in colour only if enabled', async () => {
     write('agent.yaml', manifestText());
     const { output } = await platform('health agent.yaml');
     expect(output).toBe(`minimal is unhealthy: 0 passed, 1 failed, 0 warnings, 1 skipped
 
 STATUS  CHECK                 SEVERITY  LATENCY  MESSAGE
 fail    env:OPENAI_API_KEY    error              OPENAI_API_KEY is not set in the environment
-skip    model:openai/gpt-4.1  error              it needs env:OPENAI_API_KEY, which failed
+skip    model:openai/gpt-4.1  error              requires env:OPENAI_API_KEY, which failed
 
-What to do:
+Remediation:
   env:OPENAI_API_KEY: Set the environment variable OPENAI_API_KEY for the agent.
 `);
     const colored = await platform('health agent.yaml', { color: true });
     expect(colored.output).toContain('\u001b[31mfail\u001b[39m');
-    // oxlint-disable-next-line no-control-regex -- the codes are what is taken away
+    // oxlint-disable-next-line no-control-regex -- this removes the colour codes
     expect(colored.output.replaceAll(/\u001b\[\d+m/g, '')).toBe(output);
   });
 
-  test('shows no control character of a manifest on the terminal', async () => {
+  test('prints no control characters from a manifest', async () => {
     write('agent.yaml', manifestText('  requires: { services: [{ name: "a\\e[2Jb", address: "x:1" }] }\n'));
     const { output } = await platform('health agent.yaml --no-model');
     expect(output).toContain('service:a\ufffd[2Jb');
     expect(output).not.toContain('\u001b');
   });
 
-  test('a manifest that is not valid is an error, and JSON where JSON is wanted', async () => {
+  test('reports an invalid manifest, with --json as JSON', async () => {
     write('agent.yaml', BROKEN);
-    const lines = (await platform('validate agent.yaml')).output;
+    const lines = (await platform('validate agent.yaml')).output.replaceAll(/^(?=.)/gm, 'error: ');
     expect(await platform('health agent.yaml')).toEqual({ output: '', errors: lines, exitCode: 1 });
     const { output, errors, exitCode } = await platform('health agent.yaml --json');
     expect(JSON.parse(output)).toEqual({

@@ -10,10 +10,10 @@ import { init } from './commands/init.ts';
 import { renderSchema, renderValidation } from './commands/validate.ts';
 import type { CliContext } from './context.ts';
 import { load } from './load.ts';
-import { refuseEmptyValues } from './option-values.ts';
+import { rejectEmptyValues } from './option-values.ts';
 import { json, type Rendered } from './rendered.ts';
 
-/** Runs one command line. Every outcome, help and usage errors too, is returned; nothing is written from in here. */
+/** Runs one command line. Returns every output, including help and usage errors; writes nothing itself. */
 export async function runCommandLine(args: readonly string[], context: CliContext): Promise<Rendered> {
   const written = { output: '', errors: '' };
   let rendered: Rendered | undefined;
@@ -41,7 +41,7 @@ function wantsJson(args: readonly string[]): boolean {
   return args.includes('--json') || /(?:^| )(?:-o|--output)[ =]?json(?: |$)/.test(args.join(' '));
 }
 
-/** Help and version are no errors. A usage error goes to standard error; a program that reads JSON gets JSON. */
+/** Help and version are not errors. A usage error goes to standard error, with `--json` also to standard output as JSON. */
 function usageResult(
   error: CommanderError,
   written: { output: string; errors: string },
@@ -57,18 +57,18 @@ function forEachCommand(command: Command, act: (command: Command) => void): void
   for (const child of command.commands) forEachCommand(child, act);
 }
 
-/** The commands in the order of the help. */
+/** Command names in help order. */
 export function commandNames(context: CliContext): string[] {
   return createProgram(context, () => undefined).commands.map((command) => command.name());
 }
 
 function createProgram(context: CliContext, finish: (rendered: Rendered) => void): Command {
   const program = new Command('platform')
-    .description('Checks an agent against its manifest, agent.yaml, and the cluster that it runs in.')
+    .description('Checks an AI agent against its manifest, agent.yaml, and the cluster in which it runs.')
     .version(VERSION, '-V, --version', 'print the version')
     .helpOption('-h, --help', 'show help')
     .helpCommand('help [command]', 'show help for a command')
-    .showHelpAfterError('(platform --help shows every command)')
+    .showHelpAfterError('(run platform --help for a list of commands)')
     .addHelpText('after', ROOT_HELP);
   addValidate(program, context, finish);
   addInit(program, context, finish);
@@ -81,8 +81,8 @@ function createProgram(context: CliContext, finish: (rendered: Rendered) => void
   addCheck(program, context, finish);
   addUninstall(program, context, finish);
   for (const command of program.commands) {
-    command.showHelpAfterError(`(platform ${command.name()} --help shows what it takes)`);
-    refuseEmptyValues(command);
+    command.showHelpAfterError(`(run platform ${command.name()} --help for usage)`);
+    rejectEmptyValues(command);
   }
   return program;
 }
@@ -96,17 +96,17 @@ Examples:
   $ platform generate-policy agent.yaml --out policy/my-agent
   $ platform check
 
-Exit codes: 0 as asked; 1 a problem was found, or the command line is wrong.
-Colours show on a terminal only; NO_COLOR=1 or TERM=dumb turns them off.`;
+Exit codes: 0 success; 1 a problem was found, or the command line is not valid.
+Colours are used only on a terminal; NO_COLOR=1 or TERM=dumb disables them.`;
 
 function addValidate(program: Command, context: CliContext, finish: (rendered: Rendered) => void): void {
   program
     .command('validate')
     .summary('check a manifest against the schema')
     .description(
-      'Checks a manifest against the schema: no network, no environment. Lists all problems, and warns of what is declared and cannot be checked.',
+      'Checks a manifest against the schema, without network or environment. Lists all problems, and warns about declarations that cannot be checked.',
     )
-    .argument('[file]', 'the manifest, such as agent.yaml')
+    .argument('[file]', 'path to the manifest, such as agent.yaml')
     .option('--json', 'print {valid, agentName, version, apiVersion, problems[], warnings[]}')
     .option('--schema', 'print the JSON Schema of manifests instead')
     .addHelpText(
@@ -117,7 +117,7 @@ Examples:
   $ platform validate agent.yaml --json
   $ platform validate --schema > agent.schema.json
 
-Exit codes: 0 valid; 1 not valid, or not readable.`,
+Exit codes: 0 valid; 1 not valid, or the file cannot be read.`,
     )
     .action(async (file: string | undefined, options: { json?: true; schema?: true }, command: Command) => {
       if (options.schema === true) finish(renderSchema());
@@ -130,9 +130,9 @@ function addInit(program: Command, context: CliContext, finish: (rendered: Rende
   program
     .command('init')
     .summary('write a first manifest')
-    .description('Writes a first agent.yaml into a folder. An existing file is never overwritten.')
-    .argument('[dir]', 'the folder', '.')
-    .option('--yes', 'take the defaults, ask nothing (also when there is no terminal)')
+    .description('Writes a first agent.yaml to a directory. Never overwrites an existing file.')
+    .argument('[dir]', 'target directory', '.')
+    .option('--yes', 'use the defaults without prompts (implied without a terminal)')
     .addHelpText(
       'after',
       `
@@ -150,19 +150,19 @@ Exit codes: 0 written; 1 not written.`,
 function addHealth(program: Command, context: CliContext, finish: (rendered: Rendered) => void): void {
   program
     .command('health')
-    .summary('check what a manifest needs, from this machine')
+    .summary('check the requirements of a manifest from this machine')
     .description(
-      'Checks from this machine what a manifest needs: variables, files, secrets, the model, services, MCP servers, memory.',
+      'Checks from this machine the requirements of a manifest: variables, files, secrets, the model, services, MCP servers, memory.',
     )
-    .argument('<file>', 'the manifest, such as agent.yaml')
-    .option('--json', 'the same as --format json')
-    .addOption(new Option('--format <format>', 'how to print the report').choices(FORMATS).default('table'))
+    .argument('<file>', 'path to the manifest, such as agent.yaml')
+    .option('--json', 'same as --format json')
+    .addOption(new Option('--format <format>', 'output format').choices(FORMATS).default('table'))
     .addOption(
-      new Option('--fail-on <severity>', 'least severity of a failed check that makes the exit code 1')
+      new Option('--fail-on <severity>', 'exit with 1 if a failed check has at least this severity')
         .choices(SEVERITIES)
         .default('error'),
     )
-    .option('--no-model', 'do not ask the model provider')
+    .option('--no-model', 'do not query the model provider')
     .option('--no-mcp', 'do not connect to MCP servers')
     .option('--no-memory', 'do not connect to memory stores')
     .addHelpText(
@@ -173,11 +173,12 @@ Examples:
   $ platform health agent.yaml --json --no-model
   $ platform health agent.yaml --fail-on warning
 
-Redis is asked for a PING, PostgreSQL with a startup packet, anything else by a TCP connection; no password is sent.
-PLATFORM_SECRET_DIR names the folder of $secret: values; without it they are in PLATFORM_SECRET_<NAME>.
-<PROVIDER>_BASE_URL, such as OPENAI_BASE_URL, moves the model check to another address.
+Redis is checked with PING, PostgreSQL with a startup packet, other services with a TCP connection. No password is sent.
+PLATFORM_SECRET_DIR is the directory with the $secret: values. Without it they are read from PLATFORM_SECRET_<NAME>.
+<PROVIDER>_BASE_URL, such as OPENAI_BASE_URL, changes the address of the model check.
 
-Exit codes: 0 no failed check of that severity (by default: healthy or degraded); 1 there is one, or the manifest is not valid.`,
+Exit codes: 0 no failed check of that severity or above (default: error); 1 at least one such check, or the manifest is not
+valid.`,
     )
     .action(async (file: string, options: HealthOptions & { json?: true }) => {
       const format = options.json === true ? 'json' : options.format;
@@ -192,16 +193,16 @@ function addGeneratePolicy(
 ): void {
   program
     .command('generate-policy')
-    .summary('turn a manifest into rules for a policy engine')
+    .summary('generate policy engine rules from a manifest')
     .description(
-      'Turns what a manifest declares about behavior into rules for Open Policy Agent, one for each declaration. Without --out it shows them.',
+      'Generates rules for Open Policy Agent from the behavior that a manifest declares, one rule per declaration. Without --out it prints them.',
     )
-    .argument('<file>', 'the manifest, such as agent.yaml')
+    .argument('<file>', 'path to the manifest, such as agent.yaml')
     .option(
       '--out <dir>',
-      'write policy.rego, data.json and policy_test.rego into a folder, which should hold nothing else',
+      'write policy.rego, data.json and policy_test.rego to a directory, which should contain nothing else',
     )
-    .option('--json', 'print {agentName, package, denyPath, rules[], config}, with --out files[] too')
+    .option('--json', 'print {agentName, package, denyPath, rules[], config}; with --out also files[]')
     .addHelpText(
       'after',
       `
@@ -211,12 +212,12 @@ Examples:
   $ opa test policy/my-agent
   $ opa run --server --ignore '.*' policy/my-agent policy/other-agent
 
-The engine listens on localhost:8181; a sidecar asks it with POLICY_URL=http://localhost:8181. Several agents share one
-engine when each folder is named by itself, as above: naming the folder above them would move their data.
---ignore '.*' is for folders mounted from a ConfigMap. A newer policy of the same agent replaces an older one; any
-other file stays as it is.
+The engine listens on localhost:8181; set POLICY_URL=http://localhost:8181 for the sidecar. For several agents on one
+engine, list each directory, as above. Listing only the parent directory would change the paths of their data.
+--ignore '.*' is needed for directories mounted from a ConfigMap. A new policy replaces an older policy of the same agent;
+other files are not changed.
 
-Exit codes: 0 shown or written; 1 the manifest is not valid, or nothing was written.`,
+Exit codes: 0 printed or written; 1 the manifest is not valid, or nothing was written.`,
     )
     .action(async (file: string, options: { out?: string; json?: true }) =>
       finish(

@@ -6,7 +6,7 @@ import { runBuiltCommand, type Ended } from '../testing/built-command.ts';
 import { ProcessRig } from '../testing/process-rig.ts';
 import { issueCa, issueLeaf } from '../webhook/certificates/issue.ts';
 
-/** The built command against a real control plane, over HTTP and over TLS with a CA of its own. */
+/** The built command against a real control plane, over HTTP and over TLS with a private CA. */
 
 const ADMIN = 'the-admin-key-of-this-test';
 
@@ -34,7 +34,7 @@ async function startControlPlane(name: string, env: Record<string, string>): Pro
   return url;
 }
 
-/** The status of a heartbeat with this key. */
+/** Response status of a heartbeat with this key. */
 async function heartbeat(url: string, key: string): Promise<number> {
   const response = await fetch(`${url}/api/v1/heartbeat`, {
     method: 'POST',
@@ -48,7 +48,7 @@ async function heartbeat(url: string, key: string): Promise<number> {
 const keyIn = (output: string): string => /^PLATFORM_KEY=(\S+)$/m.exec(output)?.[1] ?? '';
 
 describe('platform register with a control plane', () => {
-  test('gives a key that works, and ends the one before', async () => {
+  test('creates a valid key and invalidates the previous key', async () => {
     const url = await startControlPlane('good', { PLATFORM_ADMIN_KEY: ADMIN });
     const first = await register(['--name', 'shop', '--url', url]);
     expect(first).toMatchObject({
@@ -67,7 +67,7 @@ describe('platform register with a control plane', () => {
       exitCode: 0,
       output: `PLATFORM_URL=${url}\nPLATFORM_TOKEN_FILE=${path}\n`,
       errors: expect.stringContaining(
-        'it was registered before: its older keys no longer work\nwrote the key to shop.key\n',
+        'the agent was already registered; its previous keys are no longer valid\nwrote the key to shop.key\n',
       ),
     });
     expect((statSync(path).mode & 0o777).toString(8)).toBe('600');
@@ -75,7 +75,7 @@ describe('platform register with a control plane', () => {
     expect(await heartbeat(url, keyIn(first.output))).toBe(401);
   });
 
-  test('with the manifest lets the control plane know the model', async () => {
+  test('registers the manifest with the agent', async () => {
     const url = await startControlPlane('manifest', { PLATFORM_ADMIN_KEY: ADMIN });
     const manifest = join(dirname(import.meta.dirname), 'examples/agents/gappy/agent.yaml');
     const { output, exitCode } = await register([manifest, '--url', url, '--json']);
@@ -83,29 +83,29 @@ describe('platform register with a control plane', () => {
     expect(JSON.parse(output)).toMatchObject({ agentName: 'gappy', isNew: true });
   });
 
-  test('tells a wrong admin key, and a control plane without one', async () => {
+  test('reports a wrong admin key, and a control plane without an admin key', async () => {
     const url = await startControlPlane('strict', { PLATFORM_ADMIN_KEY: 'another-admin-key' });
     expect(await register(['--name', 'shop', '--url', url, '--out-file', 'no.key'])).toEqual({
       output: '',
-      errors: `${url} refuses the admin key (403: X-Admin-Key is wrong): it is not the PLATFORM_ADMIN_KEY of this control plane\n`,
+      errors: `error: ${url} rejected the admin key (403: X-Admin-Key is wrong); it differs from the PLATFORM_ADMIN_KEY of this control plane\n`,
       exitCode: 1,
     });
     const open = await startControlPlane('none', {});
     expect(await register(['--name', 'shop', '--url', open])).toEqual({
       output: '',
-      errors: `${open} does not register the agent (503: admin routes are off: PLATFORM_ADMIN_KEY of the control plane is not set)\n`,
+      errors: `error: ${open} did not register the agent (503: admin routes are disabled: PLATFORM_ADMIN_KEY is not set on the control plane)\n`,
       exitCode: 1,
     });
     expect(existsSync(join(rig.folder, 'no.key'))).toBe(false);
   });
 
-  test('over TLS trusts the CA that is named, and no other', async () => {
+  test('over TLS trusts only the CA from --ca', async () => {
     const validity = { now: new Date(), days: 1 };
-    const authority = await issueCa(validity);
-    const leaf = await issueLeaf(authority, ['localhost'], validity);
-    await rig.file('ca.pem', authority.cert);
+    const ca = await issueCa(validity);
+    const leaf = await issueLeaf(ca, ['localhost'], validity);
+    await rig.file('ca.pem', ca.cert);
     const [port = 0] = await freePorts(1);
-    await rig.start('control-plane', /listens/, {
+    await rig.start('control-plane', /listening/, {
       PORT: String(port),
       STORE: 'sqlite',
       DATA_DIR: join(rig.folder, 'tls'),
@@ -116,7 +116,7 @@ describe('platform register with a control plane', () => {
     const url = `https://localhost:${port}`;
     const untrusted = await register(['--name', 'shop', '--url', url]);
     expect(untrusted).toMatchObject({ exitCode: 1, output: '' });
-    expect(untrusted.errors).toContain('its certificate is from no CA that is trusted here');
+    expect(untrusted.errors).toContain('its certificate is not signed by a trusted CA');
     const trusted = await register(['--name', 'shop', '--url', url, '--ca', 'ca.pem']);
     expect(trusted.exitCode).toBe(0);
     expect(trusted.output).toMatch(

@@ -8,24 +8,24 @@ import {
 import { PROOF_WRITES_HEADER, type ProofRecord, type ProofWrites } from '../core/proof/proof.ts';
 import { exchange, type Exchange } from '../probe/http-exchange.ts';
 
-/** What a sidecar said of its agent, or why it could not be asked and what to do. */
-export type AskedSidecar =
+/** Evidence of a sidecar about its agent, or why the request failed and what to do. */
+export type EvidenceResult =
   | { ok: true; agentName: string; evidence: Evidence }
   | { ok: false; reason: string; advice: string };
 
 type Headers = (Exchange & { answered: true })['headers'];
 
-/** A report probes for five seconds, whatever hangs. */
+/** The readiness report takes up to five seconds even if its probes hang. */
 const TIMEOUT_MS = 15_000;
 const MAX_BYTES = 32 * 1024 * 1024;
 const PAGE = 200;
 
 const ADVICE = {
   reach:
-    'Is the sidecar running, and is this its control port (4001)? In a cluster: kubectl port-forward pod/<pod> 4001, then --url http://localhost:4001',
-  other: 'Give the control port of a sidecar (4001), not its proxy (4000) nor the agent itself.',
+    'Check that the sidecar is running and that the URL is its control port (4001). In a cluster: kubectl port-forward pod/<pod> 4001, then --url http://localhost:4001',
+  other: 'Pass the control port of a sidecar (4001), not its proxy port (4000) or the agent.',
   local:
-    'It answers everybody only in part (CONTROL_ACCESS=local). Go through the pod: kubectl port-forward pod/<pod> 4001, then --url http://localhost:4001',
+    'It restricts remote access (CONTROL_ACCESS=local). Use a port-forward: kubectl port-forward pod/<pod> 4001, then --url http://localhost:4001',
 } as const;
 
 class Rejection extends Error {
@@ -38,15 +38,15 @@ class Rejection extends Error {
 }
 
 /**
- * Requests checks, audit ring and proofs from the sidecar at `base`, with `/platform` at its end or without.
- * `acceptLocal`: local proofs count in any case. Never rejects.
+ * Requests checks, audit ring and proofs from the sidecar at `base`, which may end with `/platform`.
+ * `acceptLocal`: local proofs always count. Never rejects.
  */
-export async function askSidecar(base: URL, acceptLocal: boolean): Promise<AskedSidecar> {
+export async function fetchEvidence(base: URL, acceptLocal: boolean): Promise<EvidenceResult> {
   try {
     const [ready, guardrails, proofs] = await Promise.all([
-      askFor(base, '/health/ready', parseReady),
+      requestJson(base, '/health/ready', parseReady),
       observedGuardrails(base),
-      askFor(base, '/proof', parseProofs),
+      requestJson(base, '/proof', parseProofs),
     ]);
     const evidence = {
       checks: ready.checks,
@@ -57,7 +57,7 @@ export async function askSidecar(base: URL, acceptLocal: boolean): Promise<Asked
     return { ok: true, agentName: ready.agentName, evidence };
   } catch (error) {
     if (!(error instanceof Rejection)) throw error;
-    return { ok: false, reason: `${shownUrl(base)} ${error.message}`, advice: error.advice };
+    return { ok: false, reason: error.message, advice: error.advice };
   }
 }
 
@@ -70,40 +70,42 @@ function parseProofs(
   return records === null || writes === null ? null : { records, writes };
 }
 
-/** The whole ring, page by page: it may have a hundred thousand entries. */
+/** Reads the whole ring page by page; it may have 100,000 entries. */
 async function observedGuardrails(base: URL): Promise<Set<string>> {
   const observed = new Set<string>();
   for (let since = 0; ;) {
-    const page = await askFor(base, `/audit?since=${since}&limit=${PAGE}`, parseAuditPage);
+    const page = await requestJson(base, `/audit?since=${since}&limit=${PAGE}`, parseAuditPage);
     for (const type of page.guardrails) observed.add(type);
     if (page.length < PAGE || page.last === null) return observed;
-    // Whoever ignores `since` would be asked for ever.
-    if (page.last <= since) throw new Rejection('does not answer GET /audit as a sidecar does', 'other');
+    // A server that ignores `since` would cause an endless loop.
+    if (page.last <= since)
+      throw new Rejection(`${shownUrl(base)} returned an invalid response to GET /audit`, 'other');
     since = page.last;
   }
 }
 
-async function askFor<T>(
+async function requestJson<T>(
   base: URL,
   path: string,
   parse: (value: unknown, headers: Headers) => T | null,
 ): Promise<T> {
-  const answer = await exchange(new URL(`${base.pathname.replace(/\/+$/, '')}${path}`, base), {
+  const server = shownUrl(base);
+  const response = await exchange(new URL(`${base.pathname.replace(/\/+$/, '')}${path}`, base), {
     timeoutMs: TIMEOUT_MS,
     maxBytes: MAX_BYTES,
   });
-  if (!answer.answered) throw new Rejection(`cannot be asked: ${answer.reason}`, 'reach');
-  const { status, body, headers } = answer;
+  if (!response.answered) throw new Rejection(`cannot connect to ${server}: ${response.reason}`, 'reach');
+  const { status, body, headers } = response;
   const route = `GET ${path.replace(/\?.*/, '')}`;
-  if (status === 403) throw new Rejection(`answers ${route} with 403`, 'local');
-  // Readiness is told with 503 when it is bad.
+  if (status === 403) throw new Rejection(`${server} returned 403 for ${route}`, 'local');
+  // Readiness returns 503 if the agent is not ready.
   if (status !== 200 && !(status === 503 && path === '/health/ready'))
-    throw new Rejection(`is not the control port of a sidecar: it answers ${route} with ${status}`, 'other');
+    throw new Rejection(`${server} is not the control port of a sidecar: ${route} returned ${status}`, 'other');
   if (body === null)
-    throw new Rejection(`does not finish its answer to ${route} (${MAX_BYTES >> 20} MiB at most)`, 'reach');
-  if (body.length === 0) throw new Rejection(`answers ${route} without a body`, 'local');
+    throw new Rejection(`${server} sent no complete response to ${route} (limit ${MAX_BYTES >> 20} MiB)`, 'reach');
+  if (body.length === 0) throw new Rejection(`${server} returned no body for ${route}`, 'local');
   const value = parse(jsonOf(body), headers);
-  if (value === null) throw new Rejection(`does not answer ${route} as a sidecar does`, 'other');
+  if (value === null) throw new Rejection(`${server} returned an invalid response to ${route}`, 'other');
   return value;
 }
 
@@ -115,7 +117,7 @@ function jsonOf(body: Buffer): unknown {
   }
 }
 
-/** Without user and password, which an address may carry. */
+/** The URL without user and password. */
 export function shownUrl({ origin, pathname }: URL): string {
   return `${origin}${pathname.replace(/\/+$/, '')}`;
 }

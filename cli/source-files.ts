@@ -4,27 +4,27 @@ import type { CliContext } from './context.ts';
 import { fileFailure } from './file-failure.ts';
 import { printable } from './rendered.ts';
 
-/** One text that a command works on. */
+/** One input text of a command. */
 export interface SourceFile {
-  /** As it was typed, or found under a folder that was; `-` is standard input. */
+  /** Path as typed, or found in a typed directory; `-` is standard input. */
   file: string;
-  /** Its place under an output folder. */
+  /** Relative path in an output directory. */
   place: string;
   text: string;
 }
 
 export type ReadSources =
-  /** `isOne`: a single file was typed, so that an output can be a file as well. */
+  /** `isOne`: the input is a single file, so the output may be a file too. */
   { ok: true; sources: SourceFile[]; isOne: boolean } | { ok: false; problems: string[] };
 
-/** Reads files, whole folders (`.yaml`, `.yml` and `.json`, hidden ones not) and standard input. All problems at once. */
+/** Reads files, directories (`.yaml`, `.yml` and `.json`, except hidden files) and standard input. Returns all problems. */
 export async function readSources(paths: readonly string[], context: CliContext): Promise<ReadSources> {
   const sources: SourceFile[] = [];
   const problems: string[] = [];
   for (const path of paths) {
     try {
       const files = await filesOf(path, context);
-      if (files.length === 0) problems.push(`${printable(path)}: holds no .yaml, .yml or .json file`);
+      if (files.length === 0) problems.push(`${printable(path)}: contains no .yaml, .yml or .json file`);
       for (const file of files) {
         const bytes =
           file === '-'
@@ -42,7 +42,7 @@ export async function readSources(paths: readonly string[], context: CliContext)
 }
 
 function missingInput(): never {
-  throw new Error('there is no standard input');
+  throw new Error('no standard input');
 }
 
 async function filesOf(path: string, { cwd }: CliContext): Promise<string[]> {
@@ -65,11 +65,11 @@ function decode(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {
-    throw new Error('is no UTF-8 text');
+    throw new Error('is not valid UTF-8 text');
   }
 }
 
 /** Why a file could not be read. */
 export function readCauseOf(error: unknown): string {
-  return fileFailure(error, { ENOENT: 'does not exist', EISDIR: 'is a folder' });
+  return fileFailure(error, { ENOENT: 'does not exist', EISDIR: 'is a directory' });
 }

@@ -2,18 +2,18 @@ export type Paint = (style: 'red' | 'green' | 'yellow' | 'dim' | 'bold', text: s
 
 const CODES = { red: [31, 39], green: [32, 39], yellow: [33, 39], dim: [2, 22], bold: [1, 22] } as const;
 
-/** Colours where they are wanted, the plain text elsewhere. */
+/** Returns a function that adds colour codes, or none if `color` is false. */
 export function painter(color: boolean): Paint {
   return (style, text) => (color ? `\u001b[${CODES[style][0]}m${text}\u001b[${CODES[style][1]}m` : text);
 }
 
-/** One cell: its text, which gives the width, and how it is painted. */
+/** One cell: its text, which determines the width, and its style. */
 export interface Cell {
   text: string;
   style?: Parameters<Paint>[0];
 }
 
-/** Columns as wide as their widest cell; the last one is not padded. */
+/** Columns are as wide as their widest cell; the last column is not padded. */
 export function table(head: readonly string[], rows: readonly Cell[][], paint: Paint): string {
   const lines = [head.map((text): Cell => ({ text, style: 'bold' })), ...rows];
   const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column]?.text.length ?? 0)));

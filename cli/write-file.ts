@@ -3,13 +3,13 @@ import { dirname } from 'node:path';
 import { fileFailure } from './file-failure.ts';
 
 export interface WriteOptions {
-  /** Permissions; default: what the user's mask leaves of 0666. */
+  /** File mode; default: 0666 with the user's umask applied. */
   mode?: number;
 }
 
 /**
- * Replaces a file as a whole: whoever reads it sees the old text or the new one, and a failure leaves the old one. What
- * is no regular file, such as a pipe, is written to as it is. Rejects with the system's error: `causeOf` says it in words.
+ * Replaces a file atomically: a reader sees the old or the new text, and a failure keeps the old text. Anything else
+ * than a regular file, such as a pipe, is written in place. Rejects with the system's error; `causeOf` describes it.
  */
 export async function replaceFile(
   path: string,
@@ -38,10 +38,10 @@ export async function replaceFile(
 
 /** Why a file could not be written. */
 export function causeOf(error: unknown): string {
-  return fileFailure(error, { ENOENT: 'its folder does not exist', EISDIR: 'it is a folder' });
+  return fileFailure(error, { ENOENT: 'its directory does not exist', EISDIR: 'it is a directory' });
 }
 
-/** Why `replaceFile` would fail, as far as it can be told before; null: nothing is known against it. */
+/** Why `replaceFile` would fail, as far as it can be checked in advance; null: no known reason. */
 export async function rejectionToWrite(path: string): Promise<string | null> {
   try {
     const found = await stat(path).catch(() => null);

@@ -3,7 +3,7 @@ import { silentLogger } from '../runtime/logger.ts';
 import { ManualClock } from '../testing/manual-clock.ts';
 import { createApiServerOutage } from './api-server-outage.ts';
 
-test('an outage is one error and one line when it is over, however many requests fail in it', () => {
+test('logs one error when an outage begins and one line when it ends, for any number of failed requests', () => {
   const clock = new ManualClock('2026-03-01T10:00:00.000Z');
   const lines: unknown[] = [];
   const outage = createApiServerOutage({
@@ -14,17 +14,17 @@ test('an outage is one error and one line when it is over, however many requests
       info: (message, fields) => void lines.push([message, fields]),
     },
   });
-  outage.answered();
+  outage.succeeded();
   for (let index = 0; index < 100; index += 1) {
     outage.failed(new Error('connect ECONNREFUSED'));
     clock.advance(100);
-    outage.answered();
+    outage.succeeded();
   }
-  expect(lines).toEqual(['API server requests fail']);
+  expect(lines).toEqual(['API server requests failing']);
   clock.advance(4_900);
-  outage.answered();
-  outage.answered();
-  expect(lines.slice(1)).toEqual([['API server answers again', { failures: 100 }]]);
+  outage.succeeded();
+  outage.succeeded();
+  expect(lines.slice(1)).toEqual([['API server reachable again', { failures: 100 }]]);
   outage.failed(new Error('connect ECONNREFUSED'));
-  expect(lines.slice(2)).toEqual(['API server requests fail']);
+  expect(lines.slice(2)).toEqual(['API server requests failing']);
 });

@@ -9,7 +9,7 @@ import { proofRoutes } from './routes/proofs.ts';
 import { registrationRoutes } from './routes/registration.ts';
 import { reportRoutes } from './routes/reports.ts';
 
-/** The REST API of the fleet. */
+/** The fleet REST API. */
 export function createControlPlaneApp(context: ControlPlaneContext): Express {
   return createApp({
     logger: context.logger,
@@ -18,7 +18,7 @@ export function createControlPlaneApp(context: ControlPlaneContext): Express {
   });
 }
 
-/** The table of routes. */
+/** All routes of the control plane. */
 export function controlPlaneRoutes(context: ControlPlaneContext): Route[] {
   return [
     ...processRoutes(context),
@@ -30,7 +30,7 @@ export function controlPlaneRoutes(context: ControlPlaneContext): Route[] {
   ];
 }
 
-/** Counts by route, not by path: paths hold the names of agents, which must not become label values. */
+/** Counts by route pattern, not by path: paths contain agent names, which must not become label values. */
 function countRequests(metrics: Metrics): RequestHandler {
   const requests = metrics.counter(
     'platform_control_plane_requests_total',

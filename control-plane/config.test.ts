@@ -17,11 +17,11 @@ const DEFAULTS = {
   tls: null,
 };
 
-test('an empty environment gives the documented defaults', () => {
+test('returns the documented defaults for an empty environment', () => {
   expect(readConfig({})).toEqual({ ok: true, config: DEFAULTS });
 });
 
-test('every variable is read', () => {
+test('reads every variable', () => {
   const result = readConfig({
     LOG_LEVEL: 'debug',
     LOG_FORMAT: 'json',
@@ -62,27 +62,27 @@ const OWN = { kubeconfig: null };
 test.each([
   ['outside a cluster', {}, 'sqlite', null],
   ['in a cluster', { KUBERNETES_SERVICE_HOST: '10.96.0.1' }, 'kubernetes', OWN],
-  ['in a cluster, said otherwise', { KUBERNETES_SERVICE_HOST: '10.96.0.1', STORE: 'sqlite' }, 'sqlite', OWN],
-  ['outside, said otherwise', { STORE: 'kubernetes', KUBECONFIG: '/k' }, 'kubernetes', { kubeconfig: '/k' }],
-  ['outside, with a kubeconfig that nobody asked for', { KUBECONFIG: '/k' }, 'sqlite', null],
-])('the store %s', (_, env, store, cluster) => {
+  ['in a cluster, with explicit STORE', { KUBERNETES_SERVICE_HOST: '10.96.0.1', STORE: 'sqlite' }, 'sqlite', OWN],
+  ['outside a cluster, with explicit STORE', { STORE: 'kubernetes', KUBECONFIG: '/k' }, 'kubernetes', { kubeconfig: '/k' }],
+  ['outside a cluster, with an unused kubeconfig', { KUBECONFIG: '/k' }, 'sqlite', null],
+])('selects the store %s', (_, env, store, cluster) => {
   expect(readConfig(env)).toEqual({ ok: true, config: { ...DEFAULTS, STORE: store, cluster } });
 });
 
-test('the images of the sidecar', () => {
+test('reads the allowed sidecar images', () => {
   const env = { SIDECAR_REPOSITORY: 'r/sidecar', SIDECAR_ALLOWED_IMAGES: 'm/sidecar:7,m/sidecar:8' };
   const sidecarImages = { repository: 'r/sidecar', allowed: ['m/sidecar:7', 'm/sidecar:8'] };
   expect(readConfig(env)).toEqual({ ok: true, config: { ...DEFAULTS, sidecarImages } });
 });
 
-test('the Kubernetes store needs a cluster', () => {
+test('requires a cluster for the Kubernetes store', () => {
   expect(readConfig({ STORE: 'kubernetes' })).toEqual({
     ok: false,
     problems: [
       {
         name: 'KUBECONFIG',
         value: '(unset)',
-        wanted: 'the path of a kubeconfig file, because STORE is kubernetes and this process runs in no pod',
+        wanted: 'the path of a kubeconfig file, because STORE is kubernetes and this process does not run in a pod',
       },
     ],
   });
@@ -94,7 +94,7 @@ test.each([
   'schlüssel-von-sechzehn',
   'fifteen-letters',
   'change-me',
-])('an admin key that no header can carry, or that can be guessed, stops the start unseen: %j', (key) => {
+])('rejects an admin key that is too short or not valid in a header, without printing it: %j', (key) => {
   expect(readConfig({ PLATFORM_ADMIN_KEY: key })).toEqual({
     ok: false,
     problems: [
@@ -107,7 +107,7 @@ test.each([
   });
 });
 
-test('all problems are reported at once, secrets hidden', () => {
+test('reports all problems at once, with secrets hidden', () => {
   expect(
     readConfig({
       LOG_LEVEL: 'loud',
@@ -135,7 +135,7 @@ test('all problems are reported at once, secrets hidden', () => {
       {
         name: 'DATABASE_URL',
         value: '[secret]',
-        wanted: 'unset: this build has no PostgreSQL store; STORE=sqlite or STORE=kubernetes keep the agents',
+        wanted: 'unset: this build has no PostgreSQL store; use STORE=sqlite or STORE=kubernetes',
       },
       {
         name: 'RATE_LIMIT_SECONDS',
@@ -145,9 +145,9 @@ test('all problems are reported at once, secrets hidden', () => {
       {
         name: 'REMOTE_NAMESPACE',
         value: 'Not A Label',
-        wanted: 'a DNS label: 1 to 63 of a-z, 0-9 and "-" (default platform-remote)',
+        wanted: 'a DNS label: 1 to 63 characters of a-z, 0-9 and "-" (default platform-remote)',
       },
-      { name: 'TLS_KEY_FILE', value: '(unset)', wanted: 'set, because TLS_CERT_FILE is' },
+      { name: 'TLS_KEY_FILE', value: '(unset)', wanted: 'set, because TLS_CERT_FILE is set' },
     ],
   });
 });
@@ -155,17 +155,17 @@ test('all problems are reported at once, secrets hidden', () => {
 test.each([
   ['TLS_CERT_FILE', 'TLS_KEY_FILE'],
   ['TLS_KEY_FILE', 'TLS_CERT_FILE'],
-])('%s alone does not start a server without TLS', (given, missing) => {
+])('rejects %s without the other file', (given, missing) => {
   expect(readConfig({ [given]: '/tls/file' })).toEqual({
     ok: false,
-    problems: [{ name: missing, value: '(unset)', wanted: `set, because ${given} is` }],
+    problems: [{ name: missing, value: '(unset)', wanted: `set, because ${given} is set` }],
   });
 });
 
-test.each([31, 32])('a JWT_SECRET of %i characters', (length) => {
+test.each([31, 32])('checks the minimum length of 32 with a JWT_SECRET of %i characters', (length) => {
   expect(readConfig({ JWT_SECRET: 'x'.repeat(length) }).ok).toBe(length >= 32);
 });
 
-test('an admin key of 16 characters', () => {
+test('accepts an admin key of 16 characters', () => {
   expect(readConfig({ PLATFORM_ADMIN_KEY: 'x'.repeat(16) }).ok).toBe(true);
 });

@@ -21,14 +21,14 @@ import type { SidecarImages } from '../core/injection/true-sidecar.ts';
 
 export type StoreKind = 'kubernetes' | 'sqlite';
 
-/** The shortest admin key that is accepted, in characters; the chart's schema has the same bound. */
+/** Minimum length of the admin key, in characters; the chart's schema has the same bound. */
 export const ADMIN_KEY_MINIMUM = 16;
-/** The shortest JWT_SECRET that is accepted, in characters. */
+/** Minimum length of JWT_SECRET, in characters. */
 const JWT_SECRET_MINIMUM = 32;
 
 /**
- * PostgreSQL has its name in the table of stores, and this build has no such store: asking for it must stop the start,
- * because a fallback would put the fleet's data where nobody looks for it.
+ * The documented list of stores contains PostgreSQL, but this build has no such store. Selecting it must fail the start: a
+ * fallback would store the fleet's data in an unexpected place.
  */
 const STORE: EnvField<StoreKind | null> = {
   ...optionalOneOf(['kubernetes', 'sqlite']),
@@ -36,14 +36,14 @@ const STORE: EnvField<StoreKind | null> = {
 };
 
 const DATABASE_URL: EnvField<null> = {
-  wanted: 'unset: this build has no PostgreSQL store; STORE=sqlite or STORE=kubernetes keep the agents',
-  // A connection URL has a password in it.
+  wanted: 'unset: this build has no PostgreSQL store; use STORE=sqlite or STORE=kubernetes',
+  // A connection URL contains a password.
   secret: true,
   parse: (raw) => (raw === undefined ? { ok: true, value: null } : { ok: false }),
 };
 
 const dnsLabel = (fallback: string): EnvField<string> => ({
-  wanted: `a DNS label: 1 to 63 of a-z, 0-9 and "-" (default ${fallback})`,
+  wanted: `a DNS label: 1 to 63 characters of a-z, 0-9 and "-" (default ${fallback})`,
   parse: (raw = fallback) => (isDnsLabel(raw) ? { ok: true, value: raw } : { ok: false }),
 });
 
@@ -69,26 +69,26 @@ export const CONTROL_PLANE_FIELDS = {
 
 export const CONTROL_PLANE_SUMMARIES: Summaries<typeof CONTROL_PLANE_FIELDS> = {
   ...LOG_SUMMARIES,
-  PORT: 'The port of the API; HTTPS where TLS_CERT_FILE is set.',
+  PORT: 'Port of the API. HTTPS if TLS_CERT_FILE is set.',
   PLATFORM_ADMIN_KEY:
-    'Checked against `X-Admin-Key`. Unset: admin routes and registration answer 503, and the rest works.',
+    'Compared with `X-Admin-Key`. Unset: admin routes and registration return 503, other routes work.',
   JWT_SECRET:
-    'Signs the keys of registered agents. Unset: derived from the admin key by scrypt. Neither set: such keys are refused.',
+    'Signs the keys of registered agents. Unset: derived from the admin key with scrypt. If neither is set, such keys are rejected.',
   STORE:
-    'Where agents are kept. Unset: `kubernetes` in a pod, else `sqlite`. With `sqlite` in a pod the database answers, and the AgentObservations are written all the same.',
-  DATA_DIR: 'Folder of the SQLite database, `control-plane.sqlite`; made where it is missing.',
-  DATABASE_URL: 'Kept for the PostgreSQL store; setting it stops the start.',
-  RATE_LIMIT_SECONDS: 'The least time between two accepted heartbeats of one instance; 0: no limit.',
-  REMOTE_NAMESPACE: 'Namespace of registered agents, and of their AgentObservations.',
+    'Storage for agents. Unset: `kubernetes` in a pod, else `sqlite`. With `sqlite` in a pod, reads use the database and AgentObservations are still written.',
+  DATA_DIR: 'Directory of the SQLite database `control-plane.sqlite`. Created if missing.',
+  DATABASE_URL: 'Reserved for the PostgreSQL store. If it is set, the start fails.',
+  RATE_LIMIT_SECONDS: 'Minimum time between two accepted heartbeats of one instance. 0: no limit.',
+  REMOTE_NAMESPACE: 'Namespace of registered agents and of their AgentObservations.',
   SIDECAR_REPOSITORY:
-    'Image repository of the sidecar. Only a pod whose sidecar has an image from it, in any version, reports for an agent. Unset: any image.',
-  SIDECAR_ALLOWED_IMAGES: 'Other images that such a sidecar may have, as full references.',
+    'Image repository of the sidecar. A pod can report for an agent only if its sidecar image is from this repository, in any version. Unset: any image.',
+  SIDECAR_ALLOWED_IMAGES: 'Additional allowed sidecar images, as full references.',
   TLS_CERT_FILE:
-    'Certificate (PEM, with its chain); with TLS_KEY_FILE the API speaks HTTPS. Changed files are taken over within ten seconds.',
-  TLS_KEY_FILE: 'The key of TLS_CERT_FILE; neither is taken alone.',
-  KUBERNETES_SERVICE_HOST: 'Set by the kubelet in every container: says that this process runs in a pod.',
+    'PEM file with the certificate and its chain. With TLS_KEY_FILE the API uses HTTPS. Changed files are reloaded within ten seconds.',
+  TLS_KEY_FILE: 'PEM file with the private key of TLS_CERT_FILE. Set both or neither.',
+  KUBERNETES_SERVICE_HOST: 'Set by the kubelet in every container. Marks that this process runs in a pod.',
   KUBECONFIG:
-    "The cluster to use where it is not the pod's own; required for STORE=kubernetes outside a pod.",
+    "Path to a kubeconfig file, for a cluster other than the pod's own. Required for STORE=kubernetes outside a pod.",
 };
 
 type Fields = {
@@ -110,16 +110,16 @@ export type ControlPlaneConfig = Pick<
 > & {
   STORE: StoreKind;
   /**
-   * The cluster whose pods may identify themselves by their projected token, and whose AgentObservations are written;
-   * by the pod's own ServiceAccount where `kubeconfig` is null. null: there is none.
+   * The cluster whose pods authenticate with projected tokens, and whose AgentObservations are written. A null `kubeconfig`
+   * means the pod's own ServiceAccount. null: no cluster.
    */
   cluster: { kubeconfig: string | null } | null;
-  /** Images of the sidecar whose pods may report; null: any. */
+  /** Allowed sidecar images of pods that report; null: any. */
   sidecarImages: SidecarImages | null;
   tls: { certFile: string; keyFile: string } | null;
 };
 
-/** Reads the environment of the control plane; all problems at once. Pure. */
+/** Reads the environment of the control plane and returns all problems at once. Pure. */
 export function readConfig(env: Environment): ConfigResult<ControlPlaneConfig> {
   const result = readEnv<Fields>(env, CONTROL_PLANE_FIELDS);
   const problems = [...(result.ok ? [] : result.problems), ...tlsProblems(env), ...clusterProblems(env)];
@@ -150,18 +150,18 @@ export function readConfig(env: Environment): ConfigResult<ControlPlaneConfig> {
 
 const isSet = (env: Environment, name: string): boolean => (env[name] ?? '') !== '';
 
-/** A certificate without its key, or the key alone, would mean a server that silently speaks plain HTTP. */
+/** With only one of the two files the server would silently use plain HTTP. */
 function tlsProblems(env: Environment): EnvProblem[] {
   const names = ['TLS_CERT_FILE', 'TLS_KEY_FILE'];
   const missing = names.filter((name) => !isSet(env, name));
   if (missing.length !== 1) return [];
   const given = names.find((name) => !missing.includes(name)) ?? '';
-  return missing.map((name) => ({ name, value: '(unset)', wanted: `set, because ${given} is` }));
+  return missing.map((name) => ({ name, value: '(unset)', wanted: `set, because ${given} is set` }));
 }
 
 function clusterProblems(env: Environment): EnvProblem[] {
   if (env['STORE'] !== 'kubernetes' || isSet(env, 'KUBERNETES_SERVICE_HOST') || isSet(env, 'KUBECONFIG'))
     return [];
-  const wanted = 'the path of a kubeconfig file, because STORE is kubernetes and this process runs in no pod';
+  const wanted = 'the path of a kubeconfig file, because STORE is kubernetes and this process does not run in a pod';
   return [{ name: 'KUBECONFIG', value: '(unset)', wanted }];
 }

@@ -10,14 +10,14 @@ import { createRegistrationTokens, signingKeysOf } from './auth/registration-tok
 import type { ControlPlaneConfig } from './config.ts';
 import type { Store } from './stores/store.ts';
 
-/** What the routes need. */
+/** Dependencies of the routes. */
 export interface ControlPlaneContext extends CallerDependencies {
   logger: Logger;
   metrics: Metrics;
   requireAdmin: RequestHandler;
-  /** The least time between two accepted heartbeats of one instance; 0: no limit. */
+  /** Minimum time between two accepted heartbeats of one instance; 0: no limit. */
   rateLimitSeconds: number;
-  /** null: this process serves; else the reason why not, for `/readyz`. */
+  /** null: ready; else the reason for `/readyz`. */
   unready(): string | null;
 }
 
@@ -28,9 +28,9 @@ export interface ContextParts {
   store: Store;
   pods: PodIdentity | null;
   clock?: Clock;
-  /** Shared with the store; default: its own. */
+  /** Shared with the store; default: a new tracker. */
   apiServer?: ApiServerOutage;
-  /** True from the moment the process is asked to stop. */
+  /** True after the stop signal. */
   isStopping?: () => boolean;
 }
 

@@ -40,7 +40,7 @@ const REMOTE = 'platform-remote';
     );
     await post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
     await post('/api/v1/namespaces', { metadata: { name: REMOTE } });
-    await allow();
+    await createAccount();
     await until(
       'the resource definition',
       async () => (await client.send({ method: 'GET', path: collectionPath(AGENT_OBSERVATIONS) })).ok,
@@ -62,18 +62,18 @@ const REMOTE = 'platform-remote';
     return expectOk(await client.send<T>({ method: 'POST', path, body }));
   }
 
-  async function until<T>(what: string, look: () => Promise<T | false | null | undefined>): Promise<T> {
+  async function until<T>(what: string, check: () => Promise<T | false | null | undefined>): Promise<T> {
     const end = performance.now() + 100_000;
     for (;;) {
-      const found = await look();
+      const found = await check();
       if (found) return found;
-      if (performance.now() > end) throw new Error(`${what} did not come`);
+      if (performance.now() > end) throw new Error(`timeout while waiting for ${what}`);
       await delay(30);
     }
   }
 
-  /** A ServiceAccount with the control plane's rights and no other, and a kubeconfig with its token. */
-  async function allow(): Promise<void> {
+  /** Creates a ServiceAccount with exactly the control plane's permissions, and a kubeconfig with its token. */
+  async function createAccount(): Promise<void> {
     const rbac = '/apis/rbac.authorization.k8s.io/v1';
     const name = 'control-plane';
     const subjects = [{ kind: 'ServiceAccount', name, namespace: REMOTE }];
@@ -127,7 +127,7 @@ const REMOTE = 'platform-remote';
     await post(`/api/v1/namespaces/${namespace}/serviceaccounts`, { metadata: { name: 'agent' } });
   }
 
-  /** A pod as the webhook leaves it, as far as identity goes, and a token as the kubelet mounts it. */
+  /** Creates a pod with the identity parts of an injected pod; returns its UID. */
   async function aPod(name: string, labels: Record<string, string> = { 'platform.io/agent': 'shop' }) {
     const { metadata } = await post<{ metadata: { uid: string } }>(`/api/v1/namespaces/${namespace}/pods`, {
       metadata: { name, labels },
@@ -140,6 +140,7 @@ const REMOTE = 'platform-remote';
     });
     return metadata.uid;
   }
+  /** A token like the one that the kubelet mounts. */
   const podToken = (pod: string, uid: string, audience = 'platform.io') =>
     tokenOf(namespace, 'agent', {
       audiences: [audience],
@@ -150,7 +151,7 @@ const REMOTE = 'platform-remote';
   const observe = (name = 'shop', where = namespace): Promise<AgentObservation | null> =>
     getObject(client, AGENT_OBSERVATIONS, { namespace: where, name });
 
-  /** What the operator does when it sees the pod. */
+  /** Creates the observation, like the operator does for a pod. */
   async function makeObservation(name = 'shop'): Promise<void> {
     await post(collectionPath(AGENT_OBSERVATIONS, namespace), {
       apiVersion: 'platform.io/v1',
@@ -170,13 +171,13 @@ const REMOTE = 'platform-remote';
   const get = async (url: string, path: string): Promise<unknown> =>
     (await fetch(`${url}/api/v1${path}`, { headers: ADMIN })).json();
 
-  test("a pod's first heartbeat succeeds as soon as its observation is there, and kubectl shows what REST shows", async () => {
+  test("accepts a pod's first heartbeat once its observation exists; the cluster has the same status as the API", async () => {
     await makeNamespace();
     const url = await start();
     const token = await podToken('shop-1', await aPod('shop-1'));
     const early = await push(url, token);
     expect([early.status, early.headers.get('retry-after')]).toEqual([503, '2']);
-    expect(await detailOf(early)).toBe('the observation of this agent is not there yet; try again');
+    expect(await detailOf(early)).toBe('the AgentObservation of this agent does not exist yet; try again');
     await makeObservation();
     await until('the heartbeat', async () => (await push(url, token)).status === 204);
     const { status } = await until('the status', async () => {
@@ -208,7 +209,7 @@ const REMOTE = 'platform-remote';
     });
   });
 
-  test('made-up tokens are reviewed within a small budget, and shut out no pod that reports', async () => {
+  test('limits reviews of forged tokens, and does not block a reporting pod', async () => {
     await makeNamespace();
     const url = await start({ RATE_LIMIT_SECONDS: 0 });
     await makeObservation();
@@ -216,17 +217,17 @@ const REMOTE = 'platform-remote';
     await until('the heartbeat', async () => (await push(url, token)).status === 204);
     const [header, claims] = token.split('.');
     const forged = Array.from({ length: 50 }, (_, index) => `${header}.${claims}.${'A'.repeat(300)}${index}`);
-    const answers = await Promise.all(forged.map((each) => push(url, each)));
-    const statuses = answers.map(({ status }) => status);
-    // They copy the uid of a pod that reports: five more than the 20 of their address.
+    const responses = await Promise.all(forged.map((each) => push(url, each)));
+    const statuses = responses.map(({ status }) => status);
+    // The tokens contain the UID of a reporting pod: five reviews more than the 20 of their address.
     expect(statuses.filter((status) => status === 401)).toHaveLength(25);
     expect(statuses.filter((status) => status === 429)).toHaveLength(25);
-    const limited = answers.find(({ status }) => status === 429)!;
+    const limited = responses.find(({ status }) => status === 429)!;
     expect(Number(limited.headers.get('retry-after'))).toBeGreaterThan(0);
     expect((await push(url, token, aHeartbeat({ seq: 2 }))).status).toBe(204);
   });
 
-  test('no other token speaks for an agent', async () => {
+  test('rejects every other token', async () => {
     await makeNamespace();
     const url = await start();
     await makeObservation();
@@ -238,18 +239,18 @@ const REMOTE = 'platform-remote';
       'the end of the pod',
       async () => !(await getObject(client, PODS, { namespace, name: 'gone' })),
     );
-    const answers: [string, number][] = [
+    const cases: [string, number][] = [
       [await podToken('shop-1', uid, 'https://kubernetes.default.svc'), 401],
       [await tokenOf(namespace, 'agent', { audiences: ['platform.io'] }), 403],
       [await podToken('plain', plain), 403],
       [gone, 401],
       ['garbage', 401],
     ];
-    for (const [token, status] of answers) expect((await push(url, token)).status).toBe(status);
+    for (const [token, status] of cases) expect((await push(url, token)).status).toBe(status);
     expect((await observe())?.status?.instances).toBeUndefined();
   });
 
-  test('a registered agent lives in its AgentObservation: key, reports, removal', async () => {
+  test("stores a registered agent's key and reports in its AgentObservation, and removes them with it", async () => {
     const url = await start();
     const register = () =>
       fetch(`${url}/api/v1/register`, {
@@ -278,27 +279,27 @@ const REMOTE = 'platform-remote';
     expect((await remove()).status).toBe(404);
   });
 
-  test('an agent of a workload is removed with the workload alone', async () => {
+  test('returns 409 for the removal of a workload', async () => {
     await makeNamespace();
     const url = await start();
     await makeObservation('worker');
     const path = `${url}/api/v1/agents/worker`;
     const response = await until('the agent', async () => {
-      const answer = await fetch(path, { method: 'DELETE', headers: ADMIN });
-      return answer.status === 404 ? null : answer;
+      const each = await fetch(path, { method: 'DELETE', headers: ADMIN });
+      return each.status === 404 ? null : each;
     });
     expect(response.status).toBe(409);
     expect(await detailOf(response)).toBe(
-      'worker is a workload of this cluster: delete the workload, or its annotation',
+      'worker is a workload of this cluster: delete the workload or remove its annotation',
     );
     expect(await observe('worker')).not.toBeNull();
   });
 
-  test('a database in the cluster answers, and the AgentObservations say the same', async () => {
+  test('with STORE=sqlite in a cluster, the AgentObservations contain the same status as the database', async () => {
     await makeNamespace();
     const url = await start({ STORE: 'sqlite' });
     const token = await podToken('shop-1', await aPod('shop-1'));
-    // The database needs no observation; the cluster shows the agent from the first heartbeat after it is there.
+    // The database needs no observation. The first heartbeat after the observation exists updates the cluster.
     expect((await push(url, token, aHeartbeat({ seq: 1 }))).status).toBe(204);
     await makeObservation();
     const proof = { verifiedBy: 'qa', method: 'looked' };
@@ -322,7 +323,7 @@ const REMOTE = 'platform-remote';
     ]);
   });
 
-  test('it uses every right that it has, and asks for none that it has not', async () => {
+  test('uses all of its permissions, and requests nothing else', async () => {
     await start();
     const granted = permissionsOf([...CONTROL_PLANE_PERMISSIONS.cluster, ...CONTROL_PLANE_PERMISSIONS.remote]);
     expect(audit.of('control-plane')).toEqual({ used: granted.sort(), decisions: ['allow'] });

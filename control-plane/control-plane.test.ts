@@ -37,7 +37,7 @@ const CONFIG: ControlPlaneConfig = {
   tls: null,
 };
 
-/** What the cluster says of a bearer token; the tests' stand-in for TokenReview. */
+/** The identity behind each bearer token; replaces TokenReview in these tests. */
 const PODS: Record<string, PodIdentification> = {
   'token-of-shop-1': {
     kind: 'pod',
@@ -53,7 +53,7 @@ const PODS: Record<string, PodIdentification> = {
     uid: 'u-2',
     agentName: 'shop',
   },
-  unbound: { kind: 'no-agent', reason: 'the token is bound to no pod, so it speaks for no agent' },
+  unbound: { kind: 'no-agent', reason: 'the token is not bound to a pod, so it identifies no agent' },
 };
 
 let directory: string;
@@ -82,7 +82,7 @@ async function start(overrides: Partial<ControlPlaneConfig> = {}): Promise<void>
           : Promise.resolve(
               PODS[token] ?? {
                 kind: 'unauthenticated',
-                reason: 'the token is refused: invalid bearer token',
+                reason: 'the token was rejected: invalid bearer token',
               },
             ),
     },
@@ -108,7 +108,7 @@ afterEach(async () => {
   rmSync(directory, { recursive: true });
 });
 
-interface Answer {
+interface CallResult {
   status: number;
   headers: Headers;
   body: unknown;
@@ -116,11 +116,11 @@ interface Answer {
 
 interface Call {
   headers?: Record<string, string>;
-  /** Sent as JSON, unless it is text or bytes already. */
+  /** Sent as JSON unless it is text or bytes. */
   body?: unknown;
 }
 
-async function call(method: string, path: string, options: Call = {}): Promise<Answer> {
+async function call(method: string, path: string, options: Call = {}): Promise<CallResult> {
   const { body, headers } = options;
   const raw = typeof body === 'string' || body instanceof Uint8Array;
   const response = await fetch(`http://127.0.0.1:${listener.port}${path}`, {
@@ -181,9 +181,9 @@ describe('the admin key', () => {
     ['DELETE', '/api/v1/agents/shop'],
   ] as const;
 
-  test.each(ADMIN_ROUTES)('%s %s needs it: missing 401, empty 401, wrong 403', async (method, path) => {
+  test.each(ADMIN_ROUTES)('%s %s requires it: 401 if missing or empty, 403 if wrong', async (method, path) => {
     const missing = await call(method, path);
-    expect(missing.body).toEqual(problem(401, 'Unauthorized', 'this route needs the header X-Admin-Key'));
+    expect(missing.body).toEqual(problem(401, 'Unauthorized', 'header X-Admin-Key is required'));
     expect(missing.headers.get('www-authenticate')).toBe('X-Admin-Key');
     expect(missing.headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
     expect((await call(method, path, { headers: { 'x-admin-key': '' } })).status).toBe(401);
@@ -193,7 +193,7 @@ describe('the admin key', () => {
       );
   });
 
-  test('wrong ones are counted each, and logged once a minute for a source', async () => {
+  test('counts every wrong key, and logs at most one warning per minute and source', async () => {
     const guess = (key: string) => call('GET', '/api/v1/agents', { headers: { 'x-admin-key': key } });
     for (let tries = 0; tries < 20; tries += 1) await guess(`guess-${tries}`);
     clock.advance(59_999);
@@ -208,27 +208,27 @@ describe('the admin key', () => {
     );
   });
 
-  test.each(ADMIN_ROUTES)('%s %s answers 503 where none is configured', async (method, path) => {
+  test.each(ADMIN_ROUTES)('%s %s returns 503 if no admin key is configured', async (method, path) => {
     await listener.close();
     await start({ PLATFORM_ADMIN_KEY: null });
     expect((await call(method, path, { headers: { 'x-admin-key': '' } })).body).toEqual(
       problem(
         503,
         'Service Unavailable',
-        'admin routes are off: PLATFORM_ADMIN_KEY of the control plane is not set',
+        'admin routes are disabled: PLATFORM_ADMIN_KEY is not set on the control plane',
       ),
     );
     expect((await call('GET', '/livez')).status).toBe(200);
     expect((await call('GET', '/readyz')).status).toBe(200);
   });
 
-  test('comes before the body is read', async () => {
+  test('is checked before the body is read', async () => {
     expect((await call('POST', '/api/v1/register', { body: '{not json' })).status).toBe(401);
   });
 });
 
 describe('registration', () => {
-  test('answers 201 with a key of 30 days, and 200 with the same id and a new key', async () => {
+  test('returns 201 with a key for 30 days, then 200 with the same id and a new key', async () => {
     const first = await admin('POST', '/register', { agentName: 'shop', runtime: 'docker' });
     expect(first).toMatchObject({
       status: 201,
@@ -250,7 +250,7 @@ describe('registration', () => {
     expect((await push(b!.apiKey, aHeartbeat())).status).toBe(204);
   });
 
-  test('takes the manifest as text or as an object, and shows what it says', async () => {
+  test('accepts the manifest as text or as an object, and stores its model and hash', async () => {
     const manifest = {
       apiVersion: 'platform.io/v1',
       kind: 'PlatformAgent',
@@ -258,12 +258,12 @@ describe('registration', () => {
       spec: { model: { provider: 'openai', id: 'gpt-x', apiKey: '$env:KEY' } },
     };
     for (const given of [manifest, JSON.stringify(manifest)]) {
-      const answer = await admin('POST', '/register', {
+      const response = await admin('POST', '/register', {
         agentName: 'shop',
         runtime: 'docker',
         manifest: given,
       });
-      expect(answer.status).toBeLessThan(300);
+      expect(response.status).toBeLessThan(300);
     }
     const [agent] = await store.findByName('shop', clock.now());
     expect(agent!.status).toMatchObject({
@@ -273,39 +273,39 @@ describe('registration', () => {
   });
 
   test.each<[string, unknown, string[]]>([
-    ['nothing in it', {}, ['agentName', 'runtime']],
-    ['no object', [], ['']],
-    ['null', null, ['']],
+    ['an empty object', {}, ['agentName', 'runtime']],
+    ['a list as body', [], ['']],
+    ['null as body', null, ['']],
     ['a name with capitals', { agentName: 'Shop', runtime: 'docker' }, ['agentName']],
-    ['a name of 64', { agentName: 'a'.repeat(64), runtime: 'docker' }, ['agentName']],
+    ['a name of 64 characters', { agentName: 'a'.repeat(64), runtime: 'docker' }, ['agentName']],
     ['a name that is a path', { agentName: '../x', runtime: 'docker' }, ['agentName']],
-    ['a name that is no text', { agentName: 7, runtime: 'docker' }, ['agentName']],
+    ['a name that is not a string', { agentName: 7, runtime: 'docker' }, ['agentName']],
     ['an unknown runtime', { agentName: 'shop', runtime: 'moon' }, ['runtime']],
-    ['a runtime of the prototype', { agentName: 'shop', runtime: 'toString' }, ['runtime']],
+    ['a runtime named like a prototype member', { agentName: 'shop', runtime: 'toString' }, ['runtime']],
     ['a manifest that is a list', { agentName: 'shop', runtime: 'docker', manifest: [] }, ['manifest']],
     [
-      'a manifest that is not valid',
+      'an invalid manifest',
       { agentName: 'shop', runtime: 'docker', manifest: 'kind: PlatformAgent' },
       ['manifest.apiVersion', 'manifest.metadata', 'manifest.spec'],
     ],
     [
-      'a body whose names are of the prototype',
+      'all members in __proto__',
       '{"__proto__": {"agentName": "shop", "runtime": "docker"}}',
       ['agentName', 'runtime'],
     ],
-  ])('with %s is refused and stores nothing', async (_, body, paths) => {
-    const answer = await admin('POST', '/register', body);
-    expect(answer.body).toMatchObject({ status: 400, detail: 'the registration is not valid' });
-    expect((answer.body as { errors: { path: string }[] }).errors.map((error) => error.path)).toEqual(paths);
+  ])('rejects %s with 400 and stores nothing', async (_, body, paths) => {
+    const response = await admin('POST', '/register', body);
+    expect(response.body).toMatchObject({ status: 400, detail: 'the registration is not valid' });
+    expect((response.body as { errors: { path: string }[] }).errors.map((error) => error.path)).toEqual(paths);
     expect((await admin('GET', '/agents')).body).toEqual([]);
   });
 });
 
-describe('a fresh key', () => {
+describe('a renewed key', () => {
   const renew = (key: string) =>
     call('POST', '/api/v1/token', { headers: { authorization: `Bearer ${key}` } });
 
-  test('comes for a valid one, which lives on to its own expiry', async () => {
+  test('is issued for a valid key, which stays valid until its own expiry', async () => {
     const { agentId, apiKey } = await registered();
     clock.advance(20 * 86_400_000);
     const renewed = await renew(apiKey);
@@ -320,7 +320,7 @@ describe('a fresh key', () => {
   test.each([
     ['register', async () => registered()],
     ['DELETE', async () => admin('DELETE', '/agents/shop')],
-  ])('is revoked by %s with all others', async (_, revoke) => {
+  ])('is revoked by %s, with all other keys', async (_, revoke) => {
     const { apiKey } = await registered();
     const fresh = ((await renew(apiKey)).body as { apiKey: string }).apiKey;
     await revoke();
@@ -330,24 +330,24 @@ describe('a fresh key', () => {
     }
   });
 
-  test('does not revive the keys of a removed namesake', async () => {
+  test('registration does not restore the keys of a removed agent with the same name', async () => {
     const { apiKey } = await registered();
     await admin('DELETE', '/agents/shop');
     await registered();
     expect((await push(apiKey, aHeartbeat())).status).toBe(401);
   });
 
-  test('is not for pods', async () => {
+  test('is not issued to pods', async () => {
     expect((await renew('token-of-shop-1')).body).toEqual(
-      problem(403, 'Forbidden', 'the token of a pod is renewed by its kubelet, not here'),
+      problem(403, 'Forbidden', 'pod tokens are renewed by the kubelet, not by this API'),
     );
   });
 
-  test('that is stolen and renewed without end blocks no renewal of the others', async () => {
+  test('endless renewals of a stolen key do not block renewals of the owner', async () => {
     const { apiKey } = await registered();
-    const keyIn = ({ body }: Answer): string => (body as { apiKey: string }).apiKey;
+    const keyIn = ({ body }: CallResult): string => (body as { apiKey: string }).apiKey;
     for (let day = 0; day < 30; day += 1) {
-      // A chain of renewals, and many of one key.
+      // A chain of renewals, and repeated renewals of one key.
       let stolen = apiKey;
       for (let index = 0; index < 4; index += 1) {
         const [next] = await Promise.all([renew(stolen), renew(apiKey)]);
@@ -363,10 +363,10 @@ describe('a fresh key', () => {
     expect(agent!.status.tokenHashes!.length).toBeLessThan(33);
   });
 
-  test('is the same one for all renewals of a UTC day, and another after registering again', async () => {
+  test('is the same for all renewals of a UTC day, and different after a new registration', async () => {
     const idsOf = async (key: string) =>
       (await Promise.all([renew(key), renew(key)])).map(
-        (answer) => decodeJwt((answer.body as { apiKey: string }).apiKey).jti,
+        (response) => decodeJwt((response.body as { apiKey: string }).apiKey).jti,
       );
     const { apiKey } = await registered();
     const [first, second] = await idsOf(apiKey);
@@ -378,23 +378,23 @@ describe('a fresh key', () => {
 
 describe('the credential of a heartbeat', () => {
   test.each<[string, Record<string, string>, number, string]>([
-    ['none', {}, 401, 'this route needs the header Authorization: Bearer <key>'],
+    ['no credential', {}, 401, 'header Authorization: Bearer <key> is required'],
     [
       'another scheme',
       { authorization: 'Basic eDp5' },
       401,
-      'this route needs the header Authorization: Bearer <key>',
+      'header Authorization: Bearer <key> is required',
     ],
-    ['no key', { authorization: 'Bearer ' }, 401, 'this route needs the header Authorization: Bearer <key>'],
+    ['an empty key', { authorization: 'Bearer ' }, 401, 'header Authorization: Bearer <key> is required'],
     [
-      'two words',
+      'two tokens',
       { authorization: 'Bearer a b' },
       401,
-      'this route needs the header Authorization: Bearer <key>',
+      'header Authorization: Bearer <key> is required',
     ],
-    ['garbage', { authorization: 'Bearer x.y.z' }, 401, 'the token is refused: invalid bearer token'],
+    ['garbage', { authorization: 'Bearer x.y.z' }, 401, 'the token was rejected: invalid bearer token'],
     [
-      'a JWT of somebody else',
+      'a JWT with an invalid signature',
       {
         authorization: `Bearer ${Buffer.from('{"alg":"HS256"}').toString('base64url')}.${Buffer.from('{"sub":"agt_1","agent":"shop","exp":99999999999}').toString('base64url')}.AAAA`,
       },
@@ -407,30 +407,30 @@ describe('the credential of a heartbeat', () => {
         authorization: `Bearer ${Buffer.from('{"alg":"none"}').toString('base64url')}.${Buffer.from('{"sub":"agt_1"}').toString('base64url')}.`,
       },
       401,
-      'the token is refused: invalid bearer token',
+      'the token was rejected: invalid bearer token',
     ],
     [
-      'the token of no pod',
+      'a token that is not bound to a pod',
       { authorization: 'Bearer unbound' },
       403,
-      'the token is bound to no pod, so it speaks for no agent',
+      'the token is not bound to a pod, so it identifies no agent',
     ],
-  ])('%s', async (_, headers, status, detail) => {
-    const answer = await call('POST', '/api/v1/heartbeat', { headers, body: aHeartbeat() });
-    expect(answer.body).toMatchObject({ status, detail });
-    expect(answer.headers.get('www-authenticate')).toBe(status === 401 ? 'Bearer' : null);
+  ])('rejects %s', async (_, headers, status, detail) => {
+    const response = await call('POST', '/api/v1/heartbeat', { headers, body: aHeartbeat() });
+    expect(response.body).toMatchObject({ status, detail });
+    expect(response.headers.get('www-authenticate')).toBe(status === 401 ? 'Bearer' : null);
     expect((await admin('GET', '/agents')).body).toEqual([]);
   });
 
-  test('that nobody can check now is answered 503, without internals', async () => {
-    const answer = await push('cluster-away', aHeartbeat());
-    expect(answer.body).toEqual(
-      problem(503, 'Service Unavailable', 'the cluster cannot be asked about this token; try again'),
+  test('returns 503 without internal details if the API server is unavailable', async () => {
+    const response = await push('cluster-away', aHeartbeat());
+    expect(response.body).toEqual(
+      problem(503, 'Service Unavailable', 'cannot verify the token: the API server is unavailable; try again'),
     );
-    expect(answer.headers.get('retry-after')).toBe('2');
+    expect(response.headers.get('retry-after')).toBe('2');
   });
 
-  test('of a registered agent is refused where there is no key to check it with', async () => {
+  test('rejects the key of a registered agent if no signing key is configured', async () => {
     const { apiKey } = await registered();
     await listener.close();
     await start({ PLATFORM_ADMIN_KEY: null });
@@ -438,12 +438,12 @@ describe('the credential of a heartbeat', () => {
       problem(
         401,
         'Unauthorized',
-        'registration keys are off: neither JWT_SECRET nor PLATFORM_ADMIN_KEY is set',
+        'registration keys are disabled: neither JWT_SECRET nor PLATFORM_ADMIN_KEY is set',
       ),
     );
   });
 
-  test('signed with JWT_SECRET holds when the admin key is taken away', async () => {
+  test('accepts a key signed with JWT_SECRET after the admin key is removed', async () => {
     const JWT_SECRET = new Secret('s'.repeat(32));
     await listener.close();
     await start({ JWT_SECRET });
@@ -453,7 +453,7 @@ describe('the credential of a heartbeat', () => {
     expect((await push(apiKey, aHeartbeat())).status).toBe(204);
   });
 
-  test('of a pod that has the name of a registered agent does not speak for that agent', async () => {
+  test('returns 409 for a pod with the name of a registered agent', async () => {
     const { apiKey } = await registered();
     await push(apiKey, aHeartbeat());
     const before = (await admin('GET', '/agents/shop/health')).body;
@@ -461,16 +461,16 @@ describe('the credential of a heartbeat', () => {
       problem(
         409,
         'Conflict',
-        "shop in platform-remote is a registered agent, and no workload; give the workload's agent another name",
+        "shop in platform-remote is a registered agent, not a workload; use another agent name for the workload",
       ),
     );
     expect((await admin('GET', '/agents/shop/health')).body).toEqual(before);
   });
 
-  test('decides who speaks, whatever the body says', async () => {
+  test('determines the agent, not the request body', async () => {
     const { apiKey } = await registered('mine');
     const body = aHeartbeat({
-      instance: 'somebody-else',
+      instance: 'another-instance',
       health: { ...aHeartbeat().health, agentName: 'yours' },
     });
     await push(apiKey, body);
@@ -481,19 +481,19 @@ describe('the credential of a heartbeat', () => {
     ]);
     for (const name of ['mine', 'shop'])
       expect((await admin('GET', `/agents/${name}/health`)).body).toMatchObject({ agentName: name });
-    expect((await admin('GET', '/agents/mine/gap')).body).toMatchObject({ instance: 'somebody-else' });
+    expect((await admin('GET', '/agents/mine/gap')).body).toMatchObject({ instance: 'another-instance' });
     expect((await admin('GET', '/agents/shop/gap')).body).toMatchObject({ instance: 'shop-1' });
   });
 });
 
 describe('a heartbeat', () => {
-  test('of a plain reporter needs health and gap alone', async () => {
+  test('with only health and gap is accepted', async () => {
     const { apiKey } = await registered();
-    const answer = await push(apiKey, {
+    const response = await push(apiKey, {
       health: { status: 'ready', checks: [] },
       gap: { score: 77, issues: [] },
     });
-    expect(answer).toMatchObject({ status: 204, body: '' });
+    expect(response).toMatchObject({ status: 204, body: '' });
     expect((await admin('GET', '/agents')).body).toEqual([
       {
         agentId: expect.any(String),
@@ -509,14 +509,14 @@ describe('a heartbeat', () => {
         compliant: {
           status: 'Unknown',
           reason: 'EvidenceUnknown',
-          message: expect.stringMatching(/^an instance sends no evidence: /),
+          message: expect.stringMatching(/^an instance sends no evidence; /),
         },
         lastSeen: '2026-03-01T10:00:00.000Z',
       },
     ]);
   });
 
-  test('with evidence and audit is shown with both, and with the verdict on them', async () => {
+  test('with evidence and audit is listed with both and with the Compliant condition', async () => {
     const { apiKey } = await registered();
     const item = { kind: 'tool', name: 'search', tier: 'none' } as const;
     const evidence = { shown: 1.5, declared: 4, reported: 1, items: [item] };
@@ -530,32 +530,32 @@ describe('a heartbeat', () => {
           status: 'Unknown',
           reason: 'NotShown',
           message:
-            'less than 50 % of what the manifest declares was shown in the last 24 hours; never shown: tool search and 1 more',
+            'less than 50 % of the declared items have evidence from the last 24 hours; without evidence: tool search and 1 more',
         },
       },
     ]);
     expect((await admin('GET', '/agents/shop/gap')).body).toMatchObject({ score: 100, evidence, audit });
   });
 
-  test('of an invented instance is answered 429 after 60 of them, and known instances go on', async () => {
+  test('of a new instance returns 429 after 60 new instances; known instances are still accepted', async () => {
     const { apiKey } = await registered();
     for (let index = 0; index < 60; index += 1)
       expect((await push(apiKey, aHeartbeat({ instance: `i-${index}` }))).status).toBe(204);
-    const answer = await push(apiKey, aHeartbeat({ instance: 'one-more' }));
-    expect(answer.body).toEqual(
+    const response = await push(apiKey, aHeartbeat({ instance: 'one-more' }));
+    expect(response.body).toEqual(
       problem(
         429,
         'Too Many Requests',
-        'the agent has too many new instances at this moment, or 1,000 instances that report; try again',
+        'the agent has too many new instances right now, or 1,000 reporting instances; try again',
       ),
     );
-    expect(answer.headers.get('retry-after')).toBe('10');
+    expect(response.headers.get('retry-after')).toBe('10');
     clock.advance(10_000);
     expect((await push(apiKey, aHeartbeat({ instance: 'i-59', seq: 2 }))).status).toBe(204);
     expect((await push(apiKey, aHeartbeat({ instance: 'one-more' }))).status).toBe(204);
   });
 
-  test('that comes again is answered 204 and changes nothing; the next one too early 429', async () => {
+  test('sent again returns 204 and changes nothing; the next heartbeat within the rate limit returns 429', async () => {
     const { apiKey } = await registered();
     expect((await push(apiKey, aHeartbeat())).status).toBe(204);
     clock.advance(3_000);
@@ -563,7 +563,7 @@ describe('a heartbeat', () => {
     expect((await admin('GET', '/agents/shop/gap')).body).toMatchObject({ score: 100 });
     const early = await push(apiKey, aHeartbeat({ seq: 2, ...UNHEALTHY }));
     expect(early.body).toEqual(
-      problem(429, 'Too Many Requests', 'this instance has sent a heartbeat a moment ago'),
+      problem(429, 'Too Many Requests', 'heartbeat rate limit of this instance exceeded; try again'),
     );
     expect(early.headers.get('retry-after')).toBe('7');
     clock.advance(7_000);
@@ -571,12 +571,12 @@ describe('a heartbeat', () => {
     expect((await admin('GET', '/agents/shop/gap')).body).toMatchObject({ score: 80 });
   });
 
-  test('learns in a 200 what the sender should know: proofs, the others of today, another interval', async () => {
+  test("returns 200 with proofs, the other instances' usage of today, and a changed interval", async () => {
     const { apiKey } = await registered();
     const totals = { tokensToday: 100, costTodayUsd: 0.5 };
     await push(apiKey, aHeartbeat({ instance: 'other', totals }));
     await admin('POST', '/agents/shop/proof/rule/MEM-01', { verifiedBy: 'qa', method: 'looked' });
-    const answer = await push(apiKey, aHeartbeat({ intervalSeconds: 5 }));
+    const response = await push(apiKey, aHeartbeat({ intervalSeconds: 5 }));
     const proof = {
       ruleId: 'MEM-01',
       origin: 'control-plane' as const,
@@ -584,8 +584,8 @@ describe('a heartbeat', () => {
       method: 'looked',
       verifiedAt: '2026-03-01T10:00:00.000Z',
     };
-    expect(answer).toMatchObject({ status: 200 });
-    expect(answer.body).toEqual({
+    expect(response).toMatchObject({ status: 200 });
+    expect(response.body).toEqual({
       proof: [proof],
       proofRevision: 1,
       othersToday: { tokens: 100, costUsd: 0.5 },
@@ -598,7 +598,7 @@ describe('a heartbeat', () => {
     expect((await push(apiKey, { ...next, seq: 3 })).status).toBe(204);
   });
 
-  test('brings the local proofs of its sender', async () => {
+  test('stores the local proofs of its sender', async () => {
     const { apiKey } = await registered();
     const proof = {
       ruleId: 'MODEL-01',
@@ -606,20 +606,20 @@ describe('a heartbeat', () => {
       method: 'unplugged',
       verifiedAt: '2026-02-28T10:00:00.000Z',
     };
-    const answer = await push(apiKey, aHeartbeat({ proof: [proof] }));
+    const response = await push(apiKey, aHeartbeat({ proof: [proof] }));
     const stored = { ...proof, origin: 'local' };
-    expect(answer.body).toEqual({ proof: [stored], proofRevision: 1 });
+    expect(response.body).toEqual({ proof: [stored], proofRevision: 1 });
     expect((await admin('GET', '/agents/shop/proof')).body).toEqual([stored]);
   });
 
-  test('of 64 KiB is taken, one byte more is 413, compressed or not', async () => {
+  test('of 64 KiB is accepted; one more byte returns 413, also when compressed', async () => {
     const { apiKey } = await registered();
     const text = JSON.stringify(aHeartbeat());
     const fits = text.padEnd(64 * 1024, ' ');
     const tooLarge = problem(
       413,
       'Content Too Large',
-      'the body is larger than the 65536 bytes that this route accepts',
+      'the body exceeds the limit of 65536 bytes for this route',
     );
     const authorization = `Bearer ${apiKey}`;
     const send = (body: string | Uint8Array, headers = {}) =>
@@ -631,66 +631,66 @@ describe('a heartbeat', () => {
     expect((await send(fits)).status).toBe(204);
   });
 
-  test('that never ends is cut off', async () => {
+  test('without an end returns 413 and closes the connection', async () => {
     const { apiKey } = await registered();
     const socket = connect(listener.port, '127.0.0.1');
-    let answer = '';
-    socket.setEncoding('utf8').on('data', (text: string) => (answer += text));
-    const over = new Promise((resolve) => socket.on('error', () => undefined).on('close', resolve));
+    let received = '';
+    socket.setEncoding('utf8').on('data', (text: string) => (received += text));
+    const closed = new Promise((resolve) => socket.on('error', () => undefined).on('close', resolve));
     socket.write(
       `POST /api/v1/heartbeat HTTP/1.1\r\nhost: x\r\nauthorization: Bearer ${apiKey}\r\ncontent-type: application/json\r\ntransfer-encoding: chunked\r\n\r\n`,
     );
-    // More than is read, and then silence: who writes to a connection that is closed loses what came on it.
+    // Sends more than the server reads, then stops: writing to a closed connection would discard the received response.
     const chunk = `4000\r\n${' '.repeat(0x4000)}\r\n`;
     for (let sent = 0; sent <= 64 * 1024 + 1024 * 1024; sent += 0x4000) socket.write(chunk);
-    await over;
-    expect(answer).toMatch(/^HTTP\/1\.1 413 /);
-    expect(answer).toContain('\r\nconnection: close\r\n');
+    await closed;
+    expect(received).toMatch(/^HTTP\/1\.1 413 /);
+    expect(received).toContain('\r\nconnection: close\r\n');
   });
 
   const { health, gap } = aHeartbeat();
   const deep = `${'['.repeat(20_000)}${']'.repeat(20_000)}`;
 
   test.each<[string, unknown, number]>([
-    ['nothing', '', 400],
-    ['no JSON', '{"health":', 400],
-    ['text', '"x"', 400],
+    ['an empty body', '', 400],
+    ['invalid JSON', '{"health":', 400],
+    ['a string', '"x"', 400],
     ['a number', '7', 400],
     ['null', 'null', 400],
     ['a list', '[]', 400],
-    ['no member', '{}', 400],
+    ['an empty object', '{}', 400],
     ['no gap', { health }, 400],
     ['no health', { gap }, 400],
-    ['members of the prototype', '{"__proto__": {"health": {}, "gap": {}}}', 400],
-    ['a polluting member', `{"health": {"__proto__": {"status": "healthy"}}, "gap": {}}`, 400],
-    ['a constructor', '{"constructor": {"prototype": {"polluted": true}}}', 400],
+    ['all members in __proto__', '{"__proto__": {"health": {}, "gap": {}}}', 400],
+    ['__proto__ in a member', `{"health": {"__proto__": {"status": "healthy"}}, "gap": {}}`, 400],
+    ['a constructor member', '{"constructor": {"prototype": {"polluted": true}}}', 400],
     ['another version', { ...aHeartbeat(), version: 2 }, 400],
     ['a score over 100', { health, gap: { ...gap, score: 101 } }, 400],
     [
-      'a score that is no number',
+      'an infinite score',
       `{"health": ${JSON.stringify(health)}, "gap": {"score": 1e999, "issues": []}}`,
       400,
     ],
     ['an unknown status', { health: { ...health, status: 'fine' }, gap }, 400],
-    ['checks that are none', { health: { ...health, checks: 'all' }, gap }, 400],
-    ['issues that are null', { health, gap: { ...gap, issues: [null] } }, 400],
+    ['checks that are not a list', { health: { ...health, checks: 'all' }, gap }, 400],
+    ['a null issue', { health, gap: { ...gap, issues: [null] } }, 400],
     ['a negative seq', { ...aHeartbeat(), seq: -1 }, 400],
     ['a seq beyond integers', `${JSON.stringify(aHeartbeat()).replace('"seq":1', '"seq":1e300')}`, 400],
-    ['a time that is none', { ...aHeartbeat(), startedAt: 'yesterday' }, 400],
-    ['a day that is none', { ...aHeartbeat(), startedAt: '2026-13-45T00:00:00Z' }, 400],
+    ['an invalid time', { ...aHeartbeat(), startedAt: 'yesterday' }, 400],
+    ['a day that does not exist', { ...aHeartbeat(), startedAt: '2026-13-45T00:00:00Z' }, 400],
     ['an instance that is an object', { ...aHeartbeat(), instance: { $gt: '' } }, 400],
     ['an instance of 254 characters', { ...aHeartbeat(), instance: 'i'.repeat(254) }, 400],
     ['an interval of zero', { ...aHeartbeat(), intervalSeconds: 0 }, 400],
     ['negative tokens', { ...aHeartbeat(), totals: { tokensToday: -1 } }, 400],
-    ['lists in lists', deep, 400],
-    ['lists in lists inside', `{"health": ${deep}, "gap": ${deep}}`.slice(0, 64_000), 400],
-    ['another content type', new Uint8Array([1, 2, 3]), 400],
-  ])('of %s is refused: clear error, nothing stored, process alive', async (_, body, status) => {
+    ['deeply nested lists', deep, 400],
+    ['deeply nested lists in members', `{"health": ${deep}, "gap": ${deep}}`.slice(0, 64_000), 400],
+    ['binary data', new Uint8Array([1, 2, 3]), 400],
+  ])('with %s is rejected with a clear error; nothing is stored, the process stays alive', async (_, body, status) => {
     const { apiKey } = await registered();
-    const answer = await push(apiKey, body);
-    expect(answer.status).toBe(status);
-    expect(answer.headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
-    expect(answer.body).toMatchObject({
+    const response = await push(apiKey, body);
+    expect(response.status).toBe(status);
+    expect(response.headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
+    expect(response.body).toMatchObject({
       status,
       detail: expect.stringMatching(/^the (heartbeat|body) is not valid/),
     });
@@ -699,14 +699,14 @@ describe('a heartbeat', () => {
     expect((await call('GET', '/livez')).status).toBe(200);
   });
 
-  test('names everything that is wrong with it', async () => {
+  test('returns all errors of an invalid body at once', async () => {
     const { apiKey } = await registered();
-    const answer = await push(apiKey, {
+    const response = await push(apiKey, {
       health: { status: 'fine' },
       gap: { score: 'x', issues: {} },
       seq: 0.5,
     });
-    expect((answer.body as { errors: { path: string }[] }).errors.map((error) => error.path)).toEqual([
+    expect((response.body as { errors: { path: string }[] }).errors.map((error) => error.path)).toEqual([
       'seq',
       'health.status',
       'health.checks',
@@ -716,47 +716,47 @@ describe('a heartbeat', () => {
   });
 
   test.each(['text/plain', 'application/x-www-form-urlencoded', 'multipart/form-data'])(
-    'as %s is answered 415',
+    'as %s returns 415',
     async (type) => {
       const { apiKey } = await registered();
-      const answer = await call('POST', '/api/v1/heartbeat', {
+      const response = await call('POST', '/api/v1/heartbeat', {
         body: JSON.stringify(aHeartbeat()),
         headers: { authorization: `Bearer ${apiKey}`, 'content-type': type },
       });
-      expect(answer.body).toMatchObject({ status: 415 });
+      expect(response.body).toMatchObject({ status: 415 });
     },
   );
 
   test.each<[string, Record<string, string>, number]>([
     ['an unknown encoding', { 'content-encoding': 'x' }, 415],
     ['an unknown charset', { 'content-type': 'application/json; charset=x' }, 415],
-    ['gzip that is none', { 'content-encoding': 'gzip' }, 400],
-  ])('in %s is refused', async (_, headers, status) => {
+    ['invalid gzip', { 'content-encoding': 'gzip' }, 400],
+  ])('in %s is rejected', async (_, headers, status) => {
     const { apiKey } = await registered();
-    const answer = await call('POST', '/api/v1/heartbeat', {
+    const response = await call('POST', '/api/v1/heartbeat', {
       body: JSON.stringify(aHeartbeat()),
       headers: { authorization: `Bearer ${apiKey}`, ...headers },
     });
-    expect(answer.body).toMatchObject({ status });
+    expect(response.body).toMatchObject({ status });
   });
 });
 
 describe('reports', () => {
-  test('are 404 for an agent that nobody knows, or that has not reported yet', async () => {
+  test('return 404 for an unknown agent and for an agent without a heartbeat', async () => {
     await registered();
-    expect((await admin('GET', '/agents/nobody/gap')).body).toEqual(
-      problem(404, 'Not Found', 'no agent nobody'),
+    expect((await admin('GET', '/agents/other/gap')).body).toEqual(
+      problem(404, 'Not Found', 'agent other not found'),
     );
     expect((await admin('GET', '/agents/..%2Fx/gap')).body).toMatchObject({ status: 404 });
     for (const report of ['gap', 'health', 'usage'])
       expect((await admin('GET', `/agents/shop/${report}`)).body).toEqual(
-        problem(404, 'Not Found', 'no heartbeat of shop has arrived yet'),
+        problem(404, 'Not Found', 'no heartbeat received from shop yet'),
       );
     expect((await admin('GET', '/agents/shop/proof')).body).toEqual([]);
-    expect((await admin('GET', '/agents/nobody/proof')).status).toBe(404);
+    expect((await admin('GET', '/agents/other/proof')).status).toBe(404);
   });
 
-  test('are of the worst live instance, or of the one that is asked for', async () => {
+  test('come from the worst live instance, or from the requested instance', async () => {
     const { apiKey } = await registered();
     const usage = {
       windowStartedAt: '2026-03-01T09:59:30.000Z',
@@ -768,10 +768,10 @@ describe('reports', () => {
     clock.advance(1_000);
     const bad = aHeartbeat({ instance: 'i-2', ...UNHEALTHY });
     await push(apiKey, bad);
-    const seen = { receivedAt: '2026-03-01T10:00:01.000Z', instance: 'i-2' };
+    const receipt = { receivedAt: '2026-03-01T10:00:01.000Z', instance: 'i-2' };
     const { evidence, audit } = bad;
-    expect((await admin('GET', '/agents/shop/gap')).body).toEqual({ ...bad.gap, evidence, audit, ...seen });
-    expect((await admin('GET', '/agents/shop/health')).body).toEqual({ ...bad.health, ...seen });
+    expect((await admin('GET', '/agents/shop/gap')).body).toEqual({ ...bad.gap, evidence, audit, ...receipt });
+    expect((await admin('GET', '/agents/shop/health')).body).toEqual({ ...bad.health, ...receipt });
     expect((await admin('GET', '/agents/shop/usage')).body).toEqual(
       problem(404, 'Not Found', 'the last heartbeat of i-2 has no usage window'),
     );
@@ -781,21 +781,21 @@ describe('reports', () => {
       instance: 'i-1',
     });
     expect((await admin('GET', '/agents/shop/gap?instance=i-3')).body).toEqual(
-      problem(404, 'Not Found', 'no heartbeat of the instance i-3 of shop is known'),
+      problem(404, 'Not Found', 'no heartbeat received from instance i-3 of shop'),
     );
   });
 
-  test('ask for the namespace where a name is in several', async () => {
+  test('require the namespace if a name exists in several namespaces', async () => {
     await registered();
     await push('token-of-shop-1', aHeartbeat());
-    const conflict = problem(409, 'Conflict', 'shop is in several namespaces: add ?namespace=', {
+    const conflict = problem(409, 'Conflict', 'shop exists in several namespaces; add ?namespace=', {
       namespaces: ['platform-remote', 'team'],
     });
     expect((await admin('GET', '/agents/shop/gap')).body).toEqual(conflict);
     expect((await admin('DELETE', '/agents/shop')).body).toEqual(conflict);
     expect((await admin('GET', '/agents/shop/gap?namespace=team')).body).toMatchObject({ score: 100 });
     expect((await admin('GET', '/agents/shop/gap?namespace=else')).body).toEqual(
-      problem(404, 'Not Found', 'no agent shop in the namespace else'),
+      problem(404, 'Not Found', 'agent shop not found in namespace else'),
     );
     expect((await admin('DELETE', '/agents/shop?namespace=team')).status).toBe(204);
     expect((await admin('GET', '/agents/shop/proof')).body).toEqual([]);
@@ -803,31 +803,31 @@ describe('reports', () => {
 });
 
 describe('the list of agents', () => {
-  const names = (answer: Answer) => (answer.body as { agentName: string }[]).map((agent) => agent.agentName);
+  const names = (response: CallResult) => (response.body as { agentName: string }[]).map((agent) => agent.agentName);
 
   test('is empty at first', async () => {
-    const answer = await admin('GET', '/agents');
-    expect(answer).toMatchObject({ status: 200, body: [] });
-    expect(answer.headers.get('x-total-count')).toBe('0');
-    expect(answer.headers.get('link')).toBeNull();
+    const response = await admin('GET', '/agents');
+    expect(response).toMatchObject({ status: 200, body: [] });
+    expect(response.headers.get('x-total-count')).toBe('0');
+    expect(response.headers.get('link')).toBeNull();
   });
 
-  test('is followed page by page by its Link, filters kept', async () => {
+  test('is paged with the Link header, which keeps the filters', async () => {
     for (const name of ['a', 'b', 'c', 'd', 'e']) await registered(name);
     await push('token-of-shop-1', aHeartbeat());
     const pages: string[][] = [];
     let path: string | null = '/api/v1/agents?limit=2&phase=Pending&namespace=platform-remote&mirrored=false';
     while (path !== null) {
-      const answer = await call('GET', path, { headers: { 'x-admin-key': ADMIN } });
-      expect(answer.headers.get('x-total-count')).toBe('5');
-      pages.push(names(answer));
+      const response = await call('GET', path, { headers: { 'x-admin-key': ADMIN } });
+      expect(response.headers.get('x-total-count')).toBe('5');
+      pages.push(names(response));
       expect(path).toContain('&phase=Pending&namespace=platform-remote&mirrored=false');
-      path = /^<([^>]+)>; rel="next"$/.exec(answer.headers.get('link') ?? '')?.[1] ?? null;
+      path = /^<([^>]+)>; rel="next"$/.exec(response.headers.get('link') ?? '')?.[1] ?? null;
     }
     expect(pages).toEqual([['a', 'b'], ['c', 'd'], ['e']]);
   });
 
-  test('is filtered by phase, grade and namespace', async () => {
+  test('filters by phase, grade and namespace', async () => {
     const { apiKey } = await registered();
     await push(apiKey, aHeartbeat(UNHEALTHY));
     await push('token-of-shop-1', aHeartbeat());
@@ -850,7 +850,7 @@ describe('the list of agents', () => {
     ['limit=1.5', [{ path: 'limit', message: 'is not an integer from 1 to 1000' }]],
     ['limit=', [{ path: 'limit', message: 'is not an integer from 1 to 1000' }]],
     ['limit=1&limit=2', [{ path: 'limit', message: 'is given more than once' }]],
-    ['continue=x', [{ path: 'continue', message: 'is not a token of this API' }]],
+    ['continue=x', [{ path: 'continue', message: 'is not a valid continue token' }]],
     [
       'phase=healthy',
       [{ path: 'phase', message: 'is not one of Pending, Healthy, Degraded, Unhealthy, Unknown' }],
@@ -865,7 +865,7 @@ describe('the list of agents', () => {
         { path: 'grade', message: 'is not one of A, B, C, D, F' },
       ],
     ],
-  ])('refuses ?%s', async (query, errors) => {
+  ])('rejects ?%s', async (query, errors) => {
     expect((await admin('GET', `/agents?${query}`)).body).toEqual(
       problem(400, 'Bad Request', 'the query is not valid', { errors }),
     );
@@ -876,7 +876,7 @@ describe('proofs', () => {
   const rule = '/agents/shop/proof/rule/SEC-LLM-04';
   const submission = { verifiedBy: 'k6', method: '429 under load', expiresAt: '2026-06-01T00:00:00.000Z' };
 
-  test('are stored, replaced, listed with their expiry and removed', async () => {
+  test('are stored, replaced, listed with expired and removed', async () => {
     await registered();
     const first = await admin('POST', rule, submission);
     const record = {
@@ -893,7 +893,7 @@ describe('proofs', () => {
     expect((await admin('DELETE', rule)).status).toBe(204);
     expect((await admin('GET', '/agents/shop/proof')).body).toEqual([]);
     expect((await admin('DELETE', rule)).body).toEqual(
-      problem(404, 'Not Found', 'shop has no proof of SEC-LLM-04'),
+      problem(404, 'Not Found', 'shop has no proof for SEC-LLM-04'),
     );
   });
 
@@ -905,64 +905,64 @@ describe('proofs', () => {
     ],
     ['an empty list', () => ({ proof: [], proofRevision: 1 })],
     ['a revision and no list', () => ({ proofRevision: 1 })],
-    ['no revision', () => ({ proof: [], proofRevision: 0 })],
-  ])('of an admin are not changed by a heartbeat with %s', async (_title, forge) => {
+    ['revision 0', () => ({ proof: [], proofRevision: 0 })],
+  ])('of an admin are not changed by a heartbeat that contains %s', async (_title, forge) => {
     const { apiKey } = await registered();
     const { body: record } = (await admin('POST', rule, submission)) as { body: ProofRecord };
     clock.advance(60_000);
     const later = { ...record, verifiedAt: '2026-03-01T10:00:59.000Z' };
-    const answer = await push(apiKey, aHeartbeat(forge(later)));
-    expect(answer.body).toEqual({ proof: [record], proofRevision: 1 });
+    const response = await push(apiKey, aHeartbeat(forge(later)));
+    expect(response.body).toEqual({ proof: [record], proofRevision: 1 });
     expect((await admin('GET', '/agents/shop/proof')).body).toEqual([record]);
   });
 
-  test('that an admin removed are not restored by a heartbeat, only by an admin', async () => {
+  test('removed by an admin are restored only by an admin, not by a heartbeat', async () => {
     const { apiKey } = await registered();
     const { body: record } = (await admin('POST', rule, submission)) as { body: ProofRecord };
     expect((await admin('DELETE', rule)).status).toBe(204);
     for (const [index, origin] of (['local', 'control-plane'] as const).entries()) {
       clock.advance(60_000);
       const forged = { ...record, origin, verifiedAt: '2026-03-01T10:00:59.000Z' };
-      const answer = await push(apiKey, aHeartbeat({ seq: index + 1, proof: [forged], proofRevision: 2 }));
-      expect(answer.body).toEqual({ proof: [], proofRevision: 2 });
+      const response = await push(apiKey, aHeartbeat({ seq: index + 1, proof: [forged], proofRevision: 2 }));
+      expect(response.body).toEqual({ proof: [], proofRevision: 2 });
     }
     expect((await admin('GET', '/agents/shop/proof')).body).toEqual([]);
     expect(await admin('POST', rule, submission)).toMatchObject({ status: 201 });
     expect((await admin('GET', '/agents/shop/proof')).body).toMatchObject([{ origin: 'control-plane' }]);
   });
 
-  test('of an unknown rule are 400 with the valid ids', async () => {
+  test('for an unknown rule return 400 with the valid ids', async () => {
     await registered();
     for (const method of ['POST', 'DELETE'])
       expect((await admin(method, '/agents/shop/proof/rule/SEC-99', submission)).body).toEqual(
-        problem(400, 'Bad Request', 'SEC-99 is not a rule', { validIds: RULE_IDS }),
+        problem(400, 'Bad Request', 'SEC-99 is not a valid rule id', { validIds: RULE_IDS }),
       );
   });
 
   test.each<[string, unknown, string[]]>([
-    ['nothing in it', {}, ['verifiedBy', 'method']],
+    ['an empty object', {}, ['verifiedBy', 'method']],
     ['an empty text', { ...submission, method: ' ' }, ['method']],
     ['2049 characters', { ...submission, method: 'x'.repeat(2049) }, ['method']],
     ['a past expiry', { ...submission, expiresAt: '2026-03-01T09:59:59Z' }, ['expiresAt']],
     ['a date that does not exist', { ...submission, expiresAt: '2027-02-30T00:00:00Z' }, ['expiresAt']],
-    ['an expiry that is no time', { ...submission, expiresAt: 'soon' }, ['expiresAt']],
+    ['an expiry that is not a time', { ...submission, expiresAt: 'soon' }, ['expiresAt']],
     ['a body that is a list', [], ['']],
-  ])('with %s are refused', async (_, body, paths) => {
+  ])('with %s are rejected with 400', async (_, body, paths) => {
     await registered();
-    const answer = await admin('POST', rule, body);
-    expect(answer.body).toMatchObject({ status: 400, detail: 'the proof is not valid' });
-    expect((answer.body as { errors: { path: string }[] }).errors.map((error) => error.path)).toEqual(paths);
+    const response = await admin('POST', rule, body);
+    expect(response.body).toMatchObject({ status: 400, detail: 'the proof is not valid' });
+    expect((response.body as { errors: { path: string }[] }).errors.map((error) => error.path)).toEqual(paths);
     expect((await admin('GET', '/agents/shop/proof')).body).toEqual([]);
   });
 
-  test('of an agent that nobody knows are 404', async () => {
+  test('of an unknown agent return 404', async () => {
     expect((await admin('POST', rule, submission)).status).toBe(404);
     expect((await admin('DELETE', rule)).status).toBe(404);
   });
 });
 
 describe('removal', () => {
-  test('takes the agent away; a second one is 404', async () => {
+  test('deletes the agent; a second removal returns 404', async () => {
     const { apiKey } = await registered();
     await push(apiKey, aHeartbeat());
     expect((await admin('DELETE', '/agents/shop')).status).toBe(204);
@@ -973,7 +973,7 @@ describe('removal', () => {
 });
 
 describe('the process', () => {
-  test('lives, is ready, and is not while it stops', async () => {
+  test('is live and ready, and not ready while it stops', async () => {
     expect(await call('GET', '/livez')).toMatchObject({ status: 200, body: { status: 'live' } });
     expect(await call('GET', '/readyz')).toMatchObject({ status: 200, body: { status: 'ready' } });
     stopping = true;
@@ -983,13 +983,13 @@ describe('the process', () => {
     expect((await call('GET', '/livez')).status).toBe(200);
   });
 
-  test('is not ready without its store, whose routes answer 503 without internals', async () => {
+  test('is not ready without its store, and routes return 503 without internal details', async () => {
     await store.close();
     expect((await call('GET', '/readyz')).body).toEqual(
       problem(503, 'Service Unavailable', 'the database is not open'),
     );
     expect((await admin('GET', '/agents')).body).toEqual(
-      problem(503, 'Service Unavailable', 'the database does not answer; try again'),
+      problem(503, 'Service Unavailable', 'the database is unavailable; try again'),
     );
   });
 
@@ -1016,10 +1016,10 @@ describe('the process', () => {
     expect(metrics.body).not.toContain('some-name');
   });
 
-  test('knows its routes and their methods', async () => {
-    const answer = await call('PUT', '/api/v1/agents');
-    expect(answer).toMatchObject({ status: 405 });
-    expect(answer.headers.get('allow')).toBe('GET, HEAD');
+  test('returns 405 for an unsupported method and 404 for an unknown route', async () => {
+    const response = await call('PUT', '/api/v1/agents');
+    expect(response).toMatchObject({ status: 405 });
+    expect(response.headers.get('allow')).toBe('GET, HEAD');
     expect((await call('GET', '/api/v2/agents')).status).toBe(404);
   });
 });

@@ -1,4 +1,4 @@
-/** A rule as a ClusterRole or Role has it. */
+/** A rule of a ClusterRole or Role. */
 interface PermissionRule {
   apiGroups: readonly string[];
   resources: readonly string[];
@@ -6,8 +6,8 @@ interface PermissionRule {
 }
 
 /**
- * Everything that the control plane asks of the API server, and nothing else: a test runs it with exactly these rights
- * and compares them with the API server's audit log. The chart grants the same.
+ * All API server permissions of the control plane. A test runs the control plane with exactly these permissions and compares
+ * them with the API server's audit log. The chart grants the same permissions.
  */
 export const CONTROL_PLANE_PERMISSIONS = {
   cluster: [

@@ -21,10 +21,10 @@ import { IN_SOAK, withinLimit } from '../testing/real-time.ts';
 
 const ROOT = join(import.meta.dirname, '..');
 const INSTANCES = 50;
-/** Of the heartbeats, in seconds; a coalescing window is twice as long. */
+/** Heartbeat interval, in seconds; a coalescing window is twice as long. */
 const INTERVAL = 1;
 const PAUSE_MS = 400;
-/** How long all instances report before pods are replaced, and after. */
+/** How long all instances report before and after pods are replaced. */
 const TRAFFIC_MS = IN_SOAK ? 4_000 : 2_000;
 const ADMIN = { 'x-admin-key': 'admin-key-of-a-test' };
 
@@ -32,17 +32,17 @@ interface Replica extends RunningPart {
   url: string;
 }
 
-/** One instance of the agent: a pod of the cluster with its token, and what it has told so far. */
+/** One instance of the agent: a pod with its token and the heartbeats that were accepted. */
 interface Instance {
   pod: string;
   token: string;
   seq: number;
-  /** Every seq that was answered 2xx. */
+  /** Every seq with a 2xx response. */
   accepted: { seq: number }[];
 }
 
 (whyNoControlPlane() ? describe.skip : describe)(
-  'two replicas, the operator and fifty instances of one agent',
+  'two replicas, the operator, and fifty instances of one agent',
   () => {
     let cluster: Awaited<ReturnType<typeof startCluster>>;
     let client: KubeClient;
@@ -99,17 +99,17 @@ interface Instance {
       return expectOk(await client.send<T>({ method: 'POST', path, body }));
     }
 
-    async function until<T>(look: () => Promise<T>): Promise<NonNullable<T>> {
+    async function until<T>(check: () => Promise<T>): Promise<NonNullable<T>> {
       const end = performance.now() + 120_000;
       while (performance.now() < end) {
-        const found = await look();
+        const found = await check();
         if (found) return found;
         await sleep(100);
       }
-      throw new Error('it did not come');
+      throw new Error('timeout while waiting for a condition');
     }
 
-    /** A Deployment with its ReplicaSet; nobody but this test makes pods of it. */
+    /** Creates a Deployment with its ReplicaSet; only this test creates its pods. */
     async function makeWorkload(): Promise<object> {
       const labels = { app: 'shop', 'platform.io/agent': 'shop' };
       const template = {
@@ -158,7 +158,7 @@ interface Instance {
         ),
       );
 
-    /** What the instance has to say when it says it for the `seq`th time; every fifth changes what watchers wait for. */
+    /** The heartbeat of an instance for its `seq`. Every fifth heartbeat changes the score, so it is written immediately. */
     function beat(instance: Instance, index: number) {
       const { seq } = instance;
       const score = seq % 5 === 0 ? 60 + ((index + seq) % 30) : 100;
@@ -181,8 +181,8 @@ interface Instance {
       return response?.status ?? 0;
     }
 
-    /** Sends until told to stop, each heartbeat to another replica by chance, and again until it is taken. */
-    async function live(
+    /** Sends heartbeats until `options.until` aborts. Each goes to a random replica and is retried until it is accepted. */
+    async function report(
       instance: Instance,
       index: number,
       options: { dice: () => number; until: AbortSignal },
@@ -208,33 +208,33 @@ interface Instance {
       return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
     }
 
-    /** Somebody who makes the operator write as well: a Service that goes past the sidecar comes and goes. */
-    async function disturb(stop: AbortSignal): Promise<void> {
+    /** Makes the operator write too: creates and deletes a Service that bypasses the sidecar. */
+    async function toggleService(stop: AbortSignal): Promise<void> {
       const path = `/api/v1/namespaces/${namespace}/services`;
       const spec = { selector: { app: 'shop' }, ports: [{ port: 80, targetPort: 8000 }] };
       for (let turn = 0; !stop.aborted; turn += 1) {
-        if (turn % 2 === 0) await post(path, { metadata: { name: 'past' }, spec });
-        else await client.send({ method: 'DELETE', path: `${path}/past` });
+        if (turn % 2 === 0) await post(path, { metadata: { name: 'bypass' }, spec });
+        else await client.send({ method: 'DELETE', path: `${path}/bypass` });
         await sleep(300);
       }
     }
 
-    test('no update is lost and no conflict endless, while pods come and go; nothing that was answered is lost by a stop', async () => {
+    test('no accepted heartbeat is lost by conflicts, pod replacement or a stop of the replicas', async () => {
       const dice = diceOf(7);
       const first = await makeInstances(0, INSTANCES);
       await until(() => getObject(client, AGENT_OBSERVATIONS, { namespace, name: 'shop' }));
       const stop = new AbortController();
       const early = new AbortController();
-      // Ten pods go in the middle, and ten others come.
+      // Ten pods are deleted halfway, and ten others are created.
       const run = first.map((instance, index) =>
-        live(instance, index, { dice, until: index < 10 ? early.signal : stop.signal }),
+        report(instance, index, { dice, until: index < 10 ? early.signal : stop.signal }),
       );
-      const noise = disturb(stop.signal);
+      const noise = toggleService(stop.signal);
       await sleep(TRAFFIC_MS);
       early.abort();
       const leaving = first.slice(0, 10);
       await Promise.all(run.slice(0, 10));
-      // A heartbeat that is written after the end of its pod lists the instance again until the operator removes it.
+      // A heartbeat that is written after its pod was deleted lists the instance again until the operator removes it.
       const isStored = ({ pod, accepted }: Instance, { instances = [] }: ObservationStatus) =>
         instances.some(({ name, seq }) => name === pod && seq === accepted.at(-1)?.seq);
       await until(async () => {
@@ -244,10 +244,10 @@ interface Instance {
       for (const { pod } of leaving) await deleteObject(client, PODS, { namespace, name: pod });
       const later = await makeInstances(INSTANCES, INSTANCES + 10);
       const more = later.map((instance, index) =>
-        live(instance, INSTANCES + index, { dice, until: stop.signal }),
+        report(instance, INSTANCES + index, { dice, until: stop.signal }),
       );
       await sleep(TRAFFIC_MS);
-      // Until the operator has seen the ten go, there is no room for those that came; they get it with their next heartbeat.
+      // The list has no room for the new instances until the operator removes the ten deleted pods.
       const alive = [...first, ...later].slice(10);
       const names = alive.map(({ pod }) => pod).join();
       await until(async () => (await observed()).status?.instances?.map(({ name }) => name).join() === names);
@@ -263,7 +263,7 @@ interface Instance {
       const all = [...first, ...later];
       const heartbeats = all.reduce((sum, { accepted }) => sum + accepted.length, 0);
       process.stdout.write(`heartbeats ${heartbeats}, writes ${writes}, conflicts ${conflicts}\n`);
-      // Whatever waits is written now, and not when its window ends.
+      // The stop writes all pending heartbeats without waiting for the end of their windows.
       await Promise.all(replicas.map((replica) => replica.stop()));
       const { status } = await observed();
       expect(status!.instances!.map(({ name, seq }) => [name, seq])).toEqual(
@@ -275,17 +275,17 @@ interface Instance {
         allow: alive.reduce((sum, { accepted }) => sum + accepted.at(-1)!.seq, 0),
         ...{ deny: 0, failOpen: INSTANCES, notEvaluated: 0 },
       });
-      expect(replicas.map((replica) => replica.output().includes('heartbeats are lost'))).toEqual([
+      expect(replicas.map((replica) => replica.output().includes('heartbeats lost'))).toEqual([
         false,
         false,
       ]);
       expect(failed).toBe(0);
-      // Each write that is done again is so because another one succeeded; thirty in a row would be given up.
+      // Each retried write means that another write succeeded; a write fails after thirty conflicts in a row.
       expect(conflicts).toBeLessThan(5 * writes);
       expect(writes).toBeLessThan(heartbeats);
     }, 300_000);
 
-    test('a replica that is killed takes at most a window of state with it, and neither key nor proof', async () => {
+    test('a killed replica loses at most one window of state, and no key or proof', async () => {
       const dice = diceOf(8);
       const instances = await makeInstances(0, INSTANCES);
       await until(() => getObject(client, AGENT_OBSERVATIONS, { namespace, name: 'shop' }));
@@ -293,7 +293,7 @@ interface Instance {
       const headers = { ...ADMIN, 'content-type': 'application/json' };
       const registration = { method: 'POST', headers, body: '{"agentName":"lambda","runtime":"other"}' };
       const stop = new AbortController();
-      const run = instances.map((instance, index) => live(instance, index, { dice, until: stop.signal }));
+      const run = instances.map((instance, index) => report(instance, index, { dice, until: stop.signal }));
       await until(async () => instances.every(({ accepted }) => accepted.length >= 5));
       const { apiKey } = (await (await fetch(`${killed.url}/api/v1/register`, registration)).json()) as {
         apiKey: string;
@@ -301,8 +301,8 @@ interface Instance {
       const proof = { method: 'POST', headers, body: '{"verifiedBy":"qa","method":"looked"}' };
       const path = `/api/v1/agents/shop/proof/rule/MEM-01?namespace=${namespace}`;
       expect((await fetch(`${killed.url}${path}`, proof)).status).toBe(201);
-      // The second write of a replica from now on begins after this, so it has whatever is answered by now.
-      const sure = instances.map(({ accepted }) => accepted.at(-1)!.seq);
+      // The second write of a replica from now on starts after this point, so it contains all heartbeats accepted so far.
+      const durable = instances.map(({ accepted }) => accepted.at(-1)!.seq);
       const written = () =>
         Promise.all(replicas.map((replica) => metric(replica, 'platform_control_plane_status_writes_total')));
       const areWritten = withinLimit('two writes of a status');
@@ -314,26 +314,26 @@ interface Instance {
       await Promise.all(run);
       await other.stop();
       const { status } = await observed();
-      // What was answered before the last window is there, whoever answered.
+      // Heartbeats accepted before the last window are stored, whichever replica accepted them.
       for (const [index, { pod }] of instances.entries()) {
         const row = status!.instances!.find(({ name }) => name === pod);
-        expect([pod, (row?.seq ?? 0) >= sure[index]!]).toEqual([pod, true]);
+        expect([pod, (row?.seq ?? 0) >= durable[index]!]).toEqual([pod, true]);
       }
       expect(status!.proofs).toMatchObject([{ ruleId: 'MEM-01', verifiedBy: 'qa' }]);
       const [port = 0] = await freePorts(1);
       const next = await startReplica(port);
       const lambda = { pod: 'l', token: apiKey, seq: 1, accepted: [] };
-      // It is told that it reports too often, and so known.
+      // A 200 contains a longer interval, so the key is known to the new replica.
       expect(await send(lambda, 0, next)).toBe(200);
-      // The instances go on with the next one, and nothing of them is missing.
+      // The instances continue with the new replica, and no data is missing.
       replicas = [next, next];
       const resumed = new AbortController();
-      const going = instances.map((instance, index) =>
-        live(instance, index, { dice, until: resumed.signal }),
+      const resuming = instances.map((instance, index) =>
+        report(instance, index, { dice, until: resumed.signal }),
       );
       await sleep(1_000);
       resumed.abort();
-      await Promise.all(going);
+      await Promise.all(resuming);
       await next.stop();
       const after = (await observed()).status!;
       const tokens = instances.map(({ accepted }, index) => 10 * accepted.at(-1)!.seq + index);

@@ -10,7 +10,7 @@ import { aHeartbeat } from '../testing/heartbeat.ts';
 
 let directory: string;
 let running: ChildProcess[];
-/** What Node.js compiles for the first process serves the others: half of a start. */
+/** Compile cache that all processes share; it halves their start time. */
 let compiled: string;
 
 beforeAll(() => {
@@ -50,14 +50,14 @@ function run(env: Record<string, string>): Process {
   running.push(child);
   let log = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => (log += text));
-  // `close`, not `exit`: all that it has written is read by then.
+  // `close`, not `exit`: the output is complete only then.
   return { child, log: () => log, exit: once(child, 'close').then(([code]) => code as number | null) };
 }
 
 async function serving(env: Record<string, string> = {}): Promise<Process & { url: string }> {
   const [port] = await freePorts(1);
   const started = run({ PORT: String(port), PLATFORM_ADMIN_KEY: 'admin-key-of-a-test', ...env });
-  while (!started.log().includes('"listens"')) {
+  while (!started.log().includes('"listening"')) {
     const ended = await Promise.race([once(started.child.stderr!, 'data'), started.exit]);
     if (!Array.isArray(ended)) throw new Error(started.log());
   }
@@ -77,7 +77,7 @@ async function push(url: string, apiKey: string, seq: number): Promise<number> {
   const response = await fetch(`${url}/api/v1/heartbeat`, {
     method: 'POST',
     headers: { authorization: `Bearer ${apiKey}`, 'content-type': 'application/json' },
-    // However long two starts take, an agent with this interval is heard of in time.
+    // Long enough that the agent does not become stale during two starts.
     body: JSON.stringify(aHeartbeat({ seq, intervalSeconds: 3_600 })),
   });
   return response.status;
@@ -86,7 +86,7 @@ async function push(url: string, apiKey: string, seq: number): Promise<number> {
 const agentsOf = async (url: string): Promise<unknown> =>
   (await fetch(`${url}/api/v1/agents`, { headers: { 'x-admin-key': 'admin-key-of-a-test' } })).json();
 
-test('a wrong environment ends the process with exit code 1 and names every wrong variable, secrets hidden', async () => {
+test('exits with code 1 on an invalid environment and names every invalid variable, with secrets hidden', async () => {
   const { exit, log } = run({
     PORT: 'x',
     PLATFORM_ADMIN_KEY: 'change-me',
@@ -99,39 +99,41 @@ test('a wrong environment ends the process with exit code 1 and names every wron
     'PORT=x: must be an integer from 1 to 65535 (default 8080)',
     'PLATFORM_ADMIN_KEY=[secret]: must be a key of at least 16 visible ASCII characters without spaces, or unset',
     'JWT_SECRET=[secret]: must be at least 32 characters, or unset',
-    'DATABASE_URL=[secret]: must be unset: this build has no PostgreSQL store; STORE=sqlite or STORE=kubernetes keep the agents',
+    'DATABASE_URL=[secret]: must be unset: this build has no PostgreSQL store; use STORE=sqlite or STORE=kubernetes',
     '',
   ]);
 });
 
-test('a data directory that cannot be used ends the process with exit code 1 and names DATA_DIR', async () => {
+test('exits with code 1 and names DATA_DIR if the data directory cannot be used', async () => {
   writeFileSync(join(directory, 'data'), 'a file');
   const { exit, log } = run({ PORT: String((await freePorts(1))[0]) });
   expect(await exit).toBe(1);
-  expect(log()).toContain(`(DATA_DIR) cannot be opened`);
+  expect(log()).toContain(
+    `cannot open the database ${join(directory, 'data', 'control-plane.sqlite')} (DATA_DIR)`,
+  );
 });
 
 (existsSync('/proc/self') ? test : test.skip)(
-  'a data directory on a file system that takes no folder ends the process too, instead of holding it',
+  'exits with code 1 instead of hanging if the file system rejects the data directory',
   async () => {
     const { child, exit, log } = run({
       PORT: String((await freePorts(1))[0]),
       DATA_DIR: '/proc/nowhere/data',
     });
-    const held = setTimeout(() => child.kill('SIGKILL'), 100_000);
+    const timeout = setTimeout(() => child.kill('SIGKILL'), 100_000);
     expect(await exit).toBe(1);
-    clearTimeout(held);
-    expect(log()).toContain(`(DATA_DIR) cannot be opened`);
+    clearTimeout(timeout);
+    expect(log()).toContain('cannot open the database /proc/nowhere/data/control-plane.sqlite (DATA_DIR)');
   },
 );
 
-test('a start without an admin key says what does not work', async () => {
+test('warns that admin routes are unavailable if no admin key is set', async () => {
   const { log } = await serving({ PLATFORM_ADMIN_KEY: '' });
-  expect(log()).toContain('answers 503 on admin routes and registration: PLATFORM_ADMIN_KEY is not set');
+  expect(log()).toContain('admin routes and registration return 503: PLATFORM_ADMIN_KEY is not set');
 });
 
 test.each(['0.0.0.0', '::'])(
-  'a port that is taken on %s ends the process with exit code 98',
+  'exits with code 98 if the port is in use on %s',
   async (host) => {
     const server = createServer().listen({ port: 0, host, ipv6Only: host === '::' });
     await once(server, 'listening');
@@ -142,34 +144,34 @@ test.each(['0.0.0.0', '::'])(
   },
 );
 
-test('a certificate that is none ends the process with exit code 1 and names the variables', async () => {
+test('exits with code 1 and names the variables if the certificate is invalid', async () => {
   const file = join(directory, 'pem');
   writeFileSync(file, 'not a certificate');
   const { exit, log } = run({ PORT: '1', TLS_CERT_FILE: file, TLS_KEY_FILE: file });
   expect(await exit).toBe(1);
-  expect(log()).toContain(`TLS_CERT_FILE ${file} and TLS_KEY_FILE ${file} are no certificate with its key`);
+  expect(log()).toContain(`TLS_CERT_FILE ${file} and TLS_KEY_FILE ${file} are not a valid certificate and private key`);
 });
 
-test('SIGTERM ends it with exit code 0 at once, whatever connections are kept alive, and all is there again', async () => {
-  // Longer than two starts may take, and not longer than the interval: then the answer would name another one.
+test('exits with code 0 on SIGTERM despite idle keep-alive connections, and a new process has all data', async () => {
+  // Longer than two starts may take, and not longer than the interval: else the reply would contain another interval.
   const env = { RATE_LIMIT_SECONDS: '3600' };
   const first = await serving(env);
   const { agentId, apiKey } = await register(first.url);
   expect(await push(first.url, apiKey, 1)).toBe(204);
   const before = await agentsOf(first.url);
-  // The server ends an idle connection after 120 s. A process that waits for that is killed first, and has no exit code.
-  const held = setTimeout(() => first.child.kill('SIGKILL'), 100_000);
+  // The server closes an idle connection after 120 s. A process that waits for that is killed first and has no exit code.
+  const timeout = setTimeout(() => first.child.kill('SIGKILL'), 100_000);
   first.child.kill('SIGTERM');
   expect(await first.exit).toBe(0);
-  clearTimeout(held);
+  clearTimeout(timeout);
   const second = await serving(env);
   expect(await agentsOf(second.url)).toEqual(before);
   expect(before).toMatchObject([{ agentId, phase: 'Healthy' }]);
-  // The key, the sequence and the rate limit are known over the restart.
+  // The key, the sequence and the rate limit survive the restart.
   expect([await push(second.url, apiKey, 1), await push(second.url, apiKey, 2)]).toEqual([204, 429]);
 });
 
-test('what it answered is there after SIGKILL', async () => {
+test('keeps acknowledged data after SIGKILL', async () => {
   const first = await serving();
   const { apiKey } = await register(first.url);
   expect(await push(first.url, apiKey, 1)).toBe(204);
@@ -180,7 +182,7 @@ test('what it answered is there after SIGKILL', async () => {
   expect(await push(second.url, apiKey, 1)).toBe(204);
 });
 
-test('keys never reach the log', async () => {
+test('never logs keys', async () => {
   const { url, child, exit, log } = await serving({
     LOG_LEVEL: 'debug',
     PLATFORM_ADMIN_KEY: 'admin-key-of-a-test',
@@ -190,6 +192,6 @@ test('keys never reach the log', async () => {
   await push(url, `${apiKey}x`, 2);
   child.kill('SIGTERM');
   await exit;
-  expect(log()).toContain('agent is registered');
+  expect(log()).toContain('agent registered');
   expect(log()).not.toContain(apiKey.slice(-20));
 });

@@ -10,16 +10,16 @@ import { createContext } from './context.ts';
 import { openStores } from './stores/open-stores.ts';
 import { readKeyPair, reloadKeyPair, type KeyPair } from './tls.ts';
 
-/** How often the certificate files are looked at, in milliseconds. */
-const CERTIFICATE_LOOK_MS = 10_000;
-/** How long requests in flight may take after the stop signal, in milliseconds. */
+/** How often the certificate files are checked, in milliseconds. */
+const CERTIFICATE_CHECK_MS = 10_000;
+/** Timeout for requests in flight after the stop signal, in milliseconds. */
 const GRACE_MS = 10_000;
 
 export interface ControlPlane extends Running {
   readonly port: number;
 }
 
-/** Opens the store, then the port; `close` drains both in the other order. */
+/** Opens the store, then the port; `close` drains both in reverse order. */
 export async function startControlPlane(
   config: ControlPlaneConfig,
   logger: Logger,
@@ -42,8 +42,8 @@ export async function startControlPlane(
   const stopping = new AbortController();
   const reload = tls === null ? null : watchCertificate(config, { listener, tls, logger, stopping });
   if (config.PLATFORM_ADMIN_KEY === null)
-    logger.warn('answers 503 on admin routes and registration: PLATFORM_ADMIN_KEY is not set');
-  logger.info('listens', { port: listener.port, tls: tls !== null, store: config.STORE });
+    logger.warn('admin routes and registration return 503: PLATFORM_ADMIN_KEY is not set');
+  logger.info('listening', { port: listener.port, tls: tls !== null, store: config.STORE });
   return {
     port: listener.port,
     async close() {
@@ -66,7 +66,7 @@ function watchCertificate(
     current: parts.tls,
     clock: systemClock,
     logger: parts.logger,
-    everyMs: CERTIFICATE_LOOK_MS,
+    everyMs: CERTIFICATE_CHECK_MS,
     signal: parts.stopping.signal,
   });
 }

@@ -16,7 +16,7 @@ let listener: Listener;
 let stop: AbortController;
 let clock: ManualClock;
 let done: Promise<void>;
-/** Between two looks at the files. */
+/** The sleep between two checks of the files. */
 let sleep: Awaited<ReturnType<ManualClock['nextSleep']>>;
 let warnings: string[];
 let first: KeyPair;
@@ -32,9 +32,9 @@ function write(pair: KeyPair): void {
 beforeEach(async () => {
   directory = mkdtempSync(join(tmpdir(), 'tls-'));
   const validity = { now: new Date(), days: 1 };
-  const authority = await issueCa(validity);
-  first = await issueLeaf(authority, ['first.test'], validity);
-  second = await issueLeaf(authority, ['second.test'], validity);
+  const ca = await issueCa(validity);
+  first = await issueLeaf(ca, ['first.test'], validity);
+  second = await issueLeaf(ca, ['second.test'], validity);
   write(first);
   const tls = await readKeyPair(files());
   listener = await listen({ handler: (_request, response) => response.end('ok'), port: 0, tls });
@@ -60,7 +60,7 @@ afterEach(async () => {
   rmSync(directory, { recursive: true });
 });
 
-/** The name in the certificate that a new connection is shown. */
+/** The subject of the certificate that a new connection receives. */
 async function served(): Promise<string> {
   const socket = connect({ port: listener.port, host: '127.0.0.1', rejectUnauthorized: false });
   await new Promise((resolve, reject) => socket.once('secureConnect', resolve).once('error', reject));
@@ -69,31 +69,31 @@ async function served(): Promise<string> {
   return subject;
 }
 
-/** Lets one look at the files happen and waits until it is over. */
-async function look(): Promise<void> {
+/** Runs one check of the files and waits until it is complete. */
+async function check(): Promise<void> {
   expect(sleep.ms).toBe(10_000);
   sleep.wake();
   sleep = await clock.nextSleep();
 }
 
-test('new files are served to new connections, without a restart', async () => {
+test('serves a changed certificate to new connections without a restart', async () => {
   expect(await served()).toBe('CN=first.test');
   write(second);
-  await look();
+  await check();
   expect(await served()).toBe('CN=second.test');
 });
 
-test('a pair that is broken leaves the old one in place and is warned of once, until it is whole again', async () => {
+test('keeps the previous pair while the files are invalid, and logs one warning', async () => {
   writeFileSync(files().certFile, second.cert);
-  await look();
-  await look();
+  await check();
+  await check();
   expect(await served()).toBe('CN=first.test');
-  expect(warnings).toEqual(['certificate cannot be reloaded']);
+  expect(warnings).toEqual(['failed to reload certificate']);
   rmSync(files().keyFile);
-  await look();
+  await check();
   expect(await served()).toBe('CN=first.test');
   writeFileSync(files().keyFile, second.key);
-  await look();
+  await check();
   expect(await served()).toBe('CN=second.test');
 });
 
@@ -102,9 +102,9 @@ test.each([
   ['an empty certificate', () => writeFileSync(files().certFile, '')],
   ['an empty key', () => writeFileSync(files().keyFile, '')],
   ['half a certificate', () => writeFileSync(files().certFile, first.cert.slice(0, 200))],
-])('%s is no pair', async (_case, spoil) => {
-  spoil();
+])('rejects %s', async (_case, corrupt) => {
+  corrupt();
   await expect(readKeyPair(files())).rejects.toThrow(
-    `TLS_CERT_FILE ${files().certFile} and TLS_KEY_FILE ${files().keyFile} are no certificate with its key`,
+    `TLS_CERT_FILE ${files().certFile} and TLS_KEY_FILE ${files().keyFile} are not a valid certificate and private key`,
   );
 });

@@ -15,21 +15,21 @@ export interface KeyPair {
   key: string;
 }
 
-/** Rejects with a message that names the variables when a file cannot be read or the two do not belong together. */
+/** Rejects with a message that names the variables if a file cannot be read or the key does not match the certificate. */
 export async function readKeyPair(files: TlsFiles): Promise<KeyPair> {
   try {
     const [cert, key] = await Promise.all([
       readFile(files.certFile, 'utf8'),
       readFile(files.keyFile, 'utf8'),
     ]);
-    // Of an empty text Node.js makes a context without a certificate, and no handshake would succeed.
+    // From an empty text Node.js creates a context without a certificate, and every handshake would fail.
     new X509Certificate(cert);
     createPrivateKey(key);
     createSecureContext({ cert, key });
     return { cert, key };
   } catch (error) {
     throw new Error(
-      `TLS_CERT_FILE ${files.certFile} and TLS_KEY_FILE ${files.keyFile} are no certificate with its key`,
+      `TLS_CERT_FILE ${files.certFile} and TLS_KEY_FILE ${files.keyFile} are not a valid certificate and private key`,
       { cause: error },
     );
   }
@@ -38,19 +38,19 @@ export async function readKeyPair(files: TlsFiles): Promise<KeyPair> {
 export interface KeyPairReload {
   files: TlsFiles;
   server: Pick<Server, 'setSecureContext'>;
-  /** What the server has now. */
+  /** The key pair that the server uses now. */
   current: KeyPair;
   clock: Clock;
   logger: Logger;
-  /** Milliseconds between two looks at the files. */
+  /** Milliseconds between two checks of the files. */
   everyMs: number;
   signal: AbortSignal;
 }
 
 /**
- * Gives new files to the server until `signal` aborts; connections that are open go on. The content is read again and
- * again, since a mounted Secret changes by a symlink that file watches do not see. A pair that is broken, as in the
- * middle of a change, leaves the old one in place.
+ * Reloads changed files into the server until `signal` aborts; open connections are unaffected. The files are polled,
+ * because a mounted Secret changes through a symlink, which file watches do not detect. An invalid pair, for example during
+ * a change, is ignored.
  */
 export async function reloadKeyPair(options: KeyPairReload): Promise<void> {
   const { files, server, clock, logger, everyMs, signal } = options;
@@ -68,9 +68,9 @@ export async function reloadKeyPair(options: KeyPairReload): Promise<void> {
       if (next.cert === current.cert && next.key === current.key) continue;
       server.setSecureContext({ ...next, minVersion: 'TLSv1.2' });
       current = next;
-      logger.info('certificate is reloaded', { certFile: files.certFile });
+      logger.info('certificate reloaded', { certFile: files.certFile });
     } catch (error) {
-      if (!failing) logger.warn('certificate cannot be reloaded', { error: describeError(error) });
+      if (!failing) logger.warn('failed to reload certificate', { error: describeError(error) });
       failing = true;
     }
   }

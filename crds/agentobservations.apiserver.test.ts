@@ -36,7 +36,7 @@ const unlisted = (_: unknown, index: number) => ({
 
 const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 
-(whyNoControlPlane() ? describe.skip : describe)('the resource definition in a real API server', () => {
+(whyNoControlPlane() ? describe.skip : describe)('the CustomResourceDefinition in a real API server', () => {
   let control: ControlPlane;
   let client: KubeClient;
 
@@ -76,10 +76,10 @@ const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
     expect((await conditions()).sort()).toEqual(['Established=True', 'NamesAccepted=True']);
   });
 
-  test('takes the smallest object and fills in the defaults', async () => {
+  test('accepts the smallest object and sets the defaults', async () => {
     const { spec, status } = expectOk(await create(sidecar('small'))) as AgentObservation;
     expect(status).toEqual({ phase: 'Pending' });
-    // A filled-in interval could not be told from one that was set.
+    // A default interval could not be distinguished from a configured interval.
     expect(spec).not.toHaveProperty('heartbeatSeconds');
   });
 
@@ -91,12 +91,12 @@ const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
     ],
     ['a remote agent with a workload', sidecar('x', { source: 'remote' }), 'not allowed for source remote'],
     ['an unknown source', sidecar('x', { source: 'moon' }), 'Unsupported value: "moon"'],
-    ['a heartbeat too often', sidecar('x', { heartbeatSeconds: 9 }), 'greater than or equal to 10'],
-    ['a heartbeat too rare', sidecar('x', { heartbeatSeconds: 3601 }), 'less than or equal to 3600'],
+    ['a too short heartbeat interval', sidecar('x', { heartbeatSeconds: 9 }), 'greater than or equal to 10'],
+    ['a too long heartbeat interval', sidecar('x', { heartbeatSeconds: 3601 }), 'less than or equal to 3600'],
     ['a name that is too long', sidecar('x'.repeat(64)), 'a DNS label of at most 63 characters'],
-    ['a name that is no label', sidecar('x.y'), 'a DNS label of at most 63 characters'],
+    ['a name that is not a DNS label', sidecar('x.y'), 'a DNS label of at most 63 characters'],
     ['no spec', { ...sidecar('x'), spec: undefined }, 'spec: Required value'],
-  ])('refuses %s', async (_, body, message) => {
+  ])('rejects %s', async (_, body, message) => {
     expect(await create(body)).toMatchObject({
       ok: false,
       status: 422,
@@ -104,7 +104,7 @@ const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
     });
   });
 
-  test('keeps the source as it was made', async () => {
+  test('rejects a change of the source', async () => {
     await create(sidecar('fixed'));
     const answer = await client.send({
       method: 'PATCH',
@@ -130,27 +130,27 @@ const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
       'must have at most 100 items',
     ],
     [
-      'an item of a tier that there is not',
+      'an item with an unknown tier',
       { evidence: { ...evidence(), items: [{ ...item(), tier: 'felt' }] } },
       'Unsupported value: "felt"',
     ],
     ['a score over 100', { score: 101 }, 'less than or equal to 100'],
-    ['a phase of its own', { phase: 'Fine' }, 'Unsupported value: "Fine"'],
+    ['an unknown phase', { phase: 'Fine' }, 'Unsupported value: "Fine"'],
     [
-      'drift for a reason that there is not',
+      'drift with an unknown reason',
       { drift: [drift({ reason: 'tired' })] },
       'Unsupported value: "tired"',
     ],
-    ['drift of no pods', { drift: [drift({ pods: 0 })] }, 'greater than or equal to 1'],
-    ['drift for one reason twice', { drift: [drift(), drift()] }, 'Duplicate value'],
-    ['two instances of one name', { instances: [instance(null, 1), instance(null, 1)] }, 'Duplicate value'],
-  ])('refuses a status with %s', async (_, status, message) => {
+    ['drift with zero pods', { drift: [drift({ pods: 0 })] }, 'greater than or equal to 1'],
+    ['drift with a duplicate reason', { drift: [drift(), drift()] }, 'Duplicate value'],
+    ['two instances with the same name', { instances: [instance(null, 1), instance(null, 1)] }, 'Duplicate value'],
+  ])('rejects a status with %s', async (_, status, message) => {
     await create(sidecar('limits'));
     const answer = await patchStatus('limits', status);
     expect(answer).toMatchObject({ ok: false, status: 422, message: expect.stringContaining(message) });
   });
 
-  test('takes a status at its limits and prints it, the wide columns too', async () => {
+  test('accepts a status at its limits and prints it, including the wide columns', async () => {
     await create(sidecar('full'));
     const status = {
       phase: 'Degraded',
@@ -180,7 +180,7 @@ const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
       columnDefinitions: { name: string; priority: number }[];
       rows: { cells: unknown[] }[];
     }
-    // What kubectl asks for, by its own name: this client only speaks plain JSON.
+    // Requests the table format of kubectl, which this project's client does not support.
     const { columnDefinitions, rows } = await tableOf<Table>('full');
     const shown = columnDefinitions.map((column, index) => [
       column.name,
@@ -205,7 +205,7 @@ const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
     ]);
   });
 
-  test('explains itself, and answers to its short name and its category', async () => {
+  test('is described by kubectl explain and found by short name and category', async () => {
     await create(sidecar('known'));
     const kubectl = async (...args: string[]): Promise<string> => {
       const command = [clusterBinary('kubectl'), '--kubeconfig', control.kubeconfig, ...args];
@@ -213,9 +213,9 @@ const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
       if (code !== 0) throw new Error(stderr);
       return stdout.replaceAll(/\s+/g, ' ');
     };
-    expect(await kubectl('explain', 'ao.spec.heartbeatSeconds')).toContain('Yours to set');
+    expect(await kubectl('explain', 'ao.spec.heartbeatSeconds')).toContain('Set by users');
     expect(await kubectl('explain', 'ao.status.drift')).toMatch(
-      /Live pods that the present .* reason <string> -required- enum: sidecar-missing/,
+      /Live pods that the current .* reason <string> -required- enum: sidecar-missing/,
     );
     for (const name of ['ao', 'platform'])
       expect(await kubectl('get', name, '-o', 'name')).toContain('agentobservation.platform.io/known');

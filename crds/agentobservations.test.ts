@@ -19,7 +19,7 @@ const root = join(import.meta.dirname, '..');
 const crd = parse(readFileSync(join(root, 'crds/agentobservations.yaml'), 'utf8'));
 const schema = crd.spec.versions[0].schema.openAPIV3Schema as Schema;
 
-/** What both sides are reduced to: `name` or `name?` to a type, with unions of literals as sorted lists. */
+/** Common form of both sides: `name` or `name?` mapped to a type, with unions of literals as sorted lists. */
 type Shape = string | unknown[] | { [member: string]: Shape } | { listOf: Shape };
 
 function shapeOfSchema(of: Schema): Shape {
@@ -56,7 +56,7 @@ function shapeOfType(type: ts.Type): Shape {
     return checker.typeToString(type) === 'true' ? [true] : checker.typeToString(type);
   const members = type.getProperties().map((member) => {
     const optional = member.flags & ts.SymbolFlags.Optional ? '?' : '';
-    // exactOptionalPropertyTypes keeps a marker type in optional members that no value has.
+    // With exactOptionalPropertyTypes, optional members contain a marker type that no value has.
     const inner = checker.getNonNullableType(checker.getTypeOfSymbol(member));
     return [member.name + optional, shapeOfType(inner)] as const;
   });
@@ -82,14 +82,14 @@ function* properties(of: Schema, path: string): Generator<[string, Schema]> {
   }
 }
 
-describe('the resource definition', () => {
+describe('the CustomResourceDefinition', () => {
   test.each([
     ['spec', 'ObservationSpec'],
     ['status', 'ObservationStatus'],
-  ])('has in %s what %s has: members, which are required, types and values', (part, type) => {
+  ])('has in %s the same members, required members, types and values as %s', (part, type) => {
     const declared = shapeOfSchema(schema.properties![part]!);
     const wanted = shapeOf(type) as Record<string, Record<string, Record<string, Shape>>>;
-    // Anybody may add a condition of an own type.
+    // Other clients may add conditions of other types.
     if (part === 'status') wanted['conditions?']!['listOf']!['type'] = 'string';
     expect(Object.keys(wanted).length).toBeGreaterThan(2);
     expect(declared).toEqual(wanted);
@@ -102,14 +102,14 @@ describe('the resource definition', () => {
     expect(bare).toEqual(['.metadata']);
   });
 
-  test('is closed: nothing unknown is kept', () => {
+  test('does not keep unknown fields', () => {
     const open = [...properties(schema, '')].filter(
       ([, member]) => member.additionalProperties ?? member['x-kubernetes-preserve-unknown-fields'],
     );
     expect(open).toEqual([]);
   });
 
-  test('prints the columns of the contract', () => {
+  test('has the printed columns of the contract', () => {
     const columns = crd.spec.versions[0].additionalPrinterColumns as { name: string; priority?: number }[];
     expect(columns.filter((column) => !column.priority).map((column) => column.name)).toEqual([
       'Phase',

@@ -1,4 +1,4 @@
-// Asks again and again to admit a pod that opts in, as a dry run, and counts the answers.
+// Repeatedly creates a pod that opts in, as a dry run, and counts the outcomes.
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Cluster } from './cluster/cluster.ts';
 import type { KubeObject } from './kubectl.ts';
@@ -10,43 +10,43 @@ export interface AdmissionTally {
   /** Admitted without a sidecar. */
   bare: number;
   rejections: string[];
-  mostRefusedInARow: number;
+  longestRejectionStreak: number;
 }
 
 export interface AdmissionWatch {
-  /** Ends it. */
+  /** Stops the watch and returns the tally. */
   end: () => Promise<AdmissionTally>;
 }
 
-/** `pod` has to opt in, and its namespace has to be there. */
+/** `pod` must opt in, and its namespace must exist. */
 export function watchAdmission(cluster: Cluster, namespace: string, pod: KubeObject): AdmissionWatch {
   const input = JSON.stringify(pod);
   const command = ['kubectl', '-n', namespace, 'create', '--dry-run=server', '-o', 'json', '-f', '-'];
-  const tally: AdmissionTally = { admitted: 0, bare: 0, rejections: [], mostRefusedInARow: 0 };
-  let refusedInARow = 0;
+  const tally: AdmissionTally = { admitted: 0, bare: 0, rejections: [], longestRejectionStreak: 0 };
+  let rejectionStreak = 0;
   let isOver = false;
 
-  async function ask(): Promise<void> {
+  async function tryOnce(): Promise<void> {
     const { code, stdout, stderr } = await cluster.exec(command, { input });
-    refusedInARow = code === 0 ? 0 : refusedInARow + 1;
-    tally.mostRefusedInARow = Math.max(tally.mostRefusedInARow, refusedInARow);
+    rejectionStreak = code === 0 ? 0 : rejectionStreak + 1;
+    tally.longestRejectionStreak = Math.max(tally.longestRejectionStreak, rejectionStreak);
     if (code !== 0) tally.rejections.push(stderr.trim());
     else if (hasSidecar(stdout)) tally.admitted += 1;
     else tally.bare += 1;
   }
 
-  async function askUntilTheEnd(): Promise<void> {
+  async function tryUntilStopped(): Promise<void> {
     while (!isOver) {
-      await ask();
+      await tryOnce();
       await sleep(EVERY_MS);
     }
   }
 
-  const asking = askUntilTheEnd();
+  const running = tryUntilStopped();
   return {
     end: async () => {
       isOver = true;
-      await asking;
+      await running;
       return tally;
     },
   };

@@ -1,4 +1,4 @@
-// An agent as a user would deploy it: a ConfigMap with its manifest, an annotated Deployment and a Service.
+// An agent as users deploy it: a ConfigMap with its manifest, an annotated Deployment and a Service.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { KubeObject } from './kubectl.ts';
@@ -6,8 +6,8 @@ import type { KubeObject } from './kubectl.ts';
 const EXAMPLES = join(import.meta.dirname, '../examples/agents');
 
 /**
- * Starts the agent as a child, so that a test can take the agent down and bring it back while its container stays:
- * SIGUSR2 kills it, SIGHUP starts it again. The first process of a container cannot be stopped from inside otherwise.
+ * Starts the agent as a child process, so that a test can stop and restart the agent without its container: SIGUSR2 kills
+ * it, SIGHUP starts it again. Otherwise the first process of a container cannot be stopped from inside.
  */
 const SUPERVISOR = `
 const { spawn } = require('node:child_process');
@@ -16,7 +16,7 @@ const start = () => { child = spawn(process.execPath, ['dist/example-agents/main
 process.on('SIGUSR2', () => child.kill('SIGKILL'));
 process.on('SIGHUP', start);
 process.on('SIGTERM', () => { child.once('exit', () => process.exit(0)); child.kill('SIGTERM'); });
-// Signal handlers keep no process alive, and without its child this one would end.
+// Signal handlers do not keep the process alive, so it would exit without its child.
 setInterval(() => undefined, 60_000);
 start();
 `;
@@ -27,15 +27,15 @@ export const BRING_BACK = `process.kill(1, 'SIGHUP')`;
 export interface AgentWorkload {
   name: string;
   image: string;
-  /** Default: that of examples/agents/compliant under this name. */
+  /** Default: the manifest of examples/agents/compliant with this name. */
   manifest?: string;
   annotations?: Record<string, string>;
-  /** Of the agent's container. */
+  /** Environment of the agent's container. */
   env?: Record<string, string>;
   replicas?: number;
 }
 
-/** The manifest of an example agent, the compliant one by default, under another name. */
+/** The manifest of an example agent (default: compliant) with another name. */
 export function manifestOf(name: string, profile = 'compliant'): string {
   return readFileSync(join(EXAMPLES, profile, 'agent.yaml'), 'utf8').replace(
     /^( {2}name: ).*$/m,

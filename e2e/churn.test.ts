@@ -1,6 +1,6 @@
-// Workloads with agents are rolled, scaled, deleted, renamed, opted out and crashed in random order, and the product's own
-// processes are killed meanwhile. When it is over, every observation is what the world is, and nothing was told or written
-// for nothing on the way. SEED repeats the order of one run, CHURN_SECONDS is for how long.
+// Rolls, scales, deletes, renames, opts out and crashes workloads with agents in random order, and kills processes of the
+// product. At the end every observation must match the cluster, without superfluous Events or writes. SEED repeats the order of
+// a run, CHURN_SECONDS is the duration.
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { diceOf } from '../testing/dice.ts';
 import {
@@ -15,13 +15,13 @@ import {
   falseTransitions,
   historyOf,
   idleWrites,
-  toldTooOften,
+  duplicateEvents,
   type History,
 } from '../testing/observation-history.ts';
 import { IN_SOAK } from '../testing/real-time.ts';
 import { SEED } from '../testing/seed.ts';
 import { manifestOfMember, MEMBERS, serviceOf, workloadOf } from './churn/members.ts';
-import { askSidecars, misjudged } from './churn/reports.ts';
+import { querySidecars, misjudged } from './churn/reports.ts';
 import { performAction } from './churn/actions.ts';
 import { startCluster, type Cluster } from './cluster/cluster.ts';
 import { eventually, kubectlOf, TEST_MS, type Kubectl } from './kubectl.ts';
@@ -31,10 +31,10 @@ jest.setTimeout(TEST_MS);
 
 const NAMESPACE = 'churn';
 const CHURN_MS = 1_000 * Number(process.env['CHURN_SECONDS'] ?? 6);
-/** Actions: a machine that takes ten seconds for one goes on until then. */
-const FEWEST = Math.ceil(CHURN_MS / 10_000);
-/** Of a killed container, the kubelet's pauses grow to some minutes; observations follow within two intervals. */
-const REST_MS = 900_000;
+/** Minimum number of actions, for machines that need up to ten seconds for one. */
+const MIN_ACTIONS = Math.ceil(CHURN_MS / 10_000);
+/** The kubelet's back-off for killed containers grows to several minutes; observations follow within two intervals. */
+const SETTLE_MS = 900_000;
 const TWO_INTERVALS_MS = 2 * HEARTBEAT_SECONDS * 1_000 + 10_000;
 const REPLICAS = IN_SOAK ? 2 : 1;
 
@@ -46,8 +46,8 @@ const actions: string[] = [];
 const readWorld = async (): Promise<World> =>
   worldOf((await kubectl.get<{ items: WorldItem[] }>(WORLD_KINDS)).items);
 
-/** What was done, and the seed to do it again. */
-const told = () => `SEED=${SEED}\n${actions.join('\n')}`;
+/** The actions so far, and the seed to repeat them. */
+const log = () => `SEED=${SEED}\n${actions.join('\n')}`;
 
 beforeAll(async () => {
   cluster = await startCluster();
@@ -61,9 +61,9 @@ afterAll(async () => {
   await leave(cluster, NAMESPACE);
 });
 
-describe(`agents in turmoil (SEED=${SEED})`, () => {
+describe(`agents under churn (SEED=${SEED})`, () => {
   test(
-    'everything happens to them',
+    'all random actions succeed',
     async () => {
       process.stdout.write(`churn: SEED=${SEED}, ${CHURN_MS / 1_000} s\n`);
       const image = cluster.imageRef('example-agents');
@@ -76,15 +76,15 @@ describe(`agents in turmoil (SEED=${SEED})`, () => {
       );
       const dice = diceOf(SEED);
       const until = performance.now() + CHURN_MS;
-      while (performance.now() < until || actions.length <= FEWEST)
+      while (performance.now() < until || actions.length <= MIN_ACTIONS)
         actions.push(await performAction({ cluster, namespace: NAMESPACE, kubectl, system, dice }));
-      expect(new Set(actions).size).toBeGreaterThan(FEWEST / 2);
+      expect(new Set(actions).size).toBeGreaterThan(MIN_ACTIONS / 2);
     },
     CHURN_MS + TEST_MS,
   );
 
   test(
-    'at the end every observation is what the world is, none is missing and none is left',
+    'at the end every observation matches the cluster, none is missing and none is left over',
     async () => {
       let last = '';
       const rollouts = async () => {
@@ -92,38 +92,38 @@ describe(`agents in turmoil (SEED=${SEED})`, () => {
         last = open[0] ?? last;
         return open;
       };
-      const rest = await eventually('an end of every rollout', rollouts, isEmpty, REST_MS);
-      const look = async (): Promise<World | string[]> => {
+      const settled = await eventually('the end of every rollout', rollouts, isEmpty, SETTLE_MS);
+      const compare = async (): Promise<World | string[]> => {
         const world = await readWorld();
         const seen = [...unrest(world), ...complaints(world)];
         return seen.length > 0 ? seen : world;
       };
-      const follow = await eventually(`the observations (${told()})`, look, (seen) => !Array.isArray(seen));
-      const seconds = [rest, follow].map(({ tookMs }) => `${(tookMs / 1_000).toFixed(0)} s`);
+      const follow = await eventually(`the observations (${log()})`, compare, (seen) => !Array.isArray(seen));
+      const seconds = [settled, follow].map(({ tookMs }) => `${(tookMs / 1_000).toFixed(0)} s`);
       process.stdout.write(
-        `churn: ${actions.length} actions, at rest after ${seconds[0]} (${last}), seen as it is after ${seconds[1]} more\n`,
+        `churn: ${actions.length} actions, settled after ${seconds[0]} (${last}), observations correct after another ${seconds[1]}\n`,
       );
       const judge = async () => {
-        const reports = await askSidecars(kubectl, await readWorld());
+        const reports = await querySidecars(kubectl, await readWorld());
         const differ = async () => {
           const world = await readWorld();
           return [...complaints(world), ...misjudged(world, reports)];
         };
-        // Until what a sidecar says has come to its observation.
+        // Wait until the sidecars' reports are in the observations.
         const { answer } = await eventually('phase, score and grade', differ, isEmpty, TWO_INTERVALS_MS);
         return answer;
       };
-      // Asked again, for an agent that was slow to answer its sidecar says something else by now.
-      await eventually(`phase, score and grade (${told()})`, judge, isEmpty);
+      // Repeated, because the report changes after a slow response of an agent.
+      await eventually(`phase, score and grade (${log()})`, judge, isEmpty);
     },
-    REST_MS + TEST_MS,
+    SETTLE_MS + TEST_MS,
   );
 
-  test('no process of the product has ended by itself', async () => {
+  test('no process of the product has exited unexpectedly', async () => {
     const { items } = await system.get<{ items: ProductPod[] }>('pods');
     const ended = items.flatMap(({ metadata, status }) =>
       (status.containerStatuses ?? []).flatMap(({ lastState: { terminated } }) =>
-        terminated === undefined || isAsked(terminated) ? [] : [{ pod: metadata.name, terminated }],
+        terminated === undefined || isExpectedEnd(terminated) ? [] : [{ pod: metadata.name, terminated }],
       ),
     );
     const logs = ended.map(({ pod }) => system.run('logs', pod, '--previous', '--tail=20'));
@@ -132,10 +132,10 @@ describe(`agents in turmoil (SEED=${SEED})`, () => {
 });
 
 /**
- * Killed by the test, before its program had begun (which the runtime calls an error of the start) or later, or ended well
- * when the kubelet asked for it, as it does when a probe takes too long.
+ * Killed by the test, possibly before the program started (StartError), or a clean exit on the kubelet's request, such as after a
+ * slow probe.
  */
-const isAsked = ({ exitCode, reason }: { exitCode: number; reason: string }): boolean =>
+const isExpectedEnd = ({ exitCode, reason }: { exitCode: number; reason: string }): boolean =>
   ([0, 137].includes(exitCode) && reason !== 'OOMKilled') || reason === 'StartError';
 
 interface ProductPod {
@@ -149,37 +149,37 @@ interface ProductPod {
 
 const isEmpty = (list: readonly unknown[]): boolean => list.length === 0;
 
-describe('what was written on the way', () => {
+describe('the writes during the churn', () => {
   let history: History;
   const isOwn = (process.env['E2E_KUBECONFIG'] ?? '') === '';
-  /** Another cluster's audit log is not ours to read. */
+  /** The audit log of an external cluster is not accessible. */
   const logged = isOwn ? test : test.skip;
 
   beforeAll(() => {
-    // Other suites' agents share the cluster.
+    // The cluster is shared with agents of other suites.
     const own = cluster.audit?.all().filter(({ objectRef }) => objectRef?.namespace === NAMESPACE);
     history = historyOf(own ?? []);
-    const { made, steps, told } = history;
+    const { made, steps, events } = history;
     process.stdout.write(
-      `churn: ${made.length} observations, ${steps.length} changes of them, ${told.length} Events\n`,
+      `churn: ${made.length} observations, ${steps.length} changes of them, ${events.length} Events\n`,
     );
   });
 
-  logged('is all there', () => {
+  logged('are in the audit log', () => {
     expect(history.made.length).toBeGreaterThanOrEqual(MEMBERS.length / 2);
     expect(history.steps.length).toBeGreaterThan(history.made.length);
-    expect(history.told.length).toBeGreaterThan(history.made.length);
+    expect(history.events.length).toBeGreaterThan(history.made.length);
   });
 
-  logged('no status without a change', () => {
+  logged('contain no status write without a change', () => {
     expect(idleWrites(history)).toEqual([]);
   });
 
-  logged('no lastTransitionTime without a transition', () => {
+  logged('contain no lastTransitionTime change without a transition', () => {
     expect(falseTransitions(history)).toEqual([]);
   });
 
-  logged('no Event twice', () => {
-    expect(toldTooOften(history)).toEqual([]);
+  logged('contain no duplicate Event', () => {
+    expect(duplicateEvents(history)).toEqual([]);
   });
 });

@@ -1,10 +1,10 @@
-// Jest's globalTeardown: ends what share-cluster.ts or share-spares.ts has started. Jest loads the two apart, so they have the
-// function in common and no module.
+// Jest's globalTeardown: stops the cluster or control planes started by share-cluster.ts or share-spares.ts. Jest loads setup
+// and teardown separately, so they share the function through globalThis instead of a module.
 interface Shared {
   closeShared?: () => Promise<void>;
 }
 
-/** What the teardown has to call. */
+/** Registers the function that the teardown calls. */
 export function closeAtTheEnd(close: () => Promise<void>): void {
   (globalThis as Shared).closeShared = close;
 }

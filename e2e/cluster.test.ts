@@ -1,5 +1,5 @@
-// What the other suites require of their cluster. That an own cluster leaves nothing behind is checked at the end of every
-// run (share-cluster.ts), and here in `make soak`, of a second one beside the first.
+// Tests the cluster functions that the other suites need. Every run checks at its end that a local cluster leaves nothing behind
+// (share-cluster.ts). In `make soak` this file also checks it for a second, concurrent cluster.
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,14 +14,14 @@ let cluster: Cluster;
 const scratch = mkdtempSync(join(tmpdir(), 'agent-compliance-cluster-test-'));
 const namespace = 'cluster-test';
 
-/** Runs kubectl and returns what it printed; throws what it complained about. */
+/** Runs kubectl and returns its output; throws its error message. */
 async function kubectl(args: string[], input = ''): Promise<string> {
   const { stdout, stderr, code } = await cluster.exec(['kubectl', '-n', namespace, ...args], { input });
   if (code !== 0) throw new Error(`kubectl ${args.join(' ')}: ${stderr}`);
   return stdout;
 }
 
-/** A server in the image of a part; its answer names the path that was asked for. */
+/** A server in the image of a part; the response contains the requested path. */
 const SERVER = `require('node:http').createServer((q, r) => r.end('served ' + q.url)).listen(8080)`;
 
 const manifests = () => [
@@ -80,7 +80,7 @@ afterAll(async () => {
 });
 
 describe('the cluster', () => {
-  test('runs a pod as non-root with a native sidecar beside it', async () => {
+  test('runs a pod as non-root with a native sidecar', async () => {
     await kubectl(
       ['apply', '-f', '-'],
       manifests()
@@ -100,9 +100,9 @@ describe('the cluster', () => {
     ).toBe('65532\n');
   });
 
-  test('answers at a Service by its DNS name', async () => {
+  test('serves a Service by its DNS name', async () => {
     const url = `http://web.${namespace}.svc.cluster.local/by-name`;
-    // The first seconds of a Service may refuse; from then on it answers.
+    // A Service may refuse connections in its first seconds.
     const script = `(async () => {
       for (let left = 400; ; left -= 1) {
         const answer = await fetch('${url}').then((r) => r.text(), (e) => e);
@@ -115,7 +115,7 @@ describe('the cluster', () => {
     );
   });
 
-  test('is reached from a test through a forwarded Service', async () => {
+  test('forwards a Service to the test', async () => {
     const forward = await cluster.forward({ namespace, name: 'web', port: 80 });
     try {
       const response = await fetch(`${forward.url}/forwarded`);
@@ -125,7 +125,7 @@ describe('the cluster', () => {
     }
   });
 
-  test('takes a chart from helm and gives it back', async () => {
+  test('installs and uninstalls a chart with helm', async () => {
     const chart = join(scratch, 'chart');
     mkdirSync(join(chart, 'templates'), { recursive: true });
     writeFileSync(join(chart, 'Chart.yaml'), 'apiVersion: v2\nname: probe\nversion: 0.1.0\n');
@@ -141,7 +141,7 @@ describe('the cluster', () => {
     expect(await kubectl(['get', 'configmap', 'probe', '--ignore-not-found'])).toBe('');
   });
 
-  test('hands back the output and the exit code of a failing command, and kills one that hangs', async () => {
+  test('returns the output and exit code of a failing command, and kills a hanging command', async () => {
     const failing = await cluster.exec(['sh', '-c', 'cat; echo broken >&2; exit 7'], { input: 'given' });
     expect(failing).toEqual({ stdout: 'given', stderr: 'broken\n', code: 7 });
     const hanging = await cluster.exec(['sleep', '3600.25'], { timeoutMs: 300 });
@@ -152,13 +152,13 @@ describe('the cluster', () => {
 
 // In `make test` one cluster runs at a time.
 if (IN_SOAK && (process.env['E2E_KUBECONFIG'] ?? '') === '')
-  test('a second cluster runs beside the first, and leaves nothing behind', async () => {
+  test('a second cluster runs concurrently and leaves nothing behind', async () => {
     const { cluster: second } = await startOwnCluster(process.env);
     const uidOf = (each: Cluster) =>
       each.exec(['kubectl', 'get', 'namespace', 'kube-system', '-o=jsonpath={.metadata.uid}']);
     const [one, two] = await Promise.all([uidOf(cluster), uidOf(second)]);
     expect([one.code, two.code]).toEqual([0, 0]);
     expect(one.stdout).not.toBe(two.stdout);
-    // Throws when something is left.
+    // Throws if something is left behind.
     await second.close();
   });

@@ -1,35 +1,35 @@
-// Kills the processes of a Deployment's containers again and again, as an out-of-memory killer or a crash would.
+// Repeatedly kills the processes of a Deployment's containers, like the OOM killer or a crash.
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Cluster } from './cluster/cluster.ts';
 
-/** Only an own cluster's node can be reached. */
+/** Only the node of a local cluster is accessible. */
 export const canKill = (process.env['E2E_KUBECONFIG'] ?? '') === '';
 
-/** However its test ends, it stops after this long. */
+/** Stops after this time, even if the test does not stop it. */
 const LONGEST_MS = 1_200_000;
 
 export interface Killer {
-  /** The kubelet starts them again from now on, with its growing pauses. Throws when the loop broke before. */
+  /** Stops killing; the kubelet then restarts the containers with its back-off. Throws if the loop failed earlier. */
   stop(): Promise<void>;
 }
 
-/** SIGKILL for the main process of every container `name` in `namespace`, at once whenever the kubelet has started it. */
+/** Sends SIGKILL to the main process of every container `name` in `namespace` as soon as the kubelet has started it. */
 export async function keepKilling(cluster: Cluster, namespace: string, name: string): Promise<Killer> {
-  const folder = await mkdtemp(join(tmpdir(), 'killer-'));
+  const directory = await mkdtemp(join(tmpdir(), 'killer-'));
   const filter = `labels."io.kubernetes.container.name"==${name},labels."io.kubernetes.pod.namespace"==${namespace}`;
-  // One that has ended already cannot be killed; ctr says so and fails.
+  // ctr fails for containers that have already ended; this is ignored.
   const loop = `while [ -d "$1" ]; do
     for id in $(ctr -n k8s.io containers ls -q "$2"); do ctr -n k8s.io tasks kill -s SIGKILL "$id" 2>/dev/null; done
     sleep 0.2
   done`;
-  const ended = cluster.exec(['sh', '-c', loop, 'killer', folder, filter], { timeoutMs: LONGEST_MS });
+  const ended = cluster.exec(['sh', '-c', loop, 'killer', directory, filter], { timeoutMs: LONGEST_MS });
   return {
     async stop() {
-      await rm(folder, { recursive: true });
+      await rm(directory, { recursive: true });
       const { code, stderr } = await ended;
-      if (code !== 0) throw new Error(`the killer ended with ${code}: ${stderr}`);
+      if (code !== 0) throw new Error(`the killer exited with ${code}: ${stderr}`);
     },
   };
 }

@@ -1,5 +1,5 @@
-// What happens while the injector is down: agents wait with the guard's words, everybody else starts, and when it is back
-// the agents start by themselves within seconds.
+// Behaviour while the injector is down: agent pods are rejected with the guard's message, other pods start, and agents start
+// automatically within seconds after the injector is back.
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { agentWorkload, manifestConfigMap, manifestOf } from './agent-workload.ts';
 import { startCluster, type Cluster } from './cluster/cluster.ts';
@@ -13,7 +13,7 @@ jest.setTimeout(TEST_MS);
 const NAMESPACE = 'guard-team';
 const FULLNAME = `${RELEASE}-agent-compliance`;
 const WEBHOOK = `${FULLNAME}-webhook`;
-const AWAY = 'has no platform-sidecar: the injector did not answer';
+const GUARD_MESSAGE = 'has no platform-sidecar: the injector did not answer';
 
 let cluster: Cluster;
 let kubectl: Kubectl;
@@ -57,16 +57,16 @@ const injectorContainers = async () =>
   (await system.get<InjectorPods>(...INJECTOR)).items.flatMap(({ status }) => status.containerStatuses ?? []);
 let killer: Killer | null = null;
 
-/** By SIGKILL for its processes; where their node cannot be reached, by taking its pods away. */
-async function takeInjectorAway(): Promise<void> {
+/** Kills the injector's processes; in an external cluster, scales the Deployment to zero. */
+async function stopInjector(): Promise<void> {
   if (canKill) killer = await keepKilling(cluster, SYSTEM_NAMESPACE, 'webhook');
   else await system.run('scale', `deploy/${WEBHOOK}`, '--replicas=0');
-  await eventually('an injector that is away', injectorContainers, (containers) =>
+  await eventually('a stopped injector', injectorContainers, (containers) =>
     containers.every(({ ready, restartCount }) => !ready && (!canKill || restartCount > 0)),
   );
 }
 
-/** By SIGKILL; one that gets it before its program has begun has not started, in the runtime's words. */
+/** Killed by SIGKILL; the runtime reports StartError if the program had not started yet. */
 const wasKilled = (terminated?: { exitCode: number; reason: string }): boolean =>
   terminated?.exitCode === 137 || terminated?.reason === 'StartError';
 
@@ -74,14 +74,14 @@ interface Controllers {
   items: { kind: string; metadata: { annotations?: Record<string, string> } }[];
 }
 
-/** The kinds of the controllers that the operator has made try again: all, but for one that by chance just had by itself. */
-const woken = async () =>
+/** Kinds of the controllers that the operator retried: all, except a controller that has just retried by itself. */
+const retriedKinds = async () =>
   (await kubectl.get<Controllers>('replicasets,statefulsets,jobs')).items
     .filter(({ metadata }) => metadata.annotations?.['platform.io/retry'] !== undefined)
     .map(({ kind }) => kind);
 
-/** Its pods are made anew: the kubelet's pauses between two starts of a killed container have grown to a minute by now. */
-async function bringInjectorBack(): Promise<void> {
+/** Recreates the injector's pods, because the kubelet's back-off for killed containers has grown to a minute. */
+async function restoreInjector(): Promise<void> {
   if (killer === null) await system.run('scale', `deploy/${WEBHOOK}`, '--replicas=2');
   else {
     const containers = await injectorContainers();
@@ -94,7 +94,7 @@ async function bringInjectorBack(): Promise<void> {
   await system.rolledOut(`deploy/${WEBHOOK}`);
 }
 
-/** A workload of another kind around the pods of the agent's Deployment, with a name of its own. */
+/** A workload of another kind with the pod template of the agent's Deployment and its own name. */
 function like(name: string, kind: 'StatefulSet' | 'Job'): KubeObject[] {
   const [, deployment] = agentWorkload({ name, image: cluster.imageRef('example-agents') });
   const { template, selector } = (deployment as { spec: { template: PodTemplate; selector: object } }).spec;
@@ -119,7 +119,7 @@ interface PodTemplate {
   spec: { containers: object[] };
 }
 
-/** Opts out, with its image, in one way or the other. */
+/** A workload with the same image that is not injected. */
 function plain(name: string, annotations: Record<string, string>): KubeObject {
   return {
     apiVersion: 'apps/v1',
@@ -161,8 +161,8 @@ afterAll(async () => {
   }
 });
 
-describe('while the injector answers', () => {
-  test('the canary passes: its pod comes back as the operator expects it', async () => {
+describe('while the injector is available', () => {
+  test('the canary passes: its pod is injected as the operator expects', async () => {
     const canary = async () => {
       const forward = await cluster.forward({
         namespace: SYSTEM_NAMESPACE,
@@ -175,7 +175,7 @@ describe('while the injector answers', () => {
         await forward.close();
       }
     };
-    const { answer } = await eventually('a canary that passes', canary, (text) =>
+    const { answer } = await eventually('a passing canary', canary, (text) =>
       text.includes('platform_operator_canary_passing 1'),
     );
     expect(answer).not.toContain('outcome="differs"');
@@ -185,7 +185,7 @@ describe('while the injector answers', () => {
     await system.waitFor('condition=CanaryPassing', policy);
   });
 
-  test('an agent starts, and its Deployment says that it is injected', async () => {
+  test('an agent starts, and its Deployment has the Event Injected', async () => {
     await kubectl.apply(agentWorkload({ name: 'early', image: cluster.imageRef('example-agents') }));
     await kubectl.rolledOut('deploy/early');
     await eventually(
@@ -198,7 +198,7 @@ describe('while the injector answers', () => {
 
 describe('while the injector is down', () => {
   beforeAll(async () => {
-    await takeInjectorAway();
+    await stopInjector();
     await kubectl.apply([
       ...agentWorkload({ name: 'late', image: cluster.imageRef('example-agents'), replicas: 2 }),
       ...like('late-set', 'StatefulSet'),
@@ -213,14 +213,14 @@ describe('while the injector is down', () => {
     await kubectl.rolledOut('deploy/opted-out');
   });
 
-  test('no agent starts, and the ReplicaSet says why', async () => {
-    const isTold = (text: string) => text.includes(AWAY) && /ReplicaFailure +True +FailedCreate/.test(text);
+  test('no agent starts, and the ReplicaSet reports the reason', async () => {
+    const isReported = (text: string) => text.includes(GUARD_MESSAGE) && /ReplicaFailure +True +FailedCreate/.test(text);
     const { answer: text } = await eventually(
-      "the guard's words",
+      "the guard's message",
       () => describeOf('rs', '-l', 'app=late'),
-      isTold,
+      isReported,
     );
-    expect(text).toContain(`its pods are in namespace ${SYSTEM_NAMESPACE}`);
+    expect(text).toContain(`check its pods in namespace ${SYSTEM_NAMESPACE}`);
     expect(await podsOf('late')).toEqual([]);
     expect(await podsOf('late-set')).toEqual([]);
     expect(await podsOf('late-job')).toEqual([]);
@@ -230,18 +230,18 @@ describe('while the injector is down', () => {
     ['deploy', 'late'],
     ['statefulset', 'late-set'],
     ['job', 'late-job'],
-  ])('the %s %s has a Warning of its own, once', async (kind, name) => {
+  ])('the %s %s has exactly one Warning', async (kind, name) => {
     const { answer } = await eventually(
       'the Warning',
       () => eventsOf(kind, name),
-      (text) => /Warning +PodsRefused/.test(text) && text.includes(AWAY),
+      (text) => /Warning +PodsRefused/.test(text) && text.includes(GUARD_MESSAGE),
     );
     expect(answer.match(/Warning +PodsRefused/g)).toHaveLength(1);
   });
 
-  // After half a minute; operator/injector-watch.apiserver.test.ts shows it by a held clock.
+  // Takes half a minute; operator/injector-watch.apiserver.test.ts tests it with a fake clock.
   if (IN_SOAK)
-    test('the injector has one too, from the canary', async () => {
+    test('the injector has a Warning from the canary', async () => {
       await eventually(
         'the Warning',
         () => system.run('describe', 'deploy', WEBHOOK),
@@ -249,15 +249,15 @@ describe('while the injector is down', () => {
       );
     });
 
-  test('an agent that runs already goes on', async () => {
+  test('a running agent continues to run', async () => {
     await eventually('an agent that is ready', async () => (await podsOf('early')).filter(isReady), hasOne);
   });
 });
 
 describe('when the injector is back', () => {
-  test('every agent starts by itself within seconds, long before its controller would try again', async () => {
-    // After half a minute the controllers wait for 20 seconds and more.
-    await bringInjectorBack();
+  test('every agent starts automatically within seconds, long before its controller would retry', async () => {
+    // After half a minute the controllers' back-off is 20 seconds or more.
+    await restoreInjector();
     const haveStarted = withinLimit('agents started after the injector is back');
     const isWhole = ({ items }: Pods) => items.length >= 4;
     const started = () => kubectl.get<Pods>('pods', '-l', 'app in (late, late-set, late-job)');
@@ -270,8 +270,8 @@ describe('when the injector is back', () => {
   });
 
   if (IN_SOAK)
-    test('the canary says so, and the owners who woke them', async () => {
-      expect(await woken()).not.toEqual([]);
+    test('Events report the passing canary and the retries of the owners', async () => {
+      expect(await retriedKinds()).not.toEqual([]);
       await eventually(
         'the Event',
         () => system.run('describe', 'deploy', WEBHOOK),

@@ -1,4 +1,4 @@
-// The archive that build.sh makes without Docker holds what images/Dockerfile declares, above the layer with Node.js.
+// Checks that the archive of build.sh has the content that images/Dockerfile declares, above the Node.js layer.
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { createHash } from 'node:crypto';
 import { execFileSync } from 'node:child_process';
@@ -31,7 +31,7 @@ function listing(layer: Buffer): string[] {
   return lines.map((line) => line.replace(/^(\S+) (\S+) .* \.(\/.*)$/, '$1 $2 $3'));
 }
 
-/** The single files of a COPY: itself, or what its folder holds. */
+/** The files of a COPY: the file itself, or the files of the directory. */
 function filesOf({ source, destination }: Image['copies'][number]): Image['copies'] {
   return globSync(source.endsWith('/') ? `${source}**` : source, { cwd: root })
     .filter((path) => statSync(join(root, path)).isFile())
@@ -41,14 +41,14 @@ function filesOf({ source, destination }: Image['copies'][number]): Image['copie
     }));
 }
 
-/** The folders above a path, outermost first. */
-const foldersOf = (path: string) =>
+/** The parent directories of a path, outermost first. */
+const parentsOf = (path: string) =>
   path
     .split('/')
     .slice(1, -1)
     .map((_, index, parts) => `/${parts.slice(0, index + 1).join('/')}/`);
 
-// With a cluster of somebody else's, the images are that somebody's too.
+// The images for an external cluster are not built here.
 const whereBuilt = (process.env['E2E_KUBECONFIG'] ?? '') === '' ? describe : describe.skip;
 
 whereBuilt('the images built without Docker', () => {
@@ -63,7 +63,7 @@ whereBuilt('the images built without Docker', () => {
         annotations?.['io.containerd.image.name'] === `localhost/agent-compliance/${target}:${tag}`,
     );
 
-  test('are one for each target of the Dockerfile, by two names: the suites say dev, the chart its version', () => {
+  test('are one per target of the Dockerfile, with the tag dev for the suites and the version for the chart', () => {
     for (const target of targetsOf(stages)) {
       expect(named(target, 'dev')?.digest).toMatch(/^sha256:/);
       expect(named(target, appVersion)?.digest).toBe(named(target, 'dev')?.digest);
@@ -72,7 +72,7 @@ whereBuilt('the images built without Docker', () => {
   });
 
   test.each(targetsOf(stages))(
-    '%s has the configuration and the files of its target, and no others',
+    '%s has exactly the configuration and the files of its target',
     (target) => {
       const declared = imageOf(stages, target);
       const manifest = json<{ config: Descriptor; layers: Descriptor[] }>(blob(named(target, 'dev')!));
@@ -84,10 +84,10 @@ whereBuilt('the images built without Docker', () => {
       expect(`sha256:${createHash('sha256').update(layer).digest('hex')}`).toBe(manifest.layers[1]!.digest);
       const copied = declared.copies.flatMap(filesOf);
       const files = copied.map(({ destination }) => destination);
-      const folders = new Set(['/', ...files.flatMap(foldersOf)]);
+      const directories = new Set(['/', ...files.flatMap(parentsOf)]);
       expect(listing(layer).sort()).toEqual(
         [
-          ...[...folders].map((path) => `drwxr-xr-x 0/0 ${path}`),
+          ...[...directories].map((path) => `drwxr-xr-x 0/0 ${path}`),
           ...files.map((path) => `-rw-r--r-- 0/0 ${path}`),
         ].sort(),
       );

@@ -1,5 +1,5 @@
-// A pod that is deleted under traffic loses no request: its sidecar sends clients away while the agent still serves,
-// outlives the agent, and ends with 0. Part of injection.test.ts, whose tests run while these scenarios wait.
+// Deleting a pod under traffic must not lose requests: the sidecar closes client connections while the agent still serves,
+// exits after the agent, and returns 0. Part of injection.test.ts, whose tests run while these scenarios wait.
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { manifestConfigMap, manifestOf } from './agent-workload.ts';
 import { IN_SOAK } from '../testing/real-time.ts';
@@ -18,17 +18,17 @@ import {
 export const DELETION_NAMESPACE = 'deletion';
 const AGENT = 'deleted';
 const ROLLING = 'rolling';
-/** Ends at SIGTERM, and has a preStop hook in place of patience. */
+/** Exits at SIGTERM without delay, and has a preStop hook instead. */
 const SLEEPY = 'sleepy';
 const WORKERS = 8;
-/** How long an agent serves after SIGTERM, so that clients learn of its end before it ends: ten times what that takes. */
+/** How long an agent serves after SIGTERM, so that clients are notified before its end: ten times the usual delay. */
 const LINGER_SECONDS = 5;
 const AGENT_PROGRAM = `import('/programs/lingering-agent.ts');`;
-/** The same without its patience. */
-const ENDS_AT_ONCE = (code: number) =>
+/** The same without the delay. */
+const EXITS_IMMEDIATELY = (code: number) =>
   `${AGENT_PROGRAM} process.once('SIGTERM', () => process.exit(${code}));`;
 const HOLD = { metadata: { finalizers: ['e2e.test/hold'] } };
-const LET_GO = { metadata: { finalizers: null } };
+const RELEASE = { metadata: { finalizers: null } };
 
 interface Traffic {
   answers: Record<string, number>;
@@ -47,9 +47,9 @@ interface Streams {
 let cluster: Cluster;
 let kubectl: Kubectl;
 
-/** `knows`: addresses by name, for what is tested is not the cluster's DNS. */
-function clientPod(name: string, args: readonly string[], knows: Record<string, string> = {}): KubeObject {
-  const hostAliases = Object.entries(knows).map(([host, ip]) => ({ ip, hostnames: [host] }));
+/** `hosts`: addresses by name, because the cluster's DNS is not under test. */
+function clientPod(name: string, args: readonly string[], hosts: Record<string, string> = {}): KubeObject {
+  const hostAliases = Object.entries(hosts).map(([host, ip]) => ({ ip, hostnames: [host] }));
   const { metadata, spec } = podTemplate(
     'client',
     [programContainer('client', cluster.imageRef('example-agents'), args)],
@@ -64,11 +64,11 @@ async function lastLine<T>(name: string): Promise<T> {
   return JSON.parse(log.at(-1) ?? '') as T;
 }
 
-async function begun<T>(name: string): Promise<T> {
-  return (await eventually(`the beginning of ${name}`, () => lastLine<T>(name))).answer;
+async function firstResult<T>(name: string): Promise<T> {
+  return (await eventually(`the first output of ${name}`, () => lastLine<T>(name))).answer;
 }
 
-/** What a client says at its end, which it comes to by itself. */
+/** The last output of a client after it has ended. */
 async function resultOf<T>(name: string): Promise<T> {
   await kubectl.waitFor('jsonpath={.status.phase}=Succeeded', `pod/${name}`);
   const result = await lastLine<T>(name);
@@ -77,9 +77,8 @@ async function resultOf<T>(name: string): Promise<T> {
 }
 
 /**
- * Runs `act` while two clients send without a pause, one that reuses its connections and one that does not. When it is over,
- * each of their workers ends what it has under way, and sends once more. `reuse, before` is what the first client had sent
- * before `act`.
+ * Runs `act` while two clients send continuously, one with reused and one with new connections. Afterwards each worker
+ * finishes its current request and sends one more. `reuse, before` is the result of the first client before `act`.
  */
 async function underTraffic(
   agent: string,
@@ -91,8 +90,8 @@ async function underTraffic(
   const nameOf = (kind: string) => `${agent}-${kind}`;
   const argsOf = (kind: string) => ['steady-client.ts', url, String(WORKERS), kind];
   await kubectl.apply(kinds.map((kind) => clientPod(nameOf(kind), argsOf(kind), { [agent]: ip })));
-  const [reuse] = await Promise.all(kinds.map((kind) => begun<Traffic>(nameOf(kind))));
-  // The pod that most of the kept connections go to.
+  const [reuse] = await Promise.all(kinds.map((kind) => firstResult<Traffic>(nameOf(kind))));
+  // The pod with the most reused connections.
   const [busiest] = Object.entries(reuse?.answers ?? {}).sort(([, a], [, b]) => b - a)[0] ?? [];
   await act(String(busiest));
   const end = `process.kill(1, 'SIGTERM')`;
@@ -101,7 +100,7 @@ async function underTraffic(
   return { ...Object.fromEntries(kinds.map((kind, n) => [kind, results[n]!])), 'reuse, before': reuse! };
 }
 
-/** The deleted pod with the ends of all its containers; then it may go. */
+/** Waits until all containers of the deleted pod have ended, then releases the pod object and returns it. */
 async function endOf(name: string): Promise<PodObject> {
   const { answer } = await eventually(
     `the end of ${name}`,
@@ -111,11 +110,11 @@ async function endOf(name: string): Promise<PodObject> {
         ({ state }) => state.terminated !== undefined,
       ),
   );
-  await kubectl.run('patch', 'pod', name, '--type=merge', '-p', JSON.stringify(LET_GO));
+  await kubectl.run('patch', 'pod', name, '--type=merge', '-p', JSON.stringify(RELEASE));
   return answer;
 }
 
-/** The pod object stays after its end, until `endOf` lets it go. */
+/** Deletes the pod; the pod object stays until `endOf` releases it. */
 async function deletePod(name: string): Promise<void> {
   await kubectl.run('patch', 'pod', name, '--type=merge', '-p', JSON.stringify(HOLD));
   await kubectl.run('delete', 'pod', name, '--wait=false');
@@ -124,8 +123,8 @@ async function deletePod(name: string): Promise<void> {
 const endAt = (statuses: readonly ContainerEnd[] | undefined, name: string) =>
   Date.parse(statuses?.find((each) => each.name === name)?.state.terminated?.finishedAt ?? '');
 
-/** The agent first, then the sidecar, each by itself and well. */
-function expectGoodEnd({ status }: PodObject): void {
+/** Expects that the agent ends before the sidecar, both with exit code 0. */
+function expectOrderedExit({ status }: PodObject): void {
   const ends = [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])];
   expect(ends.map(({ name, state }) => ({ name, exitCode: state.terminated?.exitCode }))).toEqual([
     { name: 'platform-sidecar', exitCode: 0 },
@@ -143,15 +142,15 @@ function expectNothingLost(traffic: Traffic | undefined): void {
   );
 }
 
-/** What a stream and a WebSocket to a pod that is deleted came to, and how its containers ended. */
+/** Results of a stream and a WebSocket to a deleted pod, and the final state of the pod. */
 interface CutStreams {
   streams: Streams;
   ended: PodObject;
 }
 
 const CUT = [
-  { name: 'abrupt', how: 'ends', program: ENDS_AT_ONCE(3), graceSeconds: 30, exitCode: 3 },
-  // The sidecar has the two seconds that the kubelet adds.
+  { name: 'abrupt', how: 'exits', program: EXITS_IMMEDIATELY(3), graceSeconds: 30, exitCode: 3 },
+  // The sidecar has the two extra seconds of the kubelet.
   { name: 'stubborn', how: 'has to be killed', program: AGENT_PROGRAM, graceSeconds: 2, exitCode: 137 },
 ];
 
@@ -160,7 +159,7 @@ async function deletedUnderTraffic(): Promise<CutStreams & { traffic: Record<str
   const traffic = await underTraffic(AGENT, async (busiest) => {
     const { status } = await kubectl.get<PodObject>('pod', busiest);
     await kubectl.apply([clientPod('streams', ['stream-client.ts', `${status.podIP}:4000`])]);
-    await begun<Streams>('streams');
+    await firstResult<Streams>('streams');
     await deletePod(busiest);
     ends.resolve(await endOf(busiest));
   });
@@ -172,7 +171,7 @@ async function restartedUnderTraffic(): Promise<{ before: string[]; traffic: Rec
   const traffic = await underTraffic(ROLLING, async () => {
     await kubectl.run('rollout', 'restart', `deploy/${ROLLING}`);
     await kubectl.rolledOut(`deploy/${ROLLING}`);
-    // Those of before still serve then.
+    // The previous pods still serve at this time.
     await kubectl.waitFor('delete', ...before);
   });
   return { before, traffic };
@@ -203,7 +202,7 @@ async function cutInAStream({ name, program, graceSeconds }: (typeof CUT)[number
   await kubectl.waitFor('condition=Ready', `pod/${name}`);
   const { status } = await kubectl.get<PodObject>('pod', name);
   await kubectl.apply([clientPod(client, ['stream-client.ts', `${status.podIP}:4000`])]);
-  await begun<Streams>(client);
+  await firstResult<Streams>(client);
   await deletePod(name);
   const ended = await endOf(name);
   return { ended, streams: await resultOf<Streams>(client) };
@@ -216,7 +215,7 @@ let runs: {
   cut: Promise<CutStreams>[];
 };
 
-/** Starts every scenario in an installation of the product. They have no pod in common, and mostly wait. */
+/** Starts every scenario in an installation of the product. The scenarios share no pods and mostly wait. */
 export async function startDeletions(inCluster: Cluster): Promise<void> {
   cluster = inCluster;
   kubectl = kubectlOf(cluster, DELETION_NAMESPACE);
@@ -230,8 +229,8 @@ export async function startDeletions(inCluster: Cluster): Promise<void> {
     ...lingeringDeployment(SLEEPY, cluster.imageRef('example-agents'), {
       replicas: 2,
       container: {
-        args: ['-e', ENDS_AT_ONCE(0)],
-        // A busy kubelet runs the hook of the sidecar, which sends clients away, some seconds after this one.
+        args: ['-e', EXITS_IMMEDIATELY(0)],
+        // A busy kubelet may run the sidecar's hook, which closes client connections, some seconds after this hook.
         lifecycle: { preStop: { sleep: { seconds: LINGER_SECONDS + 10 } } },
       },
     }),
@@ -243,11 +242,11 @@ export async function startDeletions(inCluster: Cluster): Promise<void> {
     sleepy: isUp(SLEEPY).then(sleepyUnderTraffic),
     cut: CUT.map(cutInAStream),
   };
-  // Each failure is that of the test that asks for it.
+  // Failures are reported by the tests that await the result.
   for (const run of Object.values(runs).flat()) run.catch(() => undefined);
 }
 
-/** The tests of what `startDeletions` started. */
+/** The tests for the scenarios of `startDeletions`. */
 export function describeDeletions(): void {
   describe('a pod that is deleted under traffic', () => {
     let traffic: Record<string, Traffic>;
@@ -264,28 +263,28 @@ export function describeDeletions(): void {
       expect(Object.keys(traffic[kind]?.answers ?? {}).length).toBeGreaterThan(1);
     });
 
-    test('has kept connections reused until then: the client was not sent away before', () => {
+    test('keeps client connections open until the deletion', () => {
       const { answers = {}, connections } = traffic['reuse, before'] ?? {};
       expect(connections).toBe(WORKERS);
       expect(Object.values(answers).reduce((sum, count) => sum + count, 0)).toBeGreaterThan(4 * WORKERS);
     });
 
-    test('ends its agent first and its sidecar after it, both with 0', () => {
-      expectGoodEnd(ended);
+    test('ends the agent before the sidecar, both with exit code 0', () => {
+      expectOrderedExit(ended);
     });
 
-    test('has no warning of its own about a hook', async () => {
+    test('has no warning about a failed preStop hook', async () => {
       const events = await kubectl.run('get', 'events', '--field-selector', 'reason=FailedPreStopHook');
       expect(events.trim()).toBe('');
     });
 
-    test('leaves a stream to its agent: what it sends until its end arrives, and the end is whole', () => {
-      // Three seconds of an event every quarter, after SIGTERM.
+    test('delivers a stream of the agent completely', () => {
+      // Three seconds with four events each after SIGTERM.
       expect(streams).toMatchObject({ stream: 'whole', lastEvent: 'the end' });
       expect(streams.events).toBeGreaterThanOrEqual(8);
     });
 
-    test('leaves a WebSocket to its agent: it ends with the close frame that the agent sends', () => {
+    test('delivers the close frame of the agent to a WebSocket client', () => {
       expect(streams.closeCode).toBe(1001);
       expect(streams.ticks).toBeGreaterThanOrEqual(8);
     });
@@ -302,21 +301,21 @@ export function describeDeletions(): void {
     });
   });
 
-  describe('an agent that ends at once', () => {
-    test('and has a preStop hook that sleeps: no request is lost when its pod is deleted', async () => {
+  describe('an agent that exits immediately', () => {
+    test('with a preStop sleep: deleting its pod loses no request', async () => {
       const { traffic, ended } = await runs.sleepy;
-      expectGoodEnd(ended);
+      expectOrderedExit(ended);
       for (const kind of ['reuse', 'fresh']) expectNothingLost(traffic[kind]);
     });
 
     test.each(CUT)(
-      'that $how in the middle of a stream: the client sees the cut, and the sidecar ends by itself',
+      'that $how during a stream: the client sees a truncated stream, and the sidecar exits normally',
       async ({ name, exitCode }) => {
         const run = await runs.cut[CUT.findIndex((each) => each.name === name)];
         const exitOf = (statuses: readonly ContainerEnd[] | undefined) =>
           statuses?.map((each) => each.state.terminated?.exitCode);
         expect(exitOf(run?.ended.status.containerStatuses)).toEqual([exitCode]);
-        // The kubelet kills a sidecar that takes more than two seconds, which a machine under load may make it take.
+        // The kubelet kills a sidecar that needs more than two seconds, which can happen on a busy machine.
         const mayBeKilled = name === 'stubborn' && !IN_SOAK;
         expect(mayBeKilled ? [[0], [137]] : [[0]]).toContainEqual(
           exitOf(run?.ended.status.initContainerStatuses),

@@ -1,5 +1,5 @@
-// Injected pods of every kind of workload, in namespaces that allow little: they are admitted, they run, and they end as
-// they would without the sidecar; what cannot be is refused in words.
+// Injected pods of every kind of workload in restricted namespaces: they are admitted, run and end as without the sidecar, and
+// invalid pods are rejected with a clear message.
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { manifestConfigMap, manifestOf } from './agent-workload.ts';
 import { startCluster, type Cluster } from './cluster/cluster.ts';
@@ -24,7 +24,7 @@ const NAMESPACES = [RESTRICTED, 'with-defaults', 'narrow', 'with-quota'];
 
 let cluster: Cluster;
 let image: string;
-/** In the restricted namespace. */
+/** kubectl for the restricted namespace. */
 let kubectl: Kubectl;
 
 const podsOf = async (app: string, where = kubectl): Promise<PodObject[]> =>
@@ -45,7 +45,7 @@ interface Status {
 const condition = async (kind: string, name: string, type: string, where = kubectl) =>
   (await where.get<{ status?: Status }>(kind, name)).status?.conditions?.find((each) => each.type === type);
 
-/** What the workload's own controller is told, and so whoever asks about the workload. */
+/** The rejection message in the condition ReplicaFailure of the Deployment. */
 async function rejectionOf(name: string, where: Kubectl): Promise<string> {
   const { answer } = await eventually(
     `the rejection of ${name}`,
@@ -82,11 +82,11 @@ const barePod = (metadata: KubeObject, spec: KubeObject = {}): KubeObject => {
   };
 };
 
-/** Several containers, and init containers that use the network: the sidecar is up before them. */
+/** Several containers, and init containers that use the network: the sidecar starts before them. */
 function severalContainers(): KubeObject {
-  const asksOnce = `
+  const requestOnce = `
     const own = await fetch('http://127.0.0.1:4001/readyz');
-    if (own.status !== 200) throw new Error('the sidecar answers ' + own.status);
+    if (own.status !== 200) throw new Error('the sidecar returned ' + own.status);
     for (;;) {
       const other = await fetch('http://plain').catch(() => null);
       if (other?.status === 200) break;
@@ -95,7 +95,7 @@ function severalContainers(): KubeObject {
   const listen = (port: number) =>
     `require('node:http').createServer((q, a) => a.end('${port}')).listen(${port})`;
   const initContainers = [
-    script('asks', `(async () => {${asksOnce}})()`),
+    script('asks', `(async () => {${requestOnce}})()`),
     {
       ...script('of-theirs', listen(8200)),
       restartPolicy: 'Always',
@@ -126,7 +126,7 @@ beforeAll(async () => {
   await Promise.all(NAMESPACES.map((name) => kubectlOf(cluster, name).apply([programsConfigMap()])));
   await kubectl.apply([
     ...['several', 'set', 'each', 'batch', 'failing', 'often', 'named'].map(manifestFor),
-    // First, since it takes until the next minute begins.
+    // First, because it waits for the start of the next minute.
     {
       apiVersion: 'batch/v1',
       kind: 'CronJob',
@@ -159,7 +159,7 @@ afterAll(async () => {
 });
 
 describe('in a namespace that enforces the restricted profile', () => {
-  test('a clean Deployment runs with the sidecar', async () => {
+  test('a valid Deployment runs with the sidecar', async () => {
     await readyOf('deploy/plain');
     const [pod] = await podsOf('plain');
     expect(initNames(pod!)).toEqual(['platform-sidecar']);
@@ -169,7 +169,7 @@ describe('in a namespace that enforces the restricted profile', () => {
     expect(await condition('deploy', 'plain', 'ReplicaFailure')).toBeUndefined();
   });
 
-  test('a StatefulSet of two replicas, and a DaemonSet', async () => {
+  test('a StatefulSet with two replicas and a DaemonSet run with the sidecar', async () => {
     await readyOf('sts/set');
     await readyOf('ds/each');
     const pods = [...(await podsOf('set')), ...(await podsOf('each'))];
@@ -185,7 +185,7 @@ describe('in a namespace that enforces the restricted profile', () => {
     );
   });
 
-  test('several containers, init containers that use the network, a native sidecar of its own', async () => {
+  test('a pod with several containers, init containers that use the network and its own native sidecar runs', async () => {
     await readyOf('deploy/several');
     const [pod] = await podsOf('several');
     expect(initNames(pod!)).toEqual(['platform-sidecar', 'asks', 'of-theirs', 'asks-theirs']);
@@ -195,14 +195,14 @@ describe('in a namespace that enforces the restricted profile', () => {
         [restartCount, state.terminated?.exitCode],
       ]),
     );
-    // None had to try twice.
+    // No container was restarted.
     expect(inits).toEqual({
       'platform-sidecar': [0, undefined],
       asks: [0, 0],
       'of-theirs': [0, undefined],
       'asks-theirs': [0, 0],
     });
-    // The name of the other container's port stays where it is.
+    // The port name of the other container is not changed.
     const { answer } = await eventually('the other container', () =>
       kubectl.script(
         'deploy/several',
@@ -213,7 +213,7 @@ describe('in a namespace that enforces the restricted profile', () => {
     expect(answer.trim()).toBe('8100');
   });
 
-  test('a Job completes: the sidecar does not keep it', async () => {
+  test('a Job completes: the sidecar does not keep it running', async () => {
     await kubectl.waitFor('condition=Complete', 'job/batch');
     const [pod] = await podsOf('batch');
     expect(pod?.status.phase).toBe('Succeeded');
@@ -223,7 +223,7 @@ describe('in a namespace that enforces the restricted profile', () => {
     ]);
   });
 
-  test('a Job whose agent fails has failed: the sidecar does not hide it', async () => {
+  test('a Job whose agent fails is Failed: the sidecar does not hide the failure', async () => {
     await kubectl.waitFor('condition=Failed', 'job/failing');
     const [pod] = await podsOf('failing');
     expect(pod?.status.phase).toBe('Failed');
@@ -234,23 +234,23 @@ describe('in a namespace that enforces the restricted profile', () => {
   });
 });
 
-describe('what is refused', () => {
+describe('rejected pods', () => {
   const volume = { name: 'platform-manifest', emptyDir: {} };
   const rows: [string, () => KubeObject, RegExp][] = [
     [
-      'a pod without owner whose name is still to be generated',
+      'a pod without owner and with a generated name',
       () => barePod({ generateName: 'bare-' }),
       /the pod has no owner and no name yet: set annotation platform\.io\/agent-name/,
     ],
     [
-      'a volume with a name of the injector',
+      'a volume with a name reserved for the injector',
       () => barePod({ name: 'bare' }, { volumes: [volume] }),
-      /volume platform-manifest: this name belongs to the injector; rename it/,
+      /volume platform-manifest: this name is reserved for the injector; rename it/,
     ],
     [
       'a container with the name of the sidecar',
       () => barePod({ name: 'bare' }, { initContainers: [script('platform-sidecar', '')] }),
-      /container platform-sidecar: this name belongs to the injector; rename it/,
+      /container platform-sidecar: this name is reserved for the injector; rename it/,
     ],
   ];
   test.each(rows)('%s', async (_what, pod, message) => {
@@ -262,7 +262,7 @@ describe('what is refused', () => {
     expect(code).toBe(1);
   });
 
-  test('a generated name with the annotation that says the agent’s is none of it, and no profile warns', async () => {
+  test('accepts a generated name with the annotation for the agent’s name, without a Pod Security warning', async () => {
     const annotations = { ...OPTED_IN, 'platform.io/agent-name': 'named' };
     const pod = barePod({ generateName: 'bare-', annotations });
     const { stdout, stderr } = await cluster.exec(
@@ -277,7 +277,7 @@ describe('what is refused', () => {
   });
 });
 
-describe('the way to the agent', () => {
+describe('the route to the agent', () => {
   const audited = async (deployment: string): Promise<string[]> => {
     const ring = await kubectl.script(
       `deploy/${deployment}`,
@@ -286,17 +286,17 @@ describe('the way to the agent', () => {
     );
     return (JSON.parse(ring) as { path: string }[]).map(({ path }) => path);
   };
-  /** A Service refuses until the node has heard of it, which is no answer. */
+  /** Retries, because a Service refuses connections until kube-proxy has its rules. */
   const ask = async (deployment: string, url: string) => {
     const script = `fetch('${url}').then((a) => console.log(a.status))`;
     return (await eventually(url, () => kubectl.script(`deploy/${deployment}`, 'agent', script))).answer;
   };
 
-  test('a Service by the port’s name goes through the sidecar, one by its number past it, and Routed says so', async () => {
+  test('a Service that targets the port name goes through the sidecar, a port number bypasses it, and Routed reports both', async () => {
     await readyOf('deploy/by-number');
     expect(await ask('plain', 'http://plain/by-name')).toBe('200\n');
     expect(await ask('plain', 'http://by-number/by-number')).toBe('200\n');
-    // The client has its answer a moment before the entry is written.
+    // The client receives the response shortly before the entry is written.
     await eventually(
       'the request in the audit ring',
       () => audited('plain'),
@@ -320,7 +320,7 @@ describe('the way to the agent', () => {
     });
   });
 
-  test('the agent’s probes by the port’s name ask the agent itself, and restart it alone', async () => {
+  test('probes that use the port name reach the agent directly and restart only the agent', async () => {
     const restarts = async () => {
       const [pod] = await podsOf('plain');
       const statuses = [
@@ -331,7 +331,7 @@ describe('the way to the agent', () => {
         statuses.map(({ name, restartCount, ready }) => [name, [restartCount, ready]]),
       );
     };
-    // Startup, readiness and liveness by the name for as long as it ran, and none of it through the sidecar.
+    // No startup, readiness or liveness probe went through the sidecar.
     expect(await audited('plain')).not.toContain('/health');
     expect(await restarts()).toEqual({ 'platform-sidecar': [0, true], agent: [0, true] });
     expect(await ask('plain', 'http://127.0.0.1:8000/break')).toBe('200\n');
@@ -341,9 +341,9 @@ describe('the way to the agent', () => {
       ({ agent }) => agent?.[0] === 1 && agent[1] === true,
     );
     expect(answer).toEqual({ 'platform-sidecar': [0, true], agent: [1, true] });
-    // The only endpoint was gone for a while.
+    // The only endpoint was unavailable for a while.
     await eventually(
-      'an answer through the Service',
+      'a response through the Service',
       () => ask('plain', 'http://plain/again'),
       (status) => status === '200\n',
     );
@@ -351,7 +351,7 @@ describe('the way to the agent', () => {
 });
 
 describe('a LimitRange', () => {
-  test('with defaults gives the sidecar what it says nothing of, and nothing else', async () => {
+  test('with defaults sets only those sidecar resources that the injector leaves unset', async () => {
     const where = kubectlOf(cluster, 'with-defaults');
     const limits = [
       {
@@ -374,7 +374,7 @@ describe('a LimitRange', () => {
     await where.run('delete', 'deploy', 'plain', '--wait=false');
   });
 
-  test('with a maximum and a minimum refuses in words, and the annotations fit the sidecar in', async () => {
+  test('with a maximum and a minimum rejects the pod with a clear message, and annotations make the sidecar fit', async () => {
     const where = kubectlOf(cluster, 'narrow');
     const limits = [
       { type: 'Container', max: { memory: '128Mi', cpu: '2' }, min: { cpu: '50m', memory: '32Mi' } },
@@ -401,7 +401,7 @@ describe('a LimitRange', () => {
 });
 
 describe('a ResourceQuota', () => {
-  test('counts what the sidecar asks for, and refuses in words what it does not hold', async () => {
+  test('counts the sidecar’s requests, and rejects a pod above the quota with a clear message', async () => {
     const where = kubectlOf(cluster, 'with-quota');
     const hard = {
       'requests.cpu': '100m',
@@ -435,7 +435,7 @@ describe('a ResourceQuota', () => {
   });
 });
 
-// Before the release changes: all pods of these scenarios are injected alike.
+// Before the release is upgraded, so that all pods of these scenarios have the same injection.
 describeDeletions();
 
 describe('with policy.engine: opa', () => {
@@ -469,7 +469,7 @@ describe('with policy.engine: opa', () => {
     await readyOf(`deploy/${ENGINE}`);
   });
 
-  test('a careless agent is stopped by the rules in the real engine of its pod', async () => {
+  test('the rules in the real engine of its pod block an agent that skips a guardrail', async () => {
     const [pod] = await podsOf(ENGINE);
     expect(initNames(pod!)).toEqual(OWN);
     const inSidecar = (text: string) => kubectl.script(`deploy/${ENGINE}`, 'platform-sidecar', text);
@@ -480,13 +480,13 @@ describe('with policy.engine: opa', () => {
         `fetch('http://${ENGINE}/v1/chat', { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify({ message: ${JSON.stringify(message)} }) })
           .then(async (a) => console.log(JSON.stringify({ status: a.status, body: await a.json() })))`,
       );
-    // A Service refuses until the node has heard of it.
-    const chat = async (message: string) => (await eventually('an answer', () => asked(message))).answer;
+    // A Service refuses connections until kube-proxy has its rules.
+    const chat = async (message: string) => (await eventually('a response', () => asked(message))).answer;
     expect(JSON.parse(await chat('Hello'))).toEqual({
       status: 403,
       body: expect.objectContaining({ blocked: true, violations: ['pii_detector_not_invoked'] }),
     });
-    // Long enough for the agent to look: nothing is wrong then, and the engine says so.
+    // Long enough for the agent to run the guardrail: the engine then allows the request.
     expect(JSON.parse(await chat('Hello, this is a long message. '.repeat(5)))).toMatchObject({
       status: 200,
     });
@@ -503,7 +503,7 @@ describe('with policy.engine: opa', () => {
     expect(Number(count.exec(metrics)?.[1])).toBeGreaterThanOrEqual(2);
   });
 
-  test('a Job completes with the engine beside its sidecar', async () => {
+  test('a Job completes with an engine and a sidecar', async () => {
     await kubectl.waitFor('condition=Complete', 'job/batch');
     const [pod] = await podsOf('batch');
     expect(endsOf(pod!)).toEqual([
@@ -523,7 +523,7 @@ describe('a CronJob', () => {
       (pod) => pod !== undefined,
     );
     expect(answer?.metadata.labels['platform.io/agent']).toBe('often');
-    // Its minute may have begun before or after the engine was switched on.
+    // The Job may have started before or after the engine was enabled.
     const engine = [
       ['platform-policy', 0],
       ['platform-opa', 0],

@@ -1,5 +1,5 @@
-// The main job on a real cluster: helm install, annotate, see the grade; what breaks shows, what heals shows, and nothing
-// is left after uninstall.
+// The main use case on a real cluster: helm install, annotate, see the grade. Failures and recoveries must be visible, and
+// nothing is left after the uninstallation.
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { isDeepStrictEqual } from 'node:util';
 import OpenAI from 'openai';
@@ -53,14 +53,14 @@ interface Gap {
 let cluster: Cluster;
 let kubectl: Kubectl;
 let system: Kubectl;
-/** Starts when the agent is applied. */
+/** Time limits that start when the agent is applied. */
 let applied: { isReady: () => void; isObserved: () => void };
 
 const helm = (...args: string[]) => cluster.exec(['helm', '-n', SYSTEM_NAMESPACE, ...args]);
 const observation = (name = AGENT) => kubectl.get<Observation>('ao', name);
 const conditionOf = (seen: Observation, type: string) =>
   seen.status?.conditions?.find((each) => each.type === type);
-/** The built command, where the API server can be reached. */
+/** Runs the built command with access to the API server. */
 const platform = (...args: string[]) => cluster.exec([process.execPath, COMMAND_BUNDLE, ...args]);
 const codesIn = (output: string) =>
   (JSON.parse(output) as { findings: { code: string }[] }).findings.map(({ code }) => code);
@@ -76,7 +76,7 @@ async function gapOfPod(): Promise<Gap> {
 const asked = <T>(path: string, key: string | null = ADMIN_KEY) =>
   adminApi<T>(kubectl, `deploy/${AGENT}`, path, { key });
 
-/** Tokens that the agent itself counted, straight from its port, past the sidecar. */
+/** Tokens counted by the agent, read directly from its port, not through the sidecar. */
 async function tokensCountedByAgent(): Promise<number> {
   const usage = await inAgent(
     `fetch('http://127.0.0.1:8000/platform/usage').then((r) => r.text()).then(console.log)`,
@@ -114,7 +114,7 @@ async function chat(requests: number): Promise<{ tokens: number; texts: string[]
   }
 }
 
-/** Waits until the observation shows something: within two heartbeat intervals. */
+/** Waits until the observation passes the check, within two heartbeat intervals. */
 async function shows(
   what: string,
   passes: (seen: Observation) => boolean,
@@ -126,7 +126,7 @@ async function shows(
   isShown();
 }
 
-/** Moves the last heartbeat of the stored observation into the past, so that the stale limit is a few seconds away. */
+/** Moves the last heartbeat in the stored observation into the past, so that it becomes stale in a few seconds. */
 async function age(agent: string): Promise<void> {
   const { status } = await kubectl.get<{ status: { instances: { lastHeartbeat: string }[] } }>('ao', agent);
   const past = (time: string) =>
@@ -153,7 +153,7 @@ afterAll(async () => {
 });
 
 describe('installing', () => {
-  test('platform check --pre has nothing against it', async () => {
+  test('platform check --pre passes', async () => {
     expect(await platform('check', '--pre')).toMatchObject({ code: 0, stderr: '' });
   });
 
@@ -163,8 +163,8 @@ describe('installing', () => {
     isInstalled();
   });
 
-  test('helm test passes, and leaves nothing', async () => {
-    // With --logs Helm looks for a pod that is gone by then.
+  test('helm test passes and leaves nothing behind', async () => {
+    // With --logs Helm would read the logs of a pod that is already deleted.
     const { code, stdout, stderr } = await helm('test', RELEASE, '--timeout', HELM_TIMEOUT);
     const logs = code === 0 ? '' : await system.run('logs', '-l', 'app.kubernetes.io/component=test');
     expect({ code, stderr, logs }).toEqual({ code: 0, stderr: '', logs: '' });
@@ -184,7 +184,7 @@ describe('installing', () => {
       }>('pods');
     const areReady = ({ items }: Awaited<ReturnType<typeof list>>) =>
       items.every(({ status }) => status.containerStatuses.every(({ ready }) => ready));
-    const { answer: pods } = await eventually('processes that are all ready', list, areReady);
+    const { answer: pods } = await eventually('all processes ready', list, areReady);
     expect(pods.items.length).toBeGreaterThanOrEqual(3);
     for (const pod of pods.items) {
       expect(pod.status.containerStatuses.map(({ restartCount }) => restartCount)).toEqual([0]);
@@ -263,12 +263,12 @@ describe('an annotated Deployment', () => {
     expect(wide.split('\n')[1]).toMatch(/ 61 +\d+ /);
   });
 
-  test('leaves platform check nothing to find', async () => {
+  test('causes no finding of platform check', async () => {
     const { code, stdout } = await platform('check', '--wait', '180s', '--fail-on', 'warning', '-o', 'json');
     expect({ code, codes: codesIn(stdout) }).toEqual({ code: 0, codes: [] });
   });
 
-  test('shows in kubectl the score and the issues of the pod’s own /gap, and the admin API shows the same', async () => {
+  test('has the same score and issues in kubectl, the pod’s own /gap and the admin API', async () => {
     type Listed = Record<'agentName' | 'namespace' | 'phase' | 'grade', string> & {
       score: number;
       tokens: number;
@@ -280,18 +280,18 @@ describe('an annotated Deployment', () => {
         await asked<Listed[]>('/api/v1/agents'),
         await asked<Gap>(`/api/v1/agents/${AGENT}/gap`),
       ];
-      const said = ({ score, grade }: { score?: number; grade?: string }) => ({ score, grade });
+      const gradeOf = ({ score, grade }: { score?: number; grade?: string }) => ({ score, grade });
       const issuesOf = ({ issues = [] }: { issues?: { property: string }[] }) =>
         issues.map(({ property }) => property);
       return {
-        pod: { ...said(gap), issues: issuesOf(gap) },
-        kubectl: { ...said(status), issues: issuesOf(status) },
-        stored: { ...said(stored.body), issues: issuesOf(stored.body) },
+        pod: { ...gradeOf(gap), issues: issuesOf(gap) },
+        kubectl: { ...gradeOf(status), issues: issuesOf(status) },
+        stored: { ...gradeOf(stored.body), issues: issuesOf(stored.body) },
         tokens: status.tokens,
         list,
       };
     };
-    // A slow answer of the agent is in one of the reports, and not in the next.
+    // A slow response of the agent may be in one report and not in the next.
     const isSame = ({ pod, kubectl, stored }: Awaited<ReturnType<typeof everywhere>>) =>
       isDeepStrictEqual(pod, kubectl) && isDeepStrictEqual(pod, stored);
     const { answer } = await eventually('the same everywhere', everywhere, isSame);
@@ -311,18 +311,18 @@ describe('an annotated Deployment', () => {
   test.each([
     ['without a key', null, 401],
     ['with a wrong key', 'wrong', 403],
-  ])('is not shown by the admin API %s', async (_how, key, status) => {
+  ])('is not returned by the admin API %s', async (_how, key, status) => {
     expect((await asked('/api/v1/agents', key)).status).toBe(status);
   });
 
-  test('does not show its reports to other pods', async () => {
+  test('denies other pods access to its reports', async () => {
     const status = await inAgent(`
       const own = Object.values(require('node:os').networkInterfaces()).flat().find((each) => !each.internal && each.family === 'IPv4').address;
       fetch('http://' + own + ':4001/gap').then((r) => console.log(r.status));`);
     expect(status.trim()).toBe('403');
   });
 
-  test('cannot be reached with an API token from the sidecar', async () => {
+  test('has no Kubernetes API token in the sidecar', async () => {
     const found = await inSidecar(
       `console.log(require('node:fs').existsSync('/var/run/secrets/kubernetes.io/serviceaccount/token'))`,
     );
@@ -330,7 +330,7 @@ describe('an annotated Deployment', () => {
   });
 });
 
-describe('a bad annotation', () => {
+describe('an invalid annotation', () => {
   test.each([
     ['platform.io/inject', 'yes', /platform\.io\/inject.*"yes".*"true".*"false"/s],
     [
@@ -339,7 +339,7 @@ describe('a bad annotation', () => {
       /platform\.io\/policy-proxy-mode.*"block".*track.*enforce.*off/s,
     ],
     ['platform.io/agent-port', '4000', /4000/],
-  ])('%s: "%s" is refused with a readable message', async (name, value, message) => {
+  ])('%s: "%s" is rejected with a readable message', async (name, value, message) => {
     const pod = {
       apiVersion: 'v1',
       kind: 'Pod',
@@ -354,7 +354,7 @@ describe('a bad annotation', () => {
   });
 });
 
-/** One agent each for what goes wrong at the same time. */
+/** One agent per concurrent failure. */
 const CARELESS = 'careless';
 const MORTAL = 'mortal';
 const MISCONFIGURED = 'misconfigured';
@@ -366,13 +366,13 @@ async function deploy(name: string, env: Record<string, string> = {}): Promise<v
   await kubectl.rolledOut(`deploy/${name}`);
 }
 
-/** An agent that skips a guardrail which it declares: what a client gets, when the observation counts the violation. */
+/** Deploys an agent that skips a declared guardrail; returns the client's response after the violation is counted. */
 async function skipsAGuardrail(): Promise<unknown> {
   await deploy(CARELESS, { AGENT_FAULTS: 'pii-only-for-long-messages' });
   const forward = await cluster.forward({ namespace: NAMESPACE, name: CARELESS, port: 80 });
   try {
     const { answer } = await eventually(
-      'an answer of the agent through the Service',
+      'a response of the agent through the Service',
       async () => {
         const response = await fetch(`${forward.url}/v1/chat`, {
           method: 'POST',
@@ -416,14 +416,14 @@ async function diesAndComesBack(): Promise<void> {
   };
   await shows('the dead agent in kubectl', isDead, MORTAL);
   await kubectl.script(`deploy/${MORTAL}`, 'agent', BRING_BACK);
-  await shows('the healed agent in kubectl', isHealthy, MORTAL);
+  await shows('the recovered agent in kubectl', isHealthy, MORTAL);
 }
 
 async function breaksItsManifest(): Promise<void> {
   await deploy(MISCONFIGURED);
   const read = `console.log(require('node:fs').readFileSync(process.env.MANIFEST_PATH ?? '/manifest/agent.yaml', 'utf8'))`;
   const mounted = () => kubectl.script(`deploy/${MISCONFIGURED}`, 'platform-sidecar', read);
-  // The kubelet brings a changed ConfigMap into the pod in its own time; the two intervals begin when it is there.
+  // The kubelet updates the mounted ConfigMap with a delay; the two intervals start after the update.
   const put = async (manifest: string) => {
     await kubectl.apply([manifestConfigMap(MISCONFIGURED, manifest)]);
     await eventually('the manifest in the pod', mounted, (text) => text.trim() === manifest.trim());
@@ -440,18 +440,18 @@ async function breaksItsManifest(): Promise<void> {
 describe('kubectl shows', () => {
   let runs: { careless: Promise<unknown>; mortal: Promise<void>; misconfigured: Promise<void> };
 
-  // Together: nearly all of their time is waiting for heartbeats.
+  // Run concurrently, because they mostly wait for heartbeats.
   beforeAll(() => {
     runs = {
       careless: skipsAGuardrail(),
       mortal: diesAndComesBack(),
       misconfigured: breaksItsManifest(),
     };
-    // Each failure is that of the test that asks for it.
+    // Failures are reported by the tests that await the result.
     for (const run of Object.values(runs)) run.catch(() => undefined);
   });
 
-  test('an agent that answers: NAME PHASE GRADE SCORE TOKENS CHECKED with the tokens that the agent counted', async () => {
+  test('a working agent: NAME PHASE GRADE SCORE TOKENS CHECKED with the tokens that the agent counted', async () => {
     await chat(2);
     const counted = await tokensCountedByAgent();
     expect(counted).toBeGreaterThan(0);
@@ -464,7 +464,7 @@ describe('kubectl shows', () => {
     expect(answer[1]?.slice(0, 5)).toEqual([AGENT, 'Healthy', 'A', '100', String(counted)]);
   });
 
-  test('an agent that skips a declared guardrail is stopped in enforce mode, and the violation is counted', async () => {
+  test('an agent that skips a declared guardrail is blocked in enforce mode, and the violation is counted', async () => {
     expect(await runs.careless).toEqual({
       status: 403,
       header: 'pii_detector_not_invoked',
@@ -492,7 +492,7 @@ describe('kubectl shows', () => {
       .filter((each) => each.endsWith('control-plane'));
     await system.run('scale', String(name), '--replicas=0');
     await eventually(
-      'platform check to find it, and nothing else',
+      'platform check to find only this failure',
       () => platform('check', '-o', 'json'),
       ({ code, stdout }) =>
         code === 1 && codesIn(stdout).join() === 'deployment-unavailable,process-not-ready',
@@ -512,7 +512,7 @@ describe('kubectl shows', () => {
   });
 });
 
-describe('leaving', () => {
+describe('uninstalling', () => {
   test('deleting the Deployment removes the observation', async () => {
     await kubectl.run('delete', 'deploy', AGENT);
     await eventually(
@@ -522,7 +522,7 @@ describe('leaving', () => {
     );
   });
 
-  test('helm uninstall leaves nothing but the CRD and the namespace of registered agents', async () => {
+  test('helm uninstall keeps only the CRD and the namespace of registered agents', async () => {
     const result = await helm('uninstall', RELEASE, '--wait', '--timeout', HELM_TIMEOUT);
     expect(result).toMatchObject({ code: 0 });
     const kinds =
@@ -535,7 +535,7 @@ describe('leaving', () => {
       'namespace/platform-remote',
       `namespace/${SYSTEM_NAMESPACE}`,
     ];
-    // Helm waits for what it made; what that has made follows.
+    // Helm waits only for its own objects; their dependent objects are deleted later.
     await eventually('what is kept, and no more', left, (found) => isDeepStrictEqual(found.sort(), kept));
     const inside = () =>
       names(
@@ -548,14 +548,14 @@ describe('leaving', () => {
     await eventually('an empty namespace', inside, (found) => found.length === 0);
   });
 
-  test('platform uninstall --verify finds nothing left, and names what is kept', async () => {
+  test('platform uninstall --verify finds no leftovers and lists the kept objects', async () => {
     const { code, stdout } = await platform('uninstall', '--verify');
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringContaining('nothing is left') });
     expect(stdout).toContain('CustomResourceDefinition agentobservations.platform.io is kept');
     expect(stdout).toContain('Namespace platform-remote is kept');
   });
 
-  test('a pod that opts in afterwards is an ordinary pod', async () => {
+  test('a pod that opts in afterwards starts as an ordinary pod', async () => {
     const pod = {
       apiVersion: 'v1',
       kind: 'Pod',
@@ -573,10 +573,10 @@ describe('leaving', () => {
   });
 });
 
-/** The README's commands name the images of `make cluster-up` and kind.sh; a cluster with others cannot take them as typed. */
+/** The README's commands use the images of `make cluster-up` and kind.sh, so they need a cluster with these images. */
 const hasOwnImages = ['E2E_IMAGE_PREFIX', 'E2E_IMAGE_TAG'].every((name) => process.env[name] === undefined);
 
-(hasOwnImages ? describe : describe.skip)('a newcomer who types what README.md says', () => {
+(hasOwnImages ? describe : describe.skip)('the commands of README.md', () => {
   beforeAll(() => removeKept(cluster));
 
   afterAll(async () => {
@@ -587,27 +587,27 @@ const hasOwnImages = ['E2E_IMAGE_PREFIX', 'E2E_IMAGE_TAG'].every((name) => proce
   test.each(documentedCommands('README.md', 'In Kubernetes'))('$title', async ({ commands, output }) => {
     const type = () => cluster.exec(['bash', '-euo', 'pipefail', '-c', commands]);
     const typed = await type();
-    // What waits for a minute, as a person would, is typed again on a machine that needs longer.
+    // Commands that wait for a minute are repeated on slower machines.
     const isLate = ({ code, stderr }: RunResult) => code !== 0 && stderr.includes('timed out waiting');
     const { code, stdout, stderr } = isLate(typed)
       ? (await eventually(commands, type, (again) => !isLate(again))).answer
       : typed;
     if (code !== 0) throw new Error(`exit code ${code}\n${stdout}\n${stderr}`);
-    // All columns but the last: CHECKED is the time since.
+    // All columns except CHECKED, which is a relative time.
     const cells = (line: string) => line.trim().split(/\s+/).slice(0, -1).join(' ');
     const hasAll = (said: string) =>
       output.every((line) => said.split('\n').map(cells).includes(cells(line)));
-    // An agent that takes long to start on a busy machine has another report first.
+    // An agent that starts slowly on a busy machine may first have another report.
     if (!hasAll(stdout)) await eventually(output.join('\n'), async () => (await type()).stdout, hasAll);
   });
 
-  test('has left nothing behind', async () => {
+  test('leave nothing behind', async () => {
     const verify = async () => {
       const { code, stdout } = await platform('uninstall', '--verify', '-o', 'json');
       return { code, left: (JSON.parse(stdout) as { left: unknown[] }).left };
     };
     await eventually('nothing left', verify, ({ code, left }) => code === 0 && left.length === 0);
-    // The operator removes it, or the garbage collector, which looks for new kinds every 30 s.
+    // Removed by the operator or by the garbage collector, which discovers new kinds every 30 s.
     const observations = () => kubectl.run('get', 'ao', '--all-namespaces', '--ignore-not-found');
     await eventually('the end of the observation', observations, (said) => said === '');
   });

@@ -1,4 +1,4 @@
-// What an installation knows that no upgrade may lose, read from the outside: by kubectl and over the admin API.
+// State of an installation that an upgrade must preserve, read with kubectl and the admin API.
 import { createHash } from 'node:crypto';
 import type { AdminRequest } from './admin-api.ts';
 import type { Kubectl } from './kubectl.ts';
@@ -22,19 +22,19 @@ export interface ListedAgent {
 }
 
 export interface KeptState {
-  /** Each by the agent's name. */
+  /** By agent name, like `conditions`, `agentIds` and `proofs`. */
   uids: Record<string, string>;
   conditions: Record<string, Condition[]>;
   agentIds: Record<string, string>;
   proofs: Record<string, unknown>;
-  /** SHA-256 of each entry of the Secrets with certificates and keys, which no failed test shall print. */
+  /** SHA-256 of each entry of the Secrets with certificates and keys, so that failed tests do not print them. */
   certificates: Record<string, string>;
-  /** The authorities that the API server believes, likewise. */
+  /** SHA-256 of the CA bundle that the API server trusts. */
   trust: string;
 }
 
 export interface Installation {
-  /** In the namespace of the product. */
+  /** kubectl for the product's namespace. */
   system: Kubectl;
   /** The chart's full name. */
   product: string;
@@ -42,7 +42,7 @@ export interface Installation {
   observation: (agent: string) => Promise<Observation>;
 }
 
-/** Throws when anything of it cannot be read. */
+/** Reads the state. Throws if a part of it cannot be read. */
 export async function keptState(installation: Installation, agents: readonly string[]): Promise<KeptState> {
   const { system, product, admin, observation } = installation;
   const seen = await Promise.all(agents.map(async (agent) => [agent, await observation(agent)] as const));

@@ -1,37 +1,36 @@
-// kubectl as the suites use it: objects in and out, a clear error with what it complained about, and patience.
+// kubectl wrapper for the suites: JSON objects, errors with kubectl's message, and waiting with timeouts.
 import type { Cluster } from './cluster/cluster.ts';
 
 /**
- * Longer than anything takes that works, on a machine which has much else to do: this is no bar, only how long a suite goes on
- * with what is broken.
+ * Longer than any successful operation on a busy machine. Not a performance limit, only the time after which a suite gives up.
  */
 export const PATIENCE_MS = 180_000;
-/** For whole tests and hooks: several such waits. */
+/** Timeout for tests and hooks with several such waits. */
 export const TEST_MS = 5 * PATIENCE_MS;
 
 export type KubeObject = Readonly<Record<string, unknown>>;
 
 export interface Kubectl {
-  /** Runs kubectl and returns what it printed; throws what it complained about. */
+  /** Runs kubectl and returns its output; throws its error message. */
   run: (...args: string[]) => Promise<string>;
   apply: (objects: readonly KubeObject[]) => Promise<string>;
-  /** The object as JSON, or the list of a kind, of those that `-l` selects; throws when it is not there. */
+  /** The object, or the list of a kind (optionally selected by `-l`), as JSON; throws if it does not exist. */
   get: <T = KubeObject>(...args: string[]) => Promise<T>;
-  /** What the only container of a pod has written. */
+  /** Log of the only container of a pod. */
   logs: (pod: string) => Promise<string>;
   /** Waits until `deploy/NAME` or the like has rolled out. */
   rolledOut: (what: string) => Promise<string>;
-  /** Waits for what `kubectl wait --for` takes, such as `condition=Ready`. */
+  /** Waits for a condition of `kubectl wait --for`, such as `condition=Ready`. */
   waitFor: (condition: string, ...what: string[]) => Promise<string>;
-  /** Runs a script with the Node.js of a container (`pod` may be `deploy/NAME`) and returns what it printed. */
+  /** Runs a script with the Node.js of a container (`pod` may be `deploy/NAME`) and returns its output. */
   script: (pod: string, container: string, script: string) => Promise<string>;
 }
 
-/** Of `kubectl`, to say that it has waited in vain before it is ended. */
+/** Timeout of `kubectl` itself, so that it reports the timeout before it is killed. */
 const TIMEOUT = `--timeout=${PATIENCE_MS / 1_000}s`;
 const KUBECTL_MS = 30_000;
 
-/** Kinds that are read from the API server directly, by the names that kubectl has for them. */
+/** Kinds that are read directly from the API server, by their kubectl names. */
 const COLLECTIONS: readonly (readonly [names: readonly string[], group: string, collection: string])[] = [
   [['pod', 'pods'], 'api/v1', 'pods'],
   [['secret'], 'api/v1', 'secrets'],
@@ -39,7 +38,7 @@ const COLLECTIONS: readonly (readonly [names: readonly string[], group: string, 
   [['deployments'], 'apis/apps/v1', 'deployments'],
 ];
 
-/** The path of what `kubectl get ARGS` returns; null: only kubectl knows it. */
+/** API path for `kubectl get ARGS`; null: use kubectl. */
 function pathOf(namespace: string, [what = '', ...rest]: readonly string[]): string | null {
   const [kind, name] = [...what.split('/'), rest[0]];
   const [, group, collection] = COLLECTIONS.find(([names]) => names.includes(String(kind))) ?? [];
@@ -76,14 +75,14 @@ export function kubectlOf(cluster: Cluster, namespace: string): Kubectl {
 }
 
 /**
- * Between two questions: a tenth of the time since the first one, within limits. Some start a process, and what takes a
- * minute need not be seen to the quarter of a second.
+ * Pause between two attempts: a tenth of the elapsed time, within limits, because an attempt may start a process and long waits
+ * need no high precision.
  */
 const pauseMs = (sinceMs: number): number => Math.min(2_000, Math.max(400, sinceMs / 10));
 
 /**
- * Asks until the answer passes; then returns it, and how long that took, in milliseconds.
- * Throws with the last answer or error after `withinMs`.
+ * Calls `ask` until its result passes; returns the result and the elapsed milliseconds.
+ * Throws with the last result or error after `withinMs`.
  */
 export async function eventually<T>(
   what: string,

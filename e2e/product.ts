@@ -1,4 +1,4 @@
-// The product as the suites install it.
+// Installs and removes the product for the suites.
 import { join } from 'node:path';
 import type { Cluster } from './cluster/cluster.ts';
 import { eventually, kubectlOf } from './kubectl.ts';
@@ -6,10 +6,10 @@ import { eventually, kubectlOf } from './kubectl.ts';
 export const CHART = join(import.meta.dirname, '../helm/agent-compliance');
 export const RELEASE = 'platform';
 export const SYSTEM_NAMESPACE = 'platform-system';
-/** No bar, and what the command gets to say that it was not enough. */
+/** Not a performance limit. HELM_MS is longer, so that helm itself reports a timeout. */
 export const HELM_TIMEOUT = '300s';
 export const HELM_MS = 330_000;
-/** The shortest interval: what breaks shows soonest. */
+/** The shortest interval, to detect failures early. */
 export const HEARTBEAT_SECONDS = 10;
 /** The chart's default. */
 const INJECTORS = 2;
@@ -18,7 +18,7 @@ const CRD = 'agentobservations.platform.io';
 const REMOTE_NAMESPACE = 'platform-remote';
 export const ADMIN_KEY = 'an-admin-key-for-this-suite-only';
 
-/** Deletes the namespaces of a suite. The release stays for the next suite, unless the cluster belongs to someone else. */
+/** Deletes the namespaces of a suite. The release stays for the next suite, except in an external cluster. */
 export async function leave(cluster: Cluster, ...namespaces: string[]): Promise<void> {
   try {
     const remove = ['kubectl', 'delete', 'namespace', ...namespaces, '--ignore-not-found', '--wait=false'];
@@ -29,20 +29,20 @@ export async function leave(cluster: Cluster, ...namespaces: string[]): Promise<
   }
 }
 
-/** Removes the release and what an uninstallation keeps, for a suite that begins without them. */
+/** Removes the release and the kept objects, for a suite that starts without them. */
 export async function uninstallProduct(cluster: Cluster): Promise<void> {
   const uninstall = ['uninstall', RELEASE, '--ignore-not-found', '--wait', '--timeout', HELM_TIMEOUT];
   await cluster.exec(['helm', '-n', SYSTEM_NAMESPACE, ...uninstall], { timeoutMs: HELM_MS });
   await removeKept(cluster);
 }
 
-/** Removes what an uninstallation keeps: it belongs to that release, and one of another name cannot take it over. */
+/** Removes the objects that an uninstallation keeps, because a release with another name cannot adopt them. */
 export async function removeKept(cluster: Cluster): Promise<void> {
   const remove = ['kubectl', 'delete', `crd/${CRD}`, `namespace/${REMOTE_NAMESPACE}`, '--ignore-not-found'];
   await cluster.exec(remove, { timeoutMs: HELM_MS });
 }
 
-/** Chart values that name the images the cluster can run. */
+/** Chart values with the images of this cluster. */
 export function valuesFor(cluster: Cluster): Record<string, unknown> {
   const image = (part: string) => {
     const reference = cluster.imageRef(part);
@@ -59,9 +59,9 @@ export function valuesFor(cluster: Cluster): Record<string, unknown> {
 }
 
 /**
- * Installs the chart and waits until it is up; with `values` beyond those of `valuesFor` it changes an installation, and
- * waits until no injector of before is left: for some seconds more it answers on connections that it has.
- * Throws with what the namespace shows. Returns how long it took, in milliseconds.
+ * Installs or upgrades the chart with `values` in addition to `valuesFor`, and waits until it is ready. Also waits until no
+ * previous injector is left, because it still responds on existing connections for some seconds.
+ * Throws with the state of the namespace. Returns the duration of the installation in milliseconds.
  */
 export async function installProduct(
   cluster: Cluster,
@@ -88,7 +88,7 @@ export async function installProduct(
     const injectors = () =>
       system.run('get', 'pods', '-l', 'app.kubernetes.io/component=webhook', '-o', 'name');
     const isAlone = (pods: string) => pods.trim().split('\n').length === INJECTORS;
-    await eventually('the end of the injectors of before', injectors, isAlone);
+    await eventually('the end of the previous injectors', injectors, isAlone);
     return tookMs;
   }
   const logs = ['--all-containers', '--prefix', '-l', 'app.kubernetes.io/name=agent-compliance', '--tail=50'];

@@ -1,5 +1,5 @@
-// Pods that run the small programs of e2e/programs in the image of the example agents, and keep the restricted Pod
-// Security profile.
+// Pods that run the small programs of e2e/programs in the image of the example agents. They meet the restricted Pod Security
+// profile.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { manifestConfigMap, manifestOf } from './agent-workload.ts';
@@ -8,7 +8,7 @@ import type { KubeObject } from './kubectl.ts';
 const PROGRAMS = join(import.meta.dirname, 'programs');
 const MOUNT = { name: 'programs', mountPath: '/programs' };
 
-/** What every namespace with such pods needs. */
+/** Required in every namespace with such pods. */
 export function programsConfigMap(): KubeObject {
   const data = Object.fromEntries(
     readdirSync(PROGRAMS).map((file) => [file, readFileSync(join(PROGRAMS, file), 'utf8')]),
@@ -33,7 +33,7 @@ export interface PodTemplate {
   spec: KubeObject;
 }
 
-/** A pod of these containers; `spec` adds to the pod, or replaces. */
+/** A pod with these containers; `spec` adds or replaces fields of the pod's spec. */
 export function podTemplate(
   app: string,
   containers: readonly KubeObject[],
@@ -53,18 +53,18 @@ export function podTemplate(
   };
 }
 
-/** A machine that has much else to do answers late, which is no answer that says no. */
+/** Long timeout, because a slow response on a busy machine is not a failed probe. */
 const PATIENT = { periodSeconds: 1, timeoutSeconds: 20 };
 
-/** The agent of programs/lingering-agent.ts on the named port 8000, asked for by the name in all its probes. */
+/** The agent of programs/lingering-agent.ts on the named port 8000; all probes use the port name. */
 export function lingeringAgent(image: string, more: KubeObject = {}): KubeObject {
-  const asked = { httpGet: { path: '/health', port: 'http' }, ...PATIENT };
+  const probe = { httpGet: { path: '/health', port: 'http' }, ...PATIENT };
   return {
     ...programContainer('agent', image, ['lingering-agent.ts']),
     ports: [{ name: 'http', containerPort: 8000 }],
-    startupProbe: { ...asked, failureThreshold: 180 },
-    readinessProbe: asked,
-    livenessProbe: { ...asked, failureThreshold: 2 },
+    startupProbe: { ...probe, failureThreshold: 180 },
+    readinessProbe: probe,
+    livenessProbe: { ...probe, failureThreshold: 2 },
     ...more,
   };
 }

@@ -1,5 +1,4 @@
-// Jest's globalSetup: one cluster for all suites of a run. Each suite installs the release that it needs into it, in a
-// namespace of its own.
+// Jest's globalSetup: starts one cluster for all suites of a run. Each suite installs its own release into its own namespace.
 import { closeAtTheEnd } from './close-shared.ts';
 import { SHARED, startOwnCluster } from './cluster/cluster.ts';
 

@@ -1,4 +1,4 @@
-// Jest's globalSetup of the suite that needs an API server: that of the next test file starts while one runs.
+// Jest's globalSetup of the API server suite: starts the API server for the next test file while a file runs.
 import { closeAtTheEnd } from './close-shared.ts';
 import { startOwnControlPlane, whyNoControlPlane } from './cluster/control.ts';
 import { openSpares, SPARES } from './cluster/spare.ts';

@@ -1,5 +1,5 @@
-// A release of version 0.1.0 is upgraded to this chart, in `make soak` also rolled back and upgraded again, with the images of
-// the day: agents, what is known of them, their keys and certificates are the same after each step, and nobody notices one.
+// Upgrades a release of version 0.1.0 to this chart with the current images; in `make soak` also rolls back and upgrades again.
+// Agents, their data, keys and certificates must be the same after each step, and no step may interrupt the traffic.
 import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -47,15 +47,15 @@ const NAMESPACE = 'upgrade-team';
 const AGENT = 'steady';
 const REMOTE = 'far-away';
 const NAMESPACE_OF: Record<string, string> = { [REMOTE]: 'platform-remote' };
-/** What both have once they have reported and nothing is still to come. */
+/** The final state of both agents after their first reports. */
 const SETTLED = ['Reporting', 'AgentReachable'];
 const PROOF = { ruleId: 'EVAL-01', verifiedBy: 'auditor@example.com', method: 'read the report' };
 /**
- * Heartbeats, of two a second, and pods, of three a second, that may be rejected in a row. None was measured; five and more
- * where all replicas end before a new one is ready.
+ * Allowed consecutive rejections of heartbeats (two per second) and of pods (three per second). Measured: none; five or more if
+ * all replicas end before a new one is ready.
  */
-const MOST_REFUSED_IN_A_ROW = 4;
-/** A machine that has much else to do probes late, and shall restart nothing for it. */
+const MAX_REJECTION_STREAK = 4;
+/** Long probe timeouts, so that a busy machine restarts no container. */
 const PATIENT = {
   httpGet: { path: '/health', port: 'http' },
   periodSeconds: 2,
@@ -67,16 +67,16 @@ let cluster: Cluster;
 let kubectl: Kubectl;
 let system: Kubectl;
 let installation: Installation;
-/** As it was with 0.1.0. */
+/** As in version 0.1.0. */
 let first: KeptState;
 let agentPod: string;
-/** What the status of the agent's observation has, by step. */
+/** Fields in the status of the agent's observation, by step. */
 const fieldsAfter: string[][] = [];
 
 async function helm(...args: string[]): Promise<void> {
   const values = valuesFor(cluster);
   const controlPlane = { ...(values['controlPlane'] as object), rateLimitSeconds: 0 };
-  // A slow answer is an answer.
+  // A slow response is not an error.
   const webhook = { ...(values['webhook'] as object), timeoutSeconds: 30 };
   const command = ['helm', '-n', SYSTEM_NAMESPACE, ...args, '--wait', '--timeout', HELM_TIMEOUT];
   const input = JSON.stringify({ ...values, controlPlane, webhook });
@@ -90,7 +90,7 @@ const STEPS: readonly Step[] = [
   ...(IN_SOAK
     ? ([
         ['the rollback to 0.1.0', '0.1.0', () => helm('rollback', RELEASE, '1')],
-        // With the values of 0.1.0 alone, but for the one that is refused: those that came later are not even there.
+        // With only the values of 0.1.0, except the value that is now rejected; values added later are missing.
         [
           'the upgrade with --reuse-values',
           PRESENT,
@@ -123,8 +123,8 @@ const remoteTally = async () =>
   ) as Tally;
 
 /**
- * A pod of one of e2e/programs, outside the product's reach, that talks to one Service. It knows its address: what is
- * tested is not the cluster's DNS.
+ * A pod with one of e2e/programs, not injected, that sends requests to one Service. It has the Service's address, because the
+ * cluster's DNS is not under test.
  */
 async function startProgram(
   name: string,
@@ -146,7 +146,7 @@ async function startProgram(
   await kubectl.apply([{ apiVersion: 'v1', kind: 'Pod', metadata: { name, ...metadata }, spec }]);
 }
 
-/** The pod of such an agent by itself, to be asked for only. */
+/** A bare pod of such an agent, for dry runs only. */
 function optedInPod(): KubeObject {
   const [, deployment] = lingeringDeployment('asked-for', cluster.imageRef('example-agents')) as [
     KubeObject,
@@ -156,7 +156,7 @@ function optedInPod(): KubeObject {
   return { apiVersion: 'v1', kind: 'Pod', metadata: { name: 'asked-for', ...metadata }, spec };
 }
 
-/** Registers the remote agent, and lets it report from then on. */
+/** Registers the remote agent and starts its heartbeats. */
 async function startRemote(): Promise<void> {
   const body = { agentName: REMOTE, runtime: 'other' };
   const { apiKey } = await installation.admin<{ apiKey: string }>('/api/v1/register', {
@@ -225,7 +225,7 @@ afterAll(async () => {
   await leave(cluster, NAMESPACE);
 });
 
-test('what is upgraded from is version 0.1.0 as it was, and this chart is another', () => {
+test('the installed chart is the frozen version 0.1.0, and this chart is a different version', () => {
   expect(createHash('sha256').update(readFileSync(FROZEN)).digest('hex')).toBe(FROZEN_SHA256);
   expect(PRESENT).not.toBe('0.1.0');
   expect(first.agentIds[REMOTE]).toMatch(/^agt_/);
@@ -243,7 +243,7 @@ describe.each(STEPS)('%s', (what, version, step) => {
     try {
       await step();
       doneAt = Date.now();
-      // Meanwhile the injectors of before go.
+      // The previous injectors end in the meantime.
       await startAgent(newcomer);
       await settled(newcomer);
     } finally {
@@ -253,17 +253,17 @@ describe.each(STEPS)('%s', (what, version, step) => {
     fieldsAfter.push(await statusFields());
   });
 
-  test('admits pods that opt in all the while, and none without a sidecar', () => {
-    const { rejections, mostRefusedInARow: mostRefused } = admission;
-    const isBounded = mostRefused <= MOST_REFUSED_IN_A_ROW;
+  test('admits pods that opt in without interruption, and none without a sidecar', () => {
+    const { rejections, longestRejectionStreak: mostRefused } = admission;
+    const isBounded = mostRefused <= MAX_REJECTION_STREAK;
     expect({ rejections, isBounded, bare: admission.bare }).toMatchObject({ isBounded: true, bare: 0 });
     expect(admission.admitted).toBeGreaterThan(10);
   });
 
-  test('keeps the observations, and moves no time of a condition', () => {
+  test('keeps the observations and the lastTransitionTime of their conditions', () => {
     expect(now.uids).toEqual(first.uids);
     for (const [agent, conditions] of Object.entries(first.conditions)) {
-      // Since 0.2.0 Compliant needs evidence, which the status of 0.1.0 does not have: Unknown until the next heartbeat.
+      // Since 0.2.0 Compliant needs evidence, which the status of 0.1.0 lacks, so Compliant is Unknown until the next heartbeat.
       const lasting = conditions.filter(({ type }) => type !== 'Compliant');
       const wanted = lasting.map(({ type, status, lastTransitionTime }) =>
         expect.objectContaining({ type, status, lastTransitionTime }),
@@ -272,7 +272,7 @@ describe.each(STEPS)('%s', (what, version, step) => {
     }
   });
 
-  test('keeps authority and certificates, and what the API server believes', () => {
+  test('keeps the CA and the certificates, and the CA bundle of the API server', () => {
     expect({ certificates: now.certificates, trust: now.trust }).toEqual({
       certificates: first.certificates,
       trust: first.trust,
@@ -280,20 +280,20 @@ describe.each(STEPS)('%s', (what, version, step) => {
     expect(Object.keys(now.certificates)).toContain(`${PRODUCT}-webhook-tls/ca.crt`);
   });
 
-  test('keeps the proofs, and who a registered agent is', () => {
+  test('keeps the proofs and the ids of registered agents', () => {
     expect(now.proofs).toEqual(first.proofs);
     expect(now.agentIds).toEqual(first.agentIds);
   });
 
-  test('takes the heartbeats of the registered agent all the while, by the key that it has', async () => {
+  test('accepts the heartbeats of the registered agent with its existing key without interruption', async () => {
     const tally = await remoteTally();
     const { mostInARow, rejections } = tally;
-    expect({ rejections, isBounded: mostInARow <= MOST_REFUSED_IN_A_ROW }).toMatchObject({ isBounded: true });
+    expect({ rejections, isBounded: mostInARow <= MAX_REJECTION_STREAK }).toMatchObject({ isBounded: true });
     expect(tally.accepted).toBeGreaterThan(10);
     expect(rejections.filter((rejection) => /40[13]$/.test(rejection))).toEqual([]);
   });
 
-  test('takes those of the pod that was injected before', async () => {
+  test('accepts the heartbeats of the previously injected pod', async () => {
     const isHeard = (listed: ListedAgent[]) =>
       listed.some(({ agentName, lastSeen }) => agentName === AGENT && Date.parse(lastSeen ?? '') > doneAt);
     await eventually(
@@ -303,7 +303,7 @@ describe.each(STEPS)('%s', (what, version, step) => {
     );
   });
 
-  test('leaves the definition of this version, to which what is stored is valid', async () => {
+  test('installs the CRD of this version, for which the stored objects are valid', async () => {
     const definition = await system.get<{ metadata: { labels: Record<string, string> } }>(
       'crd',
       'agentobservations.platform.io',
@@ -312,15 +312,15 @@ describe.each(STEPS)('%s', (what, version, step) => {
     const replace = ['kubectl', 'replace', '--subresource=status', '--dry-run=server', '-f', '-'];
     const replaced = async (agent: string) =>
       cluster.exec(replace, { input: JSON.stringify(await installation.observation(agent)) });
-    // Again where it was written meanwhile.
+    // Retried after a concurrent write.
     const isValid = ({ code, stderr }: RunResult) => code === 0 && stderr === '';
     for (const agent of [AGENT, REMOTE, newcomer])
       await eventually(`that of ${agent} is valid`, () => replaced(agent), isValid);
   });
 });
 
-describe('after all of it', () => {
-  test('the agent runs in the pod that it had, and its traffic went through without a loss', async () => {
+describe('after all steps', () => {
+  test('the agent still runs in the same pod, and no request was lost', async () => {
     expect(await kubectl.run('get', 'pods', '-l', `app=${AGENT}`, '-o', 'name')).toBe(agentPod);
     const pod = await kubectl.get<PodObject>(...(agentPod.trim().split('/') as [string, string]));
     const { initContainerStatuses = [], containerStatuses = [] } = pod.status;
@@ -334,14 +334,14 @@ describe('after all of it', () => {
   });
 
   if (IN_SOAK)
-    test('the status has every field again that it had after the first upgrade', async () => {
+    test('the status has the same fields as after the first upgrade', async () => {
       const [wanted = []] = fieldsAfter;
       expect(wanted).toContain('conditions');
       const isWhole = (fields: string[]) => wanted.every((field) => fields.includes(field));
       await eventually(`the fields ${wanted.join(', ')}`, statusFields, isWhole);
     });
 
-  test('registering again finds the agent', async () => {
+  test('registering again returns the existing agent', async () => {
     const body = { agentName: REMOTE, runtime: 'other' };
     const request = { method: 'POST', body } as const;
     const answer = await adminApi<{ agentId: string }>(

@@ -17,7 +17,7 @@ import { readConfig as readWebhookConfig, WEBHOOK_FIELDS } from '../webhook/conf
 
 const ROOT = join(import.meta.dirname, '..');
 
-/** The members that the tests look at. */
+/** The members that the tests check. */
 interface Rendered extends ChartObject {
   spec?: {
     template: { spec: { containers: Container[]; securityContext: unknown } };
@@ -52,7 +52,7 @@ const containersOf = (objects: Rendered[]): Container[] =>
     .filter((object) => object.kind === 'Deployment')
     .flatMap((object) => object.spec?.template.spec.containers ?? []);
 
-test('the chart has the version of the package', () => {
+test('the chart and the package have the same version', () => {
   const { version, appVersion } = parse(read('helm/agent-compliance/Chart.yaml')) as Record<string, string>;
   expect([version, appVersion]).toEqual([VERSION, VERSION]);
   expect(read('helm/agent-compliance/files/agentobservations.yaml')).toBe(
@@ -68,7 +68,7 @@ test('the chart has the version of the package', () => {
     expect(output.trim()).toBe('');
   });
 
-  test('renders these objects', async () => {
+  test('renders exactly these objects', async () => {
     const objects = await render<Rendered>();
     expect(objects.map(({ kind, metadata }) => `${kind} ${metadata.name}`).sort()).toEqual([
       'ClusterRole agent-compliance-control-plane',
@@ -130,7 +130,7 @@ test('the chart has the version of the package', () => {
     ).toEqual([]);
   });
 
-  test('looks up nothing that the check before an installation does not ask for', () => {
+  test('looks up only objects whose permissions are checked before an installation', () => {
     const templates = join(CHART, 'templates');
     const text = readdirSync(templates)
       .map((file) => readFileSync(join(templates, file), 'utf8'))
@@ -170,7 +170,7 @@ test('the chart has the version of the package', () => {
     expect(one.filter((name) => two.includes(name))).toEqual([]);
   });
 
-  test('every container keeps to the restricted profile, has probes, requests and limits', async () => {
+  test('every container meets the restricted profile and has probes, requests and limits', async () => {
     for (const object of (await render<Rendered>()).filter(({ kind }) => kind === 'Deployment')) {
       expect(object.spec?.template.spec.securityContext).toMatchObject({
         runAsNonRoot: true,
@@ -197,7 +197,7 @@ test('the chart has the version of the package', () => {
     ['webhook', WEBHOOK_FIELDS, readWebhookConfig],
     ['control-plane', CONTROL_PLANE_FIELDS, readControlPlaneConfig],
   ])(
-    'the environment of the %s is one that the process reads, and starts with',
+    'the process %s reads and accepts all variables of its environment',
     async (part, fields, readConfig) => {
       const { env } = containersOf(await render<Rendered>()).find(({ name }) => name === part)!;
       const known = [...Object.keys(fields), 'NODE_OPTIONS'];
@@ -243,7 +243,7 @@ test('the chart has the version of the package', () => {
     expect(webhook?.env.find(({ name }) => name === 'SIDECAR_IMAGE')?.value).toBe(sidecar);
   });
 
-  test('no match condition asks for namespaceObject, which is null there', async () => {
+  test('no match condition uses namespaceObject, which is null there', async () => {
     const objects = await render<Rendered>();
     const webhook = find(objects, 'MutatingWebhookConfiguration', 'agent-compliance').webhooks?.[0];
     const policy = find(objects, 'ValidatingAdmissionPolicy', 'agent-compliance-guard').spec;
@@ -262,7 +262,7 @@ test('the chart has the version of the package', () => {
     expect(webhook?.clientConfig.caBundle).toBeUndefined();
   });
 
-  test('namespaces can be left out, of the webhook and of the guard alike', async () => {
+  test('excludes namespaces from both the webhook and the guard', async () => {
     const objects = await render<Rendered>('webhook.excludedNamespaces={legacy}');
     const webhook = find(objects, 'MutatingWebhookConfiguration', 'agent-compliance');
     const guard = find(objects, 'ValidatingAdmissionPolicy', 'agent-compliance-guard');
@@ -315,11 +315,11 @@ test('the chart has the version of the package', () => {
       name: 'PLATFORM_ADMIN_KEY',
       valueFrom: { secretKeyRef: reference },
     });
-    const made = objects.filter(({ kind, metadata }) => kind === 'Secret' && !metadata.name.endsWith('-tls'));
-    expect(made.map(({ metadata }) => metadata.name)).toEqual(secrets);
+    const created = objects.filter(({ kind, metadata }) => kind === 'Secret' && !metadata.name.endsWith('-tls'));
+    expect(created.map(({ metadata }) => metadata.name)).toEqual(secrets);
   });
 
-  test('the TLS Secrets and the Lease are empty, so that an upgrade leaves what is in them', async () => {
+  test('the TLS Secrets and the Lease are empty, so that an upgrade keeps their content', async () => {
     const objects = await render<Rendered>();
     const filled = objects.filter(
       (object) =>
@@ -338,12 +338,12 @@ test('the chart has the version of the package', () => {
     expect(crds.map(({ metadata }) => metadata.annotations?.['helm.sh/resource-policy'])).toEqual(policies);
   });
 
-  test('the operator has exactly the rights that its own tests run it with', async () => {
-    const { cluster, waking, canary, namespace } = OPERATOR_PERMISSIONS;
+  test("the operator has exactly the permissions that the operator's tests use", async () => {
+    const { cluster, retry, canary, namespace } = OPERATOR_PERMISSIONS;
     const whole = await render<Rendered>();
     const rulesOf = (objects: Rendered[], kind: string) =>
       find(objects, kind, 'agent-compliance-operator').rules;
-    expect(rulesOf(whole, 'ClusterRole')).toEqual([...cluster, ...waking, ...canary.cluster]);
+    expect(rulesOf(whole, 'ClusterRole')).toEqual([...cluster, ...retry, ...canary.cluster]);
     expect(rulesOf(whole, 'Role')).toEqual([...namespace, ...canary.namespace]);
     expect(find(whole, 'Role', 'agent-compliance-canary')).toMatchObject({
       metadata: { namespace: 'platform-canary' },
@@ -362,12 +362,12 @@ test('the chart has the version of the package', () => {
             .find(({ name }) => name === part)
             ?.env?.find(({ name }) => name === 'CANARY_POLICY')?.value,
       );
-    // The one writes the condition, the other waits for it.
+    // The operator writes the condition, and the webhook waits for it.
     expect(policyOf(whole)).toEqual(['agent-compliance-canary', 'agent-compliance-canary']);
     expect(policyOf(bare)).toEqual([undefined, undefined]);
   });
 
-  test.each(['true', 'false'])('the operator knows what the webhook injects, canary %s', async (canary) => {
+  test.each(['true', 'false'])('operator and webhook have the same injection settings, canary %s', async (canary) => {
     const objects = await render<Rendered>(
       `canary.enabled=${canary}`,
       'policy.engine=opa',
@@ -387,22 +387,22 @@ test('the chart has the version of the package', () => {
     ).toEqual(injected.sort());
   });
 
-  test('the operator misses no sidecar where the webhook puts none', async () => {
+  test('operator and webhook exclude the same namespaces', async () => {
     const objects = await render<Rendered>('webhook.excludedNamespaces={a,b}');
     const env = containersOf(objects).find(({ name }) => name === 'operator')?.env;
-    const told = env?.find(({ name }) => name === 'EXCLUDED_NAMESPACES')?.value;
+    const excluded = env?.find(({ name }) => name === 'EXCLUDED_NAMESPACES')?.value;
     const { webhooks } = find(objects, 'MutatingWebhookConfiguration', 'agent-compliance') as unknown as {
       webhooks: { namespaceSelector: { matchExpressions: { values: string[] }[] } }[];
     };
-    expect(told?.split(',')).toEqual(webhooks[0]?.namespaceSelector.matchExpressions[0]?.values);
-    expect(told).toBe('kube-system,platform-system,a,b');
+    expect(excluded?.split(',')).toEqual(webhooks[0]?.namespaceSelector.matchExpressions[0]?.values);
+    expect(excluded).toBe('kube-system,platform-system,a,b');
   });
 
-  test('the guard says that the injector is away in the words that the operator listens for', () => {
+  test('the guard reports an unavailable injector with the text that the operator matches', () => {
     expect(read('helm/agent-compliance/templates/guard.yaml')).toContain(NO_ANSWER);
   });
 
-  test('rights are named one by one, and Secrets by their names', async () => {
+  test('roles use no wildcards, and name each Secret', async () => {
     const roles = (await render<Rendered>()).filter(({ kind }) => kind === 'Role' || kind === 'ClusterRole');
     for (const { metadata, rules } of roles as (Rendered & { rules: Record<string, string[]>[] })[]) {
       expect([metadata.name, JSON.stringify(rules)]).not.toEqual([
@@ -414,7 +414,7 @@ test('the chart has the version of the package', () => {
     }
   });
 
-  test('an older cluster is refused', async () => {
+  test('rejects an older cluster', async () => {
     const { stderr } = await template('--kube-version', '1.32.0');
     expect(stderr).toContain('chart requires kubeVersion: >=1.33.0-0');
   });

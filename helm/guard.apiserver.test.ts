@@ -1,4 +1,4 @@
-// The chart's guard at a real API server, without an injector: what it lets through, and what it says of the rest.
+// The chart's guard at a real API server, without an injector: admitted pods, and messages for rejected pods.
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -16,14 +16,14 @@ import { run, type RunResult } from '../e2e/cluster/run.ts';
 import { clusterBinary } from '../testing/cluster-binary.ts';
 import { injectionSettings } from '../testing/pods.ts';
 
-// Far more than any of it takes.
+// Much longer than the tests need.
 jest.setTimeout(300_000);
 
 const CHART = join(import.meta.dirname, 'agent-compliance');
 const PREVIOUS = join(import.meta.dirname, '../core/injection/previous');
-const AWAY = 'has no platform-sidecar: the injector did not answer';
-const OTHERWISE = 'its platform-sidecar is not set up as the injector does it';
-const IMPOSTOR = 'its platform-sidecar is not the one that the injector puts in';
+const UNAVAILABLE = 'has no platform-sidecar: the injector did not answer';
+const DIFFERS = 'its platform-sidecar differs from the injected one';
+const NOT_INJECTED = 'its platform-sidecar was not added by the injector';
 
 type Spec = Record<string, unknown>;
 
@@ -33,30 +33,30 @@ const PLAN: InjectionPlan = {
   ...{ agentName: 'x', agentContainer: 'agent', agentPort: 8000, manifestConfigMap: 'x-manifest' },
   ...{ mode: 'track', image: SETTINGS.image, logLevel: 'info', resources: SETTINGS.resources },
 };
-const TRUE = buildSidecar(PLAN, agent, [], SETTINGS);
+const GENUINE = buildSidecar(PLAN, agent, [], SETTINGS);
 const VOLUMES = buildVolumes(PLAN, SETTINGS);
-const ENV = Object.fromEntries((TRUE.env ?? []).map(({ name, value }) => [name, value]));
+const ENV = Object.fromEntries((GENUINE.env ?? []).map(({ name, value }) => [name, value]));
 const envOf = (change: Record<string, string | undefined> = {}) =>
   Object.entries({ ...ENV, ...change }).flatMap(([name, value]) =>
     value === undefined ? [] : [{ name, value }],
   );
-/** What only a native sidecar may have is gone. */
+/** Removes the fields that only a native sidecar may have. */
 const ONCE = {
   ...{ restartPolicy: undefined, lifecycle: undefined },
   ...{ startupProbe: undefined, readinessProbe: undefined },
 };
-const sidecar = (change: Spec = {}) => ({ ...TRUE, ...change });
+const sidecar = (change: Spec = {}) => ({ ...GENUINE, ...change });
 const mount = (mountPath: string, more: Spec = {}) => ({
-  volumeMounts: [...(TRUE.volumeMounts ?? []), { name: 'mine', mountPath, ...more }],
+  volumeMounts: [...(GENUINE.volumeMounts ?? []), { name: 'mine', mountPath, ...more }],
 });
-const mine = { volumes: [{ name: 'mine', emptyDir: {} }] };
+const foreignVolume = { volumes: [{ name: 'mine', emptyDir: {} }] };
 const pod = (annotations: Record<string, string> | undefined, spec: Spec = {}) => ({
   apiVersion: 'v1',
   kind: 'Pod',
   metadata: { name: 'x', ...(annotations && { annotations }) },
   spec: { containers: [agent], ...spec },
 });
-/** Opted in; with a sidecar also the volumes and the label that the injector adds. */
+/** An opted-in pod; with a sidecar also the injector's volumes and label. */
 function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
   const plain = pod({ 'platform.io/inject': 'true', ...annotations }, spec);
   const given = (spec['volumes'] ?? []) as { name: string }[];
@@ -77,17 +77,17 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     run([clusterBinary('kubectl'), '--kubeconfig', control.kubeconfig, ...args], {
       input: JSON.stringify(input),
     });
-  /** As kubectl would, on a kept connection, since there are many; `stderr` is what is said against the pod. */
+  /** Creates like kubectl, but on one connection, because there are many pods; `stderr` is the rejection message. */
   async function create(object: object, namespace = 'team'): Promise<Pick<RunResult, 'code' | 'stderr'>> {
     const path = `/api/v1/namespaces/${namespace}/pods`;
     const answer = await client.send({ method: 'POST', path, query: { dryRun: 'All' }, body: object });
     return answer.ok ? { code: 0, stderr: '' } : { code: 1, stderr: answer.message };
   }
 
-  /** Applies the guard, and waits until it is in force, which takes about a second: another rejection of the probe is not it. */
+  /** Applies the guard and waits about a second until it is active. `isActive` excludes other rejections of the probe. */
   async function guard(
     action: string,
-    isInForce: (answer: Pick<RunResult, 'code' | 'stderr'>) => boolean,
+    isActive: (answer: Pick<RunResult, 'code' | 'stderr'>) => boolean,
     probe: object = opted(),
     ...values: string[]
   ): Promise<void> {
@@ -107,8 +107,8 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       const { code, stderr } = await kubectl(['apply', '-f', '-'], document.toJS());
       if (code !== 0) throw new Error(stderr);
     }
-    for (const end = performance.now() + 120_000; !isInForce(await create(probe));) {
-      if (performance.now() > end) throw new Error('the guard is not in force');
+    for (const end = performance.now() + 120_000; !isActive(await create(probe));) {
+      if (performance.now() > end) throw new Error('the guard is not active');
       await delay(200);
     }
   }
@@ -118,11 +118,11 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     client = createKubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'test' });
     for (const name of ['team', 'platform-system']) {
       await kubectl(['create', 'namespace', name]);
-      // The controller that makes it does not run here.
+      // The controller that creates it does not run here.
       await kubectl(['create', 'serviceaccount', 'default', '-n', name]);
     }
     await kubectl(['create', 'serviceaccount', 'default', '-n', 'kube-system']);
-    await guard('deny', ({ stderr }) => stderr.includes(AWAY));
+    await guard('deny', ({ stderr }) => stderr.includes(UNAVAILABLE));
   });
   afterAll(async () => {
     await client.close();
@@ -130,10 +130,10 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
   });
 
   test.each<[string, object]>([
-    ['says nothing', pod(undefined)],
+    ['has no annotations', pod(undefined)],
     ['opts out', pod({ 'platform.io/inject': 'false' })],
-    ['opts out and has a wrong value', pod({ 'platform.io/inject': 'false', 'platform.io/agent-port': 'x' })],
-    ['has other annotations alone', pod({ 'platform.io/agent-port': 'x' })],
+    ['opts out and has an invalid value', pod({ 'platform.io/inject': 'false', 'platform.io/agent-port': 'x' })],
+    ['has only other annotations', pod({ 'platform.io/agent-port': 'x' })],
     [
       'opts out, on a port of the sidecar',
       pod({}, { containers: [{ ...agent, ports: [{ containerPort: 4000 }] }] }),
@@ -153,9 +153,9 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     ],
     ['has an image that is allowed', opted({ initContainers: [sidecar({ image: 'mirror/sidecar:7' })] })],
     [
-      'has a sidecar to which other webhooks gave variables and mounts of theirs',
+      'has a sidecar with allowed variables and mounts of other webhooks',
       opted({
-        ...mine,
+        ...foreignVolume,
         initContainers: [
           sidecar({
             env: [...envOf(), { name: 'AWS_REGION', value: 'eu' }],
@@ -165,36 +165,36 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       }),
     ],
     [
-      'listens on a port of the engine, without one',
+      'listens on a port of the engine, without an engine',
       opted({
         containers: [{ ...agent, ports: [{ containerPort: 8181 }] }],
         initContainers: [sidecar()],
       }),
     ],
-  ])('lets a pod through that %s', async (_what, object) => {
+  ])('admits a pod that %s', async (_what, object) => {
     expect(await create(object)).toMatchObject({ code: 0, stderr: '' });
   });
 
   test.each<[string, object, string]>([
-    ['has no sidecar', opted(), `pod x is opted in (annotation platform.io/inject: true) but ${AWAY}`],
-    ['has another image', opted({ initContainers: [sidecar({ image: 'busybox' })] }), IMPOSTOR],
+    ['has no sidecar', opted(), `pod x is opted in (annotation platform.io/inject: true) but ${UNAVAILABLE}`],
+    ['has another image', opted({ initContainers: [sidecar({ image: 'busybox' })] }), NOT_INJECTED],
     [
-      'has an image that only begins like it',
+      'has an image whose name only starts with the allowed name',
       opted({ initContainers: [sidecar({ image: 'registry.example/agent-compliance/sidecar-fake:1' })] }),
-      IMPOSTOR,
+      NOT_INJECTED,
     ],
     [
       'has another version of an allowed image',
       opted({ initContainers: [sidecar({ image: 'mirror/sidecar:8' })] }),
-      IMPOSTOR,
+      NOT_INJECTED,
     ],
-    ['has it as a plain init container', opted({ initContainers: [sidecar(ONCE)] }), IMPOSTOR],
-    ['has it with a command', opted({ initContainers: [sidecar({ command: ['true'] })] }), IMPOSTOR],
-    ['has it with arguments', opted({ initContainers: [sidecar({ args: ['x'] })] }), IMPOSTOR],
+    ['has the sidecar as a plain init container', opted({ initContainers: [sidecar(ONCE)] }), NOT_INJECTED],
+    ['has the sidecar with a command', opted({ initContainers: [sidecar({ command: ['true'] })] }), NOT_INJECTED],
+    ['has the sidecar with arguments', opted({ initContainers: [sidecar({ args: ['x'] })] }), NOT_INJECTED],
     [
-      'has it as a container',
+      'has the sidecar as a container',
       opted({ containers: [agent, sidecar({ ...ONCE, volumeMounts: undefined, ports: undefined })] }),
-      AWAY,
+      UNAVAILABLE,
     ],
     [
       'has hostNetwork',
@@ -204,26 +204,26 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     ...[4000, 4001].map((containerPort): [string, object, string] => [
       `listens on ${containerPort}`,
       opted({ containers: [{ ...agent, ports: [{ containerPort }] }] }),
-      "ports 4000 and 4001 are the sidecar's: let the agent, and every other container, listen elsewhere",
+      'ports 4000 and 4001 are reserved for the sidecar: use other ports for the agent and all other containers',
     ]),
     [
-      'says that its agent listens on 4001',
+      'has agent port 4001 in its annotation',
       opted({}, { 'platform.io/agent-port': '4001' }),
-      "ports 4000 and 4001 are the sidecar's",
+      'ports 4000 and 4001 are reserved for the sidecar',
     ],
     ...(
       [
         ['lacks a variable of the injector', { env: envOf({ POLICY_PROXY_MODE: undefined }) }],
-        ['leads to another host', { env: envOf({ UPSTREAM_URL: 'http://10.0.0.1:80' }) }],
-        ['evaluates nothing', { env: envOf({ POLICY_ENGINE: 'none' }) }],
-        ['has a mode that is none', { env: envOf({ POLICY_PROXY_MODE: 'never' }) }],
-        ['lets everybody at its control port', { env: envOf({ CONTROL_ACCESS: 'all' }) }],
+        ['forwards to another host', { env: envOf({ UPSTREAM_URL: 'http://10.0.0.1:80' }) }],
+        ['evaluates no policy', { env: envOf({ POLICY_ENGINE: 'none' }) }],
+        ['has an invalid mode', { env: envOf({ POLICY_PROXY_MODE: 'never' }) }],
+        ['allows every client on its control port', { env: envOf({ CONTROL_ACCESS: 'all' }) }],
         [
           'has a variable twice',
           { env: [...envOf(), { name: 'UPSTREAM_URL', value: 'http://10.0.0.1:80' }] },
         ],
         [
-          'has a variable from elsewhere',
+          'has a variable from a reference',
           {
             env: [
               ...envOf({ POLICY_PROXY_MODE: undefined }),
@@ -231,15 +231,15 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
             ],
           },
         ],
-        ['has variables from elsewhere', { envFrom: [{ configMapRef: { name: 'x' } }] }],
+        ['has variables from envFrom', { envFrom: [{ configMapRef: { name: 'x' } }] }],
         ['runs other code first', { env: envOf({ NODE_OPTIONS: '--import=/manifest/evil.mjs' }) }],
-        ['takes compiled code from elsewhere', { env: envOf({ NODE_COMPILE_CACHE: '/manifest' }) }],
+        ['loads compiled code from another directory', { env: envOf({ NODE_COMPILE_CACHE: '/manifest' }) }],
         ['preloads a library', { env: envOf({ LD_PRELOAD: '/manifest/evil.so' }) }],
-        ['believes any certificate', { env: envOf({ NODE_TLS_REJECT_UNAUTHORIZED: '0' }) }],
-        ['starts in another folder', { workingDir: '/manifest' }],
-        ['has a hook that runs something', { lifecycle: { postStart: { exec: { command: ['true'] } } } }],
-        ['has an end that runs something', { lifecycle: { preStop: { exec: { command: ['true'] } } } }],
-        ['has a probe that runs something', { startupProbe: { exec: { command: ['true'] } } }],
+        ['accepts any certificate', { env: envOf({ NODE_TLS_REJECT_UNAUTHORIZED: '0' }) }],
+        ['starts in another directory', { workingDir: '/manifest' }],
+        ['has a postStart hook that runs a command', { lifecycle: { postStart: { exec: { command: ['true'] } } } }],
+        ['has a preStop hook that runs a command', { lifecycle: { preStop: { exec: { command: ['true'] } } } }],
+        ['has a probe that runs a command', { startupProbe: { exec: { command: ['true'] } } }],
         ...[
           '/app',
           '/app/dist/sidecar',
@@ -253,20 +253,20 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       ] satisfies [string, Spec][]
     ).map(([what, change]): [string, object, string] => [
       `whose sidecar ${what}`,
-      opted({ ...mine, initContainers: [sidecar(change)] }),
-      OTHERWISE,
+      opted({ ...foreignVolume, initContainers: [sidecar(change)] }),
+      DIFFERS,
     ]),
     [
-      'mounts what is injected',
+      'mounts an injected volume',
       opted({
         containers: [{ ...agent, volumeMounts: [{ name: 'platform-policy', mountPath: '/rules' }] }],
         initContainers: [sidecar()],
         volumes: [{ name: 'platform-policy', emptyDir: {} }],
       }),
-      "the sidecar's: let no other container mount them",
+      'are reserved for the sidecar: no other container may mount them',
     ],
     [
-      'has a value of many lines',
+      'has a value with several lines',
       opted({}, { 'platform.io/agent-port': '1\n2' }),
       'annotation platform.io/agent-port is not an integer from 1 to 65535',
     ],
@@ -275,30 +275,30 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       opted({}, { 'platform.io/agent-name': 'a'.repeat(200_000) }),
       'annotation platform.io/agent-name is not a DNS label',
     ],
-  ])('refuses a pod that opts in and %s', async (_what, object, words) => {
+  ])('rejects a pod that opts in and %s', async (_what, object, message) => {
     const { code, stderr } = await create(object);
     expect(code).toBe(1);
-    expect(stderr).toContain(words);
+    expect(stderr).toContain(message);
   });
 
   const env = (name: string, value = 'x') => ({ env: [...envOf(), { name, value }] });
   const withResources = (side: 'requests' | 'limits', change: Spec) => ({
-    resources: { ...TRUE.resources, [side]: { ...TRUE.resources?.[side], ...change } },
+    resources: { ...GENUINE.resources, [side]: { ...GENUINE.resources?.[side], ...change } },
   });
   const heap = (mebibytes: number) => ({
     env: envOf({ NODE_OPTIONS: `--max-old-space-size=${mebibytes} --max-semi-space-size=8` }),
   });
   const security = (change: Spec) => ({
-    securityContext: { ...(TRUE['securityContext'] as object), ...change },
+    securityContext: { ...(GENUINE['securityContext'] as object), ...change },
   });
   const without = (volume: string) => ({
-    volumeMounts: TRUE.volumeMounts?.filter(({ name }) => name !== volume),
+    volumeMounts: GENUINE.volumeMounts?.filter(({ name }) => name !== volume),
   });
   const tokenOf = (audience: string) => ({
     projected: { sources: [{ serviceAccountToken: { audience, path: 'token' } }] },
   });
 
-  // Who writes pods has the true image and everything else as the injector has it, and changes one thing.
+  // A pod author uses the genuine sidecar and changes one thing.
   test.each<[string, Spec, string]>([
     ...[
       ...['PROXY_PORT', 'CONTROL_PLANE_PORT', 'BIND_ADDRESS', 'PLATFORM_KEY', 'AUDIT_RING_SIZE'],
@@ -306,15 +306,15 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     ].map((name): [string, Spec, string] => [
       `sets ${name}`,
       env(name),
-      `environment variables platform-sidecar/${name} (of other`,
+      `environment variables platform-sidecar/${name} (for variables of other`,
     ]),
     ...Object.keys(ENV).map((name): [string, Spec, string] => [
-      `leaves ${name} out`,
+      `omits ${name}`,
       { env: envOf({ [name]: undefined }) },
-      `environment variables platform-sidecar/${name} (of other`,
+      `environment variables platform-sidecar/${name} (for variables of other`,
     ]),
     [
-      'sends heartbeats elsewhere',
+      'sends heartbeats to another host',
       {
         env: envOf({
           PLATFORM_URL: 'https://agent-compliance-control-plane.platform-system.svc.evil.example:8080',
@@ -323,13 +323,13 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       'platform-sidecar/PLATFORM_URL',
     ],
     ['reads another manifest', { env: envOf({ MANIFEST_PATH: '/manifest/other.yaml' }) }, 'MANIFEST_PATH'],
-    ['has the sidecar proxy itself', { env: envOf({ UPSTREAM_URL: 'http://127.0.0.1:4001' }) }, OTHERWISE],
-    ['has it do so by name', { env: envOf({ UPSTREAM_URL: 'http://localhost:4001' }) }, OTHERWISE],
-    ['has another name', { env: envOf({ AGENT_NAME: 'pay' }) }, OTHERWISE],
-    ['has hardly any heap', heap(10), OTHERWISE],
-    ['has more heap than memory', heap(4096), OTHERWISE],
+    ['makes the sidecar its own upstream', { env: envOf({ UPSTREAM_URL: 'http://127.0.0.1:4001' }) }, DIFFERS],
+    ['makes the sidecar its own upstream by name', { env: envOf({ UPSTREAM_URL: 'http://localhost:4001' }) }, DIFFERS],
+    ['has another agent name', { env: envOf({ AGENT_NAME: 'pay' }) }, DIFFERS],
+    ['has hardly any heap', heap(10), DIFFERS],
+    ['has more heap than memory', heap(4096), DIFFERS],
     [
-      'has a heap beyond numbers',
+      'has a heap size that overflows',
       { env: envOf({ NODE_OPTIONS: '--max-old-space-size=99999999999999999999 --max-semi-space-size=8' }) },
       'NODE_OPTIONS',
     ],
@@ -344,13 +344,13 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     ].map((path): [string, Spec, string] => [
       `covers ${path}`,
       mount(path),
-      `mounts platform-sidecar ${path} (of`,
+      `mounts platform-sidecar ${path} (for`,
     ]),
-    ['mounts no manifest', without('platform-manifest'), 'mounts platform-sidecar /manifest (of'],
+    ['mounts no manifest', without('platform-manifest'), 'mounts platform-sidecar /manifest (for'],
     [
       'mounts no identity',
       without('platform-identity'),
-      'mounts platform-sidecar /var/run/secrets/platform.io (of',
+      'mounts platform-sidecar /var/run/secrets/platform.io (for',
     ],
     [
       'mounts the API token',
@@ -360,19 +360,19 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     ['requests memory of 32Mi', withResources('requests', { memory: '32Mi' }), 'platform-sidecar.resources'],
     [
       'has no memory limit',
-      { resources: { requests: TRUE.resources?.requests } },
+      { resources: { requests: GENUINE.resources?.requests } },
       'platform-sidecar.resources',
     ],
     ['requests no CPU', withResources('requests', { cpu: '0' }), 'platform-sidecar.resources'],
-    ['wants huge pages', withResources('limits', { 'hugepages-2Mi': '2Mi' }), 'platform-sidecar.resources'],
+    ['requests huge pages', withResources('limits', { 'hugepages-2Mi': '2Mi' }), 'platform-sidecar.resources'],
     [
-      'has its port on the node',
+      'has a host port',
       { ports: [{ containerPort: 4000, hostPort: 4000 }, { containerPort: 4001 }] },
       'platform-sidecar.ports',
     ],
     [
       'has another port',
-      { ports: [...(TRUE.ports ?? []), { containerPort: 9000 }] },
+      { ports: [...(GENUINE.ports ?? []), { containerPort: 9000 }] },
       'platform-sidecar.ports',
     ],
     ['has no port for clients', { ports: [{ containerPort: 4001 }] }, 'platform-sidecar.ports'],
@@ -388,28 +388,28 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       'platform-sidecar.securityContext',
     ],
     ['has no security context', { securityContext: undefined }, 'platform-sidecar.securityContext'],
-    ['is ready whatever it does', { readinessProbe: undefined }, 'platform-sidecar.readinessProbe'],
+    ['has no readiness probe', { readinessProbe: undefined }, 'platform-sidecar.readinessProbe'],
     [
       'lets the agent start first',
       { startupProbe: { httpGet: { path: '/', port: 8000 } } },
       'platform-sidecar.startupProbe',
     ],
     [
-      'is ended by a probe',
+      'has a liveness probe',
       { livenessProbe: { httpGet: { path: '/', port: 1 } } },
       'platform-sidecar.livenessProbe',
     ],
     [
-      'asks a host for its end',
+      'has a preStop hook with another host',
       { lifecycle: { preStop: { httpGet: { path: '/', port: 80, host: '10.0.0.1' } } } },
       'platform-sidecar.lifecycle',
     ],
-    ['has no end', { lifecycle: undefined }, 'platform-sidecar.lifecycle'],
-    ['waits for input', { stdin: true }, 'platform-sidecar.stdin'],
+    ['has no preStop hook', { lifecycle: undefined }, 'platform-sidecar.lifecycle'],
+    ['reads standard input', { stdin: true }, 'platform-sidecar.stdin'],
     ['is never pulled', { imagePullPolicy: 'Never' }, 'platform-sidecar.imagePullPolicy'],
-  ])('refuses a true sidecar that %s', async (_what, change, words) => {
-    const { code, stderr } = await create(opted({ ...mine, initContainers: [sidecar(change)] }));
-    expect(stderr).toContain(words);
+  ])('rejects a modified sidecar that %s', async (_what, change, message) => {
+    const { code, stderr } = await create(opted({ ...foreignVolume, initContainers: [sidecar(change)] }));
+    expect(stderr).toContain(message);
     expect(code).toBe(1);
   });
 
@@ -420,7 +420,7 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       'platform-manifest',
     ],
     [
-      'an entry under another name',
+      'another key of the manifest ConfigMap',
       {
         volumes: [
           {
@@ -442,56 +442,56 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       'platform-identity',
     ],
     [
-      'a token of the sidecar for the agent',
+      "a token for the sidecar's audience in another volume",
       { volumes: [{ name: 'mine', ...tokenOf('platform.io') }] },
       'mine',
     ],
-  ])('refuses a pod with %s', async (_what, spec, name) => {
+  ])('rejects a pod with %s', async (_what, spec, name) => {
     const { stderr } = await create(opted({ initContainers: [sidecar()], ...spec }));
-    expect(stderr).toContain(`its volumes are not those that the injector puts in: ${name}`);
+    expect(stderr).toContain(`its volumes differ from those that the injector adds: ${name}`);
   });
 
   test.each<[string, Spec, string]>([
     [
-      'that mounts the identity, by a name of the injector that is not in use',
+      'that mounts the identity and has a reserved but unused name',
       { name: 'platform-opa', image: 'x', volumeMounts: [{ name: 'platform-identity', mountPath: '/x' }] },
-      "the sidecar's: let no other container mount them",
+      'are reserved for the sidecar: no other container may mount them',
     ],
     [
-      'on its port, by such a name',
+      'that uses a reserved port and has a reserved but unused name',
       { name: 'platform-policy', image: 'x', ports: [{ containerPort: 4000 }] },
       'ports 4000 and 4001',
     ],
-  ])('refuses a container %s', async (_what, container, words) => {
+  ])('rejects a container %s', async (_what, container, message) => {
     const containers = opted({ containers: [agent, container], initContainers: [sidecar()] });
-    expect((await create(containers)).stderr).toContain(words);
+    expect((await create(containers)).stderr).toContain(message);
     const init = opted({ initContainers: [sidecar(), { ...container, restartPolicy: 'Always' }] });
-    expect((await create(init)).stderr).toContain(words);
+    expect((await create(init)).stderr).toContain(message);
   });
 
-  test('refuses a pod whose containers see the processes of the sidecar', async () => {
+  test('rejects a pod whose containers share the process namespace with the sidecar', async () => {
     const { stderr } = await create(opted({ initContainers: [sidecar()], shareProcessNamespace: true }));
-    expect(stderr).toContain('shareProcessNamespace lets the other containers end the sidecar');
+    expect(stderr).toContain('with shareProcessNamespace, other containers could stop the sidecar');
   });
 
-  test('lets through what an API server and other plugins add', async () => {
+  test('admits fields that the API server and other plugins add', async () => {
     const change = {
       imagePullPolicy: 'Always',
       env: [...envOf(), { name: 'AZURE_CLIENT_ID', value: 'x' }],
       resizePolicy: [{ resourceName: 'cpu', restartPolicy: 'NotRequired' }],
       resources: {
-        requests: { ...TRUE.resources?.requests, 'ephemeral-storage': '1Mi' },
-        limits: { ...TRUE.resources?.limits, memory: '1Gi' },
+        requests: { ...GENUINE.resources?.requests, 'ephemeral-storage': '1Mi' },
+        limits: { ...GENUINE.resources?.limits, memory: '1Gi' },
       },
     };
     expect(await create(opted({ initContainers: [sidecar(change)] }))).toEqual({ code: 0, stderr: '' });
   });
 
-  test.each(readdirSync(PREVIOUS))('lets through what the injector of %s adds', async (file) => {
+  test.each(readdirSync(PREVIOUS))('admits the additions of the injector in %s', async (file) => {
     const { containers, volumes } = JSON.parse(readFileSync(join(PREVIOUS, file), 'utf8')) as Injection;
     const of = containers.find(({ name }) => name === 'platform-sidecar');
     const inUse: Record<string, string | undefined> = { ...ENV, AGENT_ENV_NAMES: 'A,B,*' };
-    // The sample has an engine, whose variables are not set without one.
+    // The sample has an engine; without an engine its variables are not set.
     const variables = of?.env?.flatMap(({ name }) =>
       name === 'POLICY_URL' ? [] : [{ name, value: inUse[name] }],
     );
@@ -502,7 +502,7 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     expect(await create(opted({ initContainers: [old], volumes: own }))).toEqual({ code: 0, stderr: '' });
   });
 
-  /** Values that no row accepts, and for each row one that it does. */
+  /** Values that may be invalid, and one valid value for each annotation. */
   const BAD = ['', 'Not_A!Value', '0', 'x y'];
   const GOOD: Record<keyof typeof ANNOTATIONS, string> = {
     inject: 'true',
@@ -520,7 +520,7 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     compliantGrade: 'F',
     compliantEvidence: '100',
   };
-  test.each(Object.entries(ANNOTATIONS))('says of %s what the injector says', async (key, row) => {
+  test.each(Object.entries(ANNOTATIONS))('has the same message for %s as the injector', async (key, row) => {
     const bad = BAD.filter((value) => !row.read(value).ok);
     expect(bad.length).toBeGreaterThan(0);
     for (const value of bad) {
@@ -529,7 +529,7 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     }
     const good = GOOD[key as keyof typeof ANNOTATIONS];
     expect(row.read(good).ok).toBe(true);
-    expect((await create(opted({}, { [row.name]: good }))).stderr).toContain(AWAY);
+    expect((await create(opted({}, { [row.name]: good }))).stderr).toContain(UNAVAILABLE);
   });
 
   const change = (name: string, patch: object, type = 'strategic') =>
@@ -538,10 +538,10 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     spec: { initContainers: [{ name, image }] },
   });
 
-  test('refuses nothing else that is changed later, and no ephemeral container', async () => {
+  test('admits other updates and ephemeral containers', async () => {
     const bare = { ...pod({}, { initContainers: [{ name: 'x', image: 'a' }] }), metadata: { name: 'later' } };
     expect((await kubectl(['create', '-n', 'team', '-f', '-'], bare)).code).toBe(0);
-    // Opted in by name alone, with a value that is none, it can be changed as ever: to be deleted, for one.
+    // A pod without a sidecar can still be updated after it gets the annotation and an invalid value, for example to delete it.
     const annotations = { 'platform.io/inject': 'true', 'platform.io/agent-port': 'x' };
     expect(await change('later', { metadata: { annotations, finalizers: ['a/b'] } })).toMatchObject({
       code: 0,
@@ -553,15 +553,15 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     expect(await kubectl(debug)).toMatchObject({ code: 0 });
   });
 
-  test('lets nobody put another image in the place of a sidecar that runs', async () => {
+  test('rejects another image for a running sidecar', async () => {
     const live = { ...opted({ initContainers: [sidecar()] }) };
     live.metadata.name = 'live';
     expect(await kubectl(['create', '-n', 'team', '-f', '-'], live)).toMatchObject({ code: 0 });
-    expect((await change('live', imageOf('busybox'))).stderr).toContain(IMPOSTOR);
-    // Neither after it has opted out, and not by a look like a mirror of a static pod.
+    expect((await change('live', imageOf('busybox'))).stderr).toContain(NOT_INJECTED);
+    // Also after the pod has opted out, and with the annotation of a mirror pod.
     const out = { metadata: { annotations: { 'platform.io/inject': 'false' } } };
     expect(await change('live', out)).toMatchObject({ code: 0, stderr: '' });
-    expect((await change('live', imageOf('busybox'))).stderr).toContain(IMPOSTOR);
+    expect((await change('live', imageOf('busybox'))).stderr).toContain(NOT_INJECTED);
     const mirror = { metadata: { annotations: { 'kubernetes.io/config.mirror': 'x' } } };
     expect((await change('live', { ...mirror, ...imageOf('busybox') })).code).toBe(1);
     expect(await change('live', imageOf('registry.example/agent-compliance/sidecar:0.1.1'))).toMatchObject({
@@ -576,34 +576,34 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       ...object,
       metadata: { ...object.metadata, labels: { 'platform.io/agent': agentName } },
     });
-    const ONLY_INJECTOR = 'the label platform.io/agent is set by the injector only: remove it';
+    const ONLY_INJECTOR = 'only the injector may set the label platform.io/agent: remove the label';
 
     test.each<[string, object, string]>([
       ['alone', labelled(pod(undefined)), ONLY_INJECTOR],
       ['and opts out', labelled(pod({ 'platform.io/inject': 'false' })), ONLY_INJECTOR],
       ['that is empty', labelled(pod(undefined), ''), ONLY_INJECTOR],
-      ['and opts in', labelled(opted()), AWAY],
+      ['and opts in', labelled(opted()), UNAVAILABLE],
       [
         'and a sidecar of another image, and does not opt in',
         labelled(pod(undefined, { initContainers: [sidecar({ image: 'evil' })], volumes: VOLUMES })),
-        IMPOSTOR,
+        NOT_INJECTED,
       ],
       [
         'of another agent than its sidecar',
         labelled(opted({ initContainers: [sidecar()] }), 'pay'),
-        OTHERWISE,
+        DIFFERS,
       ],
-    ])('refuses a pod that has it %s', async (_what, object, words) => {
-      expect((await create(object)).stderr).toContain(words);
+    ])('rejects a pod that has it %s', async (_what, object, message) => {
+      expect((await create(object)).stderr).toContain(message);
     });
 
-    test('lets an injected pod through that no longer says why it was injected', async () => {
+    test('admits an injected pod without the annotations', async () => {
       const object = labelled(pod(undefined, { initContainers: [sidecar()], volumes: VOLUMES }));
       expect(await create(object)).toEqual({ code: 0, stderr: '' });
     });
 
-    test('is neither added, changed nor removed later', async () => {
-      const later = 'may not be added or changed later';
+    test('must not be added, changed or removed later', async () => {
+      const later = 'must not be added or changed later';
       const bare = { ...pod(undefined), metadata: { name: 'bare' } };
       expect(await kubectl(['create', '-n', 'team', '-f', '-'], bare)).toMatchObject({ code: 0 });
       const label = (value: string | null) => ({ metadata: { labels: { 'platform.io/agent': value } } });
@@ -613,33 +613,33 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       expect(await kubectl(['create', '-n', 'team', '-f', '-'], injected)).toMatchObject({ code: 0 });
       expect((await change('labelled', label('pay'))).stderr).toContain(later);
       expect((await change('labelled', label(null))).stderr).toContain(
-        'nor removed while the sidecar is there',
+        'or removed while the pod has the sidecar',
       );
       expect(await change('labelled', { metadata: { labels: { other: 'x' } } })).toMatchObject({ code: 0 });
     });
 
-    test('stays with the CA that the injector gave the sidecar', async () => {
+    test('keeps the CA that the injector set', async () => {
       const ca = (value: string | null) => ({ metadata: { annotations: { 'platform.io/ca': value } } });
       const injected = opted({ initContainers: [sidecar()] }, { 'platform.io/ca': 'of the product' });
       injected.metadata.name = 'trusting';
       expect(await kubectl(['create', '-n', 'team', '-f', '-'], injected)).toMatchObject({ code: 0 });
       for (const value of ["of the agent's author", null])
         expect((await change('trusting', ca(value))).stderr).toContain(
-          'the annotation platform.io/ca is set by the injector when a pod is created',
+          'the injector sets the annotation platform.io/ca when a pod is created',
         );
       const bare = { ...pod(undefined), metadata: { name: 'unlabelled' } };
       expect(await kubectl(['create', '-n', 'team', '-f', '-'], bare)).toMatchObject({ code: 0 });
-      expect(await change('unlabelled', ca('of anybody'))).toMatchObject({ code: 0 });
+      expect(await change('unlabelled', ca('of another author'))).toMatchObject({ code: 0 });
     });
   });
 
-  test('keeps ephemeral containers from the identity, and the sidecar from being starved', async () => {
-    const own = { ...opted({ ...mine, initContainers: [sidecar()] }) };
+  test('protects the identity from ephemeral containers, and the resources of the sidecar', async () => {
+    const own = { ...opted({ ...foreignVolume, initContainers: [sidecar()] }) };
     own.metadata.name = 'debugged';
     expect(await kubectl(['create', '-n', 'team', '-f', '-'], own)).toMatchObject({ code: 0 });
     const path = '/api/v1/namespaces/team/pods/debugged';
     const contentType = 'application/strategic-merge-patch+json';
-    const say = async (subresource: string, spec: Spec): Promise<string> => {
+    const rejectionOf = async (subresource: string, spec: Spec): Promise<string> => {
       const request = {
         path: `${path}/${subresource}`,
         query: { dryRun: 'All' },
@@ -654,89 +654,89 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     const resized = (requests: Spec) => ({
       initContainers: [{ name: 'platform-sidecar', resources: { requests } }],
     });
-    // It is a policy of its own, which may be in force later than the one that was waited for.
+    // This is a separate policy, which may become active later than the first policy.
     for (
       const end = performance.now() + 120_000;
-      (await say('resize', resized({ memory: '32Mi' }))) === '';
+      (await rejectionOf('resize', resized({ memory: '32Mi' }))) === '';
     ) {
-      if (performance.now() > end) throw new Error('the guard of pods that run is not in force');
+      if (performance.now() > end) throw new Error('the guard of running pods is not active');
       await delay(100);
     }
     for (const { name } of VOLUMES)
-      expect(await say('ephemeralcontainers', mounts(name))).toContain(
-        'pod debugged: an ephemeral container may not mount the volumes of the sidecar',
+      expect(await rejectionOf('ephemeralcontainers', mounts(name))).toContain(
+        'pod debugged: an ephemeral container must not mount the volumes of the sidecar',
       );
-    expect(await say('ephemeralcontainers', debug({ targetContainerName: 'platform-sidecar' }))).toContain(
-      'pod debugged: an ephemeral container may not target a container of the injector',
+    expect(await rejectionOf('ephemeralcontainers', debug({ targetContainerName: 'platform-sidecar' }))).toContain(
+      'pod debugged: an ephemeral container must not target an injected container',
     );
-    expect(await say('resize', resized({ memory: '32Mi' }))).toContain(
+    expect(await rejectionOf('resize', resized({ memory: '32Mi' }))).toContain(
       'at least 1m of CPU and 96Mi of memory',
     );
-    expect(await say('ephemeralcontainers', mounts('mine'))).toBe('');
-    expect(await say('ephemeralcontainers', debug({ targetContainerName: 'agent' }))).toBe('');
-    expect(await say('resize', resized({ memory: '100Mi' }))).toBe('');
+    expect(await rejectionOf('ephemeralcontainers', mounts('mine'))).toBe('');
+    expect(await rejectionOf('ephemeralcontainers', debug({ targetContainerName: 'agent' }))).toBe('');
+    expect(await rejectionOf('resize', resized({ memory: '100Mi' }))).toBe('');
     const limited = (memory: string) => ({
       initContainers: [
         { name: 'platform-sidecar', resources: { requests: { memory: '96Mi' }, limits: { memory } } },
       ],
     });
-    expect(await say('resize', limited('128Mi'))).toContain(
-      'the memory limit of the sidecar may not fall below twice the heap that it was started with',
+    expect(await rejectionOf('resize', limited('128Mi'))).toContain(
+      'the memory limit of the sidecar must be at least twice the heap size that it was started with',
     );
-    expect(await say('resize', limited('192Mi'))).toBe('');
+    expect(await rejectionOf('resize', limited('192Mi'))).toBe('');
   });
 
   describe('a token of a ServiceAccount', () => {
-    const ONLY_KUBELET = 'a token of the audience platform.io is made by a kubelet only';
-    const OURS = ['--audience', 'platform.io'];
+    const ONLY_KUBELET = 'only a kubelet may request a token for the audience platform.io';
+    const SIDECAR_AUDIENCE = ['--audience', 'platform.io'];
     const KUBELET = ['--as', 'system:node:n', '--as-group', 'system:nodes'];
-    /** Of `edit`, which a controller puts together that does not run here. */
+    /** The rules of `edit`; the controller that aggregates them into `edit` does not run here. */
     const EDIT = 'system:aggregate-to-edit';
     const EDITOR = ['--as', 'eve', '--as-group', 'system:authenticated'];
-    const token = (who: string[], audiences: string[], namespace = 'team') =>
-      kubectl(['create', 'token', 'default', '-n', namespace, ...audiences, ...who]);
+    const token = (user: string[], audiences: string[], namespace = 'team') =>
+      kubectl(['create', 'token', 'default', '-n', namespace, ...audiences, ...user]);
 
     beforeAll(async () => {
       await kubectl(['create', 'rolebinding', 'eve', '-n', 'team', '--clusterrole', EDIT, '--user', 'eve']);
-      // The node authorizer lets a kubelet do it for the pods of its node, of which there is none here.
+      // The node authorizer allows a kubelet to do this only for pods of its node, and no pod is on a node here.
       const grant = ['--verb', 'create', '--resource', 'serviceaccounts/token'];
       await kubectl(['create', 'clusterrole', 'tokens', ...grant]);
       const users = ['--group', 'system:nodes', '--user', 'system:node:n', '--user', 'tool'];
       await kubectl(['create', 'clusterrolebinding', 'tokens', '--clusterrole', 'tokens', ...users]);
       const end = performance.now() + 120_000;
-      for (let said = ''; !said.includes(ONLY_KUBELET); said = (await token(EDITOR, OURS)).stderr) {
-        if (performance.now() > end) throw new Error(`the guard of tokens is not in force: ${said}`);
+      for (let reported = ''; !reported.includes(ONLY_KUBELET); reported = (await token(EDITOR, SIDECAR_AUDIENCE)).stderr) {
+        if (performance.now() > end) throw new Error(`the guard of tokens is not active: ${reported}`);
         await delay(100);
       }
     });
 
     test.each<[string, string[], string[], string]>([
-      ['who may edit the namespace', EDITOR, OURS, 'team'],
-      ['who asks for another audience as well', EDITOR, ['--audience', 'vault', ...OURS], 'team'],
-      ['a cluster administrator', [], OURS, 'team'],
-      ['a cluster administrator, in a namespace without injection', [], OURS, 'kube-system'],
-      ['a member of the nodes that is no node', ['--as', 'tool', '--as-group', 'system:nodes'], OURS, 'team'],
-    ])('of the audience of the sidecar is not made for %s', async (_who, who, audiences, namespace) => {
-      const answer = await token(who, audiences, namespace);
+      ['an editor of the namespace', EDITOR, SIDECAR_AUDIENCE, 'team'],
+      ['an editor who also requests another audience', EDITOR, ['--audience', 'vault', ...SIDECAR_AUDIENCE], 'team'],
+      ['a cluster administrator', [], SIDECAR_AUDIENCE, 'team'],
+      ['a cluster administrator, in a namespace without injection', [], SIDECAR_AUDIENCE, 'kube-system'],
+      ['a member of system:nodes that is not a node', ['--as', 'tool', '--as-group', 'system:nodes'], SIDECAR_AUDIENCE, 'team'],
+    ])("for the sidecar's audience is not issued to %s", async (_case, user, audiences, namespace) => {
+      const answer = await token(user, audiences, namespace);
       expect([answer.code, answer.stderr]).toEqual([1, expect.stringContaining(ONLY_KUBELET)]);
     });
 
     test.each<[string, string[], string[]]>([
-      ['of the audience of the sidecar for a kubelet', KUBELET, OURS],
-      ['of another audience', EDITOR, ['--audience', 'vault']],
-      ['of the API server', EDITOR, []],
-    ])('%s is made', async (_what, who, audiences) => {
-      const { code, stdout, stderr } = await token(who, audiences);
+      ["for the sidecar's audience for a kubelet", KUBELET, SIDECAR_AUDIENCE],
+      ['for another audience', EDITOR, ['--audience', 'vault']],
+      ['for the API server', EDITOR, []],
+    ])('%s is issued', async (_what, user, audiences) => {
+      const { code, stdout, stderr } = await token(user, audiences);
       expect({ code, stderr, parts: stdout.split('.').length }).toEqual({ code: 0, stderr: '', parts: 3 });
     });
   });
 
-  test.each(['kube-system', 'platform-system'])('leaves %s alone', async (namespace) => {
+  test.each(['kube-system', 'platform-system'])('ignores pods in %s', async (namespace) => {
     expect((await create(opted(), namespace)).code).toBe(0);
   });
 
-  describe('with an engine beside the sidecar, and a floor under the mode', () => {
-    const NOT_THE_ENGINE = 'its platform-opa and platform-policy are not those that the injector puts in';
+  describe('with an engine next to the sidecar and a minimum mode', () => {
+    const ENGINE_NOT_INJECTED = 'its platform-opa and platform-policy were not added by the injector';
     const ENGINE_ENV = {
       POLICY_ENGINE: 'opa',
       POLICY_URL: 'http://127.0.0.1:8181',
@@ -753,10 +753,10 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     beforeAll(async () => {
       const values = ['policy.engine=opa', 'policy.opa.image=registry:5000/opa:1', 'policy.mode=enforce'];
       const old = opted({ initContainers: [sidecar()] });
-      const isInForce = ({ stderr }: { stderr: string }) => stderr.includes(NOT_THE_ENGINE);
+      const isActive = ({ stderr }: { stderr: string }) => stderr.includes(ENGINE_NOT_INJECTED);
       await guard(
         'deny',
-        isInForce,
+        isActive,
         old,
         ...values,
         'policy.minimumMode=enforce',
@@ -766,47 +766,47 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     });
 
     test.each<[string, object]>([
-      ['has what the injector makes', whole([rules, opa])],
+      ['has the injected engine', whole([rules, opa])],
       ['has another version of the engine', whole([rules, { ...opa, image: 'registry:5000/opa:2' }])],
       [
         'has the engine by its digest',
         whole([rules, { ...opa, image: `registry:5000/opa@sha256:${'a'.repeat(64)}` }]),
       ],
-    ])('lets a pod through that %s', async (_what, object) => {
+    ])('admits a pod that %s', async (_what, object) => {
       expect(await create(object)).toMatchObject({ code: 0, stderr: '' });
     });
 
     test.each<[string, object, string]>([
-      ['has no engine', whole([]), NOT_THE_ENGINE],
+      ['has no engine', whole([]), ENGINE_NOT_INJECTED],
       [
         'has an engine of another image',
         whole([rules, { ...opa, image: 'registry:5000/opa-fake:1' }]),
-        NOT_THE_ENGINE,
+        ENGINE_NOT_INJECTED,
       ],
       [
-        'has an engine on other rules',
+        'has an engine with other rules',
         whole([rules, { ...opa, args: ['run', '--server', '/mine'] }]),
-        NOT_THE_ENGINE,
+        ENGINE_NOT_INJECTED,
       ],
-      ['has an engine with a command', whole([rules, { ...opa, command: ['true'] }]), NOT_THE_ENGINE],
-      ['has an engine that runs once', whole([rules, once(opa)]), NOT_THE_ENGINE],
-      ['renders no rules', whole([opa]), NOT_THE_ENGINE],
-      ['renders them by another image', whole([{ ...rules, image: 'busybox' }, opa]), NOT_THE_ENGINE],
-      ['renders them otherwise', whole([{ ...rules, args: ['true'] }, opa]), NOT_THE_ENGINE],
+      ['has an engine with a command', whole([rules, { ...opa, command: ['true'] }]), ENGINE_NOT_INJECTED],
+      ['has an engine that runs once', whole([rules, once(opa)]), ENGINE_NOT_INJECTED],
+      ['renders no rules', whole([opa]), ENGINE_NOT_INJECTED],
+      ['renders rules with another image', whole([{ ...rules, image: 'busybox' }, opa]), ENGINE_NOT_INJECTED],
+      ['renders rules with another command', whole([{ ...rules, args: ['true'] }, opa]), ENGINE_NOT_INJECTED],
       [
-        'brings rules of its own',
+        'provides its own rules',
         whole([rules, opa], {
           volumes: [{ name: 'platform-policy', configMap: { name: 'mine' } }],
         }),
-        'its volumes are not those that the injector puts in: platform-policy',
+        'its volumes differ from those that the injector adds: platform-policy',
       ],
       [
-        'configures the engine by variables',
+        'configures the engine with variables',
         whole([rules, { ...opa, env: [{ name: 'OPA_RUN_SET', value: 'x' }] }]),
-        OTHERWISE,
+        DIFFERS,
       ],
       [
-        'asks another engine',
+        'queries another engine',
         opted({
           initContainers: [
             rules,
@@ -815,10 +815,10 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
           ],
           volumes,
         }),
-        OTHERWISE,
+        DIFFERS,
       ],
       [
-        'has a mode below the floor',
+        'has a mode below the minimum',
         opted({
           initContainers: [
             rules,
@@ -827,15 +827,15 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
           ],
           volumes,
         }),
-        OTHERWISE,
+        DIFFERS,
       ],
       [
-        'has a grade below the floor',
+        'has a grade below the minimum',
         opted({}, { 'platform.io/compliant-grade': 'D' }),
         'annotation platform.io/compliant-grade: "D" is not one of "A", "B", "C"',
       ],
       [
-        'has evidence below the floor',
+        'has evidence below the minimum',
         opted({}, { 'platform.io/compliant-evidence': '39' }),
         'annotation platform.io/compliant-evidence: "39" is not an integer from 40 to 100',
       ],
@@ -843,21 +843,21 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
         [
           `listens on ${containerPort}`,
           whole([rules, opa], { containers: [{ ...agent, ports: [{ containerPort }] }] }),
-          "ports 4000, 4001, 8181 and 8282 are the sidecar's",
+          'ports 4000, 4001, 8181 and 8282 are reserved for the sidecar',
         ],
         [
-          `says that its agent listens on ${containerPort}`,
+          `has agent port ${containerPort} in its annotation`,
           opted({}, { 'platform.io/agent-port': String(containerPort) }),
-          "ports 4000, 4001, 8181 and 8282 are the sidecar's",
+          'ports 4000, 4001, 8181 and 8282 are reserved for the sidecar',
         ],
       ]),
-    ])('refuses a pod that opts in and %s', async (_what, object, words) => {
+    ])('rejects a pod that opts in and %s', async (_what, object, message) => {
       const { code, stderr } = await create(object);
       expect(code).toBe(1);
-      expect(stderr).toContain(words);
+      expect(stderr).toContain(message);
     });
 
-    test('keeps the bar of compliance of an observation on or above the floor', async () => {
+    test('rejects compliance thresholds of an observation below the minimum', async () => {
       const crd = join(import.meta.dirname, '../crds/agentobservations.yaml');
       expect(await kubectl(['apply', '-f', crd])).toMatchObject({ code: 0 });
       await kubectl(['wait', '--for=condition=Established', 'crd/agentobservations.platform.io']);
@@ -870,53 +870,53 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       const dryRun = async (grade: string) =>
         (await kubectl(['create', '-n', 'team', '--dry-run=server', '-f', '-'], observation(grade, 'new')))
           .stderr;
-      // It is a policy of its own, and of a resource that is new.
+      // This is a separate policy for a new resource, so it may become active later.
       for (const end = performance.now() + 120_000; (await dryRun('D')) === '';) {
-        if (performance.now() > end) throw new Error('the guard of observations is not in force');
+        if (performance.now() > end) throw new Error('the guard of observations is not active');
         await delay(200);
       }
-      const words =
+      const message =
         'AgentObservation new: annotation platform.io/compliant-grade: "E" is not one of "A", "B", "C"';
-      expect(await dryRun('E')).toContain(words);
+      expect(await dryRun('E')).toContain(message);
       expect(await dryRun('C')).toBe('');
       expect(await kubectl(['create', '-n', 'team', '-f', '-'], observation('A'))).toMatchObject({ code: 0 });
-      const barOf = async (grade: string | null) => {
+      const setGrade = async (grade: string | null) => {
         const patch = { metadata: { annotations: { 'platform.io/compliant-grade': grade } } };
         const args = ['patch', '-n', 'team', 'ao', 'bar', '--type=merge', '-p', JSON.stringify(patch)];
         return (await kubectl(args)).code;
       };
-      expect([await barOf('D'), await barOf('B'), await barOf(null)]).toEqual([1, 0, 0]);
-      const evidenceOf = async (evidence: string | null) => {
+      expect([await setGrade('D'), await setGrade('B'), await setGrade(null)]).toEqual([1, 0, 0]);
+      const setEvidence = async (evidence: string | null) => {
         const patch = { metadata: { annotations: { 'platform.io/compliant-evidence': evidence } } };
         return kubectl(['patch', '-n', 'team', 'ao', 'bar', '--type=merge', '-p', JSON.stringify(patch)]);
       };
-      expect((await evidenceOf('39')).stderr).toContain(
+      expect((await setEvidence('39')).stderr).toContain(
         'AgentObservation bar: annotation platform.io/compliant-evidence: "39" is not an integer from 40 to 100',
       );
       const codes = [];
       for (const evidence of ['101', 'half', '40', '100', null])
-        codes.push((await evidenceOf(evidence)).code);
+        codes.push((await setEvidence(evidence)).code);
       expect(codes).toEqual([1, 1, 0, 0, 0]);
     });
 
-    test('lets nobody put another image in the place of an engine that runs', async () => {
+    test('rejects another image for a running engine', async () => {
       const live = whole([rules, opa]);
       live.metadata.name = 'live-engine';
       expect(await kubectl(['create', '-n', 'team', '-f', '-'], live)).toMatchObject({ code: 0 });
       expect((await change('live-engine', imageOf('busybox', 'platform-opa'))).stderr).toContain(
-        NOT_THE_ENGINE,
+        ENGINE_NOT_INJECTED,
       );
       const newer = imageOf('registry:5000/opa:2', 'platform-opa');
       expect(await change('live-engine', newer)).toMatchObject({ code: 0, stderr: '' });
     });
   });
 
-  test('with guard.action=warn it admits the pod and warns who made it', async () => {
+  test('with guard.action=warn admits the pod and warns the client', async () => {
     await guard('warn', ({ code }) => code === 0);
     const dry = ['create', '-n', 'team', '--dry-run=server', '-f', '-'];
     const { code, stderr } = await kubectl(dry, opted());
     expect(code).toBe(0);
     expect(stderr).toMatch(/^Warning: /);
-    expect(stderr).toContain(AWAY);
+    expect(stderr).toContain(UNAVAILABLE);
   });
 });

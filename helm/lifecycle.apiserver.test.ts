@@ -1,5 +1,5 @@
-// A release at a real API server, from its installation to its end: with the defaults, then with every option on. Nothing
-// runs in pods here, so nothing becomes ready and what counts are the objects; e2e/install.test.ts has the rest.
+// A release at a real API server from installation to removal, with the defaults and then with every option on. No pods run
+// here, so the tests check only the objects; e2e/install.test.ts tests running pods.
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -14,19 +14,19 @@ import { SCHEMAS } from '../testing/kubernetes-schemas.ts';
 import { ProcessRig } from '../testing/process-rig.ts';
 import { CHART, RELEASE_NAMESPACE, REQUIRED, type ChartObject } from '../testing/rendered-chart.ts';
 
-// Far more than any of it takes.
+// Much longer than the tests need.
 jest.setTimeout(300_000);
 
 const RELEASE = 'agent-compliance';
-/** Stands for what the webhook writes. */
+/** Represents the caBundle that the webhook writes. */
 const CA_BUNDLE = Buffer.from('certificates').toString('base64');
 const DEFINITION = 'customresourcedefinition.apiextensions.k8s.io/agentobservations.platform.io';
-/** Kept: a generated key. */
+/** A generated key, which is kept. */
 const ADMIN_KEY = 'secret/agent-compliance-admin';
 const KEY = ['get', 'secret', 'agent-compliance-admin', '-o', 'jsonpath={.data.admin-key}'];
 const MONITORS = ['servicemonitors', 'podmonitors', 'prometheusrules'];
 
-/** What the chart may leave behind, cluster-scoped and in its namespace. */
+/** Kinds that the chart could leave behind, cluster-scoped and in its namespace. */
 const KINDS = [
   'crds,clusterroles,clusterrolebindings,mutatingwebhookconfigurations,validatingadmissionpolicies',
   'validatingadmissionpolicybindings,namespaces,deployments,services,secrets,serviceaccounts,roles,rolebindings',
@@ -43,13 +43,13 @@ interface Workload extends ChartObject {
 
 (whyNoControlPlane() ? describe.skip : describe)('a release', () => {
   let control: ControlPlane;
-  let folder: string;
+  let directory: string;
 
   const kubectl = (args: readonly string[], input = '') =>
     run([clusterBinary('kubectl'), '--kubeconfig', control.kubeconfig, '-n', RELEASE_NAMESPACE, ...args], {
       input,
     });
-  /** `helm/manifests.integration.test.ts` validates what the chart renders; here that took half of the processor time. */
+  /** helm/manifests.integration.test.ts validates the rendered chart; here validation took half of the processor time. */
   const UNVALIDATED = ['--disable-openapi-validation'];
   const helm = (args: readonly string[], values?: object) => {
     const given = values ? ['-f', '-'] : [];
@@ -58,25 +58,25 @@ interface Workload extends ChartObject {
     return run([...command, ...args, ...given], { input: values ? JSON.stringify(values) : '' });
   };
 
-  /** Waits for what Kubernetes takes away later than it is told to. */
+  /** Waits for objects that Kubernetes removes with a delay. */
   const untilGone = (...names: string[]) => ok(kubectl(['wait', '--for=delete', ...names, '--timeout=110s']));
   const CANARY_NAMESPACE = 'namespace/platform-canary';
   const KEPT_NAMESPACE = 'namespace/platform-remote';
 
   const remoteAgent = (...args: string[]) => kubectl(['-n', 'platform-remote', ...args]);
 
-  async function ours(): Promise<string[]> {
+  async function releaseObjects(): Promise<string[]> {
     const { stdout } = await ok(kubectl(['get', KINDS, '-o', 'name']));
     return stdout.split('\n').filter((name) => /agent-compliance|platform/.test(name));
   }
 
   beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), 'chart-lifecycle-'));
+    directory = mkdtempSync(join(tmpdir(), 'chart-lifecycle-'));
     control = await startControlPlane({ controllers: true });
   });
   afterAll(async () => {
     await control?.close();
-    rmSync(folder, { recursive: true, force: true });
+    rmSync(directory, { recursive: true, force: true });
   });
 
   describe('with the defaults', () => {
@@ -92,9 +92,9 @@ interface Workload extends ChartObject {
       return (await ok(kubectl(['get', ...object, '-o', `jsonpath={${path}}`]))).stdout;
     }
 
-    test('says what to do next', () => {
+    test('prints the next steps', () => {
       expect(installed.stdout).toContain('kubectl create configmap chat-manifest --from-file=agent.yaml');
-      expect(installed.stdout).toContain("No admin key is set: the control plane's admin API answers 503.");
+      expect(installed.stdout).toContain("No admin key is set: the control plane's admin API responds with 503.");
     });
 
     test('is upgraded without losing certificates, trust or the leader', async () => {
@@ -120,11 +120,11 @@ interface Workload extends ChartObject {
       }).toEqual({ secret: '{"tls.crt":"aGVsbG8="}', trust: CA_BUNDLE, leader: 'me' });
     });
 
-    test('leaves nothing of a test that failed, and asks for what it said', async () => {
+    test('removes the objects of a failed test and requests its logs', async () => {
       const pod = ['pod', 'agent-compliance-test'];
       const tested = helm(['test', RELEASE, '--timeout', '100s']);
       await ok(kubectl(['wait', '--for=create', ...pod, '--timeout=60s']));
-      // As the scheduler and a kubelet do it with a container that ends with an error.
+      // Binds and fails the pod like the scheduler and the kubelet for a container that exits with an error.
       const target = { apiVersion: 'v1', kind: 'Node', name: 'absent' };
       const binding = { apiVersion: 'v1', kind: 'Binding', metadata: { name: pod[1] }, target };
       const path = `/api/v1/namespaces/${RELEASE_NAMESPACE}/pods/${pod[1]}/binding`;
@@ -134,13 +134,13 @@ interface Workload extends ChartObject {
       const { code, stderr } = await tested;
       expect(code).toBe(1);
       expect(stderr).toContain('pod agent-compliance-test failed');
-      // The node that it would get them from is not there.
+      // The node that would provide the logs does not exist.
       expect(stderr).toContain('Failed to stream pod logs for pod: agent-compliance-test');
       const left = ['pods,configmaps,serviceaccounts,rolebindings', '-l', 'app.kubernetes.io/component=test'];
       expect((await ok(kubectl(['get', ...left, '-A', '-o', 'name']))).stdout).toBe('');
     });
 
-    /** Without values Helm takes those of the revision before. */
+    /** Without values, Helm uses the values of the previous revision. */
     const REMOTE = ['--set', 'remote.createNamespace=true,remote.namespace=platform-remote'];
     test("keeps registered agents when their namespace is no longer the release's", async () => {
       const agent = {
@@ -160,10 +160,10 @@ interface Workload extends ChartObject {
       expect(await valueOf('.status.phase', 'namespace/elsewhere')).toBe('Active');
     });
 
-    test('is not upgraded where Helm would delete registered agents', async () => {
-      // As 0.1.0 made it.
+    test('is not upgraded if Helm would delete registered agents', async () => {
+      // As in version 0.1.0.
       await ok(kubectl(['annotate', KEPT_NAMESPACE, 'helm.sh/resource-policy-']));
-      const refused = await helm([
+      const rejected = await helm([
         'upgrade',
         RELEASE,
         CHART,
@@ -171,8 +171,8 @@ interface Workload extends ChartObject {
         '--set',
         'remote.createNamespace=false',
       ]);
-      expect(refused.code).toBe(1);
-      expect(refused.stderr).toContain(
+      expect(rejected.code).toBe(1);
+      expect(rejected.stderr).toContain(
         'first: kubectl annotate namespace platform-remote helm.sh/resource-policy=keep',
       );
       await upgrade(...REMOTE);
@@ -182,26 +182,26 @@ interface Workload extends ChartObject {
     test.each([
       ['adminKey.generate=true', 'agent-compliance-admin', 'fifteen-letters', '16 characters'],
       ['adminKey.existingSecret=stored-key', 'stored-key', 'fifteen-letters', '16 characters'],
-      ['adminKey.existingSecret=stored-key', 'stored-key', 'sixteen-letters-\n', 'line feeds'],
+      ['adminKey.existingSecret=stored-key', 'stored-key', 'sixteen-letters-\n', 'newlines'],
     ])(
-      'is not upgraded with %s and a key in Secret %s that the control plane would refuse',
-      async (set, name, key, words) => {
+      'is not upgraded with %s and a key in Secret %s that the control plane would reject',
+      async (set, name, key, message) => {
         const [path = ''] = set.split('=');
         const secret = ['secret', 'generic', name, `--from-literal=admin-key=${key}`];
         await ok(kubectl(['create', ...secret]));
         try {
-          const refused = await helm(['upgrade', RELEASE, CHART, ...REQUIRED, '--set', set]);
-          expect(refused.code).toBe(1);
-          expect(refused.stderr).toContain(`- ${path}: the key in the entry admin-key of Secret ${name}`);
-          expect(refused.stderr).toContain(words);
-          expect(refused.stderr).not.toContain(key.trim());
+          const rejected = await helm(['upgrade', RELEASE, CHART, ...REQUIRED, '--set', set]);
+          expect(rejected.code).toBe(1);
+          expect(rejected.stderr).toContain(`- ${path}: the key in the entry admin-key of Secret ${name}`);
+          expect(rejected.stderr).toContain(message);
+          expect(rejected.stderr).not.toContain(key.trim());
         } finally {
           await ok(kubectl(['delete', 'secret', name]));
         }
       },
     );
 
-    test('is upgraded with a key of a Secret that is long enough, or not there yet', async () => {
+    test('is upgraded with a long enough key in a Secret, or without the Secret', async () => {
       const set = ['--set', 'adminKey.existingSecret=stored-key'];
       await upgrade(...set);
       await ok(
@@ -212,15 +212,15 @@ interface Workload extends ChartObject {
       await upgrade('--set', 'adminKey.existingSecret=');
     });
 
-    test('is uninstalled and leaves nothing but the CRD and registered agents', async () => {
+    test('is uninstalled and leaves only the CRD and registered agents', async () => {
       await ok(helm(['uninstall', RELEASE]));
       await untilGone(CANARY_NAMESPACE);
-      expect((await ours()).sort()).toEqual([DEFINITION, KEPT_NAMESPACE, `namespace/${RELEASE_NAMESPACE}`]);
+      expect((await releaseObjects()).sort()).toEqual([DEFINITION, KEPT_NAMESPACE, `namespace/${RELEASE_NAMESPACE}`]);
       expect((await remoteAgent('get', 'ao', 'far-away')).code).toBe(0);
     });
   });
 
-  describe('with every option on, in a namespace that lets only restricted pods in,', () => {
+  describe('with every option on, in a namespace that admits only restricted pods,', () => {
     const values = CHART_OPTIONS['every option on'];
     let installed: RunResult;
 
@@ -234,16 +234,16 @@ interface Workload extends ChartObject {
       installed = await helm(['install', RELEASE, CHART], values);
     });
 
-    test('is installed without a warning of the API server', () => {
+    test('is installed without warnings from the API server', () => {
       expect(installed).toMatchObject({ code: 0, stderr: '' });
     });
 
-    test('takes over the CRD and the registered agents of the one before', async () => {
-      expect((await ours()).length).toBeGreaterThan(20);
+    test('adopts the CRD and the registered agents of the previous release', async () => {
+      expect((await releaseObjects()).length).toBeGreaterThan(20);
       expect((await remoteAgent('get', 'ao', 'far-away')).code).toBe(0);
     });
 
-    test('keeps every pod, that of helm test too, to the restricted profile', async () => {
+    test('meets the restricted profile with every pod, including the pod of helm test', async () => {
       const parts = await Promise.all(['manifest', 'hooks'].map((what) => ok(helm(['get', what, RELEASE]))));
       const workloads = parts
         .flatMap(({ stdout }) => parseAllDocuments(stdout))
@@ -258,7 +258,7 @@ interface Workload extends ChartObject {
       ]);
       const pods = workloads.map(({ metadata, spec }) => ({
         name: `${metadata.name}-pod`,
-        // The ServiceAccount of the test is made with it.
+        // The ServiceAccount of the test is created together with its pod.
         spec: { ...(spec.template?.spec ?? spec), serviceAccountName: 'default' },
       }));
       expect({ ...(await createPods(pods)), stdout: '' }).toEqual({ code: 0, stdout: '', stderr: '' });
@@ -280,30 +280,30 @@ interface Workload extends ChartObject {
       return kubectl(['create', '--dry-run=server', '-f', '-'], list);
     }
 
-    test('tells commands that can be typed as they are', async () => {
+    test('prints commands that run without changes', async () => {
       const deployment = ['create', 'deployment', 'chat', '-n', 'default', '--image=agent:1', '--port=8000'];
       await ok(kubectl(deployment));
-      writeFileSync(join(folder, 'agent.yaml'), 'kind: PlatformAgent\n');
+      writeFileSync(join(directory, 'agent.yaml'), 'kind: PlatformAgent\n');
       const { stdout: notes } = await ok(helm(['get', 'notes', RELEASE]));
       const commands = notes.split('\n').filter((line) => line.startsWith('     kubectl '));
       expect(commands).toHaveLength(4);
       const [adminKey, ...next] = commands.map((command) => command.trim());
-      expect((await ok(typed(adminKey ?? ''))).stdout).toMatch(/^[A-Za-z0-9]{48}$/);
-      for (const command of next) await ok(typed(command));
+      expect((await ok(runInShell(adminKey ?? ''))).stdout).toMatch(/^[A-Za-z0-9]{48}$/);
+      for (const command of next) await ok(runInShell(command));
       const annotation = String.raw`jsonpath={.spec.template.metadata.annotations.platform\.io/inject}`;
-      const seen = await ok(kubectl(['get', 'deployment', 'chat', '-n', 'default', '-o', annotation]));
-      expect(seen.stdout).toBe('true');
+      const patched = await ok(kubectl(['get', 'deployment', 'chat', '-n', 'default', '-o', annotation]));
+      expect(patched.stdout).toBe('true');
     });
 
-    /** As somebody types it in the folder of agent.yaml, with kubectl on the path and the cluster chosen. */
-    function typed(command: string): Promise<RunResult> {
+    /** Runs a command in the directory of agent.yaml, with kubectl on the path and the cluster selected. */
+    function runInShell(command: string): Promise<RunResult> {
       const path = `${join(clusterBinary('kubectl'), '..')}:${process.env['PATH'] ?? ''}`;
-      return run(['sh', '-c', `cd "${folder}" && ${command}`], {
+      return run(['sh', '-c', `cd "${directory}" && ${command}`], {
         env: { ...process.env, PATH: path, KUBECONFIG: control.kubeconfig },
       });
     }
 
-    test('alerts on, and shows, what its processes expose', async () => {
+    test('uses only exposed metrics in its alerts and dashboard', async () => {
       const rig = await ProcessRig.open();
       try {
         const exposed = await exposedMetrics({
@@ -319,24 +319,24 @@ interface Workload extends ChartObject {
       }
     });
 
-    test('keeps its generated admin key over an upgrade and an uninstallation', async () => {
-      const made = (await ok(kubectl(KEY))).stdout;
-      expect(Buffer.from(made, 'base64').toString()).toMatch(/^[A-Za-z0-9]{48}$/);
+    test('keeps its generated admin key across an upgrade and an uninstallation', async () => {
+      const generated = (await ok(kubectl(KEY))).stdout;
+      expect(Buffer.from(generated, 'base64').toString()).toMatch(/^[A-Za-z0-9]{48}$/);
       await ok(helm(['upgrade', RELEASE, CHART, '--reuse-values', '--set', 'webhook.timeoutSeconds=4']));
-      expect((await ok(kubectl(KEY))).stdout).toBe(made);
+      expect((await ok(kubectl(KEY))).stdout).toBe(generated);
       await ok(helm(['uninstall', RELEASE, '--wait', '--timeout', '110s']));
-      expect((await ok(kubectl(KEY))).stdout).toBe(made);
+      expect((await ok(kubectl(KEY))).stdout).toBe(generated);
       await untilGone(CANARY_NAMESPACE);
       await ok(helm(['install', RELEASE, CHART], values));
-      expect((await ok(kubectl(KEY))).stdout).toBe(made);
+      expect((await ok(kubectl(KEY))).stdout).toBe(generated);
     });
 
-    test('with crds.keep=false takes the CRD along', async () => {
+    test('with crds.keep=false removes the CRD', async () => {
       await ok(helm(['upgrade', RELEASE, CHART, '--reuse-values', '--set', 'crds.keep=false']));
       await ok(helm(['uninstall', RELEASE]));
       await untilGone(DEFINITION);
-      // The canary's namespace ends some seconds later.
-      const left = (await ours()).filter((name) => name !== CANARY_NAMESPACE);
+      // The canary's namespace is removed some seconds later.
+      const left = (await releaseObjects()).filter((name) => name !== CANARY_NAMESPACE);
       expect(left.sort()).toEqual([KEPT_NAMESPACE, `namespace/${RELEASE_NAMESPACE}`, ADMIN_KEY]);
     });
   });

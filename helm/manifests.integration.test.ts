@@ -1,5 +1,5 @@
-// What the chart makes of its options, judged by what others go by: Helm's linter, the schemas of two versions of
-// Kubernetes, and a linter of manifests; scripts/lint-chart.ts asks another one.
+// Validates the rendered chart with its options: Helm's linter, the schemas of two Kubernetes versions, and kube-score.
+// scripts/lint-chart.ts runs another linter.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, test } from '@jest/globals';
@@ -11,15 +11,15 @@ import { clusterBinary } from '../testing/cluster-binary.ts';
 import { KubernetesSchemas } from '../testing/kubernetes-schemas.ts';
 import { CHART, objectsOf, render, templateOf, type ChartObject } from '../testing/rendered-chart.ts';
 
-/** The oldest version that the chart is for, and the one that the tests run. */
+/** The oldest supported Kubernetes version, and the version of the tests. */
 const VERSIONS = ['1.33', '1.36'];
 const OPTIONS = Object.entries(CHART_OPTIONS);
 
 (whyNoControlPlane() ? describe.skip : describe)('the manifests with', () => {
-  test.each(OPTIONS)('%s: helm lint --strict says nothing', async (_what, values) => {
+  test.each(OPTIONS)('%s pass helm lint --strict', async (_what, values) => {
     const lint = [clusterBinary('helm'), 'lint', '--strict', '--quiet', CHART, '-f', '-'];
-    const said = await run([...lint, '-n', 'platform-system'], { input: JSON.stringify(values) });
-    expect(said).toMatchObject({ code: 0, stdout: '', stderr: '' });
+    const result = await run([...lint, '-n', 'platform-system'], { input: JSON.stringify(values) });
+    expect(result).toMatchObject({ code: 0, stdout: '', stderr: '' });
   });
 
   describe.each(VERSIONS)('the schemas of Kubernetes %s', (minor) => {
@@ -28,7 +28,7 @@ const OPTIONS = Object.entries(CHART_OPTIONS);
       schemas = new KubernetesSchemas(minor);
     });
 
-    test.each(OPTIONS)('know every member of %s', async (_what, values) => {
+    test.each(OPTIONS)('accept every member of %s', async (_what, values) => {
       const objects = objectsOf(await templateOf(values, '--kube-version', `${minor}.0`));
       expect(objects.length).toBeGreaterThan(20);
       expect(
@@ -39,19 +39,19 @@ const OPTIONS = Object.entries(CHART_OPTIONS);
     });
 
     test.each<[string, (deployment: Deployment) => void, string]>([
-      ['a member that is not known', ({ spec }) => (spec['replica'] = 2), 'replica'],
+      ['an unknown member', ({ spec }) => (spec['replica'] = 2), 'replica'],
       ['a wrong type', ({ spec }) => (spec['replicas'] = 'two'), '/spec/replicas must be integer'],
-      ['a member that is missing', ({ spec }) => delete spec['selector'], "required property 'selector'"],
-    ])('would refuse %s', async (_what, breakIt, words) => {
+      ['a missing member', ({ spec }) => delete spec['selector'], "required property 'selector'"],
+    ])('reject %s', async (_what, breakIt, message) => {
       const [deployment] = (await render<Deployment>()).filter(({ kind }) => kind === 'Deployment');
       if (!deployment) throw new Error('no Deployment');
       expect(schemas.problems(deployment)).toEqual([]);
       breakIt(deployment);
-      expect(schemas.problems(deployment).join('\n')).toContain(words);
+      expect(schemas.problems(deployment).join('\n')).toContain(message);
     });
   });
 
-  test.each(OPTIONS)('%s: kube-score finds nothing that has no reason', async (what, values) => {
+  test.each(OPTIONS)('%s: kube-score reports only documented exceptions', async (what, values) => {
     const { stdout: manifests } = await templateOf(values);
     const { always, byDefault } = exceptions();
     const checks = { ...always, ...(what === 'every option on' ? {} : byDefault) };

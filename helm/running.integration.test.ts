@@ -1,4 +1,4 @@
-// What keeps an installation up, and apart from what does not belong to it.
+// Availability of an installation, and its separation from other workloads.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
@@ -54,7 +54,7 @@ const partOf = ({ metadata }: ChartObject) => metadata.labels['app.kubernetes.io
         'control-plane': { minAvailable: 2 },
       },
     ],
-  ])('with %j has disruption budgets %j, each for the pods of its part', async (set, wanted) => {
+  ])('with %j has disruption budgets %j that select the pods of their component', async (set, wanted) => {
     const objects = await render<Rendered>(...set);
     const budgets = of(objects, 'PodDisruptionBudget').map((budget) => {
       const { maxUnavailable, minAvailable, selector } = budget.spec;
@@ -66,14 +66,14 @@ const partOf = ({ metadata }: ChartObject) => metadata.labels['app.kubernetes.io
     expect(Object.fromEntries(budgets)).toEqual(wanted);
   });
 
-  test('brings new pods before it ends old ones, and spreads replicas as far as there are nodes', async () => {
+  test('starts new pods before it stops old pods, and spreads replicas over nodes if possible', async () => {
     const deployments = of(await render<Rendered>(), 'Deployment');
-    const seen = deployments.map((each) => {
+    const settings = deployments.map((each) => {
       const { topologySpreadConstraints, affinity } = each.spec.template.spec;
       const spread = topologySpreadConstraints?.map(({ whenUnsatisfiable }) => whenUnsatisfiable);
       return [partOf(each), each.spec.replicas, spread, affinity !== undefined];
     });
-    expect(seen.sort()).toEqual([
+    expect(settings.sort()).toEqual([
       ['control-plane', 1, undefined, false],
       ['operator', 2, ['ScheduleAnyway', 'ScheduleAnyway'], true],
       ['webhook', 2, ['ScheduleAnyway', 'ScheduleAnyway'], true],
@@ -85,7 +85,7 @@ const partOf = ({ metadata }: ChartObject) => metadata.labels['app.kubernetes.io
       });
   });
 
-  test('gives an API token to its three processes by their pods, and to no other pod of their accounts', async () => {
+  test('mounts API tokens only in the pods of its three processes, not by ServiceAccount', async () => {
     const objects = await render<Rendered>();
     for (const { spec } of of(objects, 'Deployment'))
       expect(spec.template.spec.automountServiceAccountToken).toBe(true);
@@ -101,7 +101,7 @@ const partOf = ({ metadata }: ChartObject) => metadata.labels['app.kubernetes.io
     ['300M', '143'],
     ['268435456', '128'],
     ['2e8', '95'],
-  ])('gives a process with a memory limit of %s a heap of %s MiB', async (limit, heap) => {
+  ])('sets for a memory limit of %s a heap of %s MiB', async (limit, heap) => {
     const objects = await render<Rendered>(`operator.resources.limits.memory=${limit}`);
     const operator = of(objects, 'Deployment').find((each) => partOf(each) === 'operator');
     const env = operator?.spec.template.spec.containers[0]?.env;
@@ -109,11 +109,11 @@ const partOf = ({ metadata }: ChartObject) => metadata.labels['app.kubernetes.io
     expect(env).toContainEqual({ name: 'NODE_OPTIONS', value });
   });
 
-  test('says nothing of networks unless it is asked to', async () => {
+  test('has no NetworkPolicies by default', async () => {
     expect(of(await render<Rendered>(), 'NetworkPolicy')).toEqual([]);
   });
 
-  test('lets nothing into its pods but what they serve, and nothing out but names and the API server', async () => {
+  test('allows only traffic to the served ports, and only egress to DNS and the API server', async () => {
     const objects = await render<Rendered>('networkPolicy.enabled=true');
     const policies = of(objects, 'NetworkPolicy');
     expect(policies.map(partOf).sort()).toEqual([...PARTS, 'test'].sort());
@@ -126,33 +126,33 @@ const partOf = ({ metadata }: ChartObject) => metadata.labels['app.kubernetes.io
       if (pods) expect(policy.spec.podSelector).toEqual(pods.selector);
     }
     const peers = Object.fromEntries(policies.map((each) => [partOf(each), each.spec.ingress[0]?.from]));
-    // The API server is no pod: whoever restricts this names its addresses.
+    // The API server is not a pod; to restrict this rule, the user configures its addresses.
     expect(peers['webhook']).toBeUndefined();
     expect(peers['control-plane']).toEqual([{ namespaceSelector: {} }]);
     expect(peers['operator']).toHaveLength(1);
   });
 
-  test('with the addresses of the API servers lets in and out what they are', async () => {
+  test('allows only the configured addresses of the API servers', async () => {
     const set = ['networkPolicy.enabled=true', 'networkPolicy.apiServerCidrs={10.0.0.1/32}'];
     const policies = of(await render<Rendered>(...set), 'NetworkPolicy');
     const webhook = policies.find((each) => partOf(each) === 'webhook');
     expect(webhook?.spec.ingress[0]?.from?.[0]).toEqual({ ipBlock: { cidr: '10.0.0.1/32' } });
     expect(webhook?.spec.egress[1]).toMatchObject({ to: [{ ipBlock: { cidr: '10.0.0.1/32' } }] });
-    // `platform check` asks through the API server.
+    // `platform check` connects through the API server.
     for (const part of ['operator', 'control-plane'])
       expect(policies.find((each) => partOf(each) === part)?.spec.ingress[0]?.from).toContainEqual({
         ipBlock: { cidr: '10.0.0.1/32' },
       });
   });
 
-  test('lets a control plane that is served outside the cluster be reached from there', async () => {
+  test('allows access from outside to a control plane that is exposed outside the cluster', async () => {
     const set = ['networkPolicy.enabled=true', 'controlPlane.service.type=LoadBalancer'];
     const policies = of(await render<Rendered>(...set), 'NetworkPolicy');
     const controlPlane = policies.find((each) => partOf(each) === 'control-plane');
     expect(controlPlane?.spec.ingress).toEqual([{ ports: [{ port: 8080, protocol: 'TCP' }] }]);
   });
 
-  test('lets only the sidecar of injected pods be reached, in the namespaces that are listed', async () => {
+  test('allows access only to the sidecar of injected pods in the listed namespaces', async () => {
     const agents = 'networkPolicy.agents.namespaces={one,two}';
     const policies = of(await render<Rendered>(agents), 'NetworkPolicy');
     expect(policies.map(({ metadata }) => metadata.namespace)).toEqual(['one', 'two']);
@@ -164,7 +164,7 @@ const partOf = ({ metadata }: ChartObject) => metadata.labels['app.kubernetes.io
       });
   });
 
-  test('alerts on what the page of alerts explains, and the page explains what there is', async () => {
+  test('has exactly the alerts that docs/guide/alerts.md explains', async () => {
     const set = ['monitoring.serviceMonitor.enabled=true', 'monitoring.prometheusRule.enabled=true'];
     const [rule] = of(await render<Rendered>(...set), 'PrometheusRule');
     const alerts = rule?.spec.groups.flatMap(({ rules }) => rules) ?? [];
@@ -175,7 +175,7 @@ const partOf = ({ metadata }: ChartObject) => metadata.labels['app.kubernetes.io
       expect(annotations['runbook_url']).toBe(`docs/guide/alerts.md#${alert.toLowerCase()}`);
   });
 
-  test('puts labels of others on every object and pod, beside its own', async () => {
+  test('adds the configured labels to every object and pod', async () => {
     const objects = await render<Rendered>('commonLabels.team=platform', 'operator.podLabels.cost=low');
     expect(objects.filter(({ metadata }) => metadata.labels['team'] !== 'platform')).toEqual([]);
     const operator = of(objects, 'Deployment').find((each) => partOf(each) === 'operator');

@@ -6,13 +6,13 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
 import { run } from '../e2e/cluster/run.ts';
-import { createKubeClient, type KubeAnswer, type KubeClient, type KubeRequest } from '../kube/client.ts';
+import { createKubeClient, type KubeResponse, type KubeClient, type KubeRequest } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { clusterBinary } from '../testing/cluster-binary.ts';
 import { render, RELEASE_NAMESPACE } from '../testing/rendered-chart.ts';
 import { tokenKubeconfig } from '../testing/token-kubeconfig.ts';
 
-// Far more than any of it takes.
+// Much longer than the tests need.
 jest.setTimeout(300_000);
 
 const MERGE = 'application/merge-patch+json';
@@ -22,12 +22,12 @@ const BATCH = '/apis/batch/v1/namespaces';
 const CONFIGURATION = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/agent-compliance';
 const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
 const SET_IN = (namespace: string) => `${APPS}/${namespace}/replicasets/x`;
-/** Everything of the chart but what needs a node. */
+/** Kinds of the chart that need a node and are not installed here. */
 const WITHOUT = ['Deployment', 'Pod', 'ConfigMap', 'PodDisruptionBudget'];
 const TIME = '2026-03-01T10:00:00.000Z';
 const BY_ROLE = 'cannot';
-const ONLY_ANNOTATION = 'of a workload the operator may change the annotation platform.io/retry only';
-const ONLY_BUNDLE = 'of its configuration the webhook may change clientConfig.caBundle only';
+const ONLY_ANNOTATION = 'the operator may change only the annotation platform.io/retry of a workload';
+const ONLY_BUNDLE = 'the webhook may change only clientConfig.caBundle of its configuration';
 
 const retry = { metadata: { annotations: { 'platform.io/retry': TIME } } };
 const patch = (path: string, body: unknown, contentType = MERGE): KubeRequest => ({
@@ -36,7 +36,7 @@ const patch = (path: string, body: unknown, contentType = MERGE): KubeRequest =>
   body,
   contentType,
 });
-/** Of the webhook's configuration. */
+/** A patch of the webhook's configuration. */
 const configure = (...operations: object[]): KubeRequest =>
   patch(CONFIGURATION, operations, 'application/json-patch+json');
 const bundle = { op: 'add', path: '/webhooks/0/clientConfig/caBundle', value: '' };
@@ -44,17 +44,17 @@ const change = (path: string, value: unknown, op = 'add') =>
   configure(bundle, { op, path: path === '' ? '/webhooks' : path, value });
 
 type Row = [what: string, request: KubeRequest];
-type Attack = [what: string, request: KubeRequest, words: string];
+type Attack = [what: string, request: KubeRequest, message: string];
 
 const OPERATOR_MAY: Row[] = [
   ...['replicasets', 'statefulsets', 'daemonsets'].map((plural): Row => [
-    `wakes one of the ${plural}`,
+    `annotates one of the ${plural} for a retry`,
     patch(`${APPS}/team/${plural}/x`, retry),
   ]),
-  ['wakes a Job', patch(`${BATCH}/team/jobs/x`, retry)],
-  ['reads pods of every namespace', { method: 'GET', path: '/api/v1/namespaces/kube-system/pods' }],
+  ['annotates a Job for a retry', patch(`${BATCH}/team/jobs/x`, retry)],
+  ['reads pods in every namespace', { method: 'GET', path: '/api/v1/namespaces/kube-system/pods' }],
   [
-    'writes an AgentObservation of any namespace',
+    'writes an AgentObservation in any namespace',
     {
       method: 'POST',
       path: '/apis/platform.io/v1/namespaces/kube-system/agentobservations',
@@ -67,7 +67,7 @@ const OPERATOR_MAY: Row[] = [
     },
   ],
   [
-    'has a token of the canary made',
+    'requests a token of the canary',
     {
       method: 'POST',
       path: `/api/v1/namespaces/${RELEASE_NAMESPACE}/serviceaccounts/agent-compliance-canary/token`,
@@ -102,7 +102,7 @@ const OPERATOR_MAY_NOT: Attack[] = [
   ...['kube-system', RELEASE_NAMESPACE, 'legacy'].map((namespace): Attack => [
     `annotates in ${namespace}`,
     patch(SET_IN(namespace), retry),
-    `the operator may not change workloads in namespace ${namespace}`,
+    `the operator must not change workloads in namespace ${namespace}`,
   ]),
   [
     'adds another annotation',
@@ -130,7 +130,7 @@ const OPERATOR_MAY_NOT: Attack[] = [
     ONLY_ANNOTATION,
   ],
   [
-    'has a ReplicaSet collected, by an owner that is gone',
+    'triggers garbage collection of a ReplicaSet by an absent owner',
     patch(SET_IN('team'), {
       metadata: {
         ...retry.metadata,
@@ -140,12 +140,12 @@ const OPERATOR_MAY_NOT: Attack[] = [
     ONLY_ANNOTATION,
   ],
   [
-    'keeps a ReplicaSet from being deleted',
+    'blocks the deletion of a ReplicaSet',
     patch(SET_IN('team'), { metadata: { ...retry.metadata, finalizers: ['example.com/never'] } }),
     ONLY_ANNOTATION,
   ],
   ['changes a Deployment', patch(`${APPS}/team/deployments/x`, retry), BY_ROLE],
-  ['scales by the subresource', patch(`${SET_IN('team')}/scale`, { spec: { replicas: 9 } }), BY_ROLE],
+  ['scales through the subresource', patch(`${SET_IN('team')}/scale`, { spec: { replicas: 9 } }), BY_ROLE],
   ['reads a Secret', { method: 'GET', path: '/api/v1/namespaces/team/secrets/x' }, BY_ROLE],
   [
     'changes its policy',
@@ -163,7 +163,7 @@ const OPERATOR_MAY_NOT: Attack[] = [
     BY_ROLE,
   ],
   [
-    'has a token of another ServiceAccount made',
+    'requests a token of another ServiceAccount',
     {
       method: 'POST',
       path: `/api/v1/namespaces/${RELEASE_NAMESPACE}/serviceaccounts/agent-compliance-webhook/token`,
@@ -174,8 +174,8 @@ const OPERATOR_MAY_NOT: Attack[] = [
 ];
 
 const WEBHOOK_MAY: Row[] = [
-  ['trusts an authority', configure({ ...bundle, value: Buffer.from('x').toString('base64') })],
-  ['trusts none', configure(bundle)],
+  ['sets the caBundle', configure({ ...bundle, value: Buffer.from('x').toString('base64') })],
+  ['clears the caBundle', configure(bundle)],
   [
     'reads its certificates',
     { method: 'GET', path: `/api/v1/namespaces/${RELEASE_NAMESPACE}/secrets/agent-compliance-webhook-tls` },
@@ -185,15 +185,15 @@ const WEBHOOK_MAY: Row[] = [
 const POD_RULE = { apiGroups: [''], apiVersions: ['v1'], operations: ['CREATE'], resources: ['pods'] };
 const WEBHOOK_MAY_NOT: Attack[] = [
   [
-    'asks about Secrets too',
+    'extends the webhook to Secrets',
     change('/webhooks/0/rules/-', { ...POD_RULE, resources: ['secrets'] }),
     ONLY_BUNDLE,
   ],
-  ['asks about updates too', change('/webhooks/0/rules/0/operations/-', 'UPDATE'), ONLY_BUNDLE],
-  ['asks in every namespace', change('/webhooks/0/namespaceSelector', {}, 'replace'), ONLY_BUNDLE],
-  ['asks about every pod', change('/webhooks/0/matchConditions', [], 'replace'), ONLY_BUNDLE],
-  ['stops the cluster', change('/webhooks/0/failurePolicy', 'Fail', 'replace'), ONLY_BUNDLE],
-  ['selects objects', change('/webhooks/0/objectSelector', { matchLabels: { a: 'b' } }), ONLY_BUNDLE],
+  ['extends the webhook to updates', change('/webhooks/0/rules/0/operations/-', 'UPDATE'), ONLY_BUNDLE],
+  ['extends the webhook to every namespace', change('/webhooks/0/namespaceSelector', {}, 'replace'), ONLY_BUNDLE],
+  ['extends the webhook to every pod', change('/webhooks/0/matchConditions', [], 'replace'), ONLY_BUNDLE],
+  ['makes webhook failures block pods', change('/webhooks/0/failurePolicy', 'Fail', 'replace'), ONLY_BUNDLE],
+  ['sets an object selector', change('/webhooks/0/objectSelector', { matchLabels: { a: 'b' } }), ONLY_BUNDLE],
   [
     'sends reviews to another port',
     change('/webhooks/0/clientConfig/service/port', 444, 'replace'),
@@ -222,13 +222,13 @@ const WEBHOOK_MAY_NOT: Attack[] = [
   ['labels its configuration', change('/metadata/labels/x', 'y'), ONLY_BUNDLE],
   ['annotates its configuration', change('/metadata/annotations', { x: 'y' }), ONLY_BUNDLE],
   [
-    'has its configuration collected',
+    'triggers garbage collection of its configuration',
     change('/metadata/ownerReferences', [{ apiVersion: 'v1', kind: 'Namespace', name: 'gone', uid: 'gone' }]),
     ONLY_BUNDLE,
   ],
   ['deletes its configuration', { method: 'DELETE', path: CONFIGURATION }, BY_ROLE],
   [
-    'makes another configuration',
+    'creates another configuration',
     { method: 'POST', path: dirname(CONFIGURATION), body: { metadata: { name: 'x' } } },
     BY_ROLE,
   ],
@@ -250,13 +250,13 @@ const WEBHOOK_MAY_NOT: Attack[] = [
     BY_ROLE,
   ],
   ['reads pods', { method: 'GET', path: '/api/v1/namespaces/team/pods' }, BY_ROLE],
-  ['wakes a ReplicaSet', patch(SET_IN('team'), retry), BY_ROLE],
+  ['annotates a ReplicaSet for a retry', patch(SET_IN('team'), retry), BY_ROLE],
 ];
 
 const OBSERVATIONS = '/apis/platform.io/v1/namespaces';
 const CONTROL_PLANE_MAY: Row[] = [
-  ['reads a pod of any namespace', { method: 'GET', path: '/api/v1/namespaces/team/pods/x' }],
-  ['lists what is known of agents', { method: 'GET', path: '/apis/platform.io/v1/agentobservations' }],
+  ['reads a pod in any namespace', { method: 'GET', path: '/api/v1/namespaces/team/pods/x' }],
+  ['lists the AgentObservations', { method: 'GET', path: '/apis/platform.io/v1/agentobservations' }],
   [
     'writes the status of any agent',
     patch(`${OBSERVATIONS}/team/agentobservations/x/status`, { status: { phase: 'Healthy' } }),
@@ -265,7 +265,7 @@ const CONTROL_PLANE_MAY: Row[] = [
 const CONTROL_PLANE_MAY_NOT: Attack[] = [
   ['lists pods', { method: 'GET', path: '/api/v1/pods' }, BY_ROLE],
   [
-    'makes an agent in a namespace of a team',
+    "creates an agent in a team's namespace",
     {
       method: 'POST',
       path: `${OBSERVATIONS}/team/agentobservations`,
@@ -279,7 +279,7 @@ const CONTROL_PLANE_MAY_NOT: Attack[] = [
     BY_ROLE,
   ],
   [
-    'changes what an agent is',
+    'changes the metadata of an agent',
     patch(`${OBSERVATIONS}/team/agentobservations/x`, { metadata: { labels: { a: 'b' } } }),
     BY_ROLE,
   ],
@@ -288,11 +288,11 @@ const CONTROL_PLANE_MAY_NOT: Attack[] = [
     { method: 'GET', path: `/api/v1/namespaces/${RELEASE_NAMESPACE}/secrets/agent-compliance-webhook-tls` },
     BY_ROLE,
   ],
-  ['wakes a ReplicaSet', patch(SET_IN('team'), retry), BY_ROLE],
+  ['annotates a ReplicaSet for a retry', patch(SET_IN('team'), retry), BY_ROLE],
   ['changes the webhook', configure(bundle), BY_ROLE],
 ];
 
-/** As the restricted profile of the canary's namespace requires it. */
+/** A pod that meets the restricted profile of the canary's namespace. */
 const POD = {
   metadata: { name: 'x' },
   spec: {
@@ -307,17 +307,17 @@ const POD = {
 };
 const CANARY_MAY: Row[] = [
   [
-    'tries a pod in its namespace',
+    'creates a dry-run pod in its namespace',
     { method: 'POST', path: '/api/v1/namespaces/platform-canary/pods', body: POD },
   ],
 ];
 const CANARY_MAY_NOT: Attack[] = [
   [
-    'makes a pod',
+    'creates a pod',
     { method: 'POST', path: '/api/v1/namespaces/platform-canary/pods', body: POD, query: {} },
     'only dry-run pods are allowed in this namespace',
   ],
-  ['tries a pod elsewhere', { method: 'POST', path: '/api/v1/namespaces/team/pods', body: POD }, BY_ROLE],
+  ['creates a dry-run pod in another namespace', { method: 'POST', path: '/api/v1/namespaces/team/pods', body: POD }, BY_ROLE],
 ];
 
 const PARTS = {
@@ -338,8 +338,8 @@ const PARTS = {
     const { code, stderr } = await kubectl(['apply', '-f', '-'], list);
     if (code !== 0) throw new Error(stderr);
   }
-  /** As a dry run, which goes through the same roles and policies. */
-  function ask(part: string, request: KubeRequest): Promise<KubeAnswer<unknown>> {
+  /** Sends a dry-run request, which is subject to the same roles and policies. */
+  function send(part: string, request: KubeRequest): Promise<KubeResponse<unknown>> {
     const client = clients.get(part);
     if (!client) throw new Error(`no token of ${part}`);
     const query = request.method === 'GET' ? {} : { dryRun: 'All' };
@@ -353,10 +353,10 @@ const PARTS = {
       kind: 'ServiceAccount',
       metadata: { name: 'default', namespace },
     });
-    const made = [RELEASE_NAMESPACE, 'platform-remote', 'platform-canary', 'team', 'legacy'];
+    const namespaces = [RELEASE_NAMESPACE, 'platform-remote', 'platform-canary', 'team', 'legacy'];
     await apply(
-      ...made.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
-      ...made.map(account),
+      ...namespaces.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name } })),
+      ...namespaces.map(account),
     );
     const objects = (await render('webhook.excludedNamespaces={legacy}')).filter(
       ({ kind }) => !WITHOUT.includes(kind),
@@ -381,14 +381,14 @@ const PARTS = {
       await writeFile(path, tokenKubeconfig(control.kubeconfig, { token: stdout.trim() }));
       clients.set(part, createKubeClient({ access: loadClusterAccess(path), part: 'test' }));
     }
-    // A policy is in force about a second after it was made; by then the roles are known too.
+    // A policy becomes active about a second after its creation; by then the roles are active too.
     const last: [string, KubeRequest][] = [
       ['operator', patch(SET_IN('kube-system'), retry)],
       ['webhook', configure({ op: 'remove', path: '/webhooks/0' })],
     ];
     for (const [part, request] of last)
-      for (const end = performance.now() + 120_000; (await ask(part, request)).ok;) {
-        if (performance.now() > end) throw new Error(`the policy of the ${part} is not in force`);
+      for (const end = performance.now() + 120_000; (await send(part, request)).ok;) {
+        if (performance.now() > end) throw new Error(`the policy of the ${part} is not active`);
         await sleep(100);
       }
   });
@@ -399,18 +399,18 @@ const PARTS = {
 
   describe.each(Object.entries(PARTS))('of the %s', (part, { may, mayNot }) => {
     test.each(may)('%s', async (_what, request) => {
-      const answer = await ask(part, request);
+      const answer = await send(part, request);
       expect(answer.ok ? '' : answer.message).toBe('');
     });
 
-    test.each(mayNot)('never %s', async (_what, request, words) => {
-      const answer = await ask(part, request);
+    test.each(mayNot)('never %s', async (_what, request, message) => {
+      const answer = await send(part, request);
       expect(answer).toMatchObject({ ok: false, status: 403 });
-      expect(answer.ok ? '' : answer.message).toContain(words);
+      expect(answer.ok ? '' : answer.message).toContain(message);
     });
   });
 
-  test('the policies hold nobody else back', async () => {
+  test('the policies do not restrict other users', async () => {
     const admin = await kubectl([
       'annotate',
       'replicaset',

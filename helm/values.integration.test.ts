@@ -1,4 +1,4 @@
-// What the chart says to values that cannot be meant: each row is one thing that somebody might set.
+// Error messages of the chart for invalid or contradictory values; each row is one mistake.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
@@ -8,10 +8,10 @@ import { CHART, render, template, type ChartObject } from '../testing/rendered-c
 
 const DIGEST = `sha256:${'a'.repeat(64)}`;
 
-/** What is set, together; words of the answer. */
-type Rejection = [set: string[], ...words: string[]];
+/** The values that are set together, and parts of the error message. */
+type Rejection = [set: string[], ...messages: string[]];
 
-/** Refused by values.schema.json: unknown keys, types, ranges and enumerations, with the place. */
+/** Rejected by values.schema.json: unknown keys, types, ranges and enumerations, with the path. */
 const BY_SCHEMA: Rejection[] = [
   [['webhok.replicas=1'], "'': additional properties 'webhok' not allowed"],
   [['policy.engine=magic'], "'/policy/engine': value must be one of 'builtin', 'opa', 'none'"],
@@ -62,23 +62,23 @@ const BY_SCHEMA: Rejection[] = [
   [['monitoring.serviceMonitor.interval=5h'], "'/monitoring/serviceMonitor/interval'"],
 ];
 
-/** Refused by templates/_checks.tpl, in words of its own. */
+/** Rejected by templates/_checks.tpl with its own messages. */
 const BY_CHECK: Rejection[] = [
-  [['policy.minimumMode=enforce'], 'policy.mode: track is under policy.minimumMode, which is enforce'],
-  [['policy.mode=off', 'policy.minimumMode=track'], 'policy.mode: off is under policy.minimumMode'],
+  [['policy.minimumMode=enforce'], 'policy.mode: track is below policy.minimumMode (enforce)'],
+  [['policy.mode=off', 'policy.minimumMode=track'], 'policy.mode: off is below policy.minimumMode'],
   [
     ['remote.controlPlane.url=https://fleet.example'],
-    'remote.controlPlane.existingSecret: wanted with remote.controlPlane.url',
+    'remote.controlPlane.existingSecret: required with remote.controlPlane.url',
   ],
   [
     ['guard.action=off', 'policy.mode=enforce', 'policy.minimumMode=enforce'],
-    'guard.action: off lets agents start without a sidecar while the injector is away',
+    'guard.action: off lets agents start without a sidecar while the injector is unavailable',
   ],
   [['policy.engine=none', 'policy.mode=enforce'], 'policy.engine: none evaluates no rule'],
-  [['policy.engine=opa'], 'policy.opa.image: wanted with policy.engine opa'],
+  [['policy.engine=opa'], 'policy.opa.image: required with policy.engine opa'],
   [
     ['policy.engine=opa', 'policy.opa.image=openpolicyagent/opa:latest'],
-    'policy.opa.image: "openpolicyagent/opa:latest" is another image tomorrow',
+    'policy.opa.image: "openpolicyagent/opa:latest" is not a fixed version',
   ],
   [
     ['policy.engine=opa', 'policy.opa.image=registry:5000/opa'],
@@ -93,33 +93,33 @@ const BY_CHECK: Rejection[] = [
       `guard.alsoAllowed.mounts: "${path}" is or covers a mount of the sidecar`,
     ],
   ),
-  [['policy.opa.image=docker run opa'], 'policy.opa.image: "docker run opa" is no image reference'],
+  [['policy.opa.image=docker run opa'], 'policy.opa.image: "docker run opa" is not a valid image reference'],
   [
     ['adminKey.value=a-key-of-sixteen-characters', 'adminKey.existingSecret=s'],
-    'adminKey: value and existingSecret exclude each other',
+    'adminKey: value and existingSecret are mutually exclusive',
   ],
-  [['adminKey.generate=true', 'adminKey.existingSecret=s'], 'adminKey: existingSecret and generate exclude'],
-  [['adminKey.value=two words that are long'], 'adminKey.value: not visible ASCII without spaces'],
-  [['canary.namespace=platform-system'], 'canary.namespace: nothing is injected in platform-system'],
-  [['canary.namespace=kube-system'], 'canary.namespace: nothing is injected in kube-system'],
+  [['adminKey.generate=true', 'adminKey.existingSecret=s'], 'adminKey: existingSecret and generate are mutually exclusive'],
+  [['adminKey.value=two words that are long'], 'adminKey.value: must be visible ASCII without spaces'],
+  [['canary.namespace=platform-system'], 'canary.namespace: platform-system is excluded from injection'],
+  [['canary.namespace=kube-system'], 'canary.namespace: kube-system is excluded from injection'],
   [
     ['canary.namespace=legacy', 'webhook.excludedNamespaces={legacy}'],
-    'canary.namespace: nothing is injected in legacy',
+    'canary.namespace: legacy is excluded from injection',
   ],
   [['canary.namespace=platform-remote'], 'canary.namespace: platform-remote is also remote.namespace'],
-  [['remote.namespace=platform-system'], 'remote.namespace: platform-system has other things in it'],
-  [['remote.namespace=kube-system'], 'remote.namespace: kube-system has other things in it'],
+  [['remote.namespace=platform-system'], 'remote.namespace: platform-system contains other objects'],
+  [['remote.namespace=kube-system'], 'remote.namespace: kube-system contains other objects'],
   [
     ['networkPolicy.agents.namespaces={platform-system}'],
-    'networkPolicy.agents.namespaces: nothing is injected in platform-system',
+    "networkPolicy.agents.namespaces: platform-system is the release's namespace",
   ],
-  [['operator.image.tag=latest'], 'operator.image.tag: latest is another image tomorrow'],
-  [['sidecar.image.tag=a b'], 'sidecar.image.tag: "a b" is no tag'],
-  [['operator.image.digest=latest'], 'operator.image.digest: "latest" is no digest'],
-  [['webhook.image.digest=sha256:abc'], 'webhook.image.digest: "sha256:abc" is no digest'],
+  [['operator.image.tag=latest'], 'operator.image.tag: latest is not a fixed version'],
+  [['sidecar.image.tag=a b'], 'sidecar.image.tag: "a b" is not a valid tag'],
+  [['operator.image.digest=latest'], 'operator.image.digest: "latest" is not a valid digest'],
+  [['webhook.image.digest=sha256:abc'], 'webhook.image.digest: "sha256:abc" is not a valid digest'],
   [
     ['controlPlane.image.repository=team/control-plane:1'],
-    'controlPlane.image.repository: "team/control-plane:1" is no name of an image such as team/control-plane',
+    'controlPlane.image.repository: "team/control-plane:1" is not a valid image name such as team/control-plane',
   ],
   [
     ['image.registry='],
@@ -134,41 +134,41 @@ const BY_CHECK: Rejection[] = [
     ],
     'image.registry: empty, so a node would pull agent-compliance/sidecar from its default registry',
   ],
-  [['image.registry=https://r.example'], 'image.registry: "https://r.example" is no registry'],
+  [['image.registry=https://r.example'], 'image.registry: "https://r.example" is not a valid registry'],
   [['sidecar.allowedImages={mirror/sidecar}'], '"mirror/sidecar" has neither tag nor digest'],
-  [['sidecar.allowedImages={mirror/sidecar:1;rm}'], '"mirror/sidecar:1;rm" is no image reference'],
+  [['sidecar.allowedImages={mirror/sidecar:1;rm}'], '"mirror/sidecar:1;rm" is not a valid image reference'],
   [
     ['webhook.replicas=1', 'webhook.podDisruptionBudget.minAvailable=1'],
-    'webhook.podDisruptionBudget.minAvailable: 1 of webhook.replicas 1 must stay, so that no node with one could ever be drained',
+    'webhook.podDisruptionBudget.minAvailable: 1 is not less than webhook.replicas (1), so nodes with these pods could not be drained',
   ],
   [
     ['operator.podDisruptionBudget.minAvailable=3'],
-    'operator.podDisruptionBudget.minAvailable: 3 of operator.replicas 2',
+    'operator.podDisruptionBudget.minAvailable: 3 is not less than operator.replicas (2)',
   ],
   [
     ['webhook.resources.limits.memory=96Mi', 'webhook.resources.requests.memory=0.1Gi'],
-    'webhook.resources.requests.memory: 0.1Gi is over the limit, which is 96Mi',
+    'webhook.resources.requests.memory: 0.1Gi is over the limit (96Mi)',
   ],
-  [['sidecar.resources.requests.cpu=2'], 'sidecar.resources.requests.cpu: 2 is over the limit, which is 1'],
+  [['sidecar.resources.requests.cpu=2'], 'sidecar.resources.requests.cpu: 2 is over the limit (1)'],
   [
     ['policy.opa.resources.requests.cpu=600m'],
-    'policy.opa.resources.requests.cpu: 600m is over the limit, which is 500m',
+    'policy.opa.resources.requests.cpu: 600m is over the limit (500m)',
   ],
   [
     ['webhook.resources.limits.memory=319Mi'],
-    'webhook.resources.limits.memory: 319Mi is under 320Mi, with which a review of the largest pod may end the process; take 384Mi',
+    'webhook.resources.limits.memory: 319Mi is below 320Mi, so a review of the largest pod could terminate the process; use 384Mi',
   ],
-  [['operator.resources.limits.memory=64Mi'], 'operator.resources.limits.memory: 64Mi is under 96Mi'],
+  [['operator.resources.limits.memory=64Mi'], 'operator.resources.limits.memory: 64Mi is below 96Mi'],
   [
     ['sidecar.resources.limits.memory=32Gi'],
-    'sidecar.resources.limits.memory: 32Gi is not from 96Mi to 16Gi',
+    'sidecar.resources.limits.memory: 32Gi is not in the range 96Mi to 16Gi',
   ],
-  [['webhook.resources.limits.cpu=lots'], 'webhook.resources.limits.cpu: "lots" is no quantity such as 250m'],
-  [['webhook.resources.limits.memory=1MiB'], 'webhook.resources.limits.memory: "1MiB" is no quantity'],
-  [['commonLabels.team=a b'], 'commonLabels.team: "a b" is no value of a label'],
+  [['webhook.resources.limits.cpu=lots'], 'webhook.resources.limits.cpu: "lots" is not a valid quantity such as 250m'],
+  [['webhook.resources.limits.memory=1MiB'], 'webhook.resources.limits.memory: "1MiB" is not a valid quantity'],
+  [['commonLabels.team=a b'], 'commonLabels.team: "a b" is not a valid label value'],
   [
     ['operator.podLabels.app\\.kubernetes\\.io/name=mine'],
-    'operator.podLabels.app.kubernetes.io/name: set by the chart itself',
+    'operator.podLabels.app.kubernetes.io/name: reserved for the chart',
   ],
   [
     ['monitoring.prometheusRule.enabled=true'],
@@ -176,12 +176,12 @@ const BY_CHECK: Rejection[] = [
   ],
 ];
 
-/** Told all at once. */
+/** Reported all at once. */
 const TOGETHER: Rejection = [
   ['guard.action=off', 'policy.minimumMode=enforce', 'remote.namespace=default'],
-  'policy.mode: track is under',
+  'policy.mode: track is below',
   'guard.action: off lets',
-  'remote.namespace: default has',
+  'remote.namespace: default contains',
 ];
 
 const ACCEPTED: string[][] = [
@@ -219,34 +219,34 @@ const pathOf = (value: string) => value.replace(/=.*/s, '');
 const partOf = (value: string) => value.replace(/[.=[].*/s, '');
 
 /**
- * Each row with all that its helm command sets: the chart tells at once what is wrong, so rows share a command where none of
- * them sets what another one of them does (`place` says what is the same thing), and each still finds its own words.
+ * Returns each row with all values of its helm command. The chart reports all problems at once, so rows share a command if they
+ * set different values (`place` identifies a value). Each row still finds its own messages.
  */
 function batched(
   rows: readonly Rejection[],
   place: (value: string) => string,
-): [set: string[], words: string[], batch: readonly string[]][] {
+): [set: string[], messages: string[], batch: readonly string[]][] {
   const batches: string[][] = [];
-  return rows.map(([set, ...words]): [string[], string[], string[]] => {
+  return rows.map(([set, ...messages]): [string[], string[], string[]] => {
     const places = set.map(place);
     const batch = batches.find((others) => !others.some((other) => places.includes(place(other))));
     if (batch === undefined) batches.push([...set]);
     else batch.push(...set);
-    return [set, words, batch ?? batches.at(-1) ?? []];
+    return [set, messages, batch ?? batches.at(-1) ?? []];
   });
 }
 
 (whyNoControlPlane() ? describe.skip : describe)('the values', () => {
   test.each([...batched(BY_SCHEMA, pathOf), ...batched(BY_CHECK, partOf), ...batched([TOGETHER], partOf)])(
-    '%j are refused: %j',
-    async (_set, words, batch) => {
+    '%j are rejected: %j',
+    async (_set, messages, batch) => {
       const { code, stderr } = await template(...sets(batch));
       expect(code).toBe(1);
-      for (const each of words) expect(stderr).toContain(each);
+      for (const each of messages) expect(stderr).toContain(each);
     },
   );
 
-  test('that are missing are those of values.yaml, and a limit that was taken away stays away', async () => {
+  test('that are missing use the defaults of values.yaml, and a removed limit stays removed', async () => {
     const whole = await template();
     const parts = Object.keys(parse(readFileSync(join(CHART, 'values.yaml'), 'utf8')) as object);
     // One value of the image is required.
@@ -261,7 +261,7 @@ function batched(
   });
 });
 
-test('the schema knows every value, and refuses any other at every depth', () => {
+test('the schema contains every value and rejects unknown keys at every depth', () => {
   const schema = JSON.parse(readFileSync(join(CHART, 'values.schema.json'), 'utf8')) as Schema;
   const values: unknown = parse(readFileSync(join(CHART, 'values.yaml'), 'utf8'));
   expect(openPlaces(schema, values, '', schema)).toEqual([]);
@@ -275,10 +275,10 @@ interface Schema {
   patternProperties?: unknown;
 }
 
-/** Places of values.yaml at which the schema lets any key in, or does not know one that is there. */
+/** Paths of values.yaml at which the schema accepts any key or lacks an existing key. */
 function openPlaces(node: Schema | undefined, value: unknown, path: string, root: Schema): string[] {
   const own = node?.$ref ? root.$defs?.[node.$ref.replace('#/$defs/', '')] : node;
-  if (own === undefined) return [`${path} is not known`];
+  if (own === undefined) return [`${path} is missing`];
   if (value === null || typeof value !== 'object' || Array.isArray(value)) return [];
   if (own.additionalProperties !== false) return [`${path} is open`];
   if (own.patternProperties !== undefined) return [];
@@ -302,7 +302,7 @@ describe('proofs of injected agents are written', () => {
     const values = deployments
       .flatMap(({ spec }) => spec.template.spec.containers.flatMap(({ env }) => env))
       .flatMap(({ name, value }) => (name === 'PROOF_WRITES' ? [value] : []));
-    // The webhook injects by it, and the operator's canary expects it.
+    // The webhook uses the value for injection, and the operator's canary expects the same value.
     expect(values).toEqual([expected, expected]);
   });
 });
@@ -317,14 +317,14 @@ describe('the pods of the control plane', () => {
     [[`adminKey.value=${KEY}`], 'the values of revision 1'],
     [['adminKey.generate=true'], 'Secret agent-compliance-admin, admin-key'],
     [['adminKey.existingSecret=mine', 'adminKey.secretKey=k'], 'Secret mine, k'],
-  ])('say where the admin key comes from with %j', async (set, expected) => {
+  ])('have the source of the admin key in an annotation with %j', async (set, expected) => {
     expect(sourceIn(await rendered(...set))).toBe(expected);
   });
 
-  test('tell nothing that the key can be guessed by', async () => {
+  test('do not reveal the key', async () => {
     const other = 'b-key-of-sixteen-characters';
     const withKey = await rendered(`adminKey.value=${KEY}`);
-    // But for the Secret itself, another key renders the same.
+    // Except for the Secret itself, another key renders the same manifests.
     expect((await rendered(`adminKey.value=${other}`)).replaceAll(other, KEY)).toBe(withKey);
   });
 });

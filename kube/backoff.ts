@@ -1,4 +1,4 @@
-/** Doubling delay with full jitter: somewhere in 0..base·2^attempt, at most `max`. Milliseconds. */
+/** Exponential backoff with full jitter: a random delay in 0..base·2^attempt, capped at `max`. Milliseconds. */
 export function fullJitter(
   attempt: number,
   range: { baseMs: number; maxMs: number },
@@ -7,7 +7,7 @@ export function fullJitter(
   return random() * Math.min(range.maxMs, range.baseMs * 2 ** Math.min(attempt, 30));
 }
 
-/** Doubling delay of which the upper half is random, so that it never comes near zero. Milliseconds. */
+/** Exponential backoff whose upper half is random, so the delay is never close to zero. Milliseconds. */
 export function halfJitter(
   attempt: number,
   range: { baseMs: number; maxMs: number },

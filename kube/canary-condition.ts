@@ -1,11 +1,11 @@
-// What the operator's canary says to everybody else: a condition on the policy that keeps its dry runs dry.
+// The operator's canary publishes its result as a condition on the ValidatingAdmissionPolicy that allows it dry runs only.
 import { createHash } from 'node:crypto';
 import type { Resource } from './resources.ts';
 import type { KubeObject } from './types.ts';
 
 export const CANARY_CONDITION = 'CanaryPassing';
 
-/** A condition as the API server keeps it on objects of its own kinds. */
+/** A condition in the format of the built-in Kubernetes kinds. */
 export interface PolicyCondition {
   type: string;
   status: 'True' | 'False' | 'Unknown';
@@ -30,12 +30,12 @@ export function canaryConditionOf(policy: AdmissionPolicy | null): PolicyConditi
   return policy?.status?.conditions?.find(({ type }) => type === CANARY_CONDITION) ?? null;
 }
 
-/** The message of a canary that passed while the API server trusted `bundle` (PEM). */
+/** The condition message of a canary that passed while the webhook's caBundle was `bundle` (PEM). */
 export function passedWith(bundle: string): string {
   return `the injected pod is the expected one; caBundle ${fingerprintOf(bundle)}`;
 }
 
-/** Did the last canary that passed do so while the API server trusted just this bundle, and does it pass still? */
+/** True when the canary passes and its last pass was with exactly this caBundle. */
 export function isPassedWith(condition: PolicyCondition | null, bundle: string): boolean {
   return condition?.status === 'True' && condition.message === passedWith(bundle);
 }

@@ -24,7 +24,7 @@ describe('the client', () => {
     await server.close();
   });
 
-  test('says who it is and speaks JSON', async () => {
+  test('sends its user agent, credentials and JSON', async () => {
     await createObject(client, PODS, { metadata: KEY });
     const [request] = server.requests;
     expect(request).toMatchObject({
@@ -39,7 +39,7 @@ describe('the client', () => {
     });
   });
 
-  test('tells what is there, missing, made before and gone already', async () => {
+  test('distinguishes existing, missing, already created and already deleted objects', async () => {
     expect(await getObject(client, PODS, KEY)).toBeNull();
     expect(await createObject(client, PODS, { metadata: KEY })).toMatchObject({ outcome: 'created' });
     expect(await createObject(client, PODS, { metadata: KEY })).toEqual({ outcome: 'exists' });
@@ -57,7 +57,7 @@ describe('the client', () => {
     answer: { status: 504, headers, body: { reason: 'Timeout', message: 'Too large resource version' } },
   });
 
-  test('asks a server for a list again whose cache is behind its store', async () => {
+  test('retries a list while the cache of the server is behind its store', async () => {
     await createObject(client, PODS, { metadata: KEY });
     for (let times = 0; times < 3; times += 1) server.fail(isBehind({ 'retry-after': '0' }));
     const { items } = await listObjects(client, PODS, { namespace: 'n' });
@@ -65,11 +65,11 @@ describe('the client', () => {
   });
 
   test.each([
-    ['again and again', Array(4).fill({ 'retry-after': '0' })],
-    ['without saying when to ask again', [{}]],
-  ])('gives a list up that is refused %s', async (_, refusals: Record<string, string>[]) => {
+    ['four times', Array(4).fill({ 'retry-after': '0' })],
+    ['without Retry-After', [{}]],
+  ])('gives up a list that is rejected %s', async (_, rejections: Record<string, string>[]) => {
     await createObject(client, PODS, { metadata: KEY });
-    for (const headers of refusals) server.fail(isBehind(headers));
+    for (const headers of rejections) server.fail(isBehind(headers));
     const list = listObjects(client, PODS, { namespace: 'n' });
     await expect(list).rejects.toMatchObject({ code: 'KUBE_TIMEOUT', status: 504 });
   });
@@ -79,7 +79,7 @@ describe('the client', () => {
     expect(server.requests[0]?.url.pathname).toBe(`${PATH}/..%2F..%2Fsecrets`);
   });
 
-  test('sends nothing but GET while it may not write, and says why', async () => {
+  test('sends only GET requests while writes are blocked, and throws KUBE_FENCED for others', async () => {
     let mayWrite = false;
     const codes: string[] = [];
     const fenced = createKubeClient({
@@ -98,12 +98,12 @@ describe('the client', () => {
     await fenced.close();
   });
 
-  test('waits no longer than half a minute, whatever a proxy asks for', async () => {
+  test('limits a longer Retry-After to half a minute', async () => {
     server.fail({ when: () => true, answer: { status: 503, headers: { 'retry-after': '86400' } } });
     expect(await client.send({ method: 'GET', path: PATH })).toMatchObject({ retryAfterMs: 30_000 });
   });
 
-  test('hands back a refusal with its reason and the time to wait', async () => {
+  test('returns an error response with its reason and Retry-After', async () => {
     const body = { kind: 'Status', reason: 'TooManyRequests', message: 'slow down' };
     server.fail({ when: () => true, answer: { status: 429, headers: { 'retry-after': '3' }, body } });
     expect(await client.send({ method: 'GET', path: PATH })).toEqual({
@@ -116,8 +116,8 @@ describe('the client', () => {
   });
 
   test.each([
-    ['a request without an answer', 'hang' as const],
-    ['a connection that is cut', 'cut' as const],
+    ['a request without a response', 'hang' as const],
+    ['a cut connection', 'cut' as const],
   ])('turns %s into a KubeError without a status', async (_, answer) => {
     server.fail({ when: () => true, answer });
     const error = await client
@@ -127,18 +127,18 @@ describe('the client', () => {
     expect(error).toMatchObject({
       status: 0,
       code: 'KUBE_UNREACHABLE',
-      message: `the API server does not answer GET ${PATH}`,
+      message: `the API server did not respond to GET ${PATH}`,
     });
   });
 
-  test("rejects with the caller's reason when the caller gives up", async () => {
+  test("rejects with the caller's reason when the caller aborts", async () => {
     server.fail({ when: () => true, answer: 'hang' });
     const reason = new Error('enough');
     const signal = AbortSignal.abort(reason);
     await expect(client.send({ method: 'GET', path: PATH, signal })).rejects.toBe(reason);
   });
 
-  test('survives an answer of something that is no API server', async () => {
+  test('returns a failure for a response that does not come from an API server', async () => {
     server.fail({ when: () => true, answer: { status: 502, body: '<html>Bad Gateway</html>' } });
     expect(await client.send({ method: 'GET', path: PATH })).toMatchObject({
       ok: false,
@@ -165,7 +165,7 @@ describe('the connection', () => {
       response.writeHead(statuses.shift() ?? 200, { 'content-type': 'application/json' });
       response.end('{"metadata":{"name":"a"}}');
     });
-    // However long a test takes: no connection is closed for want of requests.
+    // Longer than any test, so that the server does not close idle connections.
     server.keepAliveTimeout = 600_000;
     server.on('connection', (socket) => sockets.add(socket));
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
@@ -182,20 +182,20 @@ describe('the connection', () => {
     return createKubeClient({ access, part: 'test' });
   }
 
-  test('is kept alive from request to request', async () => {
+  test('is reused between requests', async () => {
     const client = clientWith(async () => ({ headers: {}, tls: {} }));
     for (let index = 0; index < 20; index += 1) await getObject(client, PODS, KEY);
-    // The pool opens a second one when an answer's end and the next request meet.
+    // The pool opens a second connection when the end of a response and the next request coincide.
     expect(sockets.size).toBeLessThanOrEqual(2);
     await client.close();
   });
 
-  test('is not cut under a request when the pool seems dead: the request gets its response, watches resume', async () => {
+  test('stays open for requests in flight when the pool seems dead, while watches end', async () => {
     const clock = new SteppingClock('2026-03-01T10:00:00.000Z');
     const held: ServerResponse[] = [];
     const first = new Set<Socket>();
     server.removeAllListeners('request').on('request', (request, response) => {
-      // The server answers new connections only, as it does behind a load balancer that dropped its state.
+      // The server responds on new connections only, as behind a load balancer that dropped its state.
       if (request.url?.includes('watch')) response.writeHead(200).flushHeaders();
       else if (request.url?.endsWith('/slow') || first.has(request.socket)) held.push(response);
       else response.end('{}');
@@ -224,7 +224,7 @@ describe('the connection', () => {
     await client.close();
   });
 
-  test('reads a token that rotated at once after a 401', async () => {
+  test('re-reads a rotated token immediately after a 401', async () => {
     let token = 0;
     const client = clientWith(async () => ({
       headers: { authorization: `Bearer ${(token += 1)}` },
@@ -238,7 +238,7 @@ describe('the connection', () => {
     await client.close();
   });
 
-  test('tries again to read credentials that could not be read', async () => {
+  test('retries reading credentials after a read failure', async () => {
     let tries = 0;
     const client = clientWith(async () => {
       tries += 1;

@@ -9,56 +9,56 @@ export interface KubeRequest {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
   /** From `collectionPath` or `objectPath`. */
   path: string;
-  /** Members that are undefined are left out. */
+  /** Undefined members are omitted. */
   query?: Record<string, string | number | boolean | undefined>;
   body?: unknown;
   /** Default application/json. */
   contentType?: string;
-  /** Asks for an object's or a list's metadata alone, where the API server can: the rest is most of it. */
+  /** Requests only the metadata of an object or list, if the API server supports this. Metadata is the smaller part. */
   only?: 'metadata' | undefined;
-  /** Milliseconds for the whole exchange; default 15,000. Of a watch: until its head has come. */
+  /** Milliseconds for the whole exchange; default 15,000. For a watch: until the response head arrives. */
   timeoutMs?: number;
   signal?: AbortSignal | undefined;
 }
 
-/** The API server's refusal: its HTTP status and what its Status object says. */
+/** An error response of the API server: its HTTP status and the content of its Status object. */
 export interface KubeFailure {
   ok: false;
   status: number;
-  /** `NotFound`, `Conflict`, `Expired`, ...; empty where the answer has none. */
+  /** `NotFound`, `Conflict`, `Expired`, ...; empty when the response has no reason. */
   reason: string;
   message: string;
   /** From Retry-After. */
   retryAfterMs: number | null;
 }
 
-export type KubeAnswer<T> = { ok: true; status: number; body: T } | KubeFailure;
+export type KubeResponse<T> = { ok: true; status: number; body: T } | KubeFailure;
 export type KubeStream = { ok: true; chunks: AsyncIterable<Uint8Array> } | KubeFailure;
 
-/** Requests to one API server. An answer is returned whatever its status; no answer throws a KubeError with status 0. */
+/** Requests to one API server. Returns every response, whatever its status; throws a KubeError with status 0 without one. */
 export interface KubeClient {
-  send<T>(request: KubeRequest): Promise<KubeAnswer<T>>;
-  /** A response without an end: a watch. It lasts until the server ends it, `signal` aborts or its connection is dead. */
+  send<T>(request: KubeRequest): Promise<KubeResponse<T>>;
+  /** A watch. It lasts until the server ends it, `signal` aborts or its connection is dead. */
   stream(request: KubeRequest): Promise<KubeStream>;
   close(): Promise<void>;
 }
 
 export interface KubeClientOptions {
   access: ClusterAccess;
-  /** Names the process in the user agent, as the API server's audit log shows it. */
+  /** The component name in the user agent, which the API server's audit log shows. */
   part: string;
-  /** Looked at when a request that is no GET goes on the wire; where it is false, the request does not go and throws. */
+  /** Checked right before a request other than GET is sent; if it returns false, the request is not sent and throws. */
   mayWrite?: () => boolean;
   /** Called once per request. */
   observe?: RequestObserver;
-  /** For the health of the connections; default: the system's. */
+  /** For the connection health checks; default: the system clock. */
   clock?: Clock;
 }
 
-/** Where metrics hook in; `code`: the HTTP status, or `<error>`. */
+/** Hook for metrics; `code`: the HTTP status, or `<error>`. */
 export type RequestObserver = (request: { method: string; host: string; code: string }) => void;
 
-/** The API server did not answer (status 0), or refused what was expected to work. */
+/** The API server did not respond (status 0) or returned an error. */
 export class KubeError extends Error {
   override readonly name = 'KubeError';
   readonly code: string;
@@ -76,12 +76,12 @@ export class KubeError extends Error {
 const DEFAULT_TIMEOUT_MS = 15_000;
 const metadataOnly = (kind: string): string =>
   `application/json;as=${kind};g=meta.k8s.io;v=v1,application/json`;
-/** The API server refuses a watch that would take a list. */
+/** The API server rejects a watch whose Accept header names a list kind. */
 const acceptOf = ({ only, query }: KubeRequest): string => {
   if (only !== 'metadata') return 'application/json';
   return metadataOnly(query?.['watch'] === true ? 'PartialObjectMetadata' : 'PartialObjectMetadataList');
 };
-/** A server that asks for more time than this is asked again all the same. */
+/** Upper limit for the Retry-After of a response. */
 const LONGEST_RETRY_AFTER_MS = 30_000;
 /** How long a probe waits for its response, so that a late one still shows that the server is slow and not unreachable. */
 const PROBE_MS = 15_000;
@@ -100,7 +100,7 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
   });
   const exchange = exchangeOn(connection, options);
 
-  async function ask(request: KubeRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+  async function send(request: KubeRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
     const response = await exchange(request, signal);
     health.received();
     return response;
@@ -112,9 +112,9 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
         const isOver = health.begin();
         try {
           const limit = AbortSignal.timeout(request.timeoutMs ?? DEFAULT_TIMEOUT_MS);
-          const response = await ask(request, anySignal(limit, request.signal));
+          const response = await send(request, anySignal(limit, request.signal));
           const text = await response.body.text();
-          return answerOf(response, text);
+          return parseResponse(response, text);
         } finally {
           isOver();
         }
@@ -122,13 +122,13 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
     stream: (request) =>
       guarded(request, async () => {
         const isOver = health.begin();
-        // The limit covers the head alone, so it is a timer that stops, not AbortSignal.timeout.
+        // The limit covers only the response head, so it is a timer that can be stopped, not AbortSignal.timeout.
         const ended = new AbortController();
         streams.add(ended);
         const timer = setTimeout(() => ended.abort(), request.timeoutMs ?? DEFAULT_TIMEOUT_MS);
         let isOpen = false;
         try {
-          const response = await ask(request, anySignal(ended.signal, request.signal));
+          const response = await send(request, anySignal(ended.signal, request.signal));
           if (response.statusCode !== 200) return failureOf(response, await response.body.text());
           isOpen = true;
           response.body.once('close', () => {
@@ -151,7 +151,7 @@ export function createKubeClient(options: KubeClientOptions): KubeClient {
   };
 }
 
-/** One request and the head of its answer. */
+/** Sends one request and waits for the head of its response. */
 function exchangeOn(
   connection: Connection,
   { part, mayWrite, observe }: KubeClientOptions,
@@ -191,7 +191,7 @@ function exchangeOn(
   };
 }
 
-/** Any response will do: every authenticated account may read the version, and a live server also sends the refusal. */
+/** Any response counts: every authenticated account may read the version, and an error response also shows a live server. */
 const probeOf =
   (connection: Connection, part: string) =>
   async (which: 'pooled' | 'new'): Promise<void> => {
@@ -224,7 +224,7 @@ function anySignal(limit: AbortSignal, signal: AbortSignal | undefined): AbortSi
   return signal ? AbortSignal.any([limit, signal]) : limit;
 }
 
-/** Turns every way of getting no answer into one error, except the caller's own abort. */
+/** Maps every missing response to one error, except the caller's own abort. */
 async function guarded<T>(request: KubeRequest, run: () => Promise<T>): Promise<T> {
   try {
     return await run();
@@ -232,7 +232,7 @@ async function guarded<T>(request: KubeRequest, run: () => Promise<T>): Promise<
     if (request.signal?.aborted) throw request.signal.reason;
     if (error instanceof NotAllowed)
       throw new KubeError({ status: 0, reason: 'fenced', message: error.message, retryAfterMs: null });
-    const message = `the API server does not answer ${request.method} ${request.path}`;
+    const message = `the API server did not respond to ${request.method} ${request.path}`;
     throw new KubeError({ status: 0, reason: 'unreachable', message, retryAfterMs: null }, { cause: error });
   }
 }
@@ -244,7 +244,7 @@ function queryText(query: KubeRequest['query']): string {
   return parameters.size === 0 ? '' : `?${parameters.toString()}`;
 }
 
-function answerOf<T>(response: Dispatcher.ResponseData, text: string): KubeAnswer<T> {
+function parseResponse<T>(response: Dispatcher.ResponseData, text: string): KubeResponse<T> {
   if (response.statusCode < 200 || response.statusCode > 299) return failureOf(response, text);
   return { ok: true, status: response.statusCode, body: JSON.parse(text) as T };
 }
@@ -256,14 +256,14 @@ function failureOf(response: Dispatcher.ResponseData, text: string): KubeFailure
     ok: false,
     status: response.statusCode,
     reason: status.reason ?? '',
-    message: status.message ?? (text.slice(0, 300) || `the API server answers ${response.statusCode}`),
+    message: status.message ?? (text.slice(0, 300) || `the API server returned HTTP ${response.statusCode}`),
     retryAfterMs: Number.isFinite(seconds)
       ? Math.min(Math.max(0, seconds) * 1_000, LONGEST_RETRY_AFTER_MS)
       : null,
   };
 }
 
-/** A Status object; a proxy in between may answer anything. */
+/** Parses a Status object. A proxy in between may send any other text. */
 function parseStatus(text: string): { reason?: string; message?: string } {
   try {
     const value: unknown = JSON.parse(text);

@@ -1,7 +1,7 @@
 import type { RequestOptions } from 'node:https';
 import { KubeConfig } from '@kubernetes/client-node';
 
-/** How to reach an API server. `credentials` is asked again and again, since tokens and certificates rotate. */
+/** How to reach an API server. `credentials` is called repeatedly, because tokens and certificates rotate. */
 export interface ClusterAccess {
   server: string;
   /** The namespace of the pod or of the kubeconfig's context. */
@@ -24,8 +24,8 @@ export interface TlsOptions {
 }
 
 /**
- * Access by a kubeconfig file, or by the pod's own ServiceAccount when `path` is null.
- * Throws when the file cannot be read, names no cluster, or when this process runs in no pod.
+ * Access through a kubeconfig file, or through the pod's own ServiceAccount when `path` is null.
+ * Throws when the file cannot be read or has no cluster, or when this process does not run in a pod.
  */
 export function loadClusterAccess(path: string | null): ClusterAccess {
   const config = new KubeConfig();
@@ -35,13 +35,13 @@ export function loadClusterAccess(path: string | null): ClusterAccess {
     config,
     path === null
       ? 'this process does not run in a pod with a ServiceAccount; set KUBECONFIG to a kubeconfig file'
-      : `KUBECONFIG ${path} names no cluster in its current context`,
+      : `KUBECONFIG ${path}: the current context has no cluster`,
   );
 }
 
 /**
- * Access as kubectl has it: the files of KUBECONFIG as one, and a context of them; null: the current one.
- * Throws when a file cannot be read, or the context is not there or names no cluster.
+ * Access like kubectl: the merged KUBECONFIG files and one of their contexts; null: the current context.
+ * Throws when a file cannot be read, the context does not exist or the context has no cluster.
  */
 export function loadContextAccess(files: readonly string[], context: string | null): ClusterAccess {
   const config = new KubeConfig();
@@ -55,10 +55,10 @@ export function loadContextAccess(files: readonly string[], context: string | nu
   const name = context ?? config.getCurrentContext();
   if (config.getContextObject(name) === null) {
     const names = config.getContexts().map((each) => each.name);
-    throw new Error(`${files.join(', ')}: no context "${name}" (there are: ${names.join(', ') || 'none'})`);
+    throw new Error(`${files.join(', ')}: no context "${name}" (available: ${names.join(', ') || 'none'})`);
   }
   config.setCurrentContext(name);
-  return accessBy(config, `${files.join(', ')}: context "${name}" names no cluster`);
+  return accessBy(config, `${files.join(', ')}: context "${name}" has no cluster`);
 }
 
 function accessBy(config: KubeConfig, noCluster: string): ClusterAccess {

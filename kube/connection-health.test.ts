@@ -4,7 +4,7 @@ import { SteppingClock } from '../testing/stepping-clock.ts';
 import { ConnectionHealth } from './connection-health.ts';
 
 const START = '2026-03-01T10:00:00.000Z';
-/** Milliseconds that an answer takes; `never` is longer than any test. */
+/** Response times in milliseconds; `NEVER` is longer than any test. */
 interface Latency {
   pooled: number;
   new: number;
@@ -14,7 +14,7 @@ const NEVER = 1e9;
 const opened: ConnectionHealth[] = [];
 afterEach(() => opened.splice(0).forEach((health) => health.close()));
 
-/** A server that answers each probe after its latency, by a clock that the test moves. */
+/** A server that responds to each probe after its latency, on a clock that the test moves. */
 function rig(initial: Latency) {
   const clock = new SteppingClock(START);
   const latency = { ...initial };
@@ -32,7 +32,7 @@ function rig(initial: Latency) {
   return { clock, health, latency, probes, dead: () => dead, pass: (ms: number) => clock.pass(ms, 1_000) };
 }
 
-test('no probe is sent while nothing is in flight, nor after the last exchange is over', async () => {
+test('sends no probe before the first and after the last exchange', async () => {
   const { health, probes, pass } = rig({ pooled: 10, new: 10 });
   await pass(20_000);
   expect(probes).toEqual([]);
@@ -45,7 +45,7 @@ test('no probe is sent while nothing is in flight, nor after the last exchange i
   expect(probes).toHaveLength(sent);
 });
 
-test('no probe is sent while data arrives', async () => {
+test('sends no probe while data arrives', async () => {
   const { health, probes, pass } = rig({ pooled: 10, new: 10 });
   health.begin();
   for (let second = 0; second < 30; second += 1) {
@@ -56,20 +56,20 @@ test('no probe is sent while data arrives', async () => {
 });
 
 test.each<[string, Latency]>([
-  ['answers in 2 s', { pooled: 2_000, new: 2_000 }],
-  ['answers in 5 s', { pooled: 5_000, new: 5_000 }],
-  ['answers in 10 s', { pooled: 10_000, new: 10_000 }],
-  ['answers in 14 s', { pooled: 14_000, new: 14_000 }],
+  ['responds in 2 s', { pooled: 2_000, new: 2_000 }],
+  ['responds in 5 s', { pooled: 5_000, new: 5_000 }],
+  ['responds in 10 s', { pooled: 10_000, new: 10_000 }],
+  ['responds in 14 s', { pooled: 14_000, new: 14_000 }],
   ['is unreachable', { pooled: NEVER, new: NEVER }],
-  ['answers late through the pool alone', { pooled: 7_000, new: 2_500 }],
-])('the pool of a server that %s is not dead', async (_server, latency) => {
+  ['responds late through the pool only', { pooled: 7_000, new: 2_500 }],
+])('does not report the pool dead when the server %s', async (_server, latency) => {
   const { health, dead, pass } = rig(latency);
   health.begin();
   await pass(100_000);
   expect(dead()).toBe(0);
 });
 
-test('the pool is dead when a new connection is answered and the pool is not', async () => {
+test('reports the pool dead when the server responds only on a new connection', async () => {
   const { health, dead, latency, probes, pass } = rig({ pooled: NEVER, new: NEVER });
   health.begin();
   await pass(60_000);
@@ -79,7 +79,7 @@ test('the pool is dead when a new connection is answered and the pool is not', a
   expect(dead()).toBe(1);
 });
 
-test('an exchange that begins while the last probe ends is watched as well', async () => {
+test('probes for an exchange that begins while the last probe ends', async () => {
   const { health, probes, pass } = rig({ pooled: 10, new: 10 });
   health.begin()();
   await pass(3_000);
@@ -88,7 +88,7 @@ test('an exchange that begins while the last probe ends is watched as well', asy
   expect(probes.length).toBeGreaterThan(1);
 });
 
-test('a response that arrived while the process was paused counts, though its limit has passed', async () => {
+test('accepts a response that arrived while the process was paused, although its limit has passed', async () => {
   const clock = new ManualClock(START);
   const probe = Promise.withResolvers<void>();
   const probes: string[] = [];

@@ -3,11 +3,11 @@ import { systemClock, type Clock } from '../runtime/clock.ts';
 
 export interface ConnectionHealthOptions {
   /**
-   * Sends a small request; rejects when no response comes. `pooled`: through the pool in use, on an idle connection or one
-   * more. `new`: on a connection outside the pool.
+   * Sends a small request; rejects when no response arrives. `pooled`: through the pool in use, on an idle or an additional
+   * connection. `new`: on a connection outside the pool.
    */
   probe: (connection: 'pooled' | 'new') => Promise<void>;
-  /** The server answers on a new connection but not through the pool: requests that wait on the pool may wait for ever. */
+  /** The server responds on a new connection but not through the pool, so requests on the pool may wait for ever. */
   onDead: () => void;
   clock?: Clock;
   timing?: ConnectionHealthTiming;
@@ -17,21 +17,21 @@ export interface ConnectionHealthOptions {
 export interface ConnectionHealthTiming {
   /** A probe is sent after this much silence. */
   silentMs: number;
-  /** How long the pool may take to answer a probe. A slow server answers late on a new connection too. */
+  /** Limit for the response to a probe through the pool. A slow server responds late on a new connection too. */
   pooledMs: number;
-  /** The same for a new connection. Shorter, so that a slow server is never mistaken for dead connections. */
+  /** The same for a new connection. It is shorter, so that a slow server is never mistaken for dead connections. */
   newMs: number;
-  /** Between two probes on new connections. */
+  /** The pause between two probes on new connections. */
   retryMs: number;
 }
 
 const TIMING: ConnectionHealthTiming = { silentMs: 5_000, pooledMs: 5_000, newMs: 3_000, retryMs: 1_000 };
 
 /**
- * Distinguishes three states that look the same from a quiet watch: a server without news, a server that is unreachable, and
+ * Distinguishes three states that look the same from a quiet watch: a server without changes, an unreachable server, and
  * a pool whose connections are dead although no side closed them (a lost route, a load balancer that dropped its state).
- * A watch occupies its connection (HTTP/1.1), so no probe ever uses the connection of a watch: a response shows that the pool
- * reaches the server. A single dead watch is detected by its missing end (`InformerTiming`).
+ * A watch occupies its connection (HTTP/1.1), so no probe ever uses the connection of a watch. A response to a probe shows
+ * that the pool reaches the server. A single dead watch is detected by its missing end (`InformerTiming`).
  */
 export class ConnectionHealth {
   readonly #options: ConnectionHealthOptions;
@@ -39,7 +39,7 @@ export class ConnectionHealth {
   readonly #clock: Clock;
   readonly #stop = new AbortController();
   #inFlight = 0;
-  /** How often data arrived through the pool, and when last. */
+  /** How often data arrived through the pool, and when it arrived last. */
   #received = { count: 0, atMs: -Infinity };
   #isRunning = false;
 
@@ -87,17 +87,17 @@ export class ConnectionHealth {
     while (await this.#pause(silentMs)) {
       if (silence() < silentMs) continue;
       const { count } = this.#received;
-      if (!(await this.#answers('pooled', pooledMs))) await this.#diagnose(count);
+      if (!(await this.#responds('pooled', pooledMs))) await this.#diagnose(count);
     }
   }
 
-  /** The pool did not answer in time. Only a connection outside of it shows whether the pool or the server is the cause. */
+  /** No response arrived through the pool in time. A connection outside the pool shows whether pool or server is the cause. */
   async #diagnose(count: number): Promise<void> {
     const { newMs, retryMs } = this.#timing;
     // A late response through the pool ends the diagnosis: a slow connection is not a dead one.
     const isSilent = () => this.#received.count === count;
     while (isSilent() && this.#inFlight > 0) {
-      if ((await this.#answers('new', newMs)) && isSilent()) {
+      if ((await this.#responds('new', newMs)) && isSilent()) {
         this.#options.onDead();
         return;
       }
@@ -105,7 +105,7 @@ export class ConnectionHealth {
     }
   }
 
-  /** False when nothing is in flight any more. */
+  /** Returns false when nothing is in flight any more. */
   async #pause(ms: number): Promise<boolean> {
     const { signal } = this.#stop;
     await this.#clock.sleep(ms, signal).catch(() => undefined);
@@ -115,14 +115,14 @@ export class ConnectionHealth {
     return !signal.aborted && this.#inFlight > 0;
   }
 
-  #answers(connection: 'pooled' | 'new', withinMs: number): Promise<boolean> {
-    const answer = this.#options.probe(connection).then(
+  #responds(connection: 'pooled' | 'new', withinMs: number): Promise<boolean> {
+    const response = this.#options.probe(connection).then(
       () => {
         if (connection === 'pooled') this.received();
         return true;
       },
       () => false,
     );
-    return Promise.race([answer, this.#pause(withinMs).then(() => false)]);
+    return Promise.race([response, this.#pause(withinMs).then(() => false)]);
   }
 }

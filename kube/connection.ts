@@ -6,19 +6,19 @@ import { VERSION } from '../runtime/version.ts';
 /** One connection pool to one API server, replaced only when the TLS material changes or its connections are dead. */
 export interface Connection {
   origin: string;
-  /** The path of a server address such as https://host/k8s/clusters/c-1; empty for most. */
+  /** The path of a server address such as https://host/k8s/clusters/c-1; usually empty. */
   prefix: string;
   current(): Promise<{ headers: Record<string, string>; dispatcher: Dispatcher }>;
-  /** A pool of its own, for one request; the caller destroys it. */
+  /** A separate pool for one request; the caller destroys it. */
   another(): Promise<{ headers: Record<string, string>; dispatcher: Dispatcher }>;
-  /** The credentials are read again for the next request. */
+  /** Makes the next request read the credentials again. */
   expire(): void;
-  /** New requests go to a new pool. Requests in flight on the old one are not cut: each ends with its response or at its limit. */
+  /** Sends new requests to a new pool. Requests on the old pool continue until their response or their time limit. */
   retire(): void;
   close(): Promise<void>;
 }
 
-/** Tokens and certificates on disk are read again after this time. */
+/** Tokens and certificates on disk are re-read after this time. */
 const CREDENTIALS_MS = 10_000;
 
 export function createConnection(access: ClusterAccess): Connection {
@@ -27,7 +27,7 @@ export function createConnection(access: ClusterAccess): Connection {
   /** Pools that still have requests in flight. */
   const retired = new Set<Agent>();
   /** The credentials that the pool was last compared with. */
-  let seen: Credentials | null = null;
+  let lastCompared: Credentials | null = null;
   let read: { at: number; credentials: Promise<Credentials> } | null = null;
 
   function credentials(): Promise<Credentials> {
@@ -43,7 +43,7 @@ export function createConnection(access: ClusterAccess): Connection {
     if (pool === null) return;
     const { agent } = pool;
     retired.add(agent);
-    // `close` below destroys those that have not ended by then.
+    // `close` below destroys the pools that still have requests.
     const ended = agent.close().catch(() => undefined);
     void ended.then(() => retired.delete(agent));
     pool = null;
@@ -54,13 +54,13 @@ export function createConnection(access: ClusterAccess): Connection {
     prefix: server.pathname.replace(/\/$/, ''),
     async current() {
       const fresh = await credentials();
-      if (pool === null || seen !== fresh) {
+      if (pool === null || lastCompared !== fresh) {
         const id = identityOf(fresh.tls);
         if (pool?.id !== id) {
           retire();
           pool = { id, agent: createAgent(fresh.tls) };
         }
-        seen = fresh;
+        lastCompared = fresh;
       }
       return { headers: fresh.headers, dispatcher: pool.agent };
     },
@@ -85,19 +85,19 @@ function identityOf(tls: TlsOptions): string {
 
 function createAgent(tls: TlsOptions): Agent {
   return new Agent({
-    // The kernel asks after five silent seconds and gives up after ten more: a route that is lost is no quiet watch.
+    // TCP keep-alive: the kernel probes after five silent seconds and gives up after ten more. This detects a lost route.
     connect: { ...tls, timeout: 10_000, keepAlive: true, keepAliveInitialDelay: 5_000 },
     connections: 32,
-    // Under the API server's idle time-out of 90 s, so that this side closes first.
+    // Shorter than the API server's idle timeout of 90 s, so that this side closes first.
     keepAliveTimeout: 30_000,
-    // Every request has its own limit; a watch is silent for a minute and lasts for several.
+    // Every request has its own limit; a watch may be silent for a minute and last for several.
     headersTimeout: 0,
     bodyTimeout: 0,
     allowH2: false,
   });
 }
 
-/** How the API server's audit log tells the parts of the product apart. */
+/** Identifies the component in the API server's audit log. */
 export function userAgentOf(part: string): string {
   return `agent-compliance-${part}/${VERSION} (${process.platform}/${process.arch})`;
 }

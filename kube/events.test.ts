@@ -49,7 +49,7 @@ interface StoredSeries {
   metadata: { annotations: Record<string, string> };
 }
 
-/** What is stored by the end, each name once. */
+/** The Events that are stored at the end, each name once. */
 function stored(): StoredSeries[] {
   const posts = server.requests.filter(({ method }) => method === 'POST');
   const names = new Set(posts.map(({ body }) => (body as { metadata: { name: string } }).metadata.name));
@@ -57,7 +57,7 @@ function stored(): StoredSeries[] {
 }
 
 describe('events', () => {
-  test('say who reports what about which object', async () => {
+  test('contain the controller, the instance, the note and the object', async () => {
     const events = recorder();
     events.record(NOTE);
     await events.flush();
@@ -78,7 +78,7 @@ describe('events', () => {
     expect(server.requests[0]?.url.pathname).toBe(EVENTS);
   });
 
-  test('of a whole fleet are all told', async () => {
+  test('are all emitted for a fleet of 1,000 agents', async () => {
     const events = recorder();
     const fleet = Array.from({ length: 1_000 }, (_, agent) => `x-${agent}`);
     for (const name of fleet) events.record({ ...NOTE, regarding: { ...NOTE.regarding, name } });
@@ -86,7 +86,7 @@ describe('events', () => {
     expect(sent()).toHaveLength(fleet.length);
   });
 
-  test('are counted in a series while the same one repeats, and begin anew after ten minutes', async () => {
+  test('are counted in a series while they repeat, and start a new series after ten minutes', async () => {
     const events = recorder();
     for (const at of [0, 1_000, 2_000, 2_000 + 600_000]) {
       nowMs = at;
@@ -107,7 +107,7 @@ describe('events', () => {
     ['reason', { reason: 'Unhealthy' }],
     ['type', { type: 'Warning' }],
     ['object', { regarding: { ...NOTE.regarding, uid: 'u2' } }],
-  ])('are no repetition with another %s', async (_, change) => {
+  ])('are not counted as a repetition when the %s differs', async (_, change) => {
     const events = recorder();
     events.record(NOTE);
     events.record({ ...NOTE, ...change });
@@ -115,7 +115,7 @@ describe('events', () => {
     expect(sent().map(({ method }) => method)).toEqual(['POST', 'POST']);
   });
 
-  test('are made again when the first one has expired in the API server', async () => {
+  test('are created again when the first Event has expired in the API server', async () => {
     const events = recorder();
     events.record(NOTE);
     await events.flush();
@@ -125,12 +125,12 @@ describe('events', () => {
     expect(sent().map(({ method }) => method)).toEqual(['POST', 'PATCH', 'POST']);
   });
 
-  test('of one occurrence are told once, whichever replica saw it, and another one is another', async () => {
-    const seen = { ...NOTE, occurrence: 'u1/7' };
+  test('are emitted once per occurrence, even by several replicas', async () => {
+    const note = { ...NOTE, occurrence: 'u1/7' };
     const warnings: unknown[] = [];
     for (const replica of [recorder(), recorder({ ...silentLogger, warn: (...all) => warnings.push(all) })]) {
-      replica.record(seen);
-      replica.record(seen);
+      replica.record(note);
+      replica.record(note);
       await replica.flush();
     }
     const restarted = recorder();
@@ -145,26 +145,26 @@ describe('events', () => {
     expect(warnings).toEqual([]);
   });
 
-  test('of a series are counted in one Event, whichever replica saw them, and each of them once', async () => {
-    const seen = (version: number): EventNote => ({
+  test('of a series are counted in one Event, each occurrence once, even from several replicas', async () => {
+    const note = (version: number): EventNote => ({
       ...NOTE,
       occurrence: `u1/${version}`,
       series: NOTE.note,
     });
     const first = recorder();
-    for (const version of [7, 8, 9]) first.record(seen(version));
+    for (const version of [7, 8, 9]) first.record(note(version));
     await first.flush();
-    // It begins to lead, and tells what it saw in the last minute.
+    // A new leader records the occurrences of the last minute again.
     const next = recorder();
-    for (const version of [8, 9, 10]) next.record(seen(version));
+    for (const version of [8, 9, 10]) next.record(note(version));
     await next.flush();
-    // Another one that tells at the same time: the API server refuses the count of the slower one.
+    // When two replicas write at the same time, the API server rejects the update of the slower one.
     server.fail({
       when: ({ method }) => method === 'PATCH',
       answer: { status: 409, body: { kind: 'Status', reason: 'Conflict', message: 'modified' } },
     });
-    first.record(seen(11));
-    first.record(seen(11));
+    first.record(note(11));
+    first.record(note(11));
     await first.flush();
     expect(stored()).toEqual([
       expect.objectContaining({
@@ -176,7 +176,7 @@ describe('events', () => {
     ]);
   });
 
-  test('of a series remember the last twenty occurrences', async () => {
+  test('of a series list the last twenty occurrences', async () => {
     const events = recorder();
     for (let version = 1; version <= 25; version += 1)
       events.record({ ...NOTE, occurrence: `u1/${version}`, series: NOTE.note });
@@ -187,7 +187,7 @@ describe('events', () => {
     expect([occurrences.length, occurrences[0], occurrences.at(-1)]).toEqual([20, 'u1/6', 'u1/25']);
   });
 
-  test('of a series that can never be stored are given up and logged', async () => {
+  test('of a series that cannot be stored are dropped after five attempts and logged', async () => {
     const warnings: unknown[] = [];
     const events = recorder({ ...silentLogger, warn: (_, fields) => warnings.push(fields) });
     const exists = { status: 409, body: { kind: 'Status', reason: 'AlreadyExists', message: 'exists' } };
@@ -195,11 +195,11 @@ describe('events', () => {
       server.fail({ when: ({ method }) => method === 'POST', answer: exists });
     events.record({ ...NOTE, occurrence: 'u1/7', series: NOTE.note });
     await events.flush();
-    expect(warnings).toEqual([{ reason: 'Healthy', error: expect.stringMatching(/comes and goes$/) }]);
+    expect(warnings).toEqual([{ reason: 'Healthy', error: expect.stringMatching(/could not write Event .* in 5 attempts$/) }]);
     expect(sent().filter(({ method }) => method === 'POST')).toHaveLength(5);
   });
 
-  test('never fail the caller: what cannot be stored is logged', async () => {
+  test('that cannot be written are logged and do not fail the caller', async () => {
     const warnings: unknown[] = [];
     const events = recorder({ ...silentLogger, warn: (message, fields) => warnings.push([message, fields]) });
     const body = { kind: 'Status', reason: 'Forbidden', message: 'not allowed' };
@@ -208,7 +208,7 @@ describe('events', () => {
     events.record({ ...NOTE, note: 'the next' });
     await events.flush();
     expect(warnings).toEqual([
-      ['event is not stored', { reason: 'Healthy', error: 'KUBE_FORBIDDEN: not allowed' }],
+      ['failed to write Event', { reason: 'Healthy', error: 'KUBE_FORBIDDEN: not allowed' }],
     ]);
     expect(sent()).toHaveLength(2);
   });

@@ -1,35 +1,35 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { describeError, type Logger } from '../runtime/logger.ts';
 import type { Clock } from '../runtime/clock.ts';
-import type { KubeAnswer, KubeClient } from './client.ts';
+import type { KubeResponse, KubeClient } from './client.ts';
 import { microTime } from './lease.ts';
 import { expectOk, listObjects } from './objects.ts';
 import { collectionPath, objectPath, type Resource } from './resources.ts';
 import type { ObjectMeta, ObjectReference } from './types.ts';
 
-/** What `kubectl describe` shows under Events. */
+/** The content of an Event, as `kubectl describe` shows it. */
 export interface EventNote {
   regarding: ObjectReference & { namespace: string };
   type: 'Normal' | 'Warning';
-  /** UpperCamelCase, what happened. */
+  /** What happened, in UpperCamelCase. */
   reason: string;
-  /** UpperCamelCase, what this process did or looked at. */
+  /** What this process did or checked, in UpperCamelCase. */
   action: string;
   /** A sentence; cut at 1,024 characters, the API server's limit. */
   note: string;
   /**
-   * What names this very occurrence, the same in every replica and after a restart and without white space, such as the
-   * version of the object in which it was seen: it is told once, whoever saw it. Absent: each record is one of its own.
+   * Id of this occurrence without white space, the same in every replica and after a restart, such as the object's version.
+   * An occurrence is emitted once, even if several replicas record it. Absent: each record is a separate occurrence.
    */
   occurrence?: string;
-  /** What occurrences share that are one Event, which counts them. Absent: each occurrence is an Event of its own. */
+  /** Occurrences with the same series share one Event, which counts them. Absent: each occurrence is a separate Event. */
   series?: string;
 }
 
 export interface EventRecorder {
-  /** Never throws and never waits: an event that cannot be stored is only logged. */
+  /** Never throws and never waits. An Event that cannot be written is only logged. */
   record(note: EventNote): void;
-  /** Waits for events under way. */
+  /** Waits until all recorded Events are written or dropped. */
   flush(): Promise<void>;
 }
 
@@ -43,7 +43,7 @@ export interface EventRecorderOptions {
   logger: Logger;
 }
 
-/** An Event as the API server keeps it, this recorder's and everybody else's. */
+/** An Event in the API server, written by this recorder or by another client. */
 export interface StoredEvent {
   metadata: ObjectMeta;
   regarding?: ObjectReference;
@@ -59,19 +59,19 @@ export const EVENTS: Resource<StoredEvent> = {
   kind: 'Event',
 };
 /**
- * The occurrences that an Event has told, in its annotations: whoever begins to lead tells what was seen in the last minute,
- * and reads there what was told before. As many as are kept last far longer than that.
+ * Annotation with the occurrences that an Event has counted. A new leader records the occurrences of the last minute again
+ * and skips those listed here. The list keeps occurrences for much longer than a minute.
  */
 const OCCURRENCES = 'platform.io/occurrences';
 const OCCURRENCES_KEPT = 20;
-/** Two replicas may tell at once while the lead changes, and an Event may expire between two requests. */
+/** Two replicas may write at once while the leader changes, and an Event may expire between two requests. */
 const ATTEMPTS = 5;
-/** The same event inside this time raises the count of the first one. */
+/** A repetition within this time increments the count of the first Event. */
 const SERIES_MS = 600_000;
 const REMEMBERED = 1_000;
 /**
- * Events that wait for their turn; more are dropped. Two thousand agents that fall silent at once are four thousand: each
- * is told on its observation and on its workload.
+ * Limit of queued Events; more are dropped. Two thousand agents that become silent at once cause four thousand Events,
+ * because each is emitted on its observation and on its workload.
  */
 const WAITING = 5_000;
 
@@ -88,9 +88,9 @@ export function createEventRecorder(options: EventRecorderOptions): EventRecorde
 class Recorder implements EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #series = new Map<string, Series>();
-  /** Occurrences that this process need not tell again. */
-  readonly #told = new Set<string>();
-  /** One after the other, so that a repetition never overtakes its first. */
+  /** Occurrences that this process has already emitted. */
+  readonly #emitted = new Set<string>();
+  /** Events are written one after the other, so that a repetition never overtakes the first one. */
   #last = Promise.resolve();
   #waiting = 0;
 
@@ -100,7 +100,7 @@ class Recorder implements EventRecorder {
 
   record(note: EventNote): void {
     if (this.#waiting >= WAITING) {
-      this.#options.logger.warn('event is dropped', { reason: note.reason, waiting: this.#waiting });
+      this.#options.logger.warn('event dropped', { reason: note.reason, waiting: this.#waiting });
       return;
     }
     this.#waiting += 1;
@@ -115,27 +115,27 @@ class Recorder implements EventRecorder {
     const { occurrence, series = occurrence, ...about } = note;
     try {
       if (occurrence === undefined || series === undefined) await this.#record(about);
-      else await this.#tell(about, occurrence, series);
+      else await this.#emit(about, occurrence, series);
     } catch (error) {
-      this.#options.logger.warn('event is not stored', { reason: note.reason, error: describeError(error) });
+      this.#options.logger.warn('failed to write Event', { reason: note.reason, error: describeError(error) });
     } finally {
       this.#waiting -= 1;
     }
   }
 
-  /** Once, and once more in the count for each occurrence of the series that is not told yet. */
-  async #tell(note: EventNote, occurrence: string, series: string): Promise<void> {
+  /** Creates the Event of the series, or increments its count if the occurrence is not counted yet. */
+  async #emit(note: EventNote, occurrence: string, series: string): Promise<void> {
     const name = nameOf(note, digestOf(note, series));
-    const told = `${name} ${occurrence}`;
-    if (this.#told.has(told)) return;
-    for (let attempt = 1; !(await this.#tryToTell(note, name, occurrence)); attempt += 1)
-      if (attempt === ATTEMPTS) throw new Error(`Event ${name} comes and goes`);
-    this.#told.add(told);
-    forgetOldest(this.#told);
+    const id = `${name} ${occurrence}`;
+    if (this.#emitted.has(id)) return;
+    for (let attempt = 1; !(await this.#tryToEmit(note, name, occurrence)); attempt += 1)
+      if (attempt === ATTEMPTS) throw new Error(`could not write Event ${name} in ${ATTEMPTS} attempts`);
+    this.#emitted.add(id);
+    forgetOldest(this.#emitted);
   }
 
-  /** False: somebody else wrote the Event meanwhile, or it expired. */
-  async #tryToTell(note: EventNote, name: string, occurrence: string): Promise<boolean> {
+  /** Returns false when another process changed the Event meanwhile, or the Event expired. */
+  async #tryToEmit(note: EventNote, name: string, occurrence: string): Promise<boolean> {
     const { namespace } = note.regarding;
     const created = await this.#post(note, { name, namespace, annotations: { [OCCURRENCES]: occurrence } });
     if (created.ok) return true;
@@ -150,7 +150,7 @@ class Recorder implements EventRecorder {
     return counted.ok;
   }
 
-  #count({ metadata, series }: StoredEvent, occurrences: readonly string[]): Promise<KubeAnswer<unknown>> {
+  #count({ metadata, series }: StoredEvent, occurrences: readonly string[]): Promise<KubeResponse<unknown>> {
     const { name, resourceVersion } = metadata;
     const annotations = { [OCCURRENCES]: occurrences.slice(-OCCURRENCES_KEPT).join(' ') };
     return this.#patch(metadata, {
@@ -159,7 +159,7 @@ class Recorder implements EventRecorder {
     });
   }
 
-  /** A note without an occurrence: the same one again inside ten minutes raises the count. */
+  /** Records a note without an occurrence. A repetition within ten minutes increments the count. */
   async #record(note: EventNote): Promise<void> {
     const { clock } = this.#options;
     const { uid, namespace, name } = note.regarding;
@@ -178,7 +178,7 @@ class Recorder implements EventRecorder {
     return { name, count: 1, untilMs: this.#options.clock.monotonicMs() + SERIES_MS };
   }
 
-  #post(note: EventNote, metadata: ObjectMeta & { namespace: string }): Promise<KubeAnswer<unknown>> {
+  #post(note: EventNote, metadata: ObjectMeta & { namespace: string }): Promise<KubeResponse<unknown>> {
     const { client, controller, instance, clock } = this.#options;
     const body = {
       apiVersion: 'events.k8s.io/v1',
@@ -193,7 +193,7 @@ class Recorder implements EventRecorder {
     return client.send({ method: 'POST', path: collectionPath(EVENTS, metadata.namespace), body });
   }
 
-  #patch({ namespace = '', name }: ObjectMeta, body: object): Promise<KubeAnswer<unknown>> {
+  #patch({ namespace = '', name }: ObjectMeta, body: object): Promise<KubeResponse<unknown>> {
     return this.#options.client.send({
       method: 'PATCH',
       path: objectPath(EVENTS, { namespace, name }),
@@ -206,17 +206,17 @@ class Recorder implements EventRecorder {
     return { count, lastObservedTime: microTime(this.#options.clock.now()) };
   }
 
-  /** Null: the first event is gone meanwhile. */
+  /** Returns null when the first Event no longer exists. */
   async #repeat(known: Series, namespace: string): Promise<Series | null> {
     const count = known.count + 1;
-    const answer = await this.#patch({ namespace, name: known.name }, { series: this.#seriesOf(count) });
-    if (!answer.ok && answer.status === 404) return null;
-    expectOk(answer);
+    const response = await this.#patch({ namespace, name: known.name }, { series: this.#seriesOf(count) });
+    if (!response.ok && response.status === 404) return null;
+    expectOk(response);
     return { name: known.name, count, untilMs: this.#options.clock.monotonicMs() + SERIES_MS };
   }
 }
 
-/** A Map and a Set keep the order of insertion, so the first is the oldest. */
+/** A Map and a Set keep the insertion order, so the first key is the oldest. */
 function forgetOldest(remembered: Map<string, unknown> | Set<string>): void {
   const [oldest] = remembered.keys();
   if (remembered.size > REMEMBERED && oldest !== undefined) remembered.delete(oldest);
@@ -225,7 +225,7 @@ function forgetOldest(remembered: Map<string, unknown> | Set<string>): void {
 const nameOf = ({ regarding }: EventNote, suffix: string): string =>
   `${regarding.name.slice(0, 200)}.${suffix}`;
 
-/** As long as a random suffix, and the same for the same series in every replica. */
+/** A suffix as long as a random one, and the same in every replica for the same series. */
 function digestOf({ regarding, type, reason }: EventNote, series: string): string {
   const text = [regarding.uid ?? '', regarding.kind, type, reason, series].join('\0');
   return createHash('sha256').update(text).digest('hex').slice(0, 16);

@@ -1,13 +1,13 @@
 import type { Dispatcher } from 'undici';
 
-/** A request that had to stay here. */
+/** A request that the fence blocked. */
 export class NotAllowed extends Error {
   override readonly name = 'NotAllowed';
 }
 
 /**
- * The dispatcher, but a request whose turn comes while `isAllowed` says no stays here. It is asked when the request is
- * about to be written to its connection: a process that was suspended between the decision and that moment finds out.
+ * Wraps the dispatcher so that a request is blocked while `isAllowed` returns false. `isAllowed` is called right before the
+ * request is written to its connection, so a process that was suspended after its decision to write does not write late.
  */
 export function fenced(dispatcher: Dispatcher, isAllowed: () => boolean): Dispatcher {
   return dispatcher.compose(
@@ -25,7 +25,7 @@ class FencedHandler implements Dispatcher.DispatchHandler {
   }
 
   onRequestStart(...parts: Parameters<NonNullable<Dispatcher.DispatchHandler['onRequestStart']>>): void {
-    if (!this.#isAllowed()) throw new NotAllowed('this process does not lead, so it writes nothing');
+    if (!this.#isAllowed()) throw new NotAllowed('write blocked: this process is not the leader');
     this.#handler.onRequestStart?.(...parts);
   }
 

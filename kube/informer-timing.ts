@@ -1,14 +1,14 @@
 /** All in milliseconds. */
 export interface InformerTiming {
-  /** How long the server is asked to keep a watch open; it is spread by a quarter, to whole seconds. */
+  /** Requested duration of a watch; varied by ±25 % and rounded up to whole seconds. */
   watchMs: number;
-  /** How long the server may take to open one. */
+  /** Limit for opening a watch. */
   openMs: number;
-  /** A watch that is not over so long after its time is dead. Nothing else tells it from a quiet one. */
+  /** A watch that has not ended this long after its duration is dead. A quiet watch differs in nothing else. */
   lateMs: number;
-  /** How long ago a watch may have brought something, or come to its end, until what is held no longer counts as fresh. */
+  /** The cache is fresh for this long after a watch delivered an event or ended in time. */
   freshMs: number;
-  /** First and longest delay after an error; short, because it is also how late the end of an outage is noticed. */
+  /** First and longest delay after an error. Short, because the delay also limits how late the end of an outage is detected. */
   backoff: { baseMs: number; maxMs: number };
 }
 

@@ -15,7 +15,7 @@ const PATH = '/api/v1/pods';
 const pod = (name: string, labels: Record<string, string> = {}) => ({
   metadata: { name, namespace: 'n', labels },
 });
-/** Longer than any test takes, in held time too. */
+/** Longer than any test, also in held time. */
 const NEVER_MS = 3_600_000;
 const isList = (request: { url: URL }) => request.url.searchParams.has('limit');
 const isWatch = (request: { url: URL }) => request.url.searchParams.has('watch');
@@ -53,7 +53,7 @@ function start(options: Partial<InformerOptions<Pod>> = {}): void {
 async function until(condition: () => boolean): Promise<void> {
   const end = performance.now() + 30_000;
   while (!condition()) {
-    if (performance.now() > end) throw new Error(`not in half a minute; changes: ${changes.join(', ')}`);
+    if (performance.now() > end) throw new Error(`condition not met within 30 s; changes: ${changes.join(', ')}`);
     await delay(5);
   }
 }
@@ -62,7 +62,7 @@ async function until(condition: () => boolean): Promise<void> {
 async function inTime(condition: () => boolean, pass: () => Promise<void>): Promise<void> {
   const end = performance.now() + 30_000;
   while (!condition()) {
-    if (performance.now() > end) throw new Error(`not in half a minute; changes: ${changes.join(', ')}`);
+    if (performance.now() > end) throw new Error(`condition not met within 30 s; changes: ${changes.join(', ')}`);
     await pass();
     await delay(5);
   }
@@ -72,7 +72,7 @@ const names = () => informer.list().map((object) => object.metadata.name);
 const countOf = (is: (request: { url: URL }) => boolean) => server.requests.filter(is).length;
 
 describe('an informer', () => {
-  test('lists in pages, then follows what is added, changed and deleted without another list', async () => {
+  test('lists in pages, then follows added, changed and deleted objects without another list', async () => {
     for (const name of ['a', 'b', 'c', 'd', 'e']) server.put(PATH, pod(name));
     start({ selection: { pageSize: 2, labelSelector: 'x=y' } });
     await informer.synced();
@@ -94,14 +94,14 @@ describe('an informer', () => {
     expect(watch.get('limit')).toBeNull();
   });
 
-  test('keeps only what it is told to keep', async () => {
+  test('caches only the part that `keep` returns', async () => {
     server.put(PATH, { ...pod('a'), spec: { containers: [] } });
     start({ keep: ({ metadata }) => ({ metadata }) });
     await informer.synced();
     expect(Object.keys(informer.list()[0]!)).toEqual(['metadata']);
   });
 
-  test('holds nothing of an object that is not to be kept, and forgets one that no longer is', async () => {
+  test('does not cache objects for which `keep` returns null, and removes them when that changes', async () => {
     server.put(PATH, pod('a'));
     server.put(PATH, pod('b', { wanted: 'yes' }));
     start({
@@ -116,12 +116,12 @@ describe('an informer', () => {
     await until(() => changes.length === 3);
     expect(changes).toEqual(['added b', 'added a', 'deleted b']);
     expect(names()).toEqual(['a']);
-    const asked = server.requests.map(({ headers }) => headers.accept);
+    const accepted = server.requests.map(({ headers }) => headers.accept);
     const as = (kind: string) => `application/json;as=${kind};g=meta.k8s.io;v=v1,application/json`;
-    expect(new Set(asked)).toEqual(new Set([as('PartialObjectMetadataList'), as('PartialObjectMetadata')]));
+    expect(new Set(accepted)).toEqual(new Set([as('PartialObjectMetadataList'), as('PartialObjectMetadata')]));
   });
 
-  test('goes on where it was when a watch is cut, and misses nothing', async () => {
+  test('resumes where a cut watch ended, and misses nothing', async () => {
     start();
     await until(() => server.watches().length === 1);
     server.put(PATH, pod('a'));
@@ -134,7 +134,7 @@ describe('an informer', () => {
     expect(countOf(isList)).toBe(1);
   });
 
-  test('goes on from the last bookmark', async () => {
+  test('resumes from the last bookmark', async () => {
     start();
     await until(() => server.watches().length === 1);
     server.say({ type: 'BOOKMARK', object: { metadata: { resourceVersion: '4711' } } });
@@ -161,7 +161,7 @@ describe('an informer', () => {
     expect(countOf(isList)).toBe(2);
   });
 
-  test('lists again when a running watch says that its version is too old', async () => {
+  test('lists again when a running watch reports that its version is too old', async () => {
     server.put(PATH, pod('a'));
     start();
     await until(() => server.watches().length === 1);
@@ -174,7 +174,7 @@ describe('an informer', () => {
     expect(changes).toEqual(['added a']);
   });
 
-  test('begins the list anew when a page token expires', async () => {
+  test('restarts the list when a page token expires', async () => {
     for (const name of ['a', 'b', 'c']) server.put(PATH, pod(name));
     server.fail({
       when: ({ url }) => url.searchParams.has('continue'),
@@ -185,7 +185,7 @@ describe('an informer', () => {
     expect(names()).toEqual(['a', 'b', 'c']);
   });
 
-  test('breaks off a watch that is not answered, and goes on', async () => {
+  test('aborts a watch that gets no response, and retries', async () => {
     start({ timing: { openMs: 150, backoff: { baseMs: 10, maxMs: 50 } } });
     server.fail({ when: isWatch, answer: 'hang' });
     await informer.synced();
@@ -194,7 +194,7 @@ describe('an informer', () => {
     expect(countOf(isWatch)).toBeGreaterThanOrEqual(2);
   });
 
-  test('breaks off a watch that does not end in time, and misses nothing', async () => {
+  test('aborts a watch that does not end in time, and misses nothing', async () => {
     using timers = holdTimers();
     const timing = { watchMs: 500, openMs: NEVER_MS, lateMs: 150, backoff: { baseMs: 10, maxMs: 50 } };
     start({ timing });
@@ -213,7 +213,7 @@ describe('an informer', () => {
     expect(countOf(isList)).toBe(1);
   });
 
-  test('lists anew when every watch goes silent, so that it follows at least slowly', async () => {
+  test('lists again when every watch is silent, so that changes still arrive late', async () => {
     for (let index = 0; index < 6; index += 1) server.fail({ when: isWatch, answer: 'silent' });
     using timers = holdTimers();
     start({ timing: { watchMs: 500, openMs: NEVER_MS, lateMs: 1, backoff: { baseMs: 1, maxMs: 2 } } });
@@ -227,14 +227,14 @@ describe('an informer', () => {
     expect(countOf(isList)).toBe(2);
   });
 
-  test('does not list anew for a server that does not answer: it has not looked at the version', async () => {
+  test('does not list again when the server does not respond, because the server has not checked the version', async () => {
     for (let index = 0; index < 7; index += 1) server.fail({ when: isWatch, answer: 'cut' });
     start({ timing: { backoff: { baseMs: 1, maxMs: 2 } } });
     await until(() => server.watches().length === 1);
     expect(countOf(isList)).toBe(1);
   });
 
-  test('is fresh once it has listed, and no longer when it could not watch for a while', async () => {
+  test('is fresh after the first list, and not fresh after a time without a watch', async () => {
     server.fail({ when: isList, answer: 'cut' });
     let nowMs = 0;
     const clock = { ...systemClock, monotonicMs: () => nowMs };
@@ -249,7 +249,7 @@ describe('an informer', () => {
     expect(informer.isFresh()).toBe(false);
   });
 
-  test('stays fresh while quiet watches end in time, and does not once they are open and silent', async () => {
+  test('stays fresh while quiet watches end in time, and is not fresh when they stay open and silent', async () => {
     using timers = holdTimers();
     let nowMs = 0;
     const clock = { ...systemClock, monotonicMs: () => nowMs };
@@ -277,7 +277,7 @@ describe('an informer', () => {
     await inTime(() => !informer.isFresh() && countOf(isWatch) >= before + 5, pass);
   });
 
-  test('says that it is forbidden until it is not, and does not fill the log with it', async () => {
+  test('reports a missing permission until the permission is granted, with few log messages', async () => {
     const warnings: number[] = [];
     const warn = (_: string, fields?: Record<string, unknown>) =>
       void warnings.push(Number(fields?.['retryInMs'] ?? -1));
@@ -286,46 +286,46 @@ describe('an informer', () => {
     await until(() => informer.isForbidden());
     await informer.synced();
     await until(() => server.watches().length === 1);
-    // Of the 2nd, 4th, 8th and 16th.
+    // After the 2nd, 4th, 8th and 16th failure.
     expect(warnings).toHaveLength(4);
     server.put(PATH, pod('a'));
     await until(() => !informer.isForbidden());
   });
 
-  test('waits as long as a throttling server asks', async () => {
+  test('waits for the Retry-After of a throttling server', async () => {
     server.fail({ when: isList, answer: { status: 429, headers: { 'retry-after': '1' } } });
     const clock = new ManualClock('2026-03-01T10:00:00Z');
     start({ clock });
-    const rest = await clock.nextSleep();
-    expect([rest.ms, countOf(isList)]).toEqual([1_000, 1]);
-    rest.wake();
+    const pause = await clock.nextSleep();
+    expect([pause.ms, countOf(isList)]).toEqual([1_000, 1]);
+    pause.wake();
     await informer.synced();
     expect(countOf(isList)).toBe(2);
   });
 
-  test('does not spin on a server that ends every watch at once', async () => {
+  test('backs off when the server ends every watch immediately', async () => {
     for (let index = 0; index < 100; index += 1)
       server.fail({
         when: isWatch,
         answer: { status: 200, body: { type: 'BOOKMARK', object: { metadata: {} } } },
       });
-    const rests: number[] = [];
+    const pauses: number[] = [];
     const clock = {
       ...systemClock,
-      // However long an exchange takes: the watch ended at once.
+      // The clock stands still, so every watch seems to end immediately.
       monotonicMs: () => 0,
       sleep: (ms: number, signal?: AbortSignal) => {
-        rests.push(ms);
+        pauses.push(ms);
         return systemClock.sleep(1, signal);
       },
     };
     start({ clock, timing: { backoff: { baseMs: 100, maxMs: 100 } } });
     await until(() => countOf(isWatch) >= 6);
-    expect(rests.length).toBeGreaterThanOrEqual(5);
-    for (const ms of rests) expect(ms >= 50 && ms <= 100).toBe(true);
+    expect(pauses.length).toBeGreaterThanOrEqual(5);
+    for (const ms of pauses) expect(ms >= 50 && ms <= 100).toBe(true);
   });
 
-  test('lists anew after several failures in a row, since the server may have lost the version it asks for', async () => {
+  test('lists again after several consecutive failures, because the server may have lost the requested version', async () => {
     for (let index = 0; index < 5; index += 1)
       server.fail({ when: isWatch, answer: { status: 504, body: { kind: 'Status', message: 'too large' } } });
     start({ timing: { backoff: { baseMs: 5, maxMs: 10 } } });
@@ -333,7 +333,7 @@ describe('an informer', () => {
     expect(countOf(isList)).toBe(2);
   });
 
-  test('survives a line that is no JSON', async () => {
+  test('recovers from a line that is not valid JSON', async () => {
     start();
     await until(() => server.watches().length === 1);
     server.watches()[0]!.write('{"type": "ADD\n');
@@ -343,7 +343,7 @@ describe('an informer', () => {
     expect(names()).toEqual(['a']);
   });
 
-  test('ends its watch when it is closed', async () => {
+  test('ends its watch on close', async () => {
     start();
     await until(() => server.watches().length === 1);
     await informer.close();

@@ -9,7 +9,7 @@ import { collectionPath, keyText, type ObjectKey, type Resource } from './resour
 import type { KubeObject } from './types.ts';
 import { errorOf, type WatchEvent } from './watch-event.ts';
 
-/** What happened to one object. `before` is the copy that the cache held. */
+/** A change of one object. `before` is the previous copy in the cache. */
 export type Change<T> =
   | { type: 'added'; object: T }
   | { type: 'modified'; object: T; before: T }
@@ -21,32 +21,32 @@ export interface InformerOptions<T> {
   selection?: ListSelection;
   logger: Logger;
   clock: Clock;
-  /** Called once per change, after the cache has it; it must be quick and must not throw: put a key in a queue. */
+  /** Called once per change, after the cache is updated. It must be quick and must not throw; typically it queues a key. */
   onChange?: (change: Change<T>) => void;
-  /** Keeps only the part of an object that is needed, or nothing (null) of one that no selector can leave out. */
+  /** Returns the part of an object to keep in the cache; null: do not cache an object that no selector can exclude. */
   keep?: (object: T) => T | null;
   timing?: Partial<InformerTiming>;
 }
 
 const FAILURES_UNTIL_LIST = 5;
-/** A watch that the server ends sooner than this is treated as an error, so that no loop spins. */
+/** A watch that the server ends sooner than this is treated as an error, to avoid a tight loop. */
 const SHORTEST_WATCH_MS = 500;
 
-/** A cache of all objects of one kind that follows the API server. */
+/** A cache of all objects of one kind, kept up to date by a watch. */
 export interface Informer<T> {
   start(): void;
   close(): Promise<void>;
-  /** Resolves when the first list is in the cache. */
+  /** Resolves when the cache contains the first list. */
   synced(): Promise<void>;
-  /** False before the first list, and when no watch has shown for `freshMs` that nothing was missed. */
+  /** False before the first list, and when no watch has confirmed the cache for `freshMs`. */
   isFresh(): boolean;
-  /** The API server says that this process has no right to list or watch; it is asked again and again. */
+  /** True while the API server returns 403 for list or watch. The informer keeps retrying. */
   isForbidden(): boolean;
   get(key: ObjectKey): T | undefined;
   list(): T[];
 }
 
-/** Lists once in pages, then watches from there with bookmarks; lists again only when the version is too old (410). */
+/** Lists once in pages, then watches with bookmarks. Lists again when the version is too old (410) or failures repeat. */
 export function createInformer<T extends KubeObject | (object & { metadata: ObjectKey })>(
   options: InformerOptions<T>,
 ): Informer<T> {
@@ -57,18 +57,18 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
   readonly #options: InformerOptions<T>;
   readonly #timing: InformerTiming;
   readonly #stop = new AbortController();
-  /** Of the present watch. AbortSignal.any would leave a trace in `#stop` for each watch there ever was. */
+  /** Of the current watch. AbortSignal.any would leave a reference in `#stop` for every watch. */
   #watching: AbortController | null = null;
   readonly #firstList = Promise.withResolvers<void>();
   #cache = new Map<string, T>();
-  /** Where the next watch begins; null: a list must come first. */
+  /** The resourceVersion for the next watch; null: a list is needed first. */
   #version: string | null = null;
-  /** When nothing was missed for certain: the first list, something from a watch, its end in time. Null: no list yet. */
-  #followedMs: number | null = null;
+  /** When the cache was last known to be complete: after the first list, a watch event or a watch that ended in time. */
+  #confirmedMs: number | null = null;
   #isForbidden = false;
   #failures = 0;
-  /** Failures in a row for which the version may be the reason. */
-  #refusals = 0;
+  /** Consecutive failures that the resourceVersion may have caused. */
+  #versionFailures = 0;
   #loop: Promise<void> | null = null;
 
   constructor(options: InformerOptions<T>) {
@@ -91,7 +91,7 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
   }
 
   isFresh(): boolean {
-    const sinceMs = this.#options.clock.monotonicMs() - (this.#followedMs ?? -Infinity);
+    const sinceMs = this.#options.clock.monotonicMs() - (this.#confirmedMs ?? -Infinity);
     return sinceMs < this.#timing.freshMs;
   }
 
@@ -110,35 +110,35 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
   async #run(): Promise<void> {
     const { signal } = this.#stop;
     while (!signal.aborted) {
-      const askedMs = this.#options.clock.monotonicMs();
+      const startedMs = this.#options.clock.monotonicMs();
       try {
         this.#version ??= await this.#list();
         await this.#watch(this.#version);
       } catch (error) {
-        if (!signal.aborted) await this.#rest(error, askedMs);
+        if (!signal.aborted) await this.#backOff(error, startedMs);
       }
     }
   }
 
-  /** After an error: a jittered delay that doubles, and never less than the server asked for. */
-  async #rest(error: unknown, askedMs: number): Promise<void> {
+  /** Waits after an error: exponential backoff with jitter, and at least the Retry-After of the server. */
+  async #backOff(error: unknown, startedMs: number): Promise<void> {
     const { clock, logger, resource } = this.#options;
-    const asked = error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0;
+    const retryAfterMs = error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0;
     this.#isForbidden = error instanceof KubeError && error.status === 403;
-    // An expired version is no failure: the list that follows is the remedy, yet not in a tight loop.
-    // What took longer than the longest delay has rested already.
-    const isSlow = clock.monotonicMs() - askedMs > this.#timing.backoff.maxMs;
-    const delay = Math.max(asked, halfJitter(isSlow ? 0 : this.#failures, this.#timing.backoff));
+    // An expired version also waits here, so that the list that follows does not run in a tight loop.
+    // An attempt that took longer than the longest delay needs no longer backoff.
+    const isSlow = clock.monotonicMs() - startedMs > this.#timing.backoff.maxMs;
+    const delay = Math.max(retryAfterMs, halfJitter(isSlow ? 0 : this.#failures, this.#timing.backoff));
     this.#failures += 1;
-    // A version that the server does not know (its store was restored) fails for ever: the list is the remedy for that too.
-    // A server that is away or overloaded has not looked at the version, and a list from everybody would not help it.
-    const isAway = error instanceof KubeError && [0, 429, 503].includes(error.status);
-    if (!isAway) this.#refusals += 1;
-    if (this.#refusals >= FAILURES_UNTIL_LIST) this.#version = null;
+    // A version unknown to the server (its store was restored) fails for ever, so repeated failures also lead to a new list.
+    // An unavailable or overloaded server has not checked the version, and lists from all clients would add load.
+    const isUnavailable = error instanceof KubeError && [0, 429, 503].includes(error.status);
+    if (!isUnavailable) this.#versionFailures += 1;
+    if (this.#versionFailures >= FAILURES_UNTIL_LIST) this.#version = null;
     const fields = { resource: resource.plural, error: describeError(error), retryInMs: Math.round(delay) };
-    // The second failure in a row, the fourth, the eighth: one that lasts must not fill the log.
-    if (this.#failures > 1 && Number.isInteger(Math.log2(this.#failures))) logger.warn('watch fails', fields);
-    else logger.debug('watch is interrupted', fields);
+    // Warns on the second, fourth, eighth, ... consecutive failure, so that a lasting failure does not fill the log.
+    if (this.#failures > 1 && Number.isInteger(Math.log2(this.#failures))) logger.warn('watch failed', fields);
+    else logger.debug('watch interrupted', fields);
     await clock.sleep(delay, this.#stop.signal).catch(() => undefined);
   }
 
@@ -153,15 +153,15 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
     const before = this.#cache;
     const known = (item: T) => {
       const old = before.get(keyText(item.metadata));
-      // The same version is the same object: whoever holds the old one holds it no second time.
+      // Keeps the old object if the version is the same, so that no second copy stays in memory.
       return old?.metadata.resourceVersion === item.metadata.resourceVersion ? (old ?? item) : item;
     };
     this.#cache = new Map(items.map((item) => [keyText(item.metadata), known(item)]));
     for (const [key, object] of this.#cache) this.#announce(before.get(key), object);
     for (const [key, object] of before)
       if (!this.#cache.has(key)) this.#options.onChange?.({ type: 'deleted', object });
-    this.#followedMs ??= this.#options.clock.monotonicMs();
-    this.#refusals = 0;
+    this.#confirmedMs ??= this.#options.clock.monotonicMs();
+    this.#versionFailures = 0;
     this.#firstList.resolve();
     return resourceVersion;
   }
@@ -173,16 +173,16 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
   }
 
   /**
-   * Ends when the server closes the watch; throws when it breaks, is refused, ends at once or not in time. A watch is
-   * short, since a dead one is silent as a quiet one is: only its end must come, whatever lies between.
+   * Returns when the server closes the watch. Throws when the watch breaks, is rejected, ends immediately or not in time.
+   * Watches are short, because only the missing end distinguishes a dead watch from a quiet one.
    */
   async #watch(resourceVersion: string): Promise<void> {
     const { client, clock, resource, selection = {} } = this.#options;
     const { namespace, labelSelector, fieldSelector, only } = selection;
-    // After a failure as short as can be: its end shows that all is well again.
+    // After a failure the watch is as short as possible, because its end shows that the failure is over.
     const ms = this.#failures > 0 ? 1 : this.#timing.watchMs * (0.75 + Math.random() / 2);
     const seconds = Math.ceil(ms / 1_000);
-    const asked = { watch: true, allowWatchBookmarks: true, timeoutSeconds: seconds, resourceVersion };
+    const watchQuery = { watch: true, allowWatchBookmarks: true, timeoutSeconds: seconds, resourceVersion };
     const opened = clock.monotonicMs();
     const watching = (this.#watching = new AbortController());
     if (this.#stop.signal.aborted) return;
@@ -191,7 +191,7 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
       const stream = await client.stream({
         method: 'GET',
         path: collectionPath(resource, namespace),
-        query: { labelSelector, fieldSelector, ...asked },
+        query: { labelSelector, fieldSelector, ...watchQuery },
         only,
         timeoutMs: this.#timing.openMs,
         signal: watching.signal,
@@ -202,11 +202,11 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
         return;
       }
       const limitMs = seconds * 1_000 + this.#timing.lateMs;
-      timer = setTimeout(() => watching.abort(new Error('the watch hangs')), limitMs);
+      timer = setTimeout(() => watching.abort(new Error('the watch did not end in time')), limitMs);
       for await (const event of jsonLines(stream.chunks)) this.#receive(event as WatchEvent<T>);
       if (clock.monotonicMs() - opened < SHORTEST_WATCH_MS)
-        throw new Error('the server ends the watch at once');
-      this.#follows();
+        throw new Error('the server closed the watch immediately');
+      this.#confirm();
     } finally {
       clearTimeout(timer);
     }
@@ -218,8 +218,8 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
       if (error.status === 410) this.#version = null;
       throw error;
     }
-    // Not before: a server whose watches open and then break must not be asked in a tight loop.
-    this.#follows();
+    // Not when the watch opens: a server whose watches open and then break must not be called in a tight loop.
+    this.#confirm();
     const version = event.object.metadata.resourceVersion;
     if (version) this.#version = version;
     if (event.type === 'BOOKMARK') return;
@@ -235,9 +235,9 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
     this.#announce(before, object);
   }
 
-  #follows(): void {
-    this.#followedMs = this.#options.clock.monotonicMs();
-    this.#failures = this.#refusals = 0;
+  #confirm(): void {
+    this.#confirmedMs = this.#options.clock.monotonicMs();
+    this.#failures = this.#versionFailures = 0;
     this.#isForbidden = false;
   }
 }

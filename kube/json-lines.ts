@@ -1,7 +1,7 @@
-/** The lines of a watch, each parsed as JSON. A last line without its line feed was cut and is dropped. */
+/** Parses each line of a watch as JSON. A last line without a line feed is incomplete and is dropped. */
 export async function* jsonLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<unknown> {
   const decoder = new TextDecoder();
-  // Pieces are joined once per line: an object of a megabyte comes in many chunks.
+  // Pieces are joined once per line, because an object of a megabyte arrives in many chunks.
   let pieces: string[] = [];
   for await (const chunk of chunks) {
     const lines = decoder.decode(chunk, { stream: true }).split('\n');

@@ -65,10 +65,10 @@ import type { Pod, Service } from './types.ts';
     await until(async () => (await client.send({ method: 'GET', path: account })).ok);
   });
 
-  async function until(look: () => Promise<boolean> | boolean): Promise<void> {
+  async function until(condition: () => Promise<boolean> | boolean): Promise<void> {
     const end = performance.now() + 120_000;
-    while (!(await look())) {
-      if (performance.now() > end) throw new Error('not in two minutes');
+    while (!(await condition())) {
+      if (performance.now() > end) throw new Error('condition not met within 2 minutes');
       await delay(20);
     }
   }
@@ -78,7 +78,7 @@ import type { Pod, Service } from './types.ts';
     spec: { ports: [{ port: 80 }] },
   });
 
-  describe('an informer behind a bad network', () => {
+  describe('an informer behind an unreliable network', () => {
     let relay: TcpRelay;
     let distant: KubeClient;
     let informer: Informer<Service>;
@@ -118,7 +118,7 @@ import type { Pod, Service } from './types.ts';
       await relay.close();
     }
 
-    test('lists in pages and follows', async () => {
+    test('lists in pages and follows changes', async () => {
       expect(changes).toEqual(['added a', 'added b', 'added c']);
       await createObject(client, SERVICES, service('d'));
       await deleteObject(client, SERVICES, { namespace, name: 'a' });
@@ -127,7 +127,7 @@ import type { Pod, Service } from './types.ts';
       await end();
     });
 
-    test('misses nothing over cut connections', async () => {
+    test('misses no change when connections are cut', async () => {
       for (let round = 0; round < 5; round += 1) {
         relay.cut();
         await createObject(client, SERVICES, service(`r${round}`));
@@ -138,7 +138,7 @@ import type { Pod, Service } from './types.ts';
       await end();
     });
 
-    test('notices a network that swallows everything, is not fresh meanwhile, and catches up', async () => {
+    test('is not fresh while the network drops all data, and catches up afterwards', async () => {
       relay.hang();
       await createObject(client, SERVICES, service('d'));
       await deleteObject(client, SERVICES, { namespace, name: 'b' });
@@ -190,7 +190,7 @@ import type { Pod, Service } from './types.ts';
       } satisfies AgentObservation);
     const key = () => ({ namespace, name: 'x' });
 
-    test('keeps all of fifty instances that eight processes report at once, beside conditions that another applies', async () => {
+    test('keeps all fifty instances that eight processes report at once, and conditions that another process applies', async () => {
       await make();
       const clients = Array.from({ length: 8 }, (_, index) =>
         createKubeClient({ access, part: `test-${index}` }),
@@ -215,7 +215,7 @@ import type { Pod, Service } from './types.ts';
             await statusWriter.write(key(), add(`pod-${index}`));
         }),
       );
-      expect((await Promise.all(applies)).map((answer) => answer.ok)).toEqual(Array(10).fill(true));
+      expect((await Promise.all(applies)).map((response) => response.ok)).toEqual(Array(10).fill(true));
       const status = (await getObject(client, AGENT_OBSERVATIONS, key()))?.status;
       const names = status?.instances?.map((each) => each.name).sort();
       expect(names).toEqual(Array.from({ length: 50 }, (_, index) => `pod-${index}`).sort());
@@ -224,7 +224,7 @@ import type { Pod, Service } from './types.ts';
       await Promise.all(clients.map((each) => each.close()));
     }, 300_000);
 
-    test('is not written when nothing changes, and says so', async () => {
+    test('is not written when nothing changes or the object is missing', async () => {
       await make();
       const writer = writerOf(client);
       expect(await writer.write(key(), add('pod'))).toMatchObject({ outcome: 'written' });
@@ -236,7 +236,7 @@ import type { Pod, Service } from './types.ts';
       expect(await writer.write({ namespace, name: 'y' }, add('pod'))).toEqual({ outcome: 'missing' });
     });
 
-    test('is refused with the reason when it is not what the definition allows', async () => {
+    test('is rejected with the reason when the value violates the CRD schema', async () => {
       await make();
       const bad = () => ({ phase: 'Pending' as const, score: 101 });
       await expect(writerOf(client).write(key(), bad)).rejects.toMatchObject({
@@ -251,7 +251,7 @@ import type { Pod, Service } from './types.ts';
     const apply = (fieldManager: string, port: number, force = false) =>
       applyObject(client, SERVICES, object([{ port: 80, targetPort: port }]), { fieldManager, force });
 
-    test('makes what is missing, leaves what is owned by another, and takes it by force', async () => {
+    test('creates a missing object, keeps fields of another manager, and acquires them by force', async () => {
       expect(await apply('one', 1)).toMatchObject({ ok: true, status: 201 });
       expect(await apply('one', 2)).toMatchObject({ ok: true, status: 200 });
       expect(await apply('two', 3)).toMatchObject({ ok: false, status: 409, reason: 'Conflict' });
@@ -259,7 +259,7 @@ import type { Pod, Service } from './types.ts';
     });
   });
 
-  test('a lease is handed over at once on release', async () => {
+  test('a released lease is acquired by another candidate immediately', async () => {
     const leading: string[] = [];
     const candidate = (identity: string) =>
       createLeaderElection({
@@ -278,9 +278,9 @@ import type { Pod, Service } from './types.ts';
     await until(() => first.isLeader());
     second.start();
     await first.close();
-    const hasLead = withinLimit('hand-over by a leader that stops');
+    const acquired = withinLimit('hand-over by a leader that stops');
     await until(() => second.isLeader());
-    hasLead();
+    acquired();
     expect(leading).toEqual(['first', 'second']);
     expect((await getObject(client, LEASES, { namespace, name: 'lead' }))?.spec).toMatchObject({
       holderIdentity: 'second',
@@ -290,7 +290,7 @@ import type { Pod, Service } from './types.ts';
     await second.close();
   }, 300_000);
 
-  test('an event is stored once and counted when it repeats', async () => {
+  test('an Event is stored once and counted when it repeats', async () => {
     const options = {
       controller: 'platform.io/test',
       instance: 'i',
@@ -322,7 +322,7 @@ import type { Pod, Service } from './types.ts';
     expect(items.map(({ note, series }) => [note.length, series?.count])).toEqual([[1_024, 3]]);
   });
 
-  test('occurrences of a series are counted in one event, each of them once, whoever saw them', async () => {
+  test('occurrences of a series are counted in one Event, each once, even from several replicas', async () => {
     const options = { controller: 'platform.io/test', clock: systemClock, logger: silentLogger };
     const replicas = ['a', 'b'].map((instance) => createEventRecorder({ client, instance, ...options }));
     const regarding = { apiVersion: 'v1', kind: 'Service', name: 'counted', namespace, uid: 'u' };
@@ -348,13 +348,13 @@ import type { Pod, Service } from './types.ts';
       };
       const path = `/api/v1/namespaces/${namespace}/serviceaccounts/default/token`;
       const body = { spec: { audiences, ...(boundObjectRef ? { boundObjectRef } : {}) } };
-      const answer = await client.send<{ status: { token: string } }>({ method: 'POST', path, body });
-      return expectOk(answer).status.token;
+      const response = await client.send<{ status: { token: string } }>({ method: 'POST', path, body });
+      return expectOk(response).status.token;
     }
 
-    test("knows the pod of a pod's token, until the pod is gone", async () => {
-      const made = await createObject(client, PODS, { metadata: { name: 'agent-1', namespace }, spec });
-      const pod = made.outcome === 'created' ? made.object : null;
+    test("returns the pod of a pod's token until the pod is deleted", async () => {
+      const created = await createObject(client, PODS, { metadata: { name: 'agent-1', namespace }, spec });
+      const pod = created.outcome === 'created' ? created.object : null;
       const token = await tokenFor(pod);
       expect(await reviewToken(client, { token, audience })).toEqual({
         kind: 'pod',
@@ -364,11 +364,11 @@ import type { Pod, Service } from './types.ts';
         podUid: pod?.metadata.uid,
       });
       await deleteObject(client, PODS, { namespace, name: 'agent-1' });
-      // The API server itself remembers for ten seconds that a token was good.
+      // The API server caches a successful authentication for ten seconds.
       await until(async () => (await reviewToken(client, { token, audience })).kind === 'rejected');
     }, 300_000);
 
-    test('tells a token that anybody with the right may have made', async () => {
+    test('reports an unbound token, which any client with permission to create tokens may have created', async () => {
       expect(await reviewToken(client, { token: await tokenFor(null), audience })).toEqual({
         kind: 'unbound',
         username: `system:serviceaccount:${namespace}:default`,
@@ -377,8 +377,8 @@ import type { Pod, Service } from './types.ts';
 
     test.each<[string, () => Promise<string>, string]>([
       ['for the API server itself', () => tokenFor(null, ['https://kubernetes.default.svc']), 'audience'],
-      ['of somebody else', () => Promise.resolve('eyJhbGciOiJSUzI1NiJ9.e30.c2ln'), 'invalid bearer token'],
-      ['that is none', () => Promise.resolve('x'), 'invalid bearer token'],
+      ['of another issuer', () => Promise.resolve('eyJhbGciOiJSUzI1NiJ9.e30.c2ln'), 'invalid bearer token'],
+      ['that is not a JWT', () => Promise.resolve('x'), 'invalid bearer token'],
     ])('rejects a token %s', async (_, make, reason) => {
       const token = await make();
       const verdict = await reviewToken(client, { token, audience });
@@ -386,7 +386,7 @@ import type { Pod, Service } from './types.ts';
     });
   });
 
-  test('a missing right is told with its reason', async () => {
+  test('a missing permission is reported with its reason', async () => {
     const path = `/api/v1/namespaces/${namespace}/serviceaccounts/default/token`;
     const { status } = expectOk(
       await client.send<{ status: { token: string } }>({ method: 'POST', path, body: { spec: {} } }),

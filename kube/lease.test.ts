@@ -8,7 +8,7 @@ import { createLeaderElection, microTime, type LeaderElection, type LeaderElecti
 
 const COLLECTION = '/apis/coordination.k8s.io/v1/namespaces/n/leases';
 const LEASE = { namespace: 'n', name: 'operator' };
-const timing = { leaseMs: 15_000, renewWithinMs: 10_000, retryMs: 2_000, lookMs: 500 };
+const timing = { leaseMs: 15_000, renewWithinMs: 10_000, retryMs: 2_000, checkMs: 500 };
 
 let server: FakeApiServer;
 let client: KubeClient;
@@ -46,13 +46,13 @@ function candidate(identity: string, options: Partial<LeaderElectionOptions> = {
     ...options,
   });
   elections.push(election);
-  // Each sleeps between two looks, or two renewals.
+  // Each election sleeps between two checks or two renewals.
   clock.loops += 1;
   election.start();
   return election;
 }
 
-/** Time passes, and whatever is due in it is done. */
+/** Lets time pass and runs everything that is due. */
 const pass = (ms: number): Promise<void> => clock.pass(ms, 100);
 
 async function end(election: LeaderElection): Promise<void> {
@@ -63,7 +63,7 @@ async function end(election: LeaderElection): Promise<void> {
 async function until(condition: () => boolean): Promise<void> {
   const end = performance.now() + 30_000;
   while (!condition()) {
-    if (performance.now() > end) throw new Error(`not in half a minute; ${log.join(', ')}`);
+    if (performance.now() > end) throw new Error(`condition not met within 30 s; ${log.join(', ')}`);
     await delay(5);
   }
 }
@@ -72,7 +72,7 @@ const stored = () => server.get(`${COLLECTION}/operator`)!;
 const spec = () => stored()?.['spec'] as Record<string, unknown>;
 
 describe('leader election', () => {
-  test('makes a lease that is missing and holds it', async () => {
+  test('creates a missing lease and holds it', async () => {
     const a = candidate('a');
     await until(() => leading.length === 1);
     expect(a.isLeader()).toBe(true);
@@ -98,9 +98,9 @@ describe('leader election', () => {
   });
 
   test.each([
-    ['changed by something else', () => server.put(COLLECTION, { ...stored(), touched: true })],
+    ['changed by another client', () => server.put(COLLECTION, { ...stored(), touched: true })],
     ['deleted', () => server.remove(COLLECTION, 'operator')],
-  ])('keeps the lead when its Lease was %s', async (_what, change) => {
+  ])('keeps leadership when its Lease was %s', async (_what, change) => {
     const a = candidate('a');
     await until(() => leading.length === 1);
     change();
@@ -109,14 +109,14 @@ describe('leader election', () => {
     expect(spec()['holderIdentity']).toBe('a');
   });
 
-  test('takes the empty lease that an installation brings', async () => {
+  test('acquires the empty lease that the chart installs', async () => {
     server.put(COLLECTION, { metadata: { name: 'operator', labels: { kept: 'yes' } } });
     candidate('a');
     await until(() => leading.length === 1);
     expect(server.get(`${COLLECTION}/operator`)?.metadata).toMatchObject({ labels: { kept: 'yes' } });
   });
 
-  test('lets one of several lead, and the next at once when it stops', async () => {
+  test('elects one of several candidates, and the next immediately when the leader stops', async () => {
     server.put(COLLECTION, { metadata: { name: 'operator' } });
     const all = ['a', 'b', 'c'].map((identity) => candidate(identity));
     await pass(3 * timing.retryMs);
@@ -125,12 +125,12 @@ describe('leader election', () => {
     await end(first);
     expect(spec()['holderIdentity']).toBe('');
     expect(first.isLeader()).toBe(false);
-    await pass(timing.lookMs);
+    await pass(timing.checkMs);
     expect(leading).toHaveLength(1);
     expect(spec()['leaseTransitions']).toBe(1);
   });
 
-  test('waits the whole lease time for a leader that says nothing, whatever the clock of that leader shows', async () => {
+  test('waits the whole lease duration for a silent leader, independent of the clock of that leader', async () => {
     const renewTime = microTime(new Date(0));
     server.put(COLLECTION, {
       metadata: { name: 'operator' },
@@ -144,35 +144,35 @@ describe('leader election', () => {
     candidate('a');
     await pass(timing.leaseMs);
     expect(leading).toEqual([]);
-    await pass(timing.lookMs);
+    await pass(timing.checkMs);
     expect(leading).toEqual(['a']);
   });
 
-  test('stops leading when it cannot renew, before another may begin, and takes the lead again later', async () => {
+  test('loses leadership when it cannot renew, before another may acquire it, and becomes leader again later', async () => {
     const a = candidate('a');
     await until(() => leading.length === 1);
-    let away = true;
-    const refuse = () => {
+    let isUnavailable = true;
+    const fail = () => {
       server.fail({
         when: () => {
-          if (away) queueMicrotask(refuse);
-          return away;
+          if (isUnavailable) queueMicrotask(fail);
+          return isUnavailable;
         },
         answer: { status: 503 },
       });
     };
-    refuse();
+    fail();
     await pass(timing.renewWithinMs - 100);
     expect([a.isLeader(), leading]).toEqual([true, ['a']]);
     await pass(100);
     expect([a.isLeader(), leading]).toEqual([false, []]);
-    away = false;
+    isUnavailable = false;
     await pass(timing.retryMs);
     expect([a.isLeader(), leading]).toEqual([true, ['a']]);
     expect(log).toEqual(['a begins', 'a ends', 'a begins']);
   });
 
-  test('rides over an outage that is shorter than the renewal limit', async () => {
+  test('keeps leadership in an outage that is shorter than the renewal limit', async () => {
     const a = candidate('a');
     await until(() => leading.length === 1);
     for (let index = 0; index < 3; index += 1) server.fail({ when: () => true, answer: 'cut' });
@@ -180,14 +180,14 @@ describe('leader election', () => {
     expect([a.isLeader(), log]).toEqual([true, ['a begins']]);
   });
 
-  test('gives the lead up when its work fails, so that another replica may try', async () => {
+  test('releases leadership when its task fails, so that another replica may try', async () => {
     candidate('broken', { lead: async () => Promise.reject(new Error('cannot work')) });
     await until(() => spec()?.['holderIdentity'] === '');
     candidate('good');
     await until(() => leading.includes('good'));
   });
 
-  test('leaves a lease alone that another has taken meanwhile', async () => {
+  test('does not change a lease that another candidate has acquired meanwhile', async () => {
     const a = candidate('a');
     await until(() => leading.length === 1);
     server.put(COLLECTION, {

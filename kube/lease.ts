@@ -8,35 +8,35 @@ import type { Lease, LeaseSpec } from './types.ts';
 export interface LeaderElectionOptions {
   client: KubeClient;
   lease: ObjectKey & { namespace: string };
-  /** Tells this process from every other; the pod's name and a random part. */
+  /** Unique per process: the pod's name and a random part. */
   identity: string;
   logger: Logger;
   clock: Clock;
-  /** Runs while this process leads. Its signal aborts when leadership is lost or given up; it must then end soon. */
+  /** Runs while this process is the leader. It must end soon after `signal` aborts, when leadership is lost or released. */
   lead: (signal: AbortSignal) => Promise<void>;
   timing?: LeaseTiming;
 }
 
 /** Milliseconds. */
 export interface LeaseTiming {
-  /** How long others wait for a leader that says nothing. */
+  /** How long other replicas wait for a leader that does not renew. */
   leaseMs: number;
-  /** A leader that could not renew for this long stops leading; shorter than `leaseMs`, so that no two lead. */
+  /** A leader that could not renew for this long stops. Shorter than `leaseMs`, so that there are never two leaders. */
   renewWithinMs: number;
   /** How often a leader renews. */
   retryMs: number;
-  /** How often the others look whether the lease is free: so late they notice that it was given up. */
-  lookMs: number;
+  /** How often the other replicas check the lease, which limits how late they detect its release. */
+  checkMs: number;
 }
 
-const TIMING: LeaseTiming = { leaseMs: 15_000, renewWithinMs: 10_000, retryMs: 2_000, lookMs: 500 };
+const TIMING: LeaseTiming = { leaseMs: 15_000, renewWithinMs: 10_000, retryMs: 2_000, checkMs: 500 };
 
-/** One leader among the replicas of a process, by a coordination.k8s.io Lease. */
+/** Elects one leader among the replicas of a process through a coordination.k8s.io Lease. */
 export interface LeaderElection {
   start(): void;
-  /** False from the moment on at which the lease was not renewed in time, whether or not this process has noticed yet. */
+  /** False as soon as the renewal is overdue, even if this process has not handled the loss yet. */
   isLeader(): boolean;
-  /** Ends `lead`, then releases the lease so that another replica takes over at once. */
+  /** Ends `lead`, then releases the lease so that another replica becomes leader immediately. */
   close(): Promise<void>;
 }
 
@@ -50,14 +50,14 @@ class Election implements LeaderElection {
   readonly #stop = new AbortController();
   #loop: Promise<void> | null = null;
   #leading = false;
-  /** When the renewal that worked last was sent; until `renewWithinMs` later nobody else can have taken the lease. */
+  /** When the last successful renewal was sent. No other replica can acquire the lease within `renewWithinMs` after it. */
   #renewedMs = -Infinity;
-  /** The last look failed. */
-  #isRefused = false;
-  /** The Lease as this process stored it last. Null: another may have written since, so it is read first. */
+  /** The last request failed. */
+  #isFailing = false;
+  /** The Lease as this process last stored it. Null: another process may have changed it, so it is read first. */
   #held: Lease | null = null;
-  /** The lease's last version, and when this clock saw it: the holder's own clock is never compared. */
-  #seen: { version: string | undefined; atMs: number } | null = null;
+  /** The last version of the lease and when this process read it. The holder's clock is never compared. */
+  #lastRead: { version: string | undefined; atMs: number } | null = null;
 
   constructor(options: LeaderElectionOptions) {
     this.#options = options;
@@ -89,71 +89,71 @@ class Election implements LeaderElection {
     const { clock, logger, lead, identity } = this.#options;
     const lost = new AbortController();
     this.#leading = true;
-    logger.info('leads', { identity });
+    logger.info('became leader', { identity });
     const over = AbortSignal.any([lost.signal, this.#stop.signal]);
     const work = lead(over).catch((error: unknown) => {
-      logger.error('cannot lead', { error: describeError(error) });
+      logger.error('leader task failed', { error: describeError(error) });
       lost.abort('failed');
     });
     while (!over.aborted && this.#leftMs() > 0) {
       await clock.sleep(Math.min(this.#timing.retryMs, this.#leftMs()), over).catch(() => undefined);
       if (!over.aborted && this.#leftMs() > 0) await this.#hold(this.#leftMs());
     }
-    const keeps = over.aborted;
+    const isStillHolder = over.aborted;
     lost.abort();
     await work;
     this.#leading = false;
-    if (keeps) await this.#release();
-    else logger.warn('loses the lead', { identity });
+    if (isStillHolder) await this.#release();
+    else logger.warn('lost leadership', { identity });
   }
 
   async #pause(): Promise<void> {
-    const { retryMs, lookMs } = this.#timing;
-    const ms = this.#isRefused ? retryMs : lookMs;
+    const { retryMs, checkMs } = this.#timing;
+    const ms = this.#isFailing ? retryMs : checkMs;
     await this.#options.clock.sleep(ms, this.#stop.signal).catch(() => undefined);
   }
 
-  /** Milliseconds for which the lease is this process's for certain. */
+  /** Milliseconds for which this process certainly still holds the lease. */
   #leftMs(): number {
     return this.#renewedMs + this.#timing.renewWithinMs - this.#options.clock.monotonicMs();
   }
 
-  /** Takes or renews the lease; false when another holds it or the API server does not help. */
+  /** Acquires or renews the lease. Returns false when another process holds it or the request fails. */
   async #hold(limitMs = this.#timing.renewWithinMs): Promise<boolean> {
     const { clock, logger, lease } = this.#options;
-    const askedMs = clock.monotonicMs();
-    // One lost answer must leave time for another try.
+    const sentMs = clock.monotonicMs();
+    // After one lost response there must be time for another attempt.
     const limit = AbortSignal.timeout(Math.ceil(Math.min(limitMs, this.#timing.renewWithinMs / 2)));
     try {
-      const isHeld = await this.#ask(limit);
-      this.#isRefused = false;
-      if (isHeld) this.#renewedMs = askedMs;
+      const isHeld = await this.#acquireOrRenew(limit);
+      this.#isFailing = false;
+      if (isHeld) this.#renewedMs = sentMs;
       return isHeld;
     } catch (error) {
-      this.#isRefused = true;
-      logger.warn('leader election fails', { lease: lease.name, error: describeError(error) });
+      this.#isFailing = true;
+      logger.warn('leader election error', { lease: lease.name, error: describeError(error) });
       return false;
     }
   }
 
-  async #ask(limit: AbortSignal): Promise<boolean> {
+  async #acquireOrRenew(limit: AbortSignal): Promise<boolean> {
     const { client, lease, clock, identity } = this.#options;
     const held = this.#held;
     this.#held = null;
-    // A renewal is one request, as in client-go: half the load, and half the time on a slow API server.
+    // A renewal is one request, as in client-go. Reading first would double the load, and the time on a slow API server.
     if (held !== null && (await this.#put({ ...held, spec: this.#specFor(held.spec) }, limit))) return true;
     const current = await getObject(client, LEASES, lease, limit);
     if (!current) {
       const spec = this.#specFor(undefined);
-      const made = await createObject(client, LEASES, { metadata: lease, spec });
-      if (made.outcome === 'created') this.#held = made.object;
-      return made.outcome === 'created';
+      const created = await createObject(client, LEASES, { metadata: lease, spec });
+      if (created.outcome === 'created') this.#held = created.object;
+      return created.outcome === 'created';
     }
     const version = current.metadata.resourceVersion;
-    if (this.#seen?.version !== version) this.#seen = { version, atMs: clock.monotonicMs() };
+    if (this.#lastRead?.version !== version) this.#lastRead = { version, atMs: clock.monotonicMs() };
     const holder = current.spec?.holderIdentity ?? '';
     const limitMs = (current.spec?.leaseDurationSeconds ?? 0) * 1000;
-    const isExpired = clock.monotonicMs() - (this.#seen?.atMs ?? 0) > limitMs;
+    const isExpired = clock.monotonicMs() - (this.#lastRead?.atMs ?? 0) > limitMs;
     if (holder !== '' && holder !== identity && !isExpired) {
       this.#renewedMs = -Infinity;
       return false;
@@ -161,17 +161,17 @@ class Election implements LeaderElection {
     return await this.#put({ ...current, spec: this.#specFor(current.spec) }, limit);
   }
 
-  /** False: another replica has changed the Lease (409), or it was deleted (404). */
+  /** Returns false when another replica has changed the Lease (409) or the Lease was deleted (404). */
   async #put(lease: Lease, signal: AbortSignal): Promise<boolean> {
-    const answer = await this.#options.client.send<Lease>({
+    const response = await this.#options.client.send<Lease>({
       method: 'PUT',
       path: objectPath(LEASES, this.#options.lease),
       body: lease,
       signal,
     });
-    if (!answer.ok && [404, 409].includes(answer.status)) return false;
-    this.#held = expectOk(answer);
-    this.#seen = {
+    if (!response.ok && [404, 409].includes(response.status)) return false;
+    this.#held = expectOk(response);
+    this.#lastRead = {
       version: this.#held.metadata.resourceVersion,
       atMs: this.#options.clock.monotonicMs(),
     };
@@ -197,7 +197,7 @@ class Election implements LeaderElection {
       const limit = AbortSignal.timeout(this.#timing.renewWithinMs / 2);
       const current = await getObject(client, LEASES, lease, limit);
       if (current?.spec?.holderIdentity !== identity) return;
-      // As client-go does it: without a holder and for one second, so that even a replica which only looks at times takes over.
+      // As in client-go: no holder and a duration of one second, so that a replica that checks rarely can also acquire it.
       const spec = {
         ...current.spec,
         holderIdentity: '',
@@ -205,14 +205,14 @@ class Election implements LeaderElection {
         renewTime: microTime(clock.now()),
       };
       await this.#put({ ...current, spec }, limit);
-      logger.info('releases the lead', { identity });
+      logger.info('released leadership', { identity });
     } catch (error) {
-      logger.warn('cannot release the lead', { error: describeError(error) });
+      logger.warn('failed to release leadership', { error: describeError(error) });
     }
   }
 }
 
-/** Kubernetes' MicroTime wants six digits. */
+/** Kubernetes' MicroTime requires six fraction digits. */
 export function microTime(date: Date): string {
   return date.toISOString().replace('Z', '000Z');
 }

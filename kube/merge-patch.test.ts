@@ -6,14 +6,14 @@ import { mergePatchOf, sameJson } from './merge-patch.ts';
 describe('mergePatchOf', () => {
   test.each<[string, unknown, unknown, unknown]>([
     ['equal values need no patch', { a: 1, b: [1] }, { b: [1], a: 1 }, null],
-    ['undefined is as good as absent', { a: 1 }, { a: 1, b: undefined }, null],
+    ['undefined counts as absent', { a: 1 }, { a: 1, b: undefined }, null],
     ['a changed member', { a: 1, b: 2 }, { a: 1, b: 3 }, { b: 3 }],
-    ['a member that goes becomes null', { a: 1, b: 2 }, { a: 1 }, { b: null }],
-    ['objects are patched inside', { o: { x: 1, y: 2 } }, { o: { x: 1, y: 3 } }, { o: { y: 3 } }],
-    ['a member inside that goes', { o: { x: 1, y: 2 } }, { o: { x: 1 } }, { o: { y: null } }],
-    ['lists are replaced whole', { l: [1, 2] }, { l: [1, 2, 3] }, { l: [1, 2, 3] }],
-    ['an object that becomes a list', { v: { x: 1 } }, { v: [1] }, { v: [1] }],
-    ['nothing before', undefined, { a: 1 }, { a: 1 }],
+    ['a removed member becomes null', { a: 1, b: 2 }, { a: 1 }, { b: null }],
+    ['nested objects are patched by member', { o: { x: 1, y: 2 } }, { o: { x: 1, y: 3 } }, { o: { y: 3 } }],
+    ['a removed nested member becomes null', { o: { x: 1, y: 2 } }, { o: { x: 1 } }, { o: { y: null } }],
+    ['lists are replaced completely', { l: [1, 2] }, { l: [1, 2, 3] }, { l: [1, 2, 3] }],
+    ['an object is replaced by a list', { v: { x: 1 } }, { v: [1] }, { v: [1] }],
+    ['an absent old value', undefined, { a: 1 }, { a: 1 }],
   ])('%s', (_, from, to, patch) => {
     expect(mergePatchOf(from, to)).toEqual(patch);
   });
@@ -29,7 +29,7 @@ describe('mergePatchOf', () => {
   })).value;
   const object = fc.dictionary(fc.constantFrom('k', 'l', 'm'), json, { noNullPrototype: true });
 
-  test('applied to the old value, the patch gives the new one; no patch means that they are equal', () => {
+  test('the patch turns the old value into the new value, and equal values give no patch', () => {
     fc.assert(
       fc.property(object, object, (from, to) => {
         const patch = mergePatchOf(from, to);

@@ -1,4 +1,4 @@
-/** The JSON merge patch (RFC 7386) that turns `from` into `to`, or null when they are equal already. */
+/** The JSON merge patch (RFC 7386) that turns `from` into `to`, or null when they are equal. */
 export function mergePatchOf(from: unknown, to: unknown): Record<string, unknown> | null {
   const patch: Record<string, unknown> = {};
   const before = isObject(from) ? from : {};
@@ -17,7 +17,7 @@ export function mergePatchOf(from: unknown, to: unknown): Record<string, unknown
   return Object.keys(patch).length > 0 ? patch : null;
 }
 
-/** Equal as JSON: a member that is undefined is as good as absent, and the order of members does not matter. */
+/** Equal as JSON: an undefined member counts as absent, and the order of members does not matter. */
 export function sameJson(a: unknown, b: unknown): boolean {
   if (Array.isArray(a) && Array.isArray(b))
     return a.length === b.length && a.every((item, index) => sameJson(item, b[index]));

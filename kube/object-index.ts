@@ -1,15 +1,15 @@
 import type { Change } from './informer.ts';
 import { keyText, type ObjectKey } from './resources.ts';
 
-/** An informer's objects by something other than their name, so that nobody looks through all of them again and again. */
+/** Finds an informer's objects by a key other than their name, without a scan of all objects. */
 export interface ObjectIndex<T> {
-  /** Told every change, before anybody who reads here. */
+  /** Must be called with every change, before the change is passed to readers of the index. */
   changed(this: void, change: Change<T>): void;
   /** The objects under `key`. */
   at(this: void, key: string): T[];
 }
 
-/** `keyOf`: null for an object that nobody asks for. */
+/** `keyOf` returns null for an object that the index does not need. */
 export function createIndex<T extends { metadata: ObjectKey }>(
   keyOf: (object: T) => string | null,
 ): ObjectIndex<T> {

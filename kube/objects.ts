@@ -1,19 +1,19 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { KubeError, type KubeAnswer, type KubeClient, type KubeRequest } from './client.ts';
+import { KubeError, type KubeResponse, type KubeClient, type KubeRequest } from './client.ts';
 import { apiVersionOf, collectionPath, objectPath, type ObjectKey, type Resource } from './resources.ts';
 
-/** The object, or null when there is none. Throws a KubeError for any other refusal. */
+/** Returns the object, or null when it does not exist. Throws a KubeError for any other error response. */
 export async function getObject<T>(
   client: KubeClient,
   resource: Resource<T>,
   key: ObjectKey,
   signal?: AbortSignal,
 ): Promise<T | null> {
-  const answer = await client.send<T>({ method: 'GET', path: objectPath(resource, key), signal });
-  return answer.ok ? answer.body : nullWhenMissing(answer);
+  const response = await client.send<T>({ method: 'GET', path: objectPath(resource, key), signal });
+  return response.ok ? response.body : nullWhenMissing(response);
 }
 
-/** All objects of a namespace, or of the cluster, in pages of 500; an informer is the way to keep up with them. */
+/** Lists all objects of a namespace or of the cluster, in pages of 500. To follow changes, use an informer. */
 export async function listObjects<T>(
   client: KubeClient,
   resource: Resource<T>,
@@ -25,7 +25,7 @@ export async function listObjects<T>(
   const items: T[] = [];
   for (let token: string | undefined; ;) {
     const query = { ...selectors, limit: pageSize, continue: token };
-    const page = await askForPage<T>(client, { method: 'GET', path, query, only, signal, timeoutMs: 30_000 });
+    const page = await fetchPage<T>(client, { method: 'GET', path, query, only, signal, timeoutMs: 30_000 });
     for (const item of page.items ?? []) {
       const kept = keep ? keep(item) : item;
       if (kept !== null) items.push(kept);
@@ -35,17 +35,17 @@ export async function listObjects<T>(
   }
 }
 
-/** A busy API server is this many times asked for a page in all; each time it takes three seconds to refuse it. */
+/** Attempts for one page. A busy API server takes three seconds to reject each. */
 const PAGE_TRIES = 4;
 
-/** An API server whose cache is still behind its store refuses a list with 504, and says when to ask again. */
-async function askForPage<T>(client: KubeClient, request: KubeRequest): Promise<ListPage<T>> {
+/** Retries an API server whose cache is behind its store: it rejects a list with 504 and Retry-After. */
+async function fetchPage<T>(client: KubeClient, request: KubeRequest): Promise<ListPage<T>> {
   for (let tries = 1; ; tries += 1) {
-    const answer = await client.send<ListPage<T>>(request);
-    if (answer.ok) return answer.body;
-    const isBehind = answer.status === 504 && answer.retryAfterMs !== null;
-    if (!isBehind || tries === PAGE_TRIES) throw new KubeError(answer);
-    await sleep(answer.retryAfterMs ?? 0, undefined, request.signal ? { signal: request.signal } : {});
+    const response = await client.send<ListPage<T>>(request);
+    if (response.ok) return response.body;
+    const isBehind = response.status === 504 && response.retryAfterMs !== null;
+    if (!isBehind || tries === PAGE_TRIES) throw new KubeError(response);
+    await sleep(response.retryAfterMs ?? 0, undefined, request.signal ? { signal: request.signal } : {});
   }
 }
 
@@ -58,17 +58,17 @@ export interface ListSelection {
 }
 
 interface ListKeep<T> {
-  /** Page by page, so that never all objects are in memory as they came; null: this one is not needed. */
+  /** Applied page by page, so that the complete objects are never all in memory; null: drop the object. */
   keep?: ((object: T) => T | null) | undefined;
 }
 
 interface ListPage<T> {
   metadata: { resourceVersion: string; continue?: string };
-  /** null: metadata alone was asked for, and there is nothing. */
+  /** null: only metadata was requested, and the list is empty. */
   items: T[] | null;
 }
 
-/** `exists`: an object of that name is there already. Throws a KubeError for any other refusal. */
+/** `exists`: an object of that name already exists. Throws a KubeError for any other error response. */
 export async function createObject<T extends { metadata: ObjectKey }>(
   client: KubeClient,
   resource: Resource<T>,
@@ -76,15 +76,15 @@ export async function createObject<T extends { metadata: ObjectKey }>(
 ): Promise<{ outcome: 'created'; object: T } | { outcome: 'exists' }> {
   const body = { apiVersion: apiVersionOf(resource), kind: resource.kind, ...object };
   const path = collectionPath(resource, object.metadata.namespace);
-  const answer = await client.send<T>({ method: 'POST', path, body });
-  if (answer.ok) return { outcome: 'created', object: answer.body };
-  if (answer.reason === 'AlreadyExists') return { outcome: 'exists' };
-  throw new KubeError(answer);
+  const response = await client.send<T>({ method: 'POST', path, body });
+  if (response.ok) return { outcome: 'created', object: response.body };
+  if (response.reason === 'AlreadyExists') return { outcome: 'exists' };
+  throw new KubeError(response);
 }
 
 /**
- * Deletes in the background. With `uid` only the very object that was looked at, never its namesake made since.
- * `false`: it was gone already.
+ * Deletes with background propagation. With `uid`, an object of the same name that was created later is not deleted.
+ * Returns false when the object no longer exists.
  */
 export async function deleteObject(
   client: KubeClient,
@@ -93,20 +93,20 @@ export async function deleteObject(
   uid?: string,
 ): Promise<boolean> {
   const body = { propagationPolicy: 'Background', ...(uid === undefined ? {} : { preconditions: { uid } }) };
-  const answer = await client.send({ method: 'DELETE', path: objectPath(resource, key), body });
-  if (answer.ok) return true;
-  if (answer.status === 409) return false;
-  nullWhenMissing(answer);
+  const response = await client.send({ method: 'DELETE', path: objectPath(resource, key), body });
+  if (response.ok) return true;
+  if (response.status === 409) return false;
+  nullWhenMissing(response);
   return false;
 }
 
-/** The answer's object; throws a KubeError for every refusal. */
-export function expectOk<T>(answer: KubeAnswer<T>): T {
-  if (answer.ok) return answer.body;
-  throw new KubeError(answer);
+/** Returns the response's object; throws a KubeError for every error response. */
+export function expectOk<T>(response: KubeResponse<T>): T {
+  if (response.ok) return response.body;
+  throw new KubeError(response);
 }
 
-function nullWhenMissing(answer: Extract<KubeAnswer<unknown>, { ok: false }>): null {
-  if (answer.status === 404) return null;
-  throw new KubeError(answer);
+function nullWhenMissing(response: Extract<KubeResponse<unknown>, { ok: false }>): null {
+  if (response.status === 404) return null;
+  throw new KubeError(response);
 }

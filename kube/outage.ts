@@ -4,17 +4,17 @@ import { KubeError } from './client.ts';
 
 const PAUSE = { baseMs: 200, maxMs: 5_000 };
 
-/** The API server did not answer, is overloaded or broken: nothing that another key would not meet, too, as it seems. */
+/** The API server did not respond, is overloaded or failed, so other keys probably fail as well. */
 export function isOutage(error: unknown): boolean {
   return error instanceof KubeError && (error.status === 0 || error.status === 429 || error.status >= 500);
 }
 
-/** Whoever asks, and for whatever: the API server wants fewer requests. */
+/** The API server throttles all requests, independent of the key. */
 export function isThrottled(error: unknown): boolean {
   return error instanceof KubeError && error.status === 429;
 }
 
-/** How many keys may be worked on: none for a growing while after a failure, then one, and all after a success. */
+/** Limits the concurrent keys: none during a growing pause after a failure, then one, and all after a success. */
 export class Outage {
   readonly #clock: Clock;
   readonly #resume: () => void;
@@ -31,11 +31,11 @@ export class Outage {
     return this.#failures > 0 ? 1 : concurrency;
   }
 
-  /** `askedMs`: how long the server wants to be left alone. Work that was under way fails with it, and counts as one. */
-  begin(askedMs: number): void {
+  /** `retryAfterMs`: the Retry-After of the server. Work in progress that fails in the same pause counts as one failure. */
+  begin(retryAfterMs: number): void {
     if (this.#pause) return;
     const pause = (this.#pause = new AbortController());
-    const ms = Math.max(askedMs, halfJitter(this.#failures, PAUSE));
+    const ms = Math.max(retryAfterMs, halfJitter(this.#failures, PAUSE));
     this.#failures += 1;
     void this.#clock
       .sleep(ms, pause.signal)

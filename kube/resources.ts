@@ -1,7 +1,7 @@
 import type { AgentObservation } from '../core/observation/observation.ts';
 import type { Lease, Pod, Service, Workload } from './types.ts';
 
-/** Where the API server keeps one kind of object; `T` is what its objects look like here. */
+/** The API path of one kind of object; `T` is the type of its objects. */
 export interface Resource<T> {
   /** Empty for the core group. */
   group: string;
@@ -12,7 +12,7 @@ export interface Resource<T> {
   readonly objects?: T;
 }
 
-/** Names one object; without a namespace: a cluster-scoped one. */
+/** Identifies one object; without a namespace: a cluster-scoped object. */
 export interface ObjectKey {
   namespace?: string;
   name: string;
@@ -53,7 +53,7 @@ export function apiVersionOf(resource: Resource<unknown>): string {
   return resource.group === '' ? resource.version : `${resource.group}/${resource.version}`;
 }
 
-/** The path of a collection: of one namespace, or of all when it is left out. */
+/** The path of a collection in one namespace, or in all namespaces when `namespace` is absent. */
 export function collectionPath(resource: Resource<unknown>, namespace?: string): string {
   const root = `/${resource.group === '' ? 'api' : 'apis'}/${apiVersionOf(resource)}`;
   const scope = namespace === undefined ? '' : `/namespaces/${encodeURIComponent(namespace)}`;
@@ -65,7 +65,7 @@ export function objectPath(resource: Resource<unknown>, key: ObjectKey, subresou
   return subresource === undefined ? path : `${path}/${subresource}`;
 }
 
-/** `namespace/name`, or `name`: the form in caches, queues and logs. */
+/** `namespace/name` or `name`, as used in caches, queues and logs. */
 export function keyText(key: ObjectKey): string {
   return key.namespace === undefined ? key.name : `${key.namespace}/${key.name}`;
 }

@@ -1,24 +1,24 @@
-import type { KubeAnswer, KubeClient } from './client.ts';
+import type { KubeResponse, KubeClient } from './client.ts';
 import { apiVersionOf, objectPath, type ObjectKey, type Resource } from './resources.ts';
 
 export interface ApplyOptions {
-  /** Owns the fields that it applies, and loses those that it applied before and now leaves out: the API server deletes them. */
+  /** Owns the applied fields. The API server deletes fields that this manager applied earlier and now omits. */
   fieldManager: string;
-  /** Take fields from other managers; default false: a conflict is answered 409. */
+  /** Take ownership of fields from other managers; default false: the API server returns 409 on a conflict. */
   force?: boolean;
   subresource?: 'status';
 }
 
 /**
- * Server-side apply of the fields in `object`. Creates what is missing, except with a subresource (404).
- * Every replica of a process that applies under one manager must apply the same set of fields.
+ * Server-side apply of the fields in `object`. Creates a missing object, except with a subresource (404).
+ * All replicas that apply under one manager must apply the same set of fields.
  */
 export function applyObject<T extends { metadata: ObjectKey }>(
   client: KubeClient,
   resource: Resource<T>,
   object: { metadata: ObjectKey } & Record<string, unknown>,
   options: ApplyOptions,
-): Promise<KubeAnswer<T>> {
+): Promise<KubeResponse<T>> {
   return client.send<T>({
     method: 'PATCH',
     path: objectPath(resource, object.metadata, options.subresource),

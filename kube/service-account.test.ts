@@ -30,26 +30,26 @@ afterEach(async () => {
   await server.close();
 });
 
-const give = (status: number, token: string) =>
+const nextToken = (status: number, token: string) =>
   server.fail({ when: ({ url }) => url.pathname === PATH, answer: { status, body: { status: { token } } } });
 const bearer = async () => (await access.credentials()).headers['authorization'];
 
-test("the account's token is used until two thirds of its life are over", async () => {
-  give(201, 'one');
+test("uses the account's token for two thirds of its lifetime", async () => {
+  nextToken(201, 'one');
   expect(await bearer()).toBe('Bearer one');
   clock.advance(399_000);
   expect(await bearer()).toBe('Bearer one');
-  give(201, 'two');
+  nextToken(201, 'two');
   clock.advance(2_000);
   expect(await bearer()).toBe('Bearer two');
-  const asked = server.requests.filter(({ url }) => url.pathname === PATH);
-  expect(asked.map(({ method, body }) => [method, body])).toEqual(
+  const tokenRequests = server.requests.filter(({ url }) => url.pathname === PATH);
+  expect(tokenRequests.map(({ method, body }) => [method, body])).toEqual(
     [1, 2].map(() => ['POST', expect.objectContaining({ spec: { expirationSeconds: 600 } })]),
   );
 });
 
-test('nothing of the own credentials goes along but whom to trust', async () => {
-  give(201, 'one');
+test('uses only the CA of its own credentials', async () => {
+  nextToken(201, 'one');
   const { headers, tls } = await access.credentials();
   expect(headers).toEqual({ authorization: 'Bearer one' });
   expect(tls).toMatchObject({ ca: 'CA' });
@@ -57,9 +57,9 @@ test('nothing of the own credentials goes along but whom to trust', async () => 
   expect(Object.keys(tls)).not.toEqual(expect.arrayContaining(['key']));
 });
 
-test('a token that is refused is an error, and is asked for again', async () => {
-  give(403, '');
+test('rejects when a token request fails, and requests a token again', async () => {
+  nextToken(403, '');
   await expect(access.credentials()).rejects.toMatchObject({ status: 403 });
-  give(201, 'one');
+  nextToken(201, 'one');
   expect(await bearer()).toBe('Bearer one');
 });

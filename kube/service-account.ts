@@ -4,9 +4,9 @@ import type { ClusterAccess } from './cluster-access.ts';
 import { expectOk } from './objects.ts';
 import type { ObjectKey } from './resources.ts';
 
-/** The shortest time that the API server gives a token for. */
+/** The shortest lifetime that the API server accepts for a token. */
 const LIFETIME_SECONDS = 600;
-/** A token is renewed when this part of its life is over. */
+/** A token is renewed after this fraction of its lifetime. */
 const RENEWED_AT = 2 / 3;
 
 interface TokenRequest {
@@ -14,8 +14,9 @@ interface TokenRequest {
 }
 
 /**
- * Access as another ServiceAccount: `client` asks for its tokens (the right `create` on `serviceaccounts/token` of that
- * name), and nothing of `access`'s own credentials goes along. Rejects with the KubeError of a token that is refused.
+ * Access as another ServiceAccount. `client` requests its tokens and needs the permission `create` on
+ * `serviceaccounts/token` of that name. No client credentials of `access` are sent. Rejects with the KubeError of a
+ * rejected token request.
  */
 export function accessAs(
   account: Required<ObjectKey>,
@@ -26,7 +27,7 @@ export function accessAs(
   async function token(): Promise<string> {
     if (held && clock.monotonicMs() < held.untilMs) return held.token;
     const { namespace, name } = account;
-    const askedMs = clock.monotonicMs();
+    const sentMs = clock.monotonicMs();
     const { status } = expectOk(
       await client.send<TokenRequest>({
         method: 'POST',
@@ -38,7 +39,7 @@ export function accessAs(
         },
       }),
     );
-    held = { token: status.token, untilMs: askedMs + LIFETIME_SECONDS * 1_000 * RENEWED_AT };
+    held = { token: status.token, untilMs: sentMs + LIFETIME_SECONDS * 1_000 * RENEWED_AT };
     return held.token;
   }
 

@@ -42,7 +42,7 @@ const counted =
   };
 
 describe('the status writer', () => {
-  test('sends the difference with the version it was computed from', async () => {
+  test('sends the difference with the resourceVersion it was computed from', async () => {
     server.put(PATH, { metadata: { name: 'x' }, status: { counts: { a: 1, gone: 1 }, total: 2 } });
     const before = server.get(`${PATH}/x`)!.metadata.resourceVersion;
     const result = await writerOf().write(KEY, () => ({ counts: { a: 2 }, total: 2 }));
@@ -60,18 +60,18 @@ describe('the status writer', () => {
 
   test.each([
     ['an equal status', () => ({ total: 2 })],
-    ['an update that leaves the object alone', () => null],
+    ['an update that returns null', () => null],
   ])('writes nothing for %s', async (_, update) => {
     server.put(PATH, { metadata: { name: 'x' }, status: { total: 2 } });
     expect(await writerOf().write(KEY, update)).toMatchObject({ outcome: 'unchanged' });
     expect(patches()).toEqual([]);
   });
 
-  test('says when there is no such object', async () => {
+  test('returns `missing` when the object does not exist', async () => {
     expect(await writerOf().write(KEY, () => ({ total: 1 }))).toEqual({ outcome: 'missing' });
   });
 
-  test('composes updates that wait for one object into one write', async () => {
+  test('merges updates that wait for one object into one write', async () => {
     server.put(PATH, { metadata: { name: 'x' } });
     const writer = writerOf();
     await Promise.all(Array.from({ length: 50 }, (_, index) => writer.write(KEY, counted(`k${index}`))));
@@ -79,7 +79,7 @@ describe('the status writer', () => {
     expect(patches()).toHaveLength(1);
   });
 
-  test('loses nothing when eight processes write one object', async () => {
+  test('loses no update when eight processes write one object', async () => {
     server.put(PATH, { metadata: { name: 'x' } });
     const names = Array.from({ length: 8 }, (_, index) => `writer-${index}`);
     await Promise.all(
@@ -92,7 +92,7 @@ describe('the status writer', () => {
     expect(server.get(`${PATH}/x`)?.['status']).toEqual({ counts, total: 40 });
   });
 
-  test('rejects when the API server refuses, and works again after', async () => {
+  test('rejects when the API server returns an error, and works again afterwards', async () => {
     server.put(PATH, { metadata: { name: 'x' } });
     const body = { kind: 'Status', reason: 'Invalid', message: 'spec.total: Invalid value' };
     server.fail({ when: ({ method }) => method === 'PATCH', answer: { status: 422, body } });

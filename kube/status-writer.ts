@@ -13,8 +13,8 @@ interface WithStatus<S> {
 }
 
 /**
- * Computes the whole status that `current` should have; null: leave it alone.
- * Pure, because it runs again on a newer object when somebody else wrote meanwhile.
+ * Computes the complete status that `current` should have; null: no change.
+ * It must be pure, because it runs again on a newer object after a write conflict.
  */
 export type StatusUpdate<T, S> = (current: T) => S | null;
 
@@ -22,9 +22,9 @@ export type WriteResult<T> =
   /** `object` is what the API server stored. */
   { outcome: 'written'; object: T } | { outcome: 'unchanged'; object: T } | { outcome: 'missing' };
 
-/** The one way in which any process writes a status. */
+/** Every process writes a status through this interface. */
 export interface StatusWriter<T, S> {
-  /** Resolves when the update is stored. Throws a KubeError when the API server refuses or is away. */
+  /** Resolves when the update is stored. Throws a KubeError when the API server returns an error or is unreachable. */
   write(key: ObjectKey, update: StatusUpdate<T, S>): Promise<WriteResult<T>>;
 }
 
@@ -33,9 +33,9 @@ export interface StatusWriterOptions<T> {
   resource: Resource<T>;
   fieldManager: string;
   clock?: Clock;
-  /** Objects written at the same time; default 8. */
+  /** Objects written concurrently; default 8. */
   concurrency?: number;
-  /** Somebody else wrote between the read and the write, and it is done again. */
+  /** Called when another process wrote between the read and the write, before the retry. */
   onConflict?: () => void;
 }
 
@@ -46,9 +46,9 @@ interface Waiting<T, S> {
 }
 
 /**
- * Read, compute, compare, merge-patch with the resourceVersion that was read, again on 409.
- * Not server-side apply: replicas share aggregates (worst phase, sum of tokens), and what one replica's apply leaves out is deleted.
- * Per object one write is under way; updates that come meanwhile are composed into the next one.
+ * Reads, computes, compares and sends a merge patch with the resourceVersion that was read; retries on 409.
+ * Does not use server-side apply: replicas share aggregates (worst phase, sum of tokens), and the API server would delete
+ * the fields that one replica omits. Per object one write is in progress; later updates are merged into the next write.
  */
 export function createStatusWriter<S extends object, T extends WithStatus<S>>(
   options: StatusWriterOptions<T>,
@@ -89,7 +89,7 @@ export function createStatusWriter<S extends object, T extends WithStatus<S>>(
   };
 }
 
-/** With full jitter of 0..20 ms·2^n, eight writers of one object need up to 18 tries. */
+/** With full jitter of 0..20 ms·2^n, eight writers of one object need up to 18 attempts. */
 const MAX_TRIES = 30;
 const CONFLICT_DELAY = { baseMs: 20, maxMs: 2_000 };
 
@@ -105,7 +105,7 @@ async function store<S extends object, T extends WithStatus<S>>(
     options.onConflict?.();
     await clock.sleep(fullJitter(tries, CONFLICT_DELAY));
   }
-  const message = `the status of ${keyText(key)} could not be written in ${MAX_TRIES} tries`;
+  const message = `the status of ${keyText(key)} could not be written in ${MAX_TRIES} attempts`;
   throw new KubeError({ status: 409, reason: 'Conflict', message, retryAfterMs: null });
 }
 
@@ -115,7 +115,7 @@ async function tryToStore<S extends object, T extends WithStatus<S>>(
   updates: readonly StatusUpdate<T, S>[],
 ): Promise<WriteResult<T> | { outcome: 'conflict' }> {
   const { client, resource, fieldManager } = options;
-  // From the API server, not from an informer: against a stale copy a needed write would look like no change.
+  // Read from the API server, not from an informer: compared with a stale copy, a needed write could look like no change.
   const current = await getObject(client, resource, key);
   if (!current) return { outcome: 'missing' };
   const next = updates.reduce<T>((object, update) => {
@@ -124,15 +124,15 @@ async function tryToStore<S extends object, T extends WithStatus<S>>(
   }, current);
   const patch = mergePatchOf(current.status, next.status);
   if (!patch) return { outcome: 'unchanged', object: current };
-  const answer = await client.send<T>({
+  const response = await client.send<T>({
     method: 'PATCH',
     path: objectPath(resource, key, 'status'),
     query: { fieldManager },
     contentType: 'application/merge-patch+json',
     body: { metadata: { resourceVersion: current.metadata.resourceVersion }, status: patch },
   });
-  if (answer.ok) return { outcome: 'written', object: answer.body };
-  if (answer.status === 404) return { outcome: 'missing' };
-  if (answer.status === 409) return { outcome: 'conflict' };
-  throw new KubeError(answer);
+  if (response.ok) return { outcome: 'written', object: response.body };
+  if (response.status === 404) return { outcome: 'missing' };
+  if (response.status === 409) return { outcome: 'conflict' };
+  throw new KubeError(response);
 }

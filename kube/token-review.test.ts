@@ -15,7 +15,7 @@ afterEach(async () => {
   await server.close();
 });
 
-const ask = () => reviewToken(client, { token: 'eyJ', audience: 'platform.io' });
+const review = () => reviewToken(client, { token: 'eyJ', audience: 'platform.io' });
 const extra = {
   'authentication.kubernetes.io/pod-name': ['agent-1'],
   'authentication.kubernetes.io/pod-uid': ['7eee'],
@@ -31,17 +31,17 @@ describe('a token review', () => {
       { kind: 'pod', namespace: 'opt', serviceAccount: 'default', podName: 'agent-1', podUid: '7eee' },
     ],
     [
-      'a token that is bound to no pod',
+      'a token that is not bound to a pod',
       { ...valid, user: { username: user.username } },
       { kind: 'unbound', username: user.username },
     ],
     [
-      'a token with a pod name alone',
+      'a token with only a pod name',
       { ...valid, user: { ...user, extra: { 'authentication.kubernetes.io/pod-name': ['agent-1'] } } },
       { kind: 'unbound', username: user.username },
     ],
     [
-      'a user that is no ServiceAccount',
+      'a user that is not a ServiceAccount',
       { ...valid, user: { username: 'kubernetes-admin', extra } },
       { kind: 'unbound', username: 'kubernetes-admin' },
     ],
@@ -51,26 +51,26 @@ describe('a token review', () => {
       { kind: 'rejected', reason: 'the token is not for the audience platform.io' },
     ],
     ['a bad token', { error: 'invalid bearer token' }, { kind: 'rejected', reason: 'invalid bearer token' }],
-    ['an answer without a word', {}, { kind: 'rejected', reason: 'the token is not valid' }],
-  ])('tells %s', async (_, status, verdict) => {
+    ['an empty status', {}, { kind: 'rejected', reason: 'the token is not valid' }],
+  ])('classifies %s', async (_, status, verdict) => {
     server.fail({ when: () => true, answer: { status: 201, body: { status } } });
-    expect(await ask()).toEqual(verdict);
+    expect(await review()).toEqual(verdict);
     expect(server.requests).toMatchObject([
       { method: 'POST', body: { spec: { token: 'eyJ', audiences: ['platform.io'] } } },
     ]);
   });
 
-  test('tells a refusal of the API server from a bad token', async () => {
+  test('distinguishes an error response of the API server from an invalid token', async () => {
     const body = { kind: 'Status', reason: 'TooManyRequests', message: 'slow down' };
     server.fail({ when: () => true, answer: { status: 429, headers: { 'retry-after': '1' }, body } });
-    expect(await ask()).toEqual({ kind: 'unavailable', reason: 'slow down', retryAfterMs: 1_000 });
+    expect(await review()).toEqual({ kind: 'unavailable', reason: 'slow down', retryAfterMs: 1_000 });
   });
 
-  test('tells an API server that is away from a bad token', async () => {
+  test('distinguishes an unreachable API server from an invalid token', async () => {
     server.fail({ when: () => true, answer: 'cut' });
-    expect(await ask()).toEqual({
+    expect(await review()).toEqual({
       kind: 'unavailable',
-      reason: 'the API server does not answer',
+      reason: 'the API server did not respond',
       retryAfterMs: null,
     });
   });

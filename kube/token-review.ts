@@ -1,13 +1,13 @@
 import type { KubeClient } from './client.ts';
 
-/** Who a ServiceAccount token speaks for. */
+/** The identity of a ServiceAccount token. */
 export type TokenVerdict =
-  /** A live pod: its name and uid are in the token, and the API server has found the pod. */
+  /** A running pod: the token contains its name and uid, and the API server has found the pod. */
   | { kind: 'pod'; namespace: string; serviceAccount: string; podName: string; podUid: string }
-  /** A valid token that is bound to no pod; anyone with the right to create tokens may have made it. */
+  /** A valid token that is not bound to a pod; any client with permission to create tokens may have created it. */
   | { kind: 'unbound'; username: string }
   | { kind: 'rejected'; reason: string }
-  /** The API server did not say; try again later. */
+  /** The API server gave no result; retry later. */
   | { kind: 'unavailable'; reason: string; retryAfterMs: number | null };
 
 interface TokenReview {
@@ -23,34 +23,36 @@ const PATH = '/apis/authentication.k8s.io/v1/tokenreviews';
 const POD_NAME = 'authentication.kubernetes.io/pod-name';
 const POD_UID = 'authentication.kubernetes.io/pod-uid';
 
-/** Asks the API server about `token`. The audience is required: without one the API server takes its own. Never throws for a bad token. */
+/**
+ * Sends a TokenReview for `token`. Without an audience the API server would use its own. Never throws for an invalid token.
+ */
 export async function reviewToken(
   client: KubeClient,
-  question: { token: string; audience: string; signal?: AbortSignal },
+  review: { token: string; audience: string; signal?: AbortSignal },
 ): Promise<TokenVerdict> {
-  const { token, audience, signal } = question;
+  const { token, audience, signal } = review;
   const body = {
     apiVersion: 'authentication.k8s.io/v1',
     kind: 'TokenReview',
     spec: { token, audiences: [audience] },
   };
   try {
-    const answer = await client.send<TokenReview>({
+    const response = await client.send<TokenReview>({
       method: 'POST',
       path: PATH,
       body,
       timeoutMs: 5_000,
       signal,
     });
-    if (answer.ok) return verdictOf(answer.body, audience);
-    return { kind: 'unavailable', reason: answer.message, retryAfterMs: answer.retryAfterMs };
+    if (response.ok) return verdictOf(response.body, audience);
+    return { kind: 'unavailable', reason: response.message, retryAfterMs: response.retryAfterMs };
   } catch (error) {
     if (signal?.aborted) throw error;
-    return { kind: 'unavailable', reason: 'the API server does not answer', retryAfterMs: null };
+    return { kind: 'unavailable', reason: 'the API server did not respond', retryAfterMs: null };
   }
 }
 
-/** Every failure comes as 201 without `authenticated` and with `error`. */
+/** Every failure is a 201 without `authenticated` and with `error`. */
 function verdictOf(review: TokenReview, audience: string): TokenVerdict {
   const status = review.status ?? {};
   if (status.authenticated !== true)

@@ -1,4 +1,4 @@
-/** The few fields of Kubernetes objects that this product reads; everything else of an object passes unseen. */
+/** The fields of Kubernetes objects that this product reads. Objects may have other fields. */
 export interface ObjectMeta {
   name: string;
   /** Absent on cluster-scoped objects. */
@@ -66,7 +66,7 @@ export interface Pod extends KubeObject {
 export interface ContainerStatus {
   name: string;
   state?: ContainerState;
-  /** How it ended the last time. */
+  /** The state of the previous run. */
   lastState?: ContainerState;
 }
 
@@ -75,7 +75,7 @@ interface ContainerState {
   terminated?: { exitCode: number };
 }
 
-/** A Deployment, ReplicaSet, StatefulSet, DaemonSet, Job or CronJob, as far as its owners, its size and its pods go. */
+/** Owners, size and pods of a Deployment, ReplicaSet, StatefulSet, DaemonSet, Job or CronJob. */
 export interface Workload extends KubeObject {
   spec?: {
     replicas?: number;
@@ -88,7 +88,7 @@ export interface Workload extends KubeObject {
     jobTemplate?: { spec?: { template?: PodTemplate } };
   };
   status?: {
-    /** Pods that there are. */
+    /** Existing pods. */
     replicas?: number;
     /** Of a DaemonSet. */
     desiredNumberScheduled?: number;
@@ -130,7 +130,7 @@ export interface LeaseSpec {
   leaseTransitions?: number;
 }
 
-/** What an event or an owner reference points at. */
+/** The target of an Event or of an owner reference. */
 export interface ObjectReference {
   apiVersion: string;
   kind: string;

@@ -12,8 +12,8 @@ interface Status {
   message?: string;
 }
 
-/** What an ERROR event says: its object is a Status. */
+/** Converts the object of an ERROR event, a Status, to a KubeError. */
 export function errorOf(object: unknown): KubeError {
-  const { code = 500, reason = '', message = 'the watch ends with an error' } = object as Status;
+  const { code = 500, reason = '', message = 'the watch ended with an error' } = object as Status;
   return new KubeError({ status: code, reason, message, retryAfterMs: null });
 }

@@ -14,23 +14,23 @@ const broken = () => new KubeError({ status: 500, reason: '', message: 'broken',
 async function until(condition: () => boolean): Promise<void> {
   const end = performance.now() + 30_000;
   while (!condition()) {
-    if (performance.now() > end) throw new Error('not in half a minute');
+    if (performance.now() > end) throw new Error('condition not met within 30 s');
     await delay(2);
   }
 }
 
 describe('a work queue', () => {
-  test('works on a key that was added many times once', async () => {
-    const seen: string[] = [];
-    const queue = queueOf(async (key) => void seen.push(key));
+  test('processes a key once when it was added several times', async () => {
+    const processed: string[] = [];
+    const queue = queueOf(async (key) => void processed.push(key));
     for (const key of ['a', 'b', 'a', 'a']) queue.add(key);
     expect(queue.length).toBe(2);
     queue.start();
     await queue.close();
-    expect(seen).toEqual(['a', 'b']);
+    expect(processed).toEqual(['a', 'b']);
   });
 
-  test('never works on one key twice at a time, and once more when it was added meanwhile', async () => {
+  test('never processes one key concurrently, and processes it once more when it was added meanwhile', async () => {
     let running = 0;
     let most = 0;
     let runs = 0;
@@ -50,7 +50,7 @@ describe('a work queue', () => {
     expect({ most, runs }).toEqual({ most: 1, runs: 2 });
   });
 
-  test('works on different keys side by side, up to its concurrency', async () => {
+  test('processes different keys concurrently, up to its limit', async () => {
     let running = 0;
     let most = 0;
     let runs = 0;
@@ -70,7 +70,7 @@ describe('a work queue', () => {
     expect(most).toBe(3);
   });
 
-  test('tries a failing key again with growing delays, and others meanwhile', async () => {
+  test('retries a failing key with growing delays, and processes others meanwhile', async () => {
     const at: number[] = [];
     const others: string[] = [];
     const queue = queueOf(
@@ -94,7 +94,7 @@ describe('a work queue', () => {
     gaps.forEach((gap, index) => expect(gap).toBeGreaterThanOrEqual(20 * 2 ** index - 2));
   });
 
-  test('waits as long as the API server asks', async () => {
+  test('waits for the Retry-After of the API server', async () => {
     const at: number[] = [];
     const queue = queueOf(
       async () => {
@@ -117,28 +117,28 @@ describe('a work queue', () => {
     expect(at[1]! - at[0]!).toBeGreaterThanOrEqual(148);
   });
 
-  test('tries one key at a time while the API server is away, and all of them soon after it is back', async () => {
-    let isAway = true;
+  test('tries one key at a time while the API server is unreachable, and all keys soon after it is back', async () => {
+    let isUnavailable = true;
     let tries = 0;
     const done = new Set<string>();
     const queue = queueOf(async (key) => {
       tries += 1;
-      if (isAway) throw new KubeError({ status: 0, reason: '', message: 'away', retryAfterMs: null });
+      if (isUnavailable) throw new KubeError({ status: 0, reason: '', message: 'unreachable', retryAfterMs: null });
       done.add(key);
     });
     for (let index = 0; index < 200; index += 1) queue.add(`key-${index}`);
     queue.start();
     await delay(1_000);
-    // Four at once at first; then pauses of at least 100, 200, 400, ... ms, one try after each.
+    // Four keys at once at first; then pauses of at least 100, 200, 400, ... ms, with one attempt after each.
     expect(tries).toBeLessThanOrEqual(15);
     expect(queue.length).toBeGreaterThan(180);
-    isAway = false;
+    isUnavailable = false;
     await until(() => done.size === 200);
     await queue.close();
     expect(done.size).toBe(200);
   });
 
-  test('does not let the trouble of one key hold up the others', async () => {
+  test('is not delayed by one failing key', async () => {
     let runs = 0;
     const queue = queueOf(async (key) => {
       if (key === 'bad') throw broken();
@@ -152,17 +152,17 @@ describe('a work queue', () => {
     expect(runs).toBe(100);
   });
 
-  test('takes no outage from a key that fails again while others succeed, and lets it wait longer and longer', async () => {
+  test('does not treat a key that fails while others succeed as an outage, and backs off for that key only', async () => {
     let pauses = 0;
     const clock: Clock = { ...systemClock, sleep: () => Promise.resolve(void (pauses += 1)) };
     const waits: number[] = [];
     const warn: Logger['warn'] = (_, fields) => void waits.push(Number(fields?.['retryInMs']));
-    let isAway = false;
-    let goods = 0;
+    let isUnavailable = false;
+    let successes = 0;
     const queue = queueOf(
       async (key) => {
-        if (key === 'bad' || isAway) throw broken();
-        goods += 1;
+        if (key === 'bad' || isUnavailable) throw broken();
+        successes += 1;
       },
       { clock, logger: { ...silentLogger, warn }, backoff: { baseMs: 60_000, maxMs: 60_000 * 2 ** 20 } },
     );
@@ -171,27 +171,27 @@ describe('a work queue', () => {
       queue.add('bad');
       await until(() => waits.length === round);
       queue.add('good');
-      await until(() => goods === round);
+      await until(() => successes === round);
     }
-    // Only the first one may have been the API server's.
+    // Only the first failure may have been an outage.
     expect(pauses).toBe(1);
     // Half of each delay is random.
     [60_000, 60_000, 120_000, 240_000, 480_000].forEach((longest, index) => {
       expect(waits[index]).toBeGreaterThanOrEqual(longest / 2);
       expect(waits[index]).toBeLessThanOrEqual(longest);
     });
-    isAway = true;
+    isUnavailable = true;
     queue.add('good');
     await until(() => waits.length === 6);
     await queue.close();
     expect(pauses).toBe(2);
   });
 
-  test('comes back when the work asks for it, and an earlier time wins', async () => {
+  test('requeues a key when its work requests this, and the earlier time applies', async () => {
     let runs = 0;
     const queue = queueOf(async () => {
       runs += 1;
-      return runs === 1 ? { againInMs: 20 } : undefined;
+      return runs === 1 ? { requeueAfterMs: 20 } : undefined;
     });
     queue.start();
     queue.addAfter('a', 10_000);
@@ -202,7 +202,7 @@ describe('a work queue', () => {
     expect(runs).toBe(2);
   });
 
-  test('reports each piece of work with its outcome', async () => {
+  test('reports each processed key with its outcome', async () => {
     const outcomes: string[] = [];
     const observe: WorkObserver = {
       created: (queue, concurrency) => outcomes.push(`${queue} ${concurrency}`),
@@ -213,7 +213,7 @@ describe('a work queue', () => {
     const queue = queueOf(
       async (key) => {
         if (key === 'bad') throw new Error('no');
-        return key === 'later' ? { againInMs: 10_000 } : undefined;
+        return key === 'later' ? { requeueAfterMs: 10_000 } : undefined;
       },
       { observe, concurrency: 1, backoff: { baseMs: 10_000, maxMs: 10_000 } },
     );
@@ -229,19 +229,19 @@ describe('a work queue', () => {
     ]);
   });
 
-  test('aborts running work when it closes, and takes nothing after', async () => {
-    const seen: string[] = [];
+  test('aborts running work on close, and accepts no keys afterwards', async () => {
+    const processed: string[] = [];
     const queue = queueOf(async (key, signal) => {
-      seen.push(key);
+      processed.push(key);
       await delay(10_000, undefined, { signal }).catch(() => undefined);
     });
     queue.start();
     queue.add('a');
-    await until(() => seen.length === 1);
+    await until(() => processed.length === 1);
     await queue.close();
     queue.add('b');
     queue.addAfter('c', 1);
     await delay(10);
-    expect(seen).toEqual(['a']);
+    expect(processed).toEqual(['a']);
   });
 });

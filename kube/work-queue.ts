@@ -7,63 +7,65 @@ import { isOutage, isThrottled, Outage } from './outage.ts';
 export interface WorkQueueOptions {
   /** For logs and metrics. */
   name: string;
-  /** Brings the object of `key` to where it should be. Asks to be called again after `againInMs`; a rejection is tried again with back-off. */
-  work: (key: string, signal: AbortSignal) => Promise<Again | undefined>;
+  /** Reconciles the object of `key`. The result may request another call; a rejection is retried with backoff. */
+  work: (key: string, signal: AbortSignal) => Promise<Requeue | undefined>;
   logger: Logger;
   clock?: Clock;
-  /** Keys worked on at the same time; default 4. */
+  /** Keys processed concurrently; default 4. */
   concurrency?: number;
   /** Per key, after errors. Milliseconds. */
   backoff?: { baseMs: number; maxMs: number };
   observe?: WorkObserver;
 }
 
-export interface Again {
-  againInMs: number;
+export interface Requeue {
+  requeueAfterMs: number;
 }
 
-/** Where metrics hook in; `queue` is the queue's name, `key` what is worked on. */
+/** Hook for metrics; `queue` is the queue's name, `key` is the processed key. */
 export interface WorkObserver {
   created(queue: string, concurrency: number): void;
   added(queue: string): void;
-  /** Work begins `waitedSeconds` after the key was added. */
+  /** Work starts `waitedSeconds` after the key was added. */
   began(queue: string, key: string, waitedSeconds: number): void;
   done(work: { queue: string; key: string; outcome: WorkOutcome; seconds: number }): void;
 }
 
-/** An error is tried again. */
+/** After `error` the key is retried. */
 export type WorkOutcome = 'success' | 'requeue_after' | 'error';
 
 /**
- * Keys to work on. A key is worked on by one worker at a time; added again meanwhile, it is worked on once more after;
- * added many times while it waits, it is worked on once. While the API server is away one key is tried now and then, and
- * all others wait; a key that fails like this again and again while others succeed waits alone.
+ * A queue of keys. One worker at a time processes a key. A key that is added during its processing is processed once more.
+ * A key that is added several times while it waits is processed once.
+ * While the API server is unavailable, one key is tried from time to time and all others wait. If one key keeps failing
+ * in the same manner while others succeed, only that key waits.
  */
 export interface WorkQueue {
   add(key: string): void;
-  /** Adds the key later; an earlier time wins over one that is waiting. */
+  /** Adds the key later. If the key is already scheduled, the earlier time applies. */
   addAfter(key: string, ms: number): void;
-  /** Keys that wait now, without those whose time has not come. */
+  /** Number of keys that are due and wait; scheduled keys are not counted. */
   readonly length: number;
   start(): void;
-  /** Stops taking keys, aborts the signal of running work and waits for it. */
+  /** Stops accepting keys, aborts the signal of running work and waits for the work to end. */
   close(): Promise<void>;
 }
 
-/** Of one key, until it succeeds. */
+/** The failures of one key since its last success. */
 interface Failures {
-  /** That the API server is to blame for, and that nothing else is. */
-  away: number;
+  /** Failures during an outage of the API server. */
+  outage: number;
+  /** Failures of the key itself. */
   own: number;
-  /** How often any key had succeeded at the last one. */
+  /** The total number of successes, of any key, at the time of the last failure. */
   successes: number;
 }
 
 const BACKOFF = { baseMs: 200, maxMs: 60_000 };
-/** The key is not to blame, and is due as soon as the outage is over. */
+/** For failures in an outage: the key must be due soon after the outage is over. */
 const OUTAGE_BACKOFF = { baseMs: 200, maxMs: 5_000 };
-/** Of keys that an API server does not take which takes others: all of them together ask it about forty times a second. */
-const BETWEEN_REFUSED_MS = 25;
+/** Spreads keys that keep failing while others succeed: all of them together cause about forty requests per second. */
+const BETWEEN_FAILING_MS = 25;
 
 export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
   return new KeyedQueue(options);
@@ -73,7 +75,7 @@ class KeyedQueue implements WorkQueue {
   readonly #options: WorkQueueOptions;
   readonly #clock: Clock;
   readonly #stop = new AbortController();
-  /** Insertion order is the order of work; with each key the time since which it waits. */
+  /** Key and the time since which it waits. Insertion order is the processing order. */
   readonly #ready = new Map<string, number>();
   readonly #running = new Map<string, Promise<void>>();
   readonly #later = new Map<string, { atMs: number; timer: NodeJS.Timeout }>();
@@ -148,13 +150,13 @@ class KeyedQueue implements WorkQueue {
     observe?.began(name, key, (began - sinceMs) / 1000);
     let outcome: WorkOutcome = 'success';
     try {
-      const again = await work(key, this.#stop.signal);
+      const requeue = await work(key, this.#stop.signal);
       this.#failures.delete(key);
       this.#successes += 1;
       this.#outage.end();
-      if (again) {
+      if (requeue) {
         outcome = 'requeue_after';
-        this.addAfter(key, again.againInMs);
+        this.addAfter(key, requeue.requeueAfterMs);
       }
     } catch (error) {
       outcome = 'error';
@@ -169,20 +171,20 @@ class KeyedQueue implements WorkQueue {
   #retry(key: string, error: unknown): void {
     if (this.#stop.signal.aborted) return;
     const successes = this.#successes;
-    const before = this.#failures.get(key) ?? { away: 0, own: 0, successes };
-    // Others have succeeded since it failed like this: the API server is there, and does not take this one.
-    const isAway = isOutage(error) && (isThrottled(error) || before.successes === successes);
+    const before = this.#failures.get(key) ?? { outage: 0, own: 0, successes };
+    // If other keys have succeeded since the last failure of this key, the API server is available and rejects only this key.
+    const isInOutage = isOutage(error) && (isThrottled(error) || before.successes === successes);
     const failures = {
       ...before,
       successes,
-      ...(isAway ? { away: before.away + 1 } : { own: before.own + 1 }),
+      ...(isInOutage ? { outage: before.outage + 1 } : { own: before.own + 1 }),
     };
     this.#failures.set(key, failures);
-    const asked = error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0;
-    const backoff = this.#options.backoff ?? this.#backoffFor(error, isAway);
-    const delay = Math.max(asked, halfJitter(isAway ? before.away : before.own, backoff));
-    if (isAway) this.#outage.begin(asked);
-    this.#options.logger.warn('work fails', {
+    const retryAfterMs = error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0;
+    const backoff = this.#options.backoff ?? this.#backoffFor(error, isInOutage);
+    const delay = Math.max(retryAfterMs, halfJitter(isInOutage ? before.outage : before.own, backoff));
+    if (isInOutage) this.#outage.begin(retryAfterMs);
+    this.#options.logger.warn('reconcile failed', {
       queue: this.#options.name,
       key,
       error: describeError(error),
@@ -191,11 +193,11 @@ class KeyedQueue implements WorkQueue {
     this.addAfter(key, delay);
   }
 
-  #backoffFor(error: unknown, isAway: boolean): { baseMs: number; maxMs: number } {
+  #backoffFor(error: unknown, isInOutage: boolean): { baseMs: number; maxMs: number } {
     if (!isOutage(error)) return BACKOFF;
-    if (isAway) return OUTAGE_BACKOFF;
+    if (isInOutage) return OUTAGE_BACKOFF;
     const { baseMs, maxMs } = OUTAGE_BACKOFF;
-    const apartMs = this.#failures.size * BETWEEN_REFUSED_MS;
-    return { baseMs, maxMs: Math.min(BACKOFF.maxMs, Math.max(maxMs, apartMs)) };
+    const spreadMs = this.#failures.size * BETWEEN_FAILING_MS;
+    return { baseMs, maxMs: Math.min(BACKOFF.maxMs, Math.max(maxMs, spreadMs)) };
   }
 }

@@ -7,7 +7,7 @@ export interface OperatorAppContext extends ProcessState {
   logger: Logger;
 }
 
-/** Health and metrics; the operator serves nothing else. */
+/** The operator serves only health and metrics. */
 export function createOperatorApp(context: OperatorAppContext): Express {
   return createApp({ logger: context.logger, routes: processRoutes(context) });
 }

@@ -3,7 +3,7 @@ import { configOf } from '../testing/operator-config.ts';
 import { VERSION } from '../runtime/version.ts';
 import { excludedNamespacesOf, installedOf, readConfig } from './config.ts';
 
-test('an empty environment gives the documented defaults', () => {
+test('returns the documented defaults for an empty environment', () => {
   expect(readConfig({})).toEqual({
     ok: true,
     config: expect.objectContaining({
@@ -28,7 +28,7 @@ test('an empty environment gives the documented defaults', () => {
   });
 });
 
-test('every wrong variable is named with its value and what is accepted', () => {
+test('reports every invalid variable with its value and the accepted values', () => {
   expect(
     readConfig({
       PORT: '0',
@@ -75,8 +75,8 @@ test('every wrong variable is named with its value and what is accepted', () => 
   });
 });
 
-test('a canary wants to know what is injected', () => {
-  const wanted = 'an image reference, since CANARY_NAMESPACE is set';
+test('requires SIDECAR_IMAGE for a canary', () => {
+  const wanted = 'an image reference, because CANARY_NAMESPACE is set';
   expect(readConfig({ CANARY_NAMESPACE: 'canary' })).toEqual({
     ok: false,
     problems: [{ name: 'SIDECAR_IMAGE', value: '(unset)', wanted }],
@@ -84,13 +84,13 @@ test('a canary wants to know what is injected', () => {
   expect(readConfig({ CANARY_NAMESPACE: 'canary', SIDECAR_IMAGE: 'sidecar:1' }).ok).toBe(true);
 });
 
-test('the namespaces that the injector leaves out are those that the chart says, or its defaults', () => {
+test('uses the excluded namespaces of the chart, or the default ones', () => {
   expect(excludedNamespacesOf(configOf({ EXCLUDED_NAMESPACES: 'a, b' }), 'system')).toEqual(['a', 'b']);
   expect(excludedNamespacesOf(configOf({}), 'system')).toEqual(['kube-system', 'system']);
   expect(excludedNamespacesOf(configOf({}), null)).toEqual(['kube-system']);
 });
 
-test("what new pods get is known where the webhook's settings are", () => {
+test("computes the injection record of new pods from the webhook's settings", () => {
   const env = { SIDECAR_IMAGE: 'sidecar:1' };
   const installed = installedOf(configOf(env), 'system');
   expect(installed).toMatchObject({ version: VERSION, configHash: expect.stringMatching(/^[0-9a-f]{12}$/) });

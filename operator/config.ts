@@ -55,36 +55,36 @@ export const OPERATOR_FIELDS = {
 
 export const OPERATOR_SUMMARIES: Summaries<typeof OPERATOR_FIELDS> = {
   ...LOG_SUMMARIES,
-  PORT: 'The port of health and metrics.',
-  POD_NAMESPACE: "The namespace of the Lease. Unset: that of the kubeconfig's context.",
-  POD_NAME: "Under which name this process leads and reports Events. Unset: the host's name.",
+  PORT: 'Port for health and metrics.',
+  POD_NAMESPACE: "Namespace of the Lease. Unset: the namespace of the kubeconfig's context.",
+  POD_NAME: 'Name of this process in the Lease and in Events. Unset: the host name.',
   LEADER_ELECT:
-    'Several replicas: one works, the others wait for its Lease. `false`: this process works at once.',
+    'Elect one leader among several replicas with a Lease. `false`: this process works without a Lease.',
   GUARD_POLICY:
-    'The ValidatingAdmissionPolicy whose rejections of pods this process tells their owners. Unset: it follows none.',
+    'ValidatingAdmissionPolicy whose pod rejections are reported on the owners of the pods. Unset: none are reported.',
   WAKE_CONTROLLERS:
-    'Whether controllers whose pods were refused while the injector was away are woken when it is back.',
+    'Retry controllers whose pods were rejected because the injector was unavailable, when it is available again.',
   EXCLUDED_NAMESPACES:
-    'The namespaces that the injector leaves out, so that nothing is missing there. Unset: `kube-system` and POD_NAMESPACE.',
+    'Namespaces excluded from injection, where a missing sidecar is not reported. Unset: `kube-system` and POD_NAMESPACE.',
   CANARY_NAMESPACE:
-    'The namespace of the dry-run pods that show whether the injector works. Unset: there are none.',
-  CANARY_SERVICE_ACCOUNT: 'The ServiceAccount that asks for them, in POD_NAMESPACE.',
+    'Namespace of the dry-run pods (canary) that check whether the injector works. Unset: no canary.',
+  CANARY_SERVICE_ACCOUNT: 'ServiceAccount in POD_NAMESPACE that creates the dry-run pods.',
   CANARY_POLICY:
-    'The ValidatingAdmissionPolicy that gets the condition `CanaryPassing`. Unset: there is no condition.',
-  CANARY_SECONDS: 'Between two of them while all is well.',
+    'ValidatingAdmissionPolicy that gets the condition `CanaryPassing`. Unset: no condition.',
+  CANARY_SECONDS: 'Seconds between two canary checks while they pass.',
   WEBHOOK_CONFIGURATION:
-    'The MutatingWebhookConfiguration with the authorities that the API server believes.',
-  WEBHOOK_DEPLOYMENT: "The injector's Deployment, to which Events of the canary belong.",
+    'MutatingWebhookConfiguration of the injector; the canary reads its caBundle.',
+  WEBHOOK_DEPLOYMENT: "The injector's Deployment, which gets the Events of the canary.",
   ...INJECTION_SUMMARIES,
   SIDECAR_IMAGE:
-    'The sidecar that the canary expects, and by which pods with an outdated one are known; this and all below is what the webhook is given. Required with CANARY_NAMESPACE.',
+    'Sidecar image that the canary expects; pods with another version are reported as outdated. Set this variable and the injection settings as for the webhook. Required with CANARY_NAMESPACE.',
   ...REMOTE_SUMMARIES,
-  KUBECONFIG: "The kubeconfig file of the cluster. Unset: the pod's own ServiceAccount.",
+  KUBECONFIG: "Kubeconfig file of the cluster. Unset: the pod's own ServiceAccount.",
 };
 
 export type OperatorConfig = { [K in keyof typeof OPERATOR_FIELDS]: ValueOf<(typeof OPERATOR_FIELDS)[K]> };
 
-/** The operator's environment; wrong values, and values that are wrong together, are all reported at once. */
+/** Reads the operator's environment; reports all invalid values and invalid combinations together. */
 export function readConfig(env: Environment): ConfigResult<OperatorConfig> {
   const result = readEnv(env, OPERATOR_FIELDS as EnvFields<OperatorConfig>);
   const problems = [
@@ -97,11 +97,11 @@ export function readConfig(env: Environment): ConfigResult<OperatorConfig> {
 
 function canaryProblems(config: OperatorConfig): EnvProblem[] {
   const isMissing = config.CANARY_NAMESPACE !== null && config.SIDECAR_IMAGE === null;
-  const wanted = 'an image reference, since CANARY_NAMESPACE is set';
+  const wanted = 'an image reference, because CANARY_NAMESPACE is set';
   return isMissing ? [{ name: 'SIDECAR_IMAGE', value: '(unset)', wanted }] : [];
 }
 
-/** Where the canary asks, and what it expects; null: there is none. */
+/** The namespace of the canary and the injection that it expects; null: no canary. */
 export function canaryOf(config: OperatorConfig): { namespace: string; injection: InjectionConfig } | null {
   const { CANARY_NAMESPACE: namespace, SIDECAR_IMAGE: image } = config;
   return namespace === null || image === null
@@ -109,7 +109,7 @@ export function canaryOf(config: OperatorConfig): { namespace: string; injection
     : { namespace, injection: { ...config, SIDECAR_IMAGE: image } };
 }
 
-/** The lowest bars of compliance that an annotation may set. */
+/** The lowest compliance bars that an annotation may set. */
 export function minimumOf(config: OperatorConfig): MinimumBars {
   return {
     grade: config.POLICY_MINIMUM_COMPLIANT_GRADE,
@@ -117,7 +117,7 @@ export function minimumOf(config: OperatorConfig): MinimumBars {
   };
 }
 
-/** What pods that are made now get, as their annotation has it; null: not known here. */
+/** The injection record that newly created pods get; null: unknown to this process. */
 export function installedOf(config: OperatorConfig, namespace: string | null): Installed | null {
   const { SIDECAR_IMAGE: image } = config;
   return image === null || namespace === null

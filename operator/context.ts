@@ -20,13 +20,13 @@ import { mirrorSettings } from './remote/config.ts';
 import { createMirror, type Mirror } from './remote/mirror.ts';
 import { queueLabels, workObserver } from './reconcile-metrics.ts';
 
-/** What the operator is made of. */
+/** The components of the operator. */
 export interface OperatorContext {
   client: KubeClient;
   clock: Clock;
   logger: Logger;
   metrics: Metrics;
-  /** Tells this process from its other replicas. */
+  /** Distinguishes this process from the other replicas. */
   identity: string;
   events: EventRecorder;
   informers: Informers;
@@ -37,7 +37,7 @@ export interface OperatorContext {
 
 export interface ContextParts {
   config: OperatorConfig;
-  /** Of the release; null: unknown. */
+  /** The namespace of the release; null: unknown. */
   namespace: string | null;
   access: ClusterAccess;
   client: KubeClient;
@@ -58,7 +58,7 @@ export function createContext(parts: ContextParts): OperatorContext {
     clock,
     logger,
   });
-  // The informers tell the controller what changes, and the controller reads their caches.
+  // The informers report changes to the controller, and the controller reads their caches.
   const excludedNamespaces = excludedNamespacesOf(parts.config, parts.namespace);
   const { informers, podsOf, servicesIn } = createInformers(
     { ...parts, excludedNamespaces },

@@ -1,4 +1,4 @@
-// A leader that is killed or suspended at a healthy API server, and its standby.
+// A leader that is killed or suspended while the API server is healthy, and its standby.
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { makeAgents } from '../testing/fleet.ts';
@@ -6,46 +6,46 @@ import { agent, isReady, leads, openTeam, settled, startPair } from '../testing/
 import { until, type OperatorRig } from '../testing/operator-rig.ts';
 import { IN_SOAK, withinLimit } from '../testing/real-time.ts';
 
-async function takesOver(rig: OperatorRig): Promise<void> {
-  // Before anybody leads: the leader sees it whole, and has nothing left to do for it once it has settled.
+async function standbyBecomesLeader(rig: OperatorRig): Promise<void> {
+  // Created before there is a leader: the leader reconciles this agent once and has nothing left to do for it.
   await makeAgents(rig, [agent('before', 2)]);
   const [leader, standby] = await startPair(rig, 'one', 'two');
   await settled(rig, ['before']);
   await rig.inSync(leader);
-  // Since the standby has seen the cluster it lists nothing anew: it follows. */
+  // The caches of the standby are synced, so it must not list again.
   const lists = () => rig.audit.entries('two').filter(({ verb }) => verb === 'list').length;
   const listed = lists();
   leader.kill('SIGKILL');
   const limit = withinLimit('take-over from a killed leader');
-  const took = until('the take-over', () => leads(standby));
+  const becameLeader = until('the new leader', () => leads(standby));
   await makeAgents(rig, [agent('between')]);
-  limit(await took);
+  limit(await becameLeader);
   await settled(rig, ['between']);
   expect(lists()).toBe(listed);
   expect(rig.audit.writes('two').filter(({ name }) => name === 'before')).toEqual([]);
 }
 
-async function isFenced(rig: OperatorRig): Promise<void> {
+async function suspendedLeaderIsFenced(rig: OperatorRig): Promise<void> {
   const [leader, standby] = await startPair(rig, 'one', 'two');
   const names = Array.from({ length: 100 }, (_, index) => `burst-${index}`);
   const already = rig.audit.writes('one').length;
-  const made = makeAgents(
+  const created = makeAgents(
     rig,
     names.map((name) => agent(name)),
   );
   await until('some of its work', () => rig.audit.writes('one').length > already + 20);
   leader.kill('SIGSTOP');
   const limit = withinLimit('take-over from a killed leader');
-  const took = until('the take-over', () => leads(standby));
-  await made;
-  limit(await took);
+  const becameLeader = until('the new leader', () => leads(standby));
+  await created;
+  limit(await becameLeader);
   const before = rig.audit.writes('one').length;
   leader.kill('SIGCONT');
   await until('its return', () => isReady(leader));
-  await until('that it knows', () => leader.output().includes('loses the lead'));
+  await until('the loss of leadership', () => leader.output().includes('lost leadership'));
   await settled(rig, names);
   expect(rig.audit.writes('one').slice(before)).toEqual([]);
-  // Resolves as the process is gone.
+  // Resolves when the process has ended.
   const ended = standby.stop();
   withinLimit('hand-over by a leader that stops')(await until('the hand-over', () => leads(leader)));
   await ended;
@@ -53,13 +53,13 @@ async function isFenced(rig: OperatorRig): Promise<void> {
 
 const TESTS: [string, (rig: OperatorRig) => Promise<void>][] = [
   [
-    'a leader that was suspended writes nothing after another took over, and hands over when it stops',
-    isFenced,
+    'a suspended leader writes nothing after another process became leader, and the next leader hands over when it stops',
+    suspendedLeaderIsFenced,
   ],
 ];
-// Its take-over lasts as long as the one above.
+// Runs only in soak tests, because its hand-over takes as long as in the test above.
 if (IN_SOAK)
-  TESTS.push(['the standby takes over from a leader that is killed, and works at once', takesOver]);
+  TESTS.push(['the standby becomes leader after the leader is killed, and works immediately', standbyBecomesLeader]);
 
 (whyNoControlPlane() ? describe.skip : describe)('two operators', () => {
   let rig: OperatorRig;

@@ -14,25 +14,25 @@ const watches =
   ({ isWatch }) =>
     isWatch ? fault : others;
 
-/** Every informer has a trouble of its own, and so has everything else. */
-const EACH_ITS_OWN: Record<string, Choice> = {
+/** A different fault for each informer, by resource. */
+const FAULT_BY_RESOURCE: Record<string, Choice> = {
   pods: ({ query }) => (query.get('labelSelector')?.startsWith('!') ? { status: 500 } : THROTTLED),
   agentobservations: watches({ status: 410 }),
   services: watches('silent'),
 };
 
-/** What goes wrong at the same time; `hang`: the network swallows everything. */
+/** Faults at the same time; `hang`: the network drops all data. */
 const ROUNDS: [string, Record<keyof OutageRig['ways'], Choice | 'hang'>][] = [
   [
-    'was unreachable without a reset, and then reachable by new connections only, is silent, expires and fails',
+    'is unreachable without a reset, then reachable on new connections only, and has silent, expired and failing watches',
     { operator: 'hang', first: watches('silent'), second: watches({ status: 410 }, { status: 500 }) },
   ],
 ];
 if (IN_SOAK)
   ROUNDS.push([
-    'throttles, expires, fails and is silent, by what is requested',
+    'throttles, expires, fails and is silent, depending on the request',
     {
-      operator: (request) => (EACH_ITS_OWN[request.resource] ?? (() => ({ status: 503 })))(request),
+      operator: (request) => (FAULT_BY_RESOURCE[request.resource] ?? (() => ({ status: 503 })))(request),
       first: () => THROTTLED,
       second: 'hang',
     },
@@ -53,10 +53,10 @@ if (IN_SOAK)
       if (fault === 'hang') ways[way].network.hang();
       else ways[way].proxy.fail(fault);
     }
-    const newcomer = `round-${ROUNDS.findIndex(([each]) => each === name)}`;
-    const made = makeAgents(rig, [agent(newcomer)]);
+    const newAgent = `round-${ROUNDS.findIndex(([each]) => each === name)}`;
+    const created = makeAgents(rig, [agent(newAgent)]);
     await outage.areUnready().finally(() => outage.heal());
-    await outage.recover(made, [newcomer]);
+    await outage.recover(created, [newAgent]);
   });
 
   test('rejects writes and ends every watch as too old', async () => {
@@ -71,17 +71,17 @@ if (IN_SOAK)
     proxy.expire();
     try {
       await makeAgents(rig, [agent('rejected')]);
-      await until('more tries than rejections differ', () => rejected > rejections.length);
-      // It reads everything that there is, again from the list that an expired watch asks for.
+      await until('more attempts than kinds of rejections', () => rejected > rejections.length);
+      // Reads still succeed: an expired watch leads to a new list.
       await until('readiness', () => outage.isReady());
     } finally {
-      // The tests after this one use the same way.
+      // The following tests use the same route.
       proxy.heal();
     }
     await outage.recover(Promise.resolve(), ['rejected']);
   });
 
-  test('cut every connection again and again', async () => {
+  test('cuts every connection repeatedly', async () => {
     const { rig, ways } = outage;
     const names = Array.from({ length: 5 }, (_, round) => `cut-${round}`);
     for (const name of names) {

@@ -4,7 +4,7 @@ import { createFollowed } from './followed.ts';
 
 const STATES = {
   fresh: { isFresh: () => true, isForbidden: () => false },
-  away: { isFresh: () => false, isForbidden: () => false },
+  stale: { isFresh: () => false, isForbidden: () => false },
   forbidden: { isFresh: () => false, isForbidden: () => true },
 };
 
@@ -12,11 +12,11 @@ type State = keyof typeof STATES;
 
 test.each<[pods: State, rejections: State, unready: string | null]>([
   ['fresh', 'fresh', null],
-  ['away', 'fresh', 'the API server is not heard: pods'],
-  ['fresh', 'away', 'the API server is not heard: rejections'],
-  ['away', 'away', 'the API server is not heard: pods, rejections'],
-  // Nothing works without pods; without Events only their owners are told nothing.
-  ['forbidden', 'fresh', 'the API server is not heard: pods'],
+  ['stale', 'fresh', 'caches not up to date: pods'],
+  ['fresh', 'stale', 'caches not up to date: rejections'],
+  ['stale', 'stale', 'caches not up to date: pods, rejections'],
+  // The operator cannot work without pods; without Events it only cannot report rejections.
+  ['forbidden', 'fresh', 'caches not up to date: pods'],
   ['fresh', 'forbidden', null],
 ])('pods %s, rejections %s: %p', (pods, rejections, unready) => {
   const metrics = createMetrics();

@@ -1,26 +1,26 @@
 import type { Informer } from '../kube/informer.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 
-/** What of the cluster this process follows, by the name under which /readyz and the metric know it. */
+/** The informers of this process, by their name in /readyz and in the metric. */
 export type Followed = Readonly<Record<string, Pick<Informer<unknown>, 'isFresh' | 'isForbidden'>>>;
 
-/** Without the right to these the process does the rest of its work; the metric and the log name them. */
-const DISPENSABLE: readonly string[] = ['rejections'];
+/** Without permission for these the process does the rest of its work; the metric and the log name them. */
+const OPTIONAL: readonly string[] = ['rejections'];
 
-/** Adds the metric; `unready`: what is not as new as the API server's, as /readyz says it, or null. */
+/** Adds the metric. `unready` returns the message for /readyz that names the stale caches, or null. */
 export function createFollowed(followed: Followed, metrics: Metrics): { unready(): string | null } {
   const named = Object.entries(followed);
   metrics.gauge(
     'platform_operator_followed',
-    '1 while what this process holds of the cluster is as new as what the API server has.',
+    '1 while the cache of this informer is up to date with the API server.',
     () => named.map(([name, each]) => ({ labels: { informer: name }, value: each.isFresh() ? 1 : 0 })),
   );
-  const isAway = ([name, each]: (typeof named)[number]) =>
-    !each.isFresh() && !(DISPENSABLE.includes(name) && each.isForbidden());
+  const isStale = ([name, each]: (typeof named)[number]) =>
+    !each.isFresh() && !(OPTIONAL.includes(name) && each.isForbidden());
   return {
     unready() {
-      const names = named.filter(isAway).map(([name]) => name);
-      return names.length === 0 ? null : `the API server is not heard: ${names.join(', ')}`;
+      const names = named.filter(isStale).map(([name]) => name);
+      return names.length === 0 ? null : `caches not up to date: ${names.join(', ')}`;
     },
   };
 }

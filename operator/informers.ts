@@ -11,11 +11,11 @@ import type { Logger } from '../runtime/logger.ts';
 import { keepOptedIn, keepPod } from './agents/agent-pods.ts';
 import { claimOf } from './agents/claim.ts';
 
-/** What of the cluster is always in memory. */
+/** The objects of the cluster that are always in memory. */
 export interface Informers {
-  /** With the agent's label. */
+  /** Pods with the agent label. */
   pods: Informer<Pod>;
-  /** Metadata of those that opt in and have no such label: without it a pod was not injected. */
+  /** Metadata of opted-in pods without the agent label: these pods were not injected. */
   unlabelledPods: Informer<Pod>;
   observations: Informer<AgentObservation>;
   services: Informer<Service>;
@@ -26,11 +26,11 @@ export interface InformerParts {
   clock: Clock;
   logger: Logger;
   informerTiming?: Partial<InformerTiming> | undefined;
-  /** The injector leaves these out. */
+  /** Namespaces that are excluded from injection. */
   excludedNamespaces: readonly string[];
 }
 
-/** Called once per change, after the caches and indexes have it. */
+/** Called once per change, after the caches and indexes are updated. */
 export interface Listeners {
   pod: (change: Change<Pod>) => void;
   observation: (change: Change<AgentObservation>) => void;
@@ -39,7 +39,7 @@ export interface Listeners {
 
 export function createInformers(
   { client, clock, logger, informerTiming, excludedNamespaces }: InformerParts,
-  tell: Listeners,
+  listeners: Listeners,
 ): { informers: Informers; podsOf: (agent: string) => Pod[]; servicesIn: (namespace: string) => Service[] } {
   const common = { client, clock, logger, ...(informerTiming ? { timing: informerTiming } : {}) };
   const agentOf = (pod: Pod): string | null => {
@@ -47,7 +47,7 @@ export function createInformers(
     return claim?.kind === 'agent' ? claim.key : null;
   };
   const pods = createIndex(agentOf);
-  // One of its own: a pod that gets the label leaves here and comes there, in either order.
+  // A separate index: a pod that gets the label is removed here and added there, in either order.
   const unlabelledPods = createIndex(agentOf);
   const services = createIndex((service: Service) => service.metadata.namespace ?? null);
   const informers = {
@@ -56,31 +56,31 @@ export function createInformers(
       resource: PODS,
       selection: { labelSelector: AGENT_LABEL },
       keep: keepPod,
-      onChange: after(pods, tell.pod),
+      onChange: after(pods, listeners.pod),
     }),
     unlabelledPods: createInformer({
       ...common,
       resource: PODS,
-      // No selector knows annotations, so all other pods pass by here; what has ended does not come back.
+      // No selector covers annotations, so this watch receives all other pods. Ended pods are excluded, as they never run again.
       selection: {
         labelSelector: `!${AGENT_LABEL}`,
         fieldSelector: 'status.phase!=Succeeded,status.phase!=Failed',
         only: 'metadata',
       },
       keep: keepOptedIn,
-      onChange: after(unlabelledPods, tell.pod),
+      onChange: after(unlabelledPods, listeners.pod),
     }),
     observations: createInformer({
       ...common,
       resource: AGENT_OBSERVATIONS,
       keep: withoutManagedFields,
-      onChange: tell.observation,
+      onChange: listeners.observation,
     }),
     services: createInformer({
       ...common,
       resource: SERVICES,
       keep: keepService,
-      onChange: after(services, tell.service),
+      onChange: after(services, listeners.service),
     }),
   };
   const podsOf = (agent: string): Pod[] => {
@@ -91,14 +91,14 @@ export function createInformers(
   return { informers, podsOf, servicesIn: services.at };
 }
 
-function after<T>(index: ObjectIndex<T>, tell: (change: Change<T>) => void): (change: Change<T>) => void {
+function after<T>(index: ObjectIndex<T>, listener: (change: Change<T>) => void): (change: Change<T>) => void {
   return (change) => {
     index.changed(change);
-    tell(change);
+    listener(change);
   };
 }
 
-/** A third of an observation's size, and nobody reads them. */
+/** managedFields are a third of an observation's size, and this process does not use them. */
 function withoutManagedFields(observation: AgentObservation): AgentObservation {
   return {
     ...observation,

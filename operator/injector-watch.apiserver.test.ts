@@ -21,7 +21,7 @@ import { TIMING } from '../webhook/certificates/advance.ts';
 import { OPERATOR_PERMISSIONS } from './permissions.ts';
 
 const selector = { matchLabels: { app: 'x' } };
-/** On a node that is not ready too. */
+/** Schedulable also on nodes that are not ready. */
 const everywhere = {
   ...podTemplate(),
   spec: { ...podTemplate().spec, tolerations: [{ operator: 'Exists' }] },
@@ -29,17 +29,17 @@ const everywhere = {
 const job = { ...podTemplate(), spec: { ...podTemplate().spec, restartPolicy: 'Never' } };
 const deployment = { selector, template: podTemplate() };
 
-/** A workload `x` of each kind with who makes its pods, and how many. */
-const KINDS: { resource: Resource<unknown>; spec: object; maker: Resource<unknown>; pods: number }[] = [
-  { resource: DEPLOYMENTS, spec: { ...deployment, replicas: 2 }, maker: REPLICA_SETS, pods: 2 },
+/** A workload `x` of each kind, with the controller that creates its pods and the number of pods. */
+const KINDS: { resource: Resource<unknown>; spec: object; podController: Resource<unknown>; pods: number }[] = [
+  { resource: DEPLOYMENTS, spec: { ...deployment, replicas: 2 }, podController: REPLICA_SETS, pods: 2 },
   {
     resource: STATEFUL_SETS,
     spec: { serviceName: 'x', selector, template: podTemplate() },
-    maker: STATEFUL_SETS,
+    podController: STATEFUL_SETS,
     pods: 1,
   },
-  { resource: DAEMON_SETS, spec: { selector, template: everywhere }, maker: DAEMON_SETS, pods: 1 },
-  { resource: JOBS, spec: { template: job }, maker: JOBS, pods: 1 },
+  { resource: DAEMON_SETS, spec: { selector, template: everywhere }, podController: DAEMON_SETS, pods: 1 },
+  { resource: JOBS, spec: { template: job }, podController: JOBS, pods: 1 },
 ];
 
 const create = (rig: InjectorRig, resource: Resource<unknown>, spec: object, namespace: string) =>
@@ -47,8 +47,8 @@ const create = (rig: InjectorRig, resource: Resource<unknown>, spec: object, nam
     ...{ apiVersion: apiVersionOf(resource), kind: resource.kind, metadata: { name: 'x' }, spec },
   });
 
-async function annotationsOf(rig: InjectorRig, maker: Resource<unknown>, namespace: string) {
-  const [found] = (await rig.list(maker, namespace)) as { metadata: { annotations?: object } }[];
+async function annotationsOf(rig: InjectorRig, podController: Resource<unknown>, namespace: string) {
+  const [found] = (await rig.list(podController, namespace)) as { metadata: { annotations?: object } }[];
   return found?.metadata.annotations ?? {};
 }
 
@@ -60,7 +60,7 @@ async function restartOperator(rig: InjectorRig): Promise<void> {
   await rig.startOperator();
 }
 
-/** Through a restart of the operator and the checks after it, and a change of the policy that the API server checks anew. */
+/** Expects an unchanged condition after a restart of the operator and after a policy change that the API server re-checks. */
 async function expectConditionToStay(rig: InjectorRig): Promise<void> {
   const checkedPolicy = async (after = 0) => {
     await until('the check of its expressions', async () => {
@@ -79,7 +79,7 @@ async function expectConditionToStay(rig: InjectorRig): Promise<void> {
   await rig.patchPolicy({ validations: before.spec.validations });
 }
 
-async function findsThatItIsAway(rig: InjectorRig): Promise<void> {
+async function detectsInjectorOutage(rig: InjectorRig): Promise<void> {
   await rig.startInjector();
   await rig.startOperator();
   await rig.checked('passed');
@@ -93,11 +93,11 @@ async function findsThatItIsAway(rig: InjectorRig): Promise<void> {
   await rig.stopInjector();
   await rig.checked('no-answer');
   expect(await rig.metric('platform_operator_canary_passing')).toBe(0);
-  // Not its readiness: a restart of the operator heals no injector.
+  // The operator stays ready, because its restart would not fix the injector.
   expect(await rig.readiness()).toBe(200);
-  // A finding is reported when it has lasted for half a minute.
+  // A failure is reported after half a minute.
   rig.skip(30_000);
-  expect(await rig.firstTold('CanaryFailed', SYSTEM)).toMatchObject({
+  expect(await rig.firstEvent('CanaryFailed', SYSTEM)).toMatchObject({
     regarding: { kind: 'Deployment', name: 'agent-compliance-webhook' },
     type: 'Warning',
     note: expect.stringContaining('the injector did not answer'),
@@ -109,35 +109,35 @@ async function findsThatItIsAway(rig: InjectorRig): Promise<void> {
     message: expect.stringContaining('the injector did not answer'),
   });
   expect(Date.parse(failed?.lastTransitionTime ?? '')).toBeGreaterThan(Date.parse(passedSince));
-  // The next leader reads what this one said.
+  // The next leader reads the condition of the previous leader.
   await restartOperator(rig);
   await rig.checked('no-answer');
   await rig.startInjector();
   await rig.checked('passed');
-  await rig.firstTold('CanaryPassed', SYSTEM);
+  await rig.firstEvent('CanaryPassed', SYSTEM);
   expect(await rig.condition()).toMatchObject({ status: 'True', reason: 'Passed' });
   expect(await rig.list(PODS, 'platform-canary')).toEqual([]);
 }
 
-async function trustsUntilTheCanaryPassed(rig: InjectorRig): Promise<void> {
+async function trustsOldCaUntilCanaryPassed(rig: InjectorRig): Promise<void> {
   const steps: string[] = [];
   const logger: Logger = {
     ...silentLogger,
     info: (_message, fields) => steps.push(...((fields?.['steps'] as string[] | undefined) ?? [])),
   };
   const retired = () => steps.filter((step) => step === 'retire-previous').length;
-  // Every authority is old as soon as it is made.
+  // Every CA is due for renewal immediately.
   const timing = { ...TIMING, caDays: 10, caRenewDays: 5_000, leafDays: 5, leafRenewDays: 1 };
   const options = { timing: { ...timing, settleMs: 1_000 }, everyMs: 50, logger };
   await rig.startInjector({ CANARY_POLICY }, options);
-  await until('a new authority', () => steps.includes('promote-next'));
-  // What settles in a second waits, though pods are injected by the new certificate.
+  await until('a new CA', () => steps.includes('promote-next'));
+  // The next step waits for the canary, although it is due after a second and pods are injected with the new certificate.
   for (const end = performance.now() + 3_000; performance.now() < end;) {
     expect(await rig.refused(optedIn('while-it-waits'))).toBeNull();
     expect(retired()).toBe(0);
   }
   await rig.startOperator();
-  await until('three whole exchanges', () => retired() >= 3);
+  await until('three complete CA rotations', () => retired() >= 3);
   expect(await rig.refused(optedIn('after'))).toBeNull();
   expect(await rig.metric('platform_operator_canary_checks_total{outcome="no-answer"}')).toBeNull();
   expect(await rig.metric('platform_operator_canary_checks_total{outcome="differs"}')).toBeNull();
@@ -157,7 +157,7 @@ async function createsNothing(rig: InjectorRig, namespace: string): Promise<void
     );
   expect(await attempt('-n', namespace, '--dry-run=server')).toContain('cannot create resource "pods"');
   expect(await attempt('-n', 'platform-canary')).toMatch(/only dry-run pods are allowed|PodSecurity/);
-  // An administrator neither.
+  // An administrator cannot create pods either.
   const enforce = (level: string | null) =>
     rig.patch('/api/v1/namespaces/platform-canary', {
       metadata: { labels: { 'pod-security.kubernetes.io/enforce': level } },
@@ -165,7 +165,7 @@ async function createsNothing(rig: InjectorRig, namespace: string): Promise<void
   await enforce(null);
   try {
     const rejection = 'only dry-run pods are allowed in this namespace';
-    // Pod Security follows the labels of namespaces at its own pace.
+    // Pod Security applies a changed namespace label after a delay.
     await until('the other rejection', async () => (await attempt('-n', 'platform-canary')).includes(rejection));
     expect(await attempt('-n', 'platform-canary', '--dry-run=server')).toBe('created');
   } finally {
@@ -173,10 +173,10 @@ async function createsNothing(rig: InjectorRig, namespace: string): Promise<void
   }
 }
 
-async function wakesEveryKind(rig: InjectorRig, namespace: string): Promise<void> {
+async function retriesEveryKind(rig: InjectorRig, namespace: string): Promise<void> {
   await rig.startOperator();
   const connect = await rig.prepareInjector();
-  // Each in a namespace of its own: they share their labels.
+  // Each workload has its own namespace, because their labels are equal.
   const homes = await Promise.all(
     KINDS.map(async (each) => {
       const home = await rig.namespace(`${namespace}-${each.resource.kind.toLowerCase()}`);
@@ -185,67 +185,67 @@ async function wakesEveryKind(rig: InjectorRig, namespace: string): Promise<void
   );
   await Promise.all(homes.map(({ resource, spec, home }) => create(rig, resource, spec, home)));
   for (const { kind, home } of homes)
-    expect(await rig.firstTold('PodsRefused', home)).toMatchObject({
+    expect(await rig.firstEvent('PodsRefused', home)).toMatchObject({
       regarding: { kind, name: 'x' },
       type: 'Warning',
       note: expect.stringContaining('has no platform-sidecar: the injector did not answer'),
     });
-  // A controller that retried by itself at this moment would not have to be retried by the operator.
+  // Suspended, so that no controller retries by itself before the operator does.
   await rig.suspendControllers();
   await connect();
   try {
-    for (const { home, maker, kind } of homes)
-      await until(`the wake of the ${kind}`, async () =>
-        Object.hasOwn(await annotationsOf(rig, maker, home), 'platform.io/retry'),
+    for (const { home, podController, kind } of homes)
+      await until(`the retry of the ${kind}`, async () =>
+        Object.hasOwn(await annotationsOf(rig, podController, home), 'platform.io/retry'),
       );
   } finally {
     rig.resumeControllers();
   }
   await Promise.all(homes.map(({ home, pods }) => havePods(rig, home, pods)));
   expect(await rig.metric('platform_operator_wakes_total')).toBeGreaterThanOrEqual(homes.length);
-  for (const { kind, home } of homes) expect((await rig.firstTold('Retry', home)).regarding.kind).toBe(kind);
+  for (const { kind, home } of homes) expect((await rig.firstEvent('Retry', home)).regarding.kind).toBe(kind);
 }
 
-async function tellsWhatItCannotHeal(rig: InjectorRig, namespace: string): Promise<void> {
+async function reportsUnfixableRejections(rig: InjectorRig, namespace: string): Promise<void> {
   await rig.startInjector();
   await rig.startOperator();
   const annotations = { 'platform.io/inject': 'true', 'platform.io/agent-port': 'many' };
   await create(rig, DEPLOYMENTS, { selector, template: podTemplate(annotations) }, namespace);
-  expect(await rig.firstTold('PodsRefused', namespace)).toMatchObject({
+  expect(await rig.firstEvent('PodsRefused', namespace)).toMatchObject({
     regarding: { kind: 'Deployment', name: 'x' },
     note: 'annotation platform.io/agent-port: "many" is not an integer from 1 to 65535',
   });
-  // Each answer of the injector would be an occasion to wake somebody.
+  // Each response of the injector could trigger a retry.
   const passed = (await rig.metric('platform_operator_canary_checks_total{outcome="passed"}')) ?? 0;
   await rig.checked('passed', passed + 3);
   expect(await annotationsOf(rig, REPLICA_SETS, namespace)).not.toHaveProperty(['platform.io/retry']);
-  expect(await rig.told('PodsRefused', namespace)).toHaveLength(1);
+  expect(await rig.events('PodsRefused', namespace)).toHaveLength(1);
 }
 
-const wakes = (rig: InjectorRig) => rig.metric('platform_operator_wakes_total{kind="ReplicaSet"}');
+const retries = (rig: InjectorRig) => rig.metric('platform_operator_wakes_total{kind="ReplicaSet"}');
 
-async function wakesByTrial(rig: InjectorRig, namespace: string): Promise<void> {
+async function retriesWithoutCanary(rig: InjectorRig, namespace: string): Promise<void> {
   await rig.startOperator({ CANARY_NAMESPACE: '' });
   const began = performance.now();
   await create(rig, DEPLOYMENTS, deployment, namespace);
-  await rig.firstTold('PodsRefused', namespace);
-  // The first trial comes after five seconds, whatever the injector does, and the others after twice as long each.
-  await until('a trial', async () => (await wakes(rig)) !== null);
+  await rig.firstEvent('PodsRefused', namespace);
+  // The first retry comes after five seconds, independent of the injector; each further delay doubles.
+  await until('a retry', async () => (await retries(rig)) !== null);
   const afterMs = performance.now() - began;
   expect(afterMs).toBeGreaterThan(5_000);
-  expect(await wakes(rig)).toBeLessThanOrEqual(1 + Math.log2((performance.now() - began) / 5_000));
+  expect(await retries(rig)).toBeLessThanOrEqual(1 + Math.log2((performance.now() - began) / 5_000));
   await rig.startInjector();
   await havePods(rig, namespace, 1);
   expect(await annotationsOf(rig, REPLICA_SETS, namespace)).toHaveProperty(['platform.io/retry']);
   expect(await rig.metric('platform_operator_canary_passing')).toBeNull();
 }
 
-async function onlyTells(rig: InjectorRig, namespace: string): Promise<void> {
+async function reportsWithoutRetries(rig: InjectorRig, namespace: string): Promise<void> {
   await rig.startOperator({ WAKE_CONTROLLERS: 'false' });
   const connect = await rig.prepareInjector();
   await create(rig, DEPLOYMENTS, deployment, namespace);
-  await rig.firstTold('PodsRefused', namespace);
-  // While no controller retries by itself, the operator has every occasion to make one retry.
+  await rig.firstEvent('PodsRefused', namespace);
+  // While no controller retries by itself, an annotation could come only from the operator.
   await rig.suspendControllers();
   try {
     await connect();
@@ -255,24 +255,24 @@ async function onlyTells(rig: InjectorRig, namespace: string): Promise<void> {
     rig.resumeControllers();
   }
   await havePods(rig, namespace, 1);
-  expect(await wakes(rig)).toBeNull();
+  expect(await retries(rig)).toBeNull();
   expect(await annotationsOf(rig, REPLICA_SETS, namespace)).not.toHaveProperty(['platform.io/retry']);
   expect(await rig.metric('platform_operator_canary_passing')).toBe(1);
 }
 
 const TESTS: [name: string, run: (rig: InjectorRig, namespace: string) => Promise<void>][] = [
-  ['the canary passes while the injector works, finds that it is away, and passes again', findsThatItIsAway],
-  ['the canary of an injector with another log level finds another version', finds('other-version', 'debug')],
-  ['the canary of an injector that injects what it should passes', finds('passed')],
-  ['workloads of every kind get their pods when the injector is back', wakesEveryKind],
+  ['the canary passes, detects an outage of the injector, and passes again', detectsInjectorOutage],
+  ['the canary detects another version when the injector has another log level', finds('other-version', 'debug')],
+  ['the canary passes when the injector injects the expected pod', finds('passed')],
+  ['workloads of every kind get their pods when the injector is available again', retriesEveryKind],
   [
     'a rejection that the injector cannot fix is reported, and no controller is retried',
-    tellsWhatItCannotHeal,
+    reportsUnfixableRejections,
   ],
-  ['the webhook trusts an old CA until the canary has passed with the new one', trustsUntilTheCanaryPassed],
-  ['without a canary controllers are retried by trial', wakesByTrial],
-  ['with WAKE_CONTROLLERS=false rejections are reported and no controller is retried', onlyTells],
-  ["the canary's account can create no pod but a dry-run one, and nothing elsewhere", createsNothing],
+  ['the webhook trusts an old CA until the canary has passed with the new one', trustsOldCaUntilCanaryPassed],
+  ['without a canary, controllers are retried with backoff', retriesWithoutCanary],
+  ['with WAKE_CONTROLLERS=false rejections are reported and no controller is retried', reportsWithoutRetries],
+  ["the canary's account can create only dry-run pods, and nothing in other namespaces", createsNothing],
 ];
 
 function finds(outcome: string, logLevel?: string) {
@@ -283,7 +283,7 @@ function finds(outcome: string, logLevel?: string) {
   };
 }
 
-(whyNoControlPlane() ? describe.skip : describe)('what the operator does for the injector', () => {
+(whyNoControlPlane() ? describe.skip : describe)('the injector watch of the operator', () => {
   let rig: InjectorRig;
   let namespaces = 0;
 
@@ -297,17 +297,17 @@ function finds(outcome: string, logLevel?: string) {
     await run(rig, await rig.namespace(`team-${(namespaces += 1)}`));
   });
 
-  test('the operator uses every right of these, is refused none, and makes no pod itself', () => {
+  test('uses exactly the granted permissions, and the operator itself creates no pod', () => {
     const of = (part: string) => {
       const { used, decisions } = rig.audit.of(part);
       return { used: [...new Set(used)].sort(), decisions: [...new Set(decisions)].sort() };
     };
     expect(of('operator').decisions).toEqual(['allow']);
-    const { waking, canary: asking } = OPERATOR_PERMISSIONS;
+    const { retry, canary } = OPERATOR_PERMISSIONS;
     expect(of('operator').used).toEqual(
-      expect.arrayContaining(permissionsOf([...waking, ...asking.cluster, ...asking.namespace])),
+      expect.arrayContaining(permissionsOf([...retry, ...canary.cluster, ...canary.namespace])),
     );
     expect(of('operator').used).not.toContain('create  pods');
-    expect(of('canary')).toEqual({ used: permissionsOf(asking.account), decisions: ['allow'] });
+    expect(of('canary')).toEqual({ used: permissionsOf(canary.account), decisions: ['allow'] });
   });
 });

@@ -12,7 +12,7 @@ import { injectionSettings } from '../runtime/injection-config.ts';
 import { describeError, type Logger } from '../runtime/logger.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { createCanary, type Canary } from './canary/canary.ts';
-import { keepCondition } from './canary/condition.ts';
+import { updateCondition } from './canary/condition.ts';
 import type { Outcome, Verdict } from './canary/verdict.ts';
 import { canaryOf, type OperatorConfig } from './config.ts';
 import { createRejectionController, type RejectionController } from './rejections/controller.ts';
@@ -20,7 +20,7 @@ import { keepEvent } from './rejections/rejection.ts';
 
 export interface InjectorWatchParts {
   config: OperatorConfig;
-  /** Of the release; null: there is no canary, whose ServiceAccount would be in it. */
+  /** The namespace of the release, which contains the canary's ServiceAccount; null: no canary. */
   namespace: string | null;
   access: ClusterAccess;
   client: KubeClient;
@@ -32,36 +32,36 @@ export interface InjectorWatchParts {
   informerTiming?: Partial<InformerTiming> | undefined;
 }
 
-/** What the operator does for the injector: the canary, and what becomes of pods that were refused. */
+/** The operator's work for the injector: the canary, and reports and retries for rejected pods. */
 export interface InjectorWatch {
   start(): void;
-  /** The Events of refused pods; null: this process follows none. */
+  /** The Events of rejected pods; null: not configured. */
   rejections: Informer<StoredEvent> | null;
-  /** Keys that wait, by queue. */
+  /** Waiting keys by queue. */
   depths(): { queue: string; depth: number }[];
-  /** While this process leads. */
+  /** Runs while this process is the leader. */
   run(signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
 }
 
 export function createInjectorWatch(parts: InjectorWatchParts): InjectorWatch {
-  const canary = createCanaryOf(parts, () => rejections?.controller.injectorAnswers());
+  const canary = createCanaryOf(parts, () => rejections?.controller.injectorResponded());
   const rejections = createRejections(parts, canary?.canary ?? null);
   return {
     rejections: rejections?.informer ?? null,
     start: () => rejections?.informer.start(),
     depths: () => (rejections ? [{ queue: 'rejections', depth: rejections.controller.depth() }] : []),
     async run(signal) {
-      const followed = rejections?.informer.synced().then(() => {
-        // Perhaps of an earlier lead, which never saw a list.
+      const rejectionsRun = rejections?.informer.synced().then(() => {
+        // The signal may belong to an earlier leadership that ended before the first list.
         return signal.aborted ? undefined : rejections.controller.run(signal);
       });
       const ended = new Promise<void>((resolve) => {
         if (signal.aborted) resolve();
         else signal.addEventListener('abort', () => resolve(), { once: true });
       });
-      // Without the right to read Events there is never a first list.
-      await Promise.all([canary?.canary.run(signal), followed && Promise.race([followed, ended])]);
+      // Without permission to read Events there is never a first list.
+      await Promise.all([canary?.canary.run(signal), rejectionsRun && Promise.race([rejectionsRun, ended])]);
     },
     async close() {
       await rejections?.informer.close();
@@ -89,11 +89,11 @@ function createRejections(
   });
   const controller = createRejectionController({
     ...{ client, clock, logger, events, observe, guardPolicy, injector },
-    wakes: metrics.counter(
+    retries: metrics.counter(
       'platform_operator_wakes_total',
-      'Controllers that were asked to make refused pods again.',
+      'Retries of controllers whose pods were rejected while the injector was unavailable.',
     ),
-    isWaking: config.WAKE_CONTROLLERS,
+    isRetryEnabled: config.WAKE_CONTROLLERS,
     allEvents: () => informer.list(),
   });
   return { informer, controller };
@@ -101,7 +101,7 @@ function createRejections(
 
 function createCanaryOf(
   parts: InjectorWatchParts,
-  onAnswer: () => void,
+  onResponse: () => void,
 ): { canary: Canary; account: KubeClient } | null {
   const { config, namespace, access, client, clock, logger, metrics } = parts;
   const wanted = canaryOf(config);
@@ -112,34 +112,34 @@ function createCanaryOf(
     part: 'canary',
   });
   const canary = createCanary({
-    ...{ client, account, clock, logger, metrics, onAnswer },
+    ...{ client, account, clock, logger, metrics, onResponse },
     namespace: wanted.namespace,
     configuration: config.WEBHOOK_CONFIGURATION,
     settings: injectionSettings(wanted.injection, namespace),
     everyMs: config.CANARY_SECONDS * 1_000,
-    remember: (verdict, bundle, signal) => remember(parts, { verdict, bundle, signal }),
+    saveVerdict: (verdict, bundle, signal) => saveVerdict(parts, { verdict, bundle, signal }),
     report: (verdict) => void report(parts, namespace, verdict),
   });
   return { canary, account };
 }
 
-/** The condition, for `kubectl wait` and for the webhook; null: there is none, or it cannot be written. */
-async function remember(
+/** Writes the condition, for `kubectl wait` and for the webhook. Returns null if there is none or the write fails. */
+async function saveVerdict(
   { config, client, clock, logger }: InjectorWatchParts,
   { verdict, bundle, signal }: { verdict: Verdict; bundle: string; signal: AbortSignal },
 ): Promise<Outcome | null> {
   const policy = config.CANARY_POLICY;
   if (policy === null) return null;
   try {
-    return await keepCondition(verdict, bundle, { client, policy, signal, now: clock.now() });
+    return await updateCondition(verdict, bundle, { client, policy, signal, now: clock.now() });
   } catch (error) {
     if (!signal.aborted)
-      logger.warn("the canary's condition is not written", { error: describeError(error) });
+      logger.warn('failed to write canary condition', { error: describeError(error) });
     return null;
   }
 }
 
-/** An Event on the injector's Deployment, where people look when it does not work. */
+/** Emits an Event on the injector's Deployment, which users check when injection fails. */
 async function report(parts: InjectorWatchParts, namespace: string, verdict: Verdict): Promise<void> {
   const { client, config, events, logger } = parts;
   const { kind } = DEPLOYMENTS;
@@ -156,6 +156,6 @@ async function report(parts: InjectorWatchParts, namespace: string, verdict: Ver
       note: `${verdict.outcome}: ${verdict.message}`,
     });
   } catch (error) {
-    logger.warn("the canary's finding is not told", { error: describeError(error) });
+    logger.warn('failed to record canary event', { error: describeError(error) });
   }
 }

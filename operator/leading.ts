@@ -4,28 +4,28 @@ import type { OperatorContext } from './context.ts';
 
 /** The Lease that the replicas compete for, in the operator's own namespace. */
 const LEASE_NAME = 'platform-operator';
-/** Name and words are client-go's. */
-const LEADS_HELP =
+/** Name and help text of client-go. */
+const MASTER_STATUS_HELP =
   "Gauge of if the reporting system is master of the relevant lease, 0 indicates backup, 1 indicates master. 'name' is the string used to identify the lease. Please make sure to group by name.";
-/** How long events may take that are still to be stored when the lead ends, in milliseconds; the next leader waits for it. */
+/** Milliseconds for writing pending Events when leadership ends; the next leader waits for this time. */
 const FLUSH_MS = 1_000;
 
-/** When this process works: alone at once, among replicas while it holds their Lease. */
-export interface Leading {
-  /** Once the caches are full, so that whoever begins to lead begins to work. */
+/** Leadership of this process: always without leader election, else while this process holds the Lease. */
+export interface Leadership {
+  /** Call after the caches are synced, so that a new leader can work immediately. */
   start(): void;
-  /** Whether this process may write now. */
+  /** Whether this process may write at the moment. */
   isLeader(): boolean;
-  /** Ends the work and gives the lead up. */
+  /** Ends the work and releases leadership. */
   close(): Promise<void>;
 }
 
-/** Competes for the Lease in `namespace`, on a connection of its own: work that floods the other one must not cost the lead. */
-export function elected(
+/** Competes for the Lease in `namespace`. Uses a separate connection, so that heavy load does not cost leadership. */
+export function withLeaderElection(
   context: OperatorContext,
   namespace: string,
   clientOptions: KubeClientOptions,
-): Leading {
+): Leadership {
   const { clock, logger, identity, metrics } = context;
   const client = createKubeClient(clientOptions);
   const election = createLeaderElection({
@@ -36,7 +36,7 @@ export function elected(
     clock,
     lead: (signal) => lead(context, signal),
   });
-  metrics.gauge('leader_election_master_status', LEADS_HELP, () => [
+  metrics.gauge('leader_election_master_status', MASTER_STATUS_HELP, () => [
     { labels: { name: LEASE_NAME }, value: election.isLeader() ? 1 : 0 },
   ]);
   return {
@@ -49,7 +49,7 @@ export function elected(
   };
 }
 
-export function alone(context: OperatorContext): Leading {
+export function withoutLeaderElection(context: OperatorContext): Leadership {
   const stop = new AbortController();
   let run = Promise.resolve();
   return {

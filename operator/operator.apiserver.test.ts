@@ -45,10 +45,10 @@ const injected = {
   ownLabel: false,
 };
 
-/** Without nodes no new pod gets ready, so that a rolling update would wait for ever. */
+/** Without nodes no new pod becomes ready, so a rolling update would wait for ever. */
 const RECREATE = { strategy: { type: 'Recreate', rollingUpdate: null } };
 
-/** What the webhook makes of a pod, as far as the operator looks. */
+/** An injected pod, reduced to the fields that the operator reads. */
 const template = (agent: string, extra: object = {}) => ({
   metadata: {
     labels: { app: agent, 'platform.io/agent': agent },
@@ -100,14 +100,14 @@ const template = (agent: string, extra: object = {}) => ({
   beforeEach(async () => {
     namespace = `test-${(count += 1)}`;
     await post('/api/v1/namespaces', { metadata: { name: namespace } });
-    // Pods of a namespace without its default ServiceAccount are refused.
+    // Pods in a namespace without its default ServiceAccount are rejected.
     const account = `/api/v1/namespaces/${namespace}/serviceaccounts/default`;
     await until('the ServiceAccount', async () => (await client.send({ method: 'GET', path: account })).ok);
     await allow();
     operator = await start();
   });
 
-  /** A ServiceAccount with the operator's rights and no other, and a kubeconfig with its token. */
+  /** Creates a ServiceAccount with exactly the operator's permissions, and a kubeconfig with its token. */
   async function allow(): Promise<void> {
     const rbac = '/apis/rbac.authorization.k8s.io/v1';
     const name = 'operator';
@@ -140,7 +140,7 @@ const template = (agent: string, extra: object = {}) => ({
     writeFileSync(kubeconfig, stringify(config), { mode: 0o600 });
     const probe = createKubeClient({ access: loadClusterAccess(kubeconfig), part: 'probe' });
     await until(
-      'the rights',
+      'the permissions',
       async () => (await probe.send({ method: 'GET', path: collectionPath(PODS), query: { limit: 1 } })).ok,
     );
     await probe.close();
@@ -156,7 +156,7 @@ const template = (agent: string, extra: object = {}) => ({
     env: Record<string, string> = {},
   ): Promise<Operator> {
     const config = configOf({
-      // The workloads are in the operator's own namespace here, which is left out by default.
+      // Here the workloads are in the operator's own namespace, which is excluded by default.
       EXCLUDED_NAMESPACES: 'kube-system',
       ...env,
       POD_NAMESPACE: namespace,
@@ -197,20 +197,20 @@ const template = (agent: string, extra: object = {}) => ({
 
   async function until<T>(
     what: string,
-    look: () => Promise<T | false | null | undefined>,
+    check: () => Promise<T | false | null | undefined>,
     ms = 120_000,
   ): Promise<T> {
     const end = performance.now() + ms;
     for (;;) {
-      const found = await look();
+      const found = await check();
       if (found) return found;
       if (performance.now() > end)
-        throw new Error(`${what} did not come; ${JSON.stringify(await observe('x'))}`);
+        throw new Error(`timeout waiting for ${what}; ${JSON.stringify(await observe('x'))}`);
       await delay(50);
     }
   }
 
-  /** The sum of the series of a metric of this process; 0 when there is none. */
+  /** The sum of all series of a metric; 0 without series. */
   async function metric(of: Operator, name: string): Promise<number> {
     const text = await (await fetch(`http://127.0.0.1:${of.port}/metrics`)).text();
     const lines = text
@@ -219,21 +219,21 @@ const template = (agent: string, extra: object = {}) => ({
     return lines.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
   }
 
-  /** Resolves when this operator leads, has looked at whatever there is, and has nothing left to do. */
-  async function hasLooked(of: Operator): Promise<void> {
+  /** Resolves when this operator is the leader, has reconciled everything, and its queues are empty. */
+  async function hasReconciled(of: Operator): Promise<void> {
     const { items } = await listObjects(client, AGENT_OBSERVATIONS);
     const isDone = async () =>
       (await metric(of, 'leader_election_master_status')) === 1 &&
       (await metric(of, 'controller_runtime_reconcile_total')) >= Math.max(1, items.length) &&
       (await metric(of, 'workqueue_depth')) === 0;
-    await until('a look at every agent', isDone);
+    await until('a reconcile of every agent', isDone);
   }
 
-  /** Another one leads, has looked, has told what it had to tell, and is gone again. */
-  async function passesBy(env: Record<string, string> = {}): Promise<void> {
+  /** Runs another operator as leader until it has reconciled everything, then stops it. */
+  async function runAnotherLeader(env: Record<string, string> = {}): Promise<void> {
     const next = await start(silentLogger, 'operator-2', env);
     try {
-      await hasLooked(next);
+      await hasReconciled(next);
     } finally {
       await next.close();
     }
@@ -264,7 +264,7 @@ const template = (agent: string, extra: object = {}) => ({
       .items;
   }
 
-  /** What the control plane stores of a heartbeat. */
+  /** Writes the status that the control plane writes for a heartbeat. */
   async function report(name: string, pod: Pod, change: Partial<InstanceStatus> = {}): Promise<void> {
     const writer = createStatusWriter<ObservationStatus, AgentObservation>({
       client,
@@ -289,7 +289,7 @@ const template = (agent: string, extra: object = {}) => ({
     );
   }
 
-  test('observes an injected Deployment, which then owns the observation', async () => {
+  test('creates an observation for an injected Deployment, owned by the Deployment', async () => {
     await deploy('x');
     const observation = await settled('x');
     const deployment = await getObject(client, DEPLOYMENTS, { namespace, name: 'x' });
@@ -314,13 +314,13 @@ const template = (agent: string, extra: object = {}) => ({
 
     await remove(DEPLOYMENTS, 'x');
     await until('the end of the observation', async () => !(await observe('x')));
-    // It must not come back while its pods are still leaving.
+    // The observation must not be created again while the pods are terminating.
     await until('the end of the pods', async () => (await podsOf('x')).length === 0);
     await delay(500);
     expect(await observe('x')).toBeNull();
   }, 300_000);
 
-  test('goes over to a Deployment that is made again under its name', async () => {
+  test('moves the observation to a Deployment that is created again under the same name', async () => {
     await deploy('x');
     const before = await settled('x');
     const old = (await podsOf('x')).map(({ metadata }) => metadata.uid);
@@ -334,9 +334,9 @@ const template = (agent: string, extra: object = {}) => ({
       const uids = (await podsOf('x')).map(({ metadata }) => metadata.uid);
       return uids.length > 0 && !uids.some((each) => old.includes(each));
     });
-    await hasLooked(operator!);
+    await hasReconciled(operator!);
     expect(await isOwned()).toBe(true);
-    await until('peace', async () => condition(await observe('x'), 'Conflict')?.status === 'False');
+    await until('the end of the conflict', async () => condition(await observe('x'), 'Conflict')?.status === 'False');
   }, 300_000);
 
   test.each<[string, Resource<unknown>, object]>([
@@ -357,7 +357,7 @@ const template = (agent: string, extra: object = {}) => ({
     ],
     ['Pod', PODS, { metadata: { name: 'x', ...template('x').metadata }, spec: template('x').spec }],
   ])(
-    'observes a %s, and ends with it',
+    'creates an observation for a %s, and removes the observation with it',
     async (kind, resource, rest) => {
       await create(resource, 'x', rest);
       expect((await settled('x')).spec.agentRef).toEqual({
@@ -371,7 +371,7 @@ const template = (agent: string, extra: object = {}) => ({
     300_000,
   );
 
-  test('finds the CronJob behind the Job of a pod, and lets it rest between two runs', async () => {
+  test('finds the CronJob that owns the Job of a pod, and reports the CronJob as idle between two runs', async () => {
     const jobTemplate = {
       spec: { template: { ...template('x'), spec: { ...template('x').spec, restartPolicy: 'Never' } } },
     };
@@ -395,7 +395,7 @@ const template = (agent: string, extra: object = {}) => ({
     expect((await observe('x'))?.status?.phase).toBe('Pending');
   }, 300_000);
 
-  test('says Pending and ScaledToZero when there is nothing to report, and keeps what the gone pods used today', async () => {
+  test('reports Pending and ScaledToZero without replicas, and keeps the usage of the deleted pods of today', async () => {
     await deploy('x');
     await settled('x');
     await report('x', (await podsOf('x'))[0]!);
@@ -416,13 +416,13 @@ const template = (agent: string, extra: object = {}) => ({
     expect(condition(observation, 'Injected')?.status).toBe('True');
   }, 300_000);
 
-  test('says Unknown when nothing was heard for the stale time, and tells it in an Event', async () => {
+  test('reports Unknown after the stale time without a heartbeat, and emits an Event', async () => {
     await deploy('x');
     await settled('x');
     const pod = (await podsOf('x'))[0]!;
     await report('x', pod);
     expect((await observe('x'))?.status?.phase).toBe('Healthy');
-    await until('that it is seen', async () => (await toldOf('AgentObservation')).includes('Normal Healthy'));
+    await until('the Event', async () => (await eventsOn('AgentObservation')).includes('Normal Healthy'));
     const almostStale = new Date(Date.now() - 117_000).toISOString();
     await report('x', pod, { lastHeartbeat: almostStale });
     await until('Unknown', async () => (await observe('x'))?.status?.phase === 'Unknown');
@@ -439,12 +439,12 @@ const template = (agent: string, extra: object = {}) => ({
     expect(events.map(({ type, reason, note }) => [type, reason, note]).sort()).toEqual([
       ['Normal', 'GradeChanged', 'grade (none) became A, score 100'],
       ['Normal', 'Healthy', 'phase Pending became Healthy'],
-      ['Normal', 'Observed', 'observes Deployment x, which runs with the sidecar'],
+      ['Normal', 'Observed', 'observing Deployment x, which runs with the sidecar'],
       ['Warning', 'Unknown', `phase Healthy became Unknown: no heartbeat since ${almostStale}`],
     ]);
-    // The same once more is counted.
+    // A repetition is counted.
     await report('x', pod);
-    await until('its return', async () => (await toldOf('AgentObservation')).length > events.length);
+    await until('its return', async () => (await eventsOn('AgentObservation')).length > events.length);
     await report('x', pod, { lastHeartbeat: almostStale });
     await until('the count', async () => {
       const { items } = await listObjects(client, EVENTS, { namespace });
@@ -452,19 +452,19 @@ const template = (agent: string, extra: object = {}) => ({
     });
   }, 300_000);
 
-  test('changes nothing when it starts again', async () => {
+  test('changes nothing after a restart', async () => {
     await deploy('x', 'x', 2);
     await settled('x');
     for (const pod of await twoPods()) await report('x', pod);
-    await until('that it is seen', async () => (await toldOf('AgentObservation')).includes('Normal Healthy'));
-    await hasLooked(operator!);
+    await until('the Event', async () => (await eventsOn('AgentObservation')).includes('Normal Healthy'));
+    await hasReconciled(operator!);
     await operator!.close();
     const before = await observe('x');
-    await passesBy();
+    await runAnotherLeader();
     expect((await observe('x'))?.metadata.resourceVersion).toBe(before?.metadata.resourceVersion);
   }, 300_000);
 
-  test('drops the instance of a pod that is gone while others report', async () => {
+  test('removes the instance of a deleted pod while others report', async () => {
     await deploy('x', 'x', 2);
     await settled('x');
     const pods = await twoPods();
@@ -478,8 +478,8 @@ const template = (agent: string, extra: object = {}) => ({
     expect(status.instances?.map((each) => each.name)).toEqual([pods[1]!.metadata.name]);
   }, 300_000);
 
-  /** What is told of objects of this kind, without the words. */
-  async function toldOf(kind: string): Promise<string[]> {
+  /** Type and reason of the operator's Events on objects of this kind. */
+  async function eventsOn(kind: string): Promise<string[]> {
     const { items } = await listObjects(client, EVENTS, { namespace });
     return items
       .filter(
@@ -489,7 +489,7 @@ const template = (agent: string, extra: object = {}) => ({
       .sort();
   }
 
-  /** As the webhook leaves a pod that it is not asked about. */
+  /** An opted-in pod that the webhook did not inject. */
   const bareTemplate = (app: string, annotations: object = {}) => ({
     metadata: { labels: { app }, annotations: { 'platform.io/inject': 'true', ...annotations } },
     spec: { containers: [{ name: 'agent', image: 'agent', ports: [{ containerPort: 8000 }] }] },
@@ -499,7 +499,7 @@ const template = (agent: string, extra: object = {}) => ({
       spec: { replicas: 2, selector: { matchLabels: { app: name } }, template: bareTemplate(name) },
     });
 
-  test('sees pods that opt in and have no sidecar, tells it once whoever leads, and sees them healed', async () => {
+  test('reports opted-in pods without a sidecar once, even after a leader change, and reports the fix', async () => {
     await deployBare('x');
     const settledOf = (drift: boolean) =>
       until('the drift', async () => {
@@ -514,23 +514,23 @@ const template = (agent: string, extra: object = {}) => ({
     expect(observation.status?.drift).toEqual([
       { reason: 'sidecar-missing', pods: 2, example: expect.stringMatching(/^x-/) },
     ]);
-    await until('the Event', async () => (await toldOf('Deployment')).length > 0);
+    await until('the Event', async () => (await eventsOn('Deployment')).length > 0);
 
     await operator?.close();
-    await passesBy();
+    await runAnotherLeader();
     expect((await observe('x'))?.metadata.resourceVersion).toBe(observation.metadata.resourceVersion);
-    expect(await toldOf('Deployment')).toEqual(['Warning SidecarMissing']);
+    expect(await eventsOn('Deployment')).toEqual(['Warning SidecarMissing']);
     operator = await start();
 
     await patch(DEPLOYMENTS, 'x', { spec: { ...RECREATE, template: template('x') } });
-    const healed = await settledOf(false);
-    expect(healed.status).not.toHaveProperty('drift');
-    expect(condition(healed, 'Injected')).toMatchObject({ status: 'True', reason: 'SidecarPresent' });
-    await until('the Event', async () => (await toldOf('Deployment')).length > 1);
-    expect(await toldOf('Deployment')).toEqual(['Normal Injected', 'Warning SidecarMissing']);
+    const repaired = await settledOf(false);
+    expect(repaired.status).not.toHaveProperty('drift');
+    expect(condition(repaired, 'Injected')).toMatchObject({ status: 'True', reason: 'SidecarPresent' });
+    await until('the Event', async () => (await eventsOn('Deployment')).length > 1);
+    expect(await eventsOn('Deployment')).toEqual(['Normal Injected', 'Warning SidecarMissing']);
   }, 300_000);
 
-  test('counts pods whose sidecar is not of the present installation', async () => {
+  test('counts pods whose sidecar differs from the current installation', async () => {
     await operator?.close();
     const env = { SIDECAR_IMAGE: 'sidecar:1' };
     operator = await start(silentLogger, 'operator-1', env);
@@ -552,19 +552,19 @@ const template = (agent: string, extra: object = {}) => ({
     });
   }, 300_000);
 
-  test('says on the workload, once, why its pods are skipped, and observes nothing', async () => {
+  test('reports once on the workload why its pods are skipped, and creates no observation', async () => {
     await operator?.close();
     const env = { EXCLUDED_NAMESPACES: `kube-system,${namespace}` };
     operator = await start(silentLogger, 'operator-1', env);
     await deployBare('x');
-    await until('the Event', async () => (await toldOf('Deployment')).length > 0);
+    await until('the Event', async () => (await eventsOn('Deployment')).length > 0);
     await operator.close();
-    await passesBy(env);
-    expect(await toldOf('Deployment')).toEqual(['Warning InjectionSkipped']);
+    await runAnotherLeader(env);
+    expect(await eventsOn('Deployment')).toEqual(['Warning InjectionSkipped']);
     expect(await observe('x')).toBeNull();
   }, 300_000);
 
-  test('ends the observation of a name that its workload no longer has', async () => {
+  test('removes the observation of an agent name that its workload no longer has', async () => {
     await deploy('x');
     await settled('x');
     const named = template('x', { 'platform.io/agent-name': 'y' });
@@ -573,13 +573,13 @@ const template = (agent: string, extra: object = {}) => ({
       spec: { ...RECREATE, template: { metadata: { ...named.metadata, labels } } },
     });
     expect((await settled('y')).spec.agentRef?.name).toBe('x');
-    await until('the end of the old one', async () => !(await observe('x')));
+    await until('the end of the old observation', async () => !(await observe('x')));
   }, 300_000);
 
-  test('puts back what somebody changes by hand, and leaves what is theirs to set', async () => {
+  test('reverts manual changes of its own fields, and keeps the fields of others', async () => {
     await deploy('x');
-    const made = await settled('x');
-    const { uid } = made.metadata;
+    const original = await settled('x');
+    const { uid } = original.metadata;
     const change = async (body: object, subresource?: 'status') => {
       const path = objectPath(AGENT_OBSERVATIONS, { namespace, name: 'x' }, subresource);
       const contentType = 'application/merge-patch+json';
@@ -587,27 +587,27 @@ const template = (agent: string, extra: object = {}) => ({
       expectOk(await client.send({ method: 'PATCH', path, query, body, contentType }));
     };
     const conditions = (await observe('x'))?.status?.conditions ?? [];
-    const lie = conditions.map((each) => (each.type === 'Injected' ? { ...each, status: 'False' } : each));
+    const wrong = conditions.map((each) => (each.type === 'Injected' ? { ...each, status: 'False' } : each));
     const without = conditions.filter(({ type }) => type !== 'Routed' && type !== 'Ready');
     const drift = [{ reason: 'sidecar-missing', pods: 9, example: 'x' }];
-    const agentRef = { ...made.spec.agentRef, name: 'somebody-else' };
+    const agentRef = { ...original.spec.agentRef, name: 'another' };
     const changes: [string, object, 'status'?][] = [
       ['the workload', { spec: { agentRef } }],
       ['the owner', { metadata: { ownerReferences: null } }],
       ['the phase', { status: { phase: 'Unhealthy' } }, 'status'],
-      ['a condition of the operator', { status: { conditions: lie } }, 'status'],
-      ['all that is missing', { status: { conditions: without } }, 'status'],
+      ['a condition of the operator', { status: { conditions: wrong } }, 'status'],
+      ['missing conditions', { status: { conditions: without } }, 'status'],
       ['the drift', { status: { drift } }, 'status'],
     ];
     await change({ spec: { heartbeatSeconds: 60 }, metadata: { labels: { team: 'blue' } } });
     for (const [what, body, subresource] of changes) {
       await change(body, subresource);
-      await until(`${what} as it was`, async () => {
+      await until(`the original value: ${what}`, async () => {
         const { metadata, spec, status } = (await observe('x')) ?? {};
         const shown = (each: Condition) => `${each.type} ${each.status} ${each.reason}`;
         return (
           spec?.agentRef?.name === 'x' &&
-          metadata?.ownerReferences?.[0]?.uid === made.metadata.ownerReferences?.[0]?.uid &&
+          metadata?.ownerReferences?.[0]?.uid === original.metadata.ownerReferences?.[0]?.uid &&
           status?.phase === 'Pending' &&
           status.drift === undefined &&
           JSON.stringify(status.conditions?.map(shown).sort()) ===
@@ -619,14 +619,14 @@ const template = (agent: string, extra: object = {}) => ({
     expect([metadata.uid, metadata.labels, spec.heartbeatSeconds]).toEqual([uid, { team: 'blue' }, 60]);
 
     await remove(AGENT_OBSERVATIONS, 'x');
-    await until('a new one', async () => {
-      const again = (await observe('x'))?.metadata.uid;
-      return again !== undefined && again !== uid;
+    await until('a new observation', async () => {
+      const newUid = (await observe('x'))?.metadata.uid;
+      return newUid !== undefined && newUid !== uid;
     });
   }, 300_000);
 
-  test('removes what somebody made for an agent that there is not, and names one that stands in the way', async () => {
-    const agentRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'nobody' };
+  test('removes observations without an agent, and reports a remote observation that blocks a name', async () => {
+    const agentRef = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'missing' };
     await create(AGENT_OBSERVATIONS, 'ghost', { spec: { source: 'sidecar', agentRef } });
     await until('its end', async () => !(await observe('ghost')));
     await deploy('y');
@@ -636,11 +636,11 @@ const template = (agent: string, extra: object = {}) => ({
     await until('its end', async () => !(await observe('alias')));
     await create(AGENT_OBSERVATIONS, 'x', { spec: { source: 'remote' } });
     await deploy('x');
-    await until('the Event', async () => (await toldOf('Deployment')).includes('Warning NotObserved'));
+    await until('the Event', async () => (await eventsOn('Deployment')).includes('Warning NotObserved'));
     expect((await observe('x'))?.spec).toEqual({ source: 'remote' });
   }, 300_000);
 
-  test('removes the observation of a workload that no longer wants a sidecar', async () => {
+  test('removes the observation of a workload that no longer requests a sidecar', async () => {
     await deploy('x');
     await settled('x');
     const bare = {
@@ -654,7 +654,7 @@ const template = (agent: string, extra: object = {}) => ({
     expect(await getObject(client, DEPLOYMENTS, { namespace, name: 'x' })).not.toBeNull();
   }, 300_000);
 
-  test('sees two workloads that claim one name, and their parting', async () => {
+  test('reports a conflict of two workloads with one name, and the end of the conflict', async () => {
     await deploy('a', 'x');
     await settled('x');
     await create(STATEFUL_SETS, 'b', {
@@ -665,7 +665,7 @@ const template = (agent: string, extra: object = {}) => ({
       status: 'True',
       reason: 'NameClaimedTwice',
       message:
-        'Deployment a, StatefulSet b claim this agent name; give each its own with the annotation platform.io/agent-name',
+        'Deployment a, StatefulSet b use the same agent name; set a different platform.io/agent-name annotation on each',
     });
     expect((await observe('x'))?.spec.agentRef?.name).toBe('a');
     await remove(DEPLOYMENTS, 'a');
@@ -680,27 +680,27 @@ const template = (agent: string, extra: object = {}) => ({
 
   test.each<[string, object[], unknown]>([
     [
-      'through the sidecar by the name of the port',
+      'targets the sidecar by port name',
       [{ port: 80, targetPort: 'http' }],
       { status: 'True', reason: 'ThroughSidecar', message: 'through the sidecar: Service front' },
     ],
     [
-      'past the sidecar by number',
+      'bypasses the sidecar by port number',
       [{ port: 80, targetPort: 8000 }],
       {
         status: 'False',
         reason: 'ServiceBypassesSidecar',
         message:
-          "Service front port 80 targets 8000: past the sidecar; target the agent's port by its name, or 4000",
+          "traffic bypasses the sidecar: Service front port 80 targets 8000; set targetPort to the name of the agent's port or to 4000",
       },
     ],
     [
-      'to another port of the pod',
+      'targets another port of the pod',
       [{ port: 9000 }],
       { status: 'Unknown', reason: 'NoService', message: "no Service sends traffic to the agent's port" },
     ],
   ])(
-    'sees a Service that goes %s',
+    'sets Routed for a Service that %s',
     async (_, ports, expected) => {
       await deploy('x');
       await settled('x');
@@ -715,7 +715,7 @@ const template = (agent: string, extra: object = {}) => ({
     300_000,
   );
 
-  test('warns of an agent that has a port of the sidecar, and never shows it as routed', async () => {
+  test('warns of an agent that uses a port of the sidecar, and never reports the agent as routed', async () => {
     await deploy('x');
     await settled('x');
     const ports = [{ port: 80, targetPort: 'http' }];
@@ -723,7 +723,7 @@ const template = (agent: string, extra: object = {}) => ({
     const routedIs = (expected: string) =>
       until(expected, async () => condition(await observe('x'), 'Routed')?.reason === expected);
     await routedIs('ThroughSidecar');
-    // As the kubelet reports a sidecar that cannot bind, while the agent on port 4001 answers the kubelet's probes.
+    // The kubelet's report for a sidecar that cannot bind, while the agent on port 4001 responds to the kubelet's probes.
     const [pod] = await podsOf('x');
     const path = `${objectPath(PODS, { namespace, name: pod!.metadata.name })}/status`;
     const ended = (exitCode: number) => ({ terminated: { exitCode, reason: 'Error' } });
@@ -740,10 +740,10 @@ const template = (agent: string, extra: object = {}) => ({
     await routedIs('PortTaken');
     expect(condition(await observe('x'), 'Routed')?.status).toBe('False');
     for (const kind of ['Deployment', 'AgentObservation'])
-      await until('the Event', async () => (await toldOf(kind)).includes('Warning PortTaken'));
+      await until('the Event', async () => (await eventsOn(kind)).includes('Warning PortTaken'));
   }, 300_000);
 
-  test("moves the bar of compliance with the pods' annotation", async () => {
+  test("updates the grade bar with the pods' annotation", async () => {
     await deploy('x', 'x', 1, { 'platform.io/compliant-grade': 'A' });
     await settled('x');
     await report('x', (await podsOf('x'))[0]!, { score: 80 });
@@ -753,14 +753,14 @@ const template = (agent: string, extra: object = {}) => ({
     });
     const annotations = { 'platform.io/compliant-grade': null };
     await patch(PODS, (await podsOf('x'))[0]!.metadata.name, { metadata: { annotations } });
-    await until('the bar where it was', async () => {
+    await until('the default bar', async () => {
       const found = await observe('x');
       const bar = found?.metadata.annotations?.['platform.io/compliant-grade'];
       return bar === undefined && condition(found, 'Compliant')?.status === 'True';
     });
   }, 300_000);
 
-  test("moves the bar of evidence with the pods' annotation", async () => {
+  test("updates the evidence bar with the pods' annotation", async () => {
     await deploy('x', 'x', 1, { 'platform.io/compliant-evidence': '80' });
     await settled('x');
     const [pod] = await podsOf('x');
@@ -771,21 +771,21 @@ const template = (agent: string, extra: object = {}) => ({
     expect(observation?.status?.evidence).toMatchObject({ percent: 75, shown: 3, declared: 4 });
     const annotations = { 'platform.io/compliant-evidence': null };
     await patch(PODS, pod!.metadata.name, { metadata: { annotations } });
-    await until('the bar where it was', async () => {
+    await until('the default bar', async () => {
       const found = await observe('x');
       const bar = found?.metadata.annotations?.['platform.io/compliant-evidence'];
       return bar === undefined && condition(found, 'Compliant')?.status === 'True';
     });
   }, 300_000);
 
-  test('leaves the observation of a remote agent alone', async () => {
+  test('does not change the observation of a remote agent', async () => {
     await create(AGENT_OBSERVATIONS, 'far', { spec: { source: 'remote' } });
     const before = await observe('far');
     await delay(1_000);
     expect(await observe('far')).toEqual(before);
   }, 300_000);
 
-  test('lets one of two replicas work, and the other take over when it stops', async () => {
+  test('runs one of two replicas as leader, and the other after the leader stops', async () => {
     const second = await start(silentLogger, 'operator-2');
     try {
       await deploy('x');
@@ -796,8 +796,8 @@ const template = (agent: string, extra: object = {}) => ({
       const leading = [await shows(operator, leads), await shows(second, leads)];
       expect([...leading].sort()).toEqual([false, true]);
       const [first, next] = leading[0] ? [operator!, second] : [second, operator!];
-      const looked = 'controller_runtime_reconcile_total{controller="agents",result="requeue_after"}';
-      await until('the end of its look', () => shows(first, looked));
+      const reconciled = 'controller_runtime_reconcile_total{controller="agents",result="requeue_after"}';
+      await until('a reconcile', () => shows(first, reconciled));
       await first.close();
       await deploy('y');
       await settled('y');
@@ -807,7 +807,7 @@ const template = (agent: string, extra: object = {}) => ({
     }
   }, 300_000);
 
-  /** The garbage collector looks for new resource definitions every 30 seconds. */
+  /** The garbage collector discovers new resource definitions every 30 seconds. */
   async function garbageCollectorKnows(): Promise<void> {
     await create(SERVICES, 'owner', { spec: { ports: [{ port: 1 }] } });
     const owner = await getObject(client, SERVICES, { namespace, name: 'owner' });
@@ -820,7 +820,7 @@ const template = (agent: string, extra: object = {}) => ({
     await until('the garbage collector', async () => !(await observe('owned')));
   }
 
-  test('follows the pods when their Deployment is deleted as an orphan maker, and ends with them', async () => {
+  test('follows orphaned pods after the deletion of their Deployment, and removes the observation with them', async () => {
     await garbageCollectorKnows();
     await deploy('x');
     const { metadata } = await settled('x');
@@ -839,24 +839,24 @@ const template = (agent: string, extra: object = {}) => ({
     await until('the end of the observation', async () => !(await observe('x')));
   }, 300_000);
 
-  test('is ready once it has seen the cluster', async () => {
+  test('is ready after its caches are synced', async () => {
     await until('readiness', async () => (await fetch(`http://127.0.0.1:${operator!.port}/readyz`)).ok);
     expect((await fetch(`http://127.0.0.1:${operator!.port}/livez`)).status).toBe(200);
   });
 
-  test('uses every right that it has, and asks for none that it has not', () => {
+  test('uses all of its permissions and no others', () => {
     const { used, decisions } = audit.of('operator');
     expect(decisions).toEqual(['allow']);
     const granted = permissionsOf([...OPERATOR_PERMISSIONS.cluster, ...OPERATOR_PERMISSIONS.namespace]);
-    expect(used).toEqual(granted.filter((each) => !SKIPPED_PODS.includes(each)).sort());
+    expect(used).toEqual(granted.filter((each) => !NOT_IN_AUDIT_LOG.includes(each)).sort());
   });
 });
 
 /** Permissions that the audit log does not show in this run, each for a reason. */
-const SKIPPED_PODS = [
-  // Checked inside the server-side apply that makes the object; logged as patch.
+const NOT_IN_AUDIT_LOG = [
+  // Checked as part of the server-side apply that creates the object; logged as patch.
   'create platform.io agentobservations',
-  // Pods of a DaemonSet need nodes.
+  // Pods of a DaemonSet need nodes, and this cluster has none.
   'get apps daemonsets',
 ];
 

@@ -16,7 +16,7 @@ const PODS = '/api/v1/pods';
 let server: FakeApiServer;
 let scratch: string;
 let kubeconfig: string;
-/** What Node.js compiles for the first process serves the others: half of a start. */
+/** The compile cache of Node.js, shared by all processes; compiling takes half of the start time. */
 let compiled: string;
 
 beforeAll(() => {
@@ -41,20 +41,20 @@ afterEach(async () => {
   rmSync(scratch, { recursive: true, force: true });
 });
 
-async function until<T>(look: () => Promise<T | false> | T | false): Promise<T> {
+async function until<T>(check: () => Promise<T | false> | T | false): Promise<T> {
   // A process may take long to start.
   const end = performance.now() + 90_000;
   for (;;) {
-    const found = await look();
+    const found = await check();
     if (found !== false) return found;
-    if (performance.now() > end) throw new Error('not in a minute and a half');
+    if (performance.now() > end) throw new Error('condition not met within 90 s');
     await delay(20);
   }
 }
 
 describe('the operator', () => {
   let operator: Operator;
-  // A test that fails must not leave an operator behind, whose timers would keep the whole run from ending.
+  // A failed test must not leave an operator running, because its timers would keep the test run from ending.
   afterEach(() => operator.close());
 
   function start(): Promise<Operator> {
@@ -77,8 +77,8 @@ describe('the operator', () => {
     return { status: response.status, body: await response.json() };
   }
 
-  test('is alive, but not ready and no leader before it has seen the cluster', async () => {
-    // Two lists are of pods, and nothing says which one comes first.
+  test('is live, but neither ready nor leader before its caches are synced', async () => {
+    // There are two lists of pods, in any order.
     for (let index = 0; index < 2; index += 1)
       server.fail({ when: ({ url }) => url.pathname === PODS, answer: 'hang' });
     operator = await start();
@@ -86,26 +86,26 @@ describe('the operator', () => {
       const { status, body } = await get('/readyz');
       return (
         status === 503 &&
-        (body as { detail: string }).detail === 'the API server is not heard: pods, unlabelledPods'
+        (body as { detail: string }).detail === 'caches not up to date: pods, unlabelledPods'
       );
     });
     expect(await get('/livez')).toEqual({ status: 200, body: { status: 'live' } });
     expect(server.requests.filter(({ url }) => url.pathname.includes('leases'))).toEqual([]);
   });
 
-  test('is not ready while the API server is away, and is again when it is back', async () => {
+  test('is not ready while the API server is unavailable, and ready again when the API server is back', async () => {
     operator = await start();
     await until(async () => (await get('/readyz')).status === 200);
     const path = '/apis/coordination.k8s.io/v1/namespaces/system/leases/platform-operator';
     await until(() => server.get(path) !== undefined);
     server.away(true);
-    // Each informer notices for itself, one after the other.
+    // Each informer detects the outage separately.
     await until(async () => {
       const { status, body } = await get('/readyz');
       const { detail } = body as { detail: string };
       return (
         status === 503 &&
-        detail === 'the API server is not heard: pods, unlabelledPods, observations, services'
+        detail === 'caches not up to date: pods, unlabelledPods, observations, services'
       );
     });
     expect((await get('/livez')).status).toBe(200);
@@ -113,7 +113,7 @@ describe('the operator', () => {
     await until(async () => (await get('/readyz')).status === 200);
   });
 
-  test('gives up the lead when it stops', async () => {
+  test('releases leadership when it stops', async () => {
     operator = await start();
     const path = '/apis/coordination.k8s.io/v1/namespaces/system/leases/platform-operator';
     await until(() => server.get(path) !== undefined);
@@ -124,10 +124,10 @@ describe('the operator', () => {
 
 describe('the process', () => {
   let child: ChildProcess;
-  // Nor must a test that fails leave a process.
+  // A failed test must not leave a process running.
   afterEach(() => void child.kill('SIGKILL'));
 
-  /** `exit` resolves when all that it has written is read, too. */
+  /** `exit` resolves after the complete output of the process is read. */
   function spawnOperator(env: Record<string, string>): { exit: Promise<unknown[]>; log: () => string } {
     const started = spawn(process.execPath, ['operator/main.ts'], {
       env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: compiled, LOG_FORMAT: 'json', ...env },
@@ -139,35 +139,35 @@ describe('the process', () => {
     return { exit: once(started, 'close'), log: () => log };
   }
 
-  test('runs, and ends on SIGTERM with exit code 0, without a word of its credentials', async () => {
+  test('runs, and ends on SIGTERM with exit code 0, without credentials in its log', async () => {
     const { exit, log } = spawnOperator({
       KUBECONFIG: kubeconfig,
       PORT: String((await freePorts(1))[0]),
       LOG_LEVEL: 'debug',
     });
-    await until(() => log().includes('"message":"leads"'));
+    await until(() => log().includes('"message":"became leader"'));
     child.kill('SIGTERM');
     expect(await exit).toEqual([0, null]);
     const messages = log()
       .trim()
       .split('\n')
       .map((line) => (JSON.parse(line) as { message: string }).message)
-      // What it says of an API server that takes its time, as a busy machine does.
-      .filter((message) => !['watch is interrupted', 'leader election fails'].includes(message));
+      // On a busy machine the API server may respond late.
+      .filter((message) => !['watch interrupted', 'leader election error'].includes(message));
     expect(messages).toEqual([
-      'listens',
-      'has seen the cluster',
-      'leads',
-      'stops',
-      'releases the lead',
-      'is stopped',
+      'listening',
+      'caches synced',
+      'became leader',
+      'shutting down',
+      'released leadership',
+      'stopped',
     ]);
     expect(log()).not.toContain('secret-token');
   });
 
   test.each<[string, Record<string, string>, string]>([
     ['no pod and no kubeconfig', {}, 'this process does not run in a pod with a ServiceAccount'],
-    ['a kubeconfig that is not there', { KUBECONFIG: '/nowhere/config' }, 'ENOENT'],
+    ['a missing kubeconfig', { KUBECONFIG: '/nowhere/config' }, 'ENOENT'],
   ])('ends with exit code 1 and the reason for %s', async (_, env, reason) => {
     const { exit, log } = spawnOperator(env);
     expect(await exit).toEqual([1, null]);

@@ -14,7 +14,7 @@ import { until, type OperatorRig } from '../testing/operator-rig.ts';
 import { agent, NAMESPACE, OutageRig } from '../testing/outage-rig.ts';
 import { IN_SOAK } from '../testing/real-time.ts';
 
-/** What each informer of an operator and a control plane asks for before it watches. */
+/** The list that each informer of an operator and a control plane requests before its watch. */
 const LISTS = [
   'control-plane agentobservations',
   'operator agentobservations',
@@ -31,17 +31,17 @@ const LISTS = [
   });
   afterAll(() => outage?.close());
 
-  test('was killed and started again', async () => {
+  test('is killed and restarted', async () => {
     const { rig } = outage;
     const apiServer = await apiServerOf(rig.control);
     await apiServer.kill();
-    // Caches expire after 15 s; the next test waits for that in any case.
+    // Caches expire after 15 s; the next test waits for this expiry anyway.
     if (IN_SOAK) await outage.areUnready();
-    await startAgain(rig, apiServer);
+    await restart(rig, apiServer);
     await outage.recover(makeAgents(rig, [agent('after-kill')]), ['after-kill']);
   });
 
-  test('has compacted away what they saw last, while they were suspended', async () => {
+  test('compacts their last known version while they are suspended', async () => {
     const { rig, operator, controlPlanes } = outage;
     await rig.quiet();
     const before = await listObjects(rig.client, AGENT_OBSERVATIONS);
@@ -52,20 +52,20 @@ const LISTS = [
       [operator, ...controlPlanes].forEach((each) => each.kill(signal));
     signalAll('SIGSTOP');
     await apiServer.kill();
-    // Its cache is a memory of its own.
-    await startAgain(rig, apiServer, ['--watch-cache=false']);
+    // The watch cache would still contain the compacted versions.
+    await restart(rig, apiServer, ['--watch-cache=false']);
     await removeAgent(rig, agent('first'));
     await makeAgents(rig, [agent('unseen')]);
     await rig.post(collectionPath(AGENT_OBSERVATIONS, NAMESPACE), elsewhere);
-    expect(await answerToWatch(rig, before.resourceVersion)).toMatchObject({ type: 'ADDED' });
+    expect(await firstWatchEvent(rig, before.resourceVersion)).toMatchObject({ type: 'ADDED' });
     await compactEtcd(rig.control);
-    expect(await answerToWatch(rig, before.resourceVersion)).toMatchObject({
+    expect(await firstWatchEvent(rig, before.resourceVersion)).toMatchObject({
       ...{ type: 'ERROR', object: { code: 410, reason: 'Expired' } },
     });
     const logged = rig.audit.all().length;
     signalAll('SIGCONT');
-    await outage.recover(areAll(outage, names), ['unseen']);
-    // No watch went on: the list that a 410 asks for replaces each, at a time of its own.
+    await outage.recover(haveExactly(outage, names), ['unseen']);
+    // No watch continued: each was replaced by the list that follows a 410, at different times.
     const lists = () => {
       const since = rig.audit.all().slice(logged);
       return [...new Set(since.filter(({ verb }) => verb === 'list').map(listed))].sort();
@@ -73,7 +73,7 @@ const LISTS = [
     await until('a list of every informer', () => lists().length >= LISTS.length);
     expect(lists()).toEqual(LISTS);
     await rig.quiet();
-    // An object that did not change costs no write.
+    // An unchanged object causes no write.
     const after = await rig.observations();
     const named = (all: AgentObservation[]) => all.find(({ metadata }) => metadata.name === 'after-kill');
     expect(named(after)).toEqual(named(before.items));
@@ -86,22 +86,22 @@ const elsewhere = {
   metadata: { name: 'elsewhere' },
   spec: { source: 'remote' },
 };
-async function startAgain(rig: OperatorRig, apiServer: ApiServerProcess, flags?: string[]): Promise<void> {
+async function restart(rig: OperatorRig, apiServer: ApiServerProcess, flags?: string[]): Promise<void> {
   await apiServer.start(flags);
   await until('the API server', async () => {
-    const answer = rig.client.send({ method: 'GET', path: collectionPath(AGENT_OBSERVATIONS) });
-    return (await answer.catch(() => null))?.ok === true;
+    const response = rig.client.send({ method: 'GET', path: collectionPath(AGENT_OBSERVATIONS) });
+    return (await response.catch(() => null))?.ok === true;
   });
 }
 
-/** Who listed what. */
+/** The account and the resource of a list request. */
 function listed({ user, objectRef, requestURI }: AuditEntry): string {
   const selector = new URL(requestURI, 'https://api').searchParams.get('labelSelector');
   return [user.username.split(':').at(-1), objectRef?.resource, selector ?? ''].join(' ').trim();
 }
 
-/** The first thing that a watch of the observations from that version on is told. */
-async function answerToWatch(rig: OperatorRig, resourceVersion: string): Promise<unknown> {
+/** The first event of a watch of the observations from this version. */
+async function firstWatchEvent(rig: OperatorRig, resourceVersion: string): Promise<unknown> {
   const stream = await rig.client.stream({
     method: 'GET',
     path: collectionPath(AGENT_OBSERVATIONS),
@@ -112,8 +112,8 @@ async function answerToWatch(rig: OperatorRig, resourceVersion: string): Promise
   return null;
 }
 
-/** Resolves when the cluster and each control plane have these agents and no other. */
-async function areAll(outage: OutageRig, names: readonly string[]): Promise<void> {
+/** Resolves when the cluster and each control plane have exactly these agents. */
+async function haveExactly(outage: OutageRig, names: readonly string[]): Promise<void> {
   await until(`${names.join(', ')} and no other`, async () => {
     const observed = (await outage.rig.observations()).map(({ metadata }) => metadata.name);
     return [observed, ...(await outage.agents())].every((list) => sameJson([...list].sort(), names));

@@ -1,4 +1,4 @@
-/** A rule as a ClusterRole or Role has it. */
+/** A rule of a ClusterRole or Role. */
 export interface PermissionRule {
   apiGroups: readonly string[];
   resources: readonly string[];
@@ -7,8 +7,8 @@ export interface PermissionRule {
 }
 
 /**
- * Everything that the operator asks of the API server, and nothing else: a test runs it with exactly these rights and
- * compares them with the API server's audit log. The chart grants the same.
+ * The exact permissions of the operator. A test runs the operator with these permissions and compares them with the API
+ * server's audit log. The chart grants the same permissions.
  */
 export const OPERATOR_PERMISSIONS = {
   cluster: [
@@ -23,18 +23,18 @@ export const OPERATOR_PERMISSIONS = {
     {
       apiGroups: ['platform.io'],
       resources: ['agentobservations'],
-      // A server-side apply that makes an object is a patch that needs the right to create.
+      // A server-side apply that creates an object is a patch that also needs the permission to create.
       verbs: ['get', 'list', 'watch', 'create', 'patch', 'delete'],
     },
     { apiGroups: ['platform.io'], resources: ['agentobservations/status'], verbs: ['patch'] },
     { apiGroups: ['events.k8s.io'], resources: ['events'], verbs: ['list', 'watch', 'create', 'patch'] },
   ],
   /** Only with WAKE_CONTROLLERS. */
-  waking: [
+  retry: [
     { apiGroups: ['apps'], resources: ['replicasets', 'statefulsets', 'daemonsets'], verbs: ['patch'] },
     { apiGroups: ['batch'], resources: ['jobs'], verbs: ['patch'] },
   ],
-  /** Only with CANARY_NAMESPACE: the authorities that the API server believes, the canary's condition, and its tokens. */
+  /** Only with CANARY_NAMESPACE: to read the caBundle, write the canary's condition and create its tokens. */
   canary: {
     cluster: [
       {
@@ -64,10 +64,10 @@ export const OPERATOR_PERMISSIONS = {
         verbs: ['create'],
       },
     ],
-    /** Of the canary's own ServiceAccount, in CANARY_NAMESPACE, where a policy lets dry-runs through alone. */
+    /** For the canary's own ServiceAccount in CANARY_NAMESPACE, where a policy allows only dry-run requests. */
     account: [{ apiGroups: [''], resources: ['pods'], verbs: ['create'] }],
   },
-  /** In its own namespace; the Lease itself comes with the installation, so that it goes with it. */
+  /** In the operator's own namespace. The chart creates the Lease, so that uninstalling removes it. */
   namespace: [
     {
       apiGroups: ['coordination.k8s.io'],
@@ -78,7 +78,7 @@ export const OPERATOR_PERMISSIONS = {
   ],
 } as const satisfies {
   cluster: readonly PermissionRule[];
-  waking: readonly PermissionRule[];
+  retry: readonly PermissionRule[];
   canary: Record<'cluster' | 'namespace' | 'account', readonly PermissionRule[]>;
   namespace: readonly PermissionRule[];
 };

@@ -52,12 +52,12 @@ test.each(FAMILIES)('%s is a %s with the labels of controller-runtime', (name, t
   expect([...new Set(series)].sort()).toEqual(labels);
 });
 
-test('there is no family that controller-runtime does not have', () => {
+test('has only metric families of controller-runtime and client-go', () => {
   const families = lines.filter((line) => line.startsWith('# TYPE')).map((line) => line.split(' ')[2]);
   expect(families.sort()).toEqual(FAMILIES.map(([name]) => name).sort());
 });
 
-test('what has not happened is there as a zero, so that the first error is a rise', () => {
+test('exports zeros before the first occurrence, so that the first error is an increase', () => {
   const other = createMetrics();
   workObserver(other, systemClock).created('skipped-pods', 4);
   const text = other.render();

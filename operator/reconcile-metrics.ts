@@ -3,7 +3,7 @@ import type { WorkObserver, WorkOutcome } from '../kube/work-queue.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Labels, Metrics } from '../runtime/metrics.ts';
 
-/** Seconds, as controller-runtime has them for its queues. */
+/** Seconds; the same buckets as controller-runtime. */
 const QUEUE_BUCKETS = [1e-8, 1e-7, 1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1, 1, 10, 100, 1_000];
 const RECONCILE_BUCKETS = [
   ...[0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9],
@@ -12,10 +12,10 @@ const RECONCILE_BUCKETS = [
 
 const RESULTS: readonly WorkOutcome[] = ['success', 'requeue_after', 'error'];
 
-/** Both names, since dashboards group by either. */
+/** Both label names, because dashboards group by either of them. */
 export const queueLabels = (queue: string): Labels => ({ name: queue, controller: queue });
 
-/** What the work queues do, under controller-runtime's names and with its labels and words, so that its dashboards work. */
+/** Work queue metrics with the names, labels and help texts of controller-runtime, so that its dashboards work. */
 export function workObserver(metrics: Metrics, clock: Clock): WorkObserver {
   const adds = metrics.counter('workqueue_adds_total', 'Total number of adds handled by workqueue');
   const retries = metrics.counter(
@@ -73,7 +73,7 @@ function reconcileMetrics(metrics: Metrics): {
     RECONCILE_BUCKETS,
   );
   return {
-    // A rate over a series that only comes with the first error would miss it.
+    // A rate over a series that starts with the first error would miss that error.
     created(controller) {
       errors.add({ controller }, 0);
       for (const result of RESULTS) total.add({ controller, result }, 0);
@@ -86,7 +86,7 @@ function reconcileMetrics(metrics: Metrics): {
   };
 }
 
-/** Work that hangs shows in these alone: it never ends, so nothing counts it. */
+/** Only these metrics show work that hangs, because the others count work when it ends. */
 function runningWork(
   metrics: Metrics,
   clock: Clock,

@@ -1,4 +1,4 @@
-// Operators and a control plane that are started again at a healthy API server.
+// A restart of operators and a control plane while the API server is healthy.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
@@ -36,7 +36,7 @@ async function startControlPlane(rig: OperatorRig): ReturnType<OperatorRig['proc
     await settled(rig, names);
     for (const name of names) await report(rig, agent(name));
     const healthy = () => first[0].metric('platform_operator_agents', /Healthy/);
-    await until('that it sees the reports', async () => (await healthy()) === names.length);
+    await until('the reports', async () => (await healthy()) === names.length);
     await rig.inSync(first[0]);
     await rig.quiet();
     await Promise.all(first.map((operator) => operator.stop()));
@@ -46,7 +46,7 @@ async function startControlPlane(rig: OperatorRig): ReturnType<OperatorRig['proc
       startPair(rig, 'two', 'one'),
       startControlPlane(rig),
     ]);
-    expect(controlPlane.output()).toContain('listens');
+    expect(controlPlane.output()).toContain('listening');
     await rig.inSync(leader);
     await rig.quiet();
     expect(await rig.observations()).toEqual(before);

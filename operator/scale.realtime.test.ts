@@ -17,7 +17,7 @@ import { IN_SOAK, withinLimit } from '../testing/real-time.ts';
 import { OperatorRig, until, type OperatorProcess } from '../testing/operator-rig.ts';
 import { cloneStored, type Stored } from '../testing/stored-clones.ts';
 
-/** The promises are for 2,000 agents; a tenth of them shows the same with everything that grows faster than their number. */
+/** The limits are for 2,000 agents; a tenth already shows everything that grows faster than linearly. */
 const AGENTS = IN_SOAK ? 2_000 : 200;
 const SYNC_CPU_MS = 15_000;
 const MAX_MB = 250;
@@ -32,7 +32,7 @@ const NAMESPACE = 'team';
     beforeAll(async () => {
       rig = await OperatorRig.open([NAMESPACE]);
       await rig.addAccount('operator');
-      // Two agents are made by the product itself, and all others are their copies.
+      // The product itself creates two agents; all others are copies of them.
       const seeds = [2, 3].map((pods) => ({ namespace: NAMESPACE, name: `seed-${pods}`, pods }));
       await makeAgents(rig, seeds);
       const first = await rig.startOperator('operator');
@@ -76,7 +76,7 @@ const NAMESPACE = 'team';
       return [...objects.flat(), ...items.map((object) => ({ resource: PODS, object }))];
     }
 
-    test('has looked at every one in time', async () => {
+    test('reconciles every agent in time', async () => {
       const isInSync = withinLimit('every agent reconciled after a start');
       operator = await rig.startOperator('operator');
       await rig.inSync(operator);
@@ -86,15 +86,15 @@ const NAMESPACE = 'team';
       expect((await operator.readiness())?.status).toBe(200);
     }, 400_000);
 
-    test(`holds less than ${MAX_MB} MB`, () => {
+    test(`uses less than ${MAX_MB} MB`, () => {
       expect(residentMb(operator.pid)).toBeLessThan(MAX_MB);
     });
 
-    test('writes nothing, since nothing changes', async () => {
+    test('writes nothing while nothing changes', async () => {
       const before = rig.audit.writes().length;
       await sleep(5_000);
       expect(rig.audit.writes().slice(before)).toEqual([]);
-      // The seeds' own making was the last that was written.
+      // Only the seeds were written.
       expect(rig.audit.writes().filter(({ name }) => name.includes('copy'))).toEqual([]);
     }, 120_000);
   },

@@ -6,8 +6,8 @@ import { agent, OutageRig } from '../testing/outage-rig.ts';
 import { IN_SOAK } from '../testing/real-time.ts';
 
 /**
- * What an operator is when each response takes this long. A renewal of the Lease may take 5 s and caches are fresh for 15 s;
- * at 5 s per response a watch takes about as long from one sign of life to the next, so readiness alternates (null).
+ * The state of an operator when each response takes this long. A renewal of the Lease may take 5 s and caches are fresh for
+ * 15 s. At 5 s per response the time between two watch events is about the same, so readiness alternates (null).
  */
 const SLOW: { seconds: number; isReady: boolean | null; leads: boolean }[] = [
   { seconds: 2, isReady: true, leads: true },
@@ -26,12 +26,12 @@ const SLOW: { seconds: number; isReady: boolean | null; leads: boolean }[] = [
   test.each(SLOW)('takes $seconds s for each response', async ({ seconds, isReady, leads }) => {
     const name = `slow-${seconds}`;
     for (const { proxy } of Object.values(outage.ways)) proxy.fail(() => ({ lateMs: 1_000 * seconds }));
-    const made = makeAgents(outage.rig, [agent(name)]);
-    // Long enough for every watch and every cache to expire where it does.
+    const created = makeAgents(outage.rig, [agent(name)]);
+    // Long enough for every watch and every cache that can expire.
     await sleep(6_000 * seconds);
-    const seen = { isReady: await outage.isReady(), leads: await outage.isLeading() };
+    const state = { isReady: await outage.isReady(), leads: await outage.isLeading() };
     outage.heal();
-    expect(seen).toEqual({ isReady: isReady ?? seen.isReady, leads });
-    await outage.recover(made, [name]);
+    expect(state).toEqual({ isReady: isReady ?? state.isReady, leads });
+    await outage.recover(created, [name]);
   });
 });

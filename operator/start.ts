@@ -11,20 +11,20 @@ import { createOperatorApp } from './app.ts';
 import type { OperatorConfig } from './config.ts';
 import { createContext } from './context.ts';
 import { createFollowed } from './followed.ts';
-import { alone, elected, type Leading } from './leading.ts';
+import { withLeaderElection, withoutLeaderElection, type Leadership } from './leading.ts';
 import { requestObserver } from './reconcile-metrics.ts';
 
 export interface Operator extends Running {
   readonly port: number;
 }
 
-/** What a test replaces. */
+/** Replacements for tests. */
 export interface OperatorOverrides {
   clock?: Clock;
   informerTiming?: Partial<InformerTiming>;
 }
 
-/** Opens the port, follows the cluster, and keeps the observations while it leads; `close` gives the lead up first. */
+/** Opens the port, syncs the caches and maintains the observations while leader. `close` releases leadership first. */
 export async function startOperator(
   config: OperatorConfig,
   logger: Logger,
@@ -35,10 +35,10 @@ export async function startOperator(
   const access = loadClusterAccess(config.KUBECONFIG);
   const namespace = config.POD_NAMESPACE ?? access.namespace;
   if (config.LEADER_ELECT && namespace === null)
-    throw new Error('LEADER_ELECT needs POD_NAMESPACE, the namespace of the Lease');
+    throw new Error('LEADER_ELECT requires POD_NAMESPACE, the namespace of the Lease');
   const metrics = createMetrics();
   const clientOptions = { access, part: 'operator', observe: requestObserver(metrics) };
-  const client = createKubeClient({ ...clientOptions, mayWrite: () => leading.isLeader() });
+  const client = createKubeClient({ ...clientOptions, mayWrite: () => leadership.isLeader() });
   const context = createContext({
     config,
     namespace,
@@ -49,9 +49,9 @@ export async function startOperator(
     metrics,
     informerTiming,
   });
-  const leading: Leading = config.LEADER_ELECT
-    ? elected(context, namespace ?? '', clientOptions)
-    : alone(context);
+  const leadership: Leadership = config.LEADER_ELECT
+    ? withLeaderElection(context, namespace ?? '', clientOptions)
+    : withoutLeaderElection(context);
   const { pods, observations } = context.informers;
   const informers = Object.values(context.informers) as Informer<unknown>[];
   const { rejections } = context.injectorWatch;
@@ -63,19 +63,19 @@ export async function startOperator(
   });
   for (const informer of informers) informer.start();
   context.injectorWatch.start();
-  // A controller that looked at a cache without its pods would take every agent for gone.
+  // With an incomplete pod cache the controller would treat every agent as deleted.
   void Promise.all(informers.map((informer) => informer.synced())).then(() => {
-    logger.info('has seen the cluster', {
+    logger.info('caches synced', {
       pods: pods.list().length,
       observations: observations.list().length,
     });
-    leading.start();
+    leadership.start();
   });
-  logger.info('listens', { port: listener.port });
+  logger.info('listening', { port: listener.port });
   return {
     port: listener.port,
     async close() {
-      await leading.close();
+      await leadership.close();
       await Promise.all([...informers, context.injectorWatch].map((each) => each.close()));
       await listener.close();
       await client.close();

@@ -15,7 +15,7 @@ const interfaces = Object.values(networkInterfaces()).flatMap((each) => each ?? 
 const servers = new TestServers();
 afterEach(() => servers.close());
 
-describe('an address that the manifest names', () => {
+describe('the guard on an address from the manifest', () => {
   const guard = createAddressGuard([4000, 4001]);
   test.each<[address: string, port: number, reason: string | null]>([
     ['169.254.169.254', 80, METADATA],
@@ -42,14 +42,14 @@ describe('an address that the manifest names', () => {
       4000,
       address.startsWith('fe80') ? METADATA : OWN,
     ]),
-  ])('%s, port %s: %s', (address, port, reason) => {
+  ])('returns for %s, port %s: %s', (address, port, reason) => {
     expect(guard(address, port)).toBe(reason);
   });
 });
 
-describe('no probe connects to a refused address', () => {
-  // The number is what a resolver makes 169.254.169.254 of: the address counts that is connected to, not the name.
-  test.each(['169.254.169.254', '2852039166', 'fe80::1'])('a metadata service at %s', async (host) => {
+describe('probes with a guard', () => {
+  // A resolver turns the number into 169.254.169.254: the guard checks the resolved address, not the name.
+  test.each(['169.254.169.254', '2852039166', 'fe80::1'])('do not connect to a metadata service at %s', async (host) => {
     const guard = createAddressGuard([]);
     const unknown = { state: 'unknown', reason: METADATA };
     expect(await tcpReach(host, 80, { guard })).toEqual(unknown);
@@ -59,7 +59,7 @@ describe('no probe connects to a refused address', () => {
   });
 
   test.each(['127.0.0.1', 'localhost', '0.0.0.0', ...interfaces.map(({ address }) => address)])(
-    'an own port at %s',
+    'do not connect to an own port at %s',
     async (host) => {
       let connections = 0;
       const port = await servers.tcp((socket) => {
@@ -75,7 +75,7 @@ describe('no probe connects to a refused address', () => {
     },
   );
 
-  test('each request of one probe is checked, since a name may lead elsewhere by then', async () => {
+  test('check each request of one probe, since a name may resolve to another address later', async () => {
     const methods: unknown[] = [];
     const port = await servers.http((request, response) => {
       methods.push(request.method);
@@ -89,12 +89,12 @@ describe('no probe connects to a refused address', () => {
     expect([checks, methods]).toEqual([2, ['POST']]);
   });
 
-  test('a name is looked up as the process does by then, which may have replaced it', async () => {
+  test('use the current dns.lookup, which the process may have replaced', async () => {
     const port = await servers.tcp((socket) => socket.end());
     const { lookup } = dns;
-    const asked: string[] = [];
+    const lookedUp: string[] = [];
     const replaced = (name: string, _options: object, done: (error: null, found: object[]) => void): void => {
-      asked.push(name);
+      lookedUp.push(name);
       done(null, [{ address: '127.0.0.1', family: 4 }]);
     };
     try {
@@ -104,10 +104,10 @@ describe('no probe connects to a refused address', () => {
     } finally {
       dns.lookup = lookup;
     }
-    expect(asked).toEqual(['pinned.invalid']);
+    expect(lookedUp).toEqual(['pinned.invalid']);
   });
 
-  test('any other address is probed, by its name too', async () => {
+  test('connect to any other address, also by name', async () => {
     const port = await servers.tcp((socket) => socket.end());
     const guard = createAddressGuard([4000]);
     expect((await tcpReach('localhost', port, { guard })).state).toBe('reachable');
@@ -129,6 +129,6 @@ test.each([
   ['10.255.255.254', false],
   ['agent', false],
   ['localhost.example', false],
-])('host %s is this machine: %s', (host, expected) => {
+])('isOwnHost returns for %s: %s', (host, expected) => {
   expect(isOwnHost(host)).toBe(expected);
 });

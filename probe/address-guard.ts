@@ -2,10 +2,10 @@ import dns from 'node:dns';
 import { BlockList, isIP, isIPv6, type LookupFunction } from 'node:net';
 import { isOwnAddress } from './own-address.ts';
 
-/** Why an address that the manifest names is not probed; null: it is. */
+/** Why an address from the manifest is not probed; null: it is probed. */
 export type AddressGuard = (address: string, port: number) => string | null;
 
-/** Link-local addresses, where clouds put a machine's metadata service, and those of such services elsewhere. */
+/** Link-local addresses, which clouds use for metadata services, and other known metadata addresses. */
 const METADATA = new BlockList();
 METADATA.addSubnet('169.254.0.0', 16);
 METADATA.addSubnet('fe80::', 10, 'ipv6');
@@ -17,8 +17,8 @@ METADATA.addAddress('100.100.100.200');
 METADATA.addAddress('168.63.129.16');
 
 /**
- * Keeps a manifest from making its prober ask what only the prober's place in the network gives access to: metadata
- * services, and the ports of the prober itself.
+ * Prevents a manifest from directing probes at targets that only this process can access: metadata services and the
+ * process's own ports.
  */
 export function createAddressGuard(ownPorts: readonly number[]): AddressGuard {
   return (address, port) => {
@@ -29,12 +29,12 @@ export function createAddressGuard(ownPorts: readonly number[]): AddressGuard {
   };
 }
 
-/** The guard's reason, as an error of a name whose addresses are all refused. */
+/** The guard's reason, as the lookup error of a host name whose addresses are all blocked. */
 export class RefusedAddress extends Error {}
 
 /**
- * What a connection to this host needs so that no other address than a checked one is connected to: nothing more for an
- * IP address, else a lookup. `refusal`: the address is not to be connected to.
+ * Connection options that only allow addresses that the guard has checked: none for an IP address, a `lookup` function
+ * for a host name. `refusal`: why the address must not be connected to.
  */
 export function guarded(
   guard: AddressGuard | undefined,
@@ -44,7 +44,7 @@ export function guarded(
   if (guard === undefined) return { refusal: null };
   if (isIP(host) > 0) return { refusal: guard(host, port) };
   const lookup: LookupFunction = (name, options, callback) => {
-    // Not imported by name: the sidecar replaces it for `localhost`.
+    // Not imported by name: the sidecar replaces `dns.lookup` for `localhost`.
     dns.lookup(name, { ...options, all: true }, (error, found) => {
       const reasons = error === null ? found.map(({ address }) => guard(address, port)) : [];
       const allowed = error === null ? found.filter((_, index) => reasons[index] === null) : [];

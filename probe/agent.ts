@@ -15,23 +15,23 @@ import type { EndpointPath, EndpointPaths } from './endpoint-path.ts';
 import { httpAnswer, type AnswerWithBody } from './http-answer.ts';
 import { tcpReach } from './tcp-reach.ts';
 
-/** Most bytes that are read of what the agent answers. */
+/** Maximum bytes read from a response of the agent. */
 const MAX_REPORT_BYTES = 256 * 1024;
 const MAX_CAPABILITIES_BYTES = 64 * 1024;
 
-/** What the agent's own port says. */
+/** Facts collected from the agent's own port. */
 export type AgentFacts = Pick<
   Facts,
   'agentReport' | 'invalidReport' | 'upstream' | 'health' | 'capabilities' | 'agentCard'
 >;
 
-/** Where the agent is asked, and what its report must match; `now`: this process's clock. */
+/** Which endpoints are probed, and what the agent's report must match; `now`: this process's clock. */
 export interface ExpectedAgent extends Omit<ExpectedReport, 'at'> {
   endpoints: EndpointPaths;
   now: () => Date;
 }
 
-/** Asks the agent's port for everything that a report needs of it, in parallel. Never rejects. */
+/** Probes everything on the agent's port that a report needs, in parallel. Never rejects. */
 export async function probeAgent(
   upstreamUrl: URL,
   expected: ExpectedAgent,
@@ -59,9 +59,9 @@ export async function probeAgent(
   };
 }
 
-function capabilitiesFacts(answer: AnswerWithBody, asked: EndpointPath): CapabilitiesAnswer {
+function capabilitiesFacts(answer: AnswerWithBody, endpoint: EndpointPath): CapabilitiesAnswer {
   const isHtml = isHtmlPage(answer);
-  return { ...withoutBody(answer), ...asked, isHtml, tools: isHtml ? null : listedTools(jsonOf(answer)) };
+  return { ...withoutBody(answer), ...endpoint, isHtml, tools: isHtml ? null : listedTools(jsonOf(answer)) };
 }
 
 function cardFacts(answer: AnswerWithBody): AgentCardAnswer {
@@ -69,14 +69,14 @@ function cardFacts(answer: AnswerWithBody): AgentCardAnswer {
   return { ...withoutBody(answer), isCard: isRecord(card), tools: listedTools(card) };
 }
 
-/** What a web server answers to every path, with 200: a page for people. */
+/** An HTML page, which many web servers return with 200 for every path. */
 function isHtmlPage(answer: AnswerWithBody): boolean {
   if (!isSuccess(answer)) return false;
   if (/^\s*(?:text\/html|application\/xhtml\+xml)\s*(?:;|$)/i.test(answer.contentType ?? '')) return true;
   return answer.body !== null && /^\uFEFF?\s*</.test(answer.body.toString('utf8'));
 }
 
-/** The agent's own `GET /platform/usage`; null: it has none, or no valid one. Never rejects. */
+/** The agent's own `GET /platform/usage`; null: the endpoint is missing or its response is invalid. Never rejects. */
 export async function probeAgentUsage(
   upstreamUrl: URL,
   signal?: AbortSignal,
@@ -88,10 +88,10 @@ export async function probeAgentUsage(
   return parseUsageReport(jsonOf(answer));
 }
 
-/** A frozen process still gets its connections accepted by the kernel; without one answer to HTTP it does not answer. */
+/** The kernel accepts connections for a frozen process too, so "reachable" requires at least one HTTP response. */
 function upstreamReach(connection: Reach, answers: readonly HttpAnswer[]): Reach {
   if (connection.state !== 'reachable' || answers.some((answer) => answer.answered)) return connection;
-  return { state: 'unreachable', reason: 'it accepts connections but answers no HTTP request' };
+  return { state: 'unreachable', reason: 'connection accepted, but no response to any HTTP request' };
 }
 
 type ReportFacts = Pick<Facts, 'agentReport' | 'invalidReport'>;
@@ -115,7 +115,7 @@ function isSuccess(answer: AnswerWithBody): answer is AnswerWithBody & { answere
   return answer.answered && answer.status >= 200 && answer.status <= 299;
 }
 
-/** The JSON of a 2xx answer; undefined when it is none. */
+/** The parsed JSON body of a 2xx response; undefined when the status or the body is different. */
 function jsonOf(answer: AnswerWithBody): unknown {
   if (!isSuccess(answer) || answer.body === null) return undefined;
   try {

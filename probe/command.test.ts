@@ -20,23 +20,23 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-const THERE = { state: 'unknown', reason: 'its command is there, and is started by the agent' };
+const FOUND = { state: 'unknown', reason: 'command found; only the agent starts it' };
 const missing = (command: string): unknown => ({
   state: 'unreachable',
-  reason: `its command ${command} is not found`,
+  reason: `command not found: ${command}`,
 });
 
 describe('the command of a stdio server', () => {
-  test.each(['server', 'link'])('%s in a folder of PATH is there', async (command) => {
-    expect(await commandReach(command, `/nonexistent:${folder}`)).toEqual(THERE);
+  test.each(['server', 'link'])('%s in a PATH directory is found', async (command) => {
+    expect(await commandReach(command, `/nonexistent:${folder}`)).toEqual(FOUND);
   });
 
   test.each(['text', 'folder-command', 'broken', 'none', '', 'a\0b'])('%j is not found', async (command) => {
     expect(await commandReach(command, folder)).toEqual(missing(command));
   });
 
-  test('with a path is looked up there alone', async () => {
-    expect(await commandReach(join(folder, 'server'), undefined)).toEqual(THERE);
+  test('with a path is looked up only at that path', async () => {
+    expect(await commandReach(join(folder, 'server'), undefined)).toEqual(FOUND);
     expect(await commandReach('./server', folder)).toEqual(missing('./server'));
   });
 
@@ -45,12 +45,12 @@ describe('the command of a stdio server', () => {
   });
 
   test.each([
-    [true, 'server', 'skip', THERE.reason],
-    [true, 'none', 'fail', 'its command none is not found'],
-    [true, '$env:SERVER', 'skip', THERE.reason],
-    [true, '$env:UNSET', 'skip', 'it needs env:UNSET, which failed'],
+    [true, 'server', 'skip', FOUND.reason],
+    [true, 'none', 'fail', 'command not found: none'],
+    [true, '$env:SERVER', 'skip', FOUND.reason],
+    [true, '$env:UNSET', 'skip', 'requires env:UNSET, which failed'],
     [false, 'none', 'skip', 'a stdio server is started by the agent and has no address'],
-  ])('seen from inside the agent %s: %s is %s', async (speaksProtocols, command, status, message) => {
+  ])('with pingsServices %s: %s is %s', async (pingsServices, command, status, message) => {
     const plain = plainManifest('shop', []);
     const servers = [{ name: 'files', transport: 'stdio' as const, command }];
     const manifest = { ...plain, spec: { ...plain.spec, mcp: { servers } } };
@@ -59,7 +59,7 @@ describe('the command of a stdio server', () => {
       manifest,
       upstreamUrl: null,
       environment: { kind: 'own', variables, folder, secretDir: null },
-      speaksProtocols,
+      pingsServices,
       now: () => new Date(),
     });
     expect(check(manifest, facts).checks.find(({ id }) => id === 'mcp:files')).toMatchObject({

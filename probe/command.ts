@@ -4,23 +4,23 @@ import { delimiter, join } from 'node:path';
 import type { Reach } from '../core/facts/facts.ts';
 import { inTurn, LATE } from './in-turn.ts';
 
-/** Longer commands are cut in what is said of them. */
+/** Longer commands are truncated in messages. */
 const MAX_SHOWN = 100;
 
 /**
- * Whether this process could start a command: an executable file at its path, or of its name in a folder of PATH. One that
- * is there is not started, so nothing is known of it: never reachable. Never rejects.
+ * Whether this process could start a command: an executable file at its path, or with its name in a PATH directory. The
+ * command is not started, so the result is never `reachable`. Never rejects.
  */
 export async function commandReach(command: string, path: string | undefined): Promise<Reach> {
-  const unknown: Reach = { state: 'unknown', reason: 'its command is there, and is started by the agent' };
-  // There a command may have one of several endings.
+  const unknown: Reach = { state: 'unknown', reason: 'command found; only the agent starts it' };
+  // On Windows a command may have one of several extensions.
   if (process.platform === 'win32') return unknown;
   const places = command.includes('/')
     ? [command]
     : (path ?? '').split(delimiter).map((folder) => join(folder === '' ? '.' : folder, command));
   const found = await inTurn('PATH', () => firstExecutable(places));
-  if (found === LATE) return { state: 'unknown', reason: 'the folders of PATH do not answer' };
-  const reason = `its command ${command.slice(0, MAX_SHOWN)} is not found`;
+  if (found === LATE) return { state: 'unknown', reason: 'reading the PATH directories timed out' };
+  const reason = `command not found: ${command.slice(0, MAX_SHOWN)}`;
   return found ? unknown : { state: 'unreachable', reason };
 }
 

@@ -4,9 +4,9 @@ import { resolveReference, type ReferenceSources } from './references.ts';
 
 /** Where one endpoint of the agent is probed. */
 export interface EndpointPath {
-  /** With its query. */
+  /** Includes the query. */
   path: string;
-  /** Why the declared path is not probed, and the default one is. */
+  /** Why the default path is probed instead of the declared path. */
   unresolved?: string;
 }
 
@@ -18,7 +18,7 @@ export interface EndpointPaths {
 
 const PATH = /^\/\S*$/;
 
-/** The declared paths, else the default ones; also where a declared one is a reference that cannot be resolved here. */
+/** The declared paths. A default path is used when none is declared or its reference cannot be resolved here. */
 export async function endpointPaths(
   { spec: { api } }: Manifest,
   sources: ReferenceSources,
@@ -42,5 +42,5 @@ async function pathOf(
   const path = resolved.value.trimEnd();
   return PATH.test(path)
     ? { path }
-    : { path: fallback, unresolved: 'its value is not a path that begins with /' };
+    : { path: fallback, unresolved: 'the value is not a path that begins with /' };
 }

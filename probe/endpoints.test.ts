@@ -14,10 +14,10 @@ const latencyMs = expect.any(Number);
 const IN_CLUSTER: AgentEnvironment = { kind: 'declared', names: new Set(['READY']), partial: false };
 
 const servers = new TestServers();
-let asked: string[];
+let requested: string[];
 let folder: string;
 beforeEach(async () => {
-  asked = [];
+  requested = [];
   folder = await mkdtemp(join(tmpdir(), 'endpoints-'));
 });
 afterEach(async () => {
@@ -32,14 +32,14 @@ interface Served {
   status?: number;
 }
 
-/** What a report gathers from an agent that serves this and answers 404 to the rest. */
+/** The gathered facts of an agent that serves these paths and returns 404 for all others. */
 async function factsOf(
   served: Record<string, Served>,
   api: Api = {},
   environment?: AgentEnvironment,
 ): Promise<Facts> {
   const agent: RequestListener = (request, response) => {
-    asked.push(request.url ?? '');
+    requested.push(request.url ?? '');
     const { body, type = 'application/json', status = 200 } = served[request.url ?? ''] ?? { body: '' };
     if (served[request.url ?? ''] === undefined) response.writeHead(404).end();
     else response.writeHead(status, type === null ? {} : { 'content-type': type }).end(body);
@@ -60,30 +60,30 @@ async function factsOf(
 
 const json = (value: unknown): Served => ({ body: JSON.stringify(value) });
 
-describe('the health endpoint is asked', () => {
+describe('the health endpoint is probed', () => {
   test.each<[string, Api, string]>([
-    ['at /health where none is declared', {}, '/health'],
-    ['where it is declared', { healthEndpoint: '/livez' }, '/livez'],
+    ['at /health when none is declared', {}, '/health'],
+    ['at the declared path', { healthEndpoint: '/livez' }, '/livez'],
     ['with its query', { healthEndpoint: '/livez?full=1&a=%20?b' }, '/livez?full=1&a=%20?b'],
     [
-      'on the agent, whatever the path looks like',
+      'on the agent, even if the path looks like a host',
       { healthEndpoint: '//other.example/x' },
       '//other.example/x',
     ],
-    ['where a variable says', { healthEndpoint: '$env:READY' }, '/ready'],
-    ['where a file says', { healthEndpoint: '$file:path.txt' }, '/from-file'],
+    ['at the path from a variable', { healthEndpoint: '$env:READY' }, '/ready'],
+    ['at the path from a file', { healthEndpoint: '$file:path.txt' }, '/from-file'],
   ])('%s', async (_title, api, path) => {
     await writeFile(join(folder, 'path.txt'), '/from-file\n');
     const { health, upstream } = await factsOf({ [`/base${path}`]: json({}) }, api);
     expect(health).toEqual({ answered: true, status: 200, latencyMs, path });
     expect(upstream?.state).toBe('reachable');
-    expect(asked.sort()).toEqual(
+    expect(requested.sort()).toEqual(
       [`/base${path}`, '/base/capabilities', `/base${CARD_PATH}`, '/base/platform/health'].sort(),
     );
   });
 });
 
-test('the declared capabilities are asked in place of /capabilities', async () => {
+test('the declared capabilities endpoint is requested instead of /capabilities', async () => {
   const { capabilities } = await factsOf(
     { '/base/api/tools': json({ tools: ['search'] }) },
     { capabilitiesEndpoint: '/api/tools' },
@@ -93,19 +93,19 @@ test('the declared capabilities are asked in place of /capabilities', async () =
     ...{ answered: true, status: 200, latencyMs },
     ...{ path, isHtml: false, tools: ['search'] },
   });
-  expect(asked).not.toContain('/base/capabilities');
+  expect(requested).not.toContain('/base/capabilities');
 });
 
-test('the agent card is asked once where it is declared as the capabilities', async () => {
+test('the agent card is requested once when it is declared as the capabilities endpoint', async () => {
   const { capabilities, agentCard } = await factsOf(
     { [`/base${CARD_PATH}`]: json({ skills: [{ id: 'search' }] }) },
     { capabilitiesEndpoint: CARD_PATH },
   );
   expect([capabilities?.tools, agentCard?.tools]).toEqual([['search'], ['search']]);
-  expect(asked.filter((path) => path.endsWith(CARD_PATH))).toHaveLength(1);
+  expect(requested.filter((path) => path.endsWith(CARD_PATH))).toHaveLength(1);
 });
 
-describe('a declared path that cannot be resolved leads to the default one, with the reason', () => {
+describe('the default path and a reason are returned when the declared path is', () => {
   test.each<[string, string, AgentEnvironment | undefined, string]>([
     ['a variable that is not set', '$env:NOWHERE', undefined, 'the variable NOWHERE is not set'],
     [
@@ -114,32 +114,32 @@ describe('a declared path that cannot be resolved leads to the default one, with
       IN_CLUSTER,
       "the agent's variable READY cannot be read from here",
     ],
-    ['a file of the agent in a cluster', '$file:a', IN_CLUSTER, 'the file a cannot be seen from here'],
-    ['a value that is not a path', '$env:WRONG', undefined, 'its value is not a path that begins with /'],
-    ['a time', '$func:now_iso', undefined, 'its value is not a path that begins with /'],
+    ['a file of the agent in a cluster', '$file:a', IN_CLUSTER, 'the file a cannot be read from here'],
+    ['a value that is not a path', '$env:WRONG', undefined, 'the value is not a path that begins with /'],
+    ['a time', '$func:now_iso', undefined, 'the value is not a path that begins with /'],
   ])('%s', async (_title, declared, environment, unresolved) => {
     const api: Api = { healthEndpoint: declared, capabilitiesEndpoint: declared };
     const { health, capabilities } = await factsOf({ '/base/health': json({}) }, api, environment);
     expect(health).toEqual({ answered: true, status: 200, latencyMs, path: '/health', unresolved });
     expect(capabilities).toMatchObject({ path: '/capabilities', status: 404, unresolved });
-    expect(asked).toHaveLength(4);
+    expect(requested).toHaveLength(4);
   });
 });
 
-describe('the capabilities are an HTML page', () => {
+describe('the capabilities response counts as HTML', () => {
   const PAGE = '<!doctype html><title>Agent</title>';
   test.each<[string, Served, boolean]>([
     ['by content type', { body: PAGE, type: 'text/html; charset=utf-8' }, true],
-    ['by content type, in other letters and without a body', { body: '', type: 'Text/HTML' }, true],
-    ['by content type, of more bytes than are read', { body: PAGE.repeat(4000), type: 'text/html' }, true],
+    ['by content type, in other case and without a body', { body: '', type: 'Text/HTML' }, true],
+    ['by content type, when larger than the read limit', { body: PAGE.repeat(4000), type: 'text/html' }, true],
     ['as XHTML', { body: PAGE, type: 'application/xhtml+xml' }, true],
     ['by its body', { body: PAGE, type: null }, true],
-    ['by its body, whatever it is called', { body: PAGE, type: 'application/json' }, true],
-    ['behind blanks', { body: `\uFEFF\r\n\t ${PAGE}`, type: 'text/plain' }, true],
-    ['not where they are JSON', json({ tools: ['<b>'] }), false],
-    ['not where they are text', { body: 'ok', type: 'text/plain' }, false],
-    ['not where they are empty', { body: '', type: null }, false],
-    ['not where they are an error', { body: PAGE, type: 'text/html', status: 503 }, false],
+    ['by its body, despite a JSON content type', { body: PAGE, type: 'application/json' }, true],
+    ['after a BOM and white space', { body: `\uFEFF\r\n\t ${PAGE}`, type: 'text/plain' }, true],
+    ['but not when it is JSON', json({ tools: ['<b>'] }), false],
+    ['but not when it is text', { body: 'ok', type: 'text/plain' }, false],
+    ['but not when it is empty', { body: '', type: null }, false],
+    ['but not when it is an error', { body: PAGE, type: 'text/html', status: 503 }, false],
   ])('%s', async (_title, served, isHtml) => {
     const { capabilities } = await factsOf({ '/base/capabilities': served });
     expect(capabilities?.isHtml).toBe(isHtml);
@@ -147,20 +147,20 @@ describe('the capabilities are an HTML page', () => {
   });
 });
 
-describe('the agent card', () => {
+describe('the agent card response', () => {
   test.each<[string, Served | undefined, boolean, string[] | null]>([
-    ['with skills', json({ name: 'shop', skills: [{ id: 'search', name: 'Search' }] }), true, ['search']],
-    ['without skills', json({ name: 'shop' }), true, null],
-    ['of another content type', { body: '{"skills":[]}', type: 'text/plain' }, true, []],
+    ['is a card with skills', json({ name: 'shop', skills: [{ id: 'search', name: 'Search' }] }), true, ['search']],
+    ['is a card without skills', json({ name: 'shop' }), true, null],
+    ['is a card of another content type', { body: '{"skills":[]}', type: 'text/plain' }, true, []],
     ['is missing', undefined, false, null],
-    ['is not one with another status', { ...json({ skills: [{ id: 'a' }] }), status: 500 }, false, null],
-    ['is not a list', json([{ id: 'a' }]), false, null],
-    ['is not null', json(null), false, null],
-    ['is not text', { body: '"card"' }, false, null],
-    ['is not broken JSON', { body: '{"skills":[' }, false, null],
-    ['is not HTML', { body: '<html>', type: 'text/html' }, false, null],
-    ['is not what is served as HTML', { body: '{}', type: 'text/html' }, false, null],
-    ['is not larger than 64 KiB', json({ name: 'x'.repeat(65_536) }), false, null],
+    ['is not a card with an error status', { ...json({ skills: [{ id: 'a' }] }), status: 500 }, false, null],
+    ['is not a card when it is a list', json([{ id: 'a' }]), false, null],
+    ['is not a card when it is null', json(null), false, null],
+    ['is not a card when it is text', { body: '"card"' }, false, null],
+    ['is not a card when it is broken JSON', { body: '{"skills":[' }, false, null],
+    ['is not a card when it is HTML', { body: '<html>', type: 'text/html' }, false, null],
+    ['is not a card when it is JSON served as HTML', { body: '{}', type: 'text/html' }, false, null],
+    ['is not a card when it is larger than 64 KiB', json({ name: 'x'.repeat(65_536) }), false, null],
   ])('%s', async (_title, served, isCard, tools) => {
     const { agentCard } = await factsOf(served === undefined ? {} : { [`/base${CARD_PATH}`]: served });
     expect(agentCard).toMatchObject({ isCard, tools });

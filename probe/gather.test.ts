@@ -42,7 +42,7 @@ const mcpServer: RequestListener = (_request, response) =>
     .end('{"jsonrpc":"2.0","id":1,"result":{"protocolVersion":"2025-11-25"}}');
 
 describe('gathered facts', () => {
-  test('of a report that has nothing but a manifest', async () => {
+  test('are empty when only a manifest is given', async () => {
     expect(await gather(inputOf({}))).toEqual({
       at: NOON,
       agentReport: null,
@@ -63,7 +63,7 @@ describe('gathered facts', () => {
     });
   });
 
-  test('pass on what the caller knows', async () => {
+  test('include the facts that the caller passes', async () => {
     const known = {
       behavior: { sampled: 1, guardrailsInvoked: new Map([['pii-detector', 1]]) },
       proofs: [{ ruleId: 'EVAL-01', verifiedBy: 'ci', method: 'm', verifiedAt: NOON.toISOString() }],
@@ -74,7 +74,7 @@ describe('gathered facts', () => {
     expect(await gather(inputOf({}, known))).toMatchObject(known);
   });
 
-  test('where this process shares the environment: variables, files, secrets and every address', async () => {
+  test('cover variables, files, secrets and all addresses when this process shares the environment', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'gather-'));
     try {
       await writeFile(join(folder, 'prompt.md'), 'You sell things.');
@@ -116,7 +116,7 @@ describe('gathered facts', () => {
           ['service:db', { state: 'reachable', latencyMs }],
           ['service:cache', { state: 'unreachable', reason: 'connection refused' }],
           ['service:queue', { state: 'unknown', reason: 'the variable QUEUE_URL is not set' }],
-          ['service:disk', { state: 'unknown', reason: 'its address names no host and port' }],
+          ['service:disk', { state: 'unknown', reason: 'the address has no host and port' }],
           ['service:vault', { state: 'reachable', latencyMs }],
           ['mcp:maps', { state: 'reachable', latencyMs }],
         ]),
@@ -127,7 +127,7 @@ describe('gathered facts', () => {
     }
   });
 
-  test("of a sidecar that knows only the names of the agent's variables: nothing is resolved from its own", async () => {
+  test("do not use the sidecar's own variables when only the names of the agent's variables are known", async () => {
     const spec: Partial<ManifestSpec> = {
       prompts: { system: '$file:prompt.md' },
       requires: {
@@ -149,12 +149,12 @@ describe('gathered facts', () => {
 
   test.each<[string, string[], boolean, unknown]>([
     [
-      'one of two is listed, all variables are known',
+      'one of two is listed and all variables are known',
       ['PLATFORM_SECRET_A'],
       false,
       { backend: 'env', found: new Set(['a']) },
     ],
-    ['one of two is listed, others may be hidden', ['PLATFORM_SECRET_A'], true, { backend: 'none' }],
+    ['one of two is listed and others may be hidden', ['PLATFORM_SECRET_A'], true, { backend: 'none' }],
     [
       'both are listed',
       ['PLATFORM_SECRET_A', 'PLATFORM_SECRET_B_C'],
@@ -168,7 +168,7 @@ describe('gathered facts', () => {
       { backend: 'none' },
     ],
     ['none is listed', ['OTHER'], false, { backend: 'none' }],
-  ])('of secrets by names: %s', async (_name, names, partial, expected) => {
+  ])('contain the secret backend when %s', async (_name, names, partial, expected) => {
     const spec = { prompts: { system: '$secret:a', fallback: '$secret:b-c' } };
     const environment: AgentEnvironment = { kind: 'declared', names: new Set(names), partial };
     expect((await gather(inputOf(spec, { environment }))).secrets).toEqual(expected);
@@ -179,7 +179,7 @@ describe('gathered facts', () => {
     [['mcp'], ['service:db', 'memory:shortTerm'], 0],
     [['memory'], ['service:db', 'mcp:maps'], 1],
     [['mcp', 'memory'], ['service:db'], 0],
-  ])('leave out %j: nothing is sent there', async (leaveOut, asked, requests) => {
+  ])('with skippedCategories %j contain no probe of these', async (skippedCategories, probed, requests) => {
     const port = await servers.tcp(() => undefined);
     let seen = 0;
     const mcp = await servers.http((request, response) => {
@@ -192,11 +192,11 @@ describe('gathered facts', () => {
       mcp: { servers: [{ name: 'maps', url: `http://127.0.0.1:${mcp}/mcp` }] },
       memory: { shortTerm: { connection: `redis://${address}` } },
     };
-    const facts = await gather(inputOf(spec, { leaveOut }));
-    expect([[...facts.reach.keys()], seen]).toEqual([asked, requests]);
+    const facts = await gather(inputOf(spec, { skippedCategories }));
+    expect([[...facts.reach.keys()], seen]).toEqual([probed, requests]);
   });
 
-  test('ask the model and its fallback where that is wanted', async () => {
+  test('include the model and its fallback with checksModel', async () => {
     const port = await servers.http((request, response) => {
       response.writeHead(request.headers.authorization === 'Bearer good' ? 200 : 401).end();
     });
@@ -207,7 +207,7 @@ describe('gathered facts', () => {
       fallback: { provider: 'openai', id: 'small', apiKey: 'bad' },
     };
     const environment = own({ KEY: 'good', OPENAI_BASE_URL: `http://127.0.0.1:${port}/v1` });
-    const facts = await gather(inputOf({ model }, { environment, asksModel: true }));
+    const facts = await gather(inputOf({ model }, { environment, checksModel: true }));
     expect(facts.reach).toEqual(
       new Map<string, unknown>([
         ['model:openai/gpt-4o', { state: 'reachable', latencyMs }],
@@ -217,21 +217,21 @@ describe('gathered facts', () => {
   });
 });
 
-describe('the policy engine', () => {
+describe('a policy engine', () => {
   test.each<[string, () => Promise<PolicyFacts>, PolicyFacts]>([
     [
-      'answers',
+      'that responds sets its denials',
       () => Promise.resolve({ state: 'answered', denials: ['x'] }),
       { state: 'answered', denials: ['x'] },
     ],
-    ['fails', () => Promise.reject(new Error('refused')), { state: 'unreachable' }],
+    ['that fails is unreachable', () => Promise.reject(new Error('refused')), { state: 'unreachable' }],
   ])('%s', async (_name, policy, expected) => {
     // No deadline passes.
     using _deadlines = holdDeadlines();
     expect((await gather(inputOf({}, { policy }))).policy).toEqual(expected);
   });
 
-  test('hangs: its own limit ends it, before the limit of the whole', async () => {
+  test('that hangs is unreachable after its own time limit, before the total limit', async () => {
     using deadlines = holdDeadlines();
     const gathering = gather(inputOf({}, { policy: () => new Promise(() => undefined) }));
     await deadlines.pass(1_000);
@@ -240,7 +240,7 @@ describe('the policy engine', () => {
 });
 
 describe('gathering', () => {
-  test('against an agent and services that all hang takes less than six seconds', async () => {
+  test('takes less than six seconds when the agent and all services hang', async () => {
     using timers = holdTimers();
     let connections = 0;
     const hanging = await servers.tcp((socket) => {
@@ -249,18 +249,18 @@ describe('gathering', () => {
     });
     const spec = { requires: { services: [{ name: 'db', address: `127.0.0.1:${hanging}` }] } };
     const gathering = gather(inputOf(spec, { upstreamUrl: new URL(`http://127.0.0.1:${hanging}`) }));
-    // The service's, and the agent's five.
+    // One connection to the service and five to the agent.
     await until(() => connections === 6, 'the connections');
     await timers.pass(5_999);
     const facts = await gathering;
-    expect(facts.health).toEqual({ answered: false, reason: 'no answer within 5 s', path: '/health' });
+    expect(facts.health).toEqual({ answered: false, reason: 'no response within 5 s', path: '/health' });
     expect(facts.upstream).toEqual({
       state: 'unreachable',
-      reason: 'it accepts connections but answers no HTTP request',
+      reason: 'connection accepted, but no response to any HTTP request',
     });
   });
 
-  test('is given up when it is aborted', async () => {
+  test('rejects when it is aborted', async () => {
     const hanging = await servers.tcp(() => undefined);
     const upstreamUrl = new URL(`http://127.0.0.1:${hanging}`);
     await expect(gather(inputOf({}, { upstreamUrl, signal: AbortSignal.timeout(50) }))).rejects.toThrow(

@@ -14,46 +14,46 @@ import { endpointPaths } from './endpoint-path.ts';
 import { reachFacts } from './reach-facts.ts';
 import { foundSecrets, readableFiles, type Environment, type ReferenceSources } from './references.ts';
 
-/** What can be seen of the agent's environment and files. */
+/** What this process can read of the agent's environment and files. */
 export type AgentEnvironment =
-  /** This process shares them: the values of its variables, the manifest's folder, PLATFORM_SECRET_DIR. */
+  /** This process shares them. `folder`: the manifest's directory; `secretDir`: PLATFORM_SECRET_DIR. */
   | { kind: 'own'; variables: Environment; folder: string | null; secretDir: string | null }
   /** Only the names of the agent container's variables are known; `partial`: it may have more (`envFrom`). */
   | { kind: 'declared'; names: ReadonlySet<string>; partial: boolean };
 
-/** What one report is gathered from; what is absent is not asked. */
+/** The inputs of one report; an absent source is not queried. */
 export interface GatherInput {
   manifest: Manifest;
-  /** The agent's own port; null: the report is made without one (reporter, CLI). */
+  /** The agent's own port; null: the port is not probed (reporter, CLI). */
   upstreamUrl: URL | null;
   environment: AgentEnvironment;
   now: () => Date;
   behavior?: BehaviorFacts;
-  /** Asked once; a rejection or one second without an answer counts as an unreachable engine. */
+  /** Called once; a rejection or one second without a result counts as an unreachable engine. */
   policy?: (signal: AbortSignal) => Promise<PolicyFacts>;
   proofs?: readonly ProofRecord[];
   podAgentName?: string | null;
-  /** Why the manifest file on disk is not the one in force. */
+  /** Why the manifest file on disk is not the manifest in force. */
   manifestInvalid?: string | null;
-  /** The agent's tool registry, where this process is the agent; null: it was given none. */
+  /** The agent's tool registry, if this process is the agent; null: no registry was passed. */
   registeredTools?: ReadonlySet<string> | null;
-  /** Whether the model's API is asked, with the agent's own key. */
-  asksModel?: boolean;
-  /** Whether services and memory are asked in their own protocol, where there is one, and not only connected to. */
-  speaksProtocols?: boolean;
-  /** Kinds of targets that are not connected to. */
-  leaveOut?: readonly CheckCategory[];
-  /** Ports of this process, which are not asked on this machine's own addresses. */
+  /** Whether the model's API is called, with the agent's own key. */
+  checksModel?: boolean;
+  /** Whether services and memory get a protocol-level ping, where one exists, instead of a TCP connection only. */
+  pingsServices?: boolean;
+  /** Categories of targets that are not probed. */
+  skippedCategories?: readonly CheckCategory[];
+  /** Ports of this process, which are not probed on this machine's own addresses. */
   ownPorts?: readonly number[];
-  /** Gives up: `gather` then rejects with the signal's reason. */
+  /** On abort, `gather` rejects with the signal's reason. */
   signal?: AbortSignal;
 }
 
-/** Everything together; each probe has its own, shorter limit. */
+/** Limit for all probes together; each probe has its own, shorter limit. */
 const TOTAL_MS = 5500;
 const POLICY_MS = 1000;
 
-/** Runs every probe of one report in parallel, in less than six seconds. Rejects only when `signal` aborts. */
+/** Runs all probes of one report in parallel, within six seconds. Rejects only when `signal` aborts. */
 export async function gather(input: GatherInput): Promise<Facts> {
   input.signal?.throwIfAborted();
   const limit = AbortSignal.timeout(TOTAL_MS);
@@ -63,7 +63,7 @@ export async function gather(input: GatherInput): Promise<Facts> {
     agentFacts(input, signal),
     environmentFacts(input.environment, references),
     reachFacts({ ...input, sources: sourcesOf(input), signal }),
-    askPolicy(input.policy, signal),
+    queryPolicy(input.policy, signal),
   ]);
   input.signal?.throwIfAborted();
   return {
@@ -103,7 +103,7 @@ async function environmentFacts(
   if (environment.kind === 'declared')
     return { environment, files: new Map(), secrets: declaredSecrets(environment, references) };
   const { variables, folder, secretDir } = environment;
-  // An empty variable counts as unset: that is what a chart renders for a value nobody gave.
+  // An empty variable counts as unset, because charts render a missing value as an empty string.
   const names = new Set(Object.keys(variables).filter((name) => (variables[name] ?? '') !== ''));
   const [files, secrets] = await Promise.all([
     folder === null ? new Map<string, 'readable'>() : readableFiles(folder, references),
@@ -112,7 +112,7 @@ async function environmentFacts(
   return { environment: { kind: 'own', names }, files, secrets };
 }
 
-/** By names alone a missing secret can be told from a hidden one only where the variables are what the agent uses. */
+/** Without values, a secret is known to be missing only if the agent reads its secrets from the listed variables. */
 function declaredSecrets(
   environment: EnvironmentFacts & { kind: 'declared' },
   references: readonly Reference[],
@@ -124,7 +124,7 @@ function declaredSecrets(
   return isCertain ? { backend: 'env', found } : { backend: 'none' };
 }
 
-async function askPolicy(policy: GatherInput['policy'], signal: AbortSignal): Promise<PolicyFacts> {
+async function queryPolicy(policy: GatherInput['policy'], signal: AbortSignal): Promise<PolicyFacts> {
   if (policy === undefined) return { state: 'none' };
   const limit = AbortSignal.any([signal, AbortSignal.timeout(POLICY_MS)]);
   const late = new Promise<PolicyFacts>((resolve) => {
@@ -133,7 +133,7 @@ async function askPolicy(policy: GatherInput['policy'], signal: AbortSignal): Pr
   return Promise.race([policy(limit).catch((): PolicyFacts => ({ state: 'unreachable' })), late]);
 }
 
-/** In a cluster nothing is resolved here: this process's variables are not the agent's. */
+/** In a cluster no reference is resolved here, because this process's variables are not the agent's. */
 function sourcesOf({ environment, now }: GatherInput): ReferenceSources {
   if (environment.kind === 'declared') return { env: null, folder: null, secretDir: null, now };
   const { variables, folder, secretDir } = environment;

@@ -1,10 +1,10 @@
 import type { HttpAnswer } from '../core/facts/facts.ts';
 import { exchange, type ExchangeOptions } from './http-exchange.ts';
 
-/** `body`: null when it was not wanted, too large, cut off or late. `contentType`: as it was sent. */
+/** `body`: null when not requested, too large, cut off or late. `contentType`: the header as sent. */
 export type AnswerWithBody = HttpAnswer & { body: Buffer | null; contentType?: string };
 
-/** One GET for JSON, and no more of the answer than a report needs. Never rejects. */
+/** One GET for JSON that reads only as much of the response as a report needs. Never rejects. */
 export async function httpAnswer(
   url: URL,
   options: Pick<ExchangeOptions, 'timeoutMs' | 'maxBytes' | 'signal'> = {},

@@ -6,7 +6,7 @@ import { reasonOf } from './reason.ts';
 
 export const HTTP_TIMEOUT_MS = 5000;
 
-/** `body`: null when it was not wanted, too large, cut off or late. */
+/** `body`: null when not requested, too large, cut off or late. */
 export type Exchange =
   | {
       answered: true;
@@ -21,9 +21,9 @@ interface Unanswered {
   answered: false;
   reason: string;
   body: null;
-  /** The address was not asked at all: the guard refuses it. */
+  /** The guard blocked the address, so no request was sent. */
   isRefused?: true;
-  /** Milliseconds until the TCP connection that brought no HTTP response was made. */
+  /** Milliseconds until the TCP connection was established, if it brought no HTTP response. */
   connectedMs?: number;
 }
 
@@ -32,28 +32,28 @@ export interface ExchangeOptions {
   method?: 'GET' | 'POST' | 'DELETE';
   headers?: Readonly<Record<string, string>>;
   body?: string;
-  /** Milliseconds until the last byte; default 5000. */
+  /** Milliseconds for the whole exchange, up to the last byte; default 5000. */
   timeoutMs?: number | undefined;
-  /** Most bytes of the body that are read; 0 (default): the head is enough. */
+  /** Maximum body size in bytes; 0 (default): the response head is enough. */
   maxBytes?: number | undefined;
-  /** PEM of the authorities that are believed; left out: those that Node.js trusts. */
+  /** PEM of the trusted CAs; absent: the CAs that Node.js trusts. */
   ca?: string | undefined;
-  /** Looks at the body as it comes; true: what came so far is enough. */
+  /** Called for each body chunk; true: no more of the body is needed. */
   isEnough?: (chunk: Buffer, headers: IncomingMessage['headers']) => boolean;
   signal?: AbortSignal | undefined;
-  /** Absent: every address is asked. */
+  /** Absent: every address is allowed. */
   guard?: AddressGuard | undefined;
 }
 
 /**
- * One request, no redirect followed, nothing decompressed, on a connection of its own. Answered means that a head came,
- * whatever follows it: a body without end, or larger than allowed, is cut off. Never rejects.
+ * One request on its own connection, without following redirects or decompressing. `answered` means that a response head
+ * arrived. A body that is endless or larger than allowed is cut off. Never rejects.
  */
 export function exchange(url: URL, options: ExchangeOptions = {}): Promise<Exchange> {
   const { timeoutMs = HTTP_TIMEOUT_MS, maxBytes = 0, signal } = options;
   const startedAt = performance.now();
   return new Promise((resolve) => {
-    let head: Exchange = none(`no answer within ${timeoutMs / 1000} s`);
+    let head: Exchange = none(`no response within ${timeoutMs / 1000} s`);
     const request = start(url, options);
     if (!(request instanceof EventEmitter)) {
       resolve(request);
@@ -71,9 +71,9 @@ export function exchange(url: URL, options: ExchangeOptions = {}): Promise<Excha
       if (!head.answered && head.isRefused !== true) head = none(reason);
       finish(null);
     };
-    const abort = (): void => fail('the probe was given up');
+    const abort = (): void => fail('the probe was aborted');
     const timer = setTimeout(() => finish(null), timeoutMs);
-    // Stays attached: destroying a request raises another error.
+    // Stays attached, because destroying a request emits another error.
     request.on('error', (error) => {
       if (error instanceof RefusedAddress) head = refused(error.message);
       fail(reasonOf(error));
@@ -88,7 +88,7 @@ export function exchange(url: URL, options: ExchangeOptions = {}): Promise<Excha
     );
     request.once('upgrade', (response: IncomingMessage, socket) => {
       socket.destroy();
-      fail(`it switches protocols (${response.statusCode ?? 101}) instead of answering`);
+      fail(`the server switched protocols (${response.statusCode ?? 101}) instead of responding`);
     });
     request.once('response', (response) => {
       const { headers, statusCode = 0 } = response;
@@ -110,22 +110,22 @@ function refused(reason: string): Unanswered {
   return { ...none(reason), isRefused: true };
 }
 
-/** Node throws on a header value or a URL that no request can carry. */
+/** Node throws on an invalid header value or URL. */
 function start(
   url: URL,
   { method = 'GET', headers, ca, guard }: ExchangeOptions,
 ): ClientRequest | Unanswered {
   const isTls = url.protocol === 'https:';
   const port = url.port === '' ? (isTls ? 443 : 80) : Number(url.port);
-  const way = guarded(guard, url.hostname.replace(/^\[(.*)\]$/, '$1'), port);
-  if (way.refusal !== null) return refused(way.refusal);
+  const target = guarded(guard, url.hostname.replace(/^\[(.*)\]$/, '$1'), port);
+  if (target.refusal !== null) return refused(target.refusal);
   const all = {
     accept: 'application/json',
     'user-agent': 'agent-compliance',
     connection: 'close',
     ...headers,
   };
-  const { lookup } = way;
+  const { lookup } = target;
   const options = { method, agent: false as const, headers: all, ...(lookup && { lookup }) };
   try {
     return isTls ? httpsRequest(url, { ...options, ca }) : httpRequest(url, options);

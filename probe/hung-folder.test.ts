@@ -9,7 +9,7 @@ import { holdTimers } from '../testing/held-timers.ts';
 import { check } from '../core/health/check.ts';
 import { gather } from './gather.ts';
 
-/** Threads of a Node.js process that wait in file calls. */
+/** Threads of a Node.js process that run file calls. */
 const THREADS = 4;
 
 let folder: string;
@@ -22,7 +22,7 @@ afterEach(async () => {
   await rm(folder, { recursive: true });
 });
 
-/** Every file call of this process hangs, as those into a dead network volume do, until `release`. */
+/** Makes every file call of this process hang until `release`, like calls into a dead network volume. */
 function hang(): void {
   const path = join(folder, 'fifo');
   execFileSync('mkfifo', [path]);
@@ -43,11 +43,11 @@ const manifest = aManifest({
 
 async function gathered(): Promise<string[]> {
   const environment = { kind: 'own', variables: {}, folder, secretDir: folder } as const;
-  const facts = await gather({ manifest, upstreamUrl: null, environment, now: () => NOON, asksModel: true });
+  const facts = await gather({ manifest, upstreamUrl: null, environment, now: () => NOON, checksModel: true });
   return check(manifest, facts).checks.map(({ id, status }) => `${id} ${status}`);
 }
 
-test('a folder that hangs blocks no report, is not called missing, and heals', async () => {
+test('a hung directory does not block reports, is reported as unknown, and recovers', async () => {
   await writeFile(join(folder, 'prompt.md'), 'You sell things.');
   await writeFile(join(folder, 'db-url'), 'sqlite:///x\n');
   hang();
@@ -62,7 +62,7 @@ test('a folder that hangs blocks no report, is not called missing, and heals', a
   const first = gathered();
   await timers.pass(5_999);
   expect(await first).toEqual(unknown);
-  // Nobody queues behind what is stuck: no time has to pass.
+  // Reads do not queue behind a hung read, so no time has to pass.
   expect(await gathered()).toEqual(unknown);
   await release();
   const known = [
@@ -74,7 +74,7 @@ test('a folder that hangs blocks no report, is not called missing, and heals', a
   ];
   let later = await gathered();
   for (const deadline = Date.now() + 30_000; later[0] !== known[0] && Date.now() < deadline;) {
-    // What comes back needs a turn of the event loop, which a report without it does not give.
+    // Completed file calls need a turn of the event loop, which a report without file reads does not provide.
     await new Promise((resolve) => setImmediate(resolve));
     later = await gathered();
   }

@@ -1,22 +1,22 @@
-/** No answer in time; the call itself cannot be taken back. */
+/** The read timed out; the pending file call itself cannot be cancelled. */
 export const LATE: unique symbol = Symbol('late');
 
-/** Milliseconds; a mounted folder answers at once or hangs. */
+/** Milliseconds; a mounted directory responds immediately or hangs. */
 const TIMEOUT_MS = 3000;
 
 interface Line {
   tail: Promise<unknown>;
-  /** What stands first did not come to its end in time. */
+  /** The read at the head of the queue timed out. */
   isStuck: boolean;
 }
 
-/** Of this process, as the threads are that file calls wait in. A process has two folders at most. */
+/** Process-wide, like the thread pool that runs file calls. A process reads two directories at most. */
 const lines = new Map<string, Line>();
 
 /**
- * Reads in a folder, one at a time. A call into a mount that hangs (NFS, a network volume) holds a thread until the mount
- * returns, and the process has four, which look up host names too: so no folder ever holds more than one, and while it
- * does, nobody else queues for it.
+ * Runs the reads of one directory one at a time. A call into a hung mount (NFS, a network volume) blocks a thread until the
+ * mount responds. The process has four such threads, which also resolve host names. Therefore a directory never blocks more
+ * than one thread, and while it does, other reads of that directory return LATE immediately.
  */
 export async function inTurn<T>(folder: string, read: () => Promise<T>): Promise<T | typeof LATE> {
   const line = lines.get(folder) ?? { tail: Promise.resolve(), isStuck: false };

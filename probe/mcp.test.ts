@@ -33,7 +33,7 @@ const byMethod =
   (request, response) =>
     (handlers[request.method ?? ''] ?? page(405))(request, response);
 
-/** Requests that were left without an answer. */
+/** Number of requests without a response. */
 let unanswered = 0;
 const silent: RequestListener = () => void (unanswered += 1);
 const ENDPOINT = 'event: endpoint\ndata: /messages?sessionId=1\n\n';
@@ -43,75 +43,79 @@ async function probe(handler: RequestListener, options: Partial<McpProbe> = {}):
   return reach({ address: { url: `http://127.0.0.1:${port}/mcp` }, ...options });
 }
 
-/** The probe's time passes when a server is silent. */
-async function reach(asked: McpProbe): Promise<unknown> {
+/** Lets the probe's time limit pass if the server does not respond. */
+async function reach(input: McpProbe): Promise<unknown> {
   using timers = holdTimers();
   unanswered = 0;
   let isOver = false;
-  const reached = mcpReach(asked).finally(() => (isOver = true));
-  await until(() => isOver || unanswered > 0, 'an answer, or none');
+  const reached = mcpReach(input).finally(() => (isOver = true));
+  await until(() => isOver || unanswered > 0, 'a result or an unanswered request');
   if (!isOver) await timers.pass(5_000);
   return reached;
 }
 
 describe('an MCP server at a URL', () => {
   test.each<[string, RequestListener, unknown]>([
-    ['that answers the handshake', json(reply), reachable],
-    ['that answers it in an event stream', stream(`data: ${JSON.stringify(reply)}\n\n`), reachable],
+    ['that responds to the handshake', json(reply), reachable],
+    ['that responds in an event stream', stream(`data: ${JSON.stringify(reply)}\n\n`), reachable],
     [
-      'that begins its event stream with an empty event',
+      'that starts its event stream with an empty event',
       stream(`id: 1\ndata:\n\nevent: message\ndata: ${JSON.stringify(reply)}\n\n`),
       reachable,
     ],
-    ['that refuses the protocol’s version', json(error(-32602), 400), reachable],
-    ['that wants a key', page(401), reachable],
-    ['that refuses a stranger', page(403), reachable],
-    ['that slows down', page(429, 'text/plain'), reachable],
-    ['of the older kind', byMethod({ GET: stream(ENDPOINT) }), reachable],
+    ['that rejects the protocol version', json(error(-32602), 400), reachable],
+    ['that requires a key', page(401), reachable],
+    ['that forbids access', page(403), reachable],
+    ['that limits the rate', page(429, 'text/plain'), reachable],
+    ['with the older transport', byMethod({ GET: stream(ENDPOINT) }), reachable],
     [
-      'of the older kind, which knows no POST there',
+      'with the older transport that does not accept POST there',
       byMethod({ GET: stream(ENDPOINT), POST: page(404) }),
       reachable,
     ],
-    ['whose own error it is', page(500), unreachable('it answers 500')],
-    ['behind a gateway that does not reach it', json(reply, 502), unreachable('it answers 502')],
+    ['that fails', page(500), unreachable('the server responded with 500')],
+    [
+      'behind a gateway that cannot reach it',
+      json(reply, 502),
+      unreachable('the server responded with 502'),
+    ],
     [
       'that is a web page',
       page(200),
-      unreachable('it answers an MCP handshake with text/html, which is not of MCP'),
+      unreachable('the server responded to an MCP handshake with text/html, which is not MCP'),
     ],
     [
       'that is an API without MCP',
       json({ status: 'ok' }),
-      unreachable('it answers an MCP handshake with application/json, which is not of MCP'),
+      unreachable('the server responded to an MCP handshake with application/json, which is not MCP'),
     ],
     [
-      'that speaks JSON-RPC and knows no handshake',
+      'that speaks JSON-RPC and does not know the handshake',
       json(error(-32601)),
-      unreachable('it answers an MCP handshake with application/json, which is not of MCP'),
+      unreachable('the server responded to an MCP handshake with application/json, which is not MCP'),
     ],
     [
-      'whose content has no type',
+      'that sends no content type',
       (_request, response) => response.end('hello'),
-      unreachable('it answers an MCP handshake with content of no known type, which is not of MCP'),
+      unreachable('the server responded to an MCP handshake with content of unknown type, which is not MCP'),
     ],
-    ['at another path', page(404), unreachable('it answers 404 to an MCP handshake')],
+    ['at another path', page(404), unreachable('the server responded to an MCP handshake with 404')],
     [
       'that is another event stream',
       (request, response) => {
         stream('data: tick\n\n')(request, response);
         response.end();
       },
-      unreachable('it answers an MCP handshake with an event stream that is not of MCP'),
+      unreachable('the server responded to an MCP handshake with an event stream that is not MCP'),
     ],
-    ['that answers nothing', silent, unreachable('no answer within 5 s')],
+    ['that does not respond', silent, unreachable('no response within 5 s')],
     [
-      'whose handshake answers at once and whose older stream hangs',
+      'that responds to the handshake and hangs on the older transport',
       byMethod({ POST: page(404), GET: silent }),
-      unreachable('it answers 404 to an MCP handshake'),
+      unreachable('the server responded to an MCP handshake with 404'),
     ],
     [
-      'that answers without end',
+      'that sends an endless response',
       (_request, response) => {
         response.writeHead(200, { 'content-type': 'application/json' });
         const more = (): void => {
@@ -120,34 +124,34 @@ describe('an MCP server at a URL', () => {
         response.on('drain', more);
         more();
       },
-      unreachable('it answers an MCP handshake with application/json, which is not of MCP'),
+      unreachable('the server responded to an MCP handshake with application/json, which is not MCP'),
     ],
     [
       'that redirects to another origin',
       (_request, response) => response.writeHead(307, { location: 'http://192.0.2.1/mcp' }).end(),
-      unreachable('it redirects (307) to another address'),
+      unreachable('the server redirected (307) to another address'),
     ],
     [
       'that redirects to itself',
       (request, response) => response.writeHead(308, { location: request.url }).end(),
-      unreachable('it redirects (308) to another address'),
+      unreachable('the server redirected (308) to another address'),
     ],
-  ])('%s', async (_name, handler, expected) => {
+  ])('%s has the expected result', async (_name, handler, expected) => {
     expect(await probe(handler)).toEqual(expected);
   });
 
-  test('that is asked under a path with a slash is followed there', async () => {
-    const asked: string[] = [];
+  test('that redirects to a path with a slash is probed there', async () => {
+    const requested: string[] = [];
     const handler: RequestListener = (request, response) => {
-      asked.push(`${request.method} ${request.url}`);
+      requested.push(`${request.method} ${request.url}`);
       if (request.url === '/mcp') response.writeHead(307, { location: '/mcp/' }).end();
       else json(reply)(request, response);
     };
     expect(await probe(handler)).toEqual(reachable);
-    expect(asked).toEqual(['POST /mcp', 'POST /mcp/']);
+    expect(requested).toEqual(['POST /mcp', 'POST /mcp/']);
   });
 
-  test('is asked as the current protocol says', async () => {
+  test('receives a request of the current protocol', async () => {
     let seen: { request: IncomingMessage; body: string } | null = null;
     await probe((request: IncomingMessage, response: ServerResponse) => {
       let body = '';
@@ -166,7 +170,7 @@ describe('an MCP server at a URL', () => {
     expect(JSON.parse(body)).toMatchObject({ jsonrpc: '2.0', method: 'initialize' });
   });
 
-  test('whose session the probe opened hears that nobody comes back', async () => {
+  test('receives a DELETE for the session that the probe opened', async () => {
     const ended: unknown[] = [];
     const handler = byMethod({
       POST: (_request, response) => {
@@ -182,81 +186,81 @@ describe('an MCP server at a URL', () => {
     expect(ended).toEqual(['abc']);
   });
 
-  test('declared as the older kind is asked so first', async () => {
-    const asked: string[] = [];
+  test('declared with the older transport is probed with that transport first', async () => {
+    const methods: string[] = [];
     const handler: RequestListener = (request, response) => {
-      asked.push(request.method ?? '');
+      methods.push(request.method ?? '');
       stream(ENDPOINT)(request, response);
     };
     expect(await probe(handler, { transport: 'sse' })).toEqual(reachable);
-    expect(asked).toEqual(['GET']);
+    expect(methods).toEqual(['GET']);
   });
 
-  test('on which nobody listens', async () => {
+  test('on a closed port is unreachable', async () => {
     const url = `http://127.0.0.1:${await servers.closedPort()}/mcp`;
     expect(await mcpReach({ address: { url } })).toEqual(unreachable('connection refused'));
   });
 
   test.each(['ws://127.0.0.1:1/mcp', 'maps', 'file:///etc/passwd'])(
-    'at %s is not one that can be asked',
+    'at %s cannot be probed',
     async (url) => {
       expect(await mcpReach({ address: { url } })).toEqual({
         state: 'unknown',
-        reason: 'its address is no http: or https: URL',
+        reason: 'the address is not an http(s) URL',
       });
     },
   );
 
-  test('is given up when it is aborted', async () => {
+  test('is unreachable when the probe is aborted', async () => {
     const port = await servers.http(silent);
     const address = { url: `http://127.0.0.1:${port}/mcp` };
     expect(await mcpReach({ address, signal: AbortSignal.timeout(50) })).toEqual(
-      unreachable('the probe was given up'),
+      unreachable('the probe was aborted'),
     );
   });
 });
 
-describe('an MCP server at a host and a port, whose path is not known', () => {
+describe('an MCP server at a host and a port, whose path is unknown', () => {
   const at =
     (paths: Record<string, RequestListener>): RequestListener =>
     (request, response) =>
       (paths[`${request.method} ${request.url}`] ?? page(404))(request, response);
 
   test.each<[string, RequestListener, unknown]>([
-    ['that is current', at({ 'POST /mcp': json(reply) }), reachable],
-    ['of the older kind', at({ 'GET /sse': stream(ENDPOINT) }), reachable],
-    ['at a path of its own', at({}), reachable],
-    ['that fails', page(503), unreachable('it answers 503')],
+    ['with the current transport', at({ 'POST /mcp': json(reply) }), reachable],
+    ['with the older transport', at({ 'GET /sse': stream(ENDPOINT) }), reachable],
+    ['at another path', at({}), reachable],
+    ['that fails', page(503), unreachable('the server responded with 503')],
     [
       'that is a web page',
       page(200),
-      unreachable('it answers an MCP handshake with text/html, which is not of MCP'),
+      unreachable('the server responded to an MCP handshake with text/html, which is not MCP'),
     ],
-    ['that accepts the request and says nothing', silent, reachable],
-  ])('%s', async (_name, handler, expected) => {
+    ['that accepts the request and does not respond', silent, reachable],
+  ])('%s has the expected result', async (_name, handler, expected) => {
     const port = await servers.http(handler);
     expect(await reach({ address: { host: '127.0.0.1', port } })).toEqual(expected);
   });
 
   const rpc = (socket: Socket): void => void socket.write(`${JSON.stringify(reply)}\n`);
   test.each<[string, (socket: Socket) => void]>([
-    ['answers JSON-RPC in lines', rpc],
-    ['answers in a protocol of its own', (socket) => socket.end('SSH-2.0-x\r\n')],
+    ['sends JSON-RPC in lines', rpc],
+    ['sends another protocol', (socket) => socket.end('SSH-2.0-x\r\n')],
     ['closes the connection', (socket) => socket.end()],
-  ])('that speaks no HTTP and %s is reachable over TCP', async (_name, onConnection) => {
+  ])('that does not speak HTTP and %s is reachable over TCP', async (_name, onConnection) => {
     const address = { host: '127.0.0.1', port: await servers.tcp(onConnection) };
     expect(await mcpReach({ address })).toEqual(reachable);
     const declared = await mcpReach({ address, transport: 'http' });
     expect(declared.state).toBe('unreachable');
   });
 
-  test('on which nobody listens', async () => {
+  test('on a closed port is unreachable', async () => {
     const address = { host: '127.0.0.1', port: await servers.closedPort() };
     expect(await mcpReach({ address })).toEqual(unreachable('connection refused'));
   });
 
-  test('that hangs where HTTP is declared', async () => {
+  test('that hangs with HTTP declared is unreachable', async () => {
     const address = { host: '127.0.0.1', port: await servers.http(silent) };
-    expect(await reach({ address, transport: 'http' })).toEqual(unreachable('no answer within 5 s'));
+    expect(await reach({ address, transport: 'http' })).toEqual(unreachable('no response within 5 s'));
   });
 });

@@ -6,17 +6,17 @@ import type { AddressGuard } from './address-guard.ts';
 import { exchange, HTTP_TIMEOUT_MS, type Exchange, type ExchangeOptions } from './http-exchange.ts';
 
 export interface McpProbe {
-  /** A URL, or a host and a port: the path is then a guess. */
+  /** A URL, or a host and a port. With a host and a port, the path is a guess. */
   address: { url: string } | HostPort;
-  /** What the manifest says; unset: the current transport first, then the older one. */
+  /** The declared transport; unset: streamable HTTP first, then the older HTTP+SSE. */
   transport?: 'sse' | 'http' | undefined;
-  /** Milliseconds for everything; default, and most, 5000. */
+  /** Milliseconds for the whole probe; default and maximum 5000. */
   timeoutMs?: number | undefined;
   signal?: AbortSignal | undefined;
   guard?: AddressGuard | undefined;
 }
 
-/** What one way of asking found. `isThere`: somebody answered HTTP, and not that this is no MCP. */
+/** Result of one transport. `isThere`: a server responded over HTTP, and its response does not rule out MCP. */
 type Outcome =
   | { isMcp: true }
   | (Pick<Exchange & { answered: false }, 'reason' | 'isRefused' | 'connectedMs'> & {
@@ -26,11 +26,11 @@ type Outcome =
     });
 
 type Limits = Pick<ExchangeOptions, 'timeoutMs' | 'signal' | 'guard'>;
-type Way = (url: URL, limits: Limits) => Promise<Outcome>;
+type Handshake = (url: URL, limits: Limits) => Promise<Outcome>;
 
-/** Most bytes that are read of an answer; a server's instructions are in it. */
+/** Maximum bytes read of a response, which may contain a server's long instructions. */
 const MAX_BYTES = 256 * 1024;
-const GOODBYE_MS = 500;
+const END_SESSION_MS = 500;
 const EVENT_STREAM = 'text/event-stream';
 
 const INITIALIZE = JSON.stringify({
@@ -45,26 +45,29 @@ const INITIALIZE = JSON.stringify({
 });
 
 /**
- * Does an MCP server answer: a handshake over streamable HTTP, then over the older HTTP+SSE. A session that this opens is
- * ended. One that wants a key (401, 403) or slows down (429) is there; one with an error of its own (5xx), a web page and
- * silence are not. Where the path is a guess, a server that only does not know it (other 4xx) passes. With a host and a port
- * alone, a server that accepts the connection and speaks no HTTP passes: it may speak MCP over TCP. Never rejects.
+ * Checks that an MCP server responds: a handshake over streamable HTTP, then over the older HTTP+SSE. A session that the
+ * probe opens is ended.
+ * - Reachable: a valid handshake, a server that requires a key (401, 403) or limits the rate (429).
+ * - Unreachable: a server error (5xx), a web page, no response.
+ * - With a host and a port, the path is a guess, so another 4xx status counts as reachable. A server that accepts the
+ *   connection but does not speak HTTP also counts as reachable, because it may use MCP over TCP.
+ * Never rejects.
  */
 export async function mcpReach(probe: McpProbe): Promise<Reach> {
   const { address, transport, timeoutMs, signal, guard } = probe;
   const urls = urlsOf(address);
-  if (urls === null) return { state: 'unknown', reason: 'its address is no http: or https: URL' };
-  const ways: [Way, URL][] = [
+  if (urls === null) return { state: 'unknown', reason: 'the address is not an http(s) URL' };
+  const handshakes: [Handshake, URL][] = [
     [initialize, urls.streamable],
     [listen, urls.sse],
   ];
-  if (transport === 'sse') ways.reverse();
+  if (transport === 'sse') handshakes.reverse();
   const startedAt = performance.now();
   const limitMs = Math.min(timeoutMs ?? HTTP_TIMEOUT_MS, HTTP_TIMEOUT_MS);
   const leftMs = (): number => limitMs - (performance.now() - startedAt);
   const outcomes: (Outcome & { isMcp: false })[] = [];
-  for (const [way, url] of ways) {
-    const outcome = await way(url, { timeoutMs: Math.max(1, Math.round(leftMs())), signal, guard });
+  for (const [handshake, url] of handshakes) {
+    const outcome = await handshake(url, { timeoutMs: Math.max(1, Math.round(leftMs())), signal, guard });
     if (outcome.isMcp) return reachable(startedAt);
     if (outcome.isRefused === true) return { state: 'unknown', reason: outcome.reason };
     outcomes.push(outcome);
@@ -83,11 +86,11 @@ function reachable(startedAt: number): Reach {
   return { state: 'reachable', latencyMs: Math.round(performance.now() - startedAt) };
 }
 
-/** The first way is the one that was meant; a time-out is told with the whole limit, not with what was left of it. */
+/** Reports the first transport, which is the expected one. A time-out shows the whole limit, not the remaining time. */
 function reasonOf(outcomes: readonly (Outcome & { isMcp: false })[], limitMs: number): string {
   const [first] = outcomes;
-  const isLate = first?.answered === false && first.reason.startsWith('no answer within');
-  return isLate ? `no answer within ${limitMs / 1000} s` : (first?.reason ?? 'it was not asked');
+  const isLate = first?.answered === false && first.reason.startsWith('no response within');
+  return isLate ? `no response within ${limitMs / 1000} s` : (first?.reason ?? 'not probed');
 }
 
 function urlsOf(address: McpProbe['address']): { streamable: URL; sse: URL } | null {
@@ -102,7 +105,7 @@ function urlsOf(address: McpProbe['address']): { streamable: URL; sse: URL } | n
   return streamable === null || sse === null ? null : { streamable, sse };
 }
 
-/** Streamable HTTP: the server answers the first message of the handshake, as JSON or in an event stream. */
+/** Streamable HTTP: the server responds to the first handshake message, as JSON or in an event stream. */
 async function initialize(url: URL, limits: Limits): Promise<Outcome> {
   const options = {
     ...limits,
@@ -111,24 +114,24 @@ async function initialize(url: URL, limits: Limits): Promise<Outcome> {
     maxBytes: MAX_BYTES,
     headers: { accept: `application/json, ${EVENT_STREAM}`, 'content-type': 'application/json' },
   } as const;
-  const first = await askForEvent(url, options, isReply);
-  // Frameworks send `/mcp` to `/mcp/`, and MCP clients follow.
+  const first = await requestEvent(url, options, isReply);
+  // Frameworks redirect `/mcp` to `/mcp/`, and MCP clients follow.
   const moved = redirectOf(first.answer, url);
-  const { answer, found } = moved === null ? first : await askForEvent(moved, options, isReply);
+  const { answer, found } = moved === null ? first : await requestEvent(moved, options, isReply);
   const outcome = found ? ({ isMcp: true } as const) : outcomeOf(answer);
   if (outcome.isMcp) await endSession(moved ?? url, answer, limits);
   return outcome;
 }
 
-/** HTTP+SSE: the server opens an event stream, whose first event tells where messages are posted. */
+/** HTTP+SSE: the server opens an event stream whose first event contains the URL for messages. */
 async function listen(url: URL, limits: Limits): Promise<Outcome> {
   const options = { ...limits, maxBytes: MAX_BYTES, headers: { accept: EVENT_STREAM } };
-  const { answer, found } = await askForEvent(url, options, (_data, event) => event === 'endpoint');
+  const { answer, found } = await requestEvent(url, options, (_data, event) => event === 'endpoint');
   return found ? { isMcp: true } : outcomeOf(answer);
 }
 
-/** Reads an event stream to the first event that is wanted, any other answer to its end. */
-async function askForEvent(
+/** Reads an event stream up to the first wanted event, any other response to its end. */
+async function requestEvent(
   url: URL,
   options: ExchangeOptions,
   isWanted: (data: string, event: string | null) => boolean,
@@ -146,7 +149,7 @@ async function askForEvent(
   return { answer, found: found && answer.answered && isSuccess(answer.status) };
 }
 
-/** On its own origin, and without a change of method. */
+/** The target of a redirect to the same origin that keeps the method; else null. */
 function redirectOf(answer: Exchange, from: URL): URL | null {
   if (!answer.answered || (answer.status !== 307 && answer.status !== 308)) return null;
   const to = URL.parse(answer.headers.location ?? '', from.href);
@@ -158,17 +161,18 @@ function outcomeOf(answer: Exchange): Outcome {
   if (!answer.answered) return { ...answer, ...none, answered: false };
   const { status, headers, body } = answer;
   if (status === 401 || status === 403 || status === 429) return { isMcp: true };
-  if (status >= 500) return { ...none, reason: `it answers ${status}` };
+  if (status >= 500) return { ...none, reason: `the server responded with ${status}` };
   if (status >= 300 && status <= 399)
-    return { ...none, reason: `it redirects (${status}) to another address` };
+    return { ...none, reason: `the server redirected (${status}) to another address` };
   if (body !== null && isReply(body.toString('utf8'))) return { isMcp: true };
-  if (status >= 400) return { ...none, isThere: true, reason: `it answers ${status} to an MCP handshake` };
+  if (status >= 400)
+    return { ...none, isThere: true, reason: `the server responded to an MCP handshake with ${status}` };
   const type = typeOf(headers);
-  const what = type === EVENT_STREAM ? 'an event stream that is not of MCP' : `${type}, which is not of MCP`;
-  return { ...none, reason: `it answers an MCP handshake with ${what}` };
+  const what = type === EVENT_STREAM ? 'an event stream that is not MCP' : `${type}, which is not MCP`;
+  return { ...none, reason: `the server responded to an MCP handshake with ${what}` };
 }
 
-/** Is this a JSON-RPC answer to `initialize`. Every MCP server knows that method; others that speak JSON-RPC do not. */
+/** Whether this is a JSON-RPC response to `initialize`. MCP servers know that method; other JSON-RPC servers do not. */
 function isReply(text: string): boolean {
   let message: unknown;
   try {
@@ -185,7 +189,7 @@ function isReply(text: string): boolean {
 
 const METHOD_NOT_FOUND = -32601;
 
-/** A server keeps each session until it is told that nobody will come back. */
+/** An MCP server keeps each session until the client deletes it. */
 async function endSession(url: URL, answer: Exchange, limits: Limits): Promise<void> {
   const id = answer.answered ? answer.headers['mcp-session-id'] : undefined;
   if (typeof id !== 'string') return;
@@ -193,7 +197,7 @@ async function endSession(url: URL, answer: Exchange, limits: Limits): Promise<v
     ...limits,
     method: 'DELETE',
     headers: { 'mcp-session-id': id },
-    timeoutMs: GOODBYE_MS,
+    timeoutMs: END_SESSION_MS,
   });
 }
 
@@ -201,8 +205,8 @@ function isSuccess(status: number): boolean {
   return status >= 200 && status <= 299;
 }
 
-/** The media type, when it looks like one. */
+/** The media type, if the header has a valid one. */
 function typeOf(headers: { 'content-type'?: string | undefined }): string {
   const type = headers['content-type']?.split(';')[0]?.trim().toLowerCase() ?? '';
-  return /^[a-z0-9.+-]{1,60}\/[a-z0-9.+-]{1,60}$/.test(type) ? type : 'content of no known type';
+  return /^[a-z0-9.+-]{1,60}\/[a-z0-9.+-]{1,60}$/.test(type) ? type : 'content of unknown type';
 }

@@ -20,7 +20,7 @@ afterEach(async () => {
   }
 });
 
-/** An API that answers everything with `status`; 0: never. */
+/** An API that returns `status` for every request; 0: it never responds. */
 async function api(
   status: number,
   headers: Record<string, string> = {},
@@ -58,7 +58,7 @@ describe('modelReach', () => {
     ['mistral', 'MISTRAL_BASE_URL', '/models', { authorization: 'Bearer sk-secret' }],
     ['azure', 'AZURE_OPENAI_ENDPOINT', '/openai/models?api-version=2024-10-21', { 'api-key': 'sk-secret' }],
     ['my-gateway', 'MY_GATEWAY_BASE_URL', '/models', { authorization: 'Bearer sk-secret' }],
-  ])('asks %s at %s', async (provider, variable, path, headers) => {
+  ])('calls %s at the URL in %s', async (provider, variable, path, headers) => {
     const { url, seen } = await api(200);
     const reach = await modelReach({ model: model(provider), sources: sources({ [variable]: `${url}/` }) });
     expect(reach).toEqual({ state: 'reachable', latencyMs: expect.any(Number) });
@@ -78,12 +78,12 @@ describe('modelReach', () => {
     ['together', 'https://api.together.xyz/v1/models', bearer],
     ['openrouter', 'https://openrouter.ai/api/v1/key', bearer],
     ['ollama', 'http://localhost:11434/v1/models', bearer],
-  ])('knows the address of %s', async (provider, address, headers) => {
-    const asked: unknown[] = [];
+  ])('uses the known address of %s', async (provider, address, headers) => {
+    const calls: unknown[] = [];
     const original = globalThis.fetch;
-    // The one thing that a test cannot have for real: the vendor.
+    // Only the vendor's API is replaced, because a test cannot call it.
     globalThis.fetch = (url, init) => {
-      asked.push([url, init?.headers]);
+      calls.push([url, init?.headers]);
       return Promise.resolve(new Response('{"data":[]}'));
     };
     try {
@@ -91,16 +91,16 @@ describe('modelReach', () => {
     } finally {
       globalThis.fetch = original;
     }
-    expect(asked).toEqual([[address, expect.objectContaining(headers)]]);
+    expect(calls).toEqual([[address, expect.objectContaining(headers)]]);
   });
 
   test.each([
-    ['openai', 401, 'the key was rejected: PROVIDER answered 401'],
-    ['openai', 403, 'the key was rejected: PROVIDER answered 403'],
-    ['google', 400, 'the key was rejected: PROVIDER answered 400'],
-    ['openai', 500, 'PROVIDER answered 500'],
-    ['openai', 503, 'PROVIDER answered 503'],
-  ])('%s that answers %i is unreachable: %s', async (provider, status, reason) => {
+    ['openai', 401, 'the key was rejected: PROVIDER responded with 401'],
+    ['openai', 403, 'the key was rejected: PROVIDER responded with 403'],
+    ['google', 400, 'the key was rejected: PROVIDER responded with 400'],
+    ['openai', 500, 'PROVIDER responded with 500'],
+    ['openai', 503, 'PROVIDER responded with 503'],
+  ])('%s is unreachable with status %i: %s', async (provider, status, reason) => {
     const { url } = await api(status);
     const env = { [`${provider.toUpperCase()}_BASE_URL`]: url };
     expect(await modelReach({ model: model(provider), sources: sources(env) })).toEqual({
@@ -109,22 +109,22 @@ describe('modelReach', () => {
     });
   });
 
-  test.each([200, 400, 404, 429])('an API that answers %i is there', async (status) => {
+  test.each([200, 400, 404, 429])('an API is reachable with status %i', async (status) => {
     const { url } = await api(status);
     const reach = await modelReach({ model: model('openai'), sources: sources({ OPENAI_BASE_URL: url }) });
     expect(reach.state).toBe('reachable');
   });
 
-  test('gives up after the time-out', async () => {
+  test('is unreachable after the time-out', async () => {
     const { url } = await api(0);
     const probe = { model: model('openai'), sources: sources({ OPENAI_BASE_URL: url }), timeoutMs: 50 };
     expect(await modelReach(probe)).toEqual({
       state: 'unreachable',
-      reason: 'openai did not answer within 50 ms',
+      reason: 'openai did not respond within 50 ms',
     });
   });
 
-  test('names the failure of a connection', async () => {
+  test('reports the error code of a failed connection', async () => {
     const url = `http://127.0.0.1:${await new TestServers().closedPort()}`;
     expect(await modelReach({ model: model('openai'), sources: sources({ OPENAI_BASE_URL: url }) })).toEqual({
       state: 'unreachable',
@@ -132,7 +132,7 @@ describe('modelReach', () => {
     });
   });
 
-  test('does not carry the key to where a redirect points', async () => {
+  test('does not send the key to the target of a redirect', async () => {
     const other = await api(200);
     const { url } = await api(302, { location: other.url });
     await modelReach({ model: model('openai'), sources: sources({ OPENAI_BASE_URL: url }) });
@@ -140,31 +140,31 @@ describe('modelReach', () => {
   });
 
   test.each<[string, { provider?: string; apiKey?: string; env?: Record<string, string> }, string]>([
-    ['the key is not set', { apiKey: '$env:OTHER' }, 'the variable OTHER is not set'],
+    ['the key variable is not set', { apiKey: '$env:OTHER' }, 'the variable OTHER is not set'],
     [
-      'the provider is not known',
+      'the provider is unknown',
       { provider: 'bedrock' },
-      'no address is known for the provider bedrock: set BEDROCK_BASE_URL',
+      'no API address is known for provider bedrock: set BEDROCK_BASE_URL',
     ],
     [
       'azure has no endpoint',
       { provider: 'azure' },
-      'no address is known for the provider azure: set AZURE_OPENAI_ENDPOINT',
+      'no API address is known for provider azure: set AZURE_OPENAI_ENDPOINT',
     ],
     [
-      'the provider is a name that every object has',
+      'the provider is the name of an inherited object property',
       { provider: 'constructor' },
-      'no address is known for the provider constructor: set CONSTRUCTOR_BASE_URL',
+      'no API address is known for provider constructor: set CONSTRUCTOR_BASE_URL',
     ],
     [
-      'the base URL is none',
+      'the base URL is invalid',
       { env: { OPENAI_BASE_URL: 'nowhere' } },
-      'OPENAI_BASE_URL is no http: or https: URL',
+      'OPENAI_BASE_URL is not an http(s) URL',
     ],
     [
-      'the base URL holds a password',
+      'the base URL contains a password',
       { env: { OPENAI_BASE_URL: 'http://me:pw@localhost' } },
-      'OPENAI_BASE_URL holds a user name or password, which cannot be sent',
+      'OPENAI_BASE_URL contains a user name or password, which is not supported',
     ],
   ])('is unknown when %s', async (_when, { provider = 'openai', apiKey, env = {} }, reason) => {
     expect(await modelReach({ model: model(provider, apiKey), sources: sources(env) })).toEqual({
@@ -173,25 +173,28 @@ describe('modelReach', () => {
     });
   });
 
-  test('never shows a key that cannot be sent', async () => {
+  test('does not reveal a key that cannot be sent', async () => {
     const { url } = await api(200);
     const reach = await modelReach({
       model: model('openai'),
       sources: sources({ OPENAI_BASE_URL: url, KEY: 'sk-öffentlich\u2028\nzwei' }),
     });
-    expect(reach).toEqual({ state: 'unreachable', reason: 'the key cannot be sent: it is no header value' });
+    expect(reach).toEqual({
+      state: 'unreachable',
+      reason: 'the key cannot be sent: it is not a valid header value',
+    });
   });
 
-  test('ends with its signal', async () => {
+  test('is unreachable when its signal aborts', async () => {
     const { url, seen } = await api(0);
     const stop = new AbortController();
-    const asked = modelReach({
+    const probing = modelReach({
       model: model('openai'),
       sources: sources({ OPENAI_BASE_URL: url }),
       signal: stop.signal,
     });
     await until(() => seen.length === 1, 'the request');
     stop.abort();
-    expect((await asked).state).toBe('unreachable');
+    expect((await probing).state).toBe('unreachable');
   });
 });

@@ -1,13 +1,13 @@
 import type { Reach } from '../core/facts/facts.ts';
 import { resolveReference, type Environment, type ReferenceSources } from './references.ts';
 
-/** How a vendor's API is asked whether it is there and takes the key: the cheapest GET that needs the key. */
+/** How to check a vendor's API: the cheapest GET that requires the key. */
 interface Vendor {
   baseUrl: string;
   /** Appended to the base URL. */
   path: string;
   headers: (key: string) => Record<string, string>;
-  /** Statuses besides 401 and 403 that mean a rejected key. */
+  /** Statuses in addition to 401 and 403 that mean a rejected key. */
   rejected?: readonly number[];
 }
 
@@ -26,7 +26,7 @@ const VENDORS: ReadonlyMap<string, Vendor> = new Map(
       baseUrl: 'https://generativelanguage.googleapis.com',
       path: '/v1beta/models',
       headers: (key) => ({ 'x-goog-api-key': key }),
-      // Google answers a wrong key with 400 API_KEY_INVALID.
+      // Google rejects an invalid key with 400 API_KEY_INVALID.
       rejected: [400],
     },
     mistral: openAiLike('https://api.mistral.ai/v1'),
@@ -35,7 +35,7 @@ const VENDORS: ReadonlyMap<string, Vendor> = new Map(
     deepseek: openAiLike('https://api.deepseek.com'),
     xai: openAiLike('https://api.x.ai/v1'),
     together: openAiLike('https://api.together.xyz/v1'),
-    // The list of models is public there and says nothing about the key.
+    // The model list is public there, so it does not verify the key.
     openrouter: openAiLike('https://openrouter.ai/api/v1', '/key'),
     ollama: openAiLike('http://localhost:11434/v1'),
   }),
@@ -46,7 +46,7 @@ const AZURE: Omit<Vendor, 'baseUrl'> = {
   headers: (key) => ({ 'api-key': key }),
 };
 
-/** Names that people also give the vendors above. */
+/** Other common names of the vendors above. */
 const ALIASES: ReadonlyMap<string, string> = new Map([
   ['gemini', 'google'],
   ['google-genai', 'google'],
@@ -67,16 +67,16 @@ export interface ModelProbe {
 }
 
 /**
- * Is the provider's API reachable, and does it take the key. Reachable: any answer but a rejected key and 5xx, since a
- * 404 or 429 shows the API as well. Unknown: the key does not resolve, or no address is known for the provider.
- * Nothing that this returns holds the key.
+ * Checks that the provider's API is reachable and accepts the key. Reachable: any response except a rejected key and 5xx,
+ * since a 404 or 429 also comes from the API. Unknown: the key does not resolve, or the provider has no known address.
+ * The result never contains the key.
  */
 export async function modelReach(probe: ModelProbe): Promise<Reach> {
   const found = vendorOf(probe.model.provider, probe.sources.env ?? {});
   if ('reason' in found) return { state: 'unknown', reason: found.reason };
   const key = await resolveReference(probe.model.apiKey, probe.sources);
   if (!key.ok) return { state: 'unknown', reason: key.reason };
-  return ask(found, key.value, probe);
+  return callApi(found, key.value, probe);
 }
 
 function vendorOf(provider: string, env: Environment): Vendor | { reason: string } {
@@ -89,18 +89,18 @@ function vendorOf(provider: string, env: Environment): Vendor | { reason: string
   const given = env[variable];
   const known = VENDORS.get(name);
   if (given === undefined || given === '')
-    return known ?? { reason: `no address is known for the provider ${provider}: set ${variable}` };
+    return known ?? { reason: `no API address is known for provider ${provider}: set ${variable}` };
   const url = URL.parse(given);
   if (url === null || !/^https?:$/.test(url.protocol))
-    return { reason: `${variable} is no http: or https: URL` };
+    return { reason: `${variable} is not an http(s) URL` };
   if (url.username !== '' || url.password !== '')
-    return { reason: `${variable} holds a user name or password, which cannot be sent` };
+    return { reason: `${variable} contains a user name or password, which is not supported` };
   const baseUrl = given.replace(/\/+$/, '');
   if (name === 'azure') return { ...AZURE, baseUrl };
   return known === undefined ? openAiLike(baseUrl) : { ...known, baseUrl };
 }
 
-async function ask(vendor: Vendor, key: string, probe: ModelProbe): Promise<Reach> {
+async function callApi(vendor: Vendor, key: string, probe: ModelProbe): Promise<Reach> {
   const { model, timeoutMs = 5000, signal } = probe;
   const late = new AbortController();
   const timeout = late.signal;
@@ -109,7 +109,7 @@ async function ask(vendor: Vendor, key: string, probe: ModelProbe): Promise<Reac
   try {
     const response = await fetch(vendor.baseUrl + vendor.path, {
       headers: { accept: 'application/json', ...vendor.headers(key) },
-      // A redirect would carry the key to wherever it points.
+      // Following a redirect would send the key to its target.
       redirect: 'manual',
       signal: signal === undefined ? timeout : AbortSignal.any([timeout, signal]),
     });
@@ -129,20 +129,20 @@ async function ask(vendor: Vendor, key: string, probe: ModelProbe): Promise<Reac
 function verdict(vendor: Vendor, answer: { status: number; latencyMs: number; provider: string }): Reach {
   const { status, latencyMs, provider } = answer;
   if (status === 401 || status === 403 || vendor.rejected?.includes(status) === true)
-    return { state: 'unreachable', reason: `the key was rejected: ${provider} answered ${status}` };
-  if (status >= 500) return { state: 'unreachable', reason: `${provider} answered ${status}` };
+    return { state: 'unreachable', reason: `the key was rejected: ${provider} responded with ${status}` };
+  if (status >= 500) return { state: 'unreachable', reason: `${provider} responded with ${status}` };
   return { state: 'reachable', latencyMs };
 }
 
-/** Names the provider and not its address: reports are public, a gateway's address may not be. */
+/** Contains the provider's name, not its address: reports are public, and a gateway's address may be private. */
 function failureOf(
   error: unknown,
   about: { provider: string; timeoutMs: number; timeout: AbortSignal },
 ): string {
-  if (about.timeout.aborted) return `${about.provider} did not answer within ${about.timeoutMs} ms`;
-  // By shape, not by class: an error may come from another realm (a test, a worker of the agent's server).
+  if (about.timeout.aborted) return `${about.provider} did not respond within ${about.timeoutMs} ms`;
+  // Tested by shape, not by class: an error may come from another realm (a test, a worker of the agent's server).
   const { name, cause } = error as { name?: string; cause?: { code?: string } };
-  // A key with a line feed or a character beyond Latin-1 cannot be sent at all; the error's text would show it.
-  if (name === 'TypeError' && cause === undefined) return 'the key cannot be sent: it is no header value';
+  // A key with a line feed or a non-Latin-1 character cannot be sent. The error's own text would show the key.
+  if (name === 'TypeError' && cause === undefined) return 'the key cannot be sent: it is not a valid header value';
   return `${about.provider} cannot be reached${cause?.code === undefined ? '' : `: ${cause.code}`}`;
 }

@@ -1,7 +1,7 @@
 import { BlockList, isIP, isIPv6 } from 'node:net';
 import { hostname, networkInterfaces } from 'node:os';
 
-/** Whether a connection to this IP address ends at this machine: loopback, the unspecified address, or one of an interface. */
+/** Whether this IP address belongs to this machine: loopback, the unspecified address, or an interface address. */
 export function isOwnAddress(address: string): boolean {
   if (isIP(address) === 0) return false;
   const own = new BlockList();
@@ -11,11 +11,11 @@ export function isOwnAddress(address: string): boolean {
   own.addAddress('::', 'ipv6');
   for (const each of Object.values(networkInterfaces()).flat())
     if (each !== undefined) own.addAddress(each.address, isIPv6(each.address) ? 'ipv6' : 'ipv4');
-  // Takes an IPv4 address in IPv6 notation for what it is.
+  // Also matches IPv4 addresses in IPv6 notation.
   return own.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
 }
 
-/** The same for a host of a URL: without a resolver, `localhost` and this machine's name are known to end here. */
+/** The same for the host of a URL, without DNS: also true for `localhost` and this machine's host name. */
 export function isOwnHost(host: string): boolean {
   const name = host
     .toLowerCase()

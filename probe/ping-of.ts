@@ -2,7 +2,7 @@ import { postgresPing } from './postgres.ts';
 import { redisPing } from './redis.ts';
 import type { Ping } from './tcp-reach.ts';
 
-/** Schemes and types by the protocol that is spoken there. */
+/** URL schemes and service types to their protocol. */
 const PROTOCOLS: ReadonlyMap<string, 'redis' | 'rediss' | 'postgres'> = new Map([
   ['redis', 'redis'],
   ['rediss', 'rediss'],
@@ -17,8 +17,8 @@ const PROTOCOLS: ReadonlyMap<string, 'redis' | 'rediss' | 'postgres'> = new Map(
 ]);
 
 /**
- * How a service at this address is asked in its own protocol; null: there is no such question for it, and a connection
- * has to do. The scheme of a URL counts before the type that the manifest gives the service.
+ * The protocol-level ping for a service at this address; null: none exists, so only a TCP connection is made. A URL's
+ * scheme takes precedence over the service type in the manifest.
  */
 export function pingOf(address: string, type: string | undefined): Ping | null {
   const scheme = /^([a-z][a-z0-9-]*)(?:\+[a-z0-9.+-]*)?:\/\//i.exec(address.trim())?.[1];

@@ -17,67 +17,67 @@ afterEach(() => servers.close());
 const PASS = { state: 'reachable', latencyMs: expect.any(Number) };
 const fails = (reason: string): unknown => ({ state: 'unreachable', reason });
 
-/** Asks a server that says `answer`, each part in a segment of its own, once it was asked. */
-async function ask(type: string, ...answer: (string | Buffer)[]): Promise<Reach> {
-  const say = async (socket: Socket): Promise<void> => {
-    for (const part of answer) {
+/** Pings a server that sends the parts of its response in separate TCP segments. */
+async function ping(type: string, ...response: (string | Buffer)[]): Promise<Reach> {
+  const respond = async (socket: Socket): Promise<void> => {
+    for (const part of response) {
       socket.write(part);
       await aMoment();
     }
   };
-  const port = await servers.tcp((socket) => void socket.once('data', () => void say(socket)));
+  const port = await servers.tcp((socket) => void socket.once('data', () => void respond(socket)));
   return tcpReach('127.0.0.1', port, { ping: pingOf(`127.0.0.1:${port}`, type), timeoutMs: 60_000 });
 }
 
-/** A message of PostgreSQL: an error with this SQLSTATE. */
+/** A PostgreSQL error message with this SQLSTATE. */
 function pgError(code: string): Buffer {
   const fields = Buffer.from(`SFATAL\0C${code}\0Mno\0\0`);
   const head = Buffer.alloc(5, 'E');
   head.writeInt32BE(fields.length + 4, 1);
   return Buffer.concat([head, fields]);
 }
-const PASSWORD_WANTED = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 3]);
+const PASSWORD_REQUEST = Buffer.from([0x52, 0, 0, 0, 8, 0, 0, 0, 3]);
 
 describe('PING', () => {
   test.each<[string, (string | Buffer)[], unknown]>([
-    ['a pong', ['+PONG\r\n'], PASS],
-    ['a pong in two parts', ['+PO', 'NG\r\n'], PASS],
-    ['who wants a password first', ['-NOAUTH Authentication required.\r\n'], PASS],
-    ['who does not allow PING', ['-NOPERM this user has no permissions\r\n'], PASS],
+    ['is a pong', ['+PONG\r\n'], PASS],
+    ['is a pong in two parts', ['+PO', 'NG\r\n'], PASS],
+    ['requires a password', ['-NOAUTH Authentication required.\r\n'], PASS],
+    ['forbids PING', ['-NOPERM this user has no permissions\r\n'], PASS],
     [
-      'who still loads its data',
+      'is an error while data is loading',
       ['-LOADING Redis is loading the dataset in memory\r\n'],
-      fails('it answers PING with an error: LOADING Redis is loading the dataset in memory'),
+      fails('PING returned an error: LOADING Redis is loading the dataset in memory'),
     ],
     [
-      'who has no connection to spare',
+      'is an error about too many clients',
       ['-ERR max number of clients reached\r\n'],
-      fails('it answers PING with an error: ERR max number of clients reached'),
+      fails('PING returned an error: ERR max number of clients reached'),
     ],
     [
-      'who puts an escape into its error',
+      'is an error with an escape sequence',
       ['-ERR \u001b[31m\r\n'],
-      fails('it answers PING with an error: ERR ?[31m'),
+      fails('PING returned an error: ERR ?[31m'),
     ],
     [
-      'who is a web server',
+      'comes from a web server',
       ['HTTP/1.1 400 Bad Request\r\n\r\n'],
-      fails('it does not speak the protocol of Redis'),
+      fails('the server does not speak the Redis protocol'),
     ],
-    ['who never ends its line', ['+'.repeat(600)], fails('it does not speak the protocol of Redis')],
-  ])('answered by %s', async (_name, answer, expected) => {
-    expect(await ask('redis', ...answer)).toEqual(expected);
+    ['is a line without end', ['+'.repeat(600)], fails('the server does not speak the Redis protocol')],
+  ])('gives the expected result when the response %s', async (_name, response, expected) => {
+    expect(await ping('redis', ...response)).toEqual(expected);
   });
 
-  test('goes through TLS where the scheme says so, whatever the certificate', async () => {
+  test('uses TLS when the scheme requires it and accepts any certificate', async () => {
     const validity = { now: new Date(), days: 1 };
     const pair = await issueLeaf(await issueCa(validity), ['elsewhere.example'], validity);
     const server = createTlsServer(pair, (socket) => {
       socket.on('error', () => undefined);
-      let asked = '';
+      let received = '';
       socket.setEncoding('latin1').on('data', (chunk: string) => {
-        asked += chunk;
-        if (asked.length >= 14) socket.end(asked === '*1\r\n$4\r\nPING\r\n' ? '+PONG\r\n' : '-ERR\r\n');
+        received += chunk;
+        if (received.length >= 14) socket.end(received === '*1\r\n$4\r\nPING\r\n' ? '+PONG\r\n' : '-ERR\r\n');
       });
     });
     server.listen(0, '127.0.0.1');
@@ -91,25 +91,25 @@ describe('PING', () => {
 });
 
 describe('a startup packet', () => {
-  const STRANGER = fails('it does not speak the protocol of PostgreSQL');
+  const OTHER_PROTOCOL = fails('the server does not speak the PostgreSQL protocol');
   test.each<[string, (string | Buffer)[], unknown]>([
-    ['who asks for the password', [PASSWORD_WANTED], PASS],
-    ['who asks in two parts', [PASSWORD_WANTED.subarray(0, 2), PASSWORD_WANTED.subarray(2)], PASS],
-    ['who negotiates the version', [Buffer.from([0x76, 0, 0, 0, 12, 0, 3, 0, 0, 0, 0, 0, 0])], PASS],
-    ['who refuses this user', [pgError('28000')], PASS],
-    ['who has no such database', [pgError('3D000').subarray(0, 7), pgError('3D000').subarray(7)], PASS],
+    ['requests the password', [PASSWORD_REQUEST], PASS],
+    ['requests the password in two parts', [PASSWORD_REQUEST.subarray(0, 2), PASSWORD_REQUEST.subarray(2)], PASS],
+    ['negotiates the version', [Buffer.from([0x76, 0, 0, 0, 12, 0, 3, 0, 0, 0, 0, 0, 0])], PASS],
+    ['rejects this user', [pgError('28000')], PASS],
+    ['reports an unknown database', [pgError('3D000').subarray(0, 7), pgError('3D000').subarray(7)], PASS],
     [
-      'who starts up',
+      'reports a starting server',
       [pgError('57P03')],
-      fails('it is starting up or shutting down and takes no connection yet'),
+      fails('the server is starting up or shutting down and does not accept connections'),
     ],
-    ['who shuts down', [pgError('57P01')], fails('it is shutting down')],
-    ['who has no connection left', [pgError('53300')], fails('it has no connection to spare')],
-    ['who is a web server', ['HTTP/1.1 400 Bad Request\r\n\r\n'], STRANGER],
-    ['who says an impossible length', [Buffer.from([0x45, 0xff, 0xff, 0xff, 0xff])], STRANGER],
-    ['who announces a gigabyte', [Buffer.from([0x45, 0x40, 0, 0, 0, 0])], STRANGER],
-  ])('answered by %s', async (_name, answer, expected) => {
-    expect(await ask('postgres', ...answer)).toEqual(expected);
+    ['reports a server that shuts down', [pgError('57P01')], fails('the server is shutting down')],
+    ['reports too many connections', [pgError('53300')], fails('the server has no free connection slot')],
+    ['comes from a web server', ['HTTP/1.1 400 Bad Request\r\n\r\n'], OTHER_PROTOCOL],
+    ['has an impossible length', [Buffer.from([0x45, 0xff, 0xff, 0xff, 0xff])], OTHER_PROTOCOL],
+    ['announces a gigabyte', [Buffer.from([0x45, 0x40, 0, 0, 0, 0])], OTHER_PROTOCOL],
+  ])('gives the expected result when the response %s', async (_name, response, expected) => {
+    expect(await ping('postgres', ...response)).toEqual(expected);
   });
 
   test.each([
@@ -122,17 +122,17 @@ describe('a startup packet', () => {
     ['postgresql+asyncpg://a%40b:secret@db/', 'redis', 'user\0a@b\0database\0a@b\0'],
     ['postgres://%00x@db', undefined, 'user\0x\0database\0'],
     ['postgres://%E0%A4@one:1,two:2/orders', undefined, 'user\0postgres\0database\0'],
-  ])('for %s of type %s names the user and the database, never the password', (address, type, said) => {
-    const question = pingOf(address, type)?.question ?? Buffer.alloc(0);
-    expect([question.readInt32BE(0), question.toString('latin1', 8).startsWith(said)]).toEqual([
-      question.length,
+  ])('for %s of type %s contains the user and the database, not the password', (address, type, parameters) => {
+    const request = pingOf(address, type)?.request ?? Buffer.alloc(0);
+    expect([request.readInt32BE(0), request.toString('latin1', 8).startsWith(parameters)]).toEqual([
+      request.length,
       true,
     ]);
-    expect(question.includes('secret')).toBe(false);
+    expect(request.includes('secret')).toBe(false);
   });
 });
 
-describe('a question in the own protocol of a service', () => {
+describe('a protocol-level ping', () => {
   test.each([
     ['cache:6379', 'redis', true],
     ['cache:6379', 'Valkey', true],
@@ -141,43 +141,42 @@ describe('a question in the own protocol of a service', () => {
     ['http://cache', 'redis', false],
     ['cache:6379', undefined, false],
     ['kafka:9092', 'kafka', false],
-  ])('%s of type %s: %s', (address, type, asked) => {
-    expect(pingOf(address, type) !== null).toBe(asked);
+  ])('exists for %s of type %s: %s', (address, type, exists) => {
+    expect(pingOf(address, type) !== null).toBe(exists);
   });
 
   test.each(['redis', 'postgres', 'rediss'])(
-    'a %s that accepts and never answers is given up in time',
+    'times out when a %s server accepts the connection and does not respond',
     async (type) => {
       using timers = holdTimers();
-      let isAsked = false;
-      const port = await servers.tcp((socket) => void socket.once('data', () => (isAsked = true)));
-      const ping = pingOf(`127.0.0.1:${port}`, type);
-      const reach = tcpReach('127.0.0.1', port, { ping, timeoutMs: 300 });
-      await until(() => isAsked, 'the question');
+      let isRequested = false;
+      const port = await servers.tcp((socket) => void socket.once('data', () => (isRequested = true)));
+      const reach = tcpReach('127.0.0.1', port, { ping: pingOf(`127.0.0.1:${port}`, type), timeoutMs: 300 });
+      await until(() => isRequested, 'the request');
       await timers.pass(300);
-      expect(await reach).toEqual(fails('it accepts connections but does not answer within 0.3 s'));
+      expect(await reach).toEqual(fails('connection accepted, but no response within 0.3 s'));
     },
   );
 
-  test('a server that hangs up without a word does not answer', async () => {
+  test('fails when the server closes the connection without a response', async () => {
     const server = createTcpServer((socket) => socket.end());
     server.listen(0, '127.0.0.1');
     await once(server, 'listening');
     const { port } = server.address() as { port: number };
     expect(await tcpReach('127.0.0.1', port, { ping: pingOf(`127.0.0.1:${port}`, 'redis') })).toEqual(
-      fails('connection closed without an answer'),
+      fails('connection closed without a response'),
     );
     server.close();
   });
 
-  test('an answer without end is cut off', async () => {
-    const ping = { tls: false, question: Buffer.from('?'), judge: () => null };
+  test('fails when the response is endless', async () => {
+    const undecided = { tls: false, request: Buffer.from('?'), judge: () => null };
     const endless = await servers.tcp((socket) => {
       const timer = setInterval(() => socket.write('x'.repeat(8192)), 1);
       socket.once('close', () => clearInterval(timer));
     });
-    expect(await tcpReach('127.0.0.1', endless, { ping, timeoutMs: 60_000 })).toEqual(
-      fails('its answer is too long'),
+    expect(await tcpReach('127.0.0.1', endless, { ping: undecided, timeoutMs: 60_000 })).toEqual(
+      fails('the response is too long'),
     );
   });
 });

@@ -1,31 +1,31 @@
 import type { Ping } from './tcp-reach.ts';
 
-/** Errors by SQLSTATE that mean no service; any other is about this user, who does not log in. */
+/** SQLSTATE codes that mean the service is down. Other errors concern this user, who does not log in anyway. */
 const DOWN: Readonly<Record<string, string>> = {
-  '57P01': 'it is shutting down',
-  '57P02': 'it has crashed and restarts',
-  '57P03': 'it is starting up or shutting down and takes no connection yet',
-  '53300': 'it has no connection to spare',
+  '57P01': 'the server is shutting down',
+  '57P02': 'the server crashed and is restarting',
+  '57P03': 'the server is starting up or shutting down and does not accept connections',
+  '53300': 'the server has no free connection slot',
 };
 const PROTOCOL_3_0 = 196_608;
-/** A message's type and its length. */
+/** A message's type byte and its length field. */
 const HEAD_BYTES = 5;
 const MAX_ERROR_BYTES = 8192;
 
 /**
- * A startup packet for PostgreSQL, read as `pg_isready` reads the answer: whoever asks for a password, or refuses this
- * user, answers. Nobody logs in: a password is not sent, and a wrong one not seen.
+ * A startup packet for PostgreSQL. Like `pg_isready`, a server that requests a password or rejects this user counts as
+ * reachable. The ping does not log in: no password is sent, so a wrong password is not detected.
  */
 export function postgresPing(user: string, database: string): Ping {
   return {
     tls: false,
-    question: startupPacket({ user, database, application_name: 'agent-compliance' }),
+    request: startupPacket({ user, database, application_name: 'agent-compliance' }),
     judge,
   };
 }
 
 function startupPacket(parameters: Readonly<Record<string, string>>): Buffer {
-  // The strings end with a NUL each, and one of them must not end early.
+  // Each string ends with NUL, so NUL bytes inside a string are removed.
   const texts = Object.entries(parameters).flatMap(([name, value]) => [name, value.replaceAll('\0', '')]);
   const body = Buffer.from(`${texts.join('\0')}\0\0`);
   const head = Buffer.alloc(8);
@@ -35,21 +35,21 @@ function startupPacket(parameters: Readonly<Record<string, string>>): Buffer {
 }
 
 const ERROR = 0x45;
-const STRANGER = { ok: false, reason: 'it does not speak the protocol of PostgreSQL' } as const;
+const OTHER_PROTOCOL = { ok: false, reason: 'the server does not speak the PostgreSQL protocol' } as const;
 
 const judge: Ping['judge'] = (received) => {
-  if (!'REv'.includes(String.fromCharCode(received[0] ?? 0))) return STRANGER;
+  if (!'REv'.includes(String.fromCharCode(received[0] ?? 0))) return OTHER_PROTOCOL;
   if (received.length < HEAD_BYTES) return null;
   const length = received.readInt32BE(1) + 1;
-  if (length <= HEAD_BYTES || length > MAX_ERROR_BYTES) return STRANGER;
-  // It asks for authentication, in whatever way, or negotiates the protocol's version.
+  if (length <= HEAD_BYTES || length > MAX_ERROR_BYTES) return OTHER_PROTOCOL;
+  // The server requests authentication, by any method, or negotiates the protocol version.
   if (received[0] !== ERROR) return { ok: true };
   if (received.length < length) return null;
   const down = DOWN[sqlState(received.toString('latin1', HEAD_BYTES, length))];
   return down === undefined ? { ok: true } : { ok: false, reason: down };
 };
 
-/** Fields of an error: a letter and a text each, with a NUL behind it; `C` is the SQLSTATE. */
+/** Each error field is a letter and a text that ends with NUL; field `C` is the SQLSTATE. */
 function sqlState(fields: string): string {
   return (
     fields

@@ -17,35 +17,35 @@ import { pingOf } from './ping-of.ts';
 import { resolveReference, type ReferenceSources } from './references.ts';
 import { TCP_TIMEOUT_MS, tcpReach } from './tcp-reach.ts';
 
-/** What of the manifest is connected to, and how. */
+/** Which targets of the manifest are probed, and how. */
 export interface ReachInput {
   manifest: Manifest;
-  /** Where the references in addresses are looked up. */
+  /** Sources for the references in addresses. */
   sources: ReferenceSources;
-  /** Whether the model's API is asked, with the agent's own key. */
-  asksModel?: boolean;
-  /** Whether services and memory are asked in their own protocol, where there is one, and not only connected to. */
-  speaksProtocols?: boolean;
-  /** Kinds of targets that are not connected to. */
-  leaveOut?: readonly CheckCategory[];
-  /** Ports of this process, which are not asked on this machine's own addresses. */
+  /** Whether the model's API is called, with the agent's own key. */
+  checksModel?: boolean;
+  /** Whether services and memory get a protocol-level ping, where one exists, instead of a TCP connection only. */
+  pingsServices?: boolean;
+  /** Categories of targets that are not probed. */
+  skippedCategories?: readonly CheckCategory[];
+  /** Ports of this process, which are not probed on this machine's own addresses. */
   ownPorts?: readonly number[];
   signal: AbortSignal;
 }
 
-/** One probe: its check id and what it found. */
+/** One probe: its check id and its result. */
 type Probe = Promise<readonly [string, Reach]>;
 
-/** `facts.reach`: everything that the manifest says the agent connects to, asked in parallel. Never rejects. */
+/** `facts.reach`: probes every declared target of the agent in parallel. Never rejects. */
 export async function reachFacts(input: ReachInput): Promise<Facts['reach']> {
   const targets = reachTargets(input.manifest).filter(
     ({ id, address }) =>
-      (address.known || (input.speaksProtocols === true && address.command !== undefined)) &&
-      !input.leaveOut?.includes(categoryOf(id) ?? 'service'),
+      (address.known || (input.pingsServices === true && address.command !== undefined)) &&
+      !input.skippedCategories?.includes(categoryOf(id) ?? 'service'),
   );
   const guard = createAddressGuard(input.ownPorts ?? []);
   const probes = targets.map(async (target): Probe => [target.id, await reachOf(target, input, guard)]);
-  if (input.asksModel === true) probes.push(...modelProbes(input));
+  if (input.checksModel === true) probes.push(...modelProbes(input));
   return new Map(await Promise.all(probes));
 }
 
@@ -70,16 +70,16 @@ async function reachOf({ id, address }: ReachTarget, input: ReachInput, guard: A
   }
   const to: HostPort | null =
     port === undefined ? parseAddress(resolved.value, type) : { host: resolved.value, port };
-  if (to === null) return { state: 'unknown', reason: 'its address names no host and port' };
+  if (to === null) return { state: 'unknown', reason: 'the address has no host and port' };
   return tcpReach(to.host, to.port, {
     timeoutMs: Math.min(timeoutMs ?? TCP_TIMEOUT_MS, TCP_TIMEOUT_MS),
     signal,
     guard,
-    ping: input.speaksProtocols === true ? pingOf(resolved.value, type) : null,
+    ping: input.pingsServices === true ? pingOf(resolved.value, type) : null,
   });
 }
 
-/** Nothing is started; only the process that would start it knows whether it could. */
+/** Checks the command without starting it. */
 async function startOf(
   address: DeclaredAddress & { known: false },
   sources: ReferenceSources,

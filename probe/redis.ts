@@ -1,16 +1,16 @@
 import type { Ping } from './tcp-reach.ts';
 
-/** The server answers, but not to whoever has not logged in. */
-const LOG_IN = new Set(['NOAUTH', 'NOPERM', 'WRONGPASS']);
+/** Error codes of a server that works but requires a login. */
+const LOGIN_ERRORS = new Set(['NOAUTH', 'NOPERM', 'WRONGPASS']);
 const MAX_LINE = 512;
 const MAX_SHOWN = 100;
 
 /**
- * `PING` for Redis and whatever speaks its protocol. Nobody logs in: a password is not sent, and a wrong one not seen.
- * An error that is about more than logging in (`LOADING`, `MASTERDOWN`, too many clients) is a failure.
+ * `PING` for Redis and compatible servers. The ping does not log in: no password is sent, so a wrong password is not
+ * detected. An error that does not concern the login (`LOADING`, `MASTERDOWN`, too many clients) is a failure.
  */
 export function redisPing(tls: boolean): Ping {
-  return { tls, question: Buffer.from('*1\r\n$4\r\nPING\r\n'), judge };
+  return { tls, request: Buffer.from('*1\r\n$4\r\nPING\r\n'), judge };
 }
 
 const judge: Ping['judge'] = (received) => {
@@ -20,8 +20,8 @@ const judge: Ping['judge'] = (received) => {
   const line = received.toString('latin1', 0, Math.max(end, 0));
   if (line === '+PONG') return { ok: true };
   const code = /^-([A-Z]+)(?= |$)/.exec(line)?.[1];
-  if (code === undefined) return { ok: false, reason: 'it does not speak the protocol of Redis' };
-  if (LOG_IN.has(code)) return { ok: true };
+  if (code === undefined) return { ok: false, reason: 'the server does not speak the Redis protocol' };
+  if (LOGIN_ERRORS.has(code)) return { ok: true };
   const shown = line.slice(1, MAX_SHOWN).replaceAll(/[^ -~]/g, '?');
-  return { ok: false, reason: `it answers PING with an error: ${shown}` };
+  return { ok: false, reason: `PING returned an error: ${shown}` };
 };

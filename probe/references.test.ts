@@ -48,11 +48,11 @@ describe('resolveReference', () => {
     ['$func:now_iso', '2026-03-04T05:06:07.890Z'],
     ['$func:now_unix', '1772600767'],
     ['$func:now_date', '2026-03-04'],
-  ])('%s is %j', async (text, value) => {
+  ])('resolves %s to %j', async (text, value) => {
     expect(await resolveReference(text, sources())).toEqual({ ok: true, value });
   });
 
-  test('reads secrets from the folder where there is one, without their last line feed', async () => {
+  test('reads secrets from the secret directory if given, without the final line feed', async () => {
     expect(await resolveReference('$secret:openai-key', sources({ secretDir }))).toEqual({
       ok: true,
       value: 'sk-from-file',
@@ -62,37 +62,37 @@ describe('resolveReference', () => {
   test.each([
     ['$env:MISSING', 'the variable MISSING is not set'],
     ['$env:EMPTY', 'the variable EMPTY is not set'],
-    ['$secret:other', 'the secret other is not there: PLATFORM_SECRET_OTHER is not set'],
-    ['$file:prompts/none.md', "the file prompts/none.md cannot be read inside the manifest's folder"],
-    ['$file:prompts', "the file prompts cannot be read inside the manifest's folder"],
-    ['$file:escaping.md', "the file escaping.md cannot be read inside the manifest's folder"],
-    ['$file:up/outside.md', "the file up/outside.md cannot be read inside the manifest's folder"],
-    ['$file:../outside.md', 'the file "../outside.md" is outside the manifest\'s folder'],
-    ['$func:now', 'there is no function "now"; use now_iso, now_unix or now_date'],
-  ])('%s does not resolve: %s', async (text, reason) => {
+    ['$secret:other', 'the secret other was not found: PLATFORM_SECRET_OTHER is not set'],
+    ['$file:prompts/none.md', "the file prompts/none.md cannot be read inside the manifest's directory"],
+    ['$file:prompts', "the file prompts cannot be read inside the manifest's directory"],
+    ['$file:escaping.md', "the file escaping.md cannot be read inside the manifest's directory"],
+    ['$file:up/outside.md', "the file up/outside.md cannot be read inside the manifest's directory"],
+    ['$file:../outside.md', 'the file "../outside.md" is outside the manifest\'s directory'],
+    ['$func:now', 'unknown function "now"; use now_iso, now_unix or now_date'],
+  ])('does not resolve %s: %s', async (text, reason) => {
     expect(await resolveReference(text, sources())).toEqual({ ok: false, reason });
   });
 
-  test.each(['other', 'empty'])('the secret %s is not in the folder', async (name) => {
+  test.each(['other', 'empty'])('does not find the secret %s in the secret directory', async (name) => {
     expect(await resolveReference(`$secret:${name}`, sources({ secretDir }))).toEqual({
       ok: false,
-      reason: `the secret ${name} is not there: no such file in PLATFORM_SECRET_DIR`,
+      reason: `the secret ${name} was not found: no such file in PLATFORM_SECRET_DIR`,
     });
   });
 
-  test('does not follow the name of a secret out of the folder', async () => {
+  test('does not resolve a secret name that leads out of the secret directory', async () => {
     writeFileSync(join(root, 'key'), 'sk-outside');
     expect(await resolveReference('$secret:../key', sources({ secretDir }))).toMatchObject({ ok: false });
   });
 
-  test('says so where files cannot be seen', async () => {
+  test('reports files that cannot be read from here', async () => {
     expect(await resolveReference('$file:inside.md', sources({ folder: null }))).toEqual({
       ok: false,
-      reason: 'the file inside.md cannot be seen from here',
+      reason: 'the file inside.md cannot be read from here',
     });
   });
 
-  test('refuses a file over 1 MiB', async () => {
+  test('does not resolve a file over 1 MiB', async () => {
     writeFileSync(join(folder, 'large'), Buffer.alloc(1024 * 1024 + 1, 'a'));
     expect(await resolveReference('$file:large', sources())).toMatchObject({ ok: false });
     writeFileSync(join(folder, 'large'), Buffer.alloc(1024 * 1024, 'a'));
@@ -100,7 +100,7 @@ describe('resolveReference', () => {
   });
 });
 
-test('readableFiles tells files that can be read inside the folder from those that cannot', async () => {
+test('readableFiles reports which files can be read inside the directory', async () => {
   const references = [
     ...refer('file', 'prompts/system.md', 'inside.md', 'escaping.md', 'up/outside.md', '../outside.md'),
     ...refer('file', 'none.md', 'prompts', 'prompts/system.md'),
@@ -122,14 +122,14 @@ test('readableFiles tells files that can be read inside the folder from those th
 describe('foundSecrets', () => {
   const references = [...refer('secret', 'openai-key', 'other', 'empty'), ...refer('env', 'HOME')];
 
-  test('looks into variables where no folder is given', async () => {
+  test('reads variables when no directory is given', async () => {
     expect(await foundSecrets(sources().env, null, references)).toEqual({
       backend: 'env',
       found: new Set(['openai-key']),
     });
   });
 
-  test('looks into the folder alone where one is given', async () => {
+  test('reads only the directory when one is given', async () => {
     writeFileSync(join(secretDir, 'other'), 'x');
     expect(await foundSecrets({}, secretDir, references)).toEqual({
       backend: 'file',

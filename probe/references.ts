@@ -9,24 +9,24 @@ import { inTurn, LATE } from './in-turn.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Where references are looked up. */
+/** Sources for resolving references. */
 export interface ReferenceSources {
-  /** null: the agent's variables cannot be read from here, whatever is known of their names. */
+  /** null: the values of the agent's variables cannot be read from here, even if their names are known. */
   env: Environment | null;
-  /** The manifest's folder; null: the agent's files cannot be seen from here. */
+  /** The manifest's directory; null: the agent's files cannot be read from here. */
   folder: string | null;
   /** `PLATFORM_SECRET_DIR`; null: secrets are in the environment. */
   secretDir: string | null;
   now: () => Date;
 }
 
-/** `isLate`: the folder that holds it does not answer, so that nobody knows. */
+/** `isLate`: reading the directory timed out, so it is unknown whether the value exists. */
 export type Resolved = { ok: true; value: string } | { ok: false; reason: string; isLate?: true };
 
-/** Bytes of one referenced file; a prompt or a key is far smaller. */
+/** Maximum bytes of a referenced file; a prompt or a key is far smaller. */
 const MAX_FILE_BYTES = 1024 * 1024;
 
-/** The value of a string of the manifest: what its reference refers to, or the string itself. The reason never holds a value. */
+/** The value of a manifest string: the target of its reference, or the string itself. `reason` never contains a value. */
 export async function resolveReference(text: string, sources: ReferenceSources): Promise<Resolved> {
   const reference = referenceOf(text);
   if (reference === null) return { ok: true, value: text };
@@ -45,7 +45,7 @@ export async function resolveReference(text: string, sources: ReferenceSources):
   }
 }
 
-/** An empty variable counts as unset: that is what a chart renders for a value nobody gave. */
+/** An empty variable counts as unset, because charts render a missing value as an empty string. */
 function fromVariable(name: string, env: Environment | null, reason: string): Resolved {
   if (env === null) return { ok: false, reason: `the agent's variable ${name} cannot be read from here` };
   const value = env[name];
@@ -53,33 +53,33 @@ function fromVariable(name: string, env: Environment | null, reason: string): Re
 }
 
 async function fromFile(name: string, folder: string | null): Promise<Resolved> {
-  if (folder === null) return { ok: false, reason: `the file ${name} cannot be seen from here` };
+  if (folder === null) return { ok: false, reason: `the file ${name} cannot be read from here` };
   const value = await inTurn(folder, async () => {
     const path = await insideFolder(folder, name);
     return path === null ? null : textOf(path);
   });
-  if (value === LATE) return late(`the file ${name}`);
+  if (value === LATE) return timedOut(`the file ${name}`);
   return value === null
-    ? { ok: false, reason: `the file ${name} cannot be read inside the manifest's folder` }
+    ? { ok: false, reason: `the file ${name} cannot be read inside the manifest's directory` }
     : { ok: true, value };
 }
 
 async function fromSecret(name: string, { env, secretDir }: ReferenceSources): Promise<Resolved> {
   if (secretDir === null) {
     const variable = secretVariable(name);
-    return fromVariable(variable, env, `the secret ${name} is not there: ${variable} is not set`);
+    return fromVariable(variable, env, `the secret ${name} was not found: ${variable} is not set`);
   }
   const value = await inTurn(secretDir, () => textOf(join(secretDir, name)));
-  if (value === LATE) return late(`the secret ${name}`);
-  // Whoever writes a secret with an editor or echo ends it with a line feed that is no part of it.
+  if (value === LATE) return timedOut(`the secret ${name}`);
+  // Editors and `echo` append a line feed that is not part of the secret.
   const secret = value?.replace(/\r?\n$/, '') ?? '';
   return secret === ''
-    ? { ok: false, reason: `the secret ${name} is not there: no such file in PLATFORM_SECRET_DIR` }
+    ? { ok: false, reason: `the secret ${name} was not found: no such file in PLATFORM_SECRET_DIR` }
     : { ok: true, value: secret };
 }
 
-function late(what: string): Resolved {
-  return { ok: false, reason: `${what} cannot be read in time`, isLate: true };
+function timedOut(what: string): Resolved {
+  return { ok: false, reason: `reading ${what} timed out`, isLate: true };
 }
 
 async function textOf(path: string): Promise<string | null> {
@@ -99,7 +99,7 @@ async function textOf(path: string): Promise<string | null> {
   }
 }
 
-/** The real path of a file under `folder`, or null: it is missing, no file, or a symbolic link takes it outside. */
+/** The real path of a file under `folder`; null: missing, not a file, or a symbolic link to a path outside `folder`. */
 async function insideFolder(folder: string, name: string): Promise<string | null> {
   try {
     const [root, path] = await Promise.all([realpath(folder), realpath(join(folder, name))]);
@@ -121,8 +121,8 @@ async function isReadable(folder: string, name: string): Promise<boolean> {
 }
 
 /**
- * `facts.files`: each `$file:` path to whether this process can read it inside the manifest's folder. Nothing is said of
- * one that does not come in time.
+ * `facts.files`: maps each `$file:` path to whether this process can read it inside the manifest's directory. A path whose
+ * read times out is left out.
  */
 export async function readableFiles(
   folder: string,
@@ -130,17 +130,17 @@ export async function readableFiles(
 ): Promise<ReadonlyMap<string, 'readable' | 'unreadable'>> {
   const names = [...new Set(references.filter(({ kind }) => kind === 'file').map(({ name }) => name))];
   const files = new Map<string, 'readable' | 'unreadable'>();
-  const look = async (name: string): Promise<void> => {
+  const checkFile = async (name: string): Promise<void> => {
     const readable = await inTurn(folder, () => isReadable(folder, name));
     if (readable !== LATE) files.set(name, readable ? 'readable' : 'unreadable');
   };
-  await Promise.all(names.map(look));
+  await Promise.all(names.map(checkFile));
   return files;
 }
 
 /**
- * `facts.secrets`: which `$secret:` names the backend has; the backend is `file` where a folder is given, else `env`, and
- * `none` while the folder does not answer.
+ * `facts.secrets`: the `$secret:` names that the backend has. The backend is `file` if a directory is given, else `env`. It
+ * is `none` while reads of the directory time out.
  */
 export async function foundSecrets(
   env: ReferenceSources['env'],

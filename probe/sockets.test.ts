@@ -15,18 +15,18 @@ afterEach(() => servers.close());
 
 const latencyMs = expect.any(Number);
 
-describe('a TCP connection', () => {
-  test('that is accepted', async () => {
+describe('tcpReach', () => {
+  test('is reachable when the connection is accepted', async () => {
     const port = await servers.tcp(() => undefined);
     expect(await tcpReach('127.0.0.1', port)).toEqual({ state: 'reachable', latencyMs });
   });
 
-  test('to a name', async () => {
+  test('is reachable by host name', async () => {
     const port = await servers.tcp(() => undefined);
     expect(await tcpReach('localhost', port)).toEqual({ state: 'reachable', latencyMs });
   });
 
-  test('that is refused', async () => {
+  test('is unreachable when the connection is refused', async () => {
     const port = await servers.closedPort();
     expect(await tcpReach('127.0.0.1', port)).toEqual({ state: 'unreachable', reason: 'connection refused' });
   });
@@ -35,11 +35,11 @@ describe('a TCP connection', () => {
     ['no.such.host.invalid', 80],
     ['a b', 80],
     ['127.0.0.1', 70_000],
-  ])('to %s port %i, which cannot be', async (host, port) => {
+  ])('is unreachable for the invalid address %s port %i', async (host, port) => {
     expect(await tcpReach(host, port)).toEqual({ state: 'unreachable', reason: expect.any(String) });
   });
 
-  test('that nobody takes is given up in time', async () => {
+  test('times out when the connection is not accepted', async () => {
     await using full = await fullListener();
     using timers = holdTimers();
     const reach = tcpReach('127.0.0.1', full.port, { timeoutMs: 300 });
@@ -47,18 +47,18 @@ describe('a TCP connection', () => {
     expect(await reach).toEqual({ state: 'unreachable', reason: 'no connection within 0.3 s' });
   });
 
-  test('is given up when it is aborted', async () => {
+  test('is unknown when it is aborted', async () => {
     await using full = await fullListener();
     const reach = tcpReach('127.0.0.1', full.port, { signal: AbortSignal.timeout(50) });
-    expect(await reach).toEqual({ state: 'unknown', reason: 'the probe was given up' });
+    expect(await reach).toEqual({ state: 'unknown', reason: 'the probe was aborted' });
     expect(await tcpReach('127.0.0.1', full.port, { signal: AbortSignal.abort() })).toEqual({
       state: 'unknown',
-      reason: 'the probe was given up',
+      reason: 'the probe was aborted',
     });
   });
 });
 
-describe('an HTTP answer', () => {
+describe('an HTTP response', () => {
   const MAX = 1000;
   const get = async (port: number, path = '/', timeoutMs = 60_000): Promise<AnswerWithBody> =>
     httpAnswer(new URL(`http://127.0.0.1:${port}${path}`), { maxBytes: MAX, timeoutMs });
@@ -70,24 +70,24 @@ describe('an HTTP answer', () => {
   });
 
   test.each<[string, RequestListener, unknown]>([
-    ['with a body', (_request, response) => response.end('{"a":1}'), answered(200, '{"a":1}')],
-    ['without a body', (_request, response) => response.writeHead(204).end(), answered(204, '')],
-    ['that is an error', (_request, response) => response.writeHead(503).end('down'), answered(503, 'down')],
+    ['with a body is returned', (_request, response) => response.end('{"a":1}'), answered(200, '{"a":1}')],
+    ['without a body is returned', (_request, response) => response.writeHead(204).end(), answered(204, '')],
+    ['with an error status is returned', (_request, response) => response.writeHead(503).end('down'), answered(503, 'down')],
     [
-      'of the largest size',
+      'of the maximum size is returned',
       (_request, response) => response.end('x'.repeat(MAX)),
       answered(200, 'x'.repeat(MAX)),
     ],
-    ['one byte larger', (_request, response) => response.end('x'.repeat(MAX + 1)), answered(200, null)],
+    ['one byte larger is returned without its body', (_request, response) => response.end('x'.repeat(MAX + 1)), answered(200, null)],
     [
-      'that promises more than it sends',
+      'shorter than its content length is returned without its body',
       (_request, response) => {
         response.writeHead(200, { 'content-length': 100 }).write('short', () => response.destroy());
       },
       answered(200, null),
     ],
     [
-      'after early hints',
+      'after early hints is returned',
       (_request, response) => {
         response.writeEarlyHints({ link: '</a>; rel=preload' });
         response.end('late');
@@ -98,7 +98,7 @@ describe('an HTTP answer', () => {
     expect(await get(await servers.http(handler))).toEqual(expected);
   });
 
-  test('without end is cut off at the limit, and its connection closed', async () => {
+  test('without end is cut off at the limit and its connection is closed', async () => {
     let closed: Promise<unknown> = Promise.resolve();
     const port = await servers.http((request, response) => {
       closed = new Promise((resolve) => request.socket.once('close', resolve));
@@ -112,59 +112,59 @@ describe('an HTTP answer', () => {
     await closed;
   });
 
-  test('that drips for ever is an answer without a body', async () => {
+  test('that never completes is returned without its body after the time limit', async () => {
     using timers = holdTimers();
     const port = await servers.http((_request, response) => void response.write('.'));
-    let drops = 0;
+    let chunks = 0;
     const answer = exchange(new URL(`http://127.0.0.1:${port}/`), {
       maxBytes: MAX,
       timeoutMs: 300,
       isEnough: () => {
-        drops += 1;
+        chunks += 1;
         return false;
       },
     });
-    await until(() => drops > 0, 'the first drop');
+    await until(() => chunks > 0, 'the first chunk');
     await timers.pass(300);
     expect(await answer).toMatchObject(answered(200, null) as object);
   });
 
-  test('is enough with its head where no body is wanted', async () => {
+  test('is returned after its head when no body is requested', async () => {
     const port = await servers.http((_request, response) => response.writeHead(200).write('never ends'));
     expect(await httpAnswer(new URL(`http://127.0.0.1:${port}/`))).toEqual(answered(200, null));
   });
 
-  test('that redirects is not followed', async () => {
-    const asked: (string | undefined)[] = [];
+  test('with a redirect is not followed', async () => {
+    const requested: (string | undefined)[] = [];
     const port = await servers.http((request, response) => {
-      asked.push(request.url);
+      requested.push(request.url);
       response.writeHead(302, { location: '/elsewhere' }).end();
     });
     expect(await get(port, '/health')).toEqual(answered(302, ''));
-    expect(asked).toEqual(['/health']);
+    expect(requested).toEqual(['/health']);
   });
 
   test.each<[string, (socket: Socket) => void, string]>([
-    ['that is no HTTP', (socket) => socket.end('hello there\r\n\r\n'), 'the answer is not valid HTTP'],
+    ['that is not HTTP', (socket) => socket.end('hello there\r\n\r\n'), 'the response is not valid HTTP'],
     [
       'with endless headers',
       (socket) => socket.write(`HTTP/1.1 200 OK\r\n${'X-A: b\r\n'.repeat(20_000)}`),
-      'the answer is not valid HTTP',
+      'the response is not valid HTTP',
     ],
-    ['that never comes', () => undefined, 'no answer within 0.3 s'],
+    ['that never comes', () => undefined, 'no response within 0.3 s'],
     [
-      'that is a closed connection',
+      'replaced by a closed connection',
       (socket) => socket.once('data', () => socket.destroy()),
-      'connection closed without an answer',
+      'connection closed without a response',
     ],
     [
       'that switches protocols',
       (socket) =>
         socket.write('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'),
-      'it switches protocols (101) instead of answering',
+      'the server switched protocols (101) instead of responding',
     ],
-  ])('%s is none', async (_name, onConnection, reason) => {
-    const timeoutMs = reason.startsWith('no answer') ? 300 : 60_000;
+  ])('%s counts as unanswered', async (_name, onConnection, reason) => {
+    const timeoutMs = reason.startsWith('no response') ? 300 : 60_000;
     expect(await get(await servers.tcp(onConnection), '/', timeoutMs)).toEqual({
       answered: false,
       reason,
@@ -172,7 +172,7 @@ describe('an HTTP answer', () => {
     });
   });
 
-  test('from nobody', async () => {
+  test('from a closed port counts as unanswered', async () => {
     expect(await get(await servers.closedPort())).toEqual({
       answered: false,
       reason: 'connection refused',
@@ -181,19 +181,19 @@ describe('an HTTP answer', () => {
   });
 
   test.each([
-    ['before it began', AbortSignal.abort()],
-    ['under way', AbortSignal.timeout(30)],
-  ])('that is aborted %s', async (_name, signal) => {
+    ['before the request', AbortSignal.abort()],
+    ['during the request', AbortSignal.timeout(30)],
+  ])('that is aborted %s counts as unanswered', async (_name, signal) => {
     const port = await servers.tcp(() => undefined);
     expect(await httpAnswer(new URL(`http://127.0.0.1:${port}/`), { signal })).toEqual({
       answered: false,
-      reason: 'the probe was given up',
+      reason: 'the probe was aborted',
       body: null,
     });
   });
 });
 
-describe("the agent's port", () => {
+describe("a probe of the agent's port", () => {
   const REPORT = {
     agentName: 'shop',
     timestamp: '2026-03-01T12:00:00.000Z',
@@ -229,7 +229,7 @@ describe("the agent's port", () => {
   });
   const noCard = (answer: object): object => ({ ...answer, isCard: false, tools: null });
 
-  test('with everything, under a base path', async () => {
+  test('returns all facts of an agent with all endpoints under a base path', async () => {
     const port = await servers.http(
       agent({
         '/base/health': '{}',
@@ -249,7 +249,7 @@ describe("the agent's port", () => {
     expect(await probeAgentUsage(url(port, '/base/'))).toEqual(USAGE);
   });
 
-  test('with nothing but an HTTP server', async () => {
+  test('returns no report and no usage for an HTTP server without endpoints', async () => {
     const port = await servers.http(agent({}));
     expect(await probeAgent(url(port), EXPECTED)).toEqual({
       upstream: reachable,
@@ -264,7 +264,7 @@ describe("the agent's port", () => {
 
   test.each<[string, string, string, string]>([
     ['HTML', '<!doctype html><title>Agent</title>', '', 'must be JSON'],
-    ['a catch-all answer', '{"status":"ok"}', 'agentName', 'must be a string'],
+    ['a catch-all response', '{"status":"ok"}', 'agentName', 'must be a string'],
     ['broken JSON', '{"tools": [', '', 'must be JSON'],
     ['nothing', '', '', 'must be JSON'],
     [
@@ -275,7 +275,7 @@ describe("the agent's port", () => {
     ],
     ['deep nesting', '['.repeat(60_000), '', 'must be JSON'],
   ])(
-    'that answers every path with %s has no report and no list of tools',
+    'returns no report and no tools when every path returns %s',
     async (_name, body, field, reason) => {
       const port = await servers.http((_request, response) => response.end(body));
       const facts = await probeAgent(url(port), EXPECTED);
@@ -288,7 +288,7 @@ describe("the agent's port", () => {
     },
   );
 
-  test('on which nobody listens', async () => {
+  test('reports a closed port as unreachable', async () => {
     const none = { answered: false, reason: 'connection refused' };
     expect(await probeAgent(url(await servers.closedPort()), EXPECTED)).toEqual({
       upstream: { state: 'unreachable', reason: 'connection refused' },
@@ -300,7 +300,7 @@ describe("the agent's port", () => {
     });
   });
 
-  test('that accepts connections and never answers is not reachable', async () => {
+  test('reports an agent that accepts connections and does not respond as unreachable', async () => {
     let [came, went] = [0, 0];
     const port = await servers.tcp((socket) => {
       came += 1;
@@ -308,13 +308,13 @@ describe("the agent's port", () => {
     });
     const stop = new AbortController();
     const probed = probeAgent(url(port), EXPECTED, stop.signal);
-    // Four questions wait; that somebody takes connections is known by then.
+    // Four HTTP requests are waiting; the TCP probe has succeeded and closed its connection.
     await until(() => came === 5 && went === 1, 'the connections');
     stop.abort();
     const found = await probed;
     expect([found.upstream, found.health]).toEqual([
-      { state: 'unreachable', reason: 'it accepts connections but answers no HTTP request' },
-      { answered: false, reason: 'the probe was given up', path: '/health' },
+      { state: 'unreachable', reason: 'connection accepted, but no response to any HTTP request' },
+      { answered: false, reason: 'the probe was aborted', path: '/health' },
     ]);
   });
 });

@@ -6,45 +6,45 @@ import { reasonOf } from './reason.ts';
 
 export const TCP_TIMEOUT_MS = 3000;
 
-/** A question in a server's own protocol, asked before anybody logs in. */
+/** A request in a server's own protocol that needs no login. */
 export interface Ping {
-  /** Over TLS; the certificate is not judged, since nothing secret is sent. */
+  /** Use TLS. The certificate is not verified, since nothing secret is sent. */
   tls: boolean;
-  question: Buffer;
-  /** What the bytes that came so far say; null: more must come. */
+  request: Buffer;
+  /** The verdict on the bytes received so far; null: more bytes are needed. */
   judge(received: Buffer): { ok: true } | { ok: false; reason: string } | null;
 }
 
 export interface TcpReachOptions {
-  /** Milliseconds, an answer included; default 3000. */
+  /** Milliseconds, including the response; default 3000. */
   timeoutMs?: number | undefined;
   signal?: AbortSignal | undefined;
-  /** Absent: a connection is enough, and is closed at once without a byte. */
+  /** Absent: an established connection is enough, and is closed without sending a byte. */
   ping?: Ping | null | undefined;
-  /** Absent: every address is connected to. */
+  /** Absent: every address is allowed. */
   guard?: AddressGuard | undefined;
 }
 
-/** Most bytes of an answer that are read. */
+/** Maximum bytes read of a response. */
 const MAX_ANSWER_BYTES = 16 * 1024;
 
-/** Whether a TCP connection can be made and, with `ping`, whether the server answers on it. Never rejects. */
+/** Whether a TCP connection can be established and, with `ping`, whether the server responds. Never rejects. */
 export function tcpReach(host: string, port: number, options: TcpReachOptions = {}): Promise<Reach> {
   const { signal, ping } = options;
   const timeoutMs = options.timeoutMs ?? TCP_TIMEOUT_MS;
   const startedAt = performance.now();
   return new Promise((resolve) => {
-    const way = guarded(options.guard, host, port);
-    if (signal?.aborted || way.refusal !== null) {
-      resolve(way.refusal === null ? gaveUp : { state: 'unknown', reason: way.refusal });
+    const target = guarded(options.guard, host, port);
+    if (signal?.aborted || target.refusal !== null) {
+      resolve(target.refusal === null ? aborted : { state: 'unknown', reason: target.refusal });
       return;
     }
-    const socket = opened({ host, port, lookup: way.lookup }, ping?.tls === true);
+    const socket = openSocket({ host, port, lookup: target.lookup }, ping?.tls === true);
     if (socket === null) {
-      resolve({ state: 'unreachable', reason: 'the address is no host and port' });
+      resolve({ state: 'unreachable', reason: 'the address is not a valid host and port' });
       return;
     }
-    let late = 'no connection';
+    let timeoutReason = 'no connection';
     const finish = (reach: Reach): void => {
       clearTimeout(timer);
       signal?.removeEventListener('abort', abort);
@@ -54,41 +54,41 @@ export function tcpReach(host: string, port: number, options: TcpReachOptions = 
     const fail = (reason: string): void => finish({ state: 'unreachable', reason });
     const reached = (): void =>
       finish({ state: 'reachable', latencyMs: Math.round(performance.now() - startedAt) });
-    const abort = (): void => finish(gaveUp);
-    const timer = setTimeout(() => fail(`${late} within ${timeoutMs / 1000} s`), timeoutMs);
+    const abort = (): void => finish(aborted);
+    const timer = setTimeout(() => fail(`${timeoutReason} within ${timeoutMs / 1000} s`), timeoutMs);
     signal?.addEventListener('abort', abort, { once: true });
-    // Stays attached: a socket may fail again after it was destroyed.
+    // Stays attached, because a destroyed socket may emit another error.
     socket.on('error', (error) => {
       if (error instanceof RefusedAddress) finish({ state: 'unknown', reason: error.message });
       else fail(reasonOf(error));
     });
     socket.once('connect', () => {
       if (!ping) reached();
-      else late = 'it accepts connections but does not answer';
+      else timeoutReason = 'connection accepted, but no response';
     });
-    if (ping) converse(socket, ping, { reached, fail });
+    if (ping) sendPing(socket, ping, { reached, fail });
   });
 }
 
-function converse(
+function sendPing(
   socket: Socket,
   ping: Ping,
   end: { reached: () => void; fail: (reason: string) => void },
 ): void {
   let received = Buffer.alloc(0);
-  socket.once(ping.tls ? 'secureConnect' : 'connect', () => socket.write(ping.question));
+  socket.once(ping.tls ? 'secureConnect' : 'connect', () => socket.write(ping.request));
   socket.on('data', (chunk: Buffer) => {
     received = Buffer.concat([received, chunk]);
     const verdict = ping.judge(received);
     if (verdict?.ok === true) end.reached();
     else if (verdict !== null) end.fail(verdict.reason);
-    else if (received.length > MAX_ANSWER_BYTES) end.fail('its answer is too long');
+    else if (received.length > MAX_ANSWER_BYTES) end.fail('the response is too long');
   });
-  socket.once('close', () => end.fail('connection closed without an answer'));
+  socket.once('close', () => end.fail('connection closed without a response'));
 }
 
-/** Node throws on what can be no address at all. */
-function opened(
+/** null: Node throws on an invalid host or port. */
+function openSocket(
   { host, port, lookup }: { host: string; port: number; lookup: LookupFunction | undefined },
   tls: boolean,
 ): Socket | null {
@@ -102,4 +102,4 @@ function opened(
   }
 }
 
-const gaveUp: Reach = { state: 'unknown', reason: 'the probe was given up' };
+const aborted: Reach = { state: 'unknown', reason: 'the probe was aborted' };

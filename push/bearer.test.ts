@@ -26,7 +26,7 @@ const jwt = (claims: object, alg = 'HS256'): string =>
     .map((part) => Buffer.from(JSON.stringify(part)).toString('base64url'))
     .join('.');
 
-/** Of this age in days; keys live for 30. */
+/** A key of this age in days; its lifetime is 30 days. */
 const keyOf = (days: number, sub = 'agt_1', alg = 'HS256'): string =>
   jwt({ sub, iat: seconds - days * DAY, exp: seconds + (30 - days) * DAY }, alg);
 
@@ -62,7 +62,7 @@ function aBearer(credentials: Credentials): Bearer {
   });
 }
 
-/** The key of a push: renewed first where it is due. */
+/** The key of a push, after a renewal if one is due. */
 async function pushed(bearer: Bearer): Promise<string> {
   await bearer.renewIfDue(new AbortController().signal);
   return bearer.current();
@@ -75,7 +75,7 @@ describe('a registration key in a token file', () => {
     return { kind: 'file', path: path() };
   };
 
-  test('is renewed in place at two thirds of its life, for its owner alone, and nothing else is left', async () => {
+  test('is renewed in place at two thirds of its lifetime, readable only by its owner, without leftover files', async () => {
     const bearer = aBearer(keep(keyOf(20)));
     expect(await pushed(bearer)).toBe(fresh);
     expect(await pushed(bearer)).toBe(fresh);
@@ -86,7 +86,7 @@ describe('a registration key in a token file', () => {
     expect(warnings).toEqual([]);
   });
 
-  test('is renewed behind a link', async () => {
+  test('is renewed in the target of a symbolic link', async () => {
     keep(keyOf(20));
     const link = join(folder, 'link');
     symlinkSync('shop.key', link);
@@ -96,32 +96,32 @@ describe('a registration key in a token file', () => {
   });
 
   test.each([
-    ['younger than that', () => keyOf(19)],
+    ['younger than two thirds of its lifetime', () => keyOf(19)],
     ['expired', () => keyOf(30)],
-    ['of the kubelet', () => keyOf(20, 'agt_1', 'RS256')],
-    ['of no form', () => 'secret'],
-  ])('that is %s stays as it is', async (_, make) => {
+    ['issued by the kubelet', () => keyOf(20, 'agt_1', 'RS256')],
+    ['not a JWT', () => 'secret'],
+  ])('that is %s is not renewed', async (_, make) => {
     const key = make();
     expect(await pushed(aBearer(keep(key)))).toBe(key);
     expect(renewals).toEqual([]);
   });
 
-  test('that another process has renewed is taken from the file', async () => {
+  test('that another process has renewed is read from the file', async () => {
     const bearer = aBearer(keep(keyOf(20)));
     await pushed(bearer);
-    const theirs = keyOf(2);
-    writeFileSync(path(), theirs);
-    expect(await pushed(bearer)).toBe(theirs);
+    const otherKey = keyOf(2);
+    writeFileSync(path(), otherKey);
+    expect(await pushed(bearer)).toBe(otherKey);
     expect(renewals).toHaveLength(1);
   });
 
-  test('that is not renewed is used on, and tried with the next push', async () => {
+  test('that cannot be renewed stays in use, and renewal is retried with the next push', async () => {
     fresh = null;
     const bearer = aBearer(keep(keyOf(20)));
     expect(await pushed(bearer)).toBe(keyOf(20));
     fresh = keyOf(0);
     expect(await pushed(bearer)).toBe(fresh);
-    expect(warnings).toEqual(['the key cannot be renewed']);
+    expect(warnings).toEqual(['key renewal failed']);
   });
 });
 
@@ -133,7 +133,7 @@ describe('a given key', () => {
     keepPath: keepPath(),
   });
 
-  test('that was renewed survives a restart where a path keeps it, past its own end', async () => {
+  test('with a keep path uses the renewed key after a restart, even after the given key has expired', async () => {
     expect(await pushed(aBearer(given(keyOf(20))))).toBe(fresh);
     expect(statSync(keepPath()).mode & 0o777).toBe(0o600);
     expect(await pushed(aBearer(given(keyOf(20))))).toBe(fresh);
@@ -142,23 +142,23 @@ describe('a given key', () => {
   });
 
   test.each([
-    ['is an earlier one: the agent was registered again', () => keyOf(5)],
-    ['is of another agent', () => keyOf(1, 'agt_2')],
+    ['is older, because the agent was registered again', () => keyOf(5)],
+    ['belongs to another agent', () => keyOf(1, 'agt_2')],
     ['has expired', () => keyOf(31)],
-    ['is no registration key', () => keyOf(1, 'agt_1', 'RS256')],
-    ['is no key', () => 'garbage'],
+    ['is not a registration key', () => keyOf(1, 'agt_1', 'RS256')],
+    ['is not a key', () => 'garbage'],
     ['is empty', () => ''],
-  ])('holds where what is kept %s', async (_, make) => {
+  ])('is used when the kept key %s', async (_, make) => {
     writeFileSync(keepPath(), make());
     expect(await pushed(aBearer(given(keyOf(3))))).toBe(keyOf(3));
   });
 
-  test('that cannot be kept is renewed in memory, with a warning that does not show it', async () => {
+  test('that cannot be stored is renewed in memory, with a warning that does not reveal the key', async () => {
     const nowhere = { ...given(keyOf(20)), keepPath: join(folder, 'gone', 'kept.key') } as Credentials;
     const bearer = aBearer(nowhere);
     expect(await pushed(bearer)).toBe(fresh);
     expect(await pushed(bearer)).toBe(fresh);
     expect(renewals).toHaveLength(1);
-    expect(warnings).toEqual(['renewed key not stored: it is lost with a restart']);
+    expect(warnings).toEqual(['failed to store renewed key, key is lost on restart']);
   });
 });

@@ -3,11 +3,11 @@ import { isRenewalDue, lifetimeOf, type Credentials } from './credentials.ts';
 import { keySourceOf, type KeySource } from './key-source.ts';
 import { describe, renewKey, type Endpoint } from './push-heartbeat.ts';
 
-/** The token that goes with a push. */
+/** The token of the pushes. */
 export interface Bearer {
   /** Rejects when the token file cannot be read. */
   current(): Promise<string>;
-  /** Exchanges a registration token that is past two thirds of its lifetime; never rejects, and is tried again with the next push. */
+  /** Renews a registration token past two thirds of its lifetime. Never rejects; the next push retries a failed renewal. */
   renewIfDue(signal: AbortSignal): Promise<void>;
 }
 
@@ -27,7 +27,7 @@ export function createBearer(credentials: Credentials, context: BearerContext): 
 class RenewedKey implements Bearer {
   readonly #context: BearerContext;
   readonly #source: KeySource;
-  /** A renewed key that is kept nowhere, and the key in whose place it is used. */
+  /** A renewed key, which may not be stored, and the stored key that it replaces. */
   #renewed: { from: string; key: string } | null = null;
   #failing = false;
 
@@ -38,13 +38,13 @@ class RenewedKey implements Bearer {
 
   async current(): Promise<string> {
     const stored = await this.#source.read();
-    // Another key in the source: somebody registered again, or another process has renewed it.
+    // A different key in the source: the agent was registered again, or another process renewed the key.
     return this.#renewed?.from === stored ? this.#renewed.key : stored;
   }
 
   async renewIfDue(signal: AbortSignal): Promise<void> {
     const { endpoint, clock, logger } = this.#context;
-    // The push itself reports a token that cannot be read.
+    // An unreadable token is reported by the push itself.
     const stored = await this.#source.read().catch(() => null);
     if (stored === null || !this.#source.isRenewable(stored)) return;
     const bearer = this.#renewed?.from === stored ? this.#renewed.key : stored;
@@ -53,14 +53,14 @@ class RenewedKey implements Bearer {
     const renewal = await renewKey({ endpoint, bearer, signal });
     if (!renewal.ok) {
       const fields = { reason: renewal.reason };
-      if (this.#failing) logger.debug('the key still cannot be renewed', fields);
-      else logger.warn('the key cannot be renewed', fields);
+      if (this.#failing) logger.debug('key renewal failed again', fields);
+      else logger.warn('key renewal failed', fields);
       this.#failing = true;
       return;
     }
     this.#failing = false;
     this.#renewed = { from: stored, key: renewal.key };
-    logger.info('renews its key', { expiresAt: renewal.expiresAt.toISOString() });
+    logger.info('key renewed', { expiresAt: renewal.expiresAt.toISOString() });
     await this.#keep(renewal.key);
   }
 
@@ -68,7 +68,7 @@ class RenewedKey implements Bearer {
     try {
       await this.#source.keep?.(key);
     } catch (error) {
-      this.#context.logger.warn('renewed key not stored: it is lost with a restart', {
+      this.#context.logger.warn('failed to store renewed key, key is lost on restart', {
         reason: describe(error),
       });
     }

@@ -1,12 +1,12 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 /**
- * Time as a dependency; the same shape as the processes' own clock. It is declared here because the reporter
- * runs inside other people's servers and takes nothing from runtime/.
+ * Time as a dependency, with the same shape as the clock in runtime/. It is declared here because the reporter runs
+ * inside the agent's server and must not import runtime/.
  */
 export interface PushClock {
   now(): Date;
-  /** Milliseconds from an arbitrary start that never jump. */
+  /** Milliseconds from an arbitrary start; monotonic. */
   monotonicMs(): number;
   /** Resolves after `ms` milliseconds, or rejects when the signal aborts. Does not keep the process alive. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
@@ -20,7 +20,7 @@ export const builtinClock: PushClock = {
   },
 };
 
-/** What push/ and the reporter log through; every process logger fits. */
+/** The logger of push/ and the reporter; every process logger implements this interface. */
 export interface PushLogger {
   warn(message: string, fields?: Readonly<Record<string, unknown>>): void;
   info(message: string, fields?: Readonly<Record<string, unknown>>): void;

@@ -9,13 +9,13 @@ const jwt = (claims: unknown): string => `h.${Buffer.from(JSON.stringify(claims)
 
 describe('the lifetime of a registration token', () => {
   test.each<[string, string, unknown]>([
-    ['a JWT', jwt({ iat: 100, exp: 400 }), { issuedAtMs: 100_000, expiresAtMs: 400_000 }],
-    ['a JWT without iat begins now', jwt({ exp: 400 }), { issuedAtMs: now.getTime(), expiresAtMs: 400_000 }],
-    ['a JWT without exp', jwt({ iat: 100 }), null],
-    ['a JWT with a wrong exp', jwt({ exp: 'never' }), null],
-    ['a plain key', 'secret-key', null],
-    ['three parts that are no JWT', 'a.b.c', null],
-  ])('%s', (_name, key, lifetime) => {
+    ['from iat to exp of a JWT', jwt({ iat: 100, exp: 400 }), { issuedAtMs: 100_000, expiresAtMs: 400_000 }],
+    ['from now for a JWT without iat', jwt({ exp: 400 }), { issuedAtMs: now.getTime(), expiresAtMs: 400_000 }],
+    ['unknown for a JWT without exp', jwt({ iat: 100 }), null],
+    ['unknown for a JWT with an invalid exp', jwt({ exp: 'never' }), null],
+    ['unknown for a plain key', 'secret-key', null],
+    ['unknown for three parts that are not a JWT', 'a.b.c', null],
+  ])('is %s', (_name, key, lifetime) => {
     expect(lifetimeOf(key, now)).toEqual(lifetime);
   });
 
@@ -24,7 +24,7 @@ describe('the lifetime of a registration token', () => {
     [200_000, true],
     [299_999, true],
     [300_000, false],
-  ])('of 300 s is renewed from two thirds to its end: at %i ms %p', (at, due) => {
+  ])('of 300 s makes a renewal due between two thirds and its end: at %i ms %p', (at, due) => {
     expect(isRenewalDue({ issuedAtMs: 0, expiresAtMs: 300_000 }, new Date(at))).toBe(due);
   });
 });
@@ -43,8 +43,8 @@ describe('a token file', () => {
 
   test.each([
     ['empty', '\n', 'is empty'],
-    ['huge', 'x'.repeat(20_000), 'holds no token'],
-  ])('that is %s is an error that does not show it', async (_name, content, message) => {
+    ['huge', 'x'.repeat(20_000), 'does not contain a token'],
+  ])('that is %s is rejected with an error that does not show its content', async (_name, content, message) => {
     await writeFile(join(folder, 't'), content);
     await expect(readTokenFile(join(folder, 't'))).rejects.toThrow(
       new Error(`the token file ${join(folder, 't')} ${message}`),

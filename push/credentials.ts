@@ -1,34 +1,34 @@
 import { readFile } from 'node:fs/promises';
 
-/** A value that does not print itself. */
+/** A value that is not printed accidentally. */
 export interface Revealable {
   reveal(): string;
 }
 
 /**
- * A registration token, renewed while the process runs; or a file, read for every push: a registration token in it is renewed
- * in place, a projected one by the kubelet.
+ * Either a registration token, renewed while the process runs, or a token file that is read for every push. A registration
+ * token in the file is renewed in place; a projected token is renewed by the kubelet.
  */
 export type Credentials =
   | {
       kind: 'key';
       key: Revealable;
-      /** The file in which the renewed key outlives a restart. */
+      /** The file that stores the renewed key across restarts. */
       keepPath?: string;
     }
   | { kind: 'file'; path: string };
 
-/** A token in a file is a line of text; more than this is not a token. */
+/** A token file contains one line of text; longer content is not a token. */
 const MAX_TOKEN_LENGTH = 16_384;
 
 export async function readTokenFile(path: string): Promise<string> {
   const token = (await readText('token', path)).trim();
   if (token === '') throw new Error(`the token file ${path} is empty`);
-  if (token.length > MAX_TOKEN_LENGTH) throw new Error(`the token file ${path} holds no token`);
+  if (token.length > MAX_TOKEN_LENGTH) throw new Error(`the token file ${path} does not contain a token`);
   return token;
 }
 
-/** Rejects with what the file is for: the reason is all that a log shows. */
+/** The rejection names the purpose of the file, because a log shows only the reason. */
 export async function readText(what: 'token' | 'CA', path: string): Promise<string> {
   try {
     return await readFile(path, 'utf8');
@@ -43,8 +43,8 @@ export interface KeyLifetime {
 }
 
 /**
- * When a registration token began and when it ends, read from the JWT without checking it: the server does that.
- * null for a key that is no JWT or never expires.
+ * The issue and expiry times of a registration token, read from the JWT without verification, which is the server's task.
+ * null for a key that is not a JWT or never expires.
  */
 export function lifetimeOf(key: string, now: Date): KeyLifetime | null {
   const claims = claimsOf(key);
@@ -56,12 +56,12 @@ export function lifetimeOf(key: string, now: Date): KeyLifetime | null {
 
 type Members = Readonly<Partial<Record<'alg' | 'sub' | 'iat' | 'exp', unknown>>>;
 
-/** The claims of a JWT, unchecked; null for a key that is no JWT. */
+/** The unverified claims of a JWT; null for a key that is not a JWT. */
 export function claimsOf(key: string): Members | null {
   return partOf(key, 1);
 }
 
-/** Whether a registration key, which its holder renews: a cluster signs its tokens with a key pair. */
+/** Whether this is a registration key, which its holder renews. Cluster tokens are signed with a key pair, not HS256. */
 export function isRegistrationKey(token: string): boolean {
   return partOf(token, 0)?.alg === 'HS256';
 }
@@ -77,7 +77,7 @@ function partOf(key: string, index: 0 | 1): Members | null {
   }
 }
 
-/** A key is renewed at two thirds of its lifetime; an expired one cannot be. */
+/** A key is renewed at two thirds of its lifetime; an expired key cannot be renewed. */
 export function isRenewalDue(lifetime: KeyLifetime, now: Date): boolean {
   const due = lifetime.issuedAtMs + ((lifetime.expiresAtMs - lifetime.issuedAtMs) * 2) / 3;
   return now.getTime() >= due && now.getTime() < lifetime.expiresAtMs;

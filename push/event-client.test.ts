@@ -70,7 +70,7 @@ const batches = (): EventBatch[] =>
   });
 
 describe('events', () => {
-  test('of one turn go out in one batch for each request', async () => {
+  test('of one event loop turn are sent in one batch per request', async () => {
     const { send, flush, counts } = bound(aClient());
     expect([send('a', [tool('x')]), send('b', [tool('y')]), send('a', [tool('z')])]).toEqual([
       true,
@@ -79,7 +79,7 @@ describe('events', () => {
     ]);
     expect(counts()).toEqual({ delivered: 0, dropped: 0, queued: 3 });
     await flush();
-    // They travel beside each other.
+    // The batches are sent in parallel, so their order may vary.
     expect(
       batches().toSorted((one, other) => String(one.requestId).localeCompare(String(other.requestId))),
     ).toEqual([
@@ -89,14 +89,14 @@ describe('events', () => {
     expect(counts()).toEqual({ delivered: 3, dropped: 0, queued: 0 });
   });
 
-  test('below a path of the sidecar go there', async () => {
+  test('are sent below the path of the URL', async () => {
     const { send, flush } = bound(aClient({ url: new URL(`http://127.0.0.1:${port}/platform`) }));
     send('a', [tool('x')]);
     await flush();
     expect(bodies[0]).toMatch(/^POST \/platform\/events /);
   });
 
-  test('keep their connections', async () => {
+  test('reuse connections', async () => {
     const { send, flush } = bound(aClient());
     for (let n = 0; n < 20; n += 1) {
       send(`r${n}`, [tool('x')]);
@@ -105,7 +105,7 @@ describe('events', () => {
     expect([bodies.length, connections.size]).toEqual([20, 1]);
   });
 
-  test('that are more than 500 go in several batches', async () => {
+  test('beyond 500 are sent in several batches', async () => {
     const { send, flush, counts } = bound(aClient({ maxQueued: 2000 }));
     send(
       'a',
@@ -124,7 +124,7 @@ describe('events', () => {
     ['of one byte each', 'x'],
     ['of three bytes each', '語'],
     ['that JSON escapes', '\u0001'],
-  ])('whose characters are %s stay under 64 KiB a batch', async (_name, character) => {
+  ])('with characters %s are sent in batches below 64 KiB', async (_name, character) => {
     const { send, flush, counts } = bound(aClient());
     send(
       'a',
@@ -136,7 +136,7 @@ describe('events', () => {
     expect([batches().flatMap(({ events }) => events).length, counts().delivered]).toEqual([400, 400]);
   });
 
-  test('of a request that the sidecar no longer knows count as delivered', async () => {
+  test('of a request that the sidecar no longer has count as delivered', async () => {
     status = 202;
     const { send, flush, counts } = bound(aClient());
     send('a', [tool('x')]);
@@ -144,7 +144,7 @@ describe('events', () => {
     expect([counts(), log]).toEqual([{ delivered: 1, dropped: 0, queued: 0 }, []]);
   });
 
-  test('of a request that the sidecar does not have: what a model used is sent again without it, once', async () => {
+  test('of type model are sent once more without the request id when the sidecar does not have the request', async () => {
     status = 202;
     const { send, flush, counts } = bound(aClient());
     send('a', [tool('x'), model(1), model(2)]);
@@ -156,7 +156,7 @@ describe('events', () => {
     expect(counts()).toEqual({ delivered: 3, dropped: 0, queued: 0 });
   });
 
-  test('without a request are what a model used', async () => {
+  test('without a request id must be of type model', async () => {
     const { send, flush, counts } = bound(aClient());
     expect([send(null, [model(1)]), send(null, [model(2)]), send(null, [model(3), tool('x')])]).toEqual([
       true,
@@ -167,25 +167,25 @@ describe('events', () => {
     expect(batches()).toEqual([{ requestId: null, agentName: 'shop', events: [model(1), model(2)] }]);
     expect([counts(), log]).toEqual([
       { delivered: 2, dropped: 2, queued: 0 },
-      [['events are refused', { reason: 'events[1].type must be model where requestId is absent' }]],
+      [['events rejected', { reason: 'events[1].type must be model if requestId is absent' }]],
     ]);
   });
 });
 
-describe('what is dropped is counted, and nothing throws', () => {
+describe('dropped events are counted and nothing throws', () => {
   const throwing = new Proxy([], {
     get: () => {
       throw new Error('trap');
     },
   });
   test.each<[string, unknown, unknown, number]>([
-    ['no request id', undefined, [tool('x')], 1],
-    ['an empty request id', '', [tool('x'), tool('y')], 2],
-    ['a long request id', 'r'.repeat(129), [tool('x')], 1],
-    ['an unknown type', 'a', [tool('x'), { type: 'wish' }], 2],
-    ['a wrong member', 'a', [{ type: 'tool', name: 7 }], 1],
-    ['no list', 'a', undefined, 1],
-    ['a list that throws', 'a', throwing, 1],
+    ['with a missing request id', undefined, [tool('x')], 1],
+    ['with an empty request id', '', [tool('x'), tool('y')], 2],
+    ['with a request id that is too long', 'r'.repeat(129), [tool('x')], 1],
+    ['with an unknown type', 'a', [tool('x'), { type: 'wish' }], 2],
+    ['with an invalid member', 'a', [{ type: 'tool', name: 7 }], 1],
+    ['without a list', 'a', undefined, 1],
+    ['in a list that throws', 'a', throwing, 1],
   ])('%s', async (_name, requestId, events, dropped) => {
     const { send, flush, counts } = bound(aClient());
     const hostile = send as unknown as (requestId: unknown, events: unknown) => boolean;
@@ -194,22 +194,22 @@ describe('what is dropped is counted, and nothing throws', () => {
     expect([bodies, counts().dropped, log.map(([message]) => message)]).toEqual([
       [],
       2 * dropped,
-      ['events are refused'],
+      ['events rejected'],
     ]);
   });
 
-  test.each([400, 404, 500, 302])('status %i', async (answer) => {
+  test.each([400, 404, 500, 302])('after status %i', async (answer) => {
     status = answer;
     const { send, flush, counts } = bound(aClient());
     for (const id of ['a', 'b', 'c']) send(id, [tool('x')]);
     await flush();
     expect(counts()).toEqual({ delivered: 0, dropped: 3, queued: 0 });
     expect(log).toEqual([
-      ['events do not arrive', { url: `http://127.0.0.1:${port}`, reason: `status ${answer}` }],
+      ['failed to deliver events', { url: `http://127.0.0.1:${port}`, reason: `status ${answer}` }],
     ]);
   });
 
-  test('a status that comes in turn with others is logged once', async () => {
+  test('and a status below 500 is logged once, a status from 500 once per outage', async () => {
     const { send, flush, counts } = bound(aClient());
     for (status of [400, 200, 400, 503, 400, 200, 503]) {
       send('a', [tool('x')]);
@@ -218,11 +218,11 @@ describe('what is dropped is counted, and nothing throws', () => {
     expect(counts()).toEqual({ delivered: 2, dropped: 5, queued: 0 });
     const url = `http://127.0.0.1:${port}`;
     expect(log).toEqual(
-      [400, 503, 503].map((each) => ['events do not arrive', { url, reason: `status ${each}` }]),
+      [400, 503, 503].map((each) => ['failed to deliver events', { url, reason: `status ${each}` }]),
     );
   });
 
-  test('a sidecar that is away: one warning per outage', async () => {
+  test('with one warning per outage when the sidecar is unavailable', async () => {
     const gone = await servers.closedPort();
     const { send, flush, counts } = bound(aClient({ url: new URL(`http://127.0.0.1:${gone}`) }));
     for (let n = 0; n < 50; n += 1) send(`r${n}`, [tool('x')]);
@@ -230,7 +230,7 @@ describe('what is dropped is counted, and nothing throws', () => {
     expect([counts(), log.length]).toEqual([{ delivered: 0, dropped: 50, queued: 0 }, 1]);
   });
 
-  test('a sidecar that hangs: the queue is bounded, and a batch has a time-out', async () => {
+  test('with a bounded queue and a time-out per batch when the sidecar hangs', async () => {
     const hung = await servers.tcp(() => undefined);
     const options = { url: new URL(`http://127.0.0.1:${hung}`), timeoutMs: 200, maxQueued: 10 };
     const { send, flush, counts } = bound(aClient(options));
@@ -240,7 +240,7 @@ describe('what is dropped is counted, and nothing throws', () => {
     expect(counts()).toEqual({ delivered: 0, dropped: 100, queued: 0 });
   });
 
-  test('flush gives up in time', async () => {
+  test('and flush returns after its time-out', async () => {
     const hung = await servers.tcp(() => undefined);
     const { send, flush, counts } = bound(
       aClient({ url: new URL(`http://127.0.0.1:${hung}`), timeoutMs: 3_600_000 }),
@@ -250,12 +250,12 @@ describe('what is dropped is counted, and nothing throws', () => {
     expect(counts().queued).toBe(1);
   });
 
-  test('close drops what is left, and everything after it', async () => {
+  test('and close drops the remaining and all later events', async () => {
     const hung = await servers.tcp(() => undefined);
     const { send, close, counts } = bound(aClient({ url: new URL(`http://127.0.0.1:${hung}`) }));
     for (let n = 0; n < 9; n += 1) send(`r${n}`, [tool('x')]);
     await close(50);
-    await until(() => counts().queued === 0, 'the end of what travelled');
+    await until(() => counts().queued === 0, 'the end of the batches in flight');
     expect([send('late', [tool('x')]), counts()]).toEqual([false, { delivered: 0, dropped: 10, queued: 0 }]);
   });
 });
@@ -276,13 +276,13 @@ describe('the process', () => {
     return stdout;
   };
 
-  test('is not kept alive by events under way to a sidecar that hangs', async () => {
+  test('is not kept alive by events in flight to a hung sidecar', async () => {
     aClient();
     port = await servers.tcp(() => undefined);
     expect(await run(`setTimeout(() => console.log('end'), 200);`)).toBe('end\n');
   });
 
-  test('is kept alive by flush alone, until they have arrived', async () => {
+  test('is kept alive by flush until the events are delivered', async () => {
     aClient();
     expect(await run(`await client.flush(30_000); console.log(JSON.stringify(client.counts()));`)).toBe(
       '{"delivered":1,"dropped":0,"queued":0}\n',
@@ -290,11 +290,11 @@ describe('the process', () => {
   });
 });
 
-/** Methods that can be named alone. */
+/** The client's methods, bound to the client. */
 function bound(of: EventClient): { [K in keyof EventClient]: EventClient[K] } {
   return {
     send: (requestId, events) => of.send(requestId, events),
-    // What arrives has all the time that it needs.
+    // A long time-out, so that a slow machine does not fail the test.
     flush: (ms = 60_000) => of.flush(ms),
     close: (ms) => of.close(ms),
     counts: () => of.counts(),

@@ -7,40 +7,41 @@ import { postJson } from './post-json.ts';
 import { describe } from './push-heartbeat.ts';
 
 export interface EventClientOptions {
-  /** The sidecar's control port, such as `http://127.0.0.1:4001`; a path in it is kept. */
+  /** The URL of the sidecar's control port, such as `http://127.0.0.1:4001`; a path in the URL is kept. */
   url: URL;
   /** Recorded with each batch. */
   agentName?: string;
   logger: PushLogger;
   /** Milliseconds for one batch; default 2000. */
   timeoutMs?: number;
-  /** Events that wait at most; further ones are dropped. Default 1000. */
+  /** Maximum number of waiting events; further events are dropped. Default 1000. */
   maxQueued?: number;
 }
 
-/** Since the client was made; every event that `send` was given is in one of the three, or in none while it travels. */
+/** Totals since the client was created. */
 export interface EventCounts {
-  /** The sidecar accepted them, whether it still had the request or not. */
+  /** Accepted by the sidecar, even if it no longer has the request. */
   delivered: number;
-  /** Refused, one too many, or the sidecar did not take them. */
+  /** Invalid, over the queue limit, or not accepted by the sidecar. */
   dropped: number;
-  /** They wait or travel. */
+  /** Waiting or in flight. */
   queued: number;
 }
 
 /**
- * Behavioral events on their way to the sidecar's `POST /events`: sent once, never waited for, never kept for later. Only
- * `model` events of a request that the sidecar does not have are sent again, without the request: their tokens count.
+ * Sends behavioral events to the sidecar's `POST /events`. Events are sent once, without waiting and without retries. The
+ * exception: `model` events of a request that the sidecar does not have are sent again without the request id, so that their
+ * tokens are counted.
  */
 export interface EventClient {
   /**
-   * Events of one request, the one that the sidecar gave this id (`x-request-id`); null: `model` events of no request.
-   * Returns at once; false: they are dropped. Never throws, and keeps no process alive.
+   * Sends the events of the request with this id (`x-request-id` from the sidecar); null: `model` events without a request.
+   * Returns immediately; false: the events are dropped. Never throws and does not keep the process alive.
    */
   send(requestId: string | null, events: readonly BehavioralEvent[]): boolean;
-  /** Resolves when nothing waits or travels any more, or after so many milliseconds (default 1000). Keeps the process alive meanwhile. */
+  /** Resolves when no event is queued, or after `timeoutMs` (default 1000). Keeps the process alive until then. */
   flush(timeoutMs?: number): Promise<void>;
-  /** As `flush`; what is then left is dropped, and so is everything that is sent afterwards. */
+  /** Flushes, then drops the remaining events and every later event. */
   close(timeoutMs?: number): Promise<void>;
   counts(): EventCounts;
 }
@@ -60,13 +61,13 @@ interface Queued {
   isUsage: boolean;
 }
 
-/** By request, in the order of the requests; null: of none. */
+/** Events by request id, in the order of the requests; null: events without a request. */
 type Queue = Map<string | null, Queued[]>;
 
 interface Batch {
   body: string;
   count: number;
-  /** What is sent again when the sidecar does not have the request. */
+  /** The events that are sent again if the sidecar does not have the request. */
   usage: readonly Queued[];
 }
 
@@ -78,15 +79,15 @@ class Client implements EventClient {
   readonly #queue: Queue = new Map();
   readonly #idle = new Set<() => void>();
   #waiting = 0;
-  #travelling = 0;
+  #sent = 0;
   #inFlight = 0;
   #delivered = 0;
   #dropped = 0;
   #isScheduled = false;
   #isFailing = false;
-  /** Statuses of a sidecar that is there, of an older version or not a sidecar: the next answer may be another one. */
-  readonly #refusals = new Set<number>();
-  #hasRefused = false;
+  /** Statuses below 500 that were already logged; the server may be an older sidecar or not a sidecar. */
+  readonly #loggedStatuses = new Set<number>();
+  #hasLoggedInvalid = false;
 
   constructor(options: EventClientOptions) {
     const base = options.url.href.endsWith('/') ? options.url.href : `${options.url.href}/`;
@@ -97,17 +98,17 @@ class Client implements EventClient {
   }
 
   counts(): EventCounts {
-    return { delivered: this.#delivered, dropped: this.#dropped, queued: this.#waiting + this.#travelling };
+    return { delivered: this.#delivered, dropped: this.#dropped, queued: this.#waiting + this.#sent };
   }
 
   send(requestId: string | null, events: readonly BehavioralEvent[]): boolean {
-    const read = this.#read(requestId, events);
-    if (read === null || !this.#enqueue(requestId, read)) return false;
+    const valid = this.#validated(requestId, events);
+    if (valid === null || !this.#enqueue(requestId, valid)) return false;
     this.#schedule();
     return true;
   }
 
-  /** false: they are dropped. */
+  /** false: the events are dropped. */
   #enqueue(requestId: string | null, events: readonly Queued[]): boolean {
     const { maxQueued = MAX_QUEUED } = this.#options;
     if (this.#closing.signal.aborted || this.#waiting + events.length > maxQueued) {
@@ -143,33 +144,33 @@ class Client implements EventClient {
     this.#agent.destroy();
   }
 
-  /** Each event checked as the sidecar will check it, so that a wrong one costs no other; null: refused. */
-  #read(requestId: string | null, events: readonly BehavioralEvent[]): Queued[] | null {
+  /** Validates the events with the sidecar's own parser, so that an invalid event does not fail a whole batch; null: invalid. */
+  #validated(requestId: string | null, events: readonly BehavioralEvent[]): Queued[] | null {
     let count = 0;
     let reason: unknown;
     try {
       count = events.length;
-      const read: Queued[] = [];
+      const valid: Queued[] = [];
       for (let from = 0; from < count || from === 0; from += EVENT_BATCH_LIMITS.events) {
         const part = events.slice(from, from + EVENT_BATCH_LIMITS.events);
-        // Left out by mistake is not null.
+        // A missing request id must not count as null.
         const parsed = parseEventBatch({ requestId: requestId === undefined ? '' : requestId, events: part });
         if (!parsed.ok)
           throw new Error(parsed.errors.map(({ path, message }) => `${path} ${message}`).join('; '));
         for (const event of parsed.value.events)
-          read.push({ text: JSON.stringify(event), isUsage: event.type === 'model' });
+          valid.push({ text: JSON.stringify(event), isUsage: event.type === 'model' });
       }
-      return read;
+      return valid;
     } catch (error) {
       reason = error;
     }
     this.#dropped += Math.max(count, 1);
-    if (!this.#hasRefused) this.#options.logger.warn('events are refused', { reason: describe(reason) });
-    this.#hasRefused = true;
+    if (!this.#hasLoggedInvalid) this.#options.logger.warn('events rejected', { reason: describe(reason) });
+    this.#hasLoggedInvalid = true;
     return null;
   }
 
-  /** Not at once: what one turn of the event loop reports of a request goes out in one batch. */
+  /** Delayed, so that all events of a request from one turn of the event loop go into one batch. */
   #schedule(): void {
     if (this.#isScheduled) return;
     this.#isScheduled = true;
@@ -209,7 +210,7 @@ class Client implements EventClient {
   async #post({ body, count, usage }: Batch): Promise<void> {
     const { timeoutMs = TIMEOUT_MS } = this.#options;
     this.#inFlight += 1;
-    this.#travelling += count;
+    this.#sent += count;
     const answer = await postJson({
       url: this.#endpoint,
       bearer: null,
@@ -224,14 +225,14 @@ class Client implements EventClient {
       (error: unknown) => describe(error),
     );
     this.#inFlight -= 1;
-    this.#travelling -= count;
+    this.#sent -= count;
     const again = answer === 202 ? usage : [];
     this.#settle(count - again.length, answer);
     this.#enqueue(null, again);
     this.#drain();
   }
 
-  /** One warning per outage and per kind of refusal: the agent must not be slowed down or flooded by a sidecar that is away. */
+  /** Logs one warning per outage and per status: an unavailable sidecar must not flood the agent's log. */
   #settle(count: number, answer: number | string): void {
     if (answer === 200 || answer === 202) {
       this.#delivered += count;
@@ -239,12 +240,12 @@ class Client implements EventClient {
       return;
     }
     this.#dropped += count;
-    const isRefusal = typeof answer === 'number' && answer < 500;
-    const isKnown = isRefusal ? this.#refusals.has(answer) : this.#isFailing;
-    if (isRefusal) this.#refusals.add(answer);
+    const isRejected = typeof answer === 'number' && answer < 500;
+    const isKnown = isRejected ? this.#loggedStatuses.has(answer) : this.#isFailing;
+    if (isRejected) this.#loggedStatuses.add(answer);
     else this.#isFailing = true;
     const reason = typeof answer === 'number' ? `status ${answer}` : answer;
     if (!isKnown && !this.#closing.signal.aborted)
-      this.#options.logger.warn('events do not arrive', { url: this.#endpoint.origin, reason });
+      this.#options.logger.warn('failed to deliver events', { url: this.#endpoint.origin, reason });
   }
 }

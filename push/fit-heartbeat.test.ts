@@ -21,15 +21,15 @@ const check = (n: number, status: Check['status']): Check => ({
 const numbers = (count: number): number[] => Array.from({ length: count }, (_, n) => n);
 
 describe('a heartbeat on the wire', () => {
-  test('goes as it is when it fits, null members left out', () => {
+  test('is unchanged when it fits, except for omitted null members', () => {
     const heartbeat = aHeartbeat();
     const { body, trimmed } = fitHeartbeat(heartbeat);
-    const told = Object.fromEntries(Object.entries(heartbeat).filter(([, value]) => value !== null));
-    expect(Object.keys(told).length).toBeLessThan(Object.keys(heartbeat).length);
-    expect({ sent: JSON.parse(body) as unknown, trimmed }).toEqual({ sent: told, trimmed: false });
+    const expected = Object.fromEntries(Object.entries(heartbeat).filter(([, value]) => value !== null));
+    expect(Object.keys(expected).length).toBeLessThan(Object.keys(heartbeat).length);
+    expect({ sent: JSON.parse(body) as unknown, trimmed }).toEqual({ sent: expected, trimmed: false });
   });
 
-  test('loses words before it loses rows', () => {
+  test('has its texts shortened before rows are removed', () => {
     const issues = numbers(60).map((n) => issue(n, 'low', 'é'.repeat(500)));
     const { heartbeat, body, trimmed } = fitHeartbeat(
       aHeartbeat({ gap: { score: 0, grade: 'F', source: 'agent-sdk', issues } }),
@@ -40,7 +40,7 @@ describe('a heartbeat on the wire', () => {
     expect(heartbeat.gap.issues[0]?.description).toBe(`${'é'.repeat(119)}…`);
   });
 
-  test('keeps the worst issues, the failed checks, and every verdict', () => {
+  test('keeps the worst issues, the failed checks and all summary values', () => {
     const issues = numbers(2_000).map((n) => issue(n, n === 1_999 ? 'critical' : 'low'));
     const checks = numbers(2_000).map((n) => check(n, n === 1_999 ? 'fail' : 'pass'));
     const given = aHeartbeat({
@@ -55,7 +55,7 @@ describe('a heartbeat on the wire', () => {
     expect({ ...heartbeat.health, checks: [] }).toEqual({ ...given.health, checks: [] });
   });
 
-  test('keeps what was not shown, and the sums of the evidence', () => {
+  test('keeps items without evidence and the sums of the evidence', () => {
     const items = numbers(2_000).map((n) => ({
       ...{ kind: 'tool', name: `tool-${n}`, shownBy: 'x' },
       tier: n === 1_999 ? 'none' : 'reported',
@@ -72,7 +72,7 @@ describe('a heartbeat on the wire', () => {
     expect({ ...heartbeat.audit, suppressions: [] }).toEqual({ ...audit, suppressions: [] });
   });
 
-  test('folds models into one row, so that their sums stay true', () => {
+  test('folds models into one row and keeps their sums', () => {
     const models = numbers(2_000).map((n) => ({
       modelId: `model-${n}`,
       promptTokens: n,
@@ -98,7 +98,7 @@ describe('a heartbeat on the wire', () => {
     }));
     const fitted = fitHeartbeat(aHeartbeat({ proof, proofRevision: 7 })).heartbeat;
     expect(fitted.proof).toEqual(proof.slice(-10));
-    // The receiver takes a rule that is missing at the revision it knows as removed.
+    // At a revision that it knows, the receiver would treat a missing rule as removed.
     expect(fitted.proofRevision).toBe(0);
   });
 });

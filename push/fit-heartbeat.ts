@@ -4,14 +4,14 @@ import type { Check } from '../core/health/health.ts';
 import type { Heartbeat } from '../core/heartbeat/heartbeat.ts';
 import type { ModelUsage, UsageWindow } from '../core/usage/usage.ts';
 
-/** What the control plane takes; a larger heartbeat is answered 413. */
+/** The control plane's limit; it rejects a larger heartbeat with 413. */
 export const MAX_HEARTBEAT_BYTES = 64 * 1024;
 
 export interface FittedHeartbeat {
   heartbeat: Heartbeat;
   /** JSON text of at most MAX_HEARTBEAT_BYTES. */
   body: string;
-  /** Some of its lists or texts were cut. */
+  /** Whether lists or texts were truncated. */
   trimmed: boolean;
 }
 
@@ -19,8 +19,8 @@ const SHORT_TEXT = 120;
 const RANK: Readonly<Record<Severity, number>> = { critical: 0, high: 1, medium: 2, low: 3 };
 
 /**
- * A heartbeat that fits: texts are shortened first, then the largest list loses its least telling half until the
- * rest fits. Score, grade, status, summary and totals stay what they were.
+ * Fits a heartbeat into the size limit: shortens texts first, then repeatedly removes the less important half of the
+ * largest list. Score, grade, status, summary and totals do not change.
  */
 export function fitHeartbeat(heartbeat: Heartbeat): FittedHeartbeat {
   let body = wireOf(heartbeat);
@@ -36,7 +36,7 @@ export function fitHeartbeat(heartbeat: Heartbeat): FittedHeartbeat {
   return { heartbeat: fitted, body, trimmed: true };
 }
 
-/** Null members are left out on the wire. */
+/** Omits null members. */
 function wireOf(heartbeat: Heartbeat): string {
   return JSON.stringify(heartbeat, (_key, value: unknown) => (value === null ? undefined : value));
 }
@@ -92,7 +92,7 @@ interface Trim {
   apply(): Heartbeat;
 }
 
-/** null when no list has anything left to lose. */
+/** null when every list is empty. */
 function withoutHalf(heartbeat: Heartbeat): Heartbeat | null {
   const { gap, health, usage, proof, evidence, audit } = heartbeat;
   const trims: Trim[] = [
@@ -124,7 +124,7 @@ function withoutHalf(heartbeat: Heartbeat): Heartbeat | null {
     },
     {
       size: sizeOf(proof),
-      // With the revision, what is missing would count as removed; without it the list only adds.
+      // With a revision, the receiver would treat missing proofs as removed; with revision 0 it only adds proofs.
       apply: () => ({
         ...heartbeat,
         proof: worstHalf(proof, (record) => -Date.parse(record.verifiedAt)),
@@ -141,7 +141,7 @@ function sizeOf(list: readonly unknown[]): number {
 }
 
 const issueRank = (issue: { severity: Severity }): number => RANK[issue.severity];
-/** Items that were not shown stay longest. */
+/** Items without evidence are kept longest. */
 const TIER_RANK: Readonly<Record<EvidenceTier, number>> = {
   none: 0,
   reported: 1,
@@ -152,7 +152,7 @@ const TIER_RANK: Readonly<Record<EvidenceTier, number>> = {
 const itemRank = (item: { tier: EvidenceTier }): number => TIER_RANK[item.tier];
 const checkRank = (check: Check): number => ({ fail: 0, skip: 1, pass: 2 })[check.status];
 
-/** The half with the lowest ranks, in the order in which it stood. */
+/** The half with the lowest ranks, in its original order. */
 function worstHalf<T>(list: readonly T[], rankOf: (item: T) => number): T[] {
   const keep = new Set([...list].sort((a, b) => rankOf(a) - rankOf(b)).slice(0, Math.floor(list.length / 2)));
   return list.filter((item) => keep.has(item));
@@ -160,7 +160,7 @@ function worstHalf<T>(list: readonly T[], rankOf: (item: T) => number): T[] {
 
 const FOLDED = '(other)';
 
-/** The smaller half of the models becomes one row, so that the sums stay true. */
+/** Folds the models with the fewest tokens into one row, so that the sums stay correct. */
 function withFoldedModels(usage: UsageWindow): UsageWindow {
   const named = usage.models
     .filter((model) => model.modelId !== FOLDED)

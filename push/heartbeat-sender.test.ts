@@ -24,7 +24,7 @@ interface Answer {
   body?: unknown;
 }
 
-/** A control plane on a real socket: it answers from a list, 204 once that is used up; `hang` never answers. */
+/** A control plane on a real socket. It sends the listed responses, then 204; `hang` sends no response. */
 class FakeControlPlane {
   readonly received: Received[] = [];
   answers: (Answer | 'hang' | 'cut')[] = [];
@@ -102,7 +102,7 @@ function aSender(overrides: Partial<HeartbeatSenderOptions> = {}): HeartbeatSend
   return sender;
 }
 
-/** Lets one pause of the loop pass; the pause is said as what the sender would have slept. */
+/** Lets one pause of the loop pass; returns its length in milliseconds. */
 async function passPause(): Promise<number> {
   const gap = await clock.nextSleep();
   gap.wake();
@@ -116,13 +116,13 @@ const settled = (count: number): Promise<void> => until(() => plane.received.len
 async function until(condition: () => boolean): Promise<void> {
   const deadline = Date.now() + 30_000;
   while (!condition()) {
-    if (Date.now() > deadline) throw new Error('the condition did not come true');
+    if (Date.now() > deadline) throw new Error('the condition was not met in time');
     await new Promise((resolve) => setTimeout(resolve, 2));
   }
 }
 
 describe('the heartbeat sender', () => {
-  test('sends the first at once, then one an interval, each with the next seq', async () => {
+  test('sends the first heartbeat immediately, then one per interval, each with the next seq', async () => {
     const running = aSender();
     running.start();
     running.start();
@@ -138,13 +138,13 @@ describe('the heartbeat sender', () => {
     );
   });
 
-  test('keeps a path in front of the API', async () => {
+  test('keeps the path of the base URL', async () => {
     aSender({ url: new URL('/platform', plane.url) }).start();
     await settled(1);
     expect(plane.received[0]?.path).toBe('/platform/api/v1/heartbeat');
   });
 
-  test('hands over what a reply says, and keeps to its interval', async () => {
+  test('passes the reply on and uses its interval', async () => {
     plane.answers = [{ status: 200, body: { intervalSeconds: 60, othersToday: { tokens: 5, costUsd: 0 } } }];
     const replies: unknown[] = [];
     const running = aSender({ onReply: (reply, sent) => replies.push([reply, sent.seq]) });
@@ -160,7 +160,7 @@ describe('the heartbeat sender', () => {
     expect(running.state()).toMatchObject({ failures: 0, intervalSeconds: 60 });
   });
 
-  test('repeats the same seq until it is accepted, backing off, with one warning and one recovery', async () => {
+  test('repeats a seq with back-off until it is accepted, and logs one warning and one recovery', async () => {
     plane.answers = [{ status: 500, body: { detail: 'broken' } }, 'cut', { status: 401 }];
     const running = aSender();
     running.start();
@@ -173,10 +173,10 @@ describe('the heartbeat sender', () => {
     expect(log.filter(([level]) => level !== 'debug')).toEqual([
       [
         'warn',
-        'heartbeat fails',
+        'heartbeat failed',
         { kind: 'refused', status: 500, detail: 'broken', url: plane.url.origin, failures: 1 },
       ],
-      ['info', 'heartbeats arrive again', { after: 3 }],
+      ['info', 'heartbeats recovered', { after: 3 }],
     ]);
     expect(running.state()).toEqual({
       lastAcceptedAt: '2026-03-01T10:00:07.000Z',
@@ -185,7 +185,7 @@ describe('the heartbeat sender', () => {
     });
   });
 
-  test('waits as long as Retry-After says, and does not count it as a failure', async () => {
+  test('waits for Retry-After without counting a failure', async () => {
     plane.answers = [{ status: 429, headers: { 'retry-after': '7' } }];
     const running = aSender();
     running.start();
@@ -197,23 +197,23 @@ describe('the heartbeat sender', () => {
     expect(plane.seqs).toEqual([1, 1]);
   });
 
-  test('gives up on a control plane that does not answer in time', async () => {
+  test('logs a failure when the control plane does not respond in time', async () => {
     plane.answers = ['hang'];
     aSender({ timeoutMs: 50 }).start();
     await clock.nextSleep();
     expect(log).toEqual([
       [
         'warn',
-        'heartbeat fails',
+        'heartbeat failed',
         expect.objectContaining({
           kind: 'failed',
-          reason: expect.stringMatching(/^no answer within 50 ms/),
+          reason: expect.stringMatching(/^no response within 50 ms/),
         }),
       ],
     ]);
   });
 
-  test('a trigger sends early, and a burst of them once', async () => {
+  test('sends early after a trigger, and once after several triggers', async () => {
     const running = aSender();
     running.start();
     const gap = await clock.nextSleep();
@@ -229,7 +229,7 @@ describe('the heartbeat sender', () => {
     expect([gap.ms, plane.seqs]).toEqual([1_000, [1, 2, 3]]);
   });
 
-  test('a compose that rejects is a failed push and not the end', async () => {
+  test('continues after compose rejects', async () => {
     let calls = 0;
     aSender({
       compose: (beat) =>
@@ -239,12 +239,12 @@ describe('the heartbeat sender', () => {
     await settled(1);
     expect(log[0]).toEqual([
       'warn',
-      'heartbeat fails',
+      'heartbeat failed',
       { kind: 'failed', reason: 'no facts', url: plane.url.origin, failures: 1 },
     ]);
   });
 
-  test('close sends a last one, and only one, and ends', async () => {
+  test('sends exactly one final heartbeat on close', async () => {
     const running = aSender();
     running.start();
     await settled(1);
@@ -255,7 +255,7 @@ describe('the heartbeat sender', () => {
     expect(plane.seqs).toEqual([1, 2]);
   });
 
-  test('close takes about a second when nobody answers', async () => {
+  test('closes within about a second when the control plane does not respond', async () => {
     const running = aSender();
     running.start();
     await settled(1);
@@ -270,12 +270,12 @@ describe('the heartbeat sender', () => {
     await closed;
   });
 
-  test('close before start sends nothing', async () => {
+  test('sends nothing on close before start', async () => {
     await aSender().close();
     expect(plane.received).toEqual([]);
   });
 
-  test('an aborted signal ends it without a last one', async () => {
+  test('stops without a final heartbeat when its signal aborts', async () => {
     const stop = new AbortController();
     const running = aSender({ signal: stop.signal });
     running.start();
@@ -288,7 +288,7 @@ describe('the heartbeat sender', () => {
 });
 
 describe('credentials of the sender', () => {
-  test('a token file is read for every push', async () => {
+  test('are read from the token file for every push', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'sender-'));
     const path = join(folder, 'token');
     await writeFile(path, 'one\n');
@@ -301,7 +301,7 @@ describe('credentials of the sender', () => {
     await rm(folder, { recursive: true });
   });
 
-  test('a token file that is missing is a failed push', async () => {
+  test('in a missing token file fail the push', async () => {
     aSender({ credentials: { kind: 'file', path: '/nonexistent/token' } }).start();
     await clock.nextSleep();
     expect(plane.received).toEqual([]);
@@ -312,7 +312,7 @@ describe('credentials of the sender', () => {
     });
   });
 
-  test('a CA file that is missing is a failed push, and says so', async () => {
+  test('with a missing CA file fail the push with the reason', async () => {
     aSender({ caFile: '/nonexistent/ca.pem' }).start();
     await clock.nextSleep();
     expect(plane.received).toEqual([]);
@@ -323,7 +323,7 @@ describe('credentials of the sender', () => {
     });
   });
 
-  test('a registration token is exchanged at two thirds of its lifetime', async () => {
+  test('with a registration token are renewed at two thirds of its lifetime', async () => {
     const issued = Date.parse(NOW) / 1_000;
     const old = jwt({ iat: issued, exp: issued + 60 });
     const fresh = jwt({ iat: issued + 45, exp: issued + 10_000 });
@@ -345,7 +345,7 @@ describe('credentials of the sender', () => {
     ]);
   });
 
-  test('a renewal that fails costs no heartbeat', async () => {
+  test('are still used for a heartbeat after a failed renewal', async () => {
     const issued = Date.parse(NOW) / 1_000;
     const key = jwt({ iat: issued - 50, exp: issued + 10 });
     plane.answers = [{ status: 500 }];
@@ -356,9 +356,9 @@ describe('credentials of the sender', () => {
   });
 
   test.each([
-    ['echoed by the server', KEY, { status: 400, body: { detail: `bad key ${KEY}` } }],
-    ['that no header can carry', `${KEY}\n`, { status: 204 }],
-  ])('a key %s is in no log', async (_name, key, answer) => {
+    ['that the server echoes', KEY, { status: 400, body: { detail: `bad key ${KEY}` } }],
+    ['that is not a valid header value', `${KEY}\n`, { status: 204 }],
+  ])('with a key %s do not appear in the log', async (_name, key, answer) => {
     plane.answers = [answer];
     aSender({ credentials: { kind: 'key', key: { reveal: () => key } } }).start();
     await clock.nextSleep();

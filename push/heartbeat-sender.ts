@@ -6,11 +6,11 @@ import { fitHeartbeat } from './fit-heartbeat.ts';
 import { describe, pushHeartbeat, type Endpoint, type PushOutcome } from './push-heartbeat.ts';
 import { pauseAfterFailure, pauseAfterLimit, pauseAfterSuccess, type Pause } from './schedule.ts';
 
-/** What a heartbeat must carry: the sender counts, so that a repeat can be told from a new one. */
+/** Values that the sender sets in each heartbeat, so that the receiver can distinguish a repeat from a new heartbeat. */
 export interface Beat {
   /**
-   * Grows by one per accepted heartbeat. A beat with the seq of the one before repeats it after a failure: it must
-   * ship the same usage window, since the first may have arrived. A higher seq means that the one before was accepted.
+   * Grows by one per accepted heartbeat. A heartbeat with the previous seq is a repeat after a failure and must contain the
+   * same usage window, since the first attempt may have arrived. A higher seq means that the previous heartbeat was accepted.
    */
   seq: number;
   /** The interval in force, which the control plane may have changed. */
@@ -25,9 +25,9 @@ export interface HeartbeatSenderOptions {
   caFile?: string | null;
   /** 10..3600. */
   intervalSeconds: number;
-  /** Makes the heartbeat; one that rejects counts as a failed push. */
+  /** Composes the heartbeat; a rejection counts as a failed push. */
   compose(beat: Beat): Promise<Heartbeat>;
-  /** After each accepted heartbeat; an empty reply is a 204. */
+  /** Called after each accepted heartbeat; the reply is empty for a 204. */
   onReply?(reply: HeartbeatReply, sent: Heartbeat): void;
   logger: PushLogger;
   clock?: PushClock;
@@ -35,7 +35,7 @@ export interface HeartbeatSenderOptions {
   random?: () => number;
   /** Milliseconds for one exchange; default 10,000. */
   timeoutMs?: number;
-  /** Stops it at once, without a last heartbeat. */
+  /** Stops the sender immediately, without a final heartbeat. */
   signal?: AbortSignal;
 }
 
@@ -48,19 +48,19 @@ export interface SenderState {
 }
 
 export interface HeartbeatSender {
-  /** The first heartbeat goes out at once. Idempotent. */
+  /** Sends the first heartbeat immediately. Idempotent. */
   start(): void;
-  /** Something changed: send early. Back-off and Retry-After still hold; a burst becomes one heartbeat. */
+  /** Sends the next heartbeat early. Back-off and Retry-After still apply; several triggers in a row cause one heartbeat. */
   trigger(): void;
   state(): SenderState;
-  /** Sends a last heartbeat, best effort, and ends; resolves within about one second. Idempotent. */
+  /** Sends a final heartbeat (best effort) and stops; resolves within about one second. Idempotent. */
   close(): Promise<void>;
 }
 
 const TIMEOUT_MS = 10_000;
 const LAST_BEAT_MS = 1_000;
 
-/** Pushes heartbeats until closed. Nothing that goes wrong here throws: a control plane that is away is no fault of the agent. */
+/** Pushes heartbeats until closed. Never throws: an unavailable control plane must not affect the agent. */
 export function createHeartbeatSender(options: HeartbeatSenderOptions): HeartbeatSender {
   return new Sender(options);
 }
@@ -130,7 +130,7 @@ class Sender implements HeartbeatSender {
     if (!wasRunning) return;
     const limit = new AbortController();
     const sent = new AbortController();
-    // A compose that still probes must not hold the process longer.
+    // A slow `compose` must not delay the end of the process.
     await Promise.race([
       this.#sendLast(limit.signal).finally(() => sent.abort()),
       this.#clock.sleep(LAST_BEAT_MS, sent.signal).then(
@@ -143,7 +143,7 @@ class Sender implements HeartbeatSender {
   async #sendLast(limit: AbortSignal): Promise<void> {
     await this.#loop;
     const outcome = await this.#push(limit);
-    if (outcome.kind !== 'accepted') this.#options.logger.debug('the last heartbeat is not delivered');
+    if (outcome.kind !== 'accepted') this.#options.logger.debug('final heartbeat not delivered');
   }
 
   async #run(): Promise<void> {
@@ -161,14 +161,14 @@ class Sender implements HeartbeatSender {
     let heartbeat: Heartbeat;
     let bearer: string;
     try {
-      // First, since it is cheap: without a token nothing has to be probed.
+      // Read before composing: reading is cheap, and without a token no probes are needed.
       bearer = await this.#bearer.current();
       heartbeat = await this.#options.compose(beat);
     } catch (error) {
       return { kind: 'failed', reason: describe(error) };
     }
     const fitted = fitHeartbeat(heartbeat);
-    if (fitted.trimmed) this.#options.logger.warn('heartbeat is cut to fit', { seq: beat.seq });
+    if (fitted.trimmed) this.#options.logger.warn('heartbeat truncated', { seq: beat.seq });
     const outcome = await pushHeartbeat({ endpoint: this.#endpoint, bearer, signal }, fitted.body, () =>
       this.#clock.now(),
     );
@@ -183,27 +183,27 @@ class Sender implements HeartbeatSender {
     try {
       this.#options.onReply?.(reply, sent);
     } catch (error) {
-      this.#options.logger.warn('the reply to a heartbeat is not used', { reason: describe(error) });
+      this.#options.logger.warn('failed to apply heartbeat reply', { reason: describe(error) });
     }
   }
 
-  /** Counts and logs an outcome (one warning per outage), and says when to go on. */
+  /** Counts and logs an outcome (one warning per outage) and returns the pause before the next heartbeat. */
   #settle(outcome: PushOutcome): Pause {
     const { logger } = this.#options;
     const intervalMs = this.#intervalSeconds * 1_000;
     if (outcome.kind === 'accepted') {
-      if (this.#failures > 0) logger.info('heartbeats arrive again', { after: this.#failures });
+      if (this.#failures > 0) logger.info('heartbeats recovered', { after: this.#failures });
       this.#failures = 0;
       return pauseAfterSuccess(intervalMs, this.#random());
     }
     if (outcome.kind === 'limited') {
-      logger.debug('the control plane asks to wait', { ...outcome });
+      logger.debug('heartbeat rate limited', { ...outcome });
       return pauseAfterLimit(outcome.retryAfterMs, this.#random());
     }
     this.#failures += 1;
     const fields = { ...outcome, url: this.#endpoint.base.origin, failures: this.#failures };
-    if (this.#failures === 1) logger.warn('heartbeat fails', fields);
-    else logger.debug('heartbeat fails again', fields);
+    if (this.#failures === 1) logger.warn('heartbeat failed', fields);
+    else logger.debug('heartbeat failed again', fields);
     return pauseAfterFailure(this.#failures, intervalMs, this.#random());
   }
 
@@ -215,7 +215,7 @@ class Sender implements HeartbeatSender {
       const early = AbortSignal.any([this.#stopped, this.#pausing.signal]);
       await this.#clock.sleep(pause.afterMs - pause.earliestMs, early);
     } catch {
-      // Woken early: by a trigger, or because it ends.
+      // Interrupted by a trigger or by the end of the sender.
     } finally {
       this.#pausing = null;
     }

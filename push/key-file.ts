@@ -2,8 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { open, realpath, rename, rm } from 'node:fs/promises';
 
 /**
- * Replaces the file by one that only its owner can read: a crash leaves the old key or the new one. A link is kept, and what
- * it points at is replaced. Rejects where the folder takes no files, as that of a mounted Secret.
+ * Replaces the file atomically with one that only its owner can read. A symbolic link is kept and its target is replaced.
+ * Rejects if the directory is read-only, such as a mounted Secret.
  */
 export async function writeKeyFile(path: string, key: string): Promise<void> {
   const target = await realpath(path).catch(() => path);

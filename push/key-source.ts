@@ -7,13 +7,13 @@ import {
 } from './credentials.ts';
 import { writeKeyFile } from './key-file.ts';
 
-/** Where the token of the pushes is kept. */
+/** The storage of the token for pushes. */
 export interface KeySource {
-  /** The token as it is kept now; rejects when it cannot be read. */
+  /** The currently stored token; rejects when it cannot be read. */
   read(): Promise<string>;
-  /** Whether the sender renews such a token, and not the owner of its file. */
+  /** Whether the sender renews such a token; else the owner of the file renews it. */
   isRenewable(token: string): boolean;
-  /** Keeps a renewed token over a restart; null: there is no place for it. */
+  /** Stores a renewed token across restarts; null: no storage is configured. */
   keep: ((key: string) => Promise<void>) | null;
 }
 
@@ -22,7 +22,7 @@ export function keySourceOf(credentials: Credentials, now: () => Date): KeySourc
     const { path } = credentials;
     return {
       read: () => readTokenFile(path),
-      // The kubelet renews a projected token, and takes no other in its place.
+      // The kubelet renews projected tokens; the sender renews registration keys only.
       isRenewable: isRegistrationKey,
       keep: (key) => writeKeyFile(path, key),
     };
@@ -38,8 +38,8 @@ export function keySourceOf(credentials: Credentials, now: () => Date): KeySourc
 }
 
 /**
- * The kept key while it is a later one of the same agent than the given one: registering again gives a later one, and ends
- * what was kept. A file that is missing or holds something else counts for nothing, since the given key is there.
+ * The kept key if it belongs to the same agent and is newer than the given key; else the given key. A new registration
+ * issues a newer key, which replaces the kept key. A missing file or other content is ignored.
  */
 async function newerOf(given: Revealable, keepPath: string, now: Date): Promise<string> {
   const own = given.reveal();

@@ -10,7 +10,7 @@ const proof = {
 
 test.each<[string, unknown, unknown]>([
   ['an empty object', {}, {}],
-  ['everything', whole(), whole()],
+  ['a complete reply', whole(), whole()],
   ['proofs without a revision', { proof: [proof] }, {}],
   ['a revision without proofs', { proofRevision: 3 }, {}],
   [
@@ -29,23 +29,23 @@ test.each<[string, unknown, unknown]>([
     },
   ],
   [
-    'a proof that is malformed beside a good one',
+    'a malformed proof next to a valid proof',
     { proof: [{ ...proof, method: 7 }, proof, null], proofRevision: 2 },
     { proof: [proof], proofRevision: 2 },
   ],
   [
-    'members that nobody knows',
+    'unknown members',
     { proof: [{ ...proof, extra: 1 }], proofRevision: 2, more: true },
     { proof: [proof], proofRevision: 2 },
   ],
   ['a negative total', { othersToday: { tokens: -1, costUsd: 0 } }, {}],
   ['an interval out of range', { intervalSeconds: 3 }, {}],
   ['a list', [1], {}],
-])('keeps what is well formed of %s', (_name, body, reply) => {
+])('keeps the valid members of %s', (_name, body, reply) => {
   expect(parseReply(JSON.stringify(body))).toEqual(reply);
 });
 
-test('a body that is no JSON is an empty reply', () => {
+test('a body that is not JSON is an empty reply', () => {
   expect(parseReply('<html>')).toEqual({});
 });
 

@@ -1,13 +1,13 @@
 import type { HeartbeatReply } from '../core/heartbeat/heartbeat.ts';
 import { PROOF_ORIGINS, type ProofRecord } from '../core/proof/proof.ts';
 
-/** There are 27 rules; a list far longer than that is not a proof list. */
+/** There are 27 rules; a far longer list is not a valid proof list. */
 const MAX_PROOFS = 200;
 const MAX_TEXT = 2_048;
 
 type Json = Readonly<Record<string, unknown>>;
 
-/** The 200 body of a heartbeat. Members that are malformed are left out: a bad one must not cost the others. */
+/** Parses the 200 body of a heartbeat. Malformed members are left out and do not affect the other members. */
 export function parseReply(body: string): HeartbeatReply {
   const value = objectFrom(body);
   if (value === null) return {};
@@ -16,7 +16,7 @@ export function parseReply(body: string): HeartbeatReply {
     keyof HeartbeatReply,
     unknown
   >;
-  // A list without its revision (or the other way round) would make the store believe a state that nobody has.
+  // A list is only valid together with its revision; one of them alone would put the store into an inconsistent state.
   if (Array.isArray(proof) && isCount(proofRevision)) {
     reply.proof = proof.slice(0, MAX_PROOFS).flatMap((record) => parseProof(record) ?? []);
     reply.proofRevision = proofRevision;
@@ -52,7 +52,7 @@ function parseProof(value: unknown): ProofRecord | null {
   } = value as Record<keyof ProofRecord, unknown>;
   if (!isText(ruleId) || !isText(verifiedBy) || !isText(method) || !isTime(verifiedAt)) return null;
   if (expiresAt !== undefined && !isTime(expiresAt)) return null;
-  // A control plane without origins sends none.
+  // An older control plane does not send origins.
   const origin = PROOF_ORIGINS.find((each) => each === sent);
   return {
     ruleId,

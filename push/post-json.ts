@@ -6,7 +6,7 @@ import {
 } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 
-/** The answer to a reply is a few proofs at most; more than this is cut off as an error. */
+/** A reply contains a few proofs at most; a larger reply is an error. */
 const MAX_REPLY_BYTES = 256 * 1024;
 
 export interface PostRequest {
@@ -18,12 +18,12 @@ export interface PostRequest {
   body: string | null;
   /** PEM; null: the certificates that Node.js trusts. */
   ca: string | null;
-  /** For the whole exchange, a dripping reply included. */
+  /** Limit for the whole exchange, including a slow reply. */
   timeoutMs: number;
   signal: AbortSignal;
-  /** Keeps connections for the next request; without one each request has its own. */
+  /** Reuses connections; absent: each request has its own connection. */
   agent?: Agent;
-  /** The exchange does not keep the process alive. */
+  /** Whether the exchange must not keep the process alive. */
   isBackground?: boolean;
 }
 
@@ -33,13 +33,13 @@ export interface PostReply {
   body: string;
 }
 
-/** One POST. Rejects when there is no whole answer; redirects are not followed. */
+/** One POST. Rejects when the response is missing or incomplete; redirects are not followed. */
 export async function postJson(post: PostRequest): Promise<PostReply> {
   const timeout = AbortSignal.timeout(post.timeoutMs);
   return exchange(post, AbortSignal.any([post.signal, timeout])).catch((error: unknown) => {
     const isLate = timeout.aborted && !post.signal.aborted;
-    // The cause would only say in other words that a signal ended it.
-    throw isLate ? new Error(`no answer within ${post.timeoutMs} ms`) : error;
+    // No `cause`: the original error only states that a signal aborted the request.
+    throw isLate ? new Error(`no response within ${post.timeoutMs} ms`) : error;
   });
 }
 
@@ -47,7 +47,7 @@ function exchange(post: PostRequest, signal: AbortSignal): Promise<PostReply> {
   const body = post.body ?? '';
   const options = {
     method: 'POST',
-    // A pooled socket would idle for a whole interval of heartbeats and be dead when it is needed.
+    // A pooled socket would be idle for a whole heartbeat interval and could be dead when it is needed.
     agent: post.agent ?? (false as const),
     signal,
     headers: {
@@ -79,7 +79,7 @@ async function readReply(response: IncomingMessage): Promise<PostReply> {
     size += chunk.length;
     if (size > MAX_REPLY_BYTES) {
       response.destroy();
-      throw new Error(`the reply is larger than ${MAX_REPLY_BYTES} bytes`);
+      throw new Error(`the response is larger than ${MAX_REPLY_BYTES} bytes`);
     }
     chunks.push(chunk);
   }

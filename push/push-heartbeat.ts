@@ -9,13 +9,13 @@ export type PushOutcome =
   | { kind: 'accepted'; reply: HeartbeatReply }
   /** 429, or 503 with Retry-After. */
   | { kind: 'limited'; status: number; retryAfterMs: number }
-  /** The control plane answered and did not take it. */
+  /** The control plane rejected the heartbeat. */
   | { kind: 'refused'; status: number; detail: string }
-  /** No whole answer: it may have arrived. */
+  /** No complete response; the heartbeat may have arrived. */
   | { kind: 'failed'; reason: string };
 
 export interface Endpoint {
-  /** The control plane's base URL; a path in it is kept. */
+  /** The control plane's base URL; a path in the URL is kept. */
   base: URL;
   caFile: string | null;
   timeoutMs: number;
@@ -28,10 +28,10 @@ export interface AuthorizedRequest {
 }
 
 const MAX_DETAIL = 300;
-/** A rate limit that does not say how long. */
-const UNSAID_LIMIT_MS = 10_000;
+/** The pause after a rate limit without Retry-After. */
+const DEFAULT_LIMIT_MS = 10_000;
 
-/** Sends one heartbeat; never rejects. The key is in no reason and no detail. */
+/** Sends one heartbeat; never rejects. `reason` and `detail` never contain the key. */
 export async function pushHeartbeat(
   request: AuthorizedRequest,
   body: string,
@@ -48,13 +48,13 @@ export async function pushHeartbeat(
     return { kind: 'accepted', reply: status === 200 ? parseReply(answer.body) : {} };
   const retryAfterMs = parseRetryAfter(answer.headers['retry-after'], now());
   if (status === 429 || (status === 503 && retryAfterMs !== null))
-    return { kind: 'limited', status, retryAfterMs: retryAfterMs ?? UNSAID_LIMIT_MS };
+    return { kind: 'limited', status, retryAfterMs: retryAfterMs ?? DEFAULT_LIMIT_MS };
   return { kind: 'refused', status, detail: redact(detailOf(answer.body), request.bearer) };
 }
 
 export type RenewalOutcome = { ok: true; key: string; expiresAt: Date } | { ok: false; reason: string };
 
-/** `POST /api/v1/token`: a still valid key for a fresh one; never rejects. */
+/** `POST /api/v1/token`: exchanges a valid key for a new key; never rejects. */
 export async function renewKey(request: AuthorizedRequest): Promise<RenewalOutcome> {
   let answer: PostReply;
   try {
@@ -69,21 +69,21 @@ export async function renewKey(request: AuthorizedRequest): Promise<RenewalOutco
     };
   const { apiKey, expiresAt } = membersOf(answer.body);
   const expiry = new Date(typeof expiresAt === 'string' ? expiresAt : Number.NaN);
-  // Header values only: a key that cannot be sent would end the pushes for good.
+  // Valid header values only: a key that cannot be sent would permanently stop the pushes.
   if (typeof apiKey !== 'string' || !/^[\x21-\x7e]{1,16384}$/.test(apiKey) || Number.isNaN(expiry.getTime()))
-    return { ok: false, reason: 'the reply holds no key' };
+    return { ok: false, reason: 'the response contains no valid key' };
   return { ok: true, key: apiKey, expiresAt: expiry };
 }
 
 async function post(request: AuthorizedRequest, path: string, body: string | null): Promise<PostReply> {
   const { endpoint, bearer, signal } = request;
-  // Read each time: a control plane's CA is rotated under a running process.
+  // Read each time, because the control plane's CA may be rotated while this process runs.
   const ca = endpoint.caFile === null ? null : await readText('CA', endpoint.caFile);
   const base = endpoint.base.href.endsWith('/') ? endpoint.base : new URL(`${endpoint.base.href}/`);
   return postJson({ url: new URL(path, base), bearer, body, ca, timeoutMs: endpoint.timeoutMs, signal });
 }
 
-/** The `detail` of a problem body, else nothing: an unknown body may hold anything. */
+/** The `detail` of a problem body, else an empty text: an unknown body may contain anything. */
 export function detailOf(body: string): string {
   const { detail } = membersOf(body);
   return typeof detail === 'string' ? detail.slice(0, MAX_DETAIL) : '';
@@ -99,9 +99,9 @@ function membersOf(body: string): Readonly<Record<'detail' | 'apiKey' | 'expires
   }
 }
 
-/** An error with its code and causes, in one line. */
+/** One line with the error's message, code and causes. */
 export function describe(error: unknown): string {
-  // Both: an error of the platform may come from another realm, a DOMException is no native error.
+  // Both checks: a Node.js error may come from another realm, and a DOMException is not a native error.
   if (!types.isNativeError(error) && !(error instanceof Error)) return String(error);
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
   const message = error.message === '' ? error.name : error.message;

@@ -4,13 +4,13 @@ import { postJson, type PostReply } from './post-json.ts';
 import { detailOf } from './push-heartbeat.ts';
 
 export interface RegistrationRequest {
-  /** Base URL of the control plane; a path in it is kept. */
+  /** Base URL of the control plane; a path in the URL is kept. */
   base: URL;
-  /** Goes into a header: visible ASCII. */
+  /** Sent in a header: visible ASCII only. */
   adminKey: string;
   agentName: string;
   runtime: Runtime;
-  /** The text of agent.yaml; null: the control plane is told of none. */
+  /** The text of agent.yaml; null: no manifest is sent. */
   manifest: string | null;
   /** PEM; null: the certificates that Node.js trusts. */
   ca: string | null;
@@ -18,16 +18,16 @@ export interface RegistrationRequest {
 }
 
 export type RegistrationOutcome =
-  /** `isNew`: it was not registered before; else its older keys no longer work. */
+  /** `isNew`: the agent was not registered before; else its older keys are revoked. */
   | { kind: 'registered'; isNew: boolean; agentId: string; apiKey: string; expiresAt: string }
-  /** The control plane answered and did not do it. `detail`: its reason, as far as it gives one. */
+  /** The control plane rejected the registration. `detail`: its reason, if any. */
   | { kind: 'refused'; status: number; detail: string }
-  /** An answer that no control plane gives. */
-  | { kind: 'strange'; status: number }
-  /** No whole answer: it may have been done. */
+  /** The response is not one of a control plane. */
+  | { kind: 'unexpected'; status: number }
+  /** No complete response; the agent may be registered. */
   | { kind: 'failed'; error: unknown };
 
-/** Visible ASCII, as a header can carry it. */
+/** Visible ASCII, a valid header value. */
 const KEY = /^[\x21-\x7e]{1,16384}$/;
 const granted = object({ agentId: text({ max: 100 }), apiKey: text({ max: 16_384 }), expiresAt: isoTime });
 const problems = object({
@@ -37,7 +37,7 @@ const problems = object({
   }),
 });
 
-/** `POST /api/v1/register`: a key for an agent; never rejects. */
+/** `POST /api/v1/register`: requests a key for an agent; never rejects. */
 export async function registerAgent(request: RegistrationRequest): Promise<RegistrationOutcome> {
   const { base, adminKey, agentName, runtime, manifest, ca, timeoutMs } = request;
   let answer: PostReply;
@@ -58,11 +58,11 @@ export async function registerAgent(request: RegistrationRequest): Promise<Regis
   if (status !== 200 && status !== 201)
     return { kind: 'refused', status, detail: reasonIn(body).replaceAll(adminKey, '[secret]') };
   const parsed = parseWith(granted, jsonOf(body));
-  if (!parsed.ok || !KEY.test(parsed.value.apiKey)) return { kind: 'strange', status };
+  if (!parsed.ok || !KEY.test(parsed.value.apiKey)) return { kind: 'unexpected', status };
   return { kind: 'registered', isNew: status === 201, ...parsed.value };
 }
 
-/** What a problem body says, with what is wrong with each field. */
+/** The detail of a problem body, followed by its field errors. */
 function reasonIn(body: string): string {
   const parsed = parseWith(problems, jsonOf(body));
   const fields = parsed.ok ? parsed.value.errors.map(({ path, message }) => `${path} ${message}`) : [];

@@ -1,12 +1,12 @@
 import { describe, expect, test } from '@jest/globals';
 import { parseRetryAfter, pauseAfterFailure, pauseAfterLimit, pauseAfterSuccess } from './schedule.ts';
 
-describe('the time to the next heartbeat', () => {
+describe('the pause before the next heartbeat', () => {
   test.each([
     [30_000, 0, { afterMs: 30_000, earliestMs: 1_000 }],
     [30_000, 0.5, { afterMs: 31_500, earliestMs: 1_000 }],
     [10_000, 0.99, { afterMs: 10_990, earliestMs: 1_000 }],
-  ])('after a success with interval %i and random %d', (intervalMs, random, pause) => {
+  ])('follows the interval after a success: interval %i, random %d', (intervalMs, random, pause) => {
     expect(pauseAfterSuccess(intervalMs, random)).toEqual(pause);
   });
 
@@ -17,11 +17,11 @@ describe('the time to the next heartbeat', () => {
     [5, 16_000],
     [6, 30_000],
     [5_000, 30_000],
-  ])('doubles up to one interval: failure %i waits %i ms, whatever triggers', (failures, ms) => {
+  ])('doubles up to one interval, regardless of triggers: failure %i waits %i ms', (failures, ms) => {
     expect(pauseAfterFailure(failures, 30_000, 0)).toEqual({ afterMs: ms, earliestMs: ms });
   });
 
-  test('is never shorter than what the control plane asked for', () => {
+  test('is never shorter than the control plane requests', () => {
     expect(pauseAfterLimit(7_000, 0.5)).toEqual({ afterMs: 7_350, earliestMs: 7_350 });
   });
 

@@ -1,19 +1,19 @@
 /** When the next heartbeat goes out. All values in milliseconds. */
 export interface Pause {
-  /** The beat is due after this long. */
+  /** The heartbeat is due after this time. */
   afterMs: number;
-  /** A trigger may bring it forward to this. */
+  /** A trigger may send the heartbeat as early as this. */
   earliestMs: number;
 }
 
-/** Triggers that come in a burst become one beat. */
+/** Several triggers within this time cause one heartbeat. */
 const TRIGGER_GAP_MS = 1_000;
 const FIRST_RETRY_MS = 1_000;
-/** The control plane's longest interval; a larger Retry-After is not believed. */
+/** The control plane's longest interval; a larger Retry-After is reduced to this. */
 const LONGEST_WAIT_MS = 3_600_000;
 const SPREAD = 0.1;
 
-/** Jitter only lengthens: an interval is a promise to the control plane's rate limit. `random` is in [0, 1). */
+/** Jitter only lengthens, because a shorter interval could exceed the control plane's rate limit. `random` is in [0, 1). */
 function lengthened(ms: number, random: number): number {
   return Math.round(ms * (1 + SPREAD * random));
 }
@@ -24,8 +24,8 @@ export function pauseAfterSuccess(intervalMs: number, random: number): Pause {
 }
 
 /**
- * Doubling from one second. The cap is one interval, so that an outage of the control plane heals within two.
- * A trigger does not shorten it.
+ * Doubles from one second up to one interval, so that heartbeats recover within two intervals after an outage. A trigger
+ * does not shorten the pause.
  */
 export function pauseAfterFailure(failures: number, intervalMs: number, random: number): Pause {
   const doubled = FIRST_RETRY_MS * 2 ** Math.min(Math.max(failures - 1, 0), 20);
@@ -33,13 +33,13 @@ export function pauseAfterFailure(failures: number, intervalMs: number, random: 
   return { afterMs, earliestMs: afterMs };
 }
 
-/** What the server asked for. A trigger does not shorten it. */
+/** The pause that the server requested. A trigger does not shorten the pause. */
 export function pauseAfterLimit(retryAfterMs: number, random: number): Pause {
   const afterMs = lengthened(retryAfterMs, random);
   return { afterMs, earliestMs: afterMs };
 }
 
-/** Retry-After as milliseconds: seconds or an HTTP date; null where it is neither. */
+/** Retry-After (seconds or an HTTP date) in milliseconds; null for any other value. */
 export function parseRetryAfter(value: string | undefined, now: Date): number | null {
   if (value === undefined) return null;
   const text = value.trim();

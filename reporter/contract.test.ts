@@ -8,11 +8,11 @@ import { until } from '../testing/proxy-rig.ts';
 import { TestServers } from '../testing/sockets.ts';
 import { createReporter, type Reporter, type ReporterOptions } from './index.ts';
 
-/** What the contract's tables say of the agent-side reporter, row by row, in their words. */
+/** The contract's tables for the agent-side reporter, row by row, with the contract's own wording. */
 
 const servers = new TestServers();
 let reporters: Reporter[];
-/** What the model's API answers. */
+/** Handler of the model's API. */
 let api: RequestListener;
 let keys: (string | undefined)[];
 let baseUrl: string;
@@ -42,7 +42,7 @@ function aReporter(spec: Partial<ManifestSpec> = {}, options: Partial<ReporterOp
     },
     env: { KEY: 'sk-secret', OPENAI_BASE_URL: baseUrl },
     push: false,
-    // No test reports to a sidecar that happens to run on this machine.
+    // A closed port, so that tests do not report to a sidecar on this machine.
     sidecarUrl: 'http://127.0.0.1:9',
     ...options,
   });
@@ -53,7 +53,7 @@ function aReporter(spec: Partial<ManifestSpec> = {}, options: Partial<ReporterOp
 async function reportOf(reporter: Reporter): Promise<HealthReport> {
   reporter.start();
   const report = await reporter.getReport();
-  if (report === null) throw new Error('there is no report');
+  if (report === null) throw new Error('no report');
   return report;
 }
 
@@ -71,7 +71,7 @@ describe('Check semantics (reporter, run inside the agent process)', () => {
   const env = { OPENAI_BASE_URL: '' };
   const rejected = (code: number): object => ({
     status: 'fail',
-    message: `the key was rejected: openai answered ${code}`,
+    message: `the key was rejected: openai responded with ${code}`,
   });
 
   test.each<[string, string, () => Promise<Check | undefined>, object]>([
@@ -83,7 +83,7 @@ describe('Check semantics (reporter, run inside the agent process)', () => {
     ],
     [
       'env:*',
-      'one that does not',
+      'fail for a missing variable',
       () => checkOf('env:KEY', {}, { env }),
       { status: 'fail', message: 'KEY is not set in the environment', remediation: expect.any(String) },
     ],
@@ -97,7 +97,7 @@ describe('Check semantics (reporter, run inside the agent process)', () => {
       'model:*',
       'skip when the variable is unset',
       () => checkOf(model, {}, { env }),
-      { status: 'skip', message: 'it needs env:KEY, which failed' },
+      { status: 'skip', message: 'requires env:KEY, which failed' },
     ],
     ...[500, 502, 503, 529].map((code): [string, string, () => Promise<Check | undefined>, object] => [
       'model:*',
@@ -106,21 +106,21 @@ describe('Check semantics (reporter, run inside the agent process)', () => {
         api = status(code);
         return checkOf(model);
       },
-      { status: 'fail', message: `openai answered ${code}` },
+      { status: 'fail', message: `openai responded with ${code}` },
     ]),
     [
       'model:*',
       'fail on a time-out',
       async () => {
         using timers = holdTimers();
-        let isAsked = false;
-        api = () => (isAsked = true);
+        let isRequested = false;
+        api = () => (isRequested = true);
         const found = checkOf(model);
-        await until(() => isAsked, 'the question');
+        await until(() => isRequested, 'the request');
         await timers.pass(5_000);
         return await found;
       },
-      { status: 'fail', message: 'openai did not answer within 5000 ms' },
+      { status: 'fail', message: 'openai did not respond within 5000 ms' },
     ],
     ...[401, 403].map((code): [string, string, () => Promise<Check | undefined>, object] => [
       'model:*',
@@ -139,7 +139,7 @@ describe('Check semantics (reporter, run inside the agent process)', () => {
     ],
     [
       'service:*',
-      'one that cannot be connected to',
+      'fail for a refused connection',
       async () => {
         const address = `127.0.0.1:${await servers.closedPort()}`;
         return checkOf('service:db', { requires: { services: [{ name: 'db', address }] } });
@@ -183,13 +183,13 @@ describe('Check semantics (reporter, run inside the agent process)', () => {
         { category: 'memory', severity: 'warning', status: 'pass' },
       ],
     ),
-  ])('%s: %s', async (_id, _verifies, made, expected) => {
-    const found = await made();
+  ])('%s: %s', async (_id, _verifies, runCheck, expected) => {
+    const found = await runCheck();
     expect(found).toMatchObject(expected);
     expect(JSON.stringify(found)).not.toContain('sk-secret');
   });
 
-  test('model:*: resolving the $env: key at check time', async () => {
+  test('model:*: resolves the $env: key at check time', async () => {
     const changing: Record<string, string> = { KEY: 'first', OPENAI_BASE_URL: baseUrl };
     const clock = new ManualClock('2026-03-01T10:00:00Z');
     const reporter = aReporter({}, { env: changing, clock });
@@ -202,7 +202,7 @@ describe('Check semantics (reporter, run inside the agent process)', () => {
 });
 
 describe('HealthReport and check fields', () => {
-  test('are the contract’s, with the summary of integers and a time in UTC', async () => {
+  test('match the contract, with integers in the summary and a UTC timestamp', async () => {
     const clock = new ManualClock('2026-03-01T10:00:00Z');
     const report = await reportOf(aReporter({ tools: [{ name: 'search' }] }, { clock, tools: [] }));
     expect(report).toEqual({
@@ -224,7 +224,7 @@ describe('HealthReport and check fields', () => {
           category: 'tool',
           status: 'fail',
           severity: 'info',
-          message: 'it is declared but not registered',
+          message: 'declared but not registered',
           remediation: 'Register a tool named search, or remove it from the manifest.',
         },
       ],
@@ -256,14 +256,14 @@ describe('Limits', () => {
     [60_000, 1],
     [60_001, 2],
   ])(
-    'Reporter staleness: 60000 ms default (staleAfterMs): after %i ms %i checks were made',
-    async (ms, made) => {
+    'Reporter staleness: 60000 ms default (staleAfterMs): after %i ms the reporter has run %i checks',
+    async (ms, count) => {
       const clock = new ManualClock('2026-03-01T10:00:00Z');
       const reporter = aReporter({}, { clock });
       await reportOf(reporter);
       clock.advance(ms);
       await reporter.getReport();
-      expect(keys).toHaveLength(made);
+      expect(keys).toHaveLength(count);
     },
   );
 });

@@ -27,42 +27,42 @@ async function serve(listener: RequestListener): Promise<{ server: Server; port:
 const post = (id: string): string =>
   `POST / HTTP/1.1\r\nHost: a\r\nContent-Type: application/json\r\nContent-Length: 2\r\n${id && `X-Request-Id: ${id}\r\n`}\r\n`;
 
-/** Sends on one connection, which it ends when so many answers have come. */
-async function exchange(port: number, answers: number, ...texts: string[]): Promise<void> {
+/** Sends the texts on one connection, and closes the connection after `count` responses. */
+async function exchange(port: number, count: number, ...texts: string[]): Promise<void> {
   const socket = connect(port, '127.0.0.1');
   let received = '';
-  const isAnswered = new Promise<void>((resolve) => {
+  const isComplete = new Promise<void>((resolve) => {
     socket.setEncoding('utf8').on('data', (text: string) => {
       received += text;
-      if (received.split('HTTP/1.1 ').length > answers) resolve();
+      if (received.split('HTTP/1.1 ').length > count) resolve();
     });
   });
   for (const text of texts) {
     socket.write(text);
     await turn();
   }
-  await isAnswered;
+  await isComplete;
   socket.destroy();
 }
 
-test('every listener of a request runs in it, on a connection that is kept too', async () => {
-  const seen: string[] = [];
+test('every listener of a request runs in its async context, also on a keep-alive connection', async () => {
+  const log: string[] = [];
   let closed = 0;
   const { port } = await serve((request, response) => {
-    const see = (what: string): number => seen.push(`${requestIdOf(request)} ${what} ${currentRequestId()}`);
-    see('start');
-    request.on('data', () => see('data')).on('end', () => setImmediate(() => (see('end'), response.end())));
+    const note = (step: string): number => log.push(`${requestIdOf(request)} ${step} ${currentRequestId()}`);
+    note('start');
+    request.on('data', () => note('data')).on('end', () => setImmediate(() => (note('end'), response.end())));
     response
-      .on('finish', () => see('finish'))
-      .on('close', () => (see('close'), (closed += 1)))
-      .on('close', () => void turn().then(() => see('later')));
+      .on('finish', () => note('finish'))
+      .on('close', () => (note('close'), (closed += 1)))
+      .on('close', () => void turn().then(() => note('later')));
   });
   await exchange(port, 5, post('a'), '{}', `${post('b')}{}`, post(''), '{}', `${post('c')}{}${post('d')}{}`);
   while (closed < 5) await turn();
   await turn();
   const steps = ['close', 'data', 'end', 'finish', 'later', 'start'];
   const expected = ['a', 'b', 'c', 'd', 'null'].flatMap((id) => steps.map((step) => `${id} ${step} ${id}`));
-  expect(seen.toSorted()).toEqual(expected);
+  expect(log.toSorted()).toEqual(expected);
 });
 
 const FRAMEWORKS: readonly [string, () => Promise<RequestListener>][] = [
@@ -109,11 +109,11 @@ async function idsOf(): Promise<(string | null)[]> {
 }
 
 test.each(FRAMEWORKS)(
-  'in %s each of fifty requests is known behind its body parser',
+  'in %s each of fifty concurrent requests keeps its id after the body parser',
   async (_name, start) => {
     const { port } = await serve(await start());
     const ids = Array.from({ length: 50 }, (_, id) => `r${id}`);
-    const answers = await Promise.all(
+    const results = await Promise.all(
       ids.map(async (id) => {
         const headers = { 'x-request-id': id, 'content-type': 'application/json' };
         const response = await fetch(`http://127.0.0.1:${port}/`, {
@@ -124,19 +124,19 @@ test.each(FRAMEWORKS)(
         return response.json();
       }),
     );
-    expect(answers).toEqual(ids.map((id) => [id, id]));
+    expect(results).toEqual(ids.map((id) => [id, id]));
   },
 );
 
-test('work that outlives its request by more than a minute has none', async () => {
+test('work has no request id if its request closed more than one minute ago', async () => {
   let worker = (_nowMs: number): string | null => null;
   let isClosed = false;
   const { port } = await serve((_request, response) => {
-    // As a worker that the first request starts: its context is that request's for ever.
+    // Like a worker that the request starts: it keeps the context of this request.
     const { promise, resolve } = Promise.withResolvers<number>();
-    let answer: string | null = 'none yet';
-    void promise.then((nowMs) => (answer = currentRequestId(nowMs)));
-    worker = (nowMs) => (resolve(nowMs), answer);
+    let result: string | null = 'none yet';
+    void promise.then((nowMs) => (result = currentRequestId(nowMs)));
+    worker = (nowMs) => (resolve(nowMs), result);
     response.on('close', () => (isClosed = true)).end();
   });
   const idAfter = async (ms: number): Promise<string | null> => {
@@ -151,7 +151,7 @@ test('work that outlives its request by more than a minute has none', async () =
   expect([await idAfter(0), await idAfter(50_000), await idAfter(60_001)]).toEqual(['a', 'a', null]);
 });
 
-test('outside of a request, and on an upgraded connection, there is none', async () => {
+test('there is no request id outside of a request or on an upgraded connection', async () => {
   const { server, port } = await serve((_request, response) => response.end());
   let upgraded: string | null = 'none yet';
   server.on('upgrade', (_request: IncomingMessage, socket) => {
@@ -167,9 +167,9 @@ test('outside of a request, and on an upgraded connection, there is none', async
 test.each([
   ['an id', { 'x-request-id': 'a' }, 'a'],
   ['the longest id', { 'x-request-id': 'a'.repeat(128) }, 'a'.repeat(128)],
-  ['one that the sidecar would not keep', { 'x-request-id': 'a'.repeat(129) }, null],
-  ['an empty one', { 'x-request-id': '' }, null],
-  ['none', {}, null],
-])('of a request with %s', (_name, headers, id) => {
+  ['an id that is longer than the sidecar allows', { 'x-request-id': 'a'.repeat(129) }, null],
+  ['an empty id', { 'x-request-id': '' }, null],
+  ['no id', {}, null],
+])('requestIdOf a request with %s', (_name, headers, id) => {
   expect([requestIdOf({ headers }), requestIdOf({ headers: new Headers(headers) })]).toEqual([id, id]);
 });

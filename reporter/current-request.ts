@@ -3,7 +3,7 @@ import { subscribe } from 'node:diagnostics_channel';
 import type { EventEmitter } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
-/** A request of `node:http` (or Express, or Fastify's), or one of fetch. */
+/** A request of `node:http`, Express or Fastify, or a fetch `Request`. */
 export interface RequestWithId {
   headers: Readonly<Record<string, string | string[] | undefined>> | FetchHeaders;
 }
@@ -12,7 +12,7 @@ interface FetchHeaders {
   get(name: string): string | null;
 }
 
-/** What a request leaves in its async context: little, since work that outlives the request keeps it. */
+/** The data of a request in its async context. Small, because work that outlives the request keeps it in memory. */
 interface RequestContext {
   requestId: string | null;
   /** Milliseconds of `performance.now()`; null: the response has not closed. */
@@ -20,23 +20,23 @@ interface RequestContext {
 }
 
 /**
- * Milliseconds after the response has closed in which work belongs to the request. Usage is often recorded after the
- * response was sent; a worker that a request has started goes on for longer.
+ * Work still belongs to the request for this time after the response has closed, in milliseconds. Usage is often recorded
+ * after the response. A worker started by a request runs longer and no longer belongs to the request.
  */
 const GRACE_MS = 60_000;
-/** The sidecar's limit of an id. */
+/** The sidecar's limit for the length of an id. */
 const MAX_ID_LENGTH = 128;
 
 const contexts = new AsyncLocalStorage<RequestContext>();
 let isFollowing = false;
 
-/** The id that the sidecar gave a request; null: the request did not come through a sidecar. */
+/** The id that the sidecar added to a request; null: the request did not come through a sidecar. */
 export function requestIdOf({ headers }: RequestWithId): string | null {
   const id = isFetchHeaders(headers) ? headers.get('x-request-id') : headers['x-request-id'];
   return typeof id === 'string' && id !== '' && id.length <= MAX_ID_LENGTH ? id : null;
 }
 
-/** Makes the requests that this process's HTTP servers receive from now on known to `currentRequestId`; idempotent. */
+/** Tracks all new requests of this process's HTTP servers for `currentRequestId`. Idempotent. */
 export function followRequests(): void {
   if (isFollowing) return;
   isFollowing = true;
@@ -47,14 +47,14 @@ export function followRequests(): void {
     response.once('close', () => {
       context.closedAtMs = performance.now();
     });
-    // Since Node.js 24 what the parser emits (the end of the body) has not the context of the request.
+    // Since Node.js 24 events of the parser, such as the end of the body, run outside the context of the request.
     for (const emitter of [request, response]) keepContext(emitter, context);
   });
 }
 
 /**
- * The id of the request in whose async context the caller runs; null: there is none, it did not come through a sidecar, or
- * its response has closed more than a minute ago.
+ * The id of the request in whose async context the caller runs. null: no request, the request did not come through a sidecar,
+ * or its response closed more than one minute ago.
  */
 export function currentRequestId(nowMs = performance.now()): string | null {
   const context = contexts.getStore();

@@ -32,8 +32,8 @@ describe('the declarations of the published package', () => {
     types: ['node'],
   };
 
-  /** What the compiler complains about in these files; the place of each complaint without its column. */
-  async function complaints(
+  /** The compiler errors in these files, as file, line and code. */
+  async function errorsIn(
     files: Record<string, readonly string[]>,
     options = {},
     compiler = PRESENT,
@@ -70,10 +70,10 @@ describe('the declarations of the published package', () => {
     `const report: Promise<HealthReport | null> = reporter.getReport();`,
     `const tokens: number = reporter.getUsage().totalTokens;`,
     `const problems = (error: unknown): readonly string[] => error instanceof ManifestInputError ? error.problems : [];`,
-    `const answer = async (request: Request): Promise<Response> => {`,
+    `const respond = async (request: Request): Promise<Response> => {`,
     `  const behavior: RequestBehavior = reporter.behavior(request);`,
-    `  const told: boolean = behavior.guardrail('pii-detector', { blocked: false, score: 0.1 });`,
-    `  try { await reporter.checkPolicy({ guardrailsInvoked: ['pii-detector'], userConfirmed: told }); }`,
+    `  const delivered: boolean = behavior.guardrail('pii-detector', { blocked: false, score: 0.1 });`,
+    `  try { await reporter.checkPolicy({ guardrailsInvoked: ['pii-detector'], userConfirmed: delivered }); }`,
     `  catch (error) { if (error instanceof PolicyDeniedError) return Response.json(error.violations); throw error; }`,
     `  const counted: boolean = behavior.model('gpt', 1, 2) && reporter.recordUsage('gpt', 1, 2); void counted;`,
     `  reporter.events.send(null, [{ type: 'model', modelId: 'gpt', promptTokens: 1, completionTokens: 2 }]);`,
@@ -82,7 +82,7 @@ describe('the declarations of the published package', () => {
     `  return new Response(String(dropped), { headers: behavior.headers() });`,
     `};`,
     `createServer((request, response) => { reporter.behavior(request, response).tool('search'); });`,
-    `export { report, tokens, problems, answer };`,
+    `export { report, tokens, problems, respond };`,
   ];
   const MISUSE = [
     `const wrong = createReporter({ manifest: 'agent.json', refreshIntervalMs: '30s' });`,
@@ -99,7 +99,7 @@ describe('the declarations of the published package', () => {
       (place) => `misuse.${extension}:${place}`,
     );
 
-  test('fit strict programs of both kinds, and refuse what is wrong in them', async () => {
+  test('compile in strict ES module and CommonJS programs, and report misuse', async () => {
     const wrong = [`import { createReporter } from 'agent-compliance/reporter';`, ...MISUSE];
     const files = {
       'use.mts': [IMPORTS.mts, ...USE],
@@ -107,20 +107,20 @@ describe('the declarations of the published package', () => {
       'misuse.mts': wrong,
       'misuse.cts': wrong,
     };
-    // The declarations themselves are held against the compiler too, and not the compiler's own.
-    const found = await complaints(files, { skipLibCheck: false, skipDefaultLibCheck: true });
+    // Also checks the declarations themselves, but not the default libraries of the compiler.
+    const found = await errorsIn(files, { skipLibCheck: false, skipDefaultLibCheck: true });
     expect(found.sort()).toEqual([...misuse('cts'), ...misuse('mts')]);
   });
 
-  test('fit a program whose bundler resolves its modules', async () => {
+  test('compile with module resolution "bundler"', async () => {
     const options = { module: 'esnext', moduleResolution: 'bundler' };
-    expect(await complaints({ 'use.mts': [IMPORTS.mts, ...USE] }, options)).toEqual([]);
+    expect(await errorsIn({ 'use.mts': [IMPORTS.mts, ...USE] }, options)).toEqual([]);
   });
 
-  test('fit a program whose compiler knows no exports', async () => {
+  test('compile with module resolution "node10", which ignores exports', async () => {
     const options = { module: 'commonjs', moduleResolution: 'node10', ignoreDeprecations: '6.0' };
     const files = { 'use.ts': [IMPORTS.mts, ...USE], 'misuse.ts': [IMPORTS.mts, ...MISUSE] };
-    // What is wrong is found: without declarations every word would be any.
-    expect(await complaints(files, options, EARLIER)).toEqual(misuse('ts'));
+    // The misuse is reported, which shows that the declarations are found. Without them every type would be any.
+    expect(await errorsIn(files, options, EARLIER)).toEqual(misuse('ts'));
   });
 });

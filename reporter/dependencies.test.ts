@@ -3,7 +3,7 @@ import { dirname } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { build } from 'esbuild';
 
-test('the reporter imports no package: it runs inside other people’s servers', async () => {
+test('the reporter imports no package, because it runs inside the servers of its users', async () => {
   const { metafile } = await build({
     absWorkingDir: dirname(import.meta.dirname),
     entryPoints: ['reporter/index.ts'],

@@ -31,8 +31,8 @@ const USAGE = {
 };
 
 let server: Server;
-let answerHealth: ReportSource['getReport'];
-const source: ReportSource = { getReport: () => answerHealth(), getUsage: () => USAGE };
+let getHealth: ReportSource['getReport'];
+const source: ReportSource = { getReport: () => getHealth(), getUsage: () => USAGE };
 
 async function serve(listener: Parameters<typeof createServer>[1]): Promise<string> {
   server = createServer(listener as Parameters<typeof createServer>[0]);
@@ -47,7 +47,7 @@ async function get(url: string, method = 'GET'): Promise<[number, string | null,
 }
 
 beforeEach(() => {
-  answerHealth = () => Promise.resolve(HEALTH);
+  getHealth = () => Promise.resolve(HEALTH);
 });
 afterEach(() => new Promise((resolve) => server.close(resolve)));
 
@@ -83,15 +83,15 @@ describe('mounted in a node:http server', () => {
         },
       ],
     ],
-  ])('%s %s', async (method, path, answer) => {
-    expect(await get(url + path, method)).toEqual(answer);
+  ])('%s %s', async (method, path, expected) => {
+    expect(await get(url + path, method)).toEqual(expected);
   });
 
   test.each([
     ['was never started', () => Promise.resolve(null), 'the reporter was not started'],
-    ['cannot check', () => Promise.reject(new Error('secret inside')), 'the health checks could not run'],
-  ])('a reporter that %s answers 503 without internals', async (_name, getReport, detail) => {
-    answerHealth = getReport;
+    ['cannot run its checks', () => Promise.reject(new Error('secret inside')), 'the health checks could not run'],
+  ])('a reporter that %s returns 503 without internal details', async (_name, getReport, detail) => {
+    getHealth = getReport;
     expect(await get(`${url}/platform/health`)).toEqual([
       503,
       PROBLEM_TYPE,
@@ -109,18 +109,18 @@ describe('mounted in Express', () => {
     url = await serve(app);
   });
 
-  test('answers both routes', async () => {
+  test('serves both routes', async () => {
     const [health, usage] = [await get(`${url}/platform/health`), await get(`${url}/platform/usage`)];
     expect([health[0], health[2], usage[0], usage[2]]).toEqual([200, HEALTH, 200, USAGE]);
   });
 
-  test('answers 503 while there is no report', async () => {
-    answerHealth = () => Promise.resolve(null);
+  test('returns 503 while there is no report', async () => {
+    getHealth = () => Promise.resolve(null);
     expect((await get(`${url}/platform/health`))[0]).toBe(503);
   });
 });
 
-/** One row for each way in which the reporter is mounted; each answers the same. */
+/** One row per framework; all of them return the same responses. */
 const MOUNTS: readonly [string, () => Promise<string>][] = [
   [
     'Express, before its own routes',
@@ -150,8 +150,8 @@ const MOUNTS: readonly [string, () => Promise<string>][] = [
     'Hono',
     () => {
       const app = new Hono();
-      const answer = createFetchHandler(source);
-      app.get('/platform/*', (context) => answer(context.req.raw));
+      const respond = createFetchHandler(source);
+      app.get('/platform/*', (context) => respond(context.req.raw));
       app.get('/mine', (context) => context.json('mine'));
       const listen = getRequestListener(app.fetch);
       return serve((request, response) => void listen(request, response));
@@ -160,9 +160,9 @@ const MOUNTS: readonly [string, () => Promise<string>][] = [
   [
     'a server of Request and Response',
     () => {
-      const answer = createFetchHandler(source);
+      const respond = createFetchHandler(source);
       const listen = getRequestListener((request) =>
-        new URL(request.url).pathname === '/mine' ? Response.json('mine') : answer(request),
+        new URL(request.url).pathname === '/mine' ? Response.json('mine') : respond(request),
       );
       return serve((request, response) => void listen(request, response));
     },
@@ -198,18 +198,18 @@ describe.each(MOUNTS)('mounted in %s', (_name, mount) => {
   test.each([
     ['POST', '/platform/health', [404, 405]],
     ['GET', '/platform/other', [404]],
-  ])('%s %s is none of its routes', async (method, path, statuses) => {
+  ])('rejects %s %s', async (method, path, statuses) => {
     const response = await fetch(url + path, { method });
     await response.text();
     expect(statuses).toContain(response.status);
   });
 
-  test('the routes of the agent stay its own', async () => {
+  test("does not affect the agent's own routes", async () => {
     expect(await (await fetch(`${url}/mine`)).text()).toBe('"mine"');
   });
 
-  test('a report that cannot be made is 503 without internals', async () => {
-    answerHealth = () => Promise.reject(new Error('secret inside'));
+  test('returns 503 without internal details if the report fails', async () => {
+    getHealth = () => Promise.reject(new Error('secret inside'));
     const response = await fetch(`${url}/platform/health`);
     expect([response.status, await response.json()]).toEqual([
       503,
@@ -222,19 +222,19 @@ describe.each(MOUNTS)('mounted in %s', (_name, mount) => {
     ]);
   });
 
-  test('a hundred at once are answered each', async () => {
-    const answers = await Promise.all(Array.from({ length: 100 }, () => get(`${url}/platform/usage`)));
+  test('responds to a hundred concurrent requests', async () => {
+    const results = await Promise.all(Array.from({ length: 100 }, () => get(`${url}/platform/usage`)));
     expect(
-      answers.every(([status, , body]) => status === 200 && JSON.stringify(body) === JSON.stringify(USAGE)),
+      results.every(([status, , body]) => status === 200 && JSON.stringify(body) === JSON.stringify(USAGE)),
     ).toBe(true);
   });
 });
 
-test('Request → Response says what is wrong with a method or a path', async () => {
+test('the fetch handler returns a problem for a wrong method or path', async () => {
   server = createServer();
-  const answer = createFetchHandler(source);
-  const said = async (method: string, path: string): Promise<unknown[]> => {
-    const response = await answer(new Request(`http://agent${path}`, { method }));
+  const respond = createFetchHandler(source);
+  const resultOf = async (method: string, path: string): Promise<unknown[]> => {
+    const response = await respond(new Request(`http://agent${path}`, { method }));
     return [
       response.status,
       response.headers.get('allow'),
@@ -248,16 +248,16 @@ test('Request → Response says what is wrong with a method or a path', async ()
     status,
     detail,
   });
-  expect(await said('DELETE', '/platform/usage')).toEqual([
+  expect(await resultOf('DELETE', '/platform/usage')).toEqual([
     405,
     'GET, HEAD',
     PROBLEM_TYPE,
     problem(405, 'Method Not Allowed', 'DELETE is not allowed on /platform/usage'),
   ]);
-  expect(await said('GET', '/platform/gap')).toEqual([
+  expect(await resultOf('GET', '/platform/gap')).toEqual([
     404,
     null,
     PROBLEM_TYPE,
-    problem(404, 'Not Found', 'there is nothing at /platform/gap'),
+    problem(404, 'Not Found', 'no route /platform/gap'),
   ]);
 });

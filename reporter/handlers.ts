@@ -2,112 +2,112 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { HealthReport } from '../core/health/health.ts';
 import type { AgentUsageReport } from '../core/usage/usage.ts';
 
-/** The response of Express and its relatives, as far as the reporter uses it. */
+/** The part of an Express-like response that the reporter uses. */
 export interface JsonResponse {
   status(code: number): { json(body: unknown): unknown };
 }
 
-/** What the routes are answered from. */
+/** Data source of the routes. */
 export interface ReportSource {
   getReport(): Promise<HealthReport | null>;
   getUsage(): AgentUsageReport;
 }
 
-interface Answer {
+interface RouteResult {
   status: number;
   body: unknown;
   headers?: Record<string, string>;
 }
 
-async function answerHealth(source: ReportSource): Promise<Answer> {
+async function healthResult(source: ReportSource): Promise<RouteResult> {
   try {
     const report = await source.getReport();
     if (report !== null) return { status: 200, body: report };
     return problem(503, 'Service Unavailable', 'the reporter was not started');
   } catch {
-    // The check itself logged why; its text is for the agent's owner, not for whoever asks.
+    // The check has logged the reason. The reason is for the agent's owner and not for HTTP clients.
     return problem(503, 'Service Unavailable', 'the health checks could not run');
   }
 }
 
-function problem(status: number, title: string, detail: string): Answer {
+function problem(status: number, title: string, detail: string): RouteResult {
   return { status, body: { type: 'about:blank', title, status, detail } };
 }
 
-/** `app.get('/platform/health', ...)` where the response offers `status(code).json(body)`. Never rejects. */
+/** Handler for `app.get('/platform/health', ...)` in frameworks with `response.status(code).json(body)`. Never rejects. */
 export function createHealthHandler(source: ReportSource) {
   return async (_request: unknown, response: JsonResponse): Promise<void> => {
-    const { status, body } = await answerHealth(source);
+    const { status, body } = await healthResult(source);
     response.status(status).json(body);
   };
 }
 
-/** `app.get('/platform/usage', ...)` where the response offers `status(code).json(body)`. */
+/** Handler for `app.get('/platform/usage', ...)` in frameworks with `response.status(code).json(body)`. */
 export function createUsageHandler(source: ReportSource) {
   return (_request: unknown, response: JsonResponse): void => {
     response.status(200).json(source.getUsage());
   };
 }
 
-const answerUsage = (source: ReportSource): Promise<Answer> =>
+const usageResult = (source: ReportSource): Promise<RouteResult> =>
   Promise.resolve({ status: 200, body: source.getUsage() });
 
-const ROUTES: ReadonlyMap<string, (source: ReportSource) => Promise<Answer>> = new Map([
-  ['/platform/health', answerHealth],
-  ['/platform/usage', answerUsage],
+const ROUTES: ReadonlyMap<string, (source: ReportSource) => Promise<RouteResult>> = new Map([
+  ['/platform/health', healthResult],
+  ['/platform/usage', usageResult],
 ]);
 
-/** What is answered to a method on a path; null: the path is not the reporter's. Never rejects. */
-function answerTo(source: ReportSource, method: string, path: string): Promise<Answer> | null {
+/** The result for a method and a path; null: not a path of the reporter. Never rejects. */
+function resultFor(source: ReportSource, method: string, path: string): Promise<RouteResult> | null {
   const route = ROUTES.get(path);
   if (route === undefined) return null;
   if (method === 'GET' || method === 'HEAD') return route(source);
-  const refusal = problem(405, 'Method Not Allowed', `${method} is not allowed on ${path}`);
-  return Promise.resolve({ ...refusal, headers: { allow: 'GET, HEAD' } });
+  const notAllowed = problem(405, 'Method Not Allowed', `${method} is not allowed on ${path}`);
+  return Promise.resolve({ ...notAllowed, headers: { allow: 'GET, HEAD' } });
 }
 
-function headersOf(answer: Answer): Record<string, string> {
+function headersOf(result: RouteResult): Record<string, string> {
   return {
-    'content-type': answer.status === 200 ? 'application/json' : 'application/problem+json',
+    'content-type': result.status === 200 ? 'application/json' : 'application/problem+json',
     'cache-control': 'no-store',
-    ...answer.headers,
+    ...result.headers,
   };
 }
 
 /**
- * For `node:http` and whatever hands its request and response on: answers the reporter's two paths and says true; false
- * for every other path, which is the server's.
+ * For `node:http` and frameworks that expose its request and response. Serves the reporter's two paths and returns true;
+ * returns false for every other path.
  */
 export function createNodeHandler(source: ReportSource) {
   return (request: IncomingMessage, response: ServerResponse): boolean => {
     const path = (request.url ?? '').split('?', 1)[0] ?? '';
-    const answer = answerTo(source, request.method ?? '', path);
-    void answer?.then((found) => send(response, found));
-    return answer !== null;
+    const result = resultFor(source, request.method ?? '', path);
+    void result?.then((found) => send(response, found));
+    return result !== null;
   };
 }
 
-function send(response: ServerResponse, answer: Answer): void {
+function send(response: ServerResponse, result: RouteResult): void {
   if (response.destroyed) return;
-  const body = JSON.stringify(answer.body);
-  response.writeHead(answer.status, { ...headersOf(answer), 'content-length': Buffer.byteLength(body) });
-  // Node.js leaves the body of an answer to HEAD out by itself.
+  const body = JSON.stringify(result.body);
+  response.writeHead(result.status, { ...headersOf(result), 'content-length': Buffer.byteLength(body) });
+  // Node.js omits the body of a response to HEAD.
   response.end(body);
 }
 
-/** For servers that turn a `Request` into a `Response` (Hono, Next.js, Deno, Bun): 404 for every path but the reporter's two. */
+/** For servers that return a `Response` for a `Request` (Hono, Next.js, Deno, Bun). 404 except for the reporter's two paths. */
 export function createFetchHandler(source: ReportSource) {
   return async (request: Request): Promise<Response> => {
     const path = new URL(request.url).pathname;
-    const answer =
-      (await answerTo(source, request.method, path)) ??
-      problem(404, 'Not Found', `there is nothing at ${path}`);
-    const body = request.method === 'HEAD' ? null : JSON.stringify(answer.body);
-    return new Response(body, { status: answer.status, headers: headersOf(answer) });
+    const result =
+      (await resultFor(source, request.method, path)) ??
+      problem(404, 'Not Found', `no route ${path}`);
+    const body = request.method === 'HEAD' ? null : JSON.stringify(result.body);
+    return new Response(body, { status: result.status, headers: headersOf(result) });
   };
 }
 
-/** A Fastify instance, as far as the reporter uses it. */
+/** The part of a Fastify instance that the reporter uses. */
 export interface FastifyRoutes {
   get(path: string, handler: (request: unknown, reply: FastifyReplying) => unknown): unknown;
 }
@@ -123,11 +123,11 @@ export function createFastifyPlugin(source: ReportSource) {
   return (app: FastifyRoutes): Promise<void> => {
     for (const [path, route] of ROUTES)
       app.get(path, async (_request, reply) => {
-        const answer = await route(source);
-        reply.code(answer.status);
-        for (const [name, value] of Object.entries(headersOf(answer))) reply.header(name, value);
-        // Text, so that no schema of the agent's and no serializer changes it.
-        return reply.send(JSON.stringify(answer.body));
+        const result = await route(source);
+        reply.code(result.status);
+        for (const [name, value] of Object.entries(headersOf(result))) reply.header(name, value);
+        // Text, so that no schema or serializer of the agent changes the body.
+        return reply.send(JSON.stringify(result.body));
       });
     return Promise.resolve();
   };

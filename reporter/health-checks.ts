@@ -4,7 +4,7 @@ import type { HealthReport } from '../core/health/health.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
 import { gather } from '../probe/gather.ts';
 
-/** What one check found: the report, and the facts that it is made from. */
+/** The result of one check run: the report and the facts behind it. */
 export interface CheckedAgent {
   health: HealthReport;
   facts: Facts;
@@ -19,7 +19,7 @@ export interface ChecksInput {
   now: () => Date;
 }
 
-/** Every check that only the agent's own process can make: its variables, files and tools, and the model with its key. */
+/** Runs the checks inside the agent's process: variables, files, tools, services, and the model with its key. */
 export async function runChecks(input: ChecksInput): Promise<CheckedAgent> {
   const { manifest, env, now, registeredTools } = input;
   const secretDir = env['PLATFORM_SECRET_DIR'] ?? '';
@@ -33,8 +33,8 @@ export async function runChecks(input: ChecksInput): Promise<CheckedAgent> {
       secretDir: secretDir === '' ? null : secretDir,
     },
     registeredTools,
-    asksModel: true,
-    speaksProtocols: true,
+    checksModel: true,
+    pingsServices: true,
     now,
   });
   return { health: check(manifest, facts), facts };

@@ -1,4 +1,4 @@
-/** The package's reporter: what an agent's author imports from `agent-compliance/reporter`. */
+/** Public API of the package, imported as `agent-compliance/reporter`. */
 export { createReporter, type Reporter, type ReporterOptions, type ToolRegistry } from './reporter.ts';
 export type { RequestWithId } from './current-request.ts';
 export { PolicyDeniedError, PolicyUnavailableError, type PolicyCheck } from './policy-check.ts';

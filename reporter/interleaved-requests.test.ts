@@ -12,7 +12,7 @@ import { diceOf } from '../testing/dice.ts';
 import { SEED } from '../testing/seed.ts';
 import { createRequestBehavior, type HeadWriter, type RequestBehavior } from './request-behavior.ts';
 
-/** Many requests at once, in servers that people use: none may ever say what another one did. */
+/** Concurrent requests in common frameworks: no response may contain the behavior of another request. */
 
 const dice = diceOf(SEED);
 
@@ -32,7 +32,7 @@ function aBehavior(response: HeadWriter | null = null): RequestBehavior {
   });
 }
 
-/** Does the same in each framework: two turns of work for the request's own id, then the answer. */
+/** The same work in each framework: a guardrail, a pause and a tool, all named after the request's id. */
 async function work(behavior: RequestBehavior, id: string): Promise<void> {
   behavior.guardrail(`guard-${id}`);
   await sleep(dice() * 20);
@@ -90,11 +90,11 @@ async function listening(server: Server): Promise<{ url: string; close: () => Pr
 }
 
 test.each(FRAMEWORKS)(
-  'in %s each of a hundred answers says what its own request did',
+  'in %s each of a hundred responses reports only the behavior of its own request',
   async (_name, start) => {
     const { url, close } = await start();
     const ids = Array.from({ length: 100 }, (_, id) => String(id));
-    const answers = await Promise.all(
+    const results = await Promise.all(
       ids.map(async (id) => {
         const response = await fetch(`${url}/${id}`);
         await response.text();
@@ -102,17 +102,17 @@ test.each(FRAMEWORKS)(
       }),
     );
     await close();
-    expect(answers).toEqual(
+    expect(results).toEqual(
       ids.map((id) => ({ guardrailsInvoked: [`guard-${id}`], toolsCalled: [`tool-${id}`] })),
     );
   },
 );
 
-describe('requests that interleave', () => {
+describe('interleaved requests', () => {
   let server: Server;
   let url: string;
   beforeAll(async () => {
-    // Each request names its own guardrail and tools in turns with all the others, and answers in the middle of them.
+    // Each request reports its own guardrail and tools, interleaved with all others, and sends its head in between.
     server = createServer((request, response) => {
       const id = new URL(request.url ?? '', 'http://agent').searchParams.get('id') ?? '';
       const behavior = aBehavior(response);
@@ -136,16 +136,16 @@ describe('requests that interleave', () => {
   });
   afterAll(() => new Promise((resolve) => server.close(resolve)));
 
-  test('never see what another one did', async () => {
+  test('never report the behavior of another request', async () => {
     const ids = Array.from({ length: 200 }, (_, id) => id);
-    const answers = await Promise.all(
+    const results = await Promise.all(
       ids.map(async (id) => {
         const response = await fetch(`${url}/?id=${id}`);
         await response.text();
         return parseBehaviorHeaders(new Map(response.headers));
       }),
     );
-    expect(answers).toEqual(
+    expect(results).toEqual(
       ids.map((id) => ({
         guardrailsInvoked: [`guard-${id}`],
         toolsCalled: [`tool-${id}-0`, `tool-${id}-1`, `tool-${id}-2`],

@@ -18,19 +18,19 @@ const MANIFEST: Manifest = {
   spec: { model: { provider: 'openai', id: 'gpt', apiKey: '$env:KEY' } },
 };
 
-let folder: string;
+let directory: string;
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'manifest-'));
+  directory = mkdtempSync(join(tmpdir(), 'manifest-'));
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
 describe('the manifest of a reporter', () => {
-  test('is the object itself', () => {
+  test('is the given object', () => {
     expect(manifestFrom(MANIFEST)).toBe(MANIFEST);
   });
 
   test('is read from a .json file', () => {
-    const path = join(folder, 'agent.json');
+    const path = join(directory, 'agent.json');
     writeFileSync(path, JSON.stringify(MANIFEST));
     expect(manifestFrom(path)).toEqual(MANIFEST);
   });
@@ -39,15 +39,15 @@ describe('the manifest of a reporter', () => {
     [
       'a YAML path',
       'agent.yaml',
-      ['"agent.yaml" is no .json file: parse agent.yaml with a YAML library and pass the object'],
+      ['"agent.yaml" is not a .json file; parse agent.yaml with a YAML library and pass the object'],
     ],
     [
-      'a file that is not there',
+      'a missing file',
       '/nonexistent/agent.json',
-      ['/nonexistent/agent.json cannot be read as JSON'],
+      ['cannot read /nonexistent/agent.json as JSON'],
     ],
     [
-      'nothing',
+      'undefined',
       undefined,
       [
         'metadata.name must be a non-empty string',
@@ -57,7 +57,7 @@ describe('the manifest of a reporter', () => {
       ],
     ],
     [
-      'members of the wrong kind, all at once',
+      'members of wrong types, with all problems at once',
       {
         ...MANIFEST,
         spec: { ...MANIFEST.spec, tools: ['a'], requires: { envVars: [1], services: {} }, mcp: [] },
@@ -70,7 +70,7 @@ describe('the manifest of a reporter', () => {
       ],
     ],
     [
-      'members of members, each where it stands',
+      'nested members of wrong types, each with its path',
       {
         ...MANIFEST,
         spec: {
@@ -96,17 +96,17 @@ describe('the manifest of a reporter', () => {
         'spec.observability.tracing.endpoint must be a string',
       ],
     ],
-  ])('refuses %s', (_name, input, problems) => {
+  ])('rejects %s', (_name, input, problems) => {
     expect(() => manifestFrom(input as Manifest)).toThrow(expect.objectContaining({ problems }));
   });
 
-  test('takes the manifest that has every member', async () => {
+  test('accepts a manifest with every member', async () => {
     const text = await readFile(join(import.meta.dirname, '../testing/manifests/full-agent.yaml'), 'utf8');
     const full = parse(text) as Manifest;
     expect(manifestFrom(full)).toBe(full);
   });
 
-  test('is refused, or checked without an error, whatever stands in one place of it', async () => {
+  test('is either rejected or checked without an error if one value is replaced by a hostile value', async () => {
     const text = await readFile(join(import.meta.dirname, '../testing/manifests/full-agent.yaml'), 'utf8');
     const full = parse(text) as object;
     for (const path of pathsIn(full)) {
@@ -121,13 +121,13 @@ describe('the manifest of a reporter', () => {
         }
         const manifest = hostile as Manifest;
         const environment = { kind: 'own' as const, variables: {}, folder: null, secretDir: null };
-        // Nothing is connected to: what is looked at is whether the manifest can be read.
-        const leaveOut = ['service', 'mcp', 'memory', 'tracing'] as const;
+        // Skips all connections: the test only checks that the manifest can be read.
+        const skippedCategories = ['service', 'mcp', 'memory', 'tracing'] as const;
         const facts = await gather({
           manifest,
           upstreamUrl: null,
           environment,
-          leaveOut,
+          skippedCategories,
           now: () => new Date(),
         });
         expect([path, check(manifest, facts).agentName]).toEqual([path, manifest.metadata.name]);

@@ -1,10 +1,10 @@
 import { readFileSync } from 'node:fs';
 import type { Manifest } from '../core/manifest/manifest.ts';
 
-/** A manifest as the agent's author hands it over: the parsed object, or the path of a `.json` file. */
+/** A manifest option: the parsed object, or the path of a `.json` file. */
 export type ManifestInput = Manifest | string;
 
-/** Raised by createReporter, with every problem at once. */
+/** Thrown by createReporter with all problems. */
 export class ManifestInputError extends Error {
   readonly code = 'PLATFORM_MANIFEST_INPUT';
   readonly problems: readonly string[];
@@ -20,8 +20,8 @@ export class ManifestInputError extends Error {
 }
 
 /**
- * The manifest itself. The reporter carries neither a YAML parser nor the schema (`platform validate` has both); it
- * checks the members that it reads, so that a wrong one is said here and not at the first check.
+ * Reads and validates the manifest. The reporter has neither a YAML parser nor the schema (`platform validate` has both). It
+ * validates only the members that it reads, so that errors occur here and not in the first check.
  */
 export function manifestFrom(input: ManifestInput): Manifest {
   const value: unknown = typeof input === 'string' ? readJson(input) : input;
@@ -39,12 +39,12 @@ export function manifestFrom(input: ManifestInput): Manifest {
 function readJson(path: string): unknown {
   if (!path.endsWith('.json'))
     throw new ManifestInputError([
-      `${JSON.stringify(path)} is no .json file: parse agent.yaml with a YAML library and pass the object`,
+      `${JSON.stringify(path)} is not a .json file; parse agent.yaml with a YAML library and pass the object`,
     ]);
   try {
     return JSON.parse(readFileSync(path, 'utf8')) as unknown;
   } catch (error) {
-    throw new ManifestInputError([`${path} cannot be read as JSON`], error);
+    throw new ManifestInputError([`cannot read ${path} as JSON`], error);
   }
 }
 
@@ -65,10 +65,10 @@ const KINDS = {
   'a list of objects with a name': (value: unknown) => Array.isArray(value) && value.every(isNamed),
 } as const;
 
-/** `in its parent`: required where the object around it is there. */
+/** `in its parent`: required if the parent object exists. */
 type Row = [path: string, kind: keyof typeof KINDS, required?: 'always' | 'in its parent'];
 
-/** Every member that is read, the outer ones first; `*`: each entry of the list. */
+/** Every member that the reporter reads, outer members first; `*`: each entry of the list. */
 const SHAPE: readonly Row[] = [
   ['metadata.name', 'a non-empty string', 'always'],
   ['spec.model.provider', 'a non-empty string', 'always'],
@@ -135,7 +135,7 @@ interface Place {
   hasParent: boolean;
 }
 
-/** The values at a path, each with where it was found; undefined where there is none. */
+/** The values at a path with their locations; undefined for a missing value. */
 function valuesAt(value: unknown, path: readonly string[], at = '', hasParent = true): Place[] {
   const [key, ...rest] = path;
   if (key === undefined) return [{ at, found: value, hasParent }];

@@ -73,7 +73,7 @@ describe('the examples of the documentation', () => {
   const HEADERS = { 'x-request-id': 'r-1', 'content-type': 'text/plain' };
   const get = async (url: string): Promise<unknown> => (await fetch(url)).json();
 
-  /** Each program by its name, and what it is asked beyond its two routes. */
+  /** The programs by file name, with the checks in addition to the two routes. */
   const PROGRAMS: Readonly<Record<string, (url: string) => Promise<void>>> = {
     'http.js': async (url) => expect(await (await fetch(url)).text()).toBe("the agent's own routes"),
     'package.mjs': async (url) => expect(await (await fetch(url)).text()).toBe("the agent's own routes"),
@@ -82,19 +82,19 @@ describe('the examples of the documentation', () => {
     'hono.js': async (url) => expect((await fetch(`${url}/platform/other`)).status).toBe(404),
     'agent.mjs': async (url) => expect((await fetch(`${url}/platform/other`)).status).toBe(200),
     'chat.js': async (url) => {
-      const say = (body: string) => fetch(`${url}/v1/chat`, { method: 'POST', headers: HEADERS, body });
-      const answer = await say('hello');
+      const chat = (body: string) => fetch(`${url}/v1/chat`, { method: 'POST', headers: HEADERS, body });
+      const response = await chat('hello');
       expect([
-        answer.status,
-        await answer.text(),
-        answer.headers.get('x-platform-guardrails-invoked'),
+        response.status,
+        await response.text(),
+        response.headers.get('x-platform-guardrails-invoked'),
       ]).toEqual([200, 'You said: hello', 'pii-detector']);
-      expect(answer.headers.get('x-platform-tools-called')).toBe('search');
-      expect((await say('123-45-6789')).status).toBe(422);
+      expect(response.headers.get('x-platform-tools-called')).toBe('search');
+      expect((await chat('123-45-6789')).status).toBe(422);
       expect(await get(`${url}/platform/usage`)).toMatchObject({ totalTokens: 38, totalCalls: 1 });
       // The manifest allows 60 tokens a day.
-      await say('again');
-      const denied = await say('once more');
+      await chat('again');
+      const denied = await chat('once more');
       expect([denied.status, await denied.json()]).toEqual([403, { denied: ['daily_token_limit_exceeded'] }]);
     },
   };
@@ -113,11 +113,11 @@ describe('the examples of the documentation', () => {
     for (const [file, code] of examples) writeFileSync(join(project.folder, file), code);
   });
 
-  test('are all run here', () => {
+  test('are all covered by this test', () => {
     expect([...examples.keys()].sort()).toEqual(['reporter.js', ...Object.keys(PROGRAMS)].sort());
   });
 
-  test.each(Object.entries(PROGRAMS))('%s', async (file, use) => {
+  test.each(Object.entries(PROGRAMS))('%s works', async (file, use) => {
     await runServer(project.folder, file, async (url) => {
       expect(await get(`${url}/platform/health`)).toMatchObject({
         agentName: 'shop',

@@ -21,8 +21,8 @@ import {
 const REASONS = POLICY_RULES.map(({ reason }) => reason);
 const MANIFEST = plainManifest('3d-corner-shop', REASONS);
 
-(whyNoOpa() ? describe.skip : describe)('checkPolicy before the real policy engine', () => {
-  let folder: string;
+(whyNoOpa() ? describe.skip : describe)('checkPolicy with a real policy engine', () => {
+  let directory: string;
   let opa: Opa;
   let warnings: unknown[];
   const logger = {
@@ -51,13 +51,13 @@ const MANIFEST = plainManifest('3d-corner-shop', REASONS);
 
   beforeAll(async () => {
     warnings = [];
-    folder = await mkdtemp(join(tmpdir(), 'reporter-opa-'));
-    await writePolicy(join(folder, 'policy'), MANIFEST);
-    opa = await startOpa([join(folder, 'policy')]);
+    directory = await mkdtemp(join(tmpdir(), 'reporter-opa-'));
+    await writePolicy(join(directory, 'policy'), MANIFEST);
+    opa = await startOpa([join(directory, 'policy')]);
   });
   afterAll(async () => {
     await opa.close();
-    await rm(folder, { recursive: true });
+    await rm(directory, { recursive: true });
   });
 
   const guardrailsInvoked = ['pii-detector'];
@@ -75,7 +75,7 @@ const MANIFEST = plainManifest('3d-corner-shop', REASONS);
       { toolsCalled: ['drop'], toxicityScore: 1, tokensToday: 1e9, costTodayUsd: 99, memoryTtlSeconds: 0 },
       REASONS,
     ],
-  ])('%j: as the rules in this process say', async (facts, expected) => {
+  ])('%j: same verdict as the rules in this process', async (facts, expected) => {
     expect(await verdict(aReporter({ POLICY_URL: opa.url }), facts)).toEqual(expected);
     expect(await verdict(aReporter({}), facts)).toEqual(expected);
   });
@@ -86,19 +86,19 @@ const MANIFEST = plainManifest('3d-corner-shop', REASONS);
     expect(await verdict(reporter, { guardrailsInvoked })).toEqual([]);
     reporter.recordUsage('gpt', 1, 0);
     expect(await verdict(reporter, { guardrailsInvoked })).toEqual(['daily_token_limit_exceeded']);
-    // Without a sidecar they are dropped, with a warning.
+    // Without a sidecar the events are dropped with a warning.
     await reporter.events.flush(60_000);
   });
 
-  test('an agent whose rules the engine does not have passes, with failClosed not', async () => {
-    const stranger = plainManifest('stranger', REASONS);
-    await aReporter({ POLICY_URL: opa.url }, false, stranger).checkPolicy();
-    await expect(aReporter({ POLICY_URL: opa.url }, true, stranger).checkPolicy()).rejects.toThrow(
-      'it does not have the rules of this agent',
+  test('allows a call if the engine does not have the rules of the agent, and rejects it with failClosed', async () => {
+    const unknown = plainManifest('unknown', REASONS);
+    await aReporter({ POLICY_URL: opa.url }, false, unknown).checkPolicy();
+    await expect(aReporter({ POLICY_URL: opa.url }, true, unknown).checkPolicy()).rejects.toThrow(
+      'the engine does not have the rules of this agent',
     );
   });
 
-  test('an engine that goes passes what it would deny; with failClosed nothing; and denies again when it is back', async () => {
+  test('allows calls while the engine is down, rejects them with failClosed, and denies again after a restart', async () => {
     const port = Number(new URL(opa.url).port);
     const [open, closed] = [aReporter({ POLICY_URL: opa.url }), aReporter({ POLICY_URL: opa.url }, true)];
     await opa.close();
@@ -106,25 +106,25 @@ const MANIFEST = plainManifest('3d-corner-shop', REASONS);
     expect([await verdict(open, {}), await verdict(open, {})]).toEqual([[], []]);
     await expect(closed.checkPolicy({ guardrailsInvoked })).rejects.toThrow(PolicyUnavailableError);
     expect(warnings).toHaveLength(1);
-    opa = await startOpa([join(folder, 'policy')], port);
+    opa = await startOpa([join(directory, 'policy')], port);
     expect([await verdict(open, {}), await verdict(closed, { guardrailsInvoked })]).toEqual([
       ['pii_detector_not_invoked'],
       [],
     ]);
   });
 
-  test('an engine that hangs costs its time-out and no more', async () => {
+  test('allows a call after the timeout if the engine hangs', async () => {
     const servers = new TestServers();
     const relay = await startQuestionRelay(servers, Number(new URL(opa.url).port));
     const reporter = aReporter({ POLICY_URL: `http://127.0.0.1:${relay.port}` });
     await stopProcess(opa.pid);
     try {
       using timers = holdDeadlines();
-      const asking = verdict(reporter, {});
-      await until(() => relay.questions() > 0, 'the question');
-      // The default; the engine is still stopped when it has passed.
+      const pending = verdict(reporter, {});
+      await until(() => relay.questions() > 0, 'the query');
+      // The default timeout; the engine is still stopped afterwards.
       await timers.pass(1_000);
-      expect(await asking).toEqual([]);
+      expect(await pending).toEqual([]);
       expect(relay.questions()).toBe(1);
     } finally {
       process.kill(opa.pid, 'SIGCONT');

@@ -10,54 +10,55 @@ import { postJson } from '../push/post-json.ts';
 import { describe } from '../push/push-heartbeat.ts';
 import { policyInputFrom, type PolicyFacts } from './policy-facts.ts';
 
-/** The declared policy denies the call that the agent is about to make. */
+/** The declared policy denies the model call. */
 export class PolicyDeniedError extends Error {
   readonly code = 'PLATFORM_POLICY_DENIED';
   /** Denial reasons, sorted, such as `pii_detector_not_invoked`. */
   readonly violations: readonly string[];
 
   constructor(violations: readonly string[]) {
-    super(`the policy denies the call of the model: ${violations.join(', ')}`);
+    super(`the policy denies the model call: ${violations.join(', ')}`);
     this.name = 'PolicyDeniedError';
     this.violations = violations;
   }
 }
 
-/** With `failClosed`: nobody could say whether the call is allowed. */
+/** With `failClosed`: there is no verdict on the call. */
 export class PolicyUnavailableError extends Error {
   readonly code = 'PLATFORM_POLICY_UNAVAILABLE';
 
   constructor(reason: string) {
-    super(`the policy engine gives no verdict: ${reason}`);
+    super(`no verdict from the policy engine: ${reason}`);
     this.name = 'PolicyUnavailableError';
   }
 }
 
 export interface PolicyCheckSettings {
-  /** Base URL of the policy engine; null: the rules that the manifest brings are evaluated in this process. */
+  /** Base URL of the policy engine; null: the rules of the manifest are evaluated in this process. */
   url: URL | null;
-  /** Without a verdict the call is not made. */
+  /** Reject the call if there is no verdict. */
   failClosed: boolean;
-  /** For one question to the engine, in milliseconds. */
+  /** Timeout of one query to the engine, in milliseconds. */
   timeoutMs: number;
 }
 
 export interface PolicyCheckContext {
   settings: PolicyCheckSettings;
   manifest: Manifest;
-  /** Today's totals, where the facts name none. */
+  /** Today's totals, used if the facts contain none. */
   totals: () => UsageTotals;
   clock: PushClock;
   logger: PushLogger;
 }
 
-/** Failures in a row after which the engine is asked once in so many milliseconds, whoever calls a model meanwhile. */
+/** After this many failures in a row, the engine is queried only once per `PAUSE_MS`. */
 const MAX_FAILURES = 5;
+/** Milliseconds. */
 const PAUSE_MS = 5_000;
 
 /**
- * To be awaited before each call of a model. Resolves: go on. Rejects with PolicyDeniedError, with
- * PolicyUnavailableError (only with `failClosed`), or with TypeError on facts that are none.
+ * Evaluates the policy; await it before each model call. Resolves if the call is allowed. Rejects with PolicyDeniedError, with
+ * PolicyUnavailableError (only with `failClosed`), or with TypeError for invalid facts.
  */
 export type PolicyCheck = (facts?: PolicyFacts) => Promise<void>;
 
@@ -66,23 +67,23 @@ export function createPolicyCheck(context: PolicyCheckContext): PolicyCheck {
   const engine =
     settings.url === null
       ? builtinEngine(manifest)
-      : notTooOften(remoteEngine(settings.url, settings.timeoutMs), clock);
-  let isAway = false;
+      : withPauses(remoteEngine(settings.url, settings.timeoutMs), clock);
+  let isUnavailable = false;
   return async (facts = {}) => {
-    const answer = await engine.evaluate(
+    const result = await engine.evaluate(
       policyInputFrom(facts, { agentName: manifest.metadata.name, ...totals() }),
     );
-    if (answer.state === 'answered') {
-      isAway = false;
-      if (answer.denials.length > 0) throw new PolicyDeniedError(answer.denials);
+    if (result.state === 'answered') {
+      isUnavailable = false;
+      if (result.denials.length > 0) throw new PolicyDeniedError(result.denials);
       return;
     }
-    const reason = answer.state === 'not-loaded' ? 'it does not have the rules of this agent' : answer.reason;
+    const reason =
+      result.state === 'not-loaded' ? 'the engine does not have the rules of this agent' : result.reason;
     if (settings.failClosed) throw new PolicyUnavailableError(reason);
     // One warning per outage.
-    if (!isAway)
-      logger.warn('the policy engine gives no verdict: calls of the model pass unevaluated', { reason });
-    isAway = true;
+    if (!isUnavailable) logger.warn('policy engine unavailable, model calls not evaluated', { reason });
+    isUnavailable = true;
   };
 }
 
@@ -91,24 +92,24 @@ function builtinEngine(manifest: Manifest): PolicyEngine {
   return { evaluate: (input) => ({ state: 'answered', denials: evaluate(policy, input) }) };
 }
 
-/** A hung engine costs its time-out to the first five calls, and then to one in five seconds. */
-function notTooOften(engine: PolicyEngine, clock: PushClock): PolicyEngine {
+/** With a hung engine the first five calls wait for the timeout, then only one call every five seconds. */
+function withPauses(engine: PolicyEngine, clock: PushClock): PolicyEngine {
   let failures = 0;
   let nextMs = 0;
   return {
     evaluate: async (input) => {
       const nowMs = clock.monotonicMs();
       if (failures >= MAX_FAILURES && nowMs < nextMs)
-        return { state: 'unreachable', reason: `it gave no answer ${MAX_FAILURES} times in a row` };
+        return { state: 'unreachable', reason: `no response ${MAX_FAILURES} times in a row` };
       nextMs = nowMs + PAUSE_MS;
-      const answer = await engine.evaluate(input);
-      failures = answer.state === 'unreachable' ? failures + 1 : 0;
-      return answer;
+      const result = await engine.evaluate(input);
+      failures = result.state === 'unreachable' ? failures + 1 : 0;
+      return result;
     },
   };
 }
 
-/** The path and the question are the sidecar's, so that one engine serves both. */
+/** Uses the same path and query as the sidecar, so one engine can serve both. */
 function remoteEngine(base: URL, timeoutMs: number): PolicyEngine {
   return {
     evaluate: async (input: PolicyInput): Promise<PolicyAnswer> => {
@@ -126,7 +127,7 @@ function remoteEngine(base: URL, timeoutMs: number): PolicyEngine {
           signal,
         });
         if (status === 200) return parseDenials(text);
-        return { state: 'unreachable', reason: `the engine answers with status ${status}` };
+        return { state: 'unreachable', reason: `the engine responded with status ${status}` };
       } catch (error) {
         return { state: 'unreachable', reason: describe(error) };
       }

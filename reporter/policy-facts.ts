@@ -12,23 +12,24 @@ import {
 import type { PolicyInput } from '../core/policy/policy-input.ts';
 import type { UsageTotals } from '../core/usage/usage.ts';
 
-/** What is known of a call before it is made. Absent: not known, which denies where a rule wants to see it. */
+/** Facts about a model call before it is made. Absent means unknown; a rule that requires the fact then denies the call. */
 export interface PolicyFacts {
-  /** Types of the guardrails that ran on the input. */
+  /** Types of guardrails that ran on the input. */
   guardrailsInvoked?: readonly string[];
-  /** Names of the tools that were called, or are about to be. */
+  /** Names of tools that were called or will be called. */
   toolsCalled?: readonly string[];
   userConfirmed?: boolean;
-  /** Of the toxicity filter. */
+  /** Score of the toxicity filter. */
   toxicityScore?: number;
-  /** Seconds: the TTL with which the short-term memory is written. */
+  /** TTL of the write to short-term memory, in seconds. */
   memoryTtlSeconds?: number;
-  /** Of the UTC day; default: what the reporter counted. */
+  /** Tokens of the UTC day; default: the reporter's own count. */
   tokensToday?: number;
+  /** Cost of the UTC day; default: the reporter's own count. */
   costTodayUsd?: number;
 }
 
-/** Longer names are cut as the declared ones are. */
+/** Longer names are truncated in the same way as declared names. */
 const names = list(text({ max: 1e6 }), { max: 1000 });
 const amount = number({ min: 0, max: Number.MAX_VALUE });
 
@@ -45,12 +46,12 @@ const FACTS: Field<Partial<PolicyFacts>> = object<object, Required<PolicyFacts>>
   },
 );
 
-/** The policy input document of a call. Throws TypeError with everything that is wrong with the facts. */
+/** The policy input document of a call. Throws TypeError with all problems of the facts. */
 export function policyInputFrom(facts: PolicyFacts, known: UsageTotals & { agentName: string }): PolicyInput {
   const parsed = parseWith(FACTS, facts);
   if (!parsed.ok)
     throw new TypeError(
-      `these facts cannot be checked: ${parsed.errors.map(({ path, message }) => `${path} ${message}`).join('; ')}`,
+      `invalid facts: ${parsed.errors.map(({ path, message }) => `${path} ${message}`).join('; ')}`,
     );
   const { guardrailsInvoked, toolsCalled, userConfirmed, toxicityScore, memoryTtlSeconds } = parsed.value;
   const { tokensToday = known.tokensToday, costTodayUsd = known.costTodayUsd } = parsed.value;

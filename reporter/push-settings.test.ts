@@ -4,16 +4,16 @@ import { PushOptionsError, pushSettings, type PushOptions } from './push-setting
 
 const ENV = { PLATFORM_URL: 'https://plane:8080', PLATFORM_KEY: 'k-1' };
 
-describe('where a reporter pushes to', () => {
+describe('push settings', () => {
   test.each<[string, PushOptions | false | undefined, Record<string, string>]>([
-    ['without anything', undefined, {}],
+    ['without options and variables', undefined, {}],
     ['with an empty variable', undefined, { PLATFORM_URL: '', PLATFORM_KEY: 'k' }],
-    ['when it is turned off', false, ENV],
-  ])('is nowhere %s', (_name, options, env) => {
+    ['when push is disabled', false, ENV],
+  ])('are null %s', (_name, options, env) => {
     expect(pushSettings(options, env)).toBeNull();
   });
 
-  test('comes from the environment', () => {
+  test('come from the environment', () => {
     const settings = pushSettings(undefined, {
       ...ENV,
       HEARTBEAT_SECONDS: '60',
@@ -24,12 +24,12 @@ describe('where a reporter pushes to', () => {
     expect(settings?.credentials.kind === 'key' && settings.credentials.key.reveal()).toBe('k-1');
   });
 
-  test('keeps the renewed key where a path is given', () => {
+  test('contain the path for the renewed key', () => {
     const env = { ...ENV, PLATFORM_KEY_STORE_PATH: '/var/lib/shop.key' };
     expect(pushSettings(undefined, env)?.credentials).toMatchObject({ keepPath: '/var/lib/shop.key' });
   });
 
-  test('comes from the options, which win', () => {
+  test('come from the options, which take precedence over the environment', () => {
     const options = { url: 'http://other', tokenFile: '/token', instance: 'shop-2' };
     expect(pushSettings(options, ENV)).toEqual({
       url: new URL('http://other'),
@@ -47,7 +47,7 @@ describe('where a reporter pushes to', () => {
       [
         'PLATFORM_URL must be a URL with the http: or https: protocol',
         'HEARTBEAT_SECONDS must be an integer from 10 to 3600',
-        'one of PLATFORM_KEY and PLATFORM_TOKEN_FILE must be given, and not both',
+        'exactly one of PLATFORM_KEY and PLATFORM_TOKEN_FILE is required',
       ],
     ],
     [
@@ -56,7 +56,7 @@ describe('where a reporter pushes to', () => {
       [
         'push.url must be a URL with the http: or https: protocol',
         'push.intervalSeconds must be an integer from 10 to 3600',
-        'one of push.key and push.tokenFile must be given, and not both',
+        'exactly one of push.key and push.tokenFile is required',
       ],
     ],
     [
@@ -73,10 +73,10 @@ describe('where a reporter pushes to', () => {
       (key): [PushOptions | undefined, Record<string, string>, string[]] => [
         undefined,
         { ...ENV, PLATFORM_KEY: key },
-        ['PLATFORM_KEY must be visible ASCII characters, without blanks and line feeds'],
+        ['PLATFORM_KEY must consist of visible ASCII characters, without spaces and line feeds'],
       ],
     ),
-  ])('all mistakes are said at once, and no secret (%#)', (options, env, problems) => {
+  ])('report all problems at once, without secrets (%#)', (options, env, problems) => {
     expect(() => pushSettings(options, env)).toThrow(new PushOptionsError(problems));
   });
 });

@@ -1,20 +1,21 @@
 import { hostname } from 'node:os';
 import type { Credentials } from '../push/credentials.ts';
 
-/** Where a reporter without a sidecar pushes its heartbeats. */
+/** The control plane that receives the heartbeats of a reporter without a sidecar. */
 export interface PushOptions {
   /** Base URL of the control plane, http or https. */
   url: string;
-  /** Registration token; or `tokenFile`, a file with it, in which it is renewed (a projected token: by the kubelet). */
+  /** Registration token. Set either `key` or `tokenFile`. */
   key?: string;
+  /** File with the token. The reporter renews a registration token in this file; the kubelet renews a projected token. */
   tokenFile?: string;
-  /** The file in which the renewed `key` outlives a restart; default: memory alone. */
+  /** File that keeps the renewed `key` across restarts; default: only in memory. */
   keyStorePath?: string;
   /** PEM file with the control plane's CA. */
   caFile?: string;
-  /** 10..3600, default 30. */
+  /** Seconds from 10 to 3600; default 30. */
   intervalSeconds?: number;
-  /** Tells one instance of the agent from another; default: the host's name (in a cluster the pod's). */
+  /** Unique name of this instance of the agent; default: the host name (in a cluster the pod name). */
   instance?: string;
 }
 
@@ -28,7 +29,7 @@ export interface PushSettings {
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
-/** Raised by createReporter, with every problem at once and no secret. */
+/** Thrown by createReporter with all problems and without secrets. */
 export class PushOptionsError extends Error {
   readonly code = 'PLATFORM_PUSH_OPTIONS';
   readonly problems: readonly string[];
@@ -47,7 +48,7 @@ interface NamedValue {
 
 type Named = Record<keyof PushOptions, NamedValue>;
 
-/** null: no push. Given options win; without any, `PLATFORM_URL` and its companions decide; `false` turns it off. */
+/** null: no push. Options take precedence; without options the `PLATFORM_*` variables are used. `false` disables push. */
 export function pushSettings(
   options: PushOptions | false | undefined,
   env: Environment,
@@ -60,7 +61,7 @@ export function pushSettings(
 function fromOptions(options: PushOptions): Named {
   const named = (key: keyof PushOptions): NamedValue => ({ name: `push.${key}`, value: options[key] });
   return {
-    // Given without a URL is a mistake, and not the wish to push nowhere.
+    // Options without a URL are an error and do not disable push.
     url: { name: 'push.url', value: options.url ?? '' },
     key: named('key'),
     tokenFile: named('tokenFile'),
@@ -94,12 +95,12 @@ function settingsFrom(named: Named): PushSettings {
     problems.push(`${named.intervalSeconds.name} must be an integer from 10 to 3600`);
   const credentials = credentialsFrom(named);
   if (credentials === null)
-    problems.push(`one of ${named.key.name} and ${named.tokenFile.name} must be given, and not both`);
+    problems.push(`exactly one of ${named.key.name} and ${named.tokenFile.name} is required`);
   if (named.keyStorePath.value !== undefined && credentials?.kind === 'file')
     problems.push(`${named.keyStorePath.name} must be used with ${named.key.name}`);
-  // Said here and not with every push: a line feed at its end is what a shell or a secret likes to add.
+  // Reported here instead of with every push. Shells and secrets often add a line feed at the end.
   if (credentials?.kind === 'key' && !/^[!-~]+$/.test(credentials.key.reveal()))
-    problems.push(`${named.key.name} must be visible ASCII characters, without blanks and line feeds`);
+    problems.push(`${named.key.name} must consist of visible ASCII characters, without spaces and line feeds`);
   if (problems.length > 0 || url === null || credentials === null) throw new PushOptionsError(problems);
   return {
     url,

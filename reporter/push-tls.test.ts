@@ -14,21 +14,21 @@ const MANIFEST = {
   spec: { model: { provider: 'openai', id: 'gpt', apiKey: '$env:NOT_SET' } },
 };
 
-let folder: string;
-let authority: KeyPair;
+let directory: string;
+let ca: KeyPair;
 let server: Server;
 let keys: (string | undefined)[];
 let warnings: unknown[];
 let reporter: Reporter;
 
 beforeEach(async () => {
-  folder = mkdtempSync(join(tmpdir(), 'push-tls-'));
+  directory = mkdtempSync(join(tmpdir(), 'push-tls-'));
   const validity = { now: new Date(), days: 1 };
-  authority = await issueCa(validity);
-  writeFileSync(join(folder, 'ca.pem'), (await issueCa(validity)).cert);
+  ca = await issueCa(validity);
+  writeFileSync(join(directory, 'ca.pem'), (await issueCa(validity)).cert);
   keys = [];
   warnings = [];
-  server = createServer(await issueLeaf(authority, ['127.0.0.1'], validity), (request, response) => {
+  server = createServer(await issueLeaf(ca, ['127.0.0.1'], validity), (request, response) => {
     request.resume();
     request.on('end', () => {
       keys.push(request.headers.authorization);
@@ -42,25 +42,25 @@ afterEach(async () => {
   await reporter.stop();
   server.closeAllConnections();
   await new Promise((resolve) => server.close(resolve));
-  rmSync(folder, { recursive: true });
+  rmSync(directory, { recursive: true });
 });
 
 async function until(condition: () => boolean): Promise<void> {
   const deadline = Date.now() + 30_000;
   while (!condition()) {
-    if (Date.now() > deadline) throw new Error('the condition did not come true');
+    if (Date.now() > deadline) throw new Error('timeout while waiting for a condition');
     await new Promise((resolve) => setTimeout(resolve, 10));
   }
 }
 
-test('the key goes only to a control plane that the CA file vouches for, and the file is read anew for every push', async () => {
+test('sends the key only to a control plane that the CA file verifies, and reads the file for every push', async () => {
   reporter = createReporter({
     manifest: MANIFEST,
     env: {},
     push: {
       url: `https://127.0.0.1:${(server.address() as AddressInfo).port}`,
       key: 'k',
-      caFile: join(folder, 'ca.pem'),
+      caFile: join(directory, 'ca.pem'),
     },
     logger: {
       warn: (_message, fields) => void warnings.push(fields),
@@ -79,7 +79,7 @@ test('the key goes only to a control plane that the CA file vouches for, and the
       }),
     ],
   ]);
-  writeFileSync(join(folder, 'ca.pem'), authority.cert);
+  writeFileSync(join(directory, 'ca.pem'), ca.cert);
   await until(() => keys.length > 0);
   expect(keys).toEqual(['Bearer k']);
 });

@@ -17,24 +17,24 @@ const MANIFEST: Manifest = {
   apiVersion: 'platform.io/v1',
   kind: 'PlatformAgent',
   metadata: { name: 'shop', version: '1.0.0', description: 'sells' },
-  spec: { model: { provider: 'nobody', id: 'gpt', apiKey: 'k' } },
+  spec: { model: { provider: 'unknown-provider', id: 'gpt', apiKey: 'k' } },
 };
 
-let folder: string;
+let directory: string;
 let port: number;
 let plane: ChildProcess | null;
 let reporters: Reporter[];
 let log: unknown[][];
-/** The clock of the reporters: their intervals, pauses and limits end when a test lets time pass. */
+/** The clock of the reporters. Intervals, pauses and limits end when a test advances the clock. */
 let clock: SteppingClock;
 
-/** A control plane process on the same port and data as the one before. */
+/** Starts a control plane process on the same port and with the same data as the previous process. */
 async function startPlane(env: Record<string, string> = {}): Promise<void> {
   const child = spawn(process.execPath, [CONTROL_PLANE], {
     env: {
       PATH: process.env['PATH'],
       LOG_FORMAT: 'json',
-      DATA_DIR: join(folder, 'data'),
+      DATA_DIR: join(directory, 'data'),
       PORT: String(port),
       PLATFORM_ADMIN_KEY: ADMIN_KEY,
       RATE_LIMIT_SECONDS: '0',
@@ -43,10 +43,10 @@ async function startPlane(env: Record<string, string> = {}): Promise<void> {
     stdio: ['ignore', 'ignore', 'pipe'],
   });
   plane = child;
-  let said = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
-  await until(() => said.includes('"listens"') || child.exitCode !== null);
-  if (child.exitCode !== null) throw new Error(said);
+  let output = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (output += text));
+  await until(() => output.includes('"listening"') || child.exitCode !== null);
+  if (child.exitCode !== null) throw new Error(output);
 }
 
 async function killPlane(): Promise<void> {
@@ -58,28 +58,28 @@ async function killPlane(): Promise<void> {
 }
 
 beforeEach(async () => {
-  folder = await mkdtemp(join(tmpdir(), 'reporter-push-'));
+  directory = await mkdtemp(join(tmpdir(), 'reporter-push-'));
   port = await new TestServers().closedPort();
   [plane, reporters, log] = [null, [], []];
-  // A key that the control plane has just issued is valid on this clock too.
+  // Starts at the current time, so that a new key of the control plane is valid on this clock.
   clock = new SteppingClock(new Date().toISOString());
 });
 afterEach(async () => {
-  // First, so that no last heartbeat is waited for.
+  // First, so that the reporters do not wait for a last heartbeat.
   await killPlane();
   await Promise.all(reporters.map((each) => each.stop()));
-  await rm(folder, { recursive: true });
+  await rm(directory, { recursive: true });
 });
 
 async function until(condition: () => boolean | Promise<boolean>, withinMs = 100_000): Promise<void> {
   const deadline = Date.now() + withinMs;
   while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`did not come true: ${JSON.stringify(log)}`);
+    if (Date.now() > deadline) throw new Error(`timeout while waiting for a condition: ${JSON.stringify(log)}`);
     await sleep(5);
   }
 }
 
-/** The same while time passes for the reporters, a second at each look. */
+/** Like `until`, and advances the clock of the reporters by one second per check. */
 const untilLater = (condition: () => boolean | Promise<boolean>): Promise<void> =>
   until(async () => {
     await clock.pass(1_000);
@@ -121,8 +121,8 @@ function aReporter(key: string, options: Partial<ReporterOptions> = {}): Reporte
 const messages = (level: string): unknown[] =>
   log.filter(([of]) => of === level).map(([, message]) => message);
 
-describe('push mode before a real control plane', () => {
-  test('PLATFORM_URL and PLATFORM_KEY: health, gap and usage are there, and the window is shipped once', async () => {
+describe('push mode with a real control plane', () => {
+  test('PLATFORM_URL and PLATFORM_KEY: health, gap and usage are stored, and the window is shipped once', async () => {
     await startPlane();
     const reporter = aReporter(await register());
     reporter.recordUsage('gpt', 30, 12);
@@ -140,24 +140,24 @@ describe('push mode before a real control plane', () => {
     expect(messages('warn')).toEqual([]);
   });
 
-  test('back-off: a control plane that is away costs one warning, and no count is lost until it is back', async () => {
+  test('back-off: an unavailable control plane causes one warning, and no count is lost', async () => {
     await startPlane();
     const key = await register();
     await killPlane();
     const reporter = aReporter(key);
     reporter.recordUsage('gpt', 1, 0);
     reporter.start();
-    await untilLater(() => messages('debug').includes('heartbeat fails again'));
+    await untilLater(() => messages('debug').includes('heartbeat failed again'));
     reporter.recordUsage('gpt', 10, 0);
-    expect([messages('warn'), reporter.getUsage().totalTokens]).toEqual([['heartbeat fails'], 11]);
+    expect([messages('warn'), reporter.getUsage().totalTokens]).toEqual([['heartbeat failed'], 11]);
     await startPlane();
-    await untilLater(() => messages('info').includes('heartbeats arrive again'));
+    await untilLater(() => messages('info').includes('heartbeats recovered'));
     await reporter.stop();
     expect(await (await asAdmin('/agents')).json()).toMatchObject([{ agentName: 'shop', tokens: 11 }]);
     expect(reporter.getUsage().totalTokens).toBe(0);
   });
 
-  test('time-out: a control plane that hangs holds neither the agent nor its end', async () => {
+  test('timeout: a control plane that hangs delays neither the agent nor its shutdown', async () => {
     await startPlane();
     const reporter = aReporter(await register());
     await stopProcess(plane!.pid!);
@@ -165,7 +165,7 @@ describe('push mode before a real control plane', () => {
     expect((await reporter.getReport())?.status).toBe('healthy');
     let isStopped = false;
     const stopping = reporter.stop().then(() => (isStopped = true));
-    // The last heartbeat has a second of the clock of the reporter; the control plane hangs before and after it.
+    // The last heartbeat has one second on the reporter's clock; the control plane hangs before and after it.
     await until(() => clock.left().includes(1_000));
     await clock.pass(999);
     expect(isStopped).toBe(false);
@@ -174,8 +174,8 @@ describe('push mode before a real control plane', () => {
     plane?.kill('SIGCONT');
   });
 
-  test('rate limit: what comes too early waits as long as it is told, and is no failure', async () => {
-    // No machine takes so long from one heartbeat to the next.
+  test('rate limit: a heartbeat that is too early waits for Retry-After and does not count as a failure', async () => {
+    // Longer than the time between two heartbeats on any machine.
     await startPlane({ RATE_LIMIT_SECONDS: '3600' });
     let tools: string[] = ['search'];
     const services = [{ name: 'gone', address: '127.0.0.1:9', critical: true }];
@@ -192,12 +192,12 @@ describe('push mode before a real control plane', () => {
     const reporter = aReporter(await register(), { manifest, tools: () => tools, staleAfterMs: 1 });
     reporter.start();
     await until(async () => (await stored('health')) !== null);
-    // A change of the status is told at once, which is too early.
+    // A status change triggers a heartbeat immediately, which is too early.
     isCritical = true;
     tools = [];
     await clock.pass(1_000);
     expect((await reporter.getReport())?.status).toBe('unhealthy');
-    await untilLater(() => messages('debug').includes('the control plane asks to wait'));
+    await untilLater(() => messages('debug').includes('heartbeat rate limited'));
     const [, , fields] = log.find(([level]) => level === 'debug')!;
     const { retryAfterMs } = fields as { retryAfterMs: number };
     await killPlane();
@@ -206,17 +206,17 @@ describe('push mode before a real control plane', () => {
     expect((await stored('health'))?.['status']).toBe('healthy');
     await clock.pass(1.1 * retryAfterMs, 1.1 * retryAfterMs);
     await untilLater(async () => (await stored('health'))?.['status'] === 'unhealthy');
-    expect([messages('warn'), messages('debug')]).toEqual([[], ['the control plane asks to wait']]);
+    expect([messages('warn'), messages('debug')]).toEqual([[], ['heartbeat rate limited']]);
   });
 
-  test('key renewal: at two thirds of its life the key is exchanged, and the old one still works', async () => {
+  test('key renewal: the key is renewed after two thirds of its lifetime, and the old key stays valid', async () => {
     await startPlane();
     const key = await register();
     const days21 = 21 * 24 * 3_600_000;
     const later = new SteppingClock(new Date(Date.now() + days21).toISOString());
     const reporter = aReporter(key, { clock: later });
     reporter.start();
-    await until(() => messages('info').includes('renews its key'));
+    await until(() => messages('info').includes('key renewed'));
     expect(messages('warn')).toEqual([]);
     const renewed = await fetch(`http://127.0.0.1:${port}/api/v1/token`, {
       method: 'POST',
@@ -235,24 +235,24 @@ describe('push mode before a real control plane', () => {
         return key;
       },
     ],
-    ['made up', () => Promise.resolve('eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2VjcmV0LXNpZ25hdHVyZQ')],
-    ['of no form', () => Promise.resolve('secret-signature')],
+    ['forged', () => Promise.resolve('eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJ4In0.c2VjcmV0LXNpZ25hdHVyZQ')],
+    ['malformed', () => Promise.resolve('secret-signature')],
   ])('a key that is %s: one warning with the status, never the key', async (_name, makeKey) => {
     await startPlane();
     const key = await makeKey();
     const reporter = aReporter(key);
     reporter.recordUsage('gpt', 5, 0);
     reporter.start();
-    await untilLater(() => messages('debug').includes('heartbeat fails again'));
+    await untilLater(() => messages('debug').includes('heartbeat failed again'));
     expect(log.filter(([level]) => level === 'warn')).toEqual([
-      ['warn', 'heartbeat fails', expect.objectContaining({ kind: 'refused', status: 401 })],
+      ['warn', 'heartbeat failed', expect.objectContaining({ kind: 'refused', status: 401 })],
     ]);
     const parts = [key, ...key.split('.')].filter((part) => part.length > 10);
     for (const part of parts) expect(JSON.stringify(log)).not.toContain(part);
     expect(reporter.getUsage().totalTokens).toBe(5);
   });
 
-  test('body cap: a report far over 64 KiB is cut to fit, and accepted with its usage', async () => {
+  test('body limit: a report far above 64 KiB is truncated and accepted with its usage', async () => {
     await startPlane();
     const tools = Array.from({ length: 2_000 }, (_, n) => ({ name: `tool-${n}-${'x'.repeat(100)}` }));
     const reporter = aReporter(await register(), {
@@ -263,13 +263,13 @@ describe('push mode before a real control plane', () => {
     reporter.start();
     await until(async () => (await stored('usage')) !== null);
     expect([(await stored('usage'))?.['totalTokens'], (await stored('gap'))?.['grade']]).toEqual([7, 'F']);
-    expect(messages('warn')).toEqual(['heartbeat is cut to fit']);
+    expect(messages('warn')).toEqual(['heartbeat truncated']);
   });
 
-  test('a wrong key is said without showing it, when the reporter is made', () => {
+  test('createReporter rejects invalid push variables without printing the key', () => {
     const env = { PLATFORM_URL: 'ftp://plane', PLATFORM_KEY: 'secret-key', PLATFORM_TOKEN_FILE: '/x' };
-    const make = (): unknown => createReporter({ manifest: MANIFEST, env });
-    expect(make).toThrow('one of PLATFORM_KEY and PLATFORM_TOKEN_FILE must be given, and not both');
-    expect(make).not.toThrow('secret-key');
+    const create = (): unknown => createReporter({ manifest: MANIFEST, env });
+    expect(create).toThrow('exactly one of PLATFORM_KEY and PLATFORM_TOKEN_FILE is required');
+    expect(create).not.toThrow('secret-key');
   });
 });

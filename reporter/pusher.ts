@@ -26,17 +26,17 @@ export interface Pusher {
   /** Idempotent. */
   start(): void;
   stop(): Promise<void>;
-  /** A change of the status is told at once. */
+  /** Sends a heartbeat immediately if the health status has changed. */
   noteReport(checked: CheckedAgent): void;
 }
 
 export function createPusher(context: PusherContext): Pusher {
   let sender: HeartbeatSender | null = null;
-  let told: HealthStatus | null = null;
+  let lastStatus: HealthStatus | null = null;
   return {
     start: () => {
       if (sender !== null) return;
-      // Each start counts from 1 again, so it is a start of its own for the control plane too.
+      // The sequence restarts at 1, so the control plane needs a new start time.
       sender = senderOf(context, context.clock.now());
       sender.start();
     },
@@ -46,8 +46,8 @@ export function createPusher(context: PusherContext): Pusher {
       await ending?.close();
     },
     noteReport: ({ health }) => {
-      if (told !== null && told !== health.status) sender?.trigger();
-      told = health.status;
+      if (lastStatus !== null && lastStatus !== health.status) sender?.trigger();
+      lastStatus = health.status;
     },
   };
 }
@@ -62,10 +62,10 @@ function senderOf(context: PusherContext, startedAt: Date): HeartbeatSender {
     clock,
     compose: async ({ seq, intervalSeconds }: Beat) => {
       const checked = await refresher.getReport();
-      if (checked === null) throw new Error('there is no health report yet');
+      if (checked === null) throw new Error('no health report yet');
       const { health, facts } = checked;
       const usage = ledger.take(idOf(seq));
-      // Nothing here is seen from outside: probes and usage are the agent's own, and count as reported.
+      // The sidecar observes none of this. Probes and usage come from the agent itself and count as reported.
       seen.note(sightingsInChecks(health.checks));
       for (const model of usage.models) seen.note(reportedModelCall(model.modelId, model.totalTokens));
       const at = clock.now();

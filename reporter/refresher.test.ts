@@ -26,7 +26,7 @@ beforeEach(() => {
 });
 afterEach(() => refresher.stop());
 
-/** Waits out the checks that run. */
+/** Waits until running checks are complete. */
 const settled = (): Promise<void> => new Promise((resolve) => setImmediate(resolve));
 
 interface Row {
@@ -35,12 +35,12 @@ interface Row {
   condition: string;
   next: 'stopped' | 'running';
   effect: string;
-  /** Puts it into the state, pulls the trigger; resolves with what is to be seen of the effect. */
+  /** Brings the refresher into the state and runs the trigger; resolves with the observable effect. */
   run(of: Refresher<number>): Promise<unknown>;
   expected: unknown;
 }
 
-/** The contract's table, row by row; `next` is seen from whether an interval later another check is made. */
+/** The contract's table, row by row. Whether another check runs after an interval shows the `next` state. */
 const ROWS: readonly Row[] = [
   {
     state: 'stopped',
@@ -131,7 +131,7 @@ describe('Reporter lifecycle of the contract', () => {
 });
 
 describe('the lifecycle of the reporter', () => {
-  test('start fires the first check without waiting for it, and one more each interval', async () => {
+  test('start runs the first check without waiting for it, and one more per interval', async () => {
     let release: (report: number) => void = () => undefined;
     const running = aRefresher({
       check: () => {
@@ -156,7 +156,7 @@ describe('the lifecycle of the reporter', () => {
   test.each([
     ['as old as the limit', 60_000, 1],
     ['older than the limit', 60_001, 2],
-  ])('a report that is %s', async (_name, ageMs, report) => {
+  ])('getReport with a report %s: %i ms returns report %i', async (_name, ageMs, report) => {
     const running = aRefresher();
     running.start();
     await running.getReport();
@@ -164,14 +164,14 @@ describe('the lifecycle of the reporter', () => {
     expect(await running.getReport()).toBe(report);
   });
 
-  test('wishes that come together share one check', async () => {
+  test('concurrent getReport calls share one check', async () => {
     const running = aRefresher();
     running.start();
     expect(await Promise.all([running.getReport(), running.getReport()])).toEqual([1, 1]);
     expect(checks).toBe(1);
   });
 
-  test('a stopped one can start again', async () => {
+  test('a stopped refresher can start again', async () => {
     const running = aRefresher();
     running.start();
     await running.getReport();
@@ -180,11 +180,11 @@ describe('the lifecycle of the reporter', () => {
     expect(checks).toBe(2);
   });
 
-  test('before the first start there is no report, and no check is made for one', async () => {
+  test('getReport before the first start returns null and runs no check', async () => {
     expect([await aRefresher().getReport(), checks]).toEqual([null, 0]);
   });
 
-  test('a check that fails is logged and tried again at the next interval', async () => {
+  test('a failed check is logged and repeated after the interval', async () => {
     const running = aRefresher({
       check: () => {
         checks += 1;
@@ -194,6 +194,6 @@ describe('the lifecycle of the reporter', () => {
     running.start();
     (await clock.nextSleep()).wake();
     await clock.nextSleep();
-    expect([log, await running.getReport()]).toEqual([[['health check fails', { reason: 'no' }]], 2]);
+    expect([log, await running.getReport()]).toEqual([[['health check failed', { reason: 'no' }]], 2]);
   });
 });

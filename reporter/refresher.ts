@@ -2,9 +2,9 @@ import type { PushClock, PushLogger } from '../push/clock.ts';
 import { describe } from '../push/push-heartbeat.ts';
 
 export interface RefresherOptions<R> {
-  /** Makes a report; concurrent wishes share one run. */
+  /** Creates a report; concurrent requests share one run. */
   check(): Promise<R>;
-  /** After each new report. */
+  /** Called after each new report. */
   onReport?(report: R): void;
   refreshIntervalMs: number;
   staleAfterMs: number;
@@ -12,16 +12,16 @@ export interface RefresherOptions<R> {
   logger: PushLogger;
 }
 
-/** Reporter lifecycle of the contract: a report that is renewed on a timer and kept. */
+/** Reporter lifecycle of the contract: a cached report that a timer renews. */
 export interface Refresher<R> {
-  /** stopped → running: first check at once, without blocking, then one every `refreshIntervalMs`. Running: no effect. */
+  /** Starts the first check immediately, without blocking, then one every `refreshIntervalMs`. No effect while running. */
   start(): void;
   /**
-   * Running: the cached report, or a new one when it is older than `staleAfterMs` or there is none.
-   * Stopped: the last cached report without new checks; null when there never was one.
+   * Running: the cached report, or a new report if the cached report is missing or older than `staleAfterMs`.
+   * Stopped: the last cached report without new checks; null if there is none.
    */
   getReport(): Promise<R | null>;
-  /** The timer is cleared; a check that runs comes to its end. */
+  /** Clears the timer; a running check completes. */
   stop(): void;
 }
 
@@ -62,9 +62,9 @@ class TimedRefresher<R> implements Refresher<R> {
     const { clock, logger, refreshIntervalMs } = this.#options;
     while (!stopped.aborted) {
       this.#refresh().catch((error: unknown) => {
-        logger.warn('health check fails', { reason: describe(error) });
+        logger.warn('health check failed', { reason: describe(error) });
       });
-      // The sleep ends early only when it was stopped.
+      // The sleep rejects only when the refresher is stopped.
       await clock.sleep(refreshIntervalMs, stopped).catch(() => undefined);
     }
   }

@@ -52,7 +52,7 @@ function aReporter(options: Partial<ReporterOptions> = {}): Reporter {
 }
 
 describe('the checks of the reporter', () => {
-  test('see what only the agent can see', async () => {
+  test('cover variables, files, tools, services and the model', async () => {
     const modelPort = await serve((_request, response) => response.end('{"data":[]}'));
     const reporter = aReporter({
       manifest: aManifest({
@@ -95,7 +95,7 @@ describe('the checks of the reporter', () => {
     });
   });
 
-  test('skip what cannot be known: a model without its key, tools without a registry', async () => {
+  test('skip a model without its key and tools without a registry', async () => {
     const reporter = aReporter({ manifest: aManifest({ tools: [{ name: 'search' }] }) });
     reporter.start();
     const report = await reporter.getReport();
@@ -106,7 +106,7 @@ describe('the checks of the reporter', () => {
     ]);
   });
 
-  test('follow a registry that grows', async () => {
+  test('use the current content of the tool registry', async () => {
     const tools = new Set<string>();
     const reporter = aReporter({
       manifest: aManifest({ tools: [{ name: 'search' }] }),
@@ -124,7 +124,7 @@ describe('the checks of the reporter', () => {
 });
 
 describe('recordUsage', () => {
-  test('never throws, and says each kind of mistake once', () => {
+  test('never throws, and logs each kind of mistake once', () => {
     const reporter = aReporter();
     const record = reporter.recordUsage.bind(reporter) as unknown as (...call: unknown[]) => boolean;
     const results = [
@@ -135,27 +135,27 @@ describe('recordUsage', () => {
     ];
     expect([results, reporter.getUsage().totalTokens]).toEqual([[true, false, false, false], 7]);
     expect(log).toEqual([
-      ['usage is not counted', { reason: 'promptTokens must be a whole number from 0 to 1000000000' }],
-      ['usage is not counted', { reason: 'modelId must be a non-empty string' }],
+      ['usage not counted', { reason: 'promptTokens must be a whole number from 0 to 1000000000' }],
+      ['usage not counted', { reason: 'modelId must be a non-empty string' }],
     ]);
   });
 
-  test('faster than a sidecar takes it counts on, and says once that the sidecar does not know all', async () => {
+  test('still counts when the event queue is full, and logs once that the sidecar misses usage', async () => {
     const hung = await serve(() => undefined);
     const reporter = aReporter({ sidecarUrl: `http://127.0.0.1:${hung}` });
     const results = Array.from({ length: 1_010 }, () => reporter.recordUsage('gpt', 1, 0));
     expect([results.every(Boolean), reporter.getUsage().totalTokens]).toEqual([true, 1_010]);
     expect(reporter.events.counts()).toEqual({ delivered: 0, dropped: 10, queued: 1_000 });
-    expect(log).toEqual([['usage does not reach the sidecar', { reason: 'too many events wait' }]]);
+    expect(log).toEqual([['usage not sent to sidecar', { reason: 'event queue full' }]]);
     await reporter.events.close(0);
   });
 });
 
-describe('wrong options', () => {
+describe('invalid options', () => {
   test.each<[string, Partial<ReporterOptions>, string]>([
     ['refreshIntervalMs', { refreshIntervalMs: 0 }, 'refreshIntervalMs must be a whole number'],
     ['staleAfterMs', { staleAfterMs: 1.5 }, 'staleAfterMs must be a whole number'],
-    ['a manifest path', { manifest: 'agent.yaml' }, 'is no .json file'],
+    ['a manifest path', { manifest: 'agent.yaml' }, 'is not a .json file'],
     ['push', { push: { url: 'nowhere', key: 'k' } }, 'push.url must be a URL'],
     ['sidecarUrl', { sidecarUrl: '127.0.0.1:4001' }, 'sidecarUrl must be a URL with the http: or https:'],
     ['an empty sidecarUrl', { sidecarUrl: '' }, 'sidecarUrl must be a URL'],
@@ -173,7 +173,7 @@ describe('wrong options', () => {
       'policy.failClosed must be true or false',
     ],
     ['the environment', { env: { PLATFORM_URL: 'http://plane' } }, 'PLATFORM_KEY'],
-  ])('%s: said when the reporter is made', (_name, options, message) => {
+  ])('%s: createReporter throws', (_name, options, message) => {
     expect(() => createReporter({ manifest: aManifest(), env: {}, ...options })).toThrow(message);
   });
 });
@@ -210,7 +210,7 @@ describe('push mode', () => {
       return parsed.heartbeat;
     });
   };
-  /** Arrived is not yet accepted: what was shipped leaves the ledger with the answer. */
+  /** Waits until this many tokens are unshipped. A window leaves the ledger only with the response to its heartbeat. */
   const leftToShip = async (reporter: Reporter, tokens: number): Promise<void> => {
     const deadline = Date.now() + 30_000;
     while (reporter.getUsage().totalTokens !== tokens) {
@@ -218,7 +218,7 @@ describe('push mode', () => {
       await new Promise((resolve) => setTimeout(resolve, 5));
     }
   };
-  /** Lets the pause before a repeat pass, which is about a second, and sleeps of other loops go on. */
+  /** Ends the pause before a repeat, which is about one second, and leaves the sleeps of other loops alone. */
   const passPause = async (): Promise<void> => {
     for (let passed = 0; passed < 2;) {
       const sleep = await clock.nextSleep();
@@ -244,7 +244,7 @@ describe('push mode', () => {
       env: { PLATFORM_URL: `http://127.0.0.1:${port}`, PLATFORM_KEY: 'k' },
     });
 
-  test('sends a heartbeat that the control plane accepts: health, gap of the agent’s own checks, usage', async () => {
+  test('sends a valid heartbeat with health, the gap from its own checks, and usage', async () => {
     const reporter = aPushingReporter();
     reporter.recordUsage('gpt', 3, 4);
     reporter.start();
@@ -266,7 +266,7 @@ describe('push mode', () => {
           expect.objectContaining({ property: 'auditable' }),
         ]),
       },
-      // All of it is the agent's own report.
+      // The agent reports all of this itself.
       evidence: {
         ...{ shown: 0.5, declared: 2, reported: 1 },
         items: [
@@ -283,7 +283,7 @@ describe('push mode', () => {
     expect(heartbeat?.gap.issues).toHaveLength(4);
   });
 
-  test('reports usage by heartbeats alone, inside of a request too: a sidecar would count it once more', async () => {
+  test('reports usage only with heartbeats, also within a request, so that it is not counted twice', async () => {
     let events = 0;
     const sidecar = await serve((_request, response) => response.end(String((events += 1))));
     const reporter = aPushingReporter({ sidecarUrl: `http://127.0.0.1:${sidecar}` });
@@ -291,8 +291,8 @@ describe('push mode', () => {
       const recorded = [reporter.recordUsage('gpt', 60, 0), reporter.behavior(request).model('gpt', 40, 0)];
       response.end(JSON.stringify(recorded));
     });
-    const answer = await fetch(`http://127.0.0.1:${agent}`, { headers: { 'x-request-id': 'a' } });
-    expect([await answer.json(), reporter.recordUsage('gpt', 94, 0)]).toEqual([[true, true], true]);
+    const response = await fetch(`http://127.0.0.1:${agent}`, { headers: { 'x-request-id': 'a' } });
+    expect([await response.json(), reporter.recordUsage('gpt', 94, 0)]).toEqual([[true, true], true]);
     reporter.start();
     const [heartbeat] = await pushed(1);
     expect(heartbeat).toMatchObject({
@@ -303,7 +303,7 @@ describe('push mode', () => {
     expect([events, reporter.events.counts()]).toEqual([0, { delivered: 0, dropped: 0, queued: 0 }]);
   });
 
-  test('a window that did not arrive goes out again, and what came since waits for the next', async () => {
+  test('repeats a window after a failed heartbeat, and sends later usage with the next heartbeat', async () => {
     statuses = [500];
     const reporter = aPushingReporter();
     reporter.recordUsage('gpt', 3, 4);
@@ -325,7 +325,7 @@ describe('push mode', () => {
     expect(reporter.getUsage().totalTokens).toBe(0);
   });
 
-  test('each start counts anew, as a start of its own', async () => {
+  test('restarts the sequence with a new startedAt on each start', async () => {
     const reporter = aPushingReporter();
     reporter.recordUsage('gpt', 1, 0);
     reporter.start();
@@ -343,7 +343,7 @@ describe('push mode', () => {
   });
 });
 
-test('a started reporter keeps no process alive', async () => {
+test('a started reporter does not keep the process alive', async () => {
   const program = `
     import { createReporter } from ${JSON.stringify(join(import.meta.dirname, 'index.ts'))};
     const reporter = createReporter({ manifest: ${JSON.stringify(aManifest())}, push: { url: 'http://127.0.0.1:9', key: 'k' } });

@@ -25,69 +25,69 @@ import { createRequestBehavior, type HeadWriter, type RequestBehavior } from './
 import { milliseconds, policySettings, sidecarUrl, type PolicyOptions } from './settings.ts';
 import { createUsageLedger, type UsageLedger } from './usage-ledger.ts';
 
-/** Names of the tools that the agent has registered, or a function that says them at check time. */
+/** Names of the registered tools, or a function that returns the names at check time. */
 export type ToolRegistry = Iterable<string> | (() => Iterable<string>);
 
 export interface ReporterOptions {
   manifest: ManifestInput;
-  /** Where `$file:` references are looked up; default: the folder of the manifest's path, else the working directory. */
+  /** Directory for `$file:` references; default: the directory of the manifest's path, else the working directory. */
   manifestFolder?: string;
-  /** Without it the tools' checks are skipped: nothing is known about them. */
+  /** Default: no registry, and the tool checks are skipped. */
   tools?: ToolRegistry;
   /** Milliseconds between checks; default 30,000. */
   refreshIntervalMs?: number;
-  /** Milliseconds after which `getReport` checks anew; default 60,000. */
+  /** Age in milliseconds after which `getReport` repeats the checks; default 60,000. */
   staleAfterMs?: number;
-  /** For an agent without a sidecar; default: `PLATFORM_URL` with `PLATFORM_KEY` where they are set. */
+  /** Only for an agent without a sidecar; default: from `PLATFORM_URL` and `PLATFORM_KEY` if they are set. */
   push?: PushOptions | false;
-  /** The sidecar's control port, to which behavioral events go; default: `PLATFORM_SIDECAR_URL`, else `http://127.0.0.1:4001`. */
+  /** Base URL of the sidecar's control port, for events; default: `PLATFORM_SIDECAR_URL`, else `http://127.0.0.1:4001`. */
   sidecarUrl?: string;
-  /** Who answers `checkPolicy`. */
+  /** Settings of `checkPolicy`. */
   policy?: PolicyOptions;
   /** Default: the environment of this process. */
   env?: Readonly<Record<string, string | undefined>>;
-  /** Default: warnings through `process.emitWarning`, nothing else. */
+  /** Default: only warnings, through `process.emitWarning`. */
   logger?: PushLogger;
   clock?: PushClock;
 }
 
 export interface Reporter {
-  /** Starts the checks (the first at once, without blocking) and the push; idempotent. Keeps no process alive. */
+  /** Starts the checks (the first immediately, without blocking) and the push. Idempotent. Does not keep the process alive. */
   start(): void;
-  /** Clears the timer; with push, a last heartbeat is sent, best effort, within a second. */
+  /** Clears the timer and flushes events. With push, sends a last heartbeat (best effort) within about one second. */
   stop(): Promise<void>;
-  /** The cached report, renewed when stale; stopped: the last one, null when there never was one. */
+  /** The cached report, renewed if stale. Stopped: the last report; null if there is none. */
   getReport(): Promise<HealthReport | null>;
-  /** Token usage since the last shipped heartbeat, or since the reporter was made. */
+  /** Token usage since the last accepted heartbeat, or since the reporter was created. */
   getUsage(): AgentUsageReport;
   /**
-   * Counts one call of a model: for `/platform/usage`, and for the budgets of the sidecar as a `model` event of the request in
-   * whose async context it is called, else without a request. false (and a warning) when a count is not a whole number from 0
-   * to 1e9. Never throws.
+   * Counts one model call in `/platform/usage` and in the budgets of the sidecar. The sidecar receives a `model` event of the
+   * request in whose async context the caller runs, else an event without a request. Returns false, with a warning, if a count
+   * is not a whole number from 0 to 1e9. Never throws.
    */
   recordUsage(modelId: string, promptTokens: number, completionTokens: number): boolean;
-  /** `node:http`: answers `/platform/health` and `/platform/usage` and says true; false for every other path. */
+  /** For `node:http`: serves `/platform/health` and `/platform/usage` and returns true; returns false for every other path. */
   readonly handle: (request: IncomingMessage, response: ServerResponse) => boolean;
-  /** For frameworks whose response offers `status(code).json(body)`. */
+  /** For frameworks with `response.status(code).json(body)`. */
   readonly healthHandler: (request: unknown, response: JsonResponse) => Promise<void>;
   readonly usageHandler: (request: unknown, response: JsonResponse) => void;
-  /** For servers of `Request → Response`: answers the two paths, and 404 on every other. */
+  /** For servers that return a `Response` for a `Request`: serves the two paths; 404 for every other path. */
   readonly fetch: (request: Request) => Promise<Response>;
-  /** `app.register(reporter.fastify)`. */
+  /** Fastify plugin: `app.register(reporter.fastify)`. */
   readonly fastify: (app: FastifyRoutes) => Promise<void>;
   /**
-   * What the agent did for one request: make one for each request that calls a model, before the answer's head.
-   * @param request its `x-request-id`, which the sidecar gave it, is where events go
-   * @param response where the headers go; left out where they are taken by `headers()`
+   * Reports the behavior of one request. Create it for each request that calls a model, before the response head is sent.
+   * @param request must have the `x-request-id` that the sidecar added; events need this id
+   * @param response receives the headers; omit it if you use `headers()`
    */
   behavior(request: RequestWithId, response?: HeadWriter): RequestBehavior;
   /** Behavioral events for the sidecar. Flushed by `stop()`. */
   readonly events: EventClient;
-  /** To be awaited before each call of a model: rejects when the declared policy denies it. */
+  /** Await it before each model call. Rejects if the declared policy denies the call. */
   readonly checkPolicy: PolicyCheck;
 }
 
-/** A reporter for one agent, not yet started. Throws ManifestInputError, PushOptionsError or RangeError on wrong options. */
+/** Creates a reporter, not started. Throws ManifestInputError, PushOptionsError or RangeError on invalid options. */
 export function createReporter(options: ReporterOptions): Reporter {
   const manifest = manifestFrom(options.manifest);
   const env = options.env ?? process.env;
@@ -150,10 +150,10 @@ function assemble({ refresher, ledger, pusher, logger, events, checkPolicy }: Pa
   const warnOnce = onceEach(logger);
   const countUsage = (requestId: string | null, ...call: [string, number, number]): boolean => {
     const recorded = ledger.record(...call);
-    if (!recorded.ok) warnOnce('usage is not counted', { reason: recorded.reason });
-    // With push the heartbeats report it: the budgets of a sidecar would count it once more.
+    if (!recorded.ok) warnOnce('usage not counted', { reason: recorded.reason });
+    // With push the heartbeats contain the usage; an event would count it twice.
     else if (pusher === null && !events.send(requestId, [{ type: 'model', ...recorded.call }]))
-      warnOnce('usage does not reach the sidecar', { reason: 'too many events wait' });
+      warnOnce('usage not sent to sidecar', { reason: 'event queue full' });
     return recorded.ok;
   };
   return {
@@ -180,19 +180,19 @@ function assemble({ refresher, ledger, pusher, logger, events, checkPolicy }: Pa
         response: response ?? null,
         sendEvent: (event) => requestId !== null && events.send(requestId, [event]),
         countUsage: (...call) => countUsage(requestId, ...call),
-        onLost: ({ name, reason }) => warnOnce('behavior is not reported', { reason }, { name }),
+        onLost: ({ name, reason }) => warnOnce('behavior not reported', { reason }, { name }),
       });
     },
   };
 }
 
-/** A mistake in the agent's code is made with every request; each kind is said once. */
+/** Logs each kind of message once. A mistake in the agent's code repeats with every request. */
 function onceEach(logger: PushLogger): (message: string, kind: { reason: string }, more?: object) => void {
-  const said = new Set<string>();
+  const logged = new Set<string>();
   return (message, kind, more) => {
     const key = `${message}: ${kind.reason}`;
-    if (!said.has(key)) logger.warn(message, { ...kind, ...more });
-    said.add(key);
+    if (!logged.has(key)) logger.warn(message, { ...kind, ...more });
+    logged.add(key);
   };
 }
 

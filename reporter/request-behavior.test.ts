@@ -5,17 +5,17 @@ import { createRequestBehavior, type HeadWriter, type RequestBehavior } from './
 
 let events: BehavioralEvent[];
 let lost: { name: string; reason: string }[];
-let hasChannel: boolean;
+let canSend: boolean;
 beforeEach(() => {
-  [events, lost, hasChannel] = [[], [], true];
+  [events, lost, canSend] = [[], [], true];
 });
 
 function aBehavior(response: HeadWriter | null = null): RequestBehavior {
   return createRequestBehavior({
     response,
     sendEvent: (event) => {
-      if (hasChannel) events.push(event);
-      return hasChannel;
+      if (canSend) events.push(event);
+      return canSend;
     },
     countUsage: () => true,
     onLost: (what) => void lost.push(what),
@@ -27,20 +27,20 @@ const TOOLS = 'x-platform-tools-called';
 const CONFIRMED = 'x-platform-user-confirmed';
 
 describe('the headers of one request', () => {
-  test('say from the beginning that nothing was invoked: that is a fact too', () => {
+  test('start with empty lists, which mean that nothing was invoked', () => {
     expect(aBehavior().headers()).toEqual({ [GUARDRAILS]: '', [TOOLS]: '' });
   });
 
-  test('list what ran, each name once', () => {
+  test('list each guardrail and tool once', () => {
     const behavior = aBehavior();
-    const told = [
+    const delivered = [
       behavior.guardrail('pii-detector'),
       behavior.guardrail('topic-filter'),
       behavior.guardrail('pii-detector'),
       behavior.tool('refund order'),
       behavior.confirmed(),
     ];
-    expect(told).toEqual([true, true, true, true, true]);
+    expect(delivered).toEqual([true, true, true, true, true]);
     const headers = behavior.headers();
     expect(headers).toEqual({
       [GUARDRAILS]: 'pii-detector, topic-filter',
@@ -55,14 +55,14 @@ describe('the headers of one request', () => {
     expect(events).toEqual([]);
   });
 
-  test('take the last word on the confirmation', () => {
+  test('contain the last value of the confirmation', () => {
     const behavior = aBehavior();
     behavior.confirmed();
     behavior.confirmed(false);
     expect(behavior.headers()[CONFIRMED]).toBe('false');
   });
 
-  test('leave out a guardrail that did not run, which is an event', () => {
+  test('omit a guardrail that did not run; it is sent as an event', () => {
     const behavior = aBehavior();
     behavior.guardrail('pii-detector', { invoked: false });
     expect([behavior.headers()[GUARDRAILS], events]).toEqual([
@@ -71,7 +71,7 @@ describe('the headers of one request', () => {
     ]);
   });
 
-  test('hold names; what else is known goes with an event', () => {
+  test('contain only names; other details are sent as events', () => {
     const behavior = aBehavior();
     behavior.guardrail('toxicity-filter', { blocked: false, score: 0.4 });
     behavior.tool('search', { success: true, latencyMs: 12 });
@@ -83,8 +83,8 @@ describe('the headers of one request', () => {
   });
 });
 
-describe('what is said after the head', () => {
-  test('is an event', () => {
+describe('data after the response head', () => {
+  test('is sent as an event', () => {
     const behavior = aBehavior();
     behavior.headers();
     expect([behavior.guardrail('toxicity-filter'), behavior.tool('search')]).toEqual([true, true]);
@@ -94,22 +94,22 @@ describe('what is said after the head', () => {
     ]);
   });
 
-  test('is lost where no sidecar gave the request an id, and so is a confirmation, which says so', () => {
-    hasChannel = false;
+  test('returns false and calls onLost if no event can be sent, and for a confirmation', () => {
+    canSend = false;
     const behavior = aBehavior();
     behavior.headers();
     expect([behavior.tool('search'), behavior.confirmed()]).toEqual([false, false]);
     expect(lost.map(({ name }) => name)).toEqual(['"search"', 'confirmed']);
   });
 
-  test('is an event where a response would take a header and not send it', () => {
+  test('is sent as an event if the response ignores headers after the head', () => {
     const silent = { headersSent: false, setHeader: () => undefined };
     const behavior = aBehavior(silent);
     silent.headersSent = true;
     expect([behavior.tool('search'), events]).toEqual([true, [{ type: 'tool', name: 'search' }]]);
   });
 
-  test('a response that takes no header any more throws nothing', () => {
+  test('does not throw if the response rejects headers', () => {
     const response: HeadWriter = {
       headersSent: false,
       setHeader: () => {
@@ -124,19 +124,19 @@ describe('what is said after the head', () => {
 describe('a name', () => {
   test.each<[string, unknown]>([
     ['that is empty', ''],
-    ['of blanks', '  '],
+    ['of spaces', '  '],
     ['that is a number', 7],
     ['that is absent', undefined],
     ['that is a list', ['a', 'b']],
-  ])('%s is refused, by headers and events, and throws nothing', (_name, name) => {
+  ])('%s is rejected for headers and events without throwing', (_name, name) => {
     const behavior = aBehavior();
-    const told = [behavior.guardrail(name as string), behavior.tool(name as string, { success: true })];
-    expect([told, behavior.headers(), events]).toEqual([
+    const delivered = [behavior.guardrail(name as string), behavior.tool(name as string, { success: true })];
+    expect([delivered, behavior.headers(), events]).toEqual([
       [false, false],
       { [GUARDRAILS]: '', [TOOLS]: '' },
       [],
     ]);
-    expect(lost.map(({ reason }) => reason)).toEqual(['it is not a name', 'it is not a name']);
+    expect(lost.map(({ reason }) => reason)).toEqual(['not a valid name', 'not a valid name']);
   });
 
   test.each<[string, string]>([
@@ -153,11 +153,11 @@ describe('a name', () => {
     ['検索 🎉', '%E6%A4%9C%E7%B4%A2%20%F0%9F%8E%89'],
     ['a\r\nSet-Cookie: b=c', 'a%0D%0ASet-Cookie%3A%20b%3Dc'],
     ['nul\0', 'nul%00'],
-  ])('%j goes in the header as %s, and the sidecar reads the name', (name, encoded) => {
+  ])('%j is encoded in the header as %s, and the sidecar decodes it', (name, encoded) => {
     const behavior = aBehavior();
-    const told = [behavior.tool(name), behavior.guardrail(name)];
+    const delivered = [behavior.tool(name), behavior.guardrail(name)];
     const headers = behavior.headers();
-    expect([told, headers, events]).toEqual([[true, true], { [GUARDRAILS]: encoded, [TOOLS]: encoded }, []]);
+    expect([delivered, headers, events]).toEqual([[true, true], { [GUARDRAILS]: encoded, [TOOLS]: encoded }, []]);
     expect(parseBehaviorHeaders(new Map(Object.entries(headers)))).toEqual({
       guardrailsInvoked: [name],
       toolsCalled: [name],
@@ -167,7 +167,7 @@ describe('a name', () => {
   test.each([
     ['x', 1],
     ['あ', 9],
-  ])('of 600 times %s is reported by its first 500 characters', (character, width) => {
+  ])('of 600 times %s is truncated to 500 characters', (character, width) => {
     const behavior = aBehavior();
     expect(behavior.tool(character.repeat(600))).toBe(true);
     const header = behavior.headers()[TOOLS] ?? '';
@@ -176,7 +176,7 @@ describe('a name', () => {
     expect(events).toEqual([{ type: 'tool', name: character.repeat(500), success: true }]);
   });
 
-  test('more of them than a head can hold are events', () => {
+  test('is sent as an event if the header is full', () => {
     const behavior = aBehavior();
     for (let n = 0; n < 1000; n += 1) expect(behavior.tool(`tool-number-${n}`)).toBe(true);
     const listed = parseBehaviorHeaders(new Map(Object.entries(behavior.headers()))).toolsCalled ?? [];

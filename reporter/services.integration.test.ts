@@ -20,8 +20,8 @@ const pass = { status: 'pass', latencyMs: expect.any(Number) };
 const fail = (message: string): unknown => ({ status: 'fail', message });
 
 /**
- * What a reporter of an agent with this URL in its variable finds. No time passes meanwhile, unless `hung` is a relay in
- * front of a server that hangs: then the six seconds pass that a report has, once all probes have asked.
+ * The checks of a reporter whose agent has this URL in a variable. Timers do not advance, unless `hung` is a relay in front of
+ * a server that hangs. Then the timers advance by almost the six seconds of a report after all probes have sent their request.
  */
 async function checksFor(
   url: string,
@@ -34,7 +34,7 @@ async function checksFor(
       apiVersion: 'platform.io/v1',
       kind: 'PlatformAgent',
       metadata: { name: 'shop', version: '1.0.0', description: 'sells' },
-      spec: { model: { provider: 'nobody', id: 'm', apiKey: 'k' }, ...spec },
+      spec: { model: { provider: 'unknown-provider', id: 'm', apiKey: 'k' }, ...spec },
     },
     env: { STORE_URL: url },
     push: false,
@@ -42,12 +42,12 @@ async function checksFor(
   reporter.start();
   const reporting = reporter.getReport();
   if (hung !== undefined) {
-    await until(() => hung.relay.questions() === hung.probes, 'the questions of all probes');
+    await until(() => hung.relay.questions() === hung.probes, 'the requests of all probes');
     await timers.pass(5_999);
   }
   const report = await reporting;
   await reporter.stop();
-  // Whatever it finds, a password is not in it.
+  // No report may contain a password.
   expect(JSON.stringify(report)).not.toContain('secret');
   return new Map(
     report?.checks.map(({ id, status, latencyMs, message }) => [
@@ -61,10 +61,10 @@ async function checksFor(
   );
 }
 
-const NO_ANSWER = fail('it accepts connections but does not answer within 3 s');
+const NO_RESPONSE = fail('connection accepted, but no response within 3 s');
 const REFUSED = fail('connection refused');
 
-(whyNoDebianServers() ? describe.skip : describe)('the reporter asks a real', () => {
+(whyNoDebianServers() ? describe.skip : describe)('the service checks of the reporter', () => {
   describe('Redis', () => {
     let redis: RunningServer;
     let guarded: RunningServer;
@@ -83,28 +83,28 @@ const REFUSED = fail('connection refused');
     afterAll(() => Promise.all([redis.close(), guarded.close()]));
 
     test.each<[string, () => string]>([
-      ['up', () => `redis://127.0.0.1:${redis.port}/0`],
-      ['up, by host and port', () => `127.0.0.1:${redis.port}`],
-      ['with a password, and the right one', () => `redis://:secret@127.0.0.1:${guarded.port}`],
-      ['with a password, and none', () => `redis://127.0.0.1:${guarded.port}`],
-      ['with a password, and a wrong one', () => `redis://:secret-no@127.0.0.1:${guarded.port}`],
-    ])('%s: it answers', async (_name, url) => {
+      ['running', () => `redis://127.0.0.1:${redis.port}/0`],
+      ['running, by host and port', () => `127.0.0.1:${redis.port}`],
+      ['with a password, correct in the URL', () => `redis://:secret@127.0.0.1:${guarded.port}`],
+      ['with a password, missing in the URL', () => `redis://127.0.0.1:${guarded.port}`],
+      ['with a password, wrong in the URL', () => `redis://:secret-no@127.0.0.1:${guarded.port}`],
+    ])('%s: pass', async (_name, url) => {
       expect(await found(url())).toEqual([pass, pass, pass]);
     });
 
-    test('that is down: connection refused', async () => {
+    test('stopped: fail with connection refused', async () => {
       const port = await servers.closedPort();
       expect(await found(`redis://:secret@127.0.0.1:${port}`)).toEqual([REFUSED, REFUSED, REFUSED]);
     });
 
-    test('that hangs, stopped by a signal: ends by time-out, and is well again after it', async () => {
+    test('hanging after SIGSTOP: fail with a timeout, then pass after SIGCONT', async () => {
       const relay = await startQuestionRelay(servers, redis.port);
       await stopProcess(redis.pid);
       try {
         expect(await found(`redis://127.0.0.1:${relay.port}`, relay)).toEqual([
-          NO_ANSWER,
-          NO_ANSWER,
-          NO_ANSWER,
+          NO_RESPONSE,
+          NO_RESPONSE,
+          NO_RESPONSE,
         ]);
       } finally {
         process.kill(redis.pid, 'SIGCONT');
@@ -125,7 +125,7 @@ const REFUSED = fail('connection refused');
     };
     beforeAll(async () => {
       postgres = await startPostgres({ password: 'secret' });
-      // It accepts connections before it takes them: that is a failure of the check too, until it has come up.
+      // During startup the server accepts connections without a response, so the checks fail until startup is complete.
       const url = `postgres://127.0.0.1:${postgres.port}`;
       const deadline = Date.now() + 100_000;
       while (Date.now() < deadline && (await found(url)).some((check) => check?.status !== 'pass'));
@@ -133,41 +133,41 @@ const REFUSED = fail('connection refused');
     afterAll(() => postgres.close());
 
     test.each([
-      ['up', 'postgres:secret', 'postgres'],
-      ['and a wrong password', 'postgres:secret-no', 'postgres'],
-      ['and an unknown user', 'nobody:secret', 'postgres'],
-      ['and an unknown database', 'postgres:secret', 'none'],
-    ])('%s: it answers', async (_name, user, database) => {
+      ['running', 'postgres:secret', 'postgres'],
+      ['with a wrong password', 'postgres:secret-no', 'postgres'],
+      ['with an unknown user', 'unknown:secret', 'postgres'],
+      ['with an unknown database', 'postgres:secret', 'none'],
+    ])('%s: pass', async (_name, user, database) => {
       expect(await found(`postgresql://${user}@127.0.0.1:${postgres.port}/${database}`)).toEqual([
         pass,
         pass,
       ]);
     });
 
-    test('that is down: connection refused', async () => {
+    test('stopped: fail with connection refused', async () => {
       const port = await servers.closedPort();
       expect(await found(`postgres://postgres:secret@127.0.0.1:${port}`)).toEqual([REFUSED, REFUSED]);
     });
 
-    test('that hangs, stopped by a signal: ends by time-out, and is well again after it', async () => {
+    test('hanging after SIGSTOP: fail with a timeout, then pass after SIGCONT', async () => {
       const relay = await startQuestionRelay(servers, postgres.port);
       await stopProcess(postgres.pid);
       try {
-        expect(await found(`postgres://127.0.0.1:${relay.port}`, relay)).toEqual([NO_ANSWER, NO_ANSWER]);
+        expect(await found(`postgres://127.0.0.1:${relay.port}`, relay)).toEqual([NO_RESPONSE, NO_RESPONSE]);
       } finally {
         process.kill(postgres.pid, 'SIGCONT');
       }
       expect(await found(`postgres://127.0.0.1:${postgres.port}`)).toEqual([pass, pass]);
     });
 
-    test('that is a Redis: it speaks another protocol', async () => {
+    test('with Redis on the port of PostgreSQL: fail', async () => {
       const redis = await startRedis();
-      const stranger = fail('it does not speak the protocol of PostgreSQL');
-      // Redis takes the startup packet for the beginning of a command, and waits for its end or hangs up.
+      const wrongProtocol = fail('the server does not speak the PostgreSQL protocol');
+      // Redis treats the startup packet as the start of a command, and waits for the rest or closes the connection.
       const relay = await startQuestionRelay(servers, redis.port);
       const [service] = await found(`postgres://127.0.0.1:${relay.port}`, relay);
       await redis.close();
-      expect([stranger, NO_ANSWER, fail('connection closed without an answer')]).toContainEqual(service);
+      expect([wrongProtocol, NO_RESPONSE, fail('connection closed without a response')]).toContainEqual(service);
     });
   });
 });

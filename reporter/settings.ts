@@ -1,12 +1,12 @@
 import type { PolicyCheckSettings } from './policy-check.ts';
 
-/** Who says whether a call of a model is allowed, and what happens without a verdict. */
+/** How model calls are evaluated, and the outcome without a verdict. */
 export interface PolicyOptions {
   /** Base URL of the policy engine; default: `POLICY_URL`, else the rules are evaluated in this process. */
   url?: string;
-  /** Default false: without a verdict the call is made. */
+  /** Default false: without a verdict the call is allowed. */
   failClosed?: boolean;
-  /** For one question, default 1000. */
+  /** Timeout of one query, in milliseconds; default 1000. */
   timeoutMs?: number;
 }
 
@@ -14,7 +14,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 const SIDECAR_URL = 'http://127.0.0.1:4001';
 
-/** Throws RangeError on a wrong value. */
+/** Throws RangeError on an invalid value. */
 export function policySettings(options: PolicyOptions | undefined, env: Environment): PolicyCheckSettings {
   const { url, failClosed = false, timeoutMs } = options ?? {};
   if (typeof failClosed !== 'boolean') throw new RangeError('policy.failClosed must be true or false');
@@ -25,7 +25,7 @@ export function policySettings(options: PolicyOptions | undefined, env: Environm
   };
 }
 
-/** Throws RangeError on a wrong value. */
+/** Throws RangeError on an invalid value. */
 export function sidecarUrl(option: string | undefined, env: Environment): URL {
   const name = 'PLATFORM_SIDECAR_URL';
   return httpUrl({ option: ['sidecarUrl', option], variable: [name, env[name]] }) ?? new URL(SIDECAR_URL);
@@ -33,21 +33,21 @@ export function sidecarUrl(option: string | undefined, env: Environment): URL {
 
 type NamedValue = [name: string, value: string | undefined];
 
-/** null: neither is given. An empty variable is none: that is what a chart renders for a value nobody gave. */
+/** null: neither is set. An empty variable counts as unset, because charts render an empty string for an unset value. */
 function httpUrl({ option, variable }: { option: NamedValue; variable: NamedValue }): URL | null {
   const [name, value] = option[1] === undefined ? variable : option;
   if (value === undefined || (value === '' && option[1] === undefined)) return null;
   const url = URL.parse(value);
-  // Not shown: a URL may hold a password.
+  // The value is not printed, because a URL can contain a password.
   if (url?.protocol !== 'http:' && url?.protocol !== 'https:')
     throw new RangeError(`${name} must be a URL with the http: or https: protocol`);
   return url;
 }
 
-/** Throws RangeError on what is no time that a timer takes. */
+/** Throws RangeError if the value is not a valid timer delay. */
 export function milliseconds(name: string, value: number | undefined, fallback: number): number {
   if (value === undefined) return fallback;
-  // setTimeout takes no more, and would fire at once.
+  // With a larger value setTimeout would fire immediately.
   if (Number.isInteger(value) && value >= 1 && value <= 2_147_483_647) return value;
   throw new RangeError(`${name} must be a whole number of milliseconds from 1 to 2147483647`);
 }

@@ -5,7 +5,7 @@ import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidec
 import { createReporter, type Manifest, type Reporter, type RequestBehavior } from './index.ts';
 
 const MODEL = 'gpt-5';
-/** 194 tokens a day, or 194 dollars: a token of an answer costs one. */
+/** 194 tokens or 194 dollars a day: one completion token costs one dollar. */
 const usdPerMillionTokens = { input: 0, output: 1e6 };
 const LIMITS = { maxTokensPerDay: 194, maxMonthlyUSD: 30 * 194, usdPerMillionTokens };
 const MANIFEST = manifestText({
@@ -42,8 +42,8 @@ afterEach(async () => {
   await rig.close();
 });
 
-/** The agent handles each request but the reporter's own like this. */
-function agentThat(handle: (exchange: Exchange) => void): void {
+/** Sets the handler of the agent for all requests that the reporter does not serve. */
+function setAgent(handle: (exchange: Exchange) => void): void {
   rig.agent.otherwise = (request, response) => {
     if (reporter.handle(request, response)) return;
     const behavior = () => reporter.behavior(request, response);
@@ -52,13 +52,13 @@ function agentThat(handle: (exchange: Exchange) => void): void {
   };
 }
 
-const answerWith = (response: ServerResponse, used?: number): void => {
+const respond = (response: ServerResponse, used?: number): void => {
   const usage = used === undefined ? {} : { usage: { prompt_tokens: 0, completion_tokens: used } };
   response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ id: 'x', ...usage }));
 };
 
-/** One request to the proxy, or past it; its status. */
-async function ask(url = rig.proxyUrl, headers: Record<string, string> = {}): Promise<number> {
+/** Sends one request to the proxy, or directly to the agent; returns the status. */
+async function chat(url = rig.proxyUrl, headers: Record<string, string> = {}): Promise<number> {
   const response = await fetch(`${url}/v1/chat`, { method: 'POST', body: '{"input":"hi"}', headers });
   await response.text();
   return response.status;
@@ -79,59 +79,59 @@ const record = (tokens: number): boolean => reporter.recordUsage(MODEL, 0, token
 describe('tokens that an agent records', () => {
   test.each<[string, (exchange: Exchange) => void, Awaited<ReturnType<typeof counted>>]>([
     [
-      'by the behavior of the request',
+      'with the behavior of the request',
       ({ response, behavior }) => {
         behavior().model(MODEL, 60, 40);
-        answerWith(response);
+        respond(response);
       },
       { usage: 100, today: 100, events: [1] },
     ],
     [
-      'inside of the request',
+      'within the request',
       ({ response }) => {
         record(100);
-        answerWith(response);
+        respond(response);
       },
       { usage: 100, today: 100, events: [1] },
     ],
     [
-      'inside, in several calls',
+      'within the request, in several calls',
       ({ response }) => {
         for (const tokens of [40, 50, 10]) record(tokens);
-        answerWith(response);
+        respond(response);
       },
       { usage: 100, today: 100, events: [3] },
     ],
     [
-      'inside, which the response states too',
+      'within the request, with the same usage in the response',
       ({ response }) => {
         record(100);
-        answerWith(response, 100);
+        respond(response, 100);
       },
       { usage: 100, today: 100, events: [1] },
     ],
     [
-      'inside, of which the response states a part',
+      'within the request, with lower usage in the response',
       ({ response }) => {
         record(100);
-        answerWith(response, 80);
+        respond(response, 80);
       },
       { usage: 100, today: 100, events: [1] },
     ],
     [
-      'inside, where the response states more',
+      'within the request, with higher usage in the response',
       ({ response }) => {
         record(100);
-        answerWith(response, 150);
+        respond(response, 150);
       },
       { usage: 100, today: 150, events: [1] },
     ],
     [
-      'when the body of the request has ended',
+      'after the end of the request body',
       ({ request, response }) => {
         request.resume().on('end', () => {
           record(100);
-          answerWith(response, 100);
+          respond(response, 100);
         });
       },
       { usage: 100, today: 100, events: [1] },
@@ -141,21 +141,21 @@ describe('tokens that an agent records', () => {
       ({ request, response }) => {
         void request.toArray().then(() => {
           record(100);
-          answerWith(response, 100);
+          respond(response, 100);
         });
       },
       { usage: 100, today: 100, events: [1] },
     ],
     [
-      'after the response was sent',
+      'after the response',
       ({ response }) => {
-        answerWith(response, 100);
+        respond(response, 100);
         response.on('close', () => setImmediate(() => record(100)));
       },
       { usage: 100, today: 100, events: [1] },
     ],
     [
-      'with counts that cannot be, which count nowhere',
+      'with invalid counts, which are ignored',
       ({ response, behavior }) => {
         const own = behavior();
         const results = [
@@ -166,86 +166,86 @@ describe('tokens that an agent records', () => {
         ];
         expect(results).toEqual([false, false, false, false]);
         expect(warnings).toEqual([
-          ['usage is not counted', { reason: 'promptTokens must be a whole number from 0 to 1000000000' }],
-          ['usage is not counted', { reason: 'modelId must be a non-empty string' }],
+          ['usage not counted', { reason: 'promptTokens must be a whole number from 0 to 1000000000' }],
+          ['usage not counted', { reason: 'modelId must be a non-empty string' }],
           [
-            'usage is not counted',
+            'usage not counted',
             { reason: 'completionTokens must be a whole number from 0 to 1000000000' },
           ],
         ]);
-        answerWith(response, 7);
+        respond(response, 7);
       },
       { usage: 0, today: 7, events: [0] },
     ],
   ])('%s', async (_name, handle, expected) => {
-    // A listener of 'close' may run when the client has its answer.
-    const isOver = new Promise<void>((resolve) => {
-      agentThat((exchange) => {
+    // A listener of 'close' can run after the client has received the response.
+    const isClosed = new Promise<void>((resolve) => {
+      setAgent((exchange) => {
         exchange.response.on('close', () => setImmediate(() => setImmediate(resolve)));
         handle(exchange);
       });
     });
-    expect(await ask()).toBe(200);
-    await isOver;
+    expect(await chat()).toBe(200);
+    await isClosed;
     expect(await counted()).toEqual(expected);
   });
 
-  test('outside of a request count without one', async () => {
-    agentThat(({ response }) => {
+  test('outside of a request count without a request', async () => {
+    setAgent(({ response }) => {
       record(100);
-      answerWith(response, 80);
+      respond(response, 80);
     });
-    await ask();
+    await chat();
     expect(record(94)).toBe(true);
     expect(await counted()).toEqual({ usage: 194, today: 194, events: [1] });
   });
 
-  test('outside of a request are not what another response states', async () => {
-    agentThat(({ response }) => answerWith(response, 100));
+  test('outside of a request count in addition to the usage of a response', async () => {
+    setAgent(({ response }) => respond(response, 100));
     record(94);
-    await ask();
+    await chat();
     expect(await counted()).toEqual({ usage: 94, today: 194, events: [0] });
   });
 
   test.each([
-    ['that has an id of its own', { 'x-request-id': 'of-an-ingress' }],
-    ['that has no id', {}],
-    ['whose id is longer than the sidecar allows', { 'x-request-id': 'r'.repeat(129) }],
-  ])('for a request past the sidecar %s count without it', async (_name, headers) => {
-    agentThat(({ response }) => {
+    ['with its own id', { 'x-request-id': 'of-an-ingress' }],
+    ['without an id', {}],
+    ['with an id that is longer than the sidecar allows', { 'x-request-id': 'r'.repeat(129) }],
+  ])('for a request that bypasses the sidecar, %s, count without a request', async (_name, headers) => {
+    setAgent(({ response }) => {
       record(100);
-      answerWith(response, 100);
+      respond(response, 100);
     });
-    await ask(rig.agent.url, headers);
+    await chat(rig.agent.url, headers);
     expect(await counted()).toEqual({ usage: 100, today: 100, events: [] });
     expect(reporter.events.counts()).toEqual({ delivered: 1, dropped: 0, queued: 0 });
   });
 
-  test('go to the request of each, however they are interleaved', async () => {
+  test('count for their own request when requests are interleaved', async () => {
     const waiting: (() => void)[] = [];
-    agentThat(({ response }) => {
+    setAgent(({ response }) => {
       const tokens = 10 ** waiting.length;
       waiting.push(() => undefined);
       void new Promise<void>((resolve) => {
         waiting[waiting.length - 1] = resolve;
-        if (waiting.length === 3) for (const goOn of waiting.toReversed()) goOn();
+        if (waiting.length === 3) for (const resume of waiting.toReversed()) resume();
       }).then(() => {
         record(tokens);
-        answerWith(response, tokens);
+        respond(response, tokens);
       });
     });
-    await Promise.all([ask(), ask(), ask()]);
+    await Promise.all([chat(), chat(), chat()]);
     expect(await counted()).toEqual({ usage: 111, today: 111, events: [1, 1, 1] });
   });
 
-  test('go to the request of each on one connection', async () => {
-    agentThat(({ request, response }) => {
+  test('count for their own request on one connection', async () => {
+    setAgent(({ request, response }) => {
       request.resume().on('end', () => {
         record(10);
-        answerWith(response, 10);
+        respond(response, 10);
       });
     });
-    for (let n = 0; n < 3; n += 1) await ask();
+    for (let n = 0; n < 3; n += 1) await chat();
     expect(await counted()).toEqual({ usage: 30, today: 30, events: [1, 1, 1] });
   });
 });
@@ -256,17 +256,17 @@ describe('the budgets of the policy', () => {
     return issues.map(({ property }) => property).filter((property) => property.startsWith('policy.'));
   };
 
-  test('see the tokens of requests and the others: the next response is denied', async () => {
-    agentThat(({ response, behavior }) => {
+  test('include tokens with and without a request, and the next response is denied', async () => {
+    setAgent(({ response, behavior }) => {
       behavior().model(MODEL, 0, 100);
-      answerWith(response, 90);
+      respond(response, 90);
     });
-    expect([await ask(), record(93)]).toEqual([200, true]);
+    expect([await chat(), record(93)]).toEqual([200, true]);
     expect(await counted()).toMatchObject({ usage: 193, today: 193 });
     expect(await denials()).toEqual([]);
-    agentThat(({ response, behavior }) => {
+    setAgent(({ response, behavior }) => {
       behavior();
-      answerWith(response);
+      respond(response);
     });
     record(1);
     expect(await counted()).toMatchObject({ usage: 194, today: 194 });
@@ -274,6 +274,6 @@ describe('the budgets of the policy', () => {
       'policy.daily_token_limit_exceeded',
       'policy.monthly_cost_limit_exceeded',
     ]);
-    expect(await ask()).toBe(403);
+    expect(await chat()).toBe(403);
   });
 });

@@ -43,20 +43,20 @@ describe('the usage ledger', () => {
   test.each<[string, unknown[], string]>([
     ['a negative count', ['m', -1, 0], `promptTokens ${TOKENS}`],
     ['a fraction', ['m', 0.5, 0], `promptTokens ${TOKENS}`],
-    ['no number', ['m', 0, Number.NaN], `completionTokens ${TOKENS}`],
-    ['a text', ['m', '12', 0], `promptTokens ${TOKENS}`],
+    ['NaN', ['m', 0, Number.NaN], `completionTokens ${TOKENS}`],
+    ['a string', ['m', '12', 0], `promptTokens ${TOKENS}`],
     ['an absent count', ['m', undefined, 0], `promptTokens ${TOKENS}`],
     ['a billion and one', ['m', 0, 1e9 + 1], `completionTokens ${TOKENS}`],
     ['infinity', ['m', Infinity, 0], `promptTokens ${TOKENS}`],
-    ['no model', [' ', 1, 1], 'modelId must be a non-empty string'],
-    ['a model that is no text', [null, 1, 1], 'modelId must be a non-empty string'],
-  ])('does not count %s, says why, and throws nothing', (_name, call, reason) => {
+    ['a blank model id', [' ', 1, 1], 'modelId must be a non-empty string'],
+    ['a model id that is not a string', [null, 1, 1], 'modelId must be a non-empty string'],
+  ])('does not count %s, returns the reason and does not throw', (_name, call, reason) => {
     const record = ledger.record.bind(ledger) as unknown as (...call: unknown[]) => Recorded;
     expect(record(...call)).toEqual({ ok: false, reason });
     expect(ledger.report()).toMatchObject({ models: [], totalTokens: 0, totalCalls: 0 });
   });
 
-  test('counts a billion tokens in one call, and cuts a long model id', () => {
+  test('counts a billion tokens in one call, and truncates a long model id', () => {
     expect([ledger.record('m', 1e9, 1e9), ledger.record('é'.repeat(300), 0, 0)]).toEqual([
       { ok: true, call: { modelId: 'm', promptTokens: 1e9, completionTokens: 1e9 } },
       { ok: true, call: { modelId: 'é'.repeat(200), promptTokens: 0, completionTokens: 0 } },
@@ -64,7 +64,7 @@ describe('the usage ledger', () => {
     expect(ledger.report().models).toEqual([model('m', 1e9, 1e9, 1), model('é'.repeat(200), 0, 0, 1)]);
   });
 
-  test('ships a window once it is confirmed, and starts the next where it was taken', () => {
+  test('removes a window after its confirmation; the next window starts at the time of take', () => {
     ledger.record('gpt', 10, 5);
     clock.advance(1_000);
     expect(ledger.take('a')).toMatchObject({ windowStartedAt: START, totalTokens: 15 });
@@ -78,7 +78,7 @@ describe('the usage ledger', () => {
     });
   });
 
-  test('repeats the same window for the same heartbeat, whatever was counted since', () => {
+  test('returns the same window for the same heartbeat, despite later usage', () => {
     ledger.record('gpt', 10, 5);
     const first = ledger.take('a');
     ledger.record('gpt', 2, 0);
@@ -86,7 +86,7 @@ describe('the usage ledger', () => {
     expect(ledger.report()).toMatchObject({ totalTokens: 17, totalCalls: 2, windowStartedAt: START });
   });
 
-  test('loses nothing when a heartbeat was given up', () => {
+  test('keeps the usage of an abandoned heartbeat', () => {
     ledger.record('gpt', 10, 5);
     ledger.take('a');
     ledger.record('gpt', 2, 0);
@@ -99,20 +99,20 @@ describe('the usage ledger', () => {
     });
   });
 
-  test('ignores the confirmation of a heartbeat that it did not make', () => {
+  test('ignores the confirmation of an unknown heartbeat', () => {
     ledger.record('gpt', 1, 0);
     ledger.take('a');
     ledger.confirm('z');
     expect(ledger.take('b')).toMatchObject({ totalTokens: 1 });
   });
 
-  test('bounds the number of models, not their sum', () => {
+  test('limits the number of models, not the total', () => {
     for (let n = 0; n < 150; n += 1) ledger.record(`m${n}`, 1, 0);
     const { models, totalTokens } = ledger.report();
     expect([models.length, totalTokens, models.at(-1)]).toEqual([100, 150, model('(other)', 51, 0, 51)]);
   });
 
-  test('keeps the totals of the UTC day, shipped or not', () => {
+  test('keeps the totals of the UTC day for shipped and unshipped usage', () => {
     ledger.record('gpt', 1_000_000, 500_000);
     ledger.take('a');
     ledger.confirm('a');
@@ -123,13 +123,13 @@ describe('the usage ledger', () => {
     expect(ledger.totals()).toEqual({ tokensToday: 5, costTodayUsd: 0.00001 });
   });
 
-  test('names no cost without a price', () => {
+  test('reports no cost without a price', () => {
     const unpriced = createUsageLedger(() => clock.now());
     unpriced.record('gpt', 7, 0);
     expect(unpriced.totals()).toEqual({ tokensToday: 7 });
   });
 
-  test('loses and doubles nothing, whatever is recorded, shipped, repeated, given up and confirmed in whatever order', () => {
+  test('neither loses nor duplicates usage for any order of record, take and confirm', () => {
     const step = fc.oneof(
       { weight: 3, arbitrary: fc.tuple(fc.constant('record'), fc.constantFrom('a', 'b'), fc.nat(100)) },
       { weight: 2, arbitrary: fc.tuple(fc.constant('take'), fc.constantFrom('h1', 'h2', 'h3'), fc.nat(0)) },

@@ -5,19 +5,19 @@ import { cut } from '../core/untrusted/fields.ts';
 import { addCalls, emptyWindow, subtractWindow } from '../core/usage/usage-window.ts';
 
 /**
- * Counts tokens between two heartbeats. A window that was handed out is kept until it is confirmed: a repeat of the
- * same heartbeat ships the same counts, and a heartbeat that never arrived loses none.
+ * Counts tokens between heartbeats. A window stays in the ledger until its heartbeat is confirmed. A repeat of the heartbeat
+ * contains the same counts, and a lost heartbeat loses no counts.
  */
 export interface UsageLedger {
-  /** The call as it is counted, or why nothing of it is. Never throws. */
+  /** Returns the counted call, or the reason why the call is not counted. Never throws. */
   record(modelId: string, promptTokens: number, completionTokens: number): Recorded;
-  /** What has not been shipped yet. */
+  /** The usage that is not shipped yet. */
   report(): AgentUsageReport;
-  /** The window for one heartbeat; the same for the same id. */
+  /** The window for one heartbeat; the same id returns the same window. */
   take(heartbeatId: string): UsageWindow;
-  /** The heartbeat was accepted: its window is shipped. */
+  /** Marks the window of an accepted heartbeat as shipped. */
   confirm(heartbeatId: string): void;
-  /** Of the current UTC day; cost only where a price is known. */
+  /** Totals of the current UTC day; cost only if a price is known. */
   totals(): UsageTotals;
 }
 
@@ -43,7 +43,7 @@ export function createUsageLedger(now: () => Date, price?: TokenPrice): UsageLed
     },
     report: () => ({ source: 'agent-sdk', ...unshipped }),
     take: (heartbeatId) => {
-      // A window of another heartbeat that nobody confirmed is part of what is unshipped: it goes out again with this one.
+      // An unconfirmed window of another heartbeat is still part of `unshipped`, so this heartbeat contains it.
       if (taken?.heartbeatId !== heartbeatId) taken = { heartbeatId, window: unshipped, at: now() };
       return taken.window;
     },
@@ -56,7 +56,7 @@ export function createUsageLedger(now: () => Date, price?: TokenPrice): UsageLed
   };
 }
 
-/** The bounds of a sidecar's `model` events: a count beyond them is a mistake, and would spoil a whole window. */
+/** Uses the bounds of the sidecar's `model` events. A larger count is a mistake and would falsify the whole window. */
 function problemOf(
   call: Readonly<Record<'modelId' | 'promptTokens' | 'completionTokens', unknown>>,
 ): string | null {

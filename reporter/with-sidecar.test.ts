@@ -30,7 +30,7 @@ afterEach(async () => {
   await rig.close();
 });
 
-/** The one request that the agent got, as the sidecar has it in its ring. */
+/** The entry of the chat request in the sidecar's audit ring. */
 async function entry(): Promise<AuditEntry | undefined> {
   await reporter.events.flush(60_000);
   await rig.settled();
@@ -38,7 +38,7 @@ async function entry(): Promise<AuditEntry | undefined> {
 }
 
 describe('an agent with a reporter behind the sidecar', () => {
-  test('is asked for its health and usage', async () => {
+  test('provides its health and usage to the sidecar', async () => {
     rig.agent.otherwise = (request, response) => {
       if (!reporter.handle(request, response)) response.end();
     };
@@ -57,7 +57,7 @@ describe('an agent with a reporter behind the sidecar', () => {
     ]);
   });
 
-  test('tells by headers what it did: the client does not see them, the audit has them', async () => {
+  test('reports behavior in headers, which the sidecar audits and removes from the response', async () => {
     rig.agent.otherwise = (request, response) => {
       const behavior = reporter.behavior(request, response);
       behavior.guardrail('pii-detector');
@@ -76,7 +76,7 @@ describe('an agent with a reporter behind the sidecar', () => {
     });
   });
 
-  test('that forgets its guardrail is stopped: saying nothing is saying that nothing ran', async () => {
+  test('is denied without its guardrail, because empty headers mean that nothing ran', async () => {
     rig.agent.otherwise = (request, response) => {
       reporter.behavior(request, response);
       response.end('done');
@@ -88,20 +88,20 @@ describe('an agent with a reporter behind the sidecar', () => {
     ]);
   });
 
-  test('tells what comes after the head, and what no header holds, by events of the same request', async () => {
-    let goOn = (): void => undefined;
+  test('reports details and data after the head as events of the same request', async () => {
+    let finish = (): void => undefined;
     rig.agent.otherwise = (request, response) => {
       const behavior = reporter.behavior(request, response);
       behavior.guardrail('pii-detector');
       behavior.tool('検索', { success: true });
       response.write('streams');
-      goOn = () => {
+      finish = () => {
         behavior.guardrail('toxicity-filter', { score: 0.9, blocked: true });
         response.end();
       };
     };
     const response = await fetch(`${rig.proxyUrl}/chat`);
-    goOn();
+    finish();
     expect([response.status, await response.text()]).toEqual([200, 'streams']);
     expect(await entry()).toMatchObject({
       guardrailsInvoked: ['pii-detector', 'toxicity-filter'],
@@ -112,20 +112,20 @@ describe('an agent with a reporter behind the sidecar', () => {
     expect(reporter.events.counts()).toEqual({ delivered: 2, dropped: 0, queued: 0 });
   });
 
-  test('of Request and Response tells the same', async () => {
+  test('reports the same with Request and Response', async () => {
     rig.agent.otherwise = (request, response) => {
-      const asked = new Request('http://agent/chat', { headers: request.headers as Record<string, string> });
-      const behavior = reporter.behavior(asked);
+      const fetchRequest = new Request('http://agent/chat', { headers: request.headers as Record<string, string> });
+      const behavior = reporter.behavior(fetchRequest);
       behavior.guardrail('pii-detector');
-      const answer = new Response('done', { headers: behavior.headers() });
+      const fetchResponse = new Response('done', { headers: behavior.headers() });
       behavior.tool('search');
-      response.writeHead(answer.status, Object.fromEntries(answer.headers)).end('done');
+      response.writeHead(fetchResponse.status, Object.fromEntries(fetchResponse.headers)).end('done');
     };
     expect((await fetch(`${rig.proxyUrl}/chat`)).status).toBe(200);
     expect(await entry()).toMatchObject({ guardrailsInvoked: ['pii-detector'], toolsCalled: ['search'] });
   });
 
-  test('sends events of its own', async () => {
+  test('sends events with reporter.events', async () => {
     rig.agent.otherwise = (request, response) => {
       const id = String(request.headers['x-request-id']);
       reporter.events.send(id, [

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { ChunkStore, PIECE_BYTES } from './chunk-store.ts';
 
-test('what is stored comes out in order, whatever the chunks', () => {
+test('returns the stored bytes in order for chunks of any size', () => {
   const store = new ChunkStore();
   const sizes = [1, 1, 5_000, 3, PIECE_BYTES - 1, 2, PIECE_BYTES, 1, 1, 1];
   const chunks = sizes.map((size, index) => Buffer.alloc(size, 'a'.charCodeAt(0) + index));
@@ -11,7 +11,7 @@ test('what is stored comes out in order, whatever the chunks', () => {
   expect([store.bytes, store.take()]).toEqual([0, Buffer.alloc(0)]);
 });
 
-test('a single chunk is not copied', () => {
+test('does not copy a single chunk', () => {
   const store = new ChunkStore();
   const chunk = Buffer.from('{}');
   store.add(chunk);

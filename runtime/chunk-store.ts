@@ -1,20 +1,20 @@
 import type { IncomingMessage } from 'node:http';
 
-/** Bytes from which on a chunk stands for itself; smaller ones are copied together into pieces of this size. */
+/** Chunks of at least this many bytes are stored as they are; smaller chunks are copied together into pieces of this size. */
 export const PIECE_BYTES = 4 * 1024;
 
 /**
- * Chunks that wait for their reader. Node.js needs about 400 bytes for each chunk, so chunks of one byte would cost
- * hundreds of times what a budget in bytes counts.
+ * Stores chunks until they are read. Node.js needs about 400 bytes of memory for each chunk, so one-byte chunks would cost
+ * hundreds of times what a byte budget counts.
  */
 export class ChunkStore {
   #bytes = 0;
   #chunks: Buffer[] = [];
-  /** Has room for further small chunks; null: no small one has followed another. */
+  /** Buffer with room for more small chunks; null: no small chunk is being collected. */
   #piece: Buffer | null = null;
   #used = 0;
 
-  /** Bytes that are stored. */
+  /** Number of stored bytes. */
   get bytes(): number {
     return this.#bytes;
   }
@@ -22,7 +22,7 @@ export class ChunkStore {
   add(chunk: Buffer): void {
     const isFirst = this.#bytes === 0;
     this.#bytes += chunk.length;
-    // The only one is not copied: most bodies come in one.
+    // A single chunk is not copied: most bodies arrive in one chunk.
     if (isFirst || chunk.length >= PIECE_BYTES) {
       this.#closePiece();
       this.#chunks.push(chunk);
@@ -36,7 +36,7 @@ export class ChunkStore {
     this.#used += chunk.length;
   }
 
-  /** Everything that is stored, in one buffer; the store is empty then. */
+  /** Returns all stored bytes in one buffer and empties the store. */
   take(): Buffer {
     this.#closePiece();
     const [first] = this.#chunks;
@@ -59,35 +59,35 @@ export class ChunkStore {
   }
 }
 
-/** Bytes below which a chunk is tiny: Node.js needs a microsecond or more for each, so 64 KiB of them delay every other connection. */
+/** A chunk below this many bytes is tiny. Node.js needs at least 1 µs per chunk, so 64 KiB of them delay all connections. */
 const TINY_BYTES = 16;
-/** Tiny chunks of one body that are read in one turn of the event loop. Beyond them it is read no further for a while. */
+/** Tiny chunks of one body that are read in one turn of the event loop. With more of them, reading pauses for a while. */
 const MAX_TINY = 256;
-/** Milliseconds for each of those beyond. */
+/** Pause in milliseconds for each tiny chunk above `MAX_TINY`. */
 const PAUSE_PER_TINY_MS = 0.5;
 
-/** Milliseconds between the releases of two bodies: together they would delay every other connection. */
+/** Minimum milliseconds between the releases of two bodies: released together they would delay every other connection. */
 const BETWEEN_RELEASES_MS = 100;
 let lastReleaseMs = -Infinity;
 
-/** Slows down a body that comes in tiny chunks. */
+/** Slows down a body that arrives in tiny chunks. */
 export class ChunkBrake {
   readonly #release: () => void;
-  /** Of this turn. */
+  /** Tiny chunks in this turn of the event loop. */
   #tiny = 0;
   #isHeld = false;
 
-  /** `release`: the body may be read on. */
+  /** `release` is called when reading the body may continue. */
   constructor(release: () => void) {
     this.#release = release;
   }
 
-  /** The body is not to be read now. */
+  /** true: do not read the body now. */
   get isHeld(): boolean {
     return this.#isHeld;
   }
 
-  /** false: no more is to be read until the release. */
+  /** Counts a chunk. Returns false if nothing more may be read until the release. */
   passes(chunk: Buffer): boolean {
     if (chunk.length >= TINY_BYTES) return !this.#isHeld;
     this.#tiny += 1;
@@ -97,9 +97,9 @@ export class ChunkBrake {
   }
 
   readonly #endTurn = (): void => {
-    const beyond = this.#tiny - MAX_TINY;
+    const excess = this.#tiny - MAX_TINY;
     this.#tiny = 0;
-    if (beyond > 0) setTimeout(this.#end, beyond * PAUSE_PER_TINY_MS).unref();
+    if (excess > 0) setTimeout(this.#end, excess * PAUSE_PER_TINY_MS).unref();
   };
 
   readonly #end = (): void => {
@@ -115,17 +115,17 @@ export class ChunkBrake {
   };
 }
 
-/** Milliseconds until small chunks go on to a reader that has not taken the ones before. */
+/** Milliseconds after which small chunks are passed to a reader that has not read the previous chunks. */
 const GATHER_MS = 50;
 
-/** Copies the small chunks of a request's body together before they reach the request's own buffer. */
+/** Copies the small chunks of a request body together before they reach the request's own buffer. */
 export function gatherChunks(request: IncomingMessage): void {
   const store = new ChunkStore();
   const read = request._read.bind(request);
   const brake = new ChunkBrake(() => {
     if (!request.complete) read(0);
   });
-  // The request's own buffer asks for more whenever it has room.
+  // The request's own buffer requests more data whenever it has room.
   request._read = (size) => {
     if (!brake.isHeld) read(size);
   };

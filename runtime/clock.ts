@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 /** Time as a dependency, so that tests can move it. */
 export interface Clock {
   now(): Date;
-  /** Milliseconds from an arbitrary start that never jump; for durations. */
+  /** Monotonic milliseconds since an arbitrary start; for durations. */
   monotonicMs(): number;
   /** Resolves after `ms` milliseconds, or rejects with an AbortError. Does not keep the process alive. */
   sleep(ms: number, signal?: AbortSignal): Promise<void>;

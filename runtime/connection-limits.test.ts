@@ -13,7 +13,7 @@ const MIB = 1024 * 1024;
 let listener: Listener;
 let refused: number;
 let cut: number;
-/** Responses that were begun. */
+/** Responses of the requests that reached the handler. */
 let begun: ServerResponse[];
 const clients: Socket[] = [];
 
@@ -51,7 +51,7 @@ interface Client {
   text: () => string;
 }
 
-/** Each address of this machine is a group. */
+/** Connects to a loopback address. Each address is a group. */
 async function open(address = '127.0.0.1'): Promise<Client> {
   let text = '';
   const socket = connect(listener.port, address).on('error', () => undefined);
@@ -61,7 +61,7 @@ async function open(address = '127.0.0.1'): Promise<Client> {
   return { socket, text: () => text };
 }
 
-test('pipelined requests are answered one after the other', async () => {
+test('handles pipelined requests one after the other', async () => {
   await start();
   const { socket, text } = await open();
   socket.write(GET.repeat(3));
@@ -69,20 +69,20 @@ test('pipelined requests are answered one after the other', async () => {
     await until(() => begun.length === count, 'the request');
     await aMoment();
     expect(begun).toHaveLength(count);
-    begun.at(-1)?.end(`answer ${count}`);
+    begun.at(-1)?.end(`response ${count}`);
   }
-  await until(() => text().includes('answer 3'), 'the last response');
+  await until(() => text().includes('response 3'), 'the last response');
   expect([refused, cut]).toEqual([0, 0]);
 });
 
-test('beyond the unanswered requests of a connection 503 ends it, and what is behind is not read', async () => {
+test('ends a connection with too many unanswered requests with 503, and ignores further requests', async () => {
   await start();
   const { socket, text } = await open();
   socket.write(GET.repeat(1_000));
-  await until(() => refused === 1, 'the refusal');
+  await until(() => refused === 1, 'the 503 response');
   for (let count = 1; count <= 4; count += 1) {
     await until(() => begun.length === count, 'the request');
-    begun.at(-1)?.end(`answer ${count}`);
+    begun.at(-1)?.end(`response ${count}`);
   }
   await once(socket, 'close');
   expect(text().match(/HTTP\/1\.1 \d+/g)).toEqual([...Array<string>(4).fill('HTTP/1.1 200'), 'HTTP/1.1 503']);
@@ -90,7 +90,7 @@ test('beyond the unanswered requests of a connection 503 ends it, and what is be
   expect([begun.length, refused]).toEqual([4, 1]);
 });
 
-test('a head with too many fields is 431', async () => {
+test('rejects a request with too many header fields with 431', async () => {
   await start();
   const { socket, text } = await open();
   socket.write(`GET / HTTP/1.1\r\nHost: a\r\n${'a: b\r\n'.repeat(100)}\r\n`);
@@ -99,7 +99,7 @@ test('a head with too many fields is 431', async () => {
   expect(begun).toEqual([]);
 });
 
-test('a new connection is served when others hold all of the room: the longest idle is closed', async () => {
+test('serves a new connection at the connection limit and closes the longest idle connection', async () => {
   await start({}, (_request, response) => void response.end('ok'));
   const idle: Client[] = [];
   for (let i = 0; i < 4; i += 1) {
@@ -113,7 +113,7 @@ test('a new connection is served when others hold all of the room: the longest i
   expect([cut, idle.filter(({ socket }) => socket.closed).length]).toEqual([1, 1]);
 });
 
-test('a connection whose response is under way is closed only where none is idle', async () => {
+test('closes no connection with a response in progress while another connection is idle', async () => {
   await start();
   const busy = await open();
   busy.socket.write(GET);
@@ -123,7 +123,7 @@ test('a connection whose response is under way is closed only where none is idle
   expect(busy.socket.closed).toBe(false);
 });
 
-test('connections of one group take nothing from another', async () => {
+test('connections of one group do not count towards the limit of another group', async () => {
   await start({}, (_request, response) => void response.end('ok'));
   const loopback = await open('127.0.0.1');
   for (let i = 0; i < 20; i += 1) await open('127.0.0.2');
@@ -133,7 +133,7 @@ test('connections of one group take nothing from another', async () => {
   await until(() => loopback.text().endsWith('ok'), 'the response');
 });
 
-test('beyond the unread bytes the oldest unread response is cut, never the newest', async () => {
+test('cuts the oldest unread responses above the limit of unread bytes, never the newest response', async () => {
   const large = Buffer.alloc(32 * MIB);
   await start({}, (_request, response) => void response.end(large));
   const unread: Client[] = [];

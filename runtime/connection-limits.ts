@@ -5,42 +5,42 @@ import { hasBody } from './has-body.ts';
 import { sendProblem } from './http-app.ts';
 import { Problem } from './problem.ts';
 
-/** Bounds on what the clients of a server can make it hold in memory. */
+/** Limits on the memory that the clients of a server can occupy. */
 export interface ConnectionLimits {
-  /** Open connections of one group; beyond them the one that has been idle for longest is closed, not the new one. */
+  /** Open connections of one group. Above this number, the connection that was idle longest is closed, not the new one. */
   maxConnections: number;
-  /** Unanswered requests of one connection; the next one is answered 503 and ends it. */
+  /** Unanswered requests of one connection. The next request gets 503 and ends the connection. */
   maxUnanswered: number;
-  /** Fields of a head; beyond them it is answered 431. */
+  /** Header fields of one request. A request with more gets 431. */
   maxHeaderFields: number;
-  /** Bytes of all responses that their clients do not read; beyond them the oldest of these connections is closed. */
+  /** Bytes of all responses that clients do not read. Above this number, the oldest of these connections is closed. */
   maxUnreadBytes: number;
   /** Connections of different groups do not count against each other. */
   groupOf: (socket: Socket) => string;
   onRefused: () => void;
-  /** A connection was closed. */
+  /** Called when a connection was closed because of a limit. */
   onCut: () => void;
 }
 
-/** A response with fewer unread bytes is on its way, and not unread. */
+/** A response with fewer buffered bytes counts as in transit, not as unread. */
 const UNREAD_BYTES = 64 * 1024;
-/** What Node's parser takes for an upgrade: it reads nothing behind that head in the bytes at hand. */
+/** Return value that Node's parser treats as an upgrade: the parser skips the bytes after that head in the current buffer. */
 const STOP_PARSING = 2;
 
 type ParsedSocket = Socket & { parser?: { onIncoming: () => number } | null };
 
 /** One open connection. */
 interface Connection {
-  /** The response that is being made or sent; null: the connection is idle. */
+  /** The response that is being prepared or sent; null: the connection is idle. */
   current: ServerResponse | null;
-  /** Requests that came while that was so. */
+  /** Requests that arrived while `current` was set. */
   waiting: (() => void)[];
-  isRefused: boolean;
+  isRejected: boolean;
 }
 
 /**
- * Puts bounds on a server that does not listen yet. Requests that a client sends on one connection before it has its
- * responses go to `handler` one after the other. Returns what is to receive the server's requests.
+ * Applies limits to a server before it listens. Pipelined requests of one connection are passed to `handler` one after the
+ * other. Returns the request listener for the server.
  */
 export function limitConnections(
   server: Server,
@@ -48,15 +48,16 @@ export function limitConnections(
   limits: ConnectionLimits,
 ): RequestListener {
   const connections = new Connections(limits);
-  // Beyond it Node.js answers 431; a version that drops what is beyond leaves one too many, which is refused here.
+  // Above this number Node.js responds with 431. A Node.js version that drops the excess fields instead keeps one too many,
+  // and `problemOf` rejects the request.
   server.maxHeadersCount = limits.maxHeaderFields + 1;
   server.on('connection', (socket: Socket) => connections.open(socket));
   return (request, response) => {
     const connection = connections.of(request.socket);
-    if (connection === undefined || connection.isRefused) return;
+    if (connection === undefined || connection.isRejected) return;
     if (hasBody(request)) gatherChunks(request);
     const problem = problemOf(request, connection, limits);
-    if (problem !== null) refuse(connection, request, response, problem);
+    if (problem !== null) reject(connection, request, response, problem);
     else if (connection.current === null) connections.start(connection, request, response, handler);
     else
       connection.waiting.push(() => {
@@ -65,7 +66,7 @@ export function limitConnections(
   };
 }
 
-/** Why a request is refused; null: it is not. */
+/** Why a request is rejected; null: the request is accepted. */
 function problemOf(
   { rawHeaders }: IncomingMessage,
   { current, waiting }: Connection,
@@ -73,21 +74,23 @@ function problemOf(
 ): Problem | null {
   const close = { connection: 'close' };
   if (rawHeaders.length > 2 * maxHeaderFields)
-    return new Problem(431, `the head has more than ${maxHeaderFields} fields`, { headers: close });
+    return new Problem(431, `the request has more than ${maxHeaderFields} header fields`, {
+      headers: close,
+    });
   if (current === null || waiting.length + 1 < maxUnanswered) return null;
   onRefused();
   const headers = { 'retry-after': '1', ...close };
-  return new Problem(503, 'too many requests of this connection are unanswered', { headers });
+  return new Problem(503, 'too many unanswered requests on this connection', { headers });
 }
 
-/** Nothing behind it is parsed: Node.js would keep objects for each request in it. */
-function refuse(
+/** Stops parsing after the rejected request: Node.js would keep objects for each further request. */
+function reject(
   connection: Connection,
   { socket }: IncomingMessage,
   response: ServerResponse,
   problem: Problem,
 ): void {
-  connection.isRefused = true;
+  connection.isRejected = true;
   const { parser } = socket as ParsedSocket;
   if (parser) parser.onIncoming = () => STOP_PARSING;
   sendProblem(response, problem);
@@ -95,9 +98,9 @@ function refuse(
 
 class Connections {
   readonly #limits: ConnectionLimits;
-  /** Of each group, the longest idle first. */
+  /** Connections by group, the longest idle first. */
   readonly #groups = new Map<string, Map<Socket, Connection>>();
-  /** In the order in which their responses began. */
+  /** Sockets by response, in the order in which the responses began. */
   readonly #busy = new Map<ServerResponse, Socket>();
 
   constructor(limits: ConnectionLimits) {
@@ -110,7 +113,7 @@ class Connections {
 
   open(socket: Socket): void {
     const group = this.#group(socket);
-    group.set(socket, { current: null, waiting: [], isRefused: false });
+    group.set(socket, { current: null, waiting: [], isRejected: false });
     socket.once('close', () => {
       const connection = group.get(socket);
       group.delete(socket);
@@ -135,14 +138,14 @@ class Connections {
       this.#busy.delete(response);
       connection.current = null;
       const group = this.#group(socket);
-      // It has been idle since now.
+      // The connection is idle from now on: move it to the end.
       if (group.delete(socket)) group.set(socket, connection);
       connection.waiting.shift()?.();
     });
     handler(request, response);
   }
 
-  /** The newest response is not cut: its reader has had no time to read. */
+  /** The newest response is not cut: its client has had no time to read. */
   #cutUnread(newest: ServerResponse): void {
     let unread = 0;
     for (const response of this.#busy.keys()) unread += response.writableLength;
@@ -168,7 +171,7 @@ class Connections {
   }
 }
 
-/** The longest idle of them; where none is idle, the one that has been busy for longest. */
+/** The connection that was idle longest; if none is idle, the connection that was busy longest. */
 function longestIdle(group: ReadonlyMap<Socket, Connection>): Socket | undefined {
   for (const [socket, { current }] of group) if (current === null) return socket;
   return group.keys().next().value;

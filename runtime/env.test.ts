@@ -30,7 +30,7 @@ const fields = {
 };
 
 describe('readEnv', () => {
-  test('gives every default when nothing is set, and takes empty values for unset', () => {
+  test('returns all defaults if nothing is set, and treats empty values as unset', () => {
     const result = readEnv({ PORT: '', KEY: '' }, fields);
     expect(result).toEqual({
       ok: true,
@@ -50,7 +50,7 @@ describe('readEnv', () => {
     });
   });
 
-  test('reads every value that is given', () => {
+  test('reads all given values', () => {
     const result = readEnv(
       {
         PORT: '1',
@@ -98,7 +98,7 @@ describe('readEnv', () => {
     ['SIZE', '2.5'],
     ['LIMIT', 'none'],
     ['ON', 'yes'],
-  ])('refuses %s=%s with the value and what is accepted', (name, value) => {
+  ])('rejects %s=%s and reports the value and what is accepted', (name, value) => {
     const result = readEnv({ [name]: value }, fields);
     expect(result).toEqual({
       ok: false,
@@ -112,17 +112,17 @@ describe('readEnv', () => {
     ['http://u:a@b:hunter2@host', 'http://[secret]@host'],
     ['line\nfeed \u001b[31mred', 'line\\nfeed \\u001b[31mred'],
     ['x'.repeat(201), `${'x'.repeat(200)}…`],
-  ])('shows the wrong value %j on one line, without a password', (value, shown) => {
+  ])('prints the invalid value %j on one line without a password', (value, printed) => {
     const result = readEnv({ PORT: value }, fields);
-    if (result.ok) throw new Error('the environment is wrong');
+    if (result.ok) throw new Error('the invalid environment was accepted');
     expect(describeProblems(result.problems)).toBe(
-      `PORT=${shown}: must be an integer from 1 to 65535 (default 4000)`,
+      `PORT=${printed}: must be an integer from 1 to 65535 (default 4000)`,
     );
   });
 
-  test('reports all problems at once and never shows a secret', () => {
+  test('reports all problems at once and never prints a secret', () => {
     const result = readEnv({ PORT: 'x', KEY: 'hunter2' }, fields);
-    if (result.ok) throw new Error('the environment is wrong');
+    if (result.ok) throw new Error('the invalid environment was accepted');
     const printed = describeProblems(result.problems);
     expect(printed).toBe(
       'PORT=x: must be an integer from 1 to 65535 (default 4000)\nKEY=[secret]: must be at least 8 characters, or unset',

@@ -2,7 +2,7 @@ import { Secret } from './secret.ts';
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** One wrong variable: what was given (never a secret) and what is accepted. */
+/** One invalid variable: the given value (never a secret) and what is accepted. */
 export interface EnvProblem {
   name: string;
   value: string;
@@ -11,7 +11,7 @@ export interface EnvProblem {
 
 export type ConfigResult<T> = { ok: true; config: T } | { ok: false; problems: EnvProblem[] };
 
-/** Reads one variable. `undefined` in: the variable is unset or empty. */
+/** Reads one variable. `raw` is undefined if the variable is unset or empty. */
 export interface EnvField<T> {
   wanted: string;
   secret?: boolean;
@@ -23,7 +23,7 @@ export type EnvFields<T> = { [K in keyof T]: EnvField<T[K]> };
 
 /**
  * Reads every variable of `fields` and reports all problems at once.
- * An empty value counts as unset: that is what a chart renders for a value nobody gave.
+ * An empty value counts as unset: a chart renders an empty string for a value that is not set.
  */
 export function readEnv<T extends object>(env: Environment, fields: EnvFields<T>): ConfigResult<T> {
   const config: Partial<T> = {};
@@ -43,21 +43,21 @@ export function readEnv<T extends object>(env: Environment, fields: EnvFields<T>
   return problems.length > 0 ? { ok: false, problems } : { ok: true, config: config as T };
 }
 
-/** The lines that a process prints before it ends with exit code 1: one for each problem, whatever a value holds. */
+/** The lines that a process prints before it exits with 1: exactly one line per problem, whatever the values contain. */
 export function describeProblems(problems: readonly EnvProblem[]): string {
   return problems
-    .map((problem) => `${problem.name}=${shown(problem.value)}: must be ${problem.wanted}`)
+    .map((problem) => `${problem.name}=${printable(problem.value)}: must be ${problem.wanted}`)
     .join('\n');
 }
 
-/** Longest value that is printed whole, in characters. */
+/** Longest value that is printed completely, in characters. */
 const MAX_SHOWN = 200;
 
-/** A URL without its password, control characters as escapes, a file that somebody pasted cut. */
-function shown(value: string): string {
+/** Replaces credentials in a URL, escapes control characters and truncates long values, such as a pasted file. */
+function printable(value: string): string {
   const harmless = value
     .replaceAll(/\/\/[^/?#\s]*@/g, '//[secret]@')
-    // oxlint-disable-next-line no-control-regex -- control characters are what this is about
+    // oxlint-disable-next-line no-control-regex -- escapes control characters
     .replaceAll(/[\u0000-\u001f\u007f-\u009f]/g, (character) => JSON.stringify(character).slice(1, -1));
   return harmless.length > MAX_SHOWN ? `${harmless.slice(0, MAX_SHOWN)}…` : harmless;
 }
@@ -98,7 +98,7 @@ export const optionalName = (what: string, accepts: (raw: string) => boolean): E
   },
 });
 
-/** Separated by commas. */
+/** Comma-separated list. */
 export const optionalNames = (
   what: string,
   accepts: (raw: string) => boolean,
@@ -145,7 +145,7 @@ export function flag(fallback: boolean): EnvField<boolean> {
   };
 }
 
-/** Credentials in a URL would be logged with it, and some clients drop them: they are refused. */
+/** Rejects credentials in a URL: they would be logged with the URL, and some clients drop them. */
 function parseHttpUrl(raw: string): URL | null {
   const url = URL.parse(raw);
   const accepted =
@@ -184,7 +184,7 @@ export const optionalText: EnvField<string | null> = {
   parse: (raw) => ({ ok: true, value: raw ?? null }),
 };
 
-/** A secret that travels in a header. A line feed at its end, as `echo` leaves one in a Secret, would fail every request. */
+/** A secret that is sent in a header. A trailing line feed, as `echo` leaves in a Secret, would make every request fail. */
 export function headerSecret(minimumLength: number): EnvField<Secret | null> {
   const length = minimumLength > 1 ? `at least ${minimumLength} ` : '';
   return {
@@ -217,10 +217,10 @@ export const LOG_FIELDS = {
   LOG_FORMAT: optionalOneOf(['json', 'text']),
 } as const;
 
-/** What each variable of a field table means, for the reference page; a table whose variable has none does not compile. */
+/** Descriptions of the variables of a field table, for the reference page. A variable without a description does not compile. */
 export type Summaries<F> = Readonly<Record<keyof F, string>>;
 
 export const LOG_SUMMARIES: Summaries<typeof LOG_FIELDS> = {
-  LOG_LEVEL: 'The least severe event that is logged. Logs go to standard error, one line an event.',
-  LOG_FORMAT: 'Unset: text where standard error is a terminal, else JSON.',
+  LOG_LEVEL: 'Minimum severity of logged events. Logs go to standard error, one line per event.',
+  LOG_FORMAT: 'Log format. Unset: text if standard error is a terminal, else JSON.',
 };

@@ -41,7 +41,7 @@ beforeAll(async () => {
         summary: '',
         handlers: [
           () => {
-            throw new Problem(409, 'it is taken', {
+            throw new Problem(409, 'the name is in use', {
               extra: { names: ['a'] },
               headers: { 'retry-after': '2' },
             });
@@ -54,7 +54,7 @@ beforeAll(async () => {
         summary: '',
         handlers: [
           () => {
-            throw new Problem(503, 'it is off');
+            throw new Problem(503, 'the route is disabled');
           },
         ],
       },
@@ -91,7 +91,7 @@ beforeAll(async () => {
 });
 afterAll(() => listener.close());
 
-async function ask(path: string, init: RequestInit = {}) {
+async function send(path: string, init: RequestInit = {}) {
   const response = await fetch(base + path, init);
   const body = await response.text();
   return {
@@ -104,13 +104,13 @@ async function ask(path: string, init: RequestInit = {}) {
 }
 
 describe('an application from a route table', () => {
-  test.each(['/thing', '/platform/thing'])('answers %s', async (path) => {
-    expect((await ask(path)).body).toEqual({ ok: true });
+  test.each(['/thing', '/platform/thing'])('serves %s', async (path) => {
+    expect((await send(path)).body).toEqual({ ok: true });
   });
 
-  test('answers an unknown path with 404 as a problem', async () => {
-    const answer = await ask('/nothing');
-    expect(answer).toMatchObject({
+  test('responds to an unknown path with a 404 problem', async () => {
+    const response = await send('/nothing');
+    expect(response).toMatchObject({
       status: 404,
       type: 'application/problem+json; charset=utf-8',
       body: { type: 'about:blank', title: 'Not Found', status: 404, detail: 'no route /nothing' },
@@ -121,8 +121,8 @@ describe('an application from a route table', () => {
     ['/thing', 'PUT', 'GET, HEAD, POST'],
     ['/platform/thing', 'DELETE', 'GET, HEAD, POST'],
     ['/thing/1', 'GET', 'DELETE'],
-  ])('answers a method that %s does not have with 405 and Allow', async (path, method, allow) => {
-    expect(await ask(path, { method })).toMatchObject({
+  ])('responds to an unsupported method on %s with 405 and Allow', async (path, method, allow) => {
+    expect(await send(path, { method })).toMatchObject({
       status: 405,
       allow,
       body: { status: 405, detail: `${method} is not allowed on ${path}` },
@@ -130,68 +130,68 @@ describe('an application from a route table', () => {
   });
 
   test.each([
-    ['no JSON', '{', 400, 'the body is not valid JSON'],
+    ['not valid JSON', '{', 400, 'the body is not valid JSON'],
     [
-      'too much',
+      'too large',
       JSON.stringify('x'.repeat(200)),
       413,
-      'the body is larger than the 100 bytes that this route accepts',
+      'the body exceeds the limit of 100 bytes for this route',
     ],
-  ])('answers a body that is %s', async (_what, body, status, detail) => {
+  ])('rejects a body that is %s', async (_what, body, status, detail) => {
     expect(
-      await ask('/thing', { method: 'POST', headers: { 'content-type': 'application/json' }, body }),
+      await send('/thing', { method: 'POST', headers: { 'content-type': 'application/json' }, body }),
     ).toMatchObject({ status, body: { status, detail } });
   });
 
-  const wanted = 'this route needs a JSON body with Content-Type: application/json';
-  const broken = 'the body is cut, or is not compressed as Content-Encoding says';
+  const required = 'this route requires a JSON body with Content-Type: application/json';
+  const broken = 'the body is truncated, or does not match its Content-Encoding';
 
   test.each<[string, RequestInit, number, string]>([
-    ['none', {}, 400, wanted],
-    ['plain text', { body: '{}' }, 415, wanted],
-    ['a form', { body: new URLSearchParams({ a: '1' }) }, 415, wanted],
+    ['missing', {}, 400, required],
+    ['plain text', { body: '{}' }, 415, required],
+    ['a form', { body: new URLSearchParams({ a: '1' }) }, 415, required],
     [
-      'no gzip but says so',
+      'not gzip despite its Content-Encoding',
       { body: '{}', headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' } },
       400,
       broken,
     ],
-  ])('says what a route wants when its body is %s', async (_what, init, status, detail) => {
-    expect(await ask('/thing', { method: 'POST', ...init })).toMatchObject({
+  ])('rejects a body that is %s and names what the route requires', async (_what, init, status, detail) => {
+    expect(await send('/thing', { method: 'POST', ...init })).toMatchObject({
       status,
       body: { status, detail },
     });
   });
 
-  test('shows a Problem with its extra members and headers', async () => {
-    const answer = await ask('/known');
-    expect(answer.body).toEqual({
+  test('sends a Problem with its extra members and headers', async () => {
+    const response = await send('/known');
+    expect(response.body).toEqual({
       type: 'about:blank',
       title: 'Conflict',
       status: 409,
-      detail: 'it is taken',
+      detail: 'the name is in use',
       names: ['a'],
     });
-    expect(answer.headers.get('retry-after')).toBe('2');
+    expect(response.headers.get('retry-after')).toBe('2');
   });
 
-  test.each(['/bug', '/rejects'])('shows no internals of a bug (%s)', async (path) => {
-    const answer = await ask(path);
-    expect(answer).toMatchObject({ status: 500, body: { status: 500 } });
-    expect(JSON.stringify(answer.body)).not.toContain('hunter2');
+  test.each(['/bug', '/rejects'])('exposes no internals of an unexpected error (%s)', async (path) => {
+    const response = await send(path);
+    expect(response).toMatchObject({ status: 500, body: { status: 500 } });
+    expect(JSON.stringify(response.body)).not.toContain('hunter2');
   });
 
   test.each([
-    ['/off', 503, 'debug', 'it is off'],
+    ['/off', 503, 'debug', 'the route is disabled'],
     ['/broken', 503, 'error', 'try again (disk full)'],
     ['/bug', 500, 'error', 'the password is hunter2'],
-  ])('%s is answered %i and logged as %s', async (path, status, level, error) => {
+  ])('%s returns %i and is logged as %s', async (path, status, level, error) => {
     logged.length = 0;
-    await ask(path);
-    expect(logged).toEqual([[level, 'request fails', { method: 'GET', path, status, error }]]);
+    await send(path);
+    expect(logged).toEqual([[level, 'request failed', { method: 'GET', path, status, error }]]);
   });
 
-  test('refuses a path that is no URI', async () => {
-    expect(await ask('/thing/%E0%A4%A', { method: 'DELETE' })).toMatchObject({ status: 400 });
+  test('rejects a path that is not a valid URI', async () => {
+    expect(await send('/thing/%E0%A4%A', { method: 'DELETE' })).toMatchObject({ status: 400 });
   });
 });

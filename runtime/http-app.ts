@@ -11,12 +11,12 @@ import { Problem } from './problem.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH';
 
-/** One row of a process's route table. HEAD is answered wherever GET is. */
+/** One row of a process's route table. Every GET route also serves HEAD. */
 export interface Route {
   method: Method;
   /** An Express 5 path, such as `/proof/rule/:ruleId`. */
   path: string;
-  /** What it answers, for docs/reference/routes.md. */
+  /** Description of the response, for docs/reference/routes.md. */
   summary: string;
   handlers: RequestHandler[];
 }
@@ -24,13 +24,13 @@ export interface Route {
 export interface AppOptions {
   logger: Logger;
   routes: readonly Route[];
-  /** Each route is served under every prefix; default: the root alone. */
+  /** Each route is served under every prefix; default: only at the root. */
   prefixes?: readonly string[];
   /** Runs before all routes: access rules, metrics. */
   before?: readonly RequestHandler[];
 }
 
-/** An Express application from a table: an unknown path is 404, a known one with another method 405 with Allow. */
+/** Builds an Express application from a route table. An unknown path gets 404, another method on a known path 405 with Allow. */
 export function createApp(options: AppOptions): Express {
   const app = express();
   app.disable('x-powered-by');
@@ -50,7 +50,7 @@ function mount(app: Express, prefix: string, routes: readonly Route[]): void {
     const verb = route.method.toLowerCase() as Lowercase<Method>;
     app[verb](prefix + route.path, ...route.handlers);
   }
-  // Not a catch-all per path: a literal path may also match another row's parameter, so the methods of every row that matches are allowed.
+  // 405 handlers come after all routes: a literal path may also match a parameter of another row.
   const paths = new Set(routes.map((route) => route.path));
   for (const path of paths) {
     const methods = routes.filter((route) => route.path === path).map((route) => route.method as string);
@@ -61,13 +61,13 @@ function mount(app: Express, prefix: string, routes: readonly Route[]): void {
   }
 }
 
-/** How much of an over-long body is read before the connection is cut, so that a near miss still hears its 413; bytes. */
+/** Bytes of an oversized body that are read before the connection is cut, so that a slightly too long body still gets its 413. */
 const DRAIN_BYTES = 1024 * 1024;
 
 /**
- * A JSON body parser; `limit` in bytes. By the error handler, no body or one that is no JSON becomes 400, another content type
- * 415, one over the limit 413. Forms and plain text stay out because a page of any origin may post them without asking.
- * @param options.inflate false: a compressed body, whose size its length does not tell, is 415
+ * A JSON body parser; `limit` in bytes. A missing or invalid body leads to 400, another content type to 415, a body above the
+ * limit to 413. Forms and plain text are not accepted because any web page may post them without a CORS preflight.
+ * @param options.inflate false: a compressed body gets 415, because its length does not limit its inflated size
  */
 export function jsonBody(limit: number, { inflate = true } = {}): RequestHandler {
   const type = ['application/json', 'application/*+json'];
@@ -77,11 +77,11 @@ export function jsonBody(limit: number, { inflate = true } = {}): RequestHandler
     const settle = (error?: unknown): void => {
       if (settled) return;
       settled = true;
-      next(error ?? (request.body === undefined ? noJson(request) : undefined));
+      next(error ?? (request.body === undefined ? missingJson(request) : undefined));
     };
     parse(request, response, settle);
     if (settled) return;
-    // The parser reads a refused body to its end before it says so; one that does not end would hold its connection.
+    // The parser reads a rejected body to its end before it reports the error. An endless body would hold its connection.
     let received = 0;
     request.on('data', (chunk: Buffer) => {
       received += chunk.length;
@@ -90,25 +90,25 @@ export function jsonBody(limit: number, { inflate = true } = {}): RequestHandler
   };
 }
 
-/** The parser leaves alone what has no body or is no JSON by its content type. */
-function noJson({ headers }: Request): Problem {
+/** The parser skips requests without a body and requests whose content type is not JSON. */
+function missingJson({ headers }: Request): Problem {
   const status = headers['content-type'] === undefined ? 400 : 415;
-  return new Problem(status, 'this route needs a JSON body with Content-Type: application/json');
+  return new Problem(status, 'this route requires a JSON body with Content-Type: application/json');
 }
 
 function tooLarge(
   limit: number,
   options: { headers?: Record<string, string>; cause?: unknown } = {},
 ): Problem {
-  return new Problem(413, `the body is larger than the ${limit} bytes that this route accepts`, options);
+  return new Problem(413, `the body exceeds the limit of ${limit} bytes for this route`, options);
 }
 
-/** What a body is answered that was read whole and is no JSON. */
+/** The response to a complete body that is not valid JSON. */
 export function notJson(cause: unknown): Problem {
   return new Problem(400, 'the body is not valid JSON', { cause });
 }
 
-/** Sends a Problem; safe to call when the head is already out (the connection is cut then). */
+/** Sends a Problem. If the head was already sent, the connection is cut instead. */
 export function sendProblem(response: ServerResponse, problem: Problem): void {
   if (response.headersSent) {
     response.destroy();
@@ -122,7 +122,7 @@ export function sendProblem(response: ServerResponse, problem: Problem): void {
   response.end(body);
 }
 
-/** Answers a request that threw, by a Problem; logs it where it is this process's fault. */
+/** Responds with a Problem to a request whose handler threw. Logs errors of this process (5xx). */
 export function answerError(
   logger: Logger,
   error: unknown,
@@ -130,10 +130,10 @@ export function answerError(
   response: ServerResponse,
 ): void {
   const problem = problemOf(error);
-  // Without a cause nothing broke: a route that is off or not ready says so, and whoever asks it must not fill the log.
+  // Without a cause nothing broke: the route is disabled or not ready, and repeated requests must not fill the log.
   const level = problem.cause === undefined ? 'debug' : 'error';
   if (problem.status >= 500)
-    logger[level]('request fails', {
+    logger[level]('request failed', {
       method: request.method,
       path: request.path,
       status: problem.status,
@@ -143,16 +143,16 @@ export function answerError(
 }
 
 function errorHandler(logger: Logger): ErrorRequestHandler {
-  // Express tells error handlers by their four parameters.
+  // Express recognises error handlers by their four parameters.
   return (error: unknown, request: Request, response: Response, _next) =>
     answerError(logger, error, request, response);
 }
 
 interface BodyParserError extends Error {
   status: number;
-  /** Absent where the body itself broke: cut, or no gzip. */
+  /** Absent if the body itself is broken: truncated, or not valid gzip. */
   type?: unknown;
-  /** Where the body is too large: what was allowed, bytes. */
+  /** Set if the body is too large: the limit in bytes. */
   limit?: number;
 }
 
@@ -166,21 +166,21 @@ function isBodyParserError(error: unknown): error is BodyParserError {
   );
 }
 
-/** What an unknown error looks like from outside: bugs show no internals. */
+/** Maps any error to a Problem. An unexpected error exposes no internals. */
 function problemOf(error: unknown): Problem {
   if (error instanceof Problem) return error;
   if (isBodyParserError(error)) {
     if (error.type === 'entity.too.large') return tooLarge(error.limit ?? 0, { cause: error });
     if (error.type === 'entity.parse.failed') return notJson(error);
     if (error.type === undefined && error.status === 400)
-      return new Problem(400, 'the body is cut, or is not compressed as Content-Encoding says', {
+      return new Problem(400, 'the body is truncated, or does not match its Content-Encoding', {
         cause: error,
       });
     if (error.status >= 400 && error.status < 500)
       return new Problem(error.status, error.message, { cause: error });
   }
   if (error instanceof URIError) return new Problem(400, 'the path is not a valid URI', { cause: error });
-  return new Problem(500, 'an internal error occurred; the log of this process has the details', {
+  return new Problem(500, 'internal error; see the log of this process for details', {
     cause: error,
   });
 }

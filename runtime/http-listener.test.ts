@@ -9,9 +9,9 @@ import { until } from '../testing/proxy-rig.ts';
 import { issueCa } from '../webhook/certificates/issue.ts';
 import { bind, listen, type Listener } from './http-listener.ts';
 
-/** More than the buffers of a connection that nobody reads hold. */
+/** More than the buffers of a connection without a reader hold. */
 const LARGE = Buffer.alloc(64 * 1024 * 1024, 'x');
-/** On the tests' clock. */
+/** In milliseconds of the manual clock. */
 const GRACE_MS = 25_000;
 
 let listener: Listener;
@@ -26,7 +26,7 @@ async function start(handler: RequestListener): Promise<void> {
   client.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
 }
 
-test('an answer that its client takes slowly arrives whole, though the server stops meanwhile', async () => {
+test('delivers the complete response to a slow client while the server stops', async () => {
   let isKnown = false;
   await start((_request, response) => {
     response.end(LARGE);
@@ -34,14 +34,14 @@ test('an answer that its client takes slowly arrives whole, though the server st
   });
   await until(() => isKnown, 'the request');
   const { server } = listener;
-  const look = server.closeIdleConnections.bind(server);
-  let looks = 0;
+  const closeIdle = server.closeIdleConnections.bind(server);
+  let attempts = 0;
   server.closeIdleConnections = () => {
-    look();
-    looks += 1;
+    closeIdle();
+    attempts += 1;
   };
   const closed = listener.close(GRACE_MS);
-  await until(() => looks === 3, 'some looks for idle connections');
+  await until(() => attempts === 3, 'some attempts to close idle connections');
   let bytes = 0;
   let head = '';
   client.on('data', (chunk) => {
@@ -53,11 +53,11 @@ test('an answer that its client takes slowly arrives whole, though the server st
   await closed;
 });
 
-test('a connection that waits for its next request does not hold the end, nor one whose answer comes meanwhile', async () => {
-  let answer: (() => void) | undefined;
+test('neither an idle connection nor a connection whose response is sent meanwhile delays the stop', async () => {
+  let respond: (() => void) | undefined;
   await start((request, response) => {
     if (request.url === '/now') response.end('ok');
-    else answer = () => void response.end('late');
+    else respond = () => void response.end('late');
   });
   const agent = new Agent({ keepAlive: true });
   const [response] = (await once(get({ port: listener.port, path: '/now', agent }), 'response')) as [
@@ -66,9 +66,9 @@ test('a connection that waits for its next request does not hold the end, nor on
   await once(response.resume(), 'end');
   let text = '';
   client.on('data', (chunk) => (text += chunk.toString()));
-  await until(() => answer !== undefined, 'the request');
+  await until(() => respond !== undefined, 'the request');
   const closed = listener.close(GRACE_MS);
-  answer?.();
+  respond?.();
   await closed;
   await until(() => client.closed, 'the end of the connection');
   agent.destroy();
@@ -76,7 +76,7 @@ test('a connection that waits for its next request does not hold the end, nor on
 });
 
 test.each(['HTTP', 'HTTPS'])(
-  'an unused connection of a client that connects in advance does not hold the end (%s)',
+  'an unused connection of a client that connects in advance does not delay the stop (%s)',
   async (protocol) => {
     clock = new ManualClock('2026-03-01T10:00:00Z');
     const tls = protocol === 'HTTPS' ? await issueCa({ now: new Date(), days: 1 }) : undefined;
@@ -97,7 +97,7 @@ test.each(['HTTP', 'HTTPS'])(
     client = begun;
     await until(() => count === 2, 'the connections');
     const closed = listener.close(GRACE_MS);
-    // Both may be about to send for a second; one does.
+    // For one second both connections may be about to send. Only one of them sends.
     begun.write('GET / HTTP/1.1\r\nHost: a\r\n');
     await stillness(() => (unused.closed ? 1 : 0));
     expect(unused.closed).toBe(false);
@@ -111,11 +111,11 @@ test.each(['HTTP', 'HTTPS'])(
   },
 );
 
-test('what is not answered in the time that it has is cut', async () => {
-  let hasCome = false;
-  await start(() => (hasCome = true));
+test('cuts requests that are unanswered after the grace period', async () => {
+  let hasArrived = false;
+  await start(() => (hasArrived = true));
   client.resume();
-  await until(() => hasCome, 'the request');
+  await until(() => hasArrived, 'the request');
   const closed = listener.close(GRACE_MS);
   const grace = await clock.nextSleep();
   expect([grace.ms, client.closed]).toEqual([GRACE_MS, false]);
@@ -124,21 +124,21 @@ test('what is not answered in the time that it has is cut', async () => {
   await until(() => client.closed, 'the end of the connection');
 });
 
-describe('a server on every address', () => {
-  /** As where the kernel reports `code` for IPv6. */
-  function refusing(code: string): TcpServer {
+describe('a server that binds all addresses', () => {
+  /** A server for which the kernel reports `code` on IPv6. */
+  function failingOnIpv6(code: string): TcpServer {
     const server = createServer();
     const listenTo = server.listen.bind(server) as (options: object, done: () => void) => TcpServer;
-    const refuse = (): void => void server.emit('error', Object.assign(new Error(code), { code }));
+    const fail = (): void => void server.emit('error', Object.assign(new Error(code), { code }));
     server.listen = ((options: { host: string }, done: () => void) => {
       if (options.host !== '::') return listenTo(options, done);
-      process.nextTick(refuse);
+      process.nextTick(fail);
       return server;
     }) as typeof server.listen;
     return server;
   }
 
-  test.each(['127.0.0.1', '::1'])('answers on %s', async (host) => {
+  test.each(['127.0.0.1', '::1'])('accepts connections on %s', async (host) => {
     const server = createServer((socket) => void socket.end('hello'));
     client = connect(await bind(server, { port: 0, host: '::' }), host);
     expect(String(await once(client, 'data'))).toBe('hello');
@@ -146,9 +146,9 @@ describe('a server on every address', () => {
   });
 
   test.each(['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EINVAL'])(
-    'is one of IPv4 where IPv6 is off (%s)',
+    'binds IPv4 only if IPv6 is disabled (%s)',
     async (code) => {
-      const server = refusing(code);
+      const server = failingOnIpv6(code);
       client = connect(await bind(server, { port: 0, host: '::' }), '127.0.0.1');
       await once(client, 'connect');
       expect((server.address() as AddressInfo).address).toBe('0.0.0.0');
@@ -156,8 +156,8 @@ describe('a server on every address', () => {
     },
   );
 
-  test.each(['EADDRINUSE', 'EACCES'])('fails with %s, and never goes on in IPv4 alone', async (code) => {
-    const server = refusing(code);
+  test.each(['EADDRINUSE', 'EACCES'])('fails with %s and does not fall back to IPv4 only', async (code) => {
+    const server = failingOnIpv6(code);
     await expect(bind(server, { port: 0, host: '::' })).rejects.toThrow(code);
     expect(server.listening).toBe(false);
   });

@@ -7,19 +7,19 @@ import { limitConnections, type ConnectionLimits } from './connection-limits.ts'
 export interface Listener {
   readonly server: Server | TlsServer;
   readonly port: number;
-  /** Stops accepting, lets requests in flight finish for `graceMs` milliseconds, then cuts what is left. */
+  /** Stops accepting connections, lets requests in flight finish for `graceMs` milliseconds, then cuts the remaining ones. */
   close(graceMs?: number): Promise<void>;
 }
 
 export interface ListenOptions {
   handler: RequestListener;
   port: number;
-  /** Address to bind; default: every address, IPv6 and IPv4. */
+  /** Address to bind; default: all IPv6 and IPv4 addresses. */
   host?: string;
   tls?: { cert: string; key: string };
-  /** What clients can make it hold in memory, without TLS; default: no bounds. */
+  /** Limits on the memory that clients can occupy; only without TLS; default: no limits. */
   limits?: ConnectionLimits;
-  /** Measures the time that requests in flight have; default: the system's. */
+  /** Measures the grace period of requests in flight; default: the system clock. */
   clock?: Clock;
 }
 
@@ -31,7 +31,7 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     : createServer();
   if (!(server instanceof TlsServer))
     server.on('request', limits ? limitConnections(server, handler, limits) : handler);
-  // Longer than the idle time-out of clients and balancers (the API server's is 90 s), so that the server never closes first.
+  // Longer than the idle time-out of clients and load balancers (API server: 90 s), so that the server never closes first.
   server.keepAliveTimeout = 120_000;
   const end = endOf(server, options);
   return {
@@ -41,16 +41,16 @@ export async function listen(options: ListenOptions): Promise<Listener> {
   };
 }
 
-/** Every address, IPv6 and IPv4. */
+/** All IPv6 and IPv4 addresses. */
 export const ANY_ADDRESS = '::';
 const ANY_IPV4_ADDRESS = '0.0.0.0';
 
-/** What a kernel without IPv6 reports. Never EADDRINUSE: a process that has the port in IPv6 must not go unnoticed. */
+/** Error codes of a kernel without IPv6. Not EADDRINUSE: a process that already uses the IPv6 port must be reported. */
 const NO_IPV6: readonly unknown[] = ['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EINVAL'];
 
 /**
- * Binds a server and resolves with its port; rejects when the port is taken, by whatever address and IP version.
- * `ANY_ADDRESS` is every IPv4 address where the kernel has no IPv6.
+ * Binds a server and resolves with its port. Rejects if the port is in use on any address and IP version.
+ * `ANY_ADDRESS` binds all IPv4 addresses if the kernel has no IPv6.
  */
 export async function bind(
   server: TcpServer,
@@ -68,7 +68,7 @@ export async function bind(
 function bindTo(server: TcpServer, port: number, host: string): Promise<void> {
   return new Promise((resolve, reject) => {
     server.once('error', reject);
-    // Explicitly: the system's default may be IPv6 alone.
+    // Explicit, because the system default may be IPv6 only.
     server.listen({ port, host, ipv6Only: false }, () => {
       server.off('error', reject);
       resolve();
@@ -76,14 +76,14 @@ function bindTo(server: TcpServer, port: number, host: string): Promise<void> {
   });
 }
 
-/** Between two closings of idle connections while a server stops. */
+/** Milliseconds between two attempts to close idle connections while a server stops. */
 const IDLE_POLL_MS = 50;
-/** After this long without a byte of a request, a new connection counts as idle: its client may be about to send. */
+/** A new connection counts as idle after this many milliseconds without a request byte: its client may be about to send. */
 const UNUSED_MS = 1_000;
 
 /**
- * How this server, which does not listen yet, will end: it stops accepting, lets requests in flight finish for so many
- * milliseconds, then cuts what is left and calls `onCut`.
+ * Returns a function that stops the server. Call `endOf` before the server listens. The function stops accepting connections,
+ * lets requests in flight finish for `graceMs` milliseconds, then cuts the remaining connections and calls `onCut`.
  */
 export function endOf(
   server: Server | TlsServer,
@@ -108,17 +108,17 @@ export function endOf(
 }
 
 /**
- * Closes connections that are idle, in two respects other than Node.js does:
- * - Node.js counts a connection as idle as soon as its response is known, although a slow client has not received all of it.
- *   While a response is on its way no connection is closed; the next closing comes soon.
- * - Node.js counts a connection as active until its first request is complete. Go's HTTP client opens connections in advance
- *   and may never use them, so an API server would hold a stopping webhook for its whole grace period.
+ * Closes idle connections. Differs from Node.js in two points:
+ * - Node.js treats a connection as idle once its response is written, even if a slow client has not received all of it.
+ *   This function closes no connection while any response is in transit; the next attempt follows soon.
+ * - Node.js treats a connection as active until its first request is complete. Go's HTTP client opens connections in advance
+ *   and may never use them, so an API server would delay a stopping webhook for its whole grace period.
  */
 function idleCloser(server: Server | TlsServer, clock: Clock): () => void {
-  /** When each was opened, and the bytes that it had received then (of a TLS connection, the handshake). */
+  /** When each socket was opened, and the bytes received by then (the TLS handshake, if any). */
   const sockets = new Map<Socket, { openedAtMs: number; bytes: number }>();
   server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
-    // The same one again, where an upgrade is left alone.
+    // An ignored upgrade emits the event again for the same socket.
     if (sockets.has(socket)) return;
     sockets.set(socket, { openedAtMs: clock.monotonicMs(), bytes: socket.bytesRead });
     socket.once('close', () => sockets.delete(socket));
@@ -128,7 +128,7 @@ function idleCloser(server: Server | TlsServer, clock: Clock): () => void {
     for (const [socket, { openedAtMs, bytes }] of sockets)
       if (socket.bytesRead === bytes && clock.monotonicMs() - openedAtMs >= UNUSED_MS) socket.destroy();
   };
-  // Node.js calls it too, when the server closes.
+  // Node.js also calls this method when the server closes.
   server.closeIdleConnections = () => {
     if ([...sockets.keys()].every((socket) => socket.writableLength === 0)) closeIdle();
   };

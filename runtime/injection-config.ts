@@ -17,13 +17,13 @@ import { VERSION } from './version.ts';
 
 type ValueOf<F> = F extends EnvField<infer T> ? T : never;
 
-/** What an annotation accepts, the chart's default for it must be too. */
+/** The chart's default for an annotation must be a value that the annotation accepts. */
 const like = <T extends string>(row: AnnotationRow<T>, fallback: T): EnvField<T> => ({
   wanted: `${row.allowed} (default ${fallback})`,
   parse: (raw = fallback) => row.read(raw),
 });
 
-/** Required. */
+/** Required image reference. */
 export const image: EnvField<string> = {
   wanted: ANNOTATIONS.image.allowed,
   parse: (raw) => (raw === undefined ? { ok: false } : ANNOTATIONS.image.read(raw)),
@@ -34,7 +34,7 @@ export const optionalImage: EnvField<string | null> = {
   parse: (raw) => (raw === undefined ? { ok: true, value: null } : ANNOTATIONS.image.read(raw)),
 };
 
-/** Any number of image references. */
+/** Comma-separated image references; may be empty. */
 export const imageList: EnvField<string[]> = {
   wanted: 'image references separated by commas, or unset',
   parse: (raw = '') => {
@@ -46,7 +46,7 @@ export const imageList: EnvField<string[]> = {
   },
 };
 
-/** What an installation decides for every injected pod: the webhook injects by it, the operator's canary expects it. */
+/** Installation-wide settings of all injected pods. The webhook injects by them, and the operator's canary expects them. */
 export const INJECTION_FIELDS = {
   CONTROL_PLANE_SERVICE: kubernetesName('agent-compliance-control-plane', isDnsLabel),
   CONTROL_PLANE_PORT: port(8080),
@@ -73,32 +73,32 @@ export const INJECTION_FIELDS = {
 } as const;
 
 export const INJECTION_SUMMARIES: Summaries<typeof INJECTION_FIELDS> = {
-  CONTROL_PLANE_SERVICE: 'The Service of the control plane, to which sidecars send heartbeats.',
-  CONTROL_PLANE_PORT: 'Its port.',
-  SIDECAR_IMAGE: 'The sidecar that is injected. Required.',
-  SIDECAR_IMAGE_PULL_POLICY: 'The pull policy of the sidecar.',
-  SIDECAR_ALLOWED_IMAGES: 'What the annotation `platform.io/sidecar-image` may name besides.',
-  SIDECAR_CPU_REQUEST: "The sidecar's CPU request; at most its limit.",
+  CONTROL_PLANE_SERVICE: 'Name of the control plane Service that receives the heartbeats of the sidecars.',
+  CONTROL_PLANE_PORT: 'Port of the control plane Service.',
+  SIDECAR_IMAGE: 'Image of the injected sidecar. Required.',
+  SIDECAR_IMAGE_PULL_POLICY: 'Image pull policy of the sidecar.',
+  SIDECAR_ALLOWED_IMAGES: 'Additional images that the annotation `platform.io/sidecar-image` may name.',
+  SIDECAR_CPU_REQUEST: "The sidecar's CPU request. Must not exceed the CPU limit.",
   SIDECAR_CPU_LIMIT: "The sidecar's CPU limit.",
-  SIDECAR_MEMORY_REQUEST: "The sidecar's memory request; at most its limit.",
-  SIDECAR_MEMORY_LIMIT: "The sidecar's memory limit; its JavaScript heap is half of it.",
-  SIDECAR_LOG_LEVEL: 'How much the sidecar logs.',
-  HEARTBEAT_SECONDS: "The sidecar's heartbeat interval.",
+  SIDECAR_MEMORY_REQUEST: "The sidecar's memory request. Must not exceed the memory limit.",
+  SIDECAR_MEMORY_LIMIT: "The sidecar's memory limit. The JavaScript heap gets half of the limit.",
+  SIDECAR_LOG_LEVEL: "The sidecar's log level.",
+  HEARTBEAT_SECONDS: "The sidecar's heartbeat interval in seconds.",
   PROOF_WRITES:
-    'Where proofs of injected agents are written: local at their sidecars too, control-plane with the admin key alone.',
+    'Where proofs of injected agents can be written. `local`: at the sidecar or at the control plane. `control-plane`: only at the control plane, with the admin key.',
   POLICY_ENGINE:
-    'What evaluates the rules of the manifests: injected sidecars themselves (builtin), an Open Policy Agent beside each (opa, which wants OPA_IMAGE), or nothing (none).',
-  OPA_IMAGE: 'The image of Open Policy Agent, for POLICY_ENGINE opa.',
-  OPA_CPU_REQUEST: "The engine's CPU request; at most its limit.",
+    'Policy engine that evaluates the rules of the manifests. `builtin`: inside the sidecar. `opa`: an Open Policy Agent container in each pod, requires OPA_IMAGE. `none`: no evaluation.',
+  OPA_IMAGE: 'Image of Open Policy Agent. Required if POLICY_ENGINE is `opa`.',
+  OPA_CPU_REQUEST: "The engine's CPU request. Must not exceed the CPU limit.",
   OPA_CPU_LIMIT: "The engine's CPU limit.",
-  OPA_MEMORY_REQUEST: "The engine's memory request; at most its limit.",
-  OPA_MEMORY_LIMIT: "The engine's memory limit; its Go runtime collects from four fifths of it.",
-  POLICY_MODE: 'The mode of pods that say none.',
-  POLICY_MINIMUM_MODE: "No pod's mode may be under this: off < track < enforce. POLICY_MODE neither.",
+  OPA_MEMORY_REQUEST: "The engine's memory request. Must not exceed the memory limit.",
+  OPA_MEMORY_LIMIT: "The engine's memory limit. The soft memory limit of its Go runtime is four fifths of the limit.",
+  POLICY_MODE: 'Default mode of pods without a mode annotation.',
+  POLICY_MINIMUM_MODE: 'Lowest mode that POLICY_MODE or an annotation may set: off < track < enforce.',
   POLICY_MINIMUM_COMPLIANT_GRADE:
-    'The lowest grade that the annotation `platform.io/compliant-grade` may name. A stricter one than B also holds where there is no annotation.',
+    'Lowest grade that the annotation `platform.io/compliant-grade` may set. A minimum stricter than B also applies to pods without the annotation.',
   POLICY_MINIMUM_COMPLIANT_EVIDENCE:
-    'The least percentage that the annotation `platform.io/compliant-evidence` may name. One above 50 also holds where there is no annotation.',
+    'Lowest percentage that the annotation `platform.io/compliant-evidence` may set. A minimum above 50 also applies to pods without the annotation.',
 };
 
 export type InjectionConfig = {
@@ -107,12 +107,12 @@ export type InjectionConfig = {
 
 const MODES = ['off', 'track', 'enforce'] as const;
 
-/** Values that are wrong only together. */
+/** Problems of values that are valid alone but not together. */
 export function injectionProblems(env: Environment): EnvProblem[] {
   return [...wrongTogether(env), ...missingImage(env)];
 }
 
-/** Each may be fine alone; a pair of which one is wrong by itself is not held against each other. */
+/** Pairs of values that must be in order. A pair with a value that is invalid by itself is not compared. */
 const ORDERED = [
   ['SIDECAR_CPU_REQUEST', 'at most', 'SIDECAR_CPU_LIMIT'],
   ['SIDECAR_MEMORY_REQUEST', 'at most', 'SIDECAR_MEMORY_LIMIT'],
@@ -121,7 +121,7 @@ const ORDERED = [
   ['POLICY_MODE', 'at least', 'POLICY_MINIMUM_MODE'],
 ] as const;
 
-/** No image of somebody else's is the default: an installation says which one it trusts. */
+/** There is no default for a third-party image: the installation must name the image that it trusts. */
 function missingImage(env: Environment): EnvProblem[] {
   const isMissing = env['POLICY_ENGINE'] === 'opa' && (env['OPA_IMAGE'] ?? '') === '';
   return isMissing
@@ -139,7 +139,7 @@ function wrongTogether(env: Environment): EnvProblem[] {
   });
 }
 
-/** null: wrong by itself. */
+/** null: the value is invalid by itself. */
 function valueOf(env: Environment, name: (typeof ORDERED)[number][0 | 2]): string | null {
   const parsed = INJECTION_FIELDS[name].parse(env[name] === '' ? undefined : env[name]);
   return parsed.ok ? parsed.value : null;
@@ -150,7 +150,7 @@ function sizeOf(value: string): number {
   return mode === -1 ? (parseQuantity(value) ?? 0) : mode;
 }
 
-/** The settings for sidecars of the release in `namespace`, all but the authorities, which change while a process runs. */
+/** The injection settings of the release in `namespace`, without the CA bundle, which changes while a process runs. */
 export function injectionSettings(config: InjectionConfig, namespace: string): Omit<InjectionSettings, 'ca'> {
   const settings = {
     image: config.SIDECAR_IMAGE,
@@ -180,7 +180,7 @@ export function injectionSettings(config: InjectionConfig, namespace: string): O
 function engineOf(config: InjectionConfig): InjectionSettings['engine'] {
   if (config.POLICY_ENGINE !== 'opa') return config.POLICY_ENGINE;
   if (config.OPA_IMAGE === null)
-    throw new Error('the configuration lets no engine through without its image');
+    throw new Error('POLICY_ENGINE is opa, but OPA_IMAGE is not set');
   return {
     image: config.OPA_IMAGE,
     resources: {

@@ -10,14 +10,14 @@ import { Problem } from './problem.ts';
 const LIMIT = 200;
 const logged: unknown[] = [];
 const logger: Logger = { ...silentLogger, error: (...line) => void logged.push(line) };
-/** Requests that took the shortcut, and those of them that are over. */
+/** Number of requests that used the shortcut, and of those that have ended. */
 let [begun, ended] = [0, 0];
 let long: Listener;
 let short: Listener;
 
 function answer(body: unknown, response: ServerResponse): void {
   if (body === 'taken')
-    throw new Problem(409, 'it is taken', { extra: { a: 1 }, headers: { 'retry-after': '2' } });
+    throw new Problem(409, 'the name is in use', { extra: { a: 1 }, headers: { 'retry-after': '2' } });
   if (body === 'bug') throw new Error('the password is hunter2');
   response.setHeader('Content-Type', 'application/json; charset=utf-8');
   response.end(JSON.stringify({ body }));
@@ -46,15 +46,15 @@ beforeEach(() => {
   [begun, ended, logged.length] = [0, 0, 0];
 });
 
-interface Asked {
+interface Sent {
   method?: string;
   path?: string;
   headers?: OutgoingHttpHeaders;
-  /** The pieces that are written one by one. */
+  /** Pieces that are written separately. */
   body?: readonly (string | Buffer)[];
 }
 
-interface Answer {
+interface Received {
   status: number;
   headers: IncomingHttpHeaders;
   body: string;
@@ -62,10 +62,10 @@ interface Answer {
 
 const JSON_TYPE = { 'content-type': 'application/json' };
 
-function ask(
+function send(
   listener: Listener,
-  { method = 'POST', path = '/ask', headers, body = [] }: Asked,
-): Promise<Answer> {
+  { method = 'POST', path = '/ask', headers, body = [] }: Sent,
+): Promise<Received> {
   return new Promise((resolve, reject) => {
     const length = body.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0);
     const chunked = headers?.['transfer-encoding'] !== undefined;
@@ -89,22 +89,22 @@ function ask(
 const whole = '{"a":["ä",1]}';
 const full = JSON.stringify('x'.repeat(LIMIT - 2));
 
-test.each<[string, 'short' | 'long', number, Asked]>([
+test.each<[string, 'short' | 'long', number, Sent]>([
   ['JSON', 'short', 200, { body: [whole] }],
-  ['JSON behind a query', 'short', 200, { path: '/ask?timeout=5s', body: [whole] }],
+  ['JSON with a query string', 'short', 200, { path: '/ask?timeout=5s', body: [whole] }],
   ['JSON in pieces', 'short', 200, { body: ['{"a":["', Buffer.from([0xc3]), Buffer.from([0xa4]), '",1]}'] }],
-  ['JSON as long as may be', 'short', 200, { body: [full] }],
+  ['JSON of the maximum size', 'short', 200, { body: [full] }],
   ['a byte order mark', 'short', 200, { body: [`\uFEFF${whole}`] }],
-  ['bytes that are no UTF-8', 'short', 200, { body: ['"', Buffer.from([0xff, 0xc3]), '"'] }],
-  ['no JSON', 'short', 400, { body: ['{'] }],
+  ['invalid UTF-8', 'short', 200, { body: ['"', Buffer.from([0xff, 0xc3]), '"'] }],
+  ['invalid JSON', 'short', 400, { body: ['{'] }],
   ['blanks', 'short', 400, { body: ['  '] }],
-  ['what is refused by a Problem', 'short', 409, { body: ['"taken"'] }],
-  ['what meets a bug', 'short', 500, { body: ['"bug"'] }],
-  ['JSON that is longer', 'long', 413, { body: [full, ' '] }],
-  ['nothing', 'long', 200, { body: [] }],
+  ['a body that the handler rejects with a Problem', 'short', 409, { body: ['"taken"'] }],
+  ['a body that makes the handler throw', 'short', 500, { body: ['"bug"'] }],
+  ['JSON above the maximum size', 'long', 413, { body: [full, ' '] }],
+  ['an empty body', 'long', 200, { body: [] }],
   ['JSON in chunks', 'long', 200, { headers: { 'transfer-encoding': 'chunked' }, body: [whole] }],
   ['gzip', 'long', 200, { headers: { 'content-encoding': 'gzip' }, body: [gzipSync(whole)] }],
-  ['no gzip that says so', 'long', 400, { headers: { 'content-encoding': 'gzip' }, body: [whole] }],
+  ['plain JSON with Content-Encoding gzip', 'long', 400, { headers: { 'content-encoding': 'gzip' }, body: [whole] }],
   [
     'a named charset',
     'long',
@@ -121,16 +121,16 @@ test.each<[string, 'short' | 'long', number, Asked]>([
   ['another method', 'long', 405, { method: 'PUT', body: [whole] }],
   ['a longer path', 'long', 404, { path: '/asks', body: [whole] }],
   ['a path in capitals', 'long', 200, { path: '/ASK', body: [whole] }],
-  ['a slash behind the path', 'long', 200, { path: '/ask/', body: [whole] }],
-])('%s goes the %s way and is answered %i as without a shortcut', async (_what, way, status, asked) => {
-  const without = await ask(long, asked);
+  ['a trailing slash', 'long', 200, { path: '/ask/', body: [whole] }],
+])('%s takes the %s path and gets the same response (%i) as without a shortcut', async (_what, path, status, sent) => {
+  const without = await send(long, sent);
   const loggedWithout = logged.splice(0);
-  expect(await ask(short, asked)).toEqual(without);
+  expect(await send(short, sent)).toEqual(without);
   expect(logged).toEqual(loggedWithout);
-  expect([without.status, begun]).toEqual([status, way === 'short' ? 1 : 0]);
+  expect([without.status, begun]).toEqual([status, path === 'short' ? 1 : 0]);
 });
 
-test('a body that is cut ends its request, and the next one is answered', async () => {
+test('serves the next request after a truncated body', async () => {
   const sent = request({
     ...{ host: '127.0.0.1', port: short.port, method: 'POST', path: '/ask', agent: false },
     headers: { ...JSON_TYPE, 'content-length': 100 },
@@ -139,6 +139,6 @@ test('a body that is cut ends its request, and the next one is answered', async 
   while (begun === 0) await new Promise(setImmediate);
   sent.destroy();
   while (ended === 0) await new Promise(setImmediate);
-  expect((await ask(short, { body: [whole] })).status).toBe(200);
+  expect((await send(short, { body: [whole] })).status).toBe(200);
   expect([begun, logged]).toEqual([2, []]);
 });

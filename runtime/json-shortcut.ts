@@ -2,21 +2,21 @@ import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http
 import { answerError, notJson } from './http-app.ts';
 import type { Logger } from './logger.ts';
 
-/** One busy route of an application, by what it is asked in nearly every case: a POST of JSON. */
+/** Fast path for the usual request of one busy route: a POST with a JSON body. */
 export interface JsonShortcut {
   path: string;
-  /** Of a body; bytes. */
+  /** Maximum body size in bytes. */
   limit: number;
   logger: Logger;
   /** Called before the body is read. */
   begin(request: IncomingMessage, response: ServerResponse): void;
-  /** Answers; throws a Problem to refuse. */
+  /** Sends the response, or throws a Problem. */
   answer(body: unknown, response: ServerResponse): void;
 }
 
 /**
- * Takes the requests of a shortcut past `app`, which serves the same route and everything else: what is answered is the same
- * on both ways. A request that is in any way unusual, or will be refused before its body is read, goes to `app`.
+ * Serves the usual requests of a route without `app`. `app` serves the same route with the same responses, and everything
+ * else. A request that is unusual, or that is rejected before its body is read, goes to `app`.
  */
 export function withShortcut(app: RequestListener, shortcut: JsonShortcut): RequestListener {
   return (request, response) => {
@@ -33,7 +33,7 @@ function isUsual({ method, url = '', headers }: IncomingMessage, { path, limit }
     (url.length === path.length || url[path.length] === '?') &&
     headers['content-type'] === 'application/json' &&
     headers['content-encoding'] === undefined &&
-    // Node refuses a request that has a length and chunks.
+    // Node.js rejects a request with both Content-Length and Transfer-Encoding.
     length >= 1 &&
     length <= limit
   );
@@ -43,7 +43,7 @@ function serve(request: IncomingMessage, response: ServerResponse, shortcut: Jso
   const chunks: Buffer[] = [];
   shortcut.begin(request, response);
   request.on('data', (chunk: Buffer) => void chunks.push(chunk));
-  // Of a body that is cut there is no end, and nobody is left to be answered.
+  // A truncated body emits no 'end', and its client is gone.
   request.on('end', () => {
     try {
       shortcut.answer(parse(chunks), response);
@@ -58,7 +58,7 @@ function parse(chunks: Buffer[]): unknown {
   const bytes = chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks);
   const text = bytes.toString();
   try {
-    // A byte order mark is no part of the text.
+    // A byte order mark is not part of the text.
     return JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text);
   } catch (error) {
     throw notJson(error);

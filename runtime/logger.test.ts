@@ -5,8 +5,8 @@ const coded = (code: string, message: string): Error => Object.assign(new Error(
 
 test.each<[string, unknown, string]>([
   ['the message of an error', new Error('it broke'), 'it broke'],
-  ['the name of one without a message', new TypeError(), 'TypeError'],
-  ['what is no error', 'thrown', 'thrown'],
+  ['the name of an error without a message', new TypeError(), 'TypeError'],
+  ['a thrown value that is not an error', 'thrown', 'thrown'],
   ['a code once', coded('ENOENT', 'ENOENT: no such file'), 'ENOENT: no such file'],
   ['a code that the message lacks', coded('ERR_SQLITE_ERROR', 'disk full'), 'ERR_SQLITE_ERROR: disk full'],
   [
@@ -14,11 +14,11 @@ test.each<[string, unknown, string]>([
     new Error('cannot start', { cause: new Error('cannot read', { cause: coded('EIO', 'bad disk') }) }),
     'cannot start (cannot read (EIO: bad disk))',
   ],
-])('one line tells %s', (_what, error, line) => {
+])('describes in one line: %s', (_what, error, line) => {
   expect(describeError(error)).toBe(line);
 });
 
-describe('a line', () => {
+describe('a log line', () => {
   let written: string[];
 
   beforeEach(() => {
@@ -37,29 +37,29 @@ describe('a line', () => {
   test.each<[string, LogFields | undefined, Record<string, unknown>]>([
     ['no fields', undefined, {}],
     ['an error with its causes', { error: cause }, { error: 'it broke (no disk)' }],
-    ['a member that JSON does not know', { ten: 10n }, { ten: '10' }],
-    ['a member that holds itself', { circular }, { circular: { ten: '10', self: '[Circular]' } }],
+    ['a value that JSON does not support', { ten: 10n }, { ten: '10' }],
+    ['a circular object', { circular }, { circular: { ten: '10', self: '[Circular]' } }],
     ['line breaks and quotes', { text: 'a\n"b"' }, { text: 'a\n"b"' }],
-  ])('of JSON has %s', (_what, fields, members) => {
-    loggerOf('json').warn('injects 100 %s of them', fields);
+  ])('in JSON format has %s', (_what, fields, members) => {
+    loggerOf('json').warn('injected 100 %s pods', fields);
     expect(written).toHaveLength(1);
     const [line = ''] = written;
     expect(line).toMatch(/^[^\n]+\n$/);
     const { timestamp, ...rest } = JSON.parse(line) as Record<string, unknown>;
-    expect(rest).toEqual({ level: 'warn', part: 'webhook', message: 'injects 100 %s of them', ...members });
+    expect(rest).toEqual({ level: 'warn', part: 'webhook', message: 'injected 100 %s pods', ...members });
     expect(new Date(String(timestamp)).toISOString()).toBe(timestamp);
   });
 
-  test('keeps its own level and message, whatever the fields are called', () => {
-    loggerOf('json').info('injects', { level: 'error', message: 'other' });
-    expect(JSON.parse(written[0] ?? '')).toMatchObject({ level: 'info', message: 'injects' });
+  test('keeps its own level and message if fields have the same names', () => {
+    loggerOf('json').info('injected', { level: 'error', message: 'other' });
+    expect(JSON.parse(written[0] ?? '')).toMatchObject({ level: 'info', message: 'injected' });
   });
 
-  test('of text has the same', () => {
-    loggerOf('text').error('ends', { count: 3, list: ['a'], error: cause, ten: 10n, circular });
+  test('in text format has the same fields', () => {
+    loggerOf('text').error('stopped', { count: 3, list: ['a'], error: cause, ten: 10n, circular });
     expect(written).toHaveLength(1);
     expect(written[0]).toMatch(
-      /^\d{4}-\d\d-\d\dT[\d:.]{12}Z ERROR webhook ends count=3 list=\["a"\] error=it broke \(no disk\) ten=10 circular=\{.*\}\n$/,
+      /^\d{4}-\d\d-\d\dT[\d:.]{12}Z ERROR webhook stopped count=3 list=\["a"\] error=it broke \(no disk\) ten=10 circular=\{.*\}\n$/,
     );
   });
 
@@ -68,7 +68,7 @@ describe('a line', () => {
     ['warn', ['error', 'warn']],
     ['info', ['error', 'warn', 'info']],
     ['debug', ['error', 'warn', 'info', 'debug']],
-  ])('is written from level %s on', (level, levels) => {
+  ])('is written at level %s and above', (level, levels) => {
     const logger = loggerOf('json', level);
     for (const each of ['error', 'warn', 'info', 'debug'] as const) logger[each]('x');
     expect(written.map((line) => (JSON.parse(line) as { level: string }).level)).toEqual(levels);

@@ -2,7 +2,7 @@ import winston from 'winston';
 
 export type LogFields = Readonly<Record<string, unknown>>;
 
-/** What every part logs through: a sentence in the present tense and its ids. Bodies and keys never go in. */
+/** Logger of every component. Messages are lower case ("manifest reloaded"); details are fields. Never log bodies or keys. */
 export interface Logger {
   error(message: string, fields?: LogFields): void;
   warn(message: string, fields?: LogFields): void;
@@ -14,17 +14,17 @@ export interface LoggerOptions {
   /** The process: `sidecar`, `operator`, ... */
   part: string;
   level: 'error' | 'warn' | 'info' | 'debug';
-  /** null: text where standard error is a terminal, else JSON. */
+  /** null: text if standard error is a terminal, else JSON. */
   format: 'json' | 'text' | null;
 }
 
-/** Where winston keeps the level and the finished line of an entry. */
+/** winston's keys for the level and the formatted line of an entry. */
 const LEVEL = Symbol.for('level');
 const LINE = Symbol.for('message');
 
 type Entry = winston.Logform.TransformableInfo;
 
-/** winston's own transports ask for a turn of the event loop after each line, to tell listeners that nobody has here. */
+/** winston's own transports schedule an event loop turn after each line to notify listeners, which do not exist here. */
 class StandardError extends winston.transports.Stream {
   override log(entry: Entry, next: () => void): void {
     process.stderr.write(`${String(entry[LINE])}\n`);
@@ -32,7 +32,7 @@ class StandardError extends winston.transports.Stream {
   }
 }
 
-/** Logs go to standard error, one line an event. */
+/** Logs go to standard error, one line per event. */
 export function createLogger(options: LoggerOptions): Logger {
   const { part, level: lowest } = options;
   const format = options.format ?? (process.stderr.isTTY ? 'text' : 'json');
@@ -45,7 +45,7 @@ export function createLogger(options: LoggerOptions): Logger {
   const log =
     (level: LoggerOptions['level']) =>
     (message: string, fields: LogFields = {}): void => {
-      // Not `logger.log`, which looks for placeholders in the message and formats what is then not written.
+      // Not `logger.log`, which searches the message for placeholders and formats entries that are then not written.
       if (!logger.isLevelEnabled(level)) return;
       const timestamp = new Date().toISOString();
       logger.write({ timestamp, part, ...unfoldError(fields), level, message, [LEVEL]: level });
@@ -57,7 +57,7 @@ function unfoldError(fields: LogFields): LogFields {
   return fields['error'] instanceof Error ? { ...fields, error: describeError(fields['error']) } : fields;
 }
 
-/** An error with its chain of causes in one line; no stack, since the code and the message say where it belongs. */
+/** Describes an error and its causes in one line, without the stack: code and message are enough to locate it. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
@@ -67,7 +67,7 @@ export function describeError(error: unknown): string {
   return `${message.includes(code) ? message : `${code}: ${message}`}${cause}`;
 }
 
-/** Values that JSON does not know, and those that hold themselves, are left to winston, which takes its time for them. */
+/** winston's slower serialiser, for circular objects and for values that JSON does not support. */
 const anyJson = winston.format.json();
 
 function json(value: object): string {

@@ -14,7 +14,7 @@ import {
   type WatchOptions,
 } from './manifest-file.ts';
 
-let folder: string;
+let directory: string;
 let file: string;
 let stop: AbortController;
 /** Result of each read by the watch, oldest first. */
@@ -22,21 +22,21 @@ let reads: LoadedManifest[];
 
 beforeEach(() => {
   reads = [];
-  folder = mkdtempSync(join(tmpdir(), 'manifest-file-'));
-  file = join(folder, 'agent.yaml');
+  directory = mkdtempSync(join(tmpdir(), 'manifest-file-'));
+  file = join(directory, 'agent.yaml');
   stop = new AbortController();
 });
 
 afterEach(() => {
   stop.abort();
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 });
 
 const versionText = (version: string): string => manifestText().replace('1.0.0', version);
 const hashOf = (text: string | Buffer): string => createHash('sha256').update(text).digest('hex');
 
 describe('loadManifestFile', () => {
-  test('gives the manifest, the text and the SHA-256 of the file', async () => {
+  test('returns the manifest, the text and the SHA-256 of the file', async () => {
     writeFileSync(file, manifestText());
     expect(await loadManifestFile(file)).toEqual({
       ok: true,
@@ -48,50 +48,50 @@ describe('loadManifestFile', () => {
   });
 
   test.each<[string, () => void, string]>([
-    ['is not there', () => undefined, 'does not exist'],
-    ['is a folder', () => mkdirSync(file), 'is a folder, not a file'],
+    ['does not exist', () => undefined, 'does not exist'],
+    ['is a directory', () => mkdirSync(file), 'is a directory, not a file'],
     [
       'is binary',
       () => writeFileSync(file, Buffer.from([1, 0, 2])),
-      'is no text file: a manifest is UTF-8 text',
+      'is not a UTF-8 text file',
     ],
     [
       'is Latin-1',
       () => writeFileSync(file, Buffer.from([0x61, 0xe4])),
-      'is no text file: a manifest is UTF-8 text',
+      'is not a UTF-8 text file',
     ],
     [
       'is empty',
       () => writeFileSync(file, ''),
-      'is empty: a manifest has apiVersion, kind, metadata and spec',
+      'file is empty; apiVersion, kind, metadata and spec are required',
     ],
     [
       'is too large',
       () => writeFileSync(file, Buffer.alloc(1024 * 1024 + 1, '#')),
-      'is larger than 1 MiB, the most that a manifest can be',
+      'exceeds the maximum manifest size of 1 MiB',
     ],
     [
       'is a link to itself',
       () => symlinkSync(file, file),
-      'cannot be read: its symbolic links lead in a circle',
+      'cannot be read: symbolic link loop',
     ],
-  ])('a file that %s has one problem', async (_what, prepare, message) => {
+  ])('returns one problem for a file that %s', async (_what, prepare, message) => {
     prepare();
     expect(await loadManifestFile(file)).toEqual({
       ok: false,
       file,
       problems: [{ path: '', message, line: 1, column: 1 }],
-      ...(message.startsWith('is empty') ? {} : { unreadable: true }),
+      ...(message.startsWith('file is empty') ? {} : { unreadable: true }),
     });
   });
 });
 
-/** Starts to watch `file` as it is now; what is told comes in the order of `told`. */
+/** Starts to watch `file` in its current state. The returned array collects the reported results. */
 async function watching(options: Partial<WatchOptions> = {}): Promise<LoadedManifest[]> {
-  const told: LoadedManifest[] = [];
+  const reported: LoadedManifest[] = [];
   watchManifestFile(file, {
     current: await loadManifestFile(file),
-    onChange: (loaded) => told.push(loaded),
+    onChange: (loaded) => reported.push(loaded),
     signal: stop.signal,
     settleMs: 20,
     load: async (path) => {
@@ -101,32 +101,33 @@ async function watching(options: Partial<WatchOptions> = {}): Promise<LoadedMani
     },
     ...options,
   });
-  return told;
+  return reported;
 }
 
-/** Waits for the condition; `pass` advances held time between two looks. */
+/** Waits for the condition. `pass` advances the held timers between two checks. */
 async function until(condition: () => boolean, pass?: () => Promise<void>): Promise<void> {
   for (let waited = 0; !condition(); waited += 20) {
-    if (waited > 30_000) throw new Error('waited 30 s in vain');
+    if (waited > 30_000) throw new Error('the condition was not met within 30 s');
     await pass?.();
     await delay(20);
   }
 }
 
-/** Waits until the watch has read the file once more and has handled the result. */
+/** Waits until the watch has read the file again and has processed the result. */
 async function readAgain(): Promise<void> {
   const before = reads.length;
   await until(() => reads.length > before);
   await aMoment();
 }
 
-const versionsOf = (told: readonly LoadedManifest[]): string[] =>
-  told.map((loaded) =>
+const versionsOf = (reported: readonly LoadedManifest[]): string[] =>
+  reported.map((loaded) =>
     loaded.ok ? loaded.manifest.metadata.version : loaded.problems.map(({ path }) => path).join(),
   );
 
 describe('watchManifestFile', () => {
-  // Either way of noticing alone: the events of the folder (the poll never comes), and the poll (a folder that is watched, but gives no event for what a link points to).
+  // Each detection method alone. EVENTS: directory events without polling. POLL: polling, in cases where the directory emits no
+  // event, for example for the target of a link.
   const EVENTS = { pollMs: 3_600_000 };
   const POLL = { pollMs: 50 };
 
@@ -146,85 +147,85 @@ describe('watchManifestFile', () => {
         writeFileSync(file, text);
       },
     ],
-  ])('tells of %s, again and again', async (_how, save) => {
+  ])('reports %s each time', async (_how, save) => {
     writeFileSync(file, versionText('1.0.0'));
-    const told = await watching(EVENTS);
+    const reported = await watching(EVENTS);
     save(versionText('1.0.1'));
-    await until(() => told.length === 1);
+    await until(() => reported.length === 1);
     save(versionText('1.0.2'));
-    await until(() => told.length === 2);
-    expect(versionsOf(told)).toEqual(['1.0.1', '1.0.2']);
-    expect(told[1]).toMatchObject({ ok: true, hash: hashOf(versionText('1.0.2')) });
+    await until(() => reported.length === 2);
+    expect(versionsOf(reported)).toEqual(['1.0.1', '1.0.2']);
+    expect(reported[1]).toMatchObject({ ok: true, hash: hashOf(versionText('1.0.2')) });
   });
 
-  test('tells of a ConfigMap volume that is swapped as a whole', async () => {
-    /** What the kubelet does: a new folder, a new link to it under another name, and one rename over the old link. */
+  test('reports an update of a ConfigMap volume', async () => {
+    /** As the kubelet does: creates a directory and a new link to it, then renames the new link over the old link. */
     const publish = (generation: string, text: string): void => {
-      mkdirSync(join(folder, generation));
-      writeFileSync(join(folder, generation, 'agent.yaml'), text);
-      symlinkSync(generation, join(folder, '..data_tmp'));
-      renameSync(join(folder, '..data_tmp'), join(folder, '..data'));
+      mkdirSync(join(directory, generation));
+      writeFileSync(join(directory, generation, 'agent.yaml'), text);
+      symlinkSync(generation, join(directory, '..data_tmp'));
+      renameSync(join(directory, '..data_tmp'), join(directory, '..data'));
     };
     publish('..2026_01', versionText('1.0.0'));
     symlinkSync(join('..data', 'agent.yaml'), file);
-    const told = await watching(EVENTS);
+    const reported = await watching(EVENTS);
     publish('..2026_02', versionText('2.0.0'));
-    await until(() => told.length === 1);
+    await until(() => reported.length === 1);
     publish('..2026_03', versionText('3.0.0'));
-    rmSync(join(folder, '..2026_01'), { recursive: true });
-    await until(() => told.length === 2);
-    expect(versionsOf(told)).toEqual(['2.0.0', '3.0.0']);
+    rmSync(join(directory, '..2026_01'), { recursive: true });
+    await until(() => reported.length === 2);
+    expect(versionsOf(reported)).toEqual(['2.0.0', '3.0.0']);
   });
 
-  test('looks from time to time where no event comes: behind a link into another folder', async () => {
-    const elsewhere = join(folder, 'elsewhere');
+  test('detects by polling a change that causes no event, in the target of a link to another directory', async () => {
+    const elsewhere = join(directory, 'elsewhere');
     mkdirSync(elsewhere);
     writeFileSync(join(elsewhere, 'real.yaml'), versionText('1.0.0'));
     symlinkSync(join(elsewhere, 'real.yaml'), file);
-    const told = await watching(POLL);
-    // The start causes one read and the first poll another one. Later reads come from a poll.
+    const reported = await watching(POLL);
+    // The start causes the first read and the first poll causes the second read. Later reads come from polls.
     await until(() => reads.length >= 2);
     writeFileSync(join(elsewhere, 'real.yaml'), versionText('1.0.1'));
-    await until(() => told.length === 1);
-    expect(versionsOf(told)).toEqual(['1.0.1']);
+    await until(() => reported.length === 1);
+    expect(versionsOf(reported)).toEqual(['1.0.1']);
   });
 
-  test('survives a folder that is replaced', async () => {
-    const inner = join(folder, 'inner');
+  test('keeps watching when the directory is replaced', async () => {
+    const inner = join(directory, 'inner');
     file = join(inner, 'agent.yaml');
     mkdirSync(inner);
     writeFileSync(file, versionText('1.0.0'));
-    const told = await watching(POLL);
+    const reported = await watching(POLL);
     renameSync(inner, `${inner}.old`);
     mkdirSync(inner);
     writeFileSync(file, versionText('1.0.1'));
-    await until(() => versionsOf(told).includes('1.0.1'));
+    await until(() => versionsOf(reported).includes('1.0.1'));
     writeFileSync(file, versionText('1.0.2'));
-    await until(() => versionsOf(told).includes('1.0.2'));
+    await until(() => versionsOf(reported).includes('1.0.2'));
   });
 
-  test('tells the problems of a bad file once, and of the good one that comes back', async () => {
+  test('reports the problems of an invalid file once, and the valid file that follows', async () => {
     writeFileSync(file, versionText('1.0.0'));
-    const told = await watching();
+    const reported = await watching();
     writeFileSync(file, versionText('latest'));
-    await until(() => told.length === 1);
-    const again = join(folder, 'again.yaml');
+    await until(() => reported.length === 1);
+    const again = join(directory, 'again.yaml');
     writeFileSync(again, `${versionText('latest')}# saved again\n`);
     await readAgain();
     renameSync(again, file);
     await readAgain();
-    expect(told).toHaveLength(1);
+    expect(reported).toHaveLength(1);
     writeFileSync(file, versionText('1.0.0'));
-    await until(() => told.length === 2);
-    expect(versionsOf(told)).toEqual(['metadata.version', '1.0.0']);
+    await until(() => reported.length === 2);
+    expect(versionsOf(reported)).toEqual(['metadata.version', '1.0.0']);
   });
 
-  test('tells of a file that is gone, once it stays away', async () => {
+  test('reports a file that stays deleted', async () => {
     writeFileSync(file, versionText('1.0.0'));
-    const told = await watching();
+    const reported = await watching();
     unlinkSync(file);
-    await until(() => told.length === 1);
-    expect(told).toEqual([
+    await until(() => reported.length === 1);
+    expect(reported).toEqual([
       {
         ok: false,
         file,
@@ -234,53 +235,53 @@ describe('watchManifestFile', () => {
     ]);
   });
 
-  test('says nothing of a file that is only touched, nor of its neighbours', async () => {
+  test('reports neither an unchanged file that was rewritten nor other files in the directory', async () => {
     writeFileSync(file, versionText('1.0.0'));
-    const told = await watching(POLL);
+    const reported = await watching(POLL);
     await until(() => reads.length >= 2);
     writeFileSync(file, versionText('1.0.0'));
     await readAgain();
-    writeFileSync(join(folder, 'other.yaml'), 'x');
+    writeFileSync(join(directory, 'other.yaml'), 'x');
     await readAgain();
-    expect(told).toEqual([]);
+    expect(reported).toEqual([]);
   });
 
-  test('does not tell of a half-written file', async () => {
+  test('does not report a half-written file', async () => {
     writeFileSync(file, versionText('1.0.0'));
     using timers = holdTimers();
-    const told = await watching(EVENTS);
+    const reported = await watching(EVENTS);
     const settle = (): Promise<void> => timers.pass(20);
     await until(() => reads.length >= 1, settle);
     writeFileSync(file, versionText('1.0.1').slice(0, 40));
     await until(() => !reads.at(-1)!.ok, settle);
-    // The second read, which would report the problem, finds the whole file.
+    // The second read, which would report the problem, reads the complete file.
     writeFileSync(file, versionText('1.0.1'));
-    await until(() => told.length > 0, settle);
-    // Reads that events or the second read may still cause.
+    await until(() => reported.length > 0, settle);
+    // Events or the second read may cause further reads.
     await aMoment();
     await settle();
     await aMoment();
-    expect(versionsOf(told)).toEqual(['1.0.1']);
+    expect(versionsOf(reported)).toEqual(['1.0.1']);
   });
 
-  test('tells of a change that came between the loading and the watch', async () => {
+  test('reports a change between loading the file and starting the watch', async () => {
     writeFileSync(file, versionText('1.0.0'));
     const current = await loadManifestFile(file);
     writeFileSync(file, versionText('1.0.1'));
-    const told = await watching({ current, ...EVENTS });
-    await until(() => told.length === 1);
-    expect(versionsOf(told)).toEqual(['1.0.1']);
+    const reported = await watching({ current, ...EVENTS });
+    await until(() => reported.length === 1);
+    expect(versionsOf(reported)).toEqual(['1.0.1']);
   });
 
-  test('ends with its signal', async () => {
+  test('ends when its signal aborts', async () => {
     using timers = holdTimers();
     writeFileSync(file, versionText('1.0.0'));
-    const told = await watching(POLL);
+    const reported = await watching(POLL);
     stop.abort();
     writeFileSync(file, versionText('1.0.1'));
     await aMoment();
     await timers.pass(60_000);
     await aMoment();
-    expect([reads, told]).toEqual([[], []]);
+    expect([reads, reported]).toEqual([[], []]);
   });
 });

@@ -6,47 +6,47 @@ import { describeProblem } from '../core/manifest/describe-problem.ts';
 import type { Manifest, ManifestProblem } from '../core/manifest/manifest.ts';
 import { MAX_MANIFEST_BYTES, parseManifest } from '../core/manifest/parse-manifest.ts';
 
-/** A manifest file as it was read: good, or every reason why not. */
+/** Result of reading a manifest file: the manifest, or all problems. */
 export type LoadedManifest =
   /** `hash`: SHA-256 of the file, hex. */
   | { ok: true; file: string; manifest: Manifest; hash: string; text: string }
-  /** `unreadable`: there is no text at all, so the one problem is the file's. */
+  /** `unreadable`: the file has no text, so the only problem is about the file itself. */
   | { ok: false; file: string; problems: ManifestProblem[]; unreadable?: true };
 
-/** Reads and parses one manifest file. A file that cannot be read is a problem at 1:1, never an exception. */
+/** Reads and parses one manifest file. Never throws: an unreadable file is a problem at 1:1. */
 export async function loadManifestFile(path: string): Promise<LoadedManifest> {
   const read = await readBytes(path);
-  if ('refusal' in read) return refused(path, read.refusal);
+  if ('failure' in read) return failed(path, read.failure);
   const text = decode(read.bytes);
-  if (text === null) return refused(path, 'is no text file: a manifest is UTF-8 text');
+  if (text === null) return failed(path, 'is not a UTF-8 text file');
   const parsed = parseManifest(text);
   if (!parsed.ok) return { ok: false, file: path, problems: parsed.problems };
   const hash = createHash('sha256').update(read.bytes).digest('hex');
   return { ok: true, file: path, manifest: parsed.manifest, hash, text };
 }
 
-/** One line for each problem; a file without text has no line and no column. */
+/** Returns one line per problem. Problems of an unreadable file have no line and column. */
 export function describeRefusal(loaded: LoadedManifest & { ok: false }): string[] {
   return loaded.problems.map((problem) =>
     loaded.unreadable === true ? `${loaded.file}: ${problem.message}` : describeProblem(loaded.file, problem),
   );
 }
 
-function refused(file: string, message: string): LoadedManifest {
+function failed(file: string, message: string): LoadedManifest {
   return { ok: false, file, problems: [{ path: '', message, line: 1, column: 1 }], unreadable: true };
 }
 
-const REFUSALS: Readonly<Record<string, string>> = {
+const FAILURES: Readonly<Record<string, string>> = {
   ENOENT: 'does not exist',
-  ENOTDIR: 'does not exist: a part of its path is no folder',
-  EISDIR: 'is a folder, not a file',
+  ENOTDIR: 'does not exist: a parent path is not a directory',
+  EISDIR: 'is a directory, not a file',
   EACCES: 'cannot be read: permission denied',
   EPERM: 'cannot be read: permission denied',
-  ELOOP: 'cannot be read: its symbolic links lead in a circle',
+  ELOOP: 'cannot be read: symbolic link loop',
 };
 
-/** Not only regular files: a pipe is a manifest too. One byte more than is allowed is read, so that the size is seen. */
-async function readBytes(path: string): Promise<{ bytes: Buffer } | { refusal: string }> {
+/** Reads in chunks, because the manifest may also be a pipe. Reads past the maximum size to detect an oversized file. */
+async function readBytes(path: string): Promise<{ bytes: Buffer } | { failure: string }> {
   try {
     await using file = await open(path, 'r');
     const chunks: Buffer[] = [];
@@ -57,10 +57,10 @@ async function readBytes(path: string): Promise<{ bytes: Buffer } | { refusal: s
       chunks.push(buffer.subarray(0, bytesRead));
       length += bytesRead;
     }
-    return { refusal: 'is larger than 1 MiB, the most that a manifest can be' };
+    return { failure: 'exceeds the maximum manifest size of 1 MiB' };
   } catch (error) {
     const code = codeOf(error);
-    return { refusal: REFUSALS[code] ?? `cannot be read: ${code || String(error)}` };
+    return { failure: FAILURES[code] ?? `cannot be read: ${code || String(error)}` };
   }
 }
 
@@ -76,23 +76,23 @@ function decode(bytes: Buffer): string | null {
 }
 
 export interface WatchOptions {
-  /** What is in force: changes are told apart from it. */
+  /** The manifest in force. Changes are detected against it. */
   current: LoadedManifest;
-  /** Each time the file has become something else: a good manifest, or the problems that keep the last one in force. */
+  /** Called on each change of the file with the new manifest, or with the problems that keep the previous one in force. */
   onChange: (loaded: LoadedManifest) => void;
   /** Ends the watch. */
   signal: AbortSignal;
-  /** Milliseconds between two looks at the file, for file systems that tell nothing; default 3000. */
+  /** Polling interval in milliseconds, for file systems without change notifications; default 3000. */
   pollMs?: number;
-  /** Milliseconds of quiet before the file is read, since a save is several steps; default 100. */
+  /** Milliseconds without a change before the file is read, because a save consists of several steps; default 100. */
   settleMs?: number;
   /** Reads the file; default `loadManifestFile`. */
   load?: (path: string) => Promise<LoadedManifest>;
 }
 
 /**
- * Follows a manifest file through edits in place, editors that save by renaming, and ConfigMap volumes, whose files are
- * links through `..data` that is swapped as a whole. Keeps no process alive.
+ * Watches a manifest file. Detects in-place edits, editors that save by renaming, and updates of ConfigMap volumes, which
+ * swap the `..data` symbolic link. Does not keep the process alive.
  */
 export function watchManifestFile(path: string, options: WatchOptions): void {
   if (options.signal.aborted) return;
@@ -104,7 +104,7 @@ class ManifestWatch {
   readonly #options: WatchOptions;
   readonly #settleMs: number;
   readonly #load: (path: string) => Promise<LoadedManifest>;
-  #told: string;
+  #reported: string;
   #signature = '';
   #watcher: FSWatcher | null = null;
   #settling: NodeJS.Timeout | undefined;
@@ -115,14 +115,14 @@ class ManifestWatch {
     this.#options = options;
     this.#settleMs = options.settleMs ?? 100;
     this.#load = options.load ?? loadManifestFile;
-    this.#told = fingerprint(options.current);
+    this.#reported = fingerprint(options.current);
   }
 
   start(): void {
     const { signal, pollMs = 3000 } = this.#options;
-    this.#watchFolder();
+    this.#watchDirectory();
     // The file may have changed since it was loaded.
-    this.#changed();
+    this.#scheduleRead();
     const polling = setInterval(() => void this.#poll(), pollMs).unref();
     signal.addEventListener(
       'abort',
@@ -135,18 +135,18 @@ class ManifestWatch {
     );
   }
 
-  /** The folder, not the file: a rename or a swap of links gives the file another inode, which a watch on it never sees. */
-  #watchFolder(): void {
+  /** Watches the directory: a rename or link swap replaces the inode of the file, and a watch on the file would miss that. */
+  #watchDirectory(): void {
     try {
-      this.#watcher = watch(dirname(this.#path), { persistent: false }, () => this.#changed());
-      this.#watcher.on('error', () => this.#unwatchFolder());
+      this.#watcher = watch(dirname(this.#path), { persistent: false }, () => this.#scheduleRead());
+      this.#watcher.on('error', () => this.#unwatchDirectory());
     } catch {
-      // No such folder now, or no watches left on this machine: polling goes on, and tries again.
+      // The directory is missing, or the inotify limit is reached. Polling continues and retries the watch.
       this.#watcher = null;
     }
   }
 
-  #unwatchFolder(): void {
+  #unwatchDirectory(): void {
     this.#watcher?.close();
     this.#watcher = null;
   }
@@ -154,13 +154,13 @@ class ManifestWatch {
   async #poll(): Promise<void> {
     const signature = await signatureOf(this.#path);
     if (this.#options.signal.aborted) return;
-    if (this.#watcher === null) this.#watchFolder();
+    if (this.#watcher === null) this.#watchDirectory();
     if (signature === this.#signature) return;
     this.#signature = signature;
-    this.#changed();
+    this.#scheduleRead();
   }
 
-  #changed(): void {
+  #scheduleRead(): void {
     if (this.#options.signal.aborted) return;
     clearTimeout(this.#settling);
     this.#settling = setTimeout(() => {
@@ -168,16 +168,16 @@ class ManifestWatch {
     }, this.#settleMs).unref();
   }
 
-  /** What looks bad may be half written: it is told only when it is the same after another quiet spell. */
+  /** An invalid file may be half written. It is reported only if it is unchanged after another `settleMs`. */
   async #read(suspected = ''): Promise<void> {
     const loaded = await this.#load(this.#path);
     const found = fingerprint(loaded);
-    if (this.#options.signal.aborted || found === this.#told) return;
+    if (this.#options.signal.aborted || found === this.#reported) return;
     if (!loaded.ok && found !== suspected) {
       await new Promise((resolve) => setTimeout(resolve, this.#settleMs).unref());
       return this.#read(found);
     }
-    this.#told = found;
+    this.#reported = found;
     this.#options.onChange(loaded);
   }
 }
@@ -186,7 +186,7 @@ function fingerprint(loaded: LoadedManifest): string {
   return loaded.ok ? loaded.hash : JSON.stringify(loaded.problems);
 }
 
-/** Changes with every way to replace a file; follows links. */
+/** A string that changes whenever the file is modified or replaced. Follows symbolic links. */
 async function signatureOf(path: string): Promise<string> {
   try {
     const { dev, ino, size, mtimeMs, ctimeMs } = await stat(path);

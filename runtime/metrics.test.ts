@@ -1,12 +1,12 @@
 import { expect, test } from '@jest/globals';
 import { createMetrics } from './metrics.ts';
 
-test('metrics are rendered in the text format, in the order they were declared', () => {
+test('renders metrics in the text format, in the order of their declaration', () => {
   const metrics = createMetrics();
   const requests = metrics.counter('requests_total', 'Requests.');
   const seconds = metrics.histogram('request_seconds', 'Duration.', [0.1, 1]);
   metrics.gauge('open', 'Open now.', () => [{ value: 2 }, { labels: { kind: 'a"b\\c\nd' }, value: 0.5 }]);
-  metrics.counter('never_total', 'Never raised.');
+  metrics.counter('never_total', 'Never incremented.');
   requests.add({ status: '200' });
   requests.add({ status: '200' }, 2);
   requests.add();
@@ -29,7 +29,7 @@ test('metrics are rendered in the text format, in the order they were declared',
     '# TYPE open gauge',
     'open 2',
     'open{kind="a\\"b\\\\c\\nd"} 0.5',
-    '# HELP never_total Never raised.',
+    '# HELP never_total Never incremented.',
     '# TYPE never_total counter',
     '',
   ]);

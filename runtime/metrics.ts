@@ -1,10 +1,10 @@
-/** Prometheus metrics of one process: counters and histograms that code raises, gauges that are read when somebody asks. */
+/** Prometheus metrics of one process. Code updates counters and histograms; gauges are read on each scrape. */
 export interface Metrics {
   counter(name: string, help: string): Counter;
-  /** `buckets`: upper bounds, rising; seconds for durations. */
+  /** `buckets`: upper bounds in ascending order; seconds for durations. */
   histogram(name: string, help: string, buckets: readonly number[]): Histogram;
   gauge(name: string, help: string, read: () => readonly Sample[]): void;
-  /** The text exposition format. */
+  /** Returns the Prometheus text exposition format. */
   render(): string;
 }
 
@@ -46,15 +46,15 @@ export function createMetrics(): Metrics {
       return {
         observe: (value, labels = {}) => {
           const key = labelsText(labels);
-          let one = series.get(key);
-          if (one === undefined) {
-            one = { labels, counts: buckets.map(() => 0), sum: 0, count: 0 };
-            series.set(key, one);
+          let current = series.get(key);
+          if (current === undefined) {
+            current = { labels, counts: buckets.map(() => 0), sum: 0, count: 0 };
+            series.set(key, current);
           }
           const bucket = buckets.findIndex((bound) => value <= bound);
-          if (bucket >= 0) one.counts[bucket] = (one.counts[bucket] ?? 0) + 1;
-          one.sum += value;
-          one.count += 1;
+          if (bucket >= 0) current.counts[bucket] = (current.counts[bucket] ?? 0) + 1;
+          current.sum += value;
+          current.count += 1;
         },
       };
     },
@@ -75,7 +75,7 @@ export function createMetrics(): Metrics {
 
 interface Series {
   labels: Labels;
-  /** For each bucket the values in it and in no smaller one. */
+  /** Number of values per bucket, without the values of smaller buckets. */
   counts: number[];
   sum: number;
   count: number;

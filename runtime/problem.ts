@@ -1,4 +1,4 @@
-/** An answer that is an error: RFC 9457 `application/problem+json`. Thrown in a route, written by the one error handler. */
+/** An RFC 9457 `application/problem+json` error response. Routes throw it; the error handler sends it. */
 export class Problem extends Error {
   readonly status: number;
   readonly title: string;
@@ -23,7 +23,7 @@ export class Problem extends Error {
     this.headers = options.headers ?? {};
   }
 
-  /** The body on the wire. `extra` carries members such as `errors` or `validIds`. */
+  /** The response body. `extra` contains additional members such as `errors` or `validIds`. */
   toBody(): Record<string, unknown> {
     return {
       type: 'about:blank',

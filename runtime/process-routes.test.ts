@@ -19,29 +19,29 @@ beforeAll(async () => {
 });
 afterAll(() => listener.close());
 
-const ask = async (path: string) => {
-  const answer = await fetch(`http://127.0.0.1:${listener.port}${path}`);
-  return { status: answer.status, body: await answer.text() };
+const get = async (path: string) => {
+  const response = await fetch(`http://127.0.0.1:${listener.port}${path}`);
+  return { status: response.status, body: await response.text() };
 };
 
-test('a process that can work is live and ready', async () => {
+test('a process without a reason to be unready is live and ready', async () => {
   reason = null;
-  expect(await ask('/livez')).toEqual({ status: 200, body: '{"status":"live"}' });
-  expect(await ask('/readyz')).toEqual({ status: 200, body: '{"status":"ready"}' });
+  expect(await get('/livez')).toEqual({ status: 200, body: '{"status":"live"}' });
+  expect(await get('/readyz')).toEqual({ status: 200, body: '{"status":"ready"}' });
 });
 
-test('one that cannot stays live, says why it is not ready, and logs no failure of each question', async () => {
+test('an unready process stays live, returns the reason, and logs no failure per probe', async () => {
   reason = 'the watch has not begun';
-  expect((await ask('/livez')).status).toBe(200);
-  const answer = await ask('/readyz');
-  expect([answer.status, JSON.parse(answer.body)]).toEqual([
+  expect((await get('/livez')).status).toBe(200);
+  const response = await get('/readyz');
+  expect([response.status, JSON.parse(response.body)]).toEqual([
     503,
     expect.objectContaining({ status: 503, detail: reason }),
   ]);
   expect(failures).toEqual([]);
 });
 
-test('metrics are given in the Prometheus text format', async () => {
-  const answer = await fetch(`http://127.0.0.1:${listener.port}/metrics`);
-  expect(answer.headers.get('content-type')).toContain('version=0.0.4');
+test('serves metrics in the Prometheus text format', async () => {
+  const response = await fetch(`http://127.0.0.1:${listener.port}/metrics`);
+  expect(response.headers.get('content-type')).toContain('version=0.0.4');
 });

@@ -4,11 +4,11 @@ import { Problem } from './problem.ts';
 
 export interface ProcessState {
   metrics: Metrics;
-  /** Why this process cannot do its work now; null: it can. */
+  /** Why this process is not ready; null: it is ready. */
   unready(): string | null;
 }
 
-/** What the kubelet and Prometheus ask of every process in the cluster. */
+/** Routes that the kubelet and Prometheus request from every process in the cluster. */
 export function processRoutes(state: ProcessState): Route[] {
   return [
     {
@@ -20,11 +20,11 @@ export function processRoutes(state: ProcessState): Route[] {
     {
       method: 'GET',
       path: '/readyz',
-      summary: '200 while it can serve; 503 with the reason, and while it stops.',
+      summary: '200 if the process is ready. 503 with the reason if the process is not ready or is shutting down.',
       handlers: [
         (_request, response) => {
           const reason = state.unready();
-          // Not thrown: the kubelet asks on and on, and each answer would be logged as a failure.
+          // Sent, not thrown: the kubelet probes continuously, and each response would be logged as a failure.
           if (reason === null) response.json({ status: 'ready' });
           else sendProblem(response, new Problem(503, reason));
         },

@@ -12,7 +12,7 @@ function startEcho(env: Record<string, string>): { child: ChildProcess; log: () 
   return { child, log: () => log };
 }
 
-/** With all that it said: it may have exited before that is read. */
+/** Waits for 'close', not 'exit', so that the complete output is read. */
 async function exitOf(child: ChildProcess): Promise<unknown> {
   const [code] = (await once(child, 'close')) as [number | null];
   return code;
@@ -24,7 +24,7 @@ const linesOf = (log: string) =>
     .split('\n')
     .map((line) => JSON.parse(line) as Record<string, unknown>);
 
-test('a wrong environment ends the process with exit code 1 and names every wrong variable', async () => {
+test('exits with 1 on an invalid environment and names every invalid variable', async () => {
   const { child, log } = startEcho({ PORT: 'x', LOG_LEVEL: 'loud' });
   expect(await exitOf(child)).toBe(1);
   expect(log()).toBe(
@@ -32,7 +32,7 @@ test('a wrong environment ends the process with exit code 1 and names every wron
   );
 });
 
-test('a start that fails ends the process with exit code 1 and the chain of causes', async () => {
+test('exits with 1 if the start fails and logs the chain of causes', async () => {
   const { child, log } = startEcho({ HOW: 'fail' });
   expect(await exitOf(child)).toBe(1);
   expect(linesOf(log())).toMatchObject([
@@ -41,36 +41,36 @@ test('a start that fails ends the process with exit code 1 and the chain of caus
 });
 
 test.each(['SIGTERM', 'SIGINT'] as const)(
-  '%s closes the process, which ends with exit code 0',
+  '%s shuts the process down with exit code 0',
   async (signal) => {
     const { child, log } = startEcho({ HOW: 'run' });
-    while (!log().includes('listens')) await once(child.stderr!, 'data');
+    while (!log().includes('listening')) await once(child.stderr!, 'data');
     child.kill(signal);
     expect(await exitOf(child)).toBe(0);
-    expect(linesOf(log()).map((line) => line['message'])).toEqual(['listens', 'stops', 'is stopped']);
+    expect(linesOf(log()).map((line) => line['message'])).toEqual(['listening', 'shutting down', 'stopped']);
   },
 );
 
-test('a timer that was left open does not hold the end', async () => {
+test('an open timer does not delay the exit', async () => {
   const { child, log } = startEcho({ HOW: 'leak' });
-  while (!log().includes('listens')) await once(child.stderr!, 'data');
+  while (!log().includes('listening')) await once(child.stderr!, 'data');
   child.kill('SIGTERM');
   expect(await exitOf(child)).toBe(0);
 });
 
-test('a signal that arrives twice at once closes the process all the same', async () => {
+test('a signal that is delivered twice at once still shuts the process down cleanly', async () => {
   const { child, log } = startEcho({ HOW: 'run' });
-  while (!log().includes('listens')) await once(child.stderr!, 'data');
+  while (!log().includes('listening')) await once(child.stderr!, 'data');
   child.kill('SIGTERM');
   child.kill('SIGINT');
   expect(await exitOf(child)).toBe(0);
 });
 
-test('a second signal ends a process that does not close', async () => {
+test('a second signal exits a process that hangs on shutdown', async () => {
   const { child, log } = startEcho({ HOW: 'hang' });
-  while (!log().includes('listens')) await once(child.stderr!, 'data');
+  while (!log().includes('listening')) await once(child.stderr!, 'data');
   child.kill('SIGTERM');
-  while (!log().includes('stops')) await once(child.stderr!, 'data');
+  while (!log().includes('shutting down')) await once(child.stderr!, 'data');
   setTimeout(() => child.kill('SIGTERM'), 700);
   expect(await exitOf(child)).toBe(1);
 });

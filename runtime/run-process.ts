@@ -2,7 +2,7 @@ import { PORT_TAKEN_EXIT_CODE } from '../core/injection/names.ts';
 import { describeProblems, type ConfigResult, type Environment } from './env.ts';
 import { createLogger, describeError, type Logger, type LoggerOptions } from './logger.ts';
 
-/** What a running process hands back: the way to stop it. */
+/** Handle of a started process, used to stop it. */
 export interface Running {
   close(): Promise<void>;
 }
@@ -13,14 +13,14 @@ export interface ProcessDefinition<
   part: string;
   env: Environment;
   readConfig(env: Environment): ConfigResult<C>;
-  /** Starts everything; `signal` aborts when the process is asked to stop while it still starts. */
+  /** Starts everything. `signal` aborts if a stop signal arrives during the start. */
   start(config: C, logger: Logger, signal: AbortSignal): Promise<Running>;
 }
 
 /**
- * The life of every process: read the environment, start, wait for SIGTERM or SIGINT, close, end.
- * A wrong environment or a failed start sets exit code 1, a port that is taken `PORT_TAKEN_EXIT_CODE`; a second signal ends
- * the process at once.
+ * Runs the lifecycle of every process: read the environment, start, wait for SIGTERM or SIGINT, close, exit.
+ * An invalid environment or a failed start sets exit code 1; a port in use sets `PORT_TAKEN_EXIT_CODE`. A second signal exits
+ * immediately.
  */
 export async function runProcess<
   C extends { LOG_LEVEL: LoggerOptions['level']; LOG_FORMAT: LoggerOptions['format'] },
@@ -41,22 +41,22 @@ export async function runProcess<
   try {
     const running = await definition.start(result.config, logger, stopping.signal);
     const reason = await stopped;
-    logger.info('stops', { reason });
+    logger.info('shutting down', { reason });
     await running.close();
-    logger.info('is stopped');
+    logger.info('stopped');
   } catch (error) {
-    // A start that is interrupted by the stop signal rejects with the abort, which is no error.
+    // A start that the stop signal interrupts rejects with an AbortError. That is not a failure.
     if (isAbort(error) && stopping.signal.aborted) return;
-    logger.error('ends with an error', { error: describeError(error) });
+    logger.error('exiting after fatal error', { error: describeError(error) });
     process.exitCode = isPortTaken(error) ? PORT_TAKEN_EXIT_CODE : 1;
   } finally {
-    // Logs flush through standard error; timers and sockets left open would be bugs, but must not hold a pod's termination.
-    // oxlint-disable-next-line no-restricted-properties -- the last resort after everything was closed
+    // The delay lets standard error flush. Open timers and sockets are bugs, but must not delay the termination of the pod.
+    // oxlint-disable-next-line no-restricted-properties -- last resort after everything was closed
     setTimeout(() => process.exit(), 1_000).unref();
   }
 }
 
-/** Within this time a second signal is the first one's echo. */
+/** A second signal within this time is a copy of the first signal. */
 const ECHO_MS = 500;
 
 function isPortTaken(error: unknown): boolean {
@@ -69,14 +69,14 @@ function isAbort(error: unknown): boolean {
 
 function onStopSignal(stopping: AbortController): Promise<string> {
   return new Promise((resolve) => {
-    let askedAt: number | null = null;
+    let signalledAt: number | null = null;
     for (const name of ['SIGTERM', 'SIGINT'] as const) {
       process.on(name, () => {
-        // npm and timeout(1) pass on a signal that the terminal has already sent to the whole group.
-        if (askedAt !== null && performance.now() - askedAt < ECHO_MS) return;
-        // oxlint-disable-next-line no-restricted-properties -- a second signal means: now
-        if (askedAt !== null) process.exit(1);
-        askedAt = performance.now();
+        // npm and timeout(1) forward a signal that the terminal has already sent to the whole process group.
+        if (signalledAt !== null && performance.now() - signalledAt < ECHO_MS) return;
+        // oxlint-disable-next-line no-restricted-properties -- a second signal means: exit immediately
+        if (signalledAt !== null) process.exit(1);
+        signalledAt = performance.now();
         stopping.abort();
         resolve(name);
       });

@@ -8,11 +8,11 @@ test.each([
   ['a template', `${String(secret)}`],
   ['JSON', JSON.stringify({ secret })],
   ['an inspection', inspect({ secret }, { showHidden: true, depth: 5 })],
-])('a secret does not show in %s', (_where, printed) => {
+])('does not appear in %s', (_where, printed) => {
   expect(printed).not.toContain('hunter2');
   expect(printed).toContain('[secret]');
 });
 
-test('a secret gives its value to who asks for it', () => {
+test('reveal returns the plain value', () => {
   expect(secret.reveal()).toBe('hunter2');
 });

@@ -2,7 +2,7 @@ import { inspect } from 'node:util';
 
 const HIDDEN = '[secret]';
 
-/** A value that must not reach a log, an error or JSON by accident: every way to print it shows `[secret]`. */
+/** A value that must not appear in logs, errors or JSON by accident: printing it in any way shows `[secret]`. */
 export class Secret {
   readonly #value: string;
 
@@ -10,7 +10,7 @@ export class Secret {
     this.#value = value;
   }
 
-  /** The value itself, for the one place that sends or compares it. */
+  /** Returns the plain value. Call it only where the value is sent or compared. */
   reveal(): string {
     return this.#value;
   }

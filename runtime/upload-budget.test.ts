@@ -8,8 +8,9 @@ import { CHECK_MS, withUploadBudget } from './upload-budget.ts';
 const BODY_MS = 30_000;
 let clock: ManualClock;
 let listener: Listener;
-/** Bytes of the bodies that the handler was given, by path; and requests that are over. */
+/** Body bytes that the handler received, by path. */
 let read: Map<string, number>;
+/** Paths of the ended requests. */
 let over: Set<string>;
 let sockets: Socket[];
 
@@ -39,7 +40,7 @@ interface Sent {
   text: Promise<string>;
 }
 
-/** Sends a head, and as much of its body as given. */
+/** Sends a request head and the given part of its body. */
 function send(path: string, headers: string, body = ''): Sent {
   const socket = connect(listener.port, '127.0.0.1');
   sockets.push(socket);
@@ -49,11 +50,11 @@ function send(path: string, headers: string, body = ''): Sent {
   socket.on('data', (chunk: Buffer) => chunks.push(chunk));
   return { socket, text: once(socket, 'close').then(() => Buffer.concat(chunks).toString()) };
 }
-async function until(isSo: () => boolean): Promise<void> {
-  while (!isSo()) await new Promise((resolve) => setImmediate(resolve));
+async function until(condition: () => boolean): Promise<void> {
+  while (!condition()) await new Promise((resolve) => setImmediate(resolve));
 }
 const untilRead = (path: string, bytes: number) => until(() => read.get(path) === bytes);
-/** A body of which so many bytes have arrived and the rest is missing. */
+/** Sends a body of `of` bytes without its end, and waits until `bytes` bytes have arrived. */
 async function part(path: string, bytes: number, of = 1_000): Promise<Sent> {
   const sent = send(path, `Content-Length: ${of}`, 'x'.repeat(bytes));
   await untilRead(path, bytes);
@@ -63,13 +64,13 @@ async function whole(path: string, bytes: number): Promise<void> {
   const { text } = send(path, `Content-Length: ${bytes}`, 'x'.repeat(bytes));
   expect(await text).toContain(`done ${path}`);
 }
-async function look(): Promise<void> {
+async function nextCheck(): Promise<void> {
   const sleep = await clock.nextSleep();
   expect(sleep.ms).toBe(CHECK_MS);
   sleep.wake();
 }
 
-test('slow senders of large bodies hold up nobody', async () => {
+test('slow uploads of large bodies do not block other requests', async () => {
   for (let index = 0; index < 50; index += 1) await part(`/slow-${index}`, 1);
   await whole('/large', 5_000);
   const chunked = send('/chunked', 'Transfer-Encoding: chunked', '1\r\nx\r\n0\r\n\r\n');
@@ -77,9 +78,9 @@ test('slow senders of large bodies hold up nobody', async () => {
   expect(over.size).toBe(2);
 });
 
-test('where there is no room, those that hardly move are cut, the largest first', async () => {
+test('cuts slow uploads when the budget is used up, the largest first', async () => {
   const stalled = [await part('/small', 30), await part('/large', 40)];
-  await look();
+  await nextCheck();
   const polite = await part('/polite', 35, 60);
   expect(await stalled[1]?.text).toBe('');
   polite.socket.write('x'.repeat(25));
@@ -87,17 +88,17 @@ test('where there is no room, those that hardly move are cut, the largest first'
   expect(over).toEqual(new Set(['/large', '/polite']));
 });
 
-test('those that stop when there is no room any more are cut together', async () => {
+test('cuts all uploads that stall after the budget is used up', async () => {
   const stalled = [await part('/1', 60), await part('/2', 60), await part('/3', 60)];
   const polite = send('/polite', 'Content-Length: 70', 'x'.repeat(30));
   await untilRead('/polite', 30);
   polite.socket.write('x'.repeat(40));
-  await look();
+  await nextCheck();
   for (const { text } of stalled.slice(0, 2)) expect(await text).toBe('');
   expect(await polite.text).toContain('done /polite');
 });
 
-test('only the oldest is read on while there is no room and none is slow, and then the next', async () => {
+test('reads only the oldest upload while the budget is used up and no upload is slow, then the next', async () => {
   const first = await part('/first', 60, 200);
   const second = await part('/second', 60, 70);
   second.socket.write('x'.repeat(10));
@@ -111,23 +112,23 @@ test('only the oldest is read on while there is no room and none is slow, and th
   expect(await second.text).toContain('done /second');
 });
 
-test('a body that comes in one piece is read while there is no room', async () => {
+test('reads a body that arrives in one chunk while the budget is used up', async () => {
   await part('/1', 60);
   await part('/2', 60);
   await whole('/small', 10);
 });
 
-test('a body that does not end loses its connection, also while there is room', async () => {
+test('closes the connection of an endless body, even while the budget is free', async () => {
   const slow = await part('/slow', 1);
-  for (let looks = 0; looks < BODY_MS / CHECK_MS; looks += 1) {
+  for (let checks = 0; checks < BODY_MS / CHECK_MS; checks += 1) {
     expect(over.size).toBe(0);
-    await look();
+    await nextCheck();
   }
   expect(await slow.text).toBe('');
   expect(over).toEqual(new Set(['/slow']));
 });
 
-test('a client that goes away frees its room', async () => {
+test('releases the budget of a client that disconnects', async () => {
   const gone = await part('/gone', 90);
   const waits = await part('/waits', 20, 30);
   waits.socket.write('x'.repeat(10));

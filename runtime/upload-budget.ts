@@ -3,36 +3,36 @@ import type { Clock } from './clock.ts';
 import { hasBody } from './has-body.ts';
 
 export interface UploadLimits {
-  /** Bytes of incomplete bodies in memory beyond which only the oldest upload is read on. */
+  /** Bytes of incomplete bodies in memory. Above this number, only the oldest upload is read. */
   bytes: number;
-  /** How long one body may take until its connection is closed, in milliseconds. */
+  /** Maximum duration of one upload in milliseconds; then its connection is closed. */
   bodyMs: number;
-  /** Bytes per second. An upload that is slower may lose its connection while others wait for room. */
+  /** Bytes per second. A slower upload may lose its connection while other uploads wait for memory. */
   slowRate: number;
   clock: Clock;
 }
 
-/** Milliseconds between two checks of the progress of the uploads, and for which a fast one may pause. */
+/** Milliseconds between two progress checks of the uploads. A fast upload may also pause for this long. */
 export const CHECK_MS = 250;
 
-/** A body of which a part has arrived. */
+/** A partly received body. */
 interface Upload {
   request: IncomingMessage;
-  /** By its Content-Length; Infinity: not known. */
+  /** The Content-Length; Infinity: unknown. */
   expected: number;
   received: number;
   startedAtMs: number;
   isPaused: boolean;
-  /** What it brought, up to what a slow one brings between two checks, less what a slow one would have brought since. */
+  /** Received bytes minus the bytes expected at `slowRate`; capped at the bytes of one check interval. Not positive: slow. */
   credit: number;
-  /** When that was computed. */
+  /** When `credit` was computed. */
   countedAtMs: number;
 }
 
 /**
- * Bounds the memory of bodies that arrive at `handler`, which reads each body into memory and then answers at once. No
- * sender can keep others out: bodies arrive next to each other, and when there is no room left, those that hardly move lose
- * their connections and the oldest of the others is read on. An upload that is slow while there is room is left alone.
+ * Limits the memory of request bodies. `handler` must read each body into memory and then respond immediately. No client can
+ * block other clients: uploads run in parallel. When the budget is used up, slow uploads lose their connections,
+ * and the oldest of the others continues. Slow uploads are not affected while there is free budget.
  */
 export function withUploadBudget(handler: RequestListener, limits: UploadLimits): RequestListener {
   const uploads = new Uploads(limits);
@@ -63,37 +63,37 @@ class Uploads {
       credit: 0,
       countedAtMs: this.#limits.clock.monotonicMs(),
     };
-    const over = (): void => {
+    const ended = (): void => {
       request.off('data', received);
       this.#release(upload);
     };
     const received = (chunk: Buffer): void => this.#received(upload, chunk.length);
-    request.on('data', received).once('end', over).once('close', over);
-    response.once('close', over);
+    request.on('data', received).once('end', ended).once('close', ended);
+    response.once('close', ended);
   }
 
   #received(upload: Upload, bytes: number): void {
     upload.received += bytes;
     const isKnown = this.#arriving.has(upload);
-    // Nearly every body comes in one piece.
+    // Nearly every body arrives in one chunk and needs no accounting.
     if (!isKnown && isWhole(upload)) return;
     if (!isKnown) this.#arriving.add(upload);
     this.#total += bytes;
-    this.#count(upload);
+    this.#updateCredit(upload);
     upload.credit = Math.min(Math.max(upload.credit, 0) + bytes, (this.#limits.slowRate * CHECK_MS) / 1_000);
     if (this.#total > this.#limits.bytes) this.#makeRoom();
-    if (!this.#isChecking) void this.#checkOn();
+    if (!this.#isChecking) void this.#checkPeriodically();
   }
 
-  /** Time in which more has come than is taken does not count against an upload. */
-  #count(upload: Upload): void {
+  /** The time in which received bytes wait to be read does not count as slow. */
+  #updateCredit(upload: Upload): void {
     const now = this.#limits.clock.monotonicMs();
     if (!isHeldBack(upload)) upload.credit -= (this.#limits.slowRate * (now - upload.countedAtMs)) / 1_000;
     upload.countedAtMs = now;
   }
 
   #makeRoom(): void {
-    for (const upload of this.#arriving) this.#count(upload);
+    for (const upload of this.#arriving) this.#updateCredit(upload);
     const slow = [...this.#arriving].filter((upload) => upload.credit <= 0 && !isWhole(upload));
     for (const upload of slow.sort((a, b) => b.received - a.received))
       if (this.#total > this.#limits.bytes) this.#cut(upload);
@@ -106,14 +106,14 @@ class Uploads {
       }
   }
 
-  /** Lets paused uploads go on, the oldest first, as far as there is room. */
+  /** Resumes paused uploads, the oldest first, while there is free budget. */
   #resume(): void {
     let room = this.#limits.bytes - this.#total;
     const [oldest] = this.#arriving;
     for (const upload of this.#arriving) {
       if (!upload.isPaused || (upload !== oldest && room <= 0)) continue;
       room -= upload.request.readableHighWaterMark;
-      this.#count(upload);
+      this.#updateCredit(upload);
       upload.isPaused = false;
       upload.request.resume();
     }
@@ -131,7 +131,7 @@ class Uploads {
     this.#resume();
   }
 
-  async #checkOn(): Promise<void> {
+  async #checkPeriodically(): Promise<void> {
     this.#isChecking = true;
     while (this.#arriving.size > 0) {
       await this.#limits.clock.sleep(CHECK_MS);
@@ -149,7 +149,7 @@ class Uploads {
   }
 }
 
-/** Whether the upload's buffer is full while nothing is taken from it: its sender is not the one that is slow. */
+/** true: the upload is paused and its buffer is full, so its client is not the slow side. */
 function isHeldBack({ request, isPaused, expected, received }: Upload): boolean {
   return isPaused && request.readableLength >= Math.min(expected - received, request.readableHighWaterMark);
 }

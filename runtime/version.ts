@@ -1,4 +1,4 @@
 declare const PRODUCT_VERSION: string | undefined;
 
-/** The product's version; the bundler puts package.json's in, a run from source says so. */
+/** The product version. The bundler inserts the version of package.json; a run from source has `0.0.0-source`. */
 export const VERSION: string = typeof PRODUCT_VERSION === 'string' ? PRODUCT_VERSION : '0.0.0-source';

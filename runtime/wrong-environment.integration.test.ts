@@ -9,7 +9,7 @@ import type { EnvField } from './env.ts';
 
 const ROOT = dirname(import.meta.dirname);
 
-/** Any text may be right here, such as a path: that it leads nowhere shows when it is used, and is named there. */
+/** Variables that accept any text, such as a path. A wrong path is reported when the path is used. */
 const ANY_TEXT = [
   'DATA_DIR',
   'KUBECONFIG',
@@ -24,7 +24,7 @@ const ANY_TEXT = [
   'TLS_KEY_FILE',
   'ANTHROPIC_API_KEY',
 ];
-const WRONG = 'hunter2 = no value';
+const INVALID = 'hunter2 = no value';
 
 const PROCESSES: readonly [string, Readonly<Record<string, EnvField<unknown>>>][] = [
   ['sidecar', SIDECAR_FIELDS],
@@ -44,14 +44,14 @@ function start(part: string, env: Record<string, string>): { status: number | nu
 }
 
 test.each(PROCESSES)(
-  'the built %s ends with 1 when every variable is wrong, and names each with its value and what is accepted',
+  'the built %s exits with 1 if every variable is invalid, and names each value and what is accepted',
   (part, fields) => {
     const strict = Object.entries(fields).filter(([name]) => !ANY_TEXT.includes(name));
-    const { status, stderr } = start(part, Object.fromEntries(strict.map(([name]) => [name, WRONG])));
+    const { status, stderr } = start(part, Object.fromEntries(strict.map(([name]) => [name, INVALID])));
     expect(stderr.split('\n')).toEqual([
       `${part} cannot start:`,
       ...strict.map(
-        ([name, field]) => `${name}=${field.secret ? '[secret]' : WRONG}: must be ${field.wanted}`,
+        ([name, field]) => `${name}=${field.secret ? '[secret]' : INVALID}: must be ${field.wanted}`,
       ),
       '',
     ]);

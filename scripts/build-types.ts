@@ -1,12 +1,12 @@
-// The reporter's type declarations, for both module systems, from its own sources, into dist/reporter or the folder that
-// is named. Apart from the bundles, because the compiler takes longer than all of them; run by scripts/pack.ts.
+// Generates the reporter's type declarations for both module systems into dist/reporter or the given directory. Separate
+// from the bundles, because the compiler takes longer than all bundles together. Run by scripts/pack.ts.
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import ts from 'typescript';
 
 const root = dirname(import.meta.dirname);
 const ENTRY = 'reporter/index';
-const folder = resolve(process.argv[2] ?? join(root, 'dist/reporter'));
+const directory = resolve(process.argv[2] ?? join(root, 'dist/reporter'));
 
 /** Declaration text by module, such as `core/health/health`. */
 function declarations(): Map<string, string> {
@@ -20,7 +20,7 @@ function declarations(): Map<string, string> {
     incremental: false,
     declaration: true,
     emitDeclarationOnly: true,
-    // `npm run typecheck` has looked.
+    // `npm run typecheck` checks the types.
     noCheck: true,
     rootDir: root,
     outDir: root,
@@ -39,30 +39,30 @@ const formatHost: ts.FormatDiagnosticsHost = {
   getNewLine: () => '\n',
 };
 
-const isOurs = (specifier: string): boolean => specifier.startsWith('.');
+const isRelative = (specifier: string): boolean => specifier.startsWith('.');
 
-/** The entry and what its types are made of; the rest of the program has none that a user sees. */
+/** The declarations that the entry's types need. */
 function reachable(texts: ReadonlyMap<string, string>): Map<string, string> {
   const found = new Map<string, string>();
   const visit = (module: string): void => {
     if (found.has(module)) return;
     const text = texts.get(module);
-    if (text === undefined) throw new Error(`there is no declaration of ${module}`);
+    if (text === undefined) throw new Error(`no declaration of ${module}`);
     found.set(module, text);
     for (const { fileName } of ts.preProcessFile(text).importedFiles)
-      if (isOurs(fileName))
+      if (isRelative(fileName))
         visit(relative(root, resolve(root, dirname(module), fileName)).replace(/\.ts$/, ''));
   };
   visit(ENTRY);
   return found;
 }
 
-rmSync(join(folder, 'types'), { recursive: true, force: true });
+rmSync(join(directory, 'types'), { recursive: true, force: true });
 for (const [module, text] of reachable(declarations())) {
-  const file = join(folder, 'types', `${module}.d.ts`);
+  const file = join(directory, 'types', `${module}.d.ts`);
   mkdirSync(dirname(file), { recursive: true });
-  // The sources name each other as .ts; a published declaration stands for a .js file.
+  // Sources import .ts files; published declarations must refer to .js files.
   writeFileSync(file, text.replaceAll(/(from '\.[^']*)\.ts'/g, "$1.js'"));
 }
 for (const extension of ['d.ts', 'd.mts'])
-  writeFileSync(join(folder, `index.${extension}`), `export * from './types/${ENTRY}.js';\n`);
+  writeFileSync(join(directory, `index.${extension}`), `export * from './types/${ENTRY}.js';\n`);

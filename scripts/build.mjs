@@ -1,5 +1,5 @@
-// One bundle per process into dist/<part>/main.js, plus the reporter as a library in both module systems.
-// CommonJS for the processes: express and winston call require() of builtins, which an ESM bundle cannot.
+// Builds one bundle per process into dist/<part>/main.js, and the reporter as a library for both module systems.
+// The processes are CommonJS because express and winston call require() for builtins, which an ESM bundle does not support.
 import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { build } from 'esbuild';
@@ -9,7 +9,7 @@ import { noticesOf } from './third-party-notices.ts';
 const root = dirname(import.meta.dirname);
 const { version, engines } = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 const minimum = engines.node.replace('>=', '');
-/** Entry folder to the folder under dist/. */
+/** Source directory to directory under dist/. */
 const PROCESSES = {
   sidecar: 'sidecar',
   operator: 'operator',
@@ -33,7 +33,7 @@ const common = {
   define: { PRODUCT_VERSION: JSON.stringify(version) },
 };
 
-/** Commands for a cluster are a bundle that `platform` loads for them alone: the Kubernetes client is larger than all the rest. */
+/** Cluster commands are a separate bundle, loaded only when needed, because the Kubernetes client is larger than the rest. */
 const loadsClusterLate = {
   name: 'loads-cluster-late',
   setup: ({ onResolve }) =>
@@ -42,12 +42,12 @@ const loadsClusterLate = {
     ),
 };
 
-async function buildProcess([folder, part]) {
-  const entry = `${folder}/main.ts`;
+async function buildProcess([directory, part]) {
+  const entry = `${directory}/main.ts`;
   if (!existsSync(join(root, entry))) return;
   const outfile = `dist/${part}/main.js`;
   const isCommand = part === 'cli';
-  const guard = nodeGuard({ part: isCommand ? 'platform' : part, minimum, goesOn: isCommand });
+  const guard = nodeGuard({ part: isCommand ? 'platform' : part, minimum, continues: isCommand });
   const banner = isCommand ? `#!/usr/bin/env node\n${guard}` : part === 'cli-cluster' ? '' : guard;
   const { metafile } = await build({
     ...common,
@@ -56,7 +56,7 @@ async function buildProcess([folder, part]) {
     format: 'cjs',
     banner: { js: banner },
     plugins: isCommand ? [loadsClusterLate] : [],
-    // Names stay, so that a stack trace can be read.
+    // Identifiers are not minified, so that stack traces stay readable.
     minifySyntax: true,
     minifyWhitespace: true,
   });
@@ -64,7 +64,7 @@ async function buildProcess([folder, part]) {
   report(outfile);
 }
 
-/** What the bundle is made of, and the licences that have to go with it. */
+/** Writes the bundle's metadata and the licences of its packages. */
 function record(part, metafile) {
   writeFileSync(join(root, `dist/${part}/meta.json`), JSON.stringify(metafile));
   writeFileSync(join(root, `dist/${part}/THIRD-PARTY-NOTICES`), noticesOf(root, [part]));
@@ -88,7 +88,7 @@ function report(file) {
     console.log(`${file}  ${(statSync(join(root, file)).size / 1024).toFixed(0)} KiB`);
 }
 
-// dist/ is written over, not emptied: a process that runs from it keeps its file until the new one is there.
+// dist/ is overwritten, not emptied, so that a process running from it always finds its files.
 mkdirSync(join(root, 'dist/schema'), { recursive: true });
 writeFileSync(join(root, 'dist/package.json'), '{ "type": "commonjs" }\n');
 await Promise.all([...Object.entries(PROCESSES).map(buildProcess), buildReporter()]);

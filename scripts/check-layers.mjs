@@ -1,5 +1,5 @@
-// Runs the layer rules over the tree, then proves that they still bite: the files under testing/planted break one rule
-// each, and the check fails when any of them goes unnoticed.
+// Checks the layer rules, then proves that each rule still works: every file under testing/planted breaks one rule, and
+// the check fails if one of these violations is not detected.
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { cruise } from 'dependency-cruiser';
@@ -8,7 +8,7 @@ import configuration from '../.dependency-cruiser.mjs';
 
 const root = dirname(import.meta.dirname);
 process.chdir(root);
-const ROOMS = [
+const PACKAGES = [
   'core',
   'runtime',
   'kube',
@@ -49,8 +49,8 @@ async function violationsOf(paths) {
   return { violations: output.summary.violations, cruised: output.summary.totalCruised };
 }
 
-const rooms = ROOMS.filter((room) => existsSync(join(root, room)));
-const { violations, cruised } = await violationsOf(rooms);
+const packages = PACKAGES.filter((directory) => existsSync(join(root, directory)));
+const { violations, cruised } = await violationsOf(packages);
 const isPlanted = (violation) => violation.from.startsWith('testing/planted/');
 const real = violations.filter((violation) => !isPlanted(violation));
 for (const { rule, from, to } of real) console.error(`${rule.name}: ${from} -> ${to}`);
@@ -59,7 +59,7 @@ for (const { name: rule } of configuration.forbidden) {
   const from = PLANTED[rule];
   if (!violations.some((violation) => violation.rule.name === rule && violation.from === from)) {
     console.error(
-      `no planted violation of ${rule} was found (${from ?? 'none is there'}): the layer check is blind`,
+      `planted violation of ${rule} not detected (${from ?? 'no file for this rule'}): the rule has no effect`,
     );
     failed = true;
   }
@@ -67,6 +67,6 @@ for (const { name: rule } of configuration.forbidden) {
 console.log(
   failed
     ? 'layers: failed'
-    : `layers: ${cruised} modules, no violation, ${Object.keys(PLANTED).length} planted ones found`,
+    : `layers: ${cruised} modules, no violations, ${Object.keys(PLANTED).length} planted violations detected`,
 );
 process.exitCode = failed ? 1 : 0;

@@ -1,94 +1,94 @@
-// After the cluster suite: compares what the product requested from the API server (E2E_PERMISSIONS, a folder in which each
-// cluster left its requests) with what the chart grants. Every request must be granted, and every permission that no test
-// uses is listed below with a reason.
+// Runs after the cluster suite. Compares the product's API server requests (E2E_PERMISSIONS: a directory with one file per
+// cluster) with the permissions that the chart grants. Every request must be granted. Every permission that no test uses must
+// be listed below with a reason.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RELEASE } from '../e2e/product.ts';
 import { render } from '../testing/rendered-chart.ts';
-import { comparePermissions, grantedBy, type AccessObject, type Right } from '../testing/used-permissions.ts';
+import { comparePermissions, grantedBy, type AccessObject, type Permission } from '../testing/used-permissions.ts';
 import { CANNOT_RUN } from './test-suites.ts';
 
 interface Unused {
-  /** As it is printed. */
-  right: string;
-  /** `now and then`: chance decides whether the suites come to it. */
-  asked: 'never' | 'now and then';
+  /** As printed. */
+  permission: string;
+  /** `sometimes`: depends on timing in the suites. */
+  used: 'never' | 'sometimes';
   why: string;
 }
 
-/** Granted and asked for by no suite in the cluster, and why it is granted all the same. */
+/** Permissions that no cluster suite uses, and why the chart grants them. */
 const UNUSED: readonly Unused[] = [
   {
-    right: 'operator create platform.io/agentobservations',
-    asked: 'never',
-    why: 'a server-side apply that makes an object needs it, and is logged as the patch that it is',
+    permission: 'operator create platform.io/agentobservations',
+    used: 'never',
+    why: 'a server-side apply that creates an object needs it, but the audit log records a patch',
   },
   {
-    right: 'operator delete platform.io/agentobservations',
-    asked: 'now and then',
-    why: 'the old observation of an agent that was renamed or opted out, when the turmoil lets its last pod go',
+    permission: 'operator delete platform.io/agentobservations',
+    used: 'sometimes',
+    why: 'deletes the old observation of a renamed or opted-out agent, if the churn test deletes its last pod',
   },
   ...['apps/replicasets', 'apps/statefulsets', 'apps/daemonsets', 'batch/jobs'].map(
     (resource) =>
       ({
-        right: `operator patch ${resource}`,
-        asked: 'now and then',
+        permission: `operator patch ${resource}`,
+        used: 'sometimes',
         why: 'retries a controller whose pods were rejected, in operator/injector-watch.apiserver.test.ts and make soak',
       }) as const,
   ),
   {
-    right: 'operator patch events.k8s.io/events',
-    asked: 'now and then',
-    why: 'counts an Event that comes again within ten minutes instead of making another one',
+    permission: 'operator patch events.k8s.io/events',
+    used: 'sometimes',
+    why: 'increments the count of an Event that repeats within ten minutes, instead of creating another Event',
   },
   {
-    right: 'control-plane delete platform.io/agentobservations in platform-remote',
-    asked: 'never',
+    permission: 'control-plane delete platform.io/agentobservations in platform-remote',
+    used: 'never',
     why: 'DELETE of an agent outside the cluster, in control-plane/control-plane.apiserver.test.ts',
   },
   {
-    right: 'webhook get admissionregistration.k8s.io/validatingadmissionpolicies agent-compliance-canary',
-    asked: 'never',
-    why: 'before an old authority goes, months after the installation, in webhook/certificates/',
+    permission: 'webhook get admissionregistration.k8s.io/validatingadmissionpolicies agent-compliance-canary',
+    used: 'never',
+    why: 'used before an old CA is removed, months after the installation, in webhook/certificates/',
   },
 ];
 
 const CHART_NAME = 'agent-compliance';
 
-/** The suites install under two names; the chart is rendered under the one that is the chart's own. */
-const ofEveryRelease = (right: Right): Right => {
-  const inChart = (name: string) => name.replace(`${RELEASE}-${CHART_NAME}`, CHART_NAME);
-  return { ...right, account: inChart(right.account), name: inChart(right.name) };
+/** The suites install under two release names; the chart is rendered under its own name. */
+const withChartName = (permission: Permission): Permission => {
+  const chartNameOf = (name: string) => name.replace(`${RELEASE}-${CHART_NAME}`, CHART_NAME);
+  return { ...permission, account: chartNameOf(permission.account), name: chartNameOf(permission.name) };
 };
-const short = (right: string): string => right.replace(/^[^:]*:agent-compliance-/, '');
+const short = (permission: string): string => permission.replace(/^[^:]*:agent-compliance-/, '');
 
-/** What is wrong, one line each. */
+/** Problems, one line each. */
 function findingsOf(beyond: readonly string[], unused: readonly string[]): string[] {
-  const known = new Set(UNUSED.map(({ right }) => right));
-  const stale = UNUSED.filter(({ right, asked }) => asked === 'never' && !unused.includes(right));
+  const known = new Set(UNUSED.map(({ permission }) => permission));
+  const stale = UNUSED.filter(({ permission, used }) => used === 'never' && !unused.includes(permission));
   return [
-    ...beyond.map((right) => `requested and not granted: ${right}`),
+    ...beyond.map((permission) => `requested but not granted: ${permission}`),
     ...unused
-      .filter((right) => !known.has(right))
-      .map((right) => `granted, requested by no test, and no reason is given: ${right}`),
-    ...stale.map(({ right }) => `requested or no longer granted, but listed as unused: ${right}`),
+      .filter((permission) => !known.has(permission))
+      .map((permission) => `granted but requested by no test, without a reason: ${permission}`),
+    ...stale.map(({ permission }) => `listed as unused, but requested or no longer granted: ${permission}`),
   ];
 }
 
-const folder = process.env['E2E_PERMISSIONS'] ?? '';
-const records = folder === '' ? [] : readdirSync(folder);
-const asked = records.flatMap((file) => JSON.parse(readFileSync(join(folder, file), 'utf8')) as Right[]);
+const directory = process.env['E2E_PERMISSIONS'] ?? '';
+const records = directory === '' ? [] : readdirSync(directory);
+const used = records.flatMap((file) => JSON.parse(readFileSync(join(directory, file), 'utf8')) as Permission[]);
 
-if (asked.length === 0) {
-  console.log('no audit log: only an own cluster has one');
+if (used.length === 0) {
+  console.log('no audit log: only the test cluster of this project has one');
   process.exitCode = CANNOT_RUN;
 } else {
   const granted = grantedBy(await render<AccessObject>());
-  const { beyond, unused } = comparePermissions(granted, asked.map(ofEveryRelease));
+  const { beyond, unused } = comparePermissions(granted, used.map(withChartName));
   const findings = findingsOf(beyond.map(short), unused.map(short));
   console.log(`${granted.length} permissions are granted, ${granted.length - unused.length} were used`);
-  for (const right of unused.map(short))
-    console.log(`unused: ${right}: ${UNUSED.find((each) => each.right === right)?.why ?? '?'}`);
+  for (const permission of unused.map(short))
+    console.log(`unused: ${permission}: ${UNUSED.find((each) => each.permission === permission)?.why ?? '?'}`);
   for (const finding of findings) console.error(finding);
   process.exitCode = findings.length > 0 ? 1 : 0;
 }

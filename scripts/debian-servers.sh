@@ -1,9 +1,9 @@
 #!/bin/bash
-# debian-servers.sh - the servers that tests talk to (nginx, Redis, PostgreSQL) and a load generator (wrk), out of Debian's packages.
+# debian-servers.sh - servers for tests (nginx, Redis, PostgreSQL) and a load generator (wrk) from Debian packages.
 #
-# The packages are unpacked into the cache and run from there: nothing is installed, no service starts, root is not needed.
-# What the machine has already is used as it is. Idempotent: a second run takes a tenth of a second.
-# Exit 3: this machine cannot have them (no apt); the reason is printed.
+# The packages are unpacked into the cache and run from there. Nothing is installed, no service starts, and root is not needed.
+# Packages that the machine already has are used. Idempotent: a second run takes a tenth of a second.
+# Exit 3: not supported on this machine (no apt); the reason is printed.
 set -euo pipefail
 CACHE=${AGENT_COMPLIANCE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/agent-compliance}/debian
 PACKAGES="nginx-light redis-server postgresql wrk"
@@ -16,18 +16,18 @@ for tool in apt-get dpkg-deb; do
 done
 
 mkdir -p "$CACHE"
-# Two at once would unpack into the same folder: the second waits, then finds everything done.
+# Concurrent runs share the directory: the second run waits and then finds the packages unpacked.
 exec 9> "$CACHE/lock"
 flock 9
 if [ "$(cat "$STAMP" 2>/dev/null)" = "$PACKAGES" ]; then exit 0; fi
 rm -rf "$CACHE/lists" "$CACHE/packages" "$ROOT" "$STAMP"
 mkdir -p "$CACHE/lists/partial" "$CACHE/archives/partial" "$CACHE/packages" "$ROOT"
 
-# Lists of its own, so that neither root nor an earlier `apt-get update` is needed.
+# Private package lists, so that neither root nor an earlier `apt-get update` is needed.
 apt=(apt-get -qq -o "Dir::State::lists=$CACHE/lists" -o "Dir::Cache=$CACHE" -o Debug::NoLocking=1 -o APT::Sandbox::User= -o Acquire::Retries=3)
 echo "fetching the list of Debian's packages"
 "${apt[@]}" update
-# What an installation would bring here: the packages, and of what they depend on just what is missing.
+# The packages that an installation would add: the requested ones and their missing dependencies.
 mapfile -t wanted < <("${apt[@]}" -s --no-install-recommends install $PACKAGES | awk '$1 == "Inst" { print $2 }')
 if [ "${#wanted[@]}" -gt 0 ]; then
   echo "fetching ${wanted[*]}"

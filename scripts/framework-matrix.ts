@@ -1,5 +1,5 @@
-// Runs the matrix of clients and frameworks, all rows or those whose names have one of the arguments, and writes what it shows
-// to testing/frameworks/results.json. docs/guide/clients.md is generated from that file (npm run generate).
+// Runs the matrix of clients and frameworks and writes the results to testing/frameworks/results.json. Arguments select rows
+// whose names contain one of them. docs/guide/clients.md is generated from that file (npm run generate).
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { RowResult } from '../testing/frameworks/row.ts';

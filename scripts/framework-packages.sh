@@ -1,21 +1,21 @@
 #!/bin/bash
-# framework-packages.sh node|python - the packages that the programs of testing/frameworks import.
+# framework-packages.sh node|python - installs the packages that the programs of testing/frameworks import.
 #
-# They are installed from their lock files into a folder of the cache that is named after the lock; nothing else changes.
-# Prints the folder. Idempotent: a second run takes a tenth of a second.
-# Exit 3: this machine cannot have them; the reason is printed.
+# Installs from the lock file into a cache directory named after the hash of the lock file; changes nothing else.
+# Prints the directory. Idempotent: a second run takes a tenth of a second.
+# Exit 3: not supported on this machine; the reason is printed.
 set -euo pipefail
 KIND=${1:?node or python}
 LOCKS=$(cd "$(dirname "$0")/../testing/frameworks/packages" && pwd)
 CACHE=${AGENT_COMPLIANCE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/agent-compliance}/frameworks
 
-cannot() { echo "$1: rows of the framework matrix with packages for $KIND need it"; exit 3; }
+cannot() { echo "$1: required by the rows of the framework matrix with $KIND packages"; exit 3; }
 
 case $KIND in
   node) LOCK=$LOCKS/package-lock.json ;;
   python)
     LOCK=$LOCKS/requirements.txt
-    # The versions that the locked packages have binaries for.
+    # Versions for which the locked packages have binaries.
     PYTHON=$(for each in python3.11 python3.12 python3.13 python3; do
       "$each" -c 'import sys, venv, ensurepip; sys.exit(not (3, 11) <= sys.version_info < (3, 14))' 2>/dev/null && echo "$each" && break
     done) || cannot "Python 3.11, 3.12 or 3.13 with venv is missing"
@@ -27,7 +27,7 @@ FOLDER=$CACHE/$KIND-$(sha256sum "$LOCK" | cut -c1-16)
 if [ -e "$FOLDER/.complete" ]; then echo "$FOLDER"; exit 0; fi
 
 mkdir -p "$CACHE"
-# Two at once would install into the same folder: the second waits, then finds everything done.
+# Concurrent runs share the directory: the second run waits and then finds the packages installed.
 exec 9> "$CACHE/lock"
 flock 9
 if [ -e "$FOLDER/.complete" ]; then echo "$FOLDER"; exit 0; fi
@@ -36,11 +36,11 @@ mkdir -p "$FOLDER"
 echo "installing packages for $KIND into $FOLDER"
 if [ "$KIND" = node ]; then
   cp "$LOCKS/package.json" "$LOCK" "$FOLDER"
-  # Neither scripts nor anything that the lock does not name.
+  # No scripts, and nothing that is not in the lock file.
   (cd "$FOLDER" && npm ci --ignore-scripts --no-fund --no-audit --loglevel=error)
 else
   "$PYTHON" -m venv "$FOLDER"
-  # The lock names every package that is wanted, without what CrewAI has for vector stores and clusters.
+  # The lock file lists every package, except CrewAI's packages for vector stores and clusters.
   "$FOLDER/bin/pip" install --quiet --disable-pip-version-check --no-deps --require-hashes --only-binary :all: -r "$LOCK"
 fi
 touch "$FOLDER/.complete"

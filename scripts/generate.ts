@@ -1,5 +1,5 @@
-// Writes every generated file, or with --check says which ones are stale (exit code 1). A new generated file is one
-// row in GENERATED; its content() is pure apart from reading sources, so that two runs give the same bytes.
+// Writes every generated file, or with --check lists the stale files (exit code 1). Add a row to GENERATED for a new file. Its
+// content() may only read sources, so that two runs produce the same bytes.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { manifestReferencePage } from './generate-manifest-page.ts';
@@ -28,18 +28,18 @@ const GENERATED: Generated[] = [
   { file: 'docs/reference/compliance.md', content: complianceReferencePage },
   { file: 'docs/reference/evidence.md', content: evidenceReferencePage },
   { file: 'docs/guide/clients.md', content: clientsPage },
-  // Helm reads no file outside its chart.
+  // Helm cannot read files outside the chart.
   { file: 'helm/agent-compliance/files/agentobservations.yaml', content: chartResourceDefinition },
   { file: 'helm/agent-compliance/files/defaults.yaml', content: chartDefaults },
   { file: 'helm/agent-compliance/README.md', content: chartPage },
   {
     file: 'helm/agent-compliance/files/guard.yaml',
-    // Imported late: the sidecar's configuration needs the validator that a row above writes.
+    // Imported dynamically: the sidecar's configuration needs the validator that a row above writes.
     content: async () => (await import('./generate-guard-table.ts')).chartGuardTable(),
   },
   {
     file: 'docs/reference/cli.md',
-    // Imported late, as the next ones: they need the validator that a row above writes.
+    // Imported dynamically, like the next ones: they need the validator that a row above writes.
     content: async () => (await import('./generate-cli-page.ts')).cliReferencePage(),
   },
   {

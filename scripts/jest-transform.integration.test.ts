@@ -1,4 +1,4 @@
-// A worker of Jest does not outlive its Jest, however that dies: what its test holds, a cluster for one, would live on too.
+// A Jest worker must not outlive its Jest process, because resources of its test, such as a cluster, would stay too.
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
@@ -9,39 +9,39 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { processesWith } from '../e2e/cluster/processes.ts';
 
 const JEST = join(import.meta.dirname, '../node_modules/jest/bin/jest.js');
-/** Two, so that they run in workers; each says that it runs by starting a process, which ends with its standard input. */
+/** Run twice, so that Jest uses workers. Each test starts a process as a sign of life; it ends with its standard input. */
 const LONG_TEST = `
-test('takes its time', () => {
+test('runs for a long time', () => {
   require('node:child_process').spawn(process.execPath, ['-e', 'process.stdin.resume()', process.cwd()], { stdio: ['pipe', 'ignore', 'ignore'] });
   return new Promise((resolve) => setTimeout(resolve, 600_000));
 }, 700_000);`;
-let folder: string;
+let directory: string;
 
 beforeEach(() => {
-  folder = mkdtempSync(join(tmpdir(), 'jest-worker-'));
-  for (const name of ['one', 'two']) writeFileSync(join(folder, `${name}.test.ts`), LONG_TEST);
+  directory = mkdtempSync(join(tmpdir(), 'jest-worker-'));
+  for (const name of ['one', 'two']) writeFileSync(join(directory, `${name}.test.ts`), LONG_TEST);
   const config = {
-    rootDir: folder,
-    cacheDirectory: join(folder, 'cache'),
+    rootDir: directory,
+    cacheDirectory: join(directory, 'cache'),
     transform: { '\\.ts$': [join(import.meta.dirname, 'jest-transform.mjs'), {}] },
     transformIgnorePatterns: [],
     maxWorkers: 2,
   };
-  writeFileSync(join(folder, 'jest.config.json'), JSON.stringify(config));
+  writeFileSync(join(directory, 'jest.config.json'), JSON.stringify(config));
 });
-afterEach(() => rmSync(folder, { recursive: true }));
+afterEach(() => rmSync(directory, { recursive: true }));
 
-/** Of the tests' processes, which name the folder that the tests run in. */
-async function countIs(count: number): Promise<void> {
-  const running = () => processesWith(`process.stdin.resume() ${folder}`).length;
+/** Waits for this number of processes started by the tests; their command lines contain the test directory. */
+async function waitForCount(count: number): Promise<void> {
+  const running = () => processesWith(`process.stdin.resume() ${directory}`).length;
   while (running() !== count) await sleep(50);
 }
 
-test('a killed Jest takes its workers, and what hangs on them, with it', async () => {
-  const config = ['--config', join(folder, 'jest.config.json'), '--rootDir', folder];
-  const jest = spawn(process.execPath, [JEST, ...config], { cwd: folder, stdio: 'ignore' });
-  await countIs(2);
+test('workers and their processes end when Jest is killed', async () => {
+  const config = ['--config', join(directory, 'jest.config.json'), '--rootDir', directory];
+  const jest = spawn(process.execPath, [JEST, ...config], { cwd: directory, stdio: 'ignore' });
+  await waitForCount(2);
   jest.kill('SIGKILL');
   expect(await once(jest, 'exit')).toEqual([null, 'SIGKILL']);
-  await countIs(0);
+  await waitForCount(0);
 }, 120_000);

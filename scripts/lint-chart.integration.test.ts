@@ -1,4 +1,4 @@
-// What lint-chart.ts does without a kube-linter of its own; the suite `kube-linter` of `make test` lints.
+// Tests lint-chart.ts without kube-linter; the suite `kube-linter` of `make test` runs the linter.
 import { existsSync, mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
@@ -15,24 +15,24 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(empty, { recursive: true, force: true }));
 
-test('where no module can be had it says so in one line, and that it could not run', async () => {
-  const folders = (process.env['PATH'] ?? '').split(delimiter);
+test('exits with 3 and one line of explanation if Go modules are unavailable', async () => {
+  const directories = (process.env['PATH'] ?? '').split(delimiter);
   const { code, stdout, stderr } = await lintChart({
     KUBE_LINTER: '',
-    PATH: folders.filter((folder) => !existsSync(join(folder, 'kube-linter'))).join(delimiter),
+    PATH: directories.filter((directory) => !existsSync(join(directory, 'kube-linter'))).join(delimiter),
     ...{ CLUSTER_CACHE: empty, GOMODCACHE: join(empty, 'modules'), GOPROXY: 'off' },
   });
   expect({ code, stdout }).toEqual({ code: 3, stdout: '' });
-  // Without Go there is no kube-linter either, nor anything that it would be needed for.
-  expect(stderr).toMatch(/^(kube-linter v\S+ cannot be had here: .*module lookup disabled|SKIPPED, ).*\n$/);
+  // Without Go neither kube-linter nor the test cluster can be built.
+  expect(stderr).toMatch(/^(kube-linter v\S+ is not available: .*module lookup disabled|SKIPPED, ).*\n$/);
 });
 
-(whyNoControlPlane() ? describe.skip : describe)('a KUBE_LINTER that is none is an error', () => {
+(whyNoControlPlane() ? describe.skip : describe)('an invalid KUBE_LINTER is an error', () => {
   test.each([
-    ['a path to nothing', '/nowhere', 'KUBE_LINTER: /nowhere is no program'],
-    ['another program', process.execPath, 'gives no report'],
-  ])('%s', async (_what, KUBE_LINTER, words) => {
+    ['a path that does not exist', '/nowhere', 'KUBE_LINTER: /nowhere is not an executable file'],
+    ['another program', process.execPath, 'returned no report'],
+  ])('%s', async (_what, KUBE_LINTER, message) => {
     const { code, stderr } = await lintChart({ KUBE_LINTER });
-    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(words) });
+    expect({ code, stderr }).toEqual({ code: 1, stderr: expect.stringContaining(message) });
   });
 });

@@ -1,6 +1,6 @@
-// Lints what the chart makes of each set of its values by kube-linter, with the exceptions of helm/kube-linter.yaml; then
-// proves that kube-linter still bites: each planted fault must be found. Takes kube-linter from KUBE_LINTER=, else from the
-// PATH, else builds the version of e2e/cluster/versions.env. Exit 3: this machine cannot have it; one line says why.
+// Lints the rendered chart for each set of values with kube-linter, with the exceptions of helm/kube-linter.yaml. Then proves
+// that the checks work: each planted fault must be found. Uses kube-linter from KUBE_LINTER= or the PATH, else builds the
+// version of e2e/cluster/versions.env. Exit 3: not available on this machine, with one line of explanation.
 import { accessSync, constants } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
@@ -11,10 +11,10 @@ import { templateOf } from '../testing/rendered-chart.ts';
 import { CANNOT_RUN } from './test-suites.ts';
 
 const root = dirname(import.meta.dirname);
-/** For a build on a busy machine, with every module yet to be fetched. */
+/** Enough for a build on a busy machine that must download every module. */
 const BUILD_MS = 20 * 60_000;
 
-/** What is made of the rendered defaults, and the check of kube-linter that has to say so. */
+/** Faults planted into the rendered defaults, and the kube-linter check that must find each. */
 const PLANTED: readonly [text: string, fault: string, check: string][] = [
   ['readOnlyRootFilesystem: true', 'readOnlyRootFilesystem: false', 'no-read-only-root-fs'],
   ['runAsUser: 65532', 'runAsUser: 0', 'run-as-non-root'],
@@ -22,7 +22,7 @@ const PLANTED: readonly [text: string, fault: string, check: string][] = [
   ['kind: ServiceAccount\n', 'kind: ConfigMap\n', 'non-existent-service-account'],
 ];
 
-/** The members of kube-linter's report that are looked at. */
+/** The used members of kube-linter's report. */
 interface Report {
   Checks: object[];
   Reports: Finding[] | null;
@@ -34,7 +34,7 @@ interface Finding {
   Object: { K8sObject: { Name: string; GroupVersionKind: { Kind: string } } };
 }
 
-/** Why this machine cannot have kube-linter. */
+/** Reason why kube-linter is not available on this machine. */
 class CannotRun extends Error {}
 
 function isExecutable(path: string): boolean {
@@ -46,26 +46,26 @@ function isExecutable(path: string): boolean {
   }
 }
 
-/** The path of a kube-linter, which is built when there is none. Throws when there can be none. */
+/** Path of kube-linter, which is built if necessary. Throws if it cannot be built. */
 async function findLinter(): Promise<string> {
   const given = process.env['KUBE_LINTER'] ?? '';
   if (given !== '') {
-    if (!isExecutable(given)) throw new Error(`KUBE_LINTER: ${given} is no program`);
+    if (!isExecutable(given)) throw new Error(`KUBE_LINTER: ${given} is not an executable file`);
     return given;
   }
   const installed = (process.env['PATH'] ?? '')
     .split(delimiter)
-    .map((folder) => join(folder, 'kube-linter'))
+    .map((directory) => join(directory, 'kube-linter'))
     .find(isExecutable);
   return installed ?? (await buildLinter());
 }
 
 async function buildLinter(): Promise<string> {
-  // Whichever cluster the tests are to use: kube-linter needs none.
+  // kube-linter needs no cluster, so E2E_KUBECONFIG is ignored.
   const env = { ...process.env, ONLY: 'kube-linter', E2E_KUBECONFIG: '' };
   const built = await run([join(root, 'e2e/cluster/build.sh')], { env, timeoutMs: BUILD_MS });
   if (built.code === CANNOT_RUN) throw new CannotRun(built.stderr.trim());
-  if (built.code !== 0) throw new Error(`kube-linter cannot be built: ${built.stderr.trim()}`);
+  if (built.code !== 0) throw new Error(`failed to build kube-linter: ${built.stderr.trim()}`);
   return clusterBinary('kube-linter');
 }
 
@@ -75,7 +75,7 @@ async function lint(linter: string, manifests: string): Promise<Finding[]> {
   const { stdout, stderr } = await run([linter, 'lint', ...options, '-'], { input: manifests });
   const report = readReport(stdout);
   if (report === null || report.Checks.length === 0)
-    throw new Error(`${linter} gives no report: ${stderr.trim() || stdout.trim()}`);
+    throw new Error(`${linter} returned no report: ${stderr.trim() || stdout.trim()}`);
   return report.Reports ?? [];
 }
 
@@ -93,20 +93,20 @@ async function rendered(values: object): Promise<string> {
   return stdout;
 }
 
-const inWords = ({ Check, Diagnostic, Object: { K8sObject } }: Finding): string =>
+const describe = ({ Check, Diagnostic, Object: { K8sObject } }: Finding): string =>
   `${K8sObject.GroupVersionKind.Kind} ${K8sObject.Name}: ${Diagnostic.Message} (${Check})`;
 
-/** What speaks against the chart, one line each. */
+/** Problems of the chart, one line each. */
 async function problemsOf(linter: string): Promise<string[]> {
   const problems: string[] = [];
   for (const [what, values] of Object.entries(CHART_OPTIONS))
     for (const finding of await lint(linter, await rendered(values)))
-      problems.push(`${what}: ${inWords(finding)}`);
+      problems.push(`${what}: ${describe(finding)}`);
   const defaults = await rendered({});
   for (const [text, fault, check] of PLANTED) {
     const found = await lint(linter, defaults.replaceAll(text, fault));
     if (!found.some(({ Check }) => Check === check))
-      problems.push(`kube-linter does not see ${fault.trim()} (${check})`);
+      problems.push(`kube-linter did not find the planted fault ${fault.trim()} (${check})`);
   }
   return problems;
 }
@@ -120,7 +120,7 @@ try {
   const sets = Object.keys(CHART_OPTIONS).length;
   if (problems.length === 0)
     console.log(
-      `kube-linter finds nothing in ${sets} sets of values, and all ${PLANTED.length} planted faults`,
+      `kube-linter: no findings in ${sets} sets of values, all ${PLANTED.length} planted faults found`,
     );
   process.exitCode = problems.length > 0 ? 1 : 0;
 } catch (error) {

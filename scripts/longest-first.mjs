@@ -1,9 +1,9 @@
-// The order of test files: the slowest first, so that no worker waits at the end for one file. Jest orders by the times of
-// earlier runs, which a fresh checkout does not have, and else by the size of the files.
+// Runs the slowest test files first, so that workers do not wait for one slow file at the end. Jest orders by the times of
+// earlier runs, which a fresh checkout does not have, or by file size.
 import { relative } from 'node:path';
 import TestSequencer from '@jest/test-sequencer';
 
-/** Seconds of the slowest files, from a whole run. A file that is not listed is faster than all of them. */
+/** Durations of the slowest files in seconds, from a full run. Unlisted files are faster. */
 const SECONDS = {
   'control-plane/start.test.ts': 9,
   'operator/operator.test.ts': 7,
@@ -33,7 +33,7 @@ const SECONDS = {
 export default class LongestFirst extends TestSequencer {
   sort(tests) {
     const secondsOf = ({ path, context }) => SECONDS[relative(context.config.rootDir, path)] ?? 0;
-    // The sort is stable: files that are not listed keep Jest's order.
+    // The sort is stable, so unlisted files keep Jest's order.
     return super.sort(tests).sort((a, b) => secondsOf(b) - secondsOf(a));
   }
 }

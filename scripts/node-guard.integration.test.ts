@@ -16,17 +16,17 @@ function resolved(path: string): string | null {
   }
 }
 
-let folder: string;
+let directory: string;
 
 beforeAll(() => {
-  folder = mkdtempSync(join(tmpdir(), 'node-guard-'));
+  directory = mkdtempSync(join(tmpdir(), 'node-guard-'));
 });
 
-afterAll(() => rmSync(folder, { recursive: true, force: true }));
+afterAll(() => rmSync(directory, { recursive: true, force: true }));
 
-/** Runs a bundle in a Node.js that takes itself for `version`, and for another file than it is. */
+/** Runs a bundle in a Node.js process that reports `version` and another executable path. */
 function runAs(version: string, part: string, args: string[] = []): ReturnType<typeof spawnSync> {
-  const preload = join(folder, `as-${version}.cjs`);
+  const preload = join(directory, `as-${version}.cjs`);
   writeFileSync(
     preload,
     `Object.defineProperty(process.versions, 'node', { value: '${version}' });
@@ -39,9 +39,9 @@ process.execPath = '/usr/bin/another-node';`,
   });
 }
 
-describe('a bundle in a Node.js that is too old', () => {
+describe('a bundle in an unsupported Node.js version', () => {
   test.each(['sidecar', 'control-plane', 'webhook', 'operator'])(
-    '%s says which one it needs, and ends with 1',
+    '%s reports the required version and exits with 1',
     (part) => {
       const { status, stderr, stdout } = runAs('22.18.0', part);
       const advice = OWN_NODE === null ? '' : `; run it with ${OWN_NODE}`;
@@ -54,19 +54,19 @@ describe('a bundle in a Node.js that is too old', () => {
   );
 
   (OWN_NODE === null ? test.skip : test).each([
-    ['a file that is there', ['validate', 'examples/agents/compliant/agent.yaml'], 0],
-    ['a wrong command line', ['validte'], 1],
-  ])('the command line goes on in the Node.js of the package: %s', (_what, args, status) => {
-    const asked = args.map((arg) => (arg.includes('/') ? join(ROOT, arg) : arg));
-    const direct = spawnSync(OWN_NODE ?? '', [join(ROOT, 'dist/cli/main.js'), ...asked], {
+    ['an existing file', ['validate', 'examples/agents/compliant/agent.yaml'], 0],
+    ['an invalid command line', ['validte'], 1],
+  ])('the CLI continues in the Node.js of the package: %s', (_what, args, status) => {
+    const resolvedArgs = args.map((arg) => (arg.includes('/') ? join(ROOT, arg) : arg));
+    const direct = spawnSync(OWN_NODE ?? '', [join(ROOT, 'dist/cli/main.js'), ...resolvedArgs], {
       encoding: 'utf8',
     });
-    const old = runAs('20.11.1', 'cli', asked);
+    const old = runAs('20.11.1', 'cli', resolvedArgs);
     expect(old.status).toBe(status);
     expect([old.stdout, old.stderr]).toEqual([direct.stdout, direct.stderr]);
   });
 });
 
-test('the oldest Node.js that the package names is new enough', () => {
+test('runs in the oldest Node.js version that the package supports', () => {
   expect(runAs('22.19.0', 'cli', ['--version']).status).toBe(0);
 });

@@ -1,8 +1,8 @@
 /**
- * The first thing a bundle does: an older Node.js than the product needs would end in a stack trace of a missing function.
- * The command line goes on in the Node.js that the package brings, where it is installed; a server says which one to use,
- * because a process between it and its supervisor would have to pass on every signal.
- * Runs in the bundle, on any Node.js: nothing younger than ES2019.
+ * Runs first in every bundle, because an unsupported Node.js version would fail with a stack trace about a missing function.
+ * The CLI continues in the Node.js installed with the package. A server only reports which Node.js to use, because an
+ * intermediate process would have to forward every signal of the supervisor.
+ * Runs in any Node.js version: uses nothing newer than ES2019.
  */
 function guard(require, process, options) {
   const have = process.versions.node.split('.').map(Number);
@@ -12,10 +12,10 @@ function guard(require, process, options) {
   try {
     own = require.resolve('node-' + process.platform + '-' + process.arch + '/bin/node');
   } catch {
-    // The package is installed without its optional dependencies.
+    // The package was installed without its optional dependencies.
   }
-  if (own !== null && own !== process.execPath && options.goesOn) {
-    // Ctrl-C reaches the other process as well, which then decides.
+  if (own !== null && own !== process.execPath && options.continues) {
+    // Ctrl-C also reaches the child process, which handles it.
     process.on('SIGINT', function () {});
     const other = require('child_process').spawnSync(own, process.argv.slice(1), { stdio: 'inherit' });
     process.exit(other.status === null ? 1 : other.status);
@@ -33,7 +33,7 @@ function guard(require, process, options) {
   process.exit(1);
 }
 
-/** The guard as text for the head of a bundle. `minimum`: major.minor; `goesOn`: continues in the package's own Node.js. */
+/** The guard as source text for the start of a bundle. `minimum`: major.minor; `continues`: continue in the package's own Node.js. */
 export function nodeGuard(options) {
   return `(${guard.toString()})(require, process, ${JSON.stringify(options)});`;
 }

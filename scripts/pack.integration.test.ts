@@ -19,7 +19,7 @@ const installed = (...path: string[]): string =>
   join(project.folder, 'node_modules/agent-compliance', ...path);
 
 describe('npm install of the package, without a registry', () => {
-  test('brings this one package, which depends on nothing', () => {
+  test('installs only this package, without dependencies', () => {
     expect(readdirSync(join(project.folder, 'node_modules')).sort()).toEqual([
       '.bin',
       '.package-lock.json',
@@ -31,24 +31,24 @@ describe('npm install of the package, without a registry', () => {
     expect(about['version']).toBe(root['version']);
   });
 
-  test('brings no source map, nor a line that promises one', () => {
+  test('contains no source map and no reference to a source map', () => {
     const files = readdirSync(installed('dist'), { recursive: true, encoding: 'utf8' });
     expect(files.filter((file) => file.endsWith('.map') || file.endsWith('meta.json'))).toEqual([]);
     const programs = files.filter((file) => /\.m?js$/.test(file));
     expect(programs.length).toBeGreaterThan(4);
-    const promising = programs.filter((file) =>
+    const referring = programs.filter((file) =>
       readFileSync(installed('dist', file), 'utf8').slice(-200).includes('sourceMappingURL'),
     );
-    expect(promising).toEqual([]);
+    expect(referring).toEqual([]);
   });
 
-  test('brings the licence of every library that is in a bundle', () => {
+  test('contains the licence of every bundled library', () => {
     const notices = readFileSync(installed('THIRD-PARTY-NOTICES'), 'utf8');
     for (const name of ['commander', 'yaml', 'express', 'winston', 'undici', '@kubernetes/client-node'])
       expect(notices).toMatch(new RegExp(`^## ${name} \\d+\\.\\d+\\.\\d+ \\(`, 'm'));
   });
 
-  test('npx platform is there', async () => {
+  test('provides npx platform', async () => {
     const { stdout, stderr } = await project.run('npx', '--offline', 'platform', '--help');
     expect([stdout.split('\n')[0], stderr]).toEqual(['Usage: platform [options] [command]', '']);
     await project.run('npx', '--offline', 'platform', 'init', 'my-agent', '--yes');
@@ -56,19 +56,19 @@ describe('npm install of the package, without a registry', () => {
     expect(validated.stdout).toBe('my-agent/agent.yaml is valid: my-agent 0.1.0\n');
   });
 
-  test('the schema can be had by its name', () => {
+  test('exports the schema', () => {
     const fromProject = createRequire(join(project.folder, 'index.js'));
     expect(fromProject('agent-compliance/schema.json')).toMatchObject({ type: 'object' });
     expect(fromProject('agent-compliance/package.json')).toMatchObject({ name: 'agent-compliance' });
   });
 
-  test.each(['sidecar', 'control-plane'])('the %s starts as far as its configuration', async (part) => {
+  test.each(['sidecar', 'control-plane'])('the %s starts and validates its configuration', async (part) => {
     const wrong = ['PORT=x', 'PROXY_PORT=x'];
     const started = project.run('env', ...wrong, process.execPath, installed('dist', part, 'main.js'));
     await expect(started).rejects.toMatchObject({ code: 1, stderr: expect.stringContaining('PORT') });
   });
 
-  test('the pages that come with it name no file that does not', () => {
+  test('its pages link only to files of the package', () => {
     for (const page of ['README.md', 'REPORTER.md']) {
       const links = [...readFileSync(installed(page), 'utf8').matchAll(/\]\(([^)\s#]+)/g)];
       const targets = links.map(([, target = '']) => target).filter((target) => !/^[a-z]+:/.test(target));
@@ -77,14 +77,14 @@ describe('npm install of the package, without a registry', () => {
   });
 });
 
-test.each(['pack', 'publish'])('npm %s in the repository is refused', async (command) => {
-  const refused = run('npm', [command, '--dry-run', '--offline'], { cwd: ROOT });
-  await expect(refused).rejects.toMatchObject({
+test.each(['pack', 'publish'])('npm %s in the repository fails', async (command) => {
+  const result = run('npm', [command, '--dry-run', '--offline'], { cwd: ROOT });
+  await expect(result).rejects.toMatchObject({
     stderr: expect.stringMatching(/npm run package makes|private/),
   });
 });
 
-test('npm run package is not refused with them: npm runs what begins with pre before a script', () => {
+test('npm run package still works: there is no prepackage script', () => {
   const { scripts } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as {
     scripts: Record<string, string>;
   };

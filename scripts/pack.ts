@@ -1,7 +1,6 @@
-// Packs what is published: the bundles of the command line, the reporter, the sidecar and the control plane. They hold
-// every library that they use, so the package that comes out depends on nothing; the root's own package.json names what
-// the bundles are made of, which nobody who installs the package shall fetch.
-// `npm run package [-- <folder>]`: prints the archive's path; dist/ must be built (`npm run package` does).
+// Packs the npm package: the bundles of the CLI, the reporter, the sidecar and the control plane. The bundles contain all
+// libraries, so the package has no dependencies. The dependencies in the root package.json are only needed for the build.
+// `npm run package [-- <directory>]` prints the path of the archive. dist/ must be built (`npm run package` builds it).
 import { execFileSync } from 'node:child_process';
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { isBuiltin } from 'node:module';
@@ -23,7 +22,7 @@ const FILES = {
   'CHANGELOG.md': 'CHANGELOG.md',
   ...Object.fromEntries(PROCESSES.map((part) => [`dist/${part}/main.js`, `dist/${part}/main.js`])),
 };
-/** Of package.json; whatever else is in it is for this repository alone. `typesVersions` is for compilers without `exports`. */
+/** Published keys of package.json; other keys are only for this repository. `typesVersions` is for compilers without `exports`. */
 const PUBLISHED_KEYS = [
   'name',
   'version',
@@ -35,28 +34,28 @@ const PUBLISHED_KEYS = [
   'exports',
   'typesVersions',
 ];
-/** Native accelerators that `ws` tries to load, and does without. */
-const TRIED = new Set(['bufferutil', 'utf-8-validate']);
+/** Optional native modules that `ws` tries to load. */
+const OPTIONAL = new Set(['bufferutil', 'utf-8-validate']);
 
 interface Bundle {
   outputs: Record<string, { imports: { path: string; external?: boolean }[] }>;
 }
 
-function refuseWhatIsMissing(part: string): void {
+function rejectMissingImports(part: string): void {
   const bundle = JSON.parse(readFileSync(join(root, `dist/${part}/meta.json`), 'utf8')) as Bundle;
   const missing = Object.values(bundle.outputs)
     .flatMap(({ imports }) => imports)
-    .filter(({ path, external }) => external === true && !isBuiltin(path) && !TRIED.has(path))
+    .filter(({ path, external }) => external === true && !isBuiltin(path) && !OPTIONAL.has(path))
     .filter(({ path }) => !(join(`dist/${part}`, path) in FILES));
   if (missing.length > 0)
     throw new Error(
-      `the bundle of dist/${part} needs what is not in it: ${missing.map(({ path }) => path).join(', ')}`,
+      `the bundle of dist/${part} has imports that are not packaged: ${missing.map(({ path }) => path).join(', ')}`,
     );
 }
 
-/** What leads to files that are not in the package, or have another name there, by the name's ending. */
+/** Replaces references to files that are not in the package or have another name there, by file extension. */
 const REPLACED: readonly (readonly [file: RegExp, found: RegExp, by: string])[] = [
-  // A map leads to sources; tools that follow it would complain.
+  // Source maps are not packaged, and tools would complain about the missing file.
   [/\.m?js$/, /\n\/\/# sourceMappingURL=\S+\s*$/, '\n'],
   [/\.md$/, /\(\.\.\/reporter\/README\.md/g, '(REPORTER.md'],
   [/\.md$/, /\(\.\.\/docs\/package\.md/g, '(README.md'],
@@ -69,14 +68,14 @@ function copy(from: string, to: string): void {
   writeFileSync(to, text);
 }
 
-function stage(folder: string): void {
-  for (const [from, to] of Object.entries(FILES)) copy(join(root, from), join(folder, to));
-  for (const part of BUNDLES) refuseWhatIsMissing(part);
-  writeFileSync(join(folder, 'THIRD-PARTY-NOTICES'), noticesOf(root, BUNDLES));
+function stage(directory: string): void {
+  for (const [from, to] of Object.entries(FILES)) copy(join(root, from), join(directory, to));
+  for (const part of BUNDLES) rejectMissingImports(part);
+  writeFileSync(join(directory, 'THIRD-PARTY-NOTICES'), noticesOf(root, BUNDLES));
   const own = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Record<string, unknown>;
   const published = Object.fromEntries(PUBLISHED_KEYS.map((key) => [key, own[key]]));
-  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(published, null, 2)}\n`);
-  run(process.execPath, [join(root, 'scripts/build-types.ts'), join(folder, 'dist/reporter')], root);
+  writeFileSync(join(directory, 'package.json'), `${JSON.stringify(published, null, 2)}\n`);
+  run(process.execPath, [join(root, 'scripts/build-types.ts'), join(directory, 'dist/reporter')], root);
 }
 
 function run(command: string, args: readonly string[], cwd: string): string {
@@ -84,14 +83,14 @@ function run(command: string, args: readonly string[], cwd: string): string {
 }
 
 const destination = resolve(process.argv[2] ?? '.');
-const folder = mkdtempSync(join(tmpdir(), 'package-'));
+const directory = mkdtempSync(join(tmpdir(), 'package-'));
 try {
-  stage(folder);
+  stage(directory);
   mkdirSync(destination, { recursive: true });
-  const packed = run('npm', ['pack', '--json', '--silent', '--pack-destination', destination], folder);
+  const packed = run('npm', ['pack', '--json', '--silent', '--pack-destination', destination], directory);
   const [archive] = JSON.parse(packed) as { filename: string }[];
   if (archive === undefined) throw new Error(`npm packed nothing: ${packed}`);
   process.stdout.write(`${join(destination, archive.filename)}\n`);
 } finally {
-  rmSync(folder, { recursive: true, force: true });
+  rmSync(directory, { recursive: true, force: true });
 }

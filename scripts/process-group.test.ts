@@ -2,29 +2,29 @@ import { expect, test } from '@jest/globals';
 import { existsSync, readFileSync } from 'node:fs';
 import { startGroup } from './process-group.ts';
 
-/** Runs a shell script; says what it printed, when, and whether a process that it named still runs. */
+/** Runs a shell script and allows waiting for its output. */
 function rig(script: string, graceMs?: number) {
   let output = '';
-  let heard: () => void = () => undefined;
+  let onOutput: () => void = () => undefined;
   const group = startGroup(['bash', '-c', script], {
     write: (text) => {
       output += text;
-      heard();
+      onOutput();
     },
     ...(graceMs === undefined ? {} : { graceMs }),
   });
-  const said = async (pattern: RegExp): Promise<string[]> => {
+  const printed = async (pattern: RegExp): Promise<string[]> => {
     for (;;) {
       const match = pattern.exec(output);
       if (match) return match.slice(1);
-      await new Promise<void>((resolve) => (heard = resolve));
+      await new Promise<void>((resolve) => (onOutput = resolve));
     }
   };
-  return { ...group, said, output: () => output };
+  return { ...group, printed, output: () => output };
 }
 
-/** Where there is /proc, a zombie is none that runs: it has no command line. */
-function runs(pid: string | undefined): boolean {
+/** With /proc, a zombie does not count as running: it has no command line. */
+function isRunning(pid: string | undefined): boolean {
   try {
     return existsSync('/proc')
       ? readFileSync(`/proc/${pid}/cmdline`, 'utf8') !== ''
@@ -34,13 +34,13 @@ function runs(pid: string | undefined): boolean {
   }
 }
 
-test('a command says what it printed and its exit code', async () => {
+test('returns the output and the exit code of a command', async () => {
   const { ended, output } = rig('echo out; echo err >&2; exit 3');
   expect(await ended).toBe(3);
   expect(output().split('\n').sort()).toEqual(['', 'err', 'out']);
 });
 
-test('one that cannot be started is an exit code of 127 and its reason', async () => {
+test('returns exit code 127 and the reason if the command cannot be started', async () => {
   let output = '';
   const { ended, end } = startGroup(['/no/such/command'], { write: (text) => (output += text) });
   expect(await ended).toBe(127);
@@ -48,27 +48,27 @@ test('one that cannot be started is an exit code of 127 and its reason', async (
   end('SIGTERM');
 });
 
-test('the signal reaches what the command has started, and the end waits for it', async () => {
-  const { ended, end, said, output } = rig(
+test('signals child processes and waits for them', async () => {
+  const { ended, end, printed, output } = rig(
     `bash -c 'trap "sleep 0.3; echo cleaned up; exit" TERM; echo "pid $$."; while :; do sleep 0.05; done' & wait`,
   );
-  const [worker] = await said(/pid (\d+)\./);
-  expect(runs(worker)).toBe(true);
+  const [worker] = await printed(/pid (\d+)\./);
+  expect(isRunning(worker)).toBe(true);
   end('SIGTERM');
   expect(await ended).toBe(1);
   expect(output()).toContain('cleaned up');
 });
 
-test('what a command leaves behind is ended with it', async () => {
-  const { ended, said } = rig(`sleep 1000 > /dev/null 2>&1 & echo "pid $!."; exit 0`);
+test('ends processes that the command leaves running', async () => {
+  const { ended, printed } = rig(`sleep 1000 > /dev/null 2>&1 & echo "pid $!."; exit 0`);
   expect(await ended).toBe(0);
-  const [left] = await said(/pid (\d+)\./);
-  expect(runs(left)).toBe(false);
+  const [left] = await printed(/pid (\d+)\./);
+  expect(isRunning(left)).toBe(false);
 });
 
-test('what does not end when it is asked is killed', async () => {
-  const { ended, end, said } = rig(`trap '' TERM; echo ready; while :; do sleep 0.05; done`, 200);
-  await said(/ready/);
+test('kills processes that ignore the signal', async () => {
+  const { ended, end, printed } = rig(`trap '' TERM; echo ready; while :; do sleep 0.05; done`, 200);
+  await printed(/ready/);
   end('SIGTERM');
   expect(await ended).toBe(1);
 });

@@ -1,26 +1,26 @@
-// A command with everything that it starts, as one thing to be ended: a runner's workers do not end with it by themselves.
+// Runs a command in its own process group, so that all its child processes can be ended together.
 import { spawn } from 'node:child_process';
 import { existsSync, globSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
 export interface GroupOptions {
   env?: NodeJS.ProcessEnv;
-  /** Gets standard output and standard error, as they come. */
+  /** Receives standard output and standard error as they are printed. */
   write: (text: string) => void;
-  /** Milliseconds from the first `end` until what is left is killed. Default 30,000: a cluster that a test holds goes down meanwhile. */
+  /** Milliseconds from the first `end` until remaining processes are killed. Default 30,000: enough to stop a test cluster. */
   graceMs?: number;
 }
 
 export interface ProcessGroup {
-  /** The exit code; 1 where a signal ended it, 127 where it could not be started. Nothing of the group is left then. */
+  /** The exit code; 1 after a signal, 127 if the command could not be started. Resolves after the whole group has ended. */
   ended: Promise<number>;
-  /** Asks the command and all that it started to end. What does not is killed after `graceMs`. */
+  /** Signals the whole group. Processes that do not end are killed after `graceMs`. */
   end: (signal: NodeJS.Signals) => void;
 }
 
-/** Milliseconds between two looks at what is left of a group. */
-const LOOK_MS = 50;
-/** Milliseconds for the last output of a command that has ended: what it started away from its group may hold its pipe. */
+/** Polling interval for remaining processes, in milliseconds. */
+const POLL_MS = 50;
+/** Wait for the last output in milliseconds; a process outside the group may keep the pipe open. */
 const LAST_OUTPUT_MS = 2_000;
 
 /** Starts a command in a process group of its own, without standard input. */
@@ -38,48 +38,48 @@ export function startGroup(command: readonly string[], options: GroupOptions): P
     });
     child.once('exit', (code) => resolve(code ?? 1));
   });
-  const isLeft = () => pid !== undefined && lives(pid);
-  let late: NodeJS.Timeout | undefined;
+  const isRunning = () => pid !== undefined && hasLiveProcess(pid);
+  let killTimer: NodeJS.Timeout | undefined;
   const end = (signal: NodeJS.Signals) => {
     if (pid === undefined) return;
     signalGroup(pid, signal);
-    late ??= setTimeout(() => signalGroup(pid, 'SIGKILL'), graceMs);
+    killTimer ??= setTimeout(() => signalGroup(pid, 'SIGKILL'), graceMs);
   };
   const ended = exited.then(async (code) => {
-    // Of a command that has ended nothing has a reason to go on.
-    if (isLeft()) end('SIGTERM');
-    while (isLeft()) await after(LOOK_MS);
-    clearTimeout(late);
+    // Processes that outlive the command are not needed.
+    if (isRunning()) end('SIGTERM');
+    while (isRunning()) await after(POLL_MS);
+    clearTimeout(killTimer);
     if (pid === undefined) return code;
-    const over = new AbortController();
-    await Promise.race([closed, after(LAST_OUTPUT_MS, over.signal)]);
-    over.abort();
+    const waiting = new AbortController();
+    await Promise.race([closed, after(LAST_OUTPUT_MS, waiting.signal)]);
+    waiting.abort();
     return code;
   });
   return { ended, end };
 }
 
-/** Whether there was a process in the group to get it. */
+/** Returns whether the group had a process to receive the signal. */
 function signalGroup(group: number, signal: NodeJS.Signals | 0): boolean {
   try {
     return process.kill(-group, signal);
   } catch {
-    // None is left, or (macOS) only zombies.
+    // No process is left, or (macOS) only zombies.
     return false;
   }
 }
 
-/** Whether a process of the group still runs. Where pid 1 takes its time, orphans that have ended stay as zombies for seconds. */
-function lives(group: number): boolean {
+/** Whether a process of the group still runs. Zombies do not count: a slow pid 1 may keep them for seconds. */
+function hasLiveProcess(group: number): boolean {
   if (!signalGroup(group, 0)) return false;
   if (!existsSync('/proc/self/stat')) return true;
   return globSync('/proc/[0-9]*/stat').some((file) => {
     try {
-      // What stands before is the command's name, in which anything may occur.
+      // The preceding field is the command name, which may contain any characters.
       const [, state = 'X', , ofGroup] = /\) (\S) (\d+) (\d+) /.exec(readFileSync(file, 'utf8')) ?? [];
       return Number(ofGroup) === group && !'XZ'.includes(state);
     } catch {
-      // It ended between the two looks.
+      // The process ended between listing and reading.
       return false;
     }
   });

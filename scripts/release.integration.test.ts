@@ -1,4 +1,4 @@
-// What `make release` makes: run twice, and judged by the tools of those who get it.
+// Runs `make release` twice and validates the result with the tools of its users.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -14,23 +14,23 @@ const run = promisify(execFile);
 const ROOT = dirname(import.meta.dirname);
 const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
 const IMAGES = ['sidecar', 'operator', 'webhook', 'control-plane'];
-const BILLS = [...IMAGES, 'npm'];
+const SBOMS = [...IMAGES, 'npm'];
 const EPOCH = '1700000000';
 
-interface Bill {
+interface Sbom {
   metadata: { timestamp: string; component: { name: string; version: string } };
   components: { 'bom-ref': string; group?: string; name: string; version: string; purl: string }[];
   dependencies: { ref: string; dependsOn: string[] }[];
 }
 
 let folder: string;
-const made = (...path: string[]) => join(folder, 'once', ...path);
-const billOf = (part: string) =>
-  JSON.parse(readFileSync(made(`${part}-${version}.cdx.json`), 'utf8')) as Bill;
+const released = (...path: string[]) => join(folder, 'once', ...path);
+const sbomOf = (part: string) =>
+  JSON.parse(readFileSync(released(`${part}-${version}.cdx.json`), 'utf8')) as Sbom;
 const release = (args: readonly string[], env: Record<string, string> = {}) =>
   run(process.execPath, [join(ROOT, 'scripts/release.ts'), ...args], { env: { ...process.env, ...env } });
 
-/** The packages whose sources the source map of a bundle names. */
+/** Packages in the source map of a bundle. */
 function packagesInMap(part: string): string[] {
   const file = part === 'reporter' ? 'index.mjs' : 'main.js';
   const { sources } = JSON.parse(readFileSync(join(ROOT, `dist/${part}/${file}.map`), 'utf8')) as {
@@ -43,7 +43,7 @@ function packagesInMap(part: string): string[] {
   return [...new Set(folders.filter((each) => each !== undefined))].sort();
 }
 
-/** By the schema that CycloneDX publishes for version 1.6. */
+/** Validator of the schema that CycloneDX publishes for version 1.6. */
 function cyclonedx(): ValidateFunction {
   const schema = (file: string) =>
     JSON.parse(readFileSync(join(CLUSTER_CACHE, 'bin/cyclonedx', file), 'utf8')) as object;
@@ -60,39 +60,39 @@ function cyclonedx(): ValidateFunction {
   return ajv.compile(schema('bom-1.6.schema.json'));
 }
 
-// Helm and the schemas come with the binaries of the test cluster.
+// Helm and the schemas are part of the test cluster's binaries.
 (whyNoControlPlane() ? describe.skip : describe)('a release', () => {
   let validate: ValidateFunction;
 
   beforeAll(async () => {
     validate = cyclonedx();
     folder = mkdtempSync(join(tmpdir(), 'release-'));
-    await release([made()], { SOURCE_DATE_EPOCH: EPOCH });
+    await release([released()], { SOURCE_DATE_EPOCH: EPOCH });
     await release([join(folder, 'again')], { SOURCE_DATE_EPOCH: EPOCH, TZ: 'Pacific/Auckland' });
   }, 180_000);
   afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-  test('has these files, and is the same byte for byte when it is made again', () => {
-    const names = readdirSync(made()).sort();
+  test('has these files, and is byte-identical when it is created again', () => {
+    const names = readdirSync(released()).sort();
     expect(names).toEqual([
       'SHA256SUMS',
       `agent-compliance-${version}.npm.tgz`,
       `agent-compliance-${version}.tgz`,
-      ...BILLS.toSorted().map((part) => `${part}-${version}.cdx.json`),
+      ...SBOMS.toSorted().map((part) => `${part}-${version}.cdx.json`),
     ]);
     const differing = names.filter(
-      (name) => !readFileSync(made(name)).equals(readFileSync(join(folder, 'again', name))),
+      (name) => !readFileSync(released(name)).equals(readFileSync(join(folder, 'again', name))),
     );
     expect(differing).toEqual([]);
   });
 
-  test('has checksums that sha256sum finds right', async () => {
-    const { stdout } = await run('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: made() });
-    expect(stdout.trim().split('\n')).toHaveLength(readdirSync(made()).length - 1);
+  test('has valid checksums for sha256sum', async () => {
+    const { stdout } = await run('sha256sum', ['--check', '--strict', 'SHA256SUMS'], { cwd: released() });
+    expect(stdout.trim().split('\n')).toHaveLength(readdirSync(released()).length - 1);
   });
 
-  test('has the chart, with every file that it is made of, which helm takes', async () => {
-    const chart = made(`agent-compliance-${version}.tgz`);
+  test('has the complete chart, which helm renders like the source directory', async () => {
+    const chart = released(`agent-compliance-${version}.tgz`);
     const template = [
       'template',
       'platform',
@@ -102,12 +102,12 @@ function cyclonedx(): ValidateFunction {
       '1.36.0',
       ...REQUIRED,
     ];
-    const [fromArchive, fromFolder] = await Promise.all(
+    const [fromArchive, fromDirectory] = await Promise.all(
       [chart, join(ROOT, 'helm/agent-compliance')].map((each) =>
         run(clusterBinary('helm'), [...template, each]),
       ),
     );
-    expect(fromArchive?.stdout).toBe(fromFolder?.stdout);
+    expect(fromArchive?.stdout).toBe(fromDirectory?.stdout);
     const { stdout } = await run('tar', ['-tvzf', chart], { env: { ...process.env, TZ: 'UTC' } });
     expect(
       stdout
@@ -120,41 +120,41 @@ function cyclonedx(): ValidateFunction {
   test('has the npm package of this version', async () => {
     const { stdout } = await run('tar', [
       '-xzOf',
-      made(`agent-compliance-${version}.npm.tgz`),
+      released(`agent-compliance-${version}.npm.tgz`),
       'package/package.json',
     ]);
     expect(JSON.parse(stdout)).toMatchObject({ name: 'agent-compliance', version });
   });
 
-  test.each(BILLS)('has a bill of materials for %s that is valid by the schema of CycloneDX', (part) => {
-    const bill = billOf(part);
-    expect({ valid: validate(bill), errors: validate.errors }).toEqual({ valid: true, errors: null });
-    expect(validate({ ...bill, components: [{ type: 'nonsense' }] })).toBe(false);
-    expect(bill.metadata).toMatchObject({
+  test.each(SBOMS)('has an SBOM for %s that is valid by the CycloneDX schema', (part) => {
+    const sbom = sbomOf(part);
+    expect({ valid: validate(sbom), errors: validate.errors }).toEqual({ valid: true, errors: null });
+    expect(validate({ ...sbom, components: [{ type: 'nonsense' }] })).toBe(false);
+    expect(sbom.metadata).toMatchObject({
       timestamp: '2023-11-14T22:13:20.000Z',
       component: { name: part === 'npm' ? 'agent-compliance' : `agent-compliance/${part}`, version },
     });
   });
 
   test.each(IMAGES)(
-    'names in the bill of %s the packages that its source map names, and no other',
+    'lists in the SBOM of %s exactly the packages of its source map',
     (part) => {
-      const refs = billOf(part).components.map((each) => each['bom-ref']);
+      const refs = sbomOf(part).components.map((each) => each['bom-ref']);
       expect(refs).toEqual(packagesInMap(part));
       expect(refs).not.toContain('node_modules/typescript');
     },
   );
 
-  test('names in the bill of the npm package those of all its bundles', async () => {
-    const { stdout } = await run('tar', ['-tzf', made(`agent-compliance-${version}.npm.tgz`)]);
+  test('lists in the SBOM of the npm package the packages of all its bundles', async () => {
+    const { stdout } = await run('tar', ['-tzf', released(`agent-compliance-${version}.npm.tgz`)]);
     const parts = [...new Set(Array.from(stdout.matchAll(/dist\/(.+)\/.*js$/gm), ([, part = '']) => part))];
     expect(parts).toEqual(expect.arrayContaining(['cli', 'sidecar', 'control-plane', 'reporter']));
-    const refs = billOf('npm').components.map((each) => each['bom-ref']);
+    const refs = sbomOf('npm').components.map((each) => each['bom-ref']);
     expect(refs).toEqual([...new Set(parts.flatMap(packagesInMap))].sort());
   });
 
-  test.each(BILLS)('says in the bill of %s who uses whom, of what it names', (part) => {
-    const { components, dependencies } = billOf(part);
+  test.each(SBOMS)('lists in the SBOM of %s the dependencies between its packages', (part) => {
+    const { components, dependencies } = sbomOf(part);
     const refs = new Set(components.map((each) => each['bom-ref']));
     const [root, ...others] = dependencies;
     expect(new Set(root?.dependsOn)).toEqual(refs);
@@ -163,9 +163,9 @@ function cyclonedx(): ValidateFunction {
     expect(others.some(({ dependsOn }) => dependsOn.length > 0)).toBe(true);
   });
 
-  test.each(IMAGES)('has a notice in the image of %s for each package of its bill', (part) => {
+  test.each(IMAGES)('has a notice in the image of %s for each package of its SBOM', (part) => {
     const notices = readFileSync(join(ROOT, `dist/${part}/THIRD-PARTY-NOTICES`), 'utf8');
-    const missing = billOf(part).components.filter(({ group, name, version: own }) => {
+    const missing = sbomOf(part).components.filter(({ group, name, version: own }) => {
       const full = group === undefined ? name : `${group}/${name}`;
       return !notices.includes(`\n## ${full} ${own} (`);
     });
@@ -173,19 +173,19 @@ function cyclonedx(): ValidateFunction {
   });
 });
 
-describe('a release that must not be', () => {
-  test('is refused where the tag is not the version', async () => {
+describe('a release with invalid input', () => {
+  test('fails if the tag differs from the version', async () => {
     await expect(release(['--check', '--tag', 'v99.0.0'])).rejects.toMatchObject({
       code: 1,
-      stderr: `release: package.json has version ${version}, and others have another: the tag: v99.0.0\n`,
+      stderr: `release: package.json has version ${version}, but other places differ: the tag: v99.0.0\n`,
     });
   });
 
-  test('is refused for a time that is none', async () => {
-    const refused = release([join(tmpdir(), 'never-made')], { SOURCE_DATE_EPOCH: 'yesterday' });
-    await expect(refused).rejects.toMatchObject({
+  test('fails for an invalid SOURCE_DATE_EPOCH', async () => {
+    const result = release([join(tmpdir(), 'never-created')], { SOURCE_DATE_EPOCH: 'yesterday' });
+    await expect(result).rejects.toMatchObject({
       code: 1,
-      stderr: 'release: SOURCE_DATE_EPOCH is yesterday; wanted are seconds since 1970\n',
+      stderr: 'release: SOURCE_DATE_EPOCH must be in seconds since 1970, got yesterday\n',
     });
   });
 });

@@ -1,8 +1,8 @@
-// Makes what a release consists of, the images aside: the npm package, the chart, a bill of materials of each image and of
-// the npm package, and the checksums. The same sources give the same bytes.
-// `make release`, or `node scripts/release.ts [FOLDER] [--tag vX.Y.Z] [--check]`: FOLDER is dist/release; with --check nothing
-// is made, and only the versions are compared. dist/ must be built. SOURCE_DATE_EPOCH (seconds) is the time that goes into
-// the files; default: that of the last commit.
+// Creates the release files except the images: the npm package, the chart, an SBOM for each image and for the npm package, and
+// the checksums. The same sources produce the same bytes.
+// `make release`, or `node scripts/release.ts [DIR] [--tag vX.Y.Z] [--check]`. Default of DIR: dist/release. With --check only
+// the versions are compared. dist/ must be built. SOURCE_DATE_EPOCH (seconds) is the time in the files; default: the time of
+// the last commit.
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import {
@@ -27,7 +27,7 @@ const root = dirname(import.meta.dirname);
 const IMAGES = ['sidecar', 'operator', 'webhook', 'control-plane'];
 
 function run(command: string, args: readonly string[]): string {
-  // The helm that the test cluster was built with, where the machine has none.
+  // Falls back to the helm of the test cluster.
   const PATH = [process.env['PATH'], join(CLUSTER_CACHE, 'bin')].join(delimiter);
   return execFileSync(command, args, {
     cwd: root,
@@ -40,12 +40,12 @@ function run(command: string, args: readonly string[]): string {
 function sourceDateEpoch(): number {
   const text = process.env['SOURCE_DATE_EPOCH'] ?? run('git', ['log', '-1', '--format=%ct']).trim();
   if (!/^\d{1,11}$/.test(text))
-    throw new Error(`SOURCE_DATE_EPOCH is ${text}; wanted are seconds since 1970`);
+    throw new Error(`SOURCE_DATE_EPOCH must be in seconds since 1970, got ${text}`);
   return Number(text);
 }
 
-/** What `helm package` makes, without the time at which it did. */
-function packChart(folder: string, version: string, epoch: number): void {
+/** The archive of `helm package` with a reproducible time. */
+function packChart(directory: string, version: string, epoch: number): void {
   const scratch = mkdtempSync(join(tmpdir(), 'chart-'));
   try {
     run('helm', ['package', 'helm/agent-compliance', '--destination', scratch]);
@@ -55,22 +55,22 @@ function packChart(folder: string, version: string, epoch: number): void {
       .filter((entry) => entry.isFile())
       .map((entry) => join(entry.parentPath, entry.name))
       .map((path) => ({ path: relative(scratch, path).replaceAll('\\', '/'), content: readFileSync(path) }));
-    writeFileSync(join(folder, name), archiveOf(files, epoch));
+    writeFileSync(join(directory, name), archiveOf(files, epoch));
   } finally {
     rmSync(scratch, { recursive: true, force: true });
   }
 }
 
-/** Under a name of its own: the chart's is the same otherwise. Returns the bundles that are in it. */
-function packPackage(folder: string, version: string): string[] {
-  const packed = run(process.execPath, ['scripts/pack.ts', folder]).trim();
-  const archive = join(folder, `agent-compliance-${version}.npm.tgz`);
+/** Renames the archive, which otherwise has the same name as the chart. Returns its bundles. */
+function packPackage(directory: string, version: string): string[] {
+  const packed = run(process.execPath, ['scripts/pack.ts', directory]).trim();
+  const archive = join(directory, `agent-compliance-${version}.npm.tgz`);
   renameSync(packed, archive);
   const programs = run('tar', ['-tzf', archive]).matchAll(/^package\/dist\/([^/]+)\/\w+\.m?js$/gm);
   return [...new Set([...programs].map(([, part = '']) => part))];
 }
 
-function writeSboms(folder: string, version: string, packaged: readonly string[], epoch: number): void {
+function writeSboms(directory: string, version: string, packaged: readonly string[], epoch: number): void {
   const lock = JSON.parse(readFileSync(join(root, 'package-lock.json'), 'utf8')) as {
     packages: Record<string, { integrity?: string }>;
   };
@@ -79,32 +79,32 @@ function writeSboms(folder: string, version: string, packaged: readonly string[]
   );
   const write = (part: string, name: string, parts: readonly string[], kind: 'container' | 'library') => {
     const packages = bundledPackages(root, parts);
-    const bill = sbomOf({ name, version, kind, packages, integrity, epoch });
-    writeFileSync(join(folder, `${part}-${version}.cdx.json`), `${JSON.stringify(bill, null, 2)}\n`);
+    const sbom = sbomOf({ name, version, kind, packages, integrity, epoch });
+    writeFileSync(join(directory, `${part}-${version}.cdx.json`), `${JSON.stringify(sbom, null, 2)}\n`);
   };
   for (const part of IMAGES) write(part, `agent-compliance/${part}`, [part], 'container');
   write('npm', 'agent-compliance', packaged, 'library');
 }
 
-function writeChecksums(folder: string): void {
-  const sums = readdirSync(folder)
+function writeChecksums(directory: string): void {
+  const sums = readdirSync(directory)
     .sort()
     .map((name) => {
-      const sum = createHash('sha256').update(readFileSync(join(folder, name)));
+      const sum = createHash('sha256').update(readFileSync(join(directory, name)));
       return `${sum.digest('hex')}  ${name}\n`;
     });
-  writeFileSync(join(folder, 'SHA256SUMS'), sums.join(''));
+  writeFileSync(join(directory, 'SHA256SUMS'), sums.join(''));
 }
 
-function release(folder: string, version: string): void {
+function release(directory: string, version: string): void {
   const epoch = sourceDateEpoch();
-  rmSync(folder, { recursive: true, force: true });
-  mkdirSync(folder, { recursive: true });
-  const packaged = packPackage(folder, version);
-  packChart(folder, version, epoch);
-  writeSboms(folder, version, packaged, epoch);
-  writeChecksums(folder);
-  process.stdout.write(readFileSync(join(folder, 'SHA256SUMS'), 'utf8'));
+  rmSync(directory, { recursive: true, force: true });
+  mkdirSync(directory, { recursive: true });
+  const packaged = packPackage(directory, version);
+  packChart(directory, version, epoch);
+  writeSboms(directory, version, packaged, epoch);
+  writeChecksums(directory);
+  process.stdout.write(readFileSync(join(directory, 'SHA256SUMS'), 'utf8'));
 }
 
 const { values, positionals } = parseArgs({

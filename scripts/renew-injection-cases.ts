@@ -1,4 +1,4 @@
-// Writes into every file of core/injection/cases what injection makes of its pod today. To be looked at before it is kept:
+// Updates the expected result in every file of core/injection/cases with the current one. Review the diff before committing:
 //   npm run renew:cases && git diff core/injection/cases
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,6 +1,6 @@
-// Runs every suite of test-suites.ts, two at once where they leave room, shows the output of each in one piece with its time,
-// repeats at the end what failed, and ends with one line over all of them: `N passed, N failed`.
-// A check (lint, types, ...) counts as one; a Jest suite counts its tests. Nothing is skipped without a loud reason.
+// Runs every suite of test-suites.ts, up to two at the same time. Prints the output of each suite as one block with its
+// duration, repeats the failures at the end, and ends with the summary line `N passed, N failed`.
+// A check (lint, types, ...) counts as one; a Jest suite counts its tests. Every skipped suite prints a reason.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -11,15 +11,15 @@ import { CANNOT_RUN, inOrder, suitesOf } from './test-suites.ts';
 const root = dirname(import.meta.dirname);
 process.chdir(root);
 const scratch = mkdtempSync(join(tmpdir(), 'agent-compliance-test-'));
-/** Where each cluster of a suite leaves what the product asked of its API server, for scripts/check-permissions.ts. */
-const E2E_PERMISSIONS = join(scratch, 'rights');
+/** Directory in which each cluster records the product's API requests, for scripts/check-permissions.ts. */
+const E2E_PERMISSIONS = join(scratch, 'permissions');
 mkdirSync(E2E_PERMISSIONS);
-/** The tests start the same bundles some hundred times; Node.js compiles each once. */
+/** The tests start the same bundles hundreds of times; with this cache Node.js compiles each bundle once. */
 const NODE_COMPILE_CACHE = join(scratch, 'compile-cache');
 const total = { passed: 0, failed: 0, skipped: 0 };
-/** Name of each failed suite, and what it said last. */
+/** Name and last output of each failed suite. */
 const failures = [];
-/** Of every suite, for the list of the slowest. */
+/** Test times of every suite, for the list of the slowest tests. */
 const times = [];
 const SLOWEST = 20;
 const turns = new Turns((text) => process.stdout.write(text));
@@ -27,29 +27,29 @@ const groups = new Set();
 let isStopped = false;
 
 /**
- * For programs in Go: compilers, linters, helm, kubectl and OPA end before their heap is large, and up to half of their
- * processor time went into garbage collection. From the limit on they collect it.
+ * For Go programs: compilers, linters, helm, kubectl and OPA end before their heap is large, and garbage collection took up
+ * to half of their CPU time. Above the memory limit they still collect garbage.
  */
 const NO_GARBAGE_COLLECTION = { GOGC: 'off', GOMEMLIMIT: '1GiB' };
 
-/** Characters of a suite's output that are kept for the end. */
+/** Number of characters of a suite's output to keep for the summary. */
 const MAX_KEPT = 100_000;
 const COLOURS = process.stdout.isTTY ? { FORCE_COLOR: '1' } : {};
 
-/** Runs a command; resolves with its exit code and the end of its output, all of which `write` gets as it comes. */
+/** Runs a command and passes its output to `write`; resolves with the exit code and the end of the output. */
 async function run(command, write, { timeoutMinutes = 40 } = {}) {
   let output = '';
-  const take = (text) => {
+  const append = (text) => {
     output = (output + text).slice(-MAX_KEPT);
     write(text);
   };
   const group = startGroup(command, {
     env: { ...process.env, E2E_PERMISSIONS, NODE_COMPILE_CACHE, ...NO_GARBAGE_COLLECTION, ...COLOURS },
-    write: take,
+    write: append,
   });
   groups.add(group);
   const timer = setTimeout(() => {
-    take(`\nended after ${timeoutMinutes} minutes\n`);
+    append(`\ntimed out after ${timeoutMinutes} minutes\n`);
     group.end('SIGTERM');
   }, timeoutMinutes * 60_000);
   const code = await group.ended;
@@ -58,11 +58,11 @@ async function run(command, write, { timeoutMinutes = 40 } = {}) {
   return { code, output };
 }
 
-function count(name, { passed = 0, failed = 0, skipped = 0 }, said = []) {
+function count(name, { passed = 0, failed = 0, skipped = 0 }, lines = []) {
   total.passed += passed;
   total.failed += failed;
   total.skipped += skipped;
-  if (failed > 0) failures.push({ name, said });
+  if (failed > 0) failures.push({ name, lines });
 }
 
 async function runJest(suite, write) {
@@ -71,15 +71,15 @@ async function runJest(suite, write) {
   const { code, output } = await run(command, write, { timeoutMinutes: suite.timeoutMinutes });
   const result = readResult(outputFile);
   if (result === null) return count(suite.name, { failed: 1 }, endOf(output));
-  // A file that cannot even be loaded has no failed test, yet it failed.
+  // A file that cannot be loaded has no failed test but counts as failed.
   const failed = Math.max(result.numFailedTests + result.numRuntimeErrorTestSuites, code === 0 ? 0 : 1);
   const skipped = result.numPendingTests + result.numTodoTests;
   times.push(...timesOf(result, root));
-  const said = failuresOf(result, root);
+  const lines = failuresOf(result, root);
   count(
     suite.name,
     { passed: result.numPassedTests, failed, skipped },
-    said.length > 0 ? said : endOf(output),
+    lines.length > 0 ? lines : endOf(output),
   );
 }
 
@@ -93,7 +93,7 @@ async function runCheck(suite, write) {
 }
 
 let check;
-/** Whether this machine can have a cluster; says why not. */
+/** Whether this machine can run a cluster; prints the reason if not. */
 async function clusterIsPossible(write) {
   if (process.env.E2E_KUBECONFIG) return true;
   check ??= run(['e2e/cluster/check.sh'], () => undefined);
@@ -102,14 +102,14 @@ async function clusterIsPossible(write) {
   return code !== CANNOT_RUN;
 }
 
-/** Milliseconds that the processors have been idle, and that they have been there, all together. */
+/** Idle and total milliseconds of all processors. */
 function processorTimes() {
   const times = cpus().map((cpu) => cpu.times);
   const sum = (of) => times.reduce((all, each) => all + of(each), 0);
   return { idle: sum(({ idle }) => idle), all: sum((each) => Object.values(each).reduce((a, b) => a + b)) };
 }
 
-/** How much of the machine was at work since then, whoever's work it was: what the order of the suites is judged by. */
+/** Processor utilisation of the whole machine since `before`, in percent; used to tune the order of the suites. */
 function busySince(before) {
   const now = processorTimes();
   return Math.round(100 - (100 * (now.idle - before.idle)) / (now.all - before.all || 1));
@@ -132,7 +132,7 @@ async function runSuite(suite) {
 
 for (const signal of ['SIGINT', 'SIGTERM'])
   process.on(signal, () => {
-    // A second Ctrl-C is from somebody who does not want to wait. A second SIGTERM comes from make, which passes on its own.
+    // A second Ctrl-C means that the user does not want to wait. A second SIGTERM comes from make, which forwards signals.
     if (isStopped && signal === 'SIGINT') for (const group of groups) group.end('SIGKILL');
     else if (!isStopped) for (const group of groups) group.end(signal);
     isStopped = true;
@@ -146,9 +146,9 @@ rmSync(scratch, { recursive: true, force: true });
 if (times.length > 0) console.log(['', `-- slowest ${SLOWEST} tests`, ...slowest(times, SLOWEST)].join('\n'));
 const minutes = ((performance.now() - startedAt) / 60_000).toFixed(1);
 console.log(`\nall suites: ${minutes} min, machine ${busySince(processorsAtStart)} % busy`);
-for (const { name, said } of failures) console.log(['', `-- failed: ${name}`, ...said].join('\n'));
-if (isStopped) console.log('\nended by a signal before every suite had run');
+for (const { name, lines } of failures) console.log(['', `-- failed: ${name}`, ...lines].join('\n'));
+if (isStopped) console.log('\ninterrupted by a signal before all suites had run');
 if (failures.length > 0) console.log(`\nfailed: ${failures.map(({ name }) => name).join(', ')}`);
-if (total.skipped > 0) console.log(`\n${total.skipped} skipped, for the reasons above`);
+if (total.skipped > 0) console.log(`\n${total.skipped} skipped; see the reasons above`);
 console.log(`\n${total.passed} passed, ${total.failed} failed`);
 process.exitCode = isStopped || total.failed > 0 || total.passed === 0 ? 1 : 0;

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { endOf, failuresOf, readResult, slowest, timesOf, Turns, type JestResult } from './test-output.ts';
 
-test('the first prints at once, each other one in a piece when those before it have ended', () => {
+test('prints the first suite immediately, and each other suite as one block after the previous ones', () => {
   const shown: string[] = [];
   const turns = new Turns((text) => shown.push(text));
   const [first, second, third] = [turns.open(), turns.open(), turns.open()];
@@ -24,7 +24,7 @@ test('the first prints at once, each other one in a piece when those before it h
   expect(shown.at(-1)).toBe('4a');
 });
 
-test('on a flush everything goes out that was kept, once', () => {
+test('flush prints all buffered output once', () => {
   const shown: string[] = [];
   const turns = new Turns((text) => shown.push(text));
   const [first, second] = [turns.open(), turns.open()];
@@ -35,7 +35,7 @@ test('on a flush everything goes out that was kept, once', () => {
   expect(shown).toEqual(['2a', '2b']);
 });
 
-describe('what failed', () => {
+describe('the list of failures', () => {
   const root = '/home/me/project';
   const result = (testResults: Partial<JestResult['testResults'][number]>[]): JestResult => ({
     ...{ numPassedTests: 0, numFailedTests: 0, numPendingTests: 0, numTodoTests: 0 },
@@ -49,7 +49,7 @@ describe('what failed', () => {
     ...{ ancestorTitles: ['a door', 'at night'], title: 'is shut', status, failureMessages },
   });
 
-  test('the slowest tests are listed with their seconds, without those that did not run', () => {
+  test('lists the slowest tests in seconds, without tests that did not run', () => {
     const timed = (title: string, duration?: number | null) => ({
       ...{ ancestorTitles: ['a door'], title, status: 'passed', failureMessages: [] },
       ...(duration !== undefined && { duration }),
@@ -65,7 +65,7 @@ describe('what failed', () => {
     expect(slowest(times, 5)).toHaveLength(2);
   });
 
-  test('is told with file, names, the message without code and stack, and its place', () => {
+  test('has file, names, the message without code and stack, and the position', () => {
     const message = [
       '\u001b[31mError: expect(received).toBe(expected)\u001b[39m',
       '',
@@ -83,14 +83,14 @@ describe('what failed', () => {
     ]);
   });
 
-  test('is cut where it goes on and on', () => {
+  test('truncates long messages', () => {
     const long = Array.from({ length: 50 }, (_, line) => `${line}${'x'.repeat(1_000)}`).join('\n');
     const lines = failuresOf(result([{ assertionResults: [assertion('failed', long)] }]), root);
     expect(lines).toHaveLength(13);
     expect(Math.max(...lines.map(({ length }) => length))).toBe(304);
   });
 
-  test('may be a file that cannot be loaded', () => {
+  test('contains files that cannot be loaded', () => {
     const message = '  ● Test suite failed to run\n\n    Cannot find module\n\n      1 | import x\n';
     expect(failuresOf(result([{ message }]), root)).toEqual([
       'core/a.test.ts',
@@ -99,7 +99,7 @@ describe('what failed', () => {
     ]);
   });
 
-  test('is nothing of what passed or was skipped', () => {
+  test('does not contain passed or skipped tests', () => {
     const passed = [
       { status: 'passed', assertionResults: [assertion('passed'), assertion('pending')] },
       { status: 'failed', assertionResults: [assertion('passed')], message: 'the hook' },
@@ -108,12 +108,12 @@ describe('what failed', () => {
   });
 });
 
-test('of a check the last lines are told', () => {
+test('prints the last lines of a failed check', () => {
   const lines = Array.from({ length: 30 }, (_, line) => `line ${line}`);
   expect(endOf(`${lines.join('\n\n')}\n`)).toEqual(lines.slice(10).map((line) => `    ${line}`));
 });
 
-test('a result that is not there, or half of one, is none', () => {
+test('returns null for a missing or incomplete result', () => {
   const folder = mkdtempSync(join(tmpdir(), 'test-output-'));
   try {
     expect(readResult(join(folder, 'absent.json'))).toBeNull();

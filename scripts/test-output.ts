@@ -1,4 +1,4 @@
-// What the suites print, each in one piece although several run at once, and the last words about those that failed.
+// Prints the output of concurrent suites as one block each, and the summary of the failures.
 import { readFileSync } from 'node:fs';
 import { relative } from 'node:path';
 import { stripVTControlCharacters } from 'node:util';
@@ -9,8 +9,8 @@ interface Turn {
 }
 
 /**
- * Takes turns: what the first of those that run prints goes out at once, what the others print when it is their turn.
- * So a run that is killed has shown something of the longest one.
+ * Serialises output: the first running suite prints immediately, and the others are buffered until their turn. So a killed
+ * run has printed the output of its longest suite.
  */
 export class Turns {
   readonly #turns: Turn[] = [];
@@ -20,7 +20,7 @@ export class Turns {
     this.#write = write;
   }
 
-  /** The next turn; `end` hands over. */
+  /** Opens the next turn; `end` passes the turn to the next one. */
   open(): { write: (text: string) => void; end: () => void } {
     const turn: Turn = { kept: [], hasEnded: false };
     this.#turns.push(turn);
@@ -39,7 +39,7 @@ export class Turns {
     };
   }
 
-  /** Everything that was kept goes out, whoever's turn it is. */
+  /** Prints all buffered output. */
   flush(): void {
     for (const turn of this.#turns) this.#show(turn);
   }
@@ -49,7 +49,7 @@ export class Turns {
   }
 }
 
-/** What is read of the JSON that Jest writes. */
+/** Used members of Jest's JSON result. */
 export interface JestResult {
   numPassedTests: number;
   numFailedTests: number;
@@ -60,22 +60,22 @@ export interface JestResult {
     /** Absolute path of the file. */
     name: string;
     status: string;
-    /** Of the file as a whole. */
+    /** Failure message of the whole file. */
     message: string;
     assertionResults: {
       ancestorTitles: string[];
       title: string;
       status: string;
-      /** Milliseconds; null or absent where the test did not run. */
+      /** Milliseconds; null or absent if the test did not run. */
       duration?: number | null;
       failureMessages: string[] | null;
     }[];
   }[];
 }
 
-/** Lines of a failed test's message, and of a failed check's output; characters of a line. */
+/** Limits: lines of a failed test's message, lines of a failed check's output, characters per line. */
 const [MESSAGE_LINES, OUTPUT_LINES, LINE_LENGTH] = [12, 20, 300];
-/** Where a message goes on with the code or the stack. */
+/** Start of the code or stack in a message. */
 const CODE_OR_STACK = /^\s*(>?\s*\d+ \||at )/;
 
 const linesOf = (text: string) =>
@@ -85,18 +85,18 @@ const linesOf = (text: string) =>
 
 const indented = (lines: readonly string[]) => lines.map((line) => `    ${line.slice(0, LINE_LENGTH)}`);
 
-/** What a message says before code and stack, and the place in a test that the stack names first. */
+/** The message without code and stack, followed by the first position in a project file. */
 function firstLines(message: string): string[] {
   const lines = linesOf(message);
   const code = lines.findIndex((line) => CODE_OR_STACK.test(line));
   const place = lines.find(
     (line) => /^\s*at .*\.ts:\d+:\d+\)?$/.test(line) && !line.includes('node_modules'),
   );
-  const said = (code === -1 ? lines : lines.slice(0, code)).slice(0, MESSAGE_LINES);
-  return [...said, ...(place === undefined ? [] : [place.trim()])];
+  const text = (code === -1 ? lines : lines.slice(0, code)).slice(0, MESSAGE_LINES);
+  return [...text, ...(place === undefined ? [] : [place.trim()])];
 }
 
-/** Of each failed test its file, its name and what it said first, as lines; of a file that failed as a whole likewise. */
+/** Lines with file, name and message of each failed test, or of a file that failed as a whole. */
 export function failuresOf(result: JestResult, root: string): string[] {
   return result.testResults.flatMap(({ name, status, message, assertionResults }) => {
     const file = relative(root, name);
@@ -109,13 +109,13 @@ export function failuresOf(result: JestResult, root: string): string[] {
   });
 }
 
-/** A test and how long it took, in milliseconds. */
+/** A test and its duration in milliseconds. */
 export interface TimedTest {
   name: string;
   ms: number;
 }
 
-/** Every test of a Jest run that took time. */
+/** Every test of a Jest run with a duration. */
 export function timesOf(result: JestResult, root: string): TimedTest[] {
   return result.testResults.flatMap(({ name, assertionResults }) =>
     assertionResults.flatMap(({ ancestorTitles, title, duration }) =>
@@ -126,17 +126,17 @@ export function timesOf(result: JestResult, root: string): TimedTest[] {
   );
 }
 
-/** The slowest tests as lines, the slowest first: seconds, then the name. */
+/** Lines with seconds and name of the slowest tests, slowest first. */
 export const slowest = (tests: readonly TimedTest[], count: number): string[] =>
   tests
     .toSorted((a, b) => b.ms - a.ms)
     .slice(0, count)
     .map(({ name, ms }) => `${(ms / 1_000).toFixed(1).padStart(6)} s  ${name}`);
 
-/** The end of what a process printed, as lines. */
+/** The last lines of a process's output. */
 export const endOf = (output: string): string[] => indented(linesOf(output).slice(-OUTPUT_LINES));
 
-/** What Jest wrote; null: nothing that can be read. */
+/** Jest's result file; null if missing or unreadable. */
 export function readResult(file: string): JestResult | null {
   try {
     return JSON.parse(readFileSync(file, 'utf8')) as JestResult;

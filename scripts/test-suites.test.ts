@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { CAPACITY, inOrder, SUITES, suitesOf, type Suite } from './test-suites.ts';
 
-/** Runs suites that end when they are told to; says which run, and how many went together at most. */
+/** Runs suites that end on command; reports which suites are running. */
 function rig(suites: readonly Suite[], isStopped?: () => boolean) {
   const ends = new Map<string, () => void>();
   const done = inOrder(
@@ -27,7 +27,7 @@ function rig(suites: readonly Suite[], isStopped?: () => boolean) {
 
 const suite = (name: string, more: Partial<Suite> = {}): Suite => ({ name, group: 'g', ...more });
 
-test('as many run at once as there is room, in the order of the table', async () => {
+test('runs as many suites as the capacity allows, in the order of the table', async () => {
   const { running, end, done } = rig([suite('a'), suite('b'), suite('c')]);
   expect(running()).toEqual(['a', 'b']);
   await end('b');
@@ -37,7 +37,7 @@ test('as many run at once as there is room, in the order of the table', async ()
   await done;
 });
 
-test('one waits for those that it names, and others go before it meanwhile', async () => {
+test('a suite waits for the suites in `after`, and other suites start earlier', async () => {
   const { running, end, done } = rig([suite('a'), suite('late', { after: ['a', 'absent'] }), suite('b')]);
   expect(running()).toEqual(['a', 'b']);
   await end('a');
@@ -47,7 +47,7 @@ test('one waits for those that it names, and others go before it meanwhile', asy
   await done;
 });
 
-test('one that needs all the room gets it, and is not overtaken', async () => {
+test('a suite that needs the whole capacity runs alone and is not overtaken', async () => {
   const { running, end, done } = rig([suite('a'), suite('whole', { load: CAPACITY }), suite('b')]);
   expect(running()).toEqual(['a']);
   await end('a');
@@ -58,7 +58,7 @@ test('one that needs all the room gets it, and is not overtaken', async () => {
   await done;
 });
 
-test('after a stop nothing starts', async () => {
+test('starts no suite after a stop', async () => {
   let isStopped = false;
   const { running, end, done } = rig([suite('a', { load: CAPACITY }), suite('b')], () => isStopped);
   isStopped = true;
@@ -67,12 +67,12 @@ test('after a stop nothing starts', async () => {
   expect(running()).toEqual([]);
 });
 
-test('suites that wait for each other are an error', async () => {
+test('rejects suites that wait for each other', async () => {
   const suites = [suite('a', { after: ['b'] }), suite('b', { after: ['a'] })];
-  await expect(rig(suites).done).rejects.toThrow('these wait for each other: a, b');
+  await expect(rig(suites).done).rejects.toThrow('suites wait for each other: a, b');
 });
 
-test('each suite is one run of something, waits for suites of the table only, and can get its room', () => {
+test('each suite has one command, waits only for suites of the table, and fits into the capacity', () => {
   const names = SUITES.map(({ name }) => name);
   expect(new Set(names).size).toBe(names.length);
   for (const { command, jest, after = [], load = 1 } of SUITES) {
@@ -82,7 +82,7 @@ test('each suite is one run of something, waits for suites of the table only, an
   }
 });
 
-test('a group brings along what it wants; one that there is not is refused', () => {
+test('selects a group with the groups it requires, and rejects an unknown group', () => {
   expect(suitesOf(undefined)).toBe(SUITES);
   expect(suitesOf('unit').map(({ name }) => name)).toEqual(['unit']);
   expect(suitesOf('e2e').map(({ name }) => name)).toEqual([

@@ -1,32 +1,32 @@
-// The suites that test-all.mjs runs, in the order in which they are started.
+// The suites of test-all.mjs, in start order.
 export interface Suite {
   name: string;
-  /** What --only= takes. */
+  /** Value for --only=. */
   group: string;
   /** A check: counts as one. */
   command?: readonly string[];
   /** A Jest run: counts its tests. */
   jest?: readonly string[];
-  /** Suites that must have ended, whatever they said, before this one starts; one that does not run is not waited for. */
+  /** Suites that must end, with any result, before this one starts; suites that do not run are ignored. */
   after?: readonly string[];
-  /** Cores that it keeps busy on average, of CAPACITY; default 1. */
+  /** Average number of busy cores, of CAPACITY; default 1. */
   load?: number;
-  /** Left out, loudly, where no cluster can run. */
+  /** Skipped with a message if no cluster can run. */
   needsCluster?: boolean;
-  /** The command may say with its exit code that this machine cannot have what it brings. */
+  /** The command may exit with CANNOT_RUN. */
   maySkip?: boolean;
   /** Default 40. */
   timeoutMinutes?: number;
-  /** The groups that --only= of its group brings along. */
+  /** Groups that --only= of this group also runs. */
   wants?: readonly string[];
 }
 
-/** Exit code of a command that means: this machine cannot have what it brings, and the reason is printed. */
+/** Exit code of a command that is not supported on this machine and has printed the reason. */
 export const CANNOT_RUN = 3;
 
 /**
- * Busy processes at the same time. A suite that keeps two cores busy (the unit tests; a cluster with its nodes) runs alone,
- * and so does every test that needs real time.
+ * Number of concurrently busy cores. A suite that keeps two cores busy (unit tests, a cluster with nodes) runs alone, and so
+ * does every test that needs real time.
  */
 export const CAPACITY = 2;
 
@@ -34,7 +34,7 @@ const npm = (script: string, ...args: string[]) => ['npm', 'run', '--silent', sc
 const jest = (project: string, ...flags: string[]) => npm(`test:${project}`, '--', ...flags);
 
 export const SUITES: readonly Suite[] = [
-  // The longest check first: the others end next to it.
+  // The longest check first: the others run at the same time.
   { name: 'lint', group: 'check', command: npm('lint') },
   { name: 'format', group: 'check', command: npm('format:check') },
   { name: 'types', group: 'check', command: npm('typecheck') },
@@ -61,13 +61,13 @@ export const SUITES: readonly Suite[] = [
     name: 'kube-linter',
     group: 'integration',
     command: ['node', 'scripts/lint-chart.ts'],
-    // For helm.
+    // Needs helm.
     after: ['cluster binaries'],
     maySkip: true,
   },
-  // Three workers, each of which waits for a third of the time.
+  // Three workers, each of which is idle for a third of the time.
   { name: 'unit', group: 'unit', jest: jest('unit', '--maxWorkers=3'), load: CAPACITY },
-  // Next to the cluster each of the two took twice as long. Three workers, as for the unit tests.
+  // Not concurrent with the cluster suites, because both took twice as long. Three workers, as for the unit tests.
   {
     name: 'integration',
     group: 'integration',
@@ -76,7 +76,7 @@ export const SUITES: readonly Suite[] = [
     load: CAPACITY,
     timeoutMinutes: 30,
   },
-  // One worker, and a cluster: together they keep 1.4 cores busy, measured alone.
+  // One worker and a cluster: 1.4 busy cores, measured alone.
   {
     name: 'product in the cluster',
     group: 'e2e',
@@ -86,7 +86,7 @@ export const SUITES: readonly Suite[] = [
     timeoutMinutes: 40,
     wants: ['cluster', 'build'],
   },
-  // Two workers, each of which keeps 0.4 cores busy with its API server.
+  // Two workers, each with 0.4 busy cores including its API server.
   {
     name: 'API server',
     group: 'integration',
@@ -95,7 +95,7 @@ export const SUITES: readonly Suite[] = [
     timeoutMinutes: 30,
     wants: ['build', 'cluster'],
   },
-  // Alone: nothing else may take processor time from these. Four workers, each of which is idle four fifths of the time.
+  // Runs alone, because other suites must not take processor time. Four workers, each idle four fifths of the time.
   {
     name: 'real time',
     group: 'integration',
@@ -104,7 +104,7 @@ export const SUITES: readonly Suite[] = [
     load: CAPACITY,
     timeoutMinutes: 30,
   },
-  // What the product requested from the cluster of that suite.
+  // Checks the requests that the product sent in that suite.
   {
     name: 'permissions',
     group: 'e2e',
@@ -115,7 +115,7 @@ export const SUITES: readonly Suite[] = [
   },
 ];
 
-/** The suites of a group with what they want; all of them without one. Throws when there is no such group. */
+/** The suites of a group and of the groups it requires; all suites without a group. Throws for an unknown group. */
 export function suitesOf(group: string | undefined): readonly Suite[] {
   if (group === undefined) return SUITES;
   const wanted = new Set([
@@ -130,8 +130,8 @@ export function suitesOf(group: string | undefined): readonly Suite[] {
 }
 
 /**
- * Runs suites with `run`, in their order, each as soon as those before it have ended and there is room. One that needs all
- * the room is not overtaken for ever by those that need less. Resolves when all have ended; `isStopped`: nothing more starts.
+ * Runs suites with `run` in order, each as soon as its `after` suites have ended and the capacity allows it. Smaller suites do
+ * not overtake a suite that needs the whole capacity. Resolves when all have ended; `isStopped`: no more suites start.
  */
 export async function inOrder(
   suites: readonly Suite[],
@@ -140,12 +140,12 @@ export async function inOrder(
 ): Promise<void> {
   const waiting = [...suites];
   const running = new Map<Suite, Promise<unknown>>();
-  const hasToEnd = (name: string) => [...waiting, ...running.keys()].some((suite) => suite.name === name);
+  const isPending = (name: string) => [...waiting, ...running.keys()].some((suite) => suite.name === name);
   const loadOf = ({ load = 1 }: Suite) => Math.min(load, CAPACITY);
   const used = () => [...running.keys()].reduce((sum, suite) => sum + loadOf(suite), 0);
   for (;;) {
     if (isStopped()) waiting.length = 0;
-    for (const suite of waiting.filter(({ after = [] }) => !after.some(hasToEnd))) {
+    for (const suite of waiting.filter(({ after = [] }) => !after.some(isPending))) {
       if (used() + loadOf(suite) > CAPACITY) break;
       waiting.splice(waiting.indexOf(suite), 1);
       running.set(
@@ -157,5 +157,5 @@ export async function inOrder(
     await Promise.race(running.values());
   }
   if (waiting.length > 0)
-    throw new Error(`these wait for each other: ${waiting.map(({ name }) => name).join(', ')}`);
+    throw new Error(`suites wait for each other: ${waiting.map(({ name }) => name).join(', ')}`);
 }

@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { bundledPackages, type BundledPackage } from './release/bundled-packages.ts';
 
-/** What the licences of the packages in these bundles ask for: names, versions and texts, in the order of the names. */
+/** Licence notices of the packages in these bundles: names, versions and texts. */
 export function noticesOf(root: string, parts: readonly string[]): string {
   const notices = bundledPackages(root, parts).map((each) => noticeOf(root, each));
-  return `What is here contains the following software.\n\n${[...new Set(notices)].join('\n')}`;
+  return `This distribution contains the following software.\n\n${[...new Set(notices)].join('\n')}`;
 }
 
 function noticeOf(root: string, { folder, name, version, license }: BundledPackage): string {

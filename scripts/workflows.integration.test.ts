@@ -1,4 +1,4 @@
-// The workflows cannot run here: they are linted, and held to what they promise.
+// The workflows cannot run here, so they are linted and checked for their security properties.
 import { execFile } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -12,9 +12,9 @@ import { clusterBinary } from '../testing/cluster-binary.ts';
 
 const run = promisify(execFile);
 const ROOT = dirname(import.meta.dirname);
-const FOLDER = join(ROOT, '.github/workflows');
-const FILES = readdirSync(FOLDER).sort();
-const textOf = (file: string) => readFileSync(join(FOLDER, file), 'utf8');
+const DIRECTORY = join(ROOT, '.github/workflows');
+const FILES = readdirSync(DIRECTORY).sort();
+const textOf = (file: string) => readFileSync(join(DIRECTORY, file), 'utf8');
 
 interface Workflow {
   permissions: object;
@@ -31,18 +31,18 @@ interface Workflow {
 }
 const workflow = (file: string) => parse(textOf(file)) as Workflow;
 
-test('there are two', () => {
+test('there are two workflows', () => {
   expect(FILES).toEqual(['ci.yaml', 'release.yaml']);
 });
 
 describe.each(FILES)('%s', (file) => {
-  // The linter comes with the binaries of the test cluster.
-  (whyNoControlPlane() ? test.skip : test)('is clean for actionlint', async () => {
-    const { stdout } = await run(clusterBinary('actionlint'), ['-no-color', join(FOLDER, file)]);
+  // The linter is part of the test cluster's binaries.
+  (whyNoControlPlane() ? test.skip : test)('passes actionlint', async () => {
+    const { stdout } = await run(clusterBinary('actionlint'), ['-no-color', join(DIRECTORY, file)]);
     expect(stdout).toBe('');
   });
 
-  test('pins every action by the commit of a released version, and leaves no credentials behind', () => {
+  test('pins every action to the commit of a release, and persists no credentials', () => {
     const uses = [...textOf(file).matchAll(/uses: (.*)/g)].map(([, each = '']) => each);
     expect(uses.length).toBeGreaterThan(0);
     for (const each of uses) expect(each).toMatch(/^actions\/[a-z-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+$/);
@@ -51,7 +51,7 @@ describe.each(FILES)('%s', (file) => {
         expect(step.with).toMatchObject({ 'persist-credentials': false });
   });
 
-  test('gives no right that a job does not name, and no job all the time in the world', () => {
+  test('grants permissions only per job, and limits the time of each job', () => {
     const { permissions, jobs, defaults } = workflow(file);
     expect(permissions).toEqual({});
     expect(defaults.run.shell).toBe('bash');
@@ -61,7 +61,7 @@ describe.each(FILES)('%s', (file) => {
     }
   });
 
-  test('puts nothing of an event into a script', () => {
+  test('inserts no event data into scripts', () => {
     const scripts = Object.values(workflow(file).jobs).flatMap(({ steps }) =>
       steps.map((step) => step.run ?? ''),
     );
@@ -73,7 +73,7 @@ describe.each(FILES)('%s', (file) => {
 describe('release.yaml', () => {
   const { jobs } = workflow('release.yaml');
 
-  test('writes only where it has to, after the tests', () => {
+  test('has write permissions only where needed, and runs after the tests', () => {
     expect(Object.fromEntries(Object.entries(jobs).map(([name, job]) => [name, job.permissions]))).toEqual({
       test: { contents: 'read' },
       publish: { contents: 'read', packages: 'write', 'id-token': 'write' },
@@ -83,7 +83,7 @@ describe('release.yaml', () => {
     expect(jobs['release']?.needs).toEqual(['test', 'publish']);
   });
 
-  test('believes no cache', () => {
+  test('uses no cache', () => {
     expect(textOf('release.yaml')).not.toContain('actions/cache@');
   });
 
@@ -93,22 +93,22 @@ describe('release.yaml', () => {
     expect(parts.split(' ').sort()).toEqual(targets.filter((target) => target !== 'example-agents').sort());
   });
 
-  test('builds from base images by the digest that each tag has then, and records it', async () => {
+  test('resolves each base image tag to a digest once, and records the digests', async () => {
     const step = jobs['publish']?.steps.find(({ name }) => name === 'Resolve the base images to digests');
-    const folder = mkdtempSync(join(tmpdir(), 'base-images-'));
+    const directory = mkdtempSync(join(tmpdir(), 'base-images-'));
     const digest = `sha256:${'a'.repeat(64)}`;
-    // In docker's place: the registry's answer, to the question for one image.
-    writeFileSync(join(folder, 'docker'), `#!/bin/sh\necho "$*" >> "${folder}/asked"; echo ${digest}\n`, {
+    // Replaces docker: returns the registry's response for one image.
+    writeFileSync(join(directory, 'docker'), `#!/bin/sh\necho "$*" >> "${directory}/arguments"; echo ${digest}\n`, {
       mode: 0o755,
     });
     const env = {
-      PATH: `${folder}:${process.env['PATH']}`,
-      RUNNER_TEMP: folder,
-      GITHUB_OUTPUT: join(folder, 'output'),
-      GITHUB_STEP_SUMMARY: join(folder, 'summary'),
+      PATH: `${directory}:${process.env['PATH']}`,
+      RUNNER_TEMP: directory,
+      GITHUB_OUTPUT: join(directory, 'output'),
+      GITHUB_STEP_SUMMARY: join(directory, 'summary'),
     };
     await run('bash', ['-eo', 'pipefail', '-c', step?.run ?? 'false'], { cwd: ROOT, env });
-    const read = (file: string) => readFileSync(join(folder, file), 'utf8');
+    const read = (file: string) => readFileSync(join(directory, file), 'utf8');
     const from = readFileSync(join(ROOT, 'images/Dockerfile'), 'utf8').matchAll(
       /^FROM (?:--\S+ )?(\S+) AS/gm,
     );
@@ -119,7 +119,7 @@ describe('release.yaml', () => {
       expect.stringMatching(/^gcr\.io\/distroless\//),
     ]);
     expect(
-      read('asked')
+      read('arguments')
         .trim()
         .split('\n')
         .map((line) => line.split(' ')[3]),
@@ -130,7 +130,7 @@ describe('release.yaml', () => {
       `--label=org.opencontainers.image.base.digest=${digest}`,
     ]);
     for (const file of ['summary', 'output']) expect(read(file)).toContain(`- base \`${base}@${digest}\``);
-    rmSync(folder, { recursive: true });
+    rmSync(directory, { recursive: true });
     const build = jobs['publish']?.steps.find(({ run: script }) => script?.includes('docker buildx build'));
     expect(build?.run).toContain('"${base[@]}"');
   });

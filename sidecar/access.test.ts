@@ -8,7 +8,7 @@ import { isBodyHidden, localAccess } from './access.ts';
 let listener: Listener;
 afterEach(() => listener.close());
 
-/** An application that believes its clients to be at `address`. */
+/** Starts an application that sees `address` as the address of every client. */
 async function startFor(address: string): Promise<(path: string) => Promise<Response>> {
   const answer = {
     handlers: [
@@ -47,7 +47,7 @@ async function startFor(address: string): Promise<(path: string) => Promise<Resp
   return (path) => fetch(`http://127.0.0.1:${listener.port}${path}`);
 }
 
-describe('a client elsewhere', () => {
+describe('a client outside loopback', () => {
   test.each([
     '/readyz',
     '/health/live',
@@ -56,7 +56,7 @@ describe('a client elsewhere', () => {
     '/capabilities',
     '/.well-known/agent-card.json',
     '/platform/readyz',
-  ])('is answered on %s, and told no reasons', async (path) => {
+  ])('gets a response without reasons on %s', async (path) => {
     const response = await (await startFor('10.0.0.7'))(path);
     expect([response.status, await response.json()]).toEqual([200, { hidden: true }]);
   });
@@ -72,7 +72,7 @@ describe('a client elsewhere', () => {
     '/GAP',
     '/gap/',
     '/unknown',
-  ])('is refused on %s', async (path) => {
+  ])('is rejected on %s', async (path) => {
     const response = await (await startFor('10.0.0.7'))(path);
     expect([response.status, await response.json()]).toEqual([
       403,
@@ -80,14 +80,14 @@ describe('a client elsewhere', () => {
         type: 'about:blank',
         title: 'Forbidden',
         status: 403,
-        detail: 'this route is answered on loopback only',
+        detail: 'this route is available on loopback only',
       },
     ]);
   });
 });
 
 test.each(['127.0.0.1', '127.8.8.8', '::1', '::ffff:127.0.0.1'])(
-  'a client at %s may ask everything',
+  'a client at %s has access to every route',
   async (address) => {
     const response = await (await startFor(address))('/gap');
     expect([response.status, await response.json()]).toEqual([200, { hidden: false }]);

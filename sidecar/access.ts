@@ -2,7 +2,7 @@ import { isIPv4 } from 'node:net';
 import type { Request, RequestHandler, Response } from 'express';
 import { Problem } from '../runtime/problem.ts';
 
-/** What anybody in the pod's network may ask when CONTROL_ACCESS is local; of readiness only the status. */
+/** Routes open to every client when CONTROL_ACCESS is local. `/health/ready` then returns only its status. */
 export const OPEN_PATHS: ReadonlySet<string> = new Set([
   '/readyz',
   '/drain',
@@ -14,13 +14,13 @@ export const OPEN_PATHS: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Rejects requests to local routes, unless they come over loopback (the pod itself, or a port-forward), with a loopback
- * `Host` and no foreign `Origin`. A browser that follows a DNS name from its own site to 127.0.0.1 comes over loopback too.
+ * Rejects requests to local routes unless they arrive over loopback (from the pod itself or a port-forward) with a loopback
+ * `Host` and no foreign `Origin`. The headers are checked because DNS rebinding lets a web page reach 127.0.0.1 too.
  */
 export function localAccess(prefixes: readonly string[]): RequestHandler {
   const open = new Set(prefixes.flatMap((prefix) => [...OPEN_PATHS].map((path) => prefix + path)));
   return (request, response, next) => {
-    const reason = reasonAgainst(request);
+    const reason = rejectionReason(request);
     if (reason === null) {
       next();
       return;
@@ -31,12 +31,12 @@ export function localAccess(prefixes: readonly string[]): RequestHandler {
   };
 }
 
-/** Why a request is not local; null: it is. */
-function reasonAgainst(request: Request): string | null {
-  if (!comesOverLoopback(request)) return 'this route is answered on loopback only';
+/** Why a request is not local; null: the request is local. */
+function rejectionReason(request: Request): string | null {
+  if (!comesOverLoopback(request)) return 'this route is available on loopback only';
   const { host, origin } = request.headers;
   if (!isLoopbackAuthority(host ?? ''))
-    return 'this route needs a loopback Host: localhost, 127.0.0.0/8 or [::1]';
+    return 'this route requires a loopback Host: localhost, 127.0.0.0/8 or [::1]';
   if (origin !== undefined && !isLoopbackOrigin(origin)) return 'this route rejects a foreign Origin';
   return null;
 }
@@ -47,13 +47,13 @@ export function comesOverLoopback({ socket }: Pick<Request, 'socket'>): boolean 
   return remoteAddress === '::1' || /^(::ffff:)?127\./.test(remoteAddress);
 }
 
-/** `host[:port]` of this machine's loopback; a name below `localhost` is whatever a resolver says. */
+/** Whether `host[:port]` is loopback. Names below `localhost` are excluded, because a resolver may map them elsewhere. */
 function isLoopbackAuthority(authority: string): boolean {
   const [, host = ''] = /^(\[::1\]|[^:]+)(?::\d*)?$/.exec(authority) ?? [];
   return host === '[::1]' || host.toLowerCase() === 'localhost' || (isIPv4(host) && host.startsWith('127.'));
 }
 
-/** `null` is the origin of sandboxed frames and files. */
+/** False for the origin `null`, which sandboxed frames and local files send. */
 function isLoopbackOrigin(origin: string): boolean {
   const [, authority = ''] = /^https?:\/\/(.+)$/i.exec(origin) ?? [];
   return isLoopbackAuthority(authority);
@@ -65,7 +65,7 @@ function hideBody(response: Response): void {
   response.locals[HIDDEN] = true;
 }
 
-/** Whether the client may see the status but not the reasons. */
+/** Whether the response must contain only the status. */
 export function isBodyHidden(response: Response): boolean {
   return response.locals[HIDDEN] === true;
 }

@@ -9,7 +9,7 @@ import { metricsRoutes } from './routes/metrics-routes.ts';
 import { proofRoutes } from './routes/proof-routes.ts';
 import { reportRoutes } from './routes/report-routes.ts';
 
-/** Clients use both forms of every path. */
+/** Every route is available with and without the prefix. */
 const PREFIXES = ['', '/platform'] as const;
 
 /** The route table of the control plane; the reference page is generated from it. */

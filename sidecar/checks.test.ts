@@ -6,7 +6,7 @@ import type { Check } from '../core/health/health.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar-rig.ts';
 import { TestServers } from '../testing/sockets.ts';
 
-/** Each kind of check as the sidecar makes it without a report of the agent, by where the sidecar can look. */
+/** Each kind of check without a report from the agent, by what the sidecar can access. */
 
 const servers = new TestServers();
 let rig: SidecarRig | null = null;
@@ -41,7 +41,7 @@ async function checksWith(
     );
 }
 
-describe('variables and what they lead to', () => {
+describe('checks of variables and of services that use them', () => {
   const spec = () => ({
     requires: {
       envVars: ['SET', 'UNSET'],
@@ -52,24 +52,24 @@ describe('variables and what they lead to', () => {
     },
   });
 
-  test('where the sidecar shares the agent’s environment', async () => {
+  test('when the sidecar shares the agent’s environment', async () => {
     expect(await checksWith({ SET: `127.0.0.1:${port}` }, spec())).toEqual([
       'env:SET pass error',
       'env:UNSET fail error: UNSET is not set in the environment',
       'service:db pass error',
-      'service:queue skip warning: it needs env:UNSET, which failed',
+      'service:queue skip warning: requires env:UNSET, which failed',
     ]);
   });
 
   test.each<[string, string, string[]]>([
     [
-      'their names are all known',
+      'all names are known',
       'SET',
       [
         'env:SET pass error',
         "env:UNSET fail error: UNSET is not set in the agent's container",
         "service:db skip error: the agent's variable SET cannot be read from here",
-        'service:queue skip warning: it needs env:UNSET, which failed',
+        'service:queue skip warning: requires env:UNSET, which failed',
       ],
     ],
     [
@@ -77,28 +77,28 @@ describe('variables and what they lead to', () => {
       'SET,*',
       [
         'env:SET pass error',
-        'env:UNSET skip error: it may come from an envFrom source of the container, which cannot be seen from here',
+        'env:UNSET skip error: the variable may come from an envFrom source of the container, which cannot be read from here',
         "service:db skip error: the agent's variable SET cannot be read from here",
-        'service:queue skip warning: it needs env:UNSET, which cannot be checked here',
+        'service:queue skip warning: requires env:UNSET, which cannot be checked here',
       ],
     ],
     [
-      'the container has none',
+      'the container has no variables',
       ',',
       [
         "env:SET fail error: SET is not set in the agent's container",
         "env:UNSET fail error: UNSET is not set in the agent's container",
-        'service:db skip error: it needs env:SET, which failed',
-        'service:queue skip warning: it needs env:UNSET, which failed',
+        'service:db skip error: requires env:SET, which failed',
+        'service:queue skip warning: requires env:UNSET, which failed',
       ],
     ],
-  ])('in a cluster, where %s', async (_name, names, expected) => {
-    // The sidecar's own variable of that name is another one.
+  ])('in a cluster, when %s', async (_name, names, expected) => {
+    // The sidecar's own variable with that name must not be used.
     expect(await checksWith({ AGENT_ENV_NAMES: names, SET: `127.0.0.1:${port}` }, spec())).toEqual(expected);
   });
 });
 
-describe('secrets', () => {
+describe('checks of secrets', () => {
   const spec = () => ({
     requires: {
       services: [
@@ -109,22 +109,22 @@ describe('secrets', () => {
   });
   const found = [
     'secret:db-url pass warning',
-    'secret:queue-url fail warning: the secret backend BACKEND does not have it',
+    'secret:queue-url fail warning: the secret backend BACKEND does not contain this secret',
     'service:db pass warning',
-    'service:queue skip warning: it needs secret:queue-url, which failed',
+    'service:queue skip warning: requires secret:queue-url, which failed',
   ];
   const of = (backend: string): string[] => found.map((line) => line.replace('BACKEND', backend));
 
-  test('in variables', async () => {
+  test('in variables of the sidecar', async () => {
     expect(await checksWith({ PLATFORM_SECRET_DB_URL: `127.0.0.1:${port}` }, spec())).toEqual(of('env'));
   });
 
-  test('in a mounted folder, the way Kubernetes mounts them', async () => {
+  test('in a mounted directory with the layout that Kubernetes uses', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'secrets-'));
     await mkdir(join(folder, '..data'));
     await writeFile(join(folder, '..data', 'db-url'), `127.0.0.1:${port}\n`);
     await symlink('..data/db-url', join(folder, 'db-url'));
-    // What is in a variable does not count then.
+    // Secrets in variables are ignored then.
     const env = { PLATFORM_SECRET_DIR: folder, PLATFORM_SECRET_QUEUE_URL: `127.0.0.1:${port}` };
     expect(await checksWith(env, spec())).toEqual(of('file'));
     await rm(folder, { recursive: true });
@@ -132,23 +132,23 @@ describe('secrets', () => {
 
   test.each<[string, string, string[]]>([
     [
-      'whose variables are known',
+      'when all variables are known',
       'PLATFORM_SECRET_DB_URL',
       [
         'secret:db-url pass warning',
-        'secret:queue-url fail warning: the secret backend env does not have it',
+        'secret:queue-url fail warning: the secret backend env does not contain this secret',
         "service:db skip warning: the agent's variable PLATFORM_SECRET_DB_URL cannot be read from here",
-        'service:queue skip warning: it needs secret:queue-url, which failed',
+        'service:queue skip warning: requires secret:queue-url, which failed',
       ],
     ],
     [
-      'that may come from anywhere',
+      'when envFrom may add variables',
       '*',
       [
-        'secret:db-url skip warning: no secret backend can be seen from here',
-        'secret:queue-url skip warning: no secret backend can be seen from here',
-        'service:db skip warning: it needs secret:db-url, which cannot be checked here',
-        'service:queue skip warning: it needs secret:queue-url, which cannot be checked here',
+        'secret:db-url skip warning: no secret backend can be read from here',
+        'secret:queue-url skip warning: no secret backend can be read from here',
+        'service:db skip warning: requires secret:db-url, which cannot be checked here',
+        'service:queue skip warning: requires secret:queue-url, which cannot be checked here',
       ],
     ],
   ])('of an agent in a cluster, %s', async (_name, names, expected) => {
@@ -156,7 +156,7 @@ describe('secrets', () => {
   });
 });
 
-describe('files', () => {
+describe('checks of files', () => {
   const spec = { prompts: { system: '$file:prompts/system.md', fallback: '$file:escape.md' } };
   const prepare = async (folder: string): Promise<void> => {
     await mkdir(join(folder, 'prompts'));
@@ -164,22 +164,22 @@ describe('files', () => {
     await symlink('/etc/hostname', join(folder, 'escape.md'));
   };
 
-  test('beside the manifest, and one that leaves its folder', async () => {
+  test('next to the manifest, and of a file outside its directory', async () => {
     expect(await checksWith({}, spec, prepare)).toEqual([
       'file:prompts/system.md pass warning',
-      "file:escape.md fail warning: it cannot be read inside the manifest's folder",
+      "file:escape.md fail warning: the file cannot be read inside the manifest's directory",
     ]);
   });
 
-  test('of an agent in a cluster are not to be seen', async () => {
+  test('of an agent in a cluster are skipped', async () => {
     expect(await checksWith({ AGENT_ENV_NAMES: ',' }, spec, prepare)).toEqual([
-      "file:prompts/system.md skip warning: the agent's files cannot be seen from here",
-      "file:escape.md skip warning: the agent's files cannot be seen from here",
+      "file:prompts/system.md skip warning: the agent's files cannot be read from here",
+      "file:escape.md skip warning: the agent's files cannot be read from here",
     ]);
   });
 });
 
-test('memory by its roles, tracing, and what has no address', async () => {
+test('checks memory by role, tracing, and services without an address', async () => {
   const url = (at: number): string => `redis://:secret@127.0.0.1:${at}/0`;
   const spec = {
     memory: {
@@ -192,10 +192,10 @@ test('memory by its roles, tracing, and what has no address', async () => {
     observability: { tracing: { backend: 'otlp', endpoint: `http://127.0.0.1:${port}/v1/traces` } },
   };
   expect(await checksWith({}, spec)).toEqual([
-    'service:files skip warning: the manifest gives it no address',
+    'service:files skip warning: the manifest declares no address',
     'memory:backend pass warning',
     'memory:shortTerm pass warning',
-    'memory:longTerm skip warning: its address names no host and port',
+    'memory:longTerm skip warning: the address has no host and port',
     'memory:vector fail warning: connection refused',
     'tracing:otlp pass info',
   ]);

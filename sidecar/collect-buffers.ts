@@ -1,13 +1,13 @@
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
-/** Part of the memory limit that buffers outside the heap may take before those without a use are freed. */
+/** Fraction of the memory limit that buffers outside the heap may use before unused buffers are collected. */
 const PART = 1 / 10;
 const INTERVAL_MS = 50;
 
 /**
- * Frees the buffers of chunks that have passed. V8 collects by the size of its heap, where such a buffer is a hundred
- * bytes: measured under attack, 50 MiB of them waited for a collection, a quarter of the injected memory limit.
+ * Frees the buffers of forwarded chunks. V8 triggers collections by heap size, to which such a buffer adds only about 100
+ * bytes. In a measured attack, 50 MiB of unused buffers (a quarter of the injected memory limit) waited for a collection.
  */
 export function collectBuffers(memoryBytes: number): void {
   setFlagsFromString('--expose-gc');

@@ -8,7 +8,7 @@ const problemsOf = (env: Record<string, string>) => {
   return result.ok ? [] : result.problems;
 };
 
-test('an empty environment gives the defaults of the contract', () => {
+test('an empty environment results in the defaults of the contract', () => {
   const result = readConfig({});
   expect(result).toEqual({
     ok: true,
@@ -44,7 +44,7 @@ test('an empty environment gives the defaults of the contract', () => {
   });
 });
 
-describe('a wrong value is refused and its variable named', () => {
+describe('rejects an invalid value and names its variable', () => {
   test.each([
     [
       'UPSTREAM_URL',
@@ -77,13 +77,13 @@ describe('a wrong value is refused and its variable named', () => {
   });
 });
 
-test('an upstream address of another protocol is told which protocols there are', () => {
+test('names the accepted protocols when UPSTREAM_URL has another protocol', () => {
   expect(describeProblems(problemsOf({ UPSTREAM_URL: 'ftp://agent' }))).toBe(
     'UPSTREAM_URL=ftp://agent: must be a URL and must use http: or https: protocol, without credentials, query or fragment (default http://localhost:8000)',
   );
 });
 
-test('all problems are reported at once', () => {
+test('reports all problems together', () => {
   expect(
     problemsOf({ PROXY_PORT: 'x', UPSTREAM_URL: 'y', POLICY_ENGINE: 'opa', AUDIT_RING_SIZE: '0' }).map(
       (problem) => problem.name,
@@ -91,7 +91,7 @@ test('all problems are reported at once', () => {
   ).toEqual(['UPSTREAM_URL', 'PROXY_PORT', 'AUDIT_RING_SIZE', 'POLICY_ENGINE']);
 });
 
-describe('values that are right alone but wrong together', () => {
+describe('rejects combinations of valid values', () => {
   test.each([
     ['opa without its URL', { POLICY_ENGINE: 'opa' }, 'POLICY_ENGINE'],
     ['builtin with a URL', { POLICY_ENGINE: 'builtin', POLICY_URL: 'http://opa:8181' }, 'POLICY_ENGINE'],
@@ -104,7 +104,7 @@ describe('values that are right alone but wrong together', () => {
       'PLATFORM_TOKEN_FILE',
     ],
     [
-      'a place for a key that is in a file',
+      'a key store path with a token file',
       { PLATFORM_URL: 'https://cp', PLATFORM_TOKEN_FILE: '/t', PLATFORM_KEY_STORE_PATH: '/k' },
       'PLATFORM_KEY_STORE_PATH',
     ],
@@ -130,7 +130,7 @@ describe('UPSTREAM_URL on a port of the sidecar', () => {
       (each ?? []).map(({ address }) => (address.includes(':') ? `[${address}]` : address)),
     ),
   ];
-  test.each(own)('at %s is refused', (host) => {
+  test.each(own)('at %s is rejected', (host) => {
     for (const port of ['4000', '4001']) {
       const problems = problemsOf({ UPSTREAM_URL: `http://${host}:${port}` });
       expect(problems.map(({ name }) => name)).toEqual(['UPSTREAM_URL']);
@@ -138,30 +138,30 @@ describe('UPSTREAM_URL on a port of the sidecar', () => {
     expect(readConfig({ UPSTREAM_URL: `http://${host}:8000` }).ok).toBe(true);
   });
 
-  test.each(['192.0.2.7', 'agent.example', '[2001:db8::7]'])('at %s is not this machine', (host) => {
+  test.each(['192.0.2.7', 'agent.example', '[2001:db8::7]'])('at %s is accepted, because the host is another machine', (host) => {
     expect(readConfig({ UPSTREAM_URL: `http://${host}:4000` }).ok).toBe(true);
   });
 });
 
-describe('the policy engine', () => {
+describe('the policy engine setting', () => {
   test.each([
     [{}, 'none'],
     [{ POLICY_URL: 'http://opa:8181' }, 'opa'],
     [{ POLICY_ENGINE: 'opa', POLICY_URL: 'http://opa:8181' }, 'opa'],
     [{ POLICY_ENGINE: 'builtin' }, 'builtin'],
-  ])('of %j is %s', (env, engine) => {
+  ])('for %j is %s', (env, engine) => {
     expect(readConfig(env)).toMatchObject({ ok: true, config: { POLICY_ENGINE: engine } });
   });
 });
 
-describe('the names of the agent container’s variables', () => {
+describe('AGENT_ENV_NAMES', () => {
   test.each([
     ['A,B', { names: ['A', 'B'], partial: false }],
     ['A, B,*', { names: ['A', 'B'], partial: true }],
     ['*', { names: [], partial: true }],
     [',', { names: [], partial: false }],
     ['', null],
-  ])('%j', (raw, expected) => {
+  ])('parses %j', (raw, expected) => {
     expect(readConfig({ AGENT_ENV_NAMES: raw })).toMatchObject({
       ok: true,
       config: { AGENT_ENV_NAMES: expected },
@@ -170,7 +170,7 @@ describe('the names of the agent container’s variables', () => {
 });
 
 test.each(['two words', 'line\nfeed', 'kéy'])(
-  'a key that no header can carry is refused unseen: %j',
+  'rejects a key that is not a valid header value, without showing it: %j',
   (key) => {
     expect(problemsOf({ PLATFORM_URL: 'https://cp', PLATFORM_KEY: key })).toEqual([
       {
@@ -182,7 +182,7 @@ test.each(['two words', 'line\nfeed', 'kéy'])(
   },
 );
 
-test('a secret is never shown', () => {
+test('the result never contains a secret', () => {
   const result = readConfig({ PLATFORM_URL: 'https://cp', PLATFORM_KEY: 'hunter2', PROXY_PORT: 'x' });
   expect(JSON.stringify(result)).not.toContain('hunter2');
 });

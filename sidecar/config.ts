@@ -29,10 +29,10 @@ import type { Secret } from '../runtime/secret.ts';
 
 export type PolicyEngine = 'none' | 'opa' | 'builtin';
 
-/** The names of the agent container's variables, as the injector passes them. */
+/** The names of the agent container's variables, passed by the injector. */
 export interface AgentEnvNames {
   names: string[];
-  /** The container also has `envFrom`: a name that is not listed may exist all the same. */
+  /** The container uses `envFrom`, so variables that are not listed may exist. */
   partial: boolean;
 }
 
@@ -46,7 +46,7 @@ export interface SidecarConfig {
   CONTROL_PLANE_PORT: number;
   BIND_ADDRESS: string;
   CONTROL_ACCESS: 'any' | 'local';
-  /** The name that the pod is labelled with; null outside a cluster. */
+  /** The agent name in the pod's label; null outside a cluster. */
   AGENT_NAME: string | null;
   AGENT_ENV_NAMES: AgentEnvNames | null;
   AUDIT_RING_SIZE: number;
@@ -72,7 +72,7 @@ type RawConfig = Omit<SidecarConfig, 'POLICY_ENGINE'> & { POLICY_ENGINE: 'opa' |
 const DAY_MS = 86_400_000;
 const DEFAULT_UPSTREAM = 'http://localhost:8000';
 
-/** The agent's own address. A query, a fragment or credentials would silently be lost on the way, so they are refused. */
+/** The agent's own address. A query, a fragment or credentials would have no effect, so they are rejected. */
 const upstreamUrl: EnvField<URL> = {
   wanted: `a URL and must use http: or https: protocol, without credentials, query or fragment (default ${DEFAULT_UPSTREAM})`,
   parse: (raw) => {
@@ -85,9 +85,9 @@ const upstreamUrl: EnvField<URL> = {
   },
 };
 
-/** Comma-separated; `*` stands for what comes by `envFrom`. A lone comma says that there are none. */
+/** Comma-separated; `*` stands for variables from `envFrom`. A single comma means that there are no variables. */
 const agentEnvNames: EnvField<AgentEnvNames | null> = {
-  wanted: 'names separated by commas, with * for those that come by envFrom, or unset',
+  wanted: 'comma-separated names, with * for variables from envFrom, or unset',
   parse: (raw) => {
     if (raw === undefined) return { ok: true, value: null };
     const listed = raw
@@ -108,7 +108,7 @@ const agentName: EnvField<string | null> = {
   },
 };
 
-/** A name is resolved when the ports open: a mistyped one would end in an error that names no variable. */
+/** Host names are not accepted: a misspelt name would fail later, with an error that does not mention the variable. */
 const bindAddress: EnvField<string> = {
   wanted: 'an IP address, such as 127.0.0.1 or ::, or localhost (default ::)',
   parse: (raw = ANY_ADDRESS) =>
@@ -147,50 +147,50 @@ export const SIDECAR_FIELDS = {
 
 export const SIDECAR_SUMMARIES: Summaries<typeof SIDECAR_FIELDS> = {
   ...LOG_SUMMARIES,
-  UPSTREAM_URL: "The agent's own server. A path in it is put before every request's path.",
-  UPSTREAM_TIMEOUT_MS: 'Milliseconds until the first byte of an answer, else 504. Unset: no limit.',
-  MANIFEST_PATH: 'The manifest. It must be valid at the start, and is read again when it changes.',
+  UPSTREAM_URL: "The agent's own server. A path in the URL is prepended to every request path.",
+  UPSTREAM_TIMEOUT_MS: 'Milliseconds until the first byte of a response, else 504. Unset: no limit.',
+  MANIFEST_PATH: 'Path of the manifest. The file must be valid at start and is reloaded when it changes.',
   PROXY_PORT: 'The port of the proxy in front of the agent.',
   CONTROL_PLANE_PORT: 'The port of the control routes.',
   BIND_ADDRESS:
-    'The address on which both ports listen. `::` is every IPv6 and IPv4 address; where the kernel has no IPv6, every IPv4 address.',
+    'The address on which both ports listen. `::`: every IPv6 and IPv4 address; without IPv6 in the kernel, every IPv4 address.',
   CONTROL_ACCESS:
-    '`local`: from outside loopback, or with a `Host` or `Origin` that is not loopback, only open routes are answered, and `/health/ready` without its body.',
-  AGENT_NAME: 'The name that the pod is labelled with, held against `metadata.name`. Set by the injector.',
+    '`local`: requests from outside loopback, or with a non-loopback `Host` or `Origin`, are accepted on open routes only, and `/health/ready` then has no body.',
+  AGENT_NAME: 'The agent name in the label of the pod, compared with `metadata.name`. Set by the injector.',
   AGENT_ENV_NAMES:
-    "The names of the agent container's variables; `*` for what `envFrom` brings, a lone comma for none. Set by the injector. Unset: this process's own environment is taken for the agent's.",
-  AUDIT_RING_SIZE: 'Requests that the audit ring remembers.',
-  AUDIT_QUERY: 'Keep query strings in audit entries.',
+    "The names of the agent container's variables; `*` for variables from `envFrom`, a single comma for none. Set by the injector. Unset: the sidecar's own environment is used as the agent's.",
+  AUDIT_RING_SIZE: 'Maximum number of entries in the audit ring.',
+  AUDIT_QUERY: 'Record query strings in audit entries.',
   POLICY_URL:
-    'The base URL of a policy engine that has the generated rules (Open Policy Agent). Unset: none is asked.',
+    'Base URL of a policy engine (Open Policy Agent) with the generated rules. Unset: no external engine is queried.',
   POLICY_ENGINE:
-    'Which engine: opa asks POLICY_URL, builtin evaluates the same rules in the sidecar. Unset: opa where POLICY_URL is set, else none.',
+    'The policy engine: opa queries POLICY_URL, builtin evaluates the same rules in the sidecar. Unset: opa if POLICY_URL is set, else none.',
   POLICY_PROXY_MODE:
-    'What is done with a denied answer: track passes it on and says so, enforce answers 403 in its place, off asks nothing about answers.',
-  POLICY_TIMEOUT_MS: 'Milliseconds that POLICY_URL has to answer; after them the request passes unevaluated.',
-  ANTHROPIC_API_KEY: 'The key for LLM analysis. Not used by this version.',
-  PROOF_STORE_PATH: 'The file in which proofs outlive a restart. Unset: memory alone.',
+    'Effect of a denial: track forwards the response and records the denial, enforce returns 403 instead of the response, off does not evaluate responses.',
+  POLICY_TIMEOUT_MS: 'Milliseconds to wait for POLICY_URL; after that the request passes unevaluated.',
+  ANTHROPIC_API_KEY: 'The key for LLM analysis. Has no effect in this version.',
+  PROOF_STORE_PATH: 'Path of the file that stores proofs across restarts. Unset: proofs are kept in memory only.',
   PROOF_WRITES:
-    'Where proofs of this agent are written: local on CONTROL_PLANE_PORT, control-plane with the admin key alone. Set to control-plane by the injector when the chart has an admin key.',
+    'Where proofs of this agent are written: local accepts them on CONTROL_PLANE_PORT, control-plane requires the admin key. The injector sets control-plane if the chart has an admin key.',
   PLATFORM_SECRET_DIR:
-    "Folder with one file per `$secret:` name, where the sidecar shares the agent's. Unset: variables PLATFORM_SECRET_<NAME>.",
-  PLATFORM_URL: 'The control plane. Unset: no heartbeats.',
-  PLATFORM_KEY: 'The key from registering the agent; renewed at two thirds of its lifetime.',
+    'Directory with one file per `$secret:` name, if the sidecar shares it with the agent. Unset: variables PLATFORM_SECRET_<NAME>.',
+  PLATFORM_URL: 'URL of the control plane. Unset: no heartbeats.',
+  PLATFORM_KEY: 'The key from the registration of the agent; renewed at two thirds of its lifetime.',
   PLATFORM_KEY_STORE_PATH:
-    'File in which the renewed PLATFORM_KEY outlives a restart. It is used while it is later than PLATFORM_KEY. Unset: memory alone.',
+    'Path of the file that stores the renewed PLATFORM_KEY across restarts. The stored key is used while it is newer than PLATFORM_KEY. Unset: the renewed key is kept in memory only.',
   PLATFORM_TOKEN_FILE:
-    'File with the token, instead of PLATFORM_KEY; read for each heartbeat. A registration key in it is renewed in place (0600), a projected token by the kubelet.',
+    'Path of a file with the token, instead of PLATFORM_KEY; read for each heartbeat. A registration key in the file is renewed in place (mode 0600); a projected token is renewed by the kubelet.',
   PLATFORM_CA_FILE:
-    "PEM file with the control plane's authorities, read for each heartbeat. Unset: those of Node.js.",
-  HEARTBEAT_SECONDS: 'Seconds between two heartbeats; the control plane may change it.',
+    'Path of a PEM file with the CA certificates that verify the control plane, read for each heartbeat. Unset: the CAs of Node.js.',
+  HEARTBEAT_SECONDS: 'Seconds between two heartbeats; the control plane may change the interval.',
 };
 
-/** The sidecar's environment; wrong values and wrong combinations are all reported at once. */
+/** Reads the sidecar's environment. All invalid values and combinations are reported together. */
 export function readConfig(env: Environment): ConfigResult<SidecarConfig> {
   const result = readEnv<RawConfig>(env, SIDECAR_FIELDS);
-  const wrong = result.ok ? [] : result.problems;
-  const known = new Set(wrong.map((problem) => problem.name));
-  const problems = [...wrong, ...wrongCombinations(env).filter((problem) => !known.has(problem.name))];
+  const invalid = result.ok ? [] : result.problems;
+  const known = new Set(invalid.map((problem) => problem.name));
+  const problems = [...invalid, ...wrongCombinations(env).filter((problem) => !known.has(problem.name))];
   if (!result.ok || problems.length > 0) return { ok: false, problems };
   const { POLICY_ENGINE, POLICY_URL } = result.config;
   return {
@@ -205,7 +205,7 @@ interface Combination {
   isWrong(set: (name: keyof RawConfig) => string | undefined): boolean;
 }
 
-/** Each variable may be fine alone; these are wrong together. */
+/** Combinations of values that are invalid although each value is valid. */
 export const COMBINATIONS: readonly Combination[] = [
   {
     name: 'POLICY_ENGINE',
@@ -219,12 +219,12 @@ export const COMBINATIONS: readonly Combination[] = [
   },
   {
     name: 'CONTROL_PLANE_PORT',
-    wanted: 'another port than PROXY_PORT',
+    wanted: 'different from PROXY_PORT',
     isWrong: (set) => (set('CONTROL_PLANE_PORT') ?? '4001') === (set('PROXY_PORT') ?? '4000'),
   },
   {
     name: 'UPSTREAM_URL',
-    wanted: 'the address of the agent, not a port of the sidecar on this machine',
+    wanted: "the address of the agent, not the sidecar's own proxy or control port",
     isWrong: (set) =>
       pointsAt(set('UPSTREAM_URL') ?? DEFAULT_UPSTREAM, [
         set('PROXY_PORT') ?? '4000',
@@ -233,17 +233,17 @@ export const COMBINATIONS: readonly Combination[] = [
   },
   {
     name: 'PLATFORM_TOKEN_FILE',
-    wanted: 'unset when PLATFORM_KEY is set: one of them is the credential',
+    wanted: 'unset when PLATFORM_KEY is set, because only one of them can be the credential',
     isWrong: (set) => set('PLATFORM_TOKEN_FILE') !== undefined && set('PLATFORM_KEY') !== undefined,
   },
   {
     name: 'PLATFORM_KEY_STORE_PATH',
-    wanted: 'used with PLATFORM_KEY: a file of PLATFORM_TOKEN_FILE is renewed in place',
+    wanted: 'used with PLATFORM_KEY, because PLATFORM_TOKEN_FILE is renewed in place',
     isWrong: (set) => set('PLATFORM_KEY_STORE_PATH') !== undefined && set('PLATFORM_KEY') === undefined,
   },
   {
     name: 'PLATFORM_URL',
-    wanted: 'used with PLATFORM_KEY or PLATFORM_TOKEN_FILE: heartbeats need a credential',
+    wanted: 'used with PLATFORM_KEY or PLATFORM_TOKEN_FILE, because heartbeats need a credential',
     isWrong: (set) =>
       set('PLATFORM_URL') !== undefined &&
       set('PLATFORM_KEY') === undefined &&

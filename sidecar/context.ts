@@ -22,13 +22,13 @@ import { Assessor } from './report/assessor.ts';
 import { PeerUsage } from './usage/peer-usage.ts';
 import { totalsOfAll } from './usage/totals-of-all.ts';
 
-/** What the parts of a running sidecar share. */
+/** Shared state of a running sidecar. */
 export interface SidecarContext {
   config: SidecarConfig;
   clock: Clock;
   logger: Logger;
   startedAt: Date;
-  /** Tells this instance of the agent from others; in a cluster the pod's name. */
+  /** Identifies this instance of the agent; in a cluster the pod's name. */
   instance: string;
   manifest: CurrentManifest;
   audit: AuditLog;
@@ -43,25 +43,25 @@ export interface SidecarContext {
   durations: Durations;
   /** The process is stopping. */
   isDraining: boolean;
-  /** Until then, on the clock that does not jump, connections end with their next answer. */
+  /** Monotonic milliseconds; until this time, each connection is closed after its next response. */
   connectionsEndUntilMs: number;
-  /** Ends what runs in the background. */
+  /** Aborted to end all background work. */
   stopping: AbortController;
 }
 
 export interface ContextInput {
   config: SidecarConfig;
-  /** The process's environment, for references of a manifest whose agent shares it. */
+  /** The process's environment; resolves the manifest's references if the agent shares this environment. */
   env: Environment;
   logger: Logger;
   clock: Clock;
 }
 
-/** Reads the manifest and the kept proofs and wires the rest; rejects when one of them is not valid. */
+/** Loads the manifest and the stored proofs and creates all components; rejects when the manifest or the proofs are invalid. */
 export async function createContext({ config, env, logger, clock }: ContextInput): Promise<SidecarContext> {
   const stopping = new AbortController();
-  await requireFolder('PLATFORM_SECRET_DIR', config.PLATFORM_SECRET_DIR);
-  // The proofs first: a manifest that is read is also watched.
+  await requireDirectory('PLATFORM_SECRET_DIR', config.PLATFORM_SECRET_DIR);
+  // Proofs first: loading the manifest also starts a file watch, which a later failure would leave open.
   const proofs = await ProofStore.open(config.PROOF_STORE_PATH);
   const manifest = await CurrentManifest.load(config.MANIFEST_PATH, logger, stopping.signal);
   const load = new LoadLimits(memoryLimit());
@@ -116,7 +116,7 @@ export async function createContext({ config, env, logger, clock }: ContextInput
   };
 }
 
-/** The audit ring, whose kept bytes count against the sidecar's memory limit. */
+/** The audit log; the response bytes that it buffers count against the sidecar's memory limit. */
 function createAudit(
   config: SidecarConfig,
   manifest: CurrentManifest,
@@ -133,19 +133,20 @@ function createAudit(
   });
 }
 
-/** Without it, every secret would look as if it alone were missing. */
-async function requireFolder(variable: string, path: string | null): Promise<void> {
+/** Fails at start, because a missing directory would otherwise be reported as many missing secrets. */
+async function requireDirectory(variable: string, path: string | null): Promise<void> {
   if (path === null) return;
   const found = await stat(path).catch((cause: unknown) => {
     throw new Error(`${variable} ${path} cannot be read`, { cause });
   });
-  if (!found.isDirectory()) throw new Error(`${variable} ${path} is no folder`);
+  if (!found.isDirectory()) throw new Error(`${variable} ${path} is not a directory`);
 }
 
-/** In a cluster the injector tells the names of the agent's variables; elsewhere this process shares the agent's environment. */
+/** In a cluster the injector passes the names of the agent's variables; elsewhere the sidecar shares the agent's environment. */
 function environmentOf(config: SidecarConfig, env: Environment): AgentEnvironment {
-  const told = config.AGENT_ENV_NAMES;
-  if (told !== null) return { kind: 'declared', names: new Set(told.names), partial: told.partial };
+  const declared = config.AGENT_ENV_NAMES;
+  if (declared !== null)
+    return { kind: 'declared', names: new Set(declared.names), partial: declared.partial };
   return {
     kind: 'own',
     variables: env,
@@ -154,7 +155,7 @@ function environmentOf(config: SidecarConfig, env: Environment): AgentEnvironmen
   };
 }
 
-/** The schema's default. */
+/** The default of the manifest schema. */
 const DEFAULT_CHAT_PATH = '/v1/chat';
 
 function declaredApiOf({ spec }: Manifest): DeclaredApi {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { AuditEntry } from '../core/behavior/audit-entry.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar-rig.ts';
 
-/** The tables of the contract that speak of an audit entry, of events and of usage, row by row, found by their words. */
+/** The contract's tables about audit entries, events and usage. The test names quote the rows of the contract. */
 
 const PII = 'pii_detector_not_invoked';
 const SPEC = { guardrails: { input: [{ type: 'pii-detector' }] } };
@@ -17,7 +17,7 @@ beforeEach(async () => {
 });
 afterEach(() => rig.close());
 
-const ask = (requestId: string, path = '/x'): Promise<Response> =>
+const request = (requestId: string, path = '/x'): Promise<Response> =>
   fetch(rig.proxyUrl + path, { headers: { 'x-request-id': requestId } });
 
 async function entryOf(requestId: string): Promise<AuditEntry | undefined> {
@@ -26,7 +26,7 @@ async function entryOf(requestId: string): Promise<AuditEntry | undefined> {
   return entries.find((entry) => entry.requestId === requestId);
 }
 
-async function tell(requestId: string, event: object): Promise<[number, unknown]> {
+async function sendEvent(requestId: string, event: object): Promise<[number, unknown]> {
   const response = await rig.control('/events', {
     method: 'POST',
     body: JSON.stringify({ requestId, agentName: 'shop', events: [event] }),
@@ -40,21 +40,21 @@ const SKIPPED = { type: 'guardrail', guardrailType: 'pii-detector', invoked: fal
 describe('Audit entry', () => {
   test('none | request through proxy | recorded | ring entry with requestId', async () => {
     expect(await entryOf('r-1')).toBeUndefined();
-    await ask('r-1');
+    await request('r-1');
     expect(await entryOf('r-1')).toMatchObject({ requestId: 'r-1', seq: 1, path: '/x' });
   });
 
   test('recorded | header reporting on the response | at least one behavioral header | violations stored in the entry', async () => {
     rig.agent.otherwise = (_request, response) =>
       void response.writeHead(200, { 'X-Platform-Guardrails-Invoked': 'topic-filter' }).end();
-    const answer = await ask('r-1', '/chat');
+    const answer = await request('r-1', '/chat');
     expect(answer.headers.get('x-platform-policy-violations')).toBe(PII);
     expect(await entryOf('r-1')).toMatchObject({ policyViolations: [PII], outcome: 'deny' });
   });
 
   test('recorded | POST /events with known requestId | recorded | behavioral data added; policy evaluated retroactively', async () => {
-    await ask('r-1');
-    expect(await tell('r-1', SKIPPED)).toEqual([
+    await request('r-1');
+    expect(await sendEvent('r-1', SKIPPED)).toEqual([
       200,
       { requestId: 'r-1', found: true, opaViolations: [PII] },
     ]);
@@ -67,7 +67,7 @@ describe('Audit entry', () => {
   });
 
   test('none | POST /events with unknown requestId | race | none | 202 found false', async () => {
-    expect(await tell('r-0', SKIPPED)).toEqual([202, { requestId: 'r-0', found: false }]);
+    expect(await sendEvent('r-0', SKIPPED)).toEqual([202, { requestId: 'r-0', found: false }]);
     expect(await rig.report('/audit')).toEqual([]);
   });
 });
@@ -84,9 +84,9 @@ describe('Event variants', () => {
       { type: 'tool', name: 'pay', success: false, latencyMs: 1.5 },
       { toolsCalled: ['pay'] },
     ],
-  ])('%s', async (_words, event, recorded) => {
-    await ask('r-1');
-    expect((await tell('r-1', event))[0]).toBe(200);
+  ])('%s', async (_row, event, recorded) => {
+    await request('r-1');
+    expect((await sendEvent('r-1', event))[0]).toBe(200);
     expect(await entryOf('r-1')).toMatchObject({ events: [event], ...recorded });
   });
 
@@ -98,9 +98,9 @@ describe('Event variants', () => {
     ['success', { type: 'tool', name: 'pay', success: 'true' }],
     ['latencyMs', { type: 'tool', name: 'pay', latencyMs: '1' }],
     ['type', { type: 'wish' }],
-  ])('a wrong %s is 400, and nothing is recorded', async (field, event) => {
-    await ask('r-1');
-    const [status, body] = await tell('r-1', event);
+  ])('an invalid %s is rejected with 400 and nothing is recorded', async (field, event) => {
+    await request('r-1');
+    const [status, body] = await sendEvent('r-1', event);
     expect(status).toBe(400);
     expect(JSON.stringify(body)).toContain(field);
     expect((await entryOf('r-1'))?.events).toBeUndefined();
@@ -108,8 +108,8 @@ describe('Event variants', () => {
 });
 
 describe('Limits', () => {
-  test('Audit ring size (AUDIT_RING_SIZE), in memory only: the oldest goes', async () => {
-    for (const id of ['r-1', 'r-2', 'r-3']) await ask(id);
+  test('Audit ring size (AUDIT_RING_SIZE), in memory only: the oldest entry is overwritten', async () => {
+    for (const id of ['r-1', 'r-2', 'r-3']) await request(id);
     const response = await rig.control('/audit');
     expect(((await response.json()) as AuditEntry[]).map(({ requestId }) => requestId)).toEqual([
       'r-2',

@@ -5,7 +5,7 @@ import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidec
 import { sidecarRoutes } from './app.ts';
 import type { SidecarContext } from './context.ts';
 
-/** The tables of the contract that speak of the control routes, row by row, found by their words. */
+/** The contract's tables about the control routes. The row titles quote the contract. */
 
 const text = expect.any(String);
 const iso = expect.stringMatching(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/);
@@ -75,9 +75,9 @@ const ready = {
   source: 'manifest-static',
 };
 
-/** method, path, body; status, content type, body of the answer. */
+/** method, path, body; status, content type and body of the response. */
 type Row = [
-  words: string,
+  title: string,
   method: string,
   path: string,
   sent: unknown,
@@ -86,7 +86,7 @@ type Row = [
   shape: unknown,
 ];
 
-/** In this order: a row may need what the one before it left. */
+/** The order matters: a row may need the state after the previous row. */
 const ENDPOINTS: readonly Row[] = [
   ['200, JSON object with status = live', 'GET', '/health/live', null, 200, JSON_TYPE, { status: 'live' }],
   ['200 when ready; body reports status and checks', 'GET', '/health/ready', null, 200, JSON_TYPE, ready],
@@ -99,7 +99,7 @@ const ENDPOINTS: readonly Row[] = [
     JSON_TYPE,
     {
       ...{ score: 95, grade: 'A', source: 'manifest-static', issues: [{ ...issue, property: 'evaluated' }] },
-      // Beyond the contract.
+      // Not part of the contract.
       evidence: expect.any(Object),
     },
   ],
@@ -125,7 +125,7 @@ const ENDPOINTS: readonly Row[] = [
       summary: { total: 1, critical: 0, high: 0 },
     },
   ],
-  ['another view is refused', 'GET', '/gap?view=x', null, 400, PROBLEM_TYPE, problem(400)],
+  ['another view is rejected', 'GET', '/gap?view=x', null, 400, PROBLEM_TYPE, problem(400)],
   [
     'array of audit entries, each with requestId',
     'GET',
@@ -144,7 +144,7 @@ const ENDPOINTS: readonly Row[] = [
     JSON_TYPE,
     [expect.objectContaining({ requestId: 'r-1' })],
   ],
-  ['a limit that is no integer', 'GET', '/audit?limit=x', null, 400, PROBLEM_TYPE, problem(400)],
+  ['a limit that is not an integer', 'GET', '/audit?limit=x', null, 400, PROBLEM_TYPE, problem(400)],
   [
     'explore report',
     'GET',
@@ -172,7 +172,7 @@ const ENDPOINTS: readonly Row[] = [
     },
   ],
   ['capability card', 'GET', '/capabilities', null, 200, JSON_TYPE, card],
-  ['the same card where A2A looks for it', 'GET', '/.well-known/agent-card.json', null, 200, JSON_TYPE, card],
+  ['the same card at the path of A2A', 'GET', '/.well-known/agent-card.json', null, 200, JSON_TYPE, card],
   [
     'usage report, falls back to the audit ring',
     'GET',
@@ -224,7 +224,7 @@ const ENDPOINTS: readonly Row[] = [
     problem(400, { validIds: RULE_IDS }),
   ],
   [
-    'POST without what a proof needs: 400',
+    'POST without required fields: 400',
     'POST',
     '/proof/rule/SEC-LLM-04',
     { verifiedBy: '' },
@@ -249,7 +249,7 @@ const ENDPOINTS: readonly Row[] = [
     JSON_TYPE,
     { status: 'ok', policy: { mode: 'track', engine: 'none' } },
   ],
-  ['for the kubelet, when the pod ends', 'GET', '/drain', null, 200, JSON_TYPE, { forSeconds: 300 }],
+  ['for the kubelet, when the pod terminates', 'GET', '/drain', null, 200, JSON_TYPE, { forSeconds: 300 }],
   ['Prometheus', 'GET', '/metrics', null, 200, 'text/plain; version=0.0.4; charset=utf-8', null],
   ['an unknown path', 'GET', '/nothing', null, 404, PROBLEM_TYPE, problem(404)],
 ];
@@ -272,7 +272,7 @@ const ALLOWED: [path: string, allow: string][] = [
   ['/proof/rule/MEM-01', 'DELETE, GET, HEAD, POST'],
 ];
 
-test('the tables above have a row for every route that is served', () => {
+test('the tables above have a row for every route', () => {
   const served = new Map<string, string[]>();
   for (const { path, method } of sidecarRoutes({ metrics: createMetrics() } as SidecarContext, () => 0))
     served.set(path, [...(served.get(path) ?? []), ...(method === 'GET' ? ['GET', 'HEAD'] : [method])]);
@@ -284,8 +284,8 @@ test('the tables above have a row for every route that is served', () => {
 });
 
 describe.each(['', '/platform'])('each route under the prefix "%s"', (prefix) => {
-  const rows = ENDPOINTS.map(([words, method, path, ...wanted]) => ({ words, method, path, wanted }));
-  test.each(rows)('$words: $method $path', async ({ method, path, wanted }) => {
+  const rows = ENDPOINTS.map(([title, method, path, ...wanted]) => ({ title, method, path, wanted }));
+  test.each(rows)('$title: $method $path', async ({ method, path, wanted }) => {
     const [sent, status, type, shape] = wanted;
     const response = await rig.control(prefix + path, {
       method,
@@ -310,7 +310,7 @@ describe.each(['', '/platform'])('each route under the prefix "%s"', (prefix) =>
   });
 
   test.each(['/health/live', '/health/ready', '/gap', '/explore', '/usage', '/proof', '/capabilities'])(
-    'HEAD %s has the head of GET and no body',
+    'HEAD %s returns the head of GET without a body',
     async (path) => {
       const response = await rig.control(prefix + path, { method: 'HEAD' });
       expect([response.status, response.headers.get('content-type'), await response.text()]).toEqual([

@@ -1,10 +1,10 @@
 import { networkInterfaces } from 'node:os';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { ManualClock } from '../testing/manual-clock.ts';
-import { ask as askHttp, askRaw } from '../testing/proxy-rig.ts';
+import { ask, askRaw } from '../testing/proxy-rig.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidecar-rig.ts';
 
-/** An address of this machine that is not loopback: whoever connects to it comes from it. */
+/** A non-loopback address of this machine. Connections to that address also have that source address. */
 const addressOf = (family: string): string | undefined =>
   Object.values(networkInterfaces())
     .flat()
@@ -12,7 +12,7 @@ const addressOf = (family: string): string | undefined =>
 const address = addressOf('IPv4');
 const address6 = addressOf('IPv6');
 
-/** The row of the configuration table: what is answered to whom. `bare`: the status, without body. */
+/** The expected status for a client outside loopback with CONTROL_ACCESS=local. `bare`: 200 without a body. */
 const ROWS: [path: string, method: string, outside: number | 'bare'][] = [
   ['/readyz', 'GET', 200],
   ['/drain', 'GET', 200],
@@ -39,9 +39,9 @@ const ROWS: [path: string, method: string, outside: number | 'bare'][] = [
   ['/readyz', 'POST', 405],
 ];
 
-(address === undefined ? describe.skip : describe)('a request that does not come over loopback', () => {
+(address === undefined ? describe.skip : describe)('a request from outside loopback', () => {
   let rig: SidecarRig;
-  const ask = async (path: string, method: string): Promise<Response> =>
+  const send = async (path: string, method: string): Promise<Response> =>
     fetch(`http://${address}:${rig.sidecar.controlPort}${path}`, { method });
 
   describe.each(['local', 'any'] as const)('with CONTROL_ACCESS=%s', (access) => {
@@ -55,7 +55,7 @@ const ROWS: [path: string, method: string, outside: number | 'bare'][] = [
     afterAll(() => rig.close());
 
     describe.each(['', '/platform'])('under the prefix "%s"', (prefix) => {
-      test.each(ROWS)('%s by %s: local answers %s', async (path, method, outside) => {
+      test.each(ROWS)('%s by %s: local returns %s', async (path, method, outside) => {
         const controller = new AbortController();
         const response = await fetch(`http://${address}:${rig.sidecar.controlPort}${prefix}${path}`, {
           method,
@@ -74,13 +74,13 @@ const ROWS: [path: string, method: string, outside: number | 'bare'][] = [
             type: 'about:blank',
             title: 'Forbidden',
             status: 403,
-            detail: 'this route is answered on loopback only',
+            detail: 'this route is available on loopback only',
           });
       });
     });
   });
 
-  test('to /health/ready shares one probe run per second; over loopback each request has its own', async () => {
+  test('to /health/ready shares one probe run per second, and over loopback each request has its own run', async () => {
     const clock = new ManualClock('2026-01-01T00:00:00Z');
     rig = await startSidecarRig({ manifest: manifestText(), bindAddress: '0.0.0.0', clock });
     const runs: (number | undefined)[] = [];
@@ -88,19 +88,19 @@ const ROWS: [path: string, method: string, outside: number | 'bare'][] = [
       await (await response).text();
       runs.push(rig.agent.asked['/health']);
     };
-    for (let i = 0; i < 5; i += 1) await note(ask('/health/ready', 'GET'));
+    for (let i = 0; i < 5; i += 1) await note(send('/health/ready', 'GET'));
     await note(rig.control('/health/ready'));
-    await note(ask('/platform/health/ready', 'GET'));
+    await note(send('/platform/health/ready', 'GET'));
     clock.advance(999);
-    await note(ask('/health/ready', 'GET'));
+    await note(send('/health/ready', 'GET'));
     clock.advance(1);
-    await note(ask('/health/ready', 'GET'));
+    await note(send('/health/ready', 'GET'));
     await note(rig.control('/health/ready'));
     await rig.close();
     expect(runs).toEqual([1, 1, 1, 1, 1, 2, 2, 2, 3, 4]);
   });
 
-  (address6 === undefined ? test.skip : test)('has the same access in IPv6', async () => {
+  (address6 === undefined ? test.skip : test)('has the same access over IPv6', async () => {
     rig = await startSidecarRig({
       manifest: manifestText(),
       bindAddress: '::',
@@ -110,18 +110,18 @@ const ROWS: [path: string, method: string, outside: number | 'bare'][] = [
       (await fetch(`http://${host}:${rig.sidecar.controlPort}${path}`)).status;
     const other = `[${address6 ?? ''}]`;
     expect([await statusOf(other, '/gap'), await statusOf(other, '/readyz')]).toEqual([403, 200]);
-    // Such a socket shows the IPv4 peer as ::ffff:127.0.0.1.
+    // A dual-stack socket reports the IPv4 peer as ::ffff:127.0.0.1.
     expect([await statusOf('[::1]', '/gap'), await statusOf('127.0.0.1', '/gap')]).toEqual([200, 200]);
     await rig.close();
   });
 
-  test('hears that the agent is not ready by the status alone', async () => {
+  test('gets 503 without a body when the agent is not ready', async () => {
     rig = await startSidecarRig({
       manifest: manifestText(),
       bindAddress: '::',
       env: { CONTROL_ACCESS: 'local' },
     });
-    const outside = await ask('/health/ready', 'GET');
+    const outside = await send('/health/ready', 'GET');
     const inside = await rig.control('/health/ready');
     const bodies = [await outside.text(), ((await inside.json()) as { status: string }).status];
     await rig.close();
@@ -129,9 +129,9 @@ const ROWS: [path: string, method: string, outside: number | 'bare'][] = [
   });
 });
 
-/** DNS rebinding: a page whose name is made to lead to 127.0.0.1 comes over loopback, by a port-forward too. */
+/** DNS rebinding: a web page whose host name resolves to 127.0.0.1 connects over loopback, also through a port-forward. */
 describe('a request over loopback with CONTROL_ACCESS=local', () => {
-  const FOREIGN_HOST = 'this route needs a loopback Host: localhost, 127.0.0.0/8 or [::1]';
+  const FOREIGN_HOST = 'this route requires a loopback Host: localhost, 127.0.0.0/8 or [::1]';
   const FOREIGN_ORIGIN = 'this route rejects a foreign Origin';
   let rig: SidecarRig;
   beforeAll(async () => {
@@ -142,7 +142,7 @@ describe('a request over loopback with CONTROL_ACCESS=local', () => {
   });
   afterAll(() => rig.close());
   const send = (path: string, headers: Record<string, string>) =>
-    askHttp(rig.sidecar.controlPort, { path, headers });
+    ask(rig.sidecar.controlPort, { path, headers });
 
   test.each<[headers: Record<string, string>, reason: string | null]>([
     [{ host: 'localhost' }, null],
@@ -168,18 +168,18 @@ describe('a request over loopback with CONTROL_ACCESS=local', () => {
     [{ host: 'localhost', origin: 'null' }, FOREIGN_ORIGIN],
     [{ host: 'localhost', origin: '' }, FOREIGN_ORIGIN],
     [{ host: 'localhost', origin: 'chrome-extension://localhost' }, FOREIGN_ORIGIN],
-  ])('with %j: %s', async (headers, reason) => {
+  ])('with %j is rejected with: %s', async (headers, reason) => {
     for (const prefix of ['', '/platform']) {
       const { status, body } = await send(`${prefix}/audit`, headers);
       const problem = { type: 'about:blank', title: 'Forbidden', status: 403, detail: reason };
       expect([status, JSON.parse(body)]).toEqual(reason === null ? [200, []] : [403, problem]);
-      // An open route, to which such a client is one outside.
+      // On an open route, such a client is treated as outside loopback.
       const ready = await send(`${prefix}/health/ready`, headers);
       expect([ready.status, ready.body === '']).toEqual([200, reason !== null]);
     }
   });
 
-  test('without a Host', async () => {
+  test('without a Host is rejected', async () => {
     const answer = await askRaw(rig.sidecar.controlPort, 'GET /audit HTTP/1.0\r\n\r\n');
     expect(answer).toContain('403 Forbidden');
     expect(answer).toContain(FOREIGN_HOST);

@@ -5,18 +5,18 @@ import { withUploadBudget } from '../runtime/upload-budget.ts';
 import { comesOverLoopback } from './access.ts';
 import type { LoadLimits } from './proxy/load-limits.ts';
 
-/** Nobody needs more of port 4001; each costs a head. */
+/** Pipelined requests per connection; each request in flight occupies memory for its head. */
 const MAX_UNANSWERED = 4;
 const MAX_HEADER_FIELDS = 128;
 
-/** How long the body of a request may take, in milliseconds. */
+/** Milliseconds that the body of a request may take. */
 const BODY_MS = 5_000;
-/** Bytes per second below which a sender loses its connection when others need the room. */
+/** Bytes per second below which an upload is aborted when other uploads need its memory. */
 const SLOW_RATE = 64 * 1024;
 
 /**
- * What clients of port 4001 can make the sidecar hold. Connections over loopback (the agent, a port-forward) and others (the
- * kubelet, Prometheus, strangers) have half of the room each, so that neither shuts the other out.
+ * Limits the memory that clients of port 4001 can occupy. Loopback connections (the agent, a port-forward) and other
+ * connections (the kubelet, Prometheus, unknown clients) get half of it each, so that neither group blocks the other.
  */
 export function controlLimits(load: LoadLimits): ConnectionLimits {
   return {
@@ -30,7 +30,7 @@ export function controlLimits(load: LoadLimits): ConnectionLimits {
   };
 }
 
-/** Bounds the bodies of requests that arrive at the same time. */
+/** Limits the total size of request bodies that arrive at the same time. */
 export const limitBodies = (handler: RequestListener, load: LoadLimits, clock: Clock): RequestListener =>
   withUploadBudget(handler, {
     bytes: load.maxControlBodies,

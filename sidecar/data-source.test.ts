@@ -31,7 +31,7 @@ describe('the data source, decided on every request', () => {
       ),
     );
 
-  test('any state + a valid HealthReport: agent-sdk; the four use live data', async () => {
+  test('any state + a valid HealthReport: agent-sdk; the four routes use live data', async () => {
     Object.assign(rig.agent.answers, GOOD_ANSWERS);
     expect(await sources()).toEqual(Array(4).fill('agent-sdk'));
     expect(await rig.report('/explore')).toMatchObject({
@@ -83,7 +83,7 @@ describe('the data source, decided on every request', () => {
     ['pass', 'no issue', []],
     ['skip', 'high', ['high']],
     ['fail', 'critical', ['critical']],
-  ])('model check %s: %s', async (status, _words, severities) => {
+  ])('model check %s: %s', async (status, _issue, severities) => {
     const report = GOOD_ANSWERS['/platform/health'];
     const checks = [{ id: 'model:openai/gpt-5', category: 'model', status, severity: 'error', latencyMs: 7 }];
     rig.agent.answers['/platform/health'] = { ...report, checks };
@@ -94,13 +94,13 @@ describe('the data source, decided on every request', () => {
     const { model } = await rig.report<{ model: unknown }>('/explore');
     const reachable = { pass: true, skip: null, fail: false }[status];
     expect(model).toEqual({ provider: 'openai', id: 'gpt-5', reachable, latencyMs: 7 });
-    const answer = await rig.control('/health/ready');
-    expect(answer.status).toBe(status === 'fail' ? 503 : 200);
-    expect(await answer.json()).toMatchObject({ status: status === 'fail' ? 'not-ready' : 'ready' });
+    const response = await rig.control('/health/ready');
+    expect(response.status).toBe(status === 'fail' ? 503 : 200);
+    expect(await response.json()).toMatchObject({ status: status === 'fail' ? 'not-ready' : 'ready' });
   });
 });
 
-describe('a report that is not valid', () => {
+describe('an invalid report', () => {
   const report = GOOD_ANSWERS['/platform/health'];
   const show = async (body: object) => {
     rig.agent.answers['/platform/health'] = body;
@@ -121,16 +121,16 @@ describe('a report that is not valid', () => {
       'checks[0].status must be one of pass, fail, skip',
     ],
     [{ status: 'healthy' }, 'agentName must be a string'],
-  ])('%j is an issue, a note, and leaves the report to the manifest', async (body, problem) => {
+  ])('%j causes an issue and a note, and the manifest is the data source', async (body, problem) => {
     expect(await show(body)).toEqual({
       sources: ['manifest-static', 'manifest-static'],
-      note: `GET /platform/health of the agent is not a valid report: ${problem}`,
+      note: `GET /platform/health on the agent did not return a valid report: ${problem}`,
       severity: 'high',
     });
     expect(await show(report!)).toEqual({ sources: ['agent-sdk', 'agent-sdk'] });
   });
 
-  test('costs 20 points', async () => {
+  test('deducts 20 points', async () => {
     const score = async (body: object): Promise<number> => {
       rig.agent.answers['/platform/health'] = body;
       return (await rig.report<{ score: number }>('/gap')).score;
@@ -138,7 +138,7 @@ describe('a report that is not valid', () => {
     expect(await score({ ...report, timestamp: 'now' })).toBe(75);
   });
 
-  test('is warned of once, until it is valid and not valid again', async () => {
+  test('is logged once, and again after a valid report', async () => {
     const lines = () =>
       rig.log.flatMap(([level, message]) => (message.startsWith('agent report') ? [level] : []));
     for (const body of [{}, { ...report, agentName: 1 }, {}]) await show(body);
@@ -154,7 +154,7 @@ describe('a report that is not valid', () => {
   });
 });
 
-test('an elapsed proof is restored, stays listed as expired and does not count', async () => {
+test('an expired proof is loaded and listed as expired, and does not count', async () => {
   const path = join(rig.folder, 'proofs.json');
   const elapsed = {
     verifiedBy: 'ci',

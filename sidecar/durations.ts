@@ -1,10 +1,10 @@
 import type { Histogram, Metrics } from '../runtime/metrics.ts';
 
-/** How long things take, in seconds. */
+/** Duration histograms, in seconds. */
 export interface Durations {
-  /** Of a request in the sidecar and not with the agent, until its response head. */
+  /** Time of a request in the sidecar, without the agent's time, until its response head is sent. */
   overhead: Histogram;
-  /** Of the policy engine, by what it said. */
+  /** Time of a policy query, by the state of its result. */
   policy: Histogram;
 }
 
@@ -16,12 +16,12 @@ export function createDurations(metrics: Metrics): Durations {
   return {
     overhead: metrics.histogram(
       'platform_sidecar_overhead_seconds',
-      'Time of a request in the sidecar and not with the agent, from its arrival until its response head is out.',
+      "Time of a request in the sidecar, from arrival until its response head is sent, without the agent's time.",
       SECONDS,
     ),
     policy: metrics.histogram(
       'platform_sidecar_policy_seconds',
-      'Time until the policy engine answered, or was given up on, by what it said.',
+      'Time of a policy query until the response or time-out, by the state of the result.',
       SECONDS,
     ),
   };

@@ -19,10 +19,10 @@ async function issuesOf(options: Parameters<typeof startSidecarRig>[0]): Promise
   return Object.fromEntries(issues.map(({ property, description }) => [property, description]));
 }
 
-describe('the endpoints that a manifest declares', () => {
+describe('the endpoints declared in the manifest', () => {
   const api = { healthEndpoint: '/livez', capabilitiesEndpoint: '/api/tools' };
 
-  test('are probed in place of the default ones', async () => {
+  test('are probed instead of the default endpoints', async () => {
     const agent = { '/livez': 204, '/api/tools': { tools: ['search'] } };
     expect(await issuesOf({ manifest: manifestText({ guardrails, tools, api }), agent })).toEqual({});
     expect(rig.agent.asked).toEqual({
@@ -33,13 +33,13 @@ describe('the endpoints that a manifest declares', () => {
     });
   });
 
-  test('are in the texts, the alignment and the explore report where they do not answer', async () => {
+  test('appear in issues, alignment and explore report when they fail', async () => {
     const manifest = manifestText({ guardrails, tools, api });
     expect(
       await issuesOf({ manifest, agent: { '/health': 200, '/capabilities': 200, '/livez': 503 } }),
     ).toEqual({
-      healthcheckable: 'GET /livez of the agent answers 503.',
-      discoverable: `GET /api/tools of the agent answers 404, and GET ${CARD_PATH} gives no agent card.`,
+      healthcheckable: 'GET /livez on the agent returned 503.',
+      discoverable: `GET /api/tools on the agent returned 404, and GET ${CARD_PATH} returned no agent card.`,
     });
     expect(await rig.report('/gap?view=alignment')).toMatchObject({
       gaps: [
@@ -57,18 +57,18 @@ describe('the endpoints that a manifest declares', () => {
     });
   });
 
-  test('are the values of variables that the sidecar shares with the agent', async () => {
+  test('may be variables that the sidecar shares with the agent', async () => {
     const manifest = manifestText({ guardrails, api: { healthEndpoint: '$env:HEALTH' } });
     const agent = { '/livez': 200, '/capabilities': 200 };
     expect(await issuesOf({ manifest, agent, env: { HEALTH: '/livez' } })).toEqual({});
   });
 
-  test('are the default ones where a variable is the agent’s alone, which is shown', async () => {
+  test('are replaced by the default endpoints, with a note, when only the agent has the variable', async () => {
     const manifest = manifestText({ guardrails, api: { healthEndpoint: '$env:HEALTH' } });
     const why = "the agent's variable HEALTH cannot be read from here";
     const env = { HEALTH: '/livez', AGENT_ENV_NAMES: 'HEALTH' };
     expect(await issuesOf({ manifest, agent: { '/livez': 200, '/capabilities': 200 }, env })).toEqual({
-      healthcheckable: `GET /health of the agent answers 404. The path that spec.api.healthEndpoint declares was not probed: ${why}.`,
+      healthcheckable: `GET /health on the agent returned 404. The path that spec.api.healthEndpoint declares was not probed: ${why}.`,
     });
     expect(await rig.report('/explore')).toMatchObject({
       endpoints: { health: { path: '/health', note: `the declared path was not probed: ${why}` } },
@@ -92,7 +92,7 @@ test('an HTML page is not a capability card', async () => {
   ]);
 });
 
-test('an agent card makes an agent discoverable, and its skills are its tools', async () => {
+test('an agent card makes an agent discoverable and lists tools as skills', async () => {
   const agent = { '/health': 200, [CARD_PATH]: { name: 'shop', skills: [{ id: 'search' }] } };
   const manifest = manifestText({ guardrails, tools: [...tools, { name: 'pay' }] });
   expect(await issuesOf({ manifest, agent })).toEqual({

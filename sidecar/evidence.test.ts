@@ -31,7 +31,7 @@ async function start(spec: object, options: Partial<SidecarRigOptions> = {}): Pr
   });
 }
 
-/** The agent answers a chat, with these headers, as a model that it names. */
+/** Sends a chat request; the agent responds with these headers and this model name. */
 async function chat(headers: Record<string, string>, model = 'gpt-5'): Promise<void> {
   rig.agent.otherwise = ({ method }, response) => {
     if (method === 'GET') {
@@ -50,7 +50,7 @@ async function chat(headers: Record<string, string>, model = 'gpt-5'): Promise<v
 const tiers = ({ evidence }: Gap): string[] => evidence.items.map(({ kind, tier }) => `${kind} ${tier}`);
 
 describe('/gap', () => {
-  test('has evidence next to the fields of the contract', async () => {
+  test('contains evidence next to the fields of the contract', async () => {
     await start({});
     const gap = await rig.report<Gap>('/gap');
     expect(Object.keys(gap)).toEqual(['score', 'grade', 'source', 'issues', 'evidence']);
@@ -68,7 +68,7 @@ describe('/gap', () => {
     expect(await rig.report('/gap?view=alignment')).not.toHaveProperty('evidence');
   });
 
-  test('has the tier of what the wire and what the agent shows', async () => {
+  test('contains the tiers of evidence from traffic and from the agent', async () => {
     await start({});
     await chat({ 'x-platform-guardrails-invoked': 'pii-detector', 'x-platform-tools-called': 'search' });
     const gap = await rig.report<Gap>('/gap');
@@ -76,7 +76,7 @@ describe('/gap', () => {
     expect([gap.evidence.shown, gap.evidence.reported]).toEqual([2, 2]);
   });
 
-  test('a probe that fails contradicts the check of the agent', async () => {
+  test('contains no evidence from the agent for a service whose probe fails', async () => {
     const server = createServer((socket) => socket.end());
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port: open } = server.address() as { port: number };
@@ -97,12 +97,12 @@ describe('/gap', () => {
     const { evidence } = await rig.report<Gap>('/gap');
     expect(evidence.items.filter(({ kind }) => kind === 'service')).toMatchObject([
       { name: 'there', tier: 'probed' },
-      { name: 'gone', tier: 'none', contradictedBy: 'probe of the sidecar: connection refused' },
+      { name: 'gone', tier: 'none', contradictedBy: 'sidecar probe: connection refused' },
     ]);
     await new Promise((resolve) => server.close(resolve));
   });
 
-  test('forgets what was seen 24 hours ago, and not what the ring has overwritten', async () => {
+  test('keeps evidence for 24 hours, even after the ring has overwritten the entry', async () => {
     const clock = new ManualClock('2026-03-01T12:00:00.000Z');
     await start({}, { clock, env: { AUDIT_RING_SIZE: '1' } });
     await chat({ 'x-platform-guardrails-invoked': 'pii-detector' });
@@ -115,7 +115,7 @@ describe('/gap', () => {
     expect(await guardrail()).toMatchObject({ tier: 'none' });
   });
 
-  test('a proof shows the evaluation', async () => {
+  test('contains a proof as evidence for the evaluation', async () => {
     await start({ evaluation: { datasets: [{ name: 'smoke', path: 'smoke.jsonl' }] } });
     const body = JSON.stringify({ verifiedBy: 'ci', method: 'ran' });
     const headers = { 'content-type': 'application/json' };
@@ -125,7 +125,7 @@ describe('/gap', () => {
     expect(evidence).toMatchObject({ shown: 1, shownWithoutLocalProofs: 0 });
   });
 
-  test('100 requests without behavioral data are an issue where guardrails are declared', async () => {
+  test('contains an issue after 100 requests without behavioral data when guardrails are declared', async () => {
     await start({});
     const properties = async () =>
       (await rig.report<Gap>('/gap')).issues.map(({ property, severity }) => `${severity} ${property}`);

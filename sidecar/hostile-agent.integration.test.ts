@@ -37,8 +37,8 @@ beforeEach(async () => {
 });
 afterEach(() => rig.close());
 
-/** The agent answers these paths so, and the others well. */
-function answer(hostile: RequestListener, paths: readonly string[] = ROUTES): void {
+/** The agent uses this listener for these paths and sends valid responses for the others. */
+function respondWith(hostile: RequestListener, paths: readonly string[] = ROUTES): void {
   rig.agent.otherwise = (request, response) => {
     const path = request.url ?? '';
     if (paths.includes(path)) hostile(request, response);
@@ -50,10 +50,10 @@ function answer(hostile: RequestListener, paths: readonly string[] = ROUTES): vo
 const REPORTS = ['/health/ready', '/gap', '/explore', '/usage'];
 
 /**
- * Every report, requested at once. The clock of the sidecar's limits stands still meanwhile: no report waits for one of
- * them to run out. `afterMs`: they run out so much later, once all requests have come to the sidecar and to the agent.
+ * Requests all reports at the same time. The sidecar's time limits do not pass by themselves. `afterMs`: lets this much time
+ * pass after all requests have arrived at the sidecar and at the agent.
  */
-async function look(afterMs = 0): Promise<Shown & { bytes: number }> {
+async function requestReports(afterMs = 0): Promise<Shown & { bytes: number }> {
   using timers = holdDeadlines();
   using arrived = countRequests(rig.sidecar.controlPort);
   rig.agent.asked = {};
@@ -70,10 +70,10 @@ async function look(afterMs = 0): Promise<Shown & { bytes: number }> {
   return { ready, gap, explore, usage, bytes: texts.join('').length } as Shown & { bytes: number };
 }
 
-/** It still serves, and says the truth as soon as the agent does. */
-async function expectWell(): Promise<void> {
-  answer(() => undefined, []);
-  const { gap, usage } = await look();
+/** The sidecar still works: it uses the agent's data as soon as the agent sends valid responses. */
+async function expectRecovery(): Promise<void> {
+  respondWith(() => undefined, []);
+  const { gap, usage } = await requestReports();
   expect([gap.source, gap.issues.map(({ property }) => property), usage.source]).toEqual([
     'agent-sdk',
     ['model.apiKey'],
@@ -85,49 +85,49 @@ const sourcesOf = ({ ready, gap, explore, usage }: Shown): string[] =>
   [ready, gap, explore, usage].map(({ source }) => source);
 const STATIC = ['manifest-static', 'manifest-static', 'manifest-static', 'audit-ring'];
 
-describe('an agent that answers on all routes with', () => {
-  const NAME = 'is known by its manifest alone, in time and in bounded memory';
+describe('an agent that responds on all routes with', () => {
+  const NAME = 'is reported from its manifest, in time and with bounded memory';
   async function expectStatic(hostile: RequestListener, afterMs: number): Promise<void> {
-    answer(hostile);
+    respondWith(hostile);
     const before = { bytes: written.bytes, rss: process.memoryUsage().rss };
-    const shown = await look(afterMs);
+    const shown = await requestReports(afterMs);
     expect(sourcesOf(shown)).toEqual(STATIC);
     expect(shown.explore.tools).toEqual([{ name: 'pay', declared: true, registered: null }]);
-    // What both ends of a few connections hold, whoever reads how little of it.
+    // The buffers at both ends of a few connections, even if only a part is read.
     expect(written.bytes - before.bytes).toBeLessThan(32 * 1024 * 1024);
     expect(process.memoryUsage().rss - before.rss).toBeLessThan(128 * 1024 * 1024);
-    await expectWell();
+    await expectRecovery();
   }
 
   test.each(Object.entries(NO_REPORTS))(`%s ${NAME}`, (_name, hostile) => expectStatic(hostile, 0));
   test.each(Object.entries(SLOW_NO_REPORTS))(`%s ${NAME}`, (_name, hostile) => expectStatic(hostile, 5_000));
 
   test.each(Object.entries(NO_REPORTS).slice(0, 6))(
-    '%s, or on one of them, leaves the others as they are',
+    '%s on one route only does not affect the other routes',
     async (_name, hostile) => {
-      answer(hostile, ['/platform/health']);
-      expect(sourcesOf(await look())).toEqual([...STATIC.slice(0, 3), 'agent-sdk']);
-      answer(hostile, ['/platform/usage', '/capabilities']);
-      expect(sourcesOf(await look())).toEqual(['agent-sdk', 'agent-sdk', 'agent-sdk', 'audit-ring']);
+      respondWith(hostile, ['/platform/health']);
+      expect(sourcesOf(await requestReports())).toEqual([...STATIC.slice(0, 3), 'agent-sdk']);
+      respondWith(hostile, ['/platform/usage', '/capabilities']);
+      expect(sourcesOf(await requestReports())).toEqual(['agent-sdk', 'agent-sdk', 'agent-sdk', 'audit-ring']);
     },
   );
 });
 
 test.each([301, 302, 303, 307, 308])(
-  'a redirect (%i) to a place with a good answer is not followed',
+  'a redirect (%i) to a server with valid responses is not followed',
   async (status) => {
     const servers = new TestServers();
-    let asked = 0;
+    let requests = 0;
     const port = await servers.http((request, response) => {
-      asked += 1;
+      requests += 1;
       response.end(JSON.stringify(GOOD_ANSWERS[request.url ?? '']));
     });
-    answer((request, response) =>
+    respondWith((request, response) =>
       response.writeHead(status, { location: `http://127.0.0.1:${port}${request.url}` }).end(),
     );
-    const shown = await look();
+    const shown = await requestReports();
     await servers.close();
-    expect([sourcesOf(shown), asked]).toEqual([STATIC, 0]);
+    expect([sourcesOf(shown), requests]).toEqual([STATIC, 0]);
     expect(shown.gap.issues.map(({ property }) => property)).toEqual(['discoverable']);
   },
 );
@@ -143,7 +143,7 @@ describe('a health report', () => {
     ...more,
   });
   const send = (body: unknown): void =>
-    answer(
+    respondWith(
       (_request, response) => response.end(typeof body === 'string' ? body : JSON.stringify(body)),
       ['/platform/health'],
     );
@@ -152,30 +152,30 @@ describe('a health report', () => {
     ['a name that is a list', { ...report, agentName: ['shop'] }],
     ['a name that is an object with a toString', { ...report, agentName: { toString: 'shop' } }],
     ['a time that is a number', { ...report, timestamp: 0 }],
-    ['a time beyond all calendars', { ...report, timestamp: '+275760-09-13T00:00:00Z' }],
+    ['a time beyond the supported range', { ...report, timestamp: '+275760-09-13T00:00:00Z' }],
     ['a status that is true', { ...report, status: true }],
-    ['checks that only look like a list', { ...report, checks: { length: 1, 0: tool({}) } }],
+    ['checks that are an object with a length', { ...report, checks: { length: 1, 0: tool({}) } }],
     ['a check that is null', withChecks(null)],
     ['a check that is a list', withChecks([tool({})])],
-    ['a status that no check has', withChecks(tool({ status: 'PASS' }))],
-    ['a severity that no check has', withChecks(tool({ severity: 'fatal' }))],
+    ['an unknown check status', withChecks(tool({ status: 'PASS' }))],
+    ['an unknown check severity', withChecks(tool({ severity: 'fatal' }))],
     ['a negative latency', withChecks(tool({ latencyMs: -1 }))],
     [
       'an infinite latency',
       JSON.stringify(withChecks(tool({ latencyMs: 0 }))).replace('"latencyMs":0', '"latencyMs":1e999'),
     ],
-    ['a latency in words', withChecks(tool({ latencyMs: '3' }))],
+    ['a latency that is a string', withChecks(tool({ latencyMs: '3' }))],
     ['an id that is a number', withChecks(tool({ id: 7 }))],
     ['a message that is an object', withChecks(tool({ message: {} }))],
-    ['members of a prototype only', `{"__proto__":1,"checks":[{"__proto__":${JSON.stringify(tool({}))}}]}`],
-  ])('with %s is none', async (_name, body) => {
+    ['members of __proto__ only', `{"__proto__":1,"checks":[{"__proto__":${JSON.stringify(tool({}))}}]}`],
+  ])('with %s is ignored', async (_name, body) => {
     send(body);
-    expect(sourcesOf(await look())).toEqual([...STATIC.slice(0, 3), 'agent-sdk']);
-    await expectWell();
+    expect(sourcesOf(await requestReports())).toEqual([...STATIC.slice(0, 3), 'agent-sdk']);
+    await expectRecovery();
   });
 
   const shownChecks = async (): Promise<Check[]> => {
-    const shown = await look();
+    const shown = await requestReports();
     expect(shown.ready.source).toBe('agent-sdk');
     return shown.ready.checks.filter(({ id }) => id !== 'agent:upstream');
   };
@@ -183,43 +183,43 @@ describe('a health report', () => {
 
   test.each<[string, unknown, unknown]>([
     [
-      'the same check twice: the worst counts',
+      'the same check twice shows the worst status',
       withChecks(tool({}), tool({ status: 'fail' })),
       [{ ...shownTool, status: 'fail' }],
     ],
     [
-      'a severity of its own choice: the product’s counts',
+      'its own severity shows the severity of the sidecar',
       withChecks(tool({ severity: 'error', status: 'fail' })),
       [{ ...shownTool, status: 'fail' }],
     ],
-    ['a category that its id does not say', withChecks(tool({ category: 'model' })), [shownTool]],
+    ['a category that contradicts the id shows the category of the id', withChecks(tool({ category: 'model' })), [shownTool]],
     [
-      'kinds of checks that nobody knows',
+      'unknown kinds of checks omits them',
       withChecks(tool({}), tool({ id: '__proto__:x' }), tool({ id: 'x' })),
       [shownTool],
     ],
     [
-      'a word about its own port',
+      'a check of its own port omits that check',
       withChecks(tool({}), tool({ id: 'agent:upstream', status: 'fail' })),
       [shownTool],
     ],
     [
-      'a text of 100 KB',
+      'texts of 100 KB truncates them',
       withChecks(tool({ status: 'fail', message: 'm'.repeat(100_000), remediation: 'r'.repeat(100_000) })),
       [{ ...shownTool, status: 'fail', message: 'm'.repeat(500), remediation: 'r'.repeat(500) }],
     ],
     [
-      'control characters and half a character',
+      'control characters and a lone surrogate shows them unchanged',
       withChecks(tool({ status: 'fail', message: '\0\x1b[2J\r\n\u202e\ud800' })),
       [{ ...shownTool, status: 'fail', message: '\0\x1b[2J\r\n\u202e\ud800' }],
     ],
     [
-      'members that a prototype has',
+      'names of prototype members ignores them',
       `{"agentName":"shop","timestamp":"2026-03-01T10:00:00Z","status":"x","constructor":1,"checks":[{"id":"tool:pay","status":"pass","__proto__":{"message":"m"},"toString":"t"}]}`,
       [shownTool],
     ],
     [
-      'more than is wanted',
+      'unknown members ignores them',
       withChecks(tool({ latencyMs: 3, nested: { a: [[[1]]] }, message: null })),
       [{ ...shownTool, latencyMs: 3 }],
     ],
@@ -228,9 +228,9 @@ describe('a health report', () => {
     expect(await shownChecks()).toEqual(expected);
   });
 
-  test('with bytes that are no UTF-8 is shown with the sign for them', async () => {
+  test('with invalid UTF-8 shows replacement characters', async () => {
     const [head = '', tail = ''] = JSON.stringify(withChecks(tool({ message: '@' }))).split('@');
-    answer(
+    respondWith(
       (_request, response) =>
         response.end(Buffer.concat([Buffer.from(head), Buffer.from([0xff, 0xc0]), Buffer.from(tail)])),
       ['/platform/health'],
@@ -238,28 +238,28 @@ describe('a health report', () => {
     expect(await shownChecks()).toEqual([{ ...shownTool, message: '\ufffd\ufffd' }]);
   });
 
-  test('with thousands of checks is cut at a thousand, in the report, the score and what is explored', async () => {
+  test('with thousands of checks is truncated to a thousand in readiness, score and explore report', async () => {
     send(withChecks(...Array.from({ length: 5000 }, (_, n) => ({ id: `tool:t${n}`, status: 'fail' }))));
-    const { ready, gap, explore } = await look();
+    const { ready, gap, explore } = await requestReports();
     expect([ready.checks.length, gap.score, explore.tools.length]).toEqual([1001, 0, 1001]);
-    await expectWell();
+    await expectRecovery();
   });
 });
 
 describe('capabilities', () => {
   const shownGap = async (body: unknown): Promise<string[]> => {
-    answer(
+    respondWith(
       (_request, response) => response.end(typeof body === 'string' ? body : JSON.stringify(body)),
       ['/capabilities'],
     );
-    return (await look()).gap.issues.map(({ property }) => property);
+    return (await requestReports()).gap.issues.map(({ property }) => property);
   };
   const missing = ['discoverable.pay'];
   test.each<[string, unknown, string[]]>([
-    ['no list of tools', { tools: 'pay' }, []],
-    ['a list of anything but names', { tools: [1, null, [], {}, { name: 5 }] }, missing],
-    ['names of a prototype', '{"tools":[{"__proto__":{"name":"pay"}}]}', missing],
-    ['tools of a prototype', '{"__proto__":{"tools":[]}}', []],
+    ['tools that are not a list', { tools: 'pay' }, []],
+    ['a list without valid names', { tools: [1, null, [], {}, { name: 5 }] }, missing],
+    ['names in __proto__', '{"tools":[{"__proto__":{"name":"pay"}}]}', missing],
+    ['tools in __proto__', '{"__proto__":{"tools":[]}}', []],
     [
       'ten thousand tools before the declared one',
       { tools: [...Array<string>(10_000).fill('x'), 'pay'] },
@@ -268,15 +268,15 @@ describe('capabilities', () => {
     ['a name of 50 KB', { tools: [`pay${'y'.repeat(50_000)}`, 'pay'] }, []],
     ['the declared tool with a NUL', { tools: ['pay\0'] }, missing],
     ['more than 64 KiB', { tools: ['pay'], padding: 'x'.repeat(70_000) }, []],
-    ['a card whose skills are wrong', { skills: [{ id: ['pay'] }] }, missing],
+    ['a card with invalid skills', { skills: [{ id: ['pay'] }] }, missing],
     ['the declared tool twice', { tools: ['pay', { name: 'pay' }], skills: [{ id: 'pay' }] }, []],
-  ])('with %s', async (_name, body, issues) => {
+  ])('with %s cause the expected issues', async (_name, body, issues) => {
     expect((await shownGap(body)).filter((property) => property !== 'model.apiKey')).toEqual(issues);
-    await expectWell();
+    await expectRecovery();
   });
 });
 
-test('whatever JSON it gives on every route, each report is one and the sidecar stays', async () => {
+test('for any JSON on every route, all reports are consistent and the sidecar keeps working', async () => {
   const status = fc.constantFrom('pass', 'fail', 'skip');
   const kind = fc.constantFrom('tool:pay', 'env:A', 'model:openai/gpt-5', 'agent:upstream', '__proto__:x');
   const check = fc.record({ id: fc.oneof(kind, fc.string()), status: fc.oneof(status, fc.jsonValue()) });
@@ -289,8 +289,8 @@ test('whatever JSON it gives on every route, each report is one and the sidecar 
   });
   await fc.assert(
     fc.asyncProperty(fc.oneof(report, fc.jsonValue()), async (value) => {
-      answer((_request, response) => response.end(JSON.stringify(value)));
-      const shown = await look();
+      respondWith((_request, response) => response.end(JSON.stringify(value)));
+      const shown = await requestReports();
       expect(['agent-sdk', 'manifest-static']).toContain(shown.gap.source);
       expect(new Set(sourcesOf(shown).slice(0, 3)).size).toBe(1);
       expect(shown.ready.checks.map(({ id }) => id)).toContain('agent:upstream');
@@ -298,35 +298,35 @@ test('whatever JSON it gives on every route, each report is one and the sidecar 
     }),
     { numRuns: 150 },
   );
-  await expectWell();
+  await expectRecovery();
 });
 
 describe('a usage report', () => {
   const report = GOOD_ANSWERS['/platform/usage'] as { models: object[] };
   const [model] = report.models;
   const shown = async (body: unknown): Promise<Shown['usage']> => {
-    answer(
+    respondWith(
       (_request, response) => response.end(typeof body === 'string' ? body : JSON.stringify(body)),
       ['/platform/usage'],
     );
-    return (await look()).usage;
+    return (await requestReports()).usage;
   };
   const text = JSON.stringify(report);
   test.each<[string, unknown]>([
     ['another source', { ...report, source: 'audit-ring' }],
     ['no source', { ...report, source: undefined }],
-    ['no start', { ...report, windowStartedAt: 'just now' }],
+    ['an invalid start', { ...report, windowStartedAt: 'just now' }],
     ['a negative count', { ...report, totalTokens: -1 }],
-    ['half a token', { ...report, totalTokens: 0.5 }],
-    ['more tokens than can be counted', { ...report, totalTokens: 2 ** 53 }],
+    ['a fraction of a token', { ...report, totalTokens: 0.5 }],
+    ['a count beyond the safe integers', { ...report, totalTokens: 2 ** 53 }],
     ['an infinite count', text.replace('"totalTokens":3', '"totalTokens":1e999')],
-    ['a count in words', { ...report, totalCalls: '1' }],
+    ['a count that is a string', { ...report, totalCalls: '1' }],
     ['totals that contradict its models', { ...report, totalTokens: 0 }],
-    ['models that are no list', { ...report, models: { length: 0 } }],
+    ['models that are not a list', { ...report, models: { length: 0 } }],
     ['a model without name', { ...report, models: [{ ...model, modelId: null }] }],
     ['a model with a count that is a list', { ...report, models: [{ ...model, callCount: [1] }] }],
-    ['models of a prototype', `{"__proto__":${text},"source":"agent-sdk"}`],
-  ])('with %s is none: the ring counts', async (_name, body) => {
+    ['members in __proto__', `{"__proto__":${text},"source":"agent-sdk"}`],
+  ])('with %s is ignored and the audit ring is used', async (_name, body) => {
     expect(await shown(body)).toEqual({
       source: 'audit-ring',
       models: [],
@@ -335,10 +335,10 @@ describe('a usage report', () => {
       sampleSize: 0,
       callsWithoutUsage: 0,
     });
-    await expectWell();
+    await expectRecovery();
   });
 
-  test('with a thousand models and names of 100 KB is cut', async () => {
+  test('with a thousand models and names of 100 KB is truncated', async () => {
     const many = Array.from({ length: 1000 }, (_, n) => ({ ...model, modelId: `m${n}` }));
     const totals = { totalTokens: 3000, totalCalls: 1000 };
     expect((await shown({ ...report, ...totals, models: many })).models).toHaveLength(100);

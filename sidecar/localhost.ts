@@ -8,9 +8,9 @@ const LOOPBACK: readonly LookupAddress[] = [
 type Callback = (error: Error | null, address: string | LookupAddress[], family?: number) => void;
 
 /**
- * Makes `localhost` both loopback addresses in this process, IPv4 first. Some servers that listen on `::` accept IPv6
- * alone, as Python's asyncio does. The hosts file does not decide: an image may lack `::1`, and a pod's `hostAliases` may
- * send the name elsewhere.
+ * Resolves `localhost` to both loopback addresses in this process, IPv4 first. Some servers that listen on `::`, such as
+ * Python's asyncio, accept IPv6 only. The hosts file is not used: an image may lack `::1`, and a pod's `hostAliases` may
+ * map `localhost` to another address.
  */
 export function pinLocalhost(): void {
   const lookup = dns.lookup as (hostname: string, options: object, callback: Callback) => void;
@@ -36,7 +36,7 @@ interface Options {
   family?: number;
 }
 
-/** `family` may also be a text, or stand alone. */
+/** Accepts the options as an object or a family number; `family` may also be a text. */
 function readOptions(options: unknown): Options {
   if (typeof options === 'number') return { family: options };
   if (typeof options !== 'object' || options === null) return {};

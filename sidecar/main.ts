@@ -6,7 +6,7 @@ import { memoryLimit } from './proxy/memory-limit.ts';
 import { renderPolicy } from './render-policy.ts';
 import { startSidecar } from './start-sidecar.ts';
 
-const [command, folder] = process.argv.slice(2);
+const [command, directory] = process.argv.slice(2);
 if (command === undefined)
   void runProcess({
     part: 'sidecar',
@@ -23,9 +23,9 @@ else void runInitStep();
 async function runInitStep(): Promise<void> {
   const manifest = SIDECAR_FIELDS.MANIFEST_PATH.parse(process.env['MANIFEST_PATH']);
   const problem =
-    command !== 'render-policy' || folder === undefined || !manifest.ok
-      ? 'the sidecar takes no arguments, or: render-policy <folder>'
-      : await renderPolicy(manifest.value, folder);
+    command !== 'render-policy' || directory === undefined || !manifest.ok
+      ? 'usage: sidecar [render-policy <directory>]'
+      : await renderPolicy(manifest.value, directory);
   if (problem === null) return;
   process.stderr.write(`sidecar cannot start:\n${problem}\n`);
   process.exitCode = 1;

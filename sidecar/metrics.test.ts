@@ -6,7 +6,7 @@ import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidec
 const REPORTING = { 'X-Platform-Guardrails-Invoked': 'pii-detector' };
 const USAGE = { model: 'gpt-5', usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 } };
 
-describe('what a sidecar counts, after a request of each outcome', () => {
+describe('the metrics after a request of each outcome contain', () => {
   let rig: SidecarRig;
   let engine: FakeEngine;
   let metrics: string;
@@ -19,8 +19,8 @@ describe('what a sidecar counts, after a request of each outcome', () => {
       env: { POLICY_URL: engine.url, POLICY_ENGINE: 'opa', POLICY_TIMEOUT_MS: '30000', AUDIT_RING_SIZE: '2' },
     });
     rig.agent.otherwise = (request, response) => {
-      const said = { '/allow': REPORTING, '/deny': { 'X-Platform-Guardrails-Invoked': 'denied' } };
-      const headers = said[request.url as keyof typeof said] ?? (request.url === '/open' ? REPORTING : {});
+      const reported = { '/allow': REPORTING, '/deny': { 'X-Platform-Guardrails-Invoked': 'denied' } };
+      const headers = reported[request.url as keyof typeof reported] ?? (request.url === '/open' ? REPORTING : {});
       response.writeHead(200, { ...headers, 'content-type': 'application/json' });
       response.end(request.url === '/usage' ? JSON.stringify(USAGE) : '{}');
     };
@@ -39,24 +39,24 @@ describe('what a sidecar counts, after a request of each outcome', () => {
   });
 
   test.each([
-    ['requests by outcome', /^platform_sidecar_requests_total\{outcome="allow"\} 1$/m],
-    ['denied ones', /^platform_sidecar_requests_total\{outcome="deny"\} 1$/m],
-    ['those that an outage let pass', /^platform_sidecar_requests_total\{outcome="failOpen"\} 1$/m],
-    ['those nobody looked at', /^platform_sidecar_requests_total\{outcome="notEvaluated"\} 1$/m],
-    ['time in the sidecar', /^platform_sidecar_overhead_seconds_count 4$/m],
-    ['time of each request in it', /^platform_sidecar_overhead_seconds_bucket\{le="\+Inf"\} 4$/m],
-    ['time of the policy engine', /^platform_sidecar_policy_seconds_count\{state="\w+"\} \d+$/m],
-    ['events that were refused', /^platform_sidecar_events_dropped_total\{reason="entry_full"\} 0$/m],
+    ['allowed requests', /^platform_sidecar_requests_total\{outcome="allow"\} 1$/m],
+    ['denied requests', /^platform_sidecar_requests_total\{outcome="deny"\} 1$/m],
+    ['requests that passed during an outage', /^platform_sidecar_requests_total\{outcome="failOpen"\} 1$/m],
+    ['requests that were not evaluated', /^platform_sidecar_requests_total\{outcome="notEvaluated"\} 1$/m],
+    ['the number of overhead measurements', /^platform_sidecar_overhead_seconds_count 4$/m],
+    ['the overhead histogram', /^platform_sidecar_overhead_seconds_bucket\{le="\+Inf"\} 4$/m],
+    ['the duration of policy queries', /^platform_sidecar_policy_seconds_count\{state="\w+"\} \d+$/m],
+    ['events that were rejected', /^platform_sidecar_events_dropped_total\{reason="entry_full"\} 0$/m],
     ['events that were removed', /^platform_sidecar_events_dropped_total\{reason="ring_full"\} 0$/m],
     ['memory of events', /^platform_sidecar_event_bytes 0$/m],
-    ['requests refused for overload', /^platform_sidecar_overload_total\{action="refused"\} 0$/m],
-    ['connections that began with HTTP/2', /^platform_sidecar_http2_refused_total 1$/m],
-    ['entries that the ring lost', /^platform_sidecar_audit_dropped_total 2$/m],
-    ['tokens asked', /^platform_sidecar_tokens_total\{kind="prompt"\} 3$/m],
-    ['tokens answered', /^platform_sidecar_tokens_total\{kind="completion"\} 4$/m],
+    ['requests rejected for overload', /^platform_sidecar_overload_total\{action="refused"\} 0$/m],
+    ['connections that started with HTTP/2', /^platform_sidecar_http2_refused_total 1$/m],
+    ['overwritten audit entries', /^platform_sidecar_audit_dropped_total 2$/m],
+    ['prompt tokens', /^platform_sidecar_tokens_total\{kind="prompt"\} 3$/m],
+    ['completion tokens', /^platform_sidecar_tokens_total\{kind="completion"\} 4$/m],
     ['tokens of today', /^platform_sidecar_tokens_today\{instances="this"\} 7$/m],
     ['seconds without the engine', /^platform_sidecar_policy_fail_open_seconds_total [\d.]*[1-9]/m],
-    ['which build it is', /^platform_sidecar_build_info\{version="[^"]+"\} 1$/m],
+    ['the version', /^platform_sidecar_build_info\{version="[^"]+"\} 1$/m],
   ])('%s', (_title, line) => {
     expect(metrics).toMatch(line);
   });

@@ -19,17 +19,17 @@ import { manifestText } from '../testing/sidecar-rig.ts';
 const LIMIT = '192Mi';
 const LIMIT_BYTES = 192 * 1024 * 1024;
 const ATTACK_MS = IN_SOAK ? 60_000 : 8_000;
-/** Part of the hostile connections and 1,000 idle streams; all of them take the memory within a few MiB of its limit. */
+/** Fraction of the hostile connections and 1,000 idle streams; all of them use memory up to a few MiB below the limit. */
 const HOSTILE_SHARE = IN_SOAK ? 1 : 0.5;
-/** Responses that the polite clients get under attack, at least, however slow the machine is. */
+/** Minimum number of responses that the polite clients get under attack, even on a slow machine. */
 const POLITE_RESPONSES = 100;
-/** Between two requests of one polite connection, in milliseconds. */
+/** Milliseconds between two requests of one polite connection. */
 const PAUSE_MS = 20;
 const POLITE_CONNECTIONS = 2;
 const LARGE = Buffer.alloc(1024 * 1024, 'x');
 const COMPLETION = Buffer.from(JSON.stringify({ model: 'gpt-5', text: 'x'.repeat(1024 * 1024 - 100) }));
 
-/** What the agent does, by path. */
+/** The agent's behavior by path. */
 const AGENT: Readonly<Record<string, RequestListener>> = {
   '/polite': (request, response) => void response.end(request.headers['x-number']),
   '/large': (request, response) => {
@@ -68,7 +68,7 @@ if (typeof cgroup === 'string')
       request.on('error', () => undefined);
       AGENT[request.url ?? '']?.(request, response);
     });
-    // Never answers it.
+    // The agent never responds to an upgrade.
     agent.on('upgrade', (_request, socket: Socket) => socket.on('error', () => socket.destroy()).resume());
     await new Promise<void>((resolve) => agent.listen(0, '127.0.0.1', 4096, resolve));
     [proxyPort = 0, controlPort = 0] = await freePorts(2);
@@ -122,39 +122,39 @@ if (typeof cgroup === 'string')
       'the connections',
     );
     const judge = withinLimit('a response next to hostile clients (p99)');
-    const took: number[] = [];
+    const durations: number[] = [];
     const failures: string[] = [];
     const end = performance.now() + ATTACK_MS;
-    const beOnePoliteClient = async (): Promise<void> => {
+    const runPoliteClient = async (): Promise<void> => {
       const keepAlive = new Agent({ keepAlive: true, maxSockets: 1 });
       for (
         let number = 0;
-        (performance.now() < end || took.length < POLITE_RESPONSES) &&
+        (performance.now() < end || durations.length < POLITE_RESPONSES) &&
         sidecar.signalCode === null &&
         sidecar.exitCode === null;
         number += 1
       ) {
         const startedAt = performance.now();
         const answer = await ask(proxyPort, keepAlive, number);
-        took.push(performance.now() - startedAt);
+        durations.push(performance.now() - startedAt);
         if (answer !== `200 ${number}`) failures.push(answer);
         await sleep(PAUSE_MS);
       }
       keepAlive.destroy();
     };
-    await Promise.all(Array.from({ length: POLITE_CONNECTIONS }, beOnePoliteClient));
+    await Promise.all(Array.from({ length: POLITE_CONNECTIONS }, runPoliteClient));
     process.stdout.write(
-      `${took.length} polite requests; memory before ${mebibytes(idle)}, at most ${mebibytes(peak())}; exit ${sidecar.exitCode} ${sidecar.signalCode}\n`,
+      `${durations.length} polite requests; memory before ${mebibytes(idle)}, at most ${mebibytes(peak())}; exit ${sidecar.exitCode} ${sidecar.signalCode}\n`,
     );
     expect([sidecar.exitCode, sidecar.signalCode]).toEqual([null, null]);
     expect(failures).toEqual([]);
-    judge(percentile(took, 0.99));
+    judge(percentile(durations, 0.99));
 
     const audit = await control('/audit');
     const entries = (await audit.json()) as AuditEntry[];
     const last = entries.at(-1)?.seq ?? 0;
-    // Every polite response has an entry, and the ring (AUDIT_RING_SIZE) is full of the newest or has all.
-    expect(last).toBeGreaterThanOrEqual(took.length);
+    // Every polite response has an entry, and the ring (AUDIT_RING_SIZE) contains the newest entries without gaps.
+    expect(last).toBeGreaterThanOrEqual(durations.length);
     expect(entries).toHaveLength(Math.min(last, 1_000));
     expect(entries.map(({ seq }) => seq)).toEqual(
       entries.map((_, index) => last - entries.length + 1 + index),

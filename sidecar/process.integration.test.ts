@@ -17,14 +17,14 @@ const BUNDLE = 'dist/sidecar/main.js';
 
 let folder: string;
 let agent: Server;
-/** What the agent does with a request. */
-let play: RequestListener;
+/** The agent's behavior. */
+let onRequest: RequestListener;
 let child: ChildProcess | null = null;
 /** Further servers of one test. */
 const others: Server[] = [];
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'sidecar-process-'));
-  agent = createServer((request, response) => play(request, response));
+  agent = createServer((request, response) => onRequest(request, response));
   await new Promise<void>((resolve) => agent.listen(0, '127.0.0.1', resolve));
 });
 afterAll(async () => {
@@ -33,7 +33,7 @@ afterAll(async () => {
   await rm(folder, { recursive: true });
 });
 beforeEach(() => {
-  play = (_request, response) => void response.end('ok');
+  onRequest = (_request, response) => void response.end('ok');
 });
 afterEach(async () => {
   if (child?.exitCode === null && child.signalCode === null) {
@@ -66,13 +66,13 @@ function run(env: Record<string, string>): Run {
   return { child: started, output: () => output, exit: () => exited };
 }
 
-interface Speaker {
+interface RawClient {
   text: () => string;
   isClosed: () => boolean;
 }
 
-/** A client that says these bytes and listens until the other side closes. */
-function speak(url: string, bytes: string): Speaker {
+/** A client that sends these bytes and reads until the server closes the connection. */
+function connectRaw(url: string, bytes: string): RawClient {
   let text = '';
   let isClosed = false;
   const socket = connect(Number(new URL(url).port), '127.0.0.1', () => socket.write(bytes));
@@ -99,7 +99,7 @@ async function startGood(
     CONTROL_PLANE_PORT: String(controlPort),
     ...env,
   });
-  await until(() => started.output().includes('"listens"'), 'the start');
+  await until(() => started.output().includes('"listening"'), 'the start');
   return { ...started, proxy: `http://127.0.0.1:${proxyPort}`, control: `http://127.0.0.1:${controlPort}` };
 }
 
@@ -108,7 +108,7 @@ describe('the bundle', () => {
     expect((await stat(BUNDLE)).size).toBeLessThan(3_000_000);
   });
 
-  test('has no Kubernetes client in it', async () => {
+  test('does not contain the Kubernetes client', async () => {
     const { inputs } = JSON.parse(await readFile('dist/sidecar/meta.json', 'utf8')) as {
       inputs: Record<string, unknown>;
     };
@@ -118,8 +118,8 @@ describe('the bundle', () => {
   });
 });
 
-describe('a wrong environment ends the process with exit code 1 and names the variable', () => {
-  const WRONG: readonly [name: string, value: string, wanted: string][] = [
+describe('an invalid environment ends the process with exit code 1 and names the variable', () => {
+  const INVALID: readonly [name: string, value: string, wanted: string][] = [
     ['UPSTREAM_URL', 'ftp://agent', 'must use http: or https: protocol'],
     ['UPSTREAM_TIMEOUT_MS', '-1', 'an integer from 1'],
     ['PROXY_PORT', 'four', 'an integer from 1 to 65535'],
@@ -127,7 +127,7 @@ describe('a wrong environment ends the process with exit code 1 and names the va
     ['BIND_ADDRESS', 'nowhere', 'an IP address'],
     ['AGENT_NAME', 'Shop', 'a DNS label'],
     ['CONTROL_ACCESS', 'everyone', 'one of any, local'],
-    ['AGENT_ENV_NAMES', 'A=1', 'names separated by commas'],
+    ['AGENT_ENV_NAMES', 'A=1', 'comma-separated names'],
     ['AUDIT_RING_SIZE', '0', 'an integer from 1 to 100000'],
     ['AUDIT_QUERY', 'yes', 'true or false'],
     ['POLICY_URL', 'opa:8181', 'http: or https:'],
@@ -139,30 +139,30 @@ describe('a wrong environment ends the process with exit code 1 and names the va
     ['LOG_LEVEL', 'loud', 'one of error, warn, info, debug'],
     ['LOG_FORMAT', 'xml', 'one of json, text'],
   ];
-  // One process has all of them: config.test.ts shows that each alone is refused.
-  let told: { output: string; exitCode: number | null };
+  // One process for all values: config.test.ts tests that each value alone is rejected.
+  let result: { output: string; exitCode: number | null };
   beforeAll(async () => {
-    const started = run(Object.fromEntries(WRONG.map(([name, value]) => [name, value])));
-    told = { exitCode: await started.exit(), output: started.output() };
+    const started = run(Object.fromEntries(INVALID.map(([name, value]) => [name, value])));
+    result = { exitCode: await started.exit(), output: started.output() };
   });
 
-  test.each(WRONG)('%s=%s', (name, value, wanted) => {
-    expect(told.exitCode).toBe(1);
-    const line = told.output.split('\n').find((each) => each.startsWith(`${name}=${value}: must be `));
+  test.each(INVALID)('%s=%s', (name, value, wanted) => {
+    expect(result.exitCode).toBe(1);
+    const line = result.output.split('\n').find((each) => each.startsWith(`${name}=${value}: must be `));
     expect(line).toContain(wanted);
   });
 
-  test('POLICY_ENGINE=opa without a POLICY_URL, and nothing else', async () => {
+  test('POLICY_ENGINE=opa without POLICY_URL', async () => {
     const started = run({ POLICY_ENGINE: 'opa' });
     expect(await started.exit()).toBe(1);
     expect(started.output()).toContain('POLICY_ENGINE=opa: must be used with POLICY_URL');
   });
 
   test.each([
-    ['MANIFEST_PATH', '/nowhere/agent.yaml', 'is no valid manifest'],
+    ['MANIFEST_PATH', '/nowhere/agent.yaml', 'is not a valid manifest'],
     ['PROOF_STORE_PATH', '/nowhere/proofs.json', 'cannot be written'],
     ['PLATFORM_SECRET_DIR', '/nowhere', 'cannot be read'],
-    ['PLATFORM_SECRET_DIR', '/dev/null', 'is no folder'],
+    ['PLATFORM_SECRET_DIR', '/dev/null', 'is not a directory'],
   ])('%s=%s %s', async (name, value, why) => {
     const manifest = join(folder, 'agent.yaml');
     await writeFile(manifest, manifestText());
@@ -171,7 +171,7 @@ describe('a wrong environment ends the process with exit code 1 and names the va
     expect(started.output()).toContain(`${name} ${value} ${why}`);
   });
 
-  test('and all of them at once', async () => {
+  test('and reports all problems together, without secrets', async () => {
     const started = run({
       PROXY_PORT: 'x',
       AUDIT_RING_SIZE: 'y',
@@ -188,14 +188,14 @@ describe('a wrong environment ends the process with exit code 1 and names the va
   });
 });
 
-describe('a manifest that cannot be used ends the process with exit code 1', () => {
+describe('an unusable manifest ends the process with exit code 1', () => {
   test('when it is missing', async () => {
     const started = run({ MANIFEST_PATH: join(folder, 'none.yaml') });
     expect(await started.exit()).toBe(1);
     expect(started.output()).toContain(`${join(folder, 'none.yaml')}: does not exist`);
   });
 
-  test('when it is wrong, with every problem and its place', async () => {
+  test('when it is invalid, with every problem and its position', async () => {
     const path = join(folder, 'wrong.yaml');
     await writeFile(
       path,
@@ -208,7 +208,7 @@ describe('a manifest that cannot be used ends the process with exit code 1', () 
   });
 });
 
-/** The other process of the pod listens in IPv4 or IPv6, on every address or on loopback, on either port. */
+/** Another process of the pod listens on IPv4 or IPv6, on every address or on loopback, on either port. */
 const LISTENERS = [
   ['IPv4', '0.0.0.0', 'PROXY_PORT'],
   ['IPv4', '127.0.0.1', 'CONTROL_PLANE_PORT'],
@@ -236,7 +236,7 @@ describe('another process on a port of the sidecar', () => {
   };
 
   test.each(LISTENERS)(
-    'in %s (%s, %s) before the sidecar ends it with the exit code of a taken port',
+    'over %s (%s, %s) ends a sidecar that starts later with the exit code for a port in use',
     async (_family, host, variable) => {
       const ports = await ownPorts();
       await listenOn(host, Number(ports[variable]));
@@ -246,29 +246,29 @@ describe('another process on a port of the sidecar', () => {
     },
   );
 
-  test('after the sidecar gets none of them, and the sidecar answers in IPv4 and IPv6', async () => {
+  test('cannot listen after the sidecar, which serves both ports over IPv4 and IPv6', async () => {
     const ports = await ownPorts();
     const started = run(await environment(ports));
-    await until(() => started.output().includes('"listens"'), 'the start');
+    await until(() => started.output().includes('"listening"'), 'the start');
     for (const [, host, variable] of LISTENERS) {
       await expect(listenOn(host, Number(ports[variable]))).rejects.toThrow('EADDRINUSE');
       const loopback = host.includes(':') ? '[::1]' : '127.0.0.1';
       const path = variable === 'PROXY_PORT' ? '/x' : '/readyz';
-      const answer = await (await fetch(`http://${loopback}:${ports[variable]}${path}`)).text();
-      expect(answer).toContain(variable === 'PROXY_PORT' ? 'ok' : '"status":"ok"');
+      const text = await (await fetch(`http://${loopback}:${ports[variable]}${path}`)).text();
+      expect(text).toContain(variable === 'PROXY_PORT' ? 'ok' : '"status":"ok"');
     }
   });
 });
 
-test.each(['127.0.0.1', '::1'])('localhost is an agent that listens on %s alone', async (host) => {
-  const lonely = createServer((request, response) => void request.pipe(response));
-  others.push(lonely);
-  lonely.on('upgrade', (_request, socket) =>
+test.each(['127.0.0.1', '::1'])('localhost reaches an agent that listens on %s only', async (host) => {
+  const server = createServer((request, response) => void request.pipe(response));
+  others.push(server);
+  server.on('upgrade', (_request, socket) =>
     socket.end('HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nframe'),
   );
-  lonely.listen({ port: 0, host, ipv6Only: true });
-  await once(lonely, 'listening');
-  const { port } = lonely.address() as AddressInfo;
+  server.listen({ port: 0, host, ipv6Only: true });
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
   const { proxy } = await startGood(undefined, { UPSTREAM_URL: `http://localhost:${port}` });
   const sized = await fetch(proxy, { method: 'POST', body: 'sized' });
   const chunked = await fetch(proxy, {
@@ -277,16 +277,16 @@ test.each(['127.0.0.1', '::1'])('localhost is an agent that listens on %s alone'
     duplex: 'half',
   });
   expect([await sized.text(), await chunked.text()]).toEqual(['sized', 'chunked']);
-  const frames = speak(
+  const frames = connectRaw(
     proxy,
     'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
   );
   await until(() => frames.text().endsWith('frame'), 'the frame');
 });
 
-test('a manifest cannot make the sidecar ask its own ports, nor link-local addresses', async () => {
+test('a manifest cannot make the sidecar probe its own ports or link-local addresses', async () => {
   const paths: unknown[] = [];
-  play = (request, response) => {
+  onRequest = (request, response) => {
     paths.push(request.url);
     response.end();
   };
@@ -326,7 +326,7 @@ test('a manifest cannot make the sidecar ask its own ports, nor link-local addre
 });
 
 describe('events', () => {
-  /** A batch near the 64 KiB that a body may have. */
+  /** A batch near the body limit of 64 KiB. */
   const batch = (requestId: string, salt: number): RequestInit => ({
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -346,7 +346,7 @@ describe('events', () => {
     return entry!;
   };
 
-  test('of one request beyond its budget are 413, and nothing of that batch is recorded', async () => {
+  test('beyond the limit of one request are rejected with 413, and no event of that batch is recorded', async () => {
     const { proxy, control } = await startGood();
     await request(proxy, 'one');
     let accepted = 0;
@@ -360,7 +360,7 @@ describe('events', () => {
         type: 'about:blank',
         title: 'Content Too Large',
         status: 413,
-        detail: 'the events of request one take more than 524288 bytes; nothing is recorded',
+        detail: 'the events of request one need more than 524288 bytes; no event was recorded',
       },
     ]);
     expect(accepted).toBeGreaterThan(1);
@@ -369,7 +369,7 @@ describe('events', () => {
     expect(metrics).toContain('platform_sidecar_events_dropped_total{reason="entry_full"} 110\n');
   });
 
-  test('1,400 full batches leave a sidecar with the heap of a pod alive, with the newest events', async () => {
+  test('in 1,400 full batches do not exhaust the heap of an injected sidecar, and the newest are kept', async () => {
     const started = await startGood(undefined, { NODE_OPTIONS: nodeOptions('192Mi') });
     const { proxy, control } = started;
     const statuses = new Map<number, number>();
@@ -396,44 +396,44 @@ describe('events', () => {
     const metrics = await (await fetch(`${control}/metrics`)).text();
     const [, bytes] = /^platform_sidecar_event_bytes (\d+)$/m.exec(metrics) ?? [];
     expect(Number(bytes)).toBeGreaterThan(0);
-    // Part of twice the heap, which has its young generation too.
+    // A fraction of twice the heap size, which includes the young generation.
     expect(Number(bytes)).toBeLessThanOrEqual((256 * 1024 * 1024) / 32);
     expect(metrics).toMatch(/^platform_sidecar_events_dropped_total\{reason="ring_full"\} [1-9]/m);
   });
 });
 
 describe('SIGTERM', () => {
-  test('ends an idle sidecar with exit code 0, and soon', async () => {
+  test('ends an idle sidecar with exit code 0 before the grace period', async () => {
     const started = await startGood();
     expect(await (await fetch(`${started.proxy}/x`)).text()).toBe('ok');
     const startedAt = Date.now();
     started.child.kill('SIGTERM');
     expect(await started.exit()).toBe(0);
-    // The grace for what is in flight is 25 s.
+    // The grace period for requests in flight is 25 s.
     expect(Date.now() - startedAt).toBeLessThan(24_000);
   });
 
-  test('lets a request in flight finish while readyz says no', async () => {
+  test('lets a request in flight finish while /readyz returns 503', async () => {
     const started = await startGood();
     let finish: (() => void) | null = null;
-    play = (_request, response) => {
+    onRequest = (_request, response) => {
       finish = () => void response.end('finished');
     };
     const answer = fetch(`${started.proxy}/slow`);
     await until(() => finish !== null, 'the request at the agent');
     started.child.kill('SIGTERM');
-    await until(() => started.output().includes('"stops"'));
+    await until(() => started.output().includes('"shutting down"'));
     expect((await fetch(`${started.control}/readyz`)).status).toBe(503);
     finish!();
     expect(await (await answer).text()).toBe('finished');
     expect(await started.exit()).toBe(0);
   });
 
-  test('leaves open streams and WebSockets alone, closes idle connections, takes no new one, and ends when the last has', async () => {
+  test('keeps streams and WebSockets open, closes idle connections, accepts no new ones, and exits after the last', async () => {
     const started = await startGood();
     let stream: ServerResponse | null = null;
     let socket: Socket | null = null;
-    play = (request, response) => {
+    onRequest = (request, response) => {
       if (request.url === '/quick') return void response.end('ok');
       stream = response;
       response.writeHead(200, { 'content-type': 'text/event-stream' }).write('data: 1\n\n');
@@ -442,9 +442,9 @@ describe('SIGTERM', () => {
       socket = switched;
       switched.write('HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
     });
-    const idle = speak(started.proxy, 'GET /quick HTTP/1.1\r\nHost: a\r\n\r\n');
-    const events = speak(started.proxy, 'GET /events HTTP/1.1\r\nHost: a\r\n\r\n');
-    const frames = speak(
+    const idle = connectRaw(started.proxy, 'GET /quick HTTP/1.1\r\nHost: a\r\n\r\n');
+    const events = connectRaw(started.proxy, 'GET /events HTTP/1.1\r\nHost: a\r\n\r\n');
+    const frames = connectRaw(
       started.proxy,
       'GET /frames HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n',
     );
@@ -455,7 +455,7 @@ describe('SIGTERM', () => {
     await until(() => idle.isClosed(), 'the end of the idle connection');
     expect((await fetch(`${started.control}/readyz`)).status).toBe(503);
     await expect(fetch(`${started.proxy}/quick`)).rejects.toThrow('fetch failed');
-    // Both still go on, and for as long as there is something to say.
+    // Both connections still transfer data.
     for (let i = 1; i <= 20; i += 1) {
       stream!.write(`data: later ${i}\n\n`);
       socket!.write(`frame ${i};`);
@@ -474,7 +474,7 @@ describe('SIGTERM', () => {
   });
 });
 
-describe('a registration key past two thirds of its life', () => {
+describe('a registration key past two thirds of its lifetime', () => {
   const DAY = 86_400;
   const now = Math.floor(Date.now() / 1000);
   const keyOf = (days: number): string =>
@@ -487,7 +487,7 @@ describe('a registration key past two thirds of its life', () => {
 
   beforeEach(() => {
     sent = [];
-    play = ({ url, headers }, response) => {
+    onRequest = ({ url, headers }, response) => {
       const path = url?.replace('/plane/api/v1/', '') ?? '';
       if (path === 'token' || path === 'heartbeat') sent.push(`${path} ${headers.authorization}`);
       if (path !== 'token') return void response.writeHead(path === 'heartbeat' ? 204 : 200).end();
@@ -516,7 +516,7 @@ describe('a registration key past two thirds of its life', () => {
     expect(await kept(path)).toEqual([`${fresh}\n`, 0o600]);
   });
 
-  test('is the renewed one after a restart, where a path keeps it', async () => {
+  test('is replaced by the stored renewed key after a restart', async () => {
     const path = join(folder, 'kept');
     const env = { PLATFORM_KEY: old, PLATFORM_KEY_STORE_PATH: path };
     await end(await startWith(env));

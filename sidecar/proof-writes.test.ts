@@ -26,7 +26,7 @@ test.each([
   [{}, 'local'],
   [{ PROOF_WRITES: 'local' }, 'local'],
   [{ PROOF_WRITES: 'control-plane' }, 'control-plane'],
-])('with %j the header of GET /proof is %s', async (env, expected) => {
+])('with %j GET /proof has the header value %s', async (env, expected) => {
   await start(env);
   for (const path of ['/proof', '/platform/proof'])
     expect((await rig.control(path)).headers.get('x-platform-proof-writes')).toBe(expected);
@@ -34,7 +34,7 @@ test.each([
 
 describe('with PROOF_WRITES=control-plane', () => {
   test.each(['', '/platform'])(
-    '27 proofs of the agent itself under "%s" are 403 and change nothing',
+    'rejects 27 proofs from the agent itself under "%s" with 403 and stores nothing',
     async (prefix) => {
       await start({ PROOF_WRITES: 'control-plane' });
       for (const ruleId of RULE_IDS) {
@@ -58,14 +58,14 @@ describe('with PROOF_WRITES=control-plane', () => {
     ['DELETE', '/proof/rule/MEM-01', 'DELETE /api/v1/agents/shop/proof/rule/MEM-01 '],
     ['DELETE', '/proof/rule/SEC-99', 'DELETE /api/v1/agents/shop/proof/rule/{ruleId} '],
     ['POST', '/proof/rule/%0d%0aSEC-99', 'POST /api/v1/agents/shop/proof/rule/{ruleId} '],
-  ])('%s %s is 403, whatever its body and rule', async (method, path, route) => {
+  ])('rejects %s %s with 403, for any body and rule', async (method, path, route) => {
     await start({ PROOF_WRITES: 'control-plane' });
     const response = await rig.control(path, { method });
     expect(response.status).toBe(403);
     expect(((await response.json()) as { detail: string }).detail).toContain(route);
   });
 
-  test('the agent name of the pod is in the route', async () => {
+  test('names the route with the agent name of the pod', async () => {
     await start({ PROOF_WRITES: 'control-plane', AGENT_NAME: 'store' });
     expect(await (await post('MEM-01')).json()).toMatchObject({
       detail: expect.stringContaining('/api/v1/agents/store/proof/rule/MEM-01'),

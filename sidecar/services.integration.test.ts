@@ -18,7 +18,7 @@ import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidec
 import { TestServers } from '../testing/sockets.ts';
 import { stopProcess } from '../testing/stop-process.ts';
 
-type Found = Pick<Check, 'status'> & { latencyMs?: unknown; message?: string };
+type Result = Pick<Check, 'status'> & { latencyMs?: unknown; message?: string };
 interface Ready {
   status: string;
   source: string;
@@ -26,12 +26,12 @@ interface Ready {
 }
 
 const ids = ['service:cache', 'memory:shortTerm', 'service:orders', 'memory:longTerm'] as const;
-const passes = (): Found => ({ status: 'pass', latencyMs: expect.any(Number) });
-const fails = (message: string): Found => ({ status: 'fail', message });
+const passes = (): Result => ({ status: 'pass', latencyMs: expect.any(Number) });
+const fails = (message: string): Result => ({ status: 'fail', message });
 const REFUSED = fails('connection refused');
-const SILENT = fails('it accepts connections but does not answer within 3 s');
+const SILENT = fails('connection accepted, but no response within 3 s');
 
-(whyNoDebianServers() ? describe.skip : describe)('a real Redis and a real PostgreSQL', () => {
+(whyNoDebianServers() ? describe.skip : describe)('checks of a real Redis and a real PostgreSQL', () => {
   let redis: RunningServer;
   let postgres: RunningServer;
   let spec: Record<string, object>;
@@ -65,7 +65,7 @@ const SILENT = fails('it accepts connections but does not answer within 3 s');
     };
   }
 
-  /** Both servers behind relays, and a manifest that names the relays. */
+  /** Puts both servers behind relays and returns a manifest spec with the relays. */
   async function behindRelays(): Promise<{ relays: QuestionRelay[]; relayed: Record<string, object> }> {
     const relays = await Promise.all([redis, postgres].map(({ port }) => startQuestionRelay(servers, port)));
     return { relays, relayed: specOf(relays[0]!.port, relays[1]!.port) };
@@ -82,7 +82,7 @@ const SILENT = fails('it accepts connections but does not answer within 3 s');
     await postgres.close();
   });
 
-  /** A sidecar before an agent, without or with the reporter in it. */
+  /** Starts a sidecar and an agent, with or without the reporter. */
   async function start(mode: 'manifest-static' | 'agent-sdk', more: object = {}): Promise<SidecarRig> {
     const text = manifestText({ ...spec, ...more });
     rig = await startSidecarRig({ manifest: text, agent: { '/health': 200, '/capabilities': 200 } });
@@ -98,12 +98,12 @@ const SILENT = fails('it accepts connections but does not answer within 3 s');
     rig.agent.otherwise = (request, response) => {
       if (!inAgent.handle(request, response)) response.writeHead(404).end();
     };
-    // Whoever asks while the first check runs gets what it found before the test changed anything.
+    // A report requested during the first check would return results from before the changes of the test.
     await inAgent.getReport();
     return rig;
   }
 
-  async function look(from: SidecarRig): Promise<Ready & { found: (Found | undefined)[] }> {
+  async function requestReady(from: SidecarRig): Promise<Ready & { found: (Result | undefined)[] }> {
     const text = await (await from.control('/health/ready')).text();
     expect(text).not.toContain('secret');
     const ready = JSON.parse(text) as Ready;
@@ -129,97 +129,97 @@ const SILENT = fails('it accepts connections but does not answer within 3 s');
     }
   }
 
-  test.each(['manifest-static', 'agent-sdk'] as const)('up, as %s', async (mode) => {
+  test.each(['manifest-static', 'agent-sdk'] as const)('pass while both are up, as %s', async (mode) => {
     const startedAtMs = performance.now();
-    const ready = await look(await start(mode));
+    const ready = await requestReady(await start(mode));
     const elapsedMs = performance.now() - startedAtMs;
     expect([ready.source, ready.found]).toEqual([mode, ids.map(passes)]);
-    // A latency is a part of the time that the whole took, on the same clock.
+    // A latency is at most the duration of the whole request, on the same clock.
     for (const { latencyMs = 0 } of ready.checks) expect(latencyMs).toBeLessThanOrEqual(Math.ceil(elapsedMs));
   });
 
-  test.each(['manifest-static', 'agent-sdk'] as const)('down and back again, as %s', async (mode) => {
+  test.each(['manifest-static', 'agent-sdk'] as const)('fail while Redis is down and pass after its restart, as %s', async (mode) => {
     const from = await start(mode);
     const { port } = redis;
     await redis.close();
-    const down = await look(from);
+    const down = await requestReady(from);
     redis = await startRedis({ port });
     expect(down.found).toEqual([REFUSED, REFUSED, passes(), passes()]);
     expect(down.status).toBe('degraded');
-    expect((await look(from)).found).toEqual(ids.map(passes));
+    expect((await requestReady(from)).found).toEqual(ids.map(passes));
   });
 
-  test('a critical one that is down makes the agent not ready', async () => {
+  test('make the agent not ready when a critical service is down', async () => {
     const from = await start('manifest-static', {
       requires: {
         services: [{ name: 'orders', address: `127.0.0.1:${await servers.closedPort()}`, critical: true }],
       },
     });
-    const { status, checks } = await look(from);
+    const { status, checks } = await requestReady(from);
     expect([status, checks.find(({ id }) => id === 'service:orders')?.severity]).toEqual([
       'not-ready',
       'error',
     ]);
   });
 
-  test('stopped by a signal: the agent’s own protocol finds it, and the report is there in time', async () => {
+  test('detect suspended servers by protocol-level pings, and the report is ready in time', async () => {
     const { relays, relayed } = await behindRelays();
     const from = await start('agent-sdk', relayed);
-    const asked = relays.map(({ questions }) => questions());
+    const before = relays.map(({ questions }) => questions());
     const hung = await whileStopped([redis, postgres], async () => {
       using timers = holdDeadlines();
-      const looking = look(from);
+      const pending = requestReady(from);
       await until(
-        () => relays.every(({ questions }, index) => questions() === asked[index]! + 2),
-        'the questions of the reporter',
+        () => relays.every(({ questions }, index) => questions() === before[index]! + 2),
+        'the pings of the reporter',
       );
-      // The limit of the reporter's probes. The sidecar waits 5 s for the reporter, so nothing else ends here.
+      // The time-out of the reporter's probes. The sidecar waits 5 s for the reporter, so no other limit ends here.
       await timers.pass(3_000);
-      return looking;
+      return pending;
     });
     expect([hung.source, hung.found]).toEqual(['agent-sdk', [SILENT, SILENT, SILENT, SILENT]]);
-    expect((await look(from)).found).toEqual(ids.map(passes));
+    expect((await requestReady(from)).found).toEqual(ids.map(passes));
   });
 
-  test('slow: the latency is that of its answer', async () => {
+  test('report the latency of a slow response', async () => {
     const { relays, relayed } = await behindRelays();
     const [cache, orders] = relays as [QuestionRelay, QuestionRelay];
     const from = await start('agent-sdk', { requires: relayed['requires']! });
     const [firstCache, firstOrders] = [cache.clients.length, orders.clients.length];
-    // Only a client that asks is one of the reporter's probes: the sidecar connects and sends nothing.
-    const asking = ({ clients }: QuestionRelay, first: number) =>
+    // Only a client that sends data is a probe of the reporter: the sidecar connects without sending data.
+    const probeOf = ({ clients }: QuestionRelay, first: number) =>
       clients.slice(first).find(({ askedAtMs }) => askedAtMs !== null);
-    // No probe runs out of time, however busy the machine is.
+    // No probe times out, even on a busy machine.
     using _timers = holdDeadlines();
-    const lookedAtMs = performance.now();
+    const requestedAtMs = performance.now();
     let releasedAtMs = 0;
     const slow = await whileStopped([redis], async () => {
-      const looking = look(from);
+      const pending = requestReady(from);
       await until(
         () =>
-          asking(cache, firstCache) !== undefined &&
-          (asking(orders, firstOrders)?.closedAtMs ?? null) !== null,
-        'the question to Redis and the answer of PostgreSQL',
+          probeOf(cache, firstCache) !== undefined &&
+          (probeOf(orders, firstOrders)?.closedAtMs ?? null) !== null,
+        'the ping to Redis and the response of PostgreSQL',
       );
       await sleep(50);
       releasedAtMs = performance.now();
       process.kill(redis.pid, 'SIGCONT');
-      return looking;
+      return pending;
     });
     const endedAtMs = performance.now();
     const latencyOf = (wanted: string): number =>
       slow.checks.find(({ id }) => id === wanted)?.latencyMs ?? NaN;
     expect(slow.found).toEqual(ids.map(passes));
-    // Redis: at least from its question to the moment in which it could answer. PostgreSQL: at most until it was left.
-    // Reported latencies are rounded to a millisecond.
-    const heldMs = releasedAtMs - asking(cache, firstCache)!.askedAtMs!;
+    // Redis: at least from the ping until Redis was resumed. PostgreSQL: at most until its connection was closed. Reported
+    // latencies are rounded to a millisecond.
+    const heldMs = releasedAtMs - probeOf(cache, firstCache)!.askedAtMs!;
     expect(latencyOf('service:cache')).toBeGreaterThanOrEqual(Math.floor(heldMs));
-    expect(latencyOf('service:cache')).toBeLessThanOrEqual(Math.ceil(endedAtMs - lookedAtMs));
-    const answeredMs = asking(orders, firstOrders)!.closedAtMs! - lookedAtMs;
+    expect(latencyOf('service:cache')).toBeLessThanOrEqual(Math.ceil(endedAtMs - requestedAtMs));
+    const answeredMs = probeOf(orders, firstOrders)!.closedAtMs! - requestedAtMs;
     expect(latencyOf('service:orders')).toBeLessThanOrEqual(Math.ceil(answeredMs));
   });
 
-  test('everything hangs at once: a hundred requests get their answer from one run, within six seconds', async () => {
+  test('run once for a hundred requests and finish within six seconds when all targets hang', async () => {
     await using full = await fullListener();
     let mcpConnections = 0;
     const silent = await servers.tcp(() => void (mcpConnections += 1));

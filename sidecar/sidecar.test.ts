@@ -57,7 +57,7 @@ const agentReport = (checks: object[]) => ({
   checks,
 });
 
-describe('the worked examples of the score, through the running sidecar', () => {
+describe('the score examples of the contract, in a running sidecar', () => {
   test.each<[string, object, Record<string, number | object>, object]>([
     [
       'endpoints fine, guardrails, no datasets',
@@ -132,7 +132,7 @@ describe('the worked examples of the score, through the running sidecar', () => 
 });
 
 describe('the data source is decided on every request', () => {
-  test('as the agent’s own report comes and goes', async () => {
+  test('by the presence of a valid agent report', async () => {
     await start();
     const source = async () => (await rig.report<Gap>('/gap')).source;
     expect(await source()).toBe('manifest-static');
@@ -142,12 +142,12 @@ describe('the data source is decided on every request', () => {
     expect(await source()).toBe('manifest-static');
   });
 
-  test('concurrent reports share one probe run', async () => {
+  test('and concurrent reports share one probe run', async () => {
     await start();
     const paths = ['/gap', '/explore', '/health/ready', '/gap', '/gap?view=alignment'];
     using arrived = countRequests(rig.sidecar.controlPort);
     rig.agent.answers = {};
-    // Until then the probe run is under way.
+    // Keeps the probe run in progress until all requests have arrived.
     rig.agent.otherwise = (_request, response) =>
       void until(() => arrived.count() === paths.length).then(() => response.writeHead(404).end());
     await Promise.all(paths.map((path) => rig.control(path)));
@@ -160,7 +160,7 @@ describe('the data source is decided on every request', () => {
   });
 });
 
-test('the alignment view tells the same gaps as declared against observed', async () => {
+test('the alignment view returns the same gaps as declared and observed values', async () => {
   await start({
     agent: { '/health': 500, '/capabilities': { tools: [] } },
     manifest: manifestText({ guardrails, tools: [{ name: 'pay' }] }),
@@ -183,7 +183,7 @@ test('the alignment view tells the same gaps as declared against observed', asyn
 });
 
 describe('health', () => {
-  test('live says live', async () => {
+  test('/health/live returns live', async () => {
     await start();
     expect(await rig.report('/health/live')).toEqual({ status: 'live' });
   });
@@ -191,14 +191,14 @@ describe('health', () => {
   test.each([
     ['ready', { OPENAI_API_KEY: 'k' }, { '/health': 200 }, 200],
     ['not-ready', {}, { '/health': 200 }, 503],
-  ])('ready says %s', async (status, env, agent, code) => {
+  ])('/health/ready returns %s', async (status, env, agent, code) => {
     await start({ env: env, agent });
     const response = await rig.control('/health/ready');
     expect(response.status).toBe(code);
     expect(await response.json()).toMatchObject({ status, source: 'manifest-static', agentName: 'shop' });
   });
 
-  test('degraded is still 200, since only a warning failed', async () => {
+  test('/health/ready returns 200 for degraded, since only a warning failed', async () => {
     await start({ env: { OPENAI_API_KEY: 'k' } });
     await rig.agent.stop();
     const response = await rig.control('/health/ready');
@@ -209,12 +209,12 @@ describe('health', () => {
     });
   });
 
-  test('in a cluster the names of the agent’s variables decide', async () => {
+  test('/health/ready uses the names of the agent’s variables in a cluster', async () => {
     await start({ env: { AGENT_ENV_NAMES: 'OPENAI_API_KEY' } });
     expect(await rig.report('/health/ready')).toMatchObject({ status: 'ready' });
   });
 
-  test('readyz is true whatever the agent does, and says how policy is evaluated', async () => {
+  test('/readyz returns 200 regardless of the agent, with the policy mode and engine', async () => {
     await start({ env: { POLICY_PROXY_MODE: 'enforce' } });
     await rig.agent.stop();
     const response = await rig.control('/readyz');
@@ -225,11 +225,11 @@ describe('health', () => {
     });
   });
 
-  test('each connection ends with its next answer for five minutes after /drain, and nothing else changes', async () => {
+  test('/drain makes each connection end with its next response for five minutes', async () => {
     let passedMs = 0;
     const clock: Clock = { ...systemClock, monotonicMs: () => systemClock.monotonicMs() + passedMs };
     await start({ agent: { '/x': 200 }, clock });
-    const answer = async (path: string): Promise<string> => {
+    const statusOf = async (path: string): Promise<string> => {
       const agent = new Agent({ keepAlive: true });
       const response = await new Promise<IncomingMessage>((resolve, reject) => {
         get(rig.proxyUrl + path, { agent }, resolve).on('error', reject);
@@ -238,17 +238,17 @@ describe('health', () => {
       agent.destroy();
       return `${response.statusCode} ${response.headers.connection}`;
     };
-    expect(await answer('/x')).toBe('200 keep-alive');
+    expect(await statusOf('/x')).toBe('200 keep-alive');
     expect(await rig.report('/drain')).toEqual({ forSeconds: 300 });
-    expect(await Promise.all([answer('/x'), answer('/nothing')])).toEqual(['200 close', '404 close']);
+    expect(await Promise.all([statusOf('/x'), statusOf('/nothing')])).toEqual(['200 close', '404 close']);
     expect((await rig.control('/readyz')).status).toBe(200);
     passedMs = 290_000;
-    expect(await answer('/x')).toBe('200 close');
+    expect(await statusOf('/x')).toBe('200 close');
     passedMs = 301_000;
-    expect(await answer('/x')).toBe('200 keep-alive');
+    expect(await statusOf('/x')).toBe('200 keep-alive');
   });
 
-  test('readyz turns false while requests in flight finish', async () => {
+  test('/readyz returns 503 while requests in flight finish', async () => {
     await start({ graceMs: 60_000 });
     let finish: () => void = () => undefined;
     rig.agent.otherwise = (_request, response) => {
@@ -264,7 +264,7 @@ describe('health', () => {
   });
 });
 
-test('explore shows what is known of each part, and null for the rest', async () => {
+test('/explore returns known values, and null for unknown values', async () => {
   await start({
     manifest: manifestText({
       guardrails: {
@@ -305,7 +305,7 @@ test('explore shows what is known of each part, and null for the rest', async ()
   });
 });
 
-test('the card is the manifest’s, under both of its paths', async () => {
+test('the agent card is derived from the manifest and available at both paths', async () => {
   await start();
   const card = await rig.report('/capabilities');
   expect(card).toMatchObject({ name: 'shop', version: '1.0.0', supportedInterfaces: [] });
@@ -336,17 +336,17 @@ describe('the audit ring', () => {
     ['/audit?since=unknown&limit=1', 'c'],
     ['/audit?since=1&limit=2', 'cd'],
     ['/audit?since=6', ''],
-  ])('%s of a ring that holds four of six', async (path, ids) => {
+  ])('%s returns the expected entries of a ring with four of six', async (path, ids) => {
     await start({ env: { AUDIT_RING_SIZE: '4' } });
     await send('abcdef');
-    const answer = await entries(path);
-    expect(answer.ids).toBe(ids);
+    const page = await entries(path);
+    expect(page.ids).toBe(ids);
     expect(
-      ['first', 'last', 'dropped'].map((name) => answer.headers.get(`x-platform-audit-${name}`)),
+      ['first', 'last', 'dropped'].map((name) => page.headers.get(`x-platform-audit-${name}`)),
     ).toEqual(['3', '6', '2']);
   });
 
-  test('an empty ring says so', async () => {
+  test('has headers with 0 when it is empty', async () => {
     await start();
     const { ids, headers } = await entries('/audit');
     expect([ids, headers.get('x-platform-audit-first'), headers.get('x-platform-audit-last')]).toEqual([
@@ -366,7 +366,7 @@ describe('the audit ring', () => {
     'since=',
     'since=a%20b',
     'since=a&since=b',
-  ])('?%s is refused', async (query) => {
+  ])('rejects ?%s', async (query) => {
     await start();
     const response = await rig.control(`/audit?${query}`);
     expect(response.status).toBe(400);
@@ -375,7 +375,7 @@ describe('the audit ring', () => {
 });
 
 describe('usage', () => {
-  test('counts what hides it as calls without usage: a type, a coding, a size, and the declared chat path', async () => {
+  test('counts unreadable responses as calls without usage, by type, encoding, size and chat path', async () => {
     const answer = JSON.stringify({ object: 'chat.completion', model: 'm', choices: [] });
     const answers: Record<string, [headers: Record<string, string>, body: string | Buffer]> = {
       '/no-type': [{}, answer],
@@ -395,17 +395,17 @@ describe('usage', () => {
     await rig.settled();
     const entries = await rig.report<AuditEntry[]>('/audit');
     expect(entries.map(({ path, usage }) => [path, usage])).toEqual([
-      ['/no-type', { unavailable: 'the answer has no usage' }],
-      ['/html', { unavailable: 'the answer has no usage' }],
-      ['/gzip', { unavailable: 'the answer has no usage' }],
-      ['/large', { unavailable: 'the body is over 1 MiB' }],
-      ['/v1/chat', { unavailable: 'an answer on the declared chat path without readable usage' }],
+      ['/no-type', { unavailable: 'the response has no usage' }],
+      ['/html', { unavailable: 'the response has no usage' }],
+      ['/gzip', { unavailable: 'the response has no usage' }],
+      ['/large', { unavailable: 'the body is larger than 1 MiB' }],
+      ['/v1/chat', { unavailable: 'response without readable usage on the declared chat path' }],
       ['/page', undefined],
     ]);
     expect(await rig.report('/usage')).toMatchObject({ totalTokens: 0, sampleSize: 0, callsWithoutUsage: 5 });
   });
 
-  test('comes from the ring when the agent has no report, and answers without usage are counted apart', async () => {
+  test('comes from the audit ring without an agent report, with a separate count of calls without usage', async () => {
     await start();
     rig.agent.otherwise = (request, response) => {
       const usage =
@@ -431,7 +431,7 @@ describe('usage', () => {
     expect(metrics).toContain('platform_sidecar_requests_total{outcome="notEvaluated"} 3\n');
   });
 
-  test('comes from the agent where it reports it', async () => {
+  test('comes from the agent’s usage report if available', async () => {
     const usage = {
       source: 'agent-sdk',
       windowStartedAt: '2026-03-01T10:00:00.000Z',
@@ -455,7 +455,7 @@ describe('events', () => {
     ],
   });
 
-  test('of a request that passed are recorded, and count in its report', async () => {
+  test('of a completed request are recorded and counted in the usage report', async () => {
     await start();
     await (await fetch(`${rig.proxyUrl}/x`, { headers: { 'x-request-id': 'r-1' } })).text();
     const response = await rig.control('/events', json(batch('r-1')));
@@ -470,7 +470,7 @@ describe('events', () => {
     expect(await rig.report('/usage')).toMatchObject({ totalTokens: 5, sampleSize: 1 });
   });
 
-  test('that come while the request is in flight are recorded', async () => {
+  test('of a request in flight are recorded', async () => {
     await start();
     let finish: () => void = () => undefined;
     rig.agent.otherwise = (_request, response) => {
@@ -488,30 +488,30 @@ describe('events', () => {
     expect(await rig.report('/usage')).toMatchObject({ totalTokens: 5 });
   });
 
-  test('of an unknown request are answered 202', async () => {
+  test('of an unknown request are accepted with 202', async () => {
     await start();
-    const response = await rig.control('/events', json(batch('nobody')));
+    const response = await rig.control('/events', json(batch('unknown')));
     expect(response.status).toBe(202);
-    expect(await response.json()).toEqual({ requestId: 'nobody', found: false });
+    expect(await response.json()).toEqual({ requestId: 'unknown', found: false });
   });
 
   test.each([
-    ['no JSON', '{', 400],
-    ['no batch', {}, 400],
-    ['an unknown type', { requestId: 'r', events: [{ type: 'other' }] }, 400],
+    ['in invalid JSON', '{', 400],
+    ['in an empty object', {}, 400],
+    ['of an unknown type', { requestId: 'r', events: [{ type: 'other' }] }, 400],
     [
-      'too many',
+      'in a batch of 501',
       { requestId: 'r', events: Array.from({ length: 501 }, () => ({ type: 'tool', name: 't' })) },
       400,
     ],
-    ['too large', { requestId: 'r', events: [{ type: 'tool', name: 'x'.repeat(70_000) }] }, 413],
-  ])('that are %s are refused', async (_title, body, status) => {
+    ['in a batch over 64 KiB', { requestId: 'r', events: [{ type: 'tool', name: 'x'.repeat(70_000) }] }, 413],
+  ])('%s are rejected', async (_title, body, status) => {
     await start();
     expect((await rig.control('/events', json(body))).status).toBe(status);
   });
 
   test.each(['/events', '/proof/rule/EVAL-01'])(
-    'of another content type are refused by %s, which says what it wants',
+    'of another content type are rejected by %s with the accepted content type',
     async (path) => {
       await start();
       const response = await rig.control(path, {
@@ -520,12 +520,12 @@ describe('events', () => {
       });
       expect([response.status, ((await response.json()) as { detail: string }).detail]).toEqual([
         415,
-        'this route needs a JSON body with Content-Type: application/json',
+        'this route requires a JSON body with Content-Type: application/json',
       ]);
     },
   );
 
-  test('an observed guardrail heals the gap, a missing one opens it', async () => {
+  test('add a gap issue for a guardrail that did not run, and remove the issue when it ran', async () => {
     await start();
     await (await fetch(`${rig.proxyUrl}/x`, { headers: { 'x-request-id': 'r-3' } })).text();
     const event = (invoked: boolean) =>
@@ -567,7 +567,7 @@ describe('proofs', () => {
     expect(await rig.report('/proof')).toEqual([]);
   });
 
-  test('of an unknown rule are refused with the rules there are', async () => {
+  test('of an unknown rule are rejected with the list of rules', async () => {
     await start();
     const response = await rig.control('/proof/rule/SEC-LLM-99', json(submission));
     expect(response.status).toBe(400);
@@ -577,11 +577,11 @@ describe('proofs', () => {
   });
 
   test.each([
-    ['nothing', {}, ['verifiedBy', 'method']],
-    ['an expiry in the past', { ...submission, expiresAt: '2020-01-01T00:00:00Z' }, ['expiresAt']],
-    ['a date that does not exist', { ...submission, expiresAt: '2027-02-30T00:00:00Z' }, ['expiresAt']],
-    ['too long a method', { ...submission, method: 'x'.repeat(2049) }, ['method']],
-  ])('of %s are refused', async (_title, body, paths) => {
+    ['without fields', {}, ['verifiedBy', 'method']],
+    ['with an expiry in the past', { ...submission, expiresAt: '2020-01-01T00:00:00Z' }, ['expiresAt']],
+    ['with a date that does not exist', { ...submission, expiresAt: '2027-02-30T00:00:00Z' }, ['expiresAt']],
+    ['with a method that is too long', { ...submission, method: 'x'.repeat(2049) }, ['method']],
+  ])('%s are rejected', async (_title, body, paths) => {
     await start();
     const response = await rig.control('/proof/rule/SEC-LLM-04', json(body));
     expect(response.status).toBe(400);
@@ -590,14 +590,14 @@ describe('proofs', () => {
     ).toEqual(paths);
   });
 
-  test('of the evaluation count in the score', async () => {
+  test('of the evaluation increase the score', async () => {
     await start({ manifest: manifestText({ guardrails, evaluation: datasets }) });
     expect((await rig.report<Gap>('/gap')).score).toBe(95);
     await rig.control('/proof/rule/EVAL-01', json(submission));
     expect((await rig.report<Gap>('/gap')).score).toBe(100);
   });
 
-  test('outlive the process in PROOF_STORE_PATH', async () => {
+  test('are restored from PROOF_STORE_PATH after a restart', async () => {
     await start();
     const path = join(rig.folder, 'proofs.json');
     const first = await startSidecarRig({ manifest: manifestText(), env: { PROOF_STORE_PATH: path } });
@@ -613,10 +613,10 @@ describe('proofs', () => {
     await writeFile(path, '{"proofs": 1}');
     await expect(
       startSidecarRig({ manifest: manifestText(), env: { PROOF_STORE_PATH: path } }),
-    ).rejects.toThrow(`PROOF_STORE_PATH ${path} holds no proofs`);
+    ).rejects.toThrow(`PROOF_STORE_PATH ${path} is not a valid proof file`);
   });
 
-  test('that cannot be kept are not taken', async () => {
+  test('that cannot be stored are not accepted', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'proofs-'));
     await start({ env: { PROOF_STORE_PATH: join(folder, 'proofs.json') } });
     await rm(folder, { recursive: true });
@@ -626,31 +626,33 @@ describe('proofs', () => {
 });
 
 describe('the manifest file', () => {
-  test('is taken over when it changes', async () => {
+  test('is reloaded when it changes', async () => {
     await start();
     await writeFile(rig.manifestPath, manifestText());
-    await until(() => rig.log.some(([, message]) => message === 'takes the changed manifest'));
+    await until(() => rig.log.some(([, message]) => message === 'manifest reloaded'));
     expect(points(await rig.report<Gap>('/gap'))).toMatchObject({
       score: 90,
       issues: { auditable: 'medium' },
     });
   });
 
-  test('that is broken leaves the last good one in force, with an issue, until it is good again', async () => {
+  test('when invalid causes an issue and keeps the previous version until it is valid again', async () => {
     await start();
     await writeFile(rig.manifestPath, 'apiVersion: platform.io/v1\nkind: [');
-    await until(() => rig.log.some(([, message]) => message === 'keeps the last good manifest'));
+    await until(() =>
+      rig.log.some(([, message]) => message === 'manifest reload failed, keeping previous version'),
+    );
     const broken = await rig.report<Gap & { issues: { description: string }[] }>('/gap');
     expect(points(broken)).toMatchObject({ score: 80, issues: { 'manifest.invalid': 'high' } });
     expect(broken.issues[0]?.description).toMatch(/agent\.yaml:2:\d+/);
     expect(await rig.report('/capabilities')).toMatchObject({ name: 'shop' });
     await writeFile(rig.manifestPath, manifestText({ guardrails }, { name: 'shop' }));
-    await until(() => rig.log.some(([, message]) => message === 'takes the changed manifest'));
+    await until(() => rig.log.some(([, message]) => message === 'manifest reloaded'));
     expect((await rig.report<Gap>('/gap')).score).toBe(100);
   });
 });
 
-test('the pod’s agent name is held against the manifest’s', async () => {
+test('the agent name of the pod is compared with the manifest', async () => {
   await start({ env: { AGENT_NAME: 'store' } });
   expect(points(await rig.report<Gap>('/gap'))).toMatchObject({
     score: 95,
@@ -658,17 +660,15 @@ test('the pod’s agent name is held against the manifest’s', async () => {
   });
 });
 
-describe('configuration without effect is said', () => {
+describe('configuration without effect', () => {
   const warnings = () => rig.log.filter(([level]) => level === 'warn').map(([, message]) => message);
-  test('enforce without an engine', async () => {
+  test('is logged for enforce without an engine', async () => {
     await start({ env: { POLICY_PROXY_MODE: 'enforce' } });
-    expect(warnings()).toEqual([
-      'enforces nothing: POLICY_PROXY_MODE is enforce, but no policy engine is configured',
-    ]);
+    expect(warnings()).toEqual(['POLICY_PROXY_MODE=enforce has no effect: no policy engine configured']);
   });
 
   test.each([[{}], [{ POLICY_ENGINE: 'builtin', POLICY_PROXY_MODE: 'enforce' }]])(
-    'with %j there is nothing to say',
+    'is not logged with %j',
     async (env) => {
       await start({ env });
       expect(warnings()).toEqual([]);
@@ -676,12 +676,12 @@ describe('configuration without effect is said', () => {
   );
 });
 
-test('with CONTROL_ACCESS=local, loopback may ask everything', async () => {
+test('with CONTROL_ACCESS=local, loopback has access to every route', async () => {
   await start({ env: { CONTROL_ACCESS: 'local' } });
   expect((await rig.control('/gap')).status).toBe(200);
 });
 
-test('an unknown path is 404, a known one with another method 405, both as problems', async () => {
+test('returns problem details with 404 for an unknown path and 405 for another method', async () => {
   await start();
   const unknown = await rig.control('/nothing');
   expect([unknown.status, unknown.headers.get('content-type')]).toEqual([

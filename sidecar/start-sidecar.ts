@@ -13,32 +13,32 @@ import { startProxyServer } from './proxy/proxy-server.ts';
 export interface RunningSidecar {
   readonly proxyPort: number;
   readonly controlPort: number;
-  /** `/readyz` turns false, requests in flight finish, then all ends. */
+  /** Makes `/readyz` return 503, waits for requests in flight, then stops everything. */
   close(): Promise<void>;
 }
 
-/** Milliseconds that requests in flight have to finish. */
+/** Maximum milliseconds to wait for requests in flight. */
 const GRACE_MS = 25_000;
 const CONTROL_GRACE_MS = 1_000;
 
-/** Starts both servers and the heartbeats; rejects when the manifest is not valid or a port is taken. */
+/** Starts both servers and the heartbeats; rejects when the manifest is invalid or a port is in use. */
 export async function startSidecar(
   input: Omit<ContextInput, 'clock'> & Partial<Pick<ContextInput, 'clock'>> & { graceMs?: number },
 ): Promise<RunningSidecar> {
   const { config, logger } = input;
   const context = await createContext({ clock: systemClock, ...input });
   const { audit, clock } = context;
-  warnOfNoEffect(config, logger);
+  warnAboutUnusedSettings(config, logger);
   const heartbeats = config.PLATFORM_URL === null ? null : new Heartbeats(context, config.PLATFORM_URL);
-  const agentAt = { url: config.UPSTREAM_URL, timeoutMs: config.UPSTREAM_TIMEOUT_MS };
-  const abandon = async (error: unknown): Promise<never> => {
+  const agent = { url: config.UPSTREAM_URL, timeoutMs: config.UPSTREAM_TIMEOUT_MS };
+  const cleanUp = async (error: unknown): Promise<never> => {
     context.stopping.abort();
     await context.engine.close();
     throw error;
   };
   const proxy = await startProxyServer(
     {
-      upstream: createUpstream(agentAt),
+      upstream: createUpstream(agent),
       audit,
       load: context.load,
       policy: context.policy,
@@ -47,8 +47,8 @@ export async function startSidecar(
       outages: new OutageLog(logger),
       isDraining: () => context.isDraining || clock.monotonicMs() < context.connectionsEndUntilMs,
     },
-    { host: config.BIND_ADDRESS, port: config.PROXY_PORT, agent: agentAt, http2: context.http2 },
-  ).catch(abandon);
+    { host: config.BIND_ADDRESS, port: config.PROXY_PORT, agent, http2: context.http2 },
+  ).catch(cleanUp);
   const control = await listen({
     handler: limitBodies(
       createSidecarApp(context, () => heartbeats?.failures ?? 0),
@@ -61,12 +61,12 @@ export async function startSidecar(
     clock,
   }).catch(async (error: unknown) => {
     await proxy.close(0);
-    return abandon(error);
+    return cleanUp(error);
   });
   context.engine.start();
   heartbeats?.start();
-  const agent = context.manifest.manifest.metadata.name;
-  logger.info('listens', { agent, proxyPort: proxy.port, controlPort: control.port });
+  const { name } = context.manifest.manifest.metadata;
+  logger.info('listening', { agent: name, proxyPort: proxy.port, controlPort: control.port });
   return {
     proxyPort: proxy.port,
     controlPort: control.port,
@@ -81,10 +81,10 @@ export async function startSidecar(
   };
 }
 
-/** Configuration that has no effect must not look as if it had. */
-function warnOfNoEffect(config: SidecarConfig, logger: Logger): void {
+/** Warns about settings that have no effect. */
+function warnAboutUnusedSettings(config: SidecarConfig, logger: Logger): void {
   if (config.POLICY_ENGINE === 'none' && config.POLICY_PROXY_MODE === 'enforce')
-    logger.warn('enforces nothing: POLICY_PROXY_MODE is enforce, but no policy engine is configured');
+    logger.warn('POLICY_PROXY_MODE=enforce has no effect: no policy engine configured');
   if (config.ANTHROPIC_API_KEY !== null)
-    logger.warn('makes no LLM analysis: this version has none, ANTHROPIC_API_KEY is not used');
+    logger.warn('ANTHROPIC_API_KEY has no effect: this version has no LLM analysis');
 }

@@ -11,38 +11,38 @@ import { ProcessRig, type RunningPart } from '../testing/process-rig.ts';
 import type { FromAgent, ToAgent } from '../testing/processes/streaming-agent.ts';
 import { manifestText } from '../testing/sidecar-rig.ts';
 
-/** At once (`make soak`: 1,000). */
+/** Number of concurrent streams (`make soak`: 1,000). */
 const STREAMS = Number(process.env['STREAMS'] ?? 200);
 const WARM_UP = 100;
 const EVENTS = 10;
-/** Over what a sidecar has that has carried a few streams. */
-const MAY_GROW = 150 * 1024 * 1024;
-/** Files that a sidecar opens of its own accord while it runs. */
-const SOME_FILES = 10;
-/** A step of a loaded machine; none of it is a measurement. */
-const PATIENCE_MS = 100_000;
+/** Maximum memory growth in bytes, relative to a sidecar that has proxied a few streams. */
+const MAX_GROWTH = 150 * 1024 * 1024;
+/** Tolerance for files that a sidecar opens for itself. */
+const EXTRA_FILES = 10;
+/** Time-out of one step, long enough for a busy machine; not a measurement. */
+const STEP_TIMEOUT_MS = 100_000;
 
-/** Why not so many streams can be open here, or undefined. */
-function whyNot(): string | undefined {
-  if (!existsSync('/proc/self/fd')) return 'memory and open files are read from /proc, which is not here';
+/** Why this machine cannot open that many streams; undefined: it can. */
+function whySkipped(): string | undefined {
+  if (!existsSync('/proc/self/fd')) return 'this system has no /proc, from which memory and open files are read';
   const files = Number(spawnSync('sh', ['-c', 'ulimit -Hn'], { encoding: 'utf8' }).stdout);
-  return files < 4 * STREAMS ? `${4 * STREAMS} open files are needed, ulimit -Hn is ${files}` : undefined;
+  return files < 4 * STREAMS ? `${4 * STREAMS} open files are required, ulimit -Hn is ${files}` : undefined;
 }
-const reason = whyNot();
+const reason = whySkipped();
 if (reason !== undefined) process.stderr.write(`SKIPPED: ${STREAMS} streams: ${reason}\n`);
 
 async function until(condition: () => boolean, what: () => string): Promise<void> {
-  const deadline = Date.now() + PATIENCE_MS;
+  const deadline = Date.now() + STEP_TIMEOUT_MS;
   while (!condition()) {
     if (Date.now() > deadline) throw new Error(what());
     await sleep(5);
   }
 }
 
-/** Reads one stream, and holds its events to their numbers: none lost, none twice, none out of turn. */
+/** Reads one stream and verifies that its events are complete, unique and in order. */
 class Reader {
   readonly socket: Socket;
-  /** Of the newest event; -1 before the first. */
+  /** Number of the newest event; -1 before the first. */
   number = -1;
   hasUsage = false;
   hasEnded = false;
@@ -61,7 +61,7 @@ class Reader {
     this.#text += text;
     if (this.#text.startsWith('HTTP/1.1 ')) {
       if (!this.#text.startsWith('HTTP/1.1 200 ')) this.fault ??= this.#text;
-      // Before a policy engine has decided there is no head, and after it no trace of what the agent reported.
+      // The proxy must remove the behavioral headers.
       if (/^x-platform-/im.test(this.#text)) this.fault ??= this.#text;
     }
     for (let end = this.#text.indexOf('\n\n'); end >= 0; end = this.#text.indexOf('\n\n')) {
@@ -96,13 +96,13 @@ class Reader {
       POLICY_PROXY_MODE: mode,
       AUDIT_RING_SIZE: String(4 * STREAMS),
     });
-  }, PATIENCE_MS);
+  }, STEP_TIMEOUT_MS);
 
   afterEach(async () => {
     agent.kill('SIGKILL');
     await once(agent, 'exit');
     await rig.close();
-  }, PATIENCE_MS);
+  }, STEP_TIMEOUT_MS);
 
   const memory = (): number =>
     Number(/^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${sidecar.pid}/status`, 'utf8'))?.[1]) * 1024;
@@ -110,8 +110,8 @@ class Reader {
   const command = (message: ToAgent): void => void agent.send(message);
 
   /**
-   * Opens streams, sends events through all of them in step, has every second client leave and ends the others.
-   * Gives the most memory that the sidecar had meanwhile.
+   * Opens streams, sends each event through all of them, disconnects every second client and ends the other streams.
+   * Returns the maximum memory of the sidecar.
    */
   async function wave(count: number): Promise<number> {
     const { left: leftBefore, ended: endedBefore } = streams;
@@ -119,12 +119,12 @@ class Reader {
     const behind = (number: number): number => readers.filter((reader) => reader.number < number).length;
     const faults = (): string[] => readers.flatMap(({ fault }) => fault ?? []);
     let most = 0;
-    // In step: the next event is sent only when everybody has this one, so one that is held back is never released.
+    // The next event is sent only after all readers have this event. Therefore an event that is held back fails the test.
     for (let number = 0; number <= EVENTS; number++) {
       if (number > 0) command('event');
       await until(
         () => behind(number) === 0 || faults().length > 0,
-        () => `event ${number} is held back from ${behind(number)} of ${count} readers`,
+        () => `event ${number} did not reach ${behind(number)} of ${count} readers`,
       );
       expect(faults()).toEqual([]);
       most = Math.max(most, memory());
@@ -133,23 +133,23 @@ class Reader {
     for (const { socket } of leaving) socket.destroy();
     await until(
       () => streams.left - leftBefore === leaving.length,
-      () => `the agent saw ${streams.left - leftBefore} of ${leaving.length} clients leave`,
+      () => `the agent noticed ${streams.left - leftBefore} of ${leaving.length} disconnects`,
     );
     expect(streams.open).toBe(count - leaving.length);
     command('end');
     const staying = readers.filter(({ socket }) => !socket.destroyed);
     await until(
       () => staying.every(({ hasEnded }) => hasEnded) && streams.ended - endedBefore === staying.length,
-      () => `${staying.filter(({ hasEnded }) => !hasEnded).length} streams have no end`,
+      () => `${staying.filter(({ hasEnded }) => !hasEnded).length} streams did not end`,
     );
     expect(staying.filter(({ hasUsage }) => !hasUsage)).toEqual([]);
     for (const { socket } of staying) socket.destroy();
     return most;
   }
 
-  /** The ring once so many exchanges are over: their ends at the client and at the agent are not the sidecar's. */
+  /** The audit entries after `count` exchanges: the sidecar may complete an entry later than the client and the agent. */
   async function completeEntries(count: number): Promise<AuditEntry[]> {
-    for (const deadline = Date.now() + PATIENCE_MS; ;) {
+    for (const deadline = Date.now() + STEP_TIMEOUT_MS; ;) {
       const entries = (await (await fetch(`${sidecar.controlUrl}/audit`)).json()) as AuditEntry[];
       const complete = entries.filter(({ outcome }) => outcome !== undefined).length;
       if (complete === entries.length && complete >= count) return entries;
@@ -159,32 +159,32 @@ class Reader {
   }
 
   test(
-    'hold back no event, take less than 150 MB, and leave nothing behind',
+    'are forwarded without delay, need less than 150 MB, and release all resources',
     async () => {
       await wave(WARM_UP);
       const idle = { files: openFiles(), memory: memory() };
       const first = await wave(STREAMS);
-      expect(first - idle.memory).toBeLessThan(MAY_GROW);
-      // The sockets to the agent are kept for a while, for the next request.
+      expect(first - idle.memory).toBeLessThan(MAX_GROWTH);
+      // The sockets to the agent stay open for a while for the next request.
       await until(
-        () => openFiles() <= idle.files + SOME_FILES,
-        () => `${openFiles()} files are open, before the streams it were ${idle.files}`,
+        () => openFiles() <= idle.files + EXTRA_FILES,
+        () => `${openFiles()} files are open, ${idle.files} were open before the streams`,
       );
       const second = await wave(STREAMS);
-      expect(second - idle.memory).toBeLessThan(MAY_GROW);
+      expect(second - idle.memory).toBeLessThan(MAX_GROWTH);
       const entries = (await completeEntries(WARM_UP + 2 * STREAMS)).slice(WARM_UP);
-      const byFate = Map.groupBy(entries, ({ outcome, aborted, usage }) =>
+      const byOutcome = Map.groupBy(entries, ({ outcome, aborted, usage }) =>
         JSON.stringify({
           outcome,
           aborted,
           tokens: usage && 'totalTokens' in usage ? usage.totalTokens : null,
         }),
       );
-      expect(Object.fromEntries([...byFate].map(([fate, { length }]) => [fate, length]))).toEqual({
+      expect(Object.fromEntries([...byOutcome].map(([outcome, { length }]) => [outcome, length]))).toEqual({
         [JSON.stringify({ outcome: 'allow', aborted: true, tokens: null })]: STREAMS,
         [JSON.stringify({ outcome: 'allow', tokens: 7 + EVENTS })]: STREAMS,
       });
     },
-    4 * PATIENCE_MS,
+    4 * STEP_TIMEOUT_MS,
   );
 });

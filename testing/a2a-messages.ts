@@ -9,7 +9,7 @@ export const textPart = (value: string): Part => ({
 });
 export const textOf = (part: Part | undefined): string =>
   part?.content?.$case === 'text' ? part.content.value : '';
-/** A request of the SDK's client to send one message of text. */
+/** A request of the SDK's client that sends one text message. */
 export const messageOf = (text: string): SendMessageRequest => ({
   tenant: '',
   configuration: undefined,

@@ -28,7 +28,7 @@ const restrictedContext = {
   seccompProfile: { type: 'RuntimeDefault' },
 };
 
-/** A container called `name`; `prefix` keeps its port names apart from those of others. */
+/** A container called `name`; `prefix` makes its port names unique. */
 function container(name: string, prefix: string): fc.Arbitrary<Container> {
   const ports = fc.uniqueArray(
     fc.record(
@@ -107,7 +107,7 @@ const volume = fc
   )
   .map(([name, source]) => ({ name: `v-${name}`, ...source }));
 
-/** What injection has no word about, and must leave as it is. */
+/** Annotations that injection must not change. */
 const others = fc.record(
   {
     securityContext: fc.constantFrom({ runAsNonRoot: true }, { fsGroup: 2000, runAsUser: 1000 }),
@@ -149,7 +149,7 @@ const owned = fc.constantFrom<PodMetadata>(
   },
 );
 
-const said = fc.record(
+const unrelated = fc.record(
   {
     'platform.io/agent-port': fc.constantFrom('8000', '9000', '7777'),
     'platform.io/agent-container': fc.constant('c0'),
@@ -160,7 +160,7 @@ const said = fc.record(
   { requiredKeys: [] },
 );
 
-/** Pods that opt in and break no rule, of many shapes. The agent's name is `chat`. */
+/** Many kinds of valid pods that opt in. The agent's name is `chat`. */
 export const anyPod: fc.Arbitrary<Pod> = fc
   .record({
     containers,
@@ -172,15 +172,15 @@ export const anyPod: fc.Arbitrary<Pod> = fc
     labels: fc.option(freeMap, { nil: undefined }),
     ownLabel: fc.boolean(),
     annotations: freeMap,
-    said,
+    unrelated,
     others,
   })
-  .map(({ owned, labels, ownLabel, annotations, said, others, ...spec }) => ({
+  .map(({ owned, labels, ownLabel, annotations, unrelated, others, ...spec }) => ({
     apiVersion: 'v1',
     kind: 'Pod',
     metadata: {
       ...owned,
-      annotations: { ...annotations, ...said, 'platform.io/inject': 'true' },
+      annotations: { ...annotations, ...unrelated, 'platform.io/inject': 'true' },
       ...((owned.labels !== undefined || labels !== undefined || ownLabel) && {
         labels: { ...labels, ...owned.labels, ...(ownLabel && { 'platform.io/agent': 'chat' }) },
       }),

@@ -1,9 +1,9 @@
-// The API server's audit log as tests read it.
+// Reads the API server's audit log for tests.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PermissionRule } from '../operator/permissions.ts';
 
-/** Level and whose requests; the first rule that fits decides, and what none fits is not logged. */
+/** Level and matching requests; the first matching rule applies, and requests without a match are not logged. */
 interface PolicyRule {
   level: 'Metadata' | 'RequestResponse';
   userGroups?: readonly string[];
@@ -15,13 +15,13 @@ const EVERY_ACCOUNT: readonly PolicyRule[] = [{ level: 'Metadata', userGroups: [
 
 export interface AuditEntry {
   stage: string;
-  /** ISO 8601, when it was answered. */
+  /** ISO 8601 time of the response. */
   stageTimestamp: string;
   userAgent: string;
   requestURI: string;
   user: { username: string };
   verb: string;
-  /** None of a path that is no object's, such as /version. */
+  /** Absent for paths without an object, such as /version. */
   objectRef?: {
     apiGroup?: string;
     resource: string;
@@ -31,7 +31,7 @@ export interface AuditEntry {
   };
   responseStatus?: { code: number };
   annotations?: Record<string, string>;
-  /** What was stored; only of rules of level `RequestResponse`. */
+  /** The stored object; only with level `RequestResponse`. */
   responseObject?: unknown;
 }
 
@@ -39,26 +39,26 @@ export interface AuditEntry {
 export interface AuditedRequest {
   verb: string;
   resource: string;
-  /** Empty for a whole collection. */
+  /** Empty for a collection. */
   name: string;
 }
 
 export interface ApiAudit {
-  /** For the API server. */
+  /** Flags of the API server. */
   args: string[];
-  /** What a process asked for, as `<verb> <group> <resource>`, and what became of it (`allow`, `forbid`). */
+  /** Requests of a process, as `<verb> <group> <resource>`, with the decision (`allow`, `forbid`). */
   of: (part: string) => { used: string[]; decisions: string[] };
-  /** What a ServiceAccount asked for and was answered, oldest first. */
+  /** Requests of a ServiceAccount with their responses, oldest first. */
   entries: (account: string) => AuditedRequest[];
-  /** What one or all ServiceAccounts wrote, Leases aside. */
+  /** Writes of one or all ServiceAccounts, except Leases. */
   writes: (account?: string) => AuditedRequest[];
-  /** Everything that the policy logs, oldest first. */
+  /** All logged entries, oldest first. */
   all: () => AuditEntry[];
 }
 
 /**
- * `folder` is for the policy and the log; `part` of an entry is that of its client.
- * `rules`: what is logged; default: every request of every ServiceAccount, without bodies.
+ * `folder` is the directory of the policy and the log; `part` of an entry is the part of its client.
+ * `rules`: audit rules; default: every request of every ServiceAccount, without bodies.
  */
 export function apiAudit(folder: string, rules: readonly PolicyRule[] = EVERY_ACCOUNT): ApiAudit {
   const [policy, log] = [join(folder, 'audit.yaml'), join(folder, 'audit.log')];
@@ -77,7 +77,7 @@ export function apiAudit(folder: string, rules: readonly PolicyRule[] = EVERY_AC
       ? []
       : readFileSync(log, 'utf8')
           .split('\n')
-          // The last line may be half written.
+          // The last line may be incomplete.
           .slice(0, -1)
           .map((line) => JSON.parse(line) as AuditEntry);
   const requests = (account?: string) =>
@@ -92,7 +92,7 @@ export function apiAudit(folder: string, rules: readonly PolicyRule[] = EVERY_AC
       `--audit-policy-file=${policy}`,
       `--audit-log-path=${log}`,
       '--audit-log-format=json',
-      // In megabytes; beyond it the API server goes on in another file.
+      // In megabytes; larger logs are rotated.
       '--audit-log-maxsize=2000',
     ],
     of(part) {
@@ -116,7 +116,7 @@ export function apiAudit(folder: string, rules: readonly PolicyRule[] = EVERY_AC
   };
 }
 
-/** The rights of rules, in the same form. */
+/** The permissions of RBAC rules, in the same form. */
 export function permissionsOf(rules: readonly PermissionRule[]): string[] {
   return rules.flatMap(({ apiGroups, resources, verbs }) =>
     verbs.flatMap((verb) => resources.map((resource) => `${verb} ${apiGroups[0]} ${resource}`)),

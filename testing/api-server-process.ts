@@ -5,11 +5,11 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ControlPlane } from '../e2e/cluster/control.ts';
 
-/** The API server's process behind a control plane, to be taken away from its clients. */
+/** Stops and restarts the API server process of a control plane. */
 export interface ApiServerProcess {
-  /** Ends it at once; its store stays. */
+  /** Kills it; its store is kept. */
   kill(): Promise<void>;
-  /** Starts it again as it was, at the same address; the control plane's `close` ends the new process too. `more`: further flags. */
+  /** Restarts it at the same address; the control plane's `close` also stops the new process. `more`: additional flags. */
   start(more?: readonly string[]): Promise<void>;
 }
 

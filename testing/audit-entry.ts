@@ -1,6 +1,6 @@
 import type { AuditEntry } from '../core/behavior/audit-entry.ts';
 
-/** A completed entry of a chat request that reported nothing. */
+/** A completed entry of a chat request without reported behavior. */
 export function anEntry(overrides: Partial<AuditEntry> = {}): AuditEntry {
   return {
     seq: 1,

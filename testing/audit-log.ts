@@ -1,7 +1,7 @@
 import { AuditLog, type AuditLogOptions } from '../sidecar/audit/audit-log.ts';
 import type { Clock } from '../runtime/clock.ts';
 
-/** An audit log by itself: without a memory limit, a chat path or query strings where `options` has none. */
+/** A standalone audit log. By default without memory limit, chat path and query strings. */
 export function auditLogOf(clock: Clock, options: Partial<AuditLogOptions> = {}): AuditLog {
   return new AuditLog({
     capacity: 10,

@@ -2,22 +2,22 @@ import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 
-/** The command line as it is built. */
+/** Path of the built CLI. */
 export const COMMAND_BUNDLE = join(dirname(import.meta.dirname), 'dist', 'cli', 'main.js');
 
 export interface Ended {
   output: string;
   errors: string;
-  /** null: a signal ended it. */
+  /** null after a signal. */
   exitCode: number | null;
 }
 
-/** Runs the built `platform` as a process of its own, with no environment but `env` and no terminal. */
+/** Runs the built `platform` as a separate process, with only `env` as environment and without a terminal. */
 export function runBuiltCommand(
   args: readonly string[],
   { cwd, env = {} }: { cwd: string; env?: Record<string, string> },
 ): Promise<Ended> {
-  if (!existsSync(COMMAND_BUNDLE)) throw new Error('dist/cli/main.js is not there: run npm run build');
+  if (!existsSync(COMMAND_BUNDLE)) throw new Error('dist/cli/main.js is missing: run npm run build');
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [COMMAND_BUNDLE, ...args], {
       cwd,

@@ -10,10 +10,10 @@ const SCHEDULING = {
   terminationGracePeriodSeconds: 60,
 };
 
-/** The chart's only value without a default that works. */
+/** The chart's only required value. */
 const REQUIRED = { image: { registry: 'registry.example' } };
 
-/** Values of the chart by what they try out: together they turn every option on and off. */
+/** Chart values by test purpose: together they enable and disable every option. */
 export const CHART_OPTIONS = {
   'the defaults': { ...REQUIRED },
   'every option on': {

@@ -1,14 +1,14 @@
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** How often it is looked whether a server is up, at most, and milliseconds between two looks. */
+/** Maximum number of readiness checks, and milliseconds between two checks. */
 const [LOOKS, LOOK_MS] = [1_000, 50];
-/** Characters of its last words that are kept. */
+/** Number of characters of the last output to keep. */
 const MAX_LOG = 10_000;
 
-/** A server in a process of its own, just spawned by a test. */
+/** A server process spawned by a test. */
 export class ChildServer {
-  /** Resolves when the process is gone, or was never there. */
+  /** Resolves when the process has ended or failed to start. */
   readonly ended: Promise<void>;
   readonly #child: ChildProcess;
   #log = '';
@@ -28,7 +28,7 @@ export class ChildServer {
     });
   }
 
-  /** Its process id once it is up; null: it ended before, or did not come up in 50 s. */
+  /** Its process id once it is ready; null: it exited, or was not ready within 50 s. */
   async untilUp(isUp: () => Promise<boolean>): Promise<number | null> {
     const child = this.#child;
     for (let look = 0; look < LOOKS && child.exitCode === null && child.pid !== undefined; look++) {
@@ -38,8 +38,8 @@ export class ChildServer {
     return null;
   }
 
-  /** Of a server that did not come up, with what it said last. */
+  /** Error for a server that failed to start, with its last output. */
   failure(name: string): Error {
-    return new Error(`${name} did not come up: ${this.#log}`);
+    return new Error(`${name} failed to start: ${this.#log}`);
   }
 }

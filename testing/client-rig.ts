@@ -9,25 +9,25 @@ import type { AuditEntry } from '../core/behavior/audit-entry.ts';
 import { startOpa, whyNoOpa, writePolicy, type Opa } from './opa.ts';
 import { manifestText, startSidecarRig } from './sidecar-rig.ts';
 
-/** What the proxy does with a denial; what passes must pass alike in each. */
+/** Policy modes; allowed requests must pass identically in each. */
 export const MODES = ['track', 'enforce'] as const;
 export type Mode = (typeof MODES)[number];
-/** Who decides on it. */
+/** Policy engines. */
 const ENGINES = ['builtin', 'opa'] as const;
 
-/** A manifest with one rule that an allowed answer keeps by what it reports, and one that it keeps by silence. */
+/** A manifest with one rule that requires a report, and one rule that passes without a report. */
 export const GUARDED = manifestText({
   guardrails: { input: [{ type: 'pii-detector' }] },
   tools: [{ name: 'delete_order', annotations: { destructiveHint: true } }],
 });
-/** What an agent under `GUARDED` reports that keeps to it. */
+/** The report of an agent that complies with `GUARDED`. */
 export const KEEPS = { 'X-Platform-Guardrails-Invoked': 'pii-detector' };
-/** What one reports that does not. */
+/** The report of an agent that violates `GUARDED`. */
 export const BREAKS = { ...KEEPS, 'X-Platform-Tools-Called': 'find_order, delete_order' };
-/** Why it is denied then. */
+/** The reason of the denial. */
 export const DENIAL = 'destructive_tool_without_confirmation';
 
-/** A real engine with the rules of one manifest, started when the first sidecar wants it. */
+/** A real engine with the rules of one manifest, started for the first sidecar. */
 class RealEngine {
   readonly #manifest: string;
   #running: Promise<{ opa: Opa; folder: string }> | null = null;
@@ -59,7 +59,7 @@ class RealEngine {
   }
 }
 
-/** Of this test file, by manifest. */
+/** Engines of this test file, by manifest. */
 const realEngines = new Map<string, RealEngine>();
 
 function realEngineFor(manifest: string): RealEngine {
@@ -68,15 +68,15 @@ function realEngineFor(manifest: string): RealEngine {
   return known;
 }
 
-/** One mode and one engine, and how to start a sidecar with them. */
+/** One combination of mode and engine, with functions that start a sidecar with it. */
 export interface Setting {
   mode: Mode;
   engine: (typeof ENGINES)[number];
-  /** The sidecar's variables for both. */
+  /** The sidecar's environment variables for mode and engine. */
   env: () => Promise<Record<string, string>>;
-  /** A sidecar before the agent at this address. */
+  /** Starts a sidecar in front of the agent at this address. */
   before: (agentUrl: string) => Promise<ClientRig>;
-  /** A sidecar before an agent that this handler plays. */
+  /** Starts a sidecar in front of an agent with this handler. */
   serve: (handler: RequestListener) => Promise<ServedRig>;
 }
 
@@ -90,7 +90,7 @@ export function inEachSetting(title: string, suite: (setting: Setting) => void, 
       const name = `${title}, in mode ${mode} with the engine ${engine}`;
       const env = async (): Promise<Record<string, string>> => ({
         POLICY_PROXY_MODE: mode,
-        // An engine on a busy machine is not one that does not answer.
+        // Long timeout, because an engine on a busy machine may be slow.
         POLICY_TIMEOUT_MS: '30000',
         ...(engine === 'opa' ? { POLICY_URL: await real.url() } : { POLICY_ENGINE: engine }),
       });
@@ -107,16 +107,16 @@ export function inEachSetting(title: string, suite: (setting: Setting) => void, 
     }
 }
 
-/** A whole sidecar, for clients that think they speak with the agent. */
+/** A complete sidecar for clients of the agent. */
 export interface ClientRig {
-  /** Where a client finds the agent: the sidecar's proxy. */
+  /** URL of the sidecar's proxy, which clients use as the agent. */
   url: string;
-  /** The ring once so many requests are complete, oldest first; throws after five seconds. */
+  /** The audit ring once this number of requests is complete, oldest first; throws after five seconds. */
   completed(count: number): Promise<AuditEntry[]>;
   close(): Promise<void>;
 }
 
-/** A sidecar with the builtin engine before the agent at this address. */
+/** Starts a sidecar with the builtin engine in front of the agent at this address. */
 export function startClientRig(
   agentUrl: string,
   { mode, manifest = manifestText() }: { mode: Mode; manifest?: string },
@@ -148,9 +148,9 @@ async function rigBefore(
 
 export interface ServedRig extends ClientRig {
   server: Server;
-  /** The agent's own address, for a look past the sidecar. */
+  /** The agent's own address, to bypass the sidecar. */
   agentUrl: string;
-  /** The headers by which the agent reports its behavior with each answer from now on; at first `KEEPS`. */
+  /** Headers with which the agent reports its behavior in each response; initially `KEEPS`. */
   reports: Record<string, string>;
 }
 

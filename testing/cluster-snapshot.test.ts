@@ -83,7 +83,7 @@ const RUNNING = [workload('shop', 2), pod('shop', 'a'), pod('shop', 'b'), servic
 const BOTH = ['shop-a', 'shop-b'];
 const world = (...items: WorldItem[]): World => worldOf(items);
 
-test('a world that is as its observations say has no complaint', () => {
+test('reports nothing if the observations match the cluster', () => {
   const quiet = world(
     ...RUNNING,
     observation('shop', BOTH),
@@ -147,11 +147,11 @@ test.each<[string, World, string]>([
     world(workload('rest', 0, {}), observation('rest', [])),
     'rest: opts in false, not true',
   ],
-])('%s is told', (_, seen, complaint) => {
+])('reports %s', (_, seen, complaint) => {
   expect(complaints(seen)).toContain(complaint);
 });
 
-test('two workloads with one agent name are a conflict, and either may own it', () => {
+test('two workloads with the same agent name are a conflict, and either may own the observation', () => {
   const renamed = [
     workload('chat', 1, { ...OPTED_IN, 'platform.io/agent-name': 'shop' }),
     pod('chat', 'c'),
@@ -175,11 +175,11 @@ test.each<[string, WorldItem[]]>([
   ],
   ['a change that no controller has seen', [{ ...workload('shop', 0), status: {} } as WorldItem]],
   ['a pod of a workload that is gone', [pod('shop', 'a')]],
-])('%s is unrest', (_, items) => {
+])('%s is unsettled', (_, items) => {
   expect(unrest(world(...items)).length).toBeGreaterThan(0);
 });
 
-test('a pod that goes, and one that is not ready, are unrest', () => {
+test('terminating pods and pods that are not ready are unsettled', () => {
   const [shop, first] = [workload('shop', 1), pod('shop', 'a')];
   const going = { ...first, metadata: { ...first.metadata, deletionTimestamp: '2026-01-01T00:00:00Z' } };
   const unready = {

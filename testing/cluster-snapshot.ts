@@ -1,4 +1,4 @@
-// What the API server lists, what should follow from it, and where the two differ. Nothing of it is the operator's code.
+// Computes the expected observations from the objects in the API server, independently of the operator's code, and compares them.
 
 interface Meta {
   name: string;
@@ -66,7 +66,7 @@ export interface World {
   observations: ListedObservation[];
 }
 
-/** One of what is asked for as WORLD_KINDS. */
+/** An object of one of the WORLD_KINDS. */
 export type WorldItem = ListedPod | ListedService | ListedWorkload | ListedObservation;
 
 export const WORLD_KINDS = 'deployments,statefulsets,daemonsets,pods,services,agentobservations';
@@ -82,7 +82,7 @@ export function worldOf(items: readonly WorldItem[]): World {
   };
 }
 
-/** Why the world is not at rest; empty when every rollout is over, every pod is ready and none is on its way. */
+/** Reasons why the cluster is not settled; empty if all rollouts are complete, and all pods are ready and not terminating. */
 export function unrest({ pods, workloads }: World): string[] {
   const rollouts = workloads.flatMap(({ kind, metadata, spec, status }) => {
     const isDaemon = kind === 'DaemonSet';
@@ -90,9 +90,9 @@ export function unrest({ pods, workloads }: World): string[] {
     const counts = isDaemon
       ? ['currentNumberScheduled', 'updatedNumberScheduled', 'numberReady']
       : ['replicas', 'updatedReplicas', 'readyReplicas'];
-    // A StatefulSet whose last pod has gone keeps the count of updated ones.
-    const told = wanted === 0 ? counts.filter((count) => count !== 'updatedReplicas') : counts;
-    const open = told.filter((count) => Number(status[count] ?? 0) !== wanted);
+    // A StatefulSet without pods keeps its count of updated pods.
+    const relevant = wanted === 0 ? counts.filter((count) => count !== 'updatedReplicas') : counts;
+    const open = relevant.filter((count) => Number(status[count] ?? 0) !== wanted);
     if (Number(status['observedGeneration'] ?? 0) < (metadata.generation ?? 0)) open.push('generation');
     return open.map((count) => `${kind} ${metadata.name}: ${count} ${status[count] ?? 0} of ${wanted}`);
   });
@@ -112,7 +112,7 @@ const agentOf = (workload: ListedWorkload): string =>
 const workloadOf = (pod: ListedPod, { workloads }: World): ListedWorkload | undefined =>
   workloads.find(({ metadata }) => metadata.name === pod.metadata.labels?.['app']);
 
-/** The pods of each agent, by its name. */
+/** The pods of each agent, by agent name. */
 export function agentsOf(world: World): Map<string, ListedPod[]> {
   const agents = new Map<string, ListedPod[]>();
   for (const pod of world.pods) {
@@ -124,7 +124,7 @@ export function agentsOf(world: World): Map<string, ListedPod[]> {
   return agents;
 }
 
-/** Where the observations differ from a world at rest; empty when they are what it is. */
+/** Differences between the observations and a settled cluster. */
 export function complaints(world: World): string[] {
   const agents = agentsOf(world);
   const found = [...agents].flatMap(([name, pods]) => {
@@ -173,13 +173,13 @@ function ofAgent(observation: ListedObservation, pods: readonly ListedPod[], wor
   return differences(metadata.name, rows);
 }
 
-/** One without pods is that of a workload which wants none, and would be this agent's. */
+/** An observation without pods is valid only for a workload of this agent with zero replicas. */
 function ofResting(observation: ListedObservation, { workloads }: World): string[] {
   const { metadata, spec, status = {} } = observation;
   const workload = workloads.find(
     ({ kind, metadata }) => kind === spec.agentRef?.kind && metadata.name === spec.agentRef.name,
   );
-  if (!workload) return [`${metadata.name}: is left, of ${spec.agentRef?.kind} ${spec.agentRef?.name}`];
+  if (!workload) return [`${metadata.name}: left over from ${spec.agentRef?.kind} ${spec.agentRef?.name}`];
   return differences(metadata.name, [
     ['owners', metadata.ownerReferences?.map(({ uid }) => uid).join(), workload.metadata.uid],
     ['the name of its workload', metadata.name, agentOf(workload)],

@@ -19,21 +19,21 @@ import { promisify } from 'node:util';
 const run = promisify(execFile);
 const root = dirname(import.meta.dirname);
 
-/** A project of somebody else, beside an npm that has an empty cache and no registry. */
+/** A project of a user, with an npm that has an empty cache and no registry. */
 export interface ConsumerProject {
   folder: string;
-  /** Runs `npm`, or what it installed, in the project, with the Node.js of this process. Rejects on an exit code. */
+  /** Runs `npm` or an installed command in the project with the Node.js of this process. Rejects on a non-zero exit code. */
   run(command: string, ...args: string[]): Promise<{ stdout: string; stderr: string }>;
   remove(): void;
 }
 
-/** An empty project into which `npm install` has put the package that `npm run package` makes. */
+/** An empty project with the package of `npm run package` installed by `npm install`. */
 export async function makeConsumerProject(): Promise<ConsumerProject> {
   const home = mkdtempSync(join(tmpdir(), 'consumer-'));
   const folder = join(home, 'project');
   mkdirSync(folder);
   writeFileSync(join(folder, 'package.json'), '{ "name": "shop", "private": true }\n');
-  // Nothing of the npm that runs these tests: its variables would point into this repository.
+  // Without the variables of the npm that runs these tests, because they point to this repository.
   const env = {
     HOME: home,
     PATH: [dirname(process.execPath), '/usr/local/bin', '/usr/bin', '/bin'].join(delimiter),
@@ -47,7 +47,7 @@ export async function makeConsumerProject(): Promise<ConsumerProject> {
 
 const KEPT = join(root, 'node_modules/.cache/packed-package');
 const KEPT_MS = 3_600_000;
-/** All that the package is made of. */
+/** All input files of the package. */
 const MADE_OF = [
   'dist/**/*.{js,mjs,json}',
   '{core,reporter,runtime,probe,push,scripts}/**/*.{ts,mjs}',
@@ -55,7 +55,7 @@ const MADE_OF = [
   '{LICENSE,CHANGELOG.md,docs/package.md,reporter/README.md}',
 ];
 
-/** Path of the archive that `npm run package` makes of what is built: made once for every test file that wants it. */
+/** Path of the archive of `npm run package`; created once for all test files. */
 async function packedPackage(): Promise<string> {
   const hash = createHash('sha256');
   for (const file of globSync(MADE_OF, { cwd: root }).sort()) {
@@ -71,7 +71,7 @@ async function packedPackage(): Promise<string> {
     try {
       renameSync(scratch, folder);
     } catch (error) {
-      // Another worker was faster.
+      // Another worker created the archive first.
       if (!existsSync(folder)) throw error;
       rmSync(scratch, { recursive: true });
     }
@@ -79,7 +79,7 @@ async function packedPackage(): Promise<string> {
   return join(folder, readdirSync(folder)[0] ?? '');
 }
 
-/** Removes what nobody can be using any more. */
+/** Removes archives that can no longer be in use. */
 function forgetOlder(): void {
   for (const name of readdirSync(KEPT)) {
     const kept = join(KEPT, name);
@@ -87,7 +87,7 @@ function forgetOlder(): void {
   }
 }
 
-/** Puts packages of this repository into the project, as if it had installed them too. */
+/** Links packages of this repository into the project, as if they were installed. */
 export function linkPackages({ folder }: ConsumerProject, names: readonly string[]): void {
   for (const name of names) {
     const link = join(folder, 'node_modules', name);

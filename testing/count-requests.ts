@@ -2,7 +2,7 @@ import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import type { Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** How many requests have come to a server of this process since the call. */
+/** Returns the number of requests to a server of this process since the call. */
 export interface RequestCount extends Disposable {
   count(): number;
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { connect } from 'node:net';
 import { startNginx, startPostgres, startRedis, whyNoDebianServers } from './debian-server.ts';
 
-/** What a server answers to these bytes, until it has said something. */
+/** The first data that a server returns for these bytes. */
 async function ask(port: number, bytes: string | Buffer): Promise<string> {
   return await new Promise((resolve, reject) => {
     const socket = connect(port, '127.0.0.1');
@@ -15,8 +15,8 @@ async function ask(port: number, bytes: string | Buffer): Promise<string> {
   });
 }
 
-(whyNoDebianServers() ? describe.skip : describe)('the servers that tests talk to', () => {
-  test('Redis answers a PING, and refuses one without its password', async () => {
+(whyNoDebianServers() ? describe.skip : describe)('the servers used by tests', () => {
+  test('Redis responds to PING, and rejects PING without the password', async () => {
     const open = await startRedis();
     const locked = await startRedis({ password: 'secret' });
     expect(await ask(open.port, 'PING\r\n')).toBe('+PONG\r\n');
@@ -24,14 +24,14 @@ async function ask(port: number, bytes: string | Buffer): Promise<string> {
     await Promise.all([open.close(), locked.close()]);
   });
 
-  test('PostgreSQL answers a request for TLS, also where the tests run as root', async () => {
+  test('PostgreSQL responds to a TLS request, also if the tests run as root', async () => {
     const server = await startPostgres();
     expect(await ask(server.port, Buffer.from([0, 0, 0, 8, 4, 210, 22, 47]))).toMatch(/^[NS]/);
     await server.close();
     await server.close();
   });
 
-  test('nginx serves what its configuration says', async () => {
+  test('nginx serves its configuration', async () => {
     const server = await startNginx(
       (_folder, port) => `server { listen 127.0.0.1:${port}; return 200 "from nginx"; }`,
     );

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { ChildServer } from './child-server.ts';
 import { TestServers } from './sockets.ts';
 
-/** Where scripts/debian-servers.sh unpacks (it has the same default). */
+/** Directory into which scripts/debian-servers.sh unpacks (same default). */
 const ROOT = join(
   process.env['AGENT_COMPLIANCE_CACHE'] ??
     join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'agent-compliance'),
@@ -15,7 +15,7 @@ const ROOT = join(
 );
 const SCRIPT = join(import.meta.dirname, '../scripts/debian-servers.sh');
 
-/** Each program's places in Debian's packages, the unpacked one first. */
+/** Paths of each program in Debian's packages, the unpacked path first. */
 const PROGRAMS = {
   nginx: ['usr/sbin/nginx'],
   redis: ['usr/bin/redis-server'],
@@ -29,8 +29,8 @@ export type DebianProgram = keyof typeof PROGRAMS;
 let reason: string | null | undefined;
 
 /**
- * Why this machine cannot have Debian's servers, or undefined when it can: `(whyNoDebianServers() ? describe.skip : describe)(...)`.
- * Fetches them when they are not there yet (about ten seconds, once). Throws when that fails though it should not.
+ * Why this machine cannot run Debian's servers; undefined if it can: `(whyNoDebianServers() ? describe.skip : describe)(...)`.
+ * Downloads them if necessary (about ten seconds, once). Throws if the download fails unexpectedly.
  */
 export function whyNoDebianServers(): string | undefined {
   if (reason === undefined) {
@@ -45,24 +45,24 @@ export function whyNoDebianServers(): string | undefined {
 
 export interface Program {
   command: string;
-  /** To be put before the arguments. */
+  /** Command prefix. */
   leading: string[];
   env: NodeJS.ProcessEnv;
 }
 
-/** How to run one of Debian's programs. Throws when it is not there: ask `whyNoDebianServers` first. */
+/** How to run one of Debian's programs. Throws if it does not exist; call `whyNoDebianServers` first. */
 export function debianServer(name: DebianProgram): Program {
   const candidates = PROGRAMS[name].flatMap((path) => [join(ROOT, path), join('/', path)]);
   const command = candidates.find((path) => existsSync(path));
   if (command === undefined)
     throw new Error(
-      `${name} is not there: run scripts/debian-servers.sh (looked for ${candidates.join(', ')})`,
+      `${name} not found: run scripts/debian-servers.sh (expected ${candidates.join(', ')})`,
     );
   const libraries = ['usr/lib', 'lib'].flatMap((folder) =>
     ['x86_64-linux-gnu', 'aarch64-linux-gnu'].map((triple) => join(ROOT, folder, triple)),
   );
   const env = { ...process.env, LD_LIBRARY_PATH: libraries.join(':') };
-  // PostgreSQL refuses to run as root: in a user namespace it is somebody else, and its files still are ours.
+  // PostgreSQL does not run as root. In a user namespace it has another user id but can still access our files.
   const isForeign = (name === 'postgres' || name === 'initdb') && process.getuid?.() === 0;
   return isForeign
     ? {
@@ -76,13 +76,13 @@ export function debianServer(name: DebianProgram): Program {
 export interface RunningServer {
   port: number;
   pid: number;
-  /** Its folder: configuration, data, logs; removed by `close`. */
+  /** Directory of configuration, data and logs; removed by `close`. */
   folder: string;
-  /** Ends it, a stopped one (SIGSTOP) too; the second call does nothing. */
+  /** Stops it, even if it is suspended (SIGSTOP); a second call does nothing. */
   close: () => Promise<void>;
 }
 
-/** A real Redis, empty and without persistence. @param password what AUTH must say; none by default */
+/** A real Redis, empty and without persistence. @param password for AUTH; none by default */
 export async function startRedis({
   password,
   port,
@@ -93,7 +93,7 @@ export async function startRedis({
   ]);
 }
 
-/** A real PostgreSQL with the user `postgres` and this password, which every connection needs. */
+/** A real PostgreSQL with the user `postgres` and a password, required for every connection. */
 export async function startPostgres({
   password = 'test-password',
   port,
@@ -118,14 +118,14 @@ export async function startPostgres({
     ];
     const made = spawnSync(command, [...leading, ...flags, '--locale=C'], { env, encoding: 'utf8' });
     if (made.status !== 0) throw new Error(`initdb failed: ${made.stdout}${made.stderr}`);
-    // Durability is not what is tested, and a loaded disk would make every start slow.
+    // Durability is not tested, and fsync on a busy disk would slow down every start.
     return ['-D', data, '-p', String(chosen), '-k', folder, '-h', '127.0.0.1', '-c', 'fsync=off'];
   });
 }
 
 /**
  * A real nginx.
- * @param configuration of the folder that it may write to and its port: the content of the `http` block
+ * @param configuration returns the content of the `http` block, from a writable directory and the port
  */
 export async function startNginx(
   configuration: (folder: string, port: number) => string,
@@ -169,7 +169,7 @@ async function run(
   throw server.failure(name);
 }
 
-/** SIGINT is PostgreSQL's fast shutdown, in which it ends its children too; the others end on it as well. */
+/** SIGINT is PostgreSQL's fast shutdown, which also ends its children; the other servers end on SIGINT too. */
 async function end(child: ChildProcess, ended: Promise<void>): Promise<void> {
   child.kill('SIGCONT');
   child.kill('SIGINT');

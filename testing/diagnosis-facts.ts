@@ -17,7 +17,7 @@ export function installFacts(change: Partial<InstallFacts> = {}): InstallFacts {
   };
 }
 
-/** A good installation with one good agent, with overrides. */
+/** A healthy installation with one healthy agent, with overrides. */
 export function installedFacts(change: Partial<InstalledFacts> = {}): InstalledFacts {
   return {
     ...CLUSTER,

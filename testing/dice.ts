@@ -1,10 +1,10 @@
-/** Numbers in [0, 1) that are the same for the same seed. */
+/** A generator of reproducible random numbers in [0, 1). */
 export function diceOf(seed: number): () => number {
   let state = seed & 0x7fffffff;
   return () => (state = (state * 1_103_515_245 + 12_345) & 0x7fffffff) / 0x80000000;
 }
 
-/** One of the names, as often as its weight says. */
+/** A random name, weighted. */
 export function oneOf<T extends string>(dice: () => number, weights: Readonly<Record<T, number>>): T {
   const names = Object.keys(weights) as T[];
   const total = names.reduce((sum, name) => sum + weights[name], 0);

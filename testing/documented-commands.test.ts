@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { documentedCommands } from './documented-commands.ts';
 
-test('finds every block of commands under a heading, with what is shown below it', () => {
+test('finds every command block under a heading, with the output shown below it', () => {
   const blocks = documentedCommands('README.md', 'In Kubernetes');
   expect(blocks.map(({ title, output }) => [title.split(' ', 2).join(' '), output.length])).toEqual([
     ['helm install', 0],
@@ -13,7 +13,7 @@ test('finds every block of commands under a heading, with what is shown below it
   ]);
 });
 
-test('does not take a heading that is not there for one without commands', () => {
+test('throws for a missing heading and for a heading without commands', () => {
   expect(() => documentedCommands('README.md', 'In the clouds')).toThrow(
     'README.md has no commands under "In the clouds"',
   );

@@ -1,18 +1,18 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
-/** A block of shell commands on a page, for one shell, and what the page shows as output below it. */
+/** A block of shell commands on a page, and the output shown below it. */
 export interface DocumentedCommands {
-  /** The first command's line, for a test's name. */
+  /** The first command, used as the test name. */
   title: string;
   commands: string;
-  /** The lines of the block without a language that follows; empty where none does. */
+  /** Lines of the following block without a language; empty if there is none. */
   output: string[];
 }
 
 /**
- * The blocks marked `sh` under one heading of a page, in order, as a reader types them.
- * Throws when the page has no such heading or no commands there: a test of none would pass.
+ * The `sh` blocks under one heading of a page, in order.
+ * Throws if the heading or commands are missing, because a test without commands would pass.
  */
 export function documentedCommands(page: string, heading: string): DocumentedCommands[] {
   const text = readFileSync(join(import.meta.dirname, '..', page), 'utf8');

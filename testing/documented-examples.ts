@@ -7,7 +7,7 @@ import { TestServers } from './sockets.ts';
 
 const root = dirname(import.meta.dirname);
 
-/** The JavaScript examples of these pages by the file name in their first line; one without a name has the page's. */
+/** The JavaScript examples of these pages, by the file name in their first line, else by page. */
 export function examplesIn(pages: readonly string[]): Map<string, string> {
   const blocks = pages.flatMap((page) =>
     [...readFileSync(join(root, page), 'utf8').matchAll(/^```js\n(.*?)^```$/gms)].map(([, code = '']) => {
@@ -18,24 +18,24 @@ export function examplesIn(pages: readonly string[]): Map<string, string> {
   return new Map(blocks);
 }
 
-/** Runs an example that serves on PORT, and ends it after `use`. */
+/** Runs an example that listens on PORT, and stops it after `use`. */
 export async function runServer(
   folder: string,
   file: string,
   use: (url: string) => Promise<void>,
 ): Promise<void> {
   const port = await new TestServers().closedPort();
-  // No example must reach a real sidecar.
+  // Examples must not reach a real sidecar.
   const env = { PATH: process.env['PATH'], PORT: String(port), PLATFORM_SIDECAR_URL: 'http://127.0.0.1:9' };
   const child = spawn(process.execPath, [file], { cwd: folder, env, stdio: ['ignore', 'ignore', 'pipe'] });
-  let said = '';
-  child.stderr.setEncoding('utf8').on('data', (text: string) => (said += text));
+  let output = '';
+  child.stderr.setEncoding('utf8').on('data', (text: string) => (output += text));
   try {
     const url = `http://127.0.0.1:${port}`;
     const deadline = Date.now() + 40_000;
-    while (!(await answers(`${url}/platform/usage`))) {
+    while (!(await responds(`${url}/platform/usage`))) {
       if (child.exitCode !== null || Date.now() > deadline)
-        throw new Error(`${file} does not answer: ${said}`);
+        throw new Error(`${file} does not respond: ${output}`);
       await sleep(50);
     }
     await use(url);
@@ -45,7 +45,7 @@ export async function runServer(
   }
 }
 
-async function answers(url: string): Promise<boolean> {
+async function responds(url: string): Promise<boolean> {
   try {
     return (await fetch(url)).ok;
   } catch {

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 
-/** Calls `take` with each whole request that comes on this connection, however it is cut into segments; Latin-1. */
+/** Calls `take` with each complete request (Latin-1) on this connection, independent of segmentation. */
 export function eachRequest(socket: Socket, take: (request: string) => void): void {
   let text = '';
   socket.on('data', (chunk: Buffer | string) => {
@@ -13,7 +13,7 @@ export function eachRequest(socket: Socket, take: (request: string) => void): vo
   });
 }
 
-/** Of the first request in the text; 0: there is no whole one. */
+/** Length of the first request in the text; 0: incomplete. */
 function lengthOf(text: string): number {
   const head = text.indexOf('\r\n\r\n') + 4;
   if (head < 4) return 0;

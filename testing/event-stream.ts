@@ -7,20 +7,20 @@ export interface StreamEvent {
   data: unknown;
 }
 
-/** A reader of server-sent events that parses them on its own and can stop reading. */
+/** A reader of server-sent events with its own parser that can stop reading. */
 export interface EventStream {
   headers: IncomingHttpHeaders;
-  /** Everything that came, as it came. */
+  /** The raw received text. */
   text(): string;
   events: StreamEvent[];
-  /** The server has ended the stream, or it was cut. */
+  /** The stream has ended or was cut off. */
   ended: Promise<'ended' | 'cut'>;
   pause(): void;
   resume(): void;
   leave(): void;
 }
 
-/** Opens a stream; rejects when the answer is not one. */
+/** Opens a stream; rejects if the response is not an event stream. */
 export function openEventStream(url: string, headers: Record<string, string> = {}): Promise<EventStream> {
   return new Promise((resolve, reject) => {
     const request = httpRequest(url, { headers, agent: false }, (response) => {
@@ -61,7 +61,7 @@ function streamOf(response: IncomingMessage): EventStream {
   };
 }
 
-/** null: a comment, or fields without data. */
+/** null for a comment or an event without data. */
 function parse(block: string): StreamEvent | null {
   const fields = new Map(
     block

@@ -3,17 +3,17 @@ import { parseAllDocuments } from 'yaml';
 import { freePorts } from '../examples/demo/free-ports.ts';
 import type { ProcessRig } from './process-rig.ts';
 
-/** What the processes are started with. */
+/** Options for starting the processes. */
 export interface ExposedBy {
   rig: ProcessRig;
   kubeconfig: string;
-  /** Of the release. */
+  /** Name of the release. */
   namespace: string;
   /** Path of an agent's manifest. */
   manifest: string;
 }
 
-/** Names of the samples that the four processes expose, each as it is shipped. */
+/** Names of the samples that the four shipped processes expose. */
 export async function exposedMetrics({
   rig,
   kubeconfig,
@@ -23,17 +23,17 @@ export async function exposedMetrics({
   const common = { KUBECONFIG: kubeconfig, POD_NAMESPACE: namespace };
   const injection = { SIDECAR_IMAGE: 'sidecar:1' };
   const [operator = 0, webhook = 0, api = 0, proxy = 0, sidecar = 0] = await freePorts(5);
-  const listens = /listens/;
+  const listening = /listening/;
   await Promise.all([
-    rig.start('operator', listens, {
+    rig.start('operator', listening, {
       ...{ ...common, ...injection, PORT: String(operator) },
-      // As in the chart: without them there are fewer metrics.
+      // As in the chart; without these settings there are fewer metrics.
       ...{ GUARD_POLICY: 'agent-compliance-guard', CANARY_NAMESPACE: 'platform-canary' },
       ...{ PLATFORM_CONTROL_PLANE_URL: 'http://127.0.0.1:9', PLATFORM_ADMIN_KEY: 'key' },
     }),
-    rig.start('webhook', listens, { ...common, ...injection, PORT: String(webhook) }),
-    rig.start('control-plane', listens, { ...common, PORT: String(api), STORE: 'kubernetes' }),
-    rig.start('sidecar', listens, {
+    rig.start('webhook', listening, { ...common, ...injection, PORT: String(webhook) }),
+    rig.start('control-plane', listening, { ...common, PORT: String(api), STORE: 'kubernetes' }),
+    rig.start('sidecar', listening, {
       ...{ UPSTREAM_URL: 'http://127.0.0.1:9', MANIFEST_PATH: manifest },
       ...{ BIND_ADDRESS: '127.0.0.1', PROXY_PORT: String(proxy), CONTROL_PLANE_PORT: String(sidecar) },
     }),
@@ -54,7 +54,7 @@ function sampleNames(exposition: string): string[] {
   );
 }
 
-/** What the rules and the dashboard of a release's manifest ask Prometheus. */
+/** Prometheus expressions in the rules and the dashboard of a release. */
 export function expressionsIn(manifest: string): string[] {
   const objects = parseAllDocuments(manifest).map((each) => each.toJS() as unknown);
   const found: string[] = [];
@@ -67,7 +67,7 @@ export function expressionsIn(manifest: string): string[] {
   return found;
 }
 
-/** Metrics that an expression names: words with an underscore, before their labels or a range; `up` is Prometheus' own. */
+/** Metrics in an expression: words with an underscore before labels or a range; `up` belongs to Prometheus. */
 export function metricsIn(expression: string): string[] {
   const bare = expression.replaceAll(/"[^"]*"/g, '').replaceAll(/\bby \([^)]*\)/g, '');
   return [...bare.matchAll(/[a-z]+(?:_[a-z]+)+(?=[{[)\s])/g)]

@@ -13,7 +13,7 @@ export function aManifest(spec: Partial<ManifestSpec> = {}): Manifest {
   };
 }
 
-/** The facts of an agent whose two endpoints answer, in manifest-static mode, with nothing else known. */
+/** The facts of an agent whose two endpoints respond, in manifest-static mode, without other facts. */
 export function someFacts(overrides: Partial<Facts> = {}): Facts {
   return {
     at: NOON,

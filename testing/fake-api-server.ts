@@ -7,10 +7,10 @@ export interface FakeObject {
   [key: string]: unknown;
 }
 
-/** What the server does to the next request that `when` picks, instead of answering it. */
+/** A fault for the next request that `when` matches. */
 export interface Fault {
   when: (request: { method: string; url: URL }) => boolean;
-  /** `hang`: never answers. `silent`: begins an answer. `cut`: closes the socket. Else: this answer. */
+  /** `hang`: never responds. `silent`: starts a response. `cut`: closes the socket. Else: this response. */
   answer: 'hang' | 'silent' | 'cut' | { status: number; headers?: Record<string, string>; body?: unknown };
 }
 
@@ -18,25 +18,25 @@ export interface FakeApiServer {
   access: ClusterAccess;
   /** Every request, oldest first. */
   requests: { method: string; url: URL; headers: IncomingMessage['headers']; body: unknown }[];
-  /** Stores an object and tells the watches. */
+  /** Stores an object and notifies the watches. */
   put(path: string, object: FakeObject): FakeObject;
   remove(path: string, name: string): void;
   get(path: string): FakeObject | undefined;
-  /** Applies once. */
+  /** Adds a fault that applies once. */
   fail(fault: Fault): void;
   watches(): ServerResponse[];
   /** Sends a line to every watch. */
   say(event: unknown): void;
-  /** Away: every connection is cut, the new ones at once. It comes back, on the same port, as it was. */
+  /** While unavailable, all connections are cut. It becomes available again on the same port with the same state. */
   away(isAway: boolean): void;
-  /** Versions before this one are 410 from now on. */
+  /** Requests for earlier versions return 410 from now on. */
   forget(): void;
   close(): Promise<void>;
 }
 
 /**
- * The API server's protocol for any collection path, with faults that a real one shows rarely: paged lists, watches,
- * optimistic locking on PUT and merge patch. Objects are kept by `<collection path>/<name>`.
+ * Implements the API server's protocol for any collection path, with faults that are rare in a real server: paged lists, watches,
+ * optimistic locking on PUT and merge patch. Objects are stored by `<collection path>/<name>`.
  */
 export async function startFakeApiServer(): Promise<FakeApiServer> {
   const objects = new Map<string, FakeObject>();
@@ -179,9 +179,9 @@ export async function startFakeApiServer(): Promise<FakeApiServer> {
   };
 }
 
-/** Whether a list or watch of `asked` has the objects of the collection: all namespaces cover each. */
-function covers(asked: string, collection: string): boolean {
-  return asked === collection || asked === collection.replace(/\/namespaces\/[^/]+(?=\/[^/]+$)/, '');
+/** Whether a list or watch of `requested` includes the collection; all namespaces include each namespace. */
+function covers(requested: string, collection: string): boolean {
+  return requested === collection || requested === collection.replace(/\/namespaces\/[^/]+(?=\/[^/]+$)/, '');
 }
 
 function answerFault(answer: Fault['answer'], response: ServerResponse): void {

@@ -3,24 +3,24 @@ import type { Socket } from 'node:net';
 import { freePorts } from '../examples/demo/free-ports.ts';
 import type { PolicyInput } from '../core/policy/policy-input.ts';
 
-/** A policy engine whose answers a test changes while it runs. */
+/** A policy engine whose responses a test can change while it runs. */
 export interface FakeEngine {
   url: string;
-  /** What was asked, oldest first; `path` without the base. */
+  /** Received queries, oldest first; `path` without the base. */
   asked: { path: string; input: PolicyInput }[];
   /** `GET /health` calls. */
   healthCalls: number;
-  /** Connections that it accepted. */
+  /** Number of accepted connections. */
   connections: number;
-  /** Decides on one input. Default: `{result: []}`. */
+  /** Returns the decision for an input. Default: `{result: []}`. */
   reply: Reply | ((input: PolicyInput) => Reply | Promise<Reply>);
-  /** Status of `GET /health`; `hang`: none comes. */
+  /** Status of `GET /health`; `hang`: no response. */
   health: number | 'hang';
   stop(): Promise<void>;
   restart(): Promise<void>;
 }
 
-/** `hang`: no answer; `drop`: the connection that asks is ended; a string: the body as it is; a number: the status, without a body; else a JSON body. */
+/** `hang`: no response; `drop`: closes the connection; a string: the raw body; a number: the status without a body; else a JSON body. */
 export type Reply = 'hang' | 'drop' | { text: string } | number | object;
 
 export async function startFakeEngine(reply: FakeEngine['reply'] = { result: [] }): Promise<FakeEngine> {
@@ -37,10 +37,10 @@ export async function startFakeEngine(reply: FakeEngine['reply'] = { result: [] 
       const { input } = JSON.parse(Buffer.concat(chunks).toString()) as { input: PolicyInput };
       engine.asked.push({ path: request.url ?? '', input });
       const { reply } = engine;
-      // An object may be a function too, for the compiler.
+      // For the compiler, an object may also be a function.
       const chosen =
         typeof reply === 'function' ? (reply as (each: PolicyInput) => Reply | Promise<Reply>)(input) : reply;
-      void Promise.resolve(chosen).then((said) => answer(response, said));
+      void Promise.resolve(chosen).then((result) => answer(response, result));
     });
   });
   server.on('connection', (socket: Socket) => {
@@ -49,7 +49,7 @@ export async function startFakeEngine(reply: FakeEngine['reply'] = { result: [] 
     socket.on('error', () => undefined).once('close', () => sockets.delete(socket));
   });
   const listen = (port: number) => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-  // Nobody else gets it while the engine is away.
+  // Reserves the port while the engine is stopped.
   const [port = 0] = await freePorts(1);
   await listen(port);
   const engine: FakeEngine = {

@@ -1,34 +1,34 @@
-// What a busy machine and a slow network do to a process, in every run: NODE_OPTIONS="--require ./testing/fault-injection.cjs"
-// stops the thread for random moments, lets random writes to sockets leave late, lets what comes on sockets and from child
-// processes arrive late, and lets random file operations take their time; all in their order. Every test must pass in it:
-// one that does not has taken for granted what nothing promises. FAULTS= is the seed. With FAULTS_SPLIT=0.5 what is
-// late may come in two parts too. Left as they are, since Node.js promises them: the order of microtasks, of timers that
-// are due, and that a process has written to its own stdout and stderr when it says so.
+// Simulates a busy machine and a slow network: NODE_OPTIONS="--require ./testing/fault-injection.cjs"
+// blocks the thread at random times, delays random writes to sockets, delays data from sockets and child
+// processes, and delays random file operations; the order is kept. Every test must pass with it:
+// a failing test relies on timing that is not guaranteed. FAULTS= is the seed. With FAULTS_SPLIT=0.5 delayed data
+// may also arrive in two parts. Not changed, because Node.js guarantees it: the order of microtasks and of due timers,
+// and that a process has written to its own stdout and stderr when the write completes.
 'use strict';
 const { ChildProcess } = require('node:child_process');
 const files = require('node:fs/promises');
 const { syncBuiltinESMExports } = require('node:module');
 const { Socket } = require('node:net');
 
-/** How often the thread is stopped, and for how long at most, in milliseconds; one stop in forty is LONG. */
+/** Mean interval and maximum duration of thread stops, in milliseconds; one stop in forty is LONG. */
 const EVERY_MS = 150;
 const STOP_MS = 40;
 const LONG_MS = 400;
-/** The share of writes, reads and file operations that are late, and by how many milliseconds at most. */
+/** Share of delayed writes, reads and file operations, and the maximum delay in milliseconds. */
 const LATE = Number(process.env.FAULTS_LATE ?? 0.15);
 const LATE_MS = 40;
-/** The share of those that come in two parts, which TCP does between machines and not within one; none unless asked for. */
+/** Share of delayed data that is split in two, as TCP may do between machines; none by default. */
 const SPLIT = Number(process.env.FAULTS_SPLIT ?? 0);
-/** What is longer is not taken apart, in bytes. */
+/** Longer data is not split, in bytes. */
 const SPLIT_BYTES = 64 * 1024;
 const SEED = process.env.FAULTS ?? '1';
 
-// Real timers, whatever a test puts in their place.
+// Real timers, even if a test replaces them.
 const startTimer = globalThis.setTimeout;
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
 let state = ((Number(SEED) || 1) * 7_919 + process.pid * 104_729) >>> 0;
 
-/** Mulberry32: even, and enough for this. */
+/** Mulberry32: uniform and sufficient here. */
 function chance() {
   state = (state + 0x6d2b79f5) >>> 0;
   let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
@@ -36,11 +36,11 @@ function chance() {
   return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 32;
 }
 
-/** What was written to a pipe at once is read at once, unless it is long. */
+/** Data that was written to a pipe at once is read at once unless it is long. */
 const isPipe = (socket) => socket._handle?.constructor.name === 'Pipe';
 const isLate = () => chance() < LATE;
 const later = (act) => void startTimer(act, chance() * LATE_MS);
-/** Where bytes are taken apart; null: they stay together. */
+/** Position of the split; null: not split. */
 const cut = ({ length }) =>
   length < 2 || length > SPLIT_BYTES || chance() >= SPLIT ? null : 1 + Math.floor(chance() * (length - 1));
 
@@ -49,7 +49,7 @@ function stop() {
   startTimer(stop, chance() * 2 * EVERY_MS).unref();
 }
 
-/** Writes that have not left yet, by their socket. One is under way at a time, so those behind it keep their places. */
+/** Pending writes by socket. Only one is in progress at a time, so the order is kept. */
 const leaving = new Map();
 
 function lateWrites() {
@@ -80,7 +80,7 @@ function lateWrites() {
     };
   Socket.prototype._writev = patched(Socket.prototype._writev, (chunks) => chunks);
   Socket.prototype._write = patched(write, (chunk, encoding) => [{ chunk, encoding }]);
-  // What was written before a socket is destroyed or the process ends is with the kernel by then.
+  // Data written before the socket is destroyed or the process ends must reach the kernel.
   Socket.prototype.destroy = function (...args) {
     gone.add(this);
     leaving.get(this)?.();
@@ -94,7 +94,7 @@ function lateWrites() {
   });
 }
 
-/** What is held back of a socket's input (null: its end), and what comes meanwhile, so that all keep their places. */
+/** Delayed input of a socket (null: its end) and later input, in order. */
 function lateReads() {
   const held = new WeakMap();
   const failed = new WeakMap();
@@ -102,7 +102,7 @@ function lateReads() {
   const release = (socket) => {
     const queue = held.get(socket);
     if (!socket.destroyed) push.call(socket, queue[0]);
-    // As net does behind its own: the end of what nobody reads is to be noticed too.
+    // As in net: the end of unread input must also be detected.
     if (queue.shift() === null && !socket.destroyed) socket.read(0);
     if (queue.length > 0) later(() => release(socket));
     else if (failed.has(socket)) destroy.call(socket, failed.get(socket));
@@ -111,7 +111,7 @@ function lateReads() {
     const queue = held.get(socket) ?? [];
     held.set(socket, queue);
     if (queue.push(chunk) === 1) later(() => release(socket));
-    // Nothing more is read until it is out, or a slow reader would slow nobody down.
+    // Stops reading until the data is delivered, so that back pressure works.
     return false;
   };
   Socket.prototype.push = function (chunk, encoding) {
@@ -122,7 +122,7 @@ function lateReads() {
     push.call(this, chunk.subarray(0, at));
     return hold(this, chunk.subarray(at));
   };
-  // A connection that the other end has reset still gives what came before.
+  // After a reset, earlier data is still delivered.
   Socket.prototype.destroy = function (error, ...rest) {
     if (error?.syscall !== 'read' || !(held.get(this)?.length > 0)) return destroy.call(this, error, ...rest);
     failed.set(this, error);
@@ -137,7 +137,7 @@ function lateFiles() {
   for (const name of names.split(' ')) {
     const original = files[name];
     files[name] = async function (...args) {
-      // Node.js reads its modules so, hundreds of them one after the other.
+      // Node.js loads its modules this way, hundreds of them sequentially.
       if (/\.[cm]?[jt]s$/.test(String(args[0]))) return original.apply(this, args);
       if (isLate()) await pause();
       try {
@@ -150,7 +150,7 @@ function lateFiles() {
   syncBuiltinESMExports();
 }
 
-/** Processes that get an environment of their own are in it too, and see nothing of that in their environment. */
+/** Also applies to child processes with their own environment, which do not see the variables. */
 function inherited() {
   const FORCED = 'FAULTS_FORCED';
   if (process.env[FORCED])

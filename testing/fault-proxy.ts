@@ -6,31 +6,31 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ControlPlane } from '../e2e/cluster/control.ts';
 
-/** A request to the API server as faults are chosen for it. */
+/** The properties of a request by which faults are selected. */
 export interface ProxiedRequest {
   method: string;
   isWatch: boolean;
-  /** The part of the path that names the collection, such as `pods`. */
+  /** The collection in the path, such as `pods`. */
   resource: string;
-  /** One object, or its status. */
+  /** Whether the path is of one object or its status. */
   isNamed: boolean;
   query: URLSearchParams;
 }
 
 /**
- * `silent`: the head of the answer passes and nothing after it, ever; what a load balancer does that lost a stream.
- * `lateMs`: every part of the answer comes later. A status: this answer in place of the API server's, with a Status.
+ * `silent`: only the head of the response passes, as with a load balancer that lost a stream.
+ * `lateMs`: every part of the response is delayed. A status: a response with a Status object instead of the API server's.
  */
 export type Fault = 'silent' | { lateMs: number } | { status: number; retryAfter?: number };
 
-/** An HTTPS proxy in front of a real API server, with the certificate of its authority. */
+/** An HTTPS proxy in front of a real API server, with a certificate of its CA. */
 export interface FaultProxy {
   port: number;
-  /** From now on. What is under way fails in the same way: a stream goes silent, or is cut where a status is the fault. */
+  /** Sets the fault. Open requests fail too: a stream becomes silent, or is cut if the fault is a status. */
   fail(choose: (request: ProxiedRequest) => Fault | null): void;
-  /** All passes again; a stream that went silent stays so. */
+  /** Removes the fault; silent streams stay silent. */
   heal(): void;
-  /** Ends every watch as the API server does when its version is compacted away. */
+  /** Ends every watch, as the API server does after a compaction. */
   expire(): void;
   close(): Promise<void>;
 }
@@ -82,7 +82,7 @@ export async function startFaultProxy(control: ControlPlane): Promise<FaultProxy
     const later = (write: () => void) => {
       const fault = choose(request);
       const lateMs = typeof fault === 'object' && fault !== null && 'lateMs' in fault ? fault.lateMs : 0;
-      // The head was late already. Timers of the same length keep their order.
+      // The head was already delayed. Timers with the same delay keep their order.
       if (lateMs > 0 && request.isWatch) setTimeout(write, lateMs);
       else write();
     };
@@ -120,7 +120,7 @@ export async function startFaultProxy(control: ControlPlane): Promise<FaultProxy
   };
 }
 
-/** `/api/v1/[namespaces/<n>/]<resource>[/<name>...]` and `/apis/<group>/<version>/...` alike. */
+/** Parses `/api/v1/[namespaces/<n>/]<resource>[/<name>...]` and `/apis/<group>/<version>/...`. */
 function described({ method = 'GET', url = '/' }: IncomingMessage): ProxiedRequest {
   const { pathname, searchParams: query } = new URL(url, 'https://api');
   const parts = pathname.replace(/^\/(api|apis\/[^/]+)\/[^/]+\/(namespaces\/[^/]+\/)?/, '').split('/');

@@ -2,12 +2,12 @@ import type { ControlPlane } from '../e2e/cluster/control.ts';
 import { startFaultProxy, type FaultProxy } from './fault-proxy.ts';
 import { startTcpRelay, type TcpRelay } from './tcp-relay.ts';
 
-/** A way to an API server on which anything can go wrong: a network, and behind it a proxy that speaks its protocol. */
+/** A faulty connection to an API server: a TCP relay and, behind it, a proxy for HTTP faults. */
 export interface FaultyNetwork {
   url: string;
   network: TcpRelay;
   proxy: FaultProxy;
-  /** Both are well again. */
+  /** Removes the faults of both. */
   heal(): void;
   close(): Promise<void>;
 }

@@ -16,7 +16,7 @@ const INJECTED = {
   ownLabel: false,
 };
 
-/** What the webhook makes of a pod, with about as much text as a pod of the product has. */
+/** An injected pod of about realistic size. */
 const template = (agent: string) => ({
   metadata: {
     labels: { app: agent, 'platform.io/agent': agent },
@@ -45,8 +45,8 @@ const template = (agent: string) => ({
 });
 
 /**
- * Makes agents as a cluster has them: a Deployment, its ReplicaSet and `pods` pods on nodes that are not there, each as
- * the API server stores it. Nothing runs, and no controller minds.
+ * Creates agents as in a cluster: a Deployment, its ReplicaSet and `pods` pods on nonexistent nodes, each as
+ * the API server stores it. Nothing runs, and no controller reacts.
  */
 export async function makeAgents(
   rig: OperatorRig,
@@ -83,7 +83,7 @@ export async function makeAgents(
   );
 }
 
-/** Takes away all that was made for an agent. */
+/** Deletes all objects of an agent. */
 export async function removeAgent(
   rig: OperatorRig,
   { namespace, name, pods }: { namespace: string; name: string; pods: number },
@@ -106,7 +106,7 @@ const owner = (kind: string, name: string, { metadata }: { metadata: { uid: stri
   controller: true,
 });
 
-/** What the control plane keeps of the first heartbeat of a pod that is well, sent at `at`. */
+/** The instance that the control plane stores for the first heartbeat of a healthy pod, sent at `at`. */
 export const reportedInstance = (
   { metadata }: Pod,
   at: Date,
@@ -131,7 +131,7 @@ export const reportedInstance = (
   ...change,
 });
 
-/** Stores a heartbeat of every pod of the agent, as the control plane does. */
+/** Stores a heartbeat for every pod of the agent, as the control plane does. */
 export async function report(
   rig: OperatorRig,
   { namespace, name }: { namespace: string; name: string },
@@ -157,7 +157,7 @@ export async function report(
   );
 }
 
-/** The operator has said what it sees, and nothing of it is missing. */
+/** Whether the operator's conditions are complete. */
 export function isSettled({ status }: AgentObservation): boolean {
   return ['Ready', 'Injected'].every((type) => status?.conditions?.some((each) => each.type === type));
 }

@@ -1,4 +1,4 @@
-/** One request that the proxy may let through, as every parser behind it must read it. */
+/** One request that the proxy may forward, as every parser behind the proxy must read it. */
 export interface Reading {
   method: string;
   /** Path and query. */
@@ -7,22 +7,22 @@ export interface Reading {
   body: string;
 }
 
-/** Bytes that two parsers could read in two ways, and the one way in which this proxy reads them. */
+/** Ambiguous bytes, and the single interpretation of this proxy. */
 export interface Attack {
   title: string;
   bytes: string;
-  /** What the client is answered, in order; the connection ends after the last one. */
+  /** Response statuses for the client, in order; the connection closes after the last one. */
   statuses: readonly number[];
-  /** What reaches the agent whole; nothing else does. */
+  /** Requests that reach the agent completely; no other request does. */
   readings: readonly Reading[];
-  /** A request whose head went on before its body turned out to be no HTTP: the agent sees it cut, or not at all. */
+  /** A request whose head was forwarded before its body turned out to be invalid: the agent sees it truncated or not at all. */
   cut?: true;
 }
 
-/** In place of a Host that the client did not send: the agent's own. */
+/** Host header that replaces a missing one: the agent's address. */
 export const AGENT = '<agent>';
 
-/** The request that an attacker would hide. */
+/** The request that an attacker tries to smuggle. */
 const HIDDEN = 'GET /hidden HTTP/1.1\r\nHost: hidden.example\r\nConnection: close\r\n\r\n';
 const HIDDEN_READING: Reading = { method: 'GET', path: '/hidden', host: 'hidden.example', body: '' };
 
@@ -33,20 +33,20 @@ const post = (lines: string[], body: string): string => head('POST /first HTTP/1
 const sized = (...lines: string[]): string => post(lines, 'hello');
 const CHUNKS = '5\r\nhello\r\n0\r\n\r\n';
 const chunked = (...lines: string[]): string => post(lines, CHUNKS);
-/** Chunks of the attacker's own making behind an honest head. */
+/** A valid head followed by chunks of the attacker. */
 const chunks = (body: string): string => post(['Transfer-Encoding: chunked'], body);
 
 type Row = [title: string, bytes: string];
 
-/** The proxy answers in the agent's place and ends the connection; the agent hears nothing. */
+/** The proxy responds itself and closes the connection; the request does not reach the agent. */
 const refused = (status: number, rows: Row[]): Attack[] =>
   rows.map(([title, bytes]) => ({ title, bytes: bytes + HIDDEN, statuses: [status], readings: [] }));
 
-/** As `refused`, but the head may have gone on before. */
+/** As `refused`, but the head may already have been forwarded. */
 const cut = (rows: Row[], status = 400): Attack[] =>
   refused(status, rows).map((attack) => ({ ...attack, cut: true }));
 
-/** Two honest requests; the second is recorded as what it is. */
+/** Two valid requests; the second one is recorded as a separate request. */
 const passed = (first: Partial<Reading>, rows: Row[]): Attack[] =>
   rows.map(([title, bytes]) => ({
     title,
@@ -58,12 +58,12 @@ const passed = (first: Partial<Reading>, rows: Row[]): Attack[] =>
 const TE = 'Transfer-Encoding: chunked';
 const CL = 'Content-Length: 5';
 
-/** A length and a coding at once, and codings that only one of two parsers would take for chunked. */
+/** A length together with a coding, and codings that only some parsers accept as chunked. */
 export const CODINGS: Attack[] = [
   ...refused(400, [
     ['a length before chunks', chunked(CL, TE)],
     ['a length after chunks', chunked(TE, CL)],
-    ['a length of nothing beside chunks', chunked('Content-Length: 0', TE)],
+    ['a length of zero with chunks', chunked('Content-Length: 0', TE)],
     ['a space before the colon', chunked('Transfer-Encoding : chunked')],
     ['a tab before the colon', chunked('Transfer-Encoding\t: chunked')],
     ['a length, and chunks with a space before the colon', sized(CL, 'Transfer-Encoding : chunked')],
@@ -77,7 +77,7 @@ export const CODINGS: Attack[] = [
       'a coding in the line of another header behind a bare LF',
       sized(CL, 'X: 1\nTransfer-Encoding: chunked'),
     ],
-    ['a length and a coding nobody knows', sized(CL, 'Transfer-Encoding: xchunked')],
+    ['a length and an unknown coding', sized(CL, 'Transfer-Encoding: xchunked')],
     ['a length and a coding without a value', sized(CL, 'Transfer-Encoding:')],
     ['a length and identity', sized(CL, 'Transfer-Encoding: identity')],
     ['chunks in HTTP/1.0', head('POST /first HTTP/1.0', HOST, TE) + CHUNKS],
@@ -108,7 +108,7 @@ export const CODINGS: Attack[] = [
     ['chunked behind a tab', chunked('Transfer-Encoding:\tchunked')],
     ['chunked, also listed by Connection', chunked('Connection: Transfer-Encoding', TE)],
     ['a length, also listed by Connection', sized('Connection: Content-Length', CL)],
-    ['a length beside a name that only looks like a coding', sized(CL, 'Transfer_Encoding: chunked')],
+    ['a length with a name that only looks like a coding', sized(CL, 'Transfer_Encoding: chunked')],
   ]),
 ];
 
@@ -180,7 +180,7 @@ export const HOSTS: Attack[] = [
   ]),
   ...passed({}, [
     ['one, also listed by Connection', of(HOST, 'Connection: Host')],
-    ['one beside the name of another', of(HOST, 'X-Host: other.example', 'Host-: other.example')],
+    ['one with a similar header name', of(HOST, 'X-Host: other.example', 'Host-: other.example')],
   ]),
   ...passed({ host: 'shop.example:8080' }, [['a port', of('Host: shop.example:8080')]]),
   ...passed({ host: '[::1]:8080' }, [['an IPv6 address', of('Host: [::1]:8080')]]),
@@ -209,7 +209,7 @@ export const TARGETS: Attack[] = [
     ['tabs around it', line('GET\t/first\tHTTP/1.1')],
     ['a blank at the end of the line', line('GET /first HTTP/1.1 ')],
     ['a blank at the start of the line', line(' GET /first HTTP/1.1')],
-    ['a method nobody knows', line('HACK /first HTTP/1.1')],
+    ['an unknown method', line('HACK /first HTTP/1.1')],
     ['a method in other letters', line('get /first HTTP/1.1')],
     ['no method', line('/first HTTP/1.1')],
     ['no target', line('GET HTTP/1.1')],
@@ -220,7 +220,7 @@ export const TARGETS: Attack[] = [
     ['http in small letters', line('GET /first http/1.1')],
     ['another protocol', line('GET /first ICE/1.0')],
   ]),
-  // It gets frames of HTTP/2, and no answer in HTTP/1.1.
+  // The client receives HTTP/2 frames, not an HTTP/1.1 response.
   {
     title: 'the preface of HTTP/2',
     bytes: `PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n${HIDDEN}`,
@@ -313,7 +313,7 @@ export const CHUNKING: Attack[] = [
     ['CR after the data', chunks('5\r\nhello\r0\r\n\r\n')],
     ['nothing after the data', chunks('5\r\nhello0\r\n\r\n')],
     ['other bytes after the data', chunks('5\r\nhelloXX\r\n0\r\n\r\n')],
-    ['more data than said', chunks('5\r\nhello!\r\n0\r\n\r\n')],
+    ['more data than declared', chunks('5\r\nhello!\r\n0\r\n\r\n')],
     ['LF after the last size', chunks('5\r\nhello\r\n0\n\r\n')],
     ['LF at the end', chunks('5\r\nhello\r\n0\r\n\n')],
     ['LF in an extension', chunks('5;a\nhello\r\n0\r\n\r\n')],
@@ -376,10 +376,10 @@ export const UPGRADES: Attack[] = [
     ['WebSocket by POST', post([UPGRADE, 'Upgrade: websocket', KEY], '')],
     ['WebSocket in HTTP/1.0', head('GET /first HTTP/1.0', HOST, UPGRADE, 'Upgrade: websocket', KEY)],
     ['WebSocket with two Hosts', get('Host: other.example', UPGRADE, 'Upgrade: websocket', KEY)],
-    ['h2c with a length beside chunks', chunked(CL, TE, UPGRADE, 'Upgrade: h2c')],
+    ['h2c with a length and chunks', chunked(CL, TE, UPGRADE, 'Upgrade: h2c')],
     ['h2c with two Hosts', get('Host: other.example', UPGRADE, 'Upgrade: h2c')],
   ]),
-  // Not taken: their Upgrade ends here, and they are read like any request.
+  // Upgrade not accepted: the header is removed, and the request is handled like any other.
   ...passed({}, [
     ['h2c, as Java asks for it', get(...H2C)],
     ['h2c in two lines', get(UPGRADE, 'Upgrade: h2c', 'upgrade: h2')],
@@ -393,9 +393,9 @@ export const UPGRADES: Attack[] = [
   ]),
   ...refused(417, [['h2c that expects something', sized(CL, 'Expect: 200-ok', ...H2C)]]),
   ...passed({ method: 'POST', body: 'hello' }, [
-    ['h2c that expects to be asked for its body', sized(CL, 'Expect: 100-continue', ...H2C)],
+    ['h2c with Expect: 100-continue', sized(CL, 'Expect: 100-continue', ...H2C)],
   ]).map((attack) => ({ ...attack, statuses: [100, 200, 200] })),
-  // nginx does not switch: what the client says as frames must not be read as a request.
+  // nginx does not switch protocols: the client's frames must not be read as a request.
   ...['13', '777'].map((version): Attack => ({
     title: `WebSocket of version ${version} that the agent answers in plain HTTP`,
     bytes: get(UPGRADE, 'Upgrade: websocket', KEY, `Sec-WebSocket-Version: ${version}`) + HIDDEN,
@@ -405,10 +405,10 @@ export const UPGRADES: Attack[] = [
 ];
 
 export const EXPECTATIONS: Attack[] = [
-  ...refused(417, [['one that nobody knows', sized(CL, 'Expect: 200-ok')]]),
+  ...refused(417, [['an unknown expectation', sized(CL, 'Expect: 200-ok')]]),
   ...refused(400, [
     ['of a request with two Hosts', sized(CL, 'Expect: 100-continue', 'Host: other.example')],
-    ['of a length beside chunks', chunked(CL, TE, 'Expect: 100-continue')],
+    ['of a length with chunks', chunked(CL, TE, 'Expect: 100-continue')],
   ]),
   ...passed({ method: 'POST', body: 'hello' }, [
     ['met here', sized(CL, 'Expect: 100-continue')],

@@ -4,7 +4,7 @@ import { connect, type Socket } from 'node:net';
 import { setImmediate as turn, setTimeout as sleep } from 'node:timers/promises';
 import { stopProcess } from './stop-process.ts';
 
-/** A listener whose queue of connections is full, because its process is stopped: the next connection hangs. */
+/** A listener with a full accept queue, because its process is suspended: the next connection hangs. */
 export async function fullListener(): Promise<AsyncDisposable & { port: number }> {
   const script =
     "const s=require('net').createServer();s.listen({port:0,host:'127.0.0.1',backlog:1},()=>console.log(s.address().port))";
@@ -17,7 +17,7 @@ export async function fullListener(): Promise<AsyncDisposable & { port: number }
     const socket = connect({ host: '127.0.0.1', port }).on('error', () => undefined);
     waiting.push(socket);
     await Promise.race([once(socket, 'connect'), sleep(200)]);
-    // A process that did not run for long sees the timer before the connection, though both are there.
+    // A process that did not run for a while handles the timer before the connection, although both are ready.
     await turn();
     hangs = socket.connecting;
   }

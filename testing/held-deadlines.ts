@@ -1,7 +1,7 @@
 import { jest } from '@jest/globals';
 import { holdTimers, type HeldTimers } from './held-timers.ts';
 
-/** Holds timers as `holdTimers` does, and the deadlines of `AbortSignal.timeout` with them. */
+/** Like `holdTimers`, and also holds the deadlines of `AbortSignal.timeout`. */
 export function holdDeadlines(): HeldTimers {
   const timers = holdTimers();
   const spy = jest.spyOn(AbortSignal, 'timeout').mockImplementation((ms) => {

@@ -1,14 +1,14 @@
 import { jest } from '@jest/globals';
 
-/** Time that passes for timers only when a test says so. */
+/** Timers that advance only under control of a test. */
 export interface HeldTimers extends Disposable {
-  /** Lets so many milliseconds pass, with all that they lead to at once. */
+  /** Advances the time and runs everything that becomes due immediately. */
   pass(ms: number): Promise<void>;
 }
 
 /**
- * Holds `setTimeout` and `setInterval` of the code under test; sockets, dates, `AbortSignal.timeout` and what Node.js times
- * itself go on. A limit can then be shown without waiting for it, and none runs out because the machine is busy.
+ * Holds `setTimeout` and `setInterval` of the code under test. Sockets, dates, `AbortSignal.timeout` and Node.js internal
+ * timers are not affected. A test can reach a limit without waiting, and no limit expires because the machine is busy.
  */
 export function holdTimers(): HeldTimers {
   jest.useFakeTimers({

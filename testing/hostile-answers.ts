@@ -1,9 +1,9 @@
 import type { RequestListener, ServerResponse } from 'node:http';
-// The timers of the agent go on while a test holds those of the sidecar.
+// The agent's timers run while a test holds the sidecar's timers.
 import { clearInterval, setInterval, setTimeout } from 'node:timers';
 import { gzipSync } from 'node:zlib';
 
-/** What a well-behaved agent answers on the routes that the sidecar reads. */
+/** Valid responses on the routes that the sidecar reads. */
 export const GOOD_ANSWERS: Readonly<Record<string, object>> = {
   '/platform/health': {
     agentName: 'shop',
@@ -23,10 +23,10 @@ export const GOOD_ANSWERS: Readonly<Record<string, object>> = {
   },
 };
 
-/** Bytes that hostile answers got rid of, over all of them. */
+/** Total bytes sent by hostile responses. */
 export const written = { bytes: 0 };
 
-/** The good answer of the path, as JSON text. */
+/** The valid response of the path, as JSON text. */
 const good = (path: string | undefined): string => JSON.stringify(GOOD_ANSWERS[path ?? '']);
 
 function sends(body: string | Buffer, headers: Record<string, string> = {}): RequestListener {
@@ -34,12 +34,12 @@ function sends(body: string | Buffer, headers: Record<string, string> = {}): Req
     response.writeHead(200, { 'content-type': 'application/json', ...headers }).end(body);
 }
 
-/** As fast as the other side takes it, until it hangs up. */
+/** Sends as fast as the receiver accepts data, until it disconnects. */
 function floods(response: ServerResponse, piece: string): void {
   const more = (): void => {
-    for (let goesOn = true; goesOn && !response.destroyed;) {
+    for (let isWritable = true; isWritable && !response.destroyed;) {
       written.bytes += piece.length;
-      goesOn = response.write(piece);
+      isWritable = response.write(piece);
     }
   };
   response.on('drain', more);
@@ -54,7 +54,7 @@ function drips(piece: string): RequestListener {
   };
 }
 
-/** Raw bytes on the connection, as often as they are taken. */
+/** Sends raw bytes repeatedly, as long as they are accepted. */
 function raw(first: string, then?: string): RequestListener {
   return ({ socket }) => {
     socket.write(first);
@@ -67,7 +67,7 @@ function raw(first: string, then?: string): RequestListener {
 const wrapped = (depth: number, open: string, close: string): string =>
   open.repeat(depth) + close.repeat(depth);
 
-/** Answers that are no report, whichever of the three routes gives them. */
+/** Invalid responses for any of the three routes. */
 export const NO_REPORTS: Readonly<Record<string, RequestListener>> = {
   'a web page': sends('<!doctype html><title>Agent</title>', { 'content-type': 'text/html' }),
   'nothing at all': sends(''),
@@ -92,7 +92,7 @@ export const NO_REPORTS: Readonly<Record<string, RequestListener>> = {
   'a bomb of 64 MB in gzip': sends(gzipSync(Buffer.alloc(64 * 1024 * 1024)), {
     'content-encoding': 'gzip',
   }),
-  'it compressed, though nobody asked for that': (request, response) =>
+  'it compressed without Accept-Encoding': (request, response) =>
     response.writeHead(200, { 'content-encoding': 'gzip' }).end(gzipSync(good(request.url))),
   'it in UTF-16': (request, response) => response.end(Buffer.from(good(request.url), 'utf16le')),
   'bytes without number': (_request, response) => floods(response.writeHead(200), 'x'.repeat(64 * 1024)),
@@ -108,7 +108,7 @@ export const NO_REPORTS: Readonly<Record<string, RequestListener>> = {
   'another protocol': raw('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: x\r\n\r\n'),
 };
 
-/** The same, where it takes the sidecar its whole time-out of five seconds to find out. */
+/** Invalid responses that the sidecar detects only after its timeout of five seconds. */
 export const SLOW_NO_REPORTS: Readonly<Record<string, RequestListener>> = {
   silence: () => undefined,
   'a byte now and then': drips(' '),

@@ -10,23 +10,23 @@ import { injectionSettings } from './pods.ts';
 
 export const CASES_FOLDER = join(import.meta.dirname, '../core/injection/cases');
 
-/** What becomes of a pod. */
+/** Outcome for a pod. */
 export type CaseOutcome =
   | { after: Pod; warnings?: string[]; skipped?: never; refused?: never }
   | { skipped: SkipCode; after?: never; refused?: never }
   | { refused: Rejection[]; after?: never };
 
-/** One file: a pod as it is created in an installation, and what becomes of it. */
+/** One file: a created pod and its expected outcome. */
 export type InjectionCase = {
   about: string;
-  /** What the installation has otherwise than `injectionSettings()`. */
+  /** Differences of the installation from `injectionSettings()`. */
   settings?: Partial<InjectionSettings>;
   before: Pod;
 } & CaseOutcome;
 
 export const readCase = (text: string): InjectionCase => parse(text) as InjectionCase;
 
-/** Every case by its file's name. */
+/** All cases by file name. */
 export function injectionCases(): [name: string, InjectionCase][] {
   return readdirSync(CASES_FOLDER).map((name) => [
     name.replace(/\.yaml$/, ''),
@@ -34,7 +34,7 @@ export function injectionCases(): [name: string, InjectionCase][] {
   ]);
 }
 
-/** What becomes of a case's pod today. */
+/** The current outcome of a case. */
 export function outcomeOfCase({
   settings: overrides,
   before,

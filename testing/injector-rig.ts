@@ -25,7 +25,7 @@ import { tokenKubeconfig } from './token-kubeconfig.ts';
 const ADMISSION = '/apis/admissionregistration.k8s.io/v1';
 const CONFIGURATION = `${ADMISSION}/mutatingwebhookconfigurations/agent-compliance`;
 export const SIDECAR_IMAGE = 'registry.example/agent-compliance/sidecar:0.1.0';
-/** Of the canary. */
+/** Namespace of the canary. */
 export const CANARY_POLICY = 'agent-compliance-canary';
 
 export interface Policy {
@@ -34,22 +34,22 @@ export interface Policy {
   status: { observedGeneration?: number; conditions?: PolicyCondition[] };
 }
 
-/** An Event as it is stored. */
-export interface Happening {
+/** A stored Event. */
+export interface StoredEvent {
   regarding: { kind: string; name: string };
   type: string;
   reason: string;
   note: string;
 }
 
-/** A real API server and its controllers with the chart in it, and in this process the webhook and the operator. */
+/** A real API server with controllers and the chart; the webhook and the operator run in this process. */
 export class InjectorRig {
   readonly audit: ApiAudit;
   readonly #scratch: string;
   readonly #control: ControlPlane;
   /** As an administrator. */
   readonly #client: KubeClient;
-  /** How far the operator's monotonic clock is ahead, in milliseconds. */
+  /** Offset of the operator's monotonic clock in milliseconds. */
   #aheadMs = 0;
   #webhook: Webhook | null = null;
   #operator: Operator | null = null;
@@ -68,11 +68,11 @@ export class InjectorRig {
     ]);
     const rig = new InjectorRig(scratch, audit, control);
     try {
-      // No kubelet stands behind it; a DaemonSet wants a pod for it all the same.
+      // A node without a kubelet, for which a DaemonSet still creates a pod.
       await rig.post('/api/v1/nodes', { metadata: { name: 'node1' } });
       await rig.post('/api/v1/namespaces', { metadata: { name: SYSTEM } });
       await rig.kubectl(['apply', '-f', '-'], JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
-      // A policy takes about a second to be in force.
+      // A policy takes about a second to become effective.
       await until('the guard', async () => (await rig.refused(optedIn('probe'))) !== null);
       return rig;
     } catch (error) {
@@ -81,7 +81,7 @@ export class InjectorRig {
     }
   }
 
-  /** Ends the webhook and the operator. */
+  /** Stops the webhook and the operator. */
   async stop(): Promise<void> {
     await Promise.all([this.stopInjector(), this.stopOperator()]);
   }
@@ -93,7 +93,7 @@ export class InjectorRig {
     rmSync(this.#scratch, { recursive: true, force: true });
   }
 
-  /** What it prints. Throws what it says when it fails. */
+  /** Returns the output of kubectl; throws its error message. */
   async kubectl(args: readonly string[], input = ''): Promise<string> {
     const command = [clusterBinary('kubectl'), '--kubeconfig', this.#control.kubeconfig, ...args];
     const { stdout, stderr, code } = await run(command, { input });
@@ -118,7 +118,7 @@ export class InjectorRig {
     expectOk(await this.#client.send({ method: 'PATCH', path, body, contentType }));
   }
 
-  /** A namespace in which pods can be made. */
+  /** Creates a namespace in which pods can be created. */
   async namespace(name: string): Promise<string> {
     await this.post('/api/v1/namespaces', { metadata: { name } });
     const path = `/api/v1/namespaces/${name}/serviceaccounts/default`;
@@ -126,29 +126,29 @@ export class InjectorRig {
     return name;
   }
 
-  /** Why the API server refuses a pod; null: it does not. Nothing is stored. */
+  /** The rejection message for a pod (dry run); null: accepted. */
   async refused(pod: object): Promise<string | null> {
     const path = '/api/v1/namespaces/default/pods';
     const answer = await this.#client.send({ method: 'POST', path, query: { dryRun: 'All' }, body: pod });
     return answer.ok ? null : answer.message;
   }
 
-  /** What has been told for this reason in a namespace. */
-  async told(reason: string, namespace: string): Promise<Happening[]> {
+  /** Events with this reason in a namespace. */
+  async events(reason: string, namespace: string): Promise<StoredEvent[]> {
     const path = `/apis/events.k8s.io/v1/namespaces/${namespace}/events`;
-    return (await this.get<{ items: Happening[] }>(path)).items.filter((each) => each.reason === reason);
+    return (await this.get<{ items: StoredEvent[] }>(path)).items.filter((each) => each.reason === reason);
   }
 
-  async firstTold(reason: string, namespace: string): Promise<Happening> {
-    let found: Happening | undefined;
+  async firstEvent(reason: string, namespace: string): Promise<StoredEvent> {
+    let found: StoredEvent | undefined;
     await until(`an Event ${reason} in ${namespace}`, async () => {
-      [found] = await this.told(reason, namespace);
+      [found] = await this.events(reason, namespace);
       return found !== undefined;
     });
     return found!;
   }
 
-  /** Starts the webhook, which the API server does not know yet; what is returned tells it. */
+  /** Starts the webhook; the returned function registers it with the API server. */
   async prepareInjector(
     env: Record<string, string> = {},
     options: StartOptions & { logger?: Logger } = {},
@@ -168,7 +168,7 @@ export class InjectorRig {
       caBundle = webhooks[0]?.clientConfig.caBundle;
       return caBundle !== undefined && caBundle !== '';
     });
-    // It runs outside of the cluster.
+    // The webhook runs outside the cluster.
     const value = { caBundle, url: `https://127.0.0.1:${webhook.port}/mutate/pod` };
     return () => this.patch(CONFIGURATION, [{ op: 'add', path: '/webhooks/0/clientConfig', value }], 'json');
   }
@@ -200,7 +200,7 @@ export class InjectorRig {
     this.#operator = await startOperator(config, silentLogger, new AbortController().signal, { clock });
   }
 
-  /** For the operator, `ms` milliseconds have passed at once. */
+  /** Advances the operator's clock by `ms` milliseconds. */
   skip(ms: number): void {
     this.#aheadMs += ms;
   }
@@ -215,7 +215,7 @@ export class InjectorRig {
     return (await fetch(`http://127.0.0.1:${this.#operator?.port}/readyz`)).status;
   }
 
-  /** Of the operator: a series with its labels, or a name for the sum of its series; null: there is none. */
+  /** A metric of the operator: a series with labels, or a name for the sum of its series; null: absent. */
   async metric(series: string): Promise<number | null> {
     const text = await (await fetch(`http://127.0.0.1:${this.#operator?.port}/metrics`)).text();
     const found = text
@@ -225,7 +225,7 @@ export class InjectorRig {
     return found.reduce((sum, line) => sum + Number(line.slice(line.lastIndexOf(' '))), 0);
   }
 
-  /** Resolves when the operator's canary has come to this outcome so often since its start. */
+  /** Resolves when the operator's canary has had this outcome the given number of times since its start. */
   async checked(outcome: string, times = 1): Promise<void> {
     await until(`${times} checks that say ${outcome}`, async () => {
       const made = await this.metric(`platform_operator_canary_checks_total{outcome="${outcome}"}`);
@@ -245,7 +245,7 @@ export class InjectorRig {
     return (await this.policy()).status.conditions?.find(({ type }) => type === 'CanaryPassing');
   }
 
-  /** From now on no controller makes a pod. */
+  /** Stops the controllers, so that no more pods are created. */
   async suspendControllers(): Promise<void> {
     await stopProcess(this.#controllers());
   }
@@ -269,13 +269,13 @@ export class InjectorRig {
   }
 }
 
-/** What a pod of a workload is made of. */
+/** Pod template of a workload. */
 export const podTemplate = (annotations: Record<string, string> = { 'platform.io/inject': 'true' }) => ({
   metadata: { labels: { app: 'x' }, annotations },
   spec: { containers: [{ name: 'agent', image: 'agent', ports: [{ containerPort: 8000 }] }] },
 });
 
-/** A pod that asks for its sidecar. */
+/** A pod that opts in. */
 export const optedIn = (name: string, annotations?: Record<string, string>): Pod => ({
   ...podTemplate(annotations),
   metadata: { name, ...podTemplate(annotations).metadata },

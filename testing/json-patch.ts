@@ -1,6 +1,6 @@
 import type { PatchOperation } from '../core/injection/patch.ts';
 
-/** RFC 6902 for add, replace and remove: what the API server does with a webhook's patch. */
+/** Applies an RFC 6902 patch (add, replace, remove) as the API server does for a webhook. */
 export function applyPatch(document: unknown, operations: readonly PatchOperation[]): unknown {
   return operations.reduce(applyOperation, structuredClone(document));
 }

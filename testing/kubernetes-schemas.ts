@@ -3,10 +3,10 @@ import { join } from 'node:path';
 import { Ajv, type ValidateFunction } from 'ajv';
 import { CLUSTER_CACHE } from './cluster-binary.ts';
 
-/** Where e2e/cluster/build.sh puts them. */
+/** Directory to which e2e/cluster/build.sh writes the schemas. */
 export const SCHEMAS = join(CLUSTER_CACHE, 'bin/schemas');
 const DEFINITION = '#/definitions/';
-/** Keywords that say something to people or to other tools. */
+/** Keywords without effect on validation. */
 const FOR_OTHERS = new Set(['description', 'format', 'default', 'title']);
 
 interface Definition {
@@ -14,8 +14,8 @@ interface Definition {
 }
 
 /**
- * The objects of one Kubernetes minor version, such as `1.33`, as its own OpenAPI document describes them; a member that it
- * does not know is refused. Throws when the document was not fetched.
+ * Validates objects with the OpenAPI document of a Kubernetes minor version, such as `1.33`. Unknown members are
+ * rejected. Throws if the document does not exist.
  */
 export class KubernetesSchemas {
   readonly #ajv = new Ajv({ strict: false, allErrors: true });
@@ -36,7 +36,7 @@ export class KubernetesSchemas {
     this.#ajv.addSchema({ $id: 'kubernetes', definitions: Object.fromEntries(strict) as object });
   }
 
-  /** What is wrong with an object; empty: nothing. */
+  /** Problems of an object; empty if valid. */
   problems(object: { apiVersion: string; kind: string }): string[] {
     const name = this.#names.get(`${object.apiVersion} ${object.kind}`);
     if (name === undefined) return [`there is no ${object.apiVersion} ${object.kind}`];
@@ -56,7 +56,7 @@ function strictly(name: string, definition: object): object {
   return closed(definition);
 }
 
-/** Without what is for others, and with no member that is not named. */
+/** Removes other keywords and forbids unnamed members. */
 function closed(schema: object): object {
   const kept: Record<string, unknown> = {};
   for (const [keyword, value] of Object.entries(schema)) {

@@ -1,4 +1,4 @@
-/** A clock that stands still until the test moves it; the same shape as the processes' and the senders'. */
+/** A clock that only the test advances, with the interface of the processes' and senders' clocks. */
 export class ManualClock {
   #nowMs: number;
   #sleeps: { ms: number; wake: () => void }[] = [];
@@ -42,7 +42,7 @@ export class ManualClock {
     });
   }
 
-  /** The next sleep that somebody begins (or began), to look at and to wake. */
+  /** The next sleep that was or will be started, to inspect and resolve. */
   nextSleep(): Promise<{ ms: number; wake: () => void }> {
     const sleep = this.#sleeps.shift();
     if (sleep) return Promise.resolve(sleep);

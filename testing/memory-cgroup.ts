@@ -4,13 +4,13 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const ROOT = '/sys/fs/cgroup';
 
-/** A memory cgroup of this test, as a container has one. */
+/** A memory cgroup for a test, as in a container. */
 export interface MemoryCgroup {
-  /** A process that writes its id into this file is limited from then on. */
+  /** File to which a process writes its id to be limited. */
   readonly processes: string;
   /** Highest memory use so far, in bytes. */
   readonly peak: () => number;
-  /** Once its processes have ended. */
+  /** Removes the cgroup after its processes have ended. */
   readonly remove: () => Promise<void>;
 }
 
@@ -25,7 +25,7 @@ function layoutOf(): { parent: string; limit: string; peak: string } | null {
   return null;
 }
 
-/** Creates a memory cgroup with this limit; a string says why this machine cannot have one. */
+/** Creates a memory cgroup with this limit; returns a reason as string if that is not possible. */
 export function createMemoryCgroup(bytes: number): MemoryCgroup | string {
   const layout = layoutOf();
   if (layout === null) return 'no cgroup file system with a memory controller';
@@ -40,7 +40,7 @@ export function createMemoryCgroup(bytes: number): MemoryCgroup | string {
     processes: join(folder, 'cgroup.procs'),
     peak: () => Number(readFileSync(join(folder, layout.peak), 'utf8')),
     remove: async () => {
-      // A process that was just killed keeps its cgroup busy for a moment.
+      // A just-killed process keeps its cgroup busy for a moment.
       for (let attempt = 1; existsSync(folder); attempt += 1)
         try {
           rmdirSync(folder);

@@ -1,12 +1,12 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
 
-/** A request through the proxy and its response take about four. */
+/** A request through the proxy takes about four exchanges. */
 const EXCHANGES = 20;
 
 /**
- * Resolves after a number of exchanges on new connections of this process. A test awaits it before it asserts that nothing
- * happened. Everything that was due before runs first, also on a slow machine, where the exchanges are slow too.
+ * Resolves after a number of exchanges on new connections of this process. Await it before asserting that nothing
+ * happened: everything due runs first, also on a slow machine, because the exchanges are slow there too.
  */
 export async function aMoment(): Promise<void> {
   const server = createServer((socket) => socket.pipe(socket));

@@ -3,25 +3,25 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startNginx } from './debian-server.ts';
 
-/** A request as nginx read it; text is latin-1, a character a byte. */
+/** A request as parsed by nginx; text is Latin-1, one character per byte. */
 export interface NginxRequest {
   method: string;
-  /** The request target as it came. */
+  /** The raw request target. */
   uri: string;
   host: string;
   requestId: string;
   forwardedHost: string;
   body: string;
-  /** 400 or 499: nginx could not read it, or it was cut. */
+  /** 400 or 499: nginx could not parse the request, or it was truncated. */
   status: number;
-  /** The request line as it came. */
+  /** The raw request line. */
   line: string;
 }
 
-/** nginx in an agent's place, as the second reading of every byte that the proxy sends. */
+/** nginx as the agent: an independent parser for every byte that the proxy sends. */
 export interface NginxAgent {
   url: URL;
-  /** The requests that ended since the last call, in the order of their ends. */
+  /** The requests that ended since the last call, in end order. */
   taken(): Promise<NginxRequest[]>;
   close(): Promise<void>;
 }
@@ -37,7 +37,7 @@ const LOGGED: Readonly<Record<keyof NginxRequest, string>> = {
   line: '$request',
 };
 
-/** nginx reads a body only for somebody: what it has whole goes on to a server of its own, which answers 200. */
+/** nginx reads bodies only to forward them, so complete requests are forwarded to a server that returns 200. */
 function configuration(folder: string, port: number): string {
   const fields = Object.entries(LOGGED).map(([name, variable]) => `"${name}":"${variable}"`);
   return `
@@ -59,15 +59,15 @@ function configuration(folder: string, port: number): string {
     }`;
 }
 
-/** Asked of nginx itself: what ended before this one stands before it in the log. */
+/** A marker request: requests that ended earlier precede it in the log. */
 const MARK = '/--mark--';
 
-/** Ask `whyNoDebianServers` first. */
+/** Starts nginx as the agent. Call `whyNoDebianServers` first. */
 export async function startNginxAgent(): Promise<NginxAgent> {
   const server = await startNginx(configuration);
   const url = new URL(`http://127.0.0.1:${server.port}`);
   const log = join(server.folder, 'requests.log');
-  /** Bytes of the log that were taken. */
+  /** Number of log bytes already read. */
   let read = 0;
   let marks = 0;
   return {

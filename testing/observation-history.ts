@@ -1,4 +1,4 @@
-// Every version of every observation and every Event told, out of the API server's audit log.
+// All versions of all observations, and all emitted Events, from the API server's audit log.
 import { isDeepStrictEqual } from 'node:util';
 import type { AuditEntry } from './api-audit.ts';
 
@@ -30,15 +30,15 @@ export interface History {
   /** First versions. */
   made: Version[];
   steps: Step[];
-  told: Told[];
+  events: EmittedEvent[];
 }
 
-interface Told {
+interface EmittedEvent {
   kind: string;
   uid: string;
   reason: string;
   note: string;
-  /** When, in which Event, by which process, and the version told of last. */
+  /** Time, Event name, reporting process and last reported version. */
   how: string;
 }
 
@@ -65,11 +65,11 @@ export function historyOf(entries: readonly AuditEntry[]): History {
     steps: lives.flatMap((versions) =>
       versions.slice(1).map((after, index) => ({ before: versions[index]!, after })),
     ),
-    told: of('events').map(toldIn),
+    events: of('events').map(eventIn),
   };
 }
 
-function toldIn({ responseObject, stageTimestamp, verb }: AuditEntry): Told {
+function eventIn({ responseObject, stageTimestamp, verb }: AuditEntry): EmittedEvent {
   const { regarding, reason, note, metadata, reportingInstance } = responseObject as StoredEvent;
   const occurrences = metadata?.annotations?.['platform.io/occurrences']?.split(' ') ?? [];
   const how = `${stageTimestamp} ${verb} ${metadata?.name} by ${reportingInstance} of ${occurrences.at(-1)}`;
@@ -83,7 +83,7 @@ const versionOf = ({ responseObject, user, objectRef, stageTimestamp }: AuditEnt
   at: stageTimestamp,
 });
 
-/** Writes of a status that changed nothing: sent for nothing, or stored and the same as before. */
+/** Status writes without a change: not stored, or stored with the same content. */
 export function idleWrites({ steps }: History): string[] {
   return steps
     .filter(
@@ -92,7 +92,7 @@ export function idleWrites({ steps }: History): string[] {
     .map(({ after }) => `${after.object.metadata.name}: by ${after.by} at ${after.at}`);
 }
 
-/** Conditions whose lastTransitionTime moved while their status did not. */
+/** Conditions whose lastTransitionTime changed while their status did not. */
 export function falseTransitions({ steps }: History): string[] {
   return steps.flatMap(({ before, after }) =>
     (after.object.status?.conditions ?? []).flatMap((condition) => {
@@ -108,34 +108,34 @@ export function falseTransitions({ steps }: History): string[] {
 }
 
 /**
- * Events about observations and injection that were told more often than what they tell of has happened. Others, such as
- * `PodsRefused`, tell of what is in no observation: they come once for each time that pods were refused.
+ * Events about observations and injection that were emitted more often than their cause occurred. Other Events, such as
+ * `PodsRefused`, are not covered, because observations do not contain their cause.
  */
-export function toldTooOften(history: History): string[] {
-  const keyed = Map.groupBy(history.told.filter(isOfObservation), (told) =>
-    [told.kind, told.uid, told.reason, cause(told)].join(' '),
+export function duplicateEvents(history: History): string[] {
+  const keyed = Map.groupBy(history.events.filter(isOfObservation), (event) =>
+    [event.kind, event.uid, event.reason, cause(event)].join(' '),
   );
-  return [...keyed].flatMap(([key, told]) => {
-    const times = occurrences(history, told[0]!);
-    if (told.length <= times) return [];
-    const ways = told.map(({ how }) => `\n  ${how}`).join('');
-    return [`${key}: told ${told.length} times, happened ${times} times${ways}`];
+  return [...keyed].flatMap(([key, events]) => {
+    const times = occurrences(history, events[0]!);
+    if (events.length <= times) return [];
+    const details = events.map(({ how }) => `\n  ${how}`).join('');
+    return [`${key}: emitted ${events.length} times, happened ${times} times${details}`];
   });
 }
 
-const isOfObservation = (told: Told): boolean =>
-  cause(told) !== '' || ['Observed', 'Injected', 'SidecarMissing'].includes(told.reason);
+const isOfObservation = (event: EmittedEvent): boolean =>
+  cause(event) !== '' || ['Observed', 'Injected', 'SidecarMissing'].includes(event.reason);
 
-/** The step that it tells of, without its reasons: `phase Healthy became Unknown`. */
-const cause = ({ note }: Told): string => /^(phase|grade) \S+ became \w+/.exec(note)?.[0] ?? '';
+/** The reported step, without its reasons: `phase Healthy became Unknown`. */
+const cause = ({ note }: EmittedEvent): string => /^(phase|grade) \S+ became \w+/.exec(note)?.[0] ?? '';
 
-function occurrences({ made, steps }: History, told: Told): number {
+function occurrences({ made, steps }: History, event: EmittedEvent): number {
   const isOfIt = ({ object: { metadata } }: Version) =>
-    told.kind === 'AgentObservation'
-      ? metadata.uid === told.uid
-      : metadata.ownerReferences?.some(({ uid }) => uid === told.uid) === true;
+    event.kind === 'AgentObservation'
+      ? metadata.uid === event.uid
+      : metadata.ownerReferences?.some(({ uid }) => uid === event.uid) === true;
   const ofIt = steps.filter(({ after }) => isOfIt(after));
-  const [, what, from, to] = /^(phase|grade) (\S+) became (\w+)/.exec(told.note) ?? [];
+  const [, what, from, to] = /^(phase|grade) (\S+) became (\w+)/.exec(event.note) ?? [];
   if (what === 'phase' || what === 'grade') {
     const none = what === 'phase' ? 'Pending' : '(none)';
     return ofIt.filter(
@@ -144,10 +144,10 @@ function occurrences({ made, steps }: History, told: Told): number {
     ).length;
   }
   const births = made.filter(isOfIt).length;
-  if (told.reason === 'Observed') return births;
+  if (event.reason === 'Observed') return births;
   const injected = ({ object }: Version) =>
     object.status?.conditions?.find(({ type }) => type === 'Injected')?.status;
-  const wanted = told.reason === 'Injected' ? 'True' : 'False';
+  const wanted = event.reason === 'Injected' ? 'True' : 'False';
   const flips = ofIt.filter(
     ({ before, after }) =>
       injected(before) !== undefined && injected(before) !== injected(after) && injected(after) === wanted,

@@ -8,18 +8,18 @@ import { ChildServer } from './child-server.ts';
 import { clusterBinary } from './cluster-binary.ts';
 import { TestServers } from './sockets.ts';
 
-/** Why the real policy engine cannot be had on this machine, or undefined when it can: `(whyNoOpa() ? describe.skip : describe)(...)`. */
+/** Why the real policy engine is not available on this machine; undefined if it is: `(whyNoOpa() ? describe.skip : describe)(...)`. */
 export function whyNoOpa(): string | undefined {
   try {
     clusterBinary('opa');
     return undefined;
   } catch {
-    // Where it could be built, a missing binary is a failure that says how to build it.
+    // If it can be built, a missing binary is an error with build instructions.
     return whyNoControlPlane();
   }
 }
 
-/** Writes what `platform generate-policy` writes into `folder`, which is then one root of the engine. */
+/** Writes the files of `platform generate-policy` to `folder`, a root of the engine. */
 export async function writePolicy(folder: string, manifest: Manifest): Promise<void> {
   await mkdir(folder, { recursive: true });
   for (const [name, text] of Object.entries(policyFilesOf(manifest)))
@@ -27,17 +27,17 @@ export async function writePolicy(folder: string, manifest: Manifest): Promise<v
 }
 
 export interface Opa {
-  /** Without a slash at the end; what POLICY_URL takes. */
+  /** Value for POLICY_URL, without trailing slash. */
   url: string;
   pid: number;
-  /** Ends it; the second call does nothing. */
+  /** Stops it; a second call does nothing. */
   close: () => Promise<void>;
 }
 
 /**
- * A real engine with these folders, each a root of its own, started as the docs say. Throws with its log when it does
- * not come up.
- * @param port a free one by default; give it to come back where another one was
+ * Starts a real engine with these directories as roots, as described in the docs. Throws with its log if it
+ * fails to start.
+ * @param port a free port by default; set it to replace an earlier engine
  */
 export async function startOpa(folders: readonly string[], port?: number): Promise<Opa> {
   const address = `127.0.0.1:${port ?? (await new TestServers().closedPort())}`;

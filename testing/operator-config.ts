@@ -1,6 +1,6 @@
 import { readConfig, type OperatorConfig } from '../operator/config.ts';
 
-/** What the operator reads of an environment, but on a port of its own choice. Throws what is wrong with it. */
+/** The operator's configuration for an environment, with a free port. Throws the problems. */
 export function configOf(env: Record<string, string>): OperatorConfig {
   const result = readConfig(env);
   if (!result.ok) throw new Error(JSON.stringify(result.problems));

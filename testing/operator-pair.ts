@@ -1,10 +1,10 @@
-// Two operators, a leader and its standby, at an API server with the agents of one namespace.
+// Two operators, a leader and a standby, with an API server and the agents of one namespace.
 import { isSettled } from './fleet.ts';
 import { OperatorRig, until, type OperatorProcess } from './operator-rig.ts';
 
 const NAMESPACE = 'team';
 
-/** An agent of the fleet with so many pods. */
+/** An agent of the fleet with this number of pods. */
 export const agent = (name: string, pods = 1) => ({ namespace: NAMESPACE, name, pods });
 
 /** An API server with a namespace and three accounts: `one`, `two` and `three`. */
@@ -19,7 +19,7 @@ export async function openTeam(): Promise<OperatorRig> {
   }
 }
 
-/** Whether the operator has the Lease. */
+/** Whether the operator holds the Lease. */
 export const leads = async (operator: OperatorProcess) =>
   (await operator.metric('leader_election_master_status')) === 1;
 export const isReady = async (operator: OperatorProcess) => (await operator.readiness())?.status === 200;

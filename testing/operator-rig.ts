@@ -15,9 +15,9 @@ import { ProcessRig, type RunningPart } from './process-rig.ts';
 import { tokenKubeconfig } from './token-kubeconfig.ts';
 
 const SYSTEM = 'platform-system';
-/** How long an operator may take to answer a question: a machine may be busy, one that hangs is another matter. */
+/** Timeout for requests to an operator; long enough for a busy machine. */
 const ANSWER_MS = 20_000;
-/** Each waits for a quarter of a minute. */
+/** Each attempt waits for 15 seconds. */
 const POST_TRIES = 8;
 const RBAC = '/apis/rbac.authorization.k8s.io/v1';
 
@@ -30,16 +30,16 @@ interface Made {
   metadata: { uid: string };
 }
 
-/** An operator as it is shipped, in a process of its own. */
+/** The shipped operator as a separate process. */
 export interface OperatorProcess extends RunningPart {
-  /** Status and reason of /readyz; null: it does not answer. */
+  /** Status and reason of /readyz; null: no response. */
   readiness(): Promise<{ status: number; detail: string } | null>;
   isLive(): Promise<boolean>;
-  /** The sum of a metric over the series whose labels match; 0 when there is none. */
+  /** Sum of a metric over the series with matching labels; 0 if there is none. */
   metric(name: string, labels?: RegExp): Promise<number>;
 }
 
-/** A real API server without nodes or controllers, with operators whose rights are the product's, and its audit log. */
+/** A real API server without nodes or controllers, its audit log, and operators with the product's permissions. */
 export class OperatorRig {
   readonly control: ControlPlane;
   /** As an administrator. */
@@ -54,7 +54,7 @@ export class OperatorRig {
     this.client = createKubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'test' });
   }
 
-  /** `namespaces`: for agents; they have a ServiceAccount `default`, which no controller makes here. */
+  /** `namespaces`: for agents; their ServiceAccount `default` is created explicitly, because no controller runs. */
   static async open(namespaces: readonly string[]): Promise<OperatorRig> {
     const processes = await ProcessRig.open();
     const audit = apiAudit(processes.folder);
@@ -69,13 +69,13 @@ export class OperatorRig {
     }
   }
 
-  /** Resolves when this leader has looked at every observation and has nothing left to do. */
+  /** Resolves when this leader has reconciled every observation and its queue is empty. */
   async inSync(leader: OperatorProcess): Promise<void> {
     const { length } = await this.observations();
     await until(
       'a look at every agent',
       async () => {
-        // Reading the metrics is work for the operator, too.
+        // Reading the metrics also causes work for the operator.
         await sleep(250);
         const done = await leader.metric('controller_runtime_reconcile_total', /controller="agents"/);
         return done >= length && (await leader.metric('workqueue_depth')) === 0;
@@ -96,7 +96,7 @@ export class OperatorRig {
     });
   }
 
-  /** Ends every process, also one that is suspended. */
+  /** Stops every process, even if it is suspended. */
   stopAll(): Promise<void> {
     return this.processes.stopAll();
   }
@@ -107,12 +107,12 @@ export class OperatorRig {
     await this.control.close();
   }
 
-  /** Makes an object, even where the API server keeps its clients waiting for longer than they do. */
+  /** Creates an object, even if the API server responds more slowly than the client's timeout. */
   async post(path: string, body: Named): Promise<Made> {
     for (let tries = 1; ; tries += 1)
       try {
         const answer = await this.client.send<Made>({ method: 'POST', path, body });
-        // What was not answered may have been done.
+        // A request without a response may have been executed.
         const isDone = tries > 1 && !answer.ok && answer.reason === 'AlreadyExists';
         const made = { method: 'GET' as const, path: `${path}/${body.metadata.name}` };
         return expectOk(isDone ? await this.client.send<Made>(made) : answer);
@@ -126,13 +126,13 @@ export class OperatorRig {
   }
 
   /**
-   * Starts an operator that signs in as the ServiceAccount `name`, so that the audit log tells it from others. `url`:
-   * where it finds the API server, for a proxy in between.
+   * Starts an operator with the ServiceAccount `name`, so that the audit log distinguishes it from others. `url`:
+   * address of the API server, or of a proxy in front of it.
    */
   async startOperator(name: string, url = this.control.url): Promise<OperatorProcess> {
     const [port = 0] = await freePorts(1);
     const base = `http://127.0.0.1:${port}`;
-    const started = await this.processes.start('operator', /"message":"listens"/, {
+    const started = await this.processes.start('operator', /"message":"listening"/, {
       LOG_FORMAT: 'json',
       // As in the chart.
       NODE_OPTIONS: '--max-old-space-size=128 --max-semi-space-size=8',
@@ -141,10 +141,10 @@ export class OperatorRig {
       POD_NAMESPACE: SYSTEM,
       KUBECONFIG: await this.kubeconfigOf(name, url),
     });
-    return { ...started, ...asked(base) };
+    return { ...started, ...probesOf(base) };
   }
 
-  /** Path of a kubeconfig with a token of the ServiceAccount; `url`: of the API server, or of a proxy with its certificate. */
+  /** Path of a kubeconfig with a token of the ServiceAccount; `url`: API server or a proxy with its certificate. */
   async kubeconfigOf(name: string, url: string): Promise<string> {
     const path = `/api/v1/namespaces/${SYSTEM}/serviceaccounts/${name}/token`;
     const { status } = expectOk(
@@ -178,7 +178,7 @@ export class OperatorRig {
     return (await this.client.send({ method: 'GET', path })).ok;
   }
 
-  /** A ServiceAccount with the operator's rights and no other. */
+  /** Creates a ServiceAccount with exactly the operator's permissions. */
   async addAccount(name: string): Promise<void> {
     const subjects = [{ kind: 'ServiceAccount', name, namespace: SYSTEM }];
     const roleRef = (kind: string) => ({ apiGroup: 'rbac.authorization.k8s.io', kind, name: 'operator' });
@@ -189,7 +189,7 @@ export class OperatorRig {
   }
 }
 
-function asked(base: string): Pick<OperatorProcess, 'readiness' | 'isLive' | 'metric'> {
+function probesOf(base: string): Pick<OperatorProcess, 'readiness' | 'isLive' | 'metric'> {
   const get = (path: string) =>
     fetch(base + path, { signal: AbortSignal.timeout(ANSWER_MS) }).catch(() => null);
   return {
@@ -207,7 +207,7 @@ function asked(base: string): Pick<OperatorProcess, 'readiness' | 'isLive' | 'me
   };
 }
 
-/** Looks again and again until it is true; how long it took, in milliseconds. Throws what did not come after `ms`. */
+/** Polls until the condition is true; returns the elapsed milliseconds. Throws after `ms`. */
 export async function until(
   what: string,
   look: () => Promise<boolean> | boolean,
@@ -215,7 +215,7 @@ export async function until(
 ): Promise<number> {
   const began = performance.now();
   while (!(await look())) {
-    if (performance.now() - began > ms) throw new Error(`${what} did not come in ${ms} ms`);
+    if (performance.now() - began > ms) throw new Error(`${what}: not reached within ${ms} ms`);
     await sleep(50);
   }
   return performance.now() - began;

@@ -1,4 +1,4 @@
-// An operator and two control planes, each with its own faulty network to one API server, for tests of outages.
+// An operator and two control planes, each with its own faulty network to one API server, for outage tests.
 import { expect } from '@jest/globals';
 import { freePorts } from '../examples/demo/free-ports.ts';
 import { isSettled, makeAgents } from './fleet.ts';
@@ -8,10 +8,10 @@ import { withinLimit } from './real-time.ts';
 import { openFaultyNetwork, type FaultyNetwork } from './faulty-network.ts';
 
 export const NAMESPACE = 'team';
-/** Milliseconds that a process may take to answer whether it is ready. */
+/** Timeout of a readiness request in milliseconds. */
 const ANSWER_MS = 20_000;
 const ADMIN_KEY = 'admin-key-of-a-test';
-const UNREACHABLE = 'the API server is not heard: pods, unlabelledPods, observations, services';
+const UNREACHABLE = 'caches not up to date: pods, unlabelledPods, observations, services';
 
 /** An agent with one pod. */
 export const agent = (name: string) => ({ namespace: NAMESPACE, name, pods: 1 });
@@ -24,7 +24,7 @@ type Client = 'operator' | 'first' | 'second';
 
 export class OutageRig {
   readonly rig: OperatorRig;
-  /** The network of the operator, and of the first and second control plane. */
+  /** Networks of the operator and of the first and second control plane. */
   readonly ways: Record<Client, FaultyNetwork>;
   readonly operator: OperatorProcess;
   readonly controlPlanes: readonly ControlPlaneProcess[];
@@ -40,7 +40,7 @@ export class OutageRig {
     this.controlPlanes = controlPlanes;
   }
 
-  /** Resolves when the operator leads and has reconciled the agent `first`. A start that fails leaves nothing behind. */
+  /** Resolves when the operator is the leader and has reconciled the agent `first`. A failed start leaves nothing behind. */
   static async open(): Promise<OutageRig> {
     const rig = await OperatorRig.open([NAMESPACE]);
     try {
@@ -87,7 +87,7 @@ export class OutageRig {
     return Promise.all(this.controlPlanes.map(({ url }) => agentsOf(url)));
   }
 
-  /** Resolves when no process is ready because its caches are stale; each is still live, so that none is restarted. */
+  /** Resolves when all processes are unready due to stale caches but still live, so that none is restarted. */
   async areUnready(): Promise<void> {
     await until('an operator that is not ready', async () => {
       const readiness = await this.operator.readiness();
@@ -98,7 +98,7 @@ export class OutageRig {
     await this.#areLive();
   }
 
-  /** From now on nothing fails: the same processes become ready and observe these agents within the limit. */
+  /** Removes all faults: the same processes must become ready and observe these agents within the limit. */
   async recover(made: Promise<void>, names: readonly string[]): Promise<void> {
     const took = withinLimit('recovery from an outage');
     await Promise.all([
@@ -143,7 +143,7 @@ async function agentsOf(url: string): Promise<string[]> {
   return answer.ok ? ((await answer.json()) as { agentName: string }[]).map((each) => each.agentName) : [];
 }
 
-/** 0: no answer in time. */
+/** 0: no response in time. */
 const statusOf = (url: string): Promise<number> =>
   fetch(url, { signal: AbortSignal.timeout(ANSWER_MS) }).then(
     ({ status }) => status,

@@ -7,9 +7,9 @@ import { policyConfigOf, policyOf, rulesOf } from '../core/policy/policy.ts';
 import { POLICY_RULES } from '../core/policy/rules.ts';
 import fc from './properties.ts';
 
-/** Random manifests and requests that crowd around what the policy rules look at. */
+/** Random manifests and requests near the boundaries of the policy rules. */
 
-/** Texts that would do harm if they were ever part of a program, a template or a path. */
+/** Texts that are harmful if inserted unescaped into a program, a template or a path. */
 const HOSTILE = [
   '"',
   '\\',
@@ -102,7 +102,7 @@ const spec = fc.record(
   { requiredKeys: ['model'] },
 );
 
-/** A manifest as the parser lets it through; what it refuses (a reference of an unknown kind, say) is left out. */
+/** A manifest that the parser accepts; rejected ones (for example, with unknown references) are filtered out. */
 export function manifests(
   name: fc.Arbitrary<string> = fc.stringMatching(/^[a-z0-9]([a-z0-9-]{0,12}[a-z0-9])?$/),
 ): fc.Arbitrary<Manifest> {
@@ -122,7 +122,7 @@ export function manifests(
     .map(({ manifest }) => manifest);
 }
 
-/** What was observed of one agent: values at, just below and just above what its manifest declares, and any other. */
+/** Observed facts of one agent: values at, just below and just above the declared limits, and other values. */
 export function inputs(manifest: Manifest): fc.Arbitrary<PolicyInput> {
   const policy = policyOf(manifest);
   const config = policyConfigOf(rulesOf(manifest));
@@ -174,14 +174,14 @@ export function inputs(manifest: Manifest): fc.Arbitrary<PolicyInput> {
   );
 }
 
-/** Often the value itself or one of its neighbours among the numbers. */
+/** Often the value itself or an adjacent number. */
 function near(value: number | undefined, any: fc.Arbitrary<number>): fc.Arbitrary<number> {
   if (value === undefined) return any;
   const around = [value, value, next(value, 1), next(value, -1), value * 2, value / 2];
   return fc.oneof(fc.constantFrom(...around.filter((each) => each >= 0)), any);
 }
 
-/** The next double above or below a positive one. */
+/** The next double above or below a positive double. */
 function next(value: number, step: 1 | -1): number {
   const bits = new DataView(new ArrayBuffer(8));
   bits.setFloat64(0, value);
@@ -191,7 +191,7 @@ function next(value: number, step: 1 | -1): number {
   return Math.min(bits.getFloat64(0), Number.MAX_VALUE);
 }
 
-/** Every set of rules that a manifest can bring. */
+/** Every possible set of policy rules. */
 export const RULE_SETS: readonly (readonly DenialReason[])[] = POLICY_RULES.reduce<DenialReason[][]>(
   (sets, { reason }) => [...sets, ...sets.map((set) => [...set, reason])],
   [[]],

@@ -10,19 +10,19 @@ import { freePorts } from '../examples/demo/free-ports.ts';
 const ROOT = dirname(import.meta.dirname);
 const HOST = '127.0.0.1';
 const START_MS = 200_000;
-/** How long one may take to end, as a pod may. */
+/** Termination grace period of a process, as for a pod. */
 const STOP_MS = 30_000;
 
-/** One part of the product as it is shipped: its bundle in a process of its own. */
+/** One shipped part of the product: its bundle as a separate process. */
 export interface RunningPart {
   pid: number;
-  /** What it has written so far, both streams. */
+  /** Output so far of both streams. */
   output(): string;
   kill(signal: NodeJS.Signals): void;
   stop(): Promise<void>;
 }
 
-/** The bundles of the product as processes, in a folder of their own, with nothing of this process's environment. */
+/** Runs the product's bundles as processes in a temporary directory, without this process's environment. */
 export class ProcessRig {
   readonly folder: string;
   readonly #running = new Set<RunningPart>();
@@ -35,21 +35,21 @@ export class ProcessRig {
     return new ProcessRig(await mkdtemp(join(tmpdir(), 'process-rig-')));
   }
 
-  /** Path of a file with this text in the rig's folder. */
+  /** Writes a file to the rig's directory and returns its path. */
   async file(name: string, text: string): Promise<string> {
     const path = join(this.folder, name);
     await writeFile(path, text);
     return path;
   }
 
-  /** Starts `dist/<part>/main.js` and waits until a URL answers 2xx, or until its output says that it is ready. */
+  /** Starts `dist/<part>/main.js` and waits until a URL returns 2xx or until the output matches. */
   start(part: string, ready: string | RegExp, env: Record<string, string>): Promise<RunningPart> {
     const bundle = join(ROOT, 'dist', part, 'main.js');
-    if (!existsSync(bundle)) throw new Error(`dist/${part}/main.js is not there: run npm run build`);
+    if (!existsSync(bundle)) throw new Error(`dist/${part}/main.js is missing: run npm run build`);
     return this.startProgram(bundle, ready, env);
   }
 
-  /** Starts any Node.js program in the same way. */
+  /** Starts any other Node.js program in the same way. */
   async startProgram(
     file: string,
     ready: string | RegExp,
@@ -70,7 +70,7 @@ export class ProcessRig {
     return started;
   }
 
-  /** The example agent with this manifest, on `port`. */
+  /** Starts the example agent with this manifest on `port`. */
   startAgent(port: number, manifestPath: string, env: Record<string, string> = {}): Promise<RunningPart> {
     return this.start('example-agents', `http://${HOST}:${port}/v1/models`, {
       HOST,
@@ -81,7 +81,7 @@ export class ProcessRig {
     });
   }
 
-  /** A sidecar before the agent on `agentPort`, with this manifest. */
+  /** Starts a sidecar with this manifest in front of the agent on `agentPort`. */
   async startSidecar(
     agentPort: number,
     manifestPath: string,
@@ -100,7 +100,7 @@ export class ProcessRig {
     return { ...started, proxyUrl: `http://${HOST}:${proxy}`, controlUrl };
   }
 
-  /** Ends every process, also one that is suspended. */
+  /** Stops every process, even if it is suspended. */
   async stopAll(): Promise<void> {
     await Promise.all(
       [...this.#running].map((part) => {

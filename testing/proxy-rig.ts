@@ -29,7 +29,7 @@ import { LoadLimits } from '../sidecar/proxy/load-limits.ts';
 import { OutageLog } from '../sidecar/proxy/outage-log.ts';
 import { startProxyServer, type ProxyServer } from '../sidecar/proxy/proxy-server.ts';
 
-/** An agent and the sidecar's proxy before it, on real sockets. */
+/** An agent and the sidecar's proxy in front of it, on real sockets. */
 export interface ProxyRig {
   port: number;
   agent: Server | TcpServer;
@@ -43,9 +43,9 @@ export interface ProxyRig {
 
 export interface RigOptions {
   timeoutMs?: number;
-  /** How long the proxy keeps a connection to the agent for the next request; default as in use. */
+  /** How long the proxy keeps an idle connection to the agent; default as in production. */
   idleMs?: number;
-  /** The agent has a port that nobody else gets while it is away. */
+  /** Reserves the agent's port while the agent is stopped. */
   agentGoesDown?: boolean;
   /** Path of UPSTREAM_URL. */
   prefix?: string;
@@ -85,7 +85,7 @@ async function rigBefore(
   };
 }
 
-/** The proxy alone, before an agent that is somewhere else. */
+/** Starts only the proxy, in front of another agent. */
 export async function startProxyBefore(url: URL, options: RigOptions = {}): Promise<Omit<ProxyRig, 'agent'>> {
   const log: ProxyRig['log'] = [];
   const entry =
@@ -149,7 +149,7 @@ export function startRig(handler: RequestListener, options: RigOptions = {}): Pr
   return rigBefore(agent, options, () => agent.closeAllConnections());
 }
 
-/** An agent that speaks in bytes, for what no HTTP server would send. */
+/** An agent that sends raw bytes, for responses that no HTTP server would send. */
 export function startRawRig(onSocket: (socket: Socket) => void, options: RigOptions = {}): Promise<ProxyRig> {
   const sockets = new Set<Socket>();
   const agent = createTcpServer((socket) => {
@@ -178,7 +178,7 @@ export interface Asked {
   body?: string | Buffer;
 }
 
-/** One request, its whole answer; rejects when the answer is cut. */
+/** Sends one request and returns the complete response; rejects if it is truncated. */
 export function ask(
   port: number,
   { method = 'GET', path = '/', headers = {}, body }: Asked = {},
@@ -207,7 +207,7 @@ export function ask(
   });
 }
 
-/** Sends bytes as they are and gives what came back until the connection closed, or `untilText` has come. */
+/** Sends raw bytes and returns the data received until the connection closes or `untilText` is received. */
 export function askRaw(port: number, bytes: string, untilText?: string): Promise<string> {
   return new Promise((resolve, reject) => {
     let text = '';
@@ -224,12 +224,12 @@ export function askRaw(port: number, bytes: string, untilText?: string): Promise
 export async function until(condition: () => boolean, what = 'the condition'): Promise<void> {
   const deadline = Date.now() + 30_000;
   while (!condition()) {
-    if (Date.now() > deadline) throw new Error(`${what} did not come true`);
+    if (Date.now() > deadline) throw new Error(`${what}: condition not reached`);
     await sleep(2);
   }
 }
 
-/** The newest entry once its response has closed. */
+/** The newest audit entry, after its response has closed. */
 export async function completedEntry(rig: ProxyRig): Promise<AuditEntry> {
   await until(() => rig.audit.ring.newest(1)[0]?.outcome !== undefined, 'the entry’s completion');
   return rig.audit.ring.newest(1)[0]!;

@@ -1,11 +1,11 @@
 import { connect } from 'node:net';
 import type { TestServers } from './sockets.ts';
 
-/** One client of a relay. Times are those of `performance.now`. */
+/** One client of a relay. Times are from `performance.now`. */
 export interface RelayedClient {
-  /** When the first bytes of the client arrived; null: none did. */
+  /** Time of the client's first bytes; null: none. */
   askedAtMs: number | null;
-  /** When the connection of the client closed; null: it is open. */
+  /** Time of the client's close; null: open. */
   closedAtMs: number | null;
 }
 
@@ -13,11 +13,11 @@ export interface RelayedClient {
 export interface QuestionRelay {
   port: number;
   clients: readonly RelayedClient[];
-  /** How often a client has sent something. */
+  /** Number of clients that have sent data. */
   readonly questions: () => number;
 }
 
-/** Starts a relay that records what its clients do: a test can wait until the server has been asked. */
+/** Starts a relay that records its clients, so that a test can wait for a request to the server. */
 export async function startQuestionRelay(servers: TestServers, target: number): Promise<QuestionRelay> {
   const clients: RelayedClient[] = [];
   let questions = 0;

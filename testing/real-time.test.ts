@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { limitOf, LIMITS } from './real-time.ts';
 
-test('CONTRIBUTING.md shows the table of limits', () => {
+test('CONTRIBUTING.md contains the table of limits', () => {
   const text = readFileSync(join(import.meta.dirname, '../CONTRIBUTING.md'), 'utf8');
   const rows = Object.entries(LIMITS).map(([name, limit]) => {
     const inTest = limitOf(limit, false);
@@ -19,7 +19,7 @@ test('CONTRIBUTING.md shows the table of limits', () => {
   expect(shown).toEqual(rows);
 });
 
-test('a limit is the promise in make soak, and ten times what was measured in make test', () => {
+test('a limit is the promise in make soak, and ten times the measured value in make test', () => {
   const limit = { promised: 10, measured: 7 };
   expect([limitOf(limit, true), limitOf(limit, false)]).toEqual([10, 70]);
   expect(limitOf({ promised: 25, measured: 1 }, false)).toBe(25);

@@ -1,20 +1,20 @@
-// Limits in real time. A test takes one only where real time has to pass: everything else goes by a clock that the test holds
-// or by a condition that the test observes.
+// Limits in real time. Only tests that need real time use them. Other tests use a clock under their control
+// or wait for a condition.
 import { expect } from '@jest/globals';
 
-/** `make soak`: longer forms of tests, and the times that the product promises as limits. */
+/** `make soak`: long versions of tests, with the promised times as limits. */
 export const IN_SOAK = process.env['SOAK'] === '1';
 
 interface Limit {
-  /** Seconds that the product promises on a machine that is not overloaded; the limit in `make soak`. */
+  /** Promised seconds on a machine that is not overloaded; the limit in `make soak`. */
   promised: number;
-  /** Typical of the runs seen on two cores, in seconds; the longest of a series of runs has not been taken yet. */
+  /** Typical seconds on two cores; not the maximum of a series of runs. */
   measured: number;
-  /** `make test` prints the time and does not judge it: it depends on what else the machine does. */
+  /** `make test` only prints the time, because it depends on the load of the machine. */
   onlyInSoak?: true;
 }
 
-/** Every promise about time that a test checks. CONTRIBUTING.md shows the table. */
+/** All promised times that tests check. CONTRIBUTING.md contains the table. */
 export const LIMITS = {
   'helm install --wait': { promised: 30, measured: 8 },
   'an injected pod Ready': { promised: 10, measured: 3 },
@@ -22,7 +22,7 @@ export const LIMITS = {
   'a change in the observation': { promised: 25, measured: 15 },
   'Unknown after the last heartbeat': { promised: 145, measured: 133 },
   'agents started after the injector is back': { promised: 15, measured: 5 },
-  'an answer while the API server hangs': { promised: 10, measured: 8.1 },
+  'a response while the API server hangs': { promised: 10, measured: 8.1 },
   'two writes of a status': { promised: 9, measured: 4 },
   'every agent reconciled after a start': { promised: 15, measured: 8 },
   'recovery from an outage': { promised: 10, measured: 7 },
@@ -31,18 +31,18 @@ export const LIMITS = {
   'a response next to hostile clients (p99)': { promised: 1, measured: 0.2, onlyInSoak: true },
 } as const satisfies Record<string, Limit>;
 
-/** Factor between what was measured and what fails in `make test`. */
+/** Factor between the measured value and the limit in `make test`. */
 const MARGIN = 10;
 
-/** Seconds after which a test fails: in `make soak` what is promised, else ten times what was measured, at least. */
+/** Seconds after which a test fails: in `make soak` the promise, else at least ten times the measured value. */
 export function limitOf({ promised, measured, onlyInSoak }: Limit, isSoak = IN_SOAK): number {
   if (!isSoak && onlyInSoak === true) return Infinity;
   return isSoak ? promised : Math.max(promised, MARGIN * measured);
 }
 
 /**
- * Starts to measure; the function that is returned prints how long it took and fails when that was too long. It takes the
- * milliseconds to judge where they were measured otherwise.
+ * Starts a measurement. The returned function prints the duration and throws if it exceeds the limit. It accepts
+ * milliseconds that were measured separately.
  */
 export function withinLimit(what: keyof typeof LIMITS): (tookMs?: number) => void {
   const startedAt = performance.now();

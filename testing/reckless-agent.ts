@@ -2,7 +2,7 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
 
-/** What the agent says of its behavior, by the word in the path. */
+/** The agent's behavior report, by the name in the path. */
 export const REPORTS = {
   silent: {},
   safe: { 'X-Platform-Guardrails-Invoked': 'pii-detector' },
@@ -10,7 +10,7 @@ export const REPORTS = {
 } as const;
 export type Report = keyof typeof REPORTS;
 
-/** What the agent does with a request, by the word in the path; some break off before the head or in the body. */
+/** The agent's handling of a request, by the name in the path; some abort before the head or in the body. */
 const ANSWERS = {
   whole: (request: IncomingMessage, response: ServerResponse) =>
     void request.resume().on('end', () => response.end(Buffer.alloc(4_000))),
@@ -26,7 +26,7 @@ const ANSWERS = {
     };
     more();
   },
-  /** Until its client leaves. */
+  /** Runs until its client disconnects. */
   endless: (request: IncomingMessage, response: ServerResponse) => {
     request.resume();
     response.write('data: x\n\n');
@@ -47,10 +47,10 @@ function breakIn(response: ServerResponse, cut: () => void): void {
   setTimeout(cut, 2);
 }
 
-/** An agent that behaves as each request's path says (`/<manner>/<report>`) and counts what it saw. */
+/** An agent that behaves as the request path (`/<manner>/<report>`) specifies and counts the requests. */
 export interface RecklessAgent {
   url: string;
-  /** How often each request id came. */
+  /** Number of requests by request id. */
   seen: Map<string, number>;
   stop(): Promise<void>;
   /** On the same port as before. */
@@ -99,11 +99,11 @@ export async function startRecklessAgent(): Promise<RecklessAgent> {
 
 function answerUpgrade(url: string, socket: Duplex): void {
   const [, manner = '', report = ''] = url.split('/');
-  const told = Object.entries(REPORTS[report as Report]).map(([name, value]) => `${name}: ${value}\r\n`);
+  const headers = Object.entries(REPORTS[report as Report]).map(([name, value]) => `${name}: ${value}\r\n`);
   if (manner === 'silence') socket.destroy();
-  else if (manner === 'early') socket.end(`HTTP/1.1 403 No\r\n${told.join('')}Content-Length: 2\r\n\r\nno`);
+  else if (manner === 'early') socket.end(`HTTP/1.1 403 No\r\n${headers.join('')}Content-Length: 2\r\n\r\nno`);
   else {
-    socket.write(`HTTP/1.1 101 Yes\r\n${told.join('')}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`);
+    socket.write(`HTTP/1.1 101 Yes\r\n${headers.join('')}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`);
     if (manner === 'echo') socket.pipe(socket);
     else setTimeout(() => (manner === 'reset' ? socket.destroy() : socket.end('bye')), 2);
   }

@@ -3,24 +3,24 @@ import { connect } from 'node:net';
 import { oneOf } from './dice.ts';
 import type { Manner, Report } from './reckless-agent.ts';
 
-/** What a client has seen of its request. */
+/** The client's view of its request. */
 export interface Experience {
   id: string;
-  /** Of the head that it got; null: none. */
+  /** Status of the received head; null: none. */
   status: number | null;
-  /** Its answer came to its end. */
+  /** Whether the response was complete. */
   isWhole: boolean;
-  /** The proxy must refuse it before it is a request. */
+  /** The proxy must reject the bytes before they form a request. */
   isRefused: boolean;
 }
 
-/** How a client treats the proxy. */
+/** Behaviour of a client. */
 const MANNERS = {
   polite: 60,
-  /** Leaves at any moment: before, during or after the head. */
+  /** Disconnects at any time: before, during or after the head. */
   leaves: 14,
   cutsAnswer: 8,
-  /** Leaves in its own body. */
+  /** Disconnects during its own body. */
   cutsBody: 6,
   upgrade: 8,
   refused: 4,
@@ -44,7 +44,7 @@ const REFUSED = [
   'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n',
 ];
 
-/** Clients of one proxy, many of whom break off. */
+/** Clients of one proxy, many of which abort. */
 export class RecklessClients {
   readonly #port: number;
   readonly #dice: () => number;
@@ -55,11 +55,11 @@ export class RecklessClients {
     this.#dice = dice;
   }
 
-  /** One request of any kind; resolves when its client has no more to do with it. */
+  /** Sends one request of a random kind; resolves when its client is finished. */
   send(id: string): Promise<Experience> {
     const dice = this.#dice;
     const manner = oneOf(dice, MANNERS);
-    // Of a short answer there may be nothing left to cut when its client has read the head.
+    // A short response may be complete when its client has read the head.
     const answer = manner === 'cutsAnswer' && dice() < 0.5 ? 'endless' : oneOf(dice, ANSWERS);
     const path = `/${answer}/${oneOf(dice, REPORTS)}`;
     if (manner === 'refused') {
@@ -110,7 +110,7 @@ export class RecklessClients {
     });
   }
 
-  /** Bytes as they are. A client of an upgrade leaves so many milliseconds after its first bytes came, or never waits for them. */
+  /** Sends raw bytes. An upgrade client disconnects this many milliseconds after the first received bytes, or immediately. */
   #sendRaw(id: string, head: string, leavesAfter: number | null): Promise<Experience> {
     const waits = this.#dice() < 0.8;
     return new Promise((resolve) => {

@@ -4,14 +4,14 @@ import { run, type RunResult } from '../e2e/cluster/run.ts';
 import { clusterBinary } from './cluster-binary.ts';
 
 export const CHART = join(import.meta.dirname, '../helm/agent-compliance');
-/** Of the release that is rendered here. */
+/** Name of the rendered release. */
 export const RELEASE_NAMESPACE = 'platform-system';
 
-/** The chart's only required value: where the images are. */
+/** The chart's only required value: the image registry. */
 export const REGISTRY = 'registry.example';
 export const REQUIRED: readonly string[] = ['--set', `image.registry=${REGISTRY}`];
 
-/** An object of a chart; its members are what the one who looks at them says. */
+/** An object of a chart; the caller declares the type of its members. */
 export interface ChartObject {
   apiVersion: string;
   kind: string;
@@ -23,18 +23,18 @@ export interface ChartObject {
   };
 }
 
-/** What was asked for already, by its arguments: a chart makes the same of the same values, keys that it makes up aside. */
-const asked = new Map<string, Promise<RunResult>>();
+/** Cached results by arguments: the same values render the same objects, except generated keys. */
+const cache = new Map<string, Promise<RunResult>>();
 
-/** `helm template` of the chart, with more arguments; asked again it gives the same answer. */
+/** `helm template` of the chart with additional arguments; cached. */
 export function template(...args: string[]): Promise<RunResult> {
   const key = JSON.stringify(args);
-  const result = asked.get(key) ?? run(command([...REQUIRED, ...args]));
-  asked.set(key, result);
+  const result = cache.get(key) ?? run(command([...REQUIRED, ...args]));
+  cache.set(key, result);
   return result;
 }
 
-/** As `template`, with a file of these values. */
+/** Like `template`, with a file of these values. */
 export function templateOf(values: object, ...args: string[]): Promise<RunResult> {
   return run(command(['-f', '-', ...args]), {
     input: JSON.stringify(values),
@@ -46,12 +46,12 @@ const command = (args: readonly string[]): string[] => [
   ...['--kube-version', '1.36.0', ...args],
 ];
 
-/** The objects that the chart makes of these values, each as `--set` takes it. Throws what Helm says. */
+/** The rendered objects for these values in the format of `--set`. Throws Helm's error message. */
 export async function render<T extends ChartObject = ChartObject>(...set: string[]): Promise<T[]> {
   return objectsOf(await template(...set.flatMap((value) => ['--set', value])));
 }
 
-/** The objects that were rendered. Throws what Helm says. */
+/** The objects in a rendering result. Throws Helm's error message. */
 export function objectsOf<T extends ChartObject = ChartObject>({ code, stdout, stderr }: RunResult): T[] {
   if (code !== 0) throw new Error(stderr);
   return parseAllDocuments(stdout)

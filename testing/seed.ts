@@ -1,6 +1,6 @@
 /**
- * Where chance begins in every test: the same in each run, so that a change fails for what it changed and nothing else.
- * `make soak` begins elsewhere each time; `SEED=` repeats what it, or anything, found.
+ * The random seed of all tests: constant, so that a test does not fail randomly on an unrelated change.
+ * `make soak` uses a new seed for each run; `SEED=` repeats a run.
  */
 export const SEED = seedOf(process.env['SEED']);
 

@@ -8,14 +8,14 @@ import type { LogFields, Logger } from '../runtime/logger.ts';
 import { readConfig } from '../sidecar/config.ts';
 import { startSidecar, type RunningSidecar } from '../sidecar/start-sidecar.ts';
 
-/** An agent whose answers a test changes while it runs. */
+/** An agent whose responses a test can change while it runs. */
 export interface FakeAgent {
   url: string;
-  /** GET path to what it answers: a status, or a JSON body with 200. Other paths are 404. */
+  /** Responses by GET path: a status, or a JSON body with 200. Other paths return 404. */
   answers: Record<string, number | object>;
   /** Requests by path. */
   asked: Record<string, number>;
-  /** Answers what `answers` has no path for. */
+  /** Handler for paths that are not in `answers`. */
   otherwise: RequestListener | null;
   stop(): Promise<void>;
   /** On the same port as before. */
@@ -33,7 +33,7 @@ export async function startAgent(answers: FakeAgent['answers'] = {}): Promise<Fa
     else response.writeHead(answer ?? 404).end();
   });
   const listen = (port: number) => new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
-  // Nobody else gets it while the agent is away.
+  // Reserves the port while the agent is stopped.
   const [port = 0] = await freePorts(1);
   await listen(port);
   const agent: FakeAgent = {
@@ -56,14 +56,14 @@ export interface SidecarRig {
   folder: string;
   manifestPath: string;
   log: [level: string, message: string, fields: LogFields][];
-  /** A request to the control plane. */
+  /** Sends a request to the control port. */
   control(path: string, init?: RequestInit): Promise<Response>;
   /**
-   * Resolves once all that has come to the proxy is complete in the audit, but for so many that are still under way: a
-   * client may have its answer before.
+   * Resolves once all requests to the proxy are complete in the audit ring, except this number of open ones: a
+   * client may receive its response earlier.
    */
   settled(underWay?: number): Promise<void>;
-  /** Its JSON answer. */
+  /** JSON response of the control port. */
   report<T = Record<string, unknown>>(path: string, init?: RequestInit): Promise<T>;
   proxyUrl: string;
   close(): Promise<void>;
@@ -73,9 +73,9 @@ export interface SidecarRigOptions {
   /** The manifest's text. */
   manifest: string;
   agent?: FakeAgent['answers'];
-  /** The agent is not up yet; `agent.restart()` starts it. */
+  /** The agent is not started; `agent.restart()` starts it. */
   agentIsDown?: boolean;
-  /** Variables beyond UPSTREAM_URL and MANIFEST_PATH; what the agent shares with the sidecar. */
+  /** Variables in addition to UPSTREAM_URL and MANIFEST_PATH; shared by the agent and the sidecar. */
   env?: Record<string, string>;
   graceMs?: number;
   clock?: Clock;
@@ -83,7 +83,7 @@ export interface SidecarRigOptions {
   bindAddress?: string;
 }
 
-/** A sidecar in this process, on ports of its own, before an agent on another. */
+/** Starts a sidecar in this process on free ports, in front of an agent on another port. */
 export async function startSidecarRig(options: SidecarRigOptions): Promise<SidecarRig> {
   const folder = await mkdtemp(join(tmpdir(), 'sidecar-'));
   const manifestPath = join(folder, 'agent.yaml');
@@ -155,13 +155,13 @@ async function settle(control: SidecarRig['control'], underWay: number): Promise
   }
 }
 
-/** A gap report without the times of its evidence, in which reports of two sidecars differ. */
+/** A gap report without the times of its evidence, which differ between sidecars. */
 export function withoutTimes(report: unknown): unknown {
   const text = JSON.stringify(report, (key, value: unknown) => (key === 'lastSeen' ? undefined : value));
   return JSON.parse(text) as unknown;
 }
 
-/** A manifest from parts of its spec; YAML reads JSON too. */
+/** A manifest from parts of its spec; JSON is valid YAML. */
 export function manifestText(spec: object = {}, metadata: object = {}): string {
   return JSON.stringify({
     apiVersion: 'platform.io/v1',

@@ -2,7 +2,7 @@ import { createServer, type RequestListener } from 'node:http';
 import { createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { freePorts } from '../examples/demo/free-ports.ts';
 
-/** Servers on free ports of this machine that end together, with every connection. */
+/** Servers on free ports that are closed together, with all connections. */
 export class TestServers {
   readonly #servers: Server[] = [];
   readonly #sockets = new Set<Socket>();
@@ -17,7 +17,7 @@ export class TestServers {
     return this.#listen(createTcpServer(onConnection));
   }
 
-  /** A port of this machine on which nobody listens. */
+  /** An unused port of this machine. */
   async closedPort(): Promise<number> {
     const [port = 0] = await freePorts(1);
     return port;
@@ -33,7 +33,7 @@ export class TestServers {
     this.#servers.push(server);
     server.on('connection', (socket: Socket) => {
       this.#sockets.add(socket);
-      // Probes cut connections; that is no failure of the test.
+      // Probes abort connections; that is not a test failure.
       socket.on('error', () => undefined);
       socket.once('close', () => this.#sockets.delete(socket));
     });

@@ -1,13 +1,13 @@
 import type { Clock } from '../runtime/clock.ts';
 
-/** Time that passes only when a test says so; what sleeps wakes in the order in which it is due. */
+/** A clock that only a test advances; sleeps resolve in due order. */
 export class SteppingClock implements Clock {
-  /** How many loops sleep on this clock when nothing is at work. */
+  /** Number of loops that sleep on this clock when idle. */
   loops: number;
   #nowMs: number;
   #sleeping: { dueMs: number; wake: () => void }[] = [];
 
-  /** `loops` 0: time passes whoever is at work. */
+  /** `loops` 0: time passes independent of running loops. */
   constructor(start: string, loops = 0) {
     this.loops = loops;
     this.#nowMs = Date.parse(start);
@@ -43,12 +43,12 @@ export class SteppingClock implements Clock {
     });
   }
 
-  /** How long each of those that sleep has left, in milliseconds, the shortest first. */
+  /** Remaining milliseconds of each sleep, shortest first. */
   left(): number[] {
     return this.#sleeping.map(({ dueMs }) => dueMs - this.#nowMs).sort((a, b) => a - b);
   }
 
-  /** Lets `ms` milliseconds pass in steps of `stepMs`; time stands still while one of the loops is at work. */
+  /** Advances the time by `ms` in steps of `stepMs`; waits while a loop is running. */
   async pass(ms: number, stepMs = 1_000): Promise<void> {
     const untilMs = this.#nowMs + ms;
     while (this.#nowMs < untilMs) {

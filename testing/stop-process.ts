@@ -1,23 +1,23 @@
 import { globSync, readFileSync } from 'node:fs';
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** Milliseconds until a process must stand still, and between two looks. */
+/** Timeout for suspending a process, and the polling interval, in milliseconds. */
 const [WITHIN_MS, LOOK_MS] = [20_000, 5];
 
 /**
- * Stops a process in its tracks (SIGSTOP) and waits until it stands: until then, on a busy machine, another one of its
- * threads may still answer. Throws when it does not stand still in 20 s. SIGCONT lets it go on.
+ * Suspends a process (SIGSTOP) and waits until all its threads are stopped, because on a busy machine another
+ * thread may still respond. Throws if it is not suspended within 20 s. SIGCONT resumes it.
  */
 export async function stopProcess(pid: number): Promise<void> {
   process.kill(pid, 'SIGSTOP');
   const end = performance.now() + WITHIN_MS;
   while (!stands(pid)) {
-    if (performance.now() > end) throw new Error(`process ${pid} does not stop`);
+    if (performance.now() > end) throw new Error(`process ${pid} was not suspended`);
     await sleep(LOOK_MS);
   }
 }
 
-/** Whether each of its threads is stopped. Where threads cannot be seen (not Linux), it is taken for granted. */
+/** Whether all threads are stopped. Assumed to be true if threads are not visible (not Linux). */
 function stands(pid: number): boolean {
   return globSync(`/proc/${pid}/task/*/status`).every((file) => {
     try {

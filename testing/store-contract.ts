@@ -16,11 +16,11 @@ import { aHeartbeat } from './heartbeat.ts';
 
 /** One kind of store under test. */
 export interface StoreHarness {
-  /** The store as it runs now. */
+  /** The running store. */
   readonly store: Store;
-  /** Ends the store in order and opens another on what was kept, as a restart of the process does. */
+  /** Closes the store and opens another one with the stored data, like a process restart. */
   restart(): Promise<void>;
-  /** A namespace that nobody else uses. */
+  /** An unused namespace. */
   namespace(): Promise<string>;
   /** Makes a workload of the cluster known to the store. */
   workload(key: AgentKey): Promise<void>;
@@ -87,13 +87,13 @@ function reported(status: ObservationStatus | undefined): Partial<ObservationSta
     conditions: _conditions,
     ...rest
   } = status ?? { phase: 'Pending' };
-  // What the API server prunes is no difference: members that are undefined.
+  // Undefined members do not count as a difference, because the API server prunes them.
   return JSON.parse(JSON.stringify(rest)) as Partial<ObservationStatus>;
 }
 
-/** What every store promises (control-plane/stores/store.ts). Run once per kind of store. */
+/** The contract of every store (control-plane/stores/store.ts). Run once per kind of store. */
 export function storeContract(name: string, open: () => Promise<StoreHarness>): void {
-  describe(`${name} keeps the promises of a store:`, () => {
+  describe(`${name} fulfils the store contract:`, () => {
     let harness: StoreHarness;
     let names = 0;
 
@@ -117,12 +117,12 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
     const find = (key: AgentKey, seconds = 0) => harness.store.find(key, at(seconds));
     const kindOf = async (outcome: Promise<HeartbeatOutcome>) => (await outcome).kind;
 
-    test('it serves', () => {
+    test('it is ready', () => {
       expect(harness.store.unready()).toBeNull();
     });
 
     describe('registration', () => {
-      test('makes a Pending agent that is found under its name', async () => {
+      test('creates a Pending agent that can be found by name', async () => {
         const key = await aKey();
         const manifest = { hash: 'abc', model: { provider: 'openai', id: 'gpt-x' } };
         const outcome = await harness.store.register(
@@ -141,7 +141,7 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         expect(await harness.store.report(key, null, at(0))).toBeNull();
       });
 
-      test('again keeps the id and what was reported, and takes the new runtime', async () => {
+      test('repeated, keeps the id and the reported data, and stores the new runtime', async () => {
         const agent = await aRemoteAgent();
         await harness.store.heartbeat(anArrival(agent));
         const outcome = await harness.store.register(
@@ -154,7 +154,7 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         });
       });
 
-      test('of a workload is refused', async () => {
+      test('of a workload is rejected', async () => {
         const key = await aKey();
         await harness.workload(key);
         expect(await harness.store.register(aRegistration(key), at(0))).toEqual({ kind: 'taken' });
@@ -188,7 +188,7 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         at: at(0),
       });
 
-      test('an added one leaves the others alive, a replaced one revokes them, after a restart too', async () => {
+      test('adding a token keeps the others, replacing revokes them, also after a restart', async () => {
         const agent = await aRemoteAgent();
         expect(await harness.store.replaceTokens(grant(agent, 'a'))).toBe('stored');
         expect(await harness.store.addToken(grant(agent, 'b'))).toBe('stored');
@@ -214,13 +214,13 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         expect(await Promise.all(hashes.map((hash) => holds(agent, hash)))).toEqual(hashes.map(() => true));
       });
 
-      test('an expired one is none', async () => {
+      test('an expired token is invalid', async () => {
         const agent = await aRemoteAgent();
         await harness.store.addToken(grant(agent, 'a', 1));
         expect([await holds(agent, 'a', 86_399), await holds(agent, 'a', 86_400)]).toEqual([true, false]);
       });
 
-      test('the 101st that lives at a time is refused', async () => {
+      test('the 101st valid token is rejected', async () => {
         const agent = await aRemoteAgent();
         for (let index = 0; index < 100; index += 1)
           expect(await harness.store.addToken(grant(agent, `t-${index}`))).toBe('stored');
@@ -229,7 +229,7 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         expect(await harness.store.replaceTokens(grant(agent, 't-101'))).toBe('stored');
       });
 
-      test('are refused for an agent that is not there, or is another one by now', async () => {
+      test('are rejected for an agent that does not exist or was replaced', async () => {
         const agent = await aRemoteAgent();
         const other = { ...agent, agentId: 'agt_other' };
         expect(await harness.store.addToken(grant(other, 'a'))).toBe('unknown-agent');
@@ -243,7 +243,7 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
     });
 
     describe('heartbeats', () => {
-      test('give exactly the status that the shared function computes, restarts in between', async () => {
+      test('produce exactly the status of the shared function, also with restarts', async () => {
         const agent = await aRemoteAgent();
         const totals = (tokensToday: number) => ({
           totals: { tokensToday, costTodayUsd: tokensToday / 100 },
@@ -271,7 +271,7 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         expect(expected).toMatchObject({ phase: 'Healthy', score: 100, tokens: 28, instanceCount: 2 });
       });
 
-      test('a repeat and a late one change nothing, inside the rate limit too', async () => {
+      test('repeated and late heartbeats change nothing, also within the rate limit', async () => {
         const agent = await aRemoteAgent();
         await harness.store.heartbeat(anArrival(agent, { heartbeat: aHeartbeat({ seq: 7 }) }));
         const before = await find(agent);
@@ -282,7 +282,7 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         expect(await find(agent)).toEqual(before);
       });
 
-      test('of one instance are accepted only every ten seconds, after a restart too', async () => {
+      test('of one instance are accepted only every ten seconds, also after a restart', async () => {
         const agent = await aRemoteAgent();
         const send = (seq: number, seconds: number, instance = 'i-1') =>
           harness.store.heartbeat(
@@ -298,7 +298,7 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         expect(await send(3, 10.5)).toEqual({ kind: 'limited', retryAfterSeconds: 10 });
       });
 
-      test('of invented names do not get around the limit: 60 new ones of a registered agent in ten seconds', async () => {
+      test('with invented instance names do not bypass the limit: 60 new instances of a registered agent in ten seconds', async () => {
         const agent = await aRemoteAgent();
         const send = (name: string, seconds: number, seq = 1) =>
           harness.store.heartbeat(
@@ -312,7 +312,7 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         expect(accepted(first)).toBe(60);
         expect(first.at(-1)).toEqual({ kind: 'limited', retryAfterSeconds: 10, isNewName: true });
         expect(await send('i-61', 9.5)).toEqual({ kind: 'limited', retryAfterSeconds: 1, isNewName: true });
-        // Whoever is known is limited by its own last heartbeat alone, listed or not.
+        // A known instance is limited only by its own last heartbeat, listed or not.
         for (const known of ['i-0', 'i-59']) {
           expect(await send(known, 9, 2)).toEqual({ kind: 'limited', retryAfterSeconds: 1 });
           expect(await send(known, 10, 2)).toMatchObject({ kind: 'accepted' });
@@ -321,7 +321,7 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         expect((await find(agent, 10))?.status).toMatchObject({ instanceCount: 120, unlistedCount: 70 });
       });
 
-      test('of the pods of a workload are limited each by its own, however many are new', async () => {
+      test('of the pods of a workload are limited per pod, for any number of new pods', async () => {
         const key = await aKey();
         await harness.workload(key);
         const pods = Array.from({ length: 70 }, (_, i) =>
@@ -333,7 +333,7 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         expect(await harness.store.heartbeat(again)).toEqual({ kind: 'limited', retryAfterSeconds: 9 });
       });
 
-      test('a clock that was set back locks nobody out', async () => {
+      test('are accepted after the clock was set back', async () => {
         const agent = await aRemoteAgent();
         await harness.store.heartbeat(anArrival(agent, { at: at(3600), heartbeat: aHeartbeat({ seq: 1 }) }));
         const outcome = harness.store.heartbeat(
@@ -342,7 +342,7 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         expect(await kindOf(outcome)).toBe('accepted');
       });
 
-      test('of many instances at once are all counted', async () => {
+      test('of many concurrent instances are all counted', async () => {
         const agent = await aRemoteAgent();
         const instances = Array.from({ length: 30 }, (_, index) => `i-${index}`);
         const heartbeat = aHeartbeat({ totals: { tokensToday: 5 } });
@@ -353,7 +353,7 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         expect((await find(agent))?.status).toMatchObject({ instanceCount: 30, tokens: 150 });
       });
 
-      test('a 51st instance takes the place of a silent one', async () => {
+      test('a 51st instance replaces a silent instance', async () => {
         const agent = await aRemoteAgent();
         const send = (instance: string, seconds: number) =>
           harness.store.heartbeat(
@@ -370,7 +370,7 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         expect(status?.instances?.map((instance) => instance.name)).toContain('late');
       });
 
-      test('a silent instance is forgotten after an hour, once others report', async () => {
+      test('a silent instance is removed after an hour, when others report', async () => {
         const agent = await aRemoteAgent();
         const send = (instance: string, seconds: number) =>
           harness.store.heartbeat(anArrival(agent, { instance, at: at(seconds), heartbeat: aHeartbeat() }));
@@ -393,14 +393,14 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         },
       );
 
-      test('of a removed agent are not taken', async () => {
+      test('of a removed agent are rejected', async () => {
         const agent = await aRemoteAgent();
         await harness.store.remove(agent);
         expect(await harness.store.heartbeat(anArrival(agent))).toEqual({ kind: 'unknown' });
         expect(await find(agent)).toBeNull();
       });
 
-      test('of a pod that has the name of a registered agent change nothing of that agent', async () => {
+      test('of a pod with the name of a registered agent do not change that agent', async () => {
         const agent = await aRemoteAgent();
         await harness.store.heartbeat(anArrival(agent, { heartbeat: aHeartbeat({ seq: 1 }) }));
         const before = await find(agent, 1);
@@ -414,7 +414,7 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         expect(await kindOf(harness.store.heartbeat(next))).toBe('accepted');
       });
 
-      test('of the pods of a workload are kept under its name, a replaced pod apart', async () => {
+      test('of the pods of a workload are stored under its name, without replaced pods', async () => {
         const key = await aKey();
         await harness.workload(key);
         const send = (uid: string, seq: number, seconds: number) =>
@@ -428,7 +428,7 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
             }),
           );
         expect(await send('uid-1', 5, 0)).toMatchObject({ kind: 'accepted', record: { source: 'sidecar' } });
-        // The pod of a StatefulSet comes again under its name; its first heartbeat is no repeat.
+        // A recreated StatefulSet pod has the same name; its first heartbeat is not a repetition.
         expect(await send('uid-2', 1, 20)).toMatchObject({ kind: 'accepted' });
         expect((await find(key, 20))?.status).toMatchObject({
           instanceCount: 1,
@@ -442,7 +442,7 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
       const report = (key: AgentKey, instance: string | null, seconds: number) =>
         harness.store.report(key, instance, at(seconds));
 
-      test('are of the worst live instance, or of the one that is asked for', async () => {
+      test('are from the worst live instance or from the requested instance', async () => {
         const agent = await aRemoteAgent();
         const usage = { windowStartedAt: at(0).toISOString(), models: [], totalTokens: 9, totalCalls: 1 };
         await harness.store.heartbeat(anArrival(agent, { heartbeat: aHeartbeat({ usage }) }));
@@ -471,7 +471,7 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         expect(await report(agent, 'i-3', 3)).toBeNull();
       });
 
-      test('have evidence and audit where the heartbeat had them', async () => {
+      test('contain evidence and audit if the heartbeat contained them', async () => {
         const agent = await aRemoteAgent();
         const evidence: EvidenceReport = {
           ...{ shown: 0.5, declared: 2, reported: 1 },
@@ -492,7 +492,7 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         });
       });
 
-      test('of an agent that nobody knows are none', async () => {
+      test('do not exist for an unknown agent', async () => {
         expect(await report(await aKey(), null, 0)).toBeNull();
       });
     });
@@ -507,7 +507,7 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         return { revision: status?.proofRevision, proofs: status?.proofs };
       };
 
-      test('are stored, replaced and removed, each with a new revision, and survive a restart', async () => {
+      test('are stored, replaced and removed, each with a new revision, and persist across a restart', async () => {
         const agent = await aRemoteAgent();
         expect(await put(agent, aProof('MEM-01'))).toBe('stored');
         expect(await put(agent, aProof('MEM-01', 5))).toBe('stored');
@@ -523,13 +523,13 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         expect(await remove(agent, 'MEM-01', 8)).toBe('no-proof');
       });
 
-      test('of an agent that nobody knows are refused', async () => {
+      test('of an unknown agent are rejected', async () => {
         const key = await aKey();
         expect(await put(key, aProof('MEM-01'))).toBe('unknown-agent');
         expect(await remove(key, 'MEM-01', 0)).toBe('unknown-agent');
       });
 
-      test('come with heartbeats; one that was removed here does not come back', async () => {
+      test('are stored from heartbeats; a removed proof is not restored', async () => {
         const agent = await aRemoteAgent();
         const sent = (seq: number, seconds: number) =>
           harness.store.heartbeat(
@@ -610,7 +610,7 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
     describe('the list', () => {
       const idsOf = (agents: AgentRecord[]) => agents.map((agent) => agent.name);
 
-      test('is ordered, paged and filtered, and says how many there are', async () => {
+      test('is ordered, paged and filtered, with the total count', async () => {
         const namespace = await harness.namespace();
         const keys = ['c', 'a', 'e', 'b', 'd'].map((letter) => ({ namespace, name: `list-${letter}` }));
         for (const key of keys) await harness.store.register(aRegistration(key), at(0));
@@ -637,7 +637,7 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         expect((await list({ phase: 'Pending', limit: 1 })).total).toBe(3);
       });
 
-      test('goes on after a page whose last agent was removed meanwhile', async () => {
+      test('continues after a page whose last agent was removed', async () => {
         const namespace = await harness.namespace();
         for (const letter of ['a', 'b', 'c'])
           await harness.store.register(aRegistration({ namespace, name: `gone-${letter}` }), at(0));
@@ -656,7 +656,7 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
     });
 
     describe('removal', () => {
-      test('takes the agent, its tokens and its reports; its name may be registered anew', async () => {
+      test('deletes the agent, its tokens and its reports; its name can be registered again', async () => {
         const agent = await aRemoteAgent();
         const grant = { ...keyOf(agent), agentId: agent.agentId, token: aToken('a'), at: at(0) };
         await harness.store.addToken(grant);

@@ -5,19 +5,19 @@ import type { ControlPlane } from '../e2e/cluster/control.ts';
 import { apiVersionOf, type Resource } from '../kube/resources.ts';
 import type { KubeObject } from '../kube/types.ts';
 
-/** An object as the API server answered it, and what it is. */
+/** An object as returned by the API server, and its resource. */
 export interface Stored {
   resource: Resource<unknown>;
   object: KubeObject;
 }
 
-/** etcd takes this many operations in one transaction. */
+/** Maximum operations in one etcd transaction. */
 const PER_TRANSACTION = 128;
 
 /**
- * Copies a group of objects under other names straight into the API server's store, which takes seconds for thousands:
- * in each copy `from` is replaced by the new name wherever it stands, and every uid by one of its own. The API server
- * sees them as it sees another replica's writes.
+ * Copies a group of objects under other names directly into the API server's store, which takes seconds for thousands.
+ * In each copy every `from` is replaced with the new name, and every uid with a new one. The API server
+ * sees the copies like writes of another replica.
  */
 export async function cloneStored(
   control: ControlPlane,
@@ -54,7 +54,7 @@ export async function cloneStored(
 }
 
 function folderOf({ group, plural }: Resource<unknown>, namespace: string): string {
-  // Built-in kinds lie under their plural alone, those of a CustomResourceDefinition under their group too.
+  // Keys of built-in kinds contain only the plural; keys of custom resources also contain the group.
   return `/registry/${group.includes('.') ? `${group}/` : ''}${plural}/${namespace}/`;
 }
 
@@ -72,6 +72,6 @@ async function put(url: string, puts: readonly { key: string; value: string }[])
     request_put: { key: base64(key), value: base64(value) },
   }));
   const response = await fetch(`${url}/v3/kv/txn`, { method: 'POST', body: JSON.stringify({ success }) });
-  if (!response.ok) throw new Error(`etcd answers ${response.status}: ${await response.text()}`);
+  if (!response.ok) throw new Error(`etcd returned ${response.status}: ${await response.text()}`);
   await response.body?.cancel();
 }

@@ -1,14 +1,14 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** What a Service is to its clients: each new connection goes to the next of the ports that are ready now. */
+/** Simulates a Service: each new connection goes to the next ready port. */
 export interface TcpBalancer {
   readonly port: number;
-  /** Connections that are open stay where they are. */
+  /** Sets the ready ports; open connections are not moved. */
   ready(ports: readonly number[]): void;
   close(): Promise<void>;
 }
 
-/** On loopback, as its targets are. A connection while none is ready is cut. */
+/** Starts the balancer on loopback. Connections are closed while no port is ready. */
 export async function startTcpBalancer(): Promise<TcpBalancer> {
   const open = new Set<Socket>();
   let targets: readonly number[] = [];

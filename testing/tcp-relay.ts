@@ -1,13 +1,13 @@
 import { connect, createServer, type AddressInfo, type Socket } from 'node:net';
 
-/** A TCP relay in front of a server, whose network can be taken away. */
+/** A TCP relay in front of a server that can simulate network failures. */
 export interface TcpRelay {
   port: number;
   /** Cuts every connection; new ones work. */
   cut(): void;
-  /** From now on nothing passes, and nobody is told: what a lost route looks like. */
+  /** Silently drops all data, like a lost route. */
   hang(): void;
-  /** New connections pass again; those that hung stay silent. */
+  /** New connections work again; hanging connections stay silent. */
   heal(): void;
   close(): Promise<void>;
 }

@@ -3,13 +3,13 @@ import { parse, stringify } from 'yaml';
 
 export interface TokenAccess {
   token: string;
-  /** Of what names none. */
+  /** Default namespace. */
   namespace?: string;
-  /** Address to go to instead: of a proxy with the API server's certificate. */
+  /** Other server address: a proxy with the API server's certificate. */
   server?: string;
 }
 
-/** A kubeconfig for the API server of the administrator's one at `path`, with a token in the place of its certificate. */
+/** A kubeconfig for the same API server as the administrator's kubeconfig at `path`, with a token instead of a certificate. */
 export function tokenKubeconfig(path: string, { token, namespace, server }: TokenAccess): string {
   const admin = parse(readFileSync(path, 'utf8')) as { clusters: { cluster: object }[] };
   const cluster = { ...admin.clusters[0]?.cluster, ...(server !== undefined && { server }) };

@@ -1,6 +1,6 @@
 import { expect, test } from '@jest/globals';
 import type { AuditEntry } from './api-audit.ts';
-import { askedIn, comparePermissions, grantedBy, type AccessObject } from './used-permissions.ts';
+import { requestedIn, comparePermissions, grantedBy, type AccessObject } from './used-permissions.ts';
 
 const ACCOUNT = 'system:serviceaccount:platform-system:operator';
 
@@ -52,8 +52,8 @@ const lease = {
   name: 'lead',
 };
 
-test('what is asked for and granted is neither beyond nor unused', () => {
-  const asked = askedIn([
+test('a requested and granted permission is neither beyond nor unused', () => {
+  const requested = requestedIn([
     entry('get', { resource: 'pods', namespace: 'shop', name: 'a' }),
     entry('get', { resource: 'pods', namespace: 'shop', name: 'a' }),
     entry('list', { resource: 'pods' }),
@@ -61,13 +61,13 @@ test('what is asked for and granted is neither beyond nor unused', () => {
     entry('get', undefined),
     entry('delete', { resource: 'nodes', name: 'n' }, 'system:kube-controller-manager'),
   ]);
-  expect(asked).toHaveLength(3);
-  expect(comparePermissions(grantedBy(CHART), asked)).toEqual({ beyond: [], unused: [] });
+  expect(requested).toHaveLength(3);
+  expect(comparePermissions(grantedBy(CHART), requested)).toEqual({ beyond: [], unused: [] });
 });
 
-test('what is granted and never asked for is unused', () => {
-  const asked = askedIn([entry('get', { resource: 'pods', namespace: 'shop', name: 'a' })]);
-  expect(comparePermissions(grantedBy(CHART), asked).unused).toEqual([
+test('a granted permission that was never requested is unused', () => {
+  const requested = requestedIn([entry('get', { resource: 'pods', namespace: 'shop', name: 'a' })]);
+  expect(comparePermissions(grantedBy(CHART), requested).unused).toEqual([
     'platform-system:operator list pods',
     'platform-system:operator update coordination.k8s.io/leases lead in platform-system',
   ]);
@@ -83,10 +83,10 @@ test.each([
   ['another name', entry('update', { ...lease, name: 'other' })],
   ['another namespace', entry('update', { ...lease, namespace: 'shop' })],
   ['another account', entry('list', { resource: 'pods' }, 'system:serviceaccount:platform-system:webhook')],
-])('%s is beyond what is granted', (_, asked) => {
-  expect(comparePermissions(grantedBy(CHART), askedIn([asked])).beyond).toHaveLength(1);
+])('%s is beyond the granted permissions', (_, requested) => {
+  expect(comparePermissions(grantedBy(CHART), requestedIn([requested])).beyond).toHaveLength(1);
 });
 
-test('a binding to a role that the chart does not have is told', () => {
-  expect(() => grantedBy(CHART.slice(1))).toThrow('operator binds ClusterRole operator, which is not there');
+test('throws for a binding to a role that the chart does not contain', () => {
+  expect(() => grantedBy(CHART.slice(1))).toThrow('operator binds ClusterRole operator, which does not exist');
 });

@@ -1,8 +1,8 @@
-// What ServiceAccounts of the product asked of the API server, held against what the chart grants them.
+// Compares the API requests of the product's ServiceAccounts with the permissions that the chart grants.
 import type { AuditEntry } from './api-audit.ts';
 import type { ChartObject } from './rendered-chart.ts';
 
-export interface Right {
+export interface Permission {
   /** `<namespace>:<name>` of the ServiceAccount. */
   account: string;
   /** Empty: cluster-wide. */
@@ -11,7 +11,7 @@ export interface Right {
   /** `pods`, `agentobservations/status` */
   resource: string;
   verb: string;
-  /** Asked for: empty for a collection or a new object. Granted: empty for any. */
+  /** Requested: empty for a collection or a new object. Granted: empty for any name. */
   name: string;
 }
 
@@ -21,7 +21,7 @@ interface Subject {
   namespace: string;
 }
 
-/** Roles and their bindings, as the chart renders them. */
+/** Roles and bindings, as rendered by the chart. */
 export interface AccessObject extends ChartObject {
   roleRef?: { kind: string; name: string };
   subjects?: Subject[];
@@ -30,9 +30,9 @@ export interface AccessObject extends ChartObject {
 
 const ACCOUNT = /^system:serviceaccount:(.+)$/;
 
-/** Each once. */
-export function askedIn(entries: readonly AuditEntry[]): Right[] {
-  const rights = entries.flatMap(({ user, verb, objectRef }): Right[] => {
+/** The requested permissions without duplicates. */
+export function requestedIn(entries: readonly AuditEntry[]): Permission[] {
+  const permissions = entries.flatMap(({ user, verb, objectRef }): Permission[] => {
     const account = ACCOUNT.exec(user.username)?.[1];
     if (account === undefined || objectRef === undefined) return [];
     const { apiGroup: group = '', resource, subresource, namespace = '', name = '' } = objectRef;
@@ -47,11 +47,11 @@ export function askedIn(entries: readonly AuditEntry[]): Right[] {
       },
     ];
   });
-  return [...new Map(rights.map((right) => [JSON.stringify(right), right])).values()];
+  return [...new Map(permissions.map((each) => [JSON.stringify(each), each])).values()];
 }
 
-/** One right a verb, resource and name. Throws when a binding names a role that the chart does not have. */
-export function grantedBy(objects: readonly AccessObject[]): Right[] {
+/** One permission per verb, resource and name. Throws if a binding refers to a role that the chart does not contain. */
+export function grantedBy(objects: readonly AccessObject[]): Permission[] {
   return objects
     .filter(({ kind }) => kind === 'RoleBinding' || kind === 'ClusterRoleBinding')
     .flatMap(({ metadata, roleRef, subjects = [] }) => {
@@ -63,12 +63,12 @@ export function grantedBy(objects: readonly AccessObject[]): Right[] {
           (each.kind === 'ClusterRole' || each.metadata.namespace === namespace),
       );
       if (!role)
-        throw new Error(`${metadata.name} binds ${roleRef?.kind} ${roleRef?.name}, which is not there`);
+        throw new Error(`${metadata.name} binds ${roleRef?.kind} ${roleRef?.name}, which does not exist`);
       return subjects.flatMap((subject) => permissionsIn(role, `${subject.namespace}:${subject.name}`, namespace));
     });
 }
 
-function permissionsIn({ rules = [] }: AccessObject, account: string, namespace: string): Right[] {
+function permissionsIn({ rules = [] }: AccessObject, account: string, namespace: string): Permission[] {
   return rules.flatMap(({ apiGroups, resources, verbs, resourceNames = [''] }) =>
     apiGroups.flatMap((group) =>
       resources.flatMap((resource) =>
@@ -80,29 +80,29 @@ function permissionsIn({ rules = [] }: AccessObject, account: string, namespace:
   );
 }
 
-function covers(granted: Right, asked: Right): boolean {
+function covers(granted: Permission, requested: Permission): boolean {
   return (
-    (['account', 'group', 'resource', 'verb'] as const).every((key) => granted[key] === asked[key]) &&
-    (granted.namespace === '' || granted.namespace === asked.namespace) &&
-    (granted.name === '' || granted.name === asked.name)
+    (['account', 'group', 'resource', 'verb'] as const).every((key) => granted[key] === requested[key]) &&
+    (granted.namespace === '' || granted.namespace === requested.namespace) &&
+    (granted.name === '' || granted.name === requested.name)
   );
 }
 
-/** `platform-system:operator get apps/deployments`, then the name or namespace that it is bounded to. */
-export function textOf({ account, namespace, group, resource, verb, name }: Right): string {
+/** `platform-system:operator get apps/deployments`, then the name or namespace if restricted. */
+export function textOf({ account, namespace, group, resource, verb, name }: Permission): string {
   const bounds = [name, namespace && `in ${namespace}`].filter(Boolean);
   return [account, verb, group === '' ? resource : `${group}/${resource}`, ...bounds].join(' ');
 }
 
 /**
- * What was asked for and is granted by nothing, and what is granted and was never asked for.
- * A refusal does not count by itself: while a release is installed or removed, rights come and go.
+ * `beyond`: requested but not granted; `unused`: granted but never requested.
+ * Denied requests alone do not count, because permissions change during installation and removal.
  */
 export function comparePermissions(
-  granted: readonly Right[],
-  asked: readonly Right[],
+  granted: readonly Permission[],
+  requested: readonly Permission[],
 ): { beyond: string[]; unused: string[] } {
-  const beyond = asked.filter((each) => !granted.some((grant) => covers(grant, each)));
-  const unused = granted.filter((grant) => !asked.some((each) => covers(grant, each)));
+  const beyond = requested.filter((each) => !granted.some((grant) => covers(grant, each)));
+  const unused = granted.filter((grant) => !requested.some((each) => covers(grant, each)));
   return { beyond: beyond.map(textOf).sort(), unused: unused.map(textOf).sort() };
 }

@@ -6,7 +6,7 @@ import { startControlPlane, type ControlPlane } from '../e2e/cluster/control.ts'
 import { run } from '../e2e/cluster/run.ts';
 import { CHART } from '../e2e/product.ts';
 import type { Pod } from '../core/injection/pod.ts';
-import { createKubeClient, type KubeAnswer, type KubeClient } from '../kube/client.ts';
+import { createKubeClient, type KubeResponse, type KubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { clusterBinary } from './cluster-binary.ts';
 import { optedInPod } from './pods.ts';
@@ -15,9 +15,9 @@ import { tokenKubeconfig } from './token-kubeconfig.ts';
 
 const NAMESPACE = 'platform-system';
 const CONFIGURATION = '/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/agent-compliance';
-/** How long something may take that is no bar: a busy machine must not decide. */
+/** Generous timeout, not a performance limit. */
 const PATIENCE_MS = 60_000;
-/** What of the chart decides about a pod, and lets the webhook do its work; the programs run outside. */
+/** The chart's objects for admission and the webhook's permissions; the programs run outside the cluster. */
 const KINDS = [
   ...['Secret', 'ServiceAccount', 'Role', 'RoleBinding', 'ClusterRole', 'ClusterRoleBinding'],
   ...['MutatingWebhookConfiguration', 'ValidatingAdmissionPolicy', 'ValidatingAdmissionPolicyBinding'],
@@ -32,7 +32,7 @@ interface Rendered {
   };
 }
 
-/** A real API server with the chart's webhook configuration, guard and rights, and its Secrets, which are empty. */
+/** A real API server with the chart's webhook configuration, guard, permissions and empty Secrets. */
 export class WebhookCluster {
   readonly control: ControlPlane;
   /** As an administrator. */
@@ -50,8 +50,8 @@ export class WebhookCluster {
   }
 
   /**
-   * `team` and the namespaces given have a ServiceAccount `default`, which no controller makes here.
-   * `values`: of the chart, each as `--set-json` takes it.
+   * `team` and the given namespaces get a ServiceAccount `default`, because no controller creates it here.
+   * `values`: chart values in the format of `--set-json`.
    */
   static async open(
     namespaces: readonly string[] = [],
@@ -68,7 +68,7 @@ export class WebhookCluster {
       await cluster.apply([NAMESPACE, 'team', ...namespaces].flatMap(namespaceWithAccount));
       await cluster.apply(objects);
       await writeFile(kubeconfig, await cluster.#kubeconfigOf('agent-compliance-webhook'));
-      // A policy takes about a second to be in force; until then a pod that nobody injected passes.
+      // A policy takes about a second to become effective; until then a pod without injection is admitted.
       while ((await cluster.create(optedInPod())).ok) await sleep(100);
       return cluster;
     } catch (error) {
@@ -78,8 +78,8 @@ export class WebhookCluster {
   }
 
   /**
-   * Sets the guard by other values of the chart and waits until it is in force, about a second. Resolves with the environment
-   * that the chart gives the webhook then.
+   * Changes the guard with other chart values and waits about a second until it is effective. Resolves with the environment
+   * of the webhook in the chart.
    */
   async configure(values: readonly string[]): Promise<Record<string, string>> {
     const objects = await renderedChart(values);
@@ -93,7 +93,7 @@ export class WebhookCluster {
     for (const end = Date.now() + PATIENCE_MS; ;) {
       const answer = await this.create(probe);
       if (!answer.ok && answer.message.includes(message)) break;
-      if (Date.now() > end) throw new Error('the guard is not in force');
+      if (Date.now() > end) throw new Error('the guard did not become effective');
       await sleep(50);
     }
     const webhook = objects.find(
@@ -120,8 +120,8 @@ export class WebhookCluster {
     if (code !== 0) throw new Error(stderr);
   }
 
-  /** Asks for a pod as a dry run, on connections that are kept; a member that no API knows is refused, as by kubectl. */
-  create(pod: Pod, namespace = 'team'): Promise<KubeAnswer<Pod>> {
+  /** Creates a pod as a dry run on reused connections; unknown members are rejected, as with kubectl. */
+  create(pod: Pod, namespace = 'team'): Promise<KubeResponse<Pod>> {
     const path = `/api/v1/namespaces/${namespace}/pods`;
     const query = { dryRun: 'All', fieldValidation: 'Strict' };
     return this.client.send<Pod>({ method: 'POST', path, query, body: pod });
@@ -136,12 +136,12 @@ export class WebhookCluster {
     );
   }
 
-  /** What the API server trusts, PEM. */
+  /** The CA bundle of the API server, PEM. */
   async caBundle(): Promise<string> {
     return Buffer.from((await this.#clientConfig()).caBundle ?? '', 'base64').toString('utf8');
   }
 
-  /** The API server asks on this port of the machine from now on; resolves when a pod that opts in is admitted. */
+  /** Directs the API server to the webhook on this port; resolves when a pod that opts in is admitted. */
   async pointTo(port: number, probe = optedInPod()): Promise<void> {
     const hasService = (await this.#clientConfig()).service !== undefined;
     await this.#patch(CONFIGURATION, [
@@ -150,12 +150,12 @@ export class WebhookCluster {
     ]);
     const end = Date.now() + PATIENCE_MS;
     while (!(await this.create(probe)).ok) {
-      if (Date.now() > end) throw new Error('no pod that opts in is admitted');
+      if (Date.now() > end) throw new Error('no pod that opts in was admitted');
       await sleep(50);
     }
   }
 
-  /** As after the installation: the Secrets are empty, and nothing is trusted. */
+  /** Resets to the state after the installation: empty Secrets and no CA bundle. */
   async forgetCertificates(): Promise<void> {
     await this.#patch(CONFIGURATION, [{ op: 'add', path: '/webhooks/0/clientConfig/caBundle', value: '' }]);
     const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: this.#secrets });
@@ -163,7 +163,7 @@ export class WebhookCluster {
     if (code !== 0) throw new Error(stderr);
   }
 
-  /** The sum of a metric of the API server over the series whose labels match. */
+  /** Sum of a metric of the API server over the series with matching labels. */
   async metric(name: string, labels = /(?:)/): Promise<number> {
     const { stdout } = await this.kubectl(['get', '--raw', '/metrics']);
     const lines = stdout.split('\n').filter((line) => line.startsWith(`${name}{`) && labels.test(line));

@@ -1,4 +1,4 @@
-// Generated pods through the real API server, which has a word about each of them too.
+// Creates generated pods at a real API server, which also validates each of them.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { decide } from '../core/injection/decide.ts';
 import { INJECTED_ANNOTATION, SIDECAR_CONTAINER } from '../core/injection/names.ts';
@@ -14,8 +14,8 @@ import { startWebhook, type Webhook } from './start.ts';
 
 const PODS = 300;
 
-/** Annotations of which some are refused, and members that no rule allows beside an injection. */
-const twist = fc.record(
+/** Annotations with valid and invalid values. */
+const variations = fc.record(
   {
     'platform.io/inject': fc.constantFrom('true', 'true', 'true', 'false', 'yes', ''),
     'platform.io/agent-port': fc.constantFrom('4000', '0', 'http', '8000'),
@@ -32,8 +32,8 @@ const HANDLERS = ['httpGet', 'tcpSocket', 'exec', 'grpc'] as const;
 const hasHandler = (value: unknown): boolean => HANDLERS.some((name) => Object.hasOwn(value ?? {}, name));
 const LABEL_VALUE = /^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$/;
 
-/** A container that the API server takes: what it would refuse for reasons that are none of injection's is left out. */
-function fitContainer(container: Container, mayProbe: boolean): Container {
+/** A container that the API server accepts, without the fields that it would reject for reasons unrelated to injection. */
+function acceptableContainer(container: Container, mayProbe: boolean): Container {
   const { livenessProbe, readinessProbe, startupProbe, volumeMounts, lifecycle, resources, ...rest } =
     container as Container & Record<string, unknown>;
   void [volumeMounts, lifecycle, resources];
@@ -51,12 +51,12 @@ function fitContainer(container: Container, mayProbe: boolean): Container {
       ...(protocol !== undefined && { protocol }),
     };
   });
-  const fit = { ...rest, ports, ...(mayProbe && Object.fromEntries(probes)) } as Record<string, unknown>;
-  delete fit['somethingNewer'];
-  return fit as unknown as Container;
+  const acceptable = { ...rest, ports, ...(mayProbe && Object.fromEntries(probes)) } as Record<string, unknown>;
+  delete acceptable['somethingNewer'];
+  return acceptable as unknown as Container;
 }
 
-function fitPod(pod: Pod): Pod {
+function acceptablePod(pod: Pod): Pod {
   const { containers, initContainers, volumes, ...rest } = pod.spec;
   const { restartPolicy, terminationGracePeriodSeconds, nodeSelector, hostNetwork } = rest as Record<
     string,
@@ -65,11 +65,11 @@ function fitPod(pod: Pod): Pod {
   const labels = Object.entries(pod.metadata?.labels ?? {}).filter(([, value]) => LABEL_VALUE.test(value));
   const spec = {
     ...{ restartPolicy, terminationGracePeriodSeconds, nodeSelector, hostNetwork, volumes },
-    containers: containers.map((each) => fitContainer(each, true)),
-    initContainers: initContainers?.map((each) => fitContainer(each, each.restartPolicy === 'Always')),
+    containers: containers.map((each) => acceptableContainer(each, true)),
+    initContainers: initContainers?.map((each) => acceptableContainer(each, each.restartPolicy === 'Always')),
   };
   const whole = { ...pod, metadata: { ...pod.metadata, labels: Object.fromEntries(labels) }, spec };
-  // A port's name may have no two hyphens in a row, wherever it is said.
+  // A port name must not contain two consecutive hyphens, in its definition and in references.
   return JSON.parse(
     JSON.stringify(whole).replaceAll(/"([pi]\d[a-z0-9-]*)"/g, (text) => text.replaceAll(/-+/g, '-')),
   ) as Pod;
@@ -79,9 +79,9 @@ const sometimes = <T>(arbitrary: fc.Arbitrary<T>, otherwise: T): fc.Arbitrary<T>
   fc.oneof({ weight: 3, arbitrary: fc.constant(otherwise) }, { weight: 1, arbitrary });
 
 const pods = fc
-  .tuple(anyPod, sometimes<Record<string, string>>(twist, {}), sometimes(fc.boolean(), false))
+  .tuple(anyPod, sometimes<Record<string, string>>(variations, {}), sometimes(fc.boolean(), false))
   .map(([pod, annotations, hostNetwork]) =>
-    fitPod({
+    acceptablePod({
       ...pod,
       metadata: { ...pod.metadata, annotations: { ...pod.metadata?.annotations, ...annotations } },
       spec: { ...pod.spec, ...(hostNetwork && { hostNetwork }) },
@@ -113,20 +113,20 @@ const pods = fc
     await cluster.close();
   });
 
-  test(`${PODS} of them: injected, left alone or refused in the words of the pure function`, async () => {
+  test(`${PODS} pods are injected, admitted unchanged or rejected exactly as decide() returns`, async () => {
     const settings = { ...injectionSettings(config, config.POD_NAMESPACE), ca: null };
-    const seen = { inject: 0, skip: 0, refuse: 0, unfit: 0, labelled: 0 };
+    const seen = { inject: 0, skip: 0, refuse: 0, invalid: 0, labelled: 0 };
     for (const pod of fc.sample(pods, { numRuns: PODS })) {
       const decision = decide(pod, settings);
       const answer = await cluster.create(pod);
       if (decision.action === 'refuse') {
         seen.refuse += 1;
-        const words = decision.rejections.map(({ message }) => message).join('; ');
+        const reasons = decision.rejections.map(({ message }) => message).join('; ');
         expect(answer).toMatchObject({ ok: false, status: 422 });
-        expect(answer.ok ? '' : answer.message).toContain(words);
+        expect(answer.ok ? '' : answer.message).toContain(reasons);
       } else if (
         !answer.ok &&
-        answer.message.includes('label platform.io/agent is set by the injector only')
+        answer.message.includes('only the injector may set the label platform.io/agent')
       ) {
         seen.labelled += 1;
         expect([decision.action, Object.keys(pod.metadata?.labels ?? {})]).toEqual([
@@ -134,8 +134,8 @@ const pods = fc
           expect.arrayContaining(['platform.io/agent']),
         ]);
       } else if (!answer.ok) {
-        // By the API server's own rules, which it applies after the webhook, else never for the webhook's or the guard's sake.
-        seen.unfit += 1;
+        // Rejected by the API server's own validation, which runs after the webhook; not by the webhook or the guard.
+        seen.invalid += 1;
         expect(answer.message).toMatch(/^Pod "|strict decoding error|cannot unmarshal|is invalid/);
         expect(answer.message).not.toMatch(/platform-|admission webhook/);
       } else {

@@ -6,25 +6,25 @@ import { withUploadBudget } from '../runtime/upload-budget.ts';
 import type { WebhookContext } from './context.ts';
 import { BODY_LIMIT, createReviews, mutateRoutes, MUTATE_PATH, type Reviews } from './routes/mutate.ts';
 
-/** Of bodies that arrive next to each other. Nearly every review is a few kilobytes long. */
+/** Memory budget for bodies that are received at the same time. Nearly every review has only a few kilobytes. */
 const UPLOAD_BYTES = 16 * 2 ** 20;
-/** The API server waits for at most 30 s. */
+/** The API server waits at most 30 s. */
 const BODY_MS = 30_000;
-/** Bytes per second; an API server sends this much in some milliseconds. */
+/** Bytes per second; an API server sends this amount within milliseconds. */
 const SLOW_RATE = 2 ** 20;
 
-/** The table of routes: the API server's questions, and what the kubelet and Prometheus ask. */
+/** The table of routes: admission reviews of the API server, and the routes for the kubelet and Prometheus. */
 export function webhookRoutes(context: WebhookContext, reviews: Reviews = createReviews(context)): Route[] {
   return [...mutateRoutes(reviews), ...processRoutes(context)];
 }
 
-/** The application, with the API server's questions on a shorter way. */
+/** The application. Admission reviews take a shortcut past the router. */
 export function createWebhookApp(context: WebhookContext): RequestListener {
   const { logger } = context;
   const reviews = createReviews(context);
   const app = createApp({ logger, routes: webhookRoutes(context, reviews) });
   const handler = withShortcut(app, { path: MUTATE_PATH, limit: BODY_LIMIT, logger, ...reviews });
-  // Any pod can send bodies of the limit's size; many of them together would exceed the memory limit.
+  // Any pod can send bodies up to the size limit. Many of them at the same time would exceed the memory limit.
   const { clock } = context;
   return withUploadBudget(handler, { bytes: UPLOAD_BYTES, bodyMs: BODY_MS, slowRate: SLOW_RATE, clock });
 }

@@ -1,9 +1,9 @@
-// The pods of the case files through the real API server: what it keeps is what the file says.
+// Creates the pods of the case files at a real API server and compares the stored pods with the files.
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { Pod } from '../core/injection/pod.ts';
 import type { InjectionSettings } from '../core/injection/settings.ts';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
-import type { KubeAnswer } from '../kube/client.ts';
+import type { KubeResponse } from '../kube/client.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { listen, type Listener } from '../runtime/http-listener.ts';
 import { silentLogger } from '../runtime/logger.ts';
@@ -16,15 +16,15 @@ import { readConfig } from './config.ts';
 import { startWebhook, type Webhook } from './start.ts';
 
 const TOKEN_VOLUME = 'kube-api-access';
-/** The chart's values for what all cases have in common: the sidecar's image. */
+/** Chart values that all cases share, such as the sidecar's image. */
 const VALUES = [
   'image.registry="registry.example"',
   'sidecar.image.tag="1.0.0"',
-  // One case has such a pod.
+  // Needed by one case.
   'guard.allowSharedProcessNamespace=true',
 ];
-/** What the pods of the cases refer to, so that the API server has no other reason against them. */
-const REFERRED = [
+/** Objects that the cases' pods refer to, so that the API server does not reject the pods for a missing object. */
+const REFERENCED = [
   ...['default', 'agents'].flatMap((namespace) =>
     ['default', 'web', 'cluster-example', 'spark', 'chat'].map((name) => ({
       apiVersion: 'v1',
@@ -46,10 +46,10 @@ const REFERRED = [
 const CASES = injectionCases();
 const isImpossible = ({ before }: InjectionCase): boolean => 'ephemeralContainers' in before.spec;
 const POSSIBLE = CASES.filter(([, each]) => !isImpossible(each));
-/** By the chart's values that bring a case's settings; null: no values do, but `platform inject` can be told so. */
+/** Cases by the chart values that result in their settings; null: only `platform inject` supports these settings. */
 const INSTALLATIONS = Map.groupBy(POSSIBLE, ([, { settings }]) => JSON.stringify(valuesOf(settings ?? {})));
 
-/** The settings of a case as values of the chart, each as `--set-json` takes it. */
+/** The settings of a case as chart values in the format of `--set-json`. */
 function valuesOf(settings: Partial<InjectionSettings>): string[] | null {
   const { engine, ...others } = settings;
   const values = Object.entries(others).map(([name, value]) => {
@@ -83,37 +83,37 @@ function engineValues(engine: InjectionSettings['engine'] | undefined): string[]
 
   beforeAll(async () => {
     cluster = await WebhookCluster.open(['agents'], VALUES);
-    await cluster.apply(REFERRED);
+    await cluster.apply(REFERENCED);
   });
 
   afterAll(() => cluster.close());
 
   const create = (pod: Pod) => cluster.create(pod, pod.metadata?.namespace ?? 'default');
 
-  async function holds({ before, after, refused }: InjectionCase): Promise<void> {
+  async function expectOutcome({ before, after, refused }: InjectionCase): Promise<void> {
     if (refused) {
       const answer = await create(before);
       expect(answer).toMatchObject({ ok: false });
       expect(answer.ok ? '' : answer.message).toContain(refused.map(({ message }) => message).join('; '));
       return;
     }
-    // Posted as it should become, and not opted in, so that no webhook touches it.
+    // Posts the expected pod without the opt-in, so that the webhook does not change it.
     const plain = structuredClone(after ?? before);
     delete plain.metadata?.annotations?.['platform.io/inject'];
     const [injected, posted] = await Promise.all([create(before), create(plain)]);
-    expect(kept(injected)).toEqual(kept(posted));
+    expect(stored(injected)).toEqual(stored(posted));
   }
 
-  test('the chart can be given the settings of almost all of them', () => {
+  test('chart values exist for the settings of almost all cases', () => {
     expect(INSTALLATIONS.get('null')?.map(([name]) => name)).toEqual([
-      'control-plane-of-public-authority',
+      'control-plane-of-public-ca',
       'no-control-plane',
     ]);
     expect(INSTALLATIONS.size).toBeGreaterThan(5);
   });
 
   describe.each([...INSTALLATIONS].filter(([values]) => values !== 'null'))(
-    'as the chart with the values %s has them injected',
+    'injected with the chart values %s',
     (values, cases) => {
       let webhook: Webhook;
 
@@ -128,12 +128,12 @@ function engineValues(engine: InjectionSettings['engine'] | undefined): string[]
 
       afterAll(() => webhook.close());
 
-      test.each(cases)('%s', (_name, each) => holds(each));
+      test.each(cases)('%s', (_name, each) => expectOutcome(each));
     },
   );
 
   test.each(CASES.filter(([, each]) => isImpossible(each)))(
-    '%s: the API server itself lets nobody create it',
+    '%s: the API server itself rejects the creation',
     async (_name, { before }) => {
       const message = expect.stringContaining(
         'spec.ephemeralContainers: Forbidden: cannot be set on create',
@@ -142,9 +142,9 @@ function engineValues(engine: InjectionSettings['engine'] | undefined): string[]
     },
   );
 
-  // A sidecar without a control plane, or with one of a public authority: `platform inject` makes it, and no chart. The guard
-  // of a chart accepts sidecars that report to its own control plane, by its own authority.
-  describe('with settings that no chart has', () => {
+  // Only `platform inject` creates sidecars without a control plane, or with a control plane of a public CA. The chart's guard
+  // accepts only sidecars that report to its own control plane with its own CA.
+  describe('with settings that the chart does not support', () => {
     let settings: InjectionSettings;
     let webhook: Listener;
 
@@ -176,12 +176,12 @@ function engineValues(engine: InjectionSettings['engine'] | undefined): string[]
   });
 });
 
-/** The pod as the API server keeps it, without what differs from call to call or tells the two ways apart. */
-function kept(answer: KubeAnswer<Pod>): unknown {
+/** The stored pod without the values that differ between calls or between the two ways of creation. */
+function stored(answer: KubeResponse<Pod>): unknown {
   if (!answer.ok) throw new Error(answer.message);
   const text = JSON.stringify(answer.body).replaceAll(/kube-api-access-[a-z0-9]{5}/g, TOKEN_VOLUME);
   const { metadata, status: _status, ...rest } = JSON.parse(text) as Pod;
-  // The ServiceAccount plugin comes before the webhook, or after what was posted.
+  // The ServiceAccount plugin adds its volume before the webhook, but after the volumes of a posted pod.
   rest.spec.volumes?.sort((a, b) => Number(a.name === TOKEN_VOLUME) - Number(b.name === TOKEN_VOLUME));
   const { annotations = {}, name, labels } = metadata ?? {};
   const others = Object.entries(annotations).filter(

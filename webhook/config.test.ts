@@ -3,7 +3,7 @@ import { readConfig } from './config.ts';
 
 const IMAGE = { SIDECAR_IMAGE: 'agent-compliance/sidecar:1.0.0' };
 
-test('the sidecar image is all that has no default', () => {
+test('requires only the sidecar image', () => {
   expect(readConfig({})).toEqual({
     ok: false,
     problems: [{ name: 'SIDECAR_IMAGE', value: '(unset)', wanted: 'an image reference' }],
@@ -47,7 +47,7 @@ test('the sidecar image is all that has no default', () => {
   });
 });
 
-test('a list of images', () => {
+test('parses a list of images', () => {
   const result = readConfig({ ...IMAGE, SIDECAR_ALLOWED_IMAGES: 'a:1, b@sha256:00 ,' });
   expect(result).toMatchObject({ ok: true, config: { SIDECAR_ALLOWED_IMAGES: ['a:1', 'b@sha256:00'] } });
 });
@@ -83,14 +83,14 @@ test.each([
   ['POLICY_MINIMUM_COMPLIANT_GRADE', 'E'],
   ['POLICY_MINIMUM_COMPLIANT_EVIDENCE', '101'],
   ['LOG_LEVEL', 'loud'],
-])('%s=%s stops the start and is named', (name, value) => {
+])('reports the invalid value %s=%s', (name, value) => {
   const result = readConfig({ ...IMAGE, [name]: value });
   expect(result.ok ? [] : result.problems.map((problem) => [problem.name, problem.value])).toEqual([
     [name, value],
   ]);
 });
 
-test('an engine beside the sidecar wants an image, and no image is taken for granted', () => {
+test('requires an image for the engine opa, without a default', () => {
   const problems = (env: Record<string, string>) => {
     const result = readConfig({ ...IMAGE, ...env });
     return result.ok ? [] : result.problems;
@@ -105,7 +105,7 @@ test('an engine beside the sidecar wants an image, and no image is taken for gra
   ]);
 });
 
-test('values that are fine alone and wrong together are all named', () => {
+test('reports all invalid combinations of valid values', () => {
   const result = readConfig({
     ...IMAGE,
     SIDECAR_MEMORY_REQUEST: '1Gi',
@@ -127,7 +127,7 @@ test('values that are fine alone and wrong together are all named', () => {
   });
 });
 
-test('values that are wrong by themselves hide none that are wrong together', () => {
+test('reports invalid combinations in addition to invalid values', () => {
   const result = readConfig({
     ...IMAGE,
     PORT: 'x',

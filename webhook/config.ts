@@ -17,7 +17,7 @@ import { INJECTION_FIELDS, INJECTION_SUMMARIES, injectionProblems } from '../run
 
 type ValueOf<F> = F extends EnvField<infer T> ? T : never;
 
-/** Every variable of the webhook; the reference page is generated from this table. */
+/** All environment variables of the webhook; the reference page is generated from this table. */
 export const WEBHOOK_FIELDS = {
   ...LOG_FIELDS,
   PORT: port(9443),
@@ -35,19 +35,19 @@ export const WEBHOOK_SUMMARIES: Summaries<typeof WEBHOOK_FIELDS> = {
   ...LOG_SUMMARIES,
   PORT: 'The HTTPS port that the API server calls.',
   POD_NAMESPACE: 'The namespace of the release.',
-  WEBHOOK_SERVICE: 'The Service in front of this process; its names are in the certificate.',
-  WEBHOOK_CONFIGURATION: 'The MutatingWebhookConfiguration whose `caBundle` this process keeps.',
-  TLS_SECRET: "The Secret with the authority and this process's certificate.",
+  WEBHOOK_SERVICE: 'The Service in front of this process; the certificate contains its names.',
+  WEBHOOK_CONFIGURATION: 'The MutatingWebhookConfiguration whose `caBundle` this process maintains.',
+  TLS_SECRET: "The Secret with the CA and this process's certificate.",
   CONTROL_PLANE_TLS_SECRET: "The Secret into which this process writes the control plane's certificate.",
   CANARY_POLICY:
-    'The ValidatingAdmissionPolicy whose condition `CanaryPassing` must hold with a new authority before the old one goes. Unset: time alone decides.',
+    'The ValidatingAdmissionPolicy whose condition `CanaryPassing` must be true with a new CA before the previous CA is removed. Unset: the previous CA is removed after a fixed time.',
   ...INJECTION_SUMMARIES,
   KUBECONFIG: "The kubeconfig file of the cluster. Unset: the pod's own ServiceAccount.",
 };
 
 export type WebhookConfig = { [K in keyof typeof WEBHOOK_FIELDS]: ValueOf<(typeof WEBHOOK_FIELDS)[K]> };
 
-/** The webhook's environment; wrong values, and values that are wrong together, are all reported at once. */
+/** Reads the webhook's environment. Invalid values and invalid combinations are all reported at once. */
 export function readConfig(env: Environment): ConfigResult<WebhookConfig> {
   const result = readEnv(env, WEBHOOK_FIELDS as EnvFields<WebhookConfig>);
   const problems = [...(result.ok ? [] : result.problems), ...injectionProblems(env)];

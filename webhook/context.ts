@@ -3,18 +3,18 @@ import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 
-/** What the routes need. */
+/** The dependencies of the routes. */
 export interface WebhookContext {
   logger: Logger;
   metrics: Metrics;
   clock: Clock;
-  /** null until there is an authority that sidecars can be given. */
+  /** null until a CA exists for the sidecars. */
   settings(): InjectionSettings | null;
-  /** null: this process serves; else the reason why not, for `/readyz`. */
+  /** null: this process is ready; otherwise the reason, for `/readyz`. */
   unready(): string | null;
 }
 
-/** The names under which a Service of the release is reached; loopback for a port forward. */
+/** The host names of a Service of the release, and loopback for a port-forward. */
 export function hostsOf(service: string, namespace: string): string[] {
   const name = `${service}.${namespace}.svc`;
   return [name, `${name}.cluster.local`, `${service}.${namespace}`, service, 'localhost', '127.0.0.1'];

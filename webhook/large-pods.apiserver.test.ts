@@ -1,4 +1,4 @@
-// Pods whose AdmissionReview is much larger than they are: characters that JSON of the API server escapes to six bytes.
+// Pods whose AdmissionReview is much larger than the pod, because the API server escapes characters to six bytes in JSON.
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { silentLogger } from '../runtime/logger.ts';
@@ -8,16 +8,16 @@ import { readConfig } from './config.ts';
 import { API_SERVER_LIMIT } from './routes/mutate.ts';
 import { startWebhook, type Webhook } from './start.ts';
 
-// Far more than any of it takes.
+// Much longer than the tests need.
 jest.setTimeout(300_000);
 
 const NAME = 'TEXT';
-/** A pod that opts in, of about so many bytes on its way to the API server. */
+/** A pod that opts in, with about this many bytes in the request to the API server. */
 const podOf = (bytes: number) =>
   optedInPod({ container: { env: [{ name: NAME, value: '<'.repeat(bytes) }] } });
 const OVERHEAD = 4096;
 
-(whyNoControlPlane() ? describe.skip : describe)('a pod of many escaped characters', () => {
+(whyNoControlPlane() ? describe.skip : describe)('a pod with many escaped characters', () => {
   let cluster: WebhookCluster;
   let webhook: Webhook;
 
@@ -37,7 +37,7 @@ const OVERHEAD = 4096;
 
   test.each([
     ['600 KB', 600_000],
-    ['as much as the API server takes', API_SERVER_LIMIT - OVERHEAD],
+    ['the maximum size that the API server accepts', API_SERVER_LIMIT - OVERHEAD],
   ])('is injected: %s', async (_what, bytes) => {
     const answer = await cluster.create(podOf(bytes));
     if (!answer.ok) throw new Error(answer.message);
@@ -45,13 +45,13 @@ const OVERHEAD = 4096;
     expect(answer.body.spec.containers[0]?.env?.[0]?.value).toHaveLength(bytes);
   });
 
-  test('the API server takes no more than the webhook counts on', async () => {
+  test('is rejected by the API server above the limit that the webhook assumes', async () => {
     const answer = await cluster.create(podOf(API_SERVER_LIMIT));
     expect(answer).toMatchObject({ ok: false, status: 413 });
     expect(answer.ok ? '' : answer.message).toContain(`limit is ${API_SERVER_LIMIT}`);
   });
 
-  test('is rejected by the guard where the webhook has not seen it', async () => {
+  test('is rejected by the guard if the webhook is unavailable', async () => {
     await webhook.close();
     for (const bytes of [600_000, API_SERVER_LIMIT - OVERHEAD]) {
       const answer = await cluster.create(podOf(bytes));

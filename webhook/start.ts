@@ -17,7 +17,7 @@ import type { WebhookConfig } from './config.ts';
 import { hostsOf } from './context.ts';
 import { MUTATE_PATH } from './routes/mutate.ts';
 
-/** How long requests in flight may take after the stop signal; the API server waits no longer than its time-out. */
+/** Time for requests in flight after the stop signal. The API server waits no longer than its time-out. */
 const GRACE_MS = 10_000;
 
 export interface Webhook extends Running {
@@ -30,7 +30,7 @@ export interface StartOptions {
   everyMs?: number;
 }
 
-/** Opens the port, makes the certificates, and answers until `close`. */
+/** Opens the port, issues the certificates, and serves until `close`. */
 export async function startWebhook(
   config: WebhookConfig,
   logger: Logger,
@@ -72,14 +72,14 @@ export async function startWebhook(
     },
     unready: () => (signal.aborted ? 'this process is stopping' : certificates.unready()),
   });
-  // Until the real one is there, a certificate that nobody trusts: the kubelet's probes do not ask.
+  // A temporary self-signed certificate until the real one is issued. The kubelet's probes do not verify it.
   const tls = await issueCa({ now: clock.now(), days: 1 });
   const listener = await listen({ handler: leafUse.around(handler), port: config.PORT, tls });
   const server = listener.server as Server;
   leafUse.follow(server);
   watchTls(server, metrics, certificates);
   certificates.start();
-  logger.info('listens', { port: listener.port });
+  logger.info('listening', { port: listener.port });
   return {
     port: listener.port,
     async close() {
@@ -93,14 +93,14 @@ export async function startWebhook(
 function watchTls(server: Server, metrics: Metrics, certificates: CertificateManager): void {
   const errors = metrics.counter(
     'platform_webhook_tls_errors_total',
-    'TLS handshakes that failed: an API server that does not trust the certificate, for one.',
+    'Failed TLS handshakes, for example because the API server does not trust the certificate.',
   );
   server.on('tlsClientError', (error: NodeJS.ErrnoException) =>
     errors.add({ code: error.code ?? 'unknown' }),
   );
   metrics.gauge(
     'platform_webhook_certificate_expiry_seconds',
-    'Unix time at which the served certificate ends.',
+    'Unix time at which the serving certificate expires.',
     () => {
       const end = certificates.expiresAt();
       return end === null ? [] : [{ value: Math.floor(end.getTime() / 1000) }];

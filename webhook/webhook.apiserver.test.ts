@@ -17,7 +17,7 @@ import { startWebhook, type StartOptions, type Webhook } from './start.ts';
 
 const CHART = join(import.meta.dirname, '../helm/agent-compliance');
 const SIDECAR = 'registry.example/agent-compliance/sidecar:0.1.0';
-/** How long something may take that is no bar: a busy machine must not decide. */
+/** Time limit for operations without a performance requirement; long, because the machine may be busy. */
 const PATIENCE_MS = 240_000;
 
 interface KubeObject {
@@ -84,14 +84,14 @@ interface KubeObject {
   }
 
   async function ready(webhook: Webhook): Promise<void> {
-    await until(async () => (await ask(webhook, 'GET', '/readyz')).status === 200);
+    await until(async () => (await send(webhook, 'GET', '/readyz')).status === 200);
   }
 
   async function running(options: StartOptions = {}): Promise<Webhook> {
     const webhook = await start(options);
     await ready(webhook);
     await pointTo(webhook);
-    // The API server hears of the changed configuration by a watch.
+    // The API server receives the changed configuration through a watch, with a delay.
     await until(async () => (await create(pod('probe'), true)).code === 0);
     return webhook;
   }
@@ -111,7 +111,7 @@ interface KubeObject {
     const namespaces = ['platform-system', 'team', 'strict'];
     for (const name of namespaces) {
       await expectOk(kubectl(['create', 'namespace', name]));
-      // The controller that makes it does not run here.
+      // The controller that creates it does not run here.
       await kubectl(['create', 'serviceaccount', 'default', '-n', name]);
     }
     await kubectl(['label', 'namespace', 'strict', 'pod-security.kubernetes.io/enforce=restricted']);
@@ -140,7 +140,7 @@ interface KubeObject {
     );
     webhookKubeconfig = join(dirname(control.kubeconfig), 'webhook.kubeconfig');
     await writeFile(webhookKubeconfig, await kubeconfigOf('agent-compliance-webhook'));
-    // A policy takes about a second to be in force.
+    // A policy takes about a second to become active.
     await until(async () => (await create(pod('guarded'), true)).code !== 0);
   });
 
@@ -156,7 +156,7 @@ interface KubeObject {
     return tokenKubeconfig(control.kubeconfig, { token: stdout.trim(), namespace: 'platform-system' });
   }
 
-  test('replicas that start together agree on one authority, and only they hold its key', async () => {
+  test('replicas that start together agree on one CA, and only they have its key', async () => {
     const [one, two] = await Promise.all([start({ everyMs: 200 }), start({ everyMs: 200 })]);
     await Promise.all([ready(one), ready(two)]);
     const secret = await get('secret', '-n', 'platform-system', 'agent-compliance-webhook-tls');
@@ -165,7 +165,7 @@ interface KubeObject {
     expect(await caBundle()).toBe(ca);
     const trusted = { ca: text(ca), servername: 'agent-compliance-webhook.platform-system.svc' };
     await until(async () => {
-      const answers = await Promise.all([one, two].map((each) => ask(each, 'GET', '/livez', trusted)));
+      const answers = await Promise.all([one, two].map((each) => send(each, 'GET', '/livez', trusted)));
       return answers.every(({ status }) => status === 200);
     });
     const controlPlane = await get('secret', '-n', 'platform-system', 'agent-compliance-control-plane-tls');
@@ -174,14 +174,14 @@ interface KubeObject {
     await stop();
   });
 
-  describe('while the webhook answers', () => {
+  describe('while the webhook is available', () => {
     let webhook: Webhook;
     beforeAll(async () => {
       webhook = await running();
     });
     afterAll(stop);
 
-    test('a pod that opts in gets the sidecar first, and no API token in it', async () => {
+    test('a pod that opts in gets the sidecar as first init container, without an API token', async () => {
       const injected = await created(
         pod('chat', {}, { initContainers: [{ name: 'init', image: 'init:1' }] }),
       );
@@ -203,7 +203,7 @@ interface KubeObject {
       await kubectl(['delete', 'pod', '-n', 'team', 'chat', '--force', '--grace-period=0']);
     });
 
-    test('a dry run gives the pod that a real creation gives', async () => {
+    test('a dry run returns the same pod as a real creation', async () => {
       const essence = ({ spec, metadata }: Pod) => ({
         spec: JSON.parse(
           JSON.stringify(spec).replaceAll(/kube-api-access-\w{5}/g, 'kube-api-access'),
@@ -216,14 +216,14 @@ interface KubeObject {
       await kubectl(['delete', 'pod', '-n', 'team', 'same', '--force', '--grace-period=0']);
     });
 
-    test('the pod that the API server made of the patch, with every default filled in, needs no further patch', async () => {
+    test('the patched pod with all defaults of the API server needs no further patch', async () => {
       const injected = await created(pod('again'), true);
-      const answer = await ask(webhook, 'POST', '/mutate/pod', { body: reviewOf(injected) });
+      const answer = await send(webhook, 'POST', '/mutate/pod', { body: reviewOf(injected) });
       expect(JSON.parse(answer.body)).toMatchObject({ response: { uid: 'u', allowed: true } });
       expect(JSON.parse(answer.body)).not.toHaveProperty('response.patch');
     });
 
-    test('a pod of a restricted namespace passes', async () => {
+    test('a pod in a restricted namespace is admitted', async () => {
       const restricted = {
         allowPrivilegeEscalation: false,
         capabilities: { drop: ['ALL'] },
@@ -254,7 +254,7 @@ interface KubeObject {
         { 'platform.io/sidecar-image': 'evil:1' },
         `annotation platform.io/sidecar-image: "evil:1" is not one of the images that this cluster allows (${SIDECAR})`,
       ],
-    ])('%s that is not allowed is refused in words', async (_case, annotations, message) => {
+    ])('%s that is not allowed is rejected with a message', async (_case, annotations, message) => {
       expect(await create(pod('bad', annotations))).toEqual({
         code: 1,
         stdout: '',
@@ -262,25 +262,25 @@ interface KubeObject {
       });
     });
 
-    test('a misspelt annotation is a warning to the client', async () => {
+    test('a misspelt annotation results in a warning to the client', async () => {
       const { code, stderr } = await create(
         pod('warned', { 'platform.io/policy-proxy-mod': 'enforce' }),
         true,
       );
       expect([code, stderr]).toEqual([
         0,
-        'Warning: annotation platform.io/policy-proxy-mod is none that the injector knows; it has no effect\n',
+        'Warning: annotation platform.io/policy-proxy-mod is not known to the injector and has no effect\n',
       ]);
     });
 
-    test('every metric of the documentation is there and is raised, and no other', async () => {
+    test('exposes exactly the documented metrics and increments them', async () => {
       await created(pod('counted'), true);
       await create(pod('refused', { 'platform.io/inject': 'yes' }), true);
       const silent = pod('silent', { 'platform.io/inject': 'false' });
-      await ask(webhook, 'POST', '/mutate/pod', { body: reviewOf(silent) });
+      await send(webhook, 'POST', '/mutate/pod', { body: reviewOf(silent) });
       const stranger = await issueCa({ now: new Date(), days: 1 });
-      expect((await ask(webhook, 'GET', '/livez', { ca: stranger.cert, servername: 'x' })).status).toBe(0);
-      const lines = async () => (await ask(webhook, 'GET', '/metrics')).body.split('\n');
+      expect((await send(webhook, 'GET', '/livez', { ca: stranger.cert, servername: 'x' })).status).toBe(0);
+      const lines = async () => (await send(webhook, 'GET', '/metrics')).body.split('\n');
       await until(async () => (await lines()).some((line) => line.startsWith('platform_webhook_tls_errors')));
       const page = await readFile(join(import.meta.dirname, '../docs/webhook.md'), 'utf8');
       const documented = [...page.matchAll(/^\| `([a-z]+_\w+)` +\|/gm)].map(([, name]) => name);
@@ -313,32 +313,32 @@ interface KubeObject {
     });
   });
 
-  describe('while the webhook is down', () => {
-    test('the guard refuses a pod that opts in, and says why', async () => {
+  describe('while the webhook is unavailable', () => {
+    test('the guard rejects a pod that opts in, with the reason', async () => {
       const { code, stderr } = await create(pod('chat'), true);
       expect(code).toBe(1);
       expect(stderr).toContain(
-        'pod chat is opted in (annotation platform.io/inject: true) but has no platform-sidecar: the injector did not answer; its pods are in namespace platform-system',
+        'pod chat is opted in (annotation platform.io/inject: true) but has no platform-sidecar: the injector did not answer; check its pods in namespace platform-system',
       );
     });
 
     test.each<[string, Partial<Container>, string]>([
-      ['another image', { image: 'evil:1' }, 'its platform-sidecar is not the one that the injector puts in'],
+      ['another image', { image: 'evil:1' }, 'its platform-sidecar was not added by the injector'],
       [
-        'an image that only begins like it',
+        'an image whose name only starts with the allowed name',
         { image: `${SIDECAR.split(':')[0]}-evil:1` },
-        'its image must be registry.example/agent-compliance/sidecar or one',
+        'the image must be registry.example/agent-compliance/sidecar or an image',
       ],
       ['another command', { image: SIDECAR, command: ['true'] }, 'without command and args'],
-      ['a container that ends', { image: SIDECAR, restartPolicy: undefined as never }, 'is not the one'],
-    ])('the guard refuses a sidecar made by hand with %s', async (_case, fields, message) => {
+      ['a container that ends', { image: SIDECAR, restartPolicy: undefined as never }, 'was not added by the injector'],
+    ])('the guard rejects a manually added sidecar with %s', async (_case, fields, message) => {
       const forged = { name: 'platform-sidecar', restartPolicy: 'Always', ...fields };
       const { code, stderr } = await create(pod('forged', {}, { initContainers: [forged] }), true);
       expect(code).toBe(1);
       expect(stderr).toContain(message);
     });
 
-    test('the guard refuses bad values too', async () => {
+    test('the guard also rejects invalid values', async () => {
       const bad = await create(pod('bad', { 'platform.io/inject': 'yes' }), true);
       expect(bad.stderr).toContain(
         'pod bad: annotation platform.io/inject: "yes" is not one of "true", "false"',
@@ -354,7 +354,7 @@ interface KubeObject {
     });
   });
 
-  test('a Secret that somebody broke is made anew', async () => {
+  test('a corrupted Secret is created again', async () => {
     const data = { 'ca.crt': Buffer.from('broken').toString('base64') };
     await expectOk(
       kubectl([
@@ -367,7 +367,7 @@ interface KubeObject {
       ]),
     );
     await running();
-    expect((await created(pod('healed'), true)).spec.initContainers?.[0]?.name).toBe('platform-sidecar');
+    expect((await created(pod('recovered'), true)).spec.initContainers?.[0]?.name).toBe('platform-sidecar');
     await stop();
   });
 });
@@ -390,18 +390,18 @@ function reviewOf(object: Pod): unknown {
   return { apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', request: about };
 }
 
-interface Question {
+interface RequestOptions {
   ca?: string;
   servername?: string;
   body?: unknown;
 }
 
-/** A request to the webhook itself; without `ca` nobody looks at the certificate, as the kubelet does. */
-function ask(
+/** A request to the webhook itself. Without `ca` the certificate is not verified, as in the kubelet's probes. */
+function send(
   webhook: Webhook,
   method: string,
   path: string,
-  { body, ...trust }: Question = {},
+  { body, ...trust }: RequestOptions = {},
 ): Promise<{ status: number; body: string }> {
   return new Promise((resolve) => {
     const sent = request(
@@ -439,7 +439,7 @@ async function expectOk(result: ReturnType<typeof run>): ReturnType<typeof run> 
 async function until(condition: () => Promise<boolean>): Promise<void> {
   const end = Date.now() + PATIENCE_MS;
   while (!(await condition())) {
-    if (Date.now() > end) throw new Error('it does not come to pass');
+    if (Date.now() > end) throw new Error('condition not met in time');
     await sleep(100);
   }
 }

@@ -68,7 +68,7 @@ function patchOf(answer: { body: { response: { patch: string } } }): PatchOperat
 }
 
 describe('a pod that opts in', () => {
-  test('gets a patch that makes the injected pod of it', async () => {
+  test('gets a patch that turns it into the injected pod', async () => {
     const pod = optedInPod();
     const decision = decide(pod, injectionSettings());
     if (decision.action !== 'inject') throw new Error('not injected');
@@ -84,7 +84,7 @@ describe('a pod that opts in', () => {
     expect(applyPatch(pod, patchOf(answer))).toEqual(inject(pod, decision.plan, injectionSettings()));
   });
 
-  test('gets the same answer in a dry run', async () => {
+  test('gets the same response in a dry run', async () => {
     const [real, dry] = [
       await post(review(optedInPod())),
       await post(review(optedInPod(), { dryRun: true })),
@@ -92,20 +92,20 @@ describe('a pod that opts in', () => {
     expect(dry).toEqual(real);
   });
 
-  test('and is injected already needs no patch', async () => {
+  test('and is already injected needs no patch', async () => {
     const pod = optedInPod();
     const injected = applyPatch(pod, patchOf(await post(review(pod))));
     expect((await post(review(injected))).body.response).toEqual({ uid: 'u-1', allowed: true });
   });
 
-  test('with an annotation that nobody knows gets a warning', async () => {
+  test('with an unknown annotation gets a warning', async () => {
     const { body } = await post(review(optedInPod({ annotations: { 'platform.io/agent-prot': '1' } })));
     expect(body.response.warnings).toEqual([
-      'annotation platform.io/agent-prot is none that the injector knows; it has no effect',
+      'annotation platform.io/agent-prot is not known to the injector and has no effect',
     ]);
   });
 
-  test('and breaks rules is refused with every reason', async () => {
+  test('and violates rules is rejected with every reason', async () => {
     const pod = optedInPod({
       annotations: { 'platform.io/agent-port': '4000' },
       spec: { hostNetwork: true },
@@ -118,7 +118,7 @@ describe('a pod that opts in', () => {
         code: 422,
         reason: 'Invalid',
         message:
-          "a pod with hostNetwork cannot be injected: ports 4000 and 4001 would be taken on the node; the agent's port 4000 is one of the sidecar's (4000, 4001): let it listen elsewhere",
+          "a pod with hostNetwork cannot be injected: ports 4000 and 4001 would be taken on the node; the agent's port 4000 is reserved for the sidecar (4000, 4001): use another port",
       },
     });
   });
@@ -127,14 +127,14 @@ describe('a pod that opts in', () => {
 test.each([
   ['a pod that does not opt in', review({ metadata: { name: 'x' }, spec: { containers: [{ name: 'a' }] } })],
   ['another kind', review({}, { kind: { group: 'apps', version: 'v1', kind: 'Deployment' } })],
-])('%s is let through untouched', async (_case, body) => {
+])('%s is allowed unchanged', async (_case, body) => {
   expect((await post(body)).body.response).toEqual({ uid: 'u-1', allowed: true });
 });
 
-describe('a body that is no review', () => {
+describe('a body that is not a valid review', () => {
   test.each<[string, unknown, number, string]>([
-    ['no JSON', '{"apiVersion":', 400, 'the body is not valid JSON'],
-    ['nothing', '', 400, 'AdmissionReview.apiVersion is missing'],
+    ['invalid JSON', '{"apiVersion":', 400, 'the body is not valid JSON'],
+    ['an empty body', '', 400, 'AdmissionReview.apiVersion is missing'],
     ['a list', [], 400, 'AdmissionReview is not an object'],
     [
       'a review without request',
@@ -152,21 +152,21 @@ describe('a body that is no review', () => {
       'more than twelve times the largest request of an API server',
       JSON.stringify('x'.repeat(36 * 2 ** 20)),
       413,
-      'the body is larger than the 37748736 bytes that this route accepts',
+      'the body exceeds the limit of 37748736 bytes for this route',
     ],
-  ])('%s gets a problem', async (_case, body, status, detail) => {
+  ])('%s results in a problem', async (_case, body, status, detail) => {
     const answer = await post(body);
     expect(answer).toMatchObject({ status, body: { status, detail } });
     expect(answer.type).toMatch(/^application\/problem\+json/);
   });
 
-  test('of another content type gets a problem too, and the process goes on', async () => {
+  test('with another content type results in a problem, and the process keeps serving', async () => {
     expect(await post('x', 'text/plain')).toMatchObject({ status: 415 });
     expect((await post(review(optedInPod()))).status).toBe(200);
   });
 });
 
-test('slow senders of large reviews hold up no other, however large', async () => {
+test('slow senders of large reviews do not delay another large review', async () => {
   const text = JSON.stringify(
     review(optedInPod({ container: { env: [{ name: 'A', value: 'x'.repeat(2e6) }] } })),
   );
@@ -174,7 +174,7 @@ test('slow senders of large reviews hold up no other, however large', async () =
   try {
     for (const socket of slow) {
       const head = `POST /mutate/pod HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${2e7}`;
-      // What is sent behind its Expect is there when the head was read.
+      // The response to Expect shows that the head was read.
       socket.write(`${head}\r\nExpect: 100-continue\r\n\r\n{`);
       await once(socket, 'data');
     }
@@ -184,7 +184,7 @@ test('slow senders of large reviews hold up no other, however large', async () =
   }
 });
 
-test('a compressed review is refused: its length does not tell its size', async () => {
+test('rejects a compressed review, because its length does not show its real size', async () => {
   const response = await fetch(`${url}/mutate/pod`, {
     method: 'POST',
     headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
@@ -194,36 +194,36 @@ test('a compressed review is refused: its length does not tell its size', async 
 });
 
 test.each<[string, string]>([
-  ['half a million lists in one another', `"x":${'['.repeat(500_000)}${']'.repeat(500_000)},`],
-  ['members that every object has', '"__proto__":{"hostNetwork":true},"constructor":{"prototype":{}},'],
-  ['a member twice, of which the last counts', '"hostNetwork":true,"hostNetwork":false,'],
-])('%s in a pod change nothing of its answer', async (_what, members) => {
+  ['half a million nested lists', `"x":${'['.repeat(500_000)}${']'.repeat(500_000)},`],
+  ['members with inherited property names', '"__proto__":{"hostNetwork":true},"constructor":{"prototype":{}},'],
+  ['a duplicate member, of which the last value applies', '"hostNetwork":true,"hostNetwork":false,'],
+])('%s in a pod do not change the response', async (_what, members) => {
   const plain = JSON.stringify(review(optedInPod()));
   const { body } = await post(plain.replace('"containers"', `${members}"containers"`));
   expect(body).toEqual((await post(plain)).body);
 });
 
-test('only POST is taken', async () => {
+test('accepts only POST', async () => {
   const response = await fetch(`${url}/mutate/pod`);
   expect([response.status, response.headers.get('allow')]).toEqual([405, 'POST']);
 });
 
-test('health says whether the webhook can answer, and it answers 503 until it has an authority', async () => {
+test('readyz and reviews return 503 until a CA exists', async () => {
   const health = async (path: string) => (await fetch(url + path)).status;
   expect([await health('/livez'), await health('/readyz')]).toEqual([200, 200]);
-  [settings, unready] = [null, 'the serving certificate is not made yet'];
+  [settings, unready] = [null, 'the serving certificate has not been issued yet'];
   try {
     expect([await health('/livez'), await health('/readyz')]).toEqual([200, 503]);
     expect(await post(review(optedInPod()))).toMatchObject({
       status: 503,
-      body: { detail: 'the serving certificate is not made yet' },
+      body: { detail: 'the serving certificate has not been issued yet' },
     });
   } finally {
     [settings, unready] = [injectionSettings(), null];
   }
 });
 
-test('decisions are counted by reason', async () => {
+test('counts decisions by reason', async () => {
   await post(review(optedInPod({ metadata: { name: '', generateName: 'x-' } })));
   const text = await (await fetch(`${url}/metrics`)).text();
   expect(text).toMatch(/platform_webhook_decisions_total\{action="inject",code=""\} \d+/);

@@ -1,21 +1,22 @@
-// The agent behind every target. PORT is the port; `/told/…` answers with behavioral headers, `/plain/…` without.
+// The agent behind every target. It listens on PORT. Responses under `/headers/…` have behavioral headers, those under
+// `/plain/…` do not.
 import { createServer, type ServerResponse } from 'node:http';
 import { BEHAVIOR_HEADERS, SCENARIOS } from '../scenarios.ts';
 
-const answers = new Map<string, { headers: Record<string, string>; answer: readonly string[] }>(
-  SCENARIOS.flatMap(({ path, contentType, answer }) => {
+const responses = new Map<string, { headers: Record<string, string>; parts: readonly string[] }>(
+  SCENARIOS.flatMap(({ path, contentType, response: parts }) => {
     const type = { 'Content-Type': contentType };
-    const [body = ''] = answer;
+    const [body = ''] = parts;
     const length: Record<string, string> =
-      answer.length === 1 ? { 'Content-Length': String(Buffer.byteLength(body)) } : {};
+      parts.length === 1 ? { 'Content-Length': String(Buffer.byteLength(body)) } : {};
     return [
-      [`/plain${path}`, { headers: { ...type, ...length }, answer }],
-      [`/told${path}`, { headers: { ...type, ...length, ...BEHAVIOR_HEADERS }, answer }],
+      [`/plain${path}`, { headers: { ...type, ...length }, parts }],
+      [`/headers${path}`, { headers: { ...type, ...length, ...BEHAVIOR_HEADERS }, parts }],
     ];
   }),
 );
 
-/** One turn of the event loop for each event, as a model's words come. */
+/** Writes one event per turn of the event loop, like a model that generates token by token. */
 function stream(response: ServerResponse, events: readonly string[], next = 0): void {
   if (response.destroyed) return;
   if (next === events.length) {
@@ -27,11 +28,11 @@ function stream(response: ServerResponse, events: readonly string[], next = 0): 
 }
 
 const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
-  const found = answers.get(request.url ?? '');
+  const found = responses.get(request.url ?? '');
   request.resume().once('end', () => {
     response.writeHead(found === undefined ? 404 : 200, found?.headers);
-    if (found === undefined || found.answer.length === 1) response.end(found?.answer[0]);
-    else stream(response, found.answer);
+    if (found === undefined || found.parts.length === 1) response.end(found?.parts[0]);
+    else stream(response, found.parts);
   });
 });
 server.listen(Number(process.env['PORT']), '127.0.0.1');

@@ -1,4 +1,4 @@
-// http-proxy as its README shows it, with the one option that makes it fast: connections to the agent are kept.
+// http-proxy as in its README, with the one option that makes it fast: keep-alive connections to the agent.
 import { Agent, createServer } from 'node:http';
 import httpProxy from 'http-proxy';
 

@@ -1,15 +1,15 @@
-// The least that can be called a proxy on undici: heads and bodies pass as they are, nothing is looked at.
+// Minimal proxy on undici: passes headers and bodies unchanged and inspects nothing.
 import { createServer } from 'node:http';
 import { Pool } from 'undici';
 
 const pool = new Pool(process.env['UPSTREAM_URL'] ?? '');
-const PER_CONNECTION = new Set(['connection', 'keep-alive', 'transfer-encoding']);
+const HOP_BY_HOP = new Set(['connection', 'keep-alive', 'transfer-encoding']);
 
-function onward(raw: readonly (string | Buffer)[]): string[] {
+function forwarded(raw: readonly (string | Buffer)[]): string[] {
   const head: string[] = [];
   for (let i = 0; i < raw.length; i += 2) {
     const name = String(raw[i]);
-    if (!PER_CONNECTION.has(name.toLowerCase())) head.push(name, String(raw[i + 1]));
+    if (!HOP_BY_HOP.has(name.toLowerCase())) head.push(name, String(raw[i + 1]));
   }
   return head;
 }
@@ -21,13 +21,13 @@ createServer((request, response) => {
     {
       method: method,
       path: url,
-      headers: onward(request.rawHeaders),
+      headers: forwarded(request.rawHeaders),
       body: hasBody ? request : null,
     },
     {
       onRequestStart: (controller) => void response.once('close', () => controller.abort(new Error('gone'))),
       onResponseStart: ({ rawHeaders }, status) =>
-        void response.writeHead(status, onward(Array.isArray(rawHeaders) ? rawHeaders : [])),
+        void response.writeHead(status, forwarded(Array.isArray(rawHeaders) ? rawHeaders : [])),
       onResponseData: (controller, chunk) => {
         if (response.write(chunk)) return;
         controller.pause();

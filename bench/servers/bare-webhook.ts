@@ -1,4 +1,4 @@
-// The least webhook: reads the review and answers that the pod is allowed, over the same TLS.
+// Minimal webhook: reads the AdmissionReview and allows the pod, with the same TLS settings as the injector.
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { text } from 'node:stream/consumers';
@@ -8,11 +8,11 @@ const tls = { cert: readFileSync(CERT_FILE), key: readFileSync(KEY_FILE), minVer
 
 const server = createServer(tls, (request, response) => {
   void text(request).then((body) => {
-    const { request: asked } = JSON.parse(body) as { request: { uid: string } };
-    const answer = { uid: asked.uid, allowed: true };
+    const { request: reviewed } = JSON.parse(body) as { request: { uid: string } };
+    const result = { uid: reviewed.uid, allowed: true };
     response.setHeader('Content-Type', 'application/json');
     response.end(
-      JSON.stringify({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: answer }),
+      JSON.stringify({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: result }),
     );
   });
 });

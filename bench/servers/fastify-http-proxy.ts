@@ -1,4 +1,4 @@
-// @fastify/http-proxy as its README shows it.
+// @fastify/http-proxy as in its README.
 import httpProxy from '@fastify/http-proxy';
 import fastify from 'fastify';
 

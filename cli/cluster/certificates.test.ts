@@ -9,12 +9,12 @@ const cross = await crossSign(next, old, NOW.now);
 const leaf = await issueLeaf(next, ['webhook.platform-system.svc'], NOW);
 
 test.each([
-  ['the authority that signed it', leaf.cert, next.cert, true],
-  ['one of several', leaf.cert, `${old.cert}${next.cert}`, true],
-  ['another authority', leaf.cert, old.cert, false],
-  ['the one before, by the chain that it brings', `${leaf.cert}${cross}`, old.cert, true],
-  ['none', leaf.cert, '', false],
-  ['nothing that is a certificate', 'none', next.cert, false],
-])('a certificate leads to %s', (_which, chain, bundle, leads) => {
+  ['the CA that signed it', leaf.cert, next.cert, true],
+  ['one of several CAs', leaf.cert, `${old.cert}${next.cert}`, true],
+  ['another CA', leaf.cert, old.cert, false],
+  ['the previous CA through the served chain', `${leaf.cert}${cross}`, old.cert, true],
+  ['an empty bundle', leaf.cert, '', false],
+  ['a CA if the chain is not a certificate', 'none', next.cert, false],
+])('checks whether a certificate leads to %s', (_which, chain, bundle, leads) => {
   expect(leadsTo(certificatesIn(chain), certificatesIn(bundle))).toBe(leads);
 });

@@ -1,6 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 
-/** The certificates of a PEM text that can be read. */
+/** Parses the certificates of a PEM text; unreadable blocks are skipped. */
 export function certificatesIn(pem: string): X509Certificate[] {
   const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^]*?-----END CERTIFICATE-----/g) ?? [];
   return blocks.flatMap((block) => {
@@ -12,14 +12,14 @@ export function certificatesIn(pem: string): X509Certificate[] {
   });
 }
 
-/** Whether a served chain leads to one of the authorities, by whatever it brings along. */
-export function leadsTo(chain: readonly X509Certificate[], authorities: readonly X509Certificate[]): boolean {
+/** Whether a served chain leads to one of the CAs, also through intermediate certificates of the chain. */
+export function leadsTo(chain: readonly X509Certificate[], cas: readonly X509Certificate[]): boolean {
   const [leaf, ...rest] = chain;
   if (leaf === undefined) return false;
-  if (authorities.some((authority) => isIssuedBy(leaf, authority))) return true;
+  if (cas.some((ca) => isIssuedBy(leaf, ca))) return true;
   const issuer = rest.find((each) => isIssuedBy(leaf, each));
   if (issuer === undefined) return false;
-  return leadsTo([issuer, ...rest.filter((each) => each !== issuer)], authorities);
+  return leadsTo([issuer, ...rest.filter((each) => each !== issuer)], cas);
 }
 
 function isIssuedBy(certificate: X509Certificate, issuer: X509Certificate): boolean {

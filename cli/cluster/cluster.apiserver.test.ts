@@ -1,5 +1,5 @@
-// platform check and platform uninstall at a real API server, in which Helm has installed the chart: every fault is made
-// for real. The injector runs in this process; nodes, and so pods that run, are in e2e/install.test.ts.
+// platform check and platform uninstall against a real API server with the chart installed by Helm and real faults. The
+// injector runs in this process. Tests that need nodes and running pods are in e2e/install.test.ts.
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -24,7 +24,7 @@ import { startWebhook, type Webhook } from '../../webhook/start.ts';
 import { runCommandLine } from '../program.ts';
 import type { Rendered } from '../rendered.ts';
 
-// Far more than any of it takes.
+// Far more than any test needs.
 jest.setTimeout(300_000);
 
 const CHART = join(import.meta.dirname, '../../helm/agent-compliance');
@@ -32,12 +32,12 @@ const RELEASE = 'agent-compliance';
 const NAMESPACE = 'platform-system';
 const GUARD = `${RELEASE}-guard`;
 const INJECTOR = `/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/${RELEASE}`;
-/** No node runs the processes that it looks for. */
+/** Found in every run, because no node runs the processes. */
 const BASE = ['process-not-ready'];
 
 type Body = Record<string, unknown>;
 type Act = () => Promise<unknown>;
-/** The row before makes and repairs it. */
+/** The previous row causes and fixes this fault. */
 const NOTHING: Act = () => Promise.resolve();
 
 /** A workload that opts in. */
@@ -91,20 +91,20 @@ const deployment = (name: string): Body => ({
     return stdout;
   };
 
-  /** A policy, a binding and a webhook configuration take about a second to be in force. */
+  /** A changed policy, binding or webhook configuration takes about a second to become effective. */
   async function eventually(
-    ask: () => Promise<CheckReport>,
-    is: (codes: string[], report: CheckReport) => boolean,
+    runOnce: () => Promise<CheckReport>,
+    isExpected: (codes: string[], report: CheckReport) => boolean,
   ): Promise<CheckReport> {
     const end = Date.now() + 120_000;
     for (;;) {
-      const report = await ask();
-      if (is(codesOf(report), report)) return report;
+      const report = await runOnce();
+      if (isExpected(codesOf(report), report)) return report;
       if (Date.now() > end) throw new Error(JSON.stringify(report.findings, null, 1));
       await sleep(200);
     }
   }
-  const healed = () => eventually(check, (codes) => codes.join() === BASE.join());
+  const recovered = () => eventually(check, (codes) => codes.join() === BASE.join());
   const found = async (code: string) => {
     const report = await eventually(check, (codes) => codes.includes(code));
     return report.findings.filter((each) => each.code === code);
@@ -165,7 +165,7 @@ const deployment = (name: string): Body => ({
       '--subresource=status',
     );
   const observe = (...conditions: [type: string, status: string, reason: string][]) => {
-    const rest = { message: 'words', lastTransitionTime: '2026-01-01T00:00:00Z' };
+    const rest = { message: 'some message', lastTransitionTime: '2026-01-01T00:00:00Z' };
     const all = conditions.map(([type, status, reason]) => ({ type, status, reason, ...rest }));
     const status = { phase: 'Healthy', conditions: all };
     return merge(['ao', 'chat', '-n', 'team'], { status }, '--subresource=status');
@@ -194,7 +194,7 @@ const deployment = (name: string): Body => ({
       'crd/agentobservations.platform.io',
       '--timeout=100s',
     ]);
-    // The controllers that do this do not run here.
+    // The controllers that set this do not run here.
     const accounts = [NAMESPACE, 'team', 'platform-canary'].map((namespace) =>
       kubectl(['create', 'serviceaccount', 'default', '-n', namespace]),
     );
@@ -218,8 +218,8 @@ const deployment = (name: string): Body => ({
     await control?.close();
   });
 
-  test('has no finding but the processes that no node runs', async () => {
-    const report = await healed();
+  test('has no finding except the processes that no node runs', async () => {
+    const report = await recovered();
     expect(report).toMatchObject({ version: 1, release: { name: RELEASE, namespace: NAMESPACE } });
     expect(report.findings.map(({ subject }) => subject).sort()).toEqual(['control-plane', 'operator']);
   });
@@ -228,16 +228,16 @@ const deployment = (name: string): Body => ({
     let report: CheckReport;
 
     const WAITING = { reason: 'ErrImagePull', message: 'not found' };
-    const FAULTS: [fault: string, code: string, words: string, make: Act, remediation: Act][] = [
+    const FAULTS: [fault: string, code: string, message: string, cause: Act, fix: Act][] = [
       [
         'a guard that only audits',
         'guard-off',
-        'denies nothing: Audit',
+        'does not deny; its validationActions: Audit',
         () => merge(['validatingadmissionpolicybinding', GUARD], { spec: { validationActions: ['Audit'] } }),
         () => merge(['validatingadmissionpolicybinding', GUARD], { spec: { validationActions: ['Deny'] } }),
       ],
       [
-        'a webhook that is scaled away',
+        'a webhook that is scaled to zero',
         'deployment-unavailable',
         `Deployment ${RELEASE}-webhook in ${NAMESPACE} has 0 of 2`,
         () => available('webhook', 0),
@@ -251,37 +251,37 @@ const deployment = (name: string): Body => ({
         () => canary('True'),
       ],
       [
-        'a leader that is gone',
+        'a leader that no longer renews its lease',
         'leader-missing',
         'no longer renewed by operator-1',
         () => lease(new Date(Date.now() - 60_000), 15),
         goodLease,
       ],
       [
-        'an object of the release deleted',
+        'a deleted object of the release',
         'release-object-missing',
         `ServiceAccount ${RELEASE}-operator`,
         () => kubectl(['delete', 'serviceaccount', `${RELEASE}-operator`, '-n', NAMESPACE]),
         () => kubectl(['create', 'serviceaccount', `${RELEASE}-operator`, '-n', NAMESPACE]),
       ],
       [
-        'a manifest that is none',
+        'an invalid manifest',
         'manifest-invalid',
-        'Deployment chat in team: its ConfigMap chat-manifest holds no valid manifest: agent.yaml:1:1',
+        'Deployment chat in team: its ConfigMap chat-manifest contains no valid manifest: agent.yaml:1:1',
         () => manifest({ 'agent.yaml': 'hello' }),
         () => manifest({ 'agent.yaml': manifestText() }),
       ],
       [
         'a workload without its ConfigMap',
         'manifest-missing',
-        'Deployment other in team: its ConfigMap other-manifest is not there',
+        'Deployment other in team: its ConfigMap other-manifest does not exist',
         () => apply(deployment('other')),
         () => kubectl(['delete', 'deployment', 'other', '-n', 'team']),
       ],
       [
-        'an agent that is silent',
+        'an agent that does not report',
         'agent-silent',
-        'agent chat in team: words',
+        'agent chat in team: some message',
         () =>
           observe(
             ['Reporting', 'False', 'Stale'],
@@ -295,16 +295,16 @@ const deployment = (name: string): Body => ({
             ['Compliant', 'True', 'Compliant'],
           ),
       ],
-      ['a Service that bypasses', 'agent-bypassed', 'agent chat in team: words', NOTHING, NOTHING],
+      ['a Service that bypasses the sidecar', 'agent-bypassed', 'agent chat in team: some message', NOTHING, NOTHING],
       [
-        'an agent of which little was shown',
+        'an agent with little evidence',
         'agent-not-shown',
-        'agent chat in team: words',
+        'agent chat in team: some message',
         NOTHING,
         NOTHING,
       ],
       [
-        'a pod whose image is not there',
+        'a pod with an image that does not exist',
         'image-pull',
         'ErrImagePull, not found',
         async () => {
@@ -319,24 +319,24 @@ const deployment = (name: string): Body => ({
     ];
 
     beforeAll(async () => {
-      await Promise.all(FAULTS.map(([, , , make]) => make()));
+      await Promise.all(FAULTS.map(([, , , cause]) => cause()));
       const codes = FAULTS.map(([, code]) => code);
       report = await eventually(check, (all) => codes.every((code) => all.includes(code)));
     });
 
-    test.each(FAULTS)('%s is found', (...[, code, words]) => {
+    test.each(FAULTS)('%s is found', (...[, code, expected]) => {
       const found = report.findings.filter((each) => each.code === code);
-      expect(found.map(({ message }) => message)).toEqual([expect.stringContaining(words)]);
+      expect(found.map(({ message }) => message)).toEqual([expect.stringContaining(expected)]);
     });
 
-    test('nothing else is, and all of it goes when it is fixed', async () => {
+    test('nothing else is found, and all findings disappear after the fixes', async () => {
       expect(codesOf(report)).toEqual([...BASE, ...FAULTS.map(([, code]) => code)].sort());
-      await Promise.all(FAULTS.map(([, , , , repair]) => repair()));
-      await healed();
+      await Promise.all(FAULTS.map(([, , , , fix]) => fix()));
+      await recovered();
     });
   });
 
-  test('a newest revision of Helm that is broken is one finding, and the rest is looked at', async () => {
+  test('an unreadable Helm revision is one finding, and the other checks still run', async () => {
     const name = `sh.helm.release.v1.${RELEASE}.v2`;
     const labels = { owner: 'helm', name: RELEASE, version: '2', status: 'deployed' };
     await apply({
@@ -352,7 +352,7 @@ const deployment = (name: string): Body => ({
     await kubectl(['delete', 'secret', name, '-n', NAMESPACE]);
   });
 
-  describe('while the injector is away', () => {
+  describe('while the injector is unavailable', () => {
     beforeAll(stopInjector);
     afterAll(async () => {
       await kubectl([
@@ -372,12 +372,12 @@ const deployment = (name: string): Body => ({
       await startInjector();
     });
 
-    test('a pod that opts in is refused by the guard, and that is said', async () => {
+    test('reports that the guard rejects a pod that opts in', async () => {
       const [finding] = await found('injector-no-answer');
       expect(finding?.message).toContain('the injector did not answer');
     });
 
-    test('an empty caBundle, one of another authority, and an ended certificate', async () => {
+    test('reports an empty caBundle, a caBundle of another CA and an expired certificate', async () => {
       const bundle = (caBundle: string) =>
         kubectl([
           ...['patch', 'mutatingwebhookconfiguration', RELEASE, '--type=json'],
@@ -390,42 +390,42 @@ const deployment = (name: string): Body => ({
       await bundle(base64(other.cert));
       const wrong = await eventually(check, (codes) => codes.includes('injector-not-trusted'));
       expect(wrong.findings.find(({ code }) => code === 'injector-not-trusted')?.message).toContain(
-        'does not lead to the caBundle',
+        'is not signed by a CA in the caBundle',
       );
       const secret = ['secret', `${RELEASE}-webhook-tls`, '-n', NAMESPACE];
       await merge(secret, { data: { 'ca.crt': base64(other.cert) } });
       expect((await found('certificate-expired'))[0]?.message).toBe(
-        'the authority of the injector ended on 2020-01-31',
+        'the CA of the injector expired on 2020-01-31',
       );
     });
 
-    test('without a guard a pod slips in, and every one of that is found', async () => {
+    test('reports each pod that is admitted without a sidecar because the guard is missing', async () => {
       const quota = ['resourcequota', 'none', '-n', 'platform-canary'];
       await kubectl(['create', 'quota', ...quota.slice(1), '--hard=pods=0']);
-      // The controller that says so does not run here.
+      // The controller that sets the status does not run here.
       const status = { hard: { pods: '0' }, used: { pods: '0' } };
       await merge(quota, { status }, '--subresource=status');
       await kubectl(['delete', 'validatingadmissionpolicybinding', GUARD]);
-      const ineffective = async (status: string) => {
-        const is = (each: CheckFinding) => each.code === 'guard-ineffective' && each.status === status;
-        const report = await eventually(check, (_, { findings }) => findings.some(is));
-        return { report, message: report.findings.find(is)?.message };
+      const guardIneffective = async (status: string) => {
+        const isExpected = (each: CheckFinding) => each.code === 'guard-ineffective' && each.status === status;
+        const report = await eventually(check, (_, { findings }) => findings.some(isExpected));
+        return { report, message: report.findings.find(isExpected)?.message };
       };
-      // The quota refuses the trial in their place.
-      expect((await ineffective('unknown')).message).toContain('quota: none');
+      // The quota rejects the test pod before injector and guard do.
+      expect((await guardIneffective('unknown')).message).toContain('quota: none');
       await kubectl(['delete', ...quota]);
-      const { report } = await ineffective('found');
+      const { report } = await guardIneffective('found');
       expect(codesOf(report)).toEqual(expect.arrayContaining(['guard-missing', 'injector-no-answer']));
       await kubectl(['create', '-n', 'team', '-f', '-'], optedInPod());
       expect((await found('pod-without-sidecar'))[0]).toMatchObject({
-        message: 'pod chat in team opts in and runs without a sidecar',
+        message: 'pod chat in team opts in but runs without a sidecar',
         hint: 'kubectl delete pod chat -n team, and create it again',
       });
     });
   });
 
-  test('--wait ends when all is well, and with the findings when the time is up', async () => {
-    await healed();
+  test('--wait returns when all checks pass, and with the findings after the timeout', async () => {
+    await recovered();
     const waited = await platform('check --wait 2s');
     expect(waited).toMatchObject({ exitCode: 1, output: expect.stringContaining('process-not-ready') });
     await kubectl(['create', 'clusterrole', 'waits', '--verb=get', '--resource=pods']);
@@ -442,23 +442,23 @@ const deployment = (name: string): Body => ({
     ]);
   });
 
-  test('somebody without rights passes nothing that he cannot see, and learns which right lacks', async () => {
+  test('reports checks as unknown, with the missing permission, for a user without permissions', async () => {
     const file = await kubeconfigOf('default', 'team');
-    const nobody = await check('', file);
-    expect(nobody.findings.map(({ code, status, message }) => [code, status, message])).toEqual([
-      ['release-missing', 'unknown', `this needs the right to list deployments in ${NAMESPACE}`],
+    const withoutPermissions = await check('', file);
+    expect(withoutPermissions.findings.map(({ code, status, message }) => [code, status, message])).toEqual([
+      ['release-missing', 'unknown', `missing permission: list deployments in ${NAMESPACE}`],
     ]);
-    await kubectl(['create', 'role', 'sees', '-n', NAMESPACE, '--verb=list', '--resource=deployments.apps']);
+    await kubectl(['create', 'role', 'reader', '-n', NAMESPACE, '--verb=list', '--resource=deployments.apps']);
     await kubectl([
       'create',
       'rolebinding',
-      'sees',
+      'reader',
       '-n',
       NAMESPACE,
-      '--role=sees',
+      '--role=reader',
       '--serviceaccount=team:default',
     ]);
-    // A right that was given takes a moment to be known.
+    // A new permission takes a moment to become effective.
     const some = await eventually(
       () => check('', file),
       (_, { passed }) => passed.includes('release-missing'),
@@ -469,7 +469,7 @@ const deployment = (name: string): Body => ({
     ]);
     expect(some.findings.every(({ status }) => status === 'unknown')).toBe(true);
     const reasons = some.findings.map(({ message }) => message);
-    for (const right of [
+    for (const permission of [
       `list secrets in ${NAMESPACE}`,
       `get leases in ${NAMESPACE}`,
       `get services/proxy in ${NAMESPACE}`,
@@ -477,23 +477,23 @@ const deployment = (name: string): Body => ({
       'create pods in default (as a dry run)',
       'list agentobservations in every namespace',
     ])
-      expect(reasons).toContain(`this needs the right to ${right}`);
+      expect(reasons).toContain(`missing permission: ${permission}`);
     const { findings } = await check(' --pre', file);
     expect(findings.map(({ message }) => message)).toEqual(
       expect.arrayContaining(
         [
-          'you may not create deployments.apps in platform-system',
-          'you may not create clusterroles.rbac.authorization.k8s.io in every namespace',
-          'you may not patch agentobservations.platform.io/status in every namespace',
-        ].map((words) =>
-          words.replace('agentobservations.platform.io/status', 'agentobservations/status.platform.io'),
+          'missing permission: create deployments.apps in platform-system',
+          'missing permission: create clusterroles.rbac.authorization.k8s.io in every namespace',
+          'missing permission: patch agentobservations.platform.io/status in every namespace',
+        ].map((message) =>
+          message.replace('agentobservations.platform.io/status', 'agentobservations/status.platform.io'),
         ),
       ),
     );
   });
 
-  test('the built command sees the same, and exits', async () => {
-    await healed();
+  test('the built command reports the same findings and exits', async () => {
+    await recovered();
     const built = await runBuiltCommand(['check', '-o', 'json'], {
       cwd: '/',
       env: { KUBECONFIG: control.kubeconfig },
@@ -506,16 +506,16 @@ const deployment = (name: string): Body => ({
     ['check --kubeconfig /nowhere', '/nowhere cannot be read'],
     ['check --context other', 'no context "other"'],
     ['check -n platform-system --release other', 'not installed'],
-  ])('platform %s ends with the reason', async (args, words) => {
+  ])('platform %s exits with 1 and the reason', async (args, reason) => {
     const { exitCode, output, errors } = await runCommandLine(
       [...args.split(' '), ...(args.includes('--kubeconfig') ? [] : ['--kubeconfig', control.kubeconfig])],
       { env: {}, cwd: '/', now: () => new Date(), color: false, ask: null },
     );
     expect(exitCode).toBe(1);
-    expect(output + errors).toContain(words);
+    expect(output + errors).toContain(reason);
   });
 
-  test('the rights that --pre asks for are those of the rendered chart', async () => {
+  test('--pre checks exactly the permissions that the rendered chart needs', async () => {
     const rendered = await helm('template', RELEASE, CHART, '--kube-version', '1.36.0', ...REQUIRED);
     const objects = parseAllDocuments(rendered).flatMap(
       (document) =>
@@ -534,7 +534,7 @@ const deployment = (name: string): Body => ({
     const granted = GRANTED.flatMap(({ group, resources, verbs }) =>
       resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}.${group}`)),
     );
-    const handedOn = objects
+    const delegated = objects
       .flatMap(({ rules = [] }) => (Array.isArray(rules) ? rules : []))
       .filter((rule) => Array.isArray(rule.apiGroups))
       .flatMap(({ apiGroups, resources, verbs }) =>
@@ -542,13 +542,13 @@ const deployment = (name: string): Body => ({
           resources.flatMap((resource) => verbs.map((verb) => `${verb} ${resource}.${group}`)),
         ),
       );
-    expect([...new Set(handedOn)].sort()).toEqual(granted.sort());
+    expect([...new Set(delegated)].sort()).toEqual(granted.sort());
   });
 
-  describe('leaving', () => {
+  describe('uninstalling', () => {
     const uninstall = (args = '') => json<LeftoverReport>(`uninstall${args}`);
 
-    test('the way out is shown, and nothing goes', async () => {
+    test('uninstall prints the commands and removes nothing', async () => {
       const { output, exitCode } = await platform('uninstall');
       expect(exitCode).toBe(0);
       expect(output).toContain(`helm uninstall ${RELEASE} -n ${NAMESPACE} --wait`);
@@ -562,8 +562,8 @@ const deployment = (name: string): Body => ({
       await kubectl(['get', 'deployment', `${RELEASE}-webhook`, '-n', NAMESPACE]);
     });
 
-    test('what is left is named with the command that removes it, and then nothing is', async () => {
-      await healed();
+    test('--verify lists each leftover with its command, and nothing after they are removed', async () => {
+      await recovered();
       await kubectl(['create', '-n', 'team', '-f', '-'], optedInPod());
       await helm('uninstall', RELEASE);
       const labels = { 'app.kubernetes.io/name': 'agent-compliance', 'app.kubernetes.io/instance': RELEASE };
@@ -593,11 +593,11 @@ const deployment = (name: string): Body => ({
       ]);
     });
 
-    test('who may not look is not told that nothing is left', async () => {
+    test('--verify does not report success without the permission to check', async () => {
       const file = await kubeconfigOf('default', 'team');
       const { exitCode, output } = await platform('uninstall --verify', file);
       expect(exitCode).toBe(1);
-      expect(output).toContain('unknown: this needs the right to list clusterroles in every namespace');
+      expect(output).toContain('unknown: missing permission: list clusterroles in every namespace');
     });
   });
 });

@@ -9,28 +9,28 @@ export interface ClusterOptions {
   context?: string;
 }
 
-/** What was seen, or why nothing could be; `mayPass`: another try may see it. */
-export type Looked<T> = { ok: true; report: T } | { ok: false; reason: string; mayPass: boolean };
+/** The report, or why the cluster could not be queried; `isTransient`: a retry may succeed. */
+export type ClusterResult<T> = { ok: true; report: T } | { ok: false; reason: string; isTransient: boolean };
 
-/** As kubectl finds its cluster: --kubeconfig, KUBECONFIG, ~/.kube/config, the pod's own account. */
+/** Finds the cluster as kubectl does: --kubeconfig, KUBECONFIG, ~/.kube/config, the pod's service account. */
 export async function withCluster<T>(
   options: ClusterOptions,
   context: Pick<CliContext, 'env' | 'cwd'>,
   act: (cluster: { server: string; client: KubeClient }) => Promise<T>,
-): Promise<Looked<T>> {
+): Promise<ClusterResult<T>> {
   let client: KubeClient | null = null;
   try {
     const access = accessFor(options, context);
     client = createKubeClient({ access, part: 'cli' });
     return { ok: true, report: await act({ server: access.server, client }) };
   } catch (error) {
-    return { ok: false, reason: reasonOf(error), mayPass: error instanceof KubeError && error.status === 0 };
+    return { ok: false, reason: reasonOf(error), isTransient: error instanceof KubeError && error.status === 0 };
   } finally {
     await client?.close();
   }
 }
 
-/** With its causes: the first sentence says what could not be done, the last one why. */
+/** Message with its causes: what failed first, the root cause last. */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   return error.cause === undefined ? error.message : `${error.message}: ${reasonOf(error.cause)}`;
@@ -50,5 +50,5 @@ function accessFor(
     );
   if (existsSync(home)) return loadContextAccess([home], name ?? null);
   if (env['KUBERNETES_SERVICE_HOST'] !== undefined && name === undefined) return loadClusterAccess(null);
-  throw new Error('which cluster? Give --kubeconfig, or set KUBECONFIG');
+  throw new Error('no cluster configured; pass --kubeconfig or set KUBECONFIG');
 }

@@ -24,30 +24,30 @@ import {
 } from '../../kube/resources.ts';
 import type { KubeObject, ObjectMeta, Pod } from '../../kube/types.ts';
 import { CONFIG_MAPS, type Data, type Deployment } from './kinds.ts';
-import { eachOf, look } from './look.ts';
+import { eachOf, readFact } from './read-fact.ts';
 
 export type AgentsPart = Pick<InstalledFacts, 'observations' | 'workloads' | 'pods'>;
 
-/** `system`: the release's own namespace. */
+/** `system`: the namespace of the release. */
 export async function gatherAgents(client: KubeClient, system: string): Promise<AgentsPart> {
   const [observations, workloads, pods] = await Promise.all([
-    look('list agentobservations in every namespace', async () => {
+    readFact('list agentobservations in every namespace', async () => {
       const { items } = await listObjects(client, AGENT_OBSERVATIONS);
       return items;
     }),
     workloadsOf(client),
-    look('list pods in every namespace', () => podsOf(client, system)),
+    readFact('list pods in every namespace', () => podsOf(client, system)),
   ]);
   return { observations, workloads, pods };
 }
 
-/** What makes pods that stay, or are made again and again. */
-const MAKERS: readonly Resource<KubeObject>[] = [DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS, CRON_JOBS];
+/** Controllers whose pods run permanently or repeatedly. */
+const CONTROLLERS: readonly Resource<KubeObject>[] = [DEPLOYMENTS, STATEFUL_SETS, DAEMON_SETS, CRON_JOBS];
 
 async function workloadsOf(client: KubeClient): Promise<Fact<WorkloadFacts[]>> {
   const found: { optedIn: OptedIn; object: KubeObject }[] = [];
-  for (const resource of MAKERS) {
-    const fact = await look(`list ${resource.plural} in every namespace`, () => optedIn(client, resource));
+  for (const resource of CONTROLLERS) {
+    const fact = await readFact(`list ${resource.plural} in every namespace`, () => optedIn(client, resource));
     if (!fact.known) return fact;
     found.push(...fact.value);
   }
@@ -68,14 +68,14 @@ async function optedIn(
 ): Promise<{ optedIn: OptedIn; object: KubeObject }[]> {
   const { items } = await listObjects(client, resource);
   return items.flatMap((object) => {
-    // The items of a list do not say what they are.
+    // Items of a list have no kind and apiVersion.
     const whole = { ...object, kind: resource.kind, apiVersion: apiVersionOf(resource) };
     const optedIn = optedInOf(whole);
     return optedIn === null ? [] : [{ optedIn, object }];
   });
 }
 
-/** A Deployment says why its pods cannot be made; other controllers tell it in Events alone. */
+/** A Deployment reports in its status why pods cannot be created; other controllers report it only in Events. */
 function rejectionIn(object: KubeObject): string | null {
   const { conditions = [] } = (object as Deployment).status ?? {};
   const failure = conditions.find(({ type, status }) => type === 'ReplicaFailure' && status === 'True');
@@ -84,7 +84,7 @@ function rejectionIn(object: KubeObject): string | null {
 
 async function manifestOf(client: KubeClient, namespace: string, configMap: string): Promise<ManifestFacts> {
   const key = { namespace, name: configMap };
-  const found = await look(`get configmaps in ${namespace}`, () => getObject(client, CONFIG_MAPS, key));
+  const found = await readFact(`get configmaps in ${namespace}`, () => getObject(client, CONFIG_MAPS, key));
   return { configMap, text: found.known ? known(textIn(found.value)) : found };
 }
 
@@ -94,7 +94,7 @@ function textIn(configMap: Data | null): ManifestText {
   return text === undefined ? { state: 'no-key' } : { state: 'there', text };
 }
 
-/** A pod with what its containers wait for. */
+/** A pod with the waiting state of its containers. */
 interface WaitingPod extends Pod {
   status?: Pod['status'] & Partial<Record<(typeof STATUSES)[number], ContainerStatus[]>>;
 }
@@ -106,7 +106,7 @@ interface ContainerStatus {
 
 const STATUSES = ['initContainerStatuses', 'containerStatuses'] as const;
 
-/** Those of the release, those that opt in and those with a sidecar: what is read of others is dropped at once. */
+/** Pods of the release, pods that opt in and pods with a sidecar. Other pods are dropped while reading, to save memory. */
 export async function podsOf(client: KubeClient, system: string): Promise<PodFacts[]> {
   const found: PodFacts[] = [];
   const keep = (pod: Pod): null => {
@@ -144,7 +144,7 @@ function waitingOf({ name, state }: ContainerStatus): PodFacts['waiting'] {
   return reason === undefined ? [] : [{ container: name, reason, message }];
 }
 
-/** The Deployment rather than its ReplicaSet: that is what is restarted. */
+/** The Deployment instead of its ReplicaSet, because users restart the Deployment. */
 function ownerOf({ ownerReferences = [], labels }: ObjectMeta): PodFacts['owner'] {
   const owner = ownerReferences.find(({ controller }) => controller === true);
   if (owner === undefined) return null;

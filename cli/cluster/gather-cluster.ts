@@ -1,20 +1,20 @@
 import type { ClusterFacts, ExistingObject, InstallFacts } from '../../core/diagnosis/facts.ts';
 import {
-  describeRight,
+  describePermission,
   ESCALATE,
   EVERYTHING,
   grantedPermissions,
   installPermissions,
-  type Right,
+  type Permission,
 } from '../../core/diagnosis/install-permissions.ts';
 import { known, type Fact } from '../../core/diagnosis/fact.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { expectOk, getObject } from '../../kube/objects.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import { DEFINITION_NAME, DEFINITIONS, NAMESPACES } from './kinds.ts';
-import { eachOf, look } from './look.ts';
+import { eachOf, readFact } from './read-fact.ts';
 
-/** What the product asks an API server for, beyond what every one serves. */
+/** APIs that the product uses, beyond those that every API server has. */
 const NEEDED: readonly (readonly [groupVersion: string, resource: string])[] = [
   ['admissionregistration.k8s.io/v1', 'mutatingwebhookconfigurations'],
   ['admissionregistration.k8s.io/v1', 'validatingadmissionpolicies'],
@@ -30,11 +30,11 @@ const NEEDED: readonly (readonly [groupVersion: string, resource: string])[] = [
 ];
 
 export async function gatherCluster(client: KubeClient): Promise<ClusterFacts> {
-  const version = await look('read /version', async () => {
-    const answer = expectOk(await client.send<{ gitVersion?: string }>({ method: 'GET', path: '/version' }));
-    return answer.gitVersion ?? '';
+  const version = await readFact('read /version', async () => {
+    const response = expectOk(await client.send<{ gitVersion?: string }>({ method: 'GET', path: '/version' }));
+    return response.gitVersion ?? '';
   });
-  const missingApis = await look('read /apis', async () => {
+  const missingApis = await readFact('read /apis', async () => {
     const groupVersions = [...new Set(NEEDED.map(([groupVersion]) => groupVersion))];
     const served = new Map(
       await eachOf(groupVersions, async (each) => [each, await pluralsOf(client, each)] as const),
@@ -52,7 +52,7 @@ export interface ServedResource {
   namespaced: boolean;
 }
 
-/** What the API server serves of a group and version; nothing where it does not know it. */
+/** Resources that the API server has in a group and version; empty if the group is unknown. */
 export async function pluralsOf(client: KubeClient, groupVersion: string): Promise<ServedResource[]> {
   const parts = groupVersion.split('/').map(encodeURIComponent);
   const path = [parts.length > 1 ? '/apis' : '/api', ...parts].join('/');
@@ -61,7 +61,7 @@ export async function pluralsOf(client: KubeClient, groupVersion: string): Promi
   return (expectOk(answer).resources ?? []).filter(({ name }) => !name.includes('/'));
 }
 
-/** `namespaces`: that the chart makes by default. */
+/** `namespaces`: those that the chart creates by default. */
 export async function gatherInstall(
   client: KubeClient,
   about: { release: string; namespace: string; namespaces: readonly string[] },
@@ -69,21 +69,21 @@ export async function gatherInstall(
   const { release, namespace, namespaces } = about;
   const [cluster, missingPermissions, existing] = await Promise.all([
     gatherCluster(client),
-    look('ask for one’s own rights (SelfSubjectAccessReview)', () => lackingOf(client, namespace)),
+    readFact('create selfsubjectaccessreviews', () => missingPermissionsOf(client, namespace)),
     existingOf(client, namespaces),
   ]);
   return { ...cluster, release, namespace, missingPermissions, existing };
 }
 
-async function lackingOf(client: KubeClient, namespace: string): Promise<string[]> {
-  if (await mayI(client, EVERYTHING)) return [];
-  const handedOn = (await mayI(client, ESCALATE)) ? [] : grantedPermissions();
-  const wanted = [...installPermissions(namespace), ...handedOn];
-  const answers = await eachOf(wanted, async (right) => ({ right, may: await mayI(client, right) }));
-  return answers.filter(({ may }) => !may).map(({ right }) => describeRight(right));
+async function missingPermissionsOf(client: KubeClient, namespace: string): Promise<string[]> {
+  if (await isAllowed(client, EVERYTHING)) return [];
+  const delegated = (await isAllowed(client, ESCALATE)) ? [] : grantedPermissions();
+  const wanted = [...installPermissions(namespace), ...delegated];
+  const results = await eachOf(wanted, async (right) => ({ right, allowed: await isAllowed(client, right) }));
+  return results.filter(({ allowed }) => !allowed).map(({ right }) => describePermission(right));
 }
 
-export async function mayI(client: KubeClient, { resource, ...right }: Right): Promise<boolean> {
+export async function isAllowed(client: KubeClient, { resource, ...right }: Permission): Promise<boolean> {
   const [plural = '', subresource] = resource.split('/');
   const body = {
     apiVersion: 'authorization.k8s.io/v1',
@@ -106,7 +106,7 @@ async function existingOf(
   const found: ExistingObject[] = [];
   for (const { resource, kind, name } of wanted) {
     const right = `get ${resource.plural}`;
-    const fact = await look(right, () => getObject<KubeObject>(client, resource, { name }));
+    const fact = await readFact(right, () => getObject<KubeObject>(client, resource, { name }));
     if (!fact.known) return fact;
     if (fact.value !== null) found.push({ kind, name, owner: ownerOf(fact.value) });
   }

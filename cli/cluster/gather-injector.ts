@@ -12,17 +12,17 @@ import { getObject, listObjects } from '../../kube/objects.ts';
 import type { Resource } from '../../kube/resources.ts';
 import { certificatesIn, leadsTo } from './certificates.ts';
 import { BINDINGS, INJECTORS, labelsOf, SECRETS, type InjectorConfiguration } from './kinds.ts';
-import { look, lookOn } from './look.ts';
+import { chainFact, readFact } from './read-fact.ts';
 import { tryPod } from './trial.ts';
 
-/** What a canary's policy says of where it applies. */
+/** The canary's policy, with the namespaces to which it applies. */
 interface Policy extends AdmissionPolicy {
   spec?: { matchConstraints?: { namespaceSelector?: { matchLabels?: Record<string, string> } } };
 }
 
 const POLICIES: Resource<Policy> = ADMISSION_POLICIES;
 const NAMESPACE_NAME = 'kubernetes.io/metadata.name';
-/** Where nobody runs a canary. */
+/** Used if no canary is installed. */
 const ANY_NAMESPACE = 'default';
 
 export type InjectorPart = Pick<
@@ -30,7 +30,7 @@ export type InjectorPart = Pick<
   'injector' | 'trusted' | 'certificates' | 'trial' | 'wrongTrial' | 'guard' | 'canary'
 >;
 
-/** `prefix`: the name of everything in the release. */
+/** `prefix`: common name prefix of the release's objects. */
 export async function gatherInjector(
   client: KubeClient,
   { name: release, namespace }: ReleaseFacts,
@@ -38,40 +38,40 @@ export async function gatherInjector(
 ): Promise<InjectorPart> {
   const labelSelector = labelsOf(release);
   const [configuration, policies, bindings, pems] = await Promise.all([
-    look('list mutatingwebhookconfigurations', async () => {
+    readFact('list mutatingwebhookconfigurations', async () => {
       const { items } = await listObjects(client, INJECTORS, { labelSelector });
       return items[0] ?? null;
     }),
-    look('list validatingadmissionpolicies', async () => {
+    readFact('list validatingadmissionpolicies', async () => {
       const { items } = await listObjects(client, POLICIES, { labelSelector });
       return items;
     }),
-    look('list validatingadmissionpolicybindings', async () => {
+    readFact('list validatingadmissionpolicybindings', async () => {
       const { items } = await listObjects(client, BINDINGS);
       return items;
     }),
-    look(`get secrets in ${namespace}`, () => pemsOf(client, namespace, prefix)),
+    readFact(`get secrets in ${namespace}`, () => pemsOf(client, namespace, prefix)),
   ]);
   const guard = `${prefix}-guard`;
   const canary = policies.known
     ? policies.value.find(({ metadata }) => metadata.name === `${prefix}-canary`)
     : undefined;
-  const namespaceTried =
+  const trialNamespace =
     canary?.spec?.matchConstraints?.namespaceSelector?.matchLabels?.[NAMESPACE_NAME] ?? ANY_NAMESPACE;
-  const tried = { namespace: namespaceTried, guard };
+  const place = { namespace: trialNamespace, guard };
   const [trial, wrongTrial] = await Promise.all([
-    tryPod(client, tried, 'true'),
-    tryPod(client, tried, 'maybe'),
+    tryPod(client, place, 'true'),
+    tryPod(client, place, 'maybe'),
   ]);
   return {
     injector: configuration.known ? known(injectorFacts(configuration.value)) : configuration,
-    trusted: await lookOn(configuration, (found) =>
+    trusted: await chainFact(configuration, (found) =>
       pems.known ? known(isTrusted(found, pems.value)) : pems,
     ),
     certificates: pems.known ? known(certificateFacts(pems.value)) : pems,
     trial,
     wrongTrial,
-    guard: await lookOn(policies, (all) =>
+    guard: await chainFact(policies, (all) =>
       bindings.known
         ? known({
             name: guard,
@@ -97,10 +97,10 @@ function injectorFacts(found: InjectorConfiguration | null): InjectorFacts | nul
   return { name: found.metadata.name, hasCa, excluded };
 }
 
-/** PEM texts of the release's Secrets; empty where there is none yet. */
+/** PEM texts of the release's Secrets; empty if the Secret does not exist yet. */
 interface Pems {
   injector: string;
-  authority: string;
+  ca: string;
   controlPlane: string;
 }
 
@@ -112,7 +112,7 @@ async function pemsOf(client: KubeClient, namespace: string, prefix: string): Pr
   const [webhook, controlPlane] = await Promise.all([entry('webhook'), entry('control-plane')]);
   return {
     injector: webhook('tls.crt'),
-    authority: webhook('ca.crt'),
+    ca: webhook('ca.crt'),
     controlPlane: controlPlane('tls.crt'),
   };
 }
@@ -126,13 +126,13 @@ function isTrusted(found: InjectorConfiguration | null, { injector }: Pems): boo
   return bundles.length > 0 && bundles.every((bundle) => leadsTo(chain, bundle));
 }
 
-/** The webhook renews leaves 30 days before their end, authorities a year before. */
-const LATE_DAYS = { leaf: 14, authority: 180 };
+/** The webhook renews leaf certificates 30 days before they expire, CAs one year before. */
+const LATE_DAYS = { leaf: 14, ca: 180 };
 
-function certificateFacts({ injector, authority, controlPlane }: Pems): CertificateFacts[] {
+function certificateFacts({ injector, ca, controlPlane }: Pems): CertificateFacts[] {
   const named: [string, string, number][] = [
     ['certificate of the injector', injector, LATE_DAYS.leaf],
-    ['authority of the injector', authority, LATE_DAYS.authority],
+    ['CA of the injector', ca, LATE_DAYS.ca],
     ['certificate of the control plane', controlPlane, LATE_DAYS.leaf],
   ];
   return named.flatMap(([what, pem, lateDays]) => {

@@ -23,11 +23,11 @@ import {
   RELEASE_DEPLOYMENTS,
   type Deployment,
 } from './kinds.ts';
-import { eachOf, look, lookOn } from './look.ts';
+import { chainFact, eachOf, readFact } from './read-fact.ts';
 
 const COMPONENT = 'app.kubernetes.io/component';
 
-/** The release in a namespace, by the Deployments of the chart; null: there is none. `wanted`: its name, if it is said. */
+/** Finds the release in a namespace by the chart's Deployments; null: none. `wanted`: the release name, if given. */
 export async function findRelease(
   client: KubeClient,
   namespace: string,
@@ -39,7 +39,7 @@ export async function findRelease(
   const [name] = names;
   if (name === undefined) return null;
   if (names.length > 1)
-    throw new Error(`${namespace} has the releases ${names.join(', ')}: say which one by --release`);
+    throw new Error(`${namespace} contains several releases (${names.join(', ')}); select one with --release`);
   const versions = [...new Set(items.map((each) => label(each, 'app.kubernetes.io/version')))].sort();
   return { release: { name, namespace, versions }, deployments: items };
 }
@@ -60,12 +60,12 @@ export async function gatherRelease(
 ): Promise<ReleasePart> {
   const { release, deployments } = found;
   const { namespace } = release;
-  const helm = await look(`list secrets in ${namespace}`, () => readHelmRelease(client, release));
+  const helm = await readFact(`list secrets in ${namespace}`, () => readHelmRelease(client, release));
   const [missingObjects, definition, processes, lease] = await Promise.all([
-    lookOn(helm, (kept) => missingOf(client, kept, namespace)),
-    look('get customresourcedefinitions', () => definitionOf(client)),
+    chainFact(helm, (kept) => missingOf(client, kept, namespace)),
+    readFact('get customresourcedefinitions', () => definitionOf(client)),
     processesOf(client, namespace, deployments),
-    look(`get leases in ${namespace}`, () => leaseOf(client, clock, namespace)),
+    readFact(`get leases in ${namespace}`, () => leaseOf(client, clock, namespace)),
   ]);
   return {
     helm: helm.known ? known(helmFacts(helm.value)) : helm,
@@ -103,7 +103,7 @@ async function missingOf(
   const served = new Map(
     await eachOf(
       versions,
-      async (each) => [each, await look(`read /apis/${each}`, () => pluralsOf(client, each))] as const,
+      async (each) => [each, await readFact(`read /apis/${each}`, () => pluralsOf(client, each))] as const,
     ),
   );
   const facts = await eachOf(objects, async (object) => {
@@ -112,14 +112,14 @@ async function missingOf(
     const resource = api.value.find(({ kind }) => kind === object.kind);
     if (resource === undefined) return known(`${object.kind} ${object.name}`);
     const where = resource.namespaced ? ` in ${object.namespace ?? namespace}` : '';
-    return look(`get ${resource.name}${where}`, async () =>
+    return readFact(`get ${resource.name}${where}`, async () =>
       (await isThere(client, object, resource, namespace)) ? null : `${object.kind} ${object.name}`,
     );
   });
-  const unseen = facts.find((fact) => !fact.known);
-  // One that is seen to be missing is worth more than that another could not be looked at.
+  const unreadable = facts.find((fact) => !fact.known);
+  // An object known to be missing is reported in preference to an object that could not be read.
   const missing = facts.flatMap((fact) => (fact.known && fact.value !== null ? [fact.value] : []));
-  return missing.length === 0 && unseen?.known === false ? notKnown(unseen.why) : known(missing);
+  return missing.length === 0 && unreadable?.known === false ? notKnown(unreadable.why) : known(missing);
 }
 
 async function isThere(
@@ -146,13 +146,13 @@ function isEstablished({ type, status }: { type: string; status: string }): bool
   return type === 'Established' && status === 'True';
 }
 
-/** Ports by the names that the chart gives them. */
+/** Port names as in the chart. */
 const PROCESSES = [
   { part: 'control-plane', scheme: 'https:', port: 'https' },
   { part: 'operator', scheme: '', port: 'http' },
 ] as const;
 
-/** Through the API server, since nobody outside the cluster reaches a Service. */
+/** Through the API server proxy, because Services are not reachable from outside the cluster. */
 async function processesOf(
   client: KubeClient,
   namespace: string,
@@ -162,9 +162,9 @@ async function processesOf(
     PROCESSES.map(async ({ part, scheme, port }) => {
       const service = deployments.find((each) => label(each, COMPONENT) === part)?.metadata.name;
       if (service === undefined)
-        return { part, answer: known({ ok: false, text: 'its Deployment is not there' }) };
+        return { part, answer: known({ ok: false, text: 'its Deployment does not exist' }) };
       const path = `/api/v1/namespaces/${namespace}/services/${scheme}${service}:${port}/proxy/readyz`;
-      const answer = await look(`get services/proxy in ${namespace}`, async () => {
+      const answer = await readFact(`get services/proxy in ${namespace}`, async () => {
         const reply = await client.send<unknown>({ method: 'GET', path });
         if (!reply.ok && [401, 403].includes(reply.status)) throw new KubeError(reply);
         return { ok: reply.ok, text: reply.ok ? '' : reasonIn(reply.message) };
@@ -174,7 +174,7 @@ async function processesOf(
   );
 }
 
-/** The `detail` of a problem document, or the words as they are. */
+/** The `detail` of a problem document, else the text itself. */
 function reasonIn(text: string): string {
   try {
     const { detail } = JSON.parse(text) as { detail?: unknown };
@@ -184,11 +184,11 @@ function reasonIn(text: string): string {
   }
 }
 
-/** Longer than between two renewals. */
+/** Longer than the interval between two renewals. */
 const RENEWAL_MS = 2_500;
-const LOOKS = 3;
+const MAX_READS = 3;
 
-/** The clocks of this machine and of the cluster may differ, so a Lease that looks old is watched for a renewal. */
+/** The clocks of this machine and the cluster may differ, so an apparently old Lease is watched for a renewal. */
 async function leaseOf(client: KubeClient, clock: Clock, namespace: string): Promise<LeaseFacts | null> {
   const key = { namespace, name: LEASE_NAME };
   const first = await getObject(client, LEASES, key);
@@ -197,7 +197,7 @@ async function leaseOf(client: KubeClient, clock: Clock, namespace: string): Pro
   const ageMs = clock.now().getTime() - Date.parse(renewTime ?? '');
   if (holder === '' || (ageMs >= 0 && ageMs <= leaseDurationSeconds * 1_000))
     return { holder, fresh: holder !== '' };
-  for (let looks = 0; looks < LOOKS; looks++) {
+  for (let reads = 0; reads < MAX_READS; reads++) {
     await clock.sleep(RENEWAL_MS);
     const again = await getObject(client, LEASES, key);
     if (again?.metadata.resourceVersion !== first.metadata.resourceVersion) return { holder, fresh: true };

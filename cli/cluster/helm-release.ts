@@ -5,27 +5,27 @@ import type { KubeClient } from '../../kube/client.ts';
 import { listObjects } from '../../kube/objects.ts';
 import { SECRETS, type Data } from './kinds.ts';
 
-/** An object as a manifest names it. */
+/** An object in a Helm manifest. */
 export interface ManifestObject {
   apiVersion: string;
   kind: string;
   name: string;
-  /** Absent: the manifest says none. */
+  /** Absent if the manifest sets no namespace. */
   namespace?: string;
 }
 
-/** What Helm keeps of the newest revision of a release. */
+/** The newest revision of a release, as stored by Helm. */
 export interface HelmRelease {
-  /** Of its Secret. */
+  /** Name of its Secret. */
   secret: string;
   status: string;
   content: RevisionContent;
 }
 
-/** `why` has no word of the Secret: the chart's values are in it. */
+/** `why` quotes nothing from the Secret, because the Secret contains the chart's values. */
 export type RevisionContent = { ok: true; objects: ManifestObject[] } | { ok: false; why: string };
 
-/** Reads the newest revision; null: Helm keeps none. */
+/** Reads the newest revision; null: Helm stores none. */
 export async function readHelmRelease(
   client: KubeClient,
   { name, namespace }: { name: string; namespace: string },
@@ -39,31 +39,31 @@ export async function readHelmRelease(
   return { secret, status: labels?.['status'] ?? 'unknown', content: contentOf(newest.data?.['release']) };
 }
 
-/** What is in a revision's Secret. */
+/** Decodes the content of a revision's Secret. */
 export function contentOf(encoded: string | undefined): RevisionContent {
   if (encoded === undefined) return { ok: false, why: 'it has no key "release"' };
   const release = decode(encoded);
-  if (release === null) return { ok: false, why: 'it is not JSON that Helm has packed' };
+  if (release === null) return { ok: false, why: 'it is not a Helm release encoding (base64, gzip, JSON)' };
   const { manifest } = release;
   if (typeof manifest !== 'string') return { ok: false, why: 'it has no manifest' };
   const objects = objectsIn(manifest);
-  return objects === null ? { ok: false, why: 'its manifest is no YAML' } : { ok: true, objects };
+  return objects === null ? { ok: false, why: 'its manifest is not valid YAML' } : { ok: true, objects };
 }
 
-/** The chart that a revision's Secret is of; empty: it cannot be read. */
+/** Chart name in a revision's Secret; empty if unreadable. */
 export function chartIn(secret: Data): string {
   const encoded = secret.data?.['release'];
   if (encoded === undefined) return '';
-  // Somebody else's Secret may have the labels of Helm and anything in it.
+  // A Secret that Helm did not create may have Helm's labels and any content.
   const chart = decode(encoded)?.['chart'];
   const metadata = isRecord(chart) && isRecord(chart['metadata']) ? chart['metadata'] : {};
   return typeof metadata['name'] === 'string' ? metadata['name'] : '';
 }
 
-/** Far more than Helm's largest: a Secret has 1 MiB at most. */
+/** Far above the largest real release: a Secret is limited to 1 MiB. */
 const MAX_UNPACKED = 16 * 1024 * 1024;
 
-/** Base64 of the Secret around Helm's own base64 around gzip around JSON; null: it is something else. */
+/** Decodes the Secret's base64, Helm's own base64, gzip and JSON; null: another format. */
 function decode(encoded: string): Record<string, unknown> | null {
   const packed = Buffer.from(Buffer.from(encoded, 'base64').toString('utf8'), 'base64');
   const isPacked = packed[0] === 0x1f && packed[1] === 0x8b;
@@ -76,7 +76,7 @@ function decode(encoded: string): Record<string, unknown> | null {
   }
 }
 
-/** null: a document of it is no YAML. */
+/** null: a document is not valid YAML. */
 function objectsIn(manifest: string): ManifestObject[] | null {
   const values = valuesIn(manifest);
   return (
@@ -96,7 +96,7 @@ function valuesIn(manifest: string): unknown[] | null {
   try {
     return documents.map((document) => document.toJS() as unknown);
   } catch {
-    // Aliases that would fill the memory.
+    // Alias expansion that would exhaust memory.
     return null;
   }
 }

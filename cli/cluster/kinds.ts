@@ -3,7 +3,7 @@ import type { KubeObject } from '../../kube/types.ts';
 
 const ADMISSION = 'admissionregistration.k8s.io';
 
-/** What is read of the objects that only this command looks at. */
+/** Fields of objects that only this command reads. */
 export interface InjectorConfiguration extends KubeObject {
   webhooks?: {
     clientConfig: { caBundle?: string; service?: { namespace: string } };
@@ -57,10 +57,10 @@ export const SECRETS = kind<Data>('', 'secrets', 'Secret');
 export const CONFIG_MAPS = kind<Data>('', 'configmaps', 'ConfigMap');
 
 export const DEFINITION_NAME = 'agentobservations.platform.io';
-/** On every object of the chart. */
+/** Label selector for every object of the chart. */
 export const CHART_LABEL = 'app.kubernetes.io/name=agent-compliance';
 export const CHART_NAME = 'agent-compliance';
 export const LEASE_NAME = 'platform-operator';
 
-/** Of the objects of one release. */
+/** Label selector for the objects of one release. */
 export const labelsOf = (release: string): string => `${CHART_LABEL},app.kubernetes.io/instance=${release}`;

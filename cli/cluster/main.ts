@@ -1,4 +1,4 @@
-// What the built command loads only when a command needs a cluster (scripts/build.mjs): the client for Kubernetes is
-// larger than everything else in it.
-export { lookAtCluster } from './run-check.ts';
-export { lookForLeftovers } from './run-uninstall.ts';
+// The built command loads this module only if a command needs a cluster (scripts/build.mjs), because the Kubernetes
+// client is larger than the rest of the command.
+export { runCheck } from './run-check.ts';
+export { findLeftovers } from './run-uninstall.ts';

@@ -5,7 +5,7 @@ import { getObject, listObjects } from '../../kube/objects.ts';
 import { AGENT_OBSERVATIONS, LEASES, SERVICES, type Resource } from '../../kube/resources.ts';
 import type { KubeObject } from '../../kube/types.ts';
 import type { CliContext } from '../context.ts';
-import { withCluster, type ClusterOptions, type Looked } from './connect.ts';
+import { withCluster, type ClusterOptions, type ClusterResult } from './connect.ts';
 import { podsOf } from './gather-agents.ts';
 import {
   BINDINGS,
@@ -22,7 +22,7 @@ import {
   type Data,
 } from './kinds.ts';
 import { chartIn } from './helm-release.ts';
-import { eachOf, look } from './look.ts';
+import { eachOf, readFact } from './read-fact.ts';
 
 export interface UninstallOptions extends ClusterOptions {
   namespace: string;
@@ -31,7 +31,7 @@ export interface UninstallOptions extends ClusterOptions {
 
 const RBAC = 'rbac.authorization.k8s.io';
 
-/** Every kind that the chart can make. */
+/** Every kind that the chart can create. */
 const KINDS: readonly Resource<KubeObject>[] = [
   ...[INJECTORS, BINDINGS, DEFINITIONS, NAMESPACES, RELEASE_DEPLOYMENTS, SECRETS, CONFIG_MAPS],
   ...[SERVICES, LEASES],
@@ -47,18 +47,18 @@ const KINDS: readonly Resource<KubeObject>[] = [
   kind('networking.k8s.io', 'networkpolicies', 'NetworkPolicy'),
 ];
 
-/** Looks for what there is of the product. */
-export async function lookForLeftovers(
+/** Lists the objects of the product that exist in the cluster. */
+export async function findLeftovers(
   { namespace, release, ...options }: UninstallOptions,
   context: Pick<CliContext, 'env' | 'cwd'>,
-): Promise<Looked<LeftoverReport>> {
+): Promise<ClusterResult<LeftoverReport>> {
   return withCluster(options, context, async ({ server, client }) => {
     const [hasNamespace, releases, objects, observations, pods] = await Promise.all([
-      look('get namespaces', async () => (await getObject(client, NAMESPACES, { name: namespace })) !== null),
-      look(`list secrets in ${namespace}`, () => releasesIn(client, namespace, release)),
+      readFact('get namespaces', async () => (await getObject(client, NAMESPACES, { name: namespace })) !== null),
+      readFact(`list secrets in ${namespace}`, () => releasesIn(client, namespace, release)),
       eachOf(KINDS, (resource) => labelled(client, resource, release)),
-      look('list agentobservations in every namespace', () => observationsOf(client)),
-      look('list pods in every namespace', () => podsOf(client, namespace)),
+      readFact('list agentobservations in every namespace', () => observationsOf(client)),
+      readFact('list pods in every namespace', () => podsOf(client, namespace)),
     ]);
     return leftoverReport(server, { namespace, hasNamespace, releases, objects, observations, pods });
   });
@@ -83,14 +83,14 @@ async function releasesIn(
     .map(([name, { secret }]) => ({ name, status: secret.metadata.labels?.['status'] ?? 'unknown' }));
 }
 
-/** Objects of a kind with the chart's label, in every namespace. */
+/** Objects of one kind with the chart's label, in every namespace. */
 async function labelled(
   client: KubeClient,
   resource: Resource<KubeObject>,
   release: string | undefined,
 ): Promise<Fact<LabelledObject[]>> {
   const labelSelector = release === undefined ? CHART_LABEL : labelsOf(release);
-  return look(`list ${resource.plural} in every namespace`, async () => {
+  return readFact(`list ${resource.plural} in every namespace`, async () => {
     const { items } = await orNone(listObjects(client, resource, { labelSelector }));
     return items
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
@@ -117,7 +117,7 @@ async function observationsOf(client: KubeClient): Promise<{ namespace: string; 
   return items.map(({ metadata: { namespace, name } }) => ({ namespace, name }));
 }
 
-/** A kind that the API server does not know has no objects. */
+/** No objects if the API server does not know the kind. */
 async function orNone<T>(list: Promise<{ items: T[] }>): Promise<{ items: T[] }> {
   try {
     return await list;

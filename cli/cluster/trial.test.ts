@@ -5,9 +5,9 @@ import { trialOf } from './trial.ts';
 const PLACE = { namespace: 'canary', guard: 'agent-compliance-guard' };
 const forbidden = (message: string) =>
   trialOf({ ok: false, status: 403, reason: 'Forbidden', message, retryAfterMs: null }, PLACE);
-type Refuser = Extract<TrialFacts, { outcome: 'refused' }>['by'];
+type RejectedBy = Extract<TrialFacts, { outcome: 'refused' }>['by'];
 
-test.each<[string, string, Refuser]>([
+test.each<[string, string, RejectedBy]>([
   [
     'the injector',
     'admission webhook "pod.inject.platform.io" denied the request: platform.io/inject: "maybe" is not accepted',
@@ -34,12 +34,12 @@ test.each<[string, string, Refuser]>([
     'other',
   ],
   [
-    'an API server that cannot ask the injector',
+    'an API server that cannot call the injector',
     'Internal error occurred: failed calling webhook "pod.inject.platform.io": connection refused',
     'other',
   ],
   ['another webhook', 'admission webhook "x.example.com" denied the request: no', 'other'],
-])('a pod that is refused by %s', (_, message, by) => {
+])('recognises a rejection by %s', (_, message, by) => {
   expect(forbidden(message)).toEqual({
     known: true,
     value: { outcome: 'refused', by, message, noAnswer: false },
@@ -47,8 +47,8 @@ test.each<[string, string, Refuser]>([
 });
 
 test.each([
-  ['pods is forbidden: User "x" cannot create resource "pods" in API group ""', 'the right to create pods'],
-  ['etcdserver: request timed out', 'cannot try a pod in canary: etcdserver'],
-])('what is no verdict is unknown: %s', (message, why) => {
+  ['pods is forbidden: User "x" cannot create resource "pods" in API group ""', 'missing permission: create pods'],
+  ['etcdserver: request timed out', 'cannot create a test pod in canary: etcdserver'],
+])('an error that is not a rejection is unknown: %s', (message, why) => {
   expect(forbidden(message)).toEqual({ known: false, why: expect.stringContaining(why) });
 });

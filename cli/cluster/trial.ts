@@ -4,10 +4,10 @@ import type { TrialFacts } from '../../core/diagnosis/facts.ts';
 import { parseInjected } from '../../core/injection/injected.ts';
 import { INJECTOR_WEBHOOK, NO_ANSWER, SIDECAR_CONTAINER } from '../../core/injection/names.ts';
 import type { Pod } from '../../core/injection/pod.ts';
-import type { KubeAnswer, KubeClient } from '../../kube/client.ts';
+import type { KubeResponse, KubeClient } from '../../kube/client.ts';
 import { collectionPath, PODS } from '../../kube/resources.ts';
 
-/** The API server waits for the injector, twice at most. */
+/** The API server calls the injector at most twice and waits for each call. */
 const TIMEOUT_MS = 70_000;
 
 export interface TrialPlace {
@@ -17,48 +17,48 @@ export interface TrialPlace {
 }
 
 /**
- * Asks for a pod as a dry run, which stores nothing: the whole way through the API server, the injector with the
- * certificate that it really serves, and the guard.
+ * Creates a pod as a dry run, which stores nothing. This tests the full request path: the API server, the injector with
+ * its live certificate, and the guard.
  */
 export async function tryPod(
   client: KubeClient,
   { namespace, guard }: TrialPlace,
   inject: 'true' | 'maybe',
 ): Promise<Fact<TrialFacts>> {
-  const answer = await client.send<Pod>({
+  const response = await client.send<Pod>({
     method: 'POST',
     path: collectionPath(PODS, namespace),
     query: { dryRun: 'All' },
     body: trialPod(namespace, inject),
     timeoutMs: TIMEOUT_MS,
   });
-  return trialOf(answer, { namespace, guard });
+  return trialOf(response, { namespace, guard });
 }
 
-/** What an answer says of the injector and the guard. */
-export function trialOf(answer: KubeAnswer<Pod>, { namespace, guard }: TrialPlace): Fact<TrialFacts> {
-  if (answer.ok) {
-    const injected = parseInjected(answer.body.metadata);
-    const sidecar = answer.body.spec.initContainers?.some(({ name }) => name === SIDECAR_CONTAINER);
+/** Outcome of the dry run for the injector and the guard. */
+export function trialOf(response: KubeResponse<Pod>, { namespace, guard }: TrialPlace): Fact<TrialFacts> {
+  if (response.ok) {
+    const injected = parseInjected(response.body.metadata);
+    const sidecar = response.body.spec.initContainers?.some(({ name }) => name === SIDECAR_CONTAINER);
     if (injected === null || sidecar !== true) return known({ outcome: 'admitted' });
     return known({ outcome: 'injected', version: injected.version, config: injected.config });
   }
-  const { message, status } = answer;
+  const { message, status } = response;
   if (status === 401 || message.includes('cannot create resource "pods"'))
-    return notKnown(`this needs the right to create pods in ${namespace} (as a dry run)`);
+    return notKnown(`missing permission: create pods in ${namespace} (as a dry run)`);
   if (status !== 422 && !/denied|PodSecurity|quota|webhook/.test(message))
-    return notKnown(`cannot try a pod in ${namespace}: ${message}`);
+    return notKnown(`cannot create a test pod in ${namespace}: ${message}`);
   const noAnswer = message.includes(NO_ANSWER);
-  return known({ outcome: 'refused', by: refuserIn(message, guard), message, noAnswer });
+  return known({ outcome: 'refused', by: rejectedBy(message, guard), message, noAnswer });
 }
 
-/** An API server that could not ask the injector names it too. */
-function refuserIn(message: string, guard: string): 'guard' | 'injector' | 'other' {
+/** The API server also names the injector if it could not call the injector, so the whole phrase is compared. */
+function rejectedBy(message: string, guard: string): 'guard' | 'injector' | 'other' {
   if (message.includes(`admission webhook "${INJECTOR_WEBHOOK}" denied the request`)) return 'injector';
   return message.includes(`ValidatingAdmissionPolicy '${guard}'`) ? 'guard' : 'other';
 }
 
-/** Restricted, as the canary's namespace wants it. */
+/** Meets the restricted Pod Security profile of the canary's namespace. */
 function trialPod(namespace: string, inject: string): Pod {
   return {
     apiVersion: 'v1',

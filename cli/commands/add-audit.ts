@@ -18,34 +18,34 @@ interface Typed {
 export function addAudit(program: Command, context: CliContext, finish: (rendered: Rendered) => void): void {
   program
     .command('audit')
-    .summary('hold a manifest against the compliance rules')
+    .summary('audit a manifest against the compliance rules')
     .description(
-      'Holds a manifest against the compliance rules. The declared score says what it promises; with --url the proved score says how much of that its sidecar can show.',
+      'Audits a manifest against the compliance rules. The declared score rates the declarations in the manifest. With --url, the proved score rates the declarations for which the sidecar has evidence.',
     )
-    .argument('<file>', 'the manifest, such as agent.yaml')
+    .argument('<file>', 'path to the manifest, such as agent.yaml')
     .option(
       '--pack <pack>',
-      `audit this pack alone; may be repeated (${PACKS.join(', ')}; default: those of spec.compliance.packs, else all)`,
+      `audit only this pack; repeatable (${PACKS.join(', ')}; default: spec.compliance.packs, else all)`,
       collectPack,
     )
     .option(
       '--url <url>',
-      "the sidecar's control port, asked for its checks, observations and proofs",
+      "URL of the sidecar's control port, to get its checks, observations and proofs",
       httpUrl,
     )
     .option(
       '--accept-local-proofs',
-      'count proofs that were written at port 4001, also where the sidecar accepts proofs of the control plane alone',
+      'count proofs written through port 4001 even if the sidecar accepts proofs only from the control plane',
     )
     .option(
       '--json',
-      'print {overallScore, grade, passedRules, totalRules, violations[], suppressions[]}, with --url provedScore, provedGrade, pendingProofCount, countedProofs[]{ruleId, origin}, uncountedProofs[] too',
+      'print {overallScore, grade, passedRules, totalRules, violations[], suppressions[]}; with --url also provedScore, provedGrade, pendingProofCount, countedProofs[]{ruleId, origin}, uncountedProofs[]',
     )
     .option(
       '--output <file>',
-      'write the report to a file too: JSON with --json or a name in .json, else text',
+      'also write the report to a file: JSON with --json or a name ending in .json, else text',
     )
-    .option('--fail-below <score>', 'lowest declared score, 0 to 100, that is no failure', score)
+    .option('--fail-below <score>', 'exit with 1 if the declared score is below this (0 to 100)', score)
     .addHelpText('after', HELP)
     .action(async (file: string, typed: Typed) => {
       const { pack = [], url = null, json, acceptLocalProofs, ...rest } = typed;
@@ -67,12 +67,12 @@ Examples:
   $ platform audit agent.yaml --url http://localhost:4001
   $ platform audit agent.yaml --json --output audit.json
 
-A rule that passes is [D] declared; with --url also [P] probed: a check of it passes, [B] observed: requests that passed
-the sidecar show it, or [X] proved: an unexpired proof was submitted, with its origin. Where the sidecar accepts proofs of
-the control plane alone, local ones count only with --accept-local-proofs. A sidecar that does not answer is an error.
+A passed rule is marked [D] declared. With --url it can also be [P] probed (its check passes), [B] observed (requests
+through the sidecar show it) or [X] proved (an unexpired proof was submitted; its origin is shown). If the sidecar accepts
+proofs only from the control plane, local proofs count only with --accept-local-proofs. An unreachable sidecar is an error.
 
-Exit codes: 0 audited; 1 the declared score is below --fail-below, the manifest is not valid, the sidecar cannot be
-asked, or the report cannot be written.`;
+Exit codes: 0 audit complete; 1 the declared score is below --fail-below, the manifest is not valid, the sidecar is
+unreachable, or the report cannot be written.`;
 
 function collectPack(value: string, before: Pack[] = []): Pack[] {
   if (!isPack(value)) throw new InvalidArgumentError(`Allowed choices are ${PACKS.join(', ')}.`);
@@ -81,6 +81,6 @@ function collectPack(value: string, before: Pack[] = []): Pack[] {
 
 function score(value: string): number {
   const number = /^\d{1,3}(?:\.\d+)?$/.test(value) ? Number(value) : Number.NaN;
-  if (!(number <= 100)) throw new InvalidArgumentError('It is a number from 0 to 100, such as 75.');
+  if (!(number <= 100)) throw new InvalidArgumentError('Must be a number from 0 to 100, such as 75.');
   return number;
 }

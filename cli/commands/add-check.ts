@@ -27,16 +27,16 @@ export function addCheck(program: Command, context: CliContext, finish: Finish):
     .command('check')
     .summary('check a cluster and the installation in it')
     .description(
-      'Looks at the cluster, the installation and the agents in it, and says what is wrong and what to do. It changes nothing: pods are tried as dry runs alone.',
+      'Checks the cluster, the installation and its agents, and reports each problem with a hint. It changes nothing: test pods are created only as dry runs.',
     )
-    .option('--pre', 'check whether the product can be installed, before it is')
+    .option('--pre', 'check before the installation whether the product can be installed')
     .addOption(
-      new Option('--wait [duration]', 'look again until all is well: 90s, 5m, 1h; without a duration 2m')
+      new Option('--wait [duration]', 'retry until all checks pass, at most this long, such as 90s, 5m or 1h; default: 2m')
         .preset('2m')
         .argParser(duration),
     )
     .addOption(
-      new Option('--fail-on <severity>', 'least severity of a finding that makes the exit code 1')
+      new Option('--fail-on <severity>', 'exit with 1 if a finding has at least this severity')
         .choices(CHECK_SEVERITIES)
         .default('error'),
     );
@@ -52,21 +52,22 @@ Examples:
   $ platform check --wait 5m -n platform-system
   $ platform check -o json --fail-on warning
 
-Each finding has a code, a hint and its place in docs/reference/checks.md. What cannot be looked at is "unknown", says
-which right it needs, and counts like a finding of that check.
+Each finding has a code, a hint and a link to docs/reference/checks.md. A check is "unknown" if you lack a permission that
+it needs. The missing permission is shown, and the check counts as a finding.
 
-Exit codes: 0 no finding of that severity (by default: error); 1 there is one, or no cluster can be asked.`;
+Exit codes: 0 no finding of that severity (default: error) or above; 1 at least one such finding, or the cluster is
+unreachable.`;
 
 export function addUninstall(program: Command, context: CliContext, finish: Finish): void {
   const command = program
     .command('uninstall')
-    .summary('show how the product is removed, and what is left of it')
+    .summary('print uninstall commands; --verify lists leftovers')
     .description(
-      'Shows the commands that remove the product and what they leave. With --verify it looks for what is left afterwards. It never removes anything itself.',
+      'Prints the commands that remove the product, and the objects that these commands keep. With --verify it lists what is left after the removal. It never removes anything itself.',
     )
     .option(
       '--verify',
-      'look for what is left; what is meant to stay (crds.keep) is named and does not count',
+      'list leftovers; objects kept on purpose (crds.keep) are listed but do not count',
     );
   addClusterOptions(command)
     .addHelpText('after', UNINSTALL_HELP)
@@ -81,18 +82,18 @@ Examples:
   $ helm uninstall agent-compliance -n platform-system --wait
   $ platform uninstall --verify
 
-Pods that still have the sidecar count as left: they serve on, without a control plane, until they are replaced.
+Pods with the sidecar count as leftovers. They continue to serve without a control plane until they are replaced.
 
-Exit codes: 0 shown, with --verify: nothing is left; 1 nothing is installed there, with --verify: something is left or
-could not be looked at, or no cluster can be asked.`;
+Exit codes without --verify: 0 commands printed; 1 nothing is installed there, or the cluster is unreachable.
+Exit codes with --verify: 0 nothing is left; 1 something is left or could not be checked, or the cluster is unreachable.`;
 
 function addClusterOptions(command: Command): Command {
   return command
-    .option('-n, --namespace <namespace>', 'of the release', 'platform-system')
-    .option('--release <name>', 'of the release; wanted where a namespace has several')
-    .option('--kubeconfig <file>', 'default: KUBECONFIG, ~/.kube/config, the account of the pod')
-    .option('--context <name>', 'of the kubeconfig; default: its current one')
+    .option('-n, --namespace <namespace>', 'namespace of the release', 'platform-system')
+    .option('--release <name>', 'name of the release; required if the namespace has several')
+    .option('--kubeconfig <file>', "path to a kubeconfig; default: KUBECONFIG, ~/.kube/config, the pod's service account")
+    .option('--context <name>', 'context in the kubeconfig; default: the current context')
     .addOption(
-      new Option('-o, --output <format>', 'how to print it').choices(['text', 'json']).default('text'),
+      new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'),
     );
 }

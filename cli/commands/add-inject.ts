@@ -33,31 +33,31 @@ interface InjectFlags {
   json?: true;
 }
 
-/** What an annotation accepts, the option for every workload does too. */
+/** An option accepts the same values as the corresponding annotation. */
 const like =
   <T>(row: AnnotationRow<T>) =>
   (raw: string): T => {
     const read = row.read(raw);
-    if (!read.ok) throw new InvalidArgumentError(`It is not ${row.allowed}.`);
+    if (!read.ok) throw new InvalidArgumentError(`Must be ${row.allowed}.`);
     return read.value;
   };
 
 function seconds(raw: string): number {
   if (/^\d{2,4}$/.test(raw) && Number(raw) >= 10 && Number(raw) <= 3600) return Number(raw);
-  throw new InvalidArgumentError('It is not an integer from 10 to 3600.');
+  throw new InvalidArgumentError('Must be an integer from 10 to 3600.');
 }
 
 export function addInject(program: Command, context: CliContext, finish: Finish): void {
   const command = program
     .command('inject')
-    .summary('put the sidecar into the workloads of manifests')
+    .summary('add the sidecar to the workloads in manifests')
     .description(
-      'Puts the sidecar into Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs, CronJobs, Pods and Lists, as the injector in a cluster does. Everything else, and every comment, stays as it is.',
+      'Adds the sidecar to Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs, CronJobs, Pods and Lists, as the injector in a cluster does. Everything else, including comments, stays unchanged.',
     )
-    .argument('<paths...>', 'files, folders with .yaml, .yml and .json files, or - for standard input');
+    .argument('<paths...>', 'files, directories with .yaml, .yml and .json files, or - for standard input');
   for (const option of injectOptions()) command.addOption(option);
   command
-    .option('--output <path>', 'write to a file, or for several inputs to a folder')
+    .option('--output <path>', 'write to a file, or to a directory for several inputs')
     .option('--json', 'print {injected, skipped, refused, passed, files[]}')
     .addHelpText('after', INJECT_HELP)
     .action(async (paths: string[], flags: InjectFlags) => {
@@ -66,29 +66,29 @@ export function addInject(program: Command, context: CliContext, finish: Finish)
     });
 }
 
-/** What an installation in a cluster says in the values of its chart. */
+/** The counterparts of the chart values of an installation in a cluster. */
 function injectOptions(): Option[] {
   const read = <T>(flags: string, text: string, row: AnnotationRow<T>): Option =>
     new Option(flags, text).argParser(like(row));
   const choice = (flags: string, text: string, [first, ...others]: string[]): Option =>
     new Option(flags, text).choices([first ?? '', ...others]).default(first);
   return [
-    read('--agent-name <name>', "the agent's name (default: the workload's)", ANNOTATIONS.agentName),
-    read('--image <image>', 'the sidecar', ANNOTATIONS.image).default(`agent-compliance/sidecar:${VERSION}`),
-    choice('--image-pull-policy <policy>', 'of what is added', ['IfNotPresent', 'Always', 'Never']),
-    choice('--engine <engine>', 'what evaluates policy', ['builtin', 'opa', 'none']),
-    read('--opa-image <image>', 'Open Policy Agent, for --engine opa', ANNOTATIONS.image),
-    choice('--mode <mode>', 'of workloads that say none', ['track', 'enforce', 'off']),
-    choice('--log-level <level>', 'of the sidecar', ['info', 'error', 'warn', 'debug']),
-    read('--cpu-request <quantity>', 'of the sidecar', ANNOTATIONS.cpuRequest).default('25m'),
-    read('--cpu-limit <quantity>', 'of the sidecar', ANNOTATIONS.cpuLimit).default('1'),
-    read('--memory-request <quantity>', 'of the sidecar', ANNOTATIONS.memoryRequest).default('96Mi'),
-    read('--memory-limit <quantity>', 'of the sidecar', ANNOTATIONS.memoryLimit).default('192Mi'),
-    new Option('--platform-url <url>', 'the control plane; without it there are no heartbeats').argParser(
+    read('--agent-name <name>', "name of the agent (default: the workload's name)", ANNOTATIONS.agentName),
+    read('--image <image>', 'image of the sidecar', ANNOTATIONS.image).default(`agent-compliance/sidecar:${VERSION}`),
+    choice('--image-pull-policy <policy>', 'pull policy of the added containers', ['IfNotPresent', 'Always', 'Never']),
+    choice('--engine <engine>', 'policy engine', ['builtin', 'opa', 'none']),
+    read('--opa-image <image>', 'image of Open Policy Agent, for --engine opa', ANNOTATIONS.image),
+    choice('--mode <mode>', 'policy mode of workloads without an annotation for it', ['track', 'enforce', 'off']),
+    choice('--log-level <level>', 'log level of the sidecar', ['info', 'error', 'warn', 'debug']),
+    read('--cpu-request <quantity>', 'CPU request of the sidecar', ANNOTATIONS.cpuRequest).default('25m'),
+    read('--cpu-limit <quantity>', 'CPU limit of the sidecar', ANNOTATIONS.cpuLimit).default('1'),
+    read('--memory-request <quantity>', 'memory request of the sidecar', ANNOTATIONS.memoryRequest).default('96Mi'),
+    read('--memory-limit <quantity>', 'memory limit of the sidecar', ANNOTATIONS.memoryLimit).default('192Mi'),
+    new Option('--platform-url <url>', 'URL of the control plane; without it the sidecar sends no heartbeats').argParser(
       httpUrl,
     ),
-    new Option('--ca-file <file>', "PEM certificates that the control plane's is checked against"),
-    new Option('--heartbeat-seconds <n>', 'between two heartbeats').argParser(seconds).default(30),
+    new Option('--ca-file <file>', "PEM file with the CA certificates that verify the control plane's certificate"),
+    new Option('--heartbeat-seconds <n>', 'seconds between two heartbeats').argParser(seconds).default(30),
   ];
 }
 
@@ -98,18 +98,18 @@ Examples:
   $ helm template my-chart | platform inject - --mode enforce | kubectl apply -f -
   $ platform inject manifests --output injected --json
 
-A workload's annotations, such as platform.io/agent-port, win over the options; platform.io/inject: "false" leaves it out.
-Where a workload is refused nothing is written, so that none is applied without its sidecar.
+Annotations of a workload, such as platform.io/agent-port, override the options. platform.io/inject: "false" skips the
+workload. If a workload is refused, nothing is written, so that no workload is applied without its sidecar.
 
-Exit codes: 0 written; 1 a workload was refused, or an input is not readable.`;
+Exit codes: 0 written; 1 a workload was refused, or an input cannot be read.`;
 
 export function addUninject(program: Command, context: CliContext, finish: Finish): void {
   program
     .command('uninject')
-    .summary('take the sidecar out of the workloads of manifests')
-    .description('Takes out what inject, or the injector in a cluster, put into workloads.')
-    .argument('<paths...>', 'files, folders with .yaml, .yml and .json files, or - for standard input')
-    .option('--output <path>', 'write to a file, or for several inputs to a folder')
+    .summary('remove the sidecar from the workloads in manifests')
+    .description('Removes what the inject command or the injector in a cluster added to workloads.')
+    .argument('<paths...>', 'files, directories with .yaml, .yml and .json files, or - for standard input')
+    .option('--output <path>', 'write to a file, or to a directory for several inputs')
     .option('--json', 'print {uninjected, skipped, refused, passed, files[]}')
     .addHelpText(
       'after',
@@ -118,14 +118,14 @@ Examples:
   $ platform uninject injected.yaml
   $ kubectl get deployment chat -o yaml | platform uninject - | kubectl apply -f -
 
-Exit codes: 0 written; 1 a workload was refused, or an input is not readable.`,
+Exit codes: 0 written; 1 a workload was refused, or an input cannot be read.`,
     )
     .action(async (paths: string[], flags: { output?: string; json?: true }) =>
       finish(await uninjectFiles(paths, { ...flags, json: flags.json === true }, context)),
     );
 }
 
-/** Options that are fine alone and wrong together end the command. */
+/** Ends the command with a usage error if options contradict each other. */
 function settingsOf(flags: InjectFlags, command: Command, { cwd }: CliContext): InjectionSettings {
   for (const [request, limit] of [
     ['cpuRequest', 'cpuLimit'],
@@ -133,13 +133,13 @@ function settingsOf(flags: InjectFlags, command: Command, { cwd }: CliContext): 
   ] as const)
     if ((parseQuantity(flags[request]) ?? 0) > (parseQuantity(flags[limit]) ?? 0))
       command.error(
-        `error: the ${request.replace('R', ' r')} ${flags[request]} is over the limit ${flags[limit]}`,
+        `error: the ${request.replace('R', ' r')} ${flags[request]} exceeds the limit ${flags[limit]}`,
       );
   if (flags.caFile !== undefined && flags.platformUrl === undefined)
-    command.error('error: --ca-file wants --platform-url');
+    command.error('error: --ca-file requires --platform-url');
   if ((flags.opaImage !== undefined) !== (flags.engine === 'opa'))
     command.error(
-      'error: --engine opa and --opa-image go together, with an image such as openpolicyagent/opa:1.22.0-static',
+      'error: --engine opa and --opa-image must be used together; an image is, for example, openpolicyagent/opa:1.22.0-static',
     );
   const { cpuRequest, cpuLimit, memoryRequest, memoryLimit } = flags;
   const settings = {
@@ -179,5 +179,5 @@ function certificates(file: string, command: Command, cwd: string): string {
     return command.error(`error: --ca-file ${file}: ${readCauseOf(error)}`);
   }
   if (text.includes('-----BEGIN CERTIFICATE-----')) return text;
-  return command.error(`error: --ca-file ${file}: holds no PEM certificate`);
+  return command.error(`error: --ca-file ${file}: contains no PEM certificate`);
 }

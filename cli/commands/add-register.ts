@@ -20,21 +20,21 @@ export function addRegister(
     .command('register')
     .summary('get a key for an agent outside the cluster')
     .description(
-      'Registers an agent with the control plane and prints what to set so that its sidecar or its reporter can send heartbeats. Agents in the cluster need no key.',
+      'Registers an agent with the control plane and prints the environment variables that its sidecar or reporter needs to send heartbeats. Agents in the cluster need no key.',
     )
-    .argument('[file]', 'the manifest, such as agent.yaml; or give --name')
-    .option('--name <name>', "name of the agent; default: the manifest's", agentName)
-    .option('--url <url>', `the control plane; default: ${URL_VARIABLE}`, httpUrl)
+    .argument('[file]', 'path to the manifest, such as agent.yaml; or pass --name')
+    .option('--name <name>', 'name of the agent; default: the name in the manifest', agentName)
+    .option('--url <url>', `URL of the control plane; default: ${URL_VARIABLE}`, httpUrl)
     .addOption(new Option('--runtime <runtime>', 'where the agent runs').choices(RUNTIMES).default('local'))
-    .option('--ca <file>', 'PEM file with the CA of the control plane')
+    .option('--ca <file>', 'PEM file with the CA certificate of the control plane')
     .option('--admin-key-file <file>', 'file with the admin key; default: PLATFORM_ADMIN_KEY')
-    .option('--out-file <file>', 'write the key to a file that only you can read, and do not show it')
+    .option('--out-file <file>', 'write the key to a file that only you can read, instead of printing it')
     .option('--json', 'print {agentId, agentName, expiresAt, isNew, settings}')
     .addHelpText('after', HELP)
     .action(async (file: string | undefined, typed: Typed, command: Command) => {
       const url = typed.url ?? urlOf(context.env[URL_VARIABLE], command);
       if (file === undefined && typed.name === undefined)
-        command.error('error: which agent? Give its manifest, or --name');
+        command.error('error: pass a manifest file or --name');
       const options = { ...typed, url, json: typed.json === true };
       finish(await register(file === undefined ? null : await load(file, context), options, context));
     });
@@ -46,26 +46,26 @@ Examples:
   $ platform register --name shop --runtime docker --out-file shop.key
   $ platform register agent.yaml >> .env
 
-The admin key comes from PLATFORM_ADMIN_KEY or a file, never from an option: options of a process can be read by others.
-Standard output holds PLATFORM_URL and PLATFORM_KEY, and nothing else. A sidecar renews PLATFORM_KEY while it runs, and
-a file of --out-file (PLATFORM_TOKEN_FILE) in place. An agent that is registered already gets a new key, and its older
-ones end.
+The admin key comes from PLATFORM_ADMIN_KEY or a file, never from an option, because other processes can read options.
+Standard output contains only PLATFORM_URL and PLATFORM_KEY. A sidecar renews PLATFORM_KEY while it runs, and renews a
+file written by --out-file (PLATFORM_TOKEN_FILE) in place. Registering an agent again creates a new key and invalidates
+the previous keys.
 
 Exit codes: 0 registered; 1 not registered.`;
 
 function agentName(value: string): string {
   if (!new RegExp(FORMATS.dnsLabel.pattern).test(value))
-    throw new InvalidArgumentError(`It must be ${FORMATS.dnsLabel.wanted}.`);
+    throw new InvalidArgumentError(`Must be ${FORMATS.dnsLabel.wanted}.`);
   return value;
 }
 
-/** Its value may carry a password and is not shown. */
+/** The value may contain a password, so it is not shown. */
 function urlOf(value: string | undefined, command: Command): URL {
   if (value === undefined || value === '')
-    command.error(`error: where is the control plane? Give --url, or set ${URL_VARIABLE}`);
+    command.error(`error: --url is required (or set ${URL_VARIABLE})`);
   try {
     return httpUrl(value);
   } catch {
-    command.error(`error: ${URL_VARIABLE} is no URL that begins with http:// or https://, without a query`);
+    command.error(`error: ${URL_VARIABLE} must be an http(s) URL without a query`);
   }
 }

@@ -43,15 +43,15 @@ const jsonOf = ({ output }: Rendered): Record<string, unknown> =>
 const agent = (spec: string): void => writeFileSync(join(cwd, 'agent.yaml'), manifestText(spec));
 
 describe('platform audit', () => {
-  test('shows the declared score, every rule, and what to do about a violation', async () => {
+  test('shows the declared score, every rule and the fix for each violation', async () => {
     const { output, errors, exitCode } = await audit('');
     expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 0 });
     expect(output).toMatch(
-      /^minimal 1\.0\.0\n {2}declared {2}53\/100 D {3}15 of 27 rules kept\n\nowasp-llm-top10 {2}5 of 10\n/,
+      /^minimal 1\.0\.0\n {2}declared {2}53\/100 D {3}15 of 27 rules passed\n\nowasp-llm-top10 {2}5 of 10\n/,
     );
     expect(output).toContain(
-      "  [ ] SEC-LLM-10  high      The model's key does not come from a secret store.\n" +
-        '      spec.model.apiKey: Keep the key in a secret store and name it: spec.model.apiKey: $secret:model-key\n' +
+      '  [ ] SEC-LLM-10  high      The model API key does not come from a secret store.\n' +
+        '      spec.model.apiKey: Store the key in a secret store and reference it: spec.model.apiKey: $secret:model-key\n' +
         '      OWASP LLM02:2025 Sensitive Information Disclosure\n',
     );
     expect(output).toContain('  [D] SEC-LLM-03  medium    prompts.system is a $file: reference\n');
@@ -59,11 +59,11 @@ describe('platform audit', () => {
     expect(output).toContain('declared, not checked\n  spec.prompts\n');
     expect(output).not.toContain('proved  ');
     expect(output).toContain(
-      '[D] declared  [P] probed  [B] observed  [X] proved from outside  [ ] violated\n',
+      '[D] declared  [P] probed  [B] observed  [X] proved  [ ] violated\n',
     );
   });
 
-  test('--json has the first level of the contract and nothing else', async () => {
+  test('--json has exactly the top-level keys of the contract', async () => {
     const report = jsonOf(await audit('--json'));
     expect(Object.keys(report).sort()).toEqual(
       ['grade', 'overallScore', 'passedRules', 'suppressions', 'totalRules', 'violations'].sort(),
@@ -82,14 +82,14 @@ describe('platform audit', () => {
       severity: 'high',
       pack: 'owasp-llm-top10',
       tier: 'B',
-      message: 'Nothing stands between what users write and the model.',
+      message: 'User input reaches the model without a guardrail against prompt injection.',
       path: 'spec.guardrails.input',
       recommendation: 'Add a guardrail of type prompt-injection or topic-filter to spec.guardrails.input.',
       references: ['OWASP LLM01:2025 Prompt Injection'],
     });
   });
 
-  test('--pack chooses packs, and may be repeated', async () => {
+  test('--pack selects packs and is repeatable', async () => {
     const { output } = await audit('--pack observability --pack metadata-quality');
     expect(output.match(/^\S+ {2}\d+ of \d+$/gm)).toEqual([
       'observability  1 of 3',
@@ -104,7 +104,7 @@ describe('platform audit', () => {
     });
   });
 
-  test('shows suppressions, those that do not count and why', async () => {
+  test('shows all suppressions, and why some do not apply', async () => {
     agent(
       `  compliance:
     packs: [observability]
@@ -118,10 +118,10 @@ describe('platform audit', () => {
     const { output } = await audit('');
     expect(output).toContain(
       'suppressions\n' +
-        '  OBS-03     until 2026-12-31  left out: nothing is logged (approved by sec)\n' +
-        '  OBS-01     until 2026-02-28  is over, the rule counts: soon\n' +
-        '  MEM-01      is of a pack that is not audited: no memory\n' +
-        '  OBS-9       is of no rule that exists: a \ufffd[31mtrap\n',
+        '  OBS-03     until 2026-12-31  suppressed: nothing is logged (approved by sec)\n' +
+        '  OBS-01     until 2026-02-28  expired, the rule applies: soon\n' +
+        '  MEM-01      its pack is not audited: no memory\n' +
+        '  OBS-9       unknown rule: a \ufffd[31mtrap\n',
     );
     expect(jsonOf(await audit('--json'))).toMatchObject({
       totalRules: 2,
@@ -140,7 +140,7 @@ describe('platform audit', () => {
     });
   });
 
-  test('has colours when they are wanted, and only then', async () => {
+  test('prints colours only if they are enabled', async () => {
     expect((await audit('', { color: true })).output).toContain('\u001b[31m 53/100 D\u001b[39m');
     expect((await audit('')).output).not.toContain('\u001b');
   });
@@ -149,49 +149,49 @@ describe('platform audit', () => {
     ['--pack owasp', `'--pack <pack>' argument 'owasp' is invalid. Allowed choices are ${PACKS}.`],
     [
       '--fail-below high',
-      "'--fail-below <score>' argument 'high' is invalid. It is a number from 0 to 100, such as 75.",
+      "'--fail-below <score>' argument 'high' is invalid. Must be a number from 0 to 100, such as 75.",
     ],
     [
       '--fail-below 101',
-      "'--fail-below <score>' argument '101' is invalid. It is a number from 0 to 100, such as 75.",
+      "'--fail-below <score>' argument '101' is invalid. Must be a number from 0 to 100, such as 75.",
     ],
     [
       '--fail-below -1',
-      "'--fail-below <score>' argument '-1' is invalid. It is a number from 0 to 100, such as 75.",
+      "'--fail-below <score>' argument '-1' is invalid. Must be a number from 0 to 100, such as 75.",
     ],
     [
       '--fail-below 0x10',
-      "'--fail-below <score>' argument '0x10' is invalid. It is a number from 0 to 100, such as 75.",
+      "'--fail-below <score>' argument '0x10' is invalid. Must be a number from 0 to 100, such as 75.",
     ],
     [
       '--url localhost:4001',
-      "'--url <url>' argument 'localhost:4001' is invalid. It is a URL that begins with http:// or https://, without a query.",
+      "'--url <url>' argument 'localhost:4001' is invalid. Must be an http(s) URL without a query.",
     ],
     [
       '--url http://h/?a=b',
-      "'--url <url>' argument 'http://h/?a=b' is invalid. It is a URL that begins with http:// or https://, without a query.",
+      "'--url <url>' argument 'http://h/?a=b' is invalid. Must be an http(s) URL without a query.",
     ],
-  ])('%s is a wrong command line', async (args, message) => {
-    const errors = `error: option ${message}\n(platform audit --help shows what it takes)\n`;
+  ])('rejects the invalid option %s', async (args, message) => {
+    const errors = `error: option ${message}\n(run platform audit --help for usage)\n`;
     expect(await audit(args)).toEqual({ output: '', errors, exitCode: 1 });
     expect(jsonOf(await audit(`${args} --json`))).toEqual({ error: `option ${message}` });
   });
 
   test.each([
     ['53', 0, ''],
-    ['53.5', 1, 'the declared score 53 is below 53.5\n'],
-    ['100', 1, 'the declared score 53 is below 100\n'],
+    ['53.5', 1, 'error: the declared score 53 is below 53.5\n'],
+    ['100', 1, 'error: the declared score 53 is below 100\n'],
     ['0', 0, ''],
-  ])('--fail-below %s ends with %d', async (bar, exitCode, errors) => {
-    const ended = await audit(`--fail-below ${bar}`);
+  ])('--fail-below %s exits with %d', async (limit, exitCode, errors) => {
+    const ended = await audit(`--fail-below ${limit}`);
     expect(ended).toMatchObject({ exitCode, errors });
     expect(ended.output).toContain('53/100 D');
-    expect(await audit(`--fail-below ${bar} --json`)).toMatchObject({ exitCode, errors });
+    expect(await audit(`--fail-below ${limit} --json`)).toMatchObject({ exitCode, errors });
   });
 
-  test('of a manifest that is not valid says where and audits nothing', async () => {
+  test('reports the position of manifest problems and audits nothing', async () => {
     agent('  tols: []\n');
-    const line = 'agent.yaml:12:3 spec.tols: unknown key "tols" (did you mean "tools"?)\n';
+    const line = 'error: agent.yaml:12:3 spec.tols: unknown key "tols" (did you mean "tools"?)\n';
     expect(await audit('')).toEqual({ output: '', errors: line, exitCode: 1 });
     const { output, errors, exitCode } = await audit('--json --output report.json');
     expect({ errors, exitCode }).toEqual({ errors: line, exitCode: 1 });
@@ -210,36 +210,36 @@ describe('platform audit --output', () => {
     ['--output report.json', 'report.json', '--json'],
     ['--output report.txt --json', 'report.txt', '--json'],
     ['--output report.txt', 'report.txt', ''],
-  ])('%s writes what is asked for, and prints as without it', async (args, name, form) => {
+  ])('%s writes the report and prints the same output as without it', async (args, name, form) => {
     const printed = await audit(args.replace(/--output \S+/, ''));
     expect(await audit(args, { color: false })).toEqual({ ...printed, errors: `wrote ${name}\n` });
     expect(read(name)).toBe((await audit(form)).output);
     expect(readdirSync(cwd).sort()).toEqual(['agent.yaml', name]);
   });
 
-  test('writes no colours, also when the terminal shows them', async () => {
+  test('writes no colours to the file even if the terminal shows colours', async () => {
     await audit('--output report.txt', { color: true });
     expect(read('report.txt')).not.toContain('\u001b');
   });
 
-  test('replaces what is there, through a link too, and writes it below the bar as well', async () => {
+  test('replaces an existing file, also through a symbolic link, and even if the score is too low', async () => {
     writeFileSync(join(cwd, 'report.json'), 'old');
     symlinkSync('report.json', join(cwd, 'link.json'));
     expect(await audit('--output link.json --fail-below 90')).toMatchObject({
       exitCode: 1,
-      errors: 'wrote link.json\nthe declared score 53 is below 90\n',
+      errors: 'wrote link.json\nerror: the declared score 53 is below 90\n',
     });
     expect(JSON.parse(read('report.json'))).toMatchObject({ overallScore: 53 });
   });
 
   test.each([
-    ['no/report.json', 'its folder does not exist'],
-    ['folder', 'it is a folder'],
-    ['agent.yaml/report.json', 'a part of its path is no folder'],
-  ])('%s cannot be written: %s', async (path, reason) => {
+    ['no/report.json', 'its directory does not exist'],
+    ['folder', 'it is a directory'],
+    ['agent.yaml/report.json', 'a parent path is not a directory'],
+  ])('reports that %s cannot be written: %s', async (path, reason) => {
     mkdirSync(join(cwd, 'folder'));
     const ended = await audit(`--output ${path}`);
-    expect(ended).toMatchObject({ exitCode: 1, errors: `${path} cannot be written: ${reason}\n` });
+    expect(ended).toMatchObject({ exitCode: 1, errors: `error: cannot write ${path}: ${reason}\n` });
     expect(ended.output).toContain('53/100 D');
     expect(readdirSync(cwd).sort()).toEqual(['agent.yaml', 'folder']);
   });
@@ -261,12 +261,12 @@ describe('platform audit --url', () => {
     return `http://127.0.0.1:${(started.address() as AddressInfo).port}`;
   }
 
-  /** A server that answers these paths with JSON, others with 404. */
-  const answering = (answers: Record<string, unknown>): Promise<string> =>
+  /** A server that returns JSON for these paths and 404 for others. */
+  const respondingWith = (responses: Record<string, unknown>): Promise<string> =>
     serve((request, response) => {
       const path = (request.url ?? '').split('?')[0] ?? '';
-      if (!(path in answers)) response.writeHead(404).end('{}');
-      else response.end(typeof answers[path] === 'string' ? answers[path] : JSON.stringify(answers[path]));
+      if (!(path in responses)) response.writeHead(404).end('{}');
+      else response.end(typeof responses[path] === 'string' ? responses[path] : JSON.stringify(responses[path]));
     });
 
   const READY = {
@@ -288,21 +288,21 @@ describe('platform audit --url', () => {
   }
 
   test.each(['', '/', '/platform', '/platform/'])(
-    'asks the sidecar at a base that ends with "%s"',
+    'queries the sidecar at a base URL that ends with "%s"',
     async (end) => {
       const url = await started('  tools: [{ name: pay, annotations: { destructiveHint: true } }]\n');
       const { output, errors, exitCode } = await audit(`--url ${url}${end}`);
       expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 0 });
       const shown = `${url}${end.replace(/\/$/, '')}`;
-      expect(output).toContain(`  proved     0/100 F   0 of 27 rules shown at ${shown}, 5 proofs pending\n`);
+      expect(output).toContain(`  proved     0/100 F   0 of 27 rules verified at ${shown}, 5 proofs pending\n`);
       expect(output).toContain(
         'pending proofs\n  SEC-LLM-06, SEC-LLM-07, SEC-LLM-08, MODEL-04, MEM-01\n' +
-          `  once tested: curl -X POST ${shown}/proof/rule/SEC-LLM-06 `,
+          `  after testing: curl -X POST ${shown}/proof/rule/SEC-LLM-06 `,
       );
     },
   );
 
-  test('--json adds the proved score, and one proof moves it', async () => {
+  test('--json adds the proved score, which one proof changes', async () => {
     const url = await started('  tools: [{ name: pay, annotations: { destructiveHint: true } }]\n');
     const before = jsonOf(await audit(`--url ${url} --json`));
     expect(Object.keys(before).sort()).toEqual(
@@ -345,13 +345,13 @@ describe('platform audit --url', () => {
     ['control-plane', 'local', '', true],
     [null, 'control-plane', '', true],
     [null, null, '', true],
-  ])('of a proof of origin %s and the header %s%s: counts %s', async (origin, header, option, counts) => {
+  ])('a proof with origin %s and header %s%s: counts %s', async (origin, header, option, counts) => {
     agent('');
     const proof = { ...PROOF, ruleId: 'SEC-LLM-07', ...(origin === null ? {} : { origin }) };
-    const answers: Record<string, unknown> = { '/health/ready': READY, '/audit': [], '/proof': [proof] };
+    const responses: Record<string, unknown> = { '/health/ready': READY, '/audit': [], '/proof': [proof] };
     const url = await serve((request, response) => {
       if (header !== null) response.setHeader('X-Platform-Proof-Writes', header);
-      response.end(JSON.stringify(answers[(request.url ?? '').split('?')[0] ?? '']));
+      response.end(JSON.stringify(responses[(request.url ?? '').split('?')[0] ?? '']));
     });
     const { output, errors, exitCode } = await audit(`--url ${url}${option}`);
     expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 0 });
@@ -370,18 +370,18 @@ describe('platform audit --url', () => {
     });
   });
 
-  test('of a sidecar whose header is not a valid value is an error', async () => {
-    const answers: Record<string, unknown> = { '/health/ready': READY, '/audit': [], '/proof': [] };
+  test('reports an error for an invalid X-Platform-Proof-Writes header', async () => {
+    const responses: Record<string, unknown> = { '/health/ready': READY, '/audit': [], '/proof': [] };
     const url = await serve((request, response) => {
       response.setHeader('X-Platform-Proof-Writes', 'anyone');
-      response.end(JSON.stringify(answers[(request.url ?? '').split('?')[0] ?? '']));
+      response.end(JSON.stringify(responses[(request.url ?? '').split('?')[0] ?? '']));
     });
     const { output, errors, exitCode } = await audit(`--url ${url}`);
     expect([output, exitCode]).toEqual(['', 1]);
-    expect(errors).toContain('does not answer GET /proof as a sidecar does');
+    expect(errors).toContain('returned an invalid response to GET /proof');
   });
 
-  test('reads the whole ring, page by page', async () => {
+  test('reads the whole audit ring page by page', async () => {
     const spec = '  guardrails: { input: [{ type: topic-filter }], output: [{ type: toxicity-filter }] }\n';
     const url = await started(spec);
     const seen = [
@@ -397,24 +397,24 @@ describe('platform audit --url', () => {
     expect(output).toContain('  [D] SEC-LLM-02 ');
   });
 
-  test('says whose sidecar it is, where it is of another agent', async () => {
-    const url = await answering({
+  test('rejects the sidecar of another agent and names both agents', async () => {
+    const url = await respondingWith({
       '/health/ready': { ...READY, agentName: 'other' },
       '/audit': [],
       '/proof': [],
     });
     const { output, errors, exitCode } = await audit(`--url ${url} --json`);
     expect(errors).toBe(
-      `${url} is the sidecar of the agent other, and this is the manifest of minimal: what it knows shows nothing here\n`,
+      `error: the sidecar at ${url} belongs to agent "other", but the manifest is for "minimal"\n`,
     );
-    expect([JSON.parse(output), exitCode]).toEqual([{ error: errors.trim() }, 1]);
+    expect([JSON.parse(output), exitCode]).toEqual([{ error: errors.trim().replace('error: ', '') }, 1]);
   });
 
-  test('of a sidecar that nobody runs is an error that says what to do', async () => {
+  test('reports an unreachable sidecar with a hint', async () => {
     const { output, errors, exitCode } = await audit('--url http://127.0.0.1:1 --output report.json');
     expect([output, exitCode]).toEqual(['', 1]);
     expect(errors).toMatch(
-      /^http:\/\/127\.0\.0\.1:1 cannot be asked: connection refused\n.*kubectl port-forward/,
+      /^error: cannot connect to http:\/\/127\.0\.0\.1:1: connection refused\n.*kubectl port-forward/,
     );
     expect(readdirSync(cwd)).toEqual(['agent.yaml']);
   });
@@ -423,31 +423,31 @@ describe('platform audit --url', () => {
     [
       'an agent',
       {},
-      /^\S+ is not the control port of a sidecar: it answers GET \/\S+ with 404\nGive the control port/,
+      /^error: \S+ is not the control port of a sidecar: GET \/\S+ returned 404\nPass the control port/,
     ],
     [
-      'a page',
+      'an HTML page',
       { '/health/ready': '<html>' },
-      /does not answer GET \/health\/ready as a sidecar does\nGive the/,
+      /returned an invalid response to GET \/health\/ready\nPass the/,
     ],
-    ['another service', { '/health/ready': { status: 'ok' } }, /does not answer GET \/health\/ready as/],
-    ['half a sidecar', { '/health/ready': READY }, /answers GET \/(?:audit|proof) with 404/],
-    ['a wrong ring', { '/health/ready': READY, '/proof': [], '/audit': {} }, /not answer GET \/audit as/],
+    ['another service', { '/health/ready': { status: 'ok' } }, /invalid response to GET \/health\/ready/],
+    ['an incomplete sidecar', { '/health/ready': READY }, /GET \/(?:audit|proof) returned 404/],
+    ['an invalid ring', { '/health/ready': READY, '/proof': [], '/audit': {} }, /invalid response to GET \/audit/],
     [
-      'a ring without end',
+      'an endless ring',
       {
         '/health/ready': READY,
         '/proof': [],
         '/audit': Array.from({ length: 200 }, (_, index) => ({ seq: index + 1 })),
       },
-      /does not answer GET \/audit as a sidecar does/,
+      /returned an invalid response to GET \/audit/,
     ],
-    ['wrong proofs', { '/health/ready': READY, '/audit': [], '/proof': [{}] }, /not answer GET \/proof as/],
-    ['a sidecar that hides its reasons', { '/health/ready': '' }, /without a body\n.*CONTROL_ACCESS=local/],
-  ])('of %s is an error', async (name, answers, expected) => {
-    // What is asked at once fails in any order: only what is looked at here is missing.
-    const rest = name === 'an agent' || name === 'half a sidecar' ? {} : { '/audit': [], '/proof': [] };
-    const url = await answering({ ...rest, ...answers });
+    ['invalid proofs', { '/health/ready': READY, '/audit': [], '/proof': [{}] }, /invalid response to GET \/proof/],
+    ['a sidecar that restricts access', { '/health/ready': '' }, /returned no body for .*\n.*CONTROL_ACCESS=local/],
+  ])('reports an error for %s', async (name, responses, expected) => {
+    // Parallel requests fail in any order, so only the response under test is invalid.
+    const rest = name === 'an agent' || name === 'an incomplete sidecar' ? {} : { '/audit': [], '/proof': [] };
+    const url = await respondingWith({ ...rest, ...responses });
     const { output, errors, exitCode } = await audit(`--url ${url}`);
     expect([output, exitCode]).toEqual(['', 1]);
     expect(errors).toMatch(expected);
@@ -455,30 +455,30 @@ describe('platform audit --url', () => {
 
   test.each<[string, RequestListener, RegExp]>([
     [
-      'refuses',
+      'returns 403',
       (_request, response) => void response.writeHead(403).end(),
-      /with 403\n.*CONTROL_ACCESS=local/,
+      /returned 403 for .*\n.*CONTROL_ACCESS=local/,
     ],
     [
-      'points elsewhere',
+      'redirects',
       (_request, response) => void response.writeHead(302, { location: '/x' }).end(),
-      /answers GET \S+ with 302/,
+      /GET \S+ returned 302/,
     ],
     [
-      'hangs up',
+      'closes the connection',
       (request) => request.socket.destroy(),
-      /cannot be asked: connection closed without an answer/,
+      /cannot connect to \S+: connection closed without a response/,
     ],
     [
-      'never ends',
+      'never ends its response',
       (_request, response) => {
         const more = (): boolean => response.write('x'.repeat(1 << 20));
         response.on('drain', more);
         more();
       },
-      /does not finish its answer to GET \S+ \(32 MiB at most\)/,
+      /sent no complete response to GET \S+ \(limit 32 MiB\)/,
     ],
-  ])('of a server that %s is an error', async (_name, handler, expected) => {
+  ])('reports an error for a server that %s', async (_name, handler, expected) => {
     const url = await serve(handler);
     const { errors, exitCode } = await audit(`--url ${url.replace('http://', 'http://user:hunter2@')}`);
     expect(errors).toMatch(expected);

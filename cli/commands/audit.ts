@@ -7,26 +7,26 @@ import type { LoadedManifest } from '../../runtime/manifest-file.ts';
 import { auditText } from '../audit-text.ts';
 import type { CliContext } from '../context.ts';
 import { failed, json, printable, type Rendered } from '../rendered.ts';
-import { askSidecar, shownUrl } from '../sidecar-evidence.ts';
+import { fetchEvidence, shownUrl } from '../sidecar-evidence.ts';
 import { painter } from '../table.ts';
 import { causeOf, replaceFile } from '../write-file.ts';
 import { problemLines, problemObjects } from './validate.ts';
 
 export interface AuditCommandOptions {
-  /** Empty: the manifest's, else all. */
+  /** Empty: the packs of the manifest, else all. */
   packs: readonly Pack[];
-  /** The sidecar's control port; null: the manifest alone. */
+  /** URL of the sidecar's control port; null: audit only the manifest. */
   url: URL | null;
-  /** Count local proofs also where the sidecar accepts none. */
+  /** Count local proofs even if the sidecar does not accept them. */
   acceptLocalProofs: boolean;
   json: boolean;
-  /** A file that gets the report too, as it was typed. */
+  /** Additional output file, as typed. */
   output?: string;
-  /** Lowest declared score that is not a failure, 0..100. */
+  /** Exit code 1 if the declared score is below this, 0..100. */
   failBelow?: number;
 }
 
-/** `audit <file>`: the manifest held against the compliance rules, and with `--url` against what its sidecar can show. */
+/** `audit <file>`: audits the manifest against the compliance rules, with `--url` also against the sidecar's evidence. */
 export async function auditCommand(
   loaded: LoadedManifest,
   options: AuditCommandOptions,
@@ -37,11 +37,11 @@ export async function auditCommand(
     return failed(problemLines(loaded), options.json ? json(body) : '');
   }
   const { manifest } = loaded;
-  const asked =
+  const fetched =
     options.url === null ? null : await evidenceOf(manifest, options.url, options.acceptLocalProofs);
-  if (asked?.ok === false)
-    return failed(`${asked.reason}\n`, options.json ? json({ error: asked.reason }) : '');
-  const evidence = asked?.evidence ?? null;
+  if (fetched?.ok === false)
+    return failed(`error: ${fetched.reason}\n`, options.json ? json({ error: fetched.reason }) : '');
+  const evidence = fetched?.evidence ?? null;
   const result = audit(manifest, { packs: options.packs, evidence, at: context.now() });
   const rendered = renderAudit(result, options, context.color);
   return options.output === undefined
@@ -49,24 +49,24 @@ export async function auditCommand(
     : written(rendered, options.output, { result, options, context });
 }
 
-/** What the sidecar knows; of another agent's it is no evidence at all. */
+/** Evidence of the sidecar; a failure if the sidecar belongs to another agent. */
 async function evidenceOf(
   manifest: Manifest,
   url: URL,
   acceptLocalProofs: boolean,
 ): Promise<{ ok: true; evidence: Evidence } | { ok: false; reason: string }> {
-  const asked = await askSidecar(url, acceptLocalProofs);
-  if (!asked.ok) return { ok: false, reason: `${asked.reason}\n${asked.advice}` };
+  const fetched = await fetchEvidence(url, acceptLocalProofs);
+  if (!fetched.ok) return { ok: false, reason: `${fetched.reason}\n${fetched.advice}` };
   const { name } = manifest.metadata;
-  if (asked.agentName === name) return asked;
-  const other = printable(asked.agentName);
+  if (fetched.agentName === name) return fetched;
+  const other = printable(fetched.agentName);
   return {
     ok: false,
-    reason: `${shownUrl(url)} is the sidecar of the agent ${other}, and this is the manifest of ${name}: what it knows shows nothing here`,
+    reason: `the sidecar at ${shownUrl(url)} belongs to agent "${other}", but the manifest is for "${name}"`,
   };
 }
 
-/** What `audit` prints, and its exit code: 1 when the declared score is below the wanted one. */
+/** Output of `audit`; exit code 1 if the declared score is below `failBelow`. */
 export function renderAudit(
   result: AuditResult,
   options: Pick<AuditCommandOptions, 'json' | 'failBelow' | 'url'>,
@@ -76,7 +76,7 @@ export function renderAudit(
   const isBelow = options.failBelow !== undefined && score < options.failBelow;
   return {
     output: options.json ? json(auditObject(result)) : textOf(result, options.url, color),
-    errors: isBelow ? `the declared score ${score} is below ${options.failBelow}\n` : '',
+    errors: isBelow ? `error: the declared score ${score} is below ${options.failBelow}\n` : '',
     exitCode: isBelow ? 1 : 0,
   };
 }
@@ -85,7 +85,7 @@ function textOf(result: AuditResult, url: URL | null, color: boolean): string {
   return auditText(result, url === null ? null : shownUrl(url), painter(color));
 }
 
-/** What `--json` prints; the proved score only where somebody was asked for evidence. */
+/** Output of `--json`; the proved score only if evidence was requested. */
 function auditObject(result: AuditResult): Record<string, unknown> {
   const { declared, proved, verdicts, suppressions, pendingProofs, uncountedProofs } = result;
   const passedRules = verdicts.filter(({ passed }) => passed).length;
@@ -108,7 +108,7 @@ function auditObject(result: AuditResult): Record<string, unknown> {
   };
 }
 
-/** A rule that a proof shows, and the origin of the proof. */
+/** A rule with a counted proof, and the origin of the proof. */
 function countedOf(verdict: AuditResult['verdicts'][number]): { ruleId: string; origin: string | null }[] {
   if (!verdict.passed || verdict.earned !== 'X') return [];
   return [{ ruleId: verdict.rule.id, origin: verdict.origin ?? null }];
@@ -119,7 +119,7 @@ function violationOf({ rule, path }: AuditResult['verdicts'][number] & { passed:
   return { ruleId: id, severity, pack, tier, message, path, recommendation, references };
 }
 
-/** The report in a file too: JSON where that is asked for or the file's name says so, else text without colours. */
+/** Also writes the report to a file: JSON with `--json` or a name ending in .json, else text without colours. */
 async function written(
   rendered: Rendered,
   output: string,
@@ -130,7 +130,7 @@ async function written(
   try {
     await replaceFile(resolve(context.cwd, output), text);
   } catch (error) {
-    const reason = `${printable(output)} cannot be written: ${causeOf(error)}\n`;
+    const reason = `error: cannot write ${printable(output)}: ${causeOf(error)}\n`;
     return { ...rendered, errors: rendered.errors + reason, exitCode: 1 };
   }
   return { ...rendered, errors: `wrote ${printable(output)}\n${rendered.errors}` };

@@ -12,7 +12,7 @@ const reportOf = (change: Partial<InstalledFacts> = {}): CheckReport =>
 const TEXT = { output: 'text', failOn: 'error', color: false } as const;
 
 describe('platform check prints', () => {
-  test('one line where all is well', () => {
+  test('one line if all checks pass', () => {
     const report = reportOf();
     expect(renderCheck(report, TEXT)).toEqual({
       output: `cluster https://cluster, Kubernetes v1.36.4\nrelease agent-compliance in platform-system, version 1.0\n\n${report.passed.length} checks passed\n`,
@@ -21,22 +21,22 @@ describe('platform check prints', () => {
     });
   });
 
-  test('what is wrong, what to do and where it is explained, with a sum at the end', () => {
+  test('each problem with hint and documentation link, and a summary', () => {
     const report = reportOf({
       definition: known(null),
-      lease: notKnown('this needs the right to get leases in platform-system'),
+      lease: notKnown('missing permission: get leases in platform-system'),
       observations: known([observation('Routed', 'False', '', 'Service front port 80')]),
     });
     const { output, exitCode } = renderCheck(report, TEXT);
     expect(exitCode).toBe(1);
     expect(output).toContain(
-      `error definition-missing: CustomResourceDefinition agentobservations.platform.io is not there
+      `error definition-missing: CustomResourceDefinition agentobservations.platform.io does not exist
   helm upgrade with crds.install=true, or kubectl apply -f crds/agentobservations.yaml
   docs/reference/checks.md#definition-missing
 `,
     );
     expect(output).toContain(
-      'unknown leader-missing: this needs the right to get leases in platform-system\n',
+      'unknown leader-missing: missing permission: get leases in platform-system\n',
     );
     expect(output).toContain('warning agent-bypassed: agent chat in team: Service front port 80\n');
     expect(output).toMatch(/\n1 error, 1 warning, 1 unknown, \d+ checks passed\n$/);
@@ -45,18 +45,18 @@ describe('platform check prints', () => {
   test.each([
     ['error', 0],
     ['warning', 1],
-  ] as const)('with --fail-on %s a warning ends with %i', (failOn, exitCode) => {
+  ] as const)('exits for a warning with --fail-on %s with %i', (failOn, exitCode) => {
     const report = reportOf({ observations: known([observation('Routed', 'False', '', 'x')]) });
     expect(renderCheck(report, { ...TEXT, failOn }).exitCode).toBe(exitCode);
   });
 
-  test('JSON for programs, and no colour in it', () => {
+  test('JSON without colour codes', () => {
     const report = reportOf({ definition: known(null) });
     const { output } = renderCheck(report, { ...TEXT, output: 'json', color: true });
     expect(JSON.parse(output)).toEqual(report);
   });
 
-  test('colour on a terminal, and nothing of what a cluster says moves its cursor', () => {
+  test('colour on a terminal, without control characters from the cluster', () => {
     const report = reportOf({ canary: known({ status: 'False', message: 'bad \u001b[2J' }) });
     const { output } = renderCheck(report, { ...TEXT, color: true });
     expect(output).toContain('\u001b[31merror\u001b[39m');
@@ -82,14 +82,14 @@ const VERIFY = { verify: true, output: 'text', namespace: 'platform-system' } as
 const verify = (change: Partial<LeftFacts> = {}) => renderUninstall(left(change), VERIFY, { color: false });
 
 describe('platform uninstall --verify', () => {
-  test.each<[what: string, change: Partial<LeftFacts>, exitCode: 0 | 1, words: string[]]>([
-    ['nothing', {}, 0, ['nothing is left\n']],
+  test.each<[what: string, change: Partial<LeftFacts>, exitCode: 0 | 1, lines: string[]]>([
+    ['no leftovers', {}, 0, ['nothing is left\n']],
     [
       'an object of the release',
       { objects: [known([object()])] },
       1,
       [
-        '1 thing left',
+        '1 item left',
         'Role r in platform-system is left',
         'kubectl delete roles.rbac.authorization.k8s.io r -n platform-system',
       ],
@@ -129,9 +129,9 @@ describe('platform uninstall --verify', () => {
       1,
       ['pod chat-1 in team still has the sidecar', 'kubectl rollout restart deployment chat -n team'],
     ],
-    ['a pod that opts in without one', { pods: known([pod({ hasSidecar: false })]) }, 0, ['nothing is left']],
+    ['a pod that opts in and has no sidecar', { pods: known([pod({ hasSidecar: false })]) }, 0, ['nothing is left']],
     [
-      'a release that is still there',
+      'a release that is still installed',
       {
         releases: known([{ name: 'agent-compliance', status: 'deployed' }]),
         objects: [known([object()])],
@@ -139,26 +139,26 @@ describe('platform uninstall --verify', () => {
       },
       1,
       [
-        '1 thing left',
+        '1 item left',
         'release agent-compliance is still installed',
         'helm uninstall agent-compliance -n platform-system --wait',
       ],
     ],
     [
-      'a history that Helm was told to keep',
+      'a release history kept by Helm',
       { releases: known([{ name: 'agent-compliance', status: 'uninstalled' }]) },
       1,
       ['kubectl delete secret -n platform-system -l owner=helm,name=agent-compliance'],
     ],
-    ['what may not be looked at', { pods: notKnown('a right lacks') }, 1, ['unknown: a right lacks']],
-  ])('%s', (_what, change, exitCode, words) => {
+    ['a missing permission', { pods: notKnown('missing permission: list pods') }, 1, ['unknown: missing permission']],
+  ])('%s', (_what, change, exitCode, lines) => {
     const rendered = verify(change);
     expect(rendered.exitCode).toBe(exitCode);
-    for (const each of words) expect(rendered.output).toContain(each);
+    for (const each of lines) expect(rendered.output).toContain(each);
     if (exitCode === 1) expect(rendered.output).not.toContain('nothing is left');
   });
 
-  test('without it: nothing is installed, or how it is removed', () => {
+  test('without --verify: nothing installed, or the uninstall commands', () => {
     const plan = (change: Partial<LeftFacts>) =>
       renderUninstall(left(change), { ...VERIFY, verify: false }, { color: false });
     expect(plan({})).toMatchObject({
@@ -170,7 +170,7 @@ describe('platform uninstall --verify', () => {
       hasNamespace: known(true),
     });
     expect(rendered.exitCode).toBe(0);
-    expect(rendered.output).toContain('Nothing is removed by this command');
+    expect(rendered.output).toContain('This command removes nothing');
     expect(rendered.output).toContain('helm uninstall r -n platform-system --wait');
     expect(rendered.output).toContain('Namespace platform-system is kept');
   });

@@ -10,7 +10,7 @@ export interface CheckRendering {
   color: boolean;
 }
 
-/** What `platform check` prints and ends with. */
+/** Output and exit code of `platform check`. */
 export function renderCheck(report: CheckReport, { output, failOn, color }: CheckRendering): Rendered {
   const exitCode = fails(report.findings, failOn) ? 1 : 0;
   const text = output === 'json' ? json(report) : checkText(report, painter(color));
@@ -40,14 +40,14 @@ function summary(findings: readonly CheckFinding[], passed: number, paint: Paint
     [count(({ status, severity }) => status === 'found' && severity === 'error'), 'error'],
     [count(({ status, severity }) => status === 'found' && severity === 'warning'), 'warning'],
   ] as const;
-  const said = parts.filter(([number]) => number > 0).map(([number, word]) => plural(number, word));
+  const counts = parts.filter(([number]) => number > 0).map(([number, word]) => plural(number, word));
   const unknown = count(({ status }) => status === 'unknown');
-  const words = [
-    ...said,
+  const text = [
+    ...counts,
     ...(unknown > 0 ? [`${unknown} unknown`] : []),
     `${plural(passed, 'check')} passed`,
   ].join(', ');
-  return findings.length === 0 ? paint('green', words) : words;
+  return findings.length === 0 ? paint('green', text) : text;
 }
 
 export function plural(number: number, word: string): string {

@@ -39,10 +39,10 @@ function platform(args: string): Promise<Rendered> {
   return runCommandLine(args.split(' '), { env: {}, cwd, now, color: false, ask: null });
 }
 
-/** Everything in a folder, hidden files included. */
-function contentOf(folder: string): Record<string, string> {
-  const names = readdirSync(join(cwd, folder)).toSorted();
-  return Object.fromEntries(names.map((name) => [name, readFileSync(join(cwd, folder, name), 'utf8')]));
+/** All files of a directory, including hidden files. */
+function contentOf(directory: string): Record<string, string> {
+  const names = readdirSync(join(cwd, directory)).toSorted();
+  return Object.fromEntries(names.map((name) => [name, readFileSync(join(cwd, directory, name), 'utf8')]));
 }
 
 function generated(text: string): Record<string, string> {
@@ -66,7 +66,7 @@ const RULE_SET = {
       reason: 'pii_detector_not_invoked',
       severity: 'high',
       field: 'spec.guardrails.input',
-      deniesWhen: 'a model call does not report that it was invoked',
+      deniesWhen: 'a model call does not report that the pii-detector was invoked',
     },
   ],
   config: { maxMonthlyUSD: 75, maxDailyUSD: 2.5 },
@@ -79,15 +79,15 @@ next: opa run --server --ignore '.*' policy
 `;
 
 describe('platform generate-policy', () => {
-  test('shows the rules that the manifest brings, and writes nothing', async () => {
+  test('prints the rules of the manifest and writes nothing', async () => {
     expect(await platform('generate-policy agent.yaml')).toEqual({
-      output: `minimal brings 2 rules, package platform.agent.minimal
+      output: `minimal: 2 rules, package platform.agent.minimal
 
 REASON                       SEVERITY  DECLARED AT                            DENIES WHEN
 monthly_cost_limit_exceeded  critical  spec.model.costControls.maxMonthlyUSD  today's cost has reached maxMonthlyUSD / 30
-pii_detector_not_invoked     high      spec.guardrails.input                  a model call does not report that it was invoked
+pii_detector_not_invoked     high      spec.guardrails.input                  a model call does not report that the pii-detector was invoked
 
-to write them for a policy engine: platform generate-policy agent.yaml --out <dir>
+to write the rules for a policy engine: platform generate-policy agent.yaml --out <dir>
 `,
       errors: '',
       exitCode: 0,
@@ -95,10 +95,10 @@ to write them for a policy engine: platform generate-policy agent.yaml --out <di
     expect(readdirSync(cwd)).toEqual(['agent.yaml']);
   });
 
-  test('says that a manifest brings none', async () => {
+  test('reports that a manifest has no rules', async () => {
     write('agent.yaml', manifestText());
     expect(await platform('generate-policy agent.yaml')).toEqual({
-      output: 'minimal brings no policy rule: the manifest declares nothing that one checks\n',
+      output: 'minimal: no policy rules: the manifest declares nothing that can be enforced\n',
       errors: '',
       exitCode: 0,
     });
@@ -111,10 +111,10 @@ to write them for a policy engine: platform generate-policy agent.yaml --out <di
   });
 
   test.each(['', ' --json', ' --out policy', ' --out policy --json'])(
-    'notes that a limit on cost needs a price%s',
+    'prints a note that a cost limit requires a price%s',
     async (options) => {
       const note =
-        'note: monthly_cost_limit_exceeded cannot deny: without spec.model.costControls.usdPerMillionTokens (input and output) the cost is not known\n';
+        'note: monthly_cost_limit_exceeded can never deny: the cost is unknown without spec.model.costControls.usdPerMillionTokens (input and output)\n';
       for (const price of ['', ', usdPerMillionTokens: { input: 1 }']) {
         write('agent.yaml', manifestText(`    costControls: { maxMonthlyUSD: 75${price} }\n`));
         const { errors, exitCode } = await platform(`generate-policy agent.yaml${options}`);
@@ -123,7 +123,7 @@ to write them for a policy engine: platform generate-policy agent.yaml --out <di
     },
   );
 
-  test('--out writes three files into a new folder', async () => {
+  test('--out writes three files to a new directory', async () => {
     expect(await platform('generate-policy agent.yaml --out policy')).toEqual({
       output: WROTE,
       errors: '',
@@ -142,13 +142,13 @@ to write them for a policy engine: platform generate-policy agent.yaml --out <di
     expect(contentOf('deep/er')).toEqual(generated(LIMITED));
   });
 
-  test('writes for a manifest without rules too: an engine must know that nothing is denied', async () => {
+  test('also writes a policy without rules, so that the engine knows that nothing is denied', async () => {
     write('agent.yaml', manifestText());
     expect((await platform('generate-policy agent.yaml --out policy')).exitCode).toBe(0);
     expect(contentOf('policy')).toEqual(generated(manifestText()));
   });
 
-  test('replaces an earlier policy of the same agent, without touching what links point to', async () => {
+  test('replaces an earlier policy of the same agent without changing link targets', async () => {
     await platform('generate-policy agent.yaml --out policy');
     const changed = manifestText('    costControls: { maxTokensPerDay: 5 }\n');
     write('agent.yaml', changed);
@@ -175,13 +175,13 @@ to write them for a policy engine: platform generate-policy agent.yaml --out <di
     ['data.json', '{"platform": {"agent": {}}}'],
     ['data.json', 'null'],
     ['data.json', 'not JSON'],
-  ])("leaves a %s alone that is somebody's own: %s", async (name, text) => {
+  ])('does not overwrite a %s that it did not create: %s', async (name, text) => {
     mkdirSync(join(cwd, 'policy'));
     write(`policy/${name}`, text);
-    const reason = `policy/${name} was not made by this command: nothing was written`;
+    const reason = `policy/${name} was not created by this command; nothing was written`;
     expect(await platform('generate-policy agent.yaml --out policy')).toEqual({
       output: '',
-      errors: `${reason}\n`,
+      errors: `error: ${reason}\n`,
       exitCode: 1,
     });
     const { output } = await platform('generate-policy agent.yaml --out policy --json');
@@ -189,59 +189,59 @@ to write them for a policy engine: platform generate-policy agent.yaml --out <di
     expect(contentOf('policy')).toEqual({ [name]: text });
   });
 
-  test.each(FILES)('leaves a %s of another agent alone', async (name) => {
+  test.each(FILES)('does not overwrite a %s of another agent', async (name) => {
     mkdirSync(join(cwd, 'policy'));
     write(`policy/${name}`, generated(OTHER)[name] ?? '');
     expect(await platform('generate-policy agent.yaml --out policy')).toEqual({
       output: '',
-      errors: `policy/${name} is the policy of another agent (other), and each agent needs a folder of its own: nothing was written\n`,
+      errors: `error: policy/${name} belongs to another agent (other), and each agent needs its own directory; nothing was written\n`,
       exitCode: 1,
     });
     expect(contentOf('policy')).toEqual({ [name]: generated(OTHER)[name] });
   });
 
-  test.each(['in', '3d-agent', '42'])('knows its own files again for an agent called %s', async (name) => {
+  test.each(['in', '3d-agent', '42'])('recognises its own files for an agent called %s', async (name) => {
     write('agent.yaml', LIMITED.replace('minimal', JSON.stringify(name)));
     expect((await platform('generate-policy agent.yaml --out policy')).exitCode).toBe(0);
     expect((await platform('generate-policy agent.yaml --out policy')).exitCode).toBe(0);
   });
 
-  test('notes what the engine would load besides', async () => {
+  test('prints a note about other files that the engine would load', async () => {
     write('values.json', '{}');
     write('README.md', '');
     write('.hidden.yaml', '');
     const { output, errors, exitCode } = await platform('generate-policy agent.yaml --out .');
     expect({ errors, exitCode }).toEqual({
       errors:
-        'note: . also holds agent.yaml, values.json, which the engine would load too; give the policy a folder of its own\n',
+        'note: . also contains agent.yaml, values.json, which the engine would load too; use a separate directory for the policy\n',
       exitCode: 0,
     });
     expect(output).toContain("next: opa run --server --ignore '.*' .\n");
   });
 
   test.each([
-    ['agent.yaml', 'agent.yaml cannot be written: it is a file, or a part of its path is no folder'],
+    ['agent.yaml', 'cannot write agent.yaml: it is a file, or a parent path is not a directory'],
     [
       'agent.yaml/below',
-      'agent.yaml/below cannot be written: it is a file, or a part of its path is no folder',
+      'cannot write agent.yaml/below: it is a file, or a parent path is not a directory',
     ],
-    // Node's recursive mkdir never ends there.
-    ['/proc/x', '/proc/x cannot be written: no folder can be made there'],
-    ['/proc/x/y/z', '/proc/x/y/z cannot be written: no folder can be made there'],
-    ['taken', 'taken cannot be written: a folder stands where a file of the policy goes'],
-  ])('says why it cannot write into %s', async (out, reason) => {
+    // Node's recursive mkdir never returns for /proc.
+    ['/proc/x', 'cannot write /proc/x: the directory cannot be created'],
+    ['/proc/x/y/z', 'cannot write /proc/x/y/z: the directory cannot be created'],
+    ['taken', 'cannot write taken: a directory has the name of a policy file'],
+  ])('reports why it cannot write to %s', async (out, reason) => {
     mkdirSync(join(cwd, 'taken/data.json'), { recursive: true });
     expect(await platform(`generate-policy agent.yaml --out ${out}`)).toEqual({
       output: '',
-      errors: `${reason}\n`,
+      errors: `error: ${reason}\n`,
       exitCode: 1,
     });
     expect(readdirSync(join(cwd, 'taken'))).toEqual(['data.json']);
   });
 
-  test('a manifest that is not valid is an error, and writes nothing', async () => {
+  test('reports an invalid manifest and writes nothing', async () => {
     write('agent.yaml', manifestText('  tols: []\n'));
-    const line = 'agent.yaml:12:3 spec.tols: unknown key "tols" (did you mean "tools"?)\n';
+    const line = 'error: agent.yaml:12:3 spec.tols: unknown key "tols" (did you mean "tools"?)\n';
     const { output, errors, exitCode } = await platform('generate-policy agent.yaml --out policy --json');
     expect({ errors, exitCode }).toEqual({ errors: line, exitCode: 1 });
     expect(JSON.parse(output)).toMatchObject({
@@ -252,7 +252,7 @@ to write them for a policy engine: platform generate-policy agent.yaml --out <di
     expect(readdirSync(cwd)).toEqual(['agent.yaml']);
   });
 
-  test('what it proposes to type can be typed', async () => {
+  test('quotes the suggested command for the shell', async () => {
     const run = (out: string) =>
       runCommandLine(['generate-policy', 'agent.yaml', '--out', out], {
         env: {},

@@ -5,17 +5,17 @@ import { policyConfigOf, rulesOf } from '../../core/policy/policy.ts';
 import type { LoadedManifest } from '../../runtime/manifest-file.ts';
 import type { CliContext } from '../context.ts';
 import { done, failed, json, printable, type Rendered } from '../rendered.ts';
-import { writePolicyFolder } from '../policy-folder.ts';
+import { writePolicyDirectory } from '../policy-directory.ts';
 import { painter, table } from '../table.ts';
 import { problemLines, problemObjects } from './validate.ts';
 
 export interface GeneratePolicyOptions {
-  /** Folder to write into, as it was typed; without it nothing is written. */
+  /** Output directory, as typed; absent: nothing is written. */
   out?: string;
   json: boolean;
 }
 
-/** `generate-policy <file>`: the rules that a manifest brings, shown, or written as a folder for the policy engine. */
+/** `generate-policy <file>`: shows the policy rules of a manifest, or writes them to a directory for the policy engine. */
 export async function generatePolicy(
   loaded: LoadedManifest,
   options: GeneratePolicyOptions,
@@ -29,30 +29,30 @@ export async function generatePolicy(
   const { out } = options;
   const shown = (output: string, notes: readonly string[] = []): Rendered => ({
     ...done(output),
-    errors: [...notes, ...silentRules(manifest)].map((note) => `${note}\n`).join(''),
+    errors: [...notes, ...notEnforceable(manifest)].map((note) => `${note}\n`).join(''),
   });
   if (out === undefined)
     return shown(options.json ? json(ruleSetOf(manifest)) : rulesText(manifest, file, context));
-  const written = await writePolicyFolder(manifest, out, context);
-  if (!written.ok) return failed(`${written.reason}\n`, options.json ? json({ error: written.reason }) : '');
+  const written = await writePolicyDirectory(manifest, out, context);
+  if (!written.ok) return failed(`error: ${written.reason}\n`, options.json ? json({ error: written.reason }) : '');
   const output = options.json
     ? json({ ...ruleSetOf(manifest), files: written.files })
     : writtenText(written.files, out);
   return shown(output, written.notes);
 }
 
-/** Rules that can never deny, as the fact that they look at cannot be known. */
-function silentRules(manifest: Manifest): string[] {
-  const isSilent =
+/** Notes on rules that can never deny because their input cannot be known. */
+function notEnforceable(manifest: Manifest): string[] {
+  const hasNoPrice =
     manifest.spec.model.costControls?.maxMonthlyUSD !== undefined && tokenPriceOf(manifest) === undefined;
-  return isSilent
+  return hasNoPrice
     ? [
-        'note: monthly_cost_limit_exceeded cannot deny: without spec.model.costControls.usdPerMillionTokens (input and output) the cost is not known',
+        'note: monthly_cost_limit_exceeded can never deny: the cost is unknown without spec.model.costControls.usdPerMillionTokens (input and output)',
       ]
     : [];
 }
 
-/** What `--json` prints. */
+/** Output of `--json`. */
 function ruleSetOf(manifest: Manifest): Record<string, unknown> {
   const { name } = manifest.metadata;
   const rules = rulesOf(manifest);
@@ -74,15 +74,15 @@ function rulesText(manifest: Manifest, file: string, { color }: CliContext): str
   const { name } = manifest.metadata;
   const rules = rulesOf(manifest);
   if (rules.length === 0)
-    return `${name} brings no policy rule: the manifest declares nothing that one checks\n`;
+    return `${name}: no policy rules: the manifest declares nothing that can be enforced\n`;
   const rows = rules.map(({ rule }) =>
     [rule.reason, rule.severity, rule.field, rule.deniesWhen].map((text) => ({ text })),
   );
   const count = `${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}`;
   return [
-    `${name} brings ${count}, package ${packageOf(name)}\n\n`,
+    `${name}: ${count}, package ${packageOf(name)}\n\n`,
     table(['REASON', 'SEVERITY', 'DECLARED AT', 'DENIES WHEN'], rows, painter(color)),
-    `\nto write them for a policy engine: platform generate-policy ${shellWord(file)} --out <dir>\n`,
+    `\nto write the rules for a policy engine: platform generate-policy ${shellWord(file)} --out <dir>\n`,
   ].join('');
 }
 
@@ -91,7 +91,7 @@ function writtenText(files: readonly string[], out: string): string {
   return `${lines}next: opa run --server --ignore '.*' ${shellWord(out)}\n`;
 }
 
-/** A word that can be typed into a shell as it stands. */
+/** Quotes a word for use in a shell if necessary. */
 function shellWord(text: string): string {
   const shown = printable(text);
   return /^[\w@%+=:,./][\w@%+=:,./-]*$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`;

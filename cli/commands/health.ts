@@ -8,7 +8,7 @@ import { done, failed, json, printable, type Rendered } from '../rendered.ts';
 import { painter, table, type Cell, type Paint } from '../table.ts';
 import { problemLines, problemObjects } from './validate.ts';
 
-/** From the worst down. */
+/** Most severe first. */
 export const SEVERITIES: readonly CheckSeverity[] = ['error', 'warning', 'info'];
 export const FORMATS = ['table', 'json'] as const;
 
@@ -20,7 +20,7 @@ export interface HealthOptions {
   memory: boolean;
 }
 
-/** `health <file>`: what the manifest declares, checked from this machine: its environment, its files, its network. */
+/** `health <file>`: checks from this machine what the manifest declares: environment, files, network. */
 export async function health(
   loaded: LoadedManifest,
   options: HealthOptions,
@@ -39,9 +39,9 @@ export async function health(
       secretDir: secretDir === '' ? null : secretDir,
     },
     now: context.now,
-    asksModel: options.model,
-    speaksProtocols: true,
-    leaveOut: [...(options.mcp ? [] : (['mcp'] as const)), ...(options.memory ? [] : (['memory'] as const))],
+    checksModel: options.model,
+    pingsServices: true,
+    skippedCategories: [...(options.mcp ? [] : (['mcp'] as const)), ...(options.memory ? [] : (['memory'] as const))],
   });
   return renderHealth(check(manifest, facts), options, context.color);
 }
@@ -51,7 +51,7 @@ function renderInvalid(loaded: LoadedManifest & { ok: false }, { format }: Healt
   return failed(problemLines(loaded), format === 'json' ? json(body) : '');
 }
 
-/** Exit code 1 when a failed check is at least as severe as `failOn`. */
+/** Exit code 1 if a failed check is at least as severe as `failOn`. */
 export function renderHealth(
   report: HealthReport,
   options: Pick<HealthOptions, 'format' | 'failOn'>,
@@ -81,7 +81,7 @@ function healthTable(report: HealthReport, paint: Paint): string {
     head,
     '\n',
     table(['STATUS', 'CHECK', 'SEVERITY', 'LATENCY', 'MESSAGE'], rows, paint),
-    ...(remedies.length === 0 ? [] : ['\nWhat to do:\n']),
+    ...(remedies.length === 0 ? [] : ['\nRemediation:\n']),
     ...remedies.map(({ id, remediation }) => `  ${printable(id)}: ${printable(remediation ?? '')}\n`),
   ].join('');
 }

@@ -4,10 +4,10 @@ import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import { FORMATS } from '../../core/manifest/schema-node.ts';
 import type { Ask, CliContext } from '../context.ts';
 import { fileFailure } from '../file-failure.ts';
-import { makeFolder } from '../make-folder.ts';
+import { makeDirectory } from '../make-directory.ts';
 import { done, failed, type Rendered } from '../rendered.ts';
 
-/** What the first manifest of an agent is made from. */
+/** Input for the first manifest of an agent. */
 export interface Answers {
   name: string;
   description: string;
@@ -15,7 +15,7 @@ export interface Answers {
   model: string;
 }
 
-/** Providers that `init` knows a model and the usual variable for; any other name works as well. */
+/** Default model per provider; other providers are accepted too. */
 const DEFAULT_MODELS: ReadonlyMap<string, string> = new Map([
   ['openai', 'gpt-4.1-mini'],
   ['anthropic', 'claude-sonnet-4-5'],
@@ -25,36 +25,36 @@ const DEFAULT_MODELS: ReadonlyMap<string, string> = new Map([
   ['cohere', 'command-a-03-2025'],
 ]);
 
-/** `init [dir]`: writes `agent.yaml`, asking where somebody can answer. An existing file stays as it is. */
+/** `init [dir]`: writes `agent.yaml`, with questions on a terminal. An existing file is never changed. */
 export async function init(dir: string, options: { yes: boolean }, context: CliContext): Promise<Rendered> {
-  const folder = resolve(context.cwd, dir);
-  const file = join(folder, 'agent.yaml');
+  const directory = resolve(context.cwd, dir);
+  const file = join(directory, 'agent.yaml');
   const shownFile = relative(context.cwd, file) || file;
-  const answers = await answersFor(folder, options.yes ? null : context.ask);
-  if (answers === null) return failed('ended without an answer: nothing was written\n');
+  const answers = await answersFor(directory, options.yes ? null : context.ask);
+  if (answers === null) return failed('error: input ended before all questions were answered; nothing was written\n');
   const text = manifestText(answers);
   const parsed = parseManifest(text);
-  if (!parsed.ok) return failed(`these answers make no manifest: ${parsed.problems[0]?.message ?? ''}\n`);
+  if (!parsed.ok) return failed(`error: these answers do not make a valid manifest: ${parsed.problems[0]?.message ?? ''}\n`);
   try {
-    await makeFolder(folder);
-    // wx: the check and the write are one step, so that nothing can come between them.
+    await makeDirectory(directory);
+    // wx makes the existence check and the write one atomic step.
     await writeFile(file, text, { flag: 'wx' });
   } catch (error) {
-    return failed(`${shownFile} ${rejectionOf(error)}\n`);
+    return failed(`error: ${failureOf(error, shownFile)}\n`);
   }
   return done(
     `wrote ${shownFile}\nnext: platform validate ${shownFile}, then platform health ${shownFile}\n`,
   );
 }
 
-function rejectionOf(error: unknown): string {
-  if ((error as NodeJS.ErrnoException).code === 'EEXIST') return 'is already there: nothing was written';
-  return `cannot be written: ${fileFailure(error, { ENOENT: 'no folder can be made there' })}`;
+function failureOf(error: unknown, file: string): string {
+  if ((error as NodeJS.ErrnoException).code === 'EEXIST') return `${file} already exists; nothing was written`;
+  return `cannot write ${file}: ${fileFailure(error, { ENOENT: 'the directory cannot be created' })}`;
 }
 
-async function answersFor(folder: string, ask: Ask | null): Promise<Answers | null> {
+async function answersFor(directory: string, ask: Ask | null): Promise<Answers | null> {
   const fallback: Answers = {
-    name: nameFrom(basename(folder)),
+    name: nameFrom(basename(directory)),
     description: 'An agent.',
     provider: 'openai',
     model: modelOf('openai'),
@@ -80,8 +80,8 @@ async function askName(ask: Ask, fallback: string): Promise<string> {
 
 const modelOf = (provider: string): string => DEFAULT_MODELS.get(provider.toLowerCase()) ?? 'model-id';
 
-function nameFrom(folder: string): string {
-  const name = folder
+function nameFrom(directory: string): string {
+  const name = directory
     .toLowerCase()
     .replaceAll(/[^a-z0-9]+/g, '-')
     .slice(0, 63)
@@ -94,9 +94,9 @@ function keyVariable(provider: string): string {
   return /^[A-Z_]/.test(word) ? `${word}_API_KEY` : 'MODEL_API_KEY';
 }
 
-/** The manifest that `init` writes. Answers are JSON strings, which are YAML strings too, whatever they hold. */
+/** The manifest that `init` writes. Answers become JSON strings, which are valid YAML with any content. */
 export function manifestText({ name, description, provider, model }: Answers): string {
-  return `# Declares this agent. Every key: platform validate --schema
+  return `# Manifest of this agent. All keys: platform validate --schema
 apiVersion: platform.io/v1
 kind: PlatformAgent
 metadata:
@@ -107,9 +107,9 @@ spec:
   model:
     provider: ${JSON.stringify(provider)}
     id: ${JSON.stringify(model)}
-    # The key itself stays out of this file: $env:VAR or $secret:name.
+    # Do not put the key into this file; use $env:VAR or $secret:name.
     apiKey: $env:${keyVariable(provider)}
-  # Declared guardrails must show in the agent's reports; a report without any loses points.
+  # The agent's reports must list declared guardrails; a report without them loses points.
   guardrails:
     input:
       - type: prompt-injection

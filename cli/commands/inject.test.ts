@@ -56,7 +56,7 @@ const envOf = (pod: Pod): Record<string, string | undefined> =>
   Object.fromEntries((sidecarOf(pod)?.env ?? []).map(({ name, value }) => [name, value]));
 
 describe('inject', () => {
-  test('prints the workload with its sidecar, and says on standard error what became of each document', async () => {
+  test('prints the injected workload, and reports the outcome of each document on standard error', async () => {
     write('chat.yaml', `${deployment('chat')}---\n${SERVICE}`);
     const { output, errors, exitCode } = await platform(['inject', 'chat.yaml']);
     expect([errors, exitCode]).toEqual([
@@ -71,7 +71,7 @@ describe('inject', () => {
       containerPort: 4000,
       protocol: 'TCP',
     });
-    // Without a control plane nobody is told anything, so there is no token to tell it with.
+    // Without a control plane there are no heartbeats, so no token is mounted.
     expect(Object.keys(envOf(pod.spec.template))).not.toContain('PLATFORM_URL');
     expect(pod.spec.template.spec.volumes?.map(({ name }) => name)).toEqual([
       'platform-manifest',
@@ -79,7 +79,7 @@ describe('inject', () => {
     ]);
   });
 
-  test('reads standard input, and uninject gives it back byte for byte', async () => {
+  test('reads standard input, and uninject restores it byte for byte', async () => {
     const text = `${deployment('chat')}---\n${SERVICE}`;
     const { output } = await platform(['inject', '-'], text);
     expect(await platform(['uninject', '-'], output)).toEqual({
@@ -89,7 +89,7 @@ describe('inject', () => {
     });
   });
 
-  test('reads folders and those below them in order, and writes the same tree', async () => {
+  test('reads directories recursively in order, and writes the same tree', async () => {
     write('in/b/two.yml', deployment('two'));
     write('in/a.yaml', deployment('one'));
     write('in/note.txt', 'no manifest');
@@ -105,7 +105,7 @@ describe('inject', () => {
     expect(parseAllDocuments(joined.output)).toHaveLength(2);
   });
 
-  test('writes a single input to the file that is named, its own too', async () => {
+  test('writes a single input to the output file, also in place', async () => {
     write('chat.yaml', deployment('chat'));
     expect(await platform(['inject', 'chat.yaml', '--output', 'chat.yaml'])).toMatchObject({
       output: '',
@@ -116,7 +116,7 @@ describe('inject', () => {
     expect(read('chat.yaml')).toBe(deployment('chat'));
   });
 
-  test('writes nothing at all when one workload is refused', async () => {
+  test('writes nothing when one workload is refused', async () => {
     write('good.yaml', deployment('good'));
     write('bad.yaml', deployment('bad', HOST_NETWORK));
     for (const more of [[], ['--output', 'out']]) {
@@ -125,12 +125,12 @@ describe('inject', () => {
       expect(errors).toContain(
         'bad.yaml[1] Deployment/bad: refused: a pod with hostNetwork cannot be injected',
       );
-      expect(errors).toContain('nothing was written, since a workload was refused\n');
+      expect(errors).toContain('error: nothing was written because a workload was refused\n');
     }
     expect(existsSync(join(cwd, 'out'))).toBe(false);
   });
 
-  test('leaves out who says so', async () => {
+  test('skips a workload with platform.io/inject: "false"', async () => {
     const out = deployment('out').replace(
       'labels:',
       "annotations: {platform.io/inject: 'false'}\n      labels:",
@@ -140,7 +140,7 @@ describe('inject', () => {
     expect(errors).toBe('-[1] Deployment/out: skipped: annotation platform.io/inject is "false"\n');
   });
 
-  test('--json reports every document, with the text unless it was written', async () => {
+  test('--json reports every document, with its text unless the text was written to a file', async () => {
     write('chat.yaml', `${deployment('chat')}---\n${SERVICE}`);
     const report = JSON.parse((await platform(['inject', 'chat.yaml', '--json'])).output) as Record<
       string,
@@ -182,7 +182,7 @@ describe('inject', () => {
     });
   });
 
-  test('options are those of an installation', async () => {
+  test('options set the same values as a chart installation', async () => {
     write('ca.pem', '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n');
     const { output, errors } = await platform(
       [
@@ -243,41 +243,41 @@ describe('inject', () => {
   });
 
   test.each<[string, string[], string]>([
-    ['a quantity that is none', ['--memory-limit', 'lots'], 'It is not a memory quantity from 96Mi to 16Gi'],
-    ['a request over its limit', ['--cpu-request', '2'], 'the cpu request 2 is over the limit 1'],
-    ['an engine without its image', ['--engine', 'opa'], '--engine opa and --opa-image go together'],
-    ['an image without its engine', ['--opa-image', 'x'], '--engine opa and --opa-image go together'],
-    ['certificates for nobody', ['--ca-file', 'ca.pem'], '--ca-file wants --platform-url'],
+    ['an invalid quantity', ['--memory-limit', 'lots'], 'Must be a memory quantity from 96Mi to 16Gi'],
+    ['a request over its limit', ['--cpu-request', '2'], 'the cpu request 2 exceeds the limit 1'],
+    ['an engine without its image', ['--engine', 'opa'], '--engine opa and --opa-image must be used together'],
+    ['an image without its engine', ['--opa-image', 'x'], '--engine opa and --opa-image must be used together'],
+    ['a CA file without a control plane', ['--ca-file', 'ca.pem'], '--ca-file requires --platform-url'],
     [
-      'certificates that are not there',
+      'a CA file that does not exist',
       ['--platform-url', 'https://x', '--ca-file', 'ca.pem'],
       '--ca-file ca.pem: does not exist',
     ],
     [
-      'certificates that are none',
+      'a CA file without certificates',
       ['--platform-url', 'https://x', '--ca-file', 'in.yaml'],
-      '--ca-file in.yaml: holds no PEM certificate',
+      '--ca-file in.yaml: contains no PEM certificate',
     ],
-    ['no URL', ['--platform-url', 'ftp://x'], "option '--platform-url <url>' argument 'ftp://x' is invalid"],
-    ['too quick a heartbeat', ['--heartbeat-seconds', '9'], 'It is not an integer from 10 to 3600'],
+    ['an unsupported URL', ['--platform-url', 'ftp://x'], "option '--platform-url <url>' argument 'ftp://x' is invalid"],
+    ['a heartbeat interval that is too short', ['--heartbeat-seconds', '9'], 'Must be an integer from 10 to 3600'],
     [
-      'a name for two',
+      'one agent name for two workloads',
       ['--agent-name', 'one', 'in.yaml'],
-      '--agent-name names one workload, and 2 would be injected',
+      '--agent-name applies to a single workload, but 2 would be injected',
     ],
-    ['a file that is not there', ['none.yaml'], 'none.yaml: does not exist'],
-    ['a folder without manifests', ['empty'], 'empty: holds no .yaml, .yml or .json file'],
+    ['a file that does not exist', ['none.yaml'], 'none.yaml: does not exist'],
+    ['a directory without manifests', ['empty'], 'empty: contains no .yaml, .yml or .json file'],
     [
-      'two inputs for one place',
+      'two inputs for one output path',
       ['in.yaml', '--output', 'out'],
-      'out/in.yaml: two inputs would be written there',
+      'out/in.yaml: two inputs have this output path',
     ],
     [
-      'an output that cannot be',
+      'an output path below a file',
       ['--output', 'in.yaml/x'],
-      'in.yaml/x: cannot be written: a part of its path is no folder',
+      'cannot write in.yaml/x: a parent path is not a directory',
     ],
-  ])('says what is wrong with %s', async (_case, more, message) => {
+  ])('reports %s as an error', async (_case, more, message) => {
     write('in.yaml', deployment('chat'));
     mkdirSync(join(cwd, 'empty'));
     const { output, errors, exitCode } = await platform(['inject', 'in.yaml', ...more]);
@@ -285,27 +285,27 @@ describe('inject', () => {
     expect([output, exitCode]).toEqual(['', 1]);
   });
 
-  test('bytes that are no text, and a terminal without input, are said', async () => {
+  test('reports invalid UTF-8 and missing standard input', async () => {
     expect(await platform(['inject', '-'], new Uint8Array([0xff, 0xfe]))).toMatchObject({
-      errors: '-: is no UTF-8 text\n',
+      errors: 'error: -: is not valid UTF-8 text\n',
       exitCode: 1,
     });
     expect(await platform(['inject', '-'])).toMatchObject({
-      errors: '-: there is no standard input\n',
+      errors: 'error: -: no standard input\n',
       exitCode: 1,
     });
   });
 
-  test('a name with control characters cannot reach the terminal', async () => {
+  test('removes control characters from names in its output', async () => {
     const text = deployment('x').replace('name: x', 'name: "x\\u001b[2J"');
     expect((await platform(['inject', '-'], text)).errors).not.toContain('\u001b');
   });
 });
 
-test('uninject says what is not injected, and leaves it', async () => {
+test('uninject reports workloads that are not injected and leaves them unchanged', async () => {
   expect(await platform(['uninject', '-'], deployment('chat'))).toEqual({
     output: deployment('chat'),
-    errors: '-[1] Deployment/chat: skipped: is not injected\n',
+    errors: '-[1] Deployment/chat: skipped: not injected\n',
     exitCode: 0,
   });
 });

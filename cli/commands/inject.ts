@@ -4,26 +4,26 @@ import { injectManifests, uninjectManifests } from '../../core/injection/inject-
 import type { ChangedText, TextOutcome } from '../../core/injection/inject-text.ts';
 import type { InjectionSettings } from '../../core/injection/settings.ts';
 import type { CliContext } from '../context.ts';
-import { makeFolder } from '../make-folder.ts';
+import { makeDirectory } from '../make-directory.ts';
 import { failed, json, printable, type Rendered } from '../rendered.ts';
 import { readSources, type SourceFile } from '../source-files.ts';
 import { causeOf, replaceFile } from '../write-file.ts';
 
 export interface InjectTarget {
-  /** The agent's name, in place of the workload's. */
+  /** Name of the agent, instead of the workload's name. */
   agentName?: string;
-  /** File or folder to write to; without it the texts go to standard output. */
+  /** File or directory to write to; absent: standard output. */
   output?: string;
   json: boolean;
 }
 
 interface Result extends ChangedText {
   source: SourceFile;
-  /** Where it was written to. */
+  /** Path of the written file; null: not written. */
   output: string | null;
 }
 
-/** `inject <paths>`: manifests with the sidecar in their workloads. */
+/** `inject <paths>`: adds the sidecar to the workloads in manifests. */
 export async function injectFiles(
   paths: readonly string[],
   settings: InjectionSettings,
@@ -34,7 +34,7 @@ export async function injectFiles(
   return changeFiles(paths, { done: 'injected', change }, target, context);
 }
 
-/** `uninject <paths>`: manifests as they were before. */
+/** `uninject <paths>`: restores the manifests as they were before injection. */
 export async function uninjectFiles(
   paths: readonly string[],
   target: InjectTarget,
@@ -44,7 +44,7 @@ export async function uninjectFiles(
 }
 
 interface Work {
-  /** The word for a workload that was changed. */
+  /** Report word and JSON key for a changed workload. */
   done: string;
   change: (text: string) => ChangedText;
 }
@@ -57,53 +57,53 @@ async function changeFiles(
 ): Promise<Rendered> {
   const fail = (problems: readonly string[]): Rendered =>
     failed(
-      problems.map((problem) => `${problem}\n`).join(''),
+      problems.map((problem) => `error: ${problem}\n`).join(''),
       target.json ? json({ error: problems.join('; ') }) : '',
     );
   const read = await readSources(paths, context);
   if (!read.ok) return fail(read.problems);
   const results = read.sources.map((source): Result => ({ ...change(source.text), source, output: null }));
   const outcomes = results.flatMap((result) => result.outcomes);
-  const problem = namesTwice(outcomes, target);
+  const problem = duplicateName(outcomes, target);
   if (problem !== null) return fail([problem]);
   const isRefused = outcomes.some(({ action }) => action === 'refused');
   if (target.output !== undefined && !isRefused) {
-    const unwritten = await writeAll(results, target.output, { isOne: read.isOne, context });
-    if (unwritten !== null) return fail([unwritten]);
+    const writeProblem = await writeAll(results, target.output, { isOne: read.isOne, context });
+    if (writeProblem !== null) return fail([writeProblem]);
   }
   const errors = results.flatMap((result) => reportLines(result, done)).join('');
   const text = target.output === undefined && !isRefused ? joined(results) : '';
   const output = target.json ? json(reportOf(results, done, { isRefused, target })) : text;
-  const rejection = 'nothing was written, since a workload was refused\n';
+  const rejection = 'error: nothing was written because a workload was refused\n';
   return { output, errors: isRefused ? errors + rejection : errors, exitCode: isRefused ? 1 : 0 };
 }
 
-/** Two workloads of one name would be one agent. */
-function namesTwice(outcomes: readonly TextOutcome[], { agentName }: InjectTarget): string | null {
+/** Two workloads with the same agent name would count as one agent. */
+function duplicateName(outcomes: readonly TextOutcome[], { agentName }: InjectTarget): string | null {
   const count = outcomes.filter(({ action }) => action === 'changed').length;
   return agentName !== undefined && count > 1
-    ? `--agent-name names one workload, and ${count} would be injected: use the annotation platform.io/agent-name on each`
+    ? `--agent-name applies to a single workload, but ${count} would be injected; set the annotation platform.io/agent-name on each workload`
     : null;
 }
 
-/** null: all written. A single file goes to the path itself, unless that is a folder. */
+/** Returns the first problem; null: all written. A single file goes to the path itself unless the path is a directory. */
 async function writeAll(
   results: readonly Result[],
   output: string,
   { isOne, context }: { isOne: boolean; context: CliContext },
 ): Promise<string | null> {
-  const isFolder = !isOne || (await isDirectory(resolve(context.cwd, output)));
-  const places = results.map(({ source }) => (isFolder ? join(output, source.place) : output));
-  const twice = places.find((place, index) => places.indexOf(place) !== index);
-  if (twice !== undefined) return `${printable(twice)}: two inputs would be written there`;
+  const isInDirectory = !isOne || (await isDirectory(resolve(context.cwd, output)));
+  const places = results.map(({ source }) => (isInDirectory ? join(output, source.place) : output));
+  const duplicate = places.find((place, index) => places.indexOf(place) !== index);
+  if (duplicate !== undefined) return `${printable(duplicate)}: two inputs have this output path`;
   for (const [index, result] of results.entries()) {
     const place = places[index] ?? output;
     try {
-      await makeFolder(dirname(resolve(context.cwd, place)));
+      await makeDirectory(dirname(resolve(context.cwd, place)));
       await replaceFile(resolve(context.cwd, place), result.text);
       result.output = place;
     } catch (error) {
-      return `${printable(place)}: cannot be written: ${causeOf(error)}`;
+      return `cannot write ${printable(place)}: ${causeOf(error)}`;
     }
   }
   return null;
@@ -127,8 +127,8 @@ function reportLines({ source, outcomes }: Result, done: string): string[] {
   return outcomes.map(({ document, kind, name, action, message }) => {
     const word = action === 'changed' ? done : action === 'passed' ? '' : action;
     const what = [kind || 'document', name].filter(Boolean).join('/');
-    const said = [word, message].filter(Boolean).join(': ');
-    return `${printable(`${source.file}[${document + 1}] ${what}: ${said}`)}\n`;
+    const result = [word, message].filter(Boolean).join(': ');
+    return `${printable(`${source.file}[${document + 1}] ${what}: ${result}`)}\n`;
   });
 }
 

@@ -11,17 +11,17 @@ import type { CliContext } from '../context.ts';
 import { runCommandLine } from '../program.ts';
 import type { Rendered } from '../rendered.ts';
 
-const ADMIN = 'admin-key-that-nobody-sees';
+const ADMIN = 'admin-key-that-must-stay-hidden';
 const GRANTED = { agentId: 'agt_1', apiKey: 'aaa.bbb.ccc', expiresAt: '2026-12-21T00:00:00.000Z' };
 
 let cwd: string;
 let server: Server | null = null;
-let asked: { url: string | undefined; admin: unknown; body: unknown }[];
+let requests: { url: string | undefined; admin: unknown; body: unknown }[];
 
 beforeEach(() => {
   cwd = mkdtempSync(join(tmpdir(), 'cli-register-'));
   writeFileSync(join(cwd, 'agent.yaml'), manifestText());
-  asked = [];
+  requests = [];
 });
 afterEach(async () => {
   server?.closeAllConnections();
@@ -36,13 +36,13 @@ async function listening(started: Server): Promise<number> {
   return (started.address() as AddressInfo).port;
 }
 
-/** A server that answers every registration alike. */
-async function answering(status: number, body: unknown = GRANTED): Promise<string> {
+/** A server with the same response to every registration. */
+async function respondingWith(status: number, body: unknown = GRANTED): Promise<string> {
   const handler: RequestListener = (request, response) => {
     const chunks: Buffer[] = [];
     request.on('data', (chunk: Buffer) => chunks.push(chunk));
     request.on('end', () => {
-      asked.push({
+      requests.push({
         url: request.url,
         admin: request.headers['x-admin-key'],
         body: JSON.parse(Buffer.concat(chunks).toString()),
@@ -64,14 +64,14 @@ const platform = (args: string, context: Partial<CliContext> = {}): Promise<Rend
   });
 
 describe('platform register', () => {
-  test('prints what to set, and tells the rest beside it', async () => {
-    const url = await answering(201);
+  test('prints the variables to standard output and messages to standard error', async () => {
+    const url = await respondingWith(201);
     expect(await platform(`agent.yaml --url ${url}/base/`)).toEqual({
       output: `PLATFORM_URL=${url}/base\nPLATFORM_KEY=aaa.bbb.ccc\n`,
       errors: 'registered minimal as agt_1; its key is valid until 2026-12-21T00:00:00.000Z\n',
       exitCode: 0,
     });
-    expect(asked).toEqual([
+    expect(requests).toEqual([
       {
         url: '/base/api/v1/register',
         admin: ADMIN,
@@ -81,39 +81,39 @@ describe('platform register', () => {
   });
 
   test('warns before it sends the admin key over plain HTTP to another host', async () => {
-    const url = await answering(201);
-    const warned: [line: string, requests: number][] = [];
-    const warn = (line: string): void => void warned.push([line, asked.length]);
-    // 0.0.0.0 leads to this machine, and is not an address of loopback.
+    const url = await respondingWith(201);
+    const warned: [line: string, requestCount: number][] = [];
+    const warn = (line: string): void => void warned.push([line, requests.length]);
+    // 0.0.0.0 reaches this machine but is not a loopback address.
     const other = url.replace('127.0.0.1', '0.0.0.0');
     expect((await platform(`agent.yaml --url ${other}`, { warn })).exitCode).toBe(0);
     expect(warned).toEqual([
       [
-        `warning: the admin key and the new key go to ${other} unencrypted: whoever reads the network gets them; use https://`,
+        `warning: the admin key and the new key are sent unencrypted to ${other}; use https://`,
         0,
       ],
     ]);
     for (const loopback of [url, url.replace('127.0.0.1', 'localhost')])
       await platform(`agent.yaml --url ${loopback}`, { warn });
-    expect([warned.length, asked[0]?.admin]).toEqual([1, ADMIN]);
+    expect([warned.length, requests[0]?.admin]).toEqual([1, ADMIN]);
   });
 
-  test('takes name, runtime and the address of the environment', async () => {
-    const url = await answering(200);
+  test('accepts name, runtime and the URL from the environment', async () => {
+    const url = await respondingWith(200);
     const env = { PLATFORM_ADMIN_KEY: ADMIN, PLATFORM_CONTROL_PLANE_URL: url };
     const { errors, exitCode } = await platform('--name shop --runtime docker', { env });
     expect([errors, exitCode]).toEqual([
       'registered shop as agt_1; its key is valid until 2026-12-21T00:00:00.000Z\n' +
-        'it was registered before: its older keys no longer work\n',
+        'the agent was already registered; its previous keys are no longer valid\n',
       0,
     ]);
-    expect(asked[0]?.body).toEqual({ agentName: 'shop', runtime: 'docker' });
+    expect(requests[0]?.body).toEqual({ agentName: 'shop', runtime: 'docker' });
     await platform('agent.yaml --name other', { env });
-    expect(asked[1]?.body).toMatchObject({ agentName: 'other', manifest: manifestText() });
+    expect(requests[1]?.body).toMatchObject({ agentName: 'other', manifest: manifestText() });
   });
 
   test('--json prints one document', async () => {
-    const url = await answering(201);
+    const url = await respondingWith(201);
     const { output, exitCode } = await platform(`--name shop --url ${url} --json`);
     expect([JSON.parse(output), exitCode]).toEqual([
       {
@@ -127,33 +127,33 @@ describe('platform register', () => {
     ]);
   });
 
-  test('takes the admin key from a file before the environment', async () => {
-    const url = await answering(201);
+  test('prefers the admin key from a file to the environment', async () => {
+    const url = await respondingWith(201);
     writeFileSync(join(cwd, 'admin'), ' from-file\n');
     await platform(`--name shop --url ${url} --admin-key-file admin`);
-    expect(asked[0]?.admin).toBe('from-file');
+    expect(requests[0]?.admin).toBe('from-file');
   });
 
   test.each<[string, Record<string, string>, RegExp]>([
     [
       '--name shop',
       {},
-      /^error: where is the control plane\? Give --url, or set PLATFORM_CONTROL_PLANE_URL\n/,
+      /^error: --url is required \(or set PLATFORM_CONTROL_PLANE_URL\)\n/,
     ],
     [
       '--name shop',
       { PLATFORM_CONTROL_PLANE_URL: 'x:hunter2@y' },
-      /^error: PLATFORM_CONTROL_PLANE_URL is no URL/,
+      /^error: PLATFORM_CONTROL_PLANE_URL must be an http\(s\) URL/,
     ],
-    ['--url http://x', {}, /^error: which agent\? Give its manifest, or --name\n/],
-    ['--url http://x --name Shop', {}, /argument 'Shop' is invalid\. It must be a DNS label/],
+    ['--url http://x', {}, /^error: pass a manifest file or --name\n/],
+    ['--url http://x --name Shop', {}, /argument 'Shop' is invalid\. Must be a DNS label/],
     [
       '--url http://x --name a --runtime mars',
       {},
       /Allowed choices are k8s, docker, local, bedrock, vertex, other/,
     ],
     ['--url http://x --name a --admin-key k', {}, /^error: unknown option '--admin-key'/],
-  ])('%s with %j is a wrong command line', async (args, env, expected) => {
+  ])('rejects the command line %s with %j', async (args, env, expected) => {
     const { output, errors, exitCode } = await platform(args, { env: { PLATFORM_ADMIN_KEY: ADMIN, ...env } });
     expect([output, exitCode, errors.includes('hunter2')]).toEqual(['', 1, false]);
     expect(errors).toMatch(expected);
@@ -164,61 +164,61 @@ describe('platform register', () => {
       'no admin key',
       '',
       {},
-      'PLATFORM_ADMIN_KEY is not set: it is the admin key of the control plane; or name a file with --admin-key-file',
+      'no admin key of the control plane: set PLATFORM_ADMIN_KEY or pass --admin-key-file',
     ],
     [
-      'a key no header carries',
+      'a key that is not a valid header value',
       '',
       { PLATFORM_ADMIN_KEY: 'caf\u00e9\nx' },
-      'PLATFORM_ADMIN_KEY holds no admin key: one line of visible ASCII characters',
+      'PLATFORM_ADMIN_KEY does not contain a valid admin key: expected one line of printable ASCII characters',
     ],
-    ['no key file', '--admin-key-file none', {}, 'the admin key cannot be read from none: ENOENT'],
+    ['no key file', '--admin-key-file none', {}, 'cannot read the admin key from none: ENOENT'],
     [
       'an empty key file',
       '--admin-key-file empty',
       {},
-      'empty holds no admin key: one line of visible ASCII characters',
+      'empty does not contain a valid admin key: expected one line of printable ASCII characters',
     ],
     [
       'a CA for http',
       '--ca agent.yaml',
       { PLATFORM_ADMIN_KEY: ADMIN },
-      '--ca is for an address that begins with https://, not http://127.0.0.1:9',
+      '--ca requires an https:// URL, got http://127.0.0.1:9',
     ],
     [
-      'no folder for the key',
+      'a key file in a missing directory',
       '--out-file no/key',
       { PLATFORM_ADMIN_KEY: ADMIN },
-      'no/key cannot be written: its folder does not exist',
+      'cannot write no/key: its directory does not exist',
     ],
     [
-      'a folder for the key',
+      'a directory as the key file',
       '--out-file folder',
       { PLATFORM_ADMIN_KEY: ADMIN },
-      'folder cannot be written: it is a folder',
+      'cannot write folder: it is a directory',
     ],
     [
-      'nobody there',
+      'an unreachable control plane',
       '',
       { PLATFORM_ADMIN_KEY: ADMIN },
-      'http://127.0.0.1:9 cannot be asked: connection refused',
+      'cannot connect to http://127.0.0.1:9: connection refused',
     ],
-  ])('with %s says so and asks nobody', async (_name, args, env, reason) => {
+  ])('reports %s and registers nothing', async (_name, args, env, reason) => {
     mkdirSync(join(cwd, 'folder'));
     writeFileSync(join(cwd, 'empty'), '\n');
     const { output, errors, exitCode } = await platform(
       `--name shop --url http://127.0.0.1:9 --json ${args}`,
       { env },
     );
-    expect([JSON.parse(output), errors, exitCode]).toEqual([{ error: reason }, `${reason}\n`, 1]);
+    expect([JSON.parse(output), errors, exitCode]).toEqual([{ error: reason }, `error: ${reason}\n`, 1]);
     expect(readdirSync(cwd).sort()).toEqual(['agent.yaml', 'empty', 'folder']);
   });
 
-  test('of a manifest that is not valid says where', async () => {
+  test('reports the position of manifest problems', async () => {
     writeFileSync(join(cwd, 'agent.yaml'), manifestText('  tols: []\n'));
     expect(await platform('agent.yaml --url http://127.0.0.1:9')).toEqual({
       output: '',
-      errors: 'agent.yaml:12:3 spec.tols: unknown key "tols" (did you mean "tools"?)\n',
+      errors: 'error: agent.yaml:12:3 spec.tols: unknown key "tols" (did you mean "tools"?)\n',
       exitCode: 1,
     });
   });
@@ -227,66 +227,66 @@ describe('platform register', () => {
     [
       400,
       { detail: 'not valid', errors: [{ path: 'manifest.spec', message: 'is odd' }] },
-      'does not register the agent (400: not valid; manifest.spec is odd)',
+      'did not register the agent (400: not valid; manifest.spec is odd)',
     ],
     [
       401,
       { detail: 'who are you' },
-      'does not see the admin key (401: who are you): does something before it drop the header X-Admin-Key?',
+      'did not receive the admin key (401: who are you); check whether a proxy removes the header X-Admin-Key',
     ],
     [
       403,
       { detail: `${ADMIN} is wrong` },
-      'refuses the admin key (403: [secret] is wrong): it is not the PLATFORM_ADMIN_KEY of this control plane',
+      'rejected the admin key (403: [secret] is wrong); it differs from the PLATFORM_ADMIN_KEY of this control plane',
     ],
-    [404, '<html>', 'is no control plane: it answers POST /api/v1/register with 404'],
-    [409, { detail: 'a workload' }, 'does not register the agent (409: a workload)'],
-    [413, '', 'does not register the agent (413)'],
-    [302, '', 'does not register the agent (302)'],
+    [404, '<html>', 'is not a control plane: POST /api/v1/register returned 404'],
+    [409, { detail: 'a workload' }, 'did not register the agent (409: a workload)'],
+    [413, '', 'did not register the agent (413)'],
+    [302, '', 'did not register the agent (302)'],
     [
       503,
       { detail: 'admin routes are off\u001b[31m' },
-      'does not register the agent (503: admin routes are off\ufffd[31m)',
+      'did not register the agent (503: admin routes are off\ufffd[31m)',
     ],
-    [201, '<html>', 'answers 201 without a key: is it a control plane?'],
-    [201, { ...GRANTED, apiKey: 'a\nb' }, 'answers 201 without a key: is it a control plane?'],
-  ])('tells an answer %d %j', async (status, body, reason) => {
-    const url = await answering(status, body);
+    [201, '<html>', 'returned 201 without a valid key; check that it is a control plane'],
+    [201, { ...GRANTED, apiKey: 'a\nb' }, 'returned 201 without a valid key; check that it is a control plane'],
+  ])('reports a response %d %j', async (status, body, reason) => {
+    const url = await respondingWith(status, body);
     const { output, errors, exitCode } = await platform(`--name shop --url ${url} --out-file key`);
-    expect([output, errors, exitCode]).toEqual(['', `${url} ${reason}\n`, 1]);
+    expect([output, errors, exitCode]).toEqual(['', `error: ${url} ${reason}\n`, 1]);
     expect(readdirSync(cwd)).toEqual(['agent.yaml']);
   });
 
-  test('tells a wrong CA, another name, and http where there is https', async () => {
+  test('reports a wrong CA, a wrong host name and http instead of https', async () => {
     const validity = { now: new Date(), days: 1 };
-    const authority = await issueCa(validity);
-    const leaf = await issueLeaf(authority, ['other.test'], validity);
+    const ca = await issueCa(validity);
+    const leaf = await issueLeaf(ca, ['other.test'], validity);
     const other = await issueCa(validity);
     const started = createTlsServer(leaf, (_request, response) => response.end());
     const port = await listening(started);
-    writeFileSync(join(cwd, 'ca.pem'), authority.cert);
+    writeFileSync(join(cwd, 'ca.pem'), ca.cert);
     writeFileSync(join(cwd, 'other.pem'), other.cert);
     const failing = async (args: string): Promise<string> =>
       (await platform(`--name shop ${args}`)).errors.replaceAll(String(port), 'PORT').trim();
     expect(await failing(`--url https://127.0.0.1:${port}`)).toBe(
-      'https://127.0.0.1:PORT cannot be asked: its certificate is from no CA that is trusted here: name the file of its CA with --ca',
+      'error: cannot connect to https://127.0.0.1:PORT: its certificate is not signed by a trusted CA; pass the CA file with --ca',
     );
     expect(await failing(`--url https://localhost:${port} --ca other.pem`)).toBe(
-      'https://localhost:PORT cannot be asked: its certificate is not from the CA in other.pem',
+      'error: cannot connect to https://localhost:PORT: its certificate is not signed by the CA in other.pem',
     );
     expect(await failing(`--url https://localhost:${port} --ca ca.pem`)).toBe(
-      'https://localhost:PORT cannot be asked: its certificate is for other names than localhost',
+      'error: cannot connect to https://localhost:PORT: its certificate is not valid for the host name localhost',
     );
     expect(await failing(`--url https://localhost:${port} --ca agent.yaml`)).toBe(
-      'the CA cannot be read from agent.yaml: it holds no certificate in PEM form',
+      'error: cannot read the CA from agent.yaml: it contains no PEM certificate',
     );
-    expect(await failing(`--url http://127.0.0.1:${port}`)).toMatch(/; does it speak https:\/\/ there\?$/);
+    expect(await failing(`--url http://127.0.0.1:${port}`)).toMatch(/; check whether the URL should start with https:\/\/$/);
   });
 
-  test('tells https where there is http', async () => {
-    const url = (await answering(201)).replace('http:', 'https:');
+  test('reports https instead of http', async () => {
+    const url = (await respondingWith(201)).replace('http:', 'https:');
     expect((await platform(`--name shop --url ${url}`)).errors).toMatch(
-      /; does it speak http:\/\/ there\?\n$/,
+      /; check whether the URL should start with http:\/\/\n$/,
     );
   });
 });

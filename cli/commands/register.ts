@@ -10,42 +10,43 @@ import type { CliContext } from '../context.ts';
 import { failed, json, printable, type Rendered } from '../rendered.ts';
 import { shownUrl } from '../sidecar-evidence.ts';
 import { causeOf, rejectionToWrite, replaceFile } from '../write-file.ts';
-import { problemLines } from './validate.ts';
+import { problemLines, problemText } from './validate.ts';
 
 export interface RegisterOptions {
-  /** Name of the agent; default: the manifest's. */
+  /** Name of the agent; default: the name in the manifest. */
   name?: string;
   url: URL;
   runtime: Runtime;
   json: boolean;
-  /** PEM file with the CA of the control plane, as it was typed. */
+  /** PEM file with the CA certificate of the control plane, as typed. */
   ca?: string;
   adminKeyFile?: string;
-  /** File for the key, which then is not shown. */
+  /** File for the key, instead of standard output. */
   outFile?: string;
 }
 
 const TIMEOUT_MS = 15_000;
 
-/** `register [file]`: a key for an agent outside the cluster, from the control plane. */
+/** `register [file]`: gets a key from the control plane for an agent outside the cluster. */
 export async function register(
   loaded: LoadedManifest | null,
   options: RegisterOptions,
   context: CliContext,
 ): Promise<Rendered> {
   const { url, runtime, ca: caFile, outFile } = options;
-  if (loaded?.ok === false) return rejection(problemLines(loaded).trimEnd(), options);
+  if (loaded?.ok === false)
+    return failed(problemLines(loaded), options.json ? json({ error: problemText(loaded) }) : '');
   const agentName = options.name ?? loaded?.manifest.metadata.name ?? '';
   const admin = await adminKey(options.adminKeyFile, context);
   if (!admin.ok) return rejection(admin.reason, options);
   const ca = await readCa(caFile, url, context);
   if (!ca.ok) return rejection(ca.reason, options);
-  // Before anything is asked: the old keys are gone once there is a new one.
+  // Checked before the request, because a new key invalidates the old keys.
   const blocked = outFile === undefined ? null : await rejectionToWrite(resolve(context.cwd, outFile));
-  if (blocked !== null) return rejection(`${printable(outFile ?? '')} cannot be written: ${blocked}`, options);
-  if (isReadableOnTheWay(url))
+  if (blocked !== null) return rejection(`cannot write ${printable(outFile ?? '')}: ${blocked}`, options);
+  if (isUnencrypted(url))
     context.warn?.(
-      `warning: the admin key and the new key go to ${shownUrl(url)} unencrypted: whoever reads the network gets them; use https://`,
+      `warning: the admin key and the new key are sent unencrypted to ${shownUrl(url)}; use https://`,
     );
   const outcome = await registerAgent({
     base: url,
@@ -56,12 +57,12 @@ export async function register(
     ca: ca.pem,
     timeoutMs: TIMEOUT_MS,
   });
-  if (outcome.kind !== 'registered') return rejection(`${shownUrl(url)} ${whyNot(outcome, options)}`, options);
+  if (outcome.kind !== 'registered') return rejection(failureReason(outcome, options), options);
   return granted({ ...outcome, agentName }, options, context);
 }
 
 function rejection(reason: string, options: Pick<RegisterOptions, 'json'>): Rendered {
-  return failed(`${reason}\n`, options.json ? json({ error: reason }) : '');
+  return failed(`error: ${reason}\n`, options.json ? json({ error: reason }) : '');
 }
 
 type Ca = { ok: true; pem: string | null } | { ok: false; reason: string };
@@ -69,58 +70,60 @@ type Ca = { ok: true; pem: string | null } | { ok: false; reason: string };
 async function readCa(file: string | undefined, url: URL, { cwd }: CliContext): Promise<Ca> {
   if (file === undefined) return { ok: true, pem: null };
   if (url.protocol !== 'https:')
-    return { ok: false, reason: `--ca is for an address that begins with https://, not ${shownUrl(url)}` };
+    return { ok: false, reason: `--ca requires an https:// URL, got ${shownUrl(url)}` };
   try {
     const pem = await readFile(resolve(cwd, file), 'utf8');
-    // Node.js would take a file without a certificate for an empty list of them.
+    // Node.js would accept a file without a certificate as an empty list.
     void new X509Certificate(pem);
     return { ok: true, pem };
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException;
-    const why = code.startsWith('ERR_') ? 'it holds no certificate in PEM form' : code;
-    return { ok: false, reason: `the CA cannot be read from ${printable(file)}: ${why}` };
+    const why = code.startsWith('ERR_') ? 'it contains no PEM certificate' : code;
+    return { ok: false, reason: `cannot read the CA from ${printable(file)}: ${why}` };
   }
 }
 
-function whyNot(
+function failureReason(
   outcome: Exclude<RegistrationOutcome, { kind: 'registered' }>,
   { url, ca }: RegisterOptions,
 ): string {
-  if (outcome.kind === 'failed') return `cannot be asked: ${connectionFailure(outcome.error, url, ca)}`;
-  if (outcome.kind === 'strange') return `answers ${outcome.status} without a key: is it a control plane?`;
+  const server = shownUrl(url);
+  if (outcome.kind === 'failed') return `cannot connect to ${server}: ${connectionFailure(outcome.error, url, ca)}`;
+  if (outcome.kind === 'unexpected')
+    return `${server} returned ${outcome.status} without a valid key; check that it is a control plane`;
   const { status } = outcome;
   const detail = outcome.detail === '' ? '' : `: ${printable(outcome.detail)}`;
   switch (status) {
     case 401:
-      return `does not see the admin key (401${detail}): does something before it drop the header X-Admin-Key?`;
+      return `${server} did not receive the admin key (401${detail}); check whether a proxy removes the header X-Admin-Key`;
     case 403:
-      return `refuses the admin key (403${detail}): it is not the PLATFORM_ADMIN_KEY of this control plane`;
+      return `${server} rejected the admin key (403${detail}); it differs from the PLATFORM_ADMIN_KEY of this control plane`;
     case 404:
     case 405:
-      return `is no control plane: it answers POST /api/v1/register with ${status}`;
+      return `${server} is not a control plane: POST /api/v1/register returned ${status}`;
     default:
-      return `does not register the agent (${status}${detail})`;
+      return `${server} did not register the agent (${status}${detail})`;
   }
 }
 
 type Granted = RegistrationOutcome & { kind: 'registered' } & { agentName: string };
 
-/** What to set: on standard output as `NAME=value` lines, the rest on standard error. The key is shown once, or never. */
+/** Prints the variables to standard output as `NAME=value` lines, messages to standard error. The key is printed at most once. */
 async function granted(key: Granted, options: RegisterOptions, context: CliContext): Promise<Rendered> {
   const { url, ca, outFile } = options;
   const path = outFile === undefined ? null : resolve(context.cwd, outFile);
-  const said = [
+  const messages = [
     `registered ${printable(key.agentName)} as ${printable(key.agentId)}; its key is valid until ${key.expiresAt}`,
-    ...(key.isNew ? [] : ['it was registered before: its older keys no longer work']),
+    ...(key.isNew ? [] : ['the agent was already registered; its previous keys are no longer valid']),
   ];
   if (path !== null) {
     try {
       await replaceFile(path, `${key.apiKey}\n`, { mode: 0o600 });
     } catch (error) {
-      const reason = `the key is lost, register again: ${printable(outFile ?? '')} cannot be written: ${causeOf(error)}`;
+      const reason = `the key is lost, register again: cannot write ${printable(outFile ?? '')}: ${causeOf(error)}`;
       return rejection(reason, options);
     }
-    said.push(`wrote the key to ${printable(outFile ?? '')}`);
+    messages.push(`wrote the key to ${printable(outFile ?? '')}`);
   }
   const secret = path === null ? { PLATFORM_KEY: key.apiKey } : { PLATFORM_TOKEN_FILE: path };
   const settings = {
@@ -132,12 +135,12 @@ async function granted(key: Granted, options: RegisterOptions, context: CliConte
   const { agentId, agentName, expiresAt, isNew } = key;
   return {
     output: options.json ? json({ agentId, agentName, expiresAt, isNew, settings }) : lines.join(''),
-    errors: said.map((line) => `${line}\n`).join(''),
+    errors: messages.map((line) => `${line}\n`).join(''),
     exitCode: 0,
   };
 }
 
 /** Plain HTTP to another host. */
-function isReadableOnTheWay(url: URL): boolean {
+function isUnencrypted(url: URL): boolean {
   return url.protocol === 'http:' && !/^(?:localhost|127(?:\.\d+){3}|\[::1\])$/.test(url.hostname);
 }

@@ -7,19 +7,19 @@ import { plural } from './check-text.ts';
 import { noCluster } from './check.ts';
 
 export interface UninstallFlags extends UninstallOptions {
-  /** Whether what is left counts: else it is only told how to remove the release. */
+  /** Whether leftovers affect the exit code; else only the uninstall commands are printed. */
   verify: boolean;
   output: 'json' | 'text';
 }
 
-/** `uninstall`: how the release is removed, and with `--verify` what is left of it. Removes nothing. */
+/** `uninstall`: prints the uninstall commands, with `--verify` the leftovers. Removes nothing. */
 export async function uninstall(flags: UninstallFlags, context: CliContext): Promise<Rendered> {
-  const { lookForLeftovers } = await import('../cluster/main.ts');
-  const looked = await lookForLeftovers(flags, context);
-  return looked.ok ? renderUninstall(looked.report, flags, context) : noCluster(looked.reason, flags);
+  const { findLeftovers } = await import('../cluster/main.ts');
+  const result = await findLeftovers(flags, context);
+  return result.ok ? renderUninstall(result.report, flags, context) : noCluster(result.reason, flags);
 }
 
-/** What `platform uninstall` prints and ends with. */
+/** Output and exit code of `platform uninstall`. */
 export function renderUninstall(
   report: LeftoverReport,
   flags: Pick<UninstallFlags, 'verify' | 'output' | 'namespace'>,
@@ -36,11 +36,11 @@ export function renderUninstall(
 function planText(report: LeftoverReport, paint: Paint, namespace: string): string {
   const { installed, kept } = report;
   if (installed.length === 0)
-    return `no release of the product is installed in ${namespace}; platform uninstall --verify shows what is left of one\n`;
+    return `no release of the product is installed in ${namespace}; platform uninstall --verify lists leftovers\n`;
   return [
-    `Nothing is removed by this command. To remove ${installed.map(({ name }) => name).join(', ')}:\n`,
+    `This command removes nothing. To remove ${installed.map(({ name }) => name).join(', ')}:\n`,
     `${installed.map(({ command }) => `  ${command}`).join('\n')}\n  platform uninstall --verify -n ${namespace}\n`,
-    ...section('What stays, and how it is removed:', kept, paint),
+    ...section('These objects are kept; to remove them:', kept, paint),
     ...unknownText(report, paint),
   ].join('\n');
 }
@@ -54,9 +54,9 @@ function verifyText(report: LeftoverReport, paint: Paint): string {
   const all = [...releases, ...left];
   const isClean = all.length === 0 && report.unknown.length === 0;
   return [
-    ...(all.length > 0 ? section(`${plural(all.length, 'thing')} left:`, all, paint) : []),
+    ...(all.length > 0 ? section(`${plural(all.length, 'item')} left:`, all, paint) : []),
     ...unknownText(report, paint),
-    ...section('Kept, as it should be:', kept, paint),
+    ...section('Kept on purpose:', kept, paint),
     ...(isClean ? [`${paint('green', 'nothing is left')}\n`] : []),
   ].join('\n');
 }
@@ -76,5 +76,5 @@ function section(
 function unknownText({ unknown }: LeftoverReport, paint: Paint): string[] {
   if (unknown.length === 0) return [];
   const lines = unknown.map((why) => `  ${paint('yellow', 'unknown')}: ${printable(why)}\n`);
-  return [`Not looked at:\n${lines.join('')}`];
+  return [`Not checked:\n${lines.join('')}`];
 }

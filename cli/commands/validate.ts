@@ -3,7 +3,7 @@ import { MANIFEST_SCHEMA } from '../../core/manifest/schema.ts';
 import { describeRefusal, type LoadedManifest } from '../../runtime/manifest-file.ts';
 import { done, failed, json, printable, type Rendered } from '../rendered.ts';
 
-/** `validate <file>`: valid, with warnings on standard error, or every problem with its place. */
+/** `validate <file>`: valid, with warnings on standard error, or every problem with its position. */
 export function renderValidation(loaded: LoadedManifest, options: { json: boolean }): Rendered {
   if (options.json) return { ...done(json(validationOf(loaded))), exitCode: loaded.ok ? 0 : 1 };
   if (!loaded.ok) return renderProblems(loaded);
@@ -16,18 +16,25 @@ export function renderValidation(loaded: LoadedManifest, options: { json: boolea
   };
 }
 
-/** Problems in a file are what was asked for; a file that cannot be read is an error. */
+/** Problems in a file are the result, on standard output; an unreadable file is an error. */
 function renderProblems(loaded: LoadedManifest & { ok: false }): Rendered {
-  const lines = problemLines(loaded);
-  if (loaded.unreadable === true) return failed(lines);
+  if (loaded.unreadable === true) return failed(problemLines(loaded));
   const count = loaded.problems.length;
-  return failed(`${count} ${count === 1 ? 'problem' : 'problems'}\n`, lines);
+  return failed(
+    `error: ${loaded.file} is not valid: ${count} ${count === 1 ? 'problem' : 'problems'}\n`,
+    `${problemText(loaded)}\n`,
+  );
 }
 
-/** One line for each problem, as every command that needs a valid manifest shows them. */
+/** One line for each problem. */
+export function problemText(loaded: LoadedManifest & { ok: false }): string {
+  return describeRefusal(loaded).join('\n');
+}
+
+/** Error lines for standard error, used by every command that needs a valid manifest. */
 export function problemLines(loaded: LoadedManifest & { ok: false }): string {
   return describeRefusal(loaded)
-    .map((line) => `${line}\n`)
+    .map((line) => `error: ${line}\n`)
     .join('');
 }
 

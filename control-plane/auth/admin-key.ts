@@ -10,11 +10,11 @@ import { sourceOf } from './source-of.ts';
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
-/** How often the log names a source of wrong admin keys, in milliseconds. */
+/** Minimum time between two warnings about wrong admin keys from one source, in milliseconds. */
 const WARN_MS = 60_000;
 
 export interface AdminKeyOptions {
-  /** null: none is configured. */
+  /** null: not configured. */
   adminKey: Secret | null;
   clock: Clock;
   logger: Logger;
@@ -22,12 +22,12 @@ export interface AdminKeyOptions {
 }
 
 /**
- * Lets a request pass that carries the admin key in `X-Admin-Key`. Without a configured key every admin route is 503:
- * a default installation must not be open, and must not look broken either. Missing 401, wrong 403. Wrong keys are counted,
- * and logged once per minute and source.
+ * Requires the admin key in `X-Admin-Key`: 401 if the header is missing, 403 if the key is wrong. Without a configured key
+ * every admin route returns 503, because a default installation must be neither open nor look broken. Wrong keys are
+ * counted, and logged at most once per minute and source.
  */
 export function requireAdminKey({ adminKey, clock, logger, metrics }: AdminKeyOptions): RequestHandler {
-  // Digests have one length, so that the comparison takes the same time whatever was sent.
+  // Digests have equal length, so the comparison takes the same time for every input.
   const wanted = adminKey === null ? null : digest(adminKey.reveal());
   const wrongKeys = metrics.counter(
     'platform_control_plane_wrong_admin_keys_total',
@@ -36,10 +36,10 @@ export function requireAdminKey({ adminKey, clock, logger, metrics }: AdminKeyOp
   const isWarningDue = oncePerSource({ clock, everyMs: WARN_MS });
   return (request, _response, next) => {
     if (wanted === null)
-      throw new Problem(503, 'admin routes are off: PLATFORM_ADMIN_KEY of the control plane is not set');
+      throw new Problem(503, 'admin routes are disabled: PLATFORM_ADMIN_KEY is not set on the control plane');
     const given = request.get('x-admin-key');
     if (given === undefined || given === '')
-      throw new Problem(401, 'this route needs the header X-Admin-Key', {
+      throw new Problem(401, 'header X-Admin-Key is required', {
         headers: { 'www-authenticate': 'X-Admin-Key' },
       });
     if (!timingSafeEqual(digest(given), wanted)) {

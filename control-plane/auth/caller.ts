@@ -8,7 +8,7 @@ import type { PodIdentity } from './pod-identity.ts';
 import type { RegistrationTokens } from './registration-token.ts';
 import { sourceOf } from './source-of.ts';
 
-/** Who sends a heartbeat: what its credential says, never what the body says. */
+/** The sender of a heartbeat. Its identity comes from the credential, never from the request body. */
 export type Caller =
   | { kind: 'registered'; key: AgentKey; agentId: string; family: string }
   | { kind: 'pod'; key: AgentKey; pod: string; uid: string };
@@ -17,24 +17,24 @@ export interface CallerDependencies {
   store: Store;
   clock: Clock;
   remoteNamespace: string;
-  /** null: no key to sign with is configured, and registration tokens are refused. */
+  /** null: no signing key is configured, and registration tokens are rejected. */
   tokens: RegistrationTokens | null;
-  /** null: not in a cluster, and projected tokens are refused. */
+  /** null: no cluster is configured, and projected tokens are rejected. */
   pods: PodIdentity | null;
   apiServer: ApiServerOutage;
 }
 
 const BEARER = /^Bearer +([\x21-\x7e]+)$/i;
 
-/** Finds out who calls; throws the Problem (401, 403, 503) where nobody is proven. */
+/** Identifies the caller by its bearer token. Throws a Problem (401, 403, 429, 503) if the caller cannot be identified. */
 export async function authenticate(request: Request, dependencies: CallerDependencies): Promise<Caller> {
   const token = BEARER.exec(request.get('authorization') ?? '')?.[1];
-  if (token === undefined) throw unauthorized('this route needs the header Authorization: Bearer <key>');
+  if (token === undefined) throw unauthorized('header Authorization: Bearer <key> is required');
   if (isSymmetric(token)) return registeredAgent(token, dependencies);
   return podOf(token, sourceOf(request), dependencies);
 }
 
-/** Registration tokens are HS256; a cluster signs its own with a key pair. The choice decides only who verifies. */
+/** Registration tokens are HS256; a cluster signs its tokens with a key pair. The algorithm only selects the verifier. */
 function isSymmetric(token: string): boolean {
   try {
     return decodeProtectedHeader(token).alg === 'HS256';
@@ -46,7 +46,7 @@ function isSymmetric(token: string): boolean {
 async function registeredAgent(token: string, dependencies: CallerDependencies): Promise<Caller> {
   const { store, tokens, clock, remoteNamespace } = dependencies;
   if (tokens === null)
-    throw unauthorized('registration keys are off: neither JWT_SECRET nor PLATFORM_ADMIN_KEY is set');
+    throw unauthorized('registration keys are disabled: neither JWT_SECRET nor PLATFORM_ADMIN_KEY is set');
   const at = clock.now();
   const verified = await tokens.verify(token, at);
   if (verified === null) throw unauthorized('the key is not valid or has expired; register again');
@@ -62,16 +62,16 @@ async function podOf(
   source: string,
   { pods, apiServer }: CallerDependencies,
 ): Promise<Caller> {
-  if (pods === null) throw unauthorized('the key is not a registration key, and this is no cluster');
+  if (pods === null) throw unauthorized('the key is not a registration key, and no cluster is configured');
   const found = await pods.identify(token, source).catch((error: unknown) => {
     apiServer.failed(error);
-    throw new Problem(503, 'the cluster cannot be asked about this token; try again', {
+    throw new Problem(503, 'cannot verify the token: the API server is unavailable; try again', {
       headers: { 'retry-after': '2' },
     });
   });
   if (found.kind === 'unauthenticated') throw unauthorized(found.reason);
   if (found.kind === 'limited')
-    throw new Problem(429, 'too many tokens of this address were not valid; try again', {
+    throw new Problem(429, 'too many invalid tokens from this address; try again', {
       headers: { 'retry-after': String(found.retryAfterSeconds) },
     });
   if (found.kind === 'no-agent') throw new Problem(403, found.reason);

@@ -2,7 +2,7 @@ import { expect, test } from '@jest/globals';
 import { ManualClock } from '../../testing/manual-clock.ts';
 import { oncePerSource } from './once-per-source.ts';
 
-test('each source is due once in its time, and a thousand of them at most', () => {
+test('each source is due once per interval, for at most 1,000 sources', () => {
   const clock = new ManualClock('2026-03-01T10:00:00.000Z');
   const isDue = oncePerSource({ clock, everyMs: 1_000 });
   const due = (count: number) =>
@@ -12,6 +12,6 @@ test('each source is due once in its time, and a thousand of them at most', () =
   clock.advance(500);
   expect(due(5_000)).toHaveLength(997);
   clock.advance(500);
-  // Three are forgotten, so that three may speak.
+  // Three sources have expired, so three are due.
   expect(due(5_000)).toHaveLength(3);
 });

@@ -1,15 +1,15 @@
 import type { Clock } from '../../runtime/clock.ts';
 
-/** Sources that are remembered; further ones stay silent until one of these is forgotten. */
+/** Maximum number of remembered sources. A further source is not due until a remembered source expires. */
 const MAX_SOURCES = 1_000;
 
 /**
- * Tells whether a source is due, at most once per `everyMs` each. What a stranger can repeat must not fill the log, and
- * neither may many strangers.
+ * Returns whether a source is due: at most once per `everyMs` for each source. Neither one repeating client nor many
+ * clients can fill the log.
  */
 export function oncePerSource(options: { clock: Clock; everyMs: number }): (source: string) => boolean {
   const { clock, everyMs } = options;
-  // In the order of their times, so that the oldest come first.
+  // In order of time, oldest first.
   const sources = new Map<string, number>();
   return (source) => {
     const nowMs = clock.monotonicMs();

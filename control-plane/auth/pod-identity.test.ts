@@ -64,7 +64,7 @@ const FOR_POD = {
   },
 };
 
-/** What the next TokenReview says. */
+/** Sets the result of the next TokenReview. */
 function review(status: unknown, code = 201): void {
   server.fail({
     when: ({ url }) => url.pathname.endsWith('/tokenreviews'),
@@ -82,7 +82,7 @@ const LONG = tokenUntil(3600);
 const SOURCE = '10.0.0.7';
 const FOUND = { kind: 'pod', namespace: 'team', pod: 'shop-1', uid: 'u-1', agentName: 'shop' };
 
-test('the agent is what the live pod of the token is labelled with', async () => {
+test("identifies the agent by the label of the token's running pod", async () => {
   review(FOR_POD);
   expect(await pods.identify(LONG, SOURCE)).toEqual(FOUND);
   expect(reviews().map(({ body }) => body)).toMatchObject([
@@ -92,48 +92,53 @@ test('the agent is what the live pod of the token is labelled with', async () =>
 
 test.each<[string, object, string, string]>([
   [
-    'a refused token',
+    'a rejected token',
     { error: 'invalid bearer token' },
     'unauthenticated',
-    'the token is refused: invalid bearer token',
+    'the token was rejected: invalid bearer token',
   ],
   [
     'a token for another audience',
     { ...FOR_POD, audiences: ['api'] },
     'unauthenticated',
-    'the token is refused: the token is not for the audience platform.io',
+    'the token was rejected: the token is not for the audience platform.io',
   ],
   [
-    'a token that is bound to no pod',
+    'a token that is not bound to a pod',
     { ...FOR_POD, user: { username: 'system:serviceaccount:team:default' } },
     'no-agent',
-    'the token is bound to no pod, so it speaks for no agent',
+    'the token is not bound to a pod, so it identifies no agent',
   ],
-])('%s speaks for nobody', async (_, status, kind, reason) => {
+])('%s identifies no agent', async (_, status, kind, reason) => {
   review(status);
   expect(await pods.identify(LONG, SOURCE)).toEqual({ kind, reason });
 });
 
 test.each<[string, Parameters<typeof putPod>[0], string, string]>([
-  ['of another uid', { uid: 'u-2' }, 'unauthenticated', 'the pod team/shop-1 of the token lives no more'],
+  [
+    'with another UID',
+    { uid: 'u-2' },
+    'unauthenticated',
+    'the pod team/shop-1 of the token is no longer running',
+  ],
   [
     'that has succeeded',
     { phase: 'Succeeded' },
     'unauthenticated',
-    'the pod team/shop-1 of the token lives no more',
+    'the pod team/shop-1 of the token is no longer running',
   ],
   [
     'that has failed',
     { phase: 'Failed' },
     'unauthenticated',
-    'the pod team/shop-1 of the token lives no more',
+    'the pod team/shop-1 of the token is no longer running',
   ],
-  ['without the label', { labels: {} }, 'no-agent', 'the pod team/shop-1 has no label platform.io/agent'],
+  ['without the label', { labels: {} }, 'no-agent', 'the pod team/shop-1 has no valid label platform.io/agent'],
   [
-    'with a label that is no name',
+    'with an invalid name in the label',
     { labels: { 'platform.io/agent': 'Shop.1' } },
     'no-agent',
-    'the pod team/shop-1 has no label platform.io/agent',
+    'the pod team/shop-1 has no valid label platform.io/agent',
   ],
   ...(
     [
@@ -145,11 +150,11 @@ test.each<[string, Parameters<typeof putPod>[0], string, string]>([
         specOf({ image: 'registry/sidecar-2:1' }),
       ],
       ['has a sidecar with an image that the injector does not use', specOf({ image: 'mirror/sidecar:8' })],
-      ['has a sidecar without an identity of its own', specOf({}, [])],
-      ['has a sidecar without an identity of its own', specOf({}, [identity('other')])],
-      ['has a sidecar without an identity of its own', specOf({ volumeMounts: [] })],
+      ['has a sidecar without an identity token', specOf({}, [])],
+      ['has a sidecar without an identity token', specOf({}, [identity('other')])],
+      ['has a sidecar without an identity token', specOf({ volumeMounts: [] })],
       [
-        'has the sidecar of another agent than its label names',
+        'has a sidecar of a different agent than the agent label',
         specOf({ env: [{ name: 'AGENT_NAME', value: 'pay' }] }),
       ],
     ] as const
@@ -159,14 +164,14 @@ test.each<[string, Parameters<typeof putPod>[0], string, string]>([
     'no-agent',
     `the pod team/shop-1 ${problem}`,
   ]),
-])('a pod %s speaks for nobody', async (_, pod, kind, reason) => {
+])('a pod %s identifies no agent', async (_, pod, kind, reason) => {
   putPod(pod);
   review(FOR_POD);
   expect(await pods.identify(LONG, SOURCE)).toEqual({ kind, reason });
 });
 
 test.each(['registry/sidecar:2', `registry/sidecar@sha256:${'a'.repeat(64)}`, 'mirror/sidecar:7'])(
-  'a pod with the sidecar image %s speaks for its agent',
+  'a pod with the sidecar image %s identifies its agent',
   async (image) => {
     putPod({ spec: specOf({ image }) });
     review(FOR_POD);
@@ -174,7 +179,7 @@ test.each(['registry/sidecar:2', `registry/sidecar@sha256:${'a'.repeat(64)}`, 'm
   },
 );
 
-test('a pod that is gone speaks for nobody', async () => {
+test('a deleted pod identifies no agent', async () => {
   server.remove('/api/v1/namespaces/team/pods', 'shop-1');
   review(FOR_POD);
   expect(await pods.identify(LONG, SOURCE)).toMatchObject({ kind: 'unauthenticated' });
@@ -182,8 +187,8 @@ test('a pod that is gone speaks for nobody', async () => {
 
 test.each([
   ['a minute', 3600, 60],
-  ['until the token ends', 20, 20],
-])('a good answer is believed for %s', async (_, tokenSeconds, seconds) => {
+  ['until the token expires', 20, 20],
+])('caches a successful result for %s', async (_, tokenSeconds, seconds) => {
   const token = tokenUntil(tokenSeconds);
   review(FOR_POD);
   await pods.identify(token, SOURCE);
@@ -195,7 +200,7 @@ test.each([
   expect(await pods.identify(token, SOURCE)).toMatchObject({ kind: 'unauthenticated' });
 });
 
-test('a bad answer is believed for five seconds', async () => {
+test('caches a failure for five seconds', async () => {
   review({ error: 'not yet' });
   await pods.identify(LONG, SOURCE);
   clock.advance(4_999);
@@ -206,58 +211,58 @@ test('a bad answer is believed for five seconds', async () => {
 });
 
 test.each([
-  ['no JWT', 'garbage', 'the token is no registration key and no ServiceAccount token'],
-  ['three parts of nothing', 'a.b.c', 'the token is no registration key and no ServiceAccount token'],
+  ['not a JWT', 'garbage', 'the token is neither a registration key nor a ServiceAccount token'],
+  ['three invalid parts', 'a.b.c', 'the token is neither a registration key nor a ServiceAccount token'],
   ['for another audience', tokenUntil(60, ['api', 'vault']), 'the token is not for the audience platform.io'],
   ['for no audience', tokenUntil(60, []), 'the token is not for the audience platform.io'],
-  ['over', tokenUntil(0), 'the token has expired'],
-])('a token that is obviously %s costs no review', async (_, token, reason) => {
+  ['expired', tokenUntil(0), 'the token has expired'],
+])('rejects a token without a review: %s', async (_, token, reason) => {
   expect(await pods.identify(token, SOURCE)).toEqual({ kind: 'unauthenticated', reason });
   expect(reviews()).toHaveLength(0);
 });
 
-test('a flood of tokens is told to come back, and keeps nobody else out for long', async () => {
-  const hold = Array.from({ length: 100 }, (_, index) => tokenUntil(1000 + index));
+test('rejects tokens above 100 reviews in flight, and accepts tokens again afterwards', async () => {
+  const flood = Array.from({ length: 100 }, (_, index) => tokenUntil(1000 + index));
   for (let index = 0; index < 100; index += 1) review({ error: 'no' });
-  const answers = hold.map((token, index) => pods.identify(token, `10.1.0.${index}`));
-  await expect(pods.identify(LONG, SOURCE)).rejects.toThrow('too many tokens are being reviewed');
-  await Promise.all(answers);
+  const results = flood.map((token, index) => pods.identify(token, `10.1.0.${index}`));
+  await expect(pods.identify(LONG, SOURCE)).rejects.toThrow('too many TokenReviews in flight');
+  await Promise.all(results);
   review(FOR_POD);
   expect(await pods.identify(LONG, SOURCE)).toEqual(FOUND);
 });
 
-test('no answer is no verdict, and is not believed at all', async () => {
+test('rejects when the TokenReview fails, and does not cache the failure', async () => {
   review(null, 500);
-  await expect(pods.identify(LONG, SOURCE)).rejects.toThrow('the token cannot be reviewed: overloaded');
+  await expect(pods.identify(LONG, SOURCE)).rejects.toThrow('TokenReview failed: overloaded');
   review(FOR_POD);
   expect(await pods.identify(LONG, SOURCE)).toEqual(FOUND);
 });
 
-test('many at once share one review', async () => {
+test('concurrent requests with one token share one review', async () => {
   review(FOR_POD);
   const found = await Promise.all(Array.from({ length: 20 }, () => pods.identify(LONG, SOURCE)));
   expect(found).toEqual(Array.from({ length: 20 }, () => FOUND));
   expect(reviews()).toHaveLength(1);
 });
 
-describe('tokens that are not ours', () => {
+describe('invalid tokens', () => {
   const forged = (count: number, from: number) =>
     Array.from({ length: count }, (_, index) => tokenUntil(10_000 + from + index));
-  const refused = { authenticated: false, error: 'invalid bearer token' };
-  const show = async (tokens: string[], source = SOURCE, asked = tokens.length) => {
+  const rejected = { authenticated: false, error: 'invalid bearer token' };
+  const kindsOf = async (tokens: string[], source = SOURCE, reviewed = tokens.length) => {
     const kinds: string[] = [];
     for (const [index, token] of tokens.entries()) {
-      if (index < asked) review(refused);
+      if (index < reviewed) review(rejected);
       kinds.push((await pods.identify(token, source)).kind);
     }
     return kinds;
   };
 
-  test('cost their sender a small budget of reviews, and shut out neither others nor a pod that reports', async () => {
+  test('use up a small review budget of their sender, and block neither other senders nor a reporting pod', async () => {
     review(FOR_POD);
     expect(await pods.identify(LONG, SOURCE)).toEqual(FOUND);
     clock.advance(30_000);
-    const kinds = await show(forged(500, 0), SOURCE, 20);
+    const kinds = await kindsOf(forged(500, 0), SOURCE, 20);
     expect(kinds.filter((kind) => kind === 'unauthenticated')).toHaveLength(20);
     expect(kinds.filter((kind) => kind === 'limited')).toHaveLength(480);
     expect(reviews()).toHaveLength(21);
@@ -265,40 +270,40 @@ describe('tokens that are not ours', () => {
       kind: 'limited',
       retryAfterSeconds: 60,
     });
-    expect(await show(forged(1, 600), '10.0.0.8')).toEqual(['unauthenticated']);
-    // The answer of the pod's token is a minute old, so that it is reviewed again.
+    expect(await kindsOf(forged(1, 600), '10.0.0.8')).toEqual(['unauthenticated']);
+    // The cached result of the pod's token is one minute old, so the token is reviewed again.
     clock.advance(30_000);
     review(FOR_POD);
     expect(await pods.identify(LONG, SOURCE)).toEqual(FOUND);
     expect(reviews()).toHaveLength(23);
     clock.advance(30_000);
-    expect(await show(forged(1, 601))).toEqual(['unauthenticated']);
+    expect(await kindsOf(forged(1, 601))).toEqual(['unauthenticated']);
   });
 
-  test('at once are limited too', async () => {
-    for (let index = 0; index < 20; index += 1) review(refused);
+  test('are limited when sent concurrently', async () => {
+    for (let index = 0; index < 20; index += 1) review(rejected);
     const found = await Promise.all(forged(50, 0).map((token) => pods.identify(token, SOURCE)));
     expect(found.filter(({ kind }) => kind === 'limited')).toHaveLength(30);
   });
 
-  test('are those alone: good tokens and an API server that is away cost nothing of it', async () => {
+  test('use up the budget; valid tokens and an unavailable API server do not', async () => {
     for (const token of forged(30, 0)) {
       review(FOR_POD);
       expect(await pods.identify(token, SOURCE)).toEqual(FOUND);
     }
     for (const token of forged(30, 100)) {
       review(null, 500);
-      await expect(pods.identify(token, SOURCE)).rejects.toThrow('cannot be reviewed');
+      await expect(pods.identify(token, SOURCE)).rejects.toThrow('TokenReview failed');
     }
-    expect(await show(forged(20, 200))).toEqual(Array.from({ length: 20 }, () => 'unauthenticated'));
+    expect(await kindsOf(forged(20, 200))).toEqual(Array.from({ length: 20 }, () => 'unauthenticated'));
   });
 
-  test('cost nothing of it before the verdict: any number of new pods may come at once behind one address', async () => {
+  test('use up the budget only after the verdict, so any number of new pods can start behind one address', async () => {
     for (let index = 0; index < 60; index += 1) review(FOR_POD);
     const found = await Promise.all(forged(60, 0).map((token) => pods.identify(token, SOURCE)));
     expect(found).toEqual(Array.from({ length: 60 }, () => FOUND));
-    expect(await show(forged(20, 200))).toEqual(Array.from({ length: 20 }, () => 'unauthenticated'));
-    expect(await show(forged(1, 300), SOURCE, 0)).toEqual(['limited']);
+    expect(await kindsOf(forged(20, 200))).toEqual(Array.from({ length: 20 }, () => 'unauthenticated'));
+    expect(await kindsOf(forged(1, 300), SOURCE, 0)).toEqual(['limited']);
   });
 
   const tokenOf = (uid: unknown, seconds: number) =>
@@ -307,35 +312,35 @@ describe('tokens that are not ours', () => {
       .setExpirationTime(Date.parse(START) / 1000 + seconds)
       .encode();
 
-  test('do not shut out the next token of a pod that reports', async () => {
+  test('do not block the next token of a reporting pod', async () => {
     review(FOR_POD);
     expect(await pods.identify(tokenOf('u-1', 3600), SOURCE)).toEqual(FOUND);
     clock.advance(2 * 3600_000 - 1);
-    await show(forged(20, 0));
+    await kindsOf(forged(20, 0));
     review(FOR_POD);
     expect(await pods.identify(tokenOf('u-1', 20_000), SOURCE)).toEqual(FOUND);
     clock.advance(2 * 3600_000);
-    await show(forged(20, 20_000));
+    await kindsOf(forged(20, 20_000));
     expect(await pods.identify(tokenOf('u-1', 30_000), SOURCE)).toMatchObject({ kind: 'limited' });
   });
 
-  test.each([['u-2'], [7], [null]])('have no budget by naming the pod %j', async (uid) => {
-    await show(forged(20, 0));
+  test.each([['u-2'], [7], [null]])('get no extra budget by naming the pod UID %j', async (uid) => {
+    await kindsOf(forged(20, 0));
     expect(await pods.identify(tokenOf(uid, 3600), SOURCE)).toMatchObject({ kind: 'limited' });
   });
 
-  test('have a small budget more by the uid of a pod that reports, wherever they come from', async () => {
+  test('get a small extra budget with the UID of a reporting pod, shared by all addresses', async () => {
     review(FOR_POD);
     await pods.identify(LONG, SOURCE);
-    await show(forged(20, 0), '10.0.0.8');
-    await show(forged(20, 100), '10.0.0.9');
+    await kindsOf(forged(20, 0), '10.0.0.8');
+    await kindsOf(forged(20, 100), '10.0.0.9');
     const copies = (from: number) =>
       Array.from({ length: 5 }, (_, index) => tokenOf('u-1', 4000 + from + index));
-    const kinds = await show([...copies(0), ...copies(5)], '10.0.0.8', 5);
+    const kinds = await kindsOf([...copies(0), ...copies(5)], '10.0.0.8', 5);
     expect(kinds.filter((kind) => kind === 'unauthenticated')).toHaveLength(5);
     expect(kinds.filter((kind) => kind === 'limited')).toHaveLength(5);
-    expect(await show(copies(10), '10.0.0.9', 0)).toEqual(Array.from({ length: 5 }, () => 'limited'));
-    // The pod itself, elsewhere, has the budget of its address.
+    expect(await kindsOf(copies(10), '10.0.0.9', 0)).toEqual(Array.from({ length: 5 }, () => 'limited'));
+    // The pod itself has another address, and that address has its own budget.
     review(FOR_POD);
     expect(await pods.identify(tokenOf('u-1', 5000), SOURCE)).toEqual(FOUND);
   });

@@ -11,39 +11,43 @@ import { createProvenPods } from './proven-pods.ts';
 import { setNewest } from '../../core/untrusted/set-newest.ts';
 import { createReviewBudget, type Limited } from './review-budget.ts';
 
-/** The pod that a projected token speaks for, and the agent that this pod is. */
+/** The pod that a projected token is bound to, and the agent that runs in this pod. */
 export type PodIdentification =
   | { kind: 'pod'; namespace: string; pod: string; uid: string; agentName: string }
-  /** Not a token of this cluster for this audience: 401. */
+  /** Not a valid token of this cluster for this audience: 401. */
   | { kind: 'unauthenticated'; reason: string }
-  /** A good token that speaks for no agent: 403. */
+  /** A valid token that does not identify an agent: 403. */
   | { kind: 'no-agent'; reason: string }
-  /** Not asked: the sender has shown too many tokens that were not good. 429. */
+  /** Not reviewed, because the sender has sent too many invalid tokens: 429. */
   | Limited;
 
 export interface PodIdentity {
   /**
-   * Rejects when the cluster cannot be asked.
-   * @param source the sender's address: each has a budget of reviews for tokens that are not good
+   * Rejects if the API server is unavailable.
+   * @param source the sender's address: each address has a budget of reviews for invalid tokens
    */
   identify(token: string, source: string): Promise<PodIdentification>;
 }
 
-/** How long an answer is believed, in milliseconds: the time for which a deleted pod can still speak, at most. */
+/** How long a successful result is cached, in milliseconds. A deleted pod can report for at most this time. */
 const POSITIVE_MS = 60_000;
-/** Short, so that a pod whose label or object comes late is not shut out, yet a bad sender costs one review in this time. */
+/**
+ * How long a failure is cached, in milliseconds. Short, because the label or object of a new pod may appear late. An invalid
+ * token still costs only one review in this time.
+ */
 const NEGATIVE_MS = 5_000;
-/** A sender waits for ten seconds; the review takes five of them at most. */
+/** Timeout for reading the pod, in milliseconds. A sender waits ten seconds; the TokenReview takes at most five of them. */
 const POD_MS = 4_000;
-/** Answers kept; more pods than this cost a review each time. */
-const MAX_ANSWERS = 10_000;
-/** Reviews under way; what comes beyond is told to come back, so that a flood of tokens stays off the API server. */
-const MAX_ASKING = 100;
-/** Verdicts in a minute that are not good: for tokens of one address, and for those that name one pod which reports already. */
+/** Maximum number of cached results. With more pods than this, each request costs a review. */
+const MAX_CACHED = 10_000;
+/** Maximum number of reviews in flight. Further requests must retry, so a flood of tokens does not reach the API server. */
+const MAX_IN_FLIGHT = 100;
+/** Maximum number of invalid tokens per minute from one address. */
 const MAX_BAD_OF_SOURCE = 20;
+/** Maximum number of invalid tokens per minute that name one pod which already reports. */
 const MAX_BAD_OF_POD = 5;
 
-interface Remembered {
+interface CachedResult {
   found: PodIdentification;
   until: number;
 }
@@ -51,37 +55,38 @@ interface Remembered {
 export interface PodIdentityOptions {
   client: KubeClient;
   clock: Clock;
-  /** Images that the sidecar of a pod may have; null: any. */
+  /** Allowed images of the pod's sidecar; null: any. */
   sidecarImages: SidecarImages | null;
 }
 
-/** Asks the API server who a token is, and the pod itself which agent it runs. */
+/** Reviews tokens with the API server, and reads the agent's name from the pod. */
 export function createPodIdentity({ client, clock, sidecarImages }: PodIdentityOptions): PodIdentity {
-  const answers = new Map<string, Remembered>();
-  const asking = new Map<string, Promise<PodIdentification>>();
+  const cache = new Map<string, CachedResult>();
+  const inFlight = new Map<string, Promise<PodIdentification>>();
   const proven = createProvenPods(clock);
   const isBad = ({ kind }: PodIdentification) => kind !== 'pod';
   const bySource = createReviewBudget({ clock, isBad, maxBad: MAX_BAD_OF_SOURCE });
   const byPod = createReviewBudget({ clock, isBad, maxBad: MAX_BAD_OF_POD });
 
-  async function ask(token: string, hash: string): Promise<PodIdentification> {
+  async function reviewToCache(token: string, hash: string): Promise<PodIdentification> {
     const verdict = await reviewToken(client, { token, audience: TOKEN_AUDIENCE });
     const found = await podOf({ client, sidecarImages }, verdict);
     const now = clock.now().getTime();
     const until = found.kind === 'pod' ? Math.min(now + POSITIVE_MS, expiryOf(token)) : now + NEGATIVE_MS;
-    // Garbage pushes out garbage at the same rate as good answers, which costs a review.
-    setNewest(answers, [hash, { found, until }], MAX_ANSWERS);
+    // Failures may evict successful results; an evicted result costs one more review.
+    setNewest(cache, [hash, { found, until }], MAX_CACHED);
     if (found.kind === 'pod') proven.add(found.uid);
     return found;
   }
 
   /**
-   * A sender's bad tokens shut out no pod that reports already: a token that was good in its time costs no budget, and one that
-   * names such a pod, as the kubelet's next one does, has that pod's budget first. Anyone can write a uid into a token.
+   * The invalid tokens of an address must not block a pod that already reports. A token that was valid before costs no budget.
+   * A token that names a reporting pod, such as the next token from the kubelet, uses that pod's budget first. The UID in the
+   * token is not verified, so this budget is small.
    */
-  async function askWithin(token: string, hash: string, source: string): Promise<PodIdentification> {
-    const review = () => ask(token, hash);
-    if (answers.get(hash)?.found.kind === 'pod') return review();
+  async function reviewWithinBudget(token: string, hash: string, source: string): Promise<PodIdentification> {
+    const review = () => reviewToCache(token, hash);
+    if (cache.get(hash)?.found.kind === 'pod') return review();
     const uid = podUidOf(token);
     if (uid !== null && proven.has(uid)) {
       const found = await byPod.within(uid, review);
@@ -92,18 +97,18 @@ export function createPodIdentity({ client, clock, sidecarImages }: PodIdentityO
 
   return {
     identify(token, source) {
-      const refusal = obviousRefusal(token, clock.now());
-      if (refusal !== null) return Promise.resolve({ kind: 'unauthenticated', reason: refusal });
+      const reason = localRejection(token, clock.now());
+      if (reason !== null) return Promise.resolve({ kind: 'unauthenticated', reason });
       const hash = createHash('sha256').update(token).digest('base64url');
-      const known = answers.get(hash);
+      const known = cache.get(hash);
       if (known !== undefined && known.until > clock.now().getTime()) return Promise.resolve(known.found);
-      // Senders that retry at once share one review.
-      const running = asking.get(hash);
+      // Concurrent requests with one token share one review.
+      const running = inFlight.get(hash);
       if (running !== undefined) return running;
-      if (asking.size >= MAX_ASKING) return Promise.reject(new Error('too many tokens are being reviewed'));
-      const asked = askWithin(token, hash, source).finally(() => asking.delete(hash));
-      asking.set(hash, asked);
-      return asked;
+      if (inFlight.size >= MAX_IN_FLIGHT) return Promise.reject(new Error('too many TokenReviews in flight'));
+      const result = reviewWithinBudget(token, hash, source).finally(() => inFlight.delete(hash));
+      inFlight.set(hash, result);
+      return result;
     },
   };
 }
@@ -113,17 +118,17 @@ type Lookup = Pick<PodIdentityOptions, 'client' | 'sidecarImages'>;
 async function podOf(lookup: Lookup, verdict: TokenVerdict): Promise<PodIdentification> {
   switch (verdict.kind) {
     case 'rejected':
-      return { kind: 'unauthenticated', reason: `the token is refused: ${verdict.reason}` };
+      return { kind: 'unauthenticated', reason: `the token was rejected: ${verdict.reason}` };
     case 'unbound':
-      return { kind: 'no-agent', reason: 'the token is bound to no pod, so it speaks for no agent' };
+      return { kind: 'no-agent', reason: 'the token is not bound to a pod, so it identifies no agent' };
     case 'unavailable':
-      throw new Error(`the token cannot be reviewed: ${verdict.reason}`);
+      throw new Error(`TokenReview failed: ${verdict.reason}`);
     case 'pod':
       return agentOf(lookup, verdict);
   }
 }
 
-/** The uid is compared, since the pod of a StatefulSet comes again under its name. The label alone can be anybody's. */
+/** Compares the UID, because a StatefulSet reuses pod names. Checks the sidecar too, because any pod can have the label. */
 async function agentOf(
   { client, sidecarImages }: Lookup,
   { namespace, podName, podUid }: Extract<TokenVerdict, { kind: 'pod' }>,
@@ -132,19 +137,19 @@ async function agentOf(
   const pod = await getObject(client, PODS, { namespace, name: podName }, inTime);
   const phase = pod?.status?.phase ?? '';
   if (pod?.metadata.uid !== podUid || phase === 'Succeeded' || phase === 'Failed')
-    return { kind: 'unauthenticated', reason: `the pod ${namespace}/${podName} of the token lives no more` };
+    return { kind: 'unauthenticated', reason: `the pod ${namespace}/${podName} of the token is no longer running` };
   const agentName = pod.metadata.labels?.[AGENT_LABEL] ?? '';
   if (!isDnsLabel(agentName))
-    return { kind: 'no-agent', reason: `the pod ${namespace}/${podName} has no label ${AGENT_LABEL}` };
+    return { kind: 'no-agent', reason: `the pod ${namespace}/${podName} has no valid label ${AGENT_LABEL}` };
   const problem = sidecarProblem(pod.spec, agentName, sidecarImages);
   if (problem !== null) return { kind: 'no-agent', reason: `the pod ${namespace}/${podName} ${problem}` };
   return { kind: 'pod', namespace, pod: podName, uid: podUid, agentName };
 }
 
-/** What the API server would refuse too, at the price of a question. Only refuses: nothing here is verified. */
-function obviousRefusal(token: string, now: Date): string | null {
+/** The reason to reject a token without a TokenReview; null: review the token. Nothing in the token is verified here. */
+function localRejection(token: string, now: Date): string | null {
   const claims = claimsOf(token);
-  if (claims === null) return 'the token is no registration key and no ServiceAccount token';
+  if (claims === null) return 'the token is neither a registration key nor a ServiceAccount token';
   const audiences = [claims.aud ?? []].flat();
   if (!audiences.includes(TOKEN_AUDIENCE)) return `the token is not for the audience ${TOKEN_AUDIENCE}`;
   return expiryOf(token) <= now.getTime() ? 'the token has expired' : null;
@@ -158,14 +163,14 @@ function claimsOf(token: string): JWTPayload | null {
   }
 }
 
-/** The pod that the token names as its own, unverified. */
+/** The UID of the pod that the token names, unverified. */
 function podUidOf(token: string): string | null {
   const { 'kubernetes.io': bound } = claimsOf(token) ?? {};
   const uid = (bound as { pod?: { uid?: unknown } | null } | null | undefined)?.pod?.uid;
   return typeof uid === 'string' ? uid : null;
 }
 
-/** When the token ends, in milliseconds. */
+/** Expiry of the token, in milliseconds since the epoch. */
 function expiryOf(token: string): number {
   const { exp } = claimsOf(token) ?? {};
   return typeof exp === 'number' ? exp * 1000 : Number.POSITIVE_INFINITY;

@@ -1,18 +1,18 @@
 import type { Clock } from '../../runtime/clock.ts';
 import { setNewest } from '../../core/untrusted/set-newest.ts';
 
-/** Longer than an hour, for which a token of the injector lives. */
+/** Longer than one hour, the lifetime of an injected pod's token. */
 const PROVEN_MS = 2 * 3600_000;
 const MAX_PODS = 10_000;
 
-/** Pods, by their uid, that had a good token lately: the next token of such a pod, which the kubelet rotates, is probably good. */
+/** UIDs of pods that recently had a valid token. The next token of such a pod, from kubelet rotation, is probably valid. */
 export interface ProvenPods {
   add(uid: string): void;
   has(uid: string): boolean;
 }
 
 export function createProvenPods(clock: Clock): ProvenPods {
-  /** When each was last proven, the oldest first. */
+  /** Time of the last valid token by UID, oldest first. */
   const times = new Map<string, number>();
   return {
     add: (uid) => setNewest(times, [uid, clock.monotonicMs()], MAX_PODS),

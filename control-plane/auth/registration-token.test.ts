@@ -9,7 +9,7 @@ const SUBJECT = { agentId: 'agt_1', agentName: 'shop' };
 const key = new TextEncoder().encode('k'.repeat(32));
 const tokens = createRegistrationTokens(() => Promise.resolve([key]));
 
-test('a key is a JWT HS256 of 30 days that names the agent, and the hash is of its jti', async () => {
+test('issues an HS256 JWT for 30 days with the agent name, and returns the hash of its jti', async () => {
   const { apiKey, expiresAt, hash } = await tokens.issue(SUBJECT, AT);
   const claims = decodeJwt(apiKey);
   expect(decodeProtectedHeader(apiKey)).toEqual({ alg: 'HS256', typ: 'JWT' });
@@ -27,7 +27,7 @@ test('a key is a JWT HS256 of 30 days that names the agent, and the hash is of i
   expect(await tokens.verify(apiKey, AT)).toEqual({ ...SUBJECT, family: claims.jti, hash, expiresAt });
 });
 
-test('renewals of one day are one key, whichever key of the family they come from', async () => {
+test('renewals of one day return the same key for every key of the family', async () => {
   const { apiKey } = await tokens.issue(SUBJECT, AT);
   const first = (await tokens.verify(apiKey, AT))!;
   const renewed = await tokens.renew(first, AT);
@@ -40,7 +40,7 @@ test('renewals of one day are one key, whichever key of the family they come fro
   expect((await tokens.renew(other, AT)).hash).not.toBe(renewed.hash);
 });
 
-test('two keys of one moment differ', async () => {
+test('two keys issued at the same time differ', async () => {
   const [a, b] = await Promise.all([tokens.issue(SUBJECT, AT), tokens.issue(SUBJECT, AT)]);
   expect(a.hash).not.toBe(b.hash);
 });
@@ -60,8 +60,8 @@ const signed = (payload: Record<string, unknown>, alg = 'HS256', secret = key) =
 const exp = Math.floor(AT.getTime() / 1000) + 60;
 
 test.each<[string, () => Promise<string> | string]>([
-  ['nothing of a JWT', () => 'garbage'],
-  ['three parts of garbage', () => 'a.b.c'],
+  ['no JWT structure', () => 'garbage'],
+  ['three invalid parts', () => 'a.b.c'],
   ['the algorithm none', () => new UnsecuredJWT({ ...claims, exp }).encode()],
   ['another secret', () => signed({ ...claims, exp }, 'HS256', new TextEncoder().encode('x'.repeat(32)))],
   ['another HMAC', () => signed({ ...claims, exp }, 'HS512', new TextEncoder().encode('k'.repeat(64)))],
@@ -71,18 +71,18 @@ test.each<[string, () => Promise<string> | string]>([
   ['no id', () => signed({ ...claims, jti: undefined, exp })],
   ['no subject', () => signed({ ...claims, sub: undefined, exp })],
   ['no agent', () => signed({ ...claims, agent: undefined, exp })],
-  ['an agent that is no name', () => signed({ ...claims, agent: '../x', exp })],
+  ['an invalid agent name', () => signed({ ...claims, agent: '../x', exp })],
   ['a family of another type', () => signed({ ...claims, family: 7, exp })],
-  ['claims of other types', () => signed({ ...claims, agent: 7, exp })],
+  ['an agent of another type', () => signed({ ...claims, agent: 7, exp })],
 ])('a token with %s is not valid', async (_, make) => {
   expect(await tokens.verify(await make(), AT)).toBeNull();
 });
 
-test('the same claims with all of it right are valid', async () => {
+test('a token with all claims correct is valid', async () => {
   expect(await tokens.verify(await signed({ ...claims, exp }), AT)).toMatchObject(SUBJECT);
 });
 
-test('the signing key is JWT_SECRET, else derived from the admin key, else there is none', async () => {
+test('the signing key is JWT_SECRET, else derived from the admin key, else null', async () => {
   const admin = new Secret('an-admin-key-of-a-test');
   const own = new Secret('s'.repeat(32));
   expect(await signingKeysOf(own, admin)!()).toEqual([new TextEncoder().encode('s'.repeat(32))]);
@@ -93,7 +93,7 @@ test('the signing key is JWT_SECRET, else derived from the admin key, else there
   expect(derived).not.toEqual((await signingKeysOf(null, new Secret('an-admin-key-of-a-tesu'))!())[0]);
 });
 
-test('a derivation that failed is tried again by the next request, and one that did not is kept', async () => {
+test('retries a failed key derivation with the next request, and caches a successful derivation', async () => {
   const results = [Promise.reject(new Error('no memory')), Promise.resolve(key)];
   let derivations = 0;
   const keys = signingKeysOf(
@@ -106,7 +106,7 @@ test('a derivation that failed is tried again by the next request, and one that 
   expect(derivations).toBe(2);
 });
 
-test('the admin key cannot be guessed at the speed of a hash from a token, and a token of 0.1.0 stays valid', async () => {
+test('does not sign with the fast HKDF key of 0.1.0, but accepts tokens that 0.1.0 signed with it', async () => {
   const adminKey = 'an-admin-key-of-a-test';
   const former = new Uint8Array(hkdfSync('sha256', adminKey, '', 'agent-compliance registration token', 32));
   const current = createRegistrationTokens(signingKeysOf(null, new Secret(adminKey))!);

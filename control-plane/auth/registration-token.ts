@@ -3,13 +3,13 @@ import { errors, jwtVerify, SignJWT } from 'jose';
 import type { Secret } from '../../runtime/secret.ts';
 import { isDnsLabel } from '../../core/injection/names.ts';
 
-/** How long an apiKey of a registered agent lives, in seconds (30 days). */
+/** Lifetime of a registered agent's apiKey, in seconds (30 days). */
 export const TOKEN_LIFETIME_SECONDS = 30 * 24 * 3600;
 
 const ISSUER = 'agent-compliance';
 const AUDIENCE = 'platform.io';
 
-/** Whom a registration token speaks for. */
+/** The agent that a registration token identifies. */
 export interface TokenSubject {
   agentId: string;
   agentName: string;
@@ -19,13 +19,13 @@ export interface IssuedToken {
   apiKey: string;
   /** ISO 8601 */
   expiresAt: string;
-  /** What the store keeps: a hash of the token's id, from which no token can be made. */
+  /** Hash of the token's id, for the store. No token can be derived from it. */
   hash: string;
 }
 
 export interface VerifiedToken extends TokenSubject {
   hash: string;
-  /** The key from registering that this one was renewed from; its own id where it is that key. */
+  /** The id of the key from registration that this key was renewed from; its own id if it is that key. */
   family: string;
   /** ISO 8601 */
   expiresAt: string;
@@ -34,30 +34,29 @@ export interface VerifiedToken extends TokenSubject {
 export interface RegistrationTokens {
   issue(subject: TokenSubject, at: Date): Promise<IssuedToken>;
   /**
-   * A fresh token of the family. All renewals of one UTC day give the same one (by its id), so that whoever renews without end
-   * fills no list of live tokens; it lives until 30 days after that day.
+   * A new token of the family. All renewals of one UTC day return a token with the same id, so that endless renewals do not
+   * fill the list of live tokens. It expires 30 days after the end of that day.
    */
   renew(from: TokenSubject & { family: string }, at: Date): Promise<IssuedToken>;
-  /** null: not signed by this control plane, expired, or not a registration token. Says nothing about revocation. */
+  /** null: not signed by this control plane, expired, or not a registration token. Does not check revocation. */
   verify(token: string, at: Date): Promise<VerifiedToken | null>;
 }
 
-/** The first key signs; a token is valid when any of them signed it. */
+/** The first key signs; a token is valid if any of the keys signed it. */
 export type SigningKeys = readonly [Uint8Array, ...Uint8Array[]];
 
 const LABEL = 'agent-compliance registration token';
 /**
- * 32 MiB and about a quarter of a second for each guess: whoever holds a registration token can try admin keys on it without
- * asking the control plane. Every replica must derive the same key, so the salt is fixed.
+ * 32 MiB and about 250 ms per guess, because the holder of a registration token can test admin keys against it offline.
+ * The salt is fixed, because every replica must derive the same key.
  */
 const SCRYPT = { N: 2 ** 15, r: 8, p: 3, maxmem: 64 * 1024 * 1024 };
-/** By a digest of the admin key: the derivation is slow on purpose, and a process needs it once. */
+/** Derived keys by digest of the admin key. The derivation is slow on purpose, so a process does it once. */
 const derivedKeys = new Map<string, Promise<Uint8Array>>();
 
 /**
- * The keys of registration tokens: JWT_SECRET, else derived from the admin key, so that a chart need not invent a second
- * secret. null: neither is set, and bearer JWTs are refused. Tokens that 0.1.0 signed (derived by HKDF) stay valid until they
- * expire.
+ * The keys of registration tokens: JWT_SECRET, else derived from the admin key, so that the chart needs no second secret.
+ * null: neither is set, and bearer JWTs are rejected. Tokens signed by 0.1.0 (HKDF) stay valid until they expire.
  */
 export function signingKeysOf(
   jwtSecret: Secret | null,
@@ -79,7 +78,7 @@ function derivedFrom(adminKey: Secret, derive: typeof slowKey): Promise<Uint8Arr
   if (known !== undefined) return known;
   const derived = derive(adminKey);
   derivedKeys.set(id, derived);
-  // Without memory for it, say: the next request derives again.
+  // For example out of memory: the next request tries again.
   derived.catch(() => derivedKeys.delete(id));
   return derived;
 }
@@ -96,7 +95,7 @@ function slowKey(adminKey: Secret): Promise<Uint8Array> {
 interface Claims {
   jti: string;
   family?: string;
-  /** Seconds, as `expires`. */
+  /** Seconds since the epoch, like `expires`. */
   issuedAt: number;
   expires: number;
 }
@@ -105,7 +104,10 @@ const secondsOf = (at: Date): number => Math.floor(at.getTime() / 1000);
 const isoOf = (seconds: number): string => new Date(seconds * 1000).toISOString();
 const hashOf = (jti: string): string => createHash('sha256').update(jti).digest('base64url');
 
-/** JWT HS256 with `sub` (the agent's id) and `jti`; `agent` is the name under which the store finds it, `family` the `jti` of the key from registering. */
+/**
+ * JWT HS256 with `sub` (the agent's id) and `jti`. `agent` is the agent's name in the store. `family` is the `jti` of the key
+ * from registration.
+ */
 export function createRegistrationTokens(keys: () => Promise<SigningKeys>): RegistrationTokens {
   async function sign({ agentId, agentName }: TokenSubject, claims: Claims): Promise<IssuedToken> {
     const { jti, family, issuedAt, expires } = claims;
@@ -129,7 +131,7 @@ export function createRegistrationTokens(keys: () => Promise<SigningKeys>): Regi
 
     renew({ family, ...subject }, at) {
       const nextDay = new Date(at).setUTCHours(24, 0, 0, 0) / 1000;
-      // No secret: a token is worth nothing without its signature.
+      // The id is not a secret: a token without a valid signature is useless.
       const jti = hashOf(`${family} ${nextDay}`);
       return sign(subject, {
         ...{ jti, family },

@@ -1,7 +1,7 @@
 import type { Clock } from '../../runtime/clock.ts';
 
 const WINDOW_MS = 60_000;
-/** Sources that are remembered; further ones share one budget. */
+/** Maximum number of tracked sources. Further sources share one budget. */
 const MAX_SOURCES = 10_000;
 const OTHERS = '';
 
@@ -10,37 +10,37 @@ export interface Limited {
   retryAfterSeconds: number;
 }
 
-/** How many unknown tokens of a source may be reviewed: a sender of invented tokens must not spend the API server's time. */
+/** Limits the reviews of unknown tokens per source, so that forged tokens do not load the API server. */
 export interface ReviewBudget<T> {
   /**
-   * Only a bad verdict is charged; a good one, or none, costs nothing. Reviews under way could all turn out bad, so those that
-   * would then be too many wait for them.
+   * Only a bad verdict is charged; a good verdict or an error costs nothing. Reviews in flight could all end with a bad
+   * verdict. A review that would then exceed the budget waits for them.
    */
   within(source: string, review: () => Promise<T>): Promise<T | Limited>;
 }
 
 interface Entry {
   key: string;
-  /** When its bad verdicts came, oldest first. */
+  /** Times of bad verdicts, oldest first. */
   bad: number[];
-  underWay: number;
+  inFlight: number;
   waiting: (() => void)[];
 }
 
 export interface ReviewBudgetOptions<T> {
   clock: Clock;
-  /** Bad verdicts of one source in a minute. */
+  /** Maximum number of bad verdicts of one source per minute. */
   maxBad: number;
   isBad: (verdict: T) => boolean;
 }
 
 export function createReviewBudget<T>({ clock, maxBad, isBad }: ReviewBudgetOptions<T>): ReviewBudget<T> {
-  /** Those whose last bad verdict is the oldest come first. */
+  /** Ordered by the last bad verdict, oldest first. */
   const entries = new Map<string, Entry>();
 
   function entryOf(source: string): Entry {
     const key = entries.has(source) || entries.size < MAX_SOURCES ? source : OTHERS;
-    const entry = entries.get(key) ?? { key, bad: [], underWay: 0, waiting: [] };
+    const entry = entries.get(key) ?? { key, bad: [], inFlight: 0, waiting: [] };
     entries.set(key, entry);
     const nowMs = clock.monotonicMs();
     entry.bad = entry.bad.filter((ms) => nowMs - ms < WINDOW_MS);
@@ -48,8 +48,8 @@ export function createReviewBudget<T>({ clock, maxBad, isBad }: ReviewBudgetOpti
   }
 
   function forgetOld(): void {
-    for (const [key, { bad, underWay }] of entries) {
-      if (underWay > 0 || clock.monotonicMs() - (bad.at(-1) ?? -Infinity) < WINDOW_MS) return;
+    for (const [key, { bad, inFlight }] of entries) {
+      if (inFlight > 0 || clock.monotonicMs() - (bad.at(-1) ?? -Infinity) < WINDOW_MS) return;
       entries.delete(key);
     }
   }
@@ -63,8 +63,8 @@ export function createReviewBudget<T>({ clock, maxBad, isBad }: ReviewBudgetOpti
         const retryAfterSeconds = Math.ceil((oldest + WINDOW_MS - clock.monotonicMs()) / 1000);
         return { kind: 'limited', retryAfterSeconds };
       }
-      if (entry.bad.length + entry.underWay < maxBad) {
-        entry.underWay += 1;
+      if (entry.bad.length + entry.inFlight < maxBad) {
+        entry.inFlight += 1;
         return entry;
       }
       await new Promise<void>((resolve) => entry.waiting.push(resolve));
@@ -72,12 +72,12 @@ export function createReviewBudget<T>({ clock, maxBad, isBad }: ReviewBudgetOpti
   }
 
   function end(entry: Entry, wasBad: boolean): void {
-    entry.underWay -= 1;
+    entry.inFlight -= 1;
     if (wasBad) {
       entry.bad.push(clock.monotonicMs());
       entries.delete(entry.key);
       entries.set(entry.key, entry);
-    } else if (entry.underWay === 0 && entry.bad.length === 0) entries.delete(entry.key);
+    } else if (entry.inFlight === 0 && entry.bad.length === 0) entries.delete(entry.key);
     for (const resume of entry.waiting.splice(0)) resume();
   }
 

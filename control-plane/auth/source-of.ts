@@ -1,6 +1,6 @@
 import type { Request } from 'express';
 
-/** The address that a request comes from; one of IPv4 looks the same whether or not the server listens on both families. */
+/** The remote address of a request. An IPv4 address has the same form on a dual-stack and on an IPv4-only listener. */
 export function sourceOf(request: Request): string {
   return (request.socket.remoteAddress ?? 'unknown').replace(/^::ffff:/, '');
 }

@@ -5,7 +5,7 @@ import { isDnsLabel } from '../../core/injection/names.ts';
 import { RUNTIMES, type Runtime } from '../../core/observation/runtimes.ts';
 import type { Registration } from '../stores/store.ts';
 
-/** `POST /api/v1/register`, read. */
+/** The parsed body of `POST /api/v1/register`. */
 export interface ParsedRegistration {
   agentName: string;
   runtime: Runtime;
@@ -15,13 +15,13 @@ export interface ParsedRegistration {
 const dnsLabel: Field<string> = (value, path, errors) =>
   typeof value === 'string' && isDnsLabel(value)
     ? value
-    : fail(errors, path, 'must be a DNS label: 1 to 63 of a-z, 0-9 and "-"');
+    : fail(errors, path, 'must be a DNS label: 1 to 63 characters of a-z, 0-9 and "-"');
 
-/** The text of agent.yaml, or the same as a JSON object (which is YAML too). */
+/** The text of agent.yaml, or the manifest as a JSON object (JSON is valid YAML). */
 const manifestText: Field<string> = (value, path, errors) => {
   if (typeof value === 'string') return value;
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return JSON.stringify(value);
-  return fail(errors, path, 'must be the text of agent.yaml or the same as an object');
+  return fail(errors, path, 'must be the text of agent.yaml or the manifest as a JSON object');
 };
 
 const body = object<{ agentName: string; runtime: Runtime }, { manifest: string }>(

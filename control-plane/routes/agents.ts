@@ -9,7 +9,7 @@ import type { AgentKey, AgentRecord } from '../stores/store.ts';
 import { findAgent, namespaceReader } from './find-agent.ts';
 import { integerIn, oneOf, readQuery } from './query.ts';
 
-/** Agents on a page when the client does not say. */
+/** Default number of agents per page. */
 const DEFAULT_LIMIT = 500;
 const MAX_LIMIT = 1000;
 const PHASES: readonly Phase[] = ['Pending', 'Healthy', 'Degraded', 'Unhealthy', 'Unknown'];
@@ -24,21 +24,21 @@ interface AgentsQuery extends Record<string, unknown> {
   mirrored: 'true' | 'false';
 }
 
-/** The fleet: `GET /agents`, `DELETE /agents/{name}`. */
+/** Fleet routes: `GET /agents`, `DELETE /agents/{name}`. */
 export function agentRoutes(context: ControlPlaneContext): Route[] {
   const { requireAdmin } = context;
   return [
     {
       method: 'GET',
       path: '/api/v1/agents',
-      summary: `\`[{agentId, agentName, namespace, runtime, phase, grade, score, tokens, evidence, proved, compliant, lastSeen}]\` by namespace and name; what nobody has reported is null. \`evidence {percent, shown, declared}\` and the proved score \`proved\` are those of the worst instance, \`compliant {status, reason, message}\` is the condition of the AgentObservation. \`?limit=\` (1..${MAX_LIMIT}, default ${DEFAULT_LIMIT}), \`?continue=\`, \`?phase=\`, \`?grade=\`, \`?namespace=\`, \`?mirrored=false\` (without agents of another control plane); \`X-Total-Count\`, and \`Link: <…>; rel="next"\` while there is more.`,
+      summary: `\`[{agentId, agentName, namespace, runtime, phase, grade, score, tokens, evidence, proved, compliant, lastSeen}]\` ordered by namespace and name. Values that were never reported are null. \`evidence {percent, shown, declared}\` and the proved score \`proved\` come from the worst instance. \`compliant {status, reason, message}\` is the condition of the AgentObservation. Query: \`?limit=\` (1..${MAX_LIMIT}, default ${DEFAULT_LIMIT}), \`?continue=\`, \`?phase=\`, \`?grade=\`, \`?namespace=\`, \`?mirrored=false\` (without agents of other control planes). Response headers: \`X-Total-Count\`, and \`Link: <…>; rel="next"\` if there is a next page.`,
       handlers: [requireAdmin, listAgents],
     },
     {
       method: 'DELETE',
       path: '/api/v1/agents/:name',
       summary:
-        '204: its keys are revoked and its data removed. 409 for a workload of the cluster, which goes with the workload.',
+        '204. Revokes the keys of the agent and deletes its data. 409 for a workload of the cluster: its entry is deleted with the workload.',
       handlers: [requireAdmin, removeAgent],
     },
   ];
@@ -69,17 +69,17 @@ export function agentRoutes(context: ControlPlaneContext): Route[] {
     const { namespace, name } = await findAgent(request, context);
     const outcome = await context.store.remove({ namespace, name });
     if (outcome === 'workload')
-      throw new Problem(409, `${name} is a workload of this cluster: delete the workload, or its annotation`);
-    if (outcome === 'unknown-agent') throw new Problem(404, `no agent ${name}`);
-    context.logger.info('agent is removed', { agent: name, namespace });
+      throw new Problem(409, `${name} is a workload of this cluster: delete the workload or remove its annotation`);
+    if (outcome === 'unknown-agent') throw new Problem(404, `agent ${name} not found`);
+    context.logger.info('agent removed', { agent: name, namespace });
     response.status(204).end();
   }
 }
 
-/** One row of the list; null is what nobody has reported yet. */
+/** One row of the list. Values that were never reported are null. */
 function listItemOf(agent: AgentRecord): Record<string, unknown> {
   const { status } = agent;
-  const seen = [...(status.instances ?? []), ...(status.unlisted ?? [])]
+  const heartbeatTimes = [...(status.instances ?? []), ...(status.unlisted ?? [])]
     .map((each) => each.lastHeartbeat)
     .sort();
   return {
@@ -94,7 +94,7 @@ function listItemOf(agent: AgentRecord): Record<string, unknown> {
     evidence: evidenceOf(status),
     proved: status.audit?.proved ?? null,
     compliant: compliantOf(status),
-    lastSeen: seen.at(-1) ?? status.lastChecked ?? null,
+    lastSeen: heartbeatTimes.at(-1) ?? status.lastChecked ?? null,
   };
 }
 
@@ -109,7 +109,7 @@ function compliantOf({ conditions = [] }: ObservationStatus): object | null {
   return found === undefined ? null : { status: found.status, reason: found.reason, message: found.message };
 }
 
-/** The place to go on, opaque to clients. */
+/** The position after which the next page starts, opaque to clients. */
 function continueOf(key: AgentKey): string {
   return Buffer.from(`${key.namespace}/${key.name}`).toString('base64url');
 }
@@ -118,5 +118,5 @@ function parseContinue(raw: string): AgentKey | { error: string } {
   const [namespace = '', name = '', ...rest] = Buffer.from(raw, 'base64url').toString('utf8').split('/');
   return rest.length === 0 && isDnsLabel(namespace) && isDnsLabel(name)
     ? { namespace, name }
-    : { error: 'is not a token of this API' };
+    : { error: 'is not a valid continue token' };
 }

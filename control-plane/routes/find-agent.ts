@@ -7,20 +7,20 @@ import { matching, readQuery } from './query.ts';
 
 export const namespaceReader = matching(isDnsLabel, 'a namespace (a DNS label)');
 
-/** The agent that `{name}` and `?namespace=` mean: 404 without one, 409 where the name alone is not enough. */
+/** The agent of `{name}` and `?namespace=`. 404 if not found, 409 if the name exists in several namespaces. */
 export async function findAgent(request: Request, context: ControlPlaneContext): Promise<AgentRecord> {
   const name = request.params['name'] as string;
   const { namespace } = readQuery<{ namespace: string }>(request, { namespace: namespaceReader });
-  // No store holds such a name, and a path in the API server must not be made from it.
+  // No store contains an invalid name, and it must not become part of an API server path.
   const all = isDnsLabel(name) ? await context.store.findByName(name, context.clock.now()) : [];
   const found = all.filter((agent) => namespace === undefined || agent.namespace === namespace);
   const [agent, ...others] = found;
   if (agent === undefined) {
-    const where = namespace === undefined ? '' : ` in the namespace ${namespace}`;
-    throw new Problem(404, `no agent ${name}${where}`);
+    const where = namespace === undefined ? '' : ` in namespace ${namespace}`;
+    throw new Problem(404, `agent ${name} not found${where}`);
   }
   if (others.length > 0)
-    throw new Problem(409, `${name} is in several namespaces: add ?namespace=`, {
+    throw new Problem(409, `${name} exists in several namespaces; add ?namespace=`, {
       extra: { namespaces: found.map((each) => each.namespace) },
     });
   return agent;

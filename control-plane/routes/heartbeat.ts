@@ -7,20 +7,20 @@ import type { ControlPlaneContext } from '../context.ts';
 import { replyTo } from '../status/reply.ts';
 import type { HeartbeatOutcome } from '../stores/store.ts';
 
-/** HeartbeatV1 at most, in bytes. */
+/** Maximum size of a HeartbeatV1, in bytes. */
 const MAX_HEARTBEAT_BYTES = 64 * 1024;
-/** How soon a sender may try again whose observation the operator has yet to create, in seconds. */
+/** Retry delay while the operator has not created the observation yet, in seconds. */
 const OBSERVATION_WAIT_SECONDS = 2;
 
-const TOO_EARLY = 'this instance has sent a heartbeat a moment ago';
+const TOO_EARLY = 'heartbeat rate limit of this instance exceeded; try again';
 const TOO_MANY_NAMES =
-  'the agent has too many new instances at this moment, or 1,000 instances that report; try again';
+  'the agent has too many new instances right now, or 1,000 reporting instances; try again';
 
 interface Locals {
   caller: Caller;
 }
 
-/** `POST /api/v1/heartbeat`. Who sends is what the credential says; it is checked before a byte of the body is read. */
+/** `POST /api/v1/heartbeat`. The credential identifies the sender and is checked before the body is read. */
 export function heartbeatRoutes(context: ControlPlaneContext): Route[] {
   const { store, clock, rateLimitSeconds } = context;
   const results = context.metrics.counter('platform_control_plane_heartbeats_total', 'Heartbeats by result.');
@@ -29,7 +29,7 @@ export function heartbeatRoutes(context: ControlPlaneContext): Route[] {
       method: 'POST',
       path: '/api/v1/heartbeat',
       summary:
-        '204, or 200 with what the sender should know: `{proof?, proofRevision?, othersToday?, intervalSeconds?}`. A repeat (same `instance`, `startedAt`, `seq`) is 204 and changes nothing. 400 with `errors`; 401; 403 for a pod without agent; 409 for one with the name of an agent that is registered here or mirrored from elsewhere; 413 over 64 KiB; 429 with `Retry-After` inside RATE_LIMIT_SECONDS of the same instance, and for a new instance of a registered agent after 60 new ones in that time or while 1,000 report; 503 with `Retry-After` while the observation of a new workload is not there yet.',
+        '204, or 200 with `{proof?, proofRevision?, othersToday?, intervalSeconds?}` for the sender. A repeat (same `instance`, `startedAt`, `seq`) returns 204 and changes nothing. 400 with `errors`. 401. 403 for a pod without an agent. 409 if the agent name of a pod belongs to an agent that is registered here or mirrored from another control plane. 413 above 64 KiB. 429 with `Retry-After` within RATE_LIMIT_SECONDS of the previous heartbeat of the instance. 429 also for a new instance of a registered agent, after 60 new instances in that time or while 1,000 instances report. 503 with `Retry-After` until the observation of a new workload exists.',
       handlers: [
         async (request, response, next) => {
           (response.locals as Locals).caller = await authenticate(request, context);
@@ -56,7 +56,7 @@ export function heartbeatRoutes(context: ControlPlaneContext): Route[] {
     const outcome = await store.heartbeat({ ...caller.key, ...sender, heartbeat, at });
     results.add({ result: outcome.kind });
     if (outcome.kind !== 'accepted') {
-      settle(outcome, caller, response);
+      respondUnchanged(outcome, caller, response);
       return;
     }
     const reply = replyTo(outcome.record, { heartbeat, instance: sender.instance, at, rateLimitSeconds });
@@ -65,8 +65,8 @@ export function heartbeatRoutes(context: ControlPlaneContext): Route[] {
   }
 }
 
-/** The answers to what changed nothing. */
-function settle(
+/** The response to a heartbeat that changed nothing. */
+function respondUnchanged(
   outcome: Exclude<HeartbeatOutcome, { kind: 'accepted' }>,
   caller: Caller,
   response: Response,
@@ -82,12 +82,12 @@ function settle(
     case 'taken':
       throw new Problem(
         409,
-        `${caller.key.name} in ${caller.key.namespace} is a registered agent, and no workload; give the workload's agent another name`,
+        `${caller.key.name} in ${caller.key.namespace} is a registered agent, not a workload; use another agent name for the workload`,
       );
     case 'unknown':
       if (caller.kind === 'registered') throw new Problem(401, 'the agent was removed; register again');
-      // Not 404: the operator creates the observation of a new workload within moments, and the sender shall come back.
-      throw new Problem(503, 'the observation of this agent is not there yet; try again', {
+      // Not 404: the operator creates the observation of a new workload within seconds, and the sender must retry.
+      throw new Problem(503, 'the AgentObservation of this agent does not exist yet; try again', {
         headers: { 'retry-after': String(OBSERVATION_WAIT_SECONDS) },
       });
   }

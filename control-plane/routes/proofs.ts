@@ -7,10 +7,10 @@ import { Problem } from '../../runtime/problem.ts';
 import type { ControlPlaneContext } from '../context.ts';
 import { findAgent } from './find-agent.ts';
 
-/** Two texts of 2048 characters, in the longest encoding that JSON has for them. */
+/** Fits two texts of 2048 characters in their longest JSON encoding. */
 const MAX_PROOF_BYTES = 32 * 1024;
 
-/** Proofs of one agent; what is stored here reaches the agent with the reply to its next heartbeat. */
+/** Proofs of one agent. The agent receives changes with the reply to its next heartbeat. */
 export function proofRoutes(context: ControlPlaneContext): Route[] {
   const { requireAdmin, store, clock, logger } = context;
   const rule = '/api/v1/agents/:name/proof/rule/:ruleId';
@@ -19,20 +19,20 @@ export function proofRoutes(context: ControlPlaneContext): Route[] {
       method: 'GET',
       path: '/api/v1/agents/:name/proof',
       summary:
-        'The proof records with their `origin`, `control-plane` or `local`; elapsed ones carry `expired: true`.',
+        'All proof records. `origin` is `control-plane` or `local`. Expired records have `expired: true`.',
       handlers: [requireAdmin, listProofs],
     },
     {
       method: 'POST',
       path: rule,
       summary:
-        'Body `{verifiedBy, method, expiresAt?}`. 201 with the record, of origin `control-plane`; it replaces the last one, and reaches the agent with the reply to its next heartbeat. 400 with `errors`, or for an unknown rule with `validIds`.',
+        'Body `{verifiedBy, method, expiresAt?}`. 201 with the record of origin `control-plane`. The record replaces the previous record of the rule. The agent receives it with the reply to its next heartbeat. 400 with `errors`, or with `validIds` for an unknown rule.',
       handlers: [requireAdmin, jsonBody(MAX_PROOF_BYTES), submitProof],
     },
     {
       method: 'DELETE',
       path: rule,
-      summary: '204; 404 without a record. No heartbeat restores the record.',
+      summary: '204. 404 if there is no record. Heartbeats do not restore a deleted record.',
       handlers: [requireAdmin, removeProof],
     },
   ];
@@ -50,8 +50,8 @@ export function proofRoutes(context: ControlPlaneContext): Route[] {
     if (!parsed.ok) throw new Problem(400, 'the proof is not valid', { extra: { errors: parsed.errors } });
     const record = proofRecordOf(ruleId, parsed.submission, { origin: 'control-plane', at });
     const outcome = await store.putProof({ namespace, name, record, at });
-    if (outcome === 'unknown-agent') throw new Problem(404, `no agent ${name}`);
-    logger.info('proof is stored', { agent: name, namespace, ruleId });
+    if (outcome === 'unknown-agent') throw new Problem(404, `agent ${name} not found`);
+    logger.info('proof stored', { agent: name, namespace, ruleId });
     response.status(201).json(record);
   }
 
@@ -59,8 +59,8 @@ export function proofRoutes(context: ControlPlaneContext): Route[] {
     const { namespace, name } = await findAgent(request, context);
     const ruleId = ruleOf(request);
     const outcome = await store.removeProof({ namespace, name, ruleId, at: clock.now() });
-    if (outcome !== 'removed') throw new Problem(404, `${name} has no proof of ${ruleId}`);
-    logger.info('proof is removed', { agent: name, namespace, ruleId });
+    if (outcome !== 'removed') throw new Problem(404, `${name} has no proof for ${ruleId}`);
+    logger.info('proof removed', { agent: name, namespace, ruleId });
     response.status(204).end();
   }
 }
@@ -68,6 +68,6 @@ export function proofRoutes(context: ControlPlaneContext): Route[] {
 function ruleOf(request: Request): string {
   const ruleId = request.params['ruleId'] as string;
   if (!isRuleId(ruleId))
-    throw new Problem(400, `${ruleId.slice(0, 100)} is not a rule`, { extra: { validIds: RULE_IDS } });
+    throw new Problem(400, `${ruleId.slice(0, 100)} is not a valid rule id`, { extra: { validIds: RULE_IDS } });
   return ruleId;
 }

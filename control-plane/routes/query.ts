@@ -10,8 +10,8 @@ interface QueryError {
 type Reader<T> = (raw: string) => T | { error: string };
 
 /**
- * Reads the parameters of `readers` from the query and throws one 400 that names all wrong ones.
- * Absent ones are absent in the result; parameters that no route knows are ignored, as HTTP clients expect.
+ * Reads the query parameters of `readers`. Throws one 400 that lists all invalid parameters. Absent parameters are absent in
+ * the result. Unknown parameters are ignored.
  */
 export function readQuery<T extends Record<string, unknown>>(
   request: Request,

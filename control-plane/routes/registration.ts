@@ -11,7 +11,7 @@ import type { TokenOutcome } from '../stores/store.ts';
 /** A registration may carry a whole manifest. */
 const MAX_REGISTRATION_BYTES = 256 * 1024;
 
-/** How an agent outside the cluster gets its key, and a fresh one. */
+/** Registration and key renewal for agents outside the cluster. */
 export function registrationRoutes(context: ControlPlaneContext): Route[] {
   const { requireAdmin, store, clock, logger, tokens } = context;
   return [
@@ -19,13 +19,13 @@ export function registrationRoutes(context: ControlPlaneContext): Route[] {
       method: 'POST',
       path: '/api/v1/register',
       summary:
-        'Body `{agentName, runtime, manifest?}`. 201 `{agentId, apiKey, expiresAt}`; 200 for a known agent: same id, new key, every older key revoked. The key is a JWT of 30 days. 409 for the name of a workload.',
+        'Body `{agentName, runtime, manifest?}`. 201 with `{agentId, apiKey, expiresAt}`. 200 for a known agent, with the same id and a new key; all older keys are revoked. The key is a JWT, valid for 30 days. 409 if the name belongs to a workload.',
       handlers: [requireAdmin, jsonBody(MAX_REGISTRATION_BYTES), register],
     },
     {
       method: 'POST',
       path: '/api/v1/token',
-      summary: `200 with a fresh key for a still valid one, which lives to its own expiry. Renewals of one UTC day give the same key, which ends 30 days after that day. 429 where ${MAX_LIVE_TOKENS} keys live (of 0.1.0). 403 for pods.`,
+      summary: `200 with a new key for a valid key. The old key stays valid until it expires. All renewals of one UTC day return the same key, which expires 30 days after that day. 429 if the agent has ${MAX_LIVE_TOKENS} valid keys (only possible with keys of 0.1.0). 403 for pods.`,
       handlers: [renew],
     },
   ];
@@ -39,11 +39,11 @@ export function registrationRoutes(context: ControlPlaneContext): Route[] {
     const at = clock.now();
     const outcome = await store.register({ namespace, name: agentName, runtime, manifest }, at);
     if (outcome.kind === 'taken')
-      throw new Problem(409, `${agentName} is a workload of this cluster and needs no registration`);
+      throw new Problem(409, `${agentName} is a workload of this cluster and does not need registration`);
     const { agentId } = outcome.record;
     const issued = await signer().issue({ agentId, agentName }, at);
-    await granted(store.replaceTokens({ namespace, name: agentName, agentId, token: issued, at }));
-    logger.info('agent is registered', { agent: agentName, namespace, agentId, outcome: outcome.kind });
+    await requireStored(store.replaceTokens({ namespace, name: agentName, agentId, token: issued, at }));
+    logger.info('agent registered', { agent: agentName, namespace, agentId, outcome: outcome.kind });
     const { apiKey, expiresAt } = issued;
     response
       .status(outcome.kind === 'created' ? 201 : 200)
@@ -54,34 +54,34 @@ export function registrationRoutes(context: ControlPlaneContext): Route[] {
   async function renew(request: Request, response: Response): Promise<void> {
     const caller = await authenticate(request, context);
     if (caller.kind === 'pod')
-      throw new Problem(403, 'the token of a pod is renewed by its kubelet, not here');
+      throw new Problem(403, 'pod tokens are renewed by the kubelet, not by this API');
     const { key, agentId, family } = caller;
     const at = clock.now();
     const issued = await signer().renew({ agentId, agentName: key.name, family }, at);
-    await granted(store.addToken({ ...key, agentId, token: issued, at }));
-    logger.info('key is renewed', { agent: key.name, namespace: key.namespace, agentId });
+    await requireStored(store.addToken({ ...key, agentId, token: issued, at }));
+    logger.info('key renewed', { agent: key.name, namespace: key.namespace, agentId });
     response
       .set('cache-control', 'no-store')
       .json({ agentId, apiKey: issued.apiKey, expiresAt: issued.expiresAt });
   }
 
   function signer(): RegistrationTokens {
-    // Unreachable while the admin key guards register: there is a signing key wherever there is an admin key.
+    // Unreachable: register requires the admin key, and an admin key always gives a signing key.
     if (tokens === null) throw new Problem(503, 'neither JWT_SECRET nor PLATFORM_ADMIN_KEY is set');
     return tokens;
   }
 }
 
-async function granted(outcome: Promise<TokenOutcome>): Promise<void> {
+async function requireStored(outcome: Promise<TokenOutcome>): Promise<void> {
   switch (await outcome) {
     case 'stored':
       return;
     case 'unknown-agent':
-      throw new Problem(409, 'the agent was removed meanwhile; register again');
+      throw new Problem(409, 'the agent was removed concurrently; register again');
     case 'too-many':
       throw new Problem(
         429,
-        `the agent has ${MAX_LIVE_TOKENS} live keys; use one of them, or register again`,
+        `the agent has ${MAX_LIVE_TOKENS} valid keys; use one of them or register again`,
         {
           headers: { 'retry-after': '3600' },
         },

@@ -6,35 +6,35 @@ import type { InstanceReport } from '../stores/store.ts';
 import { findAgent } from './find-agent.ts';
 import { matching, readQuery } from './query.ts';
 
-/** A pod's name, or what a remote instance calls itself; longer ones are never stored. */
-const instanceReader = matching((raw) => raw !== '' && raw.length <= 253, 'the name of an instance');
+/** The name of a pod or of a remote instance. Longer names are never stored. */
+const instanceReader = matching((raw) => raw !== '' && raw.length <= 253, 'a valid instance name');
 
 type View = (report: InstanceReport) => object | null;
 
-/** What the worst live instance of an agent last reported, or `?instance=`. */
+/** The last report of an agent's worst live instance, or of `?instance=`. */
 export function reportRoutes(context: ControlPlaneContext): Route[] {
   const { requireAdmin } = context;
   const serve = (name: 'gap' | 'health' | 'usage', view: View, summary: string): Route => ({
     method: 'GET',
     path: `/api/v1/agents/:name/${name}`,
     summary,
-    handlers: [requireAdmin, (request: Request, response: Response) => answer(request, response, view)],
+    handlers: [requireAdmin, (request: Request, response: Response) => sendReport(request, response, view)],
   });
   return [
     serve(
       'gap',
       ({ gap, evidence, audit }) => ({ ...gap, evidence, audit }),
-      'The last gap report, with `evidence {shown, declared, reported, items[]}` and `audit {declared, proved, failed[], suppressions[]}` (null where the sender has none), `receivedAt` and `instance`.',
+      'The last gap report, with `evidence {shown, declared, reported, items[]}` and `audit {declared, proved, failed[], suppressions[]}` (null if the sender reports none), `receivedAt` and `instance`.',
     ),
     serve('health', (report) => report.health, 'The last health report, with `receivedAt` and `instance`.'),
     serve(
       'usage',
       (report) => report.usage,
-      'The last usage window, with `receivedAt` and `instance`; 404 where the heartbeat had none.',
+      'The last usage window, with `receivedAt` and `instance`. 404 if the last heartbeat had no usage window.',
     ),
   ];
 
-  async function answer(request: Request, response: Response, view: View): Promise<void> {
+  async function sendReport(request: Request, response: Response, view: View): Promise<void> {
     const agent = await findAgent(request, context);
     const { instance } = readQuery<{ instance: string }>(request, { instance: instanceReader });
     const report = await context.store.report(agent, instance ?? null, context.clock.now());
@@ -42,8 +42,8 @@ export function reportRoutes(context: ControlPlaneContext): Route[] {
       throw new Problem(
         404,
         instance === undefined
-          ? `no heartbeat of ${agent.name} has arrived yet`
-          : `no heartbeat of the instance ${instance} of ${agent.name} is known`,
+          ? `no heartbeat received from ${agent.name} yet`
+          : `no heartbeat received from instance ${instance} of ${agent.name}`,
       );
     const body = view(report);
     if (body === null) throw new Problem(404, `the last heartbeat of ${report.instance} has no usage window`);

@@ -33,24 +33,24 @@ function fullStatus(): ObservationStatus {
   return { ...listed, unlisted };
 }
 
-test('a thousand names of a registered agent report at a time; known ones go on, a pod is none of them', () => {
+test('limits a registered agent to 1,000 live names; known names and pods are not limited', () => {
   const full = fullStatus();
   const limited = { kind: 'limited', retryAfterSeconds: 60, isNewName: true };
   expect(receive(full, arrival('one-more', 20), OPTIONS)).toEqual(limited);
   expect(accepted(receive(full, arrival('b-949', 20, 2), OPTIONS))).toMatchObject({ instanceCount: 1000 });
   const pod = { ...arrival('pod', 20), source: 'sidecar' as const, uid: 'u' };
   expect(receive(full, pod, OPTIONS)).toMatchObject({ kind: 'accepted', isNewName: true });
-  // All of them have fallen silent.
+  // All instances are stale.
   expect(accepted(receive(full, arrival('one-more', 121), OPTIONS))).toMatchObject({ instanceCount: 1 });
 });
 
 test.each([
-  ['of this moment', 59, 0, 'accepted'],
-  ['of this moment', 60, 0, 'limited'],
-  ['of almost ten seconds ago', 60, 9_999, 'limited'],
-  ['of ten seconds ago', 60, 10_000, 'accepted'],
-  ['of a time to come, by a clock that was set back', 60, -1, 'accepted'],
-])('after new names %s, %i of them', (_, count, agoMs, kind) => {
+  ['now', 59, 0, 'accepted'],
+  ['now', 60, 0, 'limited'],
+  ['almost ten seconds ago', 60, 9_999, 'limited'],
+  ['ten seconds ago', 60, 10_000, 'accepted'],
+  ['in the future, because the clock was set back', 60, -1, 'accepted'],
+])('with new names %s: %i names, %i ms ago, the next name is %s', (_, count, agoMs, kind) => {
   const newNames = Array.from({ length: count }, () => START - agoMs);
   expect(receive(undefined, arrival('new', 0), { ...OPTIONS, newNames }).kind).toBe(kind);
 });

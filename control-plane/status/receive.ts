@@ -10,25 +10,25 @@ export type Received =
   | { kind: 'repeat' }
   | { kind: 'limited'; retryAfterSeconds: number; isNewName?: true };
 
-/** What a store may know of the agent besides its status. */
+/** Inputs from the store in addition to the agent's status. */
 export interface ReceiveOptions {
   context: ObservationContext;
-  /** The least time between two accepted heartbeats of one instance. */
+  /** Minimum time between two accepted heartbeats of one instance. */
   rateLimitSeconds: number;
-  /** When new names of the agent were accepted, in milliseconds; older ones than the rate limit may be left out. */
+  /** When new instance names were accepted, in milliseconds. Times older than the rate limit may be left out. */
   newNames: readonly number[];
 }
 
-/** New names of instances that one registered agent may bring within the rate limit. */
+/** Maximum number of new instance names of one registered agent within the rate limit. */
 export const MAX_NEW_NAMES = 60;
-/** Names of a registered agent that report at a time. */
+/** Maximum number of live instance names of a registered agent. */
 const MAX_LIVE_NAMES = 1_000;
-/** When a name beyond these may try again: instances fall silent after two minutes at the earliest. */
+/** Retry delay for a name above this maximum. Instances become stale after two minutes at the earliest. */
 const FULL_RETRY_SECONDS = 60;
 
 /**
- * What becomes of a heartbeat. A repeat is one inside the rate limit too, since only accepted heartbeats count for it.
- * Pure, and the same for every store.
+ * The outcome of a heartbeat. A repeat within the rate limit is still a repeat, because only accepted heartbeats count for
+ * the limit. Pure, and the same for every store.
  */
 export function receive(
   status: ObservationStatus | undefined,
@@ -54,8 +54,8 @@ export function receive(
 }
 
 /**
- * The seconds that an unknown name has to wait; 0: none. Whoever holds a registration key invents names as it likes, so
- * that a limit of each name alone would be none. The name of a pod is what the cluster says.
+ * Seconds that an unknown name must wait; 0: none. The holder of a registration key can invent names, so a limit per name
+ * would have no effect. The cluster provides pod names, so they are not limited.
  */
 function waitOfNewName(
   status: ObservationStatus | undefined,
@@ -71,13 +71,13 @@ function waitOfNewName(
   return oldest === undefined ? 0 : remaining(oldest, at, rateLimitSeconds);
 }
 
-/** Seconds of a limit that began at `sinceMs`. A clock that was set back must lock nobody out until it has caught up. */
+/** Remaining seconds of a limit that began at `sinceMs`. A clock that was set back must not extend the limit. */
 function remaining(sinceMs: number, at: Date, limitSeconds: number): number {
   const elapsed = (at.getTime() - sinceMs) / 1000;
   return elapsed >= 0 && elapsed < limitSeconds ? limitSeconds - elapsed : 0;
 }
 
-/** The status after a heartbeat that was accepted; the same object when it is in the status already. */
+/** The status after an accepted heartbeat; the same object if the status already contains the heartbeat. */
 export function mergeArrival(
   status: ObservationStatus | undefined,
   arrival: Arrival,
@@ -95,15 +95,15 @@ export function mergeArrival(
   return mergeHeartbeat(known, heartbeat, sender, at);
 }
 
-/** Silent instances are forgotten after this time, or after twice their stale limit; milliseconds. */
+/** Silent instances are dropped after this time, or after twice their stale limit if that is longer; milliseconds. */
 const FORGET_MS = 3_600_000;
 
 /**
- * Remote instances have no pod whose end the operator could see, so the ones that others have outlived are dropped
- * with the next heartbeat. Their tokens of the day stay counted.
+ * Remote instances have no pod whose deletion the operator could detect. The next heartbeat drops those that are silent for
+ * too long. Their tokens of the day stay counted.
  */
 function withoutForgotten(status: ObservationStatus, { instance, at }: Arrival): ObservationStatus {
-  // A silent one gives way to a new one.
+  // In a full list a new instance replaces silent instances.
   const isFull = (status.instances ?? []).length >= MAX_INSTANCES;
   const stays = (each: BriefInstance): boolean => {
     if (each.name === instance || isLive(each, at)) return true;

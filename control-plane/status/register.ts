@@ -3,8 +3,8 @@ import { statusOf, type ObservationContext } from '../../core/observation/status
 import type { Registration } from '../stores/store.ts';
 
 /**
- * The status after a registration: a new agent is Pending, a known one keeps its id and what it has reported. What
- * the manifest says holds until the agent reports the same itself.
+ * The status after a registration. A new agent is Pending; a known agent keeps its id and its reports. The values from the
+ * manifest apply until the agent reports its own.
  */
 export function registeredStatus(
   known: ObservationStatus | undefined,
@@ -12,7 +12,7 @@ export function registeredStatus(
   about: { at: Date; context: ObservationContext },
 ): ObservationStatus {
   const { agentId, runtime, manifest } = registration;
-  const told = manifest === null ? {} : { manifestHash: manifest.hash, model: manifest.model };
-  const before: ObservationStatus = { ...(known ?? { phase: 'Pending' }), ...told, agentId, runtime };
+  const declared = manifest === null ? {} : { manifestHash: manifest.hash, model: manifest.model };
+  const before: ObservationStatus = { ...(known ?? { phase: 'Pending' }), ...declared, agentId, runtime };
   return statusOf(before, about.at, about.context);
 }

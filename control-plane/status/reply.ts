@@ -15,7 +15,7 @@ export interface ReplyInput {
 /** The bounds of an interval, in seconds. */
 const INTERVAL = { min: 10, max: 3600 };
 
-/** What the sender should know after its heartbeat was merged; null: nothing, which is a 204. */
+/** The reply to a merged heartbeat; null: nothing to report, which is a 204. */
 export function replyTo(agent: AgentRecord, input: ReplyInput): HeartbeatReply | null {
   const { heartbeat, instance, at } = input;
   const { status } = agent;
@@ -33,7 +33,7 @@ export function replyTo(agent: AgentRecord, input: ReplyInput): HeartbeatReply |
   return Object.keys(reply).length === 0 ? null : reply;
 }
 
-/** The agent's interval where somebody has set one, never under what the rate limit lets through. */
+/** The configured interval of the agent, else the sender's own; at least the rate limit. */
 function wantedInterval(agent: AgentRecord, { heartbeat, rateLimitSeconds }: ReplyInput): number {
   const wanted = agent.heartbeatSeconds ?? heartbeat.intervalSeconds;
   return Math.min(Math.max(wanted, rateLimitSeconds, INTERVAL.min), INTERVAL.max);

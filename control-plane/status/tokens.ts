@@ -1,8 +1,8 @@
 import type { ObservationStatus, TokenHash } from '../../core/observation/observation.ts';
 
 /**
- * The most keys of one agent that live at a time. All renewals of a day share one key, so that no more than 32 live; only
- * keys that 0.1.0 renewed can be more. The resource definition has the same bound.
+ * Maximum number of valid keys of one agent. All renewals of a day share one key, so at most 32 keys are valid; only keys
+ * renewed by 0.1.0 can exceed 32. The CRD has the same bound.
  */
 export const MAX_LIVE_TOKENS = 100;
 
@@ -15,14 +15,14 @@ export function hasToken(status: ObservationStatus, hash: string, at: Date): boo
   return liveTokens(status, at).some((token) => token.hash === hash);
 }
 
-/** The status with one more key, and without the expired ones; null: it has too many. */
+/** The status with one more key and without expired keys; null: too many keys. */
 export function withToken(status: ObservationStatus, token: TokenHash, at: Date): ObservationStatus | null {
   const tokenHashes = liveTokens(status, at);
   if (tokenHashes.some(({ hash }) => hash === token.hash)) return status;
   return tokenHashes.length < MAX_LIVE_TOKENS ? { ...status, tokenHashes: [...tokenHashes, token] } : null;
 }
 
-/** The status with this key alone: all others are revoked. */
+/** The status with only this key: all other keys are revoked. */
 export function withOnlyToken(status: ObservationStatus, token: TokenHash): ObservationStatus {
   return { ...status, tokenHashes: [token] };
 }

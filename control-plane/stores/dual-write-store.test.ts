@@ -14,7 +14,7 @@ const START = '2026-03-01T10:00:00.000Z';
 const at = (seconds: number): Date => new Date(Date.parse(START) + seconds * 1000);
 const KEY = { namespace: 'team', name: 'shop' };
 
-/** A second database stands for the cluster: the contract holds for both kinds of store. */
+/** A second database replaces the cluster; both kinds of store fulfil the same contract. */
 function openPair(directory: string): { store: Store; mirror: Store } {
   const open = (name: string): Store =>
     createSqliteStore({
@@ -28,7 +28,7 @@ function openPair(directory: string): { store: Store; mirror: Store } {
   return { store: createDualWriteStore({ primary, mirror, clock, logger: silentLogger }), mirror };
 }
 
-storeContract('A mirrored store', async () => {
+storeContract('A dual-write store', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'agents-'));
   const make = async (): Promise<Store> => {
     const { store } = openPair(directory);
@@ -59,7 +59,7 @@ storeContract('A mirrored store', async () => {
   };
 });
 
-describe('A mirrored store', () => {
+describe('A dual-write store', () => {
   let directory: string;
   let store: Store;
   let mirror: Store;
@@ -84,7 +84,7 @@ describe('A mirrored store', () => {
   });
   const proof = { ruleId: 'MEM-01', verifiedBy: 'qa', method: 'looked', verifiedAt: START };
 
-  test('keeps the same of every agent in both, the keys apart', async () => {
+  test('keeps the same data in both stores, except the keys', async () => {
     const outcome = await store.register({ ...KEY, runtime: 'docker', manifest: null }, at(0));
     if (outcome.kind !== 'created') throw new Error(outcome.kind);
     const { agentId } = outcome.record;
@@ -93,17 +93,17 @@ describe('A mirrored store', () => {
     await store.heartbeat(arrival());
     await store.putProof({ ...KEY, record: proof, at: at(1) });
     await store.heartbeat(arrival({ instance: 'i-2', at: at(2) }));
-    const [own, shown] = [await store.find(KEY, at(3)), await mirror.find(KEY, at(3))];
+    const [own, mirrored] = [await store.find(KEY, at(3)), await mirror.find(KEY, at(3))];
     const { tokenHashes, ...status } = own!.status;
     expect(tokenHashes).toEqual([token]);
-    expect(shown).toEqual({ ...own, status });
+    expect(mirrored).toEqual({ ...own, status });
     await store.removeProof({ ...KEY, ruleId: 'MEM-01', at: at(4) });
     expect((await mirror.find(KEY, at(4)))?.status.proofs).toEqual([]);
     await store.remove(KEY);
     expect(await mirror.find(KEY, at(5))).toBeNull();
   });
 
-  test('shows an agent that was registered before there was a mirror, from its next heartbeat on', async () => {
+  test('adds an agent to the mirror with its next heartbeat if it was registered before the mirror existed', async () => {
     await store.register({ ...KEY, runtime: 'bedrock', manifest: null }, at(0));
     const { agentId } = (await store.find(KEY, at(0)))!;
     await mirror.remove(KEY);
@@ -115,7 +115,7 @@ describe('A mirrored store', () => {
     });
   });
 
-  /** Like `real`, but every change behaves as `act` says. */
+  /** A store whose mirror runs `act` for every change. */
   const withMirror = async (act: () => Promise<never>) => {
     const warnings: string[] = [];
     const clock = new ManualClock(START);
@@ -136,8 +136,8 @@ describe('A mirrored store', () => {
     return { mirrored, warnings, clock };
   };
 
-  test('answers as if nothing were wrong while the mirror fails, and warns once', async () => {
-    const { mirrored, warnings } = await withMirror(() => Promise.reject(new Error('away')));
+  test('returns normal results while the mirror fails, and warns once', async () => {
+    const { mirrored, warnings } = await withMirror(() => Promise.reject(new Error('unavailable')));
     expect(await mirrored.register({ ...KEY, runtime: 'local', manifest: null }, at(0))).toMatchObject({
       kind: 'created',
     });
@@ -145,14 +145,14 @@ describe('A mirrored store', () => {
     expect(await mirrored.putProof({ ...KEY, record: proof, at: at(0) })).toBe('stored');
     expect(await mirrored.removeProof({ ...KEY, ruleId: 'MEM-01', at: at(0) })).toBe('removed');
     expect(await mirrored.remove(KEY)).toBe('removed');
-    expect(warnings).toEqual(['the cluster is not told']);
+    expect(warnings).toEqual(['failed to write AgentObservation']);
     expect(mirrored.unready()).toBeNull();
     await mirrored.close();
   });
 
-  test('waits two seconds at most for a mirror that hangs', async () => {
+  test('waits at most two seconds for a mirror that hangs', async () => {
     const { mirrored, clock } = await withMirror(() => new Promise<never>(() => undefined));
-    // The database's own sweep sleeps first.
+    // The first sleep belongs to the sweep of the database.
     expect((await clock.nextSleep()).ms).toBe(10_000);
     const registering = mirrored.register({ ...KEY, runtime: 'local', manifest: null }, at(0));
     const sleep = await clock.nextSleep();

@@ -19,20 +19,20 @@ import type {
 } from './store.ts';
 
 export interface MirrorOptions {
-  /** Answers everything. */
+  /** Serves all reads and decides all outcomes. */
   primary: Store;
-  /** Is told what changes, so that the cluster shows the agents too. */
+  /** Receives the changes, so that the agents are also visible in the cluster. */
   mirror: Store;
   clock: Clock;
   logger: Logger;
 }
 
-/** The longest that an answer waits for the mirror, in milliseconds. */
-const PATIENCE_MS = 2_000;
+/** Maximum time that a response waits for the mirror, in milliseconds. */
+const MIRROR_TIMEOUT_MS = 2_000;
 
 /**
- * A database inside a cluster: it has the last word, and the AgentObservations are written all the same. What the
- * mirror does not take is logged and changes no answer; the next heartbeat brings it up to date.
+ * A database inside a cluster. The database is the source of truth, and the AgentObservations are written as well. A failed
+ * mirror write is logged and does not change the response; the next heartbeat repairs the mirror.
  */
 export function createDualWriteStore(options: MirrorOptions): Store {
   return new DualWriteStore(options);
@@ -105,11 +105,11 @@ class DualWriteStore implements Store {
     if (outcome.kind !== 'accepted') return outcome;
     const { record } = outcome;
     const heartbeatSeconds = await this.#reflect(async () => {
-      // A heartbeat alone cannot bring the mirror a proof of the control plane that it missed.
+      // A heartbeat alone does not carry a control-plane proof that the mirror missed.
       const decided = { ...arrival, proofs: proofSetOf(record.status) };
       const mirrored = await this.#mirror.heartbeat(decided);
       if (mirrored.kind === 'unknown' && record.source === 'remote') await this.#adopt(record, decided);
-      // The observation is where the interval is set.
+      // Only the observation contains the interval.
       return mirrored.kind === 'accepted' ? mirrored.record.heartbeatSeconds : null;
     });
     return { kind: 'accepted', record: { ...record, heartbeatSeconds: heartbeatSeconds ?? null } };
@@ -133,14 +133,14 @@ class DualWriteStore implements Store {
     return outcome;
   }
 
-  /** An agent that was registered while there was no cluster to show it in. */
+  /** Adds an agent to the mirror that was registered while there was no cluster. */
   async #adopt({ namespace, name, runtime, agentId }: AgentRecord, arrival: Arrival): Promise<void> {
     const registration = { namespace, name, runtime, agentId, manifest: null };
     await this.#mirror.register(registration, arrival.at);
     await this.#mirror.heartbeat(arrival);
   }
 
-  /** null: it failed, or takes longer than an answer can wait; then it goes on by itself. */
+  /** null: the change failed or exceeded the timeout. After the timeout the change continues in the background. */
   async #reflect<T>(change: () => Promise<T>): Promise<T | null> {
     const { clock, logger } = this.#options;
     const done = change().then(
@@ -149,18 +149,18 @@ class DualWriteStore implements Store {
         return result;
       },
       (error: unknown) => {
-        if (!this.#failing) logger.warn('the cluster is not told', { error: describeError(error) });
+        if (!this.#failing) logger.warn('failed to write AgentObservation', { error: describeError(error) });
         this.#failing = true;
         return null;
       },
     );
-    const patience = new AbortController();
-    const tooLate = clock.sleep(PATIENCE_MS, patience.signal).then(
+    const timer = new AbortController();
+    const timeout = clock.sleep(MIRROR_TIMEOUT_MS, timer.signal).then(
       () => null,
       () => null,
     );
-    const result = await Promise.race([done, tooLate]);
-    patience.abort();
+    const result = await Promise.race([done, timeout]);
+    timer.abort();
     return result;
   }
 }

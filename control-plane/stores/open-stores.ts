@@ -13,7 +13,7 @@ import type { Store } from './store.ts';
 
 export interface OpenStores {
   store: Store;
-  /** null: there is no cluster to ask. */
+  /** null: no cluster is configured. */
   pods: PodIdentity | null;
   apiServer: ApiServerOutage;
   close(): Promise<void>;
@@ -25,7 +25,7 @@ interface Parts {
   metrics: Metrics;
 }
 
-/** Opens what the configuration names; rejects, with nothing left open, when it cannot be opened. */
+/** Opens the configured store. Rejects if it cannot be opened; then nothing stays open. */
 export async function openStores(parts: Parts, signal: AbortSignal): Promise<OpenStores> {
   const { cluster, sidecarImages } = parts.config;
   const client =
@@ -56,7 +56,7 @@ function storeOf(
   const rateLimitSeconds = config.RATE_LIMIT_SECONDS;
   const observations =
     client && createKubernetesStore({ client, clock, logger, metrics, rateLimitSeconds, apiServer });
-  // readConfig gives a cluster wherever it gives this store.
+  // readConfig always sets a cluster with this store.
   if (config.STORE === 'kubernetes' && observations !== null) return observations;
   const database = createSqliteStore({ directory: config.DATA_DIR, clock, rateLimitSeconds });
   return observations === null

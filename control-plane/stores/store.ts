@@ -9,79 +9,79 @@ import type { ProofSet } from '../../core/proof/proof-set.ts';
 import type { ProofRecord } from '../../core/proof/proof.ts';
 import type { UsageWindow } from '../../core/usage/usage.ts';
 
-/** An agent's address: names are unique in a namespace. */
+/** The key of an agent: names are unique in a namespace. */
 export interface AgentKey {
   namespace: string;
   name: string;
 }
 
-/** One agent as every store knows it; what the AgentObservation's status says is the same value everywhere. */
+/** One agent, the same in every store. `status` has the shape of the AgentObservation's status. */
 export interface AgentRecord extends AgentKey {
   /** `agt_…`; stays the same until the agent is deleted. */
   agentId: string;
   runtime: Runtime;
   /** sidecar: a workload of this cluster; remote: registered with the admin key. */
   source: 'sidecar' | 'remote';
-  /** The interval that the agent's senders are asked to keep, in seconds; null: theirs. */
+  /** The configured heartbeat interval of the agent, in seconds; null: the sender's own. */
   heartbeatSeconds: number | null;
   status: ObservationStatus;
 }
 
 export interface Registration extends AgentKey {
   runtime: Runtime;
-  /** The id that the agent already has where the record is kept; left out: the store gives it one. */
+  /** The agent's id in the primary store; left out: the store assigns an id. */
   agentId?: string;
-  /** From the manifest that came along; null: none did. */
+  /** From the manifest in the registration; null: the registration has no manifest. */
   manifest: { hash: string; model: { provider: string; id: string } } | null;
 }
 
 export type RegisterOutcome =
   | { kind: 'created' | 'exists'; record: AgentRecord }
-  /** The name belongs to a workload of this cluster, which needs no registration. */
+  /** The name belongs to a workload of this cluster, which does not need registration. */
   | { kind: 'taken' };
 
-/** Whoever sent a heartbeat, after its credential was checked. */
+/** A heartbeat and its sender, after the credential was checked. */
 export interface Arrival extends AgentKey {
-  /** A pod of a workload, or a registered agent. Only a pod may make its agent known by sending. */
+  /** A pod of a workload, or a registered agent. Only a heartbeat of a pod can create its agent. */
   source: 'sidecar' | 'remote';
   instance: string;
-  /** The pod's uid. */
+  /** The UID of the pod. */
   uid?: string;
   heartbeat: Heartbeat;
-  /** The proofs after this heartbeat, where another store has decided on them. */
+  /** The proofs after this heartbeat, if another store has already decided them. */
   proofs?: ProofSet;
   at: Date;
 }
 
 export type HeartbeatOutcome =
   | { kind: 'accepted'; record: AgentRecord }
-  /** The same heartbeat, or an older one of the same process: nothing changed. */
+  /** The same heartbeat, or an older heartbeat of the same process: nothing changed. */
   | { kind: 'repeat' }
-  /** `isNewName`: not this instance was too early, its agent had too many new names. */
+  /** `isNewName`: the agent has too many new instance names; else this instance sent too early. */
   | { kind: 'limited'; retryAfterSeconds: number; isNewName?: true }
-  /** A pod with the name of a registered agent, or the other way round: what it says is not that agent's. */
+  /** A pod with the name of a registered agent, or the reverse: the heartbeat does not belong to that agent. */
   | { kind: 'taken' }
-  /** Registered agents: removed meanwhile. Pods: the observation is not there yet. */
+  /** Registered agents: removed concurrently. Pods: the observation does not exist yet. */
   | { kind: 'unknown' };
 
 /**
- * What one instance last reported. null members are what the store does not keep: the Kubernetes store has the details
- * of the worst instance and a summary of the others.
+ * The last report of one instance. A member is null if the store does not keep it. The Kubernetes store keeps the details of
+ * the worst instance and a summary of the others.
  */
 export interface InstanceReport {
   instance: string;
   /** ISO 8601 */
   receivedAt: string;
   gap: Nullable<GapReport, 'source' | 'issues'> & {
-    /** Only where `issues` was cut. */
+    /** Only if `issues` was truncated. */
     issuesTotal?: number;
   };
   health: Nullable<HealthReport, 'status' | 'summary' | 'checks'>;
-  /** null also where the heartbeat had none. */
+  /** Also null if the heartbeat had no evidence. */
   evidence: Nullable<EvidenceReport, 'items'> | null;
-  /** null also where the heartbeat had none. */
+  /** Also null if the heartbeat had no audit. */
   audit: Nullable<AuditSummary, 'failed' | 'suppressions'> | null;
-  /** null also where the heartbeat had no usage window. */
+  /** Also null if the heartbeat had no usage window. */
   usage: UsageWindow | null;
 }
 
@@ -94,16 +94,16 @@ export interface ListQuery {
   phase?: Phase;
   grade?: Grade;
   namespace?: string;
-  /** Without those that another control plane has told of. */
+  /** Leave out agents that are mirrored from another control plane. */
   onlyOwn?: boolean;
 }
 
 /** A page of agents ordered by namespace, then name. */
 export interface AgentPage {
   agents: AgentRecord[];
-  /** All that match, on every page. */
+  /** Number of matching agents on all pages. */
   total: number;
-  /** The last agent of this page while there is more. */
+  /** The last agent of this page; null: there is no next page. */
   next: AgentKey | null;
 }
 
@@ -120,44 +120,44 @@ export interface ProofRemoval extends AgentKey {
 export type TokenOutcome = 'stored' | 'unknown-agent' | 'too-many';
 
 export interface TokenGrant extends AgentKey {
-  /** The agent for which the caller's token was made; another one under the same name must not get it. */
+  /** The agent for which the caller's token was issued. Another agent with the same name must not get it. */
   agentId: string;
   token: TokenHash;
   at: Date;
 }
 
 /**
- * Where the fleet's state is kept. Every implementation passes testing/store-contract.ts, so that nobody can tell
- * which one runs. What a method has answered survives the end of the process, with one exception that the Kubernetes
- * store documents: the state of a heartbeat may be coalesced; tokens and proofs never are.
+ * Storage for the fleet's state. Every implementation passes testing/store-contract.ts, so all behave the same. The result of
+ * a method is durable when the method resolves. The Kubernetes store has one exception: the state of a heartbeat may be
+ * coalesced. Tokens and proofs are never coalesced.
  *
- * A store that cannot reach its storage rejects with an error, which the edge shows as 503.
+ * Methods reject if the storage is unreachable; the HTTP layer returns 503.
  */
 export interface Store {
   start(signal: AbortSignal): Promise<void>;
   close(): Promise<void>;
-  /** null: it serves; else the reason why not. */
+  /** null: ready; else the reason. */
   unready(): string | null;
 
-  /** Makes a remote agent known, or finds it; keeps its id, takes the new runtime and manifest. */
+  /** Creates a remote agent, or updates the runtime and manifest of a known agent and keeps its id. */
   register(registration: Registration, at: Date): Promise<RegisterOutcome>;
-  /** The token becomes the agent's only one: what was issued before is revoked. */
+  /** Makes the token the agent's only token: all earlier tokens are revoked. */
   replaceTokens(grant: TokenGrant): Promise<TokenOutcome>;
-  /** One more token; the others live to their own expiry. */
+  /** Adds a token; the other tokens stay valid until they expire. */
   addToken(grant: TokenGrant): Promise<TokenOutcome>;
-  /** Whether the token is one of the agent's live ones. */
+  /** Whether the token is one of the agent's valid tokens. */
   hasToken(grant: TokenGrant): Promise<boolean>;
 
   find(key: AgentKey, at: Date): Promise<AgentRecord | null>;
-  /** All agents of that name, ordered by namespace. */
+  /** All agents with this name, ordered by namespace. */
   findByName(name: string, at: Date): Promise<AgentRecord[]>;
   list(query: ListQuery, at: Date): Promise<AgentPage>;
-  /** Of one instance, or of the worst live one; null: no heartbeat yet, or no such instance. */
+  /** The report of one instance, or of the worst live instance; null: no heartbeat yet, or no such instance. */
   report(key: AgentKey, instance: string | null, at: Date): Promise<InstanceReport | null>;
 
   heartbeat(arrival: Arrival): Promise<HeartbeatOutcome>;
   putProof(write: ProofWrite): Promise<'stored' | 'unknown-agent'>;
   removeProof(removal: ProofRemoval): Promise<'removed' | 'no-proof' | 'unknown-agent'>;
-  /** Revokes and removes. `workload`: it is made from a workload of the cluster, and goes with that alone. */
+  /** Revokes the agent's tokens and removes the agent. `workload`: a workload of the cluster, not removable here. */
   remove(key: AgentKey): Promise<'removed' | 'unknown-agent' | 'workload'>;
 }

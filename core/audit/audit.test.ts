@@ -12,7 +12,7 @@ import { PACKS, type Pack } from './packs.ts';
 import { RULE_IDS, RULES } from './rules.ts';
 
 const AT = new Date('2026-03-01T12:00:00.000Z');
-const NOTHING: Evidence = {
+const NO_EVIDENCE: Evidence = {
   checks: [],
   guardrailsObserved: new Set(),
   proofs: [],
@@ -42,14 +42,14 @@ const proofOf = (ruleId: string, expiresAt?: string): ProofRecord => ({
   ...(expiresAt === undefined ? {} : { expiresAt }),
 });
 const audited = (manifest: Manifest, evidence: Partial<Evidence> = {}, packs?: Pack[]): AuditResult =>
-  audit(manifest, { evidence: { ...NOTHING, ...evidence }, at: AT, ...(packs && { packs }) });
+  audit(manifest, { evidence: { ...NO_EVIDENCE, ...evidence }, at: AT, ...(packs && { packs }) });
 const earnedOf = (result: AuditResult, id: string): unknown => {
   const verdict = result.verdicts.find(({ rule }) => rule.id === id);
   return verdict?.passed === true ? verdict.earned : 'violated';
 };
 
-describe('the declared score', () => {
-  test('of a minimal manifest is 53 D with 12 violations of 27', () => {
+describe('declared score', () => {
+  test('is 53 D for a minimal manifest, with 12 of 27 rules violated', () => {
     const { declared, proved, verdicts, pendingProofs } = audit(MINIMAL, { evidence: null, at: AT });
     expect({ declared, proved }).toEqual({ declared: { score: 53, grade: 'D' }, proved: null });
     expect(verdicts).toHaveLength(27);
@@ -75,14 +75,14 @@ describe('the declared score', () => {
     [['observability'], 20],
     [['evaluation-coverage'], 0],
     [['model-resilience', 'memory-hygiene'], 75],
-  ])('counts the rules of %j alone: %d', (packs, score) => {
+  ])('counts only the rules of %j: %d', (packs, score) => {
     const result = audited(MINIMAL, {}, packs);
     expect(result.declared.score).toBe(score);
     expect(result.packs).toEqual(packs);
     expect(result.verdicts.every(({ rule }) => packs.includes(rule.pack))).toBe(true);
   });
 
-  test('takes the packs of the manifest where none are chosen, and all where it names none', () => {
+  test('uses the packs of the manifest when the options name none, and all packs when the manifest names none', () => {
     expect(audited(full()).packs).toEqual(['owasp-llm-top10', 'model-resilience']);
     expect(audited(full(), {}, ['observability']).packs).toEqual(['observability']);
     expect(audited(manifestOf({ compliance: { packs: [] } })).packs).toEqual([...PACKS]);
@@ -93,7 +93,7 @@ describe('the declared score', () => {
   });
 });
 
-describe('a suppression', () => {
+describe('suppression', () => {
   const suppressed = (suppression: object, packs?: Pack[]): AuditResult =>
     audited(
       manifestOf({ compliance: { suppressions: [{ rule: 'OBS-03', reason: 'no logs', ...suppression }] } }),
@@ -102,30 +102,30 @@ describe('a suppression', () => {
     );
 
   test.each<[string, object, string, number]>([
-    ['without an end leaves the denominator', {}, 'active', 26],
-    ['counts to the end of its day', { expires: '2026-03-01' }, 'active', 26],
-    ['of yesterday is over', { expires: '2026-02-28' }, 'expired', 27],
-    ['counts to its time', { expires: '2026-03-01T13:00:00+00:30' }, 'active', 26],
-    ['whose time has come is over', { expires: '2026-03-01T12:00:00Z' }, 'expired', 27],
-    ['whose end nobody can read does not count', { expires: '$env:END' }, 'unreadable', 27],
-    ['of no rule suppresses nothing', { rule: 'OBS-99' }, 'unknown', 27],
+    ['without expires removes the rule from the denominator', {}, 'active', 26],
+    ['is active until the end of its day', { expires: '2026-03-01' }, 'active', 26],
+    ['with the date of yesterday has expired', { expires: '2026-02-28' }, 'expired', 27],
+    ['is active until its time', { expires: '2026-03-01T13:00:00+00:30' }, 'active', 26],
+    ['has expired at exactly its time', { expires: '2026-03-01T12:00:00Z' }, 'expired', 27],
+    ['with an unreadable expires has no effect', { expires: '$env:END' }, 'unreadable', 27],
+    ['of an unknown rule has no effect', { rule: 'OBS-99' }, 'unknown', 27],
   ])('%s', (_name, suppression, state, counted) => {
     const { suppressions, verdicts } = suppressed(suppression);
     expect(suppressions).toEqual([{ rule: 'OBS-03', reason: 'no logs', ...suppression, state }]);
     expect(verdicts).toHaveLength(counted);
   });
 
-  test('of a rule in a pack that is not audited says so', () => {
+  test('has state outside when the pack of its rule is not audited', () => {
     expect(suppressed({}, ['metadata-quality']).suppressions).toMatchObject([{ state: 'outside' }]);
   });
 
-  test('raises the score by what the rule failed, and lowers it by what it passed', () => {
-    // 2 of 5 points are violated; without the rule 2 of 3; without the one that passes 0 of 4.
+  test('raises the score when the rule is violated, and lowers it when the rule passes', () => {
+    // 1 of 5 points passes; without the violated OBS-03 1 of 3; without the passing OBS-02 0 of 4.
     const score = (rule: string): number => suppressed({ rule }, ['observability']).declared.score;
     expect([score('none'), score('OBS-03'), score('OBS-02')]).toEqual([20, 33, 0]);
   });
 
-  test('of every rule leaves nothing violated and nothing shown', () => {
+  test('of every rule leaves declared score 100 and proved score 0', () => {
     const suppressions = RULE_IDS.map((rule) => ({ rule, reason: 'all' }));
     const { declared, proved } = audited(manifestOf({ compliance: { suppressions } }));
     expect([declared, proved]).toEqual([
@@ -135,7 +135,7 @@ describe('a suppression', () => {
   });
 });
 
-describe('what is shown', () => {
+describe('earned tier', () => {
   const agent = manifestOf({
     model: { ...MODEL, apiKey: '$secret:key' },
     prompts: { system: '$file:prompt.md' },
@@ -158,63 +158,63 @@ describe('what is shown', () => {
 
   test.each<[string, string, Partial<Evidence>, string]>([
     ['SEC-LLM-01', 'the guardrail was observed', seen('topic-filter'), 'B'],
-    ['SEC-LLM-01', 'another guardrail was', seen('pii-detector', 'prompt-injection'), 'D'],
+    ['SEC-LLM-01', 'only other guardrails were observed', seen('pii-detector', 'prompt-injection'), 'D'],
     ['SEC-LLM-02', 'an output guardrail was observed', seen('toxicity-filter'), 'B'],
-    ['SEC-LLM-02', 'only an input guardrail was', seen('pii-detector'), 'D'],
-    ['SEC-LLM-02', 'a proof says so', proved('SEC-LLM-02'), 'X'],
-    ['SEC-LLM-03', 'the file is there', checks('file:prompt.md'), 'P'],
-    ['SEC-LLM-03', 'another file is', checks('file:other.md'), 'D'],
+    ['SEC-LLM-02', 'only an input guardrail was observed', seen('pii-detector'), 'D'],
+    ['SEC-LLM-02', 'there is a proof', proved('SEC-LLM-02'), 'X'],
+    ['SEC-LLM-03', 'the file check passes', checks('file:prompt.md'), 'P'],
+    ['SEC-LLM-03', 'only the check of another file passes', checks('file:other.md'), 'D'],
     [
       'SEC-LLM-03',
-      'another file fails',
+      'the check of another file fails',
       { checks: [checkOf('file:prompt.md'), checkOf('file:b', 'fail')] },
       'D',
     ],
-    ['SEC-LLM-03', 'nobody could look', { checks: [checkOf('file:prompt.md', 'skip')] }, 'D'],
-    ['SEC-LLM-05', 'the model answers', checks('model:openai/gpt-5'), 'P'],
-    ['SEC-LLM-05', 'another model does', checks('model:openai/gpt-4'), 'D'],
+    ['SEC-LLM-03', 'the file check was skipped', { checks: [checkOf('file:prompt.md', 'skip')] }, 'D'],
+    ['SEC-LLM-05', 'the model check passes', checks('model:openai/gpt-5'), 'P'],
+    ['SEC-LLM-05', 'only the check of another model passes', checks('model:openai/gpt-4'), 'D'],
     [
       'MODEL-02',
-      'the fallback fails',
+      'the check of the fallback fails',
       { checks: [checkOf('model:openai/gpt-5'), checkOf('model:x/y', 'fail')] },
       'D',
     ],
-    ['SEC-LLM-10', 'the secret is there', checks('secret:key'), 'P'],
-    ['SEC-LLM-10', 'it is not', { checks: [checkOf('secret:key', 'fail')] }, 'D'],
-    ['MEM-02', 'every memory is reached', checks(...memory), 'P'],
-    ['MEM-02', 'one is not checked', checks('memory:backend'), 'D'],
+    ['SEC-LLM-10', 'the secret check passes', checks('secret:key'), 'P'],
+    ['SEC-LLM-10', 'the secret check fails', { checks: [checkOf('secret:key', 'fail')] }, 'D'],
+    ['MEM-02', 'the checks of all memories pass', checks(...memory), 'P'],
+    ['MEM-02', 'some memories have no check', checks('memory:backend'), 'D'],
     [
       'MEM-04',
-      'one is not reached',
+      'the check of one memory fails',
       { checks: [...memory.map((id) => checkOf(id)), checkOf('memory:vector', 'fail')] },
       'D',
     ],
     ['SEC-LLM-09', 'an evaluation was submitted', proved('EVAL-01'), 'X'],
-    ['SEC-LLM-09', 'a proof of the rule itself was', proved('SEC-LLM-09'), 'X'],
-    ['SEC-LLM-09', 'a proof of another was', proved('EVAL-02'), 'D'],
+    ['SEC-LLM-09', 'there is a proof of the rule itself', proved('SEC-LLM-09'), 'X'],
+    ['SEC-LLM-09', 'there is only a proof of another rule', proved('EVAL-02'), 'D'],
     ['EVAL-01', 'an evaluation was submitted', proved('EVAL-01'), 'X'],
-    ['OBS-01', 'traces can be sent', checks('tracing:otel'), 'P'],
-    ['OBS-02', 'a proof says so, since nothing can be observed', proved('OBS-02'), 'X'],
-    ['SEC-LLM-08', 'a proof says so', proved('SEC-LLM-08'), 'X'],
-    ['SEC-LLM-08', 'a proof of another rule does', proved('SEC-LLM-07'), 'D'],
-    ['SEC-LLM-08', 'the proof is over', { proofs: [proofOf('SEC-LLM-08', AT.toISOString())] }, 'D'],
-    ['META-01', 'a proof cannot make it more than declared', proved('META-01'), 'D'],
-    ['MODEL-01', 'a proof does not make a declaration', proved('MODEL-01'), 'violated'],
+    ['OBS-01', 'the tracing check passes', checks('tracing:otel'), 'P'],
+    ['OBS-02', 'there is a proof, because nothing can be observed', proved('OBS-02'), 'X'],
+    ['SEC-LLM-08', 'there is a proof', proved('SEC-LLM-08'), 'X'],
+    ['SEC-LLM-08', 'there is only a proof of another rule', proved('SEC-LLM-07'), 'D'],
+    ['SEC-LLM-08', 'the proof has expired', { proofs: [proofOf('SEC-LLM-08', AT.toISOString())] }, 'D'],
+    ['META-01', 'there is a proof, which does not count for tier D', proved('META-01'), 'D'],
+    ['MODEL-01', 'there is a proof but no declaration', proved('MODEL-01'), 'violated'],
   ])('of %s when %s', (id, _when, evidence, expected) => {
     expect(earnedOf(audited(agent, evidence), id)).toBe(expected);
   });
 
-  test('is nothing of a memory that is not declared, which only a proof can show', () => {
+  test('of MEM-02 without a declared memory comes only from a proof', () => {
     expect(earnedOf(audited(MINIMAL, checks('memory:backend')), 'MEM-02')).toBe('D');
     expect(earnedOf(audited(MINIMAL, proved('MEM-02')), 'MEM-02')).toBe('X');
   });
 
-  test('goes by what was measured before what somebody says', () => {
+  test('prefers a check to a proof', () => {
     const both = { ...checks('model:openai/gpt-5'), ...proved('MODEL-02') };
     expect(earnedOf(audited(agent, both), 'MODEL-02')).toBe('P');
   });
 
-  test('can be all that the manifest declares but what nothing can show', () => {
+  test('is D only for the metadata rules when all evidence exists', () => {
     const everything: Evidence = {
       checks: ['model:openai/gpt-5', 'secret:key', 'file:prompt.md', 'tracing:otel', ...memory].map((id) =>
         checkOf(id),
@@ -231,7 +231,7 @@ describe('what is shown', () => {
   });
 });
 
-describe('a proof counts by its origin', () => {
+describe('origin of a proof', () => {
   const agent = manifestOf({ model: MODEL, tools: [] });
   const origin = (value: ProofRecord['origin']): ProofRecord =>
     value === undefined ? proofOf('SEC-LLM-07') : { ...proofOf('SEC-LLM-07'), origin: value };
@@ -244,7 +244,7 @@ describe('a proof counts by its origin', () => {
     ['local', { writes: 'control-plane', acceptLocal: true }, { earned: 'X', origin: 'local' }],
     [undefined, { writes: 'control-plane' }, { earned: 'X', origin: null }],
     [undefined, { writes: 'local' }, { earned: 'X', origin: null }],
-  ])('%s under %j', (value, trust, expected) => {
+  ])('%s with trust %j', (value, trust, expected) => {
     const result = audited(agent, { proofs: [origin(value)], trust });
     const verdict = result.verdicts.find(({ rule }) => rule.id === 'SEC-LLM-07');
     expect(verdict).toEqual({ rule: expect.anything(), passed: true, ...(expected as object) });
@@ -253,7 +253,7 @@ describe('a proof counts by its origin', () => {
     );
   });
 
-  test('27 local proofs leave the score at 0 where the sidecar accepts none', () => {
+  test('27 local proofs leave the score at 0 when the sidecar does not accept local proofs', () => {
     const proofs = RULE_IDS.map((id): ProofRecord => ({ ...proofOf(id), origin: 'local' }));
     const result = audited(MINIMAL, { proofs, trust: { writes: 'control-plane' } });
     expect(result.proved).toEqual({ score: 0, grade: 'F' });
@@ -261,7 +261,7 @@ describe('a proof counts by its origin', () => {
   });
 });
 
-describe('of whatever is declared and shown', () => {
+describe('properties', () => {
   const maybe = <T>(value: T): fc.Arbitrary<T | undefined> =>
     fc.option(fc.constant(value), { nil: undefined });
   const manifest = fc
@@ -315,7 +315,7 @@ describe('of whatever is declared and shown', () => {
     trust: fc.constant({ writes: 'local' as const }),
   });
 
-  test('the proved score is never above the declared one, and both are whole numbers of 0..100', () => {
+  test('the proved score is never above the declared score, and both are integers 0..100', () => {
     fc.assert(
       fc.property(manifest, evidence, (declared, shown) => {
         const result = audited(declared, shown);
@@ -326,7 +326,7 @@ describe('of whatever is declared and shown', () => {
     );
   });
 
-  test('one proof of a rule that passes moves the proved score and no other; an expired one moves nothing', () => {
+  test('a proof of a passing rule raises only the proved score; an expired proof changes nothing', () => {
     fc.assert(
       fc.property(manifest, fc.constantFrom(...RULES), (declared, rule) => {
         const before = audited(declared);
@@ -336,7 +336,7 @@ describe('of whatever is declared and shown', () => {
         const after = audited(declared, { proofs: [proofOf(rule.id, '2026-03-02T00:00:00Z')] });
         const expired = audited(declared, { proofs: [proofOf(rule.id, '2026-02-28T00:00:00Z')] });
         expect(after.declared).toEqual(before.declared);
-        // EVAL-01 shows its neighbours too.
+        // A proof of EVAL-01 also counts for other rules.
         if (passes) expect(after.proved?.score).toBeGreaterThan(before.proved?.score ?? 100);
         else if (rule.id !== 'EVAL-01') expect(after).toEqual(before);
         expect(expired).toEqual(before);

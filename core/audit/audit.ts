@@ -17,10 +17,10 @@ export interface Score {
   grade: Grade;
 }
 
-/** What came of one rule that counts. `origin`: of the proof, where `earned` is X; null: the record has none. */
+/** The result of one counted rule. `origin`: origin of the proof when `earned` is X; null: the record has no origin. */
 export type Verdict =
   | { rule: Rule; passed: true; earned: Tier; origin?: ProofOrigin | null }
-  /** `path`: the manifest path of what is wrong or missing. */
+  /** `path`: manifest path of the invalid or missing value. */
   | { rule: Rule; passed: false; path: string };
 
 export interface AuditResult {
@@ -28,31 +28,31 @@ export interface AuditResult {
   version: string;
   /** The audited packs, in the order of PACKS. */
   packs: Pack[];
-  /** The rules that count, in the order of the catalogue: those of the packs without the suppressed ones. */
+  /** One per rule of the audited packs that is not suppressed, in catalogue order. */
   verdicts: Verdict[];
   suppressions: JudgedSuppression[];
   declared: Score;
-  /** null: nobody was asked for evidence. */
+  /** null: the audit had no evidence. */
   proved: Score | null;
-  /** Ids of the rules that pass as declared and wait for a proof record. */
+  /** Ids of the rules that pass as declared but still need a proof record. */
   pendingProofs: string[];
-  /** Where proofs of the agent are written; null: no sidecar was asked. */
+  /** Where proofs of the agent are written; null: the audit had no evidence. */
   proofWrites: ProofWrites | null;
   /** Ids of the rules with an unexpired local proof that does not count. */
   uncountedProofs: string[];
-  /** Manifest paths that are declared and that nothing checks. */
+  /** Manifest paths that are declared but not checked. */
   declaredNotChecked: string[];
 }
 
 export interface AuditOptions {
-  /** Default: the manifest's, else all. */
+  /** Default: the packs that the manifest names, else all packs. */
   packs?: readonly Pack[];
-  /** What the agent's sidecar knows; null: the manifest alone is audited. */
+  /** Evidence from the agent's sidecar; null: only the manifest is audited. */
   evidence: Evidence | null;
   at: Date;
 }
 
-/** Holds a manifest against the compliance rules, and, where there is evidence, against what was shown of it. */
+/** Audits a manifest against the compliance rules. With evidence, it also computes the proved score. */
 export function audit(manifest: Manifest, options: AuditOptions): AuditResult {
   const { evidence, at } = options;
   const packs = packsOf(manifest, options.packs ?? []);
@@ -86,8 +86,8 @@ export function audit(manifest: Manifest, options: AuditOptions): AuditResult {
 }
 
 function uncounted({ proofs, trust }: Evidence, at: Date): string[] {
-  const left = proofs.filter((proof) => !isTrusted(proof, trust) && !hasExpired(proof, at));
-  return left.map(({ ruleId }) => ruleId);
+  const untrusted = proofs.filter((proof) => !isTrusted(proof, trust) && !hasExpired(proof, at));
+  return untrusted.map(({ ruleId }) => ruleId);
 }
 
 function packsOf(manifest: Manifest, chosen: readonly Pack[]): Pack[] {
@@ -96,15 +96,15 @@ function packsOf(manifest: Manifest, chosen: readonly Pack[]): Pack[] {
   return PACKS.filter((pack) => wanted.includes(pack));
 }
 
-/** `ofNothing`: the score when no rule counts, because all are suppressed: nothing is violated, and nothing is shown. */
+/** `emptyScore`: the score when all rules are suppressed. No rule is violated then, and no rule is proved. */
 function scoreOf(
   verdicts: readonly Verdict[],
   counts: (verdict: Verdict) => boolean,
-  ofNothing: number,
+  emptyScore: number,
 ): Score {
   const total = weightOf(verdicts);
-  const kept = weightOf(verdicts.filter(counts));
-  const score = total === 0 ? ofNothing : Math.round((100 * kept) / total);
+  const counted = weightOf(verdicts.filter(counts));
+  const score = total === 0 ? emptyScore : Math.round((100 * counted) / total);
   return { score, grade: gradeOf(score) };
 }
 

@@ -1,13 +1,13 @@
 import type { Manifest } from '../manifest/manifest.ts';
 
-/** Whether a model id names one version rather than whatever is newest. */
+/** Whether a model id names one fixed version instead of the latest one. */
 export function isPinned(id: string): boolean {
   const name = id.trim().toLowerCase();
   return name !== '' && name !== 'latest' && !name.endsWith(':latest');
 }
 
-/** Where a long-term memory lacks fields to scrub; null: there is no such memory, or it has them. */
-export function scrubsLongTerm({ spec }: Manifest): string | null {
+/** Manifest path of the missing scrub fields of long-term memory; null: no long-term memory, or the fields are declared. */
+export function missingScrubFields({ spec }: Manifest): string | null {
   const { longTerm, hygiene } = spec.memory ?? {};
   if (longTerm === undefined || (hygiene?.piiScrubFields ?? []).length > 0) return null;
   return 'spec.memory.hygiene.piiScrubFields';

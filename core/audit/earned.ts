@@ -4,25 +4,25 @@ import { countedProofs, type ProofTrust } from '../proof/counted.ts';
 import type { ProofOrigin, ProofRecord } from '../proof/proof.ts';
 import type { EvidenceKind, Rule, Tier } from './rule.ts';
 
-/** What a sidecar knows of its agent at one moment. */
+/** The evidence that a sidecar has about its agent at one point in time. */
 export interface Evidence {
   checks: readonly Check[];
-  /** Guardrail types that at least one entry of the audit ring was reported to have invoked. */
+  /** Guardrail types that at least one entry of the audit ring reports as invoked. */
   guardrailsObserved: ReadonlySet<string>;
   proofs: readonly ProofRecord[];
   /** Which of the proofs count. */
   trust: ProofTrust;
 }
 
-/** `origin`: of the proof that counts for tier X; null: the record has none. */
+/** `origin`: origin of the proof that counts for tier X; null: the record has no origin. */
 export type Earned = { tier: Exclude<Tier, 'X'> } | { tier: 'X'; origin: ProofOrigin | null };
 
 /** The rule whose proof is a submitted evaluation. */
 const EVALUATION_RULE = 'EVAL-01';
 
 /**
- * By what a rule that passes is shown to hold: `D` it is declared and nothing more, `P` by checks, `B` by observation,
- * `X` by a proof. What was measured goes before what somebody says.
+ * The evidence tier of a rule that passes: `D` declared only, `P` checks, `B` observation, `X` proof.
+ * Checks and observations take precedence over proofs.
  */
 export function earnedTier(rule: Rule, manifest: Manifest, evidence: Evidence, at: Date): Earned {
   const { kind } = rule.evidence;
@@ -39,22 +39,22 @@ export function earnedTier(rule: Rule, manifest: Manifest, evidence: Evidence, a
   return proof === undefined ? { tier: 'D' } : { tier: 'X', origin: proof.origin ?? null };
 }
 
-/** At least the checks that the declaration asks for, and none of their category that failed or was skipped. */
+/** True when all checks that the declaration requires exist and every check of the category passes. */
 function arePassing(
   { category, of }: EvidenceKind & { kind: 'check' },
   manifest: Manifest,
   checks: readonly Check[],
 ): boolean {
   const ofCategory = checks.filter((check) => check.category === category);
-  const wanted = of(manifest);
+  const required = of(manifest);
   return (
-    wanted.length > 0 &&
-    wanted.every((id) => ofCategory.some((check) => check.id === id)) &&
+    required.length > 0 &&
+    required.every((id) => ofCategory.some((check) => check.id === id)) &&
     ofCategory.every(({ status }) => status === 'pass')
   );
 }
 
-/** The rules whose proof counts for this one. */
+/** Ids of the rules whose proof counts for `rule`. */
 function ruleIdsOf({ id, evidence }: Rule): string[] {
   return evidence.kind === 'evaluation' ? [id, EVALUATION_RULE] : [id];
 }

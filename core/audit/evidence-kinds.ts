@@ -3,12 +3,12 @@ import type { Manifest } from '../manifest/manifest.ts';
 import { referenceOf } from '../manifest/references.ts';
 import type { EvidenceKind } from './rule.ts';
 
-/** Only an external proof shows it. */
+/** Only an external proof counts as evidence. */
 export const PROOF: EvidenceKind = { kind: 'proof' };
 export const EVALUATION: EvidenceKind = { kind: 'evaluation' };
 export const NONE: EvidenceKind = { kind: 'none' };
 
-/** The model of this manifest answers; so does its fallback, where it is checked. */
+/** The declared model is reachable, and so is its fallback when the fallback is checked. */
 export const MODEL: EvidenceKind = {
   kind: 'check',
   category: 'model',

@@ -1,20 +1,20 @@
-import { scrubsLongTerm } from './declarations.ts';
+import { missingScrubFields } from './declarations.ts';
 import { MEMORY, PROOF } from './evidence-kinds.ts';
 import { OWASP } from './references.ts';
 import type { Rule } from './rule.ts';
 
-/** What an agent remembers, for how long, and who can tell. */
+/** Rules about the agent's memory: personal data, retention, audit, isolation and size. */
 export const MEMORY_RULES: readonly Rule[] = [
   {
     id: 'MEM-01',
     pack: 'memory-hygiene',
     severity: 'critical',
     tier: 'X',
-    passesWhen: 'there is no memory.longTerm, or memory.hygiene.piiScrubFields names fields',
-    violatedAt: scrubsLongTerm,
+    passesWhen: 'there is no memory.longTerm, or memory.hygiene.piiScrubFields is not empty',
+    violatedAt: missingScrubFields,
     evidence: PROOF,
-    message: 'Personal data goes into the long-term memory as it comes.',
-    recommendation: 'Name the fields to scrub: spec.memory.hygiene.piiScrubFields.',
+    message: 'Personal data is stored in long-term memory without scrubbing.',
+    recommendation: 'List the fields to scrub in spec.memory.hygiene.piiScrubFields.',
     references: [OWASP.disclosure],
   },
   {
@@ -22,7 +22,7 @@ export const MEMORY_RULES: readonly Rule[] = [
     pack: 'memory-hygiene',
     severity: 'high',
     tier: 'P',
-    passesWhen: 'memory.shortTerm has ttlSeconds and memory.longTerm has ttlDays, where they are declared',
+    passesWhen: 'memory.shortTerm, if declared, has ttlSeconds, and memory.longTerm, if declared, has ttlDays',
     violatedAt: ({ spec }) => {
       const { shortTerm, longTerm } = spec.memory ?? {};
       if (shortTerm !== undefined && shortTerm.ttlSeconds === undefined)
@@ -31,7 +31,7 @@ export const MEMORY_RULES: readonly Rule[] = [
       return null;
     },
     evidence: MEMORY,
-    message: 'A memory keeps what it has for ever.',
+    message: 'A declared memory has no TTL.',
     recommendation: 'Set spec.memory.shortTerm.ttlSeconds and spec.memory.longTerm.ttlDays.',
     references: [OWASP.disclosure],
   },
@@ -46,7 +46,7 @@ export const MEMORY_RULES: readonly Rule[] = [
         ? 'spec.memory.hygiene.auditLog'
         : null,
     evidence: MEMORY,
-    message: 'Nobody can tell what was written to the long-term memory.',
+    message: 'Writes to long-term memory are not recorded in an audit log.',
     recommendation: 'Set spec.memory.hygiene.auditLog to true.',
     references: [OWASP.poisoning],
   },
@@ -61,8 +61,8 @@ export const MEMORY_RULES: readonly Rule[] = [
         ? 'spec.memory.vector.namespace'
         : null,
     evidence: MEMORY,
-    message: 'The vector store is not parted from what others keep in it.',
-    recommendation: 'Give the agent a namespace of its own: spec.memory.vector.namespace.',
+    message: 'The vector store has no dedicated namespace.',
+    recommendation: 'Set a dedicated namespace for this agent in spec.memory.vector.namespace.',
     references: [OWASP.vectors],
   },
   {
@@ -76,7 +76,7 @@ export const MEMORY_RULES: readonly Rule[] = [
         ? 'spec.memory.shortTerm.maxTokens'
         : null,
     evidence: MEMORY,
-    message: 'A conversation can fill the context without a limit.',
+    message: 'Short-term memory has no token limit.',
     recommendation: 'Set spec.memory.shortTerm.maxTokens.',
     references: [OWASP.consumption],
   },

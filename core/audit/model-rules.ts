@@ -3,7 +3,7 @@ import { MODEL, PROOF } from './evidence-kinds.ts';
 import { OWASP } from './references.ts';
 import type { Rule } from './rule.ts';
 
-/** What keeps an agent answering, at a known price, when its model does not. */
+/** Rules about the model: fallback, pinned version, cost limit and retries. */
 export const MODEL_RULES: readonly Rule[] = [
   {
     id: 'MODEL-01',
@@ -13,8 +13,8 @@ export const MODEL_RULES: readonly Rule[] = [
     passesWhen: 'model.fallback is declared',
     violatedAt: ({ spec }) => (spec.model.fallback === undefined ? 'spec.model.fallback' : null),
     evidence: PROOF,
-    message: 'When the model is down, so is the agent.',
-    recommendation: 'Declare spec.model.fallback, and show that it takes over.',
+    message: 'No fallback model is declared.',
+    recommendation: 'Declare spec.model.fallback and submit a proof that the fallback model activates.',
     references: [OWASP.supplyChain],
   },
   {
@@ -25,7 +25,7 @@ export const MODEL_RULES: readonly Rule[] = [
     passesWhen: 'model.id is neither latest nor *:latest',
     violatedAt: ({ spec }) => (isPinned(spec.model.id) ? null : 'spec.model.id'),
     evidence: MODEL,
-    message: 'The model can change under the agent from one day to the next.',
+    message: 'The model id refers to the latest version, which can change at any time.',
     recommendation: 'Pin one version of the model in spec.model.id.',
     references: [OWASP.supplyChain],
   },
@@ -38,9 +38,9 @@ export const MODEL_RULES: readonly Rule[] = [
     violatedAt: ({ spec }) =>
       spec.model.costControls?.maxMonthlyUSD === undefined ? 'spec.model.costControls.maxMonthlyUSD' : null,
     evidence: PROOF,
-    message: 'The model may cost any amount.',
+    message: 'No monthly cost limit is declared.',
     recommendation:
-      'Set spec.model.costControls.maxMonthlyUSD; the policy rules then hold a daily share of it.',
+      'Set spec.model.costControls.maxMonthlyUSD. The policy rules then limit the cost per day to 1/30 of this value.',
     references: [OWASP.consumption],
   },
   {
@@ -54,7 +54,7 @@ export const MODEL_RULES: readonly Rule[] = [
         ? 'spec.model.fallback.maxRetries'
         : null,
     evidence: PROOF,
-    message: 'The fallback may be tried without end.',
+    message: 'The number of fallback retries is not limited.',
     recommendation: 'Set spec.model.fallback.maxRetries.',
     references: [OWASP.consumption],
   },

@@ -4,10 +4,10 @@ import { OWASP } from './references.ts';
 import type { Rule } from './rule.ts';
 
 const HALLUCINATION = 'hallucination';
-/** Over this, answers are hardly the same twice. */
+/** Above this temperature, responses vary strongly between calls. */
 const HIGHEST_TEMPERATURE = 1.5;
 
-function hallucinationGap({ spec: { evaluation } }: Manifest): string | null {
+function missingHallucinationPath({ spec: { evaluation } }: Manifest): string | null {
   const metrics = [
     ...(evaluation?.metrics ?? []),
     ...(evaluation?.datasets ?? []).flatMap((dataset) => dataset.metrics ?? []),
@@ -18,7 +18,7 @@ function hallucinationGap({ spec: { evaluation } }: Manifest): string | null {
     : `spec.evaluation.thresholds.${HALLUCINATION}`;
 }
 
-/** How an agent is evaluated. */
+/** Rules about the evaluation of the agent. */
 export const EVALUATION_RULES: readonly Rule[] = [
   {
     id: 'EVAL-01',
@@ -28,7 +28,7 @@ export const EVALUATION_RULES: readonly Rule[] = [
     passesWhen: 'evaluation.datasets has at least one dataset',
     violatedAt: ({ spec }) => (spec.evaluation?.datasets?.length ? null : 'spec.evaluation.datasets'),
     evidence: EVALUATION,
-    message: 'There is nothing to evaluate the agent with.',
+    message: 'No evaluation dataset is declared.',
     recommendation: 'Declare a dataset in spec.evaluation.datasets.',
     references: [OWASP.misinformation],
   },
@@ -40,7 +40,7 @@ export const EVALUATION_RULES: readonly Rule[] = [
     passesWhen: 'evaluation.ciGate is true',
     violatedAt: ({ spec }) => (spec.evaluation?.ciGate === true ? null : 'spec.evaluation.ciGate'),
     evidence: EVALUATION,
-    message: 'An evaluation that fails stops nothing.',
+    message: 'A failed evaluation does not block a release.',
     recommendation: 'Set spec.evaluation.ciGate to true.',
     references: [OWASP.misinformation],
   },
@@ -49,16 +49,16 @@ export const EVALUATION_RULES: readonly Rule[] = [
     pack: 'evaluation-coverage',
     severity: 'medium',
     tier: 'P',
-    passesWhen: 'evaluation.metrics has hallucination, and evaluation.thresholds a value for it',
-    violatedAt: hallucinationGap,
+    passesWhen: 'evaluation.metrics and evaluation.thresholds contain hallucination',
+    violatedAt: missingHallucinationPath,
     evidence: EVALUATION,
-    message: 'Nobody measures how often the agent makes things up, against a limit.',
+    message: 'No hallucination metric with a threshold is declared.',
     recommendation: `Add ${HALLUCINATION} to spec.evaluation.metrics and to spec.evaluation.thresholds.`,
     references: [OWASP.misinformation],
   },
 ];
 
-/** How an agent can be watched. */
+/** Rules about tracing and logging. */
 export const OBSERVABILITY_RULES: readonly Rule[] = [
   {
     id: 'OBS-01',
@@ -69,7 +69,7 @@ export const OBSERVABILITY_RULES: readonly Rule[] = [
     violatedAt: ({ spec }) =>
       spec.observability?.tracing?.backend.trim() ? null : 'spec.observability.tracing.backend',
     evidence: TRACING,
-    message: 'What the agent did cannot be traced.',
+    message: 'No tracing backend is declared.',
     recommendation: 'Declare spec.observability.tracing with its backend and endpoint.',
     references: [],
   },
@@ -81,9 +81,9 @@ export const OBSERVABILITY_RULES: readonly Rule[] = [
     passesWhen: 'observability.logging.structured is not false',
     violatedAt: ({ spec }) =>
       spec.observability?.logging?.structured === false ? 'spec.observability.logging.structured' : null,
-    // Nothing of it can be observed from outside.
+    // The sidecar cannot observe the agent's logs.
     evidence: PROOF,
-    message: 'Logs are text that no machine can search by field.',
+    message: 'Logs are not structured, so they cannot be searched by field.',
     recommendation: 'Log in a structured form and set spec.observability.logging.structured to true.',
     references: [],
   },
@@ -92,17 +92,17 @@ export const OBSERVABILITY_RULES: readonly Rule[] = [
     pack: 'observability',
     severity: 'medium',
     tier: 'X',
-    passesWhen: 'observability.logging.redactFields names fields',
+    passesWhen: 'observability.logging.redactFields is not empty',
     violatedAt: ({ spec }) =>
       spec.observability?.logging?.redactFields?.length ? null : 'spec.observability.logging.redactFields',
     evidence: PROOF,
-    message: 'Personal data and keys may reach the logs.',
-    recommendation: 'Name the fields that never reach a log: spec.observability.logging.redactFields.',
+    message: 'Logs may contain personal data and keys, because no fields are redacted.',
+    recommendation: 'List the fields to redact in spec.observability.logging.redactFields.',
     references: [OWASP.disclosure],
   },
 ];
 
-/** What the manifest says of itself. */
+/** Rules about metadata and model parameters. */
 export const METADATA_RULES: readonly Rule[] = [
   {
     id: 'META-01',
@@ -112,8 +112,8 @@ export const METADATA_RULES: readonly Rule[] = [
     passesWhen: 'metadata.description is not blank',
     violatedAt: ({ metadata }) => (metadata.description.trim() === '' ? 'metadata.description' : null),
     evidence: NONE,
-    message: 'Nobody can tell from the manifest what the agent is for.',
-    recommendation: 'Say in metadata.description what the agent does.',
+    message: 'The manifest does not describe what the agent does.',
+    recommendation: 'Describe in metadata.description what the agent does.',
     references: [],
   },
   {
@@ -127,7 +127,7 @@ export const METADATA_RULES: readonly Rule[] = [
         ? 'spec.model.parameters.temperature'
         : null,
     evidence: NONE,
-    message: 'The temperature makes answers a matter of chance.',
+    message: `The temperature is above ${HIGHEST_TEMPERATURE}.`,
     recommendation: `Set spec.model.parameters.temperature to at most ${HIGHEST_TEMPERATURE}.`,
     references: [OWASP.misinformation],
   },

@@ -1,18 +1,18 @@
 import type { Guardrail, Manifest } from '../manifest/manifest.ts';
 import { referenceOf } from '../manifest/references.ts';
 import { EVALUATION, KEY_SECRET, MODEL, PROMPT_FILE, PROOF } from './evidence-kinds.ts';
-import { isPinned, scrubsLongTerm } from './declarations.ts';
+import { isPinned, missingScrubFields } from './declarations.ts';
 import { OWASP } from './references.ts';
 import type { Rule } from './rule.ts';
 
-/** Input guardrails that stand against prompt injection. */
+/** Input guardrails that protect against prompt injection. */
 function injectionGuardrails({ spec }: Manifest): Guardrail[] {
   return (spec.guardrails?.input ?? []).filter(
     ({ type }) => type === 'prompt-injection' || type === 'topic-filter',
   );
 }
 
-/** Manifest path of what the first tool lacks that `declares` nothing; null: every tool does. */
+/** Manifest path of the annotations of the first tool for which `declares` is false; null: every tool declares it. */
 function firstToolWithout(
   { spec }: Manifest,
   declares: (annotations: object & { destructiveHint?: boolean }) => boolean,
@@ -21,17 +21,17 @@ function firstToolWithout(
   return index === -1 ? null : `spec.tools[${index}].annotations`;
 }
 
-/** After the OWASP Top 10 for LLM Applications; the ids follow its first edition. */
+/** Rules based on the OWASP Top 10 for LLM Applications; the ids follow its first edition. */
 export const OWASP_RULES: readonly Rule[] = [
   {
     id: 'SEC-LLM-01',
     pack: 'owasp-llm-top10',
     severity: 'high',
     tier: 'B',
-    passesWhen: 'there is an input guardrail prompt-injection or topic-filter',
+    passesWhen: 'an input guardrail of type prompt-injection or topic-filter is declared',
     violatedAt: (manifest) => (injectionGuardrails(manifest).length > 0 ? null : 'spec.guardrails.input'),
     evidence: { kind: 'guardrail', of: (manifest) => injectionGuardrails(manifest).map(({ type }) => type) },
-    message: 'Nothing stands between what users write and the model.',
+    message: 'User input reaches the model without a guardrail against prompt injection.',
     recommendation: 'Add a guardrail of type prompt-injection or topic-filter to spec.guardrails.input.',
     references: [OWASP.promptInjection],
   },
@@ -40,13 +40,13 @@ export const OWASP_RULES: readonly Rule[] = [
     pack: 'owasp-llm-top10',
     severity: 'high',
     tier: 'B',
-    passesWhen: 'there is an output guardrail',
+    passesWhen: 'an output guardrail is declared',
     violatedAt: ({ spec }) => (spec.guardrails?.output?.length ? null : 'spec.guardrails.output'),
     evidence: {
       kind: 'guardrail',
       of: ({ spec }) => (spec.guardrails?.output ?? []).map(({ type }) => type),
     },
-    message: 'What the model writes reaches users and tools unchecked.',
+    message: 'Model output reaches users and tools without a guardrail.',
     recommendation: 'Add a guardrail such as toxicity-filter or pii-detector to spec.guardrails.output.',
     references: [OWASP.outputHandling],
   },
@@ -59,9 +59,9 @@ export const OWASP_RULES: readonly Rule[] = [
     violatedAt: ({ spec }) =>
       referenceOf(spec.prompts?.system ?? '')?.kind === 'file' ? null : 'spec.prompts.system',
     evidence: PROMPT_FILE,
-    message: 'The system prompt is no file that is versioned and reviewed.',
+    message: 'The system prompt is not loaded from a versioned file.',
     recommendation:
-      'Keep the system prompt in a file and name it: spec.prompts.system: $file:prompts/system.md',
+      'Store the system prompt in a file and reference it: spec.prompts.system: $file:prompts/system.md',
     references: [OWASP.poisoning, OWASP.promptLeakage],
   },
   {
@@ -76,7 +76,7 @@ export const OWASP_RULES: readonly Rule[] = [
         ? 'spec.api.rateLimit.requestsPerMinute'
         : null,
     evidence: PROOF,
-    message: 'Nothing limits how much a caller can make the agent spend.',
+    message: 'Neither a rate limit nor a cost limit is declared.',
     recommendation:
       'Set spec.api.rateLimit.requestsPerMinute or spec.model.costControls.maxMonthlyUSD, and enforce it.',
     references: [OWASP.consumption],
@@ -92,8 +92,8 @@ export const OWASP_RULES: readonly Rule[] = [
       return isPinned(spec.model.id) ? null : 'spec.model.id';
     },
     evidence: MODEL,
-    message: 'It is left open which model answers.',
-    recommendation: 'Name the provider and one version of the model in spec.model.id.',
+    message: 'The model provider or the model version is not fixed.',
+    recommendation: 'Set spec.model.provider and pin one version of the model in spec.model.id.',
     references: [OWASP.supplyChain],
   },
   {
@@ -101,11 +101,11 @@ export const OWASP_RULES: readonly Rule[] = [
     pack: 'owasp-llm-top10',
     severity: 'critical',
     tier: 'X',
-    passesWhen: 'there is no memory.longTerm, or memory.hygiene.piiScrubFields names fields',
-    violatedAt: scrubsLongTerm,
+    passesWhen: 'there is no memory.longTerm, or memory.hygiene.piiScrubFields is not empty',
+    violatedAt: missingScrubFields,
     evidence: PROOF,
-    message: 'What users say is kept for long with nothing scrubbed from it.',
-    recommendation: 'Name the fields to scrub before anything is stored: spec.memory.hygiene.piiScrubFields.',
+    message: 'User data is stored in long-term memory without scrubbing personal data.',
+    recommendation: 'Scrub personal data before it is stored, and list the fields in spec.memory.hygiene.piiScrubFields.',
     references: [OWASP.disclosure],
   },
   {
@@ -117,8 +117,8 @@ export const OWASP_RULES: readonly Rule[] = [
     violatedAt: (manifest) =>
       firstToolWithout(manifest, (annotations) => Object.keys(annotations).length > 0),
     evidence: PROOF,
-    message: 'A tool does not say what it does to the world.',
-    recommendation: 'Give every tool annotations, such as readOnlyHint and destructiveHint.',
+    message: 'A tool has no annotations.',
+    recommendation: 'Add annotations to every tool, such as readOnlyHint and destructiveHint.',
     references: [OWASP.agency],
   },
   {
@@ -130,9 +130,9 @@ export const OWASP_RULES: readonly Rule[] = [
     violatedAt: (manifest) =>
       firstToolWithout(manifest, ({ destructiveHint }) => destructiveHint !== undefined),
     evidence: PROOF,
-    message: 'A tool does not say whether it destroys something.',
+    message: 'A tool does not declare destructiveHint.',
     recommendation:
-      'Declare annotations.destructiveHint, true or false, for every tool: a destructive one needs confirmation.',
+      'Set annotations.destructiveHint to true or false for every tool. Destructive tools need user confirmation.',
     references: [OWASP.agency],
   },
   {
@@ -146,8 +146,8 @@ export const OWASP_RULES: readonly Rule[] = [
       return spec.evaluation.ciGate === true ? null : 'spec.evaluation.ciGate';
     },
     evidence: EVALUATION,
-    message: 'No evaluation keeps a version that answers wrongly from being released.',
-    recommendation: 'Name spec.evaluation.framework and set spec.evaluation.ciGate to true.',
+    message: 'No evaluation gate blocks bad releases in CI.',
+    recommendation: 'Set spec.evaluation.framework, and set spec.evaluation.ciGate to true.',
     references: [OWASP.misinformation],
   },
   {
@@ -159,8 +159,8 @@ export const OWASP_RULES: readonly Rule[] = [
     violatedAt: ({ spec }) =>
       referenceOf(spec.model.apiKey)?.kind === 'secret' ? null : 'spec.model.apiKey',
     evidence: KEY_SECRET,
-    message: "The model's key does not come from a secret store.",
-    recommendation: 'Keep the key in a secret store and name it: spec.model.apiKey: $secret:model-key',
+    message: 'The model API key does not come from a secret store.',
+    recommendation: 'Store the key in a secret store and reference it: spec.model.apiKey: $secret:model-key',
     references: [OWASP.disclosure, OWASP.supplyChain],
   },
 ];

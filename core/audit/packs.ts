@@ -1,4 +1,4 @@
-/** The rule packs, in the order in which they are shown. */
+/** The rule packs, in display order. */
 export const PACKS = [
   'owasp-llm-top10',
   'model-resilience',

@@ -4,15 +4,15 @@ import { proofRecord } from '../proof/proof-record.ts';
 import { PROOF_ORIGINS, type ProofRecord, type ProofWrites } from '../proof/proof.ts';
 import { integer, isRecord, list, object, own, parseWith, text } from '../untrusted/fields.ts';
 
-/** What the three routes of a sidecar say; null: that is not how a sidecar answers. */
+/** Parsers for the responses of three sidecar routes; null: not a valid sidecar response. */
 
-const READY_WORDS: readonly unknown[] = ['ready', 'degraded', 'not-ready'];
+const READY_STATUSES: readonly unknown[] = ['ready', 'degraded', 'not-ready'];
 const SOURCES: readonly unknown[] = ['manifest-static', 'agent-sdk'];
 
 /** `GET /health/ready` */
 export function parseReady(value: unknown): { agentName: string; checks: Check[] } | null {
   if (!isRecord(value)) return null;
-  if (!READY_WORDS.includes(own(value, 'status')) || !SOURCES.includes(own(value, 'source'))) return null;
+  if (!READY_STATUSES.includes(own(value, 'status')) || !SOURCES.includes(own(value, 'source'))) return null;
   const report: HealthReport | null = parseHealthReport(value);
   return report === null ? null : { agentName: report.agentName, checks: report.checks };
 }
@@ -26,7 +26,7 @@ const entries = list(
   { max: 100_000 },
 );
 
-/** A page of `GET /audit`: the guardrails that its entries report, how many entries it has, and the seq of its last. */
+/** A page of `GET /audit`: the guardrails that its entries report, the number of entries, and the seq of the last entry. */
 export function parseAuditPage(
   value: unknown,
 ): { guardrails: string[]; length: number; last: number | null } | null {

@@ -3,19 +3,19 @@ import type { CheckCategory } from '../health/health.ts';
 import type { GuardrailType, Manifest } from '../manifest/manifest.ts';
 import type { Pack } from './packs.ts';
 
-/** What it takes for a rule to count as proved: Declared (never), Probed, Behavioral, eXternal (a proof record). */
+/** The evidence that a rule needs to count as proved: Declared (never proved), Probed, Behavioral, eXternal (a proof record). */
 export type Tier = 'D' | 'P' | 'B' | 'X';
 
-/** What shows that a declaration holds at run time. An unexpired proof of the rule itself does, too, but for `none`. */
+/** The run-time evidence for a declaration. Except for `none`, an unexpired proof of the rule itself also counts. */
 export type EvidenceKind =
-  /** Checks of this category: all that `of` names, and every other one of the category, pass. */
+  /** Checks of this category: all checks that `of` names exist, and every check of the category passes. */
   | { kind: 'check'; category: CheckCategory; of: (manifest: Manifest) => readonly string[] }
-  /** One of the declared guardrails is in an entry of the audit ring. */
+  /** An entry of the audit ring has one of the declared guardrails. */
   | { kind: 'guardrail'; of: (manifest: Manifest) => readonly GuardrailType[] }
   /** A submitted evaluation: a proof of EVAL-01, as `evaluate --submit` posts it. */
   | { kind: 'evaluation' }
   | { kind: 'proof' }
-  /** Nothing outside the manifest can show it; such a rule is never proved. */
+  /** No evidence outside the manifest exists; such a rule is never proved. */
   | { kind: 'none' };
 
 /** One compliance rule: a row of the catalogue. */
@@ -24,17 +24,17 @@ export interface Rule {
   pack: Pack;
   severity: Severity;
   tier: Tier;
-  /** What the manifest must say, in words. */
+  /** What the manifest must declare, as text. */
   passesWhen: string;
-  /** Manifest path of what violates the rule, or where it is missing; null: the rule passes. */
+  /** Manifest path of the invalid or missing value; null: the rule passes. */
   violatedAt(manifest: Manifest): string | null;
   evidence: EvidenceKind;
-  /** The violation, in a sentence. */
+  /** The violation, as one sentence. */
   message: string;
   recommendation: string;
-  /** Where the rule comes from, such as an entry of the OWASP Top 10 for LLM Applications. */
+  /** Sources of the rule, such as an entry of the OWASP Top 10 for LLM Applications. */
   references: readonly string[];
 }
 
-/** How much a rule counts. */
+/** Weight of a rule in the score. */
 export const WEIGHTS: Readonly<Record<Severity, number>> = { critical: 4, high: 3, medium: 2, low: 1 };

@@ -11,7 +11,7 @@ const longTerm = { backend: 'postgres', ttlDays: 30 };
 const shortTerm = { backend: 'redis', ttlSeconds: 60, maxTokens: 100 };
 const hallucination = { metrics: ['hallucination'], thresholds: { hallucination: 0.1 } };
 
-/** Rule, a spec with which it passes, one with which it does not, and where. `metadata` goes beside the spec. */
+/** Rule, a spec that passes, a spec that violates the rule, and the path of the violation. `metadata` is next to the spec. */
 type Row = [id: string, passes: object, violates: object, path: string];
 
 const ROWS: Row[] = [
@@ -187,34 +187,34 @@ const ROWS: Row[] = [
   ],
 ];
 
-/** A manifest from a spec, and from `metadata` where the row has it. */
+/** A manifest from the spec of a row, and from its `metadata` if present. */
 function rowManifest({ metadata, ...spec }: { metadata?: object }): Manifest {
   const manifest = aManifest(spec);
   return { ...manifest, metadata: { ...manifest.metadata, ...metadata } };
 }
 
-describe('the compliance rules', () => {
-  test.each(ROWS)('%s passes with %j, not with %j', (id, passes, violates, path) => {
+describe('compliance rules', () => {
+  test.each(ROWS)('%s passes with %j and is violated with %j', (id, passes, violates, path) => {
     const rule = RULES.find((each) => each.id === id);
     expect(rule?.violatedAt(rowManifest(passes))).toBeNull();
     expect(rule?.violatedAt(rowManifest(violates))).toBe(path);
   });
 
-  test('have a row each in this table', () => {
+  test('all have a row in this table', () => {
     expect([...new Set(ROWS.map(([id]) => id))]).toEqual(RULE_IDS);
   });
 
-  test('stand pack by pack', () => {
+  test('are grouped by pack in the order of PACKS', () => {
     expect([...new Set(RULES.map(({ pack }) => pack))]).toEqual([...PACKS]);
   });
 
-  test.each(RULES)('$id says what to do, in whole sentences', ({ message, recommendation, passesWhen }) => {
+  test.each(RULES)('$id has a message and a recommendation that are whole sentences', ({ message, recommendation, passesWhen }) => {
     expect(message).toMatch(/^[A-Z].*\.$/);
     expect(recommendation).toMatch(/^[A-Z].*(?:\.|: \S+|: \S+: \S+)$/);
     expect(passesWhen).toMatch(/^[a-z*].*[^.]$/);
   });
 
-  test('of the first pack each name an entry of the OWASP Top 10', () => {
+  test('of the OWASP pack each reference an entry of the OWASP Top 10', () => {
     const owasp = RULES.filter(({ pack }) => pack === 'owasp-llm-top10');
     expect(
       owasp.every(({ references }) => references.some((text) => /^OWASP LLM\d\d:2025 /.test(text))),
@@ -222,7 +222,7 @@ describe('the compliance rules', () => {
   });
 });
 
-/** Weights, tiers and evidence, as the contract's table has them. */
+/** Severities, tiers and evidence from the contract's table. */
 test.each([
   ['SEC-LLM-01', 'high', 'B', 'guardrail'],
   ['SEC-LLM-02', 'high', 'B', 'guardrail'],
@@ -251,9 +251,9 @@ test.each([
   ['OBS-03', 'medium', 'X', 'proof'],
   ['META-01', 'low', 'D', 'none'],
   ['META-02', 'medium', 'D', 'none'],
-])('%s is %s, tier %s, shown by %s', (id, severity, tier, evidence) => {
+])('%s has severity %s, tier %s and evidence %s', (id, severity, tier, evidence) => {
   const rule = RULES.find((each) => each.id === id);
   const kind = rule?.evidence;
-  const words = kind?.kind === 'check' ? `check ${kind.category}` : kind?.kind;
-  expect([rule?.severity, rule?.tier, words]).toEqual([severity, tier, evidence]);
+  const evidenceText = kind?.kind === 'check' ? `check ${kind.category}` : kind?.kind;
+  expect([rule?.severity, rule?.tier, evidenceText]).toEqual([severity, tier, evidence]);
 });

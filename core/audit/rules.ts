@@ -4,7 +4,7 @@ import { EVALUATION_RULES, METADATA_RULES, OBSERVABILITY_RULES } from './operati
 import { OWASP_RULES } from './owasp-rules.ts';
 import type { Rule } from './rule.ts';
 
-/** The compliance rules, one row each, pack by pack. */
+/** All compliance rules, grouped by pack. */
 export const RULES: readonly Rule[] = [
   ...OWASP_RULES,
   ...MODEL_RULES,
@@ -14,7 +14,7 @@ export const RULES: readonly Rule[] = [
   ...METADATA_RULES,
 ];
 
-/** Every rule id; any of them may carry a proof. */
+/** All rule ids; every rule may have a proof. */
 export const RULE_IDS: readonly string[] = RULES.map((rule) => rule.id);
 
 export function isRuleId(id: string): boolean {

@@ -1,18 +1,18 @@
 import type { AuditResult } from './audit.ts';
 import type { JudgedSuppression } from './suppressions.ts';
 
-/** An audit as a heartbeat carries it. */
+/** The summary of an audit in a heartbeat. */
 export interface AuditSummary {
   /** Declared score, 0..100. */
   declared: number;
   /** Proved score, 0..100. */
   proved: number;
-  /** Ids of the rules that do not pass as declared. */
+  /** Ids of the violated rules. */
   failed: string[];
   suppressions: JudgedSuppression[];
 }
 
-/** The summary of an audit that had evidence; without evidence nothing is proved. */
+/** Summarizes an audit that had evidence; without evidence the proved score is 0. */
 export function auditSummaryOf({ declared, proved, verdicts, suppressions }: AuditResult): AuditSummary {
   return {
     declared: declared.score,

@@ -2,17 +2,17 @@ import type { Manifest, Suppression } from '../manifest/manifest.ts';
 import type { Rule } from './rule.ts';
 import { isRuleId } from './rules.ts';
 
-/** What a suppression does to this audit. */
+/** The effect of a suppression on this audit. */
 export type SuppressionState =
-  /** The rule is left out of the score. */
+  /** The rule is excluded from the score. */
   | 'active'
-  /** Its time is over: the rule counts again. */
+  /** The suppression has expired, so the rule counts again. */
   | 'expired'
-  /** Its end is a reference, which an audit does not resolve: the rule counts. */
+  /** `expires` is not a date, for example a reference, which an audit does not resolve. The rule counts. */
   | 'unreadable'
-  /** The rule is in none of the audited packs. */
+  /** The rule is not in an audited pack. */
   | 'outside'
-  /** There is no such rule. */
+  /** The rule does not exist. */
   | 'unknown';
 
 export const SUPPRESSION_STATES: readonly SuppressionState[] = [
@@ -27,7 +27,7 @@ export interface JudgedSuppression extends Suppression {
   state: SuppressionState;
 }
 
-/** Every suppression of the manifest, in its order, and what it does to an audit of `audited` at `at`. */
+/** All suppressions of the manifest, in its order, each with its effect on an audit of `audited` at `at`. */
 export function judgeSuppressions(
   manifest: Manifest,
   audited: readonly Rule[],
@@ -57,7 +57,7 @@ function stateOf(
 
 const DAY_MS = 24 * 60 * 60 * 1000;
 
-/** The moment from which the rule counts again: a day counts to its end in UTC, a time as it stands. NaN: it is neither. */
+/** The time (epoch ms) from which the rule counts again: for a day, the end of that day in UTC. NaN: not a day or a time. */
 function endOf(expires: string): number {
   const isDay = /^\d{4}-\d{2}-\d{2}$/.test(expires);
   return isDay ? Date.parse(`${expires}T00:00:00Z`) + DAY_MS : Date.parse(expires);

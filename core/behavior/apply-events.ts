@@ -1,12 +1,12 @@
 import type { AuditEntry, BehavioralEvent } from './audit-entry.ts';
 
-/** Events and names kept per entry, so that one request cannot fill the sidecar's memory; later events still add names. */
+/** Maximum events and names per entry, so that one request cannot exhaust the sidecar's memory. Later events still add names. */
 const MAX_EVENTS = 500;
 const MAX_NAMES = 1000;
 
 /**
- * The entry with the events recorded and their facts added to what its headers reported. A guardrail that was not
- * invoked makes the list known without being in it; a tool counts as called whether it succeeded or not.
+ * Returns the entry with the events and their facts added to the facts from the headers. A guardrail event with
+ * `invoked: false` sets the list but adds no name. A tool counts as called even if the call failed.
  */
 export function applyEvents(entry: AuditEntry, events: readonly BehavioralEvent[]): AuditEntry {
   if (events.length === 0) return entry;

@@ -1,60 +1,60 @@
 import type { RequestUsage } from '../usage/usage.ts';
 
-/** Each proxied request ends in exactly one. */
+/** Every proxied request has exactly one outcome. */
 export type Outcome = 'allow' | 'deny' | 'failOpen' | 'notEvaluated';
 export const OUTCOMES: readonly Outcome[] = ['allow', 'deny', 'failOpen', 'notEvaluated'];
 export type OutcomeCounts = Record<Outcome, number>;
 
 export type UpstreamFailureKind =
-  /** No connection could be made. */
+  /** The connection could not be established. */
   | 'unreachable'
-  /** A kept-alive connection was already dead: the agent most likely never saw the request. */
+  /** A kept-alive connection was already closed. The agent most likely did not receive the request. */
   | 'stale'
-  /** No connection, or no first byte, in time. */
+  /** Timeout before the connection or before the first byte of the response. */
   | 'timeout'
-  /** The agent broke off, or what it sent is not HTTP. */
+  /** The agent closed the connection early or sent invalid HTTP. */
   | 'broken';
 
-/** What one request reported about the agent's behavior. Absent: not reported. An empty list is a fact. */
+/** Behavior of the agent as reported for one request. Absent: not reported. An empty list is a fact. */
 export interface Behavior {
   guardrailsInvoked?: string[];
   toolsCalled?: string[];
   userConfirmed?: boolean;
 }
 
-/** One entry of the audit ring; in the ring from the arrival of its request, completed when the response has closed. */
+/** An entry of the audit ring. It is added when the request arrives and completed when the response has closed. */
 export interface AuditEntry extends Behavior {
-  /** Grows by one per request of this sidecar. */
+  /** Increases by one with each request of this sidecar. */
   seq: number;
   requestId: string;
-  /** ISO 8601, arrival. */
+  /** Time of arrival, ISO 8601. */
   timestamp: string;
   method: string;
   path: string;
-  /** What the client got; absent while the request is in flight, and where the client left before an answer. */
+  /** Status sent to the client; absent while the request is in flight, and if the client disconnected before the response. */
   statusCode?: number;
-  /** Of the agent's answer; absent where it gave none. */
+  /** Status of the agent's response; absent if there was none. */
   upstreamStatusCode?: number;
   durationMs?: number;
   bytesIn: number;
   bytesOut: number;
-  /** The client or the agent cut the exchange. */
+  /** The client or the agent aborted the exchange. */
   aborted?: true;
-  /** Why the agent's answer is missing, or is not whole. */
+  /** Reason why the agent's response is missing or incomplete. */
   upstreamFailure?: UpstreamFailureKind;
-  /** No connection to the agent was ever given the request, so the agent has not seen it. */
+  /** The request was never written to a connection, so the agent did not receive it. */
   unsent?: true;
-  /** It was sent once more after a kept-alive connection had died: the agent may have seen it twice. */
+  /** The request was sent again after a kept-alive connection had closed. The agent may have received it twice. */
   retried?: true;
   /** Absent while the request is in flight. */
   outcome?: Outcome;
   blocked?: true;
   policyViolations?: string[];
-  /** A denial that came after the response head; never presented as blocked. */
+  /** The denial came after the response head, so the request does not count as blocked. */
   lateDenial?: true;
   usage?: RequestUsage;
   events?: BehavioralEvent[];
-  /** Who told the events, by its own word. */
+  /** Agent name in the event batch, not verified. */
   agentName?: string;
 }
 
@@ -66,7 +66,7 @@ export type BehavioralEvent =
 
 /** `POST /events`. */
 export interface EventBatch {
-  /** null: of no request; then each event is a `model` event. */
+  /** null: the batch belongs to no request; only `model` events are allowed. */
   requestId: string | null;
   agentName?: string;
   events: BehavioralEvent[];

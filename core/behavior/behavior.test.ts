@@ -9,41 +9,41 @@ import { summarizeBehavior } from './summarize-behavior.ts';
 
 describe('behavioral headers', () => {
   test.each<[string, Record<string, string>, Behavior]>([
-    ['none', { 'content-type': 'text/plain' }, {}],
+    ['no behavioral headers', { 'content-type': 'text/plain' }, {}],
     [
-      'a list',
+      'a list of names',
       { 'x-platform-guardrails-invoked': 'pii-detector, toxicity-filter' },
       { guardrailsInvoked: ['pii-detector', 'toxicity-filter'] },
     ],
-    ['an empty value is a fact', { 'x-platform-tools-called': '' }, { toolsCalled: [] }],
-    ['blank names are none', { 'x-platform-tools-called': ' , a,, ' }, { toolsCalled: ['a'] }],
+    ['an empty value as an empty list', { 'x-platform-tools-called': '' }, { toolsCalled: [] }],
+    ['a list with blank members, which are ignored', { 'x-platform-tools-called': ' , a,, ' }, { toolsCalled: ['a'] }],
     [
-      'several headers are one list',
+      'several headers as one list',
       { 'x-platform-tools-called': 'a, b,c' },
       { toolsCalled: ['a', 'b', 'c'] },
     ],
-    ['confirmed', { 'x-platform-user-confirmed': ' True ' }, { userConfirmed: true }],
-    ['confirmed between tabs', { 'x-platform-user-confirmed': '\ttrue\t,\tTRUE' }, { userConfirmed: true }],
+    ['a confirmation', { 'x-platform-user-confirmed': ' True ' }, { userConfirmed: true }],
+    ['a confirmation between tabs', { 'x-platform-user-confirmed': '\ttrue\t,\tTRUE' }, { userConfirmed: true }],
     ...['true\xa0', '\xa0true', 'true\x0b', 'true\x0c', 'true\ufeff', 'true,\x85true', 'tru\u212a'].map(
       (value): [string, Record<string, string>, Behavior] => [
-        `${JSON.stringify(value)} is no confirmation`,
+        `${JSON.stringify(value)} as not reported`,
         { 'x-platform-user-confirmed': value },
         {},
       ],
     ),
-    ['not confirmed', { 'x-platform-user-confirmed': 'false' }, { userConfirmed: false }],
-    ['yes is no confirmation', { 'x-platform-user-confirmed': 'yes' }, {}],
-    ['true twice is true', { 'x-platform-user-confirmed': 'true,True' }, { userConfirmed: true }],
-    ['false twice is false', { 'x-platform-user-confirmed': 'false, false' }, { userConfirmed: false }],
-    ['true and false is neither', { 'x-platform-user-confirmed': 'true,false' }, {}],
-    ['nor is true and nothing', { 'x-platform-user-confirmed': 'true,' }, {}],
+    ['a refusal', { 'x-platform-user-confirmed': 'false' }, { userConfirmed: false }],
+    ['yes as not reported', { 'x-platform-user-confirmed': 'yes' }, {}],
+    ['true twice as true', { 'x-platform-user-confirmed': 'true,True' }, { userConfirmed: true }],
+    ['false twice as false', { 'x-platform-user-confirmed': 'false, false' }, { userConfirmed: false }],
+    ['true and false as not reported', { 'x-platform-user-confirmed': 'true,false' }, {}],
+    ['true and an empty member as not reported', { 'x-platform-user-confirmed': 'true,' }, {}],
     [
       'percent-encoded names',
       { 'x-platform-tools-called': 'l%C3%B6schen, drop%2Call,%20purge%20,a%2Cb%2cc' },
       { toolsCalled: ['löschen', 'drop,all', ' purge ', 'a,b,c'] },
     ],
     [
-      'raw UTF-8, as Node reads it',
+      'raw UTF-8 in the form that Node returns',
       { 'x-platform-tools-called': Buffer.from('löschen, 検索 🎉').toString('latin1') },
       { toolsCalled: ['löschen', '検索 🎉'] },
     ],
@@ -54,41 +54,41 @@ describe('behavioral headers', () => {
     ],
     ['raw ISO 8859-1', { 'x-platform-tools-called': 'l\xf6schen' }, { toolsCalled: ['löschen'] }],
     [
-      'both in one name',
+      'raw UTF-8 and percent-encoding in one name',
       { 'x-platform-guardrails-invoked': `${Buffer.from('lö').toString('latin1')}%20x` },
       { guardrailsInvoked: ['lö x'] },
     ],
     [
-      'a byte order mark belongs to the name',
+      'a byte order mark as part of the name',
       { 'x-platform-tools-called': '%EF%BB%BFa' },
       { toolsCalled: ['\ufeffa'] },
     ],
     [
-      'the same name in two forms is one',
+      'the same name in two encodings as one name',
       { 'x-platform-tools-called': 'delete%5Forder,delete_order' },
       { toolsCalled: ['delete_order'] },
     ],
     [
-      'what is not valid encoding is the name itself',
+      'invalid percent-encoding as a literal name',
       { 'x-platform-tools-called': '100%,%zz,%C3,%C3%28' },
       { toolsCalled: ['100%', '%zz', '%C3', '%C3%28'] },
     ],
     [
-      'an encoded name is cut after decoding',
+      'an encoded name, cut after decoding',
       { 'x-platform-tools-called': '%41'.repeat(600) },
       { toolsCalled: ['A'.repeat(500)] },
     ],
     [
-      'a name is cut at 500 characters',
+      'a name, cut at 500 characters',
       { 'x-platform-tools-called': 'x'.repeat(900) },
       { toolsCalled: ['x'.repeat(500)] },
     ],
-  ])('%s', (_name, headers, expected) => {
+  ])('reads %s', (_name, headers, expected) => {
     expect(parseBehaviorHeaders(new Map(Object.entries(headers)))).toEqual(expected);
     expect(hasBehavior(expected)).toBe(Object.keys(expected).length > 0);
   });
 
-  test('at most 10000 names, each once', () => {
+  test('returns at most 10000 names, each once', () => {
     const names = Array.from({ length: 11_000 }, (_, index) => `t${index},a`).join(',');
     const { toolsCalled } = parseBehaviorHeaders(new Map([['x-platform-tools-called', names]]));
     expect(toolsCalled).toHaveLength(10_000);
@@ -108,7 +108,7 @@ describe('an event batch', () => {
     { type: 'memory' },
   ];
 
-  test('of every variant is read; what is not known of an event is left out', () => {
+  test('with all event variants is parsed, and unknown members are ignored', () => {
     const withMore = EVENTS.map((event) => ({ ...event, colour: 'blue' }));
     expect(parseEventBatch(batchOf(...withMore))).toEqual({
       ok: true,
@@ -116,30 +116,30 @@ describe('an event batch', () => {
     });
   });
 
-  test('needs no agent name, and may be empty', () => {
+  test('is valid without agent name and without events', () => {
     expect(parseEventBatch({ requestId: 'r-1', events: [] })).toEqual({
       ok: true,
       value: { requestId: 'r-1', events: [] },
     });
   });
 
-  test.each([['null'], ['absent']])('of model events may have a request id that is %s', (requestId) => {
+  test.each([['null'], ['absent']])('with only model events is valid if requestId is %s', (requestId) => {
     const events = [EVENTS[4], EVENTS[4]];
     const sent = requestId === 'null' ? { requestId: null, events } : { events };
     expect(parseEventBatch(sent)).toEqual({ ok: true, value: { requestId: null, events } });
   });
 
   test.each<[string, unknown, string[]]>([
-    ['no object', [], [': must be an object']],
-    ['nothing in it', {}, ['events: must be a list']],
+    ['a list as body', [], [': must be an object']],
+    ['an empty object as body', {}, ['events: must be a list']],
     [
-      'behavior without a request',
+      'behavior events without a request',
       { requestId: null, events: [EVENTS[4], EVENTS[0], EVENTS[2], EVENTS[4], EVENTS[6]] },
-      [1, 2, 4].map((index) => `events[${index}].type: must be model where requestId is absent`),
+      [1, 2, 4].map((index) => `events[${index}].type: must be model if requestId is absent`),
     ],
-    ['an empty id', { requestId: ' ', events: [] }, ['requestId: must not be empty']],
+    ['a blank request id', { requestId: ' ', events: [] }, ['requestId: must not be empty']],
     [
-      'an id that no request can have',
+      'a request id that is too long',
       { requestId: 'x'.repeat(129), events: [] },
       ['requestId: must have at most 128 characters'],
     ],
@@ -149,18 +149,18 @@ describe('an event batch', () => {
       ['events: must have at most 500 entries'],
     ],
     [
-      'an unknown variant',
+      'an unknown event variant',
       batchOf({ type: 'dance' }),
       ['events[0].type: must be one of guardrail, tool, model, memory'],
     ],
     [
-      'a variant of the prototype',
+      'a prototype property as event variant',
       batchOf({ type: 'constructor' }),
       ['events[0].type: must be one of guardrail, tool, model, memory'],
     ],
-    ['an event that is no object', batchOf('tool'), ['events[0]: must be an object']],
+    ['an event that is not an object', batchOf('tool'), ['events[0]: must be an object']],
     [
-      'everything at once',
+      'several errors',
       {
         requestId: 7,
         agentName: 3,
@@ -183,19 +183,19 @@ describe('an event batch', () => {
         'agentName: must be a string',
       ],
     ],
-  ])('with %s is refused', (_name, value, expected) => {
+  ])('with %s is rejected', (_name, value, expected) => {
     const parsed = parseEventBatch(value);
     expect(parsed.ok ? [] : parsed.errors.map(({ path, message }) => `${path}: ${message}`)).toEqual(
       expected,
     );
   });
 
-  test('that is wrong everywhere is answered with 50 errors', () => {
+  test('with very many errors returns the first 50', () => {
     const parsed = parseEventBatch(batchOf(...Array<unknown>(500).fill({ type: 'model' })));
     expect(parsed.ok ? 0 : parsed.errors.length).toBe(50);
   });
 
-  test('never throws and never reaches a prototype', () => {
+  test('never throws and never changes a prototype', () => {
     const event = fc.oneof(
       fc.anything(),
       fc.record({ type: fc.constantFrom('guardrail', 'tool', 'model', 'memory'), name: fc.anything() }),
@@ -215,7 +215,7 @@ describe('an event batch', () => {
   });
 });
 
-describe('events of an entry', () => {
+describe('applyEvents', () => {
   const guardrail = (guardrailType: string, invoked: boolean): BehavioralEvent => ({
     type: 'guardrail',
     guardrailType,
@@ -223,33 +223,33 @@ describe('events of an entry', () => {
   });
   const tool = (name: string): BehavioralEvent => ({ type: 'tool', name, success: false });
   test.each<[string, Partial<AuditEntry>, BehavioralEvent[], Partial<AuditEntry>]>([
-    ['none change nothing', {}, [], {}],
+    ['changes nothing without events', {}, [], {}],
     [
-      'a model call reports no behavior',
+      'adds no behavior for a model call',
       {},
       [{ type: 'model', modelId: 'm', promptTokens: 1, completionTokens: 1 }],
       {},
     ],
     [
-      'a guardrail that did not run makes an empty list known',
+      'sets an empty list for a guardrail that did not run',
       {},
       [guardrail('pii-detector', false)],
       { guardrailsInvoked: [] },
     ],
     [
-      'what headers said stays, each name once',
+      'keeps the names from headers and adds each name once',
       { guardrailsInvoked: ['a'], toolsCalled: ['t'] },
       [guardrail('a', true), guardrail('b', true), guardrail('b', true), tool('u'), tool('t')],
       { guardrailsInvoked: ['a', 'b'], toolsCalled: ['t', 'u'] },
     ],
-    ['a tool that failed was called', {}, [tool('t')], { toolsCalled: ['t'] }],
+    ['counts a failed tool call as called', {}, [tool('t')], { toolsCalled: ['t'] }],
   ])('%s', (_name, entry, events, expected) => {
     const before = anEntry(entry);
     const recorded = events.length === 0 ? {} : { events };
     expect(applyEvents(before, events)).toEqual({ ...before, ...recorded, ...expected });
   });
 
-  test('name at most 1000 tools and 1000 guardrails, however many batches come', () => {
+  test('keeps at most 1000 tools and 1000 guardrails over any number of batches', () => {
     let entry = anEntry();
     for (let batch = 0; batch < 4; batch++) {
       const names = Array.from({ length: 500 }, (_, i) => `n${batch * 500 + i}`);
@@ -261,7 +261,7 @@ describe('events of an entry', () => {
     expect(entry.toolsCalled?.at(-1)).toBe('n999');
   });
 
-  test('are at most 500; later ones still say what was called', () => {
+  test('keeps at most 500 events, and later events still add names', () => {
     const full = applyEvents(anEntry(), Array<BehavioralEvent>(500).fill(tool('t')));
     const over = applyEvents(full, [tool('last')]);
     expect(over.events).toHaveLength(500);
@@ -269,14 +269,14 @@ describe('events of an entry', () => {
   });
 });
 
-describe('observed behavior', () => {
+describe('summarizeBehavior', () => {
   const ran = (...guardrailsInvoked: string[]): AuditEntry => anEntry({ guardrailsInvoked });
   const times = (count: number, entry: AuditEntry): AuditEntry[] => Array<AuditEntry>(count).fill(entry);
   test.each<[string, AuditEntry[], number, [string, number][]]>([
-    ['of nothing', [], 0, []],
-    ['of entries without behavioral data', [anEntry(), anEntry({ events: [{ type: 'memory' }] })], 0, []],
+    ['returns zero for an empty ring', [], 0, []],
+    ['skips entries without behavioral data', [anEntry(), anEntry({ events: [{ type: 'memory' }] })], 0, []],
     [
-      'counts a guardrail once an entry',
+      'counts a guardrail once per entry',
       [ran('a', 'a', 'b'), ran('a')],
       2,
       [
@@ -285,13 +285,13 @@ describe('observed behavior', () => {
       ],
     ],
     [
-      'counts entries that reported only a tool or a confirmation',
+      'samples entries that reported only a tool or a confirmation',
       [anEntry({ toolsCalled: [] }), anEntry({ userConfirmed: false }), ran('a')],
       3,
       [['a', 1]],
     ],
     [
-      'looks at the newest 100',
+      'samples the newest 100 entries',
       [...times(100, ran('old')), ...times(50, anEntry()), ...times(99, ran('new'))],
       100,
       [

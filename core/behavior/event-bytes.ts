@@ -1,26 +1,26 @@
 import type { ModelCall } from '../usage/usage.ts';
 import type { AuditEntry, BehavioralEvent } from './audit-entry.ts';
 
-/** Bytes of an object with its members, without its texts. */
+/** Bytes of an object with its members, without its strings. */
 const OBJECT_BYTES = 120;
-/** Bytes of a text besides its characters. */
+/** Bytes of a string in addition to its characters. */
 const TEXT_BYTES = 24;
-/** Bytes of each list of names that stay when the details of an entry are removed. */
+/** Maximum bytes of each list of names after the details of an entry are removed. */
 const MAX_KEPT_BYTES = 2048;
 
-/** Bytes of memory that events take, estimated from above: a character takes one byte or two. */
+/** Upper estimate of the memory of events in bytes. A character uses one or two bytes. */
 export function eventBytes(events: readonly BehavioralEvent[]): number {
   return recordBytes(events);
 }
 
-/** Bytes of memory that an entry's events, names and list of model calls take. */
+/** Estimated memory of an entry's events, names and list of model calls in bytes. */
 export function detailBytes(entry: AuditEntry): number {
   const { events = [], guardrailsInvoked = [], toolsCalled = [] } = entry;
   const names = OBJECT_BYTES + listBytes(guardrailsInvoked) + listBytes(toolsCalled);
   return names + eventBytes(events) + recordBytes(listedCalls(entry) ?? []);
 }
 
-/** Whether there is something in the entry that `withoutDetails` removes. */
+/** Whether `withoutDetails` would remove anything from the entry. */
 export function hasDetails(entry: AuditEntry): boolean {
   const { events, guardrailsInvoked = [], toolsCalled = [] } = entry;
   return (
@@ -30,7 +30,7 @@ export function hasDetails(entry: AuditEntry): boolean {
   );
 }
 
-/** Removes the events of an entry, the list of its model calls (their sum stays), and its names beyond a few. */
+/** Removes the events of an entry, the list of its model calls (not their sum), and its names beyond `MAX_KEPT_BYTES`. */
 export function withoutDetails(entry: AuditEntry): void {
   delete entry.events;
   if (entry.usage !== undefined && 'calls' in entry.usage) {

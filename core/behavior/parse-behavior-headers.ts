@@ -3,20 +3,20 @@ import { withoutBlanks } from '../untrusted/http-blanks.ts';
 import type { Behavior } from './audit-entry.ts';
 import { MAX_NAME_LENGTH, nameFromHeader } from './reported-name.ts';
 
-/** The response headers by which an agent reports behavior; read and removed by the proxy. */
+/** Response headers that report behavior. The proxy reads and removes them. */
 export const GUARDRAILS_HEADER = 'x-platform-guardrails-invoked';
 export const TOOLS_HEADER = 'x-platform-tools-called';
 export const CONFIRMED_HEADER = 'x-platform-user-confirmed';
 
 /**
- * Bound of one header's list: names beyond it are dropped. A head of 16 KiB cannot hold as many: a name that is dropped
- * could be the one that is denied.
+ * Maximum number of names in one header; further names are dropped. A response head of 16 KiB cannot reach the limit. This
+ * matters because a dropped name could be the one that the policy denies.
  */
 const MAX_NAMES = 10_000;
 
 /**
  * Reads the behavioral headers of a response head or of its trailers.
- * @param headers by lower-case name; one that came several times joined by commas
+ * @param headers by lower-case name; repeated headers joined by commas
  */
 export function parseBehaviorHeaders(headers: ReadonlyMap<string, string>): Behavior {
   const behavior: Behavior = {};
@@ -30,13 +30,13 @@ export function parseBehaviorHeaders(headers: ReadonlyMap<string, string>): Beha
   );
   if (guardrails !== undefined) behavior.guardrailsInvoked = namesIn(guardrails);
   if (tools !== undefined) behavior.toolsCalled = namesIn(tools);
-  // Anything else than one of the two words, however often, is not reported: it must not pass for a confirmation, nor for a refusal.
+  // Any other value, or both values, counts as not reported. It must count neither as a confirmation nor as a refusal.
   const [word] = confirmed;
   if (confirmed.size === 1 && (word === 'true' || word === 'false')) behavior.userConfirmed = word === 'true';
   return behavior;
 }
 
-/** Whether one of the behavioral headers is there, whatever it says. */
+/** Whether at least one behavioral header is present, with any value. */
 export function reportsBehavior(headers: ReadonlyMap<string, string>): boolean {
   return (
     headers.size > 0 &&
@@ -44,7 +44,7 @@ export function reportsBehavior(headers: ReadonlyMap<string, string>): boolean {
   );
 }
 
-/** Whether anything was reported; an empty list is something. */
+/** Whether any behavior was reported. An empty list counts as reported. */
 export function hasBehavior(behavior: Behavior): boolean {
   return (
     behavior.guardrailsInvoked !== undefined ||
@@ -53,7 +53,7 @@ export function hasBehavior(behavior: Behavior): boolean {
   );
 }
 
-/** A header that is present with an empty value is a fact: nothing was invoked. */
+/** An empty header value is a fact: nothing was invoked. */
 function namesIn(value: string): string[] {
   const names = new Set<string>();
   for (const each of value.split(',')) {

@@ -17,13 +17,13 @@ import {
 import { MAX_TOKENS } from '../usage/token-counts.ts';
 import type { BehavioralEvent, EventBatch } from './audit-entry.ts';
 
-/** Bounds of `POST /events`: bytes of the body, and events in it. */
+/** Limits of `POST /events`: bytes of the body and number of events. */
 export const EVENT_BATCH_LIMITS = { bytes: 64 * 1024, events: 500 } as const;
 
 const name = text({ max: 500 });
 const count = integer({ min: 0, max: MAX_TOKENS });
 
-/** One row per event variant: how its members read. */
+/** The members of each event variant. */
 const VARIANTS: { [T in BehavioralEvent['type']]: Field<Omit<BehavioralEvent & { type: T }, 'type'>> } = {
   guardrail: object(
     { guardrailType: name, invoked: flag },
@@ -45,21 +45,21 @@ const event: Field<BehavioralEvent> = (value, path, errors) => {
 
 const batch: Field<EventBatch> = object(
   { requestId: nullable(text({ max: 128 })), events: list(event, { max: EVENT_BATCH_LIMITS.events }) },
-  // Recorded, not checked: an empty name must not make a batch invalid.
+  // The name is recorded but not checked, so an empty name must not make the batch invalid.
   { agentName: text({ max: 500, cut: true }) },
 );
 
-/** Only token counts mean something without a request: everything else is about one. */
+/** Without a request only token counts are meaningful, because all other events describe one request. */
 const batchOrUsage: Field<EventBatch> = (value, path, errors) => {
   const read = batch(value, path, errors);
   if (read === INVALID || read.requestId !== null) return read;
   const problems = errors.length;
   for (const [index, { type }] of read.events.entries())
-    if (type !== 'model') fail(errors, `events[${index}].type`, 'must be model where requestId is absent');
+    if (type !== 'model') fail(errors, `events[${index}].type`, 'must be model if requestId is absent');
   return errors.length > problems ? INVALID : read;
 };
 
-/** Reads the body of `POST /events`; an invalid one is refused whole, with every reason. */
+/** Parses the body of `POST /events`. An invalid body is rejected as a whole, with all errors. */
 export function parseEventBatch(value: unknown): Parsed<EventBatch> {
   return parseWith(batchOrUsage, value);
 }

@@ -1,29 +1,29 @@
 import { cut } from '../untrusted/fields.ts';
 
-/** UTF-16 units of a name that reports carry: the sidecar compares declared and reported names up to here. */
+/** Maximum UTF-16 units of a name in reports. The sidecar compares declared and reported names up to this length. */
 export const MAX_NAME_LENGTH = 500;
 
-/** A character that a name in a behavioral header stands for itself with: an RFC 9110 token character other than `%`. */
+/** Characters that a behavioral header must encode: all except RFC 9110 token characters, and `%` itself. */
 const ENCODED = /[^!#$&'*+\-.^_`|~0-9A-Za-z]/gu;
 
 const HIGH_BYTES = /^[\0-\xff]*[\x80-\xff][\0-\xff]*$/;
 const UTF8 = new TextEncoder();
-/** Without `ignoreBOM` a name that begins with U+FEFF would lose it. */
+/** Without `ignoreBOM` the decoder would remove a leading U+FEFF from a name. */
 const FROM_UTF8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** A declared name as reports carry it: well-formed Unicode, at most `MAX_NAME_LENGTH` units. */
+/** A declared name in the form used in reports: well-formed Unicode, at most `MAX_NAME_LENGTH` units. */
 export function reportedName(declared: string): string {
   return cut(declared.toWellFormed(), MAX_NAME_LENGTH);
 }
 
-/** A name as one list member of a behavioral header: percent-encoded UTF-8. */
+/** Encodes a name as a list member of a behavioral header: percent-encoded UTF-8. */
 export function headerFormOf(name: string): string {
   return name.toWellFormed().replaceAll(ENCODED, percentEncoded);
 }
 
 /**
- * The name that one list member of a behavioral header stands for. Agents that do not encode names send raw UTF-8 or
- * ISO 8859-1: Node gives both as one character for each byte. What is not valid percent-encoding is the name itself.
+ * Decodes a list member of a behavioral header. Agents that do not encode names send raw UTF-8 or ISO 8859-1, which Node
+ * returns as one character per byte. A member that is not valid percent-encoding is returned as it is.
  */
 export function nameFromHeader(member: string): string {
   const text = HIGH_BYTES.test(member) ? fromBytes(member) : member;

@@ -5,8 +5,8 @@ import { hasBehavior } from './parse-behavior-headers.ts';
 const SAMPLE = 100;
 
 /**
- * What the newest entries that carry behavioral data (at most 100) say about guardrails.
- * @param entries oldest first, as the ring has them
+ * Counts guardrail invocations in the newest entries with behavioral data (at most 100).
+ * @param entries oldest first, as in the ring
  */
 export function summarizeBehavior(entries: readonly AuditEntry[]): BehaviorFacts {
   const invoked = new Map<string, number>();

@@ -3,8 +3,8 @@ import { aManifest } from '../../testing/facts.ts';
 import type { Api } from '../manifest/manifest.ts';
 import { cardOf, type AgentInterface } from './card.ts';
 
-describe('the capability card', () => {
-  test('of a manifest that says everything', () => {
+describe('capability card', () => {
+  test('has all fields of a full manifest', () => {
     const manifest = aManifest({
       tools: [{ name: 'search', description: 'Finds things' }, { name: 'order' }],
       skills: [{ id: 'returns', version: '2' }, { id: 'search' }],
@@ -34,7 +34,7 @@ describe('the capability card', () => {
     });
   });
 
-  test('of a manifest without a public address invents no interface', () => {
+  test('has no interface when the manifest has no public address', () => {
     expect(cardOf(aManifest())).toEqual({
       name: 'shop',
       description: 'Sells things',
@@ -49,14 +49,14 @@ describe('the capability card', () => {
 
   const URL = 'https://shop.example/agent';
   test.each<[string, Api, AgentInterface[]]>([
-    ['nothing of A2A is declared', { url: URL, chatEndpoint: { path: '/v1/chat' } }, []],
+    ['A2A is not declared', { url: URL, chatEndpoint: { path: '/v1/chat' } }, []],
     [
       'the interface is at the public address',
       { url: URL, a2a: { protocolBinding: 'HTTP+JSON' } },
       [{ url: URL, protocolBinding: 'HTTP+JSON', protocolVersion: '1.0' }],
     ],
     [
-      'the interface has a path of its own, and an older version',
+      'the interface has its own path and an older version',
       { url: `${URL}/`, a2a: { protocolBinding: 'JSONRPC', path: '/a2a', protocolVersion: '0.3' } },
       [{ url: `${URL}/a2a`, protocolBinding: 'JSONRPC', protocolVersion: '0.3' }],
     ],
@@ -64,7 +64,7 @@ describe('the capability card', () => {
     ['the address is a reference', { url: '$env:PUBLIC_URL', a2a: { protocolBinding: 'JSONRPC' } }, []],
     ['the path is a reference', { url: URL, a2a: { protocolBinding: 'JSONRPC', path: '$env:A2A' } }, []],
     ['the address is a WebSocket', { url: 'wss://shop.example', a2a: { protocolBinding: 'JSONRPC' } }, []],
-  ])('interfaces where %s', (_title, api, expected) => {
+  ])('has the expected interfaces when %s', (_title, api, expected) => {
     expect(cardOf(aManifest({ api })).supportedInterfaces).toEqual(expected);
   });
 });

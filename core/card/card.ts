@@ -1,12 +1,12 @@
 import { a2aAddress } from '../manifest/a2a-address.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 
-/** A2A 1.0 AgentCard, as far as a manifest can fill it. */
+/** A2A 1.0 AgentCard with the fields that a manifest can provide. */
 export interface AgentCard {
   name: string;
   description: string;
   version: string;
-  /** The declared `spec.api.a2a`; empty without it: only the manifest tells that an agent speaks A2A. */
+  /** From `spec.api.a2a`; empty without it, because no other source shows that the agent supports A2A. */
   supportedInterfaces: AgentInterface[];
   capabilities: { streaming: boolean; pushNotifications: boolean };
   /** Media types. */
@@ -28,11 +28,11 @@ export interface AgentSkill {
   tags: string[];
 }
 
-/** The schema's default. */
+/** The default of the manifest schema. */
 const DEFAULT_VERSION = '1.0';
 const TEXT = 'text/plain';
 
-/** The card that `/capabilities`, `/.well-known/agent-card.json` and the export give alike. Declared tools and skills are its skills. */
+/** The card for `/capabilities`, `/.well-known/agent-card.json` and the export. Declared tools and skills become its skills. */
 export function cardOf(manifest: Manifest): AgentCard {
   const { metadata, spec } = manifest;
   const modes = spec.api?.chatEndpoint === undefined ? [TEXT] : [TEXT, 'application/json'];

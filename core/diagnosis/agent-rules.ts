@@ -4,30 +4,30 @@ import { describeProblem } from '../manifest/describe-problem.ts';
 import { parseManifest } from '../manifest/parse-manifest.ts';
 import type { AgentObservation, ConditionType } from '../observation/observation.ts';
 import type { InstalledFacts, ManifestFacts, PodFacts, WorkloadFacts } from './facts.ts';
-import { judged, judgedBoth, together, type CheckRule, type Problem } from './rule.ts';
+import { judged, judgedBoth, mergeOutcomes, type CheckRule, type Problem } from './rule.ts';
 
-/** Whether the workloads that opt in are what their owners believe. */
+/** Checks of the workloads that opt in, and of their agents. */
 export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
   {
     code: 'manifest-missing',
     severity: 'error',
-    when: 'the ConfigMap with the manifest of a workload that opts in is not there, or has no key `agent.yaml`: its pods cannot start',
-    remediation: 'Make it from the file: `kubectl create configmap <agent>-manifest --from-file=agent.yaml`.',
-    look: (facts) => ofManifests(facts, missingManifest),
+    when: 'a workload opts in, but the ConfigMap with its manifest does not exist or has no key `agent.yaml`; its pods cannot start',
+    remediation: 'Create the ConfigMap from the file: `kubectl create configmap <agent>-manifest --from-file=agent.yaml`.',
+    evaluate: (facts) => ofManifests(facts, missingManifest),
   },
   {
     code: 'manifest-invalid',
     severity: 'error',
-    when: 'what is in the ConfigMap is no valid manifest: a sidecar that starts with it stops again',
-    remediation: 'Mend the file (`platform validate agent.yaml` names every problem) and apply the ConfigMap.',
-    look: (facts) => ofManifests(facts, invalidManifest),
+    when: 'the ConfigMap contains an invalid manifest; a sidecar that starts with this manifest exits',
+    remediation: 'Fix the file (`platform validate agent.yaml` lists every problem) and apply the ConfigMap.',
+    evaluate: (facts) => ofManifests(facts, invalidManifest),
   },
   {
     code: 'workload-refused',
     severity: 'error',
-    when: 'the pods of a Deployment that opts in are refused: by the guard, the injector, Pod Security, a quota',
-    remediation: 'The words of the API server say why.',
-    look: ({ workloads }) =>
+    when: 'a Deployment opts in, but its pods are rejected, for example by the guard, the injector, Pod Security or a quota',
+    remediation: 'See the message of the API server for the reason.',
+    evaluate: ({ workloads }) =>
       judged(workloads, (all) =>
         all.flatMap((workload) =>
           workload.refused === null
@@ -35,7 +35,7 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
             : [
                 ofWorkload(
                   workload,
-                  `its pods are refused: ${workload.refused}`,
+                  `its pods are rejected: ${workload.refused}`,
                   `kubectl describe ${workload.kind.toLowerCase()} ${workload.name} -n ${workload.namespace}`,
                 ),
               ],
@@ -45,16 +45,16 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
   {
     code: 'namespace-excluded',
     severity: 'warning',
-    when: 'a workload opts in, in a namespace in which nothing is injected',
-    remediation: 'Run the agent elsewhere, or take the namespace out of `webhook.excludedNamespaces`.',
-    look: ({ workloads, injector }) =>
+    when: 'a workload opts in, but its namespace is excluded from injection',
+    remediation: 'Run the agent in another namespace, or remove the namespace from `webhook.excludedNamespaces`.',
+    evaluate: ({ workloads, injector }) =>
       judgedBoth(injector, workloads, (found, all) =>
         all
           .filter(({ namespace }) => found?.excluded.includes(namespace))
           .map((workload) =>
             ofWorkload(
               workload,
-              'opts in, in a namespace in which nothing is injected',
+              'opts in, but its namespace is excluded from injection',
               'run it in another namespace, or change webhook.excludedNamespaces',
             ),
           ),
@@ -63,21 +63,21 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
   {
     code: 'pod-without-sidecar',
     severity: 'error',
-    when: 'a pod that opts in runs without a sidecar: it was made before the installation, or while the guard was off',
-    remediation: 'Replace it: `kubectl rollout restart`.',
-    look: (facts) =>
+    when: 'a pod opts in but runs without a sidecar; it was created before the installation or while the guard was off',
+    remediation: 'Replace the pod: `kubectl rollout restart`.',
+    evaluate: (facts) =>
       judged(facts.pods, (pods) =>
         pods
           .filter((pod) => driftOf(pod, null) === 'sidecar-missing' && !isExcluded(facts, pod.namespace))
-          .map((pod) => ofPod(pod, 'opts in and runs without a sidecar')),
+          .map((pod) => ofPod(pod, 'opts in but runs without a sidecar')),
       ),
   },
   {
     code: 'pod-outdated',
     severity: 'warning',
-    when: 'a pod has a sidecar of another version, or of other settings, than the injector gives today',
-    remediation: 'Replace it when it suits: `kubectl rollout restart`.',
-    look: ({ pods, trial }) =>
+    when: 'the version or the settings of a sidecar differ from those of the current injector',
+    remediation: 'Replace the pod at a convenient time: `kubectl rollout restart`.',
+    evaluate: ({ pods, trial }) =>
       judgedBoth(trial, pods, (today, all) =>
         today.outcome === 'injected' ? all.flatMap((pod) => outdated(pod, today)) : [],
       ),
@@ -86,43 +86,43 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
     severity: 'error',
     type: 'Reporting',
     is: (status, reason) => status === 'False' && reason === 'Stale',
-    when: 'an agent that reported no longer does',
-    remediation: 'Look at its pods, and at the log of their sidecars: the control plane may be out of their reach.',
+    when: 'an agent has stopped reporting',
+    remediation: 'Check the pods of the agent and the logs of their sidecars; the control plane may be unreachable from there.',
   }),
   condition('agent-port-taken', {
     severity: 'error',
     type: 'Routed',
     is: (status, reason) => status === 'False' && reason === 'PortTaken',
-    when: 'another process of a pod has port 4000 or 4001, so that the sidecar cannot start: condition `Routed`',
-    remediation: 'Let that process listen on another port, and restart the workload.',
+    when: 'another process in a pod uses port 4000 or 4001, so that the sidecar cannot start (condition `Routed`)',
+    remediation: 'Configure another port for this process, and restart the workload.',
   }),
   condition('agent-bypassed', {
     severity: 'warning',
     type: 'Routed',
     is: (status, reason) => status === 'False' && reason !== 'PortTaken',
-    when: "a Service sends traffic to the agent's own port, past the sidecar: condition `Routed`",
-    remediation: "Let the Service target the agent's port by its name, or port 4000.",
+    when: "a Service sends traffic to the agent's own port and bypasses the sidecar (condition `Routed`)",
+    remediation: "Set the `targetPort` of the Service to the name of the agent's port, or to 4000.",
   }),
   condition('agent-conflict', {
     severity: 'error',
     type: 'Conflict',
     is: (status) => status === 'True',
-    when: 'two workloads of a namespace claim one agent name: condition `Conflict`',
-    remediation: 'Give one of them another name: annotation `platform.io/agent-name`.',
+    when: 'two workloads in a namespace claim the same agent name (condition `Conflict`)',
+    remediation: 'Set a different name for one of them with the annotation `platform.io/agent-name`.',
   }),
   condition('agent-not-shown', {
     severity: 'warning',
     type: 'Compliant',
     is: (status, reason) => status === 'Unknown' && reason === 'NotShown',
-    when: 'too little of what the manifest of an agent declares was shown in the last 24 hours: condition `Compliant`. An agent that reports nothing has a good grade and is not compliant',
-    remediation: 'Let the agent report what it does (docs/guide/agent.md), or submit proofs. [evidence.md](evidence.md) has what shows each item.',
+    when: 'there is too little evidence from the last 24 hours for what the manifest of an agent declares (condition `Compliant`). An agent that reports nothing can have a good grade, but it is not compliant',
+    remediation: 'Configure the agent to report its behaviour (docs/guide/agent.md), or submit proofs. [evidence.md](evidence.md) lists the accepted evidence for each item.',
   }),
   condition('agent-policy-not-loaded', {
     severity: 'error',
     type: 'PolicyLoaded',
     is: (status, reason) => status === 'False' && reason === 'PolicyNotLoaded',
-    when: "the policy engine answers without the agent's rules: condition `PolicyLoaded`",
-    remediation: 'Look at the log of the sidecar and of the engine beside it.',
+    when: "the policy engine responds, but has not loaded the agent's rules (condition `PolicyLoaded`)",
+    remediation: 'Check the logs of the sidecar and of its policy engine.',
   }),
 ];
 
@@ -142,14 +142,14 @@ function condition(
     const hint = `kubectl describe agentobservation ${name} -n ${namespace}`;
     return [{ subject, message: `agent ${name} in ${namespace}: ${found.message}`, hint }];
   };
-  return { code, ...rest, look: ({ observations }) => judged(observations, (all) => all.flatMap(find)) };
+  return { code, ...rest, evaluate: ({ observations }) => judged(observations, (all) => all.flatMap(find)) };
 }
 
 type JudgeManifest = (workload: WorkloadFacts, manifest: ManifestFacts) => Problem[];
 
-function ofManifests({ workloads }: InstalledFacts, judge: JudgeManifest): ReturnType<typeof together> {
+function ofManifests({ workloads }: InstalledFacts, judge: JudgeManifest): ReturnType<typeof mergeOutcomes> {
   if (!workloads.known) return { problems: [], unknown: [workloads.why] };
-  return together(
+  return mergeOutcomes(
     workloads.value.flatMap((workload) => {
       const { manifest } = workload;
       return manifest === null ? [] : [judged(manifest.text, () => judge(workload, manifest))];
@@ -165,27 +165,27 @@ function missingManifest(workload: WorkloadFacts, { configMap, text }: ManifestF
     ofWorkload(
       workload,
       isAbsent
-        ? `its ConfigMap ${configMap} is not there`
+        ? `its ConfigMap ${configMap} does not exist`
         : `its ConfigMap ${configMap} has no key agent.yaml`,
       isAbsent ? make : `${make} --dry-run=client -o yaml | kubectl apply -f -`,
     ),
   ];
 }
 
-/** The first ones say it. */
+/** The first problems are enough to find the cause. */
 const MAX_PROBLEMS = 3;
 
 function invalidManifest(workload: WorkloadFacts, { configMap, text }: ManifestFacts): Problem[] {
   if (!text.known || text.value.state !== 'there') return [];
   const parsed = parseManifest(text.value.text);
   if (parsed.ok) return [];
-  const said = parsed.problems.slice(0, MAX_PROBLEMS).map((each) => describeProblem('agent.yaml', each));
-  const more = parsed.problems.length - said.length;
+  const described = parsed.problems.slice(0, MAX_PROBLEMS).map((each) => describeProblem('agent.yaml', each));
+  const more = parsed.problems.length - described.length;
   const rest = more > 0 ? ` and ${more} more` : '';
   return [
     ofWorkload(
       workload,
-      `its ConfigMap ${configMap} holds no valid manifest: ${said.join('; ')}${rest}`,
+      `its ConfigMap ${configMap} contains no valid manifest: ${described.join('; ')}${rest}`,
       `kubectl get configmap ${configMap} -n ${workload.namespace} -o jsonpath='{.data.agent\\.yaml}' > agent.yaml; platform validate agent.yaml`,
     ),
   ];
@@ -206,13 +206,13 @@ function ofPod({ namespace, name, owner }: PodFacts, what: string): Problem {
 
 const RESTARTED = ['Deployment', 'StatefulSet', 'DaemonSet'];
 
-/** How a pod is made anew by whoever makes it. */
+/** The command that replaces a pod, through the owner of the pod if there is one. */
 export function replaceCommand({
   namespace,
   name,
   owner,
 }: Pick<PodFacts, 'namespace' | 'name' | 'owner'>): string {
-  // A name comes from the pod's own metadata, where it may be anything, and ends on somebody's command line.
+  // The owner's name comes from the pod's metadata and may be any text, but the user runs it as a part of a command.
   if (owner !== null && RESTARTED.includes(owner.kind) && isDnsSubdomain(owner.name))
     return `kubectl rollout restart ${owner.kind.toLowerCase()} ${owner.name} -n ${namespace}`;
   const own = `kubectl delete pod ${name} -n ${namespace}`;
@@ -220,19 +220,19 @@ export function replaceCommand({
 }
 
 function outdated(pod: PodFacts, today: { version: string; config: string }): Problem[] {
-  const what = outdatedWords(pod, today);
+  const what = outdatedMessage(pod, today);
   return what === null ? [] : [ofPod(pod, what)];
 }
 
-function outdatedWords(
+function outdatedMessage(
   pod: PodFacts,
   { version, config }: { version: string; config: string },
 ): string | null {
   switch (driftOf(pod, { version, configHash: config })) {
     case 'version-outdated':
-      return `has a sidecar of version ${pod.injected?.version}, the injector is ${version}`;
+      return `has a sidecar of version ${pod.injected?.version}, but the injector has version ${version}`;
     case 'configuration-outdated':
-      return 'has a sidecar with settings that the injector has no longer';
+      return 'has a sidecar with outdated settings';
     case 'sidecar-missing':
     case 'not-opted-in':
     case 'record-missing':

@@ -7,14 +7,14 @@ import { runChecks, type Checked, type CheckFinding } from './report.ts';
 import type { Fact } from './fact.ts';
 import { judged, type CheckRule } from './rule.ts';
 
-/** Where the installation itself is looked for. */
+/** The check for the installation itself. */
 const FIND_RULES: readonly CheckRule<{ namespace: string; elsewhere: Fact<readonly string[]> }>[] = [
   {
     code: 'release-missing',
     severity: 'error',
-    when: 'the namespace has no Deployment of the chart; everything about the installation is skipped then',
-    remediation: 'Install the chart, or say where it is: `-n` and `--release`.',
-    look: ({ namespace, elsewhere }) =>
+    when: 'the namespace has no Deployment of the chart; all checks of the installation are then skipped',
+    remediation: 'Install the chart, or set the namespace and the release name with `-n` and `--release`.',
+    evaluate: ({ namespace, elsewhere }) =>
       judged(elsewhere, ([other]) => [
         {
           subject: `Namespace ${namespace}`,
@@ -22,7 +22,7 @@ const FIND_RULES: readonly CheckRule<{ namespace: string; elsewhere: Fact<readon
           hint:
             other === undefined
               ? `helm install agent-compliance <chart> -n ${namespace} --create-namespace`
-              : `it seems to be in ${other}: platform check -n ${other}`,
+              : `a release may be installed in ${other}: platform check -n ${other}`,
         },
       ]),
   },
@@ -30,23 +30,23 @@ const FIND_RULES: readonly CheckRule<{ namespace: string; elsewhere: Fact<readon
 
 /** One heading of docs/reference/checks.md. */
 export const CHECK_GROUPS: readonly { title: string; about: string; rules: readonly RuleText[] }[] = [
-  { title: 'The cluster', about: 'Looked at in every run.', rules: CLUSTER_RULES },
+  { title: 'The cluster', about: 'Checked in every run.', rules: CLUSTER_RULES },
   {
     title: 'Before an installation',
-    about: 'Looked at with `--pre` alone.',
+    about: 'Checked only with `--pre`.',
     rules: INSTALL_RULES.filter(({ code }) => !CLUSTER_RULES.some((rule) => rule.code === code)),
   },
-  { title: 'The release', about: 'Looked at without `--pre`.', rules: [...FIND_RULES, ...RELEASE_RULES] },
-  { title: 'Injection and guard', about: 'Looked at without `--pre`.', rules: INJECTOR_RULES },
-  { title: 'Agents', about: 'Looked at without `--pre`, in every namespace.', rules: AGENT_RULES },
+  { title: 'The release', about: 'Checked without `--pre`.', rules: [...FIND_RULES, ...RELEASE_RULES] },
+  { title: 'Injection and guard', about: 'Checked without `--pre`.', rules: INJECTOR_RULES },
+  { title: 'Agents', about: 'Checked without `--pre`, in every namespace.', rules: AGENT_RULES },
 ];
 
 type RuleText = Pick<CheckRule<never>, 'code' | 'severity' | 'when' | 'remediation'>;
 
-/** What was seen, as far as it goes. */
-export type Seen =
+/** The gathered facts, by the stage that the gathering reached. */
+export type CheckInput =
   | { stage: 'pre'; facts: InstallFacts }
-  /** `elsewhere`: namespaces that a webhook configuration of the product points to; not known: there may be a release. */
+  /** `elsewhere`: namespaces that a webhook configuration of the product points to; unknown: a release may exist. */
   | { stage: 'missing'; facts: ClusterFacts; namespace: string; elsewhere: Fact<readonly string[]> }
   | { stage: 'installed'; facts: InstalledFacts };
 
@@ -59,33 +59,33 @@ export interface CheckReport {
   release: ReleaseFacts | null;
   /** Errors first. */
   findings: CheckFinding[];
-  /** Codes of the checks that found nothing. */
+  /** Codes of the checks without findings. */
   passed: string[];
 }
 
-export function checkReport(server: string, seen: Seen): CheckReport {
-  const { findings, passed } = checked(seen);
-  const { version } = seen.facts;
+export function checkReport(server: string, input: CheckInput): CheckReport {
+  const { findings, passed } = checked(input);
+  const { version } = input.facts;
   return {
     version: 1,
     server,
     kubernetes: version.known ? version.value : null,
-    release: seen.stage === 'installed' ? seen.facts.release : null,
+    release: input.stage === 'installed' ? input.facts.release : null,
     findings: [...findings].sort((a, b) => rankOf(a) - rankOf(b)),
     passed,
   };
 }
 
-function checked(seen: Seen): Checked {
-  switch (seen.stage) {
+function checked(input: CheckInput): Checked {
+  switch (input.stage) {
     case 'pre':
-      return runChecks(INSTALL_RULES, seen.facts);
+      return runChecks(INSTALL_RULES, input.facts);
     case 'missing':
-      return joined(runChecks(CLUSTER_RULES, seen.facts), runChecks(FIND_RULES, seen));
+      return joined(runChecks(CLUSTER_RULES, input.facts), runChecks(FIND_RULES, input));
     case 'installed': {
-      const own = runChecks([...RELEASE_RULES, ...INJECTOR_RULES, ...AGENT_RULES], seen.facts);
+      const own = runChecks([...RELEASE_RULES, ...INJECTOR_RULES, ...AGENT_RULES], input.facts);
       const found: Checked = { findings: [], passed: FIND_RULES.map(({ code }) => code) };
-      return joined(runChecks(CLUSTER_RULES, seen.facts), found, own);
+      return joined(runChecks(CLUSTER_RULES, input.facts), found, own);
     }
   }
 }

@@ -1,18 +1,18 @@
 import { describe, expect, test } from '@jest/globals';
 import { installedFacts, installFacts, observation, pod, workload } from '../../testing/diagnosis-facts.ts';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
-import { CHECK_GROUPS, checkReport, type Seen } from './check-report.ts';
+import { CHECK_GROUPS, checkReport, type CheckInput } from './check-report.ts';
 import { known, notKnown, type Fact } from './fact.ts';
 import type { InstalledFacts, InstallFacts, ManifestText } from './facts.ts';
 import { fails } from './report.ts';
 
-const reportOf = (seen: Seen) => checkReport('https://cluster', seen);
-const installed = (change: Partial<InstalledFacts> = {}): Seen => ({
+const reportOf = (input: CheckInput) => checkReport('https://cluster', input);
+const installed = (change: Partial<InstalledFacts> = {}): CheckInput => ({
   stage: 'installed',
   facts: installedFacts(change),
 });
-const pre = (change: Partial<InstallFacts> = {}): Seen => ({ stage: 'pre', facts: installFacts(change) });
-const missing = (elsewhere: Fact<readonly string[]>): Seen => ({
+const pre = (change: Partial<InstallFacts> = {}): CheckInput => ({ stage: 'pre', facts: installFacts(change) });
+const missing = (elsewhere: Fact<readonly string[]>): CheckInput => ({
   stage: 'missing',
   facts: installedFacts(),
   namespace: 'platform-system',
@@ -28,8 +28,8 @@ const configMap = (text: string) => {
   return known([workload({ manifest: { configMap: 'chat-manifest', text: known(state) } })]);
 };
 
-/** Every finding: what is wrong, its code, and words of the sentence and of the hint. */
-const FOUND: [what: string, seen: Seen, code: string, words: string, hint: string][] = [
+/** Every finding: the fault, its code, and a part of the message and of the hint. */
+const FOUND: [fault: string, input: CheckInput, code: string, message: string, hint: string][] = [
   [
     'Kubernetes 1.32',
     pre({ version: known('v1.32.9') }),
@@ -38,10 +38,10 @@ const FOUND: [what: string, seen: Seen, code: string, words: string, hint: strin
     'upgrade',
   ],
   [
-    'a version of nobody',
+    'an unknown version',
     installed({ version: known('next') }),
     'kubernetes-version',
-    'says no version',
+    'is not a recognised version',
     'upgrade',
   ],
   [
@@ -52,17 +52,17 @@ const FOUND: [what: string, seen: Seen, code: string, words: string, hint: strin
     '--runtime-config',
   ],
   [
-    'a right that lacks',
+    'a missing permission',
     pre({ missingPermissions: known(['create clusterroles.rbac.authorization.k8s.io in every namespace']) }),
     'rights-install',
-    'you may not create clusterroles',
+    'missing permission: create clusterroles',
     'administrator',
   ],
   [
-    'a namespace of nobody',
+    'a namespace without a release',
     pre({ existing: known([{ kind: 'Namespace', name: 'platform-canary', owner: null }]) }),
     'name-taken',
-    'platform-canary is there already and belongs to no release',
+    'platform-canary already exists and belongs to no release',
     'createNamespace',
   ],
   [
@@ -96,14 +96,14 @@ const FOUND: [what: string, seen: Seen, code: string, words: string, hint: strin
     'helm history',
   ],
   [
-    'a newest revision that nobody can read',
+    'an unreadable newest revision',
     installed({ helm: known({ status: 'deployed', hasGuard: null, unreadable: REVISION }) }),
     'release-unreadable',
     'Secret sh.helm.release.v1.r.v2 in platform-system, cannot be read: it has no manifest',
     'kubectl delete secret sh.helm.release.v1.r.v2 -n platform-system',
   ],
   [
-    'parts of two versions',
+    'components of two versions',
     installed({ release: { name: 'r', namespace: 'n', versions: ['0.1.0', '0.2.0'] } }),
     'release-versions',
     '0.1.0, 0.2.0',
@@ -120,7 +120,7 @@ const FOUND: [what: string, seen: Seen, code: string, words: string, hint: strin
     'no definition',
     installed({ definition: known(null) }),
     'definition-missing',
-    'is not there',
+    'does not exist',
     'crds.install',
   ],
   [
@@ -161,13 +161,13 @@ const FOUND: [what: string, seen: Seen, code: string, words: string, hint: strin
   [
     'a control plane that is not ready',
     installed({
-      processes: [{ part: 'control-plane', answer: known({ ok: false, text: 'the store is away' }) }],
+      processes: [{ part: 'control-plane', answer: known({ ok: false, text: 'the store is unavailable' }) }],
     }),
     'process-not-ready',
-    'the store is away',
+    'the store is unavailable',
     'component=control-plane',
   ],
-  ['no Lease', installed({ lease: known(null) }), 'leader-missing', 'is not there', 'logs'],
+  ['no Lease', installed({ lease: known(null) }), 'leader-missing', 'does not exist', 'logs'],
   [
     'a Lease without holder',
     installed({ lease: known({ holder: '', fresh: false }) }),
@@ -176,7 +176,7 @@ const FOUND: [what: string, seen: Seen, code: string, words: string, hint: strin
     'logs',
   ],
   [
-    'a leader that is gone',
+    'a leader that stopped renewing',
     installed({ lease: known({ holder: 'op-1', fresh: false }) }),
     'leader-missing',
     'no longer renewed by op-1',
@@ -197,10 +197,10 @@ const FOUND: [what: string, seen: Seen, code: string, words: string, hint: strin
     'logs',
   ],
   [
-    'another authority',
+    'another CA',
     installed({ trusted: known(false) }),
     'injector-not-trusted',
-    'does not lead to the caBundle',
+    'is not signed by a CA in the caBundle',
     'logs',
   ],
   [
@@ -211,7 +211,7 @@ const FOUND: [what: string, seen: Seen, code: string, words: string, hint: strin
     'logs',
   ],
   [
-    'an injector that is away',
+    'an unavailable injector',
     installed({ trial: known({ ...rejection, noAnswer: true }) }),
     'injector-no-answer',
     'did not answer',
@@ -229,7 +229,7 @@ const FOUND: [what: string, seen: Seen, code: string, words: string, hint: strin
     installed({ trial: known({ ...rejection, by: 'other', message: 'exceeded quota' }) }),
     'injection-refused',
     'exceeded quota',
-    'who refused',
+    'the component that rejected',
   ],
   [
     'a canary that fails',
@@ -242,21 +242,21 @@ const FOUND: [what: string, seen: Seen, code: string, words: string, hint: strin
     'no guard',
     installed({ guard: known({ name: 'g', hasPolicy: false, bindings: [['Deny']] }) }),
     'guard-missing',
-    'ValidatingAdmissionPolicy g is not there',
+    'ValidatingAdmissionPolicy g does not exist',
     'helm upgrade',
   ],
   [
     'a guard without binding',
     installed({ guard: known({ name: 'g', hasPolicy: true, bindings: [] }) }),
     'guard-missing',
-    'ValidatingAdmissionPolicyBinding g is not there',
+    'ValidatingAdmissionPolicyBinding g does not exist',
     'helm upgrade',
   ],
   [
     'a guard that only audits',
     installed({ guard: known({ name: 'g', hasPolicy: true, bindings: [['Warn', 'Audit']] }) }),
     'guard-off',
-    'denies nothing: Warn, Audit',
+    'does not deny; its validationActions: Warn, Audit',
     'guard.action=deny',
   ],
   [
@@ -270,39 +270,39 @@ const FOUND: [what: string, seen: Seen, code: string, words: string, hint: strin
     'guard.action=deny',
   ],
   [
-    'a wrong pod that is admitted',
+    'an invalid pod that is admitted',
     installed({ wrongTrial: known({ outcome: 'admitted' }) }),
     'guard-ineffective',
-    'nothing refuses',
+    'neither the injector nor the guard rejects',
     'helm upgrade',
   ],
   [
-    'an ended certificate',
+    'an expired certificate',
     installed({
       certificates: known([
         { what: 'certificate of the injector', notAfter: new Date('2026-01-01'), lateDays: 14 },
       ]),
     }),
     'certificate-expired',
-    'ended on 2026-01-01',
+    'expired on 2026-01-01',
     'component=webhook',
   ],
   [
-    'a certificate near its end',
+    'a certificate close to expiry',
     installed({
       certificates: known([
         { what: 'certificate of the injector', notAfter: new Date('2026-02-10'), lateDays: 14 },
       ]),
     }),
     'certificate-not-renewed',
-    'ends on 2026-02-10',
+    'expires on 2026-02-10',
     'component=webhook',
   ],
   [
     'no ConfigMap',
     installed({ workloads: configMap('absent') }),
     'manifest-missing',
-    'Deployment chat in team: its ConfigMap chat-manifest is not there',
+    'Deployment chat in team: its ConfigMap chat-manifest does not exist',
     'kubectl create configmap chat-manifest -n team --from-file=agent.yaml',
   ],
   [
@@ -313,14 +313,14 @@ const FOUND: [what: string, seen: Seen, code: string, words: string, hint: strin
     'kubectl apply',
   ],
   [
-    'a ConfigMap with anything',
+    'a ConfigMap with an invalid manifest',
     installed({ workloads: configMap(manifestText().replace('kind: PlatformAgent', 'kind: Wrong')) }),
     'manifest-invalid',
     'agent.yaml:',
     'platform validate',
   ],
   [
-    'pods that are refused',
+    'pods that are rejected',
     installed({ workloads: known([workload({ refused: 'violates PodSecurity' })]) }),
     'workload-refused',
     'violates PodSecurity',
@@ -333,25 +333,25 @@ const FOUND: [what: string, seen: Seen, code: string, words: string, hint: strin
       workloads: known([workload()]),
     }),
     'namespace-excluded',
-    'nothing is injected',
+    'excluded from injection',
     'excludedNamespaces',
   ],
   [
-    'a pod of before',
+    'a pod from before the installation',
     installed({ pods: known([pod({ hasSidecar: false, injected: null })]) }),
     'pod-without-sidecar',
-    'pod chat-1 in team opts in and runs without a sidecar',
+    'pod chat-1 in team opts in but runs without a sidecar',
     'kubectl rollout restart deployment chat -n team',
   ],
   [
-    'a bare pod of before',
+    'a bare pod from before the installation',
     installed({ pods: known([pod({ hasSidecar: false, injected: null, owner: null })]) }),
     'pod-without-sidecar',
     'without a sidecar',
     'kubectl delete pod chat-1 -n team, and create it again',
   ],
   [
-    'a pod whose owner has a name that no object can have',
+    'a pod whose owner has an invalid name',
     installed({
       pods: known([
         pod({ hasSidecar: false, injected: null, owner: { kind: 'Deployment', name: 'x; rm -rf ~' } }),
@@ -362,14 +362,14 @@ const FOUND: [what: string, seen: Seen, code: string, words: string, hint: strin
     'kubectl delete pod chat-1 -n team',
   ],
   [
-    'a pod of an older version',
+    'a pod with an older version',
     installed({ pods: known([pod({ injected: { version: '0.9', config: 'c' } })]) }),
     'pod-outdated',
-    'version 0.9, the injector is 1.0',
+    'version 0.9, but the injector has version 1.0',
     'rollout restart',
   ],
   [
-    'a pod of other settings',
+    'a pod with other settings',
     installed({ pods: known([pod({ injected: { version: '1.0', config: 'old' } })]) }),
     'pod-outdated',
     'settings',
@@ -385,7 +385,7 @@ const FOUND: [what: string, seen: Seen, code: string, words: string, hint: strin
     'describe agentobservation chat -n team',
   ],
   [
-    'a Service that bypasses',
+    'a Service that bypasses the sidecar',
     installed({
       observations: known([
         observation('Routed', 'False', 'ServiceBypassesSidecar', 'Service front port 80'),
@@ -405,7 +405,7 @@ const FOUND: [what: string, seen: Seen, code: string, words: string, hint: strin
     'describe',
   ],
   [
-    'two workloads of one name',
+    'two workloads with the same agent name',
     installed({
       observations: known([observation('Conflict', 'True', 'NameClaimedTwice', 'claimed twice')]),
     }),
@@ -414,7 +414,7 @@ const FOUND: [what: string, seen: Seen, code: string, words: string, hint: strin
     'describe',
   ],
   [
-    'an agent of which little was shown',
+    'an agent with little evidence',
     installed({
       observations: known([observation('Compliant', 'Unknown', 'NotShown', 'never shown: tool search')]),
     }),
@@ -434,19 +434,19 @@ const FOUND: [what: string, seen: Seen, code: string, words: string, hint: strin
 ];
 
 describe('platform check finds', () => {
-  test.each(FOUND)('%s', (...[, seen, code, words, hint]) => {
-    const found = reportOf(seen).findings.filter((each) => each.code === code);
+  test.each(FOUND)('%s', (...[, input, code, message, hint]) => {
+    const found = reportOf(input).findings.filter((each) => each.code === code);
     expect(found).toHaveLength(1);
     expect(found[0]).toMatchObject({
       status: 'found',
       docs: `docs/reference/checks.md#${code}`,
-      message: expect.stringContaining(words),
+      message: expect.stringContaining(message),
       hint: expect.stringContaining(hint),
     });
-    expect(reportOf(seen).passed).not.toContain(code);
+    expect(reportOf(input).passed).not.toContain(code);
   });
 
-  test('nothing where all is well, and names every check that it ran', () => {
+  test('no problems in a valid installation, and lists the passed checks', () => {
     expect(reportOf(installed())).toEqual({
       version: 1,
       server: 'https://cluster',
@@ -463,7 +463,7 @@ describe('platform check finds', () => {
     expect(reportOf(pre()).findings).toEqual([]);
   });
 
-  test('has a row above for each code', () => {
+  test('a problem for every code', () => {
     const codes = CHECK_GROUPS.flatMap(({ rules }) => rules).map(({ code }) => code);
     expect([...new Set(FOUND.map(([, , code]) => code))].sort()).toEqual([...codes].sort());
     expect(new Set(codes).size).toBe(codes.length);
@@ -475,21 +475,21 @@ describe('platform check finds', () => {
       'an agent that is scaled to zero',
       { observations: known([observation('Reporting', 'False', 'ScaledToZero', '')]) },
     ],
-    ['an image of somebody else', { pods: known([pod({ optedIn: false, waiting: [image] })]) }],
+    ['an image of a foreign pod', { pods: known([pod({ optedIn: false, waiting: [image] })]) }],
     [
       'a certificate that is renewed in time',
       { certificates: known([{ what: 'x', notAfter: new Date('2026-03-01'), lateDays: 14 }]) },
     ],
     ['a release that Helm did not install', { helm: known(null) }],
     [
-      'a pod that opts in where nothing is injected',
+      'a pod that opts in in an excluded namespace',
       {
         injector: known({ name: 'w', hasCa: true, excluded: ['team'] }),
         pods: known([pod({ hasSidecar: false, injected: null })]),
       },
     ],
     [
-      'a wrong pod where the guard is meant to warn',
+      'an invalid pod with a guard that only warns',
       {
         guard: known({ name: 'g', hasPolicy: true, bindings: [['Warn', 'Audit']] }),
         wrongTrial: known({ outcome: 'admitted' }),
@@ -499,16 +499,16 @@ describe('platform check finds', () => {
     expect(reportOf(installed(change)).findings.filter(({ severity }) => severity === 'error')).toEqual([]);
   });
 
-  test('no outdated sidecar in a pod into which somebody else has put one', () => {
-    const byHand = pod({ optedIn: false, injected: { version: '0.9', config: 'c' } });
-    expect(reportOf(installed({ pods: known([byHand]) })).passed).toContain('pod-outdated');
+  test('no outdated sidecar in a pod with a manually added sidecar', () => {
+    const manual = pod({ optedIn: false, injected: { version: '0.9', config: 'c' } });
+    expect(reportOf(installed({ pods: known([manual]) })).passed).toContain('pod-outdated');
   });
 
-  test('puts errors before what is unknown, and warnings last', () => {
+  test('errors first, then unknown results, then warnings', () => {
     const { findings } = reportOf(
       installed({
         observations: known([observation('Routed', 'False', '', 'past')]),
-        lease: notKnown('this needs the right to get leases in platform-system'),
+        lease: notKnown('missing permission: get leases in platform-system'),
         definition: known(null),
       }),
     );
@@ -520,18 +520,18 @@ describe('platform check finds', () => {
   });
 });
 
-describe('what cannot be looked at', () => {
+describe('an unknown fact', () => {
   const facts = installedFacts();
   const keys = (Object.keys(facts) as (keyof InstalledFacts)[]).filter(
     (key) => 'known' in Object(facts[key]),
   );
 
-  test.each(keys)('%s: no check passes by it', (key) => {
-    const { findings, passed } = reportOf(installed({ [key]: notKnown('a right lacks') }));
+  test.each(keys)('%s passes no check that needs it', (key) => {
+    const { findings, passed } = reportOf(installed({ [key]: notKnown('missing permission') }));
     const unknown = findings.filter(({ status }) => status === 'unknown');
     expect(unknown.length).toBeGreaterThan(0);
     for (const finding of unknown) {
-      expect(finding).toMatchObject({ subject: '', message: 'a right lacks' });
+      expect(finding).toMatchObject({ subject: '', message: 'missing permission' });
       expect(passed).not.toContain(finding.code);
     }
   });
@@ -543,12 +543,12 @@ describe('what cannot be looked at', () => {
     ['namespace-excluded', 'injector'],
     ['guard-missing', 'guard'],
     ['manifest-invalid', 'workloads'],
-  ])('%s is unknown without %s', (code, key) => {
-    const { findings } = reportOf(installed({ [key]: notKnown('a right lacks') }));
+  ])('makes %s unknown: %s', (code, key) => {
+    const { findings } = reportOf(installed({ [key]: notKnown('missing permission') }));
     expect(findings.filter((each) => each.code === code).map(({ status }) => status)).toEqual(['unknown']);
   });
 
-  test('what refuses the wrong pod in place of the guard tells nothing of the guard', () => {
+  test('is the guard if another component rejects the invalid pod', () => {
     const wrongTrial = known({ ...rejection, by: 'other' as const, message: 'exceeded quota: team' });
     const { findings, passed } = reportOf(installed({ wrongTrial }));
     expect(findings).toMatchObject([
@@ -557,7 +557,7 @@ describe('what cannot be looked at', () => {
     expect(passed).not.toContain('guard-ineffective');
   });
 
-  test('counts by the severity of its check', () => {
+  test('counts with the severity of its check', () => {
     const of = (change: Partial<InstalledFacts>) => reportOf(installed(change)).findings;
     expect(fails(of({ lease: notKnown('x') }), 'error')).toBe(true);
     expect(fails(of({ observations: known([observation('Routed', 'False', '', '')]) }), 'error')).toBe(false);
@@ -567,7 +567,7 @@ describe('what cannot be looked at', () => {
   });
 });
 
-describe('the version of Kubernetes', () => {
+describe('the Kubernetes version', () => {
   test.each([
     ['v1.33.0', true],
     ['v1.33.0-alpha.1', true],
@@ -577,8 +577,8 @@ describe('the version of Kubernetes', () => {
     ['v1.9.0', false],
     ['v2.0.0', false],
     ['', false],
-  ])('%s: good is %s', (version, isGood) => {
+  ])('%s: supported is %s', (version, isSupported) => {
     const { passed } = reportOf(pre({ version: known(version) }));
-    expect(passed.includes('kubernetes-version')).toBe(isGood);
+    expect(passed.includes('kubernetes-version')).toBe(isSupported);
   });
 });

@@ -1,4 +1,4 @@
-/** What was looked at, or why it could not be: what is not known is never taken for good. */
+/** A gathered value, or the reason why it could not be gathered. An unknown value never passes a check. */
 export type Fact<T> = { known: true; value: T } | { known: false; why: string };
 
 export const known = <T>(value: T): Fact<T> => ({ known: true, value });

@@ -1,53 +1,53 @@
 import type { AgentObservation } from '../observation/observation.ts';
 import type { Fact } from './fact.ts';
 
-/** What any run looks at. */
+/** Facts for every run. */
 export interface ClusterFacts {
-  /** As the API server says it: `v1.36.4`. */
+  /** As the API server reports it: `v1.36.4`. */
   version: Fact<string>;
   /** `group/version resource` of each API that is not served. */
   missingApis: Fact<readonly string[]>;
 }
 
-/** What matters before an installation. */
+/** Facts for the checks before an installation. */
 export interface InstallFacts extends ClusterFacts {
   release: string;
   namespace: string;
-  /** What the caller lacks of an installation's rights. */
+  /** Permissions for an installation that the caller lacks. */
   missingPermissions: Fact<readonly string[]>;
-  /** Cluster-wide objects of the chart that are there already. */
+  /** Cluster-wide objects of the chart that already exist. */
   existing: Fact<readonly ExistingObject[]>;
 }
 
 export interface ExistingObject {
   kind: 'Namespace' | 'CustomResourceDefinition';
   name: string;
-  /** As Helm's annotations say it; null: nobody's. */
+  /** From Helm's annotations; null: not owned by a release. */
   owner: { release: string; namespace: string } | null;
 }
 
-/** What there is of an installation. */
+/** Facts about an existing installation. */
 export interface InstalledFacts extends ClusterFacts {
   at: Date;
   release: ReleaseFacts;
-  /** What Helm keeps of the release; null: nothing, it was not installed by Helm. */
+  /** Helm's record of the release; null: the release was not installed by Helm. */
   helm: Fact<HelmFacts | null>;
-  /** `Kind name` of each object of the release that is not there. */
+  /** `Kind name` of each object of the release that does not exist. */
   missingObjects: Fact<readonly string[]>;
   deployments: Fact<readonly DeploymentFacts[]>;
   definition: Fact<DefinitionFacts | null>;
   /** The MutatingWebhookConfiguration. */
   injector: Fact<InjectorFacts | null>;
-  /** Whether the certificate that the injector serves leads to the caBundle; null: there is none yet. */
+  /** Whether the injector's certificate is signed by a CA in the caBundle; null: the injector has no certificate yet. */
   trusted: Fact<boolean | null>;
   certificates: Fact<readonly CertificateFacts[]>;
-  /** A dry-run pod that opts in. */
+  /** Result of a dry-run pod that opts in. */
   trial: Fact<TrialFacts>;
-  /** A dry-run pod whose annotation nobody may let through. */
+  /** Result of a dry-run pod with an invalid annotation, which must be rejected. */
   wrongTrial: Fact<TrialFacts>;
   guard: Fact<GuardFacts>;
   canary: Fact<CanaryFacts | null>;
-  /** Processes that were asked whether they are ready, through the API server. */
+  /** Processes whose readiness was requested through the API server. */
   processes: readonly ProcessFacts[];
   lease: Fact<LeaseFacts | null>;
   observations: Fact<readonly AgentObservation[]>;
@@ -58,23 +58,23 @@ export interface InstalledFacts extends ClusterFacts {
 export interface ReleaseFacts {
   name: string;
   namespace: string;
-  /** The chart's version labels: more than one while an upgrade is under way, or when it ended half-way. */
+  /** The chart's version labels; more than one during an upgrade or after an incomplete upgrade. */
   versions: readonly string[];
 }
 
 export interface HelmFacts {
   /** `deployed`, `failed`, `pending-upgrade`, ... */
   status: string;
-  /** Whether the release has a guard at all; null: nobody can read what is in it. */
+  /** Whether the release contains a guard; null: the release record cannot be read. */
   hasGuard: boolean | null;
-  /** The newest revision, where it is not what Helm writes. */
+  /** The newest revision, if it is not a valid Helm record. */
   unreadable: UnreadableRevision | null;
 }
 
 export interface UnreadableRevision {
   /** Name of its Secret. */
   secret: string;
-  /** Without a word of what is in it. */
+  /** The reason, without any content of the Secret. */
   why: string;
 }
 
@@ -93,7 +93,7 @@ export interface DefinitionFacts {
 export interface InjectorFacts {
   name: string;
   hasCa: boolean;
-  /** Namespaces that it is not asked about. */
+  /** Namespaces for which the API server does not call the injector. */
   excluded: readonly string[];
 }
 
@@ -101,7 +101,7 @@ export interface CertificateFacts {
   /** `certificate of the injector`, ... */
   what: string;
   notAfter: Date;
-  /** Days before its end at which it should have been renewed long ago. */
+  /** Days before expiry by which the certificate should have been renewed. */
   lateDays: number;
 }
 
@@ -109,7 +109,7 @@ export type TrialFacts =
   /** With a sidecar, of this version and configuration. */
   | { outcome: 'injected'; version: string; config: string }
   | { outcome: 'admitted' }
-  /** `by`: who said no, as far as its words tell. */
+  /** `by`: the component that rejected the pod, derived from the message. */
   | { outcome: 'refused'; by: 'guard' | 'injector' | 'other'; message: string; noAnswer: boolean };
 
 export interface GuardFacts {
@@ -119,7 +119,7 @@ export interface GuardFacts {
   bindings: readonly (readonly string[])[];
 }
 
-/** What the operator's canary says of the injection. */
+/** The result of the operator's canary. */
 export interface CanaryFacts {
   status: 'True' | 'False' | 'Unknown';
   message: string;
@@ -133,7 +133,7 @@ export interface ProcessFacts {
 
 export interface LeaseFacts {
   holder: string;
-  /** Renewed in time, or while it was looked at. */
+  /** Renewed in time, or during the check. */
   fresh: boolean;
 }
 
@@ -142,9 +142,9 @@ export interface WorkloadFacts {
   kind: string;
   namespace: string;
   name: string;
-  /** Why its controller could not make pods, in the API server's words. */
+  /** The API server's message why the controller could not create pods. */
   refused: string | null;
-  /** Null: its name or annotations say none. */
+  /** null: its name or annotations are invalid. */
   manifest: ManifestFacts | null;
 }
 
@@ -153,15 +153,15 @@ export interface ManifestFacts {
   text: Fact<ManifestText>;
 }
 
-/** `absent`: the ConfigMap. */
+/** `absent`: the ConfigMap does not exist. `no-key`: it has no key `agent.yaml`. */
 export type ManifestText = { state: 'there'; text: string } | { state: 'no-key' | 'absent' };
 
 export interface PodFacts {
   namespace: string;
   name: string;
-  /** `Deployment chat`, for the command that replaces it; null: a pod of its own. */
+  /** `Deployment chat`, for the command that replaces the pod; null: a pod without an owner. */
   owner: { kind: string; name: string } | null;
-  /** Of the release itself, and no agent's. */
+  /** The pod belongs to the release itself, not to an agent. */
   isOwn: boolean;
   optedIn: boolean;
   hasSidecar: boolean;

@@ -2,20 +2,20 @@ import type { CertificateFacts, GuardFacts, InstalledFacts, ReleaseFacts } from 
 import { judged, type CheckRule, type Outcome, type Problem } from './rule.ts';
 import { upgradeCommand } from './upgrade-command.ts';
 
-/** Whether pods that opt in get their sidecar, and nothing gets past it. */
+/** Checks of injection and guard. */
 export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
   {
     code: 'injector-not-asked',
     severity: 'error',
-    when: 'the MutatingWebhookConfiguration is not there, so that the API server asks nobody',
+    when: 'the MutatingWebhookConfiguration does not exist, so that the API server does not call the injector',
     remediation: 'Repeat `helm upgrade` with the same values.',
-    look: ({ injector, release }) =>
+    evaluate: ({ injector, release }) =>
       judged(injector, (found) =>
         found === null
           ? [
               about(
                 release,
-                'there is no MutatingWebhookConfiguration of the release: no pod is injected',
+                'the release has no MutatingWebhookConfiguration: no pod is injected',
                 upgradeCommand(release),
               ),
             ]
@@ -25,16 +25,16 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
   {
     code: 'injector-not-trusted',
     severity: 'error',
-    when: 'the caBundle of the webhook configuration is empty, or the certificate that the injector serves does not lead to it',
-    remediation: 'The webhook keeps both by itself: look at its log, and at what else writes to the configuration.',
-    look: trustOutcome,
+    when: 'the caBundle of the webhook configuration is empty, or does not contain the CA of the certificate that the injector serves',
+    remediation: 'The webhook maintains both. Check its log, and check whether another client writes to the configuration.',
+    evaluate: trustOutcome,
   },
   {
     code: 'injector-no-answer',
     severity: 'error',
-    when: 'a dry-run pod that opts in comes back without a sidecar, or the guard says that the injector did not answer: the whole way is tried, with the certificate that is really served',
-    remediation: 'Look at the pods and the log of the webhook, and at what is between the API server and its port 9443 (network policies, firewalls of managed control planes).',
-    look: ({ trial, release }) =>
+    when: 'a dry-run pod that opts in is admitted without a sidecar, or the guard reports that the injector did not answer. The check tests the full request path with the live certificate',
+    remediation: 'Check the pods and the log of the webhook, and the network between the API server and port 9443 of the webhook (network policies, firewalls of managed control planes).',
+    evaluate: ({ trial, release }) =>
       judged(trial, (found) =>
         found.outcome === 'admitted' || (found.outcome === 'refused' && found.noAnswer)
           ? [
@@ -42,7 +42,7 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
                 release,
                 found.outcome === 'admitted'
                   ? 'a pod that opts in is admitted without a sidecar'
-                  : `a pod that opts in is refused, since the injector did not answer`,
+                  : `a pod that opts in is rejected because the injector did not answer`,
                 `kubectl logs -n ${release.namespace} -l app.kubernetes.io/component=webhook --tail=50`,
               ),
             ]
@@ -52,16 +52,16 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
   {
     code: 'injection-refused',
     severity: 'error',
-    when: 'a dry-run pod that opts in, and that nothing is wrong with, is refused by something else: a quota, another policy, another webhook',
-    remediation: 'The words say who refused it.',
-    look: ({ trial, release }) =>
+    when: 'a valid dry-run pod that opts in is rejected by another component, such as a quota, another policy or another webhook',
+    remediation: 'The message names the component that rejected the pod.',
+    evaluate: ({ trial, release }) =>
       judged(trial, (found) =>
         found.outcome === 'refused' && !found.noAnswer
           ? [
               about(
                 release,
-                `a pod that opts in is refused: ${found.message}`,
-                'the words say who refused it',
+                `a pod that opts in is rejected: ${found.message}`,
+                'the message names the component that rejected the pod',
               ),
             ]
           : [],
@@ -70,15 +70,15 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
   {
     code: 'canary-failing',
     severity: 'error',
-    when: "the operator's canary does not find what it expects in its dry-run pods",
-    remediation: 'The message says what was found, and the reason of the condition `CanaryPassing` names it. [The canary](../guide/kubernetes.md#the-canary) has the table of findings.',
-    look: ({ canary, release }) =>
+    when: "the operator's canary finds an unexpected result in its dry-run pods",
+    remediation: 'The message and the reason of the condition `CanaryPassing` describe the finding. [The canary](../guide/kubernetes.md#the-canary) lists all findings.',
+    evaluate: ({ canary, release }) =>
       judged(canary, (found) =>
         found?.status === 'False'
           ? [
               about(
                 release,
-                `the canary does not pass: ${found.message}`,
+                `the canary fails: ${found.message}`,
                 `kubectl logs -n ${release.namespace} -l app.kubernetes.io/component=operator --tail=50`,
               ),
             ]
@@ -88,11 +88,11 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
   {
     code: 'guard-missing',
     severity: 'error',
-    when: 'the guard is part of the release, and its ValidatingAdmissionPolicy or its binding is not there',
-    remediation: 'Repeat `helm upgrade` with the same values; until then an agent can start unguarded.',
-    look: ({ guard, helm, release }) =>
+    when: 'the guard is part of the release, but its ValidatingAdmissionPolicy or its binding does not exist',
+    remediation: 'Repeat `helm upgrade` with the same values; until then, an agent can start without a sidecar.',
+    evaluate: ({ guard, helm, release }) =>
       judged(guard, (found) =>
-        isMeantOff(helm)
+        isDisabledByValue(helm)
           ? []
           : missingParts(found).map((what) => about(release, what, upgradeCommand(release))),
       ),
@@ -100,50 +100,50 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
   {
     code: 'guard-off',
     severity: 'warning',
-    when: 'the chart value `guard.action` is `off` or `warn`, or the binding no longer denies',
-    remediation: 'Set `guard.action` to `deny`; else an agent starts unguarded while the injector is away.',
-    look: ({ guard, helm, release }) =>
+    when: 'the chart value `guard.action` is `off` or `warn`, or the binding has no action `Deny`',
+    remediation: 'Set `guard.action` to `deny`. Otherwise an agent starts without a sidecar while the injector is unavailable.',
+    evaluate: ({ guard, helm, release }) =>
       judged(guard, (found) => {
         const hint = upgradeCommand(release, '--set guard.action=deny');
-        if (isMeantOff(helm)) return [about(release, 'the guard is switched off (guard.action)', hint)];
+        if (isDisabledByValue(helm)) return [about(release, 'the guard is switched off (guard.action)', hint)];
         const weak = found.bindings.filter((actions) => !actions.includes('Deny'));
         return found.bindings.length > 0 && weak.length === found.bindings.length
-          ? [about(release, `the guard ${found.name} denies nothing: ${weak.flat().join(', ')}`, hint)]
+          ? [about(release, `the guard ${found.name} does not deny; its validationActions: ${weak.flat().join(', ')}`, hint)]
           : [];
       }),
   },
   {
     code: 'guard-ineffective',
     severity: 'error',
-    when: 'a dry-run pod with the annotation `platform.io/inject: "maybe"` is admitted: neither the injector nor the guard refuses it; unknown where something else does, such as a quota',
-    remediation: 'Look at the guard, its binding, and the namespaces that both leave out.',
-    look: wrongTrialOutcome,
+    when: 'a dry-run pod with the invalid annotation `platform.io/inject: "maybe"` is admitted, so neither the injector nor the guard rejects it. The result is unknown if another component rejects the pod, such as a quota',
+    remediation: 'Check the guard, its binding, and the namespaces that injector and guard exclude.',
+    evaluate: wrongTrialOutcome,
   },
   {
     code: 'certificate-expired',
     severity: 'error',
-    when: 'a certificate of the product has ended',
-    remediation: 'The webhook renews them: look at its log. Emptying the Secret makes it issue anew.',
-    look: ({ certificates, at, release }) =>
+    when: 'a certificate of the product has expired',
+    remediation: 'The webhook renews the certificates; check its log. If you empty the Secret, the webhook issues new certificates.',
+    evaluate: ({ certificates, at, release }) =>
       judged(certificates, (all) =>
         all
           .filter(({ notAfter }) => notAfter <= at)
-          .map((each) => certificate(each, release, `ended on ${each.notAfter.toISOString().slice(0, 10)}`)),
+          .map((each) => certificate(each, release, `expired on ${each.notAfter.toISOString().slice(0, 10)}`)),
       ),
   },
   {
     code: 'certificate-not-renewed',
     severity: 'warning',
-    when: 'a certificate ends soon, and the webhook should have renewed it long ago',
-    remediation: 'Look at the log of the webhook: it renews its own certificate 30 days before the end, an authority a year before.',
-    look: ({ certificates, at, release }) =>
+    when: 'a certificate expires soon, although the webhook should already have renewed it',
+    remediation: 'Check the log of the webhook. The webhook renews its own certificate 30 days before expiry, and a CA one year before expiry.',
+    evaluate: ({ certificates, at, release }) =>
       judged(certificates, (all) =>
         all
           .filter(({ notAfter, lateDays }) => {
             const days = (notAfter.getTime() - at.getTime()) / DAY_MS;
             return days > 0 && days < lateDays;
           })
-          .map((each) => certificate(each, release, `ends on ${each.notAfter.toISOString().slice(0, 10)}`)),
+          .map((each) => certificate(each, release, `expires on ${each.notAfter.toISOString().slice(0, 10)}`)),
       ),
   },
 ];
@@ -154,9 +154,9 @@ function about({ namespace, name }: ReleaseFacts, message: string, hint: string)
   return { subject: `release ${namespace}/${name}`, message, hint };
 }
 
-function certificate({ what }: CertificateFacts, release: ReleaseFacts, ends: string): Problem {
+function certificate({ what }: CertificateFacts, release: ReleaseFacts, expiry: string): Problem {
   const hint = `kubectl logs -n ${release.namespace} -l app.kubernetes.io/component=webhook --tail=50`;
-  return { subject: what, message: `the ${what} ${ends}`, hint };
+  return { subject: what, message: `the ${what} ${expiry}`, hint };
 }
 
 function trustOutcome({ injector, trusted, release }: InstalledFacts): Outcome {
@@ -166,7 +166,7 @@ function trustOutcome({ injector, trusted, release }: InstalledFacts): Outcome {
       problems: [
         about(
           release,
-          `MutatingWebhookConfiguration ${injector.value.name} has no caBundle: the API server believes nobody`,
+          `MutatingWebhookConfiguration ${injector.value.name} has no caBundle: the API server trusts no certificate`,
           hint,
         ),
       ],
@@ -180,21 +180,21 @@ function trustOutcome({ injector, trusted, release }: InstalledFacts): Outcome {
             release,
             isTrusted === null
               ? 'the injector has no certificate yet'
-              : 'the certificate of the injector does not lead to the caBundle that the API server believes',
+              : 'the certificate of the injector is not signed by a CA in the caBundle',
             hint,
           ),
         ],
   );
 }
 
-/** What somebody else refuses tells nothing of the two that should. */
+/** A rejection by another component proves nothing about the injector and the guard. */
 function wrongTrialOutcome({ wrongTrial, guard, helm, release }: InstalledFacts): Outcome {
-  if (isMeantOff(helm) || isMeantWarn(guard)) return judged(wrongTrial, () => []);
+  if (isDisabledByValue(helm) || isWarnOnly(guard)) return judged(wrongTrial, () => []);
   if (wrongTrial.known && wrongTrial.value.outcome === 'refused' && wrongTrial.value.by === 'other')
     return {
       problems: [],
       unknown: [
-        `a pod with platform.io/inject: "maybe" is refused by something else, so nobody knows whether the guard does: ${wrongTrial.value.message}`,
+        `a pod with platform.io/inject: "maybe" is rejected by another component, so the guard could not be tested: ${wrongTrial.value.message}`,
       ],
     };
   return judged(wrongTrial, ({ outcome }) =>
@@ -203,19 +203,19 @@ function wrongTrialOutcome({ wrongTrial, guard, helm, release }: InstalledFacts)
       : [
           about(
             release,
-            'a pod with platform.io/inject: "maybe" is admitted: nothing refuses what is wrong',
+            'a pod with platform.io/inject: "maybe" is admitted: neither the injector nor the guard rejects invalid values',
             upgradeCommand(release),
           ),
         ],
   );
 }
 
-/** By the chart's value; not known without the right to read Secrets, and then it is a finding that nobody meant. */
-function isMeantOff(helm: InstalledFacts['helm']): boolean {
+/** Whether the chart's value disables the guard. Without permission to read Secrets, it counts as not disabled. */
+function isDisabledByValue(helm: InstalledFacts['helm']): boolean {
   return helm.known && helm.value?.hasGuard === false;
 }
 
-function isMeantWarn(guard: InstalledFacts['guard']): boolean {
+function isWarnOnly(guard: InstalledFacts['guard']): boolean {
   return (
     guard.known && guard.value.bindings.length > 0 && guard.value.bindings.every((a) => !a.includes('Deny'))
   );
@@ -223,9 +223,9 @@ function isMeantWarn(guard: InstalledFacts['guard']): boolean {
 
 function missingParts({ name, hasPolicy, bindings }: GuardFacts): string[] {
   return [
-    ...(hasPolicy ? [] : [`ValidatingAdmissionPolicy ${name} is not there: the guard refuses nothing`]),
+    ...(hasPolicy ? [] : [`ValidatingAdmissionPolicy ${name} does not exist: the guard rejects nothing`]),
     ...(bindings.length > 0
       ? []
-      : [`ValidatingAdmissionPolicyBinding ${name} is not there: the guard refuses nothing`]),
+      : [`ValidatingAdmissionPolicyBinding ${name} does not exist: the guard rejects nothing`]),
   ];
 }

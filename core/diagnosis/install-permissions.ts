@@ -1,11 +1,11 @@
-/** One question of a SelfSubjectAccessReview. */
-export interface Right {
+/** The permission that one SelfSubjectAccessReview checks. */
+export interface Permission {
   verb: string;
   /** Empty for the core group. */
   group: string;
   /** With its subresource: `agentobservations/status`. */
   resource: string;
-  /** Absent: of the whole cluster. */
+  /** Absent: cluster-wide. */
   namespace?: string;
 }
 
@@ -18,7 +18,7 @@ interface ChartKind {
 const RBAC = 'rbac.authorization.k8s.io';
 const ADMISSION = 'admissionregistration.k8s.io';
 
-/** What the chart makes; a test holds the rendered chart to it. */
+/** The kinds of objects that the chart creates. A test compares them with the rendered chart. */
 export const CHART_KINDS: readonly ChartKind[] = [
   { group: '', resource: 'serviceaccounts', scope: 'release' },
   { group: '', resource: 'secrets', scope: 'release' },
@@ -37,13 +37,16 @@ export const CHART_KINDS: readonly ChartKind[] = [
   { group: 'apiextensions.k8s.io', resource: 'customresourcedefinitions', scope: 'cluster' },
 ];
 
-/** As Helm installs, upgrades and removes. */
+/** The verbs that Helm uses to install, upgrade and remove objects. */
 const VERBS = ['get', 'create', 'patch', 'delete'] as const;
 
-/** What the templates look up besides; a test compares it with them. A lookup that is forbidden fails the installation. */
-const LOOKED_UP: readonly Right[] = [{ verb: 'list', group: '', resource: 'namespaces' }];
+/** Lookups of the templates; a forbidden lookup fails the installation. A test compares them with the templates. */
+const LOOKUPS: readonly Permission[] = [{ verb: 'list', group: '', resource: 'namespaces' }];
 
-/** Permissions that the chart's cluster roles hand on: nobody can hand on what he does not have. A test holds the chart to it. */
+/**
+ * Permissions that the chart's cluster roles grant. Kubernetes lets a caller grant only permissions that the caller has. A
+ * test compares them with the chart.
+ */
 export const GRANTED: readonly { group: string; resources: readonly string[]; verbs: readonly string[] }[] = [
   { group: '', resources: ['pods'], verbs: ['get', 'list', 'watch', 'create'] },
   { group: '', resources: ['services'], verbs: ['list', 'watch'] },
@@ -67,29 +70,29 @@ export const GRANTED: readonly { group: string; resources: readonly string[]; ve
   { group: 'platform.io', resources: ['agentobservations/status'], verbs: ['patch'] },
 ];
 
-/** Who may do everything needs no further question. */
-export const EVERYTHING: Right = { verb: '*', group: '*', resource: '*' };
+/** A caller with this permission needs no further checks. */
+export const EVERYTHING: Permission = { verb: '*', group: '*', resource: '*' };
 
-/** Who may write roles without having what is in them. */
-export const ESCALATE: Right = { verb: 'escalate', group: RBAC, resource: 'clusterroles' };
+/** A caller with this permission may grant permissions that the caller does not have. */
+export const ESCALATE: Permission = { verb: 'escalate', group: RBAC, resource: 'clusterroles' };
 
-/** What an installation into `namespace` needs. */
-export function installPermissions(namespace: string): Right[] {
-  const rights = CHART_KINDS.flatMap(({ group, resource, scope }) =>
+/** The permissions that an installation into `namespace` needs. */
+export function installPermissions(namespace: string): Permission[] {
+  const permissions = CHART_KINDS.flatMap(({ group, resource, scope }) =>
     VERBS.map((verb) => ({ verb, group, resource, ...(scope === 'release' && { namespace }) })),
   );
-  return [...rights, ...LOOKED_UP];
+  return [...permissions, ...LOOKUPS];
 }
 
-/** What the roles hand on. */
-export function grantedPermissions(): Right[] {
+/** The permissions that the chart's cluster roles grant. */
+export function grantedPermissions(): Permission[] {
   return GRANTED.flatMap(({ group, resources, verbs }) =>
     resources.flatMap((resource) => verbs.map((verb) => ({ verb, group, resource }))),
   );
 }
 
 /** `create deployments.apps in platform-system`. */
-export function describeRight({ verb, group, resource, namespace }: Right): string {
+export function describePermission({ verb, group, resource, namespace }: Permission): string {
   const what = group === '' ? resource : `${resource}.${group}`;
   return `${verb} ${what}${namespace === undefined ? ' in every namespace' : ` in ${namespace}`}`;
 }

@@ -2,12 +2,12 @@ import { replaceCommand } from './agent-rules.ts';
 import type { Fact } from './fact.ts';
 import type { PodFacts } from './facts.ts';
 
-/** What is looked at after, or before, a release is removed. */
+/** Facts gathered before or after a release is removed. */
 export interface LeftFacts {
-  /** Of the release. */
+  /** Namespace of the release. */
   namespace: string;
   hasNamespace: Fact<boolean>;
-  /** Releases that Helm still keeps something of. */
+  /** Releases with a Helm record. */
   releases: Fact<readonly { name: string; status: string }[]>;
   /** Objects with the chart's labels, by kind. */
   objects: readonly Fact<readonly LabelledObject[]>[];
@@ -17,16 +17,16 @@ export interface LeftFacts {
 
 export interface LabelledObject {
   kind: string;
-  /** As kubectl takes it: `clusterroles.rbac.authorization.k8s.io`. */
+  /** The resource name for kubectl: `clusterroles.rbac.authorization.k8s.io`. */
   resource: string;
   namespace: string | null;
   name: string;
   release: string;
-  /** Helm was told to leave it. */
+  /** The object has Helm's keep policy. */
   isKept: boolean;
 }
 
-/** One thing that is there, and how it is removed. */
+/** One remaining object and the command that removes it. */
 export interface Leftover {
   kind: string;
   namespace: string | null;
@@ -39,13 +39,13 @@ export interface Leftover {
 export interface LeftoverReport {
   version: 1;
   server: string;
-  /** Releases that are installed: nothing of theirs is listed as left. */
+  /** Installed releases; their objects are not listed as left. */
   installed: { name: string; namespace: string; command: string }[];
-  /** What should be gone. */
+  /** Objects that should have been removed. */
   left: Leftover[];
-  /** What is meant to stay. */
+  /** Objects that are kept intentionally. */
   kept: Leftover[];
-  /** What could not be looked at, and why. */
+  /** Reasons why something could not be checked. */
   unknown: string[];
 }
 
@@ -93,7 +93,7 @@ function valueOf<T>(fact: Fact<T>, otherwise: T): T {
   return fact.known ? fact.value : otherwise;
 }
 
-/** What is lost with an object, by its kind. */
+/** Data that is lost with an object, by kind. */
 const DATA: Readonly<Record<string, string>> = {
   CustomResourceDefinition: '; removing it removes every AgentObservation',
   Namespace: '; removing it removes every AgentObservation in it',
@@ -122,7 +122,7 @@ function historyOf(name: string, namespace: string): Leftover {
   };
 }
 
-/** They run on, and nobody looks at what their sidecars report. */
+/** Injected pods keep running, but no control plane receives the reports of their sidecars. */
 function injectedPods(pods: readonly PodFacts[]): Leftover[] {
   return pods
     .filter(({ hasSidecar }) => hasSidecar)
@@ -130,12 +130,12 @@ function injectedPods(pods: readonly PodFacts[]): Leftover[] {
       kind: 'Pod',
       namespace: pod.namespace,
       name: pod.name,
-      message: `pod ${pod.name} in ${pod.namespace} still has the sidecar: it serves on, without a control plane`,
+      message: `pod ${pod.name} in ${pod.namespace} still has the sidecar, which keeps serving without a control plane`,
       command: replaceCommand(pod),
     }));
 }
 
-/** One line for each namespace: there may be thousands. */
+/** One line per namespace, because there may be thousands of observations. */
 function observationsOf(observations: readonly { namespace: string; name: string }[]): Leftover[] {
   const namespaces = [...new Set(observations.map(({ namespace }) => namespace))].sort();
   return namespaces.map((namespace) => {
@@ -155,7 +155,7 @@ function ownNamespace(namespace: string): Leftover {
     kind: 'Namespace',
     namespace: null,
     name: namespace,
-    message: `Namespace ${namespace} is kept: Helm removes none that it was told to create`,
+    message: `Namespace ${namespace} is kept: Helm does not remove namespaces that it created with --create-namespace`,
     command: `kubectl delete namespace ${namespace}`,
   };
 }

@@ -12,11 +12,11 @@ export interface OptedIn {
   kind: string;
   namespace: string;
   name: string;
-  /** Null: its name, or what its annotations say, is refused. */
+  /** null: its name or annotations are invalid, so its pods are rejected. */
   configMap: string | null;
 }
 
-/** What a workload, or a bare pod, opts in for; null: it does not. `object` has its kind and apiVersion. */
+/** The opt-in of a workload or bare pod; null: it does not opt in. `object` must have kind and apiVersion. */
 export function optedInOf(object: unknown): OptedIn | null {
   const [place] = podPlacesOf(object);
   const pod: Partial<Pod> | undefined = place?.pod;

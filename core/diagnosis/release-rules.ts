@@ -6,20 +6,20 @@ import type {
   ReleaseFacts,
   UnreadableRevision,
 } from './facts.ts';
-import { judged, together, type CheckRule, type Problem } from './rule.ts';
+import { judged, mergeOutcomes, type CheckRule, type Problem } from './rule.ts';
 import { upgradeCommand } from './upgrade-command.ts';
 
 const DEFINITION = 'agentobservations.platform.io';
 const VERSION = 'v1';
 
-/** Whether the installation itself is whole and runs. */
+/** Checks that the installation is complete and running. */
 export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
   {
     code: 'release-not-deployed',
     severity: 'error',
-    when: 'Helm says that the last installation or upgrade did not come to its end',
-    remediation: 'Look at `helm history`, then repeat the upgrade or roll it back.',
-    look: ({ helm, release }) =>
+    when: 'Helm reports that the last installation or upgrade did not complete',
+    remediation: 'Check `helm history`, then repeat the upgrade or roll it back.',
+    evaluate: ({ helm, release }) =>
       judged(helm, (found) =>
         found === null || found.status === 'deployed'
           ? []
@@ -35,24 +35,24 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
   {
     code: 'release-unreadable',
     severity: 'error',
-    when: 'the newest revision that Helm keeps cannot be read: Helm looks past it, and can neither upgrade the release nor roll it back',
-    remediation: 'Keep a copy of the Secret and delete it: Helm goes on from the revision before. Then repeat `helm upgrade`.',
-    look: ({ helm, release }) =>
+    when: 'the newest revision of the release cannot be read; Helm ignores it and can neither upgrade nor roll back the release',
+    remediation: 'Save a copy of the Secret and delete the Secret; Helm then continues from the previous revision. Repeat `helm upgrade`.',
+    evaluate: ({ helm, release }) =>
       judged(helm, (found) => (found?.unreadable ? [unreadable(found.unreadable, release)] : [])),
   },
   {
     code: 'release-versions',
     severity: 'warning',
-    when: 'the parts of the release are of more than one version, as in an upgrade that ended half-way',
-    remediation: 'Wait for the upgrade, or repeat it.',
-    look: ({ release }) =>
+    when: 'the components of the release have more than one version, for example after an incomplete upgrade',
+    remediation: 'Wait for the upgrade to complete, or repeat it.',
+    evaluate: ({ release }) =>
       judged({ known: true, value: release.versions }, (versions) =>
         versions.length < 2
           ? []
           : [
               {
                 subject: `release ${release.name}`,
-                message: `the parts of release ${release.name} are of the versions ${versions.join(', ')}`,
+                message: `the components of release ${release.name} have different versions: ${versions.join(', ')}`,
                 hint: `helm status ${release.name} -n ${release.namespace}; then repeat helm upgrade`,
               },
             ],
@@ -61,13 +61,13 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
   {
     code: 'release-object-missing',
     severity: 'error',
-    when: 'an object that Helm installed is not there any more',
-    remediation: 'Repeat `helm upgrade` with the same values: it makes what is missing.',
-    look: ({ missingObjects, release }) =>
+    when: 'an object that Helm installed no longer exists',
+    remediation: 'Repeat `helm upgrade` with the same values to create the missing objects.',
+    evaluate: ({ missingObjects, release }) =>
       judged(missingObjects, (missing) =>
         missing.map((object) => ({
           subject: object,
-          message: `${object} of release ${release.name} is not there`,
+          message: `${object} of release ${release.name} does not exist`,
           hint: upgradeCommand(release),
         })),
       ),
@@ -75,16 +75,16 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
   {
     code: 'definition-missing',
     severity: 'error',
-    when: 'the API server does not know AgentObservations of version v1, or has not established them',
-    remediation: 'Install with `crds.install`, or apply `crds/agentobservations.yaml`; then look at the conditions of the definition.',
-    look: ({ definition }) => judged(definition, definitionProblems),
+    when: 'the CustomResourceDefinition of AgentObservations does not exist, does not serve version v1, or is not established',
+    remediation: 'Install with `crds.install`, or apply `crds/agentobservations.yaml`; then check the conditions of the CustomResourceDefinition.',
+    evaluate: ({ definition }) => judged(definition, definitionProblems),
   },
   {
     code: 'deployment-unavailable',
     severity: 'error',
-    when: 'a Deployment of the release has fewer available pods than it wants, or wants none',
-    remediation: 'Look at its pods: `kubectl describe` names what keeps them.',
-    look: ({ deployments, release }) =>
+    when: 'a Deployment of the release has fewer available pods than desired, or is scaled to zero',
+    remediation: 'Check its pods; `kubectl describe` shows the reason.',
+    evaluate: ({ deployments, release }) =>
       judged(deployments, (all) =>
         all.flatMap((deployment) => unavailable(deployment, release.namespace) ?? []),
       ),
@@ -92,17 +92,17 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
   {
     code: 'image-pull',
     severity: 'error',
-    when: 'a container of the release, or of a pod that opts in, waits for an image that cannot be pulled',
-    remediation: 'Look at the reference, the registry and the pull secrets: each namespace of agents needs its own.',
-    look: ({ pods }) => judged(pods, (all) => all.flatMap(imagePulls)),
+    when: 'the image of a container cannot be pulled, in a pod of the release or a pod that opts in',
+    remediation: 'Check the image reference, the registry and the pull secrets. Each namespace with agents needs its own pull secret.',
+    evaluate: ({ pods }) => judged(pods, (all) => all.flatMap(imagePulls)),
   },
   {
     code: 'process-not-ready',
     severity: 'error',
-    when: 'the control plane or the operator does not answer `/readyz` through the API server, or is not ready',
-    remediation: 'Look at its log; `/readyz` says in its body what it waits for.',
-    look: ({ processes, release }) =>
-      together(
+    when: 'the control plane or the operator does not respond to `/readyz` through the API server, or is not ready',
+    remediation: 'Check its log. The body of `/readyz` lists what it is waiting for.',
+    evaluate: ({ processes, release }) =>
+      mergeOutcomes(
         processes.map((process) =>
           judged(process.answer, (answer) =>
             answer.ok ? [] : [notReady(process, answer.text, release.namespace)],
@@ -114,13 +114,13 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'leader-missing',
     severity: 'error',
     when: 'no operator holds the Lease `platform-operator`, or its holder no longer renews it',
-    remediation: 'Look at the log of the operator; without a leader no status is written, and no agent is found.',
-    look: ({ lease, release }) =>
+    remediation: 'Check the log of the operator. Without a leader, no status is written and no new agent is discovered.',
+    evaluate: ({ lease, release }) =>
       judged(lease, (found) => {
         if (found !== null && found.holder !== '' && found.fresh) return [];
         const what =
           found === null
-            ? 'is not there'
+            ? 'does not exist'
             : found.holder === ''
               ? 'has no holder'
               : `is no longer renewed by ${found.holder}`;
@@ -146,7 +146,7 @@ function unreadable({ secret, why }: UnreadableRevision, { name, namespace }: Re
 function definitionProblems(found: { established: boolean; served: readonly string[] } | null): Problem[] {
   const what =
     found === null
-      ? 'is not there'
+      ? 'does not exist'
       : !found.served.includes(VERSION)
         ? `does not serve version ${VERSION} (it serves ${found.served.join(', ') || 'none'})`
         : found.established

@@ -4,31 +4,31 @@ import type { CheckRule, CheckSeverity, Outcome } from './rule.ts';
 export interface CheckFinding {
   code: string;
   severity: CheckSeverity;
-  /** `unknown`: it could not be looked at, and `message` says why. */
+  /** `unknown`: the check could not run; `message` contains the reason. */
   status: 'found' | 'unknown';
   /** Empty where the whole check is unknown. */
   subject: string;
   message: string;
   hint: string;
-  /** The page that explains it. */
+  /** The documentation page of the check. */
   docs: string;
 }
 
 export interface Checked {
   findings: CheckFinding[];
-  /** Codes of the checks that looked and found nothing. */
+  /** Codes of the checks that ran without findings. */
   passed: string[];
 }
 
 const PAGE = 'docs/reference/checks.md';
-const LOOK = 'run it as somebody who has that right, or look at the page';
+const UNKNOWN_HINT = 'run the command with this permission, or see the documentation page';
 
-/** Runs every row of a table, in its order. */
+/** Runs all checks of a table in order. */
 export function runChecks<F>(rules: readonly CheckRule<F>[], facts: F): Checked {
   const findings: CheckFinding[] = [];
   const passed: string[] = [];
   for (const rule of rules) {
-    const found = findingsOf(rule, rule.look(facts));
+    const found = findingsOf(rule, rule.evaluate(facts));
     findings.push(...found);
     if (found.length === 0) passed.push(rule.code);
   }
@@ -44,12 +44,12 @@ function findingsOf<F>({ code, severity }: CheckRule<F>, { problems, unknown }: 
       status: 'unknown',
       subject: '',
       message: why,
-      hint: LOOK,
+      hint: UNKNOWN_HINT,
     })),
   ];
 }
 
-/** Whether there is a finding of that severity or above it. What is not known counts as its check would. */
+/** Whether there is a finding of at least this severity. An unknown result counts with the severity of its check. */
 export function fails(findings: readonly CheckFinding[], failOn: CheckSeverity): boolean {
   return findings.some(({ severity }) => severity === 'error' || failOn === 'warning');
 }

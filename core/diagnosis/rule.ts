@@ -1,44 +1,44 @@
 import type { Fact } from './fact.ts';
 
-/** `error`: something does not work, or is not guarded. `warning`: it will not for long, or somebody meant it so. */
+/** `error`: something does not work or is not guarded. `warning`: it will soon fail, or it is intentionally weaker. */
 export type CheckSeverity = 'error' | 'warning';
 
 export const CHECK_SEVERITIES: readonly CheckSeverity[] = ['error', 'warning'];
 
-/** One thing that is wrong. */
+/** One detected problem. */
 export interface Problem {
-  /** What it is about: `Deployment platform-system/agent-compliance-webhook`. */
+  /** The affected object: `Deployment platform-system/agent-compliance-webhook`. */
   subject: string;
-  /** One sentence, with names. */
+  /** One sentence with the names of the affected objects. */
   message: string;
-  /** What to do, as exactly as can be said. */
+  /** The fix, as a command if possible. */
   hint: string;
 }
 
 export interface Outcome {
   problems: Problem[];
-  /** Why something could not be looked at. */
+  /** Reasons why something could not be checked. */
   unknown: string[];
 }
 
-/** One row of a table of checks. */
+/** One check. */
 export interface CheckRule<F> {
-  /** Stable; also the row's place in docs/reference/checks.md. */
+  /** Stable; also the anchor in docs/reference/checks.md. */
   code: string;
   severity: CheckSeverity;
-  /** Reads as the end of "is found when …": docs/reference/checks.md. */
+  /** Completes the sentence "error, when …" in docs/reference/checks.md. */
   when: string;
-  /** What to do about it, for the same page. */
+  /** The fix, for the same page. */
   remediation: string;
-  look(facts: F): Outcome;
+  evaluate(facts: F): Outcome;
 }
 
-/** What `judge` finds in a fact; what is not known is said, not judged. */
+/** The problems that `judge` finds in a fact; an unknown fact is reported as unknown. */
 export function judged<T>(fact: Fact<T>, judge: (value: T) => Problem[]): Outcome {
   return fact.known ? { problems: judge(fact.value), unknown: [] } : { problems: [], unknown: [fact.why] };
 }
 
-/** What `judge` finds in two facts together. */
+/** The problems that `judge` finds in two facts. */
 export function judgedBoth<T, U>(
   first: Fact<T>,
   second: Fact<U>,
@@ -48,8 +48,8 @@ export function judgedBoth<T, U>(
   return judged(second, (value) => judge(first.value, value));
 }
 
-/** The outcomes of many things as one; each reason once. */
-export function together(outcomes: readonly Outcome[]): Outcome {
+/** Merges outcomes; each reason for an unknown result is listed once. */
+export function mergeOutcomes(outcomes: readonly Outcome[]): Outcome {
   return {
     problems: outcomes.flatMap(({ problems }) => problems),
     unknown: [...new Set(outcomes.flatMap(({ unknown }) => unknown))],

@@ -20,19 +20,19 @@ import {
 const REACHED: Reach = { state: 'reachable', latencyMs: 1 };
 const REFUSED: Reach = { state: 'unreachable', reason: 'connection refused' };
 
-/** What happened before NOON. */
+/** Everything that happened before NOON. */
 interface Past {
   spec?: Partial<ManifestSpec>;
-  /** Entries of the ring. */
+  /** Entries of the audit ring. */
   entries?: Partial<AuditEntry>[];
   /** Ids of checks that the agent reports as passed. */
   checks?: string[];
-  /** What the sidecar probed. */
+  /** Probe results of the sidecar. */
   reach?: Record<string, Reach>;
   proofs?: ProofRecord[];
-  /** How long ago all of it was, in milliseconds. */
+  /** Age of all of it at NOON, in milliseconds. */
   agoMs?: number;
-  /** What the sidecar probes at NOON; default: the same. */
+  /** Probe results of the sidecar at NOON; default: `reach`. */
   reachNow?: Record<string, Reach>;
 }
 
@@ -51,8 +51,8 @@ function reportOf({ spec, entries = [], checks = [], reach = {}, ...rest }: Past
   return evidenceOf({ ...input, reach: new Map(Object.entries(reachNow)) });
 }
 
-const itemOf = (past: Past, wanted: EvidenceItem['kind']): EvidenceItem | undefined =>
-  reportOf(past).items.find(({ kind }) => kind === wanted);
+const itemOf = (past: Past, itemKind: EvidenceItem['kind']): EvidenceItem | undefined =>
+  reportOf(past).items.find(({ kind }) => kind === itemKind);
 
 const usage = (modelId: string, totalTokens = 3): Partial<AuditEntry> => ({
   usage: { modelId, promptTokens: 1, completionTokens: totalTokens - 1, totalTokens },
@@ -86,35 +86,35 @@ const BUDGETS: Past = {
 const UNPRICED: Past = { spec: { model: { ...model, costControls: { maxMonthlyUSD: 9 } } } };
 const DATASETS: Past = { spec: { evaluation: { datasets: [{ name: 'smoke', path: 'smoke.jsonl' }] } } };
 
-type Row = [what: string, past: Past, item: string, tier: EvidenceItem['tier']];
+type Row = [title: string, past: Past, item: string, tier: EvidenceItem['tier']];
 
-describe('what shows an item, kind by kind', () => {
+describe('tier of an item, by kind', () => {
   test.each<Row>([
     ['usage of the declared model', { entries: [usage('gpt-4o')] }, 'model gpt-4o', 'observed'],
-    ['usage with a date', { entries: [usage('gpt-4o-2024-08-06')] }, 'model gpt-4o', 'observed'],
-    ['usage with the path of a gateway', { entries: [usage('openai/GPT-4o')] }, 'model gpt-4o', 'observed'],
+    ['usage of the declared model with a date', { entries: [usage('gpt-4o-2024-08-06')] }, 'model gpt-4o', 'observed'],
+    ['usage of the declared model with a gateway path', { entries: [usage('openai/GPT-4o')] }, 'model gpt-4o', 'observed'],
     ['usage of another model', { entries: [usage('gpt-4o-mini')] }, 'model gpt-4o', 'none'],
     ['usage without a model', { entries: [usage('unknown')] }, 'model gpt-4o', 'none'],
-    ['an unreadable usage', { entries: [{ usage: { unavailable: 'x' } }] }, 'model gpt-4o', 'none'],
-    ['a model event', { entries: [modelEvent('gpt-4o')] }, 'model gpt-4o', 'reported'],
+    ['unreadable usage', { entries: [{ usage: { unavailable: 'x' } }] }, 'model gpt-4o', 'none'],
+    ['a model event of the declared model', { entries: [modelEvent('gpt-4o')] }, 'model gpt-4o', 'reported'],
     ['a model event of another model', { entries: [modelEvent('gpt-4')] }, 'model gpt-4o', 'none'],
-    ['the check of the model', { checks: ['model:openai/gpt-4o'] }, 'model gpt-4o', 'reported'],
+    ['a passing model check', { checks: ['model:openai/gpt-4o'] }, 'model gpt-4o', 'reported'],
 
-    ['nothing', TOOLS, 'tool search', 'none'],
-    ['a call in a header', { ...TOOLS, entries: [{ toolsCalled: ['search'] }] }, 'tool search', 'reported'],
-    ['the check of the tool', { ...TOOLS, checks: ['tool:search'] }, 'tool search', 'reported'],
+    ['no evidence of a tool', TOOLS, 'tool search', 'none'],
+    ['a tool call in a header', { ...TOOLS, entries: [{ toolsCalled: ['search'] }] }, 'tool search', 'reported'],
+    ['a passing tool check', { ...TOOLS, checks: ['tool:search'] }, 'tool search', 'reported'],
     ['a call of another tool', { ...TOOLS, entries: [{ toolsCalled: ['x'] }] }, 'tool search', 'none'],
-    ['a proof of annotations', { ...TOOLS, proofs: [proof('SEC-LLM-07')] }, 'tool search', 'proved'],
+    ['a proof of SEC-LLM-07', { ...TOOLS, proofs: [proof('SEC-LLM-07')] }, 'tool search', 'proved'],
 
-    ['nothing', GUARDRAILS, 'guardrail input.pii-detector', 'none'],
+    ['no evidence of a guardrail', GUARDRAILS, 'guardrail input.pii-detector', 'none'],
     [
-      'an invocation',
+      'a reported invocation',
       { ...GUARDRAILS, entries: [{ guardrailsInvoked: ['pii-detector'] }] },
       'guardrail input.pii-detector',
       'reported',
     ],
     [
-      'a report that nothing ran',
+      'a report that no guardrail ran',
       { ...GUARDRAILS, entries: [{ guardrailsInvoked: [] }] },
       'guardrail input.pii-detector',
       'none',
@@ -126,7 +126,7 @@ describe('what shows an item, kind by kind', () => {
       'proved',
     ],
     [
-      'a proof of another guardrail',
+      'a proof for another guardrail',
       { ...GUARDRAILS, proofs: [proof('SEC-LLM-01')] },
       'guardrail input.pii-detector',
       'none',
@@ -138,96 +138,96 @@ describe('what shows an item, kind by kind', () => {
       'proved',
     ],
 
-    ['the probe', { ...SERVICES, reach: { 'service:db': REACHED } }, 'service db', 'probed'],
-    ['the check of the agent', { ...SERVICES, checks: ['service:db'] }, 'service db', 'reported'],
-    ['a probe that fails', { ...SERVICES, reach: { 'service:db': REFUSED } }, 'service db', 'none'],
+    ['a successful service probe', { ...SERVICES, reach: { 'service:db': REACHED } }, 'service db', 'probed'],
+    ['a passing service check', { ...SERVICES, checks: ['service:db'] }, 'service db', 'reported'],
+    ['a failed service probe', { ...SERVICES, reach: { 'service:db': REFUSED } }, 'service db', 'none'],
     [
-      'a check that a probe contradicts',
+      'a passing service check and a failed probe',
       { ...SERVICES, checks: ['service:db'], reach: { 'service:db': REFUSED } },
       'service db',
       'none',
     ],
     [
-      'a probe that reached the service before it failed',
+      'a successful service probe before a failed probe',
       { ...SERVICES, reach: { 'service:db': REACHED }, reachNow: { 'service:db': REFUSED } },
       'service db',
       'probed',
     ],
     [
-      'a check of what cannot be probed',
+      'a passing check of a service that cannot be probed',
       { ...SERVICES, checks: ['service:db'], reach: { 'service:db': { state: 'unknown', reason: 'x' } } },
       'service db',
       'reported',
     ],
 
-    ['the probe', { ...MEMORY, reach: { 'memory:shortTerm': REACHED } }, 'memory shortTerm', 'probed'],
-    ['the check of the agent', { ...MEMORY, checks: ['memory:shortTerm'] }, 'memory shortTerm', 'reported'],
+    ['a successful memory probe', { ...MEMORY, reach: { 'memory:shortTerm': REACHED } }, 'memory shortTerm', 'probed'],
+    ['a passing memory check', { ...MEMORY, checks: ['memory:shortTerm'] }, 'memory shortTerm', 'reported'],
     [
-      'a write that is reported',
+      'a reported memory write',
       { ...MEMORY, entries: [{ events: [{ type: 'memory', backend: 'redis', ttlSeconds: 1 }] }] },
       'memory shortTerm',
       'reported',
     ],
     [
-      'a write to another backend',
+      'a reported write to another backend',
       { ...MEMORY, entries: [{ events: [{ type: 'memory', backend: 'postgres' }] }] },
       'memory shortTerm',
       'none',
     ],
 
-    ['the check of the agent', { ...MCP, checks: ['mcp:files'] }, 'mcp files', 'reported'],
-    ['the probe', { ...MCP, reach: { 'mcp:files': REACHED } }, 'mcp files', 'probed'],
+    ['a passing MCP check', { ...MCP, checks: ['mcp:files'] }, 'mcp files', 'reported'],
+    ['a successful MCP probe', { ...MCP, reach: { 'mcp:files': REACHED } }, 'mcp files', 'probed'],
 
     ['tokens in responses', { ...BUDGETS, entries: [usage('x')] }, 'budget maxTokensPerDay', 'observed'],
     ['tokens in responses', { ...BUDGETS, entries: [usage('x')] }, 'budget maxMonthlyUSD', 'observed'],
-    ['no tokens', { ...BUDGETS, entries: [usage('gpt-4o', 0)] }, 'budget maxTokensPerDay', 'none'],
+    ['zero tokens in responses', { ...BUDGETS, entries: [usage('gpt-4o', 0)] }, 'budget maxTokensPerDay', 'none'],
     ['tokens in events', { ...BUDGETS, entries: [modelEvent('x')] }, 'budget maxTokensPerDay', 'reported'],
     ['tokens without prices', { ...UNPRICED, entries: [usage('x')] }, 'budget maxMonthlyUSD', 'none'],
     ['a proof of MODEL-03', { ...UNPRICED, proofs: [proof('MODEL-03')] }, 'budget maxMonthlyUSD', 'proved'],
 
-    ['nothing', DATASETS, 'evaluation datasets', 'none'],
+    ['no proof of the evaluation', DATASETS, 'evaluation datasets', 'none'],
     ['a proof of EVAL-01', { ...DATASETS, proofs: [proof('EVAL-01')] }, 'evaluation datasets', 'proved'],
     [
-      'a proof that has expired',
+      'an expired proof of EVAL-01',
       { ...DATASETS, proofs: [proof('EVAL-01', { expiresAt: NOON.toISOString() })] },
       'evaluation datasets',
       'none',
     ],
-  ])('%s', (_what, past, wanted, tier) => {
-    const item = reportOf(past).items.find(({ kind, name }) => `${kind} ${name}` === wanted);
+  ])('%s', (_title, past, itemName, tier) => {
+    const item = reportOf(past).items.find(({ kind, name }) => `${kind} ${name}` === itemName);
     expect(item?.tier).toBe(tier);
   });
 
-  test('each kind of item has cases above', () => {
+  test('every kind of item has cases above', () => {
     expect(EVIDENCE_ROWS.map(({ kind }) => kind)).toEqual(
       'model tool guardrail service memory mcp budget evaluation'.split(' '),
     );
   });
 
-  test('a dated model id is shown by the same date alone', () => {
+  test('a dated model id matches only the same date', () => {
     const spec = { model: { ...model, id: 'gpt-4o-2024-05-13' } };
     expect(itemOf({ spec, entries: [usage('gpt-4o-2024-05-13')] }, 'model')?.tier).toBe('observed');
     expect(itemOf({ spec, entries: [usage('gpt-4o-2024-08-06')] }, 'model')?.tier).toBe('none');
     expect(itemOf({ spec, entries: [usage('gpt-4o')] }, 'model')?.tier).toBe('none');
   });
 
-  test('the alias latest is shown by any date', () => {
+  test('the alias latest matches any date', () => {
     const spec = { model: { ...model, id: 'claude-3-5-sonnet-latest' } };
     expect(itemOf({ spec, entries: [usage('claude-3-5-sonnet-20241022')] }, 'model')?.tier).toBe('observed');
   });
 });
 
-describe('the age of evidence', () => {
+describe('age of evidence', () => {
   const seen: Past = { ...SERVICES, entries: [usage('gpt-4o')], reach: { 'service:db': REACHED } };
 
   test.each([
     [EVIDENCE_MS - 1, 2],
     [EVIDENCE_MS, 0],
-  ])('what was seen %d ms ago', (agoMs, shown) => {
+  ])('evidence seen %d ms ago gives %d shown items', (agoMs, shown) => {
     expect(reportOf({ ...seen, agoMs }).shown).toBe(shown);
   });
 
-  test('an unexpired proof counts whatever its age, and is dated by its record', () => {
+  test('an unexpired proof counts at any age, and has the date of its record', () => {
     expect(itemOf({ ...DATASETS, proofs: [proof('EVAL-01')] }, 'evaluation')).toEqual({
       kind: 'evaluation',
       name: 'datasets',
@@ -238,18 +238,18 @@ describe('the age of evidence', () => {
   });
 });
 
-describe('what contradicts a report of the agent', () => {
-  test('a probe that fails', () => {
+describe('contradiction of a report of the agent', () => {
+  test('is a failed probe', () => {
     const past = { ...SERVICES, checks: ['service:db'], reach: { 'service:db': REFUSED } };
     expect(itemOf(past, 'service')).toEqual({
       kind: 'service',
       name: 'db',
       tier: 'none',
-      contradictedBy: 'probe of the sidecar: connection refused',
+      contradictedBy: 'sidecar probe: connection refused',
     });
   });
 
-  test('usage of another model in responses', () => {
+  test('is usage of another model in responses', () => {
     const past = { checks: ['model:openai/gpt-4o'], entries: [usage('gpt-3.5-turbo-0125')] };
     expect(itemOf(past, 'model')).toEqual({
       kind: 'model',
@@ -259,7 +259,7 @@ describe('what contradicts a report of the agent', () => {
     });
   });
 
-  test('not usage of the fallback, nor of other models next to the declared one', () => {
+  test('is not usage of the fallback, or of other models in addition to the declared model', () => {
     const spec = { model: { ...model, fallback: { provider: 'openai', id: 'gpt-4', apiKey: 'x' } } };
     const checks = ['model:openai/gpt-4o'];
     expect(itemOf({ spec, checks, entries: [usage('gpt-4')] }, 'model')?.tier).toBe('reported');
@@ -267,7 +267,7 @@ describe('what contradicts a report of the agent', () => {
   });
 });
 
-describe('the sum', () => {
+describe('sums', () => {
   const past: Past = {
     spec: { ...TOOLS.spec, ...GUARDRAILS.spec, ...SERVICES.spec, ...DATASETS.spec },
     entries: [usage('gpt-4o'), { guardrailsInvoked: ['pii-detector'], toolsCalled: ['search'] }],
@@ -275,7 +275,7 @@ describe('the sum', () => {
     proofs: [proof('EVAL-01')],
   };
 
-  test('what the agent alone reports counts half, and stands apart', () => {
+  test('an item with tier reported counts half, and is counted in reported', () => {
     const { items, ...sums } = reportOf(past);
     expect(sums).toEqual({ shown: 4, declared: 7, reported: 2 });
     expect(items.map(({ name, tier }) => `${tier} ${name}`)).toEqual([
@@ -289,13 +289,13 @@ describe('the sum', () => {
     ]);
   });
 
-  test('local proofs are in the sum, and the sum without them is there', () => {
+  test('local proofs count in shown, and shownWithoutLocalProofs excludes them', () => {
     const local = { ...past, proofs: [proof('EVAL-01', { origin: 'local' })] };
     expect(reportOf(local)).toMatchObject({ shown: 4, shownWithoutLocalProofs: 3 });
     expect(itemOf(local, 'evaluation')?.shownBy).toBe('local proof of EVAL-01');
   });
 
-  test('the same item declared twice counts once', () => {
+  test('an item declared twice counts once', () => {
     const type = 'custom';
     const guardrails = { input: [{ type }, { type }], output: [{ type }] } as const;
     expect(reportOf({ spec: { guardrails: structuredClone(guardrails) as never } }).declared).toBe(3);
@@ -313,7 +313,7 @@ describe('the sum', () => {
   });
 });
 
-test('a reporter without a sidecar reports, and shows nothing', () => {
+test('evidence of a reporter without a sidecar has tier reported only', () => {
   const seen = new Map(
     [...reportedModelCall('gpt-4o', 3), ...sightingsInChecks([])].map((key) => [key, NOON.getTime()]),
   );
@@ -322,17 +322,17 @@ test('a reporter without a sidecar reports, and shows nothing', () => {
   expect([shown, reported]).toEqual([1.5, 3]);
 });
 
-test('the guardrails that were seen are those of the last 24 hours', () => {
+test('guardrailsSeen returns the guardrails of the last 24 hours', () => {
   const seen = new Map<string, number>();
-  const note = (type: string, ms: number): void => {
+  const record = (type: string, ms: number): void => {
     for (const key of sightingsIn(anEntry({ guardrailsInvoked: [type] }))) seen.set(key, ms);
   };
-  note('pii-detector', NOON.getTime() - 1);
-  note('custom', NOON.getTime() - EVIDENCE_MS);
+  record('pii-detector', NOON.getTime() - 1);
+  record('custom', NOON.getTime() - EVIDENCE_MS);
   expect([...guardrailsSeen(seen, NOON)]).toEqual(['pii-detector']);
 });
 
-test('names are compared as reports carry them', () => {
+test('names are compared after truncation to the report limit', () => {
   const name = 'x'.repeat(600);
   const cut = 'x'.repeat(500);
   expect(itemOf({ spec: { tools: [{ name }] }, entries: [{ toolsCalled: [cut] }] }, 'tool')?.tier).toBe(

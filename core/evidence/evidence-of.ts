@@ -7,22 +7,22 @@ import { EVIDENCE_TIERS, type EvidenceItem, type EvidenceReport } from './eviden
 import { EVIDENCE_ROWS, type DeclaredItem, type EvidenceRow } from './rows.ts';
 import { isRecent, modelSubject, sightingKey } from './sightings.ts';
 
-/** UTF-16 units of a text of an item. */
+/** Maximum length of an item's text, in UTF-16 units. */
 const MAX_TEXT = 500;
 
-/** What evidence is judged by. */
+/** The input of `evidenceOf`. */
 export interface EvidenceInput {
   manifest: Manifest;
   at: Date;
-  /** When each key of a sighting was last seen, in milliseconds of the epoch. */
+  /** Sighting key -> time it was last seen, in epoch milliseconds. */
   seen: ReadonlyMap<string, number>;
-  /** What the last probe run found; a probe that fails contradicts the agent. */
+  /** Results of the last probe run. A failed probe contradicts the agent's report. */
   reach: Facts['reach'];
   /** The proof records that count for this agent. */
   proofs: readonly ProofRecord[];
 }
 
-/** What of the manifest was shown in the 24 hours before `at`, or is proved at `at`. */
+/** The declared items of the manifest with their evidence from the 24 hours before `at`, or their proof valid at `at`. */
 export function evidenceOf(input: EvidenceInput): EvidenceReport {
   const items = itemsOf(input);
   const proofs = input.proofs.filter(({ origin }) => origin === 'control-plane');
@@ -37,7 +37,7 @@ export function evidenceOf(input: EvidenceInput): EvidenceReport {
   };
 }
 
-/** What an item of tier `reported` counts: half, so that it never weighs as much as what was seen from outside. */
+/** The share that an item of tier `reported` counts: less than an item with evidence from outside the agent. */
 const REPORTED_SHARE = 0.5;
 
 function shownOf(items: readonly EvidenceItem[]): number {
@@ -80,13 +80,13 @@ function judge(row: EvidenceRow, declared: DeclaredItem, input: EvidenceInput): 
   return { kind, name, tier: 'reported', shownBy: row.shownBy.reported ?? 'report of the agent', lastSeen };
 }
 
-/** The last time one of the keys was seen within the 24 hours, ISO 8601; null: not within them. */
+/** The last time that one of the keys was seen within the 24 hours, ISO 8601; null: not seen. */
 function lastOf(keys: readonly string[] = [], { seen, at }: EvidenceInput): string | null {
   const last = Math.max(-Infinity, ...keys.map((key) => seen.get(key) ?? -Infinity));
   return isRecent(last, at) ? new Date(last).toISOString() : null;
 }
 
-/** One that an admin has written, where there is one. */
+/** The unexpired proof of the item; a control-plane proof is preferred to a local proof. */
 function proofOf({ rules = [] }: DeclaredItem, { proofs, at }: EvidenceInput): ProofRecord | undefined {
   const counted = proofs.filter((proof) => rules.includes(proof.ruleId) && !hasExpired(proof, at));
   return counted.find(({ origin }) => origin !== 'local') ?? counted[0];
@@ -95,12 +95,12 @@ function proofOf({ rules = [] }: DeclaredItem, { proofs, at }: EvidenceInput): P
 function contradictionOf(row: EvidenceRow, { probe }: DeclaredItem, input: EvidenceInput): string | null {
   if (row.kind === 'model') return otherModelOf(input);
   const reach = probe === undefined ? undefined : input.reach.get(probe);
-  return reach?.state === 'unreachable' ? `probe of the sidecar: ${reach.reason}` : null;
+  return reach?.state === 'unreachable' ? `sidecar probe: ${reach.reason}` : null;
 }
 
 const WIRE_MODEL = sightingKey('wire', 'model:');
 
-/** The model id that responses had last, where they had neither the declared one nor its fallback. */
+/** The latest model id in responses, as a contradiction text; null if the fallback was seen or no other model was seen. */
 function otherModelOf(input: EvidenceInput): string | null {
   const { manifest, seen, at } = input;
   const { fallback } = manifest.spec.model;

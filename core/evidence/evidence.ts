@@ -1,6 +1,6 @@
 /**
- * How an item of the manifest was shown to be real. `probed`: by a probe of the sidecar. `observed`: in the traffic.
- * `proved`: by a proof record. `reported`: the agent alone reports it. `none`: by nothing.
+ * The kind of evidence for an item of the manifest. `probed`: a probe from the sidecar. `observed`: the traffic.
+ * `proved`: a proof record. `reported`: only a report of the agent. `none`: no evidence.
  */
 export type EvidenceTier = 'probed' | 'observed' | 'proved' | 'reported' | 'none';
 export const EVIDENCE_TIERS: readonly EvidenceTier[] = ['probed', 'observed', 'proved', 'reported', 'none'];
@@ -29,28 +29,28 @@ export const ITEM_KINDS: readonly ItemKind[] = [
 /** One declared item and the best evidence of it. */
 export interface EvidenceItem {
   kind: ItemKind;
-  /** Model id, tool, `<where>.<type>` of a guardrail, service, role of a memory, MCP server, `maxTokensPerDay`, `datasets`. */
+  /** Model id, tool, `<where>.<type>` of a guardrail, service, memory role, MCP server, `maxTokensPerDay`, `datasets`. */
   name: string;
   tier: EvidenceTier;
-  /** What shows the item; absent with tier none. */
+  /** The evidence, as text; absent with tier none. */
   shownBy?: string;
   /** ISO 8601; absent with tier none. */
   lastSeen?: string;
-  /** Why what the agent reports of the item does not count. */
+  /** Why the agent's report of the item does not count. */
   contradictedBy?: string;
 }
 
-/** How much of what a manifest declares was shown in the last 24 hours. */
+/** The evidence from the last 24 hours for the items that a manifest declares. */
 export interface EvidenceReport {
-  /** Items with tier probed, observed or proved, plus half of those with tier reported. */
+  /** Number of items with tier probed, observed or proved, plus half the number with tier reported. */
   shown: number;
-  /** All items; at least 1. */
+  /** Number of all items; at least 1. */
   declared: number;
-  /** Items that the agent alone reports. */
+  /** Number of items with tier reported. */
   reported: number;
-  /** `shown` without local proofs; absent: none counts. */
+  /** `shown` without local proofs; absent: the same as `shown`. */
   shownWithoutLocalProofs?: number;
-  /** By tier in the order of EVIDENCE_TIERS, then in the order of the manifest. */
+  /** Sorted by tier in the order of EVIDENCE_TIERS, then in the order of the manifest. */
   items: EvidenceItem[];
 }
 
@@ -59,10 +59,10 @@ export function itemText({ kind, name }: Pick<EvidenceItem, 'kind' | 'name'>): s
   return `${kind} ${name}`;
 }
 
-/** The least evidence that counts as compliant where nothing else is set, in percent of the declared items. */
+/** Default for the lowest evidence that counts as compliant, in percent of the declared items. */
 export const DEFAULT_COMPLIANT_EVIDENCE = 50;
 
-/** What share of the declared items was shown, in whole percent, rounded down; 0..100. */
+/** The share of declared items with evidence, in whole percent, rounded down; 0..100. */
 export function evidencePercent({ shown, declared }: Pick<EvidenceReport, 'shown' | 'declared'>): number {
   return declared <= 0 ? 0 : Math.min(100, Math.max(0, Math.floor((100 * shown) / declared)));
 }

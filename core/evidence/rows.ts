@@ -6,43 +6,43 @@ import { modelSubject, sightingKey, TOKENS } from './sightings.ts';
 
 type SeenTier = 'probed' | 'observed' | 'reported';
 
-/** One declared item, and what shows it. */
+/** One declared item and its possible evidence. */
 export interface DeclaredItem {
   name: string;
-  /** The sightings that show the item, by the tier that they give. */
+  /** The sighting keys that are evidence for the item, by tier. */
   keys: Readonly<Partial<Record<SeenTier, readonly string[]>>>;
-  /** Compliance rules whose unexpired proof shows the item. */
+  /** Compliance rules whose unexpired proof is evidence for the item. */
   rules?: readonly string[];
-  /** Check id of the probe that contradicts the agent's report when it fails. */
+  /** Check id of the probe that contradicts the agent's report if the probe fails. */
   probe?: string;
 }
 
 /** One kind of declared item. */
 export interface EvidenceRow {
   kind: ItemKind;
-  /** Where the manifest declares such items, and their names. */
+  /** Where the manifest declares the items, and how they are named. */
   declaredAt: string;
-  /** What shows an item, by tier; the same words are in the report and on the reference page. */
+  /** The evidence for an item, by tier; the text is used in the report and on the reference page. */
   shownBy: Readonly<Partial<Record<Exclude<EvidenceTier, 'none'>, string>>>;
-  /** What makes a report of the agent not count, where something does. */
+  /** When a report of the agent does not count. */
   contradictedBy?: string;
   items(manifest: Manifest): readonly DeclaredItem[];
 }
 
 const PROBE = 'connection from the sidecar';
-const CHECK = 'check of the agent';
-const FAILED_PROBE = "the sidecar's last probe of the address fails";
+const CHECK = 'check reported by the agent';
+const FAILED_PROBE = "the sidecar's last probe of the address failed";
 
-/** The table of what shows what, one row for each kind of item. */
+/** The evidence table, one row per kind of item. */
 export const EVIDENCE_ROWS: readonly EvidenceRow[] = [
   {
     kind: 'model',
     declaredAt: '`spec.model.id`',
     shownBy: {
       observed: 'usage with this model id in a response',
-      reported: '`model` event with this model id, or check of the agent',
+      reported: '`model` event with this model id, or check reported by the agent',
     },
-    contradictedBy: 'responses of the last 24 hours have usage of other models alone',
+    contradictedBy: 'responses of the last 24 hours contain only usage of other models',
     items: ({ spec: { model } }) => [
       {
         name: model.id,
@@ -61,7 +61,7 @@ export const EVIDENCE_ROWS: readonly EvidenceRow[] = [
     declaredAt: '`spec.tools[].name`',
     shownBy: {
       proved: 'proof of SEC-LLM-07',
-      reported: 'call in a behavioral header or event, or check of the agent',
+      reported: 'call in a behavioral header or event, or check reported by the agent',
     },
     items: ({ spec }) =>
       (spec.tools ?? []).map(({ name }) => ({
@@ -110,9 +110,9 @@ export const EVIDENCE_ROWS: readonly EvidenceRow[] = [
     kind: 'budget',
     declaredAt: '`spec.model.costControls.maxTokensPerDay` and `maxMonthlyUSD`',
     shownBy: {
-      observed: 'tokens counted in responses; for `maxMonthlyUSD` with both prices in `usdPerMillionTokens`',
-      proved: 'for `maxMonthlyUSD`: proof of MODEL-03',
-      reported: 'tokens in `model` events; for `maxMonthlyUSD` with both prices',
+      observed: 'tokens in responses; `maxMonthlyUSD` also needs both prices in `usdPerMillionTokens`',
+      proved: 'proof of MODEL-03 (only for `maxMonthlyUSD`)',
+      reported: 'tokens in `model` events; `maxMonthlyUSD` also needs both prices',
     },
     items: budgetItems,
   },
@@ -166,7 +166,7 @@ function withBackend({ spec: { memory } }: Manifest, item: DeclaredItem): Declar
 function budgetItems(manifest: Manifest): DeclaredItem[] {
   const { maxTokensPerDay, maxMonthlyUSD } = manifest.spec.model.costControls ?? {};
   const tokens = { observed: [sightingKey('wire', TOKENS)], reported: [sightingKey('report', TOKENS)] };
-  // Without prices no cost is computed, whatever the tokens are.
+  // Without prices no cost is computed.
   const cost = tokenPriceOf(manifest) === undefined ? {} : tokens;
   return [
     ...(maxTokensPerDay === undefined ? [] : [{ name: 'maxTokensPerDay', keys: tokens }]),

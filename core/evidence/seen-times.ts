@@ -1,17 +1,17 @@
 import { EVIDENCE_MS } from './sightings.ts';
 
-/** Keys that are kept; at 500 characters each about 2 MB. */
+/** Maximum number of keys; about 2 MB at 500 characters each. */
 const MAX_KEYS = 2000;
-/** Sightings of one key within this time are one, in milliseconds. */
+/** Sightings of one key within this time count as one, in milliseconds. */
 const RESOLUTION_MS = 1000;
 
 /**
- * When each item was last seen, in the last 24 hours. The audit ring forgets an entry as soon as enough others have come;
- * these times stay until the process ends. Beyond the bound the key that was not seen for longest is removed.
+ * When each item was last seen, for the last 24 hours. The audit ring overwrites old entries; these times are kept until
+ * the process ends. Above the maximum number of keys, the key that was seen the longest time ago is removed.
  */
 export class SeenTimes {
   readonly #now: () => Date;
-  /** Milliseconds of the epoch by key, oldest first. */
+  /** Key -> epoch milliseconds, oldest first. */
   readonly #times = new Map<string, number>();
 
   constructor(now: () => Date) {
@@ -32,7 +32,7 @@ export class SeenTimes {
     }
   }
 
-  /** Milliseconds of the epoch by key. */
+  /** Key -> epoch milliseconds. */
   get times(): ReadonlyMap<string, number> {
     return this.#times;
   }

@@ -4,49 +4,49 @@ import type { Facts } from '../facts/facts.ts';
 import type { Check } from '../health/health.ts';
 
 /**
- * Where something was seen. `probe`: a probe of the sidecar. `wire`: the traffic. `check`: a check of the agent that passes.
- * `report`: a behavioral header or event.
+ * The source of a sighting. `probe`: a probe from the sidecar. `wire`: the traffic. `check`: a passing check reported by the
+ * agent. `report`: a behavioral header or event.
  */
 export type SightingSource = 'probe' | 'wire' | 'check' | 'report';
 
 /** How long a sighting counts, in milliseconds. */
 export const EVIDENCE_MS = 24 * 60 * 60 * 1000;
 
-/** Whether a time in milliseconds of the epoch is within the 24 hours before `at`. */
+/** Whether a time in epoch milliseconds is within the 24 hours before `at`. */
 export function isRecent(ms: number | undefined, at: Date): ms is number {
   return ms !== undefined && at.getTime() - ms < EVIDENCE_MS;
 }
 
-/** The key under which the time of a sighting is kept. Two names that are equal in what reports carry have one key. */
+/** The key under which the time of a sighting is stored. Names that are equal in reports have the same key. */
 export function sightingKey(source: SightingSource, subject: string): string {
   return `${source} ${reportedName(subject)}`;
 }
 
-/** Tokens of a call, whatever its model. */
+/** Subject for the tokens of a call of any model. */
 export const TOKENS = 'tokens';
 
-/** Model ids that stand for none, or for several. */
+/** Placeholders that do not name one model. */
 const NO_MODEL: ReadonlySet<string> = new Set(['unknown', '(several)', '(other)']);
 const DATE = /-(\d{4}-\d{2}-\d{2}|\d{2}-\d{4}|\d{8}|\d{6}|\d{3,4}|latest)$/;
 
-/** A model id without the path that gateways put in front of it. */
+/** A model id without the path prefix that gateways add. */
 function plainModel(id: string): string {
   return id.slice(id.lastIndexOf('/') + 1).toLowerCase();
 }
 
-/** The subject under which a declared model id is looked up. A dated id is shown by the same date alone. */
+/** The subject under which a declared model id is looked up. A dated id matches only the same date. */
 export function modelSubject(declared: string): string {
   return `model:${plainModel(declared).replace(/-latest$/, '')}`;
 }
 
-/** The subjects that a model id in the traffic or in an event shows: itself, and the id without its date. */
+/** The subjects of a model id in the traffic or in an event: the id itself, and the id without its date. */
 function seenModelSubjects(id: string): string[] {
   if (NO_MODEL.has(id)) return [];
   const plain = plainModel(id);
   return [...new Set([`model:${plain}`, `model:${plain.replace(DATE, '')}`])];
 }
 
-/** What one entry of the audit ring shows, in its response and in what the agent reported about it. */
+/** The sighting keys of one entry of the audit ring, from its response and from the agent's report about it. */
 export function sightingsIn(entry: Pick<AuditEntry, keyof Behavior | 'usage' | 'events'>): Set<string> {
   const { usage, guardrailsInvoked, toolsCalled, events } = entry;
   const keys = new Set<string>();
@@ -67,25 +67,25 @@ export function sightingsIn(entry: Pick<AuditEntry, keyof Behavior | 'usage' | '
   return keys;
 }
 
-/** What a call of a model shows that the agent reports. */
+/** The sighting keys of a model call that the agent reports. */
 export function reportedModelCall(modelId: string, totalTokens: number): string[] {
   const subjects = [...seenModelSubjects(modelId), ...(totalTokens > 0 ? [TOKENS] : [])];
   return subjects.map((subject) => sightingKey('report', subject));
 }
 
-/** What the checks of an agent's own report show: those that pass. */
+/** The sighting keys of the passing checks in an agent's own report. */
 export function sightingsInChecks(checks: readonly Check[]): string[] {
   return checks.filter(({ status }) => status === 'pass').map(({ id }) => sightingKey('check', id));
 }
 
-/** The types of the guardrails that were reported as invoked within the 24 hours before `at`. */
+/** The types of guardrails that were reported as invoked within the 24 hours before `at`. */
 export function guardrailsSeen(seen: ReadonlyMap<string, number>, at: Date): Set<string> {
   const prefix = sightingKey('report', 'guardrail:');
   const keys = [...seen.keys()].filter((key) => key.startsWith(prefix) && isRecent(seen.get(key), at));
   return new Set(keys.map((key) => key.slice(prefix.length)));
 }
 
-/** What one probe run of the sidecar shows: the targets that it reached, and the checks that the agent reports. */
+/** The sighting keys of one probe run of the sidecar: reached targets, and passing checks that the agent reports. */
 export function sightingsInFacts({ reach, agentReport }: Pick<Facts, 'reach' | 'agentReport'>): string[] {
   const reached = [...reach].flatMap(([id, { state }]) =>
     state === 'reachable' ? [sightingKey('probe', id)] : [],

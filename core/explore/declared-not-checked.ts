@@ -2,10 +2,10 @@ import type { Manifest } from '../manifest/manifest.ts';
 import { tokenPriceOf } from '../manifest/token-price.ts';
 import { isRecord, own } from '../untrusted/fields.ts';
 
-/** Without a price the cost is not known, and nothing can be compared with this limit. */
+/** This limit can only be checked if the manifest has prices, because the cost is unknown without prices. */
 const CHECKED_WITH_PRICE = 'spec.model.costControls.maxMonthlyUSD';
 
-/** Manifest paths that the product records and cannot check: nothing that it sees tells whether they hold. */
+/** Manifest paths that the product records but cannot check. */
 const UNCHECKED: readonly string[] = [
   'spec.model.parameters',
   'spec.model.fallback',
@@ -37,7 +37,7 @@ const UNCHECKED: readonly string[] = [
   'spec.humanInTheLoop',
 ];
 
-/** What this manifest declares and nobody checks, by manifest path. */
+/** The manifest paths that this manifest declares and the product does not check. */
 export function declaredNotChecked(manifest: Manifest): string[] {
   const isPriced = tokenPriceOf(manifest) !== undefined;
   return UNCHECKED.filter(

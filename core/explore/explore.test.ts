@@ -26,14 +26,14 @@ const healthOf = (...found: [id: string, status: Check['status'], latencyMs?: nu
   })),
 });
 
-const NOT_ASKED = { health: null, capabilities: null };
+const NOT_PROBED = { health: null, capabilities: null };
 const exploreOf = (
   manifest: Manifest,
   health: HealthReport,
   source: ExploreReport['source'],
-): ExploreReport => explore(manifest, health, source, NOT_ASKED);
+): ExploreReport => explore(manifest, health, source, NOT_PROBED);
 
-test('what nobody asked is null, not false', () => {
+test('unknown states are null, not false', () => {
   expect(exploreOf(manifestOf({ tools: [{ name: 'pay' }] }), healthOf(), 'manifest-static')).toEqual({
     source: 'manifest-static',
     model: { provider: 'openai', id: 'gpt-5', reachable: null, latencyMs: null },
@@ -47,13 +47,13 @@ test('what nobody asked is null, not false', () => {
   });
 });
 
-describe('the endpoints', () => {
+describe('endpoints', () => {
   const ok = { answered: true, status: 200, latencyMs: 3 } as const;
   const none = { answered: false, reason: 'connection refused' } as const;
   const of = (facts: Parameters<typeof explore>[3]): ExploreReport['endpoints'] =>
     explore(manifestOf(), healthOf(), 'manifest-static', facts).endpoints;
 
-  test('at their default paths', () => {
+  test('have their default paths', () => {
     expect(
       of({ health: ok, capabilities: none, agentCard: { ...ok, status: 404, isCard: false, tools: null } }),
     ).toEqual({
@@ -63,7 +63,7 @@ describe('the endpoints', () => {
     });
   });
 
-  test('at the declared paths, and why one was not probed', () => {
+  test('have the declared paths, and a note why a declared path was not probed', () => {
     const { health, capabilities } = of({
       health: { ...ok, path: '/livez?full=1' },
       capabilities: { ...ok, path: '/capabilities', unresolved: 'CARD cannot be read', isHtml: true },
@@ -73,26 +73,26 @@ describe('the endpoints', () => {
       path: '/capabilities',
       status: 200,
       latencyMs: 3,
-      note: 'the declared path was not probed: CARD cannot be read; an HTML page',
+      note: 'the declared path was not probed: CARD cannot be read; the response is an HTML page',
     });
   });
 });
 
-describe('the model', () => {
+describe('model', () => {
   test.each([
     ['pass', true],
     ['fail', false],
     ['skip', null],
-  ] as const)('whose check is %s is reachable: %s', (status, reachable) => {
+  ] as const)('with a check of status %s has reachable %s', (status, reachable) => {
     const { model } = exploreOf(manifestOf(), healthOf(['model:openai/gpt-5', status, 7]), 'agent-sdk');
     expect(model).toEqual({ provider: 'openai', id: 'gpt-5', reachable, latencyMs: 7 });
   });
 });
 
-describe('the memory', () => {
+describe('memory', () => {
   test.each<[string, [string, Check['status']][], boolean | null]>([
     [
-      'all of it passing',
+      'all checks passing',
       [
         ['memory:backend', 'pass'],
         ['memory:vector', 'pass'],
@@ -100,7 +100,7 @@ describe('the memory', () => {
       true,
     ],
     [
-      'one part failing',
+      'one check failing',
       [
         ['memory:backend', 'pass'],
         ['memory:vector', 'fail'],
@@ -108,7 +108,7 @@ describe('the memory', () => {
       false,
     ],
     [
-      'one failing and one unknown',
+      'one check failing and one unknown',
       [
         ['memory:backend', 'skip'],
         ['memory:vector', 'fail'],
@@ -116,7 +116,7 @@ describe('the memory', () => {
       false,
     ],
     [
-      'one part unknown',
+      'one check unknown',
       [
         ['memory:backend', 'pass'],
         ['memory:vector', 'skip'],
@@ -132,7 +132,7 @@ describe('the memory', () => {
   });
 });
 
-test('what is declared and was not reported is shown as not known', () => {
+test('lists declared parts without a reported check as unknown', () => {
   const manifest = manifestOf({
     requires: { services: [{ type: 'redis', address: 'a:1' }, { name: 'db' }] },
     mcp: { servers: [{ name: 'files', url: 'http://files/mcp' }] },
@@ -150,7 +150,7 @@ test('what is declared and was not reported is shown as not known', () => {
   });
 });
 
-test('services and MCP servers are shown by their checks; the agent’s own port is none of them', () => {
+test('lists services and MCP servers by their checks, without agent:upstream', () => {
   const health = healthOf(['service:redis', 'pass', 2], ['mcp:files', 'fail'], ['agent:upstream', 'pass', 1]);
   const { services, mcpServers } = exploreOf(manifestOf(), health, 'manifest-static');
   expect(services).toEqual([{ name: 'redis', reachable: true, latencyMs: 2 }]);
@@ -159,13 +159,13 @@ test('services and MCP servers are shown by their checks; the agent’s own port
 
 test.each<[string, ManifestSpec['model']['costControls'], string[]]>([
   ['', { usdPerMillionTokens: { input: 1, output: 2 } }, []],
-  [', a limit without a price too', {}, ['spec.model.costControls.maxMonthlyUSD']],
+  [', including a limit without prices', {}, ['spec.model.costControls.maxMonthlyUSD']],
   [
-    ', and one with half a price',
+    ', including a limit with only one price',
     { usdPerMillionTokens: { output: 2 } },
     ['spec.model.costControls.maxMonthlyUSD'],
   ],
-])('what is declared and cannot be checked is listed by its path%s', (_what, price, added) => {
+])('lists the paths that are declared but cannot be checked%s', (_what, price, added) => {
   const manifest = manifestOf({
     model: {
       provider: 'o',
@@ -185,7 +185,7 @@ test.each<[string, ManifestSpec['model']['costControls'], string[]]>([
   ]);
 });
 
-test('of a manifest that says everything, each path that is listed is one that it has', () => {
+test('lists only paths that a full manifest has', () => {
   const parsed = parseManifest(FULL_MANIFEST);
   if (!parsed.ok) throw new Error('the manifest is not valid');
   const paths = declaredNotChecked(parsed.manifest);

@@ -4,7 +4,7 @@ import type { Check, CheckCategory, HealthReport, ReportSource } from '../health
 import type { Manifest } from '../manifest/manifest.ts';
 import { declaredNotChecked } from './declared-not-checked.ts';
 
-/** `GET /explore`: what the agent is made of, and what is known of each part. null: not known. */
+/** `GET /explore`: the parts of the agent and the state of each part. null: not known. */
 export interface ExploreReport {
   source: ReportSource;
   model: { provider: string; id: string; reachable: boolean | null; latencyMs: number | null };
@@ -12,11 +12,11 @@ export interface ExploreReport {
   memory: { backend: string | null; reachable: boolean | null };
   services: ExploredPart[];
   mcpServers: ExploredPart[];
-  /** What the agent's own port answers; null: not probed. */
+  /** The responses of the agent's own port; null: not probed. */
   endpoints: Record<'health' | 'capabilities' | 'agentCard', ExploredEndpoint | null>;
-  /** How many are declared. */
+  /** Number of declared guardrails. */
   guardrails: { input: number; output: number };
-  /** Manifest paths that are recorded and cannot be checked. */
+  /** Manifest paths that are recorded but cannot be checked. */
   declaredNotChecked: string[];
 }
 
@@ -38,7 +38,7 @@ export interface ExploredEndpoint {
 
 type EndpointFacts = Pick<Facts, 'health' | 'capabilities' | 'agentCard'>;
 
-/** Reads the explore report out of the manifest, the checks and the answers of one moment. */
+/** Builds the explore report from the manifest, the checks and the endpoint probes. */
 export function exploreOf(
   manifest: Manifest,
   health: HealthReport,
@@ -78,17 +78,17 @@ function endpointsOf({ health, capabilities, agentCard }: EndpointFacts): Explor
     health: health && endpointOf(health, DEFAULT_PATHS.health),
     capabilities:
       capabilities &&
-      endpointOf(capabilities, DEFAULT_PATHS.capabilities, isHtml ? 'an HTML page' : undefined),
+      endpointOf(capabilities, DEFAULT_PATHS.capabilities, isHtml ? 'the response is an HTML page' : undefined),
     agentCard: agentCard ? endpointOf(agentCard, AGENT_CARD_PATH) : null,
   };
 }
 
-function endpointOf(answer: EndpointAnswer, fallback: string, found?: string): ExploredEndpoint {
-  const notAsked =
+function endpointOf(answer: EndpointAnswer, defaultPath: string, responseNote?: string): ExploredEndpoint {
+  const notProbed =
     answer.unresolved === undefined ? [] : [`the declared path was not probed: ${answer.unresolved}`];
-  const notes = [...notAsked, ...(found === undefined ? [] : [found])];
+  const notes = [...notProbed, ...(responseNote === undefined ? [] : [responseNote])];
   return {
-    path: answer.path ?? fallback,
+    path: answer.path ?? defaultPath,
     status: answer.answered ? answer.status : null,
     latencyMs: answer.answered ? answer.latencyMs : null,
     ...(notes.length > 0 && { note: notes.join('; ') }),
@@ -103,7 +103,7 @@ function latencyOf(check: Check | undefined): number | null {
   return check?.latencyMs ?? null;
 }
 
-/** One that failed decides; one that is not known leaves the whole unknown. */
+/** false if any check failed; null if any check is unknown or there is none. */
 function passedTogether(checks: readonly Check[]): boolean | null {
   const results = checks.map(passed);
   if (results.includes(false)) return false;
@@ -121,7 +121,7 @@ function toolsOf(manifest: Manifest, checks: readonly Check[]): ExploreReport['t
   }));
 }
 
-/** What is declared, in the manifest's order, and what was reported besides. */
+/** The declared parts in manifest order, then the parts that were only reported. */
 function partsOf(kind: CheckCategory, manifest: Manifest, checks: readonly Check[]): ExploredPart[] {
   const declared = reachTargets(manifest).map(({ id }) => id);
   const ids = new Set([...declared, ...checks.map(({ id }) => id)]);

@@ -1,10 +1,10 @@
-/** Where a TCP connection goes. */
+/** The target of a TCP connection. */
 export interface HostPort {
   host: string;
   port: number;
 }
 
-/** Default ports by URL scheme, which is also the type of a service (`type: redis`). */
+/** Default ports by URL scheme or service type (`type: redis`). */
 const PORTS: Readonly<Record<string, number>> = {
   amqp: 5672,
   amqps: 5671,
@@ -35,13 +35,13 @@ const PORTS: Readonly<Record<string, number>> = {
   wss: 443,
 };
 
-/** `scheme://[user[:password]@]host[:port]`; of several hosts the first. The user part may itself hold an `@`. */
+/** `scheme://[user[:password]@]host[:port]`; matches the first of several hosts. The user part may contain `@`. */
 const URL_FORM = /^([a-z][a-z0-9+.-]*):\/\/(?:[^/?#]*@)?(\[[^\]]+\]|[^:/?#,[\]@]+)(?::(\d+))?(?:[,/?#]|$)/i;
 const HOST_FORM = /^(\[[^\]]+\]|[^:/?#[\]@\s]+)(?::(\d+))?$/;
 
 /**
- * Reads `host:port`, a connection URL, or a bare host where the service's type has a default port.
- * null: it names no TCP address (a file, a URL of an unknown scheme without a port, `mongodb+srv`, which is in DNS).
+ * Parses `host:port`, a connection URL, or a bare host if the service type has a default port. null: not a TCP address,
+ * for example a file, a URL with an unknown scheme and no port, or `mongodb+srv`, which needs a DNS lookup.
  */
 export function parseAddress(address: string, type?: string): HostPort | null {
   const text = address.trim();

@@ -2,17 +2,17 @@ import type { Manifest, Memory, RequiredService } from '../manifest/manifest.ts'
 import { referencesIn, type Reference } from '../manifest/references.ts';
 import { serviceNameOf } from '../manifest/service-name.ts';
 
-/** Something that the manifest says the agent depends on over the network. */
+/** A network dependency that the manifest declares. */
 export interface ReachTarget {
-  /** Its check id: `service:<name>`, `mcp:<name>`, `memory:<role>`, `tracing:<backend>`. */
+  /** Check id: `service:<name>`, `mcp:<name>`, `memory:<role>`, `tracing:<backend>`. */
   id: string;
-  /** Manifest path of its address. */
+  /** Manifest path of the address. */
   path: string;
   address: DeclaredAddress;
 }
 
 export type DeclaredAddress =
-  /** `value` may be a reference; `port`: given apart from the host; `type`: its default port counts. */
+  /** `value` may be a reference. `port`: declared separately from the host. `type`: determines the default port. */
   | {
       known: true;
       value: string;
@@ -21,25 +21,25 @@ export type DeclaredAddress =
       timeoutSeconds?: number;
       transport?: 'sse' | 'http';
     }
-  /** There is nothing to connect to, and why; `command` starts it, and may be a reference. */
+  /** No address, with the reason. `command` starts the server and may be a reference. */
   | { known: false; reason: string; command?: string };
 
-const NO_ADDRESS: DeclaredAddress = { known: false, reason: 'the manifest gives it no address' };
+const NO_ADDRESS: DeclaredAddress = { known: false, reason: 'the manifest declares no address' };
 
-/** `model:<provider>/<id>` of the model, or of its fallback. */
+/** The check id `model:<provider>/<id>` of a model or a fallback. */
 export function modelCheckId(model: { provider: string; id: string }): string {
   return `model:${model.provider}/${model.id}`;
 }
 
-/** Every variable that the manifest needs, with the manifest path that says so first. */
+/** Every environment variable that the manifest needs -> the first manifest path that declares it. */
 export function declaredVariables(manifest: Manifest): ReadonlyMap<string, string> {
   const paths = new Map<string, string>();
-  const note = (name: string, path: string): void => {
+  const add = (name: string, path: string): void => {
     if (!paths.has(name)) paths.set(name, path);
   };
-  for (const { name, path } of declaredReferences(manifest, 'env')) note(name, path);
+  for (const { name, path } of declaredReferences(manifest, 'env')) add(name, path);
   for (const [index, name] of (manifest.spec.requires?.envVars ?? []).entries())
-    if (!name.startsWith('$')) note(name, `spec.requires.envVars[${index}]`);
+    if (!name.startsWith('$')) add(name, `spec.requires.envVars[${index}]`);
   return paths;
 }
 
@@ -47,7 +47,7 @@ export function declaredReferences(manifest: Manifest, kind: Reference['kind']):
   return referencesIn(manifest).filter((reference) => reference.kind === kind);
 }
 
-/** The check ids of the services that the manifest calls critical. */
+/** The check ids of the services that the manifest declares critical. */
 export function criticalServiceIds(manifest: Manifest): ReadonlySet<string> {
   const services = manifest.spec.requires?.services ?? [];
   return new Set(services.filter((service) => service.critical === true).map(serviceCheckId));
@@ -57,7 +57,7 @@ function serviceCheckId(service: RequiredService): string {
   return `service:${serviceNameOf(service)}`;
 }
 
-/** Everything that the manifest says the agent connects to, in the order of the manifest; each id once. */
+/** All network dependencies that the manifest declares, in manifest order; each id once. */
 export function reachTargets(manifest: Manifest): ReachTarget[] {
   const targets = [
     ...serviceTargets(manifest),
@@ -87,18 +87,18 @@ function mcpTargets(manifest: Manifest): ReachTarget[] {
     const seconds = server.healthCheck?.timeoutSeconds;
     const { host, port, transport, url } = server;
     const id = `mcp:${server.name}`;
-    const how = {
+    const options = {
       ...(seconds === undefined ? {} : { timeoutSeconds: seconds }),
       ...(transport === undefined || transport === 'stdio' ? {} : { transport }),
     };
     const isProcess = transport === 'stdio' || server.command !== undefined;
     if (url !== undefined && transport !== 'stdio')
-      return { id, path: `${path}.url`, address: { known: true, value: url, ...how } };
+      return { id, path: `${path}.url`, address: { known: true, value: url, ...options } };
     if (host !== undefined && port !== undefined && transport !== 'stdio')
-      return { id, path: `${path}.host`, address: { known: true, value: host, port, ...how } };
+      return { id, path: `${path}.host`, address: { known: true, value: host, port, ...options } };
     const reason = isProcess
       ? 'a stdio server is started by the agent and has no address'
-      : 'the manifest gives it no address';
+      : 'the manifest declares no address';
     const { command } = server;
     if (!isProcess || command === undefined) return { id, path, address: { known: false, reason } };
     return { id, path: `${path}.command`, address: { known: false, reason, command } };
@@ -123,7 +123,7 @@ interface MemoryRole {
   connection: string | undefined;
 }
 
-/** The backend as such is where the first kind of memory on it is. */
+/** The role `backend` has the address of the first memory with the same backend. */
 function memoryRoles({ backend, shortTerm, longTerm, vector }: Memory): MemoryRole[] {
   const roles: MemoryRole[] = [];
   const add = (role: string, key: string, of: Pick<MemoryRole, 'backend' | 'connection'>): void => {
@@ -147,7 +147,7 @@ function memoryRoles({ backend, shortTerm, longTerm, vector }: Memory): MemoryRo
   return [{ role: 'backend', backend, path, connection: same?.connection }, ...roles];
 }
 
-/** A memory without an address of its own is the required service of the same name or type. */
+/** A memory without an address uses the address of the required service with the backend's name or type. */
 function addressOfBackend(
   manifest: Manifest,
   backend: string | undefined,

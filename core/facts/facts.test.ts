@@ -5,7 +5,7 @@ import { parseAddress, type HostPort } from './address.ts';
 import { reachTargets } from './declared.ts';
 import { listedTools } from './listed-tools.ts';
 
-describe('an address', () => {
+describe('parseAddress', () => {
   const to = (host: string, port: number): HostPort => ({ host, port });
   test.each<[string, string | undefined, HostPort | null]>([
     ['db:5432', undefined, to('db', 5432)],
@@ -39,7 +39,7 @@ describe('an address', () => {
     expect(parseAddress(address, type)).toEqual(expected);
   });
 
-  test('never throws, and a port is one', () => {
+  test('never throws, and returns a valid host and port', () => {
     fc.assert(
       fc.property(
         fc.oneof(
@@ -59,31 +59,31 @@ describe('an address', () => {
   });
 });
 
-describe('the tools that capabilities list', () => {
+describe('listedTools', () => {
   test.each<[string, unknown, string[] | null]>([
-    ['objects with a name', { tools: [{ name: 'a' }, { name: 'b', description: 'x' }] }, ['a', 'b']],
-    ['strings', { tools: ['a', 'b'] }, ['a', 'b']],
-    ['the skills of an A2A card', { skills: [{ id: 'a', name: 'A' }] }, ['a']],
-    ['both', { tools: ['a'], skills: [{ id: 'b' }] }, ['a', 'b']],
-    ['an empty list', { tools: [] }, []],
-    ['nothing that is a name', { tools: [1, null, { id: 'a' }, ['b']] }, []],
-    ['no list', { tools: 'a, b' }, null],
-    ['no such member', { name: 'shop' }, null],
-    ['a list at the top', ['a'], null],
-    ['nothing', undefined, null],
-    ['a prototype', JSON.parse('{"__proto__":{"tools":["a"]}}'), null],
-    ['names of 10,000 characters', { tools: ['x'.repeat(10_000)] }, ['x'.repeat(500)]],
+    ['reads objects with a name', { tools: [{ name: 'a' }, { name: 'b', description: 'x' }] }, ['a', 'b']],
+    ['reads strings', { tools: ['a', 'b'] }, ['a', 'b']],
+    ['reads the skills of an A2A card', { skills: [{ id: 'a', name: 'A' }] }, ['a']],
+    ['reads both tools and skills', { tools: ['a'], skills: [{ id: 'b' }] }, ['a', 'b']],
+    ['accepts an empty list', { tools: [] }, []],
+    ['ignores items that are not names', { tools: [1, null, { id: 'a' }, ['b']] }, []],
+    ['rejects tools that are not a list', { tools: 'a, b' }, null],
+    ['rejects an object without tools and skills', { name: 'shop' }, null],
+    ['rejects a list at the top level', ['a'], null],
+    ['rejects undefined', undefined, null],
+    ['ignores a __proto__ key', JSON.parse('{"__proto__":{"tools":["a"]}}'), null],
+    ['cuts names at 500 characters', { tools: ['x'.repeat(10_000)] }, ['x'.repeat(500)]],
   ])('%s', (_name, value, expected) => {
     expect(listedTools(value)).toEqual(expected);
   });
 
-  test('are at most 1000', () => {
+  test('returns at most 1000 names', () => {
     expect(listedTools({ tools: Array<string>(5000).fill('a') })).toHaveLength(1000);
   });
 });
 
-describe('what a manifest connects to', () => {
-  test('a memory without an address is the service of its backend', () => {
+describe('reachTargets', () => {
+  test('uses the service of the backend for a memory without an address', () => {
     const manifest = aManifest({
       requires: {
         services: [
@@ -108,7 +108,7 @@ describe('what a manifest connects to', () => {
     ]);
   });
 
-  test('the backend of a memory is where the first kind of memory on it is', () => {
+  test('uses the address of the first memory with the same backend for memory:backend', () => {
     const manifest = aManifest({
       requires: { services: [{ type: 'redis', address: 'other:1' }] },
       memory: {
@@ -126,7 +126,7 @@ describe('what a manifest connects to', () => {
     });
   });
 
-  test('what has no address is named with the reason', () => {
+  test('gives the reason for targets without an address', () => {
     const manifest = aManifest({
       requires: { services: [{ name: 'db' }] },
       mcp: {
@@ -139,17 +139,17 @@ describe('what a manifest connects to', () => {
       observability: { tracing: { backend: 'langfuse' } },
     });
     const reasons = reachTargets(manifest).map(({ id, address }) => [id, address.known || address.reason]);
-    const none = 'the manifest gives it no address';
+    const noAddress = 'the manifest declares no address';
     expect(reasons).toEqual([
-      ['service:db', none],
+      ['service:db', noAddress],
       ['mcp:local', 'a stdio server is started by the agent and has no address'],
-      ['mcp:nowhere', none],
-      ['memory:backend', none],
-      ['tracing:langfuse', none],
+      ['mcp:nowhere', noAddress],
+      ['memory:backend', noAddress],
+      ['tracing:langfuse', noAddress],
     ]);
   });
 
-  test('an MCP server by URL, over the transport that is declared', () => {
+  test('has the URL and the declared transport of an MCP server', () => {
     const manifest = aManifest({ mcp: { servers: [{ name: 'm', transport: 'sse', url: '$env:MCP' }] } });
     expect(reachTargets(manifest)).toEqual([
       {
@@ -160,7 +160,7 @@ describe('what a manifest connects to', () => {
     ]);
   });
 
-  test('an MCP server by host and port, with its own time-out', () => {
+  test('has the host, port and time-out of an MCP server', () => {
     const manifest = aManifest({
       mcp: { servers: [{ name: 'maps', host: 'maps', port: 7000, healthCheck: { timeoutSeconds: 2 } }] },
     });
@@ -173,7 +173,7 @@ describe('what a manifest connects to', () => {
     ]);
   });
 
-  test('each id once', () => {
+  test('has each id once', () => {
     const services = [
       { type: 'redis', address: 'a:1' },
       { type: 'redis', address: 'b:1' },

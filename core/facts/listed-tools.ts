@@ -5,7 +5,7 @@ const MAX_NAME = 500;
 
 /**
  * The tools that an agent's `/capabilities` lists: `tools[].name`, `tools[]` strings, or the `skills[].id` of an A2A
- * card. An empty list is a list; null: the answer has none.
+ * card. null: the response has no list; an empty list is valid.
  */
 export function listedTools(capabilities: unknown): string[] | null {
   if (!isRecord(capabilities)) return null;

@@ -6,19 +6,19 @@ import { cut } from '../untrusted/fields.ts';
 import type { Finding, GapRule, RuleInput } from './finding.ts';
 import type { Severity } from './gap.ts';
 
-/** Declared check id to the manifest path that declares it. */
+/** Declared check id -> manifest path that declares it. */
 type Declared = ReadonlyMap<string, string>;
 
-const NOT_SHOWN_WORDS = "declared, not shown: the agent's check is skipped";
-const NOT_SHOWN_OR_REPORTED_WORDS = `${NOT_SHOWN_WORDS}, or not reported`;
+const NOT_SHOWN_TEXT = "declared, not shown: the agent's check is skipped";
+const NOT_SHOWN_OR_REPORTED_TEXT = `${NOT_SHOWN_TEXT}, or not reported`;
 
-/** Rows that only an agent's own report can fill (agent-sdk mode). */
+/** Rows that need the agent's own report (agent-sdk mode). */
 export const AGENT_RULES: readonly GapRule[] = [
   {
     property: 'model.apiKey',
     when: {
-      critical: "the agent's check of its model fails",
-      high: 'it is skipped (the key is not set), or not reported',
+      critical: "the agent's model check fails",
+      high: 'the model check is skipped (the API key is not set) or not reported',
     },
     find: findModel,
   },
@@ -57,19 +57,19 @@ function toolIds(manifest: Manifest): Declared {
   return new Map(tools.map(({ name }, index) => [idInReport(`tool:${name}`), `spec.tools[${index}].name`]));
 }
 
-/** Ids in a report are cut there. */
+/** The id as it appears in a report, where ids are truncated. */
 function idInReport(id: string): string {
   return cut(id, MAX_NAME_LENGTH);
 }
 
-/** A row for one kind of check: an issue for each one that failed, and for each declared one that was not reported. */
+/** A row for one kind of check: one issue per failed check and per declared item that was not reported. */
 function checkRule(row: {
   prefix: string;
   severity: Severity;
-  /** Where a failed check belongs that the manifest does not declare. */
+  /** Manifest path for a failed check that the manifest does not declare. */
   field: string;
   declared(manifest: Manifest): Declared;
-  /** A declared item whose check is skipped is an issue, too. */
+  /** A skipped check of a declared item is also an issue. */
   mustBeShown?: true;
 }): GapRule {
   const { prefix, severity, mustBeShown } = row;
@@ -77,7 +77,7 @@ function checkRule(row: {
     property: `${prefix}<name>`,
     when: {
       [severity]: "the agent's check fails, or the declared item is not reported",
-      ...(mustBeShown && { low: NOT_SHOWN_WORDS }),
+      ...(mustBeShown && { low: NOT_SHOWN_TEXT }),
     },
     find: ({ manifest, agentChecks }) => {
       if (agentChecks === null) return [];
@@ -93,11 +93,11 @@ function checkRule(row: {
   };
 }
 
-/** A row for a kind of check whose failure is not an issue, but whose skip is; leaving the check out costs the same. */
-function notShownRule(prefix: string, what: string): GapRule {
+/** A row for a kind of check that is an issue when skipped or not reported, but not when it fails. */
+function notShownRule(prefix: string, placeholder: string): GapRule {
   return {
-    property: `${prefix}<${what}>`,
-    when: { low: NOT_SHOWN_OR_REPORTED_WORDS },
+    property: `${prefix}<${placeholder}>`,
+    when: { low: NOT_SHOWN_OR_REPORTED_TEXT },
     find: ({ manifest, agentChecks }) => {
       if (agentChecks === null) return [];
       const declared = reachIds(prefix)(manifest);
@@ -105,19 +105,19 @@ function notShownRule(prefix: string, what: string): GapRule {
       return [
         ...skipped(declared, agentChecks),
         ...missing.map(([id, field]) =>
-          notShown({ id, field, observed: null, why: "the agent's report has no such check." }),
+          notShown({ id, field, observed: null, why: "the agent's report does not contain this check." }),
         ),
       ];
     },
   };
 }
 
-/** A finding for each declared item whose check the agent skips. */
+/** A finding for each declared item whose check was skipped. */
 function skipped(declared: Declared, agentChecks: ReadonlyMap<string, Check>): Finding[] {
   return [...declared].flatMap(([id, field]): Finding[] => {
     const found = agentChecks.get(id);
     if (found?.status !== 'skip') return [];
-    const why = `the agent skips the check${found.message ? `: ${found.message}` : '.'}`;
+    const why = `the agent skipped the check${found.message ? `: ${found.message}` : '.'}`;
     return [notShown({ id, field, observed: 'skip', why })];
   });
 }
@@ -137,7 +137,7 @@ function notShown({
     severity: 'low',
     property: id,
     description: `${id} is declared, not shown: ${why}`,
-    recommendation: `Make the agent's reporter able to check ${id}, or remove it from the manifest.`,
+    recommendation: `Enable the agent's reporter to check ${id}, or remove it from the manifest.`,
     isNotShown: true,
     declared: id,
     evidenceLevel: 'probed',
@@ -150,7 +150,7 @@ function failed(check: Check, field: string, severity: Severity): Finding {
     property: check.id,
     description: `The agent's check ${check.id} failed${check.message ? `: ${check.message}` : '.'}`,
     recommendation:
-      check.remediation ?? `Make the agent's check ${check.id} pass, or remove it from the manifest.`,
+      check.remediation ?? `Fix the cause of the failed check ${check.id}, or remove it from the manifest.`,
     field,
     declared: check.id,
     observed: 'fail',
@@ -162,8 +162,8 @@ function notReported(id: string, field: string, severity: Severity): Finding {
   return {
     severity,
     property: id,
-    description: `${id} is declared, but the agent's report has no such check.`,
-    recommendation: `Give the agent's reporter this manifest, so that it checks ${id}, or remove it from the manifest.`,
+    description: `${id} is declared, but the agent's report does not contain this check.`,
+    recommendation: `Configure the agent's reporter with this manifest so that it checks ${id}, or remove ${id} from the manifest.`,
     field,
     declared: id,
     observed: null,
@@ -176,7 +176,7 @@ function findModel({ manifest, agentChecks }: RuleInput): Finding[] {
   const id = modelCheckId(manifest.spec.model);
   const found = agentChecks.get(id);
   if (found?.status === 'pass') return [];
-  const about = {
+  const common = {
     property: 'model.apiKey',
     field: 'spec.model.apiKey',
     evidenceLevel: 'probed' as const,
@@ -185,24 +185,24 @@ function findModel({ manifest, agentChecks }: RuleInput): Finding[] {
   if (found === undefined)
     return [
       {
-        ...about,
+        ...common,
         severity: 'high',
-        description: `The agent's report has no check ${id}: whether it can use its declared model is not known.`,
-        recommendation: "Give the agent's reporter this manifest, so that it checks the model.",
+        description: `The agent's report does not contain the check ${id}. It is not known whether the agent can use its declared model.`,
+        recommendation: "Configure the agent's reporter with this manifest so that it checks the model.",
         observed: null,
       },
     ];
-  const words =
-    found.status === 'fail' ? 'cannot be used with the key that the agent has' : 'could not be asked';
+  const problem =
+    found.status === 'fail' ? "cannot be used with the agent's API key" : 'was not checked by the agent';
   const fallback =
     found.status === 'fail'
-      ? "Check the model provider's address and status, and that the API key is valid."
-      : `Set the API key that ${manifest.spec.model.apiKey.startsWith('$') ? manifest.spec.model.apiKey : 'spec.model.apiKey'} names.`;
+      ? "Check the model provider's address and status, and verify that the API key is valid."
+      : `Set the API key that ${manifest.spec.model.apiKey.startsWith('$') ? manifest.spec.model.apiKey : 'spec.model.apiKey'} refers to.`;
   return [
     {
-      ...about,
+      ...common,
       severity: found.status === 'fail' ? 'critical' : 'high',
-      description: `The model ${id.replace(/^model:/, '')} ${words}${found.message ? `: ${found.message}` : '.'}`,
+      description: `The model ${id.replace(/^model:/, '')} ${problem}${found.message ? `: ${found.message}` : '.'}`,
       recommendation: found.remediation ?? fallback,
       observed: found.status,
     },

@@ -3,7 +3,7 @@ import type { Manifest } from '../manifest/manifest.ts';
 import type { AlignmentGap, AlignmentReport } from './gap.ts';
 import { findingsOf } from './rules.ts';
 
-/** The same findings as declared against observed (shape B). No gaps: the manifest and the running agent agree. */
+/** The same findings as `assess`, as declared versus observed (shape B). No gaps: manifest and running agent match. */
 export function align(manifest: Manifest, facts: Facts): AlignmentReport {
   const gaps = findingsOf(manifest, facts).map<AlignmentGap>((finding) => ({
     field: finding.field,

@@ -31,7 +31,7 @@ const brief = ({ score, grade, issues }: GapReport): string =>
 const gapOf = (spec: Partial<ManifestSpec>, facts: Partial<Facts> = {}): string =>
   brief(assess(aManifest(spec), someFacts(facts)));
 
-describe('the worked examples', () => {
+describe('worked examples', () => {
   test.each<[string, Partial<ManifestSpec>, Partial<Facts>, string]>([
     ['endpoints fine, guardrails, no datasets', PII, {}, '100 A'],
     ['dead agent, guardrails, no datasets', PII, DEAD, '70 C, high healthcheckable, medium discoverable'],
@@ -65,23 +65,23 @@ describe('the worked examples', () => {
   });
 });
 
-describe('the endpoints', () => {
+describe('endpoints', () => {
   const answer = (status: number): HttpAnswer => ({ answered: true, status, latencyMs: 1 });
   test.each<[string, Partial<Facts>, string]>([
-    ['a health of 204 is fine', { health: answer(204) }, '100 A'],
-    ['a health of 302 is not', { health: answer(302) }, '80 B, high healthcheckable'],
-    ['a health of 503 is not', { health: answer(503) }, '80 B, high healthcheckable'],
-    ['capabilities of 404 are not', { capabilities: answer(404) }, '90 A, medium discoverable'],
-    ['what was not asked costs nothing', { upstream: null, health: null, capabilities: null }, '100 A'],
+    ['accepts health status 204', { health: answer(204) }, '100 A'],
+    ['rejects health status 302', { health: answer(302) }, '80 B, high healthcheckable'],
+    ['rejects health status 503', { health: answer(503) }, '80 B, high healthcheckable'],
+    ['rejects capabilities status 404', { capabilities: answer(404) }, '90 A, medium discoverable'],
+    ['finds nothing for endpoints that were not probed', { upstream: null, health: null, capabilities: null }, '100 A'],
     [
-      'an empty list of tools is a list',
+      'treats an empty list of tools as a list',
       { capabilities: { ...answer(200), tools: [] } },
       '90 A, medium discoverable.search',
     ],
-    ['a listed tool is there', { capabilities: { ...answer(200), tools: ['search'] } }, '100 A'],
-    ['no list says nothing', { capabilities: { ...answer(200), tools: null } }, '100 A'],
+    ['finds nothing for a listed tool', { capabilities: { ...answer(200), tools: ['search'] } }, '100 A'],
+    ['finds nothing without a list of tools', { capabilities: { ...answer(200), tools: null } }, '100 A'],
     [
-      'a list with a wrong status does not count',
+      'ignores a list with an error status',
       { capabilities: { ...answer(500), tools: [] } },
       '90 A, medium discoverable',
     ],
@@ -90,7 +90,7 @@ describe('the endpoints', () => {
   });
 });
 
-describe('what the agent reports of itself', () => {
+describe("the agent's own report", () => {
   const SPEC: Partial<ManifestSpec> = {
     ...PII,
     requires: { envVars: ['DB_URL'], services: [{ name: 'db', address: 'db:5432' }] },
@@ -102,30 +102,30 @@ describe('what the agent reports of itself', () => {
     ['service:db', 'pass'],
     ['tool:search', 'pass'],
   ];
-  const but = (id: string, status?: CheckStatus): Partial<Facts> => {
+  const withStatus = (id: string, status?: CheckStatus): Partial<Facts> => {
     const others = FINE.filter(([each]) => each !== id);
     return reported(status === undefined ? others : [...others, [id, status]]);
   };
   test.each<[string, Partial<Facts>, string]>([
     ['all pass', reported(FINE), '100 A'],
-    ['model fails', but('model:openai/gpt-4o', 'fail'), '70 C, critical model.apiKey'],
-    ['model skipped', but('model:openai/gpt-4o', 'skip'), '80 B, high model.apiKey'],
-    ['model not reported', but('model:openai/gpt-4o'), '80 B, high model.apiKey'],
+    ['model fails', withStatus('model:openai/gpt-4o', 'fail'), '70 C, critical model.apiKey'],
+    ['model skipped', withStatus('model:openai/gpt-4o', 'skip'), '80 B, high model.apiKey'],
+    ['model not reported', withStatus('model:openai/gpt-4o'), '80 B, high model.apiKey'],
     [
       'another model reported',
       reported([...FINE.slice(1), ['model:openai/gpt-3', 'pass']]),
       '80 B, high model.apiKey',
     ],
-    ['variable fails', but('env:DB_URL', 'fail'), '80 B, high env:DB_URL'],
-    ['variable skipped', but('env:DB_URL', 'skip'), '100 A'],
-    ['variable not reported', but('env:DB_URL'), '80 B, high env:DB_URL'],
-    ['service fails', but('service:db', 'fail'), '80 B, high service:db'],
-    ['service not reported', but('service:db'), '80 B, high service:db'],
-    ['tool fails', but('tool:search', 'fail'), '90 A, medium tool:search'],
-    ['tool not reported', but('tool:search'), '90 A, medium tool:search'],
-    ['an undeclared check fails', reported([...FINE, ['env:EXTRA', 'fail']]), '80 B, high env:EXTRA'],
+    ['variable fails', withStatus('env:DB_URL', 'fail'), '80 B, high env:DB_URL'],
+    ['variable skipped', withStatus('env:DB_URL', 'skip'), '100 A'],
+    ['variable not reported', withStatus('env:DB_URL'), '80 B, high env:DB_URL'],
+    ['service fails', withStatus('service:db', 'fail'), '80 B, high service:db'],
+    ['service not reported', withStatus('service:db'), '80 B, high service:db'],
+    ['tool fails', withStatus('tool:search', 'fail'), '90 A, medium tool:search'],
+    ['tool not reported', withStatus('tool:search'), '90 A, medium tool:search'],
+    ['undeclared check fails', reported([...FINE, ['env:EXTRA', 'fail']]), '80 B, high env:EXTRA'],
     [
-      'a failure reported before a pass',
+      'failure reported before a pass',
       reported([['tool:search', 'fail'], ...FINE]),
       '90 A, medium tool:search',
     ],
@@ -140,19 +140,19 @@ describe('what the agent reports of itself', () => {
       ['memory:shortTerm', 'pass'],
       ['mcp:files', 'pass'],
     ];
-    const and = (id: string, status?: CheckStatus): Partial<Facts> => {
+    const withShownStatus = (id: string, status?: CheckStatus): Partial<Facts> => {
       const others = shown.filter(([each]) => each !== id);
       return reported(status === undefined ? others : [...others, [id, status]]);
     };
     test.each<[string, Partial<Facts>, string]>([
-      ['service skipped', and('service:db', 'skip'), '95 A, low service:db'],
-      ['tool skipped', and('tool:search', 'skip'), '95 A, low tool:search'],
-      ['memory skipped', and('memory:backend', 'skip'), '95 A, low memory:backend'],
-      ['memory left out', and('memory:backend'), '95 A, low memory:backend'],
-      ['MCP server skipped', and('mcp:files', 'skip'), '95 A, low mcp:files'],
-      ['MCP server left out', and('mcp:files'), '95 A, low mcp:files'],
-      ['memory fails', and('memory:backend', 'fail'), '100 A'],
-      ['an undeclared tool skipped', reported([...shown, ['tool:other', 'skip']]), '100 A'],
+      ['service skipped', withShownStatus('service:db', 'skip'), '95 A, low service:db'],
+      ['tool skipped', withShownStatus('tool:search', 'skip'), '95 A, low tool:search'],
+      ['memory skipped', withShownStatus('memory:backend', 'skip'), '95 A, low memory:backend'],
+      ['memory left out', withShownStatus('memory:backend'), '95 A, low memory:backend'],
+      ['MCP server skipped', withShownStatus('mcp:files', 'skip'), '95 A, low mcp:files'],
+      ['MCP server left out', withShownStatus('mcp:files'), '95 A, low mcp:files'],
+      ['memory fails', withShownStatus('memory:backend', 'fail'), '100 A'],
+      ['undeclared tool skipped', reported([...shown, ['tool:other', 'skip']]), '100 A'],
       ['all shown', reported(shown), '100 A'],
       [
         'all of memory and MCP left out',
@@ -173,7 +173,7 @@ describe('what the agent reports of itself', () => {
       ['skipped', names.map((name) => [`mcp:${name}`, 'skip'])],
       ['left out', []],
       ['skipped or left out', names.slice(3).map((name) => [`mcp:${name}`, 'skip'])],
-    ])('six MCP servers %s cost the same 20 points, and each is an issue', (_name, checks) => {
+    ])('six MCP servers %s cost 20 points together, and each is an issue', (_name, checks) => {
       const { score, issues } = assess(
         aManifest({ ...PII, mcp: { servers: names.map((name) => ({ name, host: name, port: 1 })) } }),
         someFacts(reported([['model:openai/gpt-4o', 'pass'], ...checks])),
@@ -187,7 +187,7 @@ describe('what the agent reports of itself', () => {
     [4, 80],
     [5, 80],
     [40, 80],
-  ])('declared, not shown: %i skipped tools leave %i, and each is an issue', (count, score) => {
+  ])('declared, not shown: %i skipped tools give score %i, and each is an issue', (count, score) => {
     const names = Array.from({ length: count }, (_, index) => `t${index}`);
     const checks = names.map((name): [string, CheckStatus] => [`tool:${name}`, 'skip']);
     const { score: found, issues } = assess(
@@ -199,15 +199,15 @@ describe('what the agent reports of itself', () => {
       expect([severity, description]).toEqual(['low', expect.stringContaining('declared, not shown')]);
   });
 
-  test('none of it counts in manifest-static mode', () => {
+  test('rows of the report are not used in manifest-static mode', () => {
     expect(gapOf(SPEC)).toBe('100 A');
   });
 });
 
-describe('a report that is not valid', () => {
+describe('invalid report', () => {
   const INVALID = { invalidReport: { field: 'timestamp', reason: 'must not be more than 120 s old' } };
 
-  test('is an issue with the field and the reason, and the source stays the manifest', () => {
+  test('is an issue with field and reason, and the source is manifest-static', () => {
     const { score, source, issues } = assess(aManifest(PII), someFacts(INVALID));
     expect({ score, source, issues }).toEqual({
       score: 80,
@@ -217,7 +217,7 @@ describe('a report that is not valid', () => {
           severity: 'high',
           property: 'reporter.invalid',
           description:
-            'GET /platform/health of the agent is not a valid report: timestamp must not be more than 120 s old.',
+            'GET /platform/health on the agent did not return a valid report: timestamp must not be more than 120 s old.',
           recommendation: expect.stringMatching(/\.$/),
         },
       ],
@@ -227,24 +227,24 @@ describe('a report that is not valid', () => {
   const tools = Array.from({ length: 9 }, (_, index) => ({ name: `t${index}` }));
   const noTools = { capabilities: { answered: true, status: 200, latencyMs: 1, tools: [] } } as const;
   test.each<[string, Partial<ManifestSpec>, Partial<Facts>, number]>([
-    ['a dead agent', PII, { ...DEAD, ...INVALID }, 50],
-    ['a dead agent without guardrails', DATASET, { ...DEAD, ...INVALID }, 45],
+    ['dead agent', PII, { ...DEAD, ...INVALID }, 50],
+    ['dead agent without guardrails', DATASET, { ...DEAD, ...INVALID }, 45],
     [
-      'all of the manifest rows, too',
+      'dead agent and all manifest rows',
       DATASET,
       { ...DEAD, ...INVALID, manifestInvalid: 'line 3', podAgentName: 'store' },
       45,
     ],
-    ['nine tools that are not listed', { ...PII, tools }, noTools, 45],
+    ['nine unlisted tools', { ...PII, tools }, noTools, 45],
     [
-      'a denial below that',
+      'denial lowers the score further',
       DATASET,
       { ...DEAD, ...INVALID, policy: { state: 'answered', denials: ['x'] } },
       40,
     ],
-    ['rules that are not loaded', DATASET, { ...DEAD, ...INVALID, policy: { state: 'not-loaded' } }, 25],
+    ['policy rules not loaded', DATASET, { ...DEAD, ...INVALID, policy: { state: 'not-loaded' } }, 25],
     [
-      'critical denials to the end',
+      'critical denials lower the score to 0',
       DATASET,
       {
         ...DEAD,
@@ -257,18 +257,18 @@ describe('a report that is not valid', () => {
       0,
     ],
     [
-      'a guardrail that was never observed',
+      'guardrail that was never observed',
       { ...PII, tools },
       { ...noTools, behavior: { sampled: 4, guardrailsInvoked: new Map() } },
       25,
     ],
-  ])('the floor of manifest-static: %s', (_name, spec, facts, score) => {
+  ])('score floor of manifest-static: %s', (_name, spec, facts, score) => {
     expect(assess(aManifest(spec), someFacts(facts)).score).toBe(score);
   });
 });
 
 describe('observed guardrails', () => {
-  const seen = (sampled: number, times: number): { behavior: BehaviorFacts } => ({
+  const observed = (sampled: number, times: number): { behavior: BehaviorFacts } => ({
     behavior: { sampled, guardrailsInvoked: new Map([['pii-detector', times]]) },
   });
   test.each<[number, number, string]>([
@@ -280,8 +280,8 @@ describe('observed guardrails', () => {
     [100, 50, '90 A, medium guardrails.input.pii-detector'],
     [100, 49, '80 B, high guardrails.input.pii-detector'],
     [1, 0, '80 B, high guardrails.input.pii-detector'],
-  ])('of %i requests in %i', (sampled, times, expected) => {
-    expect(gapOf(PII, seen(sampled, times))).toBe(expected);
+  ])('%i requests, guardrail observed in %i of them', (sampled, times, expected) => {
+    expect(gapOf(PII, observed(sampled, times))).toBe(expected);
   });
 
   test.each<[number, Partial<ManifestSpec>, string]>([
@@ -289,25 +289,25 @@ describe('observed guardrails', () => {
     [100, PII, '95 A, low guardrails.unreported'],
     [100_000, PII, '95 A, low guardrails.unreported'],
     [100, {}, '90 A, medium auditable'],
-  ])('none in %i requests', (requestsWithout, spec, expected) => {
+  ])('no behavioral data in %i requests', (requestsWithout, spec, expected) => {
     const behavior = { sampled: 0, guardrailsInvoked: new Map<string, number>(), requestsWithout };
     expect(gapOf(spec, { behavior })).toBe(expected);
   });
 
-  test('the same type on both sides is two properties, twice on one side it is one', () => {
+  test('one type on input and output is two properties; twice on input is one property', () => {
     const twice = {
       guardrails: {
         input: [{ type: 'custom' as const }, { type: 'custom' as const }],
         output: [{ type: 'custom' as const }],
       },
     };
-    expect(gapOf(twice, seen(4, 0))).toBe(
+    expect(gapOf(twice, observed(4, 0))).toBe(
       '60 C, high guardrails.input.custom, high guardrails.output.custom',
     );
   });
 });
 
-describe('the policy engine', () => {
+describe('policy engine', () => {
   const denied = (...denials: string[]): Partial<Facts> => ({ policy: { state: 'answered', denials } });
   test.each<[string, string]>([
     ['monthly_cost_limit_exceeded', 'critical'],
@@ -318,14 +318,14 @@ describe('the policy engine', () => {
     ['toxicity_threshold_exceeded', 'medium'],
     ['something_else', 'low'],
     ['constructor', 'low'],
-  ])('denies %s with severity %s', (reason, severity) => {
+  ])('denial %s has severity %s', (reason, severity) => {
     const { issues } = assess(aManifest(PII), someFacts(denied(reason)));
     expect(issues).toEqual([
       {
         severity,
         property: `policy.${reason}`,
-        description: `The policy engine denies what was observed: ${reason}.`,
-        message: `The policy engine denies what was observed: ${reason}.`,
+        description: `The policy engine denies the observed behavior: ${reason}.`,
+        message: `The policy engine denies the observed behavior: ${reason}.`,
         recommendation: expect.stringMatching(/\.$/),
         source: 'policy',
       },
@@ -339,12 +339,12 @@ describe('the policy engine', () => {
     [{ state: 'not-loaded' }, '80 B, high policy.not-loaded'],
     [{ state: 'not-loaded', denials: ['x'] }, '75 B, high policy.not-loaded, low policy.x'],
     [{ state: 'answered', denials: ['x', 'x'] }, '95 A, low policy.x'],
-  ])('says %j', (policy, expected) => {
+  ])('state %j', (policy, expected) => {
     expect(gapOf(PII, { policy })).toBe(expected);
   });
 });
 
-describe('the manifest itself', () => {
+describe('manifest rows', () => {
   const proof = {
     ruleId: 'EVAL-01',
     verifiedBy: 'ci',
@@ -354,27 +354,27 @@ describe('the manifest itself', () => {
   test.each<[string, Partial<Facts>, string]>([
     ['datasets without proof', {}, '95 A, low evaluated'],
     ['datasets with proof', { proofs: [proof] }, '100 A'],
-    ['a proof that ends later', { proofs: [{ ...proof, expiresAt: '2026-03-01T12:00:01Z' }] }, '100 A'],
+    ['datasets with a proof that expires later', { proofs: [{ ...proof, expiresAt: '2026-03-01T12:00:01Z' }] }, '100 A'],
     [
-      'a proof that ends now',
+      'datasets with a proof that expires now',
       { proofs: [{ ...proof, expiresAt: NOON.toISOString() }] },
       '95 A, low evaluated',
     ],
-    ['a proof of another rule', { proofs: [{ ...proof, ruleId: 'EVAL-02' }] }, '95 A, low evaluated'],
+    ['datasets with a proof of another rule', { proofs: [{ ...proof, ruleId: 'EVAL-02' }] }, '95 A, low evaluated'],
   ])('%s', (_name, facts, expected) => {
     expect(gapOf({ ...PII, ...DATASET }, facts)).toBe(expected);
   });
 
   test.each<[string, Partial<Facts>, string]>([
-    ['another name than the pod', { podAgentName: 'store' }, '95 A, low agent.name-mismatch'],
-    ['the name of the pod', { podAgentName: 'shop' }, '100 A'],
-    ['a file that is not valid any more', { manifestInvalid: 'line 3' }, '80 B, high manifest.invalid'],
+    ['pod with a different agent name', { podAgentName: 'store' }, '95 A, low agent.name-mismatch'],
+    ['pod with the same agent name', { podAgentName: 'shop' }, '100 A'],
+    ['manifest file that became invalid', { manifestInvalid: 'line 3' }, '80 B, high manifest.invalid'],
   ])('%s', (_name, facts, expected) => {
     expect(gapOf(PII, facts)).toBe(expected);
   });
 });
 
-test('the report is whole: source, grade and texts that say what to do', () => {
+test('report has source, grade, descriptions and recommendations', () => {
   expect(assess(aManifest(), someFacts({ health: { answered: true, status: 503, latencyMs: 1 } }))).toEqual({
     score: 70,
     grade: 'C',
@@ -383,22 +383,22 @@ test('the report is whole: source, grade and texts that say what to do', () => {
       {
         severity: 'high',
         property: 'healthcheckable',
-        description: 'GET /health of the agent answers 503.',
-        recommendation: "Answer GET /health on the agent's port with a 2xx status while the agent can serve.",
+        description: 'GET /health on the agent returned 503.',
+        recommendation: "Return a 2xx status for GET /health on the agent's port while the agent can serve requests.",
       },
       {
         severity: 'medium',
         property: 'auditable',
         description:
-          "The manifest declares no guardrails, so there is nothing to hold the agent's answers to.",
+          'The manifest declares no guardrails, so the use of guardrails cannot be audited.',
         recommendation:
-          'Declare the guardrails that run in spec.guardrails.input and spec.guardrails.output.',
+          'Declare the guardrails of the agent in spec.guardrails.input and spec.guardrails.output.',
       },
     ],
   });
 });
 
-test('what the agent says is cut at 500 characters', () => {
+test('cuts strings from the agent at 500 characters', () => {
   const long = 'x'.repeat(5000);
   const check: Check = {
     id: `env:${long}`,
@@ -417,7 +417,7 @@ test('what the agent says is cut at 500 characters', () => {
   expect(Math.max(...texts.map((text) => text.length))).toBe(500);
 });
 
-describe('laws', () => {
+describe('properties', () => {
   const status = fc.constantFrom<CheckStatus>('pass', 'fail', 'skip');
   const check = fc.record({
     id: fc.oneof(
@@ -456,17 +456,17 @@ describe('laws', () => {
 
   const STATIC_ROW = /^(manifest|auditable|evaluated|agent|healthcheckable|discoverable|reporter)(\.|$)/;
 
-  test('the score is 0..100, what its issues cost within the two bounds, and each property counts once', () => {
+  test('score is 100 minus the bounded points of the issues, at least 0, and each property counts once', () => {
     fc.assert(
       fc.property(spec, facts, (someSpec, some) => {
         const report = assess(aManifest(someSpec), someFacts(some));
-        const lostBy = (of: (issue: Issue) => boolean): number =>
-          report.issues.filter(of).reduce((sum, issue) => sum + POINTS[issue.severity], 0);
+        const lostBy = (matches: (issue: Issue) => boolean): number =>
+          report.issues.filter(matches).reduce((sum, issue) => sum + POINTS[issue.severity], 0);
         const isStatic = ({ property }: Issue): boolean => STATIC_ROW.test(property);
         const isNotShown = ({ description }: Issue): boolean => description.includes('declared, not shown');
-        const ofStatic = lostBy(isStatic);
+        const staticPoints = lostBy(isStatic);
         const lost =
-          (report.source === 'manifest-static' ? Math.min(ofStatic, 100 - STATIC_FLOOR) : ofStatic) +
+          (report.source === 'manifest-static' ? Math.min(staticPoints, 100 - STATIC_FLOOR) : staticPoints) +
           Math.min(20, lostBy(isNotShown)) +
           lostBy((issue) => !isStatic(issue) && !isNotShown(issue));
         expect(report.score).toBe(Math.max(0, 100 - lost));
@@ -475,7 +475,7 @@ describe('laws', () => {
     );
   });
 
-  test('both views show the same findings', () => {
+  test('both views have the same findings', () => {
     fc.assert(
       fc.property(spec, facts, (someSpec, some) => {
         const { issues } = assess(aManifest(someSpec), someFacts(some));
@@ -487,8 +487,8 @@ describe('laws', () => {
   });
 });
 
-describe('the alignment view', () => {
-  test('says what was declared where, and what was observed', () => {
+describe('alignment view', () => {
+  test('lists declared and observed values by manifest path', () => {
     const manifest = aManifest({ ...PII, tools: [{ name: 'search' }, { name: 'order' }] });
     const facts = someFacts({
       capabilities: { answered: true, status: 200, latencyMs: 1, tools: ['search'] },
@@ -518,7 +518,7 @@ describe('the alignment view', () => {
     });
   });
 
-  test('is empty when the agent is what it declares', () => {
+  test('is empty when the agent matches its manifest', () => {
     expect(align(aManifest(PII), someFacts())).toEqual({
       gaps: [],
       summary: { total: 0, critical: 0, high: 0 },
@@ -528,7 +528,7 @@ describe('the alignment view', () => {
   test.each([
     ['$env:KEY in the model', { model: { provider: 'p', id: 'm', apiKey: '$env:KEY' } }, 'spec.model.apiKey'],
     ['a required variable', { requires: { envVars: ['KEY'] } }, 'spec.requires.envVars[0]'],
-  ])('names the path of a variable: %s', (_name, spec, field) => {
+  ])('has the path of a variable: %s', (_name, spec, field) => {
     const facts = someFacts({ agentReport: { checks: [] } });
     expect(align(aManifest({ ...PII, ...spec }), facts).gaps).toContainEqual({
       field,

@@ -5,12 +5,12 @@ import type { GapReport, Issue } from './gap.ts';
 import { gradeOf } from './grade.ts';
 import { findingsOf, sourceOf, type Found } from './rules.ts';
 
-/** In manifest-static mode the rows of manifest, endpoints and reporter together leave at least this score. */
+/** Lowest score that the manifest, endpoint and reporter rows together can cause in manifest-static mode. */
 export const STATIC_FLOOR = 45;
-/** The issues "declared, not shown" cost at most this together. */
+/** Maximum points that all "declared, not shown" issues cost together. */
 export const MAX_NOT_SHOWN_POINTS = 20;
 
-/** The gap report (shape A): what is declared and not so, and the score that is left of 100. */
+/** The gap report (shape A): the differences between declared and observed, and the resulting score. */
 export function assess(manifest: Manifest, facts: Facts): GapReport {
   const findings = findingsOf(manifest, facts);
   const source = sourceOf(facts);
@@ -19,15 +19,15 @@ export function assess(manifest: Manifest, facts: Facts): GapReport {
 }
 
 function pointsOf(findings: readonly Found[], source: GapReport['source']): number {
-  const sum = (of: (found: Found) => boolean): number =>
-    findings.filter(of).reduce((points, { severity }) => points + POINTS[severity], 0);
-  const ofStatic = sum(({ part }) => part === 'static');
-  const ofOthers = sum(({ part, isNotShown }) => part !== 'static' && isNotShown !== true);
-  const ofNotShown = sum(({ isNotShown }) => isNotShown === true);
+  const sum = (matches: (found: Found) => boolean): number =>
+    findings.filter(matches).reduce((points, { severity }) => points + POINTS[severity], 0);
+  const staticPoints = sum(({ part }) => part === 'static');
+  const otherPoints = sum(({ part, isNotShown }) => part !== 'static' && isNotShown !== true);
+  const notShownPoints = sum(({ isNotShown }) => isNotShown === true);
   return (
-    (source === 'manifest-static' ? Math.min(ofStatic, 100 - STATIC_FLOOR) : ofStatic) +
-    ofOthers +
-    Math.min(ofNotShown, MAX_NOT_SHOWN_POINTS)
+    (source === 'manifest-static' ? Math.min(staticPoints, 100 - STATIC_FLOOR) : staticPoints) +
+    otherPoints +
+    Math.min(notShownPoints, MAX_NOT_SHOWN_POINTS)
   );
 }
 

@@ -4,14 +4,14 @@ import { POLICY_RULES } from '../policy/rules.ts';
 import type { Finding, GapRule, RuleInput } from './finding.ts';
 import type { Severity } from './gap.ts';
 
-/** The policy rules by their denial reason; another engine may have reasons of its own, which are low. */
+/** The policy rules by denial reason. Reasons that an engine adds itself have severity low. */
 const DENIALS: ReadonlyMap<string, RuleFacts> = new Map(POLICY_RULES.map((rule) => [rule.reason, rule]));
 
-/** Requests in a row after which it is an issue that none carried behavioral data. */
+/** Number of consecutive requests without behavioral data that is an issue. */
 const UNREPORTED_REQUESTS = 100;
 
-/** In words what `find` does with them, by severity. */
-function denialWords(): GapRule['when'] {
+/** The denial reasons by severity, as text for the rule table. */
+function denialTexts(): GapRule['when'] {
   const reasonsOf = (severity: Severity): string =>
     POLICY_RULES.flatMap((rule) => (rule.severity === severity ? [`\`${rule.reason}\``] : [])).join(', ');
   return {
@@ -22,29 +22,29 @@ function denialWords(): GapRule['when'] {
   };
 }
 
-/** Rows about what was observed in the requests that passed, and what the policy engine says to it. */
+/** Rows about the behavior observed in proxied requests and the policy engine's decisions on it. */
 export const BEHAVIOR_RULES: readonly GapRule[] = [
   {
     property: 'guardrails.<where>.<type>',
     when: {
-      high: 'a declared guardrail was observed in under 50 % of the newest requests with behavioral data (at most 100)',
-      medium: 'in under 80 %',
-      low: 'in under 100 %',
+      high: 'a declared guardrail was observed in less than 50 % of the newest requests with behavioral data (at most 100)',
+      medium: 'in less than 80 %',
+      low: 'in less than 100 %',
     },
     find: (input) => [...findGuardrails(input, 'input'), ...findGuardrails(input, 'output')],
   },
   {
     property: 'guardrails.unreported',
     when: {
-      low: `guardrails are declared, and the last ${UNREPORTED_REQUESTS} requests other than GET, HEAD and OPTIONS with a 2xx response, or more, carried no behavioral data`,
+      low: `guardrails are declared, but at least the last ${UNREPORTED_REQUESTS} requests with a 2xx response (GET, HEAD and OPTIONS excluded) had no behavioral data`,
     },
     find: findUnreported,
   },
-  { property: 'policy.<reason>', when: denialWords(), find: findDenials },
+  { property: 'policy.<reason>', when: denialTexts(), find: findDenials },
   {
     property: 'policy.not-loaded',
     when: {
-      high: "the policy engine answers without this agent's rules, or does not deny what they must (asked at the start and every minute)",
+      high: "the policy engine responds but does not have this agent's rules, or does not deny a canary input (checked at start and every minute)",
     },
     find: ({ facts }) =>
       facts.policy.state === 'not-loaded'
@@ -53,7 +53,7 @@ export const BEHAVIOR_RULES: readonly GapRule[] = [
               severity: 'high',
               property: 'policy.not-loaded',
               description:
-                "The policy engine answers, but does not have this agent's rules, or has those of another manifest: what it allows proves nothing.",
+                "The policy engine responds but does not have this agent's rules, or has the rules of another manifest. A request that the engine allows is therefore not verified.",
               recommendation:
                 'Generate the rules with `platform generate-policy` and load them into the engine.',
               field: 'spec',
@@ -78,7 +78,7 @@ function findGuardrails({ manifest, facts }: RuleInput, where: 'input' | 'output
       {
         severity,
         property: `guardrails.${where}.${type}`,
-        description: `The declared guardrail ${type} was observed in ${seen} of the last ${sampled} requests that reported behavior.`,
+        description: `The declared guardrail ${type} was observed in ${seen} of the last ${sampled} requests with behavioral data.`,
         recommendation: `Run ${type} on every request and report it in X-Platform-Guardrails-Invoked, or remove it from spec.guardrails.${where}.`,
         field: `spec.guardrails.${where}[${index}].type`,
         declared: type,
@@ -97,9 +97,9 @@ function findUnreported({ manifest, facts }: RuleInput): Finding[] {
     {
       severity: 'low',
       property: 'guardrails.unreported',
-      description: `Guardrails are declared, and the last ${UNREPORTED_REQUESTS} requests or more carried no behavioral data: nothing shows that a guardrail runs.`,
+      description: `Guardrails are declared, but the last ${UNREPORTED_REQUESTS} requests or more had no behavioral data. There is no evidence that a guardrail runs.`,
       recommendation:
-        'Report the guardrails that run in X-Platform-Guardrails-Invoked, or by events (POST /events).',
+        'Report the guardrails that run in the header X-Platform-Guardrails-Invoked or as events (POST /events).',
       field: 'spec.guardrails',
       declared: [...input, ...output].map(({ type }) => type).join(', '),
       observed: null,
@@ -108,7 +108,7 @@ function findUnreported({ manifest, facts }: RuleInput): Finding[] {
   ];
 }
 
-/** How much an incompletely observed guardrail counts; null: it was always observed. */
+/** The severity for a share of requests (0..1) with the guardrail; null: the guardrail was in every request. */
 function severityOfRate(rate: number): Severity | null {
   if (rate < 0.5) return 'high';
   if (rate < 0.8) return 'medium';
@@ -122,8 +122,8 @@ function findDenials({ facts }: RuleInput): Finding[] {
     return {
       severity: known?.severity ?? 'low',
       property: `policy.${reason}`,
-      description: `The policy engine denies what was observed: ${reason}.`,
-      recommendation: known?.recommendation ?? 'Make the agent keep to this rule of its policy.',
+      description: `The policy engine denies the observed behavior: ${reason}.`,
+      recommendation: known?.recommendation ?? 'Change the agent so that it complies with this policy rule.',
       source: 'policy' as const,
       field: known?.field ?? 'spec',
       declared: reason,

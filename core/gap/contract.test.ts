@@ -5,7 +5,7 @@ import type { Facts, HttpAnswer } from '../facts/facts.ts';
 import type { CheckStatus } from '../health/health.ts';
 import { assess } from './assess.ts';
 
-/** What the contract says of the score, row by row, found by its words. */
+/** The contract's statements about the score. Test names quote the contract. */
 
 const PII = { guardrails: { input: [{ type: 'pii-detector' as const }] } };
 const MODEL = 'model:openai/gpt-4o';
@@ -40,7 +40,7 @@ describe('Scoring (manifest-static)', () => {
       'C',
       ['high healthcheckable', 'medium discoverable'],
     ],
-  ])('%s', (_words, facts, ...expected) => {
+  ])('%s', (_statement, facts, ...expected) => {
     expect(verdict(PII, facts)).toEqual(expected);
   });
 
@@ -82,7 +82,7 @@ describe('Scoring (manifest-static)', () => {
     expect(verdict({}, { agentReport: { checks } }).slice(0, 2)).toEqual([20, 'F']);
   });
 
-  test('Manifest-static score ceiling: 70, whatever the manifest says, without those endpoints', () => {
+  test('Manifest-static score ceiling: 70 for any manifest, without those endpoints', () => {
     fc.assert(
       fc.property(someSpec, (spec) => {
         expect(verdict(spec, { health: NO_ANSWER, capabilities: NO_ANSWER })[0]).toBeLessThanOrEqual(70);
@@ -96,7 +96,7 @@ describe('Model check to issue mapping (agent-sdk mode)', () => {
     ['fail', 'severity critical (key set, endpoint unreachable)', ['critical model.apiKey']],
     ['skip', 'high (key variable unset)', ['high model.apiKey']],
     ['pass', 'no issue', []],
-  ])('%s gives %s', (status, _words, issues) => {
+  ])('%s gives %s', (status, _statement, issues) => {
     const checks = [{ id: MODEL, status, category: 'model', severity: 'error' } as const];
     expect(verdict(PII, { agentReport: { checks } })[2]).toEqual(issues);
   });

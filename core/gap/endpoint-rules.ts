@@ -3,11 +3,11 @@ import { AGENT_CARD_PATH, DEFAULT_PATHS, type EndpointAnswer, type Facts } from 
 import { cut } from '../untrusted/fields.ts';
 import type { Finding, GapRule } from './finding.ts';
 
-/** Rows about the endpoints that every agent should answer on its own port. */
+/** Rows about the endpoints that every agent should serve on its own port. */
 export const ENDPOINT_RULES: readonly GapRule[] = [
   {
     property: 'healthcheckable',
-    when: { high: 'GET of `spec.api.healthEndpoint` (default `/health`) of the agent gives no 2xx' },
+    when: { high: 'GET `spec.api.healthEndpoint` (default `/health`) on the agent returns no 2xx response' },
     find: ({ manifest, facts: { health } }) => {
       if (health === null || isSuccess(health)) return [];
       const path = health.path ?? DEFAULT_PATHS.health;
@@ -16,8 +16,8 @@ export const ENDPOINT_RULES: readonly GapRule[] = [
           severity: 'high',
           property: 'healthcheckable',
           field: 'spec.api.healthEndpoint',
-          description: `GET ${path} of the agent ${answerOf(health)}.`,
-          recommendation: `Answer GET ${path} on the agent's port with a 2xx status while the agent can serve.`,
+          description: `GET ${path} on the agent ${outcomeOf(health)}.`,
+          recommendation: `Return a 2xx status for GET ${path} on the agent's port while the agent can serve requests.`,
           declared: `GET ${manifest.spec.api?.healthEndpoint ?? path}`,
         }),
       ];
@@ -26,20 +26,20 @@ export const ENDPOINT_RULES: readonly GapRule[] = [
   {
     property: 'discoverable',
     when: {
-      medium: `GET of \`spec.api.capabilitiesEndpoint\` (default \`/capabilities\`) of the agent gives no 2xx, or an HTML page, and GET ${AGENT_CARD_PATH} gives no JSON object with a 2xx`,
+      medium: `GET \`spec.api.capabilitiesEndpoint\` (default \`/capabilities\`) on the agent returns no 2xx response or an HTML page, and GET ${AGENT_CARD_PATH} returns no 2xx response with a JSON object`,
     },
     find: ({ manifest, facts: { capabilities, agentCard } }) => {
       if (capabilities === null || agentCard?.isCard === true) return [];
       const { isHtml } = capabilities;
       if (isSuccess(capabilities) && isHtml !== true) return [];
       const path = capabilities.path ?? DEFAULT_PATHS.capabilities;
-      const what = isHtml === true ? 'answers with an HTML page, not with a card' : answerOf(capabilities);
+      const outcome = isHtml === true ? 'returned an HTML page instead of JSON' : outcomeOf(capabilities);
       const finding = missing(capabilities, {
         severity: 'medium',
         property: 'discoverable',
         field: 'spec.api.capabilitiesEndpoint',
-        description: `GET ${path} of the agent ${what}, and GET ${AGENT_CARD_PATH} gives no agent card.`,
-        recommendation: `Answer GET ${path} on the agent's port with a 2xx status and the list of its tools as JSON, or serve an A2A agent card at ${AGENT_CARD_PATH}.`,
+        description: `GET ${path} on the agent ${outcome}, and GET ${AGENT_CARD_PATH} returned no agent card.`,
+        recommendation: `Return a 2xx status and the agent's tools as JSON for GET ${path} on the agent's port, or serve an A2A agent card at ${AGENT_CARD_PATH}.`,
         declared: `GET ${manifest.spec.api?.capabilitiesEndpoint ?? path}`,
       });
       return [isHtml === true ? { ...finding, observed: 'HTML page' } : finding];
@@ -48,7 +48,7 @@ export const ENDPOINT_RULES: readonly GapRule[] = [
   {
     property: 'discoverable.<tool>',
     when: {
-      medium: `GET /capabilities, else the agent card, lists tools, and the declared one is not among them`,
+      medium: `GET /capabilities, or else the agent card, lists tools, and a declared tool is missing`,
     },
     find: ({ manifest, facts }) => {
       const list = listOf(facts);
@@ -73,7 +73,7 @@ export const ENDPOINT_RULES: readonly GapRule[] = [
   },
 ];
 
-/** The list of tools that counts, and where it is; null: the agent has none. */
+/** The list of tools that counts, and its path; null: the agent serves no list. */
 function listOf({ capabilities, agentCard }: Facts): { path: string; tools: readonly string[] } | null {
   if (capabilities !== null && isSuccess(capabilities) && capabilities.tools)
     return { path: capabilities.path ?? DEFAULT_PATHS.capabilities, tools: capabilities.tools };
@@ -86,18 +86,18 @@ function isSuccess(answer: EndpointAnswer): boolean {
   return answer.answered && answer.status >= 200 && answer.status <= 299;
 }
 
-function answerOf(answer: EndpointAnswer): string {
-  return answer.answered ? `answers ${answer.status}` : `gives no answer (${answer.reason})`;
+function outcomeOf(answer: EndpointAnswer): string {
+  return answer.answered ? `returned ${answer.status}` : `failed (${answer.reason})`;
 }
 
-function missing(answer: EndpointAnswer, about: Omit<Finding, 'observed' | 'evidenceLevel'>): Finding {
-  const notAsked =
+function missing(answer: EndpointAnswer, finding: Omit<Finding, 'observed' | 'evidenceLevel'>): Finding {
+  const notProbed =
     answer.unresolved === undefined
       ? ''
-      : ` The path that ${about.field} declares was not probed: ${answer.unresolved}.`;
+      : ` The path that ${finding.field} declares was not probed: ${answer.unresolved}.`;
   return {
-    ...about,
-    description: about.description + notAsked,
+    ...finding,
+    description: finding.description + notProbed,
     observed: answer.answered ? `HTTP ${answer.status}` : null,
     evidenceLevel: 'probed',
   };

@@ -3,23 +3,23 @@ import type { Check } from '../health/health.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import type { AlignmentGap, Severity } from './gap.ts';
 
-/** One difference between declared and observed, in all that either view of the gap says about it. */
+/** One difference between declared and observed, with the fields of both gap views. */
 export interface Finding {
   severity: Severity;
   property: string;
   description: string;
   recommendation: string;
   source?: 'policy';
-  /** It is declared, and the agent skips its check or leaves it out: such findings cost little together. */
+  /** Declared, but the agent skips or omits its check. The points of all such findings together are limited. */
   isNotShown?: true;
-  /** Manifest path of what was declared. */
+  /** Manifest path of the declared value. */
   field: string;
   declared: string;
   observed: string | null;
   evidenceLevel: AlignmentGap['evidenceLevel'];
 }
 
-/** What a rule looks at. */
+/** The input of a rule. */
 export interface RuleInput {
   manifest: Manifest;
   facts: Facts;
@@ -29,14 +29,14 @@ export interface RuleInput {
 
 /** One row of the gap table. */
 export interface GapRule {
-  /** The property, or its form where one row yields several. */
+  /** The property, or its pattern when one row can find several properties. */
   property: string;
-  /** For each severity that the row can find, when it does: docs/reference/rules.md. */
+  /** The condition for each severity that the row can find; source of docs/reference/rules.md. */
   when: Readonly<Partial<Record<Severity, string>>>;
   find(input: RuleInput): Finding[];
 }
 
-/** Points that an issue costs; the score is 100 minus their sum, at least 0. */
+/** Points per issue; the score is 100 minus their sum, at least 0. */
 export const POINTS: Readonly<Record<Severity, number>> = { critical: 30, high: 20, medium: 10, low: 5 };
 
 export const SEVERITIES: readonly Severity[] = ['critical', 'high', 'medium', 'low'];

@@ -10,7 +10,7 @@ export interface Issue {
   property: string;
   description: string;
   recommendation: string;
-  /** On policy-derived issues only, with the same text as `description`. */
+  /** Only on issues from the policy engine; same text as `description`. */
   message?: string;
   /** `policy`: from the policy engine. `llm`: from the LLM analysis, without points. */
   source?: 'policy' | 'llm';

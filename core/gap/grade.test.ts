@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { barOf, gradeOf } from './grade.ts';
+import { minimumScoreOf, gradeOf } from './grade.ts';
 
-describe('the grade', () => {
+describe('grade', () => {
   test.each([
     [100, 'A'],
     [90, 'A'],
@@ -13,11 +13,11 @@ describe('the grade', () => {
     [45, 'D'],
     [44, 'F'],
     [0, 'F'],
-  ])('of the score %i is %s', (score, grade) => {
+  ])('of score %i is %s', (score, grade) => {
     expect(gradeOf(score)).toBe(grade);
   });
 
-  test.each(['A', 'B', 'C', 'D', 'F'] as const)('%s begins at its bar', (grade) => {
-    expect(gradeOf(barOf(grade))).toBe(grade);
+  test.each(['A', 'B', 'C', 'D', 'F'] as const)('%s is the grade of its minimum score', (grade) => {
+    expect(gradeOf(minimumScoreOf(grade))).toBe(grade);
   });
 });

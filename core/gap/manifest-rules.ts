@@ -1,15 +1,15 @@
 import { hasExpired } from '../proof/expiry.ts';
 import type { GapRule } from './finding.ts';
 
-/** The only row that a proof of the agent keeps out of the gap, and the rule of that proof. */
+/** The only gap property that a proof of the agent removes, and the rule of that proof. */
 export const EVALUATED = 'evaluated';
 export const EVALUATED_PROOF = 'EVAL-01';
 
-/** Rows about what the manifest itself declares, or leaves out. */
+/** Rows about the manifest itself. */
 export const MANIFEST_RULES: readonly GapRule[] = [
   {
     property: 'manifest.invalid',
-    when: { high: 'the manifest file was changed and is not valid; the last good one stays in force' },
+    when: { high: 'the changed manifest file is not valid; the previous valid version stays in effect' },
     find: ({ facts }) =>
       facts.manifestInvalid === null
         ? []
@@ -17,8 +17,8 @@ export const MANIFEST_RULES: readonly GapRule[] = [
             {
               severity: 'high',
               property: 'manifest.invalid',
-              description: `The manifest file is not valid, the last good one is in force: ${facts.manifestInvalid}`,
-              recommendation: 'Correct the manifest; `platform validate` names every problem with its line.',
+              description: `The manifest file is not valid, so the previous valid version stays in effect: ${facts.manifestInvalid}`,
+              recommendation: 'Fix the manifest. `platform validate` lists every problem with its line.',
               field: '',
               declared: 'a valid manifest',
               observed: facts.manifestInvalid,
@@ -37,9 +37,9 @@ export const MANIFEST_RULES: readonly GapRule[] = [
           severity: 'medium',
           property: 'auditable',
           description:
-            "The manifest declares no guardrails, so there is nothing to hold the agent's answers to.",
+            'The manifest declares no guardrails, so the use of guardrails cannot be audited.',
           recommendation:
-            'Declare the guardrails that run in spec.guardrails.input and spec.guardrails.output.',
+            'Declare the guardrails of the agent in spec.guardrails.input and spec.guardrails.output.',
           field: 'spec.guardrails',
           declared: 'none',
           observed: null,
@@ -75,7 +75,7 @@ export const MANIFEST_RULES: readonly GapRule[] = [
   },
   {
     property: 'agent.name-mismatch',
-    when: { low: 'the pod runs under another agent name than `metadata.name`' },
+    when: { low: 'the agent name of the pod differs from `metadata.name`' },
     find: ({ manifest, facts }) => {
       const { podAgentName } = facts;
       const { name } = manifest.metadata;
@@ -84,8 +84,8 @@ export const MANIFEST_RULES: readonly GapRule[] = [
         {
           severity: 'low',
           property: 'agent.name-mismatch',
-          description: `The pod runs as agent ${podAgentName}, its manifest is that of ${name}.`,
-          recommendation: 'Make metadata.name and the annotation platform.io/agent-name the same.',
+          description: `The pod runs as agent ${podAgentName}, but its manifest belongs to agent ${name}.`,
+          recommendation: 'Set metadata.name and the annotation platform.io/agent-name to the same value.',
           field: 'metadata.name',
           declared: name,
           observed: podAgentName,

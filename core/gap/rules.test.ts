@@ -25,17 +25,17 @@ const reported = (...checks: [id: string, status: CheckStatus][]): Case => [
     },
   },
 ];
-const without = (requestsWithout: number): Case => [
+const withoutBehavior = (requestsWithout: number): Case => [
   SPEC,
   { behavior: { sampled: 0, guardrailsInvoked: new Map(), requestsWithout } },
 ];
-const seen = (times: number): Case => [
+const observed = (times: number): Case => [
   SPEC,
   { behavior: { sampled: 100, guardrailsInvoked: new Map([['pii-detector', times]]) } },
 ];
 const denied = (reason: string): Case => [{}, { policy: { state: 'answered', denials: [reason] } }];
 
-/** What makes each row of the table find something, in every severity that it has. */
+/** Inputs that make each row find an issue, for every severity of the row. */
 const FIRING: Readonly<Record<string, Case[]>> = {
   'manifest.invalid': [[{}, { manifestInvalid: 'line 3' }]],
   auditable: [[{}, {}]],
@@ -55,13 +55,13 @@ const FIRING: Readonly<Record<string, Case[]>> = {
   'tool:<name>': [reported(['tool:search', 'fail']), reported(), reported(['tool:search', 'skip'])],
   'memory:<role>': [reported(['memory:backend', 'skip']), reported()],
   'mcp:<name>': [reported(['mcp:files', 'skip']), reported()],
-  'guardrails.<where>.<type>': [seen(49), seen(79), seen(99), seen(100)],
-  'guardrails.unreported': [without(99), without(100)],
+  'guardrails.<where>.<type>': [observed(49), observed(79), observed(99), observed(100)],
+  'guardrails.unreported': [withoutBehavior(99), withoutBehavior(100)],
   'policy.<reason>': [
     denied('monthly_cost_limit_exceeded'),
     denied('daily_token_limit_exceeded'),
     denied('toxicity_threshold_exceeded'),
-    denied('of_your_own'),
+    denied('custom_reason'),
   ],
   'policy.not-loaded': [[{}, { policy: { state: 'not-loaded' } }]],
 };
@@ -75,7 +75,7 @@ function severitiesOf(rule: GapRule, [spec, some]: Case): string[] {
 }
 
 test.each(GAP_RULES.map((rule): [string, GapRule] => [rule.property, rule]))(
-  'the row %s finds exactly the severities that it says when it has',
+  'row %s finds exactly the severities in its `when`',
   (property, rule) => {
     const found = new Set((FIRING[property] ?? []).flatMap((each) => severitiesOf(rule, each)));
     expect([...found].sort()).toEqual(Object.keys(rule.when).sort());

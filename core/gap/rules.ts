@@ -10,16 +10,15 @@ import { SEVERITIES, type Finding, type GapRule, type RuleInput } from './findin
 import { MANIFEST_RULES } from './manifest-rules.ts';
 import { REPORTER_RULES } from './reporter-rules.ts';
 
-/** Texts may carry what the agent said. */
+/** UTF-16 units per text of a finding. Texts may contain strings from the agent. */
 const MAX_TEXT = 500;
 
 export function sourceOf(facts: Facts): ReportSource {
   return facts.agentReport === null ? 'manifest-static' : 'agent-sdk';
 }
 
-/** A finding of a rule of the table. */
+/** A finding, and the part of the table that its rule belongs to. */
 export interface Found extends Finding {
-  /** The rows that it belongs to. */
   part: 'static' | 'agent' | 'behavior';
 }
 
@@ -32,7 +31,7 @@ const PARTS: readonly [Found['part'], readonly GapRule[]][] = [
 /** The gap table. */
 export const GAP_RULES: readonly GapRule[] = PARTS.flatMap(([, rules]) => rules);
 
-/** What the whole table finds, each property once with its worst severity, the most severe first. */
+/** All findings, sorted by severity, highest first. Each property is listed once, with its worst severity. */
 export function findingsOf(manifest: Manifest, facts: Facts): Found[] {
   const input: RuleInput = { manifest, facts, agentChecks: agentChecksOf(manifest, facts) };
   const byProperty = new Map<string, Found>();

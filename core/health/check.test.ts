@@ -9,7 +9,7 @@ import type { Check, CheckSeverity, CheckStatus, HealthReport } from './health.t
 const reportOf = (spec: Partial<ManifestSpec>, facts: Partial<Facts> = {}): HealthReport =>
   check(aManifest(spec), someFacts({ upstream: null, ...facts }));
 
-/** `id status severity`, and the message where there is one. */
+/** `id status severity`, and the message if there is one. */
 const brief = ({ checks }: HealthReport): string[] =>
   checks.map(({ id, status, severity, message }) =>
     [id, status, severity, ...(message === undefined ? [] : [`(${message})`])].join(' '),
@@ -18,8 +18,8 @@ const brief = ({ checks }: HealthReport): string[] =>
 const checksOf = (spec: Partial<ManifestSpec>, facts: Partial<Facts> = {}): string[] =>
   brief(reportOf(spec, facts));
 
-const up = (latencyMs = 4): Reach => ({ state: 'reachable', latencyMs });
-const down: Reach = { state: 'unreachable', reason: 'connection refused' };
+const reachable = (latencyMs = 4): Reach => ({ state: 'reachable', latencyMs });
+const unreachable: Reach = { state: 'unreachable', reason: 'connection refused' };
 
 describe('variables', () => {
   const own = (...names: string[]): EnvironmentFacts => ({ kind: 'own', names: new Set(names) });
@@ -29,21 +29,21 @@ describe('variables', () => {
     names: new Set(names),
   });
   test.each<[string, EnvironmentFacts, string]>([
-    ['set here', own('KEY'), 'env:KEY pass error'],
-    ['not set here', own('OTHER'), 'env:KEY fail error (KEY is not set in the environment)'],
-    ['listed in the container', declared(false, 'KEY'), 'env:KEY pass error'],
-    ['not listed', declared(false), "env:KEY fail error (KEY is not set in the agent's container)"],
-    ['listed beside envFrom', declared(true, 'KEY'), 'env:KEY pass error'],
+    ['set in the own environment', own('KEY'), 'env:KEY pass error'],
+    ['not set in the own environment', own('OTHER'), 'env:KEY fail error (KEY is not set in the environment)'],
+    ['listed for the container', declared(false, 'KEY'), 'env:KEY pass error'],
+    ['not listed for the container', declared(false), "env:KEY fail error (KEY is not set in the agent's container)"],
+    ['listed for a container with envFrom', declared(true, 'KEY'), 'env:KEY pass error'],
     [
-      'perhaps in envFrom',
+      'not listed for a container with envFrom',
       declared(true),
-      'env:KEY skip error (it may come from an envFrom source of the container, which cannot be seen from here)',
+      'env:KEY skip error (the variable may come from an envFrom source of the container, which cannot be read from here)',
     ],
   ])('%s', (_name, environment, expected) => {
     expect(checksOf({ requires: { envVars: ['KEY'] } }, { environment })).toEqual([expected]);
   });
 
-  test('each name once, wherever it is needed', () => {
+  test('each variable is checked once, even if it is declared twice', () => {
     const spec: Partial<ManifestSpec> = {
       model: { provider: 'openai', id: 'gpt-4o', apiKey: '$env:KEY' },
       requires: { envVars: ['KEY', 'OTHER'] },
@@ -57,24 +57,24 @@ describe('files and secrets', () => {
   const spec: Partial<ManifestSpec> = { prompts: { system: '$file:prompt.md', fallback: '$secret:words' } };
   test.each<[string, Partial<Facts>, string[]]>([
     [
-      'neither can be seen',
+      'neither can be read from here',
       {},
       [
-        "file:prompt.md skip warning (the agent's files cannot be seen from here)",
-        'secret:words skip warning (no secret backend can be seen from here)',
+        "file:prompt.md skip warning (the agent's files cannot be read from here)",
+        'secret:words skip warning (no secret backend can be read from here)',
       ],
     ],
     [
-      'both are there',
+      'both exist',
       { files: new Map([['prompt.md', 'readable']]), secrets: { backend: 'env', found: new Set(['words']) } },
       ['file:prompt.md pass warning', 'secret:words pass warning'],
     ],
     [
-      'neither is there',
+      'neither exists',
       { files: new Map([['prompt.md', 'unreadable']]), secrets: { backend: 'file', found: new Set() } },
       [
-        "file:prompt.md fail warning (it cannot be read inside the manifest's folder)",
-        'secret:words fail warning (the secret backend file does not have it)',
+        "file:prompt.md fail warning (the file cannot be read inside the manifest's directory)",
+        'secret:words fail warning (the secret backend file does not contain this secret)',
       ],
     ],
   ])('%s', (_name, facts, expected) => {
@@ -82,7 +82,7 @@ describe('files and secrets', () => {
   });
 });
 
-describe('what the agent connects to', () => {
+describe('network dependencies of the agent', () => {
   const SPEC: Partial<ManifestSpec> = {
     requires: {
       services: [
@@ -116,67 +116,67 @@ describe('what the agent connects to', () => {
     'memory:longTerm',
     'tracing:langfuse',
   ];
-  const nowhere = '(the manifest gives it no address)';
+  const noAddress = '(the manifest declares no address)';
 
-  test('passes where it is reachable, and skips where there is no address', () => {
-    expect(checksOf(SPEC, { reach: new Map(IDS.map((id) => [id, up()])) })).toEqual([
+  test('pass when reachable, and are skipped without an address', () => {
+    expect(checksOf(SPEC, { reach: new Map(IDS.map((id) => [id, reachable()])) })).toEqual([
       'service:redis pass warning',
       'service:db pass error',
-      `service:queue skip warning ${nowhere}`,
+      `service:queue skip warning ${noAddress}`,
       'mcp:files skip warning (a stdio server is started by the agent and has no address)',
       'mcp:web pass warning',
       'mcp:maps pass warning',
-      `mcp:odd skip warning ${nowhere}`,
+      `mcp:odd skip warning ${noAddress}`,
       'memory:backend pass warning',
-      `memory:shortTerm skip warning ${nowhere}`,
+      `memory:shortTerm skip warning ${noAddress}`,
       'memory:longTerm pass warning',
-      `memory:vector skip warning ${nowhere}`,
+      `memory:vector skip warning ${noAddress}`,
       'tracing:langfuse pass info',
     ]);
   });
 
   test.each<[string, Reach | undefined, Partial<Check>]>([
-    ['reachable', up(7), { status: 'pass', latencyMs: 7 }],
+    ['reachable', reachable(7), { status: 'pass', latencyMs: 7 }],
     [
       'unreachable',
-      down,
+      unreachable,
       {
         status: 'fail',
         message: 'connection refused',
-        remediation: 'Check that it runs, and that the address in the manifest is right.',
+        remediation: 'Check that the target is running and that its address in the manifest is correct.',
       },
     ],
-    ['not known', { state: 'unknown', reason: 'no key' }, { status: 'skip', message: 'no key' }],
-    ['not probed', undefined, { status: 'skip', message: 'it was not probed' }],
+    ['in state unknown', { state: 'unknown', reason: 'no key' }, { status: 'skip', message: 'no key' }],
+    ['not probed', undefined, { status: 'skip', message: 'not probed' }],
   ])('a service that is %s', (_name, reach, expected) => {
     const spec = { requires: { services: [{ name: 'db', address: 'db:5432' }] } };
     const { checks } = reportOf(spec, { reach: new Map(reach && [['service:db', reach]]) });
     expect(checks).toEqual([{ id: 'service:db', category: 'service', severity: 'warning', ...expected }]);
   });
 
-  test('is skipped with the reason while the variable of its address is not set, whatever a probe says', () => {
+  test('a service is skipped with the reason while the variable of its address is not set, even if a probe succeeds', () => {
     const spec = { requires: { services: [{ name: 'db', address: '$env:DB' }] } };
-    expect(checksOf(spec, { reach: new Map([['service:db', up()]]) })).toEqual([
+    expect(checksOf(spec, { reach: new Map([['service:db', reachable()]]) })).toEqual([
       'env:DB fail error (DB is not set in the environment)',
-      'service:db skip warning (it needs env:DB, which failed)',
+      'service:db skip warning (requires env:DB, which failed)',
     ]);
   });
 
-  test('is skipped while the secret of its address cannot be seen, unless the probe reached it', () => {
+  test('a service is skipped while the secret of its address cannot be read, unless a probe succeeds', () => {
     const spec = { requires: { services: [{ name: 'db', address: '$secret:db' }] } };
-    const secret = 'secret:db skip warning (no secret backend can be seen from here)';
+    const secret = 'secret:db skip warning (no secret backend can be read from here)';
     expect(checksOf(spec)).toEqual([
       secret,
-      'service:db skip warning (it needs secret:db, which cannot be checked here)',
+      'service:db skip warning (requires secret:db, which cannot be checked here)',
     ]);
-    expect(checksOf(spec, { reach: new Map([['service:db', up()]]) })).toEqual([
+    expect(checksOf(spec, { reach: new Map([['service:db', reachable()]]) })).toEqual([
       secret,
       'service:db pass warning',
     ]);
   });
 });
 
-describe('the model', () => {
+describe('model', () => {
   const spec: Partial<ManifestSpec> = {
     model: {
       provider: 'openai',
@@ -186,15 +186,15 @@ describe('the model', () => {
     },
   };
   const environment: EnvironmentFacts = { kind: 'own', names: new Set(['KEY']) };
-  test('is checked only where it was asked, the fallback like the first', () => {
+  test('is checked only if it was probed, and so is the fallback', () => {
     expect(checksOf(spec, { environment }).filter((line) => line.startsWith('model:'))).toEqual([]);
     const reach = new Map([
-      ['model:openai/gpt-4o', down],
-      ['model:anthropic/claude', up()],
+      ['model:openai/gpt-4o', unreachable],
+      ['model:anthropic/claude', reachable()],
     ]);
     expect(checksOf(spec, { environment, reach }).filter((line) => line.startsWith('model:'))).toEqual([
       'model:openai/gpt-4o fail error (connection refused)',
-      'model:anthropic/claude skip error (it needs env:KEY2, which failed)',
+      'model:anthropic/claude skip error (requires env:KEY2, which failed)',
     ]);
   });
 });
@@ -202,19 +202,19 @@ describe('the model', () => {
 describe('tools', () => {
   const spec = { tools: [{ name: 'search' }, { name: 'order' }] };
   test.each<[string, Partial<Facts>, string[]]>([
-    ['cannot be seen by a sidecar', {}, []],
+    ['have no checks in a sidecar', {}, []],
     [
       'are skipped without a registry',
       { registeredTools: null },
       [
-        'tool:search skip info (no tool registry was given to the reporter)',
-        'tool:order skip info (no tool registry was given to the reporter)',
+        'tool:search skip info (the reporter has no tool registry)',
+        'tool:order skip info (the reporter has no tool registry)',
       ],
     ],
     [
       'pass when registered and fail when not',
       { registeredTools: new Set(['search']) },
-      ['tool:search pass info', 'tool:order fail info (it is declared but not registered)'],
+      ['tool:search pass info', 'tool:order fail info (declared but not registered)'],
     ],
   ])('%s', (_name, facts, expected) => {
     expect(checksOf(spec, facts)).toEqual(expected);
@@ -222,7 +222,7 @@ describe('tools', () => {
 });
 
 describe("the agent's own report", () => {
-  const made = (id: string, status: CheckStatus, severity: CheckSeverity = 'info'): Check => ({
+  const agentCheck = (id: string, status: CheckStatus, severity: CheckSeverity = 'info'): Check => ({
     id,
     category: 'service',
     status,
@@ -232,11 +232,11 @@ describe("the agent's own report", () => {
     requires: { services: [{ name: 'db', address: 'db:1', critical: true }], envVars: ['KEY'] },
   };
 
-  test('counts instead of what the sidecar could guess, with severities of this product', () => {
+  test('replaces the checks of the sidecar, with the severities of this product', () => {
     const checks = [
-      made('service:db', 'fail'),
-      made('service:x', 'fail', 'error'),
-      made('memory:vector', 'pass'),
+      agentCheck('service:db', 'fail'),
+      agentCheck('service:x', 'fail', 'error'),
+      agentCheck('memory:vector', 'pass'),
     ];
     expect(checksOf(spec, { agentReport: { checks } })).toEqual([
       'service:db fail error',
@@ -245,10 +245,10 @@ describe("the agent's own report", () => {
     ]);
   });
 
-  test("cannot speak for its own port, which is the sidecar's word", () => {
+  test('cannot set agent:upstream, which only the sidecar reports', () => {
     const report = reportOf(spec, {
-      agentReport: { checks: [made('agent:upstream', 'pass')] },
-      upstream: down,
+      agentReport: { checks: [agentCheck('agent:upstream', 'pass')] },
+      upstream: unreachable,
     });
     expect(report.checks).toEqual([
       {
@@ -257,7 +257,7 @@ describe("the agent's own report", () => {
         severity: 'warning',
         status: 'fail',
         message: 'connection refused',
-        remediation: "Check that the agent's process runs and listens on the port that UPSTREAM_URL names.",
+        remediation: "Check that the agent's process is running and listening on the port in UPSTREAM_URL.",
       },
     ]);
     expect(report.status).toBe('degraded');
@@ -265,17 +265,17 @@ describe("the agent's own report", () => {
 
   test('cannot hide a failure behind a second result of the same id', () => {
     const checks = [
-      made('tool:a', 'fail'),
-      made('tool:a', 'pass'),
-      made('tool:b', 'pass'),
-      made('tool:b', 'skip'),
+      agentCheck('tool:a', 'fail'),
+      agentCheck('tool:a', 'pass'),
+      agentCheck('tool:b', 'pass'),
+      agentCheck('tool:b', 'skip'),
     ];
     expect(checksOf(spec, { agentReport: { checks } })).toEqual(['tool:a fail info', 'tool:b skip info']);
   });
 });
 
 describe('status and summary', () => {
-  const made = (status: CheckStatus, severity: 'error' | 'warning' | 'info', index: number): Check => ({
+  const checkOf = (status: CheckStatus, severity: 'error' | 'warning' | 'info', index: number): Check => ({
     id: `${{ error: 'env', warning: 'memory', info: 'tool' }[severity]}:${index}`,
     category: { error: 'env' as const, warning: 'memory' as const, info: 'tool' as const }[severity],
     status,
@@ -284,7 +284,7 @@ describe('status and summary', () => {
   const ofStatus = (...checks: ['pass' | 'fail' | 'skip', CheckSeverity][]): HealthReport =>
     reportOf(
       {},
-      { agentReport: { checks: checks.map(([status, severity], index) => made(status, severity, index)) } },
+      { agentReport: { checks: checks.map(([status, severity], index) => checkOf(status, severity, index)) } },
     );
 
   test.each<[['pass' | 'fail' | 'skip', CheckSeverity][], string, string]>([
@@ -302,11 +302,11 @@ describe('status and summary', () => {
       'unhealthy',
       'not-ready',
     ],
-  ])('%j is %s, said as %s', (checks, status, ready) => {
+  ])('%j gives status %s and readiness %s', (checks, status, ready) => {
     const report = ofStatus(...checks);
     expect(report.status).toBe(status);
     expect(readyOf(report, 'agent-sdk', null)).toEqual({ ...report, status: ready, source: 'agent-sdk' });
-    const note = 'GET /platform/health of the agent is not a valid report: status must be a string';
+    const note = 'GET /platform/health on the agent did not return a valid report: status must be a string';
     expect(readyOf(report, 'manifest-static', { field: 'status', reason: 'must be a string' })).toEqual({
       ...report,
       status: ready,
@@ -315,7 +315,7 @@ describe('status and summary', () => {
     });
   });
 
-  test('the report is whole, and every check is in one number', () => {
+  test('the report has all fields, and counts every check once', () => {
     const report = ofStatus(
       ['pass', 'info'],
       ['fail', 'error'],

@@ -15,22 +15,22 @@ import { invalidReportText } from './parse-agent-report.ts';
 import { healthStatusOf, severityOf, summaryOf } from './summarize.ts';
 
 /**
- * The HealthReport. Where the agent reported, its checks count, with the severities of this product and the verdict
- * computed here; else what the manifest and the facts say. The agent's port is always the sidecar's own word.
+ * The HealthReport. If there is an agent report, its checks are used; otherwise the checks come from the manifest and the
+ * facts. Severities and status are always computed here, and `agent:upstream` always comes from the sidecar's own probe.
  */
 export function check(manifest: Manifest, facts: Facts): HealthReport {
   const critical = criticalServiceIds(manifest);
   const checks = facts.agentReport === null ? ownChecks(manifest, facts) : agentChecks(facts.agentReport);
-  const weighed = [...uniqueById(checks), ...upstreamCheck(facts.upstream)].map((each) => ({
+  const rated = [...uniqueById(checks), ...upstreamCheck(facts.upstream)].map((each) => ({
     ...each,
     severity: severityOf(each, critical),
   }));
   return {
     agentName: manifest.metadata.name,
     timestamp: facts.at.toISOString(),
-    status: healthStatusOf(weighed),
-    summary: summaryOf(weighed),
-    checks: weighed,
+    status: healthStatusOf(rated),
+    summary: summaryOf(rated),
+    checks: rated,
   };
 }
 
@@ -40,7 +40,7 @@ const READY: Readonly<Record<HealthStatus, ReadyStatus>> = {
   unhealthy: 'not-ready',
 };
 
-/** What `/health/ready` answers; only `not-ready` is a 503. */
+/** The response body of `/health/ready`; only `not-ready` has status 503. */
 export function readyOf(
   report: HealthReport,
   source: ReportSource,
@@ -49,17 +49,17 @@ export function readyOf(
   const ready: ReadyReport = { ...report, status: READY[report.status], source };
   if (invalidReport === null) return ready;
   const problem = invalidReportText(invalidReport);
-  return { ...ready, note: `GET /platform/health of the agent is not a valid report: ${problem}` };
+  return { ...ready, note: `GET /platform/health on the agent did not return a valid report: ${problem}` };
 }
 
 const WORST: readonly CheckStatus[] = ['fail', 'skip', 'pass'];
 
-/** What the agent says of its own port is not its to say. */
+/** The agent's checks without `agent:` checks, which only the sidecar may report. */
 function agentChecks(report: AgentReport): Check[] {
   return report.checks.filter((each) => !each.id.startsWith('agent:'));
 }
 
-/** Each id once, with the worst that was found: a second result for the same id cannot hide a failure. */
+/** Each id once, with its worst status, so that a second result for the same id cannot hide a failure. */
 function uniqueById(checks: readonly Check[]): Check[] {
   const byId = new Map<string, Check>();
   for (const each of checks) {
@@ -72,7 +72,7 @@ function uniqueById(checks: readonly Check[]): Check[] {
 
 function upstreamCheck(upstream: Reach | null): Check[] {
   if (upstream === null) return [];
-  const remediation = "Check that the agent's process runs and listens on the port that UPSTREAM_URL names.";
+  const remediation = "Check that the agent's process is running and listening on the port in UPSTREAM_URL.";
   return [
     {
       id: 'agent:upstream',

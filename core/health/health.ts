@@ -1,4 +1,4 @@
-/** The HealthReport of the contract, and the readiness words that `/health/ready` says for the same thing. */
+/** The HealthReport of the contract, and the ReadyReport of `/health/ready`. */
 export type CheckCategory =
   | 'env'
   | 'model'
@@ -43,11 +43,11 @@ export interface HealthReport {
   checks: Check[];
 }
 
-/** What `/health/ready` answers: the same report with readiness words and the data source. */
+/** The response of `/health/ready`: the HealthReport with a readiness status and the data source. */
 export interface ReadyReport extends Omit<HealthReport, 'status'> {
   status: ReadyStatus;
   source: ReportSource;
-  /** Why the agent's own report is not used, where it is not valid. */
+  /** Why the agent's own report is not valid; absent if it is valid or there is none. */
   note?: string;
 }
 

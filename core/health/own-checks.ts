@@ -5,22 +5,22 @@ import { referencesIn } from '../manifest/references.ts';
 import type { Check, CheckStatus } from './health.ts';
 import { categoryOf } from './summarize.ts';
 
-/** What a check found; its severity is given to all checks alike afterwards. */
+/** The result of a check. The severity is set later, in the same way for all checks. */
 type Outcome = Pick<Check, 'status' | 'latencyMs' | 'message' | 'remediation'>;
 
-/** The checks that follow from the manifest and from what this process can see, in the order of the kinds below. */
+/** The checks that this process can derive from the manifest and the facts, in the order of the kinds below. */
 export function ownChecks(manifest: Manifest, facts: Facts): Check[] {
   const references = referenceChecks(manifest, facts);
-  const waiting = prerequisites(manifest, references);
+  const unmet = unmetPrerequisites(manifest, references);
   return [
     ...references,
-    ...modelChecks(manifest, facts, waiting),
-    ...reachChecks(manifest, facts, waiting),
+    ...modelChecks(manifest, facts, unmet),
+    ...reachChecks(manifest, facts, unmet),
     ...toolChecks(manifest, facts),
   ];
 }
 
-function made(id: string, outcome: Outcome): Check {
+function checkOf(id: string, outcome: Outcome): Check {
   return { id, category: categoryOf(id) ?? 'service', severity: 'info', ...outcome };
 }
 
@@ -29,16 +29,16 @@ function referenceChecks(manifest: Manifest, facts: Facts): Check[] {
   const paths = new Set(declaredReferences(manifest, 'file').map((reference) => reference.name));
   const secrets = new Set(declaredReferences(manifest, 'secret').map((reference) => reference.name));
   return [
-    ...variables.map((name) => made(`env:${name}`, variableOutcome(name, facts.environment))),
-    ...[...paths].map((path) => made(`file:${path}`, fileOutcome(facts.files.get(path)))),
-    ...[...secrets].map((name) => made(`secret:${name}`, secretOutcome(name, facts.secrets))),
+    ...variables.map((name) => checkOf(`env:${name}`, variableOutcome(name, facts.environment))),
+    ...[...paths].map((path) => checkOf(`file:${path}`, fileOutcome(facts.files.get(path)))),
+    ...[...secrets].map((name) => checkOf(`secret:${name}`, secretOutcome(name, facts.secrets))),
   ];
 }
 
 function variableOutcome(name: string, environment: EnvironmentFacts): Outcome {
   if (environment.names.has(name)) return { status: 'pass' };
   if (environment.kind === 'declared' && environment.partial)
-    return skip('it may come from an envFrom source of the container, which cannot be seen from here');
+    return skip('the variable may come from an envFrom source of the container, which cannot be read from here');
   const where = environment.kind === 'own' ? 'the environment' : "the agent's container";
   return {
     status: 'fail',
@@ -49,24 +49,24 @@ function variableOutcome(name: string, environment: EnvironmentFacts): Outcome {
 
 function fileOutcome(state: 'readable' | 'unreadable' | undefined): Outcome {
   if (state === 'readable') return { status: 'pass' };
-  if (state === undefined) return skip("the agent's files cannot be seen from here");
+  if (state === undefined) return skip("the agent's files cannot be read from here");
   return {
     status: 'fail',
-    message: "it cannot be read inside the manifest's folder",
-    remediation: 'Put a readable file at this path, inside the folder of the manifest.',
+    message: "the file cannot be read inside the manifest's directory",
+    remediation: "Create a readable file at this path, inside the manifest's directory.",
   };
 }
 
 function secretOutcome(name: string, secrets: SecretFacts): Outcome {
-  if (secrets.backend === 'none') return skip('no secret backend can be seen from here');
+  if (secrets.backend === 'none') return skip('no secret backend can be read from here');
   if (secrets.found.has(name)) return { status: 'pass' };
   return {
     status: 'fail',
-    message: `the secret backend ${secrets.backend} does not have it`,
+    message: `the secret backend ${secrets.backend} does not contain this secret`,
     remediation:
       secrets.backend === 'env'
         ? 'Set the variable PLATFORM_SECRET_<NAME> of this secret.'
-        : 'Put a file of this name into the folder that PLATFORM_SECRET_DIR names.',
+        : 'Create a file with this name in the directory in PLATFORM_SECRET_DIR.',
   };
 }
 
@@ -74,59 +74,60 @@ function skip(message: string): Outcome {
   return { status: 'skip', message };
 }
 
-/** Manifest path to the reason why what stands there cannot be used: its reference did not pass. */
+/** Manifest path -> why its value cannot be used: the check of its reference did not pass. */
 type Prerequisites = ReadonlyMap<string, { missing: boolean; reason: string }>;
 
-function prerequisites(manifest: Manifest, checks: readonly Check[]): Prerequisites {
+function unmetPrerequisites(manifest: Manifest, checks: readonly Check[]): Prerequisites {
   const status = new Map<string, CheckStatus>(checks.map((each) => [each.id, each.status]));
   const reasons = new Map<string, { missing: boolean; reason: string }>();
   for (const { kind, name, path } of referencesIn(manifest)) {
     const id = `${kind}:${name}`;
     const found = status.get(id);
-    if (found === 'fail') reasons.set(path, { missing: true, reason: `it needs ${id}, which failed` });
+    if (found === 'fail') reasons.set(path, { missing: true, reason: `requires ${id}, which failed` });
     if (found === 'skip')
-      reasons.set(path, { missing: false, reason: `it needs ${id}, which cannot be checked here` });
+      reasons.set(path, { missing: false, reason: `requires ${id}, which cannot be checked here` });
   }
   return reasons;
 }
 
-/** Only where the model was asked: the sidecar has no key of the agent's and says nothing rather than guess. */
-function modelChecks(manifest: Manifest, facts: Facts, waiting: Prerequisites): Check[] {
+/** Only if the model was probed: the sidecar does not have the agent's API key, so it reports no model check. */
+function modelChecks(manifest: Manifest, facts: Facts, unmet: Prerequisites): Check[] {
   const { model } = manifest.spec;
-  const asked = [
+  const models = [
     { id: modelCheckId(model), path: 'spec.model.apiKey' },
     ...(model.fallback ? [{ id: modelCheckId(model.fallback), path: 'spec.model.fallback.apiKey' }] : []),
   ];
-  return asked.flatMap(({ id, path }) => {
+  return models.flatMap(({ id, path }) => {
     const reach = facts.reach.get(id);
     if (reach === undefined) return [];
-    const remediation = "Check the model provider's address, its status, and the API key.";
-    return [made(id, outcomeOf(reach, { needs: waiting.get(path), remediation }))];
+    const remediation = "Check the model provider's address and status, and the API key.";
+    return [checkOf(id, outcomeOf(reach, { prerequisite: unmet.get(path), remediation }))];
   });
 }
 
-function reachChecks(manifest: Manifest, facts: Facts, waiting: Prerequisites): Check[] {
+function reachChecks(manifest: Manifest, facts: Facts, unmet: Prerequisites): Check[] {
   return reachTargets(manifest).map(({ id, path, address }) => {
     const reach: Reach = facts.reach.get(id) ?? {
       state: 'unknown',
-      reason: address.known ? 'it was not probed' : address.reason,
+      reason: address.known ? 'not probed' : address.reason,
     };
-    const remediation = 'Check that it runs, and that the address in the manifest is right.';
-    return made(id, outcomeOf(reach, { needs: waiting.get(path), remediation }));
+    const remediation = 'Check that the target is running and that its address in the manifest is correct.';
+    return checkOf(id, outcomeOf(reach, { prerequisite: unmet.get(path), remediation }));
   });
 }
 
-/** Never a pass on a missing value; one that merely cannot be seen here does not undo what the probe could reach. */
+/** Never `pass` when a required value is missing. A value that cannot be checked here does not override a probe result. */
 function outcomeOf(
   reach: Reach,
-  about: { needs: { missing: boolean; reason: string } | undefined; remediation: string },
+  context: { prerequisite: { missing: boolean; reason: string } | undefined; remediation: string },
 ): Outcome {
-  const { needs, remediation } = about;
-  if (needs !== undefined && (needs.missing || reach.state === 'unknown')) return skip(needs.reason);
+  const { prerequisite, remediation } = context;
+  if (prerequisite !== undefined && (prerequisite.missing || reach.state === 'unknown'))
+    return skip(prerequisite.reason);
   return reachOutcome(reach, remediation);
 }
 
-/** What a probe's result means as a check. */
+/** Converts a probe result to a check outcome. */
 export function reachOutcome(reach: Reach, remediation: string): Outcome {
   switch (reach.state) {
     case 'reachable':
@@ -141,15 +142,15 @@ export function reachOutcome(reach: Reach, remediation: string): Outcome {
 function toolChecks(manifest: Manifest, facts: Facts): Check[] {
   const registered = facts.registeredTools;
   if (registered === undefined) return [];
-  return (manifest.spec.tools ?? []).map(({ name }) => made(`tool:${name}`, toolOutcome(name, registered)));
+  return (manifest.spec.tools ?? []).map(({ name }) => checkOf(`tool:${name}`, toolOutcome(name, registered)));
 }
 
 function toolOutcome(name: string, registered: ReadonlySet<string> | null): Outcome {
-  if (registered === null) return skip('no tool registry was given to the reporter');
+  if (registered === null) return skip('the reporter has no tool registry');
   if (registered.has(name)) return { status: 'pass' };
   return {
     status: 'fail',
-    message: 'it is declared but not registered',
+    message: 'declared but not registered',
     remediation: `Register a tool named ${name}, or remove it from the manifest.`,
   };
 }

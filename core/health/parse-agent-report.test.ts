@@ -14,14 +14,14 @@ const parse = (value: unknown): unknown => {
   return parsed.ok ? 'valid' : `${parsed.invalid.field}: ${parsed.invalid.reason}`;
 };
 
-describe('a report of the agent', () => {
+describe('report of the agent', () => {
   test.each<[string, unknown, string]>([
-    ['as the reporter returns it', REPORT, 'valid'],
-    ['that is null', null, ': must be an object'],
-    ['that is a list', [REPORT], ': must be an object'],
+    ['in the format of the reporter', REPORT, 'valid'],
+    ['null', null, ': must be an object'],
+    ['a list', [REPORT], ': must be an object'],
     ['without a name', { ...REPORT, agentName: undefined }, 'agentName: must be a string'],
     ['of another agent', { ...REPORT, agentName: 'store' }, 'agentName: must be shop'],
-    ['of a name in capitals', { ...REPORT, agentName: 'Shop' }, 'agentName: must be shop'],
+    ['with a capital letter in the name', { ...REPORT, agentName: 'Shop' }, 'agentName: must be shop'],
     [
       'without a time zone',
       { ...REPORT, timestamp: '2026-03-01T12:00:00' },
@@ -30,7 +30,7 @@ describe('a report of the agent', () => {
     ['without a status', { ...REPORT, status: undefined }, 'status: must be a string'],
     ['without checks', { ...REPORT, checks: undefined }, 'checks: must be a list'],
     [
-      'with a status that no check has',
+      'with an invalid check status',
       { ...REPORT, checks: [REPORT.checks[0], { id: 'tool:x', status: 'PASS' }] },
       'checks[1].status: must be one of pass, fail, skip',
     ],

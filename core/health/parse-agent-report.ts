@@ -2,11 +2,11 @@ import type { InvalidReport } from '../facts/facts.ts';
 import type { HealthReport } from './health.ts';
 import { readHealthReport } from './parse-health-report.ts';
 
-/** How far the report's time may differ from this process's, in seconds. */
+/** Allowed difference between the report's timestamp and the clock of this process, in seconds. */
 const MAX_AGE_SECONDS = 120;
 const MAX_AHEAD_SECONDS = 60;
 
-/** What a report of this agent must match. */
+/** The values that a report of this agent must match. */
 export interface ExpectedReport {
   agentName: string;
   at: Date;
@@ -14,7 +14,7 @@ export interface ExpectedReport {
 
 type ParsedReport = { ok: true; report: HealthReport } | { ok: false; invalid: InvalidReport };
 
-/** Reads the JSON that the agent's `GET /platform/health` returned, of this agent and of this moment. */
+/** Parses the JSON of the agent's `GET /platform/health`. Rejects a report of another agent or with a wrong time. */
 export function parseAgentReport(value: unknown, expected: ExpectedReport): ParsedReport {
   const parsed = readHealthReport(value);
   if (!parsed.ok) {
@@ -33,7 +33,7 @@ export function parseAgentReport(value: unknown, expected: ExpectedReport): Pars
 
 const invalid = (field: string, reason: string): ParsedReport => ({ ok: false, invalid: { field, reason } });
 
-/** The field and the reason in words. */
+/** The field and the reason as text. */
 export function invalidReportText({ field, reason }: InvalidReport): string {
   return `${field === '' ? 'the response' : field} ${reason}`;
 }

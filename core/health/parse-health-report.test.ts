@@ -21,7 +21,7 @@ const REPORT = {
   ],
 };
 
-test('a valid report is read; its verdict is computed here', () => {
+test('accepts a valid report, and computes its status and summary', () => {
   expect(parseHealthReport(REPORT)).toEqual({
     ...REPORT,
     timestamp: '2026-03-01T12:00:00.000Z',
@@ -30,32 +30,32 @@ test('a valid report is read; its verdict is computed here', () => {
   });
 });
 
-describe('no report', () => {
+describe('rejects', () => {
   const { agentName: _name, ...withoutName } = REPORT;
   const withCheck = (check: unknown): unknown => ({ ...REPORT, checks: [check] });
   test.each<[string, unknown]>([
-    ['nothing', undefined],
+    ['undefined', undefined],
     ['null', null],
-    ['text', 'healthy'],
+    ['a string', 'healthy'],
     ['a list', [REPORT]],
-    ['an ordinary health answer', { status: 'ok' }],
-    ['no status', { ...REPORT, status: undefined }],
-    ['no name', withoutName],
-    ['no time', { ...REPORT, timestamp: 'yesterday' }],
-    ['checks that are no list', { ...REPORT, checks: { length: 1 } }],
-    ['a check that is no object', withCheck('env:KEY')],
+    ['an ordinary health response', { status: 'ok' }],
+    ['a report without status', { ...REPORT, status: undefined }],
+    ['a report without agent name', withoutName],
+    ['an invalid timestamp', { ...REPORT, timestamp: 'yesterday' }],
+    ['checks that are not a list', { ...REPORT, checks: { length: 1 } }],
+    ['a check that is not an object', withCheck('env:KEY')],
     ['a check without id', withCheck({ status: 'pass' })],
-    ['a check with another status', withCheck({ id: 'env:KEY', status: 'ok' })],
-    ['a latency that is no number', withCheck({ id: 'env:KEY', status: 'pass', latencyMs: '3' })],
+    ['a check with an unknown status', withCheck({ id: 'env:KEY', status: 'ok' })],
+    ['a latency that is not a number', withCheck({ id: 'env:KEY', status: 'pass', latencyMs: '3' })],
   ])('%s', (_name, value) => {
     expect(parseHealthReport(value)).toBeNull();
   });
 });
 
-describe('a hostile report', () => {
+describe('hostile report', () => {
   const checksOf = (checks: unknown): unknown => parseHealthReport({ ...REPORT, checks })?.checks;
 
-  test('has at most 1000 checks and 500 characters a text', () => {
+  test('is limited to 1000 checks and 500 characters per text', () => {
     const long = 'x'.repeat(10_000);
     const many = Array.from({ length: 3000 }, (_, index) => ({
       id: `env:${index}${long}`,
@@ -74,7 +74,7 @@ describe('a hostile report', () => {
     });
   });
 
-  test('keeps the checks whose kind is known, by the id and not by what it calls itself', () => {
+  test('keeps only checks of known categories, and takes the category from the id', () => {
     expect(
       checksOf([
         { id: 'quantum:x', category: 'env', status: 'pass' },
@@ -85,7 +85,7 @@ describe('a hostile report', () => {
     ).toEqual([{ id: 'tool:a', category: 'tool', status: 'pass', severity: 'error' }]);
   });
 
-  test('cannot reach a prototype', () => {
+  test('cannot modify a prototype', () => {
     const text = '{"__proto__":{"id":"env:A","status":"pass"},"constructor":1}';
     expect(checksOf([JSON.parse(text)])).toBeUndefined();
     const check = JSON.parse('{"id":"env:A","status":"pass","__proto__":{"message":"m"}}') as unknown;

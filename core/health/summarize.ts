@@ -1,8 +1,8 @@
 import type { Check, CheckCategory, CheckSeverity, HealthStatus, HealthSummary } from './health.ts';
 
 /**
- * Every check is in exactly one of the four numbers: `failed` are failures that make the report unhealthy (severity
- * error), `warnings` those that do not (severity warning or info).
+ * Counts every check in exactly one of the four numbers. `failed`: failures with severity error, which make the report
+ * unhealthy. `warnings`: failures with severity warning or info.
  */
 export function summaryOf(checks: readonly Check[]): HealthSummary {
   const count = (matches: (check: Check) => boolean): number => checks.filter(matches).length;
@@ -21,7 +21,7 @@ export function healthStatusOf(checks: readonly Check[]): HealthStatus {
   return hasFailed('warning') ? 'degraded' : 'healthy';
 }
 
-/** The prefixes of check ids and what they mean. `agent:` is the sidecar's word for the agent's own port. */
+/** Check id prefix -> category. The sidecar uses `agent:` for its check of the agent's own port. */
 const CATEGORIES: Readonly<Record<string, CheckCategory>> = {
   env: 'env',
   model: 'model',
@@ -35,7 +35,7 @@ const CATEGORIES: Readonly<Record<string, CheckCategory>> = {
   tracing: 'tracing',
 };
 
-/** The category that a check id names by its prefix; null: no such kind of check. */
+/** The category of a check id, from its prefix; null: unknown prefix. */
 export function categoryOf(id: string): CheckCategory | null {
   const colon = id.indexOf(':');
   const prefix = id.slice(0, Math.max(colon, 0));
@@ -54,7 +54,7 @@ const SEVERITIES: Readonly<Record<CheckCategory, CheckSeverity>> = {
   tracing: 'info',
 };
 
-/** The severity of a check, whoever made it; a service that the manifest calls critical is an error. */
+/** The severity of a check from any sender; a service that the manifest declares critical has severity error. */
 export function severityOf(
   check: { id: string; category: CheckCategory },
   criticalServices: ReadonlySet<string>,

@@ -9,7 +9,7 @@ import type { ProofRecord } from '../proof/proof.ts';
 import type { UsageTotals, UsageWindow } from '../usage/usage.ts';
 import type { Heartbeat, PolicyMode } from './heartbeat.ts';
 
-/** What one heartbeat is made from. What a sender does not have it leaves out. */
+/** Input of one heartbeat. A sender leaves out the members that it does not have. */
 export interface HeartbeatInput {
   instance: string;
   seq: number;
@@ -25,7 +25,7 @@ export interface HeartbeatInput {
   evidence?: EvidenceReport | null;
   audit?: AuditSummary | null;
   proofs?: readonly ProofRecord[];
-  /** The control plane's revision that was last taken over; 0 before the first, and for who keeps no proofs. */
+  /** Last proof revision applied from the control plane; 0 before the first one, and for a sender without proofs. */
   proofRevision?: number;
   usage?: UsageWindow | null;
   totals?: UsageTotals | null;
@@ -35,7 +35,7 @@ export interface HeartbeatInput {
   sidecarVersion?: string | null;
 }
 
-/** HeartbeatV1 from the reports of one moment. `expired` marks are left out: the receiver computes them. */
+/** Composes a HeartbeatV1 from reports of the same time. `expired` is left out, because the receiver computes it. */
 export function composeHeartbeat(input: HeartbeatInput): Heartbeat {
   const { provider, id } = input.manifest.spec.model;
   return {

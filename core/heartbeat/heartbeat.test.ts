@@ -65,7 +65,7 @@ const FULL: HeartbeatInput = {
         kind: 'service',
         name: 'db',
         tier: 'none',
-        contradictedBy: 'probe of the sidecar: connection refused',
+        contradictedBy: 'sidecar probe: connection refused',
       },
     ],
   },
@@ -101,12 +101,12 @@ describe('a composed heartbeat', () => {
   test.each([
     ['plain', PLAIN],
     ['full', FULL],
-  ])('arrives as it was sent: %s', (_name, input) => {
+  ])('is parsed to the same value: %s', (_name, input) => {
     const heartbeat = composeHeartbeat(input);
     expect(read(overWire(heartbeat))).toEqual(heartbeat);
   });
 
-  test('leaves marks of expiry to the receiver', () => {
+  test('does not contain `expired`, which the receiver computes', () => {
     expect(composeHeartbeat(FULL).proof).toEqual([
       {
         ruleId: 'EVAL-01',
@@ -119,8 +119,8 @@ describe('a composed heartbeat', () => {
   });
 });
 
-describe('a heartbeat that is read', () => {
-  test('needs health and gap alone', () => {
+describe('a parsed heartbeat', () => {
+  test('requires only health and gap', () => {
     expect(read(MINIMAL)).toEqual({
       version: 1,
       instance: 'default',
@@ -159,7 +159,7 @@ describe('a heartbeat that is read', () => {
     ['degraded', 'degraded'],
     ['unhealthy', 'unhealthy'],
     ['not-ready', 'unhealthy'],
-  ])('takes the status %s as %s', (sent, status) => {
+  ])('maps the status %s to %s', (sent, status) => {
     expect(read({ ...MINIMAL, health: { status: sent, checks: [] } }).health.status).toBe(status);
   });
 
@@ -167,16 +167,16 @@ describe('a heartbeat that is read', () => {
     [100, 100, 'A'],
     [74.5, 75, 'B'],
     [0, 0, 'F'],
-  ])('derives the grade of the score %d, whatever was sent', (score, rounded, grade) => {
+  ])('derives the grade from the score %d and ignores the sent grade', (score, rounded, grade) => {
     const { gap } = read({ ...MINIMAL, gap: { score, grade: 'A', issues: [] } });
     expect([gap.score, gap.grade]).toEqual([rounded, grade]);
   });
 
-  test('takes its source from the gap where it does not say it itself', () => {
+  test('uses the source of the gap if the heartbeat has no source', () => {
     expect(read({ ...MINIMAL, gap: { score: 1, issues: [], source: 'agent-sdk' } }).source).toBe('agent-sdk');
   });
 
-  test('cuts what is too long, and leaves out what only a newer sender knows', () => {
+  test('cuts long values and drops values that only a newer sender knows', () => {
     const long = 'x'.repeat(9000);
     const heartbeat = read({
       ...MINIMAL,
@@ -215,7 +215,7 @@ describe('evidence and audit of a heartbeat', () => {
   const audit = { declared: 1, proved: 0, failed: [], suppressions: [] };
   const suppression = { rule: 'R', reason: 'x'.repeat(9000), state: 'active' };
 
-  test('are bounded', () => {
+  test('are limited in length', () => {
     const heartbeat = read({
       ...MINIMAL,
       evidence: { ...sums, items: Array(5000).fill(item) },
@@ -228,7 +228,7 @@ describe('evidence and audit of a heartbeat', () => {
     expect(heartbeat.audit?.suppressions[0]?.reason).toHaveLength(500);
   });
 
-  test('are without the values that only a newer sender has', () => {
+  test('drop entries with values that only a newer sender knows', () => {
     const heartbeat = read({
       ...MINIMAL,
       evidence: {
@@ -246,14 +246,14 @@ describe('evidence and audit of a heartbeat', () => {
   });
 });
 
-describe('a heartbeat that is refused', () => {
+describe('an invalid heartbeat', () => {
   test.each<[string, unknown, string[]]>([
-    ['nothing', undefined, [': must be an object']],
+    ['undefined', undefined, [': must be an object']],
     ['a list', [MINIMAL], [': must be an object']],
-    ['empty', {}, ['health: must be an object', 'gap: must be an object']],
+    ['an empty object', {}, ['health: must be an object', 'gap: must be an object']],
     ['another version', { ...MINIMAL, version: 2 }, ['version: must be one of 1']],
     [
-      'wrong all over',
+      'an object with errors in all members',
       {
         version: '1',
         instance: '',
@@ -319,15 +319,15 @@ describe('a heartbeat that is refused', () => {
         'startedAt: must be an ISO 8601 time with a time zone',
       ],
     ],
-  ])('%s', (_name, value, expected) => {
+  ])('is rejected: %s', (_name, value, expected) => {
     expect(errorsOf(value)).toEqual(expected);
   });
 
-  test('members of a prototype are not there', () => {
+  test('is rejected if its members come from a prototype', () => {
     expect(errorsOf(JSON.parse(`{"__proto__": ${JSON.stringify(MINIMAL)}}`))).toEqual(errorsOf({}));
   });
 
-  test('nothing that is sent makes it throw', () => {
+  test('never makes parseHeartbeat throw', () => {
     const valid = overWire(composeHeartbeat(FULL)) as Record<string, unknown>;
     const broken = fc
       .tuple(fc.constantFrom(...Object.keys(valid)), fc.anything())

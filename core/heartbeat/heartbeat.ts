@@ -10,12 +10,15 @@ import type { UsageTotals, UsageWindow } from '../usage/usage.ts';
 export type PolicyMode = 'track' | 'enforce' | 'off';
 export const POLICY_MODES: readonly PolicyMode[] = ['track', 'enforce', 'off'];
 
-/** HeartbeatV1: what a sidecar or a reporter pushes. `health` and `gap` are required; parse-heartbeat fills the rest. */
+/** HeartbeatV1, sent by a sidecar or a reporter. `health` and `gap` are required; parse-heartbeat sets defaults for the rest. */
 export interface Heartbeat {
   version: 1;
-  /** The pod's name, or whatever tells one instance of the agent from another. */
+  /** The pod name, or another name that is unique among the instances of the agent. */
   instance: string;
-  /** Grows by one per heartbeat of one process start; with instance and startedAt it makes a push idempotent. null: not numbered, each push is new. */
+  /**
+   * Increases by one with each heartbeat of a process. Together with `instance` and `startedAt` it makes a push idempotent.
+   * null: not numbered, every push counts as new.
+   */
   seq: number | null;
   intervalSeconds: number;
   /** ISO 8601; null: not reported. */
@@ -23,30 +26,30 @@ export interface Heartbeat {
   source: GapReport['source'];
   health: HealthReport;
   gap: GapReport;
-  /** The score of the gap without local proofs; null: not reported, as by a sidecar of 0.1.0 and by a sender without proofs. */
+  /** Gap score without local proofs; null: not reported (sidecar 0.1.0, or a sender without proofs). */
   scoreWithoutLocalProofs: number | null;
-  /** What of the manifest was shown in the last 24 hours; null: the sender has none, as a version without evidence. */
+  /** Evidence of the last 24 hours; null: not reported (a sender version without evidence). */
   evidence: EvidenceReport | null;
-  /** null: the sender has none. */
+  /** null: not reported. */
   audit: AuditSummary | null;
   proof: ProofRecord[];
   proofRevision: number;
   usage: UsageWindow | null;
-  /** null: the sender keeps no totals; then its usage windows of the UTC day are counted. */
+  /** null: the sender keeps no totals, so its usage windows of the UTC day are summed. */
   totals: UsageTotals | null;
-  /** Cumulative since `startedAt`; null: the sender proxies nothing. */
+  /** Cumulative since `startedAt`; null: the sender is not a proxy. */
   outcomes: OutcomeCounts | null;
   policyMode: PolicyMode | null;
-  /** Verdict of the policy engine when the gap was computed; null: not reported. */
+  /** State of the policy engine when the gap was computed; null: not reported. */
   policyState: PolicyFacts['state'] | null;
   manifestHash: string | null;
   model: { provider: string; id: string } | null;
   sidecarVersion: string | null;
-  /** ISO 8601, start of the sending process; null: not reported, and a restart is not noticed. */
+  /** Start of the sending process, ISO 8601; null: not reported, so restarts are not detected. */
   startedAt: string | null;
 }
 
-/** The 200 body of a heartbeat; null members are left out on the wire. A 204 is the empty reply. */
+/** Body of a 200 response to a heartbeat. Absent members are left out on the wire. A 204 response is the empty reply. */
 export interface HeartbeatReply {
   proof?: ProofRecord[];
   proofRevision?: number;

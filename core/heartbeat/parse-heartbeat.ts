@@ -27,15 +27,15 @@ import { auditField, evidenceField } from './shown-fields.ts';
 
 export type ParsedHeartbeat = { ok: true; heartbeat: Heartbeat } | { ok: false; errors: FieldError[] };
 
-/** More entries than these are left out, longer texts cut: a heartbeat that is too talkative still reports. */
+/** Further entries are dropped and longer strings are cut, so that a heartbeat with too much data is still accepted. */
 const MAX_ISSUES = 1000;
 const MAX_PROOFS = 100;
 const MAX_TEXT = 500;
 
-const words = text({ max: MAX_TEXT, cut: true });
+const cutText = text({ max: MAX_TEXT, cut: true });
 const count = integer({ min: 0 });
 
-/** The HealthReport's words, and the readiness words for the same. */
+/** The status values of the HealthReport, and the equivalent readiness values. */
 const STATUS: Readonly<Record<HealthStatus | ReadyStatus, HealthStatus>> = {
   healthy: 'healthy',
   ready: 'healthy',
@@ -50,7 +50,7 @@ const health = object(
     checks: checkList,
   },
   {
-    agentName: words,
+    agentName: cutText,
     timestamp: isoTime,
     summary: object<HealthSummary>({ passed: count, failed: count, warnings: count, skipped: count }),
   },
@@ -60,10 +60,10 @@ const issue = object<Omit<Issue, 'message' | 'source'>, Pick<Required<Issue>, 'm
   {
     severity: oneOf(['critical', 'high', 'medium', 'low']),
     property: text({ max: MAX_TEXT }),
-    description: words,
-    recommendation: withDefault(words, ''),
+    description: cutText,
+    recommendation: withDefault(cutText, ''),
   },
-  { message: words, source: oneOf(['policy', 'llm']) },
+  { message: cutText, source: oneOf(['policy', 'llm']) },
 );
 
 const source = oneOf(['manifest-static', 'agent-sdk']);
@@ -107,16 +107,16 @@ const heartbeat = object({
   startedAt: nullable(isoTime),
 });
 
-/** What is known of a heartbeat before it is read. */
+/** Facts about a heartbeat that do not come from its body. */
 export interface Received {
-  /** Whose credential came with it. */
+  /** Agent name from the credential. */
   agentName: string;
   at: Date;
 }
 
 /**
- * Reads the body of a heartbeat. `health` and `gap` are required, the rest defaults, so that a plain reporter can push;
- * everything that is wrong is named. The grade is what the score says, whatever was sent.
+ * Parses the body of a heartbeat. `health` and `gap` are required; the other members have defaults, so that a plain reporter
+ * can push. All errors are returned at once. The grade is derived from the score; a sent grade is ignored.
  */
 export function parseHeartbeat(value: unknown, received: Received): ParsedHeartbeat {
   const parsed = parseWith(heartbeat, value);
@@ -130,7 +130,7 @@ export function parseHeartbeat(value: unknown, received: Received): ParsedHeartb
       source,
       health: healthOf(sent.health, sent.sentAt, received),
       gap: gapOf(sent.gap, source),
-      // A sender of another version may know rules that are not known here.
+      // A newer sender may send rules that this version does not know.
       proof: sent.proof.filter((record) => isRuleId(record.ruleId)),
     },
   };
@@ -140,7 +140,7 @@ type Sent<F> = F extends Field<infer T> ? T : never;
 
 function healthOf(sent: Sent<typeof health>, sentAt: string | null, received: Received): HealthReport {
   return {
-    // Who sends is what the credential says: a stored report must not carry another name.
+    // The credential decides the agent name. A stored report must not contain another name.
     agentName: received.agentName,
     timestamp: sent.timestamp ?? sentAt ?? received.at.toISOString(),
     status: STATUS[sent.status],

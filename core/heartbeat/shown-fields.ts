@@ -3,17 +3,17 @@ import { SUPPRESSION_STATES, type JudgedSuppression } from '../audit/suppression
 import { EVIDENCE_TIERS, ITEM_KINDS, type EvidenceItem, type EvidenceReport } from '../evidence/evidence.ts';
 import { INVALID, integer, isoTime, list, number, object, text, type Field } from '../untrusted/fields.ts';
 
-/** More entries than these are left out, longer texts cut. */
+/** Further entries are dropped and longer strings are cut. */
 const MAX_ITEMS = 1000;
 const MAX_RULES = 100;
 const MAX_TEXT = 500;
 
-const words = text({ max: MAX_TEXT, cut: true });
-/** One of a list of values, of which a newer sender may have more. */
+const cutText = text({ max: MAX_TEXT, cut: true });
+/** An enum value. A newer sender may send values that this version does not know. */
 const code = text({ max: 64, cut: true });
 const amount = { min: 0, max: 1e6 };
 
-/** A list without the entries whose values are not known here. */
+/** A list without the entries whose values this version does not know. */
 function known<S, T extends S>(
   of: Field<S>,
   options: { max: number; isKnown: (each: S) => each is T },
@@ -32,7 +32,7 @@ type LooseSuppression = Loose<JudgedSuppression, 'state'>;
 const item = object<
   Pick<LooseItem, 'kind' | 'name' | 'tier'>,
   Pick<Required<LooseItem>, 'shownBy' | 'lastSeen' | 'contradictedBy'>
->({ kind: code, name: words, tier: code }, { shownBy: words, lastSeen: isoTime, contradictedBy: words });
+>({ kind: code, name: cutText, tier: code }, { shownBy: cutText, lastSeen: isoTime, contradictedBy: cutText });
 
 const isKnownItem = (each: LooseItem): each is EvidenceItem =>
   ITEM_KINDS.some((kind) => kind === each.kind) && EVIDENCE_TIERS.some((tier) => tier === each.tier);
@@ -54,7 +54,7 @@ export const evidenceField: Field<EvidenceReport> = object<
 const suppression = object<
   Pick<LooseSuppression, 'rule' | 'reason' | 'state'>,
   Pick<Required<LooseSuppression>, 'approvedBy' | 'expires'>
->({ rule: code, reason: words, state: code }, { approvedBy: words, expires: code });
+>({ rule: code, reason: cutText, state: code }, { approvedBy: cutText, expires: code });
 
 const isKnownSuppression = (each: LooseSuppression): each is JudgedSuppression =>
   SUPPRESSION_STATES.some((state) => state === each.state);

@@ -17,33 +17,33 @@ const hashed = (ownerName: string, hash: string): PodMetadata => ({
 });
 
 test.each<[string, PodMetadata, string]>([
-  ["a ReplicaSet's pod is named after its Deployment", hashed('chat-6bf7bc4bf5', '6bf7bc4bf5'), 'chat'],
-  ['a ReplicaSet of its own keeps its name', { ownerReferences: [owner('ReplicaSet', 'chat-a')] }, 'chat-a'],
+  ["uses the Deployment's name for a pod of its ReplicaSet", hashed('chat-6bf7bc4bf5', '6bf7bc4bf5'), 'chat'],
+  ['uses the name of a ReplicaSet without a Deployment', { ownerReferences: [owner('ReplicaSet', 'chat-a')] }, 'chat-a'],
   [
-    "a label that is no part of the ReplicaSet's name takes nothing away",
+    "keeps the ReplicaSet's name if it does not end with the pod-template-hash",
     hashed('chat-a', '6bf7bc4bf5'),
     'chat-a',
   ],
-  ["a StatefulSet's pod", { ownerReferences: [owner('StatefulSet', 'db-agent')] }, 'db-agent'],
-  ["a CronJob's Job loses its minutes", { ownerReferences: [owner('Job', 'nightly-29384920')] }, 'nightly'],
-  ["a Job's short number stays", { ownerReferences: [owner('Job', 'nightly-2024')] }, 'nightly-2024'],
-  ['a bare pod', { name: 'solo' }, 'solo'],
-  ['an owner that is no controller', { name: 'solo', ownerReferences: [owner('X', 'x', false)] }, 'solo'],
+  ["uses the StatefulSet's name", { ownerReferences: [owner('StatefulSet', 'db-agent')] }, 'db-agent'],
+  ["removes the timestamp from the name of a CronJob's Job", { ownerReferences: [owner('Job', 'nightly-29384920')] }, 'nightly'],
+  ["keeps a short number at the end of a Job's name", { ownerReferences: [owner('Job', 'nightly-2024')] }, 'nightly-2024'],
+  ['uses the name of a bare pod', { name: 'solo' }, 'solo'],
+  ['ignores an owner that is not the controller', { name: 'solo', ownerReferences: [owner('X', 'x', false)] }, 'solo'],
 ])('%s', (_case, metadata, name) => {
   expect(agentNameOf(metadata, undefined)).toEqual({ ok: true, name });
 });
 
-test('the annotation wins over the owner', () => {
+test('prefers the annotation over the owner', () => {
   expect(agentNameOf(hashed('chat-6bf7bc4bf5', '6bf7bc4bf5'), 'support')).toEqual({
     ok: true,
     name: 'support',
   });
 });
 
-test('a pod with generateName and no owner has no name yet', () => {
+test('reports an unknown name for a pod with generateName and no owner', () => {
   expect(agentNameOf({ generateName: 'x-' }, undefined)).toEqual({ ok: false, reason: 'unknown', name: '' });
 });
 
-test.each(['with.dots', 'a'.repeat(64)])('the workload name "%s" is no agent name', (name) => {
+test.each(['with.dots', 'a'.repeat(64)])('rejects the workload name "%s" as agent name', (name) => {
   expect(agentNameOf({ name }, undefined)).toEqual({ ok: false, reason: 'invalid', name });
 });

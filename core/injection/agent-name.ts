@@ -1,9 +1,9 @@
 import { isDnsLabel } from './names.ts';
 
-/** What the name is derived from. */
+/** The pod metadata from which the agent's name is derived. */
 interface NamedPod {
   name?: string;
-  /** Not the name yet. */
+  /** The name prefix of a pod that has no name yet. */
   generateName?: string;
   labels?: Readonly<Record<string, string>>;
   ownerReferences?: readonly PodOwner[];
@@ -20,15 +20,15 @@ export type AgentName =
   | { ok: false; reason: 'unknown' | 'invalid'; name: string };
 
 /**
- * The agent's name from what the pod says of itself, without a question to the API server.
+ * The agent's name, derived from the pod's own metadata, without a request to the API server.
  *
  * | Owner | Name |
  * |---|---|
- * | annotation `platform.io/agent-name` | that |
+ * | annotation `platform.io/agent-name` | the annotation's value |
  * | ReplicaSet, pod-template-hash in its name | the ReplicaSet's name without `-<hash>`: the Deployment |
- * | Job whose name ends in `-` and eight or more digits | without them: the CronJob, which numbers its Jobs by the minute |
- * | any other controller | its name |
- * | none | the pod's own name; unknown while a generateName is still open |
+ * | Job whose name ends in `-` and eight or more digits | the Job's name without this suffix, which is the name of the CronJob |
+ * | any other controller | the controller's name |
+ * | none | the pod's own name; unknown while the pod has only a generateName |
  */
 export function agentNameOf(metadata: NamedPod, annotated: string | undefined): AgentName {
   const owner = metadata.ownerReferences?.find((reference) => reference.controller === true);

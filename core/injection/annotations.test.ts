@@ -18,13 +18,13 @@ test.each<[Key, string[], string[]]>([
   ['compliantGrade', ['A', 'B', 'C', 'D', 'F'], ['', 'a', 'E', 'AA', '0', ' A']],
   ['compliantEvidence', ['0', '1', '50', '100'], ['', '101', '-1', '050', '50.0', '50%', ' 5', '1e1']],
   ['logLevel', ['error', 'warn', 'info', 'debug'], ['', 'trace']],
-])('%s takes %j and refuses %j', (key, good, bad) => {
+])('%s accepts %j and rejects %j', (key, good, bad) => {
   const { name } = ANNOTATIONS[key];
-  const taken = (raw: string) => readAnnotations({ [name]: raw }).ok;
-  expect(good.filter((raw) => !taken(raw))).toEqual([]);
-  expect(bad.filter(taken)).toEqual([]);
+  const isAccepted = (raw: string) => readAnnotations({ [name]: raw }).ok;
+  expect(good.filter((raw) => !isAccepted(raw))).toEqual([]);
+  expect(bad.filter(isAccepted)).toEqual([]);
 });
 
-test('names that every object inherits are no annotations', () => {
+test('ignores property names that every object inherits', () => {
   expect(readAnnotations({ constructor: 'x', toString: 'y' })).toEqual({ ok: true, values: {} });
 });

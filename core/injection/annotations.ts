@@ -5,25 +5,25 @@ import { parseQuantity } from './quantity.ts';
 import { shown } from './shown.ts';
 import type { LogLevel } from './settings.ts';
 
-/** One pod annotation: all that the reader, the rejection and the reference page say about it. */
+/** One pod annotation: the source for the parser, the rejection message and the reference page. */
 export interface AnnotationRow<T> {
   name: string;
   summary: string;
-  /** What holds when it is absent, in words. */
+  /** Description of the value that applies when the annotation is absent. */
   default: string;
-  /** Reads as the end of "is not …". */
+  /** Description of the allowed values; completes the sentence "is not …". */
   allowed: string;
   read(raw: string): { ok: true; value: T } | { ok: false };
 }
 
-const refused = { ok: false } as const;
+const invalid = { ok: false } as const;
 
 function oneOf<const V extends string>(values: readonly V[]): Pick<AnnotationRow<V>, 'allowed' | 'read'> {
   return {
     allowed: `one of ${values.map((value) => `"${value}"`).join(', ')}`,
     read: (raw) => {
       const value = values.find((candidate) => candidate === raw);
-      return value === undefined ? refused : { ok: true, value };
+      return value === undefined ? invalid : { ok: true, value };
     },
   };
 }
@@ -32,7 +32,7 @@ function matching(
   allowed: string,
   accepts: (raw: string) => boolean,
 ): Pick<AnnotationRow<string>, 'allowed' | 'read'> {
-  return { allowed, read: (raw) => (accepts(raw) ? { ok: true, value: raw } : refused) };
+  return { allowed, read: (raw) => (accepts(raw) ? { ok: true, value: raw } : invalid) };
 }
 
 const MEBIBYTE = 2 ** 20;
@@ -44,7 +44,7 @@ const cpu = matching('a CPU quantity from 1m to 64, such as 250m', (raw) => {
   return value !== null && value >= 0.001 && value <= 64;
 });
 
-// Tried: with 64Mi the sidecar is killed under load (50 clients, answers of 200 KB), with 96Mi it is not.
+// Measured with 50 clients and 200 KB responses: with a limit of 64Mi the sidecar is killed, with 96Mi it is not.
 const memory = matching('a memory quantity from 96Mi to 16Gi, such as 192Mi', (raw) => {
   const value = parseQuantity(raw);
   return value !== null && value >= 96 * MEBIBYTE && value <= 16_384 * MEBIBYTE;
@@ -55,25 +55,25 @@ const row = <T>(name: string, rest: Omit<AnnotationRow<T>, 'name'>): AnnotationR
   ...rest,
 });
 
-/** The one table of pod annotations. */
+/** The table of all pod annotations. */
 export const ANNOTATIONS = {
   inject: row<'true' | 'false'>('inject', {
-    summary: '`"true"` puts the sidecar into the pod.',
+    summary: '`"true"` injects the sidecar into the pod.',
     default: '`"false"`',
     ...oneOf(['true', 'false']),
   }),
   agentName: row<string>('agent-name', {
     summary: 'The name of the agent and of its AgentObservation.',
-    default: "the owning workload's name; a pod without owner and with generateName must say it",
+    default: "the owning workload's name; required for a pod with generateName and without an owner",
     ...matching('a DNS label of 1 to 63 characters (a-z, 0-9, "-")', isDnsLabel),
   }),
   manifestConfigMap: row<string>('manifest-configmap', {
-    summary: 'The ConfigMap with the manifest, in its key `agent.yaml`.',
+    summary: 'The ConfigMap that contains the manifest in its key `agent.yaml`.',
     default: '`<agent name>-manifest`',
     ...matching('the name of a ConfigMap', isDnsSubdomain),
   }),
   agentContainer: row<string>('agent-container', {
-    summary: 'The container that is the agent.',
+    summary: 'The container that runs the agent.',
     default: 'the first container',
     ...matching('the name of a container', isDnsLabel),
   }),
@@ -82,10 +82,10 @@ export const ANNOTATIONS = {
     default: "the agent container's first TCP port, else 8000",
     allowed: 'an integer from 1 to 65535',
     read: (raw) =>
-      /^[1-9]\d{0,4}$/.test(raw) && Number(raw) <= 65_535 ? { ok: true, value: Number(raw) } : refused,
+      /^[1-9]\d{0,4}$/.test(raw) && Number(raw) <= 65_535 ? { ok: true, value: Number(raw) } : invalid,
   }),
   mode: row<PolicyMode>('policy-proxy-mode', {
-    summary: 'What the proxy does with a denial: record it, answer 403, or not ask at all.',
+    summary: 'How the proxy handles policy denials: `track` records them, `enforce` responds with 403, `off` does not query the policy engine.',
     default: 'the chart value `policy.mode`',
     ...oneOf(POLICY_MODES),
   }),
@@ -110,34 +110,34 @@ export const ANNOTATIONS = {
     ...memory,
   }),
   image: row<string>('sidecar-image', {
-    summary: 'Another sidecar image, out of those in the chart value `sidecar.allowedImages`.',
+    summary: 'A different sidecar image. Must be listed in the chart value `sidecar.allowedImages`.',
     default: "the chart's sidecar image",
     ...matching('an image reference', (raw) => /^[\w.:/@-]{1,512}$/.test(raw)),
   }),
   logLevel: row<LogLevel>('sidecar-log-level', {
-    summary: 'How much the sidecar logs.',
+    summary: 'The log level of the sidecar.',
     default: 'the chart value `sidecar.logLevel`',
     ...oneOf(LOG_LEVELS),
   }),
   compliantGrade: row<Grade>('compliant-grade', {
     summary:
-      'The lowest grade that counts as compliant, in the condition `Compliant`; of several pods the strictest counts. Not below the chart value `policy.minimumCompliantGrade`.',
-    default: '`"B"`, or that chart value where it is stricter',
+      'The lowest grade for which the condition `Compliant` is true. With several pods, the strictest value applies. Must not be below the chart value `policy.minimumCompliantGrade`.',
+    default: '`"B"`, or the chart value if it is stricter',
     ...oneOf(GRADES),
   }),
   compliantEvidence: row<number>('compliant-evidence', {
     summary:
-      'The least evidence that counts as compliant, in percent of the declared items, in the condition `Compliant`; of several pods the highest counts. Not below the chart value `policy.minimumCompliantEvidence`. `"0"` asks for none.',
-    default: '`"50"`, or that chart value where it is higher',
+      'The minimum evidence for which the condition `Compliant` is true, in percent of the declared items. With several pods, the highest value applies. Must not be below the chart value `policy.minimumCompliantEvidence`. `"0"` requires no evidence.',
+    default: '`"50"`, or the chart value if it is higher',
     allowed: 'an integer from 0 to 100',
-    read: (raw) => (/^(0|[1-9]\d?|100)$/.test(raw) ? { ok: true, value: Number(raw) } : refused),
+    read: (raw) => (/^(0|[1-9]\d?|100)$/.test(raw) ? { ok: true, value: Number(raw) } : invalid),
   }),
 } as const;
 
 type Rows = typeof ANNOTATIONS;
 type ValueOf<R> = R extends AnnotationRow<infer T> ? T : never;
 
-/** What a pod's annotations say; a member that is absent was not said. */
+/** The values of a pod's annotations; a missing member means that the annotation is not set. */
 export type AnnotationValues = { -readonly [K in keyof Rows]?: ValueOf<Rows[K]> };
 
 export interface AnnotationProblem {
@@ -152,7 +152,7 @@ export type ReadAnnotations =
 
 const TABLE = Object.entries(ANNOTATIONS);
 
-/** Reads every annotation of the table, and reports all wrong ones at once. */
+/** Parses every annotation of the table and reports all invalid annotations at once. */
 export function readAnnotations(annotations: Readonly<Record<string, string>>): ReadAnnotations {
   const values: Record<string, unknown> = {};
   const problems: AnnotationProblem[] = [];
@@ -166,7 +166,7 @@ export function readAnnotations(annotations: Readonly<Record<string, string>>): 
   return problems.length > 0 ? { ok: false, problems } : { ok: true, values: values };
 }
 
-/** One rejection sentence. */
+/** The rejection message for one invalid annotation. */
 export function describeAnnotationProblem({ name, value, allowed }: AnnotationProblem): string {
   return `annotation ${name}: ${shown(value)} is not ${allowed}`;
 }

@@ -15,8 +15,8 @@ import type { EngineSettings, InjectionSettings } from './settings.ts';
 const RULES_PATH = '/policy';
 
 /**
- * The init step that turns the mounted manifest into rules, and the engine that evaluates them: in this order, and
- * before the sidecar, so that there is an engine for as long as there is a sidecar. Nothing without an engine.
+ * The init container that renders the mounted manifest into rules, then the engine that evaluates them. Both precede the
+ * sidecar, so that the engine runs for as long as the sidecar does. Empty when the settings contain no engine.
  */
 export function buildEngine(plan: InjectionPlan, settings: InjectionSettings): Container[] {
   if (typeof settings.engine === 'string') return [];
@@ -24,7 +24,7 @@ export function buildEngine(plan: InjectionPlan, settings: InjectionSettings): C
   return [renderStep(plan, pull), engine(settings.engine, pull)];
 }
 
-/** Rules are a few kilobytes; the size keeps a mistake from filling the node. */
+/** Rules are a few kilobytes; the size limit prevents a bug from filling the node's disk. */
 export function buildEngineVolumes(settings: InjectionSettings): Volume[] {
   return typeof settings.engine === 'string'
     ? []
@@ -60,7 +60,7 @@ function engine({ image, resources }: EngineSettings, imagePullPolicy: string): 
       'run',
       '--server',
       `--addr=127.0.0.1:${ENGINE_PORT}`,
-      // The kubelet cannot ask on loopback; this address answers /health and /metrics, and no question of policy.
+      // The kubelet cannot reach loopback. This address serves only /health and /metrics, no policy queries.
       `--diagnostic-addr=:${ENGINE_HEALTH_PORT}`,
       '--ignore=.*',
       '--log-level=error',
@@ -90,7 +90,7 @@ function engine({ image, resources }: EngineSettings, imagePullPolicy: string): 
   };
 }
 
-/** Go collects more often near this, four fifths of the limit, than it would be killed for. */
+/** The soft memory limit of Go, 80 % of the container's limit: garbage is collected more often before the limit is reached. */
 function goMebibytes(memoryLimit: string): number {
   return Math.floor(((parseQuantity(memoryLimit) ?? 0) / 2 ** 20) * 0.8);
 }

@@ -13,7 +13,7 @@ import { parseQuantity } from './quantity.ts';
 import { proxyPorts } from './routing.ts';
 import type { InjectionSettings, LogLevel, SidecarResources } from './settings.ts';
 
-/** What one pod's injection does: its annotations and the installation's settings, decided. */
+/** The resolved values for one pod's injection, from the pod's annotations and the installation's settings. */
 export interface InjectionPlan {
   agentName: string;
   agentContainer: string;
@@ -27,10 +27,10 @@ export interface InjectionPlan {
 
 const IDENTITY_PATH = '/var/run/secrets/platform.io';
 
-/** What the sidecar image runs by itself, for those who add words to it. */
+/** The default command of the sidecar image; callers append their own arguments. */
 export const NODE_IMAGE_ARGS: readonly string[] = ['dist/sidecar/main.js'];
 
-/** The restricted Pod Security profile, as one container can keep it whatever the pod says. */
+/** The restricted Pod Security profile at container level, which overrides the pod's own settings. */
 export const RESTRICTED: Readonly<Record<string, unknown>> = {
   allowPrivilegeEscalation: false,
   capabilities: { drop: ['ALL'] },
@@ -43,7 +43,7 @@ export const RESTRICTED: Readonly<Record<string, unknown>> = {
 };
 
 export const manifestMount = { name: VOLUMES.manifest, mountPath: '/manifest', readOnly: true };
-// The ServiceAccount admission plugin mounts the agent's API token into every container that has nothing there.
+// The ServiceAccount admission plugin mounts the agent's API token into every container without a mount at this path.
 export const noApiMount = {
   name: VOLUMES.noApi,
   mountPath: '/var/run/secrets/kubernetes.io/serviceaccount',
@@ -52,11 +52,11 @@ export const noApiMount = {
 
 const identityMount = { name: VOLUMES.identity, mountPath: IDENTITY_PATH, readOnly: true };
 
-// Made once: nearly all of a sidecar is the same in every pod. Nobody writes into what injection returns.
-// Asked from the second in which it can answer; sooner every pod would begin with a warning event.
+// These objects are shared between all pods; callers do not modify the result of an injection.
+// The initial delay prevents a failed probe, and with it a warning event, at the start of every pod.
 const startupProbe = readyz({ initialDelaySeconds: 1, periodSeconds: 1, failureThreshold: 120 });
 const readinessProbe = readyz({ periodSeconds: 5, failureThreshold: 3 });
-// Runs when the agent is told to end; SIGTERM comes only after the agent's end, too late to send clients elsewhere.
+// Runs when pod termination starts. SIGTERM arrives only after the agent has ended, too late to redirect clients.
 const lifecycle = { preStop: { httpGet: { path: '/drain', port: CONTROL_PORT, scheme: 'HTTP' } } };
 const controlPort: ContainerPort = {
   name: CONTROL_PORT_NAME,
@@ -64,7 +64,7 @@ const controlPort: ContainerPort = {
   protocol: 'TCP',
 };
 const noApiVolume: Volume = { name: VOLUMES.noApi, emptyDir: { sizeLimit: '1Mi' } };
-const SAME_VARIABLES = {
+const CONSTANT_VARIABLES = {
   manifest: { name: 'MANIFEST_PATH', value: '/manifest/agent.yaml' },
   controlAccess: { name: 'CONTROL_ACCESS', value: 'local' },
   logFormat: { name: 'LOG_FORMAT', value: 'json' },
@@ -81,8 +81,8 @@ export function resourcesOf(resources: SidecarResources): NonNullable<Container[
 }
 
 /**
- * The sidecar as a native sidecar container. Every field that the API server would default is written out, so that a
- * pod that comes back a second time (reinvocation) needs no change.
+ * The sidecar as a native sidecar container. Every field that the API server would default is set explicitly, so that a
+ * reinvocation of the webhook finds nothing to change.
  */
 export function buildSidecar(
   plan: InjectionPlan,
@@ -111,7 +111,7 @@ export function buildSidecar(
   };
 }
 
-/** The pod's volumes for the sidecar: the manifest, its token with the CA, and the empty place of the API token. */
+/** The sidecar's volumes: the manifest, the sidecar's token with the CA, and an empty directory that hides the API token. */
 export function buildVolumes(plan: InjectionPlan, settings: InjectionSettings): Volume[] {
   return [
     { name: VOLUMES.manifest, configMap: { name: plan.manifestConfigMap, defaultMode: 0o644 } },
@@ -120,7 +120,7 @@ export function buildVolumes(plan: InjectionPlan, settings: InjectionSettings): 
   ];
 }
 
-/** Nobody but the control plane needs to know who this is. */
+/** The token is valid only for the control plane (its audience), not for the API server. */
 function identityVolume({ ca }: InjectionSettings): Volume {
   const caField = { apiVersion: 'v1', fieldPath: `metadata.annotations['${CA_ANNOTATION}']` };
   return {
@@ -137,18 +137,18 @@ function identityVolume({ ca }: InjectionSettings): Volume {
 
 function environment(plan: InjectionPlan, agent: Container, settings: InjectionSettings): EnvVariable[] {
   return [
-    // Both loopback addresses: some servers that listen on `::` accept IPv6 alone.
+    // `localhost` covers both loopback addresses: some servers that listen on `::` accept only IPv6.
     { name: 'UPSTREAM_URL', value: `http://localhost:${plan.agentPort}` },
-    SAME_VARIABLES.manifest,
+    CONSTANT_VARIABLES.manifest,
     ...engineEnvironment(settings),
     { name: 'POLICY_PROXY_MODE', value: plan.mode },
-    SAME_VARIABLES.controlAccess,
+    CONSTANT_VARIABLES.controlAccess,
     { name: 'AGENT_ENV_NAMES', value: agentEnvNames(agent) },
     { name: 'AGENT_NAME', value: plan.agentName },
     ...controlPlaneEnvironment(settings),
     { name: 'HEARTBEAT_SECONDS', value: String(settings.heartbeatSeconds) },
     { name: 'LOG_LEVEL', value: plan.logLevel },
-    SAME_VARIABLES.logFormat,
+    CONSTANT_VARIABLES.logFormat,
     { name: 'NODE_OPTIONS', value: nodeOptions(plan.resources.memoryLimit) },
   ];
 }
@@ -166,16 +166,16 @@ function controlPlaneEnvironment({ controlPlaneUrl, ca, proofWrites }: Injection
   if (controlPlaneUrl === null) return [];
   return [
     { name: 'PLATFORM_URL', value: controlPlaneUrl },
-    SAME_VARIABLES.token,
-    ...(ca === null ? [] : [SAME_VARIABLES.ca]),
-    ...(proofWrites === 'local' ? [] : [SAME_VARIABLES.proofWrites]),
+    CONSTANT_VARIABLES.token,
+    ...(ca === null ? [] : [CONSTANT_VARIABLES.ca]),
+    ...(proofWrites === 'local' ? [] : [CONSTANT_VARIABLES.proofWrites]),
   ];
 }
 
 /**
- * The names of the agent container's variables, joined by commas; `*` stands for those that `envFrom` brings and
- * nobody can list here. A lone comma is the empty list, since an empty variable counts as unset. Names that a
- * manifest cannot refer to are left out.
+ * The names of the agent container's variables, joined by commas. `*` stands for the variables of `envFrom`, whose names
+ * are not known here. A single comma is the empty list, because an empty variable counts as unset. Names that a manifest
+ * cannot refer to are omitted.
  */
 function agentEnvNames(agent: Container): string {
   const names = (agent.env ?? []).map((variable) => variable.name);
@@ -185,14 +185,14 @@ function agentEnvNames(agent: Container): string {
 }
 
 /**
- * A small old generation makes V8 shrink the young one too, and a proxy's garbage is young: measured, that costs two to
- * five times the CPU per request. So the young generation's size is said as well, in MiB.
+ * With a small old generation, V8 also shrinks the young generation. The garbage of a proxy is young, so this costs two
+ * to five times the CPU per request (measured). Therefore the size of the young generation is set too, in MiB.
  */
 export function nodeOptions(memoryLimit: string): string {
   return `--max-old-space-size=${heapMebibytes(memoryLimit)} --max-semi-space-size=8`;
 }
 
-/** Half of the memory limit for the old generation: the rest is Node's code, the young generation and buffers. */
+/** Size of the old generation: half of the memory limit. The other half is for Node's code, the young generation and buffers. */
 export function heapMebibytes(memoryLimit: string): number {
   return Math.floor((parseQuantity(memoryLimit) ?? 0) / 2 ** 20 / 2);
 }

@@ -10,7 +10,7 @@ import { injectionSettings } from '../../testing/pods.ts';
 
 const CASES = injectionCases();
 
-test('there are a hundred of them', () => {
+test('finds at least 100 cases', () => {
   expect(CASES.length).toBeGreaterThanOrEqual(100);
 });
 
@@ -24,13 +24,13 @@ const INJECTED = CASES.flatMap(([name, { settings, before, after }]) =>
   after ? [{ name, settings, before, after }] : [],
 );
 
-test.each(INJECTED)('the laws hold for $name', ({ name, settings: overrides, before, after }) => {
+test.each(INJECTED)('injection of $name is idempotent, patchable and reversible', ({ name, settings: overrides, before, after }) => {
   const settings = injectionSettings(overrides);
   const again = decide(after, settings);
   if (again.action !== 'inject') throw new Error('not injected again');
   expect(inject(after, again.plan, settings)).toEqual(after);
   expect(applyPatch(before, patchBetween(before, after))).toEqual(after);
-  // A forged record is gone afterwards.
+  // Uninject removes the forged record of this case.
   if (name !== 'hostile-record') expect(withoutEmpties(uninject(after))).toEqual(withoutEmpties(before));
 });
 

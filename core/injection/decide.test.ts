@@ -18,24 +18,24 @@ const ENGINE = {
   image: 'opa:1',
   resources: { cpuRequest: '10m', cpuLimit: '1', memoryRequest: '96Mi', memoryLimit: '192Mi' },
 };
-const said = (annotations: Record<string, string>): Pod => optedInPod({ annotations });
+const annotated = (annotations: Record<string, string>): Pod => optedInPod({ annotations });
 const agent2 = { name: 'web', image: 'web:1', ports: [{ name: 'http', containerPort: 9000 }] };
 
 const TRUTH_TABLE: [string, Pod, Outcome, Partial<InjectionSettings>?][] = [
   ['no annotations at all', { spec: { containers: [{ name: 'agent' }] } }, ['skip', 'not-opted-in']],
-  ['inject "false"', said({ 'platform.io/inject': 'false' }), ['skip', 'not-opted-in']],
+  ['inject "false"', annotated({ 'platform.io/inject': 'false' }), ['skip', 'not-opted-in']],
   [
-    'a bad annotation without opting in',
-    said({ 'platform.io/inject': 'false', 'platform.io/agent-port': 'x' }),
+    'an invalid annotation without opting in',
+    annotated({ 'platform.io/inject': 'false', 'platform.io/agent-port': 'x' }),
     ['skip', 'not-opted-in'],
   ],
-  ['a mirror of a static pod', said({ 'kubernetes.io/config.mirror': 'abc' }), ['skip', 'mirror-pod']],
+  ['a mirror of a static pod', annotated({ 'kubernetes.io/config.mirror': 'abc' }), ['skip', 'mirror-pod']],
   ['inject "true"', optedInPod(), ['inject']],
-  ['inject "yes"', said({ 'platform.io/inject': 'yes' }), ['refuse', 'annotation-invalid']],
-  ['inject ""', said({ 'platform.io/inject': '' }), ['refuse', 'annotation-invalid']],
+  ['inject "yes"', annotated({ 'platform.io/inject': 'yes' }), ['refuse', 'annotation-invalid']],
+  ['inject ""', annotated({ 'platform.io/inject': '' }), ['refuse', 'annotation-invalid']],
   [
-    'three bad annotations, each with its reason',
-    said({
+    'three invalid annotations, each with a rejection',
+    annotated({
       'platform.io/policy-proxy-mode': 'block',
       'platform.io/agent-port': '0',
       'platform.io/sidecar-cpu-limit': 'lots',
@@ -55,7 +55,7 @@ const TRUTH_TABLE: [string, Pod, Outcome, Partial<InjectionSettings>?][] = [
   ],
   ['a pod without a container', optedInPod({ spec: { containers: [] } }), ['refuse', 'container-unknown']],
   [
-    "an agent on the engine's port, with an engine beside the sidecar",
+    "an agent on the engine's port, with an engine next to the sidecar",
     optedInPod({ container: { ports: [{ containerPort: 8181 }] } }),
     ['refuse', 'port-reserved'],
     { engine: ENGINE },
@@ -70,7 +70,7 @@ const TRUTH_TABLE: [string, Pod, Outcome, Partial<InjectionSettings>?][] = [
     optedInPod({ spec: { initContainers: [{ name: 'platform-opa' }] } }),
     ['refuse', 'name-reserved'],
   ],
-  ['a Linux pod that says so', optedInPod({ spec: { os: { name: 'linux' } } }), ['inject']],
+  ['a pod with os.name linux', optedInPod({ spec: { os: { name: 'linux' } } }), ['inject']],
   ['hostNetwork', optedInPod({ spec: { hostNetwork: true } }), ['refuse', 'host-network']],
   ['hostNetwork false', optedInPod({ spec: { hostNetwork: false } }), ['inject']],
   [
@@ -79,12 +79,12 @@ const TRUTH_TABLE: [string, Pod, Outcome, Partial<InjectionSettings>?][] = [
     ['refuse', 'name-reserved'],
   ],
   [
-    'a volume with a name of the injector',
+    'a volume with a reserved name',
     optedInPod({ spec: { volumes: [{ name: 'platform-identity', emptyDir: {} }] } }),
     ['refuse', 'name-reserved'],
   ],
   [
-    'a mount of a volume that the injection brings',
+    'a mount of an injected volume',
     optedInPod({ container: { volumeMounts: [{ name: 'platform-policy', mountPath: '/rules' }] } }),
     ['refuse', 'name-reserved'],
   ],
@@ -106,7 +106,7 @@ const TRUTH_TABLE: [string, Pod, Outcome, Partial<InjectionSettings>?][] = [
   ],
   [
     'an unknown agent container',
-    said({ 'platform.io/agent-container': 'agnet' }),
+    annotated({ 'platform.io/agent-container': 'agnet' }),
     ['refuse', 'container-unknown'],
   ],
   [
@@ -115,8 +115,8 @@ const TRUTH_TABLE: [string, Pod, Outcome, Partial<InjectionSettings>?][] = [
     ['refuse', 'port-reserved'],
   ],
   [
-    'an agent said to be on the control port',
-    said({ 'platform.io/agent-port': '4001' }),
+    'an agent port annotation with the control port',
+    annotated({ 'platform.io/agent-port': '4001' }),
     ['refuse', 'port-reserved'],
   ],
   [
@@ -139,77 +139,77 @@ const TRUTH_TABLE: [string, Pod, Outcome, Partial<InjectionSettings>?][] = [
     ['inject'],
   ],
   [
-    'a mode under the floor',
-    said({ 'platform.io/policy-proxy-mode': 'off' }),
+    'a mode below the minimum',
+    annotated({ 'platform.io/policy-proxy-mode': 'off' }),
     ['refuse', 'mode-below-minimum'],
     { minimumMode: 'track' },
   ],
   [
-    'a mode on the floor',
-    said({ 'platform.io/policy-proxy-mode': 'track' }),
+    'a mode equal to the minimum',
+    annotated({ 'platform.io/policy-proxy-mode': 'track' }),
     ['inject'],
     { minimumMode: 'track' },
   ],
   [
-    'a mode over the floor',
-    said({ 'platform.io/policy-proxy-mode': 'enforce' }),
+    'a mode above the minimum',
+    annotated({ 'platform.io/policy-proxy-mode': 'enforce' }),
     ['inject'],
     { minimumMode: 'track' },
   ],
   [
-    'a grade under the floor',
-    said({ 'platform.io/compliant-grade': 'D' }),
+    'a grade below the minimum',
+    annotated({ 'platform.io/compliant-grade': 'D' }),
     ['refuse', 'grade-below-minimum'],
     { minimumCompliantGrade: 'C' },
   ],
   [
-    'a grade on the floor',
-    said({ 'platform.io/compliant-grade': 'C' }),
+    'a grade equal to the minimum',
+    annotated({ 'platform.io/compliant-grade': 'C' }),
     ['inject'],
     { minimumCompliantGrade: 'C' },
   ],
   [
-    'evidence under the floor',
-    said({ 'platform.io/compliant-evidence': '59' }),
+    'evidence below the minimum',
+    annotated({ 'platform.io/compliant-evidence': '59' }),
     ['refuse', 'evidence-below-minimum'],
     { minimumCompliantEvidence: 60 },
   ],
   [
-    'evidence on the floor',
-    said({ 'platform.io/compliant-evidence': '60' }),
+    'evidence equal to the minimum',
+    annotated({ 'platform.io/compliant-evidence': '60' }),
     ['inject'],
     { minimumCompliantEvidence: 60 },
   ],
   [
     'evidence that is not a percentage',
-    said({ 'platform.io/compliant-evidence': '101' }),
+    annotated({ 'platform.io/compliant-evidence': '101' }),
     ['refuse', 'annotation-invalid'],
   ],
-  ['a grade that is none', said({ 'platform.io/compliant-grade': 'E' }), ['refuse', 'annotation-invalid']],
-  ['an image of nobody', said({ 'platform.io/sidecar-image': 'evil:1' }), ['refuse', 'image-not-allowed']],
+  ['an invalid grade', annotated({ 'platform.io/compliant-grade': 'E' }), ['refuse', 'annotation-invalid']],
+  ['an image that is not allowed', annotated({ 'platform.io/sidecar-image': 'evil:1' }), ['refuse', 'image-not-allowed']],
   [
-    'an image of the allow-list',
-    said({ 'platform.io/sidecar-image': 'good:2' }),
+    'an image on the allow-list',
+    annotated({ 'platform.io/sidecar-image': 'good:2' }),
     ['inject'],
     { allowedImages: ['good:2'] },
   ],
   [
     'a memory request over the default limit',
-    said({ 'platform.io/sidecar-memory-request': '1Gi' }),
+    annotated({ 'platform.io/sidecar-memory-request': '1Gi' }),
     ['refuse', 'request-over-limit'],
   ],
   [
     'a CPU limit under the default request',
-    said({ 'platform.io/sidecar-cpu-limit': '10m' }),
+    annotated({ 'platform.io/sidecar-cpu-limit': '10m' }),
     ['refuse', 'request-over-limit'],
   ],
   [
     'request and limit raised together',
-    said({ 'platform.io/sidecar-memory-request': '1Gi', 'platform.io/sidecar-memory-limit': '1024Mi' }),
+    annotated({ 'platform.io/sidecar-memory-request': '1Gi', 'platform.io/sidecar-memory-limit': '1024Mi' }),
     ['inject'],
   ],
   [
-    'several reasons, all of them',
+    'several reasons, all of them reported',
     optedInPod({
       annotations: { 'platform.io/sidecar-image': 'evil:1' },
       container: { ports: [{ containerPort: 4001 }] },
@@ -219,7 +219,7 @@ const TRUTH_TABLE: [string, Pod, Outcome, Partial<InjectionSettings>?][] = [
   ],
 ];
 
-// The row as a whole: a fourth parameter would be Jest's `done` where a row has three members.
+// The row is a rest parameter: Jest would pass its `done` callback as a fourth parameter to rows with three members.
 test.each(TRUTH_TABLE)('%s', (...row) => {
   const [, pod, outcome, overrides] = row;
   expect(outcomeOf(decide(pod, injectionSettings(overrides)))).toEqual(outcome);
@@ -228,22 +228,22 @@ test.each(TRUTH_TABLE)('%s', (...row) => {
 test.each<[RejectionCode, Pod, string]>([
   [
     'annotation-invalid',
-    said({ 'platform.io/inject': 'yes' }),
+    annotated({ 'platform.io/inject': 'yes' }),
     'annotation platform.io/inject: "yes" is not one of "true", "false"',
   ],
   [
     'annotation-invalid',
-    said({ 'platform.io/sidecar-memory-limit': '1Mi' }),
+    annotated({ 'platform.io/sidecar-memory-limit': '1Mi' }),
     'annotation platform.io/sidecar-memory-limit: "1Mi" is not a memory quantity from 96Mi to 16Gi, such as 192Mi',
   ],
   [
     'annotation-invalid',
-    said({ 'platform.io/agent-name': 'x'.repeat(200) }),
+    annotated({ 'platform.io/agent-name': 'x'.repeat(200) }),
     `annotation platform.io/agent-name: "${'x'.repeat(100)}…" is not a DNS label of 1 to 63 characters (a-z, 0-9, "-")`,
   ],
   [
     'container-unknown',
-    said({ 'platform.io/agent-container': 'agnet' }),
+    annotated({ 'platform.io/agent-container': 'agnet' }),
     'annotation platform.io/agent-container: "agnet" is not one of the pod\'s containers (agent)',
   ],
   [
@@ -253,14 +253,14 @@ test.each<[RejectionCode, Pod, string]>([
   ],
   [
     'request-over-limit',
-    said({ 'platform.io/sidecar-memory-request': '1Gi' }),
+    annotated({ 'platform.io/sidecar-memory-request': '1Gi' }),
     "the sidecar's memory request 1Gi is over its limit 192Mi: set both platform.io/sidecar-memory-request and platform.io/sidecar-memory-limit",
   ],
-])('a rejection %s says what to do', (code, pod, message) => {
+])('rejection %s has an actionable message', (code, pod, message) => {
   expect(decide(pod, injectionSettings())).toEqual({ action: 'refuse', rejections: [{ code, message }] });
 });
 
-test('the plan has the defaults of the installation', () => {
+test('the plan uses the defaults of the installation', () => {
   expect(decide(optedInPod(), injectionSettings())).toEqual({
     action: 'inject',
     plan: {
@@ -277,7 +277,7 @@ test('the plan has the defaults of the installation', () => {
   });
 });
 
-test('the plan has what every annotation says', () => {
+test('the plan uses the value of every annotation', () => {
   const pod = optedInPod({
     annotations: {
       'platform.io/agent-name': 'support',
@@ -322,17 +322,17 @@ test.each([
   expect(decision).toMatchObject({ action: 'inject', plan: { agentPort: port } });
 });
 
-test('an annotation that nobody knows is a warning, those that stand there for others are none', () => {
+test('warns of an unknown annotation, but not of known annotations with other purposes', () => {
   const decision = decide(
-    said({ 'platform.io/policy-proxy-mod': 'enforce', 'platform.io/retry': 'now', 'other.io/x': 'y' }),
+    annotated({ 'platform.io/policy-proxy-mod': 'enforce', 'platform.io/retry': 'now', 'other.io/x': 'y' }),
     injectionSettings(),
   );
   expect(decision).toMatchObject({
-    warnings: ['annotation platform.io/policy-proxy-mod is none that the injector knows; it has no effect'],
+    warnings: ['annotation platform.io/policy-proxy-mod is not known to the injector and has no effect'],
   });
 });
 
-test('a pod that was injected under an older configuration is decided as if it came plain', () => {
+test('decides a pod that was injected with an older configuration like a plain pod', () => {
   const settings = injectionSettings();
   const pod = optedInPod();
   const first = decide(pod, settings);
@@ -342,7 +342,7 @@ test('a pod that was injected under an older configuration is decided as if it c
   expect(inject(old, first.plan, settings)).toEqual(inject(pod, first.plan, settings));
 });
 
-test('a forged record of an injection restores nothing outside ports and probes', () => {
+test('restores only ports and probes from a forged injection record', () => {
   const forged = {
     version: '1',
     config: 'x',
@@ -350,7 +350,7 @@ test('a forged record of an injection restores nothing outside ports and probes'
     restore: [['image', 'evil:1']],
     ownLabel: false,
   };
-  const pod = said({ 'platform.io/injected': JSON.stringify(forged) });
+  const pod = annotated({ 'platform.io/injected': JSON.stringify(forged) });
   const decision = decide(pod, injectionSettings());
   if (decision.action !== 'inject') throw new Error('not injected');
   expect(inject(pod, decision.plan, injectionSettings()).spec.containers[0]?.image).toBe('agent:1');

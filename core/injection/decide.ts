@@ -14,31 +14,31 @@ import { defaultAgentPort } from './routing.ts';
 import { shown } from './shown.ts';
 import type { InjectionSettings } from './settings.ts';
 
-/** Every code of a pod that is let through as it is, and when; the reference page is generated from this table. */
+/** Every skip code and its condition. A skipped pod is admitted unchanged. The reference page is generated from this table. */
 export const SKIP_SUMMARIES = {
-  'not-opted-in': '`platform.io/inject` is absent or `"false"`; other annotations are not even read',
+  'not-opted-in': '`platform.io/inject` is absent or `"false"`; the other annotations are not read',
   'namespace-excluded':
-    'the pod is in `kube-system`, in the namespace of the release, or in one of the chart value `webhook.excludedNamespaces`: the injector is not even asked',
-  'mirror-pod': 'the pod mirrors a static pod of a node (`kubernetes.io/config.mirror`), and runs already',
+    'the pod is in `kube-system`, in the namespace of the release, or in a namespace of the chart value `webhook.excludedNamespaces`; the API server does not call the injector',
+  'mirror-pod': 'the pod mirrors a static pod of a node (`kubernetes.io/config.mirror`), which is already running',
 } as const;
 
 export type SkipCode = keyof typeof SKIP_SUMMARIES;
 
 export type Decision =
   | { action: 'skip'; code: Exclude<SkipCode, 'namespace-excluded'> }
-  /** Every reason, not the first alone. */
+  /** All reasons, not only the first. */
   | { action: 'refuse'; rejections: Rejection[] }
   | { action: 'inject'; plan: InjectionPlan; warnings: string[] };
 
 /**
- * What becomes of a pod.
+ * Decides whether a pod is skipped, refused or injected.
  *
  * | `platform.io/inject` | the pod | decision |
  * |---|---|---|
  * | absent, `"false"` | any | skip `not-opted-in` |
  * | anything else | a mirror of a static pod | skip `mirror-pod` |
- * | any annotation with a value that its row does not allow | | refuse `annotation-invalid` |
- * | `"true"` | breaks one or more of RULES | refuse, with every code |
+ * | any annotation of the table with an invalid value | | refuse `annotation-invalid` |
+ * | `"true"` | violates one or more of RULES | refuse, with every code |
  * | `"true"` | otherwise | inject |
  */
 export function decide(pod: Pod, settings: InjectionSettings): Decision {
@@ -95,7 +95,7 @@ function planOf({ settings, values, agentName, agent, agentPort, resources }: Su
   };
 }
 
-/** Those that wish something, and those of ours that stand on pods for other reasons. */
+/** The annotations that configure injection, and the product's annotations that pods carry for other reasons. */
 const KNOWN_ANNOTATIONS: ReadonlySet<string> = new Set([
   ...Object.values(ANNOTATIONS).map((row) => row.name),
   INJECTED_ANNOTATION,
@@ -103,10 +103,10 @@ const KNOWN_ANNOTATIONS: ReadonlySet<string> = new Set([
   'platform.io/retry',
 ]);
 
-/** A client is shown 4 KiB of warnings at most, whoever they come from. */
+/** The API server returns at most 4 KiB of warnings to a client, from all sources together. */
 const MAX_WARNINGS = 5;
 
-/** A misspelt annotation would otherwise be a wish that nobody hears. */
+/** Without these warnings, a misspelt annotation would be ignored silently. */
 function unknownAnnotations(annotations: Readonly<Record<string, string>>): string[] {
   const unknown = Object.keys(annotations).filter(
     (name) => name.startsWith('platform.io/') && !KNOWN_ANNOTATIONS.has(name),
@@ -114,8 +114,8 @@ function unknownAnnotations(annotations: Readonly<Record<string, string>>): stri
   const warnings = unknown
     .slice(0, MAX_WARNINGS)
     .map(
-      (name) => `annotation ${shown(name).slice(1, -1)} is none that the injector knows; it has no effect`,
+      (name) => `annotation ${shown(name).slice(1, -1)} is not known to the injector and has no effect`,
     );
   const more = unknown.length - warnings.length;
-  return more > 0 ? [...warnings, `${more} more annotations are none that the injector knows`] : warnings;
+  return more > 0 ? [...warnings, `${more} more annotations are not known to the injector`] : warnings;
 }

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { DRIFT_SUMMARIES, driftOf, optsIn, type DriftReason } from './drift.ts';
 import { parseInjected } from './injected.ts';
 
-const PRESENT = { version: '1', configHash: 'c' };
+const CURRENT = { version: '1', configHash: 'c' };
 const record = (version: string, config: string): Record<string, string> => ({
   'platform.io/injected': JSON.stringify({
     version,
@@ -21,26 +21,26 @@ const pod = (hasSidecar: boolean, annotations: Record<string, string>) => ({
 });
 
 const CASES: [string, boolean, Record<string, string>, DriftReason | null][] = [
-  ['as the installation makes it', true, { ...opted, ...record('1', 'c') }, null],
+  ['with the current injection', true, { ...opted, ...record('1', 'c') }, null],
   ['opted in without a sidecar', false, opted, 'sidecar-missing'],
-  ['with a value that is refused', false, { 'platform.io/inject': 'yes' }, 'sidecar-missing'],
-  ['without a word and without a sidecar', false, {}, 'not-opted-in'],
+  ['with an invalid annotation value', false, { 'platform.io/inject': 'yes' }, 'sidecar-missing'],
+  ['without an annotation and without a sidecar', false, {}, 'not-opted-in'],
   ['opted out without a sidecar', false, { 'platform.io/inject': 'false' }, 'not-opted-in'],
-  ['of somebody who puts the sidecar in by hand', true, {}, null],
-  ['opted in, with a sidecar that nobody recorded', true, opted, 'record-missing'],
+  ['with a manually added sidecar', true, {}, null],
+  ['opted in, with a sidecar but no record', true, opted, 'record-missing'],
   [
-    'opted in, with a record that cannot be read',
+    'opted in, with an invalid record',
     true,
     { ...opted, 'platform.io/injected': '{' },
     'record-missing',
   ],
-  ['of an older version', true, { ...opted, ...record('0', 'c') }, 'version-outdated'],
-  ['of other settings', true, { ...opted, ...record('1', 'd') }, 'configuration-outdated'],
+  ['with an older version', true, { ...opted, ...record('0', 'c') }, 'version-outdated'],
+  ['with other settings', true, { ...opted, ...record('1', 'd') }, 'configuration-outdated'],
 ];
 
 describe('drift', () => {
   test.each(CASES)('of a pod %s', (_, hasSidecar, annotations, expected) => {
-    expect(driftOf(pod(hasSidecar, annotations), PRESENT)).toBe(expected);
+    expect(driftOf(pod(hasSidecar, annotations), CURRENT)).toBe(expected);
   });
 
   test('has a case for every reason', () => {
@@ -48,7 +48,7 @@ describe('drift', () => {
     expect([...seen].sort()).toEqual(Object.keys(DRIFT_SUMMARIES).sort());
   });
 
-  test('counts nothing as outdated where the settings are not known', () => {
+  test('counts no pod as outdated if the current settings are unknown', () => {
     const of = (annotations: Record<string, string>) =>
       driftOf(pod(true, { ...opted, ...annotations }), null);
     expect([of(record('0', 'd')), of({})]).toEqual([null, 'record-missing']);

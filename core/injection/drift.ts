@@ -1,27 +1,30 @@
 import { ANNOTATIONS } from './annotations.ts';
 import type { Injected } from './injected.ts';
 
-/** Every way in which a live pod differs from what the present installation would make of it; the pages are generated from it. */
+/**
+ * Every way in which a live pod can differ from what the current installation would inject. The reference pages are
+ * generated from this table.
+ */
 export const DRIFT_SUMMARIES = {
   'sidecar-missing':
-    'the pod opts in and has no sidecar: it was admitted while the injector was away or not installed yet',
+    'the pod opts in but has no sidecar: it was admitted while the injector was unavailable or not yet installed',
   'not-opted-in':
-    'the pod has the agent label but neither a sidecar nor `platform.io/inject: "true"`: the injector lets it through as it is',
+    'the pod has the agent label but neither a sidecar nor `platform.io/inject: "true"`: the injector admits it unchanged',
   'record-missing':
-    'the sidecar stands without the annotation `platform.io/injected`: what made it, and from which settings, is not known',
+    'the pod has a sidecar but no annotation `platform.io/injected`: the version and settings of the injection are unknown',
   'version-outdated': 'another version of the product injected the sidecar',
-  'configuration-outdated': 'the same version injected it, but with other settings',
+  'configuration-outdated': 'the same version of the product injected the sidecar, but with other settings',
 } as const;
 
 export type DriftReason = keyof typeof DRIFT_SUMMARIES;
 
-/** What the present installation writes into `platform.io/injected`. */
+/** The values that the current installation writes into `platform.io/injected`. */
 export interface Installed {
   version: string;
   configHash: string;
 }
 
-/** What of a live pod says how it was made. */
+/** The properties of a live pod from which drift is computed. */
 export interface DriftingPod {
   /** By `optsIn`. */
   optedIn: boolean;
@@ -31,18 +34,18 @@ export interface DriftingPod {
 }
 
 /**
- * What is not as the present installation would make it, or null.
+ * The reason why a live pod differs from what the current installation would inject, or null.
  *
  * | sidecar | `platform.io/inject` | `platform.io/injected` | reason |
  * |---|---|---|---|
  * | none | absent, `"false"` | | not-opted-in |
  * | none | anything else | | sidecar-missing |
- * | present | absent, `"false"` | | none: it is not the injector's |
+ * | present | absent, `"false"` | | null: the sidecar was not injected by the injector |
  * | present | anything else | none | record-missing |
  * | present | anything else | of another version | version-outdated |
  * | present | anything else | of other settings | configuration-outdated |
  *
- * @param installed null: not known here, so that nothing counts as outdated
+ * @param installed null: unknown, so no pod counts as outdated
  */
 export function driftOf(
   { optedIn, hasSidecar, injected }: DriftingPod,
@@ -56,7 +59,7 @@ export function driftOf(
   return injected.config === installed.configHash ? null : 'configuration-outdated';
 }
 
-/** Whether the pod asks for a sidecar; a value that is not allowed asks too, and is refused. */
+/** Whether the pod requests a sidecar. An invalid value counts as a request too; the pod is then rejected. */
 export function optsIn(annotations: Readonly<Record<string, string>>): boolean {
   return (annotations[ANNOTATIONS.inject.name] ?? 'false') !== 'false';
 }

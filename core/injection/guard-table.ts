@@ -4,37 +4,37 @@ import { VOLUMES } from './names.ts';
 import type { Container, Volume } from './pod.ts';
 import type { InjectionSettings } from './settings.ts';
 
-/** What one version of the injector adds to a pod. */
+/** The containers and volumes that one version of the injector adds to a pod. */
 export interface Injection {
   containers: readonly Container[];
   volumes: readonly Volume[];
 }
 
-/** What the guard accepts of one injected container. */
+/** The values that the guard accepts in one injected container. */
 export interface GuardedContainer {
   /** Every field that the container may have. */
   fields: string[];
-  /** Fields whose value is one of these; null: the field may be absent. */
+  /** Allowed values by field; null: the field may be absent. */
   fixed: Record<string, unknown[]>;
-  /** Literal environment variables and the RE2 pattern of each; a text in braces is the chart's to fill in. */
+  /** Literal environment variables and the RE2 pattern of each; the chart fills in placeholders in braces. */
   env: Record<string, string>;
-  /** Variables of `env` that a supported version does not set. */
+  /** Variables of `env` that at least one supported version does not set. */
   optionalEnv: string[];
   mounts: unknown[];
-  /** Mounts that every supported version has. */
+  /** Mounts that all supported versions have. */
   requiredMounts: unknown[];
   ports: number[];
 }
 
 export interface GuardTable {
   containers: Record<string, GuardedContainer>;
-  /** By name, each one of these; the name of the manifest's ConfigMap is not part of it. */
+  /** Allowed volumes by name; the name of the manifest's ConfigMap is not compared. */
   volumes: Record<string, unknown[]>;
 }
 
 /**
- * The pattern of each variable that the injector sets, for RE2. In braces: `engine` and `modes` of the chart's values,
- * `controlPlane` the URL of its control plane.
+ * The RE2 pattern of each variable that the injector sets. Placeholders in braces: `engine` and `modes` come from the
+ * chart's values, `controlPlane` is the URL of the chart's control plane.
  */
 const PATTERNS: Readonly<Record<string, string>> = {
   UPSTREAM_URL: '^http://(localhost|127[.]0[.]0[.]1):[1-9][0-9]{0,4}$',
@@ -56,7 +56,7 @@ const PATTERNS: Readonly<Record<string, string>> = {
   GOMEMLIMIT: '^[1-9][0-9]{1,5}MiB$',
 };
 
-/** Fields that differ from pod to pod; the guard has a rule for each of them. */
+/** Fields whose values differ between pods; the guard has a separate rule for each of them. */
 const VARIABLE_FIELDS: readonly string[] = [
   'name',
   'image',
@@ -66,12 +66,12 @@ const VARIABLE_FIELDS: readonly string[] = [
   'resources',
   'volumeMounts',
 ];
-/** An API server with in-place resizing fills it in; it starts nothing. */
+/** Fields that an API server with in-place resizing sets; they do not affect what runs. */
 const HARMLESS_FIELDS: readonly string[] = ['resizePolicy'];
 
-/** What the guard accepts: what this injector adds to a pod, or what an injector of the `previous` versions does. */
+/** The table of what the guard accepts: the additions of this injector and of the `previous` versions. */
 export function guardTable(previous: readonly Injection[]): GuardTable {
-  const versions = [presentInjection(), ...previous];
+  const versions = [currentInjection(), ...previous];
   const names = unique(versions.flatMap(({ containers }) => containers.map(({ name }) => name)));
   const containersOf = (name: string): Container[] =>
     versions.flatMap(({ containers }) => containers.filter((each) => each.name === name));
@@ -84,8 +84,8 @@ export function guardTable(previous: readonly Injection[]): GuardTable {
   };
 }
 
-/** What this version adds to a pod, with everything on. */
-function presentInjection(): Injection {
+/** The additions of this version, with all features enabled. */
+function currentInjection(): Injection {
   const resources = { cpuRequest: '25m', cpuLimit: '1', memoryRequest: '96Mi', memoryLimit: '192Mi' };
   const settings: InjectionSettings = {
     image: 'sidecar:1',

@@ -9,7 +9,7 @@ import type { Pod } from './pod.ts';
 const settings = injectionSettings({ allowedImages: ['good.example/sidecar:1'] });
 const NAMES = Object.values(ANNOTATIONS).map(({ name }) => name);
 
-/** Where text of a pod could be taken for structure, or be too much. */
+/** Values that could be misread as structure, or that are too large. */
 const HOSTILE: [string, string][] = [
   ['YAML', 'x\nspec:\n  hostNetwork: true'],
   ['a YAML anchor', '&a [*a, *a]'],
@@ -23,51 +23,51 @@ const HOSTILE: [string, string][] = [
   ['a terminal sequence', '\u001b[2J\u001b]0;x\u0007'],
   ['a right-to-left override', 'a\u202eb'],
   ['a zero-width joiner', 'a\u200db'],
-  ['letters that look like others', '\u0430gent'],
-  ['half of a pair', 'a\ud800'],
+  ['letters that look like other letters', '\u0430gent'],
+  ['half of a surrogate pair', 'a\ud800'],
   ['emoji', '🤖'],
   ['256 KB', 'a'.repeat(256 * 1024)],
   ['256 KB of quotes', '"'.repeat(256 * 1024)],
   ['a Helm template', '{{ .Values.x | toYaml }}'],
-  ['a variable of Kubernetes', '$(POD_IP)'],
-  ['a shell', '$(curl x)`id`${HOME}; rm -rf /'],
+  ['a Kubernetes variable reference', '$(POD_IP)'],
+  ['a shell command', '$(curl x)`id`${HOME}; rm -rf /'],
   ['a path', '../../etc/passwd'],
   ['a URL', 'http://169.254.169.254/'],
   ['HTML', '<script>alert(1)</script>'],
   ['a flag', '--inspect=0.0.0.0'],
-  ['nothing', ''],
+  ['an empty text', ''],
   ['a space', ' '],
-  ['a number with more behind', '8000 9000'],
-  ['a number of another alphabet', '\u0668\u0660\u0660\u0660'],
+  ['a number followed by text', '8000 9000'],
+  ['digits of another alphabet', '\u0668\u0660\u0660\u0660'],
   ['infinity', 'Infinity'],
   ['a huge quantity', `${'9'.repeat(400)}Gi`],
   ['a negative quantity', '-1'],
-  ['a name of every object', '__proto__'],
+  ['an inherited property name', '__proto__'],
 ];
 
-describe('a value that is not meant well', () => {
-  test.each(HOSTILE)('is refused in every annotation of ours: %s', (_kind, value) => {
+describe('a hostile value', () => {
+  test.each(HOSTILE)('is rejected in every annotation of the product: %s', (_kind, value) => {
     for (const name of NAMES) {
       const decision = decide(optedInPod({ annotations: { [name]: value } }), settings);
       const codes = decision.action === 'refuse' ? decision.rejections.map(({ code }) => code) : [];
-      // A reference may hold any word: which one, the list of allowed images says.
-      const refusedAs =
+      // Many texts are valid image references; these are rejected because they are not on the allow-list.
+      const allowedCodes =
         name === ANNOTATIONS.image.name
           ? ['annotation-invalid', 'image-not-allowed']
           : ['annotation-invalid'];
-      expect([name, refusedAs]).toEqual([name, expect.arrayContaining(codes)]);
+      expect([name, allowedCodes]).toEqual([name, expect.arrayContaining(codes)]);
       expect([name, codes.length]).toEqual([name, 1]);
     }
   });
 
-  test.each(HOSTILE)('is data where it is none of ours: %s', (_kind, value) => {
+  test.each(HOSTILE)('stays data in a foreign annotation: %s', (_kind, value) => {
     const plain = structureOf(injected(optedInPod({ annotations: { 'example.com/x': 'plain' } })));
     const pod = injected(optedInPod({ annotations: { 'example.com/x': value } }));
     expect(pod.metadata?.annotations?.['example.com/x']).toBe(value);
     expect(structureOf(pod)).toEqual(plain);
   });
 
-  test.each(HOSTILE)('makes a rejection of one line and of a few hundred characters: %s', (_kind, value) => {
+  test.each(HOSTILE)('results in a rejection of one line with less than 900 characters: %s', (_kind, value) => {
     const pods: Pod[] = [
       ...NAMES.map((name) => optedInPod({ annotations: { [name]: value } })),
       optedInPod({ metadata: { name: value } }),
@@ -99,27 +99,27 @@ describe('a value that is not meant well', () => {
             : [];
       for (const text of texts) {
         expect(text.length).toBeLessThan(900);
-        // oxlint-disable-next-line no-control-regex -- control characters are what this is about
+        // oxlint-disable-next-line no-control-regex -- this test is about control characters
         expect(text).not.toMatch(/[\u0000-\u001f\u007f]/);
         expect(text.isWellFormed()).toBe(true);
       }
     }
   });
 
-  test('many unknown annotations make a few warnings', () => {
+  test('limits the number of warnings for many unknown annotations', () => {
     const many = Object.fromEntries(
       Array.from({ length: 5000 }, (_, index) => [`platform.io/x${index}`, '']),
     );
     const decision = decide(optedInPod({ annotations: many }), settings);
     expect(decision).toMatchObject({
       action: 'inject',
-      warnings: expect.arrayContaining(['4995 more annotations are none that the injector knows']),
+      warnings: expect.arrayContaining(['4995 more annotations are not known to the injector']),
     });
     expect(decision.action === 'inject' && decision.warnings.length).toBe(6);
   });
 });
 
-test('whatever the annotations say, injection adds the same members and changes nothing else', () => {
+test('adds the same members and changes nothing else for any annotations', () => {
   const plain = structureOf(injected(optedInPod()));
   const annotations = fc.dictionary(
     fc.oneof(fc.constantFrom(...NAMES), fc.string({ unit: anyCharacter(), maxLength: 30 })),
@@ -132,8 +132,8 @@ test('whatever the annotations say, injection adds the same members and changes 
   );
   let injections = 0;
   fc.assert(
-    fc.property(annotations, (said) => {
-      const pod = optedInPod({ annotations: { ...said, 'platform.io/inject': 'true' } });
+    fc.property(annotations, (given) => {
+      const pod = optedInPod({ annotations: { ...given, 'platform.io/inject': 'true' } });
       const decision = decide(pod, settings);
       if (decision.action !== 'inject') return;
       injections += 1;
@@ -152,7 +152,7 @@ function injected(pod: Pod): Pod {
   return inject(pod, decision.plan, settings);
 }
 
-/** The paths and kinds of every member but the annotations: what a value could only change by becoming structure. */
+/** The paths and types of all members except the annotations. A value changes these only if it is misread as structure. */
 function structureOf({ metadata, ...pod }: Pod): string[] {
   const paths = (value: unknown, path: string): string[] =>
     typeof value === 'object' && value !== null

@@ -11,9 +11,9 @@ import type { InjectionSettings } from './settings.ts';
 import { podOfPlace, type PodPlace } from './workloads.ts';
 
 /**
- * Every workload of a text with the sidecar, as the webhook would make its pods. Who asks for this opts in: a workload is
- * left alone only when it says `platform.io/inject: "false"`.
- * @param agentName the name of every agent in the text, in place of its workload's
+ * Injects the sidecar into every workload of a text, with the same result as the webhook. Calling this function is the
+ * opt-in: only a workload with `platform.io/inject: "false"` is skipped.
+ * @param agentName the agent name for every workload in the text, instead of the workload's own name
  */
 export function injectManifests(text: string, settings: InjectionSettings, agentName?: string): ChangedText {
   return changePods(text, (place) => {
@@ -34,13 +34,13 @@ export function injectManifests(text: string, settings: InjectionSettings, agent
         ? skip('opted-out', `annotation ${ANNOTATIONS.inject.name} is "false"`)
         : skip(decision.code, 'the pod mirrors a static pod of a node');
     const changed = inject(pod, decision.plan, settings);
-    if (isEqual(pod, changed)) return skip('up-to-date', 'is injected already, by this version and settings');
+    if (isEqual(pod, changed)) return skip('up-to-date', 'already injected with this version and settings');
     const message = [`agent ${decision.plan.agentName}`, ...decision.warnings].join('; ');
     return { action: 'change', pod: changed, message };
   });
 }
 
-/** Every workload of a text without the sidecar, as it was before `injectManifests`. */
+/** Removes the sidecar from every workload of a text: the reverse of `injectManifests`. */
 export function uninjectManifests(text: string): ChangedText {
   return changePods(text, (place) => {
     const pod = place.pod as unknown as Pod;
@@ -51,9 +51,9 @@ export function uninjectManifests(text: string): ChangedText {
     return own
       ? refuse(
           'no-record',
-          `has a container ${own.name}, but no annotation platform.io/injected that says what to undo`,
+          `has a container ${own.name} but no annotation platform.io/injected, which records what to undo`,
         )
-      : skip('not-injected', 'is not injected');
+      : skip('not-injected', 'not injected');
   });
 }
 

@@ -9,7 +9,7 @@ import type { ChangedText } from './inject-text.ts';
 const injected = (text: string): ChangedText => injectManifests(text, injectionSettings());
 const actions = ({ outcomes }: ChangedText): string[] => outcomes.map(({ action, code }) => code || action);
 
-/** Texts that come back byte for byte. */
+/** Texts that uninject restores byte for byte. */
 const EXACT: [string, string][] = [
   [
     'comments, empty lines, quotes and odd spaces',
@@ -41,7 +41,7 @@ spec:
 `,
   ],
   [
-    'a name that is not the first of its port, a hook by name, an init container with a comment',
+    'a port name that is not the first member, a hook by port name, an init container with a comment',
     `apiVersion: v1
 kind: Pod
 metadata:
@@ -68,15 +68,15 @@ spec:
 `,
   ],
   [
-    'no line feed at the end',
+    'no newline at the end',
     'kind: Pod\napiVersion: v1\nmetadata:\n  name: a\nspec:\n  containers:\n  - name: a',
   ],
   [
-    'carriage returns',
+    'CRLF line endings',
     'kind: Pod\r\napiVersion: v1\r\nmetadata:\r\n  name: a\r\nspec:\r\n  containers:\r\n  - name: a\r\n',
   ],
   [
-    'one line of braces',
+    'flow style on one line',
     '{apiVersion: batch/v1, kind: CronJob, metadata: {name: nightly}, spec: {jobTemplate: {spec: {template: {spec: {containers: [{name: a, ports: [{containerPort: 9000, name: web}]}]}}}}}}\n',
   ],
   [
@@ -107,7 +107,7 @@ spec:
     ),
   ],
   [
-    'octal numbers, block texts and a null',
+    'octal numbers, block scalars and a null',
     `apiVersion: apps/v1
 kind: StatefulSet
 metadata: { name: db-agent, creationTimestamp: null }
@@ -133,7 +133,7 @@ spec:
 ];
 
 describe('a text', () => {
-  test.each(EXACT)('with %s comes back byte for byte', (_case, text) => {
+  test.each(EXACT)('with %s is restored byte for byte', (_case, text) => {
     const once = injected(text);
     expect(actions(once)).toEqual(['changed']);
     expect(once.text).not.toBe(text);
@@ -145,7 +145,7 @@ describe('a text', () => {
     expect(injected(once.text)).toMatchObject({ text: once.text, outcomes: [{ code: 'up-to-date' }] });
   });
 
-  test('keeps every line that it had, in its order', () => {
+  test('keeps every unchanged line in its order', () => {
     const [[, text] = ['', '']] = EXACT;
     const kept = injected(text).text.split('\n');
     const changed = text.split('\n').filter((line) => !kept.includes(line));
@@ -156,7 +156,7 @@ describe('a text', () => {
     ]);
   });
 
-  test('of an older version ends as if freshly injected', () => {
+  test('with an older injection becomes equal to a fresh injection', () => {
     const [[, text] = ['', '']] = EXACT;
     const older = injectManifests(text, injectionSettings({ version: '0.0.1', image: 'old:1' })).text;
     expect(injected(older).text).toBe(injected(text).text);
@@ -167,7 +167,7 @@ describe('many documents', () => {
   const POD = (name: string): string =>
     `apiVersion: v1\nkind: Pod\nmetadata:\n  name: ${name}\nspec:\n  containers:\n    - name: a\n`;
 
-  test('are told apart, and what is no workload stays', () => {
+  test('are handled separately, and documents without a workload stay unchanged', () => {
     const service = 'apiVersion: v1\nkind: Service # a\nmetadata: {name: s}\n';
     const foreign = 'apiVersion: example.com/v1\nkind: Deployment\nmetadata: {name: d}\nspec: 1\n';
     const out = POD('b').replace('name: b', 'name: b\n  annotations:\n    platform.io/inject: "false"');
@@ -185,7 +185,7 @@ describe('many documents', () => {
     expect(uninjectManifests(changed).text).toBe(text);
   });
 
-  test('in a List are workloads each', () => {
+  test('in a List are injected separately', () => {
     const items = ['a', 'b'].map((name) => ({
       apiVersion: 'v1',
       kind: 'Pod',
@@ -202,12 +202,12 @@ describe('many documents', () => {
   });
 
   test.each<[string, string, string, string]>([
-    ['no YAML', 'a: [\n', 'not-yaml', 'not YAML: Flow sequence in block collection'],
+    ['invalid YAML', 'a: [\n', 'not-yaml', 'not YAML: Flow sequence in block collection'],
     [
-      'an unfilled template',
+      'an unrendered template',
       'a: {{ .Values.x }}\n',
       'not-yaml',
-      'not YAML: a key is no text: is this a template that nobody filled in?',
+      'not YAML: a key is not a scalar; render the template first',
     ],
     [
       'a workload without a pod',
@@ -216,13 +216,13 @@ describe('many documents', () => {
       'spec.template.spec is missing',
     ],
     [
-      'a name that is yet to come',
+      'a generateName',
       'apiVersion: batch/v1\nkind: Job\nmetadata: {generateName: j-}\nspec: {template: {spec: {containers: [{name: a}]}}}\n',
       'agent-name-unknown',
       'platform.io/agent-name',
     ],
     ['hostNetwork', POD('x').replace('spec:', 'spec:\n  hostNetwork: true'), 'host-network', 'hostNetwork'],
-  ])('of which one is refused (%s) stay as they are, all of them', (_case, bad, code, message) => {
+  ])('all stay unchanged if one is refused (%s)', (_case, bad, code, message) => {
     const text = `${POD('a')}---\n${bad}`;
     const result = injected(text);
     expect(result.text).toBe(text);
@@ -231,13 +231,13 @@ describe('many documents', () => {
     expect(refused[0]?.message).toContain(message);
   });
 
-  test('with an anchor where the change goes are refused rather than changed elsewhere too', () => {
+  test('are refused if the change would also affect an alias', () => {
     const text = `${POD('a').replace('name: a\n', 'name: a\n  labels: &l {x: y}\n')}  nodeSelector: *l\n`;
     expect(injected(text)).toMatchObject({ text, outcomes: [{ action: 'refused', code: 'text-unusual' }] });
   });
 });
 
-test('what has the sidecar without a record of it cannot be undone', () => {
+test('uninject refuses a sidecar without an injection record', () => {
   const text =
     'apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec:\n  containers: [{name: a}]\n  initContainers: [{name: platform-sidecar}]\n';
   expect(uninjectManifests(text)).toMatchObject({
@@ -246,7 +246,7 @@ test('what has the sidecar without a record of it cannot be undone', () => {
   });
 });
 
-/** Without members that are null, which mean the same as absent ones. */
+/** The value without null members, which mean the same as absent members. */
 const plain = (value: unknown): unknown =>
   JSON.parse(JSON.stringify(value), (_key, member: unknown) =>
     typeof member === 'object' && member !== null && !Array.isArray(member)
@@ -254,7 +254,7 @@ const plain = (value: unknown): unknown =>
       : member,
   );
 
-test('any pod, written in any style, comes back; and says between what the webhook would make', () => {
+test('any pod in any YAML style is injected like its JSON form and restored', () => {
   const styles = fc.record({
     indent: fc.constantFrom(2, 4),
     indentSeq: fc.boolean(),

@@ -5,27 +5,27 @@ import { TextEdits } from '../yaml-edit/text-edits.ts';
 import { isEqual } from './patch.ts';
 import { kindOf, podPlacesOf, type PodPlace } from './workloads.ts';
 
-/** What became of one workload, or of a document that has none. */
+/** The result for one workload, or for a document without a workload. */
 export interface TextOutcome {
-  /** The document's place in the text, from 0. */
+  /** The document's index in the text, from 0. */
   document: number;
   kind: string;
   name: string;
   namespace: string;
   action: 'changed' | 'skipped' | 'refused' | 'passed';
-  /** Why it was skipped or refused; `no-workload` of a document that is passed through. */
+  /** The reason for `skipped` and `refused`; `no-workload` for a document that is passed through. */
   code: string;
   message: string;
 }
 
-/** What is to become of one pod. */
+/** The decision for one pod. */
 export type PodChange =
   | { action: 'change'; pod: JsonObject; message?: string }
   | { action: 'skip'; code: string; message: string }
   | { action: 'refuse'; code: string; message: string };
 
 export interface ChangedText {
-  /** The text with every change made; the text as it was when something in it was refused. */
+  /** The text with all changes; the original text if any of its workloads was refused. */
   text: string;
   outcomes: TextOutcome[];
 }
@@ -37,8 +37,8 @@ interface Change {
 }
 
 /**
- * Changes the pods in a text of one or more YAML documents, or of JSON. What is not changed stays as it is, character
- * for character: comments, order, quotes and empty lines.
+ * Changes the pods in a text of one or more YAML documents, or of JSON. Unchanged parts of YAML keep every character,
+ * including comments, order, quotes and empty lines.
  */
 export function changePods(text: string, change: (place: PodPlace) => PodChange): ChangedText {
   const documents = parseDocuments(text);
@@ -61,7 +61,7 @@ export function changePods(text: string, change: (place: PodPlace) => PodChange)
   if (outcomes.some(({ action }) => action === 'refused')) return { text, outcomes };
   const changed = isJson(text) ? changedJson(text, changes.flat()) : changedYaml(text, documents, changes);
   if (changed !== null) return { text: changed, outcomes };
-  const message = 'the text cannot be changed in place: write out the anchors and aliases of its workloads';
+  const message = 'the text cannot be changed in place: replace the anchors and aliases of its workloads with their values';
   return {
     text,
     outcomes: outcomes.map((outcome) =>
@@ -80,8 +80,8 @@ function outcomeOf(
   action: TextOutcome['action'],
   { code = '', message = '' }: { code?: string; message?: string } = {},
 ): TextOutcome {
-  const said = action === 'passed' ? { code: 'no-workload', message: 'no workload: passed through' } : {};
-  return { document, kind, name, namespace, action, code, message, ...said };
+  const passed = action === 'passed' ? { code: 'no-workload', message: 'no workload: passed through' } : {};
+  return { document, kind, name, namespace, action, code, message, ...passed };
 }
 
 function nameOf(object: unknown): string {
@@ -95,23 +95,23 @@ const parseDocuments = (text: string): Document.Parsed[] => {
 };
 
 function problemOf(document: Document.Parsed, index: number): TextOutcome[] {
-  const problem = document.errors[0]?.message.split('\n')[0]?.replace(/:$/, '') ?? strangeKey(document);
+  const problem = document.errors[0]?.message.split('\n')[0]?.replace(/:$/, '') ?? nonScalarKey(document);
   if (problem === null) return [];
   const message = `not YAML: ${problem}`;
   const about = { kind: '', name: '', namespace: '' };
   return [outcomeOf(index, about, 'refused', { code: 'not-yaml', message })];
 }
 
-/** `{{ x }}` is a mapping whose key is a mapping: YAML, but none that anybody means. */
-function strangeKey(document: Document.Parsed): string | null {
-  let isStrange = false;
+/** `{{ x }}` is valid YAML, a mapping whose key is a mapping, but it is always an unrendered template. */
+function nonScalarKey(document: Document.Parsed): string | null {
+  let isFound = false;
   visit(document, {
     Pair: (_key, { key }) => {
-      isStrange ||= !isScalar(key);
-      return isStrange ? visit.BREAK : undefined;
+      isFound ||= !isScalar(key);
+      return isFound ? visit.BREAK : undefined;
     },
   });
-  return isStrange ? 'a key is no text: is this a template that nobody filled in?' : null;
+  return isFound ? 'a key is not a scalar; render the template first' : null;
 }
 
 function isJson(text: string): boolean {
@@ -123,7 +123,7 @@ function isJson(text: string): boolean {
   }
 }
 
-/** JSON has no comments to keep: it is written anew in its own indentation. */
+/** JSON has no comments to keep, so the text is serialized again with its own indentation. */
 function changedJson(text: string, changes: readonly Change[]): string {
   const [, indent = ''] = /^\s*[[{]\r?\n([ \t]+)/.exec(text) ?? [];
   const ending = /\s*$/.exec(text)?.[0] ?? '';
@@ -131,7 +131,7 @@ function changedJson(text: string, changes: readonly Change[]): string {
   return JSON.stringify(withNulls(object, withChanges(withoutNulls(object), changes)), null, indent) + ending;
 }
 
-/** null: the text that came out does not say what it should, so it is better not written. */
+/** null: the edited text does not parse to the expected objects and must not be written. */
 function changedYaml(
   text: string,
   documents: readonly Document.Parsed[],
@@ -144,11 +144,11 @@ function changedYaml(
       if (isMap(node)) changeMap(edits, node, before, after);
     }
   });
-  const made = edits.made();
-  const again = parseDocuments(made);
-  const isRight =
-    again.length === documents.length &&
-    again.every(
+  const edited = edits.apply();
+  const parsed = parseDocuments(edited);
+  const isAsExpected =
+    parsed.length === documents.length &&
+    parsed.every(
       (document, index) =>
         document.errors.length === 0 &&
         isEqual(
@@ -156,7 +156,7 @@ function changedYaml(
           withChanges(withoutNulls(documents[index]?.toJS()), changes[index] ?? []),
         ),
     );
-  return isRight ? made : null;
+  return isAsExpected ? edited : null;
 }
 
 function withChanges(object: unknown, changes: readonly Change[]): unknown {
@@ -172,7 +172,7 @@ function withValueAt(object: unknown, path: readonly (string | number)[], value:
   return { ...members, [key]: withValueAt(members[key], rest, value) };
 }
 
-/** A member that is null means the same as one that is absent. */
+/** Removes null members: in Kubernetes objects they mean the same as absent members. */
 function withoutNulls(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNulls);
   if (typeof value !== 'object' || value === null) return value;
@@ -183,7 +183,7 @@ function withoutNulls(value: unknown): unknown {
   );
 }
 
-/** The members that were null before, in their places among those that a changed value has. */
+/** Puts the null members of `before` back into `after`, at their earlier positions. */
 function withNulls(before: unknown, after: unknown): unknown {
   if (Array.isArray(before) && Array.isArray(after))
     return after.map(

@@ -14,7 +14,7 @@ import type { InjectionSettings } from './settings.ts';
 const OWN_VOLUMES: readonly string[] = Object.values(VOLUMES);
 const resources = { cpuRequest: '10m', cpuLimit: '500m', memoryRequest: '96Mi', memoryLimit: '192Mi' };
 
-/** Every kind of installation. */
+/** Installations with different settings. */
 const INSTALLATIONS: InjectionSettings[] = [
   injectionSettings(),
   injectionSettings({ engine: { image: 'opa:1', resources } }),
@@ -28,7 +28,7 @@ function injected(pod: Pod, settings = injectionSettings()): Pod {
   return inject(pod, decision.plan, settings);
 }
 
-/** Without lists and maps that are empty, which mean the same as absent ones. */
+/** The pod without empty lists and maps, which mean the same as absent ones. */
 function withoutEmpties(pod: Pod): Pod {
   return JSON.parse(
     JSON.stringify(pod, (key, value: unknown) =>
@@ -42,7 +42,7 @@ function withoutEmpties(pod: Pod): Pod {
   ) as Pod;
 }
 
-/** What a Service with targetPort `name` reaches, as endpoint slices find it: containers first, then native sidecars. */
+/** The port that a Service with targetPort `name` reaches. Like EndpointSlices, containers come before native sidecars. */
 function findPort(pod: Pod, name: string, protocol: string): number | undefined {
   const sidecars = (pod.spec.initContainers ?? []).filter(
     (container) => container.restartPolicy === 'Always',
@@ -52,7 +52,7 @@ function findPort(pod: Pod, name: string, protocol: string): number | undefined 
     .find((port) => port.name === name && (port.protocol ?? 'TCP') === protocol)?.containerPort;
 }
 
-/** Where kubelet sends each probe and lifecycle call of a container. */
+/** The ports to which the kubelet sends the probes and lifecycle calls of a container. */
 function handlerPorts(container: Container): (number | undefined)[] {
   const handlers: (Handler | undefined)[] = [
     container.livenessProbe,
@@ -78,7 +78,7 @@ interface SecurityContext {
   seccompProfile?: { type: string };
 }
 
-/** The container fields and volume kinds of the restricted Pod Security profile that injection could break. */
+/** Names of the containers and volumes that violate the restricted Pod Security profile, as far as injection affects it. */
 function breaksRestricted(pod: Pod): string[] {
   const allowedVolumes = ['configMap', 'downwardAPI', 'emptyDir', 'projected', 'secret'];
   const containers = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])];
@@ -104,8 +104,8 @@ function breaksRestricted(pod: Pod): string[] {
   ];
 }
 
-/** A law of one pod in one kind of installation. */
-const law = (name: string, predicate: (pod: Pod, inject: (pod: Pod) => Pod) => void) =>
+/** An invariant of any pod in any of the installations. */
+const invariant = (name: string, predicate: (pod: Pod, inject: (pod: Pod) => Pod) => void) =>
   test(name, () => {
     fc.assert(
       fc.property(anyPod, fc.constantFrom(...INSTALLATIONS), (pod, settings) =>
@@ -115,50 +115,50 @@ const law = (name: string, predicate: (pod: Pod, inject: (pod: Pod) => Pod) => v
     );
   });
 
-/** What toEqual says, at the price of a comparison when there is nothing to say. */
+/** Same as toEqual, but cheap for equal values. */
 function same(actual: unknown, expected: unknown): void {
   if (!isDeepStrictEqual(actual, expected)) expect(actual).toEqual(expected);
 }
 
-law('injecting twice is injecting once', (pod, put) => {
+invariant('injecting twice equals injecting once', (pod, put) => {
   same(put(put(pod)), put(pod));
 });
 
-law('a pod of any other installation ends as if it came plain', (pod, put) => {
+invariant('a pod injected by another installation becomes equal to a freshly injected pod', (pod, put) => {
   for (const older of INSTALLATIONS) {
     const old = injected(pod, { ...older, version: '0.0.1', configHash: 'old', image: 'old:1', ca: 'OLD' });
     same(withoutEmpties(put(old)), withoutEmpties(put(pod)));
   }
 });
 
-law('taking the injection out gives the pod back, empty lists and maps aside', (pod, put) => {
+invariant('uninject restores the pod, except for empty lists and maps', (pod, put) => {
   same(withoutEmpties(uninject(put(pod))), withoutEmpties(pod));
 });
 
-law('the patch makes the injected pod of the pod', (pod, put) => {
+invariant('the patch turns the pod into the injected pod', (pod, put) => {
   same(applyPatch(pod, patchBetween(pod, put(pod))), put(pod));
 });
 
-law('a pod that comes back injected needs no patch', (pod, put) => {
+invariant('an already injected pod needs no patch', (pod, put) => {
   const once = put(pod);
   same(patchBetween(once, put(once)), []);
 });
 
-law('the input is not changed', (pod, put) => {
+invariant('the input is not modified', (pod, put) => {
   const copy = structuredClone(pod);
   put(pod);
   same(pod, copy);
 });
 
-law('a pod that passes the restricted profile still does', (pod, put) => {
+invariant('a pod that passes the restricted profile still passes it', (pod, put) => {
   same(breaksRestricted(put(pod)), breaksRestricted(pod));
 });
 
-law('what is there keeps its order, behind what is ours', (pod, put) => {
+invariant('existing containers and volumes keep their order', (pod, put) => {
   const after = put(pod);
   const names = (list: readonly { name: string }[] | undefined) => (list ?? []).map((item) => item.name);
   const own = names(after.spec.initContainers).filter((name) => OWN_CONTAINERS.includes(name));
-  // The engine is up before the sidecar, and ends after it.
+  // The engine starts before the sidecar and ends after it.
   expect([['platform-sidecar'], ['platform-policy', 'platform-opa', 'platform-sidecar']]).toContainEqual(own);
   same(names(after.spec.containers), names(pod.spec.containers));
   same(names(after.spec.initContainers), [...own, ...names(pod.spec.initContainers)]);
@@ -167,7 +167,7 @@ law('what is there keeps its order, behind what is ours', (pod, put) => {
   expect(OWN_VOLUMES).toEqual(expect.arrayContaining(names(after.spec.volumes).slice(before.length)));
 });
 
-law("nothing of any container changes but the agent's port names, probes and hooks", (pod, put) => {
+invariant("only the agent's port names, probes and hooks change", (pod, put) => {
   const after = put(pod);
   const bare = ({ livenessProbe, readinessProbe, startupProbe, lifecycle, ports, ...rest }: Container) => ({
     ...rest,
@@ -184,8 +184,8 @@ law("nothing of any container changes but the agent's port names, probes and hoo
   same(initContainers?.slice(initContainers.length - before.length), before);
 });
 
-law(
-  "a Service finds the proxy under the agent port's names, and everything else where it was",
+invariant(
+  "a Service reaches the proxy by the agent port's names and all other ports unchanged",
   (pod, put) => {
     const after = put(pod);
     const decision = decide(pod, injectionSettings());
@@ -203,19 +203,19 @@ law(
   },
 );
 
-law('every probe and lifecycle call still reaches the port it reached before', (pod, put) => {
+invariant('every probe and lifecycle call still reaches the same port', (pod, put) => {
   same(put(pod).spec.containers.map(handlerPorts), pod.spec.containers.map(handlerPorts));
 });
 
-law('no container but ours mounts what injection brought, and ours mount no API token', (pod, put) => {
+invariant('only injected containers mount injected volumes, and they mount no API token', (pod, put) => {
   const own = OWN_VOLUMES;
   const mountsOf = (container: Container) =>
     (container.volumeMounts ?? []) as { name: string; mountPath: string }[];
   for (const container of [...put(pod).spec.containers, ...(put(pod).spec.initContainers ?? [])]) {
-    const isOurs = OWN_CONTAINERS.includes(container.name);
-    expect(mountsOf(container).some((mount) => own.includes(mount.name))).toBe(isOurs);
+    const isInjected = OWN_CONTAINERS.includes(container.name);
+    expect(mountsOf(container).some((mount) => own.includes(mount.name))).toBe(isInjected);
     const place = '/var/run/secrets/kubernetes.io/serviceaccount';
-    if (isOurs)
+    if (isInjected)
       expect(mountsOf(container)).toContainEqual({ name: VOLUMES.noApi, mountPath: place, readOnly: true });
   }
 });
@@ -224,7 +224,7 @@ test.each([
   ['control-plane', [{ name: 'PROOF_WRITES', value: 'control-plane' }]],
   ['local', []],
 ] as const)(
-  'the sidecar of an installation with proofs %s has PROOF_WRITES accordingly',
+  'sets PROOF_WRITES of the sidecar in an installation with proofs %s',
   (proofWrites, expected) => {
     const { initContainers = [] } = injected(optedInPod(), injectionSettings({ proofWrites })).spec;
     expect(initContainers[0]?.env?.filter(({ name }) => name === 'PROOF_WRITES')).toEqual(expected);

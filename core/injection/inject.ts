@@ -3,25 +3,25 @@ import { buildSidecar, buildVolumes, type InjectionPlan } from './build-sidecar.
 import { parseInjected, restoreContainer, type Injected } from './injected.ts';
 import { AGENT_LABEL, CA_ANNOTATION, INJECTED_ANNOTATION, OWN_CONTAINERS, OWN_VOLUMES } from './names.ts';
 import type { Container, Pod, PodMetadata, PodSpec, Quantities } from './pod.ts';
-import { namesOfPort, takePortNames } from './routing.ts';
+import { namesOfPort, removePortNames } from './routing.ts';
 import type { InjectionSettings } from './settings.ts';
 
 /**
- * The pod with the sidecar. Strips an earlier injection first, so that `inject(inject(p)) = inject(p)` and a pod of
- * an older configuration becomes one of this.
+ * The pod with the sidecar. An earlier injection is removed first. Therefore `inject(inject(p)) = inject(p)`, and a pod
+ * with an older configuration gets the current configuration.
  */
 export function inject(pod: Pod, plan: InjectionPlan, settings: InjectionSettings): Pod {
   const plain = uninject(pod);
   const agent = plain.spec.containers.find((container) => container.name === plan.agentContainer);
   if (!agent) throw new Error(`the plan names container ${plan.agentContainer}, which the pod does not have`);
-  const taken = takePortNames(agent, plan.agentPort);
+  const unnamed = removePortNames(agent, plan.agentPort);
   const sidecar = buildSidecar(plan, agent, namesOfPort(agent, plan.agentPort), settings);
   const own = [...buildEngine(plan, settings), sidecar];
   const injected: Injected = {
     version: settings.version,
     config: settings.configHash,
     agent: { container: agent.name, port: plan.agentPort },
-    restore: taken.restore,
+    restore: unnamed.restore,
     ownLabel: plain.metadata?.labels?.[AGENT_LABEL] !== undefined,
   };
   return {
@@ -38,9 +38,9 @@ export function inject(pod: Pod, plan: InjectionPlan, settings: InjectionSetting
     spec: {
       ...plain.spec,
       containers: plain.spec.containers.map((container) =>
-        container === agent ? taken.container : container,
+        container === agent ? unnamed.container : container,
       ),
-      // First: it then covers every other init container, and ends after all of them.
+      // First in the list: the sidecar then starts before every other init container and ends after all of them.
       initContainers: [
         ...own.map((container) => keepOtherResources(container, pod)),
         ...(plain.spec.initContainers ?? []),
@@ -55,8 +55,8 @@ export function inject(pod: Pod, plan: InjectionPlan, settings: InjectionSetting
 }
 
 /**
- * Between two calls of the webhook the API server puts a LimitRange's defaults into our containers. What it says of CPU
- * and memory we say ourselves; what it says of others, such as ephemeral-storage, a LimitRange may insist on.
+ * Between two calls of the webhook, the API server adds the defaults of a LimitRange to the injected containers. CPU and
+ * memory keep the injector's values. `ephemeral-storage` is kept, because the LimitRange may require it.
  */
 function keepOtherResources(container: Container, before: Pod): Container {
   const resources = before.spec.initContainers?.find(({ name }) => name === container.name)?.resources;
@@ -74,7 +74,7 @@ function keepOtherResources(container: Container, before: Pod): Container {
   };
 }
 
-/** The pod as it was before injection, lists and maps that become empty aside; a pod without injection is returned as it is. */
+/** The pod as it was before injection, without empty lists and maps. A pod that is not injected is returned unchanged. */
 export function uninject(pod: Pod): Pod {
   const injected = parseInjected(pod.metadata);
   if (!injected) return pod;

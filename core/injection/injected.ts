@@ -2,27 +2,27 @@ import { INJECTED_ANNOTATION } from './names.ts';
 import type { Container, ContainerPort, PodMetadata } from './pod.ts';
 
 /**
- * A field of the agent's container that injection changed: where, what stood there, and for a removed name its place
- * among the members of its port when that is not the first, where the API server has it.
+ * A field of the agent's container that injection changed: its path and its earlier value. `place` is the position of a
+ * removed port name among the members of its port; absent for the first position, where the API server puts the name.
  */
 export type Restore = [path: string, was: string, place?: number];
 
-/** The value of `platform.io/injected`, as JSON: what was injected, and what taking it out again needs. */
+/** The value of `platform.io/injected`, as JSON: a record of the injection, with the data that is needed to undo it. */
 export interface Injected {
   version: string;
-  /** Hash of the installation's settings, so that pods of an older configuration can be told apart. */
+  /** Hash of the installation's settings; identifies pods that were injected with an older configuration. */
   config: string;
   agent: { container: string; port: number };
   restore: Restore[];
-  /** The pod brought the agent label itself. */
+  /** The pod had the agent label before the injection. */
   ownLabel: boolean;
 }
 
-/** The fields that a restore may write: nothing else of the container, whatever the annotation says. */
+/** The only container fields that a restore may write. The annotation is not trusted, because pod authors can edit it. */
 const RESTORABLE =
   /^(ports\/\d{1,4}\/name|(livenessProbe|readinessProbe|startupProbe|lifecycle\/postStart|lifecycle\/preStop)\/(httpGet|tcpSocket)\/port)$/;
 
-/** What the annotation says; null where the pod was not injected, or the value is none that injection writes. */
+/** The parsed annotation; null if the pod was not injected or the value is not a valid record. */
 export function parseInjected(metadata: PodMetadata | undefined): Injected | null {
   const text = metadata?.annotations?.[INJECTED_ANNOTATION];
   if (text === undefined) return null;
@@ -61,8 +61,8 @@ function isRestore(value: unknown): value is Restore {
 }
 
 /**
- * The container with each restorable field set back. A field that is no longer as injection left it is left alone:
- * whoever changed it since knows better.
+ * The container with every restorable field set back to its earlier value. A field that was changed after the injection
+ * keeps its current value.
  */
 export function restoreContainer(
   container: Container,
@@ -77,16 +77,16 @@ export function restoreContainer(
   return restored;
 }
 
-/** A port is found again by its number where others have come before it. */
+/** Finds the port by its index, or by its number if other ports were inserted before it. */
 function restorePortName(
   container: Container,
   { index, was, place }: { index: number; was: string; place: number },
   number: number,
 ): void {
   const ports = container.ports ?? [];
-  const isMeant = (port: ContainerPort | undefined): boolean =>
+  const isRecordedPort = (port: ContainerPort | undefined): boolean =>
     port?.containerPort === number && port.name === undefined && (port.protocol ?? 'TCP') === 'TCP';
-  const at = isMeant(ports[index]) ? index : ports.findIndex(isMeant);
+  const at = isRecordedPort(ports[index]) ? index : ports.findIndex(isRecordedPort);
   const port = ports[at];
   if (!port) return;
   const members = Object.entries(port);

@@ -18,19 +18,19 @@ const reviewOf = (request: Record<string, unknown> = {}, rest: Record<string, un
   ...rest,
 });
 
-test('a review about a new pod', () => {
+test('parses a review of a new pod', () => {
   expect(parseReview(reviewOf({ dryRun: true }))).toEqual({
     ok: true,
     review: { uid: 'u-1', namespace: 'team-a', dryRun: true, pod: optedInPod() },
   });
 });
 
-test('fields that nobody here knows pass', () => {
+test('keeps unknown fields', () => {
   const pod = { ...optedInPod(), status: { phase: 'Pending' }, metadata: { creationTimestamp: null } };
   expect(parseReview(reviewOf({ object: pod }))).toMatchObject({ ok: true, review: { pod } });
 });
 
-test('every pod that can be injected can be asked about', () => {
+test('parses a review of every injectable pod', () => {
   fc.assert(
     fc.property(anyPod, (pod) => {
       expect(parseReview(JSON.parse(JSON.stringify(reviewOf({ object: pod }))))).toMatchObject({ ok: true });
@@ -42,7 +42,7 @@ test.each<[string, Record<string, unknown>]>([
   ['another kind', { kind: { group: 'apps', version: 'v1', kind: 'Deployment' } }],
   ['an update', { operation: 'UPDATE' }],
   ['a subresource', { subResource: 'ephemeralcontainers' }],
-])('%s is no question to the injector', (_case, request) => {
+])('%s results in a review without a pod', (_case, request) => {
   expect(parseReview(reviewOf(request))).toMatchObject({ ok: true, review: { uid: 'u-1', pod: null } });
 });
 
@@ -89,11 +89,11 @@ test.each<[unknown, string]>([
     reviewOf({ object: { metadata: { labels: null }, spec: { containers: [] } } }),
     'AdmissionReview.request.object.metadata.labels is not an object',
   ],
-])('%j is refused: %s', (body, problem) => {
+])('rejects %j: %s', (body, problem) => {
   expect(parseReview(body)).toEqual({ ok: false, problem });
 });
 
-test('whatever the body is, it is parsed or refused with a reason', () => {
+test('parses any body or rejects it with a reason', () => {
   fc.assert(
     fc.property(fc.jsonValue(), fc.jsonValue(), (body, object) => {
       for (const each of [body, reviewOf({ object })]) {

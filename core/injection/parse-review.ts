@@ -1,18 +1,18 @@
 import type { Pod } from './pod.ts';
 
-/** What a Kubernetes API server asks about one pod. */
+/** The admission request for one pod. */
 export interface PodReview {
   uid: string;
   namespace: string;
-  /** Nothing of it will be kept; the answer is the same. */
+  /** The API server will not store the pod; the response is the same. */
   dryRun: boolean;
-  /** null: the question is about something else, which injection has no opinion on. */
+  /** null: the request is not the creation of a pod, and is allowed unchanged. */
   pod: Pod | null;
 }
 
 export type ParsedReview = { ok: true; review: PodReview } | { ok: false; problem: string };
 
-/** What a value must look like, as far as injection relies on it; members are optional unless `required` names them. */
+/** The type of a value, as far as injection relies on it; members are optional unless `required` names them. */
 type Shape =
   | 'string'
   | 'boolean'
@@ -115,7 +115,7 @@ interface RawReview {
   };
 }
 
-/** Reads an AdmissionReview of admission.k8s.io/v1; the problem names the first field that is wrong. */
+/** Parses an AdmissionReview of admission.k8s.io/v1; the problem names the first invalid field. */
 export function parseReview(body: unknown): ParsedReview {
   const wrong = mismatch(body, review);
   if (wrong !== null) return { ok: false, problem: `AdmissionReview${wrong}` };
@@ -131,7 +131,7 @@ export function parseReview(body: unknown): ParsedReview {
     : { ok: false, problem: wrongPod };
 }
 
-/** The first field of a pod that injection could not rely on, as a sentence; null when there is none. */
+/** The first invalid field of a pod, as a sentence; null when the pod is valid. */
 export function podProblem(value: unknown, path: string): string | null {
   const wrong = mismatch(value, pod);
   return wrong === null ? null : path + wrong;
@@ -142,11 +142,11 @@ function isPodCreation({ operation, kind, subResource }: RawReview['request']): 
 }
 
 /**
- * The first place where `value` is not of `shape`: the rest of a sentence that begins with the path of `value`; null when
- * there is none. Paths are put together on the way back, since nearly every value is as it should be.
+ * The first place where `value` does not match `shape`, as the rest of a sentence that begins with the path of `value`;
+ * null when `value` matches. Paths are built only on a mismatch, because nearly all values are valid.
  */
 function mismatch(value: unknown, shape: Shape): string | null {
-  if (typeof shape === 'string') return isPrimitive(value, shape) ? null : ` is not ${WORDS[shape]}`;
+  if (typeof shape === 'string') return isPrimitive(value, shape) ? null : ` is not ${SHAPE_NAMES[shape]}`;
   if ('list' in shape) return Array.isArray(value) ? mismatchInList(value, shape.list) : ' is not a list';
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return ' is not an object';
   if ('map' in shape) return mismatchInMap(value as JsonObject, shape.map);
@@ -183,7 +183,7 @@ function mismatchInObject(
   return null;
 }
 
-const WORDS = {
+const SHAPE_NAMES = {
   string: 'text',
   boolean: 'true or false',
   integer: 'an integer',
@@ -191,7 +191,7 @@ const WORDS = {
   anything: 'anything',
 } as const;
 
-function isPrimitive(value: unknown, shape: keyof typeof WORDS): boolean {
+function isPrimitive(value: unknown, shape: keyof typeof SHAPE_NAMES): boolean {
   switch (shape) {
     case 'anything':
       return true;

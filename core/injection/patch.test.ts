@@ -5,7 +5,7 @@ import { patchBetween } from './patch.ts';
 
 const json = fc.jsonValue({ maxDepth: 4 });
 
-test('a patch makes the second value of the first', () => {
+test('a patch turns the first value into the second', () => {
   fc.assert(
     fc.property(json, json, (before, after) => {
       const wanted: unknown = JSON.parse(JSON.stringify(after));
@@ -15,31 +15,31 @@ test('a patch makes the second value of the first', () => {
   );
 });
 
-test('equal values need no patch, whatever the order of their keys', () => {
+test('equal values need no patch, independent of the order of keys', () => {
   expect(patchBetween({ a: 1, b: [{ c: 2, d: 3 }] }, { b: [{ d: 3, c: 2 }], a: 1 })).toEqual([]);
 });
 
 test.each<[string, unknown, unknown, unknown]>([
   [
-    'an element put in front is one operation',
+    'an element inserted at the front is one operation',
     { list: [{ n: 1 }, { n: 2 }] },
     { list: [{ n: 0 }, { n: 1 }, { n: 2 }] },
     [{ op: 'add', path: '/list/0', value: { n: 0 } }],
   ],
   [
-    'a field taken out of one of several elements touches only it',
+    'a removed field of one element changes only this element',
     { list: [{ n: 1, name: 'x' }, { n: 2 }] },
     { list: [{ n: 1 }, { n: 2 }] },
     [{ op: 'remove', path: '/list/0/name' }],
   ],
   [
-    'slashes and tildes of a key are escaped',
+    'slashes and tildes in a key are escaped',
     { annotations: {} },
     { annotations: { 'platform.io/a~b': 'c' } },
     [{ op: 'add', path: '/annotations/platform.io~1a~0b', value: 'c' }],
   ],
   [
-    'a key that every object inherits is a key like another',
+    'inherited property names are handled like other keys',
     { labels: { constructor: 'a' } },
     { labels: { toString: 'b' } },
     [
@@ -48,7 +48,7 @@ test.each<[string, unknown, unknown, unknown]>([
     ],
   ],
   [
-    'elements are removed from the back, so that the indexes before them hold',
+    'elements are removed from the back, so that earlier indexes stay valid',
     [1, 2, 3, 4],
     [1, 4],
     [

@@ -5,8 +5,8 @@ export type PatchOperation =
   | { op: 'remove'; path: string };
 
 /**
- * The JSON Patch that makes `after` of `before`; empty when they are equal. Both are JSON values. What they share, the same
- * object in both, costs nothing.
+ * The JSON Patch that turns `before` into `after`, both JSON values; empty when they are equal. Objects that both values
+ * share by reference are not compared.
  */
 export function patchBetween(before: unknown, after: unknown): PatchOperation[] {
   const operations: PatchOperation[] = [];
@@ -43,8 +43,8 @@ function patchObjects(
 }
 
 /**
- * Equal elements at both ends stay untouched; of what is left between them, as many as both lists have are patched
- * in place, the rest is removed from the back or added in order. A sidecar put in front is one operation so.
+ * Equal elements at both ends are kept. The elements between them are patched in place as far as both lists have them;
+ * the rest is removed from the back or added in order. Thus a sidecar inserted at the front is one operation.
  */
 function patchLists(
   before: readonly unknown[],
@@ -62,7 +62,7 @@ function patchLists(
     operations.push({ op: 'add', path: at(path, start + index), value: now[index] });
 }
 
-/** What two lists do not share: equal items at both ends are left out. */
+/** The differing parts of two lists, without the equal items at both ends. */
 export function commonEnds(
   before: readonly unknown[],
   after: readonly unknown[],
@@ -83,7 +83,7 @@ export function commonEnds(
   };
 }
 
-/** Equality of JSON values; the order of keys says nothing. Ends at the first difference. */
+/** Equality of JSON values, independent of the order of keys. Stops at the first difference. */
 export function isEqual(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;
   if (Array.isArray(a))

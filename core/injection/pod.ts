@@ -1,6 +1,6 @@
 /**
- * The parts of a Kubernetes Pod that injection reads or writes. Everything else travels through untouched, which is
- * why each type is open: a field that a newer Kubernetes adds must survive.
+ * The parts of a Kubernetes Pod that injection reads or writes. All types are open, because injection must keep every
+ * other field unchanged, including fields of newer Kubernetes versions.
  */
 export interface Pod {
   apiVersion?: string;
@@ -60,7 +60,7 @@ export interface Container {
   [field: string]: unknown;
 }
 
-/** Kubernetes quantities by the resource's name. */
+/** Kubernetes quantities by resource name. */
 export type Quantities = Record<string, string | number>;
 
 export interface ContainerPort {

@@ -14,12 +14,12 @@ test.each([
   ['12E-1', 1.2],
   ['500k', 500_000],
   ['100n', 100e-9],
-])('the quantity %s is %d', (text, value) => {
+])('parses the quantity %s as %d', (text, value) => {
   expect(parseQuantity(text)).toBeCloseTo(value, 12);
 });
 
 test.each(['', '-1', '1 Mi', 'lots', '1MiB', '1mi', 'Mi', '.', '1K', '0x10', '1e3Mi', '9'.repeat(16)])(
-  '"%s" is no quantity',
+  'rejects "%s" as a quantity',
   (text) => {
     expect(parseQuantity(text)).toBeNull();
   },

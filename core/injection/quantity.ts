@@ -19,7 +19,7 @@ const SUFFIXES: Readonly<Record<string, number>> = {
 
 const QUANTITY = /^(\d{1,15}(?:\.\d{0,9})?|\.\d{1,9})(?:([eE][+-]?\d{1,2})|([numkMGTPE]|[KMGTPE]i))?$/;
 
-/** The number that a Kubernetes quantity such as `100m`, `1.5` or `192Mi` stands for; null when it is none, or negative. */
+/** The numeric value of a Kubernetes quantity such as `100m`, `1.5` or `192Mi`; null when the text is invalid or negative. */
 export function parseQuantity(text: string): number | null {
   const match = QUANTITY.exec(text);
   if (!match) return null;

@@ -11,7 +11,7 @@ function injected(pod: Pod): Pod {
   return inject(pod, decision.plan, injectionSettings());
 }
 
-/** The pod with its sidecar changed, as a plugin of the API server does between two calls. */
+/** The pod with a changed sidecar, as if an admission plugin had changed it between two calls. */
 function betweenCalls(pod: Pod, change: (sidecar: Container) => void): Pod {
   const changed = structuredClone(pod);
   const sidecar = changed.spec.initContainers?.find(({ name }) => name === SIDECAR_CONTAINER);
@@ -20,7 +20,7 @@ function betweenCalls(pod: Pod, change: (sidecar: Container) => void): Pod {
   return changed;
 }
 
-test('what a LimitRange puts into the sidecar between two calls stays, CPU and memory stay ours', () => {
+test("keeps a LimitRange's ephemeral-storage, but not its CPU and memory", () => {
   const again = betweenCalls(injected(optedInPod()), (sidecar) => {
     sidecar.resources = {
       requests: { ...sidecar.resources?.requests, 'ephemeral-storage': '1Gi' },
@@ -35,7 +35,7 @@ test('what a LimitRange puts into the sidecar between two calls stays, CPU and m
   expect(injected(injected(again))).toEqual(injected(again));
 });
 
-test('nothing else that was changed in the sidecar stays', () => {
+test('reverts all other changes of the sidecar', () => {
   const again = betweenCalls(injected(optedInPod()), (sidecar) => {
     sidecar.env?.push({ name: 'POLICY_PROXY_MODE', value: 'off' });
     sidecar['command'] = ['sleep'];
@@ -44,7 +44,7 @@ test('nothing else that was changed in the sidecar stays', () => {
   expect(injected(again)).toEqual(injected(optedInPod()));
 });
 
-test('a port that came before the agent port since leaves the name where it belongs', () => {
+test('restores the port name when another port was inserted before the agent port', () => {
   const again = structuredClone(injected(optedInPod()));
   again.spec.containers[0]?.ports?.unshift({ containerPort: 15090, name: 'mesh' });
   expect(uninject(again).spec.containers[0]?.ports).toEqual([
@@ -53,7 +53,7 @@ test('a port that came before the agent port since leaves the name where it belo
   ]);
 });
 
-test('a probe that was changed since stays changed', () => {
+test('keeps a probe that was changed after injection', () => {
   const pod = optedInPod({ container: { livenessProbe: { httpGet: { port: 'http', path: '/' } } } });
   const again = structuredClone(injected(pod));
   const probe = again.spec.containers[0]?.livenessProbe?.httpGet;

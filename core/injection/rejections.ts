@@ -15,28 +15,28 @@ import { namesOfPort } from './routing.ts';
 import { shown } from './shown.ts';
 import type { InjectionSettings, SidecarResources } from './settings.ts';
 
-/** Every code of a rejection and when it is said; the reference page is generated from this table. */
+/** Every rejection code and its condition; the reference page is generated from this table. */
 export const REJECTION_SUMMARIES = {
-  'annotation-invalid': 'an annotation above has a value that it does not allow',
+  'annotation-invalid': 'an annotation of the table above has an invalid value',
   'os-not-linux': 'the pod is not for Linux: `spec.os.name`, or the node selector `kubernetes.io/os`',
-  'host-network': '`hostNetwork` is true: the ports of the sidecar would be taken on the node',
+  'host-network': '`hostNetwork` is true: the sidecar would take its ports on the node',
   'name-reserved':
-    'a container or a volume has a name of the injector, or a container mounts such a volume, and the pod has no record of an injection',
+    'the pod has no record of an injection, but a container or volume has a reserved name, or a container mounts a volume with a reserved name',
   'agent-name-unknown':
-    'no owner, a name that is still to be generated, and no annotation `platform.io/agent-name`',
-  'agent-name-invalid': "the workload's name is no DNS label",
-  'label-conflict': "the pod brings the label `platform.io/agent` with another value than the agent's name",
-  'container-unknown': 'no container has the name that `platform.io/agent-container` says',
+    'the pod has no owner, no name yet (`generateName`) and no annotation `platform.io/agent-name`',
+  'agent-name-invalid': "the workload's name is not a valid DNS label",
+  'label-conflict': "the pod has the label `platform.io/agent` with a value that differs from the agent's name",
+  'container-unknown': 'no container has the name in `platform.io/agent-container`',
   'port-reserved':
-    'the agent, or any container, is on a port of the sidecar (4000, 4001) or of the policy engine beside it (8181, 8282 with `policy.engine: opa`)',
-  'port-name-shared': "another container has the port name of the agent's port",
-  'mode-below-minimum': '`platform.io/policy-proxy-mode` is under the chart value `policy.minimumMode`',
+    'the agent or another container uses a port of the sidecar (4000, 4001) or of its policy engine (8181 and 8282 with `policy.engine: opa`)',
+  'port-name-shared': "another container has a port with the same name as the agent's port",
+  'mode-below-minimum': '`platform.io/policy-proxy-mode` is below the chart value `policy.minimumMode`',
   'grade-below-minimum':
     '`platform.io/compliant-grade` is below the chart value `policy.minimumCompliantGrade`',
   'evidence-below-minimum':
     '`platform.io/compliant-evidence` is below the chart value `policy.minimumCompliantEvidence`',
-  'image-not-allowed': '`platform.io/sidecar-image` is not one of the chart value `sidecar.allowedImages`',
-  'request-over-limit': 'a request of the sidecar is over its limit: it is never cut in silence',
+  'image-not-allowed': '`platform.io/sidecar-image` is not listed in the chart value `sidecar.allowedImages`',
+  'request-over-limit': 'a resource request of the sidecar is over its limit; the request is not reduced automatically',
 } as const;
 
 export type RejectionCode = keyof typeof REJECTION_SUMMARIES;
@@ -46,7 +46,7 @@ export interface Rejection {
   message: string;
 }
 
-/** What the rules look at: the pod without an earlier injection, and what was read and derived from it. */
+/** The input of the rules: the pod without an earlier injection, and the values that were parsed and derived from it. */
 export interface Subject {
   pod: Pod;
   settings: InjectionSettings;
@@ -61,7 +61,7 @@ type Rule = (subject: Subject) => Rejection | null;
 
 const MODE_RANK = { off: 0, track: 1, enforce: 2 } as const;
 
-/** One row a reason. */
+/** One rule per reason. */
 export const RULES: readonly Rule[] = [
   ({ pod }) => {
     const named: [string, string | undefined][] = [
@@ -70,7 +70,7 @@ export const RULES: readonly Rule[] = [
     ];
     const other = named.find(([, os]) => os !== undefined && os !== 'linux');
     return other
-      ? rejection('os-not-linux', `the sidecar is a Linux image, and ${other[0]} is ${shown(other[1] ?? '')}`)
+      ? rejection('os-not-linux', `the sidecar runs only on Linux, but ${other[0]} is ${shown(other[1] ?? '')}`)
       : null;
   },
 
@@ -83,9 +83,9 @@ export const RULES: readonly Rule[] = [
       : null,
 
   ({ pod }) => {
-    const taken = reservedNames(pod);
-    return taken.length > 0
-      ? rejection('name-reserved', `${taken.join(', ')}: this name belongs to the injector; rename it`)
+    const conflicts = reservedNames(pod);
+    return conflicts.length > 0
+      ? rejection('name-reserved', `${conflicts.join(', ')}: this name is reserved for the injector; rename it`)
       : null;
   },
 
@@ -102,7 +102,7 @@ export const RULES: readonly Rule[] = [
       ? null
       : rejection(
           'agent-name-invalid',
-          `${shown(agentName.name)} is no agent name (${ANNOTATIONS.agentName.allowed}): set annotation ${ANNOTATIONS.agentName.name}`,
+          `${shown(agentName.name)} is not a valid agent name (${ANNOTATIONS.agentName.allowed}): set annotation ${ANNOTATIONS.agentName.name}`,
         ),
 
   ({ pod, agentName }) => {
@@ -131,7 +131,7 @@ export const RULES: readonly Rule[] = [
     if (reserved.includes(agentPort))
       return rejection(
         'port-reserved',
-        `the agent's port ${agentPort} is one of the sidecar's (${reserved.join(', ')}): let it listen elsewhere`,
+        `the agent's port ${agentPort} is reserved for the sidecar (${reserved.join(', ')}): use another port`,
       );
     const other = everyContainer(pod).find((container) =>
       container.ports?.some((port) => reserved.includes(port.containerPort)),
@@ -139,14 +139,14 @@ export const RULES: readonly Rule[] = [
     return other
       ? rejection(
           'port-reserved',
-          `container ${cut(other.name)} has a port of the sidecar's (${reserved.join(', ')}): let it listen elsewhere`,
+          `container ${cut(other.name)} uses a port that is reserved for the sidecar (${reserved.join(', ')}): use another port`,
         )
       : null;
   },
 
   ({ pod, agent, agentPort }) => {
     if (!agent) return null;
-    // A Service takes the first container that has the name, so the name could not move without a change of meaning.
+    // A Service uses the first container with the port name, so moving the name to the sidecar would change its target.
     const names = namesOfPort(agent, agentPort);
     const other = pod.spec.containers.find(
       (container) => container !== agent && container.ports?.some((port) => names.includes(port.name ?? '')),
@@ -154,7 +154,7 @@ export const RULES: readonly Rule[] = [
     return other
       ? rejection(
           'port-name-shared',
-          `containers ${cut(agent.name)} and ${cut(other.name)} both name a port ${names.map(shown).join(', ')}: give the agent's port a name of its own`,
+          `containers ${cut(agent.name)} and ${cut(other.name)} both have a port named ${names.map(shown).join(', ')}: give the agent's port a unique name`,
         )
       : null;
   },
@@ -167,7 +167,7 @@ export const RULES: readonly Rule[] = [
         )
       : null,
 
-  // Grades are letters from A to F: a later one is worse.
+  // Grades are letters from A to F; a later letter is worse.
   ({ values, settings }) =>
     values.compliantGrade !== undefined && values.compliantGrade > settings.minimumCompliantGrade
       ? rejection(
@@ -218,7 +218,7 @@ function reservedPorts({ engine }: InjectionSettings): readonly number[] {
   return typeof engine === 'string' ? SIDECAR_PORTS : SIDECAR_AND_ENGINE_PORTS;
 }
 
-/** Names come before the API server has looked at them: a control character or a megabyte must not go on. */
+/** Names are not yet validated by the API server, so they may contain control characters or a megabyte of text. */
 const cut = (text: string): string => shown(text).slice(1, -1);
 
 function everyContainer(pod: Pod): readonly Container[] {
@@ -228,12 +228,12 @@ function everyContainer(pod: Pod): readonly Container[] {
 
 function reservedNames(pod: Pod): string[] {
   const containers = everyContainer(pod);
-  const taken: string[] = [];
-  for (const { name } of containers) if (OWN_CONTAINERS.includes(name)) taken.push(`container ${name}`);
-  for (const { name } of pod.spec.volumes ?? []) if (OWN_VOLUMES.has(name)) taken.push(`volume ${name}`);
-  // It would mount what is injected: the sidecar's token, or the rules that its engine reads.
+  const conflicts: string[] = [];
+  for (const { name } of containers) if (OWN_CONTAINERS.includes(name)) conflicts.push(`container ${name}`);
+  for (const { name } of pod.spec.volumes ?? []) if (OWN_VOLUMES.has(name)) conflicts.push(`volume ${name}`);
+  // Such a container could read the sidecar's token or write the rules of its policy engine.
   for (const { name, volumeMounts = [] } of containers)
     for (const mount of volumeMounts)
-      if (OWN_VOLUMES.has(mount.name)) taken.push(`volume ${mount.name} that container ${cut(name)} mounts`);
-  return taken;
+      if (OWN_VOLUMES.has(mount.name)) conflicts.push(`volume ${mount.name} mounted by container ${cut(name)}`);
+  return conflicts;
 }

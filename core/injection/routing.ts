@@ -4,7 +4,7 @@ import type { Container, ContainerPort, Handler } from './pod.ts';
 
 const isTcp = (port: ContainerPort): boolean => (port.protocol ?? 'TCP') === 'TCP';
 
-/** The names under which a Service finds the agent's TCP port. */
+/** The names by which a Service can target the agent's TCP port. */
 export function namesOfPort(container: Container, number: number): string[] {
   const ports = (container.ports ?? []).filter((port) => port.containerPort === number && isTcp(port));
   return ports.flatMap((port) => (port.name === undefined || port.name === '' ? [] : [port.name]));
@@ -16,20 +16,20 @@ export function defaultAgentPort(container: Container): number {
 }
 
 /**
- * Takes the names of the agent's port away from its container, so that the sidecar can carry them and every Service
- * that targets the port by name goes through the proxy. Kubelet resolves a probe's port name inside its own
- * container: the agent's probes and lifecycle handlers that used the name get the number, and still ask the agent.
- * The container that comes back shares with the given one whatever did not change.
+ * Removes the names of the agent's port from its container. The sidecar gets these names, so every Service that targets
+ * the port by name is routed through the proxy. The kubelet resolves a probe's port name within the probe's container.
+ * Therefore the agent's probes and lifecycle handlers that use the name get the port number and still reach the agent.
+ * The returned container shares all unchanged parts with the given container.
  */
-export function takePortNames(
+export function removePortNames(
   container: Container,
   number: number,
 ): { container: Container; restore: Restore[] } {
   const names = namesOfPort(container, number);
   if (names.length === 0) return { container, restore: [] };
   const restore: Restore[] = [];
-  const taken: Container = { ...container };
-  taken.ports = (container.ports ?? []).map((port, index) => {
+  const changed: Container = { ...container };
+  changed.ports = (container.ports ?? []).map((port, index) => {
     const { name, ...unnamed } = port;
     if (name === undefined || port.containerPort !== number || !isTcp(port)) return port;
     const place = Object.keys(port).indexOf('name');
@@ -38,19 +38,19 @@ export function takePortNames(
   });
   for (const probe of ['livenessProbe', 'readinessProbe', 'startupProbe'] as const) {
     const handler = container[probe];
-    if (handler !== undefined) taken[probe] = byNumber(handler, { path: probe, names, number, restore });
+    if (handler !== undefined) changed[probe] = byNumber(handler, { path: probe, names, number, restore });
   }
-  if (container.lifecycle === undefined) return { container: taken, restore };
-  taken.lifecycle = { ...container.lifecycle };
+  if (container.lifecycle === undefined) return { container: changed, restore };
+  changed.lifecycle = { ...container.lifecycle };
   for (const hook of ['postStart', 'preStop'] as const) {
     const handler = container.lifecycle[hook];
     if (handler !== undefined)
-      taken.lifecycle[hook] = byNumber(handler, { path: `lifecycle/${hook}`, names, number, restore });
+      changed.lifecycle[hook] = byNumber(handler, { path: `lifecycle/${hook}`, names, number, restore });
   }
-  return { container: taken, restore };
+  return { container: changed, restore };
 }
 
-/** The handler with its port as a number where it was one of the names; the same object where it was none. */
+/** The handler with the port number instead of one of the names; the same object if the handler uses none of the names. */
 function byNumber(
   handler: Handler,
   { path, names, number, restore }: { path: string; names: string[]; number: number; restore: Restore[] },
@@ -65,7 +65,7 @@ function byNumber(
   return changed;
 }
 
-/** The sidecar's proxy port once for each name that it took over; under a name of its own when there was none. */
+/** The sidecar's proxy port, once for each name of the agent's port; with a default name if the agent's port has no name. */
 export function proxyPorts(names: readonly string[]): ContainerPort[] {
   return (names.length > 0 ? names : [PROXY_PORT_NAME]).map((name) => ({
     name,

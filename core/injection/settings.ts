@@ -12,35 +12,35 @@ export interface SidecarResources {
 
 export type LogLevel = 'error' | 'warn' | 'info' | 'debug';
 
-/** An Open Policy Agent beside each sidecar. */
+/** An Open Policy Agent next to each sidecar. */
 export interface EngineSettings {
   image: string;
   resources: SidecarResources;
 }
 
-/** What the installation decides for every pod: the chart's values and the certificate authority of the moment. */
+/** The settings of the installation for all pods: the chart's values and the current CA. */
 export interface InjectionSettings {
   image: string;
   imagePullPolicy: 'Always' | 'IfNotPresent' | 'Never';
-  /** Images that `platform.io/sidecar-image` may name besides `image`. */
+  /** Images that `platform.io/sidecar-image` may name in addition to `image`. */
   allowedImages: readonly string[];
   resources: SidecarResources;
   logLevel: LogLevel;
-  /** `none`: injected sidecars evaluate nothing. Settings of an engine: it runs in every pod, on the manifest's rules. */
+  /** `none`: injected sidecars evaluate no policy. `EngineSettings`: every pod runs an engine with the rules of its manifest. */
   engine: 'builtin' | 'none' | EngineSettings;
   mode: PolicyMode;
-  /** The floor under which no annotation can bring the mode. */
+  /** The lowest mode that an annotation may set. */
   minimumMode: PolicyMode;
-  /** The lowest grade that the annotation `platform.io/compliant-grade` may name. */
+  /** The lowest grade that the annotation `platform.io/compliant-grade` may set. */
   minimumCompliantGrade: Grade;
-  /** The least percentage that the annotation `platform.io/compliant-evidence` may name. */
+  /** The lowest percentage that the annotation `platform.io/compliant-evidence` may set. */
   minimumCompliantEvidence: number;
   heartbeatSeconds: number;
   /** null: sidecars send no heartbeats. */
   controlPlaneUrl: string | null;
   /** Where the proofs of injected agents are written: `control-plane` where the installation has an admin key. */
   proofWrites: ProofWrites;
-  /** PEM, one or more certificates; null: those that the sidecar image knows. */
+  /** PEM, one or more certificates; null: the sidecar image's default CA certificates. */
   ca: string | null;
   /** The product's version and a hash of the settings above, for `platform.io/injected`. */
   version: string;

@@ -1,12 +1,12 @@
 import { SIDECAR_CONTAINER, TOKEN_AUDIENCE, VOLUMES } from './names.ts';
 
-/** Images that a true sidecar may have: a repository in any version, as the guard has it, and others by their full reference. */
+/** Images that a genuine sidecar may have: any version of a repository, as in the guard, and other images by full reference. */
 export interface SidecarImages {
   repository: string;
   allowed: readonly string[];
 }
 
-/** What is read of a live pod. */
+/** The fields that are read from a live pod. */
 interface PodSpec {
   initContainers?: readonly {
     name: string;
@@ -21,7 +21,7 @@ interface PodSpec {
   }[];
 }
 
-/** Why a pod does not carry the injected sidecar of this agent, as the end of a sentence; null: it does. */
+/** Why a pod does not contain the injected sidecar of this agent, as the end of a sentence; null: the pod contains it. */
 export function sidecarProblem(
   spec: PodSpec | undefined,
   agentName: string,
@@ -36,10 +36,10 @@ export function sidecarProblem(
     ({ serviceAccountToken }) => serviceAccountToken?.audience === TOKEN_AUDIENCE,
   );
   const isMounted = sidecar.volumeMounts?.some(({ name }) => name === VOLUMES.identity);
-  if (hasToken !== true || isMounted !== true) return 'has a sidecar without an identity of its own';
+  if (hasToken !== true || isMounted !== true) return 'has a sidecar without an identity token';
   return sidecar.env?.some(({ name, value }) => name === 'AGENT_NAME' && value === agentName) === true
     ? null
-    : 'has the sidecar of another agent than its label names';
+    : 'has a sidecar of a different agent than the agent label';
 }
 
 function isTrusted(image: string, { repository, allowed }: SidecarImages): boolean {

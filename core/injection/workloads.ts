@@ -1,18 +1,18 @@
 import type { Pod } from './pod.ts';
 
-/** A pod, or the template of pods, inside an object of Kubernetes. */
+/** A pod or a pod template inside a Kubernetes object. */
 export interface PodPlace {
-  /** Where it is in the document. */
+  /** Path in the document. */
   path: readonly (string | number)[];
   kind: string;
-  /** Empty: none yet. */
+  /** Empty: no name yet. */
   name: string;
   namespace: string;
-  /** The pod as injection takes it: not looked at further than that it is an object. */
+  /** The pod, not validated beyond that it is an object. */
   pod: Record<string, unknown>;
 }
 
-/** Where each kind has its pod, by kind and API group. */
+/** The path of the pod by kind and API group. */
 const PLACES: Readonly<Record<string, readonly string[]>> = {
   'Pod.': [],
   'Deployment.apps': ['spec', 'template'],
@@ -30,12 +30,12 @@ const isObject = (value: unknown): value is JsonObject =>
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 
-/** The kind of an object, for whoever reads a report. */
+/** The kind of an object, for reports. */
 export function kindOf(object: unknown): string {
   return isObject(object) ? text(object['kind']) : '';
 }
 
-/** The pods of a document: one for a workload, all those of a List, none for anything else. */
+/** The pods of a document: one for a workload, all pods of a List, none for other kinds. */
 export function podPlacesOf(object: unknown, path: readonly (string | number)[] = []): PodPlace[] {
   if (!isObject(object)) return [];
   const [kind, apiVersion] = [text(object['kind']), text(object['apiVersion'])];
@@ -57,7 +57,7 @@ export function podPlacesOf(object: unknown, path: readonly (string | number)[] 
   ];
 }
 
-/** The pod as the webhook would see it, made by its workload and opted in. */
+/** The pod as the webhook would receive it: created by its workload and opted in. */
 export function podOfPlace({ kind, name }: PodPlace, pod: Pod, annotations: Record<string, string>): Pod {
   const owner = { apiVersion: '', kind, name, uid: '', controller: true };
   return {

@@ -1,10 +1,10 @@
 import type { Api } from './manifest.ts';
 import { referenceOf } from './references.ts';
 
-/** Where a client reaches the declared A2A interface, or why a card cannot name it. null: none is declared. */
+/** URL of the declared A2A interface, or the reason why the capability card cannot list it. null: none is declared. */
 export type A2aAddress = { ok: true; url: string } | { ok: false; reason: string } | null;
 
-/** The address of `spec.api.a2a`: its path behind `spec.api.url`. */
+/** Resolves `spec.api.a2a`: its path appended to `spec.api.url`. */
 export function a2aAddress({ url, a2a }: Api): A2aAddress {
   if (a2a === undefined) return null;
   if (url === undefined) return { ok: false, reason: 'spec.api.url is missing' };

@@ -1,11 +1,11 @@
 import type { ManifestProblem } from './manifest.ts';
 import { referenceMistake } from './reference-problems.ts';
-import { shown } from './wording.ts';
+import { quoted } from './wording.ts';
 import { formatPath, nodeAt, valueOffsetAt } from './yaml-tree.ts';
 import type { Located, PathToken } from './yaml-tree.ts';
 import type { Place } from './line-index.ts';
 
-/** Lists whose entries go by a name that must be theirs alone: reports, checks and cards tell them apart by it. */
+/** Lists whose entries need a unique name, because reports, checks and cards identify the entries by name. */
 const UNIQUE: readonly { list: string[]; nameOf: readonly string[] }[] = [
   { list: ['spec', 'tools'], nameOf: ['name'] },
   { list: ['spec', 'mcp', 'servers'], nameOf: ['name'] },
@@ -43,12 +43,12 @@ function duplicate(
   const { line } = place(valueOffsetAt(root, earlier));
   return {
     path: formatPath(path),
-    message: `the name ${shown(name)} is already used by ${formatPath(earlier.slice(0, -1))} on line ${line}`,
+    message: `the name ${quoted(name)} is already used by ${formatPath(earlier.slice(0, -1))} on line ${line}`,
     ...place(valueOffsetAt(root, path)),
   };
 }
 
-/** Malformed references anywhere but under `x-` keys. */
+/** Malformed references anywhere except under `x-` keys. */
 export function referenceProblems(root: Located, place: Place): ManifestProblem[] {
   const problems: ManifestProblem[] = [];
   const walk = (node: Located, path: PathToken[], offset: number): void => {

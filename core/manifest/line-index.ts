@@ -1,4 +1,4 @@
-/** Line and column, both from 1, of an offset into a text; columns count UTF-16 units, as editors do. */
+/** Line and column (1-based) of an offset into a text. Columns count UTF-16 units, as editors do. */
 export type Place = (offset: number) => { line: number; column: number };
 
 export function placesIn(text: string): Place {

@@ -4,39 +4,39 @@ import type { Api } from './manifest.ts';
 import { manifestWarnings } from './manifest-warnings.ts';
 
 test.each<[string, Api, [path: string, message: string][]]>([
-  ['no endpoint', {}, []],
-  ['a path of an endpoint', { healthEndpoint: '/livez', capabilitiesEndpoint: '/tools' }, []],
+  ['no endpoints', {}, []],
+  ['plain endpoint paths', { healthEndpoint: '/livez', capabilitiesEndpoint: '/tools' }, []],
   [
-    'paths of endpoints that are references',
+    'endpoint paths that are references',
     { healthEndpoint: '$env:HEALTH', capabilitiesEndpoint: '$file:tools.txt' },
     [
       [
         'spec.api.healthEndpoint',
-        'the sidecar of a pod cannot resolve "$env:HEALTH", and probes /health instead',
+        'a sidecar in a pod cannot resolve "$env:HEALTH" and probes /health instead',
       ],
       [
         'spec.api.capabilitiesEndpoint',
-        'the sidecar of a pod cannot resolve "$file:tools.txt", and probes /capabilities instead',
+        'a sidecar in a pod cannot resolve "$file:tools.txt" and probes /capabilities instead',
       ],
     ],
   ],
   ['an A2A interface', { url: 'https://shop.example', a2a: { protocolBinding: 'JSONRPC' } }, []],
   [
-    'an A2A interface behind a reference',
+    'an A2A interface whose URL is a reference',
     { url: '$env:PUBLIC_URL', a2a: { protocolBinding: 'JSONRPC' } },
-    [['spec.api.a2a', 'the capability card offers no interface: spec.api.url is a reference']],
+    [['spec.api.a2a', 'the capability card lists no A2A interface: spec.api.url is a reference']],
   ],
   [
-    'an A2A interface on a path that is a reference',
+    'an A2A interface whose path is a reference',
     { url: 'https://shop.example', a2a: { protocolBinding: 'JSONRPC', path: '$env:A2A' } },
-    [['spec.api.a2a', 'the capability card offers no interface: spec.api.a2a.path is a reference']],
+    [['spec.api.a2a', 'the capability card lists no A2A interface: spec.api.a2a.path is a reference']],
   ],
   [
-    'an A2A interface on a WebSocket',
+    'an A2A interface with a WebSocket URL',
     { url: 'wss://shop.example', a2a: { protocolBinding: 'HTTP+JSON' } },
-    [['spec.api.a2a', 'the capability card offers no interface: spec.api.url is not an http or https URL']],
+    [['spec.api.a2a', 'the capability card lists no A2A interface: spec.api.url is not an http or https URL']],
   ],
-])('warnings of %s', (_what, api, expected) => {
+])('returns the warnings for %s', (_what, api, expected) => {
   const warnings = manifestWarnings(aManifest({ api }));
   expect(warnings.map(({ path, message }) => [path, message])).toEqual(expected);
 });

@@ -4,16 +4,16 @@ import { a2aAddress } from './a2a-address.ts';
 import type { Manifest } from './manifest.ts';
 import { referenceOf } from './references.ts';
 import { tokenPriceOf } from './token-price.ts';
-import { shown } from './wording.ts';
+import { quoted } from './wording.ts';
 
-/** Something in a valid manifest that does not work the way its author most likely expects. */
+/** A declaration in a valid manifest that does not have the effect its author probably expects. */
 export interface ManifestWarning {
-  /** Such as `spec.tools[0].name`. */
+  /** For example `spec.tools[0].name`. */
   path: string;
   message: string;
 }
 
-/** What a valid manifest declares and the product cannot check as it is declared. */
+/** Declarations of a valid manifest that cannot be checked as declared. */
 export function manifestWarnings(manifest: Manifest): ManifestWarning[] {
   const names = (manifest.spec.tools ?? []).flatMap(({ name }, index) =>
     nameWarnings(name).map((message) => ({ path: `spec.tools[${index}].name`, message })),
@@ -24,12 +24,12 @@ export function manifestWarnings(manifest: Manifest): ManifestWarning[] {
 function nameWarnings(name: string): string[] {
   if (name.length > MAX_NAME_LENGTH)
     return [
-      `${shown(name)} has ${name.length} characters: only the first ${MAX_NAME_LENGTH} are compared with what the agent reports`,
+      `${quoted(name)} has ${name.length} characters; only the first ${MAX_NAME_LENGTH} are compared with the names that the agent reports`,
     ];
   const encoded = headerFormOf(name);
   if (encoded === name) return [];
   return [
-    `a plain header cannot carry ${shown(name)}: the agent must report it percent-encoded in X-Platform-Tools-Called, as the reporter does (${shown(encoded)})`,
+    `${quoted(name)} cannot be sent unencoded in a header; the agent must percent-encode it in X-Platform-Tools-Called as ${quoted(encoded)} (the reporter does this)`,
   ];
 }
 
@@ -40,12 +40,12 @@ function costWarnings(manifest: Manifest): ManifestWarning[] {
     {
       path: 'spec.model.costControls.maxMonthlyUSD',
       message:
-        'declared, not checked: the cost is not known without usdPerMillionTokens (input and output), so monthly_cost_limit_exceeded cannot deny',
+        'declared, not checked: without usdPerMillionTokens (input and output) the cost is unknown, and monthly_cost_limit_exceeded never denies',
     },
   ];
 }
 
-/** The sidecar of a pod sees neither the variables nor the files of the agent. */
+/** A sidecar in a pod cannot read the agent's environment variables or files. */
 function endpointWarnings({ spec: { api } }: Manifest): ManifestWarning[] {
   const endpoints = [
     ['healthEndpoint', DEFAULT_PATHS.health],
@@ -54,7 +54,7 @@ function endpointWarnings({ spec: { api } }: Manifest): ManifestWarning[] {
   return endpoints.flatMap(([key, fallback]) => {
     const declared = api?.[key];
     if (declared === undefined || referenceOf(declared) === null) return [];
-    const message = `the sidecar of a pod cannot resolve ${shown(declared)}, and probes ${fallback} instead`;
+    const message = `a sidecar in a pod cannot resolve ${quoted(declared)} and probes ${fallback} instead`;
     return [{ path: `spec.api.${key}`, message }];
   });
 }
@@ -62,5 +62,5 @@ function endpointWarnings({ spec: { api } }: Manifest): ManifestWarning[] {
 function a2aWarnings({ spec: { api } }: Manifest): ManifestWarning[] {
   const address = api === undefined ? null : a2aAddress(api);
   if (address === null || address.ok) return [];
-  return [{ path: 'spec.api.a2a', message: `the capability card offers no interface: ${address.reason}` }];
+  return [{ path: 'spec.api.a2a', message: `the capability card lists no A2A interface: ${address.reason}` }];
 }

@@ -1,6 +1,6 @@
 /**
- * The manifest (`agent.yaml`) as the rest of the product sees it: parsed, valid, references not yet resolved.
- * The JSON Schema (agent.schema.json) is its other half; parse-manifest.ts is its one producer.
+ * The parsed, valid manifest (`agent.yaml`). References are not resolved yet.
+ * The JSON Schema (agent.schema.json) describes the same structure. Only parse-manifest.ts creates values of this type.
  */
 export interface Manifest {
   apiVersion: 'platform.io/v1';
@@ -60,7 +60,7 @@ export interface Model {
     maxMonthlyUSD?: number;
     alertAtUSD?: number;
     maxTokensPerDay?: number;
-    /** `tokenPriceOf` gives it where both prices are known. */
+    /** `tokenPriceOf` returns the price if both values are declared. */
     usdPerMillionTokens?: { input?: number; output?: number };
   };
 }
@@ -212,9 +212,9 @@ export interface HumanInTheLoop {
   webhookUrl?: string;
 }
 
-/** One problem of a manifest file: where it is, what it is, and the key or value that was probably meant. */
+/** One problem of a manifest file: its position, a message, and optionally the key or value that was probably meant. */
 export interface ManifestProblem {
-  /** Manifest path, such as `spec.tools[0].name`; empty for the document itself. */
+  /** Manifest path, for example `spec.tools[0].name`; empty for the document itself. */
   path: string;
   message: string;
   /** 1-based. */

@@ -19,16 +19,16 @@ test.each([
   ['x', undefined],
   ['', undefined],
   ['a'.repeat(65), undefined],
-])('%j is meant to be %j', (word, meant) => {
-  expect(nearest(word, KEYS)).toBe(meant);
+])('the nearest key to %j is %j', (word, expected) => {
+  expect(nearest(word, KEYS)).toBe(expected);
 });
 
-test('a word is nearest to itself, and stays so after one swap of neighbours', () => {
+test('a word is nearest to itself, also after two adjacent characters are swapped', () => {
   const word = fc.stringMatching(/^[a-z]{4,20}$/);
   fc.assert(
-    fc.property(word, fc.nat(), (text, where) => {
+    fc.property(word, fc.nat(), (text, position) => {
       expect(nearest(text, [`${text}zzzz`, text])).toBe(text);
-      const at = where % (text.length - 1);
+      const at = position % (text.length - 1);
       const swapped = text.slice(0, at) + text[at + 1]! + text[at]! + text.slice(at + 2);
       expect(nearest(swapped, [text])).toBe(text);
     }),

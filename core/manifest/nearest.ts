@@ -1,6 +1,9 @@
 const LONGEST = 64;
 
-/** How many typing mistakes (insert, delete, replace, swap of neighbours) lie between two words; over `limit`: some number over it. */
+/**
+ * Number of typing mistakes (insert, delete, replace, swap of adjacent characters) between two words. A distance above
+ * `limit` is returned as any number above `limit`.
+ */
 function distance(a: string, b: string, limit: number): number {
   let beforeLast: number[] = [];
   let last = Array.from({ length: b.length + 1 }, (_, column) => column);
@@ -27,7 +30,7 @@ const at = (row: number[], column: number): number => row[column] ?? Number.POSI
 
 const folded = (word: string): string => word.toLowerCase().replaceAll(/[-_\s]/g, '');
 
-/** The candidate that was probably meant by `word`; undefined when none is near. */
+/** The candidate that `word` was probably meant to be; undefined if no candidate is similar enough. */
 export function nearest(word: string, candidates: Iterable<string>): string | undefined {
   if (word.length > LONGEST) return undefined;
   const wanted = folded(word);
@@ -38,7 +41,7 @@ export function nearest(word: string, candidates: Iterable<string>): string | un
     const other = folded(candidate);
     if (Math.abs(other.length - wanted.length) > allowed) continue;
     const mistakes = distance(wanted, other, allowed);
-    // Two short words that share nothing are not near, however few letters they have.
+    // Two short words without a common letter are not similar, even though their distance is small.
     if (mistakes < fewest && mistakes < Math.max(wanted.length, 2)) [best, fewest] = [candidate, mistakes];
   }
   return best;

@@ -14,22 +14,23 @@ function problemsOf(text: string): ManifestProblem[] {
   return parsed.ok ? [] : parsed.problems;
 }
 
-/** What a problem list must be, short: `line:column path message => suggestion`. */
+/** A problem in short form: `line:column path | message => suggestion`. */
 const brief = ({ line, column, path, message, suggestion }: ManifestProblem): string =>
   `${line}:${column} ${path} | ${message}${suggestion === undefined ? '' : ` => ${suggestion}`}`;
 
-/** Lines of `spec` count from 1 in the tables below. */
+/** Line numbers in the tables below start with 1 at the first line of `spec`. */
 function problemsOfSpec(spec: string): string[] {
   return problemsOf(manifestText(spec))
     .map((problem) => ({ ...problem, line: problem.line - LINES_BEFORE_SPEC }))
     .map(brief);
 }
 
-/** A whole document where one line of the minimal manifest is another, or gone. */
-const withLine = (line: string, instead: string): string => manifestText().replace(`${line}\n`, instead);
+/** The minimal manifest with one line replaced or removed. */
+const withLine = (line: string, replacement: string): string =>
+  manifestText().replace(`${line}\n`, replacement);
 
-describe('a good manifest', () => {
-  test('is given back as it was written, with references unresolved and no defaults filled in', () => {
+describe('a valid manifest', () => {
+  test('is returned as written, with unresolved references and without defaults', () => {
     expect(parseManifest(manifestText())).toEqual({
       ok: true,
       manifest: {
@@ -44,124 +45,124 @@ describe('a good manifest', () => {
   test('can use every key of the schema', () => {
     const parsed = parseManifest(FULL_MANIFEST);
     expect(parsed).toEqual({ ok: true, manifest: parse(FULL_MANIFEST) });
-    expect(keysThatLack(MANIFEST_SCHEMA, parse(FULL_MANIFEST), '')).toEqual([]);
+    expect(unusedKeys(MANIFEST_SCHEMA, parse(FULL_MANIFEST), '')).toEqual([]);
   });
 
   test.each([
-    ['references for values with a format', '  api: { url: $env:PUBLIC_URL, pathPrefix: "$env:PREFIX" }\n'],
-    ['references for addresses', '  requires:\n    services: [{ type: redis, address: $env:REDIS }]\n'],
+    ['references as values with a format', '  api: { url: $env:PUBLIC_URL, pathPrefix: "$env:PREFIX" }\n'],
+    ['references as addresses', '  requires:\n    services: [{ type: redis, address: $env:REDIS }]\n'],
     [
-      'references for dates',
+      'references as dates',
       '  compliance:\n    suppressions: [{ rule: R, reason: x, expires: $func:now_date }]\n',
     ],
     ['IPv6 addresses', '  requires:\n    services: [{ type: redis, address: "[::1]:6379" }]\n'],
     [
-      'several services of one type under different names',
+      'several services of the same type with different names',
       '  requires:\n    services: [{ type: redis }, { name: b, type: redis }]\n',
     ],
-    ['several guardrails of one type', '  guardrails: { input: [{ type: custom }, { type: custom }] }\n'],
-    ['a file in a folder below', '  prompts: { system: "$file:a/../b/c.md" }\n'],
-    ['a dollar sign that begins no reference', '  prompts: { system: "$100: what a price" }\n'],
+    ['several guardrails of the same type', '  guardrails: { input: [{ type: custom }, { type: custom }] }\n'],
+    ['a file in a subdirectory', '  prompts: { system: "$file:a/../b/c.md" }\n'],
+    ['a dollar sign that does not begin a reference', '  prompts: { system: "$100: what a price" }\n'],
     ['anything under an x- key', '  x-any: { tools: 3, deep: [$foo:bar], "odd key": { a: 1 } }\n'],
     ['anchors and aliases', '  x-note: &note hello\n  prompts: { system: *note, fallback: *note }\n'],
     ['empty lists', '  tools: []\n  skills: []\n'],
     ['a blank description of a tool', '  tools: [{ name: a, description: "" }]\n'],
-    ['prices of which one is not known', '  x-y: 1\n'],
-  ])('takes %s', (_what, spec) => {
+    ['a number under an x- key', '  x-y: 1\n'],
+  ])('accepts %s', (_what, spec) => {
     expect(problemsOfSpec(spec)).toEqual([]);
   });
 
-  test('takes a reference for its version', () => {
+  test('accepts a reference as its version', () => {
     expect(problemsOf(withLine('  version: 1.0.0', '  version: $env:VERSION\n'))).toEqual([]);
   });
 
-  test('may begin with a byte order mark, have Windows line ends and a document marker', () => {
+  test('may have a byte order mark, Windows line endings and a document marker', () => {
     const text = `\ufeff---\n${manifestText()}...\n`.replaceAll('\n', '\r\n');
     expect(problemsOf(text)).toEqual([]);
   });
 
-  test('keeps a key called __proto__ under x- away from the prototype', () => {
+  test('does not change the prototype with a key __proto__ under an x- key', () => {
     const parsed = parseManifest(manifestText('  x-a: { __proto__: { polluted: true } }\n'));
     expect(parsed.ok).toBe(true);
     expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
   });
 });
 
-/** Keys of the schema that a value does not use; of the items of a list it is enough that one uses a key. */
-function keysThatLack(node: SchemaNode, value: unknown, path: string): string[] {
+/** Keys of the schema that a value does not use. In a list, a key is used if at least one item uses it. */
+function unusedKeys(node: SchemaNode, value: unknown, path: string): string[] {
   if (node.items !== undefined) {
     const [first = [path], ...others] = (value as unknown[]).map((item) =>
-      keysThatLack(node.items!, item, `${path}[]`),
+      unusedKeys(node.items!, item, `${path}[]`),
     );
-    return first.filter((key) => others.every((lacking) => lacking.some((each) => key.startsWith(each))));
+    return first.filter((key) => others.every((unused) => unused.some((each) => key.startsWith(each))));
   }
   return Object.entries(node.properties ?? {}).flatMap(([key, child]) => {
     const inner = (value as Record<string, unknown>)[key];
-    return inner === undefined ? [`${path}.${key}`] : keysThatLack(child, inner, `${path}.${key}`);
+    return inner === undefined ? [`${path}.${key}`] : unusedKeys(child, inner, `${path}.${key}`);
   });
 }
 
-describe('a document that is no manifest', () => {
-  const GUARD = 'is empty: a manifest has apiVersion, kind, metadata and spec';
+describe('a document that is not a manifest', () => {
+  const EMPTY = 'file is empty; apiVersion, kind, metadata and spec are required';
   test.each([
-    ['nothing', '', [`1:1  | ${GUARD}`]],
-    ['comments alone', '# hello\n', [`1:1  | ${GUARD}`]],
-    ['a list', '- a\n', ['1:1  | must be an object with apiVersion, kind, metadata and spec, is a list']],
+    ['an empty file', '', [`1:1  | ${EMPTY}`]],
+    ['only comments', '# hello\n', [`1:1  | ${EMPTY}`]],
+    ['a list', '- a\n', ['1:1  | must be an object with apiVersion, kind, metadata and spec; got a list']],
     [
       'plain text',
       'hello',
-      ['1:1  | must be an object with apiVersion, kind, metadata and spec, is plain text'],
+      ['1:1  | must be an object with apiVersion, kind, metadata and spec; got plain text'],
     ],
     [
       'two documents',
       `${manifestText()}---\na: 1\n`,
-      ['12:1  | YAML: a second document begins here; a manifest is one document'],
+      ['12:1  | YAML: a second document begins here; a manifest must be a single document'],
     ],
     [
-      'an older version of the format, whatever else it has',
+      'an older version of the format, with one problem in total',
       'apiVersion: platform.io/v1alpha1\nkind: PlatformAgent\nspec: { old: true }\n',
       [
-        '1:13 apiVersion | "platform.io/v1alpha1" is an older version of the manifest, which this version does not read => platform.io/v1',
+        '1:13 apiVersion | "platform.io/v1alpha1" is an older manifest version, which is not supported; convert it with "platform migrate" => platform.io/v1',
       ],
     ],
     [
       'an agentspec manifest',
       'kind: AgentSpec\napiVersion: agentspec.io/v1\n',
       [
-        '2:13 apiVersion | "agentspec.io/v1" is an agentspec manifest, which this version does not read => platform.io/v1',
+        '2:13 apiVersion | "agentspec.io/v1" is an agentspec manifest, which is not supported; convert it with "platform migrate" => platform.io/v1',
       ],
     ],
     [
       'a legacy agentspec manifest',
       'apiVersion: agentspec/v1alpha1\nkind: AgentSpec\n',
       [
-        '1:13 apiVersion | "agentspec/v1alpha1" is an agentspec manifest, which this version does not read => platform.io/v1',
+        '1:13 apiVersion | "agentspec/v1alpha1" is an agentspec manifest, which is not supported; convert it with "platform migrate" => platform.io/v1',
       ],
     ],
     [
       'another resource',
       'apiVersion: apps/v1\nkind: Deployment\nmetadata: { labels: {} }\n',
       [
-        '1:1 apiVersion | is no agent manifest but "apps/v1 Deployment"; a manifest begins with apiVersion platform.io/v1 and kind PlatformAgent',
+        '1:1 apiVersion | not an agent manifest; expected apiVersion platform.io/v1 and kind PlatformAgent, got "apps/v1 Deployment"',
       ],
     ],
     [
-      'an object without anything of a manifest',
+      'an object without any manifest key',
       'a: 1\n',
       [
         '1:1 apiVersion | the key "apiVersion" is missing',
         '1:1 kind | the key "kind" is missing',
         '1:1 metadata | the key "metadata" is missing',
         '1:1 spec | the key "spec" is missing',
-        '1:1 a | unknown key "a"; known here: apiVersion, kind, metadata, spec',
+        '1:1 a | unknown key "a"; valid keys: apiVersion, kind, metadata, spec',
       ],
     ],
-  ])('%s', (_what, text, expected) => {
+  ])('is rejected: %s', (_what, text, expected) => {
     expect(problemsOf(text).map(brief)).toEqual(expected);
   });
 
-  test('is refused over 1 MiB, by its bytes', () => {
-    const tooLarge = ['1:1  | is larger than 1 MiB, the most that a manifest can be'];
+  test('is rejected if it is larger than 1 MiB, counted in bytes', () => {
+    const tooLarge = ['1:1  | exceeds the maximum manifest size of 1 MiB'];
     const room = 1024 * 1024 - manifestText().length - 2;
     expect(problemsOf(`${manifestText()}# ${'x'.repeat(room)}`)).toEqual([]);
     expect(problemsOf(`${manifestText()}# ${'x'.repeat(room + 1)}`).map(brief)).toEqual(tooLarge);
@@ -169,17 +170,17 @@ describe('a document that is no manifest', () => {
   });
 });
 
-describe('a mistake in the head of a manifest', () => {
+describe('a mistake at the start of a manifest', () => {
   test.each([
     [
       'apiVersion: platform.io/v1',
       'apiVersion: platform.io/v2\n',
-      ['1:13 apiVersion | must be "platform.io/v1", is "platform.io/v2" => platform.io/v1'],
+      ['1:13 apiVersion | must be "platform.io/v1"; got "platform.io/v2" => platform.io/v1'],
     ],
     [
       'kind: PlatformAgent',
       'kind: platformagent\n',
-      ['2:7 kind | must be "PlatformAgent", is "platformagent" => PlatformAgent'],
+      ['2:7 kind | must be "PlatformAgent"; got "platformagent" => PlatformAgent'],
     ],
     ['kind: PlatformAgent', '', ['1:1 kind | the key "kind" is missing']],
     ['kind: PlatformAgent', 'Kind: PlatformAgent\n', ['2:1 Kind | unknown key "Kind" => kind']],
@@ -187,42 +188,42 @@ describe('a mistake in the head of a manifest', () => {
       '  name: minimal',
       '  name: My_Agent\n',
       [
-        '4:9 metadata.name | must be a DNS label: 1 to 63 lower-case letters, digits and hyphens, no hyphen at either end, is "My_Agent" => my-agent',
+        '4:9 metadata.name | must be a DNS label (1 to 63 lower-case letters, digits and hyphens, no hyphen at either end); got "My_Agent" => my-agent',
       ],
     ],
     [
       '  name: minimal',
       '  name: $env:AGENT\n',
       [
-        '4:9 metadata.name | must be a DNS label: 1 to 63 lower-case letters, digits and hyphens, no hyphen at either end, is "$env:AGENT"',
+        '4:9 metadata.name | must be a DNS label (1 to 63 lower-case letters, digits and hyphens, no hyphen at either end); got "$env:AGENT"',
       ],
     ],
     [
       '  name: minimal',
       `  name: ${'a'.repeat(64)}\n`,
       [
-        `4:9 metadata.name | must be a DNS label: 1 to 63 lower-case letters, digits and hyphens, no hyphen at either end, is "${'a'.repeat(60)}…"`,
+        `4:9 metadata.name | must be a DNS label (1 to 63 lower-case letters, digits and hyphens, no hyphen at either end); got "${'a'.repeat(60)}…"`,
       ],
     ],
     [
       '  version: 1.0.0',
       '  version: 1.0\n',
-      ['5:12 metadata.version | must be a semantic version such as 1.2.3, is the number 1.0 => 1.0.0'],
+      ['5:12 metadata.version | must be a semantic version such as 1.2.3; got the number 1.0 => 1.0.0'],
     ],
     [
       '  version: 1.0.0',
       '  version: v1.2.3\n',
-      ['5:12 metadata.version | must be a semantic version such as 1.2.3, is "v1.2.3" => 1.2.3'],
+      ['5:12 metadata.version | must be a semantic version such as 1.2.3; got "v1.2.3" => 1.2.3'],
     ],
     [
       '  version: 1.0.0',
       '  version: latest\n',
-      ['5:12 metadata.version | must be a semantic version such as 1.2.3, is "latest"'],
+      ['5:12 metadata.version | must be a semantic version such as 1.2.3; got "latest"'],
     ],
     [
       '  description: The least that is a manifest.',
       '  description:\n',
-      ['6:3 metadata.description | must be text, is empty'],
+      ['6:3 metadata.description | must be a string; got an empty value'],
     ],
     [
       '  description: The least that is a manifest.',
@@ -237,145 +238,145 @@ describe('a mistake in the head of a manifest', () => {
     [
       '    apiKey: $env:OPENAI_API_KEY',
       '    apiKey: 12345\n',
-      ['11:13 spec.model.apiKey | must be text, is a number'],
+      ['11:13 spec.model.apiKey | must be a string; got a number'],
     ],
     ['    id: gpt-4.1', '    id: ""\n', ['10:9 spec.model.id | must not be empty']],
     [
       '    id: gpt-4.1',
       '    id: 4.10\n',
-      ['10:9 spec.model.id | must be text, is the number 4.10 => "4.10"'],
+      ['10:9 spec.model.id | must be a string; got the number 4.10 => "4.10"'],
     ],
-  ])('%s → %j', (line, instead, expected) => {
-    expect(problemsOf(withLine(line, instead)).map(brief)).toEqual(expected);
+  ])('reports the replacement of %s by %j', (line, replacement, expected) => {
+    expect(problemsOf(withLine(line, replacement)).map(brief)).toEqual(expected);
   });
 });
 
 describe('a mistake under spec', () => {
   test.each<[string, string, string[]]>([
-    ['an unknown key with a near one', '  tols: []\n', ['1:3 spec.tols | unknown key "tols" => tools']],
+    ['an unknown key that is similar to a valid key', '  tols: []\n', ['1:3 spec.tols | unknown key "tols" => tools']],
     [
-      'an unknown key with none near',
+      'an unknown key that is not similar to a valid key',
       '  evaluation: { bananas: 1 }\n',
       [
-        '1:17 spec.evaluation.bananas | unknown key "bananas"; known here: framework, datasets, metrics, thresholds, ciGate',
+        '1:17 spec.evaluation.bananas | unknown key "bananas"; valid keys: framework, datasets, metrics, thresholds, ciGate',
       ],
     ],
     [
-      'a key that belongs deeper',
+      'a key that belongs to a deeper level',
       '  temperature: 1\n',
       ['1:3 spec.temperature | unknown key "temperature" => spec.model.parameters.temperature'],
     ],
     [
-      'a key that belongs higher',
+      'a key that belongs to a higher level',
       '  prompts: { apiVersion: platform.io/v1 }\n',
       ['1:14 spec.prompts.apiVersion | unknown key "apiVersion" => apiVersion'],
     ],
     [
       'a merge key',
       '  x-base: &base { system: a }\n  prompts: { <<: *base }\n',
-      ['2:14 spec.prompts["<<"] | merge keys ("<<") are not part of YAML 1.2; write the keys out'],
+      ['2:14 spec.prompts["<<"] | merge keys ("<<") are not part of YAML 1.2; write out the merged keys'],
     ],
     [
-      'a key that is written twice',
+      'a duplicate key',
       '  tools: []\n  tools: []\n',
-      ['2:3 spec.tools | the key "tools" is already on line 12'],
+      ['2:3 spec.tools | duplicate key "tools"; first used on line 12'],
     ],
-    ['a key that is a list', '  prompts: { [a]: b }\n', ['1:14 spec.prompts | a key must be plain text']],
+    ['a key that is a list', '  prompts: { [a]: b }\n', ['1:14 spec.prompts | a key must be a string']],
     [
-      'an object where a list must be',
+      'an object instead of a list',
       '  tools: { name: a }\n',
-      ['1:10 spec.tools | must be a list, is an object'],
+      ['1:10 spec.tools | must be a list; got an object'],
     ],
-    ['text where a list must be', '  tools: a\n', ['1:10 spec.tools | must be a list, is "a"']],
-    ['nothing where an object must be', '  memory:\n', ['1:3 spec.memory | must be an object, is empty']],
+    ['a string instead of a list', '  tools: a\n', ['1:10 spec.tools | must be a list; got "a"']],
+    ['an empty value instead of an object', '  memory:\n', ['1:3 spec.memory | must be an object; got an empty value']],
     [
-      'nothing where a list item must be',
+      'an empty list item',
       '  tools:\n    -\n',
-      ['2:6 spec.tools[0] | must be an object, is empty'],
+      ['2:6 spec.tools[0] | must be an object; got an empty value'],
     ],
     [
-      'yes for a boolean',
+      'yes as a boolean',
       '  prompts: { hotReload: yes }\n',
-      ['1:25 spec.prompts.hotReload | must be true or false, is "yes" => true'],
+      ['1:25 spec.prompts.hotReload | must be true or false; got "yes" => true'],
     ],
     [
       'a quoted number',
       '  api: { port: "8000" }\n',
-      ['1:16 spec.api.port | must be a whole number from 1 to 65535, is "8000" => 8000'],
+      ['1:16 spec.api.port | must be an integer from 1 to 65535; got "8000" => 8000'],
     ],
     [
-      'a reference for a number',
+      'a reference as a number',
       '  api: { port: $env:PORT }\n',
-      ['1:16 spec.api.port | must be a whole number from 1 to 65535, is "$env:PORT"'],
+      ['1:16 spec.api.port | must be an integer from 1 to 65535; got "$env:PORT"'],
     ],
     [
-      'a fraction for a whole number',
+      'a fraction as an integer',
       '  api: { port: 80.5 }\n',
-      ['1:16 spec.api.port | must be a whole number from 1 to 65535, is the number 80.5'],
+      ['1:16 spec.api.port | must be an integer from 1 to 65535; got the number 80.5'],
     ],
     [
-      'a number out of its range',
+      'a number out of range',
       '  guardrails: { output: [{ type: toxicity-filter, threshold: 70 }] }\n',
-      ['1:62 spec.guardrails.output[0].threshold | must be a number from 0 to 1, is the number 70'],
+      ['1:62 spec.guardrails.output[0].threshold | must be a number from 0 to 1; got the number 70'],
     ],
     [
-      'a number that is none',
+      'a value that is not a number',
       '  evaluation: { thresholds: { pass_rate: .nan } }\n',
-      ['1:42 spec.evaluation.thresholds.pass_rate | must be a number from 0 to 1, is the number .nan'],
+      ['1:42 spec.evaluation.thresholds.pass_rate | must be a number from 0 to 1; got the number .nan'],
     ],
     [
-      'a number for text',
+      'a number as a string',
       '  requires: { pythonVersion: 3.10 }\n',
-      ['1:30 spec.requires.pythonVersion | must be text, is the number 3.10 => "3.10"'],
+      ['1:30 spec.requires.pythonVersion | must be a string; got the number 3.10 => "3.10"'],
     ],
     [
-      'a misspelt word',
+      'a misspelt enum value',
       '  guardrails: { input: [{ type: pii-detecter }] }\n',
       [
-        '1:33 spec.guardrails.input[0].type | must be topic-filter, pii-detector, prompt-injection, hallucination-detector, toxicity-filter or custom, is "pii-detecter" => pii-detector',
+        '1:33 spec.guardrails.input[0].type | must be topic-filter, pii-detector, prompt-injection, hallucination-detector, toxicity-filter or custom; got "pii-detecter" => pii-detector',
       ],
     ],
     [
-      'a word that is none of the list',
+      'an unknown enum value',
       '  tools: [{ name: a, type: banana }]\n',
-      ['1:28 spec.tools[0].type | must be function, mcp or builtin, is "banana"'],
+      ['1:28 spec.tools[0].type | must be function, mcp or builtin; got "banana"'],
     ],
     [
-      'a reference for a word',
+      'a reference as an enum value',
       '  tools: [{ name: a, type: $env:T }]\n',
-      ['1:28 spec.tools[0].type | must be function, mcp or builtin, is "$env:T"'],
+      ['1:28 spec.tools[0].type | must be function, mcp or builtin; got "$env:T"'],
     ],
     [
       'grpc',
       '  api: { type: grpc }\n',
       [
-        '1:16 spec.api.type | grpc is not possible: an HTTP/1.1 proxy stands before the agent, which cannot carry it; use rest, mcp or websocket',
+        '1:16 spec.api.type | grpc is not supported, because the sidecar is an HTTP/1.1 proxy; use rest, mcp or websocket',
       ],
     ],
     [
-      'a path without its slash',
+      'a path without its leading slash',
       '  api: { healthEndpoint: health }\n',
-      ['1:26 spec.api.healthEndpoint | must be a path that begins with /, is "health" => /health'],
+      ['1:26 spec.api.healthEndpoint | must be a path that begins with /; got "health" => /health'],
     ],
     [
-      'an A2A interface without an address',
+      'an A2A interface without a URL',
       '  api: { a2a: { protocolBinding: JSONRPC } }\n',
-      ['1:3 spec.api | an A2A interface needs "url", the address for its clients'],
+      ['1:3 spec.api | an A2A interface needs "url", the address that its clients use'],
     ],
     [
       'an A2A interface over gRPC',
       '  api: { url: https://shop.example, a2a: { protocolBinding: GRPC } }\n',
       [
-        '1:61 spec.api.a2a.protocolBinding | GRPC is not possible: an HTTP/1.1 proxy stands before the agent, which cannot carry it; use JSONRPC or HTTP+JSON',
+        '1:61 spec.api.a2a.protocolBinding | GRPC is not supported, because the sidecar is an HTTP/1.1 proxy; use JSONRPC or HTTP+JSON',
       ],
     ],
     [
-      'an A2A interface of a binding and a version that are unknown',
+      'an A2A interface with an unknown binding and version',
       '  api: { url: https://shop.example, a2a: { protocolBinding: jsonrpc, path: a2a, protocolVersion: 1.0 } }\n',
       [
-        '1:61 spec.api.a2a.protocolBinding | must be JSONRPC or HTTP+JSON, is "jsonrpc" => JSONRPC',
-        '1:76 spec.api.a2a.path | must be a path that begins with /, is "a2a" => /a2a',
-        '1:98 spec.api.a2a.protocolVersion | must be 1.0 or 0.3, is the number 1.0 => 1.0',
+        '1:61 spec.api.a2a.protocolBinding | must be JSONRPC or HTTP+JSON; got "jsonrpc" => JSONRPC',
+        '1:76 spec.api.a2a.path | must be a path that begins with /; got "a2a" => /a2a',
+        '1:98 spec.api.a2a.protocolVersion | must be 1.0 or 0.3; got the number 1.0 => 1.0',
       ],
     ],
     [
@@ -384,55 +385,55 @@ describe('a mistake under spec', () => {
       ['1:37 spec.api.a2a.protocolBinding | the key "protocolBinding" is missing'],
     ],
     [
-      'a URL for a path',
+      'a URL as a path',
       '  api: { capabilitiesEndpoint: http://shop/tools }\n',
       [
-        '1:32 spec.api.capabilitiesEndpoint | must be a path that begins with /, is "http://shop/tools" => /http://shop/tools',
+        '1:32 spec.api.capabilitiesEndpoint | must be a path that begins with /; got "http://shop/tools" => /http://shop/tools',
       ],
     ],
     [
       'a URL without its scheme',
       '  humanInTheLoop: { webhookUrl: example.com/hook }\n',
       [
-        '1:33 spec.humanInTheLoop.webhookUrl | must be a URL that begins with http:// or https://, is "example.com/hook" => https://example.com/hook',
+        '1:33 spec.humanInTheLoop.webhookUrl | must be a URL that begins with http:// or https://; got "example.com/hook" => https://example.com/hook',
       ],
     ],
     [
-      'a date that is none',
+      'an invalid date',
       '  compliance:\n    suppressions: [{ rule: R, reason: x, expires: 31.1.2027 }]\n',
       [
-        '2:51 spec.compliance.suppressions[0].expires | must be an ISO 8601 date such as 2027-01-31, or 2027-01-31T12:00:00Z, is "31.1.2027"',
+        '2:51 spec.compliance.suppressions[0].expires | must be an ISO 8601 date such as 2027-01-31, or 2027-01-31T12:00:00Z; got "31.1.2027"',
       ],
     ],
     [
-      'an address without a port, and one with a port that cannot be',
+      'an address without a port and an address with an invalid port',
       '  requires:\n    services:\n      - { type: redis, address: redis }\n      - { type: kafka, address: kafka:99999 }\n',
       [
-        '3:33 spec.requires.services[0].address | must be host:port (port 1 to 65535) or a connection URL such as redis://cache:6379, is "redis"',
-        '4:33 spec.requires.services[1].address | must be host:port (port 1 to 65535) or a connection URL such as redis://cache:6379, is "kafka:99999"',
+        '3:33 spec.requires.services[0].address | must be host:port (port 1 to 65535) or a connection URL such as redis://cache:6379; got "redis"',
+        '4:33 spec.requires.services[1].address | must be host:port (port 1 to 65535) or a connection URL such as redis://cache:6379; got "kafka:99999"',
       ],
     ],
     [
-      'a malformed connection URL, without its password',
+      'a malformed connection URL, with its password masked',
       '  requires:\n    services: [{ type: pg, address: "postgres:/me:s3cret@db" }]\n',
       [
-        '2:37 spec.requires.services[0].address | must be host:port (port 1 to 65535) or a connection URL such as redis://cache:6379, is "postgres:/me:***@db"',
+        '2:37 spec.requires.services[0].address | must be host:port (port 1 to 65535) or a connection URL such as redis://cache:6379; got "postgres:/me:***@db"',
       ],
     ],
     [
-      'a URL with a password but without its scheme',
+      'a URL with a password and without its scheme',
       '  api: { url: "me:s3cret@example.com" }\n',
       [
-        '1:15 spec.api.url | must be a URL that begins with http://, https://, ws:// or wss://, is "me:***@example.com"',
+        '1:15 spec.api.url | must be a URL that begins with http://, https://, ws:// or wss://; got "me:***@example.com"',
       ],
     ],
     [
-      'a service without any name',
+      'a service without name and type',
       '  requires:\n    services:\n      - address: redis:6379\n',
       ['3:9 spec.requires.services[0] | a service needs "name" or "type"'],
     ],
     [
-      'names of variables that are none',
+      'invalid variable names',
       '  requires: { envVars: [$env:FOO, "${BAR}", a-b, 3x] }\n',
       [
         ['1:25 spec.requires.envVars[0]', '"$env:FOO" => FOO'],
@@ -441,7 +442,7 @@ describe('a mistake under spec', () => {
         ['1:50 spec.requires.envVars[3]', '"3x"'],
       ].map(
         ([where, what]) =>
-          `${where} | must be the name of an environment variable: letters, digits and _, no digit first, is ${what}`,
+          `${where} | must be an environment variable name (letters, digits and _, not starting with a digit); got ${what}`,
       ),
     ],
     [
@@ -460,7 +461,7 @@ describe('a mistake under spec', () => {
       ['3:9 spec.mcp.servers[0] | a server needs "url", or "host" and "port", or "command"'],
     ],
     [
-      'a subagent that is at two places, and one that is at none',
+      'a subagent with two references and a subagent without a reference',
       '  subagents:\n    - { name: a, ref: { manifest: a.yaml, a2a: { url: "http://a" } } }\n    - { name: b, ref: {} }\n',
       [
         '2:18 spec.subagents[0].ref | needs exactly one of "manifest" and "a2a"',
@@ -468,28 +469,28 @@ describe('a mistake under spec', () => {
       ],
     ],
     [
-      'a compliance pack that is none',
+      'an unknown compliance pack',
       '  compliance: { packs: [memory-hygine] }\n',
       [
-        '1:25 spec.compliance.packs[0] | must be owasp-llm-top10, model-resilience, memory-hygiene, evaluation-coverage, observability or metadata-quality, is "memory-hygine" => memory-hygiene',
+        '1:25 spec.compliance.packs[0] | must be owasp-llm-top10, model-resilience, memory-hygiene, evaluation-coverage, observability or metadata-quality; got "memory-hygine" => memory-hygiene',
       ],
     ],
     [
-      'a required key that is missing in a list item',
+      'a missing required key in a list item',
       '  skills:\n    - version: 1.0.0\n',
       ['2:7 spec.skills[0].id | the key "id" is missing'],
     ],
     [
       'an alias without an anchor',
       '  prompts: { system: *nowhere }\n',
-      ['1:22 spec.prompts.system | the alias "*nowhere" refers to no anchor above it'],
+      ['1:22 spec.prompts.system | the alias "*nowhere" has no anchor above it'],
     ],
     [
-      'an alias inside what it refers to',
+      'an alias inside the value of its anchor',
       '  x-a: &a [*a]\n',
-      ['1:12 spec.x-a[0] | the alias "*a" stands inside what it refers to'],
+      ['1:12 spec.x-a[0] | the alias "*a" refers to a value that contains it'],
     ],
-  ])('%s', (_what, spec, expected) => {
+  ])('reports %s', (_what, spec, expected) => {
     expect(problemsOfSpec(spec)).toEqual(expected);
   });
 
@@ -529,63 +530,66 @@ describe('a mistake under spec', () => {
       '  skills:\n    - id: a\n    - id: a\n',
       '3:11 spec.skills[1].id | the name "a" is already used by spec.skills[0] on line 13',
     ],
-  ])('two %s with one name', (_what, spec, expected) => {
+  ])('reports two %s with the same name', (_what, spec, expected) => {
     expect(problemsOfSpec(spec)).toEqual([expected]);
   });
 
   test.each<[string, string]>([
-    ['"$env:"', 'the reference $env: names no variable'],
+    ['"$env:"', 'the reference $env: has no variable name'],
     [
       '$env:MY-VAR',
-      '"MY-VAR" is no name of an environment variable: letters, digits and _, no digit first => $env:MY_VAR',
+      '"MY-VAR" is not a valid environment variable name; use letters, digits and _, not starting with a digit => $env:MY_VAR',
     ],
-    ['$env:3X', '"3X" is no name of an environment variable: letters, digits and _, no digit first'],
-    ['"$file:"', 'the reference $file: names no file'],
-    ['$file:../x', 'the file "../x" is outside the manifest\'s folder'],
-    ['$file:a/../../x', 'the file "a/../../x" is outside the manifest\'s folder'],
-    ["'$file:..\\x'", 'the file "..\\\\x" is outside the manifest\'s folder'],
-    ['$file:/etc/passwd', 'the file "/etc/passwd" must be given relative to the manifest\'s folder'],
-    ["'$file:C:\\x'", 'the file "C:\\\\x" must be given relative to the manifest\'s folder'],
-    ['$file:./', '"./" is a folder, not a file'],
-    ['"$file:a\\nb"', 'a file name is one line of text'],
-    ['"$secret:"', 'the reference $secret: names no secret'],
-    ['$secret:../key', '"../key" is no name of a secret: letters, digits, ".", "_" and "-" between them'],
-    ['$func:now', 'there is no function "now"; use now_iso, now_unix or now_date'],
-    ['$func:now_is', 'there is no function "now_is"; use now_iso, now_unix or now_date => $func:now_iso'],
-    ['$foo:bar', '"$foo:" is no kind of reference; use $env:, $file:, $secret: or $func:'],
-    ['$ENV:KEY', '"$ENV:" is no kind of reference; use $env:, $file:, $secret: or $func: => $env:KEY'],
+    ['$env:3X', '"3X" is not a valid environment variable name; use letters, digits and _, not starting with a digit'],
+    ['"$file:"', 'the reference $file: has no file name'],
+    ['$file:../x', 'the file "../x" is outside the manifest\'s directory'],
+    ['$file:a/../../x', 'the file "a/../../x" is outside the manifest\'s directory'],
+    ["'$file:..\\x'", 'the file "..\\\\x" is outside the manifest\'s directory'],
+    ['$file:/etc/passwd', 'the file path "/etc/passwd" must be relative to the manifest\'s directory'],
+    ["'$file:C:\\x'", 'the file path "C:\\\\x" must be relative to the manifest\'s directory'],
+    ['$file:./', '"./" is a directory, not a file'],
+    ['"$file:a\\nb"', 'a file name must be a single line'],
+    ['"$secret:"', 'the reference $secret: has no secret name'],
+    [
+      '$secret:../key',
+      '"../key" is not a valid secret name; use letters, digits, ".", "_" and "-", starting and ending with a letter or digit',
+    ],
+    ['$func:now', 'unknown function "now"; use now_iso, now_unix or now_date'],
+    ['$func:now_is', 'unknown function "now_is"; use now_iso, now_unix or now_date => $func:now_iso'],
+    ['$foo:bar', '"$foo:" is not a valid reference prefix; use $env:, $file:, $secret: or $func:'],
+    ['$ENV:KEY', '"$ENV:" is not a valid reference prefix; use $env:, $file:, $secret: or $func: => $env:KEY'],
     [
       '$secrets:key',
-      '"$secrets:" is no kind of reference; use $env:, $file:, $secret: or $func: => $secret:key',
+      '"$secrets:" is not a valid reference prefix; use $env:, $file:, $secret: or $func: => $secret:key',
     ],
-  ])('the reference %s', (reference, message) => {
+  ])('reports the invalid reference %s', (reference, message) => {
     expect(problemsOfSpec(`  prompts: { system: ${reference} }\n`)).toEqual([
       `1:22 spec.prompts.system | ${message}`,
     ]);
-    // In a value with a format the reference's own problem speaks, not the format's.
+    // In a value with a format, only the problem of the reference is reported.
     expect(problemsOfSpec(`  api: { url: ${reference} }\n`)).toEqual([`1:15 spec.api.url | ${message}`]);
   });
 });
 
-describe('broken YAML', () => {
+describe('invalid YAML', () => {
   test.each<[string, string, string[]]>([
-    ['a tab', '  tools:\n\t- name: a\n', ['2:1  | YAML: a tab cannot indent; use spaces']],
+    ['a tab', '  tools:\n\t- name: a\n', ['2:1  | YAML: tabs are not allowed as indentation; use spaces']],
     [
-      'a colon in a value without quotes',
+      'a colon in an unquoted value',
       '  prompts:\n    system: Note: be kind\n',
       [
-        '2:13  | YAML: a value without quotes cannot contain ": ", and no deeper keys can follow it: put it in quotes or correct the indentation',
+        '2:13  | YAML: an unquoted value must not contain ": " or be followed by nested keys; quote the value or correct the indentation',
       ],
     ],
     [
-      'a reference without a name and without quotes',
+      'an unquoted reference without a name',
       '  prompts:\n    system: $env:\n    fallback: x\n',
-      ['2:13  | YAML: a reference has a name after its colon, such as $env:API_KEY'],
+      ['2:13  | YAML: a reference needs a name after its colon, such as $env:API_KEY'],
     ],
     [
       'a quote that is never closed',
       '  prompts:\n    system: "hello\n    fallback: x\n',
-      ['2:13  | YAML: a quote that opens here is never closed'],
+      ['2:13  | YAML: the quote that opens here is never closed'],
     ],
     [
       'a list in brackets that is never closed',
@@ -593,41 +597,41 @@ describe('broken YAML', () => {
       ['2:3  | YAML: a list that begins with [ must end with ] before the next key'],
     ],
     [
-      'a key at a wrong column',
+      'a key with wrong indentation',
       '  prompts:\n    system: a\n   fallback: b\n',
-      ['3:1  | YAML: is not indented like the lines that it belongs to'],
+      ['3:1  | YAML: the indentation differs from the other lines of the same block'],
     ],
     [
-      'no space after a colon',
+      'a missing space after a colon',
       '  prompts:\n    system:hello\n    fallback: a\n',
-      ['2:5  | YAML: a key and its ":" must be on one line; is a space missing after a colon?'],
+      ['2:5  | YAML: a key and its ":" must be on one line; check for a missing space after a colon'],
     ],
     [
-      'a character that cannot begin a value',
+      'a character that must not begin a value',
       '  prompts: { system: @me }\n',
-      ['1:22  | YAML: a value that begins with this character must be in quotes'],
+      ['1:22  | YAML: a value that begins with this character must be quoted'],
     ],
-    ['a wrong escape', '  prompts: { system: "\\q" }\n', ['1:23  | YAML: invalid escape sequence \\q']],
+    ['an invalid escape sequence', '  prompts: { system: "\\q" }\n', ['1:23  | YAML: invalid escape sequence \\q']],
     ['a tag', '  prompts: { system: !vault x }\n', ['1:22  | YAML: unresolved tag: !vault']],
     [
-      'text after a value that is complete',
+      'text after a complete value',
       "  prompts: { system: 'it's' }\n  tools: []\n",
-      ['1:26  | YAML: this does not belong here: what stands before it is complete'],
+      ['1:26  | YAML: unexpected content after a complete value'],
     ],
     [
       'two mistakes on two lines',
       '  prompts:\n    system: Note: a\n    fallback: Note: b\n',
       [2, 3].map(
         (line) =>
-          `${line}:${line === 2 ? 13 : 15}  | YAML: a value without quotes cannot contain ": ", and no deeper keys can follow it: put it in quotes or correct the indentation`,
+          `${line}:${line === 2 ? 13 : 15}  | YAML: an unquoted value must not contain ": " or be followed by nested keys; quote the value or correct the indentation`,
       ),
     ],
-  ])('%s', (_what, spec, expected) => {
+  ])('reports %s', (_what, spec, expected) => {
     expect(problemsOfSpec(spec)).toEqual(expected);
   });
 });
 
-test('all problems come at once, in the order of the file, one for each mistake', () => {
+test('reports all problems at once, in the order of the file, one per mistake', () => {
   const spec = `  model2: {}
   tools:
     - name: a
@@ -650,32 +654,32 @@ test('all problems come at once, in the order of the file, one for each mistake'
 });
 
 describe('hostile text', () => {
-  test('aliases that multiply are refused', () => {
+  test('aliases that expand to too many values are rejected', () => {
     const levels = Array.from(
       { length: 12 },
       (_, n) => `  x-${n}: &a${n} [${`*a${n - 1}, `.repeat(n === 0 ? 0 : 10)}1]\n`,
     );
     expect(problemsOfSpec(levels.join('')).map((line) => line.split(' | ')[1])).toEqual([
-      'has more than 100000 values once its aliases are expanded',
+      'the document has more than 100000 values after alias expansion',
     ]);
   });
 
-  test('nesting that is too deep is refused, in brackets and by aliases', () => {
+  test('nesting that is too deep is rejected, with brackets and with aliases', () => {
     const brackets = `  x-a: ${'['.repeat(100)}${']'.repeat(100)}\n`;
-    expect(problemsOfSpec(brackets)).toEqual(['1:71  | is nested deeper than 64 levels']);
+    expect(problemsOfSpec(brackets)).toEqual(['1:71  | the document is nested deeper than 64 levels']);
     const aliases = Array.from(
       { length: 80 },
       (_, n) => `  x-${n}: &a${n} ${n === 0 ? '1' : `[*a${n - 1}]`}\n`,
     );
     expect(problemsOfSpec(aliases.join('')).map((line) => line.split(' | ')[1])).toEqual([
-      'is nested deeper than 64 levels',
+      'the document is nested deeper than 64 levels',
     ]);
     expect(problemsOfSpec(`  x-a: ${'['.repeat(50_000)}`).map((line) => line.split(' | ')[1])).toEqual([
-      'YAML: is nested too deeply',
+      'YAML: the document is nested too deeply',
     ]);
   });
 
-  test('a file full of keys takes no quadratic time, and its problems are cut', () => {
+  test('a file with very many keys is parsed in less than quadratic time, and its list of problems is cut', () => {
     const keys = (count: number) => Array.from({ length: count }, (_, n) => `  key${n}: 1\n`).join('');
     const costOf = (work: () => void): number => {
       const started = process.threadCpuUsage();
@@ -688,14 +692,14 @@ describe('hostile text', () => {
     });
     let problems: ManifestProblem[] = [];
     const oneFile = costOf(() => (problems = problemsOf(many)));
-    // Both have the same number of keys and need the same processor time, whatever the speed of the machine. With a
-    // comparison of each key with all others, the one file needs six times as much.
+    // Both sides have the same number of keys and need about the same CPU time on any machine. If each key were compared
+    // with all others, the single large file would need six times as much.
     expect(oneFile / tenFiles).toBeLessThan(3);
     expect(problems).toHaveLength(501);
     expect(problems.at(-1)?.message).toBe('and 29500 more problems');
   });
 
-  test('any text gives a result', () => {
+  test('parseManifest returns a result for any text', () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ unit: anyCharacter() }), fc.string(), yamlSoup()), (text) => {
         const parsed = parseManifest(text);
@@ -706,17 +710,17 @@ describe('hostile text', () => {
     );
   });
 
-  test('a manifest with one value replaced by anything gives a result, and is only accepted when it survives a second reading', () => {
+  test('a manifest with one replaced value is either rejected or still accepted after a round trip', () => {
     const values = fc.oneof(
       fc.jsonValue(),
       fc.constantFrom('$env:', '$foo:x', '$file:../x', null, [], {}, -1, 1.5, ''),
     );
     const full = JSON.stringify(parse(FULL_MANIFEST));
     fc.assert(
-      fc.property(fc.nat(), values, (where, value) => {
+      fc.property(fc.nat(), values, (position, value) => {
         const document: unknown = JSON.parse(full);
         const places = placesIn(document);
-        const place = places[where % places.length]!;
+        const place = places[position % places.length]!;
         place.holder[place.key] = value;
         const text = stringify(document);
         const parsed = parseManifest(text);
@@ -727,7 +731,7 @@ describe('hostile text', () => {
     );
   });
 
-  test('a manifest with a piece cut out, doubled or replaced gives a result', () => {
+  test('parseManifest returns a result for a manifest with a piece removed or replaced', () => {
     fc.assert(
       fc.property(fc.nat(FULL_MANIFEST.length), fc.nat(40), yamlSoup(), (start, length, soup) => {
         const text = FULL_MANIFEST.slice(0, start) + soup + FULL_MANIFEST.slice(start + length);
@@ -788,7 +792,7 @@ function placesIn(value: unknown): Slot[] {
   return Object.keys(holder).flatMap((key) => [{ holder, key }, ...placesIn(holder[key])]);
 }
 
-/** Every problem says something and points into the text. */
+/** Every problem has a message and a position inside the text. */
 function expectPlaces(problems: readonly ManifestProblem[], text: string): void {
   expect(problems.length).toBeGreaterThan(0);
   const lines = text.split('\n');

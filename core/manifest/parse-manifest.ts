@@ -3,31 +3,31 @@ import type { Manifest, ManifestProblem, ParsedManifest } from './manifest.ts';
 import { MANIFEST_API_VERSION, MANIFEST_KIND } from './schema.ts';
 import { nearest } from './nearest.ts';
 import { schemaProblems } from './schema-problems.ts';
-import { shown } from './wording.ts';
+import { quoted } from './wording.ts';
 import { keyOffsetAt, nodeAt, readYamlTree, valueOffsetAt } from './yaml-tree.ts';
 import type { Located } from './yaml-tree.ts';
 import type { Place } from './line-index.ts';
 
-/** Bytes of UTF-8; the most that a ConfigMap holds. */
+/** Maximum size in bytes of UTF-8, the size limit of a ConfigMap. */
 export const MAX_MANIFEST_BYTES = 1024 * 1024;
 
-/** A file full of mistakes is not made better by a list of a hundred thousand. */
+/** Limits the output for a file with very many mistakes. */
 const MAX_PROBLEMS = 500;
 
 /**
- * The manifest that a text declares, or every problem that keeps it from being one, in the order of the file.
- * Pure and total: any text gives a result, in bounded time.
+ * Parses and validates a manifest. Returns the manifest or all problems, in the order of the file. Pure; never throws, and
+ * its run time is bounded for any text.
  */
 export function parseManifest(text: string): ParsedManifest {
   if (text.length > MAX_MANIFEST_BYTES || new TextEncoder().encode(text).length > MAX_MANIFEST_BYTES)
-    return refused('is larger than 1 MiB, the most that a manifest can be');
+    return rejected('exceeds the maximum manifest size of 1 MiB');
   const tree = readYamlTree(text.replace(/^\ufeff/, ''));
   if (!tree.ok) return { ok: false, problems: inOrder(tree.problems) };
   const { root, place } = tree;
   if (root.value === null && root.source === '')
-    return refused('is empty: a manifest has apiVersion, kind, metadata and spec');
+    return rejected('file is empty; apiVersion, kind, metadata and spec are required');
   if (root.members === undefined)
-    return refused(`must be an object with apiVersion, kind, metadata and spec, is ${kindOf(root)}`);
+    return rejected(`must be an object with apiVersion, kind, metadata and spec; got ${kindOf(root)}`);
   const foreign = foreignProblem(root, place);
   if (foreign !== null) return { ok: false, problems: [foreign] };
   const problems = onePerPlace([
@@ -40,7 +40,7 @@ export function parseManifest(text: string): ParsedManifest {
   return { ok: true, manifest: root.value as Manifest };
 }
 
-function refused(message: string): ParsedManifest {
+function rejected(message: string): ParsedManifest {
   return { ok: false, problems: [{ path: '', message, line: 1, column: 1 }] };
 }
 
@@ -48,7 +48,7 @@ function kindOf(root: Located): string {
   return root.items === undefined ? 'plain text' : 'a list';
 }
 
-/** A value that two rules refuse has one mistake: the first rule, which knows more, speaks. */
+/** Two rules can reject the same value. Only the first problem is kept, because the first rule is the more specific one. */
 function onePerPlace(problems: readonly ManifestProblem[]): ManifestProblem[] {
   const seen = new Set<string>();
   return problems.filter(({ path, line, column }) => {
@@ -67,23 +67,23 @@ function inOrder(problems: readonly ManifestProblem[]): ManifestProblem[] {
   return [...sorted.slice(0, MAX_PROBLEMS), { ...last, path: '', message: `and ${rest} more problems` }];
 }
 
-/** Formats that are near enough to be meant. */
+/** Formats that `platform migrate` converts. */
 const RELATED = new Map([
-  ['platform.io/v1alpha1', 'an older version of the manifest'],
+  ['platform.io/v1alpha1', 'an older manifest version'],
   ['agentspec.io/v1', 'an agentspec manifest'],
   ['agentspec/v1alpha1', 'an agentspec manifest'],
 ]);
 
-/** A document of another format has one problem, not one for each of its keys. */
+/** A document in another format gets one problem instead of one per key. */
 function foreignProblem(root: Located, place: Place): ManifestProblem | null {
   const [apiVersion, kind] = ['apiVersion', 'kind'].map((key) => nodeAt(root, [key])?.value);
   if (typeof apiVersion !== 'string') return null;
   const at = place(valueOffsetAt(root, ['apiVersion']));
-  const older = RELATED.get(apiVersion);
-  if (older !== undefined)
+  const related = RELATED.get(apiVersion);
+  if (related !== undefined)
     return {
       path: 'apiVersion',
-      message: `${shown(apiVersion)} is ${older}, which this version does not read`,
+      message: `${quoted(apiVersion)} is ${related}, which is not supported; convert it with "platform migrate"`,
       ...at,
       suggestion: MANIFEST_API_VERSION,
     };
@@ -92,7 +92,7 @@ function foreignProblem(root: Located, place: Place): ManifestProblem | null {
   if (isNear(apiVersion, MANIFEST_API_VERSION) || isNear(kind, MANIFEST_KIND)) return null;
   return {
     path: 'apiVersion',
-    message: `is no agent manifest but ${shown(`${apiVersion} ${String(kind)}`)}; a manifest begins with apiVersion ${MANIFEST_API_VERSION} and kind ${MANIFEST_KIND}`,
+    message: `not an agent manifest; expected apiVersion ${MANIFEST_API_VERSION} and kind ${MANIFEST_KIND}, got ${quoted(`${apiVersion} ${String(kind)}`)}`,
     ...place(keyOffsetAt(root, ['apiVersion'])),
   };
 }

@@ -1,21 +1,21 @@
 import { nearest } from './nearest.ts';
 import { REFERENCE_FUNCTIONS, REFERENCE_KINDS } from './references.ts';
-import { oneOf, shown } from './wording.ts';
+import { oneOf, quoted } from './wording.ts';
 
-/** What is wrong with a string that looks like a reference, and what was probably meant. */
+/** A mistake in a string that looks like a reference, and the reference that was probably meant. */
 export interface ReferenceMistake {
   message: string;
   suggestion?: string;
 }
 
-const LOOKS_LIKE = /^\$([A-Za-z]+):(.*)$/s;
+const REFERENCE_LIKE = /^\$([A-Za-z]+):(.*)$/s;
 const VARIABLE = /^[A-Za-z_][A-Za-z0-9_]*$/;
 const SECRET = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,251}[A-Za-z0-9])?$/;
 const FORMS = oneOf(REFERENCE_KINDS.map((kind) => `$${kind}:`));
 
-/** Checks the form of a reference without looking at what it refers to; null: it is fine, or no reference at all. */
+/** Checks the syntax of a reference, not its target. null: the reference is valid, or the text is not a reference. */
 export function referenceMistake(text: string): ReferenceMistake | null {
-  const match = LOOKS_LIKE.exec(text);
+  const match = REFERENCE_LIKE.exec(text);
   if (match === null) return null;
   const [, kind = '', name = ''] = match;
   switch (kind) {
@@ -30,7 +30,7 @@ export function referenceMistake(text: string): ReferenceMistake | null {
     default: {
       const near = nearest(kind, REFERENCE_KINDS);
       return {
-        message: `${shown(`$${kind}:`)} is no kind of reference; use ${FORMS}`,
+        message: `${quoted(`$${kind}:`)} is not a valid reference prefix; use ${FORMS}`,
         ...(near === undefined ? {} : { suggestion: `$${near}:${name}` }),
       };
     }
@@ -38,40 +38,42 @@ export function referenceMistake(text: string): ReferenceMistake | null {
 }
 
 function checkVariable(name: string): ReferenceMistake | null {
-  if (name === '') return { message: 'the reference $env: names no variable' };
+  if (name === '') return { message: 'the reference $env: has no variable name' };
   if (VARIABLE.test(name)) return null;
   const cleaned = name.trim().replaceAll(/[^A-Za-z0-9_]/g, '_');
   return {
-    message: `${shown(name)} is no name of an environment variable: letters, digits and _, no digit first`,
+    message: `${quoted(name)} is not a valid environment variable name; use letters, digits and _, not starting with a digit`,
     ...(VARIABLE.test(cleaned) ? { suggestion: `$env:${cleaned}` } : {}),
   };
 }
 
 function checkFile(path: string): ReferenceMistake | null {
-  if (path.trim() === '') return { message: 'the reference $file: names no file' };
-  if (/[\0\n\r]/.test(path)) return { message: 'a file name is one line of text' };
+  if (path.trim() === '') return { message: 'the reference $file: has no file name' };
+  if (/[\0\n\r]/.test(path)) return { message: 'a file name must be a single line' };
   if (path.startsWith('/') || path.startsWith('\\') || /^[A-Za-z]:[\\/]/.test(path))
-    return { message: `the file ${shown(path)} must be given relative to the manifest's folder` };
+    return { message: `the file path ${quoted(path)} must be relative to the manifest's directory` };
   let depth = 0;
   for (const part of path.split(/[\\/]/)) {
     if (part === '..') depth -= 1;
     else if (part !== '' && part !== '.') depth += 1;
-    if (depth < 0) return { message: `the file ${shown(path)} is outside the manifest's folder` };
+    if (depth < 0) return { message: `the file ${quoted(path)} is outside the manifest's directory` };
   }
-  return depth > 0 ? null : { message: `${shown(path)} is a folder, not a file` };
+  return depth > 0 ? null : { message: `${quoted(path)} is a directory, not a file` };
 }
 
 function checkSecret(name: string): ReferenceMistake | null {
-  if (name === '') return { message: 'the reference $secret: names no secret' };
+  if (name === '') return { message: 'the reference $secret: has no secret name' };
   if (SECRET.test(name)) return null;
-  return { message: `${shown(name)} is no name of a secret: letters, digits, ".", "_" and "-" between them` };
+  return {
+    message: `${quoted(name)} is not a valid secret name; use letters, digits, ".", "_" and "-", starting and ending with a letter or digit`,
+  };
 }
 
 function checkFunction(name: string): ReferenceMistake | null {
   if ((REFERENCE_FUNCTIONS as readonly string[]).includes(name)) return null;
   const near = nearest(name, REFERENCE_FUNCTIONS);
   return {
-    message: `there is no function ${shown(name)}; use ${oneOf(REFERENCE_FUNCTIONS)}`,
+    message: `unknown function ${quoted(name)}; use ${oneOf(REFERENCE_FUNCTIONS)}`,
     ...(near === undefined ? {} : { suggestion: `$func:${near}` }),
   };
 }

@@ -21,12 +21,12 @@ describe('referenceOf', () => {
     [' $env:A', null],
     ['redis://$env:HOST', null],
     ['$foo:a', null],
-  ])('%j is %j', (text, reference) => {
+  ])('parses %j as %j', (text, reference) => {
     expect(referenceOf(text)).toEqual(reference);
   });
 });
 
-test('referencesIn finds every reference with its path, and leaves x- keys alone', () => {
+test('referencesIn finds every reference with its path and skips x- keys', () => {
   const manifest = manifestOf(
     manifestText(`  prompts:
     system: $file:system.md
@@ -46,7 +46,7 @@ test('referencesIn finds every reference with its path, and leaves x- keys alone
 test.each([
   ['openai-key', 'PLATFORM_SECRET_OPENAI_KEY'],
   ['db.password_2', 'PLATFORM_SECRET_DB_PASSWORD_2'],
-])('the secret %s is in the variable %s', (name, variable) => {
+])('secret %s is read from variable %s', (name, variable) => {
   expect(secretVariable(name)).toBe(variable);
 });
 
@@ -54,6 +54,6 @@ test.each([
   ['now_iso', '2026-03-04T23:59:59.999Z'],
   ['now_unix', '1772668799'],
   ['now_date', '2026-03-04'],
-] as const)('$func:%s gives %s', (name, value) => {
+] as const)('$func:%s evaluates to %s', (name, value) => {
   expect(functionValue(name, new Date('2026-03-04T23:59:59.999Z'))).toBe(value);
 });

@@ -6,25 +6,25 @@ export const REFERENCE_KINDS: readonly ReferenceKind[] = ['env', 'file', 'secret
 export const REFERENCE_FUNCTIONS = ['now_iso', 'now_unix', 'now_date'] as const;
 export type ReferenceFunction = (typeof REFERENCE_FUNCTIONS)[number];
 
-/** `$env:VAR`, `$file:path`, `$secret:name` or `$func:name` where a manifest has it. */
+/** A reference in a manifest: `$env:VAR`, `$file:path`, `$secret:name` or `$func:name`. */
 export interface Reference {
   kind: ReferenceKind;
-  /** What follows the colon. */
+  /** The text after the colon. */
   name: string;
-  /** Manifest path, such as `spec.model.apiKey`. */
+  /** Manifest path, for example `spec.model.apiKey`. */
   path: string;
 }
 
 const REFERENCE = /^\$(env|file|secret|func):(.*)$/s;
 
-/** The reference that a string of a valid manifest is, or null: then it stands for itself. */
+/** Parses a string of a valid manifest as a reference; null: the string is a literal value. */
 export function referenceOf(text: string): { kind: ReferenceKind; name: string } | null {
   const match = REFERENCE.exec(text);
   if (match === null) return null;
   return { kind: match[1] as ReferenceKind, name: match[2] ?? '' };
 }
 
-/** Every reference of the manifest in the order of the file; what `x-` keys hold is nobody's business. */
+/** All references of the manifest in the order of the file. Values under `x-` keys are skipped. */
 export function referencesIn(manifest: Manifest): Reference[] {
   const found: Reference[] = [];
   collect(manifest, '', found);
@@ -43,12 +43,12 @@ function collect(value: unknown, path: string, found: Reference[]): void {
   }
 }
 
-/** The variable in which the backend `env` keeps a secret: `db-password` is in `PLATFORM_SECRET_DB_PASSWORD`. */
+/** The variable that holds a secret in the backend `env`: `PLATFORM_SECRET_DB_PASSWORD` for `db-password`. */
 export function secretVariable(name: string): string {
   return `PLATFORM_SECRET_${name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}`;
 }
 
-/** What a `$func:` reference gives at the moment `now`: `now_iso` ISO 8601 UTC, `now_unix` seconds, `now_date` the UTC day. */
+/** The value of a `$func:` reference at `now`: `now_iso` ISO 8601 UTC, `now_unix` seconds, `now_date` the UTC day. */
 export function functionValue(name: ReferenceFunction, now: Date): string {
   switch (name) {
     case 'now_iso':

@@ -1,51 +1,51 @@
 import { FORMATS, filled, flag, formatted, identifier, integer, list, map, number } from './schema-node.ts';
 import { object, secret, text, word, type SchemaNode } from './schema-node.ts';
 
-/** What the agent is made of: metadata, model, prompts, tools, MCP servers, memory. */
+/** Schema of the agent's parts: metadata, model, prompts, tools, MCP servers, memory. */
 
-export const metadata: SchemaNode = object('Who the agent is.', {
+export const metadata: SchemaNode = object('Identity of the agent.', {
   'name!': identifier(
-    'Name of the agent, one per namespace; the observation and every report carry it.',
+    'Name of the agent, unique per namespace. The AgentObservation and every report use this name.',
     FORMATS.dnsLabel,
   ),
-  'version!': formatted('Version of the agent itself, a semantic version.', FORMATS.semver),
-  'description!': text('What the agent does, for people and for the capability card.'),
-  tags: list('Words to find the agent by.', text('A tag.')),
-  author: text('Person or team that answers for the agent.'),
-  license: text('License of the agent, best as an SPDX identifier.'),
+  'version!': formatted('Semantic version of the agent.', FORMATS.semver),
+  'description!': text('Purpose of the agent, for readers and for the capability card.'),
+  tags: list('Search tags.', text('A tag.')),
+  author: text('Person or team that owns the agent.'),
+  license: text('License of the agent, preferably an SPDX identifier.'),
 });
 
 export const model: SchemaNode = object('The language model that the agent calls.', {
   'provider!': filled('Vendor of the model, such as openai, anthropic, google, mistral, groq, cohere.'),
-  'id!': filled('Model identifier at the vendor, best a pinned one.'),
-  'apiKey!': secret('Key for the vendor; a `$secret:` or `$env:` reference rather than the key itself.'),
+  'id!': filled('Model identifier used by the vendor, preferably a pinned version.'),
+  'apiKey!': secret('API key of the vendor. Use a `$secret:` or `$env:` reference instead of the key itself.'),
   parameters: object('Sampling parameters.', {
     temperature: number('Sampling temperature.', { min: 0, max: 2 }),
-    maxTokens: integer('Most tokens in one completion.', { min: 1 }),
+    maxTokens: integer('Maximum number of tokens in one completion.', { min: 1 }),
     topP: number('Nucleus sampling threshold.', { min: 0, max: 1 }),
-    frequencyPenalty: number('Penalty for tokens by how often they already occur.'),
-    presencePenalty: number('Penalty for tokens that already occur.'),
+    frequencyPenalty: number('Penalty for tokens in proportion to how often they already occur.'),
+    presencePenalty: number('Penalty for tokens that already occur at least once.'),
   }),
-  fallback: object('The model to call when the first one fails. Declared, not checked.', {
+  fallback: object('Model to call when the primary model fails. Declared, not checked.', {
     'provider!': filled('Vendor of the fallback model.'),
     'id!': filled('Identifier of the fallback model.'),
-    'apiKey!': secret('Key for the vendor of the fallback model.'),
+    'apiKey!': secret('API key of the vendor of the fallback model.'),
     triggerOn: list(
-      'Failures that make the agent fall back.',
-      word('A kind of failure.', ['rate_limit', 'timeout', 'error_5xx', 'error_4xx']),
+      'Failures that trigger the fallback.',
+      word('Kind of failure.', ['rate_limit', 'timeout', 'error_5xx', 'error_4xx']),
     ),
-    maxRetries: integer('Most tries on the fallback model.', { min: 0, max: 10 }),
+    maxRetries: integer('Maximum number of retries with the fallback model.', { min: 0, max: 10 }),
   }),
-  costControls: object('Limits on cost and tokens; the policy engine is told of them.', {
+  costControls: object('Limits on cost and tokens, passed to the policy engine.', {
     maxMonthlyUSD: number(
-      'Most US dollars a month; a day may use a thirtieth. Without `usdPerMillionTokens` declared, not checked.',
+      'Maximum cost per month in US dollars; the daily limit is one thirtieth. Declared, not checked without `usdPerMillionTokens`.',
       { min: 0 },
     ),
-    alertAtUSD: number('US dollars a month at which somebody should be told. Declared, not checked.', {
+    alertAtUSD: number('Cost per month in US dollars that should trigger an alert. Declared, not checked.', {
       min: 0,
     }),
-    maxTokensPerDay: integer('Most tokens in a UTC day.', { min: 1 }),
-    usdPerMillionTokens: object('Price of the model; without both prices no cost is computed.', {
+    maxTokensPerDay: integer('Maximum number of tokens per UTC day.', { min: 1 }),
+    usdPerMillionTokens: object('Price of the model. The cost is computed only if both prices are set.', {
       input: number('US dollars per million prompt tokens.', { min: 0 }),
       output: number('US dollars per million completion tokens.', { min: 0 }),
     }),
@@ -53,31 +53,31 @@ export const model: SchemaNode = object('The language model that the agent calls
 });
 
 export const prompts: SchemaNode = object('Prompts of the agent.', {
-  system: text('System prompt, best as a `$file:` reference.'),
-  fallback: text('What the agent says when the model cannot answer.'),
-  hotReload: flag('Whether the agent reads its prompts again when they change.', false),
+  system: text('System prompt, preferably a `$file:` reference.'),
+  fallback: text('Response of the agent when the model is unavailable.'),
+  hotReload: flag('Whether the agent reloads its prompts when they change.', false),
   variables: list(
-    'Values that the prompts use.',
+    'Variables that the prompts use.',
     object('One variable.', {
-      'name!': filled('Name in the prompt.'),
-      'value!': text('Value, or a reference to it.'),
+      'name!': filled('Name of the variable in the prompt.'),
+      'value!': text('Value of the variable, or a reference to the value.'),
     }),
   ),
 });
 
 export const tools: SchemaNode = list(
-  'Tools that the agent can call; names are unique.',
+  'Tools that the agent can call. Names must be unique.',
   object('One tool.', {
-    'name!': filled('Name under which the model calls the tool.'),
-    type: word('Where the tool lives.', ['function', 'mcp', 'builtin']),
+    'name!': filled('Name that the model uses to call the tool.'),
+    type: word('Where the tool is implemented.', ['function', 'mcp', 'builtin']),
     description: text('What the tool does.'),
-    module: text('Module that holds the function.'),
+    module: text('Module that contains the function.'),
     function: text('Function in that module.'),
-    annotations: object('Hints on what a call may do, as in the Model Context Protocol.', {
-      readOnlyHint: flag('The tool changes nothing.'),
-      destructiveHint: flag('The tool may destroy something: calls need the confirmation of a user.'),
-      idempotentHint: flag('Calling again with the same arguments changes nothing more.'),
-      openWorldHint: flag('The tool reaches systems outside the agent.'),
+    annotations: object('Hints about the effects of a call, as in the Model Context Protocol.', {
+      readOnlyHint: flag('Whether the tool changes nothing.'),
+      destructiveHint: flag('Whether the tool may delete or overwrite data. If true, calls need the confirmation of a user.'),
+      idempotentHint: flag('Whether a repeated call with the same arguments has no additional effect.'),
+      openWorldHint: flag('Whether the tool accesses systems outside the agent.'),
     }),
   }),
 );
@@ -85,15 +85,15 @@ export const tools: SchemaNode = list(
 const mcpServer: SchemaNode = {
   ...object('One server.', {
     'name!': filled('Name of the server; its check is `mcp:<name>`.'),
-    transport: word('How the server is reached.', ['stdio', 'sse', 'http']),
-    host: filled('Host of the server, together with `port`.'),
-    port: integer('Port of the server, together with `host`.', { min: 1, max: 65535 }),
+    transport: word('Transport of the server.', ['stdio', 'sse', 'http']),
+    host: filled('Host of the server; requires `port`.'),
+    port: integer('Port of the server; requires `host`.', { min: 1, max: 65535 }),
     url: formatted('Address of the server, instead of `host` and `port`.', FORMATS.httpUrl),
-    command: filled('Program to start, for stdio.'),
+    command: filled('Program to start for the transport stdio.'),
     args: list('Arguments of the program.', text('An argument.')),
-    env: map('Environment of the program.', text('Value of the variable.')),
-    healthCheck: object('How the server is probed.', {
-      timeoutSeconds: integer('Seconds until the probe gives up.', { min: 1, max: 60, default: 5 }),
+    env: map('Environment variables of the program.', text('Value of the variable.')),
+    healthCheck: object('Settings of the probe.', {
+      timeoutSeconds: integer('Timeout of the probe in seconds.', { min: 1, max: 60, default: 5 }),
     }),
   }),
   if: { properties: { transport: { const: 'stdio' } }, required: ['transport'] },
@@ -112,36 +112,36 @@ const mcpServer: SchemaNode = {
 };
 
 export const mcp: SchemaNode = object('Model Context Protocol servers.', {
-  servers: list('Servers that the agent uses; names are unique.', mcpServer),
+  servers: list('Servers that the agent uses. Names must be unique.', mcpServer),
 });
 
-export const memory: SchemaNode = object('What the agent remembers, and where.', {
-  backend: text('Store of the memory as a whole, such as redis or postgres.'),
-  shortTerm: object('Memory of the conversation.', {
+export const memory: SchemaNode = object('Memory of the agent and its stores.', {
+  backend: text('Default store of the memory, such as redis or postgres.'),
+  shortTerm: object('Memory of one conversation.', {
     backend: text('Store of the conversation.'),
-    maxTurns: integer('Most turns that are kept.', { min: 1 }),
-    maxTokens: integer('Most tokens that are kept.', { min: 1 }),
-    ttlSeconds: integer('Seconds after which an entry is dropped; the policy compares writes with it.', {
+    maxTurns: integer('Maximum number of turns to keep.', { min: 1 }),
+    maxTokens: integer('Maximum number of tokens to keep.', { min: 1 }),
+    ttlSeconds: integer('Lifetime of an entry in seconds. The policy compares the TTL of each write with this value.', {
       min: 0,
     }),
-    connection: text('Where the store is: `host:port` or a connection URL.'),
+    connection: text('Address of the store: `host:port` or a connection URL.'),
   }),
   longTerm: object('Memory across conversations.', {
     'backend!': filled('Store of the memory.'),
     connectionString: text('Connection URL of the store.'),
-    table: text('Table that holds the entries.'),
-    ttlDays: integer('Days after which an entry is dropped.', { min: 0 }),
+    table: text('Table that contains the entries.'),
+    ttlDays: integer('Lifetime of an entry in days.', { min: 0 }),
   }),
   vector: object('Vector store.', {
     'backend!': filled('Product, such as pgvector, qdrant, pinecone.'),
     connectionString: text('Connection URL of the store.'),
-    apiKey: secret('Key for the store.'),
+    apiKey: secret('API key of the store.'),
     dimension: integer('Dimension of the embeddings.', { min: 1 }),
-    topK: integer('Entries that one search returns.', { min: 1 }),
-    namespace: text('Namespace that keeps this agent apart from others.'),
+    topK: integer('Number of entries that one search returns.', { min: 1 }),
+    namespace: text('Namespace that separates the data of this agent from other agents.'),
   }),
-  hygiene: object('How personal data in memory is treated.', {
-    piiScrubFields: list('Fields that are scrubbed before a write.', text('A field.')),
+  hygiene: object('Handling of personal data in memory.', {
+    piiScrubFields: list('Fields to scrub before each write.', text('A field.')),
     auditLog: flag('Whether writes are logged.', false),
     retentionPolicy: text('Name or text of the retention policy. Declared, not checked.'),
   }),

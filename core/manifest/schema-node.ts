@@ -1,4 +1,4 @@
-/** The part of JSON Schema 2020-12 that the manifest's schema is written in. */
+/** The subset of JSON Schema 2020-12 that the manifest schema uses. */
 export interface SchemaNode {
   $schema?: string;
   $id?: string;
@@ -22,15 +22,15 @@ export interface SchemaNode {
   else?: SchemaNode;
   anyOf?: SchemaNode[];
   oneOf?: SchemaNode[];
-  /** The value must not be shown in a message. */
+  /** The value must not appear in messages. */
   writeOnly?: true;
-  /** What is wanted here, in words, for the message of a failed pattern or of a failed choice. */
+  /** Describes the expected value in the message of a failed pattern or alternative. */
   $comment?: string;
 }
 
 type Properties = Record<string, SchemaNode>;
 
-/** A property by name; the mark `!` after the name makes it required. */
+/** Splits marked property names: `name!` is a required property. */
 function splitRequired(marked: Properties): { properties: Properties; required: string[] } {
   const properties: Properties = {};
   const required: string[] = [];
@@ -42,7 +42,7 @@ function splitRequired(marked: Properties): { properties: Properties; required: 
   return { properties, required };
 }
 
-/** A closed object: unknown keys are errors, keys that begin with `x-` are free. `name!` marks a required key. */
+/** A closed object: unknown keys are errors, keys that begin with `x-` are allowed. `name!` marks a required key. */
 export function object(description: string, marked: Properties): SchemaNode {
   const { properties, required } = splitRequired(marked);
   return {
@@ -55,7 +55,7 @@ export function object(description: string, marked: Properties): SchemaNode {
   };
 }
 
-/** An object whose keys are free. */
+/** An object with arbitrary keys. */
 export function map(description: string, values: SchemaNode): SchemaNode {
   return { type: 'object', description, additionalProperties: values };
 }
@@ -64,22 +64,22 @@ export function list(description: string, items: SchemaNode): SchemaNode {
   return { type: 'array', description, items };
 }
 
-/** Any text; a reference is one. */
+/** Any string, including a reference. */
 export function text(description: string, fallback?: string): SchemaNode {
   return { type: 'string', description, ...(fallback === undefined ? {} : { default: fallback }) };
 }
 
-/** Text of at least one character. */
+/** A non-empty string. */
 export function filled(description: string): SchemaNode {
   return { type: 'string', description, minLength: 1 };
 }
 
-/** Text that is a key or token: never shown in a message. */
+/** A key or token. Its value never appears in a message. */
 export function secret(description: string): SchemaNode {
   return { ...filled(description), writeOnly: true };
 }
 
-/** Text of a certain form, or a reference. */
+/** A string in the given format, or a reference. */
 export function formatted(
   description: string,
   format: { pattern: string; wanted: string },
@@ -92,12 +92,12 @@ export function formatted(
   };
 }
 
-/** A name that the product itself goes by and reads before anything is resolved: no reference. */
+/** A name that is used before references are resolved, so a reference is not allowed. */
 export function identifier(description: string, format: { pattern: string; wanted: string }): SchemaNode {
   return { type: 'string', description, pattern: format.pattern, $comment: format.wanted };
 }
 
-/** A word of a closed vocabulary, which the product reads before anything is resolved: no reference. */
+/** One of a fixed set of values. It is read before references are resolved, so a reference is not allowed. */
 export function word(description: string, words: readonly string[], fallback?: string): SchemaNode {
   return {
     type: 'string',
@@ -133,7 +133,7 @@ export function flag(description: string, fallback?: boolean): SchemaNode {
   return { type: 'boolean', description, ...(fallback === undefined ? {} : { default: fallback }) };
 }
 
-/** How a reference begins; what follows is checked by the manifest parser, which can say more than a pattern. */
+/** Prefix of a reference. The manifest parser checks the rest, because it can report a more precise problem than a pattern. */
 export const REFERENCE_START = '^\\$(env|file|secret|func):';
 
 const PORT = '(?:[1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5])';
@@ -142,7 +142,7 @@ const HOST = '(?:\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?
 export const FORMATS = {
   dnsLabel: {
     pattern: '^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$',
-    wanted: 'a DNS label: 1 to 63 lower-case letters, digits and hyphens, no hyphen at either end',
+    wanted: 'a DNS label (1 to 63 lower-case letters, digits and hyphens, no hyphen at either end)',
   },
   semver: {
     pattern:
@@ -153,7 +153,7 @@ export const FORMATS = {
   },
   variable: {
     pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
-    wanted: 'the name of an environment variable: letters, digits and _, no digit first',
+    wanted: 'an environment variable name (letters, digits and _, not starting with a digit)',
   },
   httpUrl: { pattern: '^https?://[^\\s/?#]+[^\\s]*$', wanted: 'a URL that begins with http:// or https://' },
   publicUrl: {

@@ -4,12 +4,12 @@ import { MANIFEST_SCHEMA, schemaNodeAt } from './schema.ts';
 import type { SchemaNode } from './schema-node.ts';
 import { suggestValue } from './suggest-value.ts';
 import { validateManifest } from './validate.generated.ts';
-import { oneOf, shown } from './wording.ts';
+import { oneOf, quoted } from './wording.ts';
 import { formatPath, keyOffsetAt, nodeAt, valueOffsetAt } from './yaml-tree.ts';
 import type { Located, PathToken } from './yaml-tree.ts';
 import type { Place } from './line-index.ts';
 
-/** What ajv reports; `messages: false` leaves the sentence to this file. */
+/** An error of ajv. `messages: false` is set, because this file composes the messages. */
 interface ValidationError {
   keyword: string;
   instancePath: string;
@@ -17,10 +17,10 @@ interface ValidationError {
   params: Record<string, unknown>;
 }
 
-/** Problems of the tree against the schema, one per mistake. */
+/** Validates the tree against the schema. Returns one problem per mistake. */
 export function schemaProblems(root: Located, place: Place): ManifestProblem[] {
   if (validateManifest(root.value)) return [];
-  const errors = withoutEchoes(validateManifest.errors as ValidationError[]);
+  const errors = withoutRedundant(validateManifest.errors as ValidationError[]);
   const unknown = Map.groupBy(
     errors.filter(({ keyword }) => keyword === 'additionalProperties'),
     ({ instancePath }) => instancePath,
@@ -39,10 +39,10 @@ interface Context {
 }
 
 /**
- * ajv reports a choice (anyOf, if) and every reason why its branches failed; one value that has the wrong type, and
- * every further rule that it breaks for it. A person made one mistake there, so one error stays.
+ * ajv reports a failed alternative (anyOf, if) together with the errors of all its branches. For a value of the wrong type,
+ * ajv also reports every other rule that the value fails. Each of these cases is one mistake, so one error is kept.
  */
-function withoutEchoes(errors: readonly ValidationError[]): ValidationError[] {
+function withoutRedundant(errors: readonly ValidationError[]): ValidationError[] {
   const choices = errors.filter(({ keyword }) => keyword === 'anyOf' || keyword === 'oneOf');
   const seen = new Set<string>();
   return errors.filter((error) => {
@@ -56,7 +56,7 @@ function withoutEchoes(errors: readonly ValidationError[]): ValidationError[] {
     if (inChoice) return false;
     if (error.keyword === 'required' || error.keyword === 'additionalProperties') return true;
     if (seen.has(error.instancePath)) return false;
-    // `type` comes first where it fails at all.
+    // ajv reports a failed `type` before the other rules of the value.
     seen.add(error.instancePath);
     return true;
   });
@@ -92,7 +92,7 @@ function problemOf(error: ValidationError, { root, place }: Context): ManifestPr
       const inner = [...path, missingKey(error)];
       return {
         path: formatPath(inner),
-        message: `the key ${shown(missingKey(error))} is missing`,
+        message: `the key ${quoted(missingKey(error))} is missing`,
         ...place(keyOffsetAt(root, path)),
       };
     }
@@ -100,7 +100,7 @@ function problemOf(error: ValidationError, { root, place }: Context): ManifestPr
     case 'oneOf':
       return {
         path: formatPath(path),
-        message: objectOf(error).$comment ?? 'fits none of the forms that are possible here',
+        message: objectOf(error).$comment ?? 'does not match any of the allowed forms',
         ...place(keyOffsetAt(root, path)),
       };
     default:
@@ -111,7 +111,7 @@ function problemOf(error: ValidationError, { root, place }: Context): ManifestPr
 function unknownKeyProblem(error: ValidationError, path: PathToken[], context: Context): ManifestProblem {
   const key = unknownKey(error);
   const inner = [...path, key];
-  const suggestion = nearKey(error) ?? homeOf(key, path);
+  const suggestion = nearKey(error) ?? pathOfMisplacedKey(key, path);
   const known = Object.keys(objectOf(error).properties ?? {});
   return {
     path: formatPath(inner),
@@ -122,18 +122,18 @@ function unknownKeyProblem(error: ValidationError, path: PathToken[], context: C
 }
 
 function unknownKeyMessage(key: string, known: readonly string[]): string {
-  if (key === '<<') return 'merge keys ("<<") are not part of YAML 1.2; write the keys out';
-  const rest = known.length === 0 ? '' : `; known here: ${known.join(', ')}`;
-  return `unknown key ${shown(key)}${rest}`;
+  if (key === '<<') return 'merge keys ("<<") are not part of YAML 1.2; write out the merged keys';
+  const rest = known.length === 0 ? '' : `; valid keys: ${known.join(', ')}`;
+  return `unknown key ${quoted(key)}${rest}`;
 }
 
-let homes: Map<string, string[]> | undefined;
+let pathsByKey: Map<string, string[]> | undefined;
 
-/** Where a key that is unknown here has its place: the nearest to the root, when there is just one such place. */
-function homeOf(key: string, path: readonly PathToken[]): string | undefined {
-  homes ??= indexKeys(MANIFEST_SCHEMA, '', new Map());
+/** The schema path of a key that is at the wrong place. undefined: there is none, or several are equally close to the root. */
+function pathOfMisplacedKey(key: string, path: readonly PathToken[]): string | undefined {
+  pathsByKey ??= indexKeys(MANIFEST_SCHEMA, '', new Map());
   const here = formatPath(path).replaceAll(/\[\d+\]/g, '[]');
-  const everywhere = homes.get(key) ?? [];
+  const everywhere = pathsByKey.get(key) ?? [];
   const outsideLists = everywhere.filter((place) => !place.includes('[]'));
   const places = outsideLists.length > 0 ? outsideLists : everywhere;
   const below = places.filter((place) => here !== '' && place.startsWith(`${here}.`));
@@ -166,12 +166,12 @@ function valueProblem(error: ValidationError, path: PathToken[], { root, place }
   };
 }
 
-/** The node that describes the value: the one that has the type, above an `else` that has the pattern. */
+/** The schema node of the value: the node with the type, which is the parent of an `else` node with the pattern. */
 function valueSchema(error: ValidationError): SchemaNode {
   return schemaNodeAt(error.schemaPath.replace(/\/[^/]+$/, '').replace(/\/else$/, ''));
 }
 
-const NO_GRPC = 'is not possible: an HTTP/1.1 proxy stands before the agent, which cannot carry it; use';
+const NO_GRPC = 'is not supported, because the sidecar is an HTTP/1.1 proxy; use';
 
 function valueMessage(node: SchemaNode, found: Located): string {
   if (found.value === 'grpc' && node.enum?.includes('websocket') === true)
@@ -180,11 +180,11 @@ function valueMessage(node: SchemaNode, found: Located): string {
     return `GRPC ${NO_GRPC} JSONRPC or HTTP+JSON`;
   const wanted = wantedIn(node);
   if (found.value === '' && node.minLength === 1) return 'must not be empty';
-  return `must be ${wanted}, is ${describe(node, found)}`;
+  return `must be ${wanted}; got ${describe(node, found)}`;
 }
 
 function wantedIn(node: SchemaNode): string {
-  if (node.const !== undefined) return shown(node.const);
+  if (node.const !== undefined) return quoted(node.const);
   if (node.enum !== undefined) return oneOf(node.enum);
   const wanted = node.$comment ?? node.else?.$comment;
   if (node.type === 'string' && wanted !== undefined) return wanted;
@@ -192,8 +192,8 @@ function wantedIn(node: SchemaNode): string {
 }
 
 const WORDS = {
-  string: 'text',
-  integer: 'a whole number',
+  string: 'a string',
+  integer: 'an integer',
   number: 'a number',
   boolean: 'true or false',
   object: 'an object',
@@ -209,8 +209,8 @@ function rangeOf({ minimum, maximum }: SchemaNode): string {
 function describe(node: SchemaNode, found: Located): string {
   if (found.items !== undefined) return 'a list';
   if (found.members !== undefined) return 'an object';
-  if (found.value === null) return 'empty';
-  if (typeof found.value === 'string') return node.writeOnly === true ? 'other text' : shown(found.value);
+  if (found.value === null) return 'an empty value';
+  if (typeof found.value === 'string') return node.writeOnly === true ? 'another string' : quoted(found.value);
   if (typeof found.value === 'boolean') return String(found.value);
   return node.writeOnly === true ? 'a number' : `the number ${(found.source ?? '').slice(0, 60)}`;
 }

@@ -8,11 +8,11 @@ import { MANIFEST_SCHEMA, schemaNodeAt } from './schema.ts';
 import type { SchemaNode } from './schema-node.ts';
 import { validateManifest } from './validate.generated.ts';
 
-test('the published schema is the one that is validated with', () => {
+test('the published schema equals the schema in the code', () => {
   expect(published).toEqual(MANIFEST_SCHEMA);
 });
 
-test('the published schema is good JSON Schema 2020-12 to others, and gives the verdict of the generated validator', () => {
+test('ajv accepts the published schema as JSON Schema 2020-12 and agrees with the generated validator', () => {
   const validate = new Ajv2020({ strict: true, strictTypes: true, strictRequired: false }).compile(published);
   const values = fc.oneof(fc.jsonValue(), fc.constantFrom('$env:X', 'http://x', 1, -1, 0.5, true, [], {}));
   const paths = fc.array(fc.nat(), { minLength: 1, maxLength: 6 });
@@ -26,7 +26,7 @@ test('the published schema is good JSON Schema 2020-12 to others, and gives the 
   );
 });
 
-/** Replaces what stands at the end of a walk into `document` that takes at each level the member of that number. */
+/** Replaces one value in `document`. The numbers are the index of the member to follow at each level. */
 function replaceAt(document: unknown, [first = 0, ...rest]: number[], value: unknown): void {
   if (typeof document !== 'object' || document === null) return;
   const holder = document as Record<string, unknown>;
@@ -45,7 +45,7 @@ function nodesOf(node: SchemaNode): SchemaNode[] {
   return [node, ...children.flatMap(nodesOf)];
 }
 
-test('every property is described, every object is closed but for x- keys or is a map', () => {
+test('every property has a description, and every object is a map or allows only x- keys in addition', () => {
   for (const node of nodesOf(MANIFEST_SCHEMA)) {
     expect(node.description).toMatch(/^[A-Z].*\.$/s);
     if (node.type !== 'object') continue;
@@ -58,6 +58,6 @@ test.each([
   ['#', 'Agent manifest'],
   ['#/properties/metadata/properties/name', undefined],
   ['#/properties/nothing', undefined],
-])('the node at %s is found', (pointer, title) => {
+])('schemaNodeAt finds the node at %s', (pointer, title) => {
   expect(schemaNodeAt(pointer).title).toBe(title);
 });

@@ -7,8 +7,8 @@ export const MANIFEST_API_VERSION = 'platform.io/v1';
 export const MANIFEST_KIND = 'PlatformAgent';
 
 /**
- * The manifest's JSON Schema (2020-12): the one source of the validator (validate.generated.ts), the published
- * agent.schema.json, the reference page and the messages of problems.
+ * JSON Schema (2020-12) of the manifest. It is the only source of the validator (validate.generated.ts), the published
+ * agent.schema.json, the reference page and the problem messages.
  */
 export const MANIFEST_SCHEMA: SchemaNode = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
@@ -18,7 +18,7 @@ export const MANIFEST_SCHEMA: SchemaNode = {
     'apiVersion!': { type: 'string', description: 'Version of this format.', const: MANIFEST_API_VERSION },
     'kind!': { type: 'string', description: 'Kind of document.', const: MANIFEST_KIND },
     'metadata!': metadata,
-    'spec!': object('What the agent is made of and how it is run.', {
+    'spec!': object('Parts and operation of the agent.', {
       'model!': model,
       prompts,
       tools,
@@ -37,13 +37,13 @@ export const MANIFEST_SCHEMA: SchemaNode = {
   }),
 };
 
-/** By pointer: a validator's errors name the same few again and again. */
-const known = new Map<string, SchemaNode>();
+/** Cache by pointer, because most validation errors refer to a few nodes. */
+const cache = new Map<string, SchemaNode>();
 
-/** The node that a JSON pointer of a validation error (`#/properties/spec/required`) points into. */
+/** The schema node that the JSON pointer of a validation error (`#/properties/spec/required`) refers to. */
 export function schemaNodeAt(pointer: string): SchemaNode {
-  const node = known.get(pointer) ?? find(pointer);
-  known.set(pointer, node);
+  const node = cache.get(pointer) ?? find(pointer);
+  cache.set(pointer, node);
   return node;
 }
 

@@ -1,6 +1,6 @@
 import type { RequiredService } from './manifest.ts';
 
-/** The name that the checks of a service go by: its own, else its type. */
+/** The service name in check ids: `name`, or `type` if there is no name. */
 export function serviceNameOf(service: RequiredService): string {
   return service.name ?? service.type ?? '';
 }

@@ -6,7 +6,7 @@ import type { Located } from './yaml-tree.ts';
 
 type Repair = (text: string) => string;
 
-/** How a value that misses a format is most likely meant; a repair counts only when its result has the format. */
+/** Likely corrections of a value in a wrong format. A correction is used only if its result has the format. */
 const REPAIRS: readonly [{ pattern: string }, Repair][] = [
   [
     FORMATS.dnsLabel,
@@ -40,7 +40,7 @@ function completeVersion(version: string): string {
 const YES = new Set(['yes', 'on', 'y', 'true']);
 const NO = new Set(['no', 'off', 'n', 'false']);
 
-/** The value that was probably meant where `found` misses what `node` wants; undefined when nothing is near. */
+/** The value that was probably meant if `found` is not valid for `node`; undefined if no valid value is similar. */
 export function suggestValue(node: SchemaNode, found: Located): string | undefined {
   if (node.writeOnly === true) return undefined;
   const source = found.source;

@@ -2,13 +2,16 @@ const LONGEST = 60;
 
 const PASSWORD_IN_URL = /:[^:@/\s]+@/;
 
-/** Whether a text holds what looks like the password of a connection URL. */
+/** Whether the text seems to contain the password of a connection URL. */
 export function holdsPassword(text: string): boolean {
   return PASSWORD_IN_URL.test(text);
 }
 
-/** A piece of the file in a message: quoted, on one line, cut. Messages go to logs and reports: no passwords. */
-export function shown(text: string): string {
+/**
+ * Quotes a value of the file for a message: one line, cut to a maximum length. Passwords are masked, because messages appear
+ * in logs and reports.
+ */
+export function quoted(text: string): string {
   const safe = text.replaceAll(new RegExp(PASSWORD_IN_URL, 'g'), ':***@');
   return JSON.stringify(safe.length > LONGEST ? `${safe.slice(0, LONGEST)}…` : safe);
 }

@@ -2,25 +2,25 @@ import { isAlias, isMap, isPair, isScalar, isSeq, parseDocument } from 'yaml';
 import type { Alias, Document, Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml';
 import { placesIn, type Place } from './line-index.ts';
 import type { ManifestProblem } from './manifest.ts';
-import { shown } from './wording.ts';
+import { quoted } from './wording.ts';
 import { syntaxProblems } from './yaml-syntax.ts';
 
-/** Aliases may multiply a small file into a huge value; more values than this are refused. */
+/** Limit after alias expansion. Aliases can expand a small file into a huge value. */
 const MAX_VALUES = 100_000;
 const MAX_DEPTH = 64;
 
 export type PathToken = string | number;
 
-/** A value with the place where it stands in the text. */
+/** A value with its position in the text. */
 export interface Located {
   value: unknown;
-  /** Where the value begins, as an offset into the text. */
+  /** Offset of the start of the value in the text. */
   offset: number;
-  /** The text of a scalar as it was written; undefined for the others, and empty for a value nobody wrote. */
+  /** Source text of a scalar; empty for a missing value; undefined for lists and objects. */
   source?: string;
-  /** Values inside, aliases expanded; 1 for a scalar. */
+  /** Number of values including nested ones, with aliases expanded; 1 for a scalar. */
   size: number;
-  /** Levels below, aliases expanded; 0 for a scalar. */
+  /** Number of nested levels, with aliases expanded; 0 for a scalar. */
   height: number;
   members?: Map<string, { keyOffset: number; node: Located }>;
   items?: Located[];
@@ -30,12 +30,12 @@ export type YamlTree =
   | { ok: true; root: Located; place: Place; problems: ManifestProblem[] }
   | { ok: false; problems: ManifestProblem[] };
 
-/** Reads one YAML 1.2 document with positions. `problems` beside a tree do not keep it from being read further. */
+/** Reads one YAML 1.2 document with positions. If `ok` is true, the tree is usable in spite of its `problems`. */
 export function readYamlTree(text: string): YamlTree {
   const document = parseDocument(text, {
     version: '1.2',
     schema: 'core',
-    // The library compares every key with every other one, which a file full of keys makes take minutes.
+    // The check of the library is quadratic: a file with very many keys would take minutes. #map detects duplicates instead.
     uniqueKeys: false,
     prettyErrors: false,
     logLevel: 'error',
@@ -46,7 +46,8 @@ export function readYamlTree(text: string): YamlTree {
   const reader = new TreeReader(place);
   const root = reader.read(document);
   if (root !== null && root.size <= MAX_VALUES) return { ok: true, root, place, problems: reader.problems };
-  if (root !== null) reader.report(0, '', `has more than ${MAX_VALUES} values once its aliases are expanded`);
+  if (root !== null)
+    reader.report(0, '', `the document has more than ${MAX_VALUES} values after alias expansion`);
   return { ok: false, problems: reader.problems };
 }
 
@@ -61,7 +62,7 @@ class TooDeep extends Error {
 class TreeReader {
   readonly problems: ManifestProblem[] = [];
   readonly #place: Place;
-  /** What each anchor stands for; null while its own content is being read. */
+  /** Value of each anchor; null while the content of the anchor is being read. */
   readonly #anchors = new Map<string, Located | null>();
 
   constructor(place: Place) {
@@ -77,7 +78,7 @@ class TreeReader {
       return this.#node(document.contents, 0, []);
     } catch (error) {
       if (!(error instanceof TooDeep)) throw error;
-      this.report(error.offset, '', `is nested deeper than ${MAX_DEPTH} levels`);
+      this.report(error.offset, '', `the document is nested deeper than ${MAX_DEPTH} levels`);
       return null;
     }
   }
@@ -107,8 +108,8 @@ class TreeReader {
       if (path.length + target.height > MAX_DEPTH) throw new TooDeep(offset);
       return { ...target, offset };
     }
-    const why = target === null ? 'stands inside what it refers to' : 'refers to no anchor above it';
-    this.report(offset, formatPath(path), `the alias ${shown(`*${alias.source}`)} ${why}`);
+    const why = target === null ? 'refers to a value that contains it' : 'has no anchor above it';
+    this.report(offset, formatPath(path), `the alias ${quoted(`*${alias.source}`)} ${why}`);
     return { value: null, offset, source: `*${alias.source}`, size: 1, height: 0 };
   }
 
@@ -131,7 +132,7 @@ class TreeReader {
       const earlier = members.get(key);
       if (earlier !== undefined) {
         const { line } = this.#place(earlier.keyOffset);
-        this.report(keyOffset, formatPath(inner), `the key ${shown(key)} is already on line ${line}`);
+        this.report(keyOffset, formatPath(inner), `duplicate key ${quoted(key)}; first used on line ${line}`);
         continue;
       }
       members.set(key, { keyOffset, node });
@@ -149,7 +150,7 @@ class TreeReader {
         this.#anchors.set(anchor, { value: text, offset, source: text, size: 1, height: 0 });
       return text;
     }
-    this.report(offset, formatPath(path), 'a key must be plain text');
+    this.report(offset, formatPath(path), 'a key must be a string');
     return null;
   }
 }
@@ -160,7 +161,7 @@ function extentOf(nodes: Located[]): { size: number; height: number } {
   return { size, height };
 }
 
-/** The node at a path, or undefined where nothing stands. */
+/** The node at a path; undefined if there is none. */
 export function nodeAt(root: Located, path: readonly PathToken[]): Located | undefined {
   let node: Located | undefined = root;
   for (const token of path)
@@ -168,7 +169,7 @@ export function nodeAt(root: Located, path: readonly PathToken[]): Located | und
   return node;
 }
 
-/** Where the key of a path stands; for an item of a list, and for the document, where its value begins. */
+/** Offset of the key of a path. For a list item and for the document it is the offset of the value. */
 export function keyOffsetAt(root: Located, path: readonly PathToken[]): number {
   const last = path.at(-1);
   const parent = nodeAt(root, path.slice(0, -1));
@@ -176,22 +177,22 @@ export function keyOffsetAt(root: Located, path: readonly PathToken[]): number {
   return nodeAt(root, path)?.offset ?? 0;
 }
 
-/** Where the value of a path begins; where nobody wrote one, its key. */
+/** Offset of the value of a path, or of the key if the value is missing. */
 export function valueOffsetAt(root: Located, path: readonly PathToken[]): number {
   const node = nodeAt(root, path);
-  const isUnwritten = node?.source === '' && node.value === null;
-  return node === undefined || isUnwritten ? keyOffsetAt(root, path) : node.offset;
+  const isMissing = node?.source === '' && node.value === null;
+  return node === undefined || isMissing ? keyOffsetAt(root, path) : node.offset;
 }
 
 const PLAIN_KEY = /^[\w-]+$/;
 
-/** `spec.tools[0].name`; keys that are no plain words stand in brackets and quotes. */
+/** For example `spec.tools[0].name`. Keys with other characters than letters, digits, "_" and "-" are quoted in brackets. */
 export function formatPath(path: readonly PathToken[]): string {
   let text = '';
   for (const token of path) {
     if (typeof token === 'number') text += `[${token}]`;
     else if (PLAIN_KEY.test(token)) text += text === '' ? token : `.${token}`;
-    else text += `[${shown(token)}]`;
+    else text += `[${quoted(token)}]`;
   }
   return text;
 }

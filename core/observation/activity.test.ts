@@ -6,7 +6,7 @@ test.each([
   ['Idle', 'idle'],
   ['Stale', 'running'],
   ['constructor', 'running'],
-])('a status that does not report, for the reason %s, was last seen %s', (reason, expected) => {
+])('activityOf maps the Reporting reason %s to %s', (reason, expected) => {
   const condition = {
     type: 'Reporting',
     status: 'False',

@@ -1,26 +1,26 @@
 import type { ObservationStatus } from './observation.ts';
 
-/** Whether the workload expects pods; where it does not, a missing report is not an alarm. */
+/** Whether the workload should have running pods. If it should not, missing reports are not an alarm. */
 export type Activity = 'running' | 'scaled-to-zero' | 'idle';
 
-const RESTING: ReadonlyMap<string, Activity> = new Map([
+const INACTIVE: ReadonlyMap<string, Activity> = new Map([
   ['ScaledToZero', 'scaled-to-zero'],
   ['Idle', 'idle'],
 ]);
 
 /**
- * Only the operator sees the workload and says so; every other writer goes by what it said last, in the condition
- * Reporting, or the two would write against each other.
+ * The activity as reported by the operator, which is the only writer that reads the workload. Other writers use the last
+ * value from the condition `Reporting`. Otherwise two writers would keep overwriting each other.
  */
 export function activityOf(known: ObservationStatus | undefined, reported: Activity | undefined): Activity {
   if (reported !== undefined) return reported;
   const reporting = known?.conditions?.find((condition) => condition.type === 'Reporting');
-  return RESTING.get(reporting?.reason ?? '') ?? 'running';
+  return INACTIVE.get(reporting?.reason ?? '') ?? 'running';
 }
 
 /**
- * When an agent that rested was first seen to be expected again, ISO 8601. From then on it has its time to report; its
- * last report may be of long ago. Undefined: it reports, rests, or has never rested.
+ * Time (ISO 8601) from which an agent that was idle is expected to report again. Its stale time starts here, because its last
+ * report may be very old. undefined: the agent reports, is idle, or has never been idle.
  */
 export function awaitedSinceOf(
   known: ObservationStatus | undefined,
@@ -30,7 +30,7 @@ export function awaitedSinceOf(
   return activityOf(known, undefined) === 'running' ? known?.awaitedSince : now.at.toISOString();
 }
 
-/** Since when nothing was heard from an agent without instances, in milliseconds of the epoch; null: it was never heard. */
+/** Time since which an agent without instances has not reported, in milliseconds since the epoch; null: it never reported. */
 export function silentSinceMs({
   lastChecked,
   awaitedSince,

@@ -3,31 +3,31 @@ import type { Activity } from './activity.ts';
 import type { InstanceStatus, Phase } from './observation.ts';
 import type { VerdictRow } from './verdict.ts';
 
-/** What the conditions are judged by. */
+/** Input for the verdicts of the conditions. */
 export interface ConditionInput {
   phase: Phase;
-  /** Without what local proofs add to it. */
+  /** Lowest score without local proofs. */
   score: number | undefined;
-  /** The same, less what local proofs may add to it where a sidecar does not say. */
-  sureScore: number | undefined;
-  /** All listed instances, and those of them that were heard from lately. */
+  /** Like `score`, but assumes that local proofs count if a sidecar does not report whether they count. */
+  worstCaseScore: number | undefined;
+  /** All listed instances; `live`: those with a recent heartbeat. */
   instances: readonly InstanceStatus[];
   live: readonly InstanceStatus[];
-  /** Instances that were heard from lately and are only counted. */
+  /** Number of instances with a recent heartbeat that are not listed. */
   unlisted: number;
   activity: Activity;
-  /** ISO 8601; undefined: never. */
+  /** ISO 8601; undefined: no heartbeat yet. */
   lastChecked: string | undefined;
   /** The lowest grade that counts as compliant. */
   compliantGrade: Grade;
-  /** The least evidence that counts as compliant, in percent of the declared items. */
+  /** The minimum evidence that counts as compliant, in percent of the declared items. */
   compliantEvidence: number;
 }
 
 export type ConditionRow = VerdictRow<ConditionInput>;
 
-/** Whether an instance has this state of its policy engine. */
-export const someIs =
+/** Whether at least one live instance reports this state of its policy engine. */
+export const hasPolicyState =
   (state: InstanceStatus['policyState']) =>
   ({ live }: ConditionInput): boolean =>
     live.some((instance) => instance.policyState === state);

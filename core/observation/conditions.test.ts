@@ -29,7 +29,7 @@ const inputOf = (change: Partial<ConditionInput> = {}): ConditionInput => {
   return {
     phase: 'Healthy',
     score: 100,
-    sureScore: change.score ?? 100,
+    worstCaseScore: change.score ?? 100,
     instances,
     live: instances,
     unlisted: 0,
@@ -44,7 +44,7 @@ const inputOf = (change: Partial<ConditionInput> = {}): ConditionInput => {
 const silent = (change: Partial<ConditionInput> = {}): ConditionInput =>
   inputOf({ live: [], instances: [live()], phase: 'Unknown', ...change });
 
-/** An example for every row of every truth table, in the order of the tables. */
+/** One example per row of each truth table, in the order of the tables. */
 const ROWS: [ConditionType, string, string, ConditionInput][] = [
   ['Ready', 'False', 'ScaledToZero', silent({ activity: 'scaled-to-zero', phase: 'Pending' })],
   ['Ready', 'False', 'Idle', silent({ activity: 'idle', phase: 'Pending' })],
@@ -127,7 +127,7 @@ const ROWS: [ConditionType, string, string, ConditionInput][] = [
     'EngineUnreachable',
     inputOf({ score: 74, live: [live(), live({ policyState: 'unreachable' })] }),
   ],
-  ['Compliant', 'Unknown', 'LocalProofsUnknown', inputOf({ score: 75, sureScore: 70 })],
+  ['Compliant', 'Unknown', 'LocalProofsUnknown', inputOf({ score: 75, worstCaseScore: 70 })],
   ['Compliant', 'Unknown', 'NotShown', inputOf({ compliantEvidence: 51 })],
   [
     'Compliant',
@@ -135,7 +135,7 @@ const ROWS: [ConditionType, string, string, ConditionInput][] = [
     'EvidenceUnknown',
     inputOf({ live: [live(), { ...live(), evidence: undefined! }] }),
   ],
-  ['Compliant', 'True', 'Compliant', inputOf({ score: 80, sureScore: 75 })],
+  ['Compliant', 'True', 'Compliant', inputOf({ score: 80, worstCaseScore: 75 })],
 ];
 
 describe('the truth tables of the conditions', () => {
@@ -145,7 +145,7 @@ describe('the truth tables of the conditions', () => {
     expect(found?.message).toMatch(/^[a-z0-9].*[^.]$/);
   });
 
-  test('have no row that nothing reaches, and no other', () => {
+  test('have exactly the rows of the examples', () => {
     const rows = CONDITIONS.flatMap(({ type, rows }) =>
       rows.map(({ status, reason }) => `${type} ${status} ${reason}`),
     );
@@ -153,7 +153,7 @@ describe('the truth tables of the conditions', () => {
   });
 
   test.each([55, 75, 100])(
-    'while a configured engine gives no answer PolicyLoaded and Compliant are Unknown with a score of %i',
+    'PolicyLoaded and Compliant are Unknown with a score of %i while the policy engine is unreachable',
     (score) => {
       const input = inputOf({ score, live: [live({ score, policyState: 'unreachable' })] });
       const found = conditionsOf([], input, { at: new Date(0) });
@@ -165,7 +165,7 @@ describe('the truth tables of the conditions', () => {
     },
   );
 
-  test('name the newest heartbeat of all instances, whichever of them is shown', () => {
+  test('the message of Reporting contains the latest heartbeat of all instances', () => {
     const last = live({ name: 'b', lastHeartbeat: '2026-11-21T12:00:20Z' });
     const input = silent({ instances: [live(), last, live({ name: 'c' })] });
     const found = conditionsOf([], input, { at: new Date(0) }).find(({ type }) => type === 'Reporting');

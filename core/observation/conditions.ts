@@ -1,68 +1,68 @@
 import { COMPLIANT } from './compliant.ts';
-import { someIs, type ConditionInput, type ConditionRow } from './condition-input.ts';
+import { hasPolicyState, type ConditionInput, type ConditionRow } from './condition-input.ts';
 import type { Condition, Phase } from './observation.ts';
 import { always, conditionAt, verdictOf, type ConditionTable } from './verdict.ts';
 
 type Row = ConditionRow;
 
-/** Of all instances: `lastChecked` is that of the one whose report is shown. */
-const lastHeard = ({ instances, lastChecked = '' }: ConditionInput): string =>
+/** Latest heartbeat of all instances. `lastChecked` is only the heartbeat of the instance whose report is shown. */
+const lastHeartbeatOf = ({ instances, lastChecked = '' }: ConditionInput): string =>
   instances.reduce((last, { lastHeartbeat }) => (lastHeartbeat > last ? lastHeartbeat : last), lastChecked);
 
 const REPORTING: readonly Row[] = [
   {
     status: 'True',
     reason: 'HeartbeatReceived',
-    when: 'every instance was heard from lately',
+    when: 'every instance sent a heartbeat within its stale time',
     holds: ({ live, instances }) => live.length > 0 && live.length === instances.length,
-    message: () => 'all instances report',
+    message: () => 'all instances send heartbeats',
   },
   {
     status: 'True',
     reason: 'SomeInstancesSilent',
-    when: 'some instances were heard from lately, others not',
+    when: 'only some instances sent a heartbeat within their stale time',
     holds: ({ live }) => live.length > 0,
     message: ({ live, instances, unlisted }) =>
-      `${live.length + unlisted} of ${instances.length + unlisted} instances report`,
+      `${live.length + unlisted} of ${instances.length + unlisted} instances send heartbeats`,
   },
   {
     status: 'False',
     reason: 'ScaledToZero',
-    when: 'nobody reports, and the workload wants no pod: no alarm, the phase is Pending',
+    when: 'no instance reports, because the workload is scaled to zero (no alarm, phase Pending)',
     holds: ({ activity }) => activity === 'scaled-to-zero',
     message: () => 'the workload is scaled to zero',
   },
   {
     status: 'False',
     reason: 'Idle',
-    when: 'nobody reports, and it is between two runs of a CronJob, or the Job or Pod has ended: no alarm, the phase is Pending',
+    when: 'no instance reports, because the workload is between two CronJob runs, or its Job or Pod has ended (no alarm, phase Pending)',
     holds: ({ activity }) => activity === 'idle',
-    message: () => 'the workload runs only from time to time',
+    message: () => 'the workload is between two runs or has ended',
   },
   {
     status: 'False',
     reason: 'Stale',
-    when: 'no instance was heard from for its stale time: the phase is Unknown',
+    when: 'no instance sent a heartbeat within its stale time (phase Unknown)',
     holds: ({ lastChecked, phase }) => lastChecked !== undefined && phase === 'Unknown',
-    message: (input) => `no heartbeat since ${lastHeard(input)}`,
+    message: (input) => `no heartbeat since ${lastHeartbeatOf(input)}`,
   },
   {
     status: 'False',
     reason: 'NoHeartbeat',
-    when: 'none has come yet: from a new agent, or from the pods that follow those that are gone, while these have their time',
+    when: 'no heartbeat yet from a new agent, or from new pods within the stale time after the old pods were removed',
     holds: always,
     message: (input) =>
       input.lastChecked === undefined
         ? 'no heartbeat has been received yet'
-        : `no heartbeat since ${lastHeard(input)}`,
+        : `no heartbeat since ${lastHeartbeatOf(input)}`,
   },
 ];
 
-/** Of everything that a report says, when there is none. */
+/** Row of every condition that depends on reports: there are no reports. */
 const UNREPORTED: Row = {
   status: 'Unknown',
   reason: 'NotReporting',
-  when: 'nobody reports',
+  when: 'no instance reports',
   holds: ({ live }) => live.length === 0,
   message: (input) => verdictOf({ type: 'Reporting', rows: REPORTING }, input).message,
 };
@@ -71,27 +71,27 @@ const AGENT_REACHABLE: readonly Row[] = [
   {
     status: 'False',
     reason: 'AgentUnreachable',
-    when: "a sidecar that reports gets no answer from its agent's port",
+    when: "the sidecar of an instance gets no response from the agent's port",
     holds: ({ live }) => live.some((instance) => instance.agentReachable === false),
     message: ({ live, unlisted }) => {
       const count = live.filter((each) => each.agentReachable === false).length;
       const some = unlisted === 0 ? count : `at least ${count}`;
-      return `the agent does not answer in ${some} of ${live.length + unlisted} instances`;
+      return `the agent does not respond in ${some} of ${live.length + unlisted} instances`;
     },
   },
   {
     status: 'True',
     reason: 'AgentReachable',
-    when: 'it answers in every instance that reports',
+    when: 'the agent responds in every instance that reports',
     holds: ({ live }) => live.every((instance) => instance.agentReachable === true),
-    message: () => 'the agent answers',
+    message: () => 'the agent responds',
   },
   {
     status: 'Unknown',
     reason: 'AgentNotProbed',
-    when: 'a report does not say',
+    when: 'a report does not contain a probe result of the agent',
     holds: always,
-    message: () => 'no report says whether the agent answers',
+    message: () => 'at least one report does not contain a probe result of the agent',
   },
 ];
 
@@ -99,23 +99,23 @@ const MODEL_REACHABLE: readonly Row[] = [
   {
     status: 'False',
     reason: 'ModelUnreachable',
-    when: 'the check of the model fails in an instance',
+    when: 'the model check fails in an instance',
     holds: ({ live }) => live.some((instance) => instance.modelStatus === 'fail'),
     message: () => "the model endpoint cannot be used with the agent's key",
   },
   {
     status: 'True',
     reason: 'ModelReachable',
-    when: 'it passes in every instance that reports',
+    when: 'the model check passes in every instance that reports',
     holds: ({ live }) => live.every((instance) => instance.modelStatus === 'pass'),
-    message: () => 'the model endpoint answers',
+    message: () => 'the model endpoint responds',
   },
   {
     status: 'Unknown',
     reason: 'ModelNotChecked',
-    when: 'an instance did not check it: without a reporter inside the agent nobody has its key',
+    when: "an instance did not check the model; the check needs a reporter inside the agent, which has the model's API key",
     holds: always,
-    message: () => 'the model is checked only by a reporter inside the agent that has its key',
+    message: () => "the model was not checked; the check needs a reporter inside the agent and the model's API key",
   },
 ];
 
@@ -123,37 +123,37 @@ const POLICY_LOADED: readonly Row[] = [
   {
     status: 'False',
     reason: 'PolicyNotLoaded',
-    when: 'the engine of an instance answers, but not for this agent',
-    holds: someIs('not-loaded'),
-    message: () => "the engine answers without this agent's rules",
+    when: 'the policy engine of an instance responds, but has not loaded the rules of this agent',
+    holds: hasPolicyState('not-loaded'),
+    message: () => "the policy engine has not loaded this agent's rules",
   },
   {
     status: 'Unknown',
     reason: 'EngineUnreachable',
-    when: 'the engine of an instance gives no answer',
-    holds: someIs('unreachable'),
-    message: () => 'the policy engine gives no answer',
+    when: 'the policy engine of an instance is unreachable',
+    holds: hasPolicyState('unreachable'),
+    message: () => 'the policy engine is unreachable',
   },
   {
     status: 'False',
     reason: 'NoEngine',
-    when: 'an instance has no engine',
-    holds: someIs('none'),
+    when: 'an instance has no policy engine',
+    holds: hasPolicyState('none'),
     message: () => 'no policy engine is configured',
   },
   {
     status: 'Unknown',
     reason: 'NotReported',
-    when: 'an instance does not say',
-    holds: someIs(undefined),
-    message: () => 'no report says whether the policy is loaded',
+    when: 'a report does not contain the state of the policy engine',
+    holds: hasPolicyState(undefined),
+    message: () => 'at least one report does not contain the state of the policy engine',
   },
   {
     status: 'True',
     reason: 'PolicyLoaded',
-    when: 'the engine of every instance that reports has the rules',
+    when: 'the policy engine of every instance that reports has loaded the rules',
     holds: always,
-    message: () => "the engine has this agent's rules",
+    message: () => "the policy engine has loaded this agent's rules",
   },
 ];
 
@@ -168,7 +168,7 @@ const healthy = (phase: Phase, when: string): Row => ({
 const READY: readonly Row[] = [
   ...REPORTING.filter((row) => row.status === 'False').map((row): Row => ({
     ...row,
-    when: 'as Reporting',
+    when: 'same as for Reporting',
     holds: (input) => input.live.length === 0 && row.holds(input),
   })),
   {
@@ -180,45 +180,49 @@ const READY: readonly Row[] = [
   },
   ...AGENT_REACHABLE.filter((row) => row.status !== 'True').map((row): Row => ({
     ...row,
-    when: 'as AgentReachable',
+    when: 'same as for AgentReachable',
     holds: (input) =>
       verdictOf({ type: 'AgentReachable', rows: AGENT_REACHABLE }, input).reason === row.reason,
   })),
-  healthy('Degraded', 'the phase is Degraded: a check of a lower severity fails'),
+  healthy('Degraded', 'the phase is Degraded (a check of a lower severity fails)'),
   healthy('Healthy', 'the phase is Healthy'),
   {
     status: 'Unknown',
     reason: 'PhaseUnknown',
-    when: 'it reports again after a silence, and the phase does not show it yet',
+    when: 'the agent reports again, but the phase is not updated yet',
     holds: always,
     message: () => 'the phase is not known yet',
   },
 ];
 
-/** The conditions that every writer computes alike; Injected, Routed and Conflict are the operator's alone. */
+/** The conditions that every writer computes in the same way. Only the operator writes Injected, Routed and Conflict. */
 export const CONDITIONS: readonly ConditionTable<ConditionInput>[] = [
-  { type: 'Ready', meaning: 'it reports, is Healthy or Degraded, and its port answers', rows: READY },
-  { type: 'Reporting', meaning: 'heartbeats come', rows: REPORTING },
+  {
+    type: 'Ready',
+    meaning: 'the agent reports, has the phase Healthy or Degraded, and its port responds',
+    rows: READY,
+  },
+  { type: 'Reporting', meaning: 'the agent sends heartbeats', rows: REPORTING },
   {
     type: 'AgentReachable',
-    meaning: "the agent's port answers its sidecar",
+    meaning: "the agent's port responds to the sidecar",
     rows: [UNREPORTED, ...AGENT_REACHABLE],
   },
-  { type: 'ModelReachable', meaning: 'the model endpoint answers', rows: [UNREPORTED, ...MODEL_REACHABLE] },
+  { type: 'ModelReachable', meaning: 'the model endpoint responds', rows: [UNREPORTED, ...MODEL_REACHABLE] },
   {
     type: 'PolicyLoaded',
-    meaning: "the policy engine has this agent's rules",
+    meaning: "the policy engine has loaded this agent's rules",
     rows: [UNREPORTED, ...POLICY_LOADED],
   },
   {
     type: 'Compliant',
     meaning:
-      'grade A or B, no critical issue, no policy denial in the window, no invalid report of the agent, a configured policy engine answers, and at least half of what the manifest declares was shown',
+      'grade A or B, no critical issue, no policy denial in the window, no invalid health report of the agent, no unreachable policy engine, and evidence for at least half of the declared items',
     rows: [UNREPORTED, ...COMPLIANT],
   },
 ];
 
-/** The conditions as they are at `at`: `lastTransitionTime` moves only where the status does, others are kept. */
+/** Computes the conditions at `at`. `lastTransitionTime` changes only with the status. Other known conditions are kept. */
 export function conditionsOf(
   known: readonly Condition[],
   input: ConditionInput,

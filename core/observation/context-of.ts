@@ -3,14 +3,14 @@ import type { Activity } from './activity.ts';
 import type { AgentObservation } from './observation.ts';
 import type { ObservationContext } from './status-of.ts';
 
-/** On the AgentObservation: the lowest grade and the least evidence that count as compliant. */
+/** Annotations of the AgentObservation: the lowest grade and the minimum evidence that count as compliant. */
 export const COMPLIANT_GRADE_ANNOTATION = ANNOTATIONS.compliantGrade.name;
 export const COMPLIANT_EVIDENCE_ANNOTATION = ANNOTATIONS.compliantEvidence.name;
 
 /**
- * What the object itself says about how its status is to be computed; every writer must use it, or two would write
- * against each other. An annotation with a value that is not valid is ignored.
- * @param activity what the operator sees of the workload; nobody else does
+ * The settings of an AgentObservation that its status depends on. Every writer must use them; otherwise two writers would
+ * keep overwriting each other. Annotations with invalid values are ignored.
+ * @param activity activity of the workload; only the operator passes it
  */
 export function contextOf(
   observation: Pick<AgentObservation, 'metadata' | 'spec'>,

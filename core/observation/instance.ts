@@ -9,23 +9,23 @@ import type { BriefInstance, InstanceStatus } from './observation.ts';
 import { isLive, phaseOf } from './phase.ts';
 import { shownOfInstance } from './shown.ts';
 
-/** Who sent a heartbeat, after its credential was checked; never what the body says. */
+/** Sender of a heartbeat according to its verified credential, never according to the body. */
 export interface SenderId {
-  /** Pod name, or a remote agent's instance. */
+  /** Pod name, or the instance name of a remote agent. */
   instance: string;
-  /** The pod's uid. */
+  /** UID of the pod. */
   uid?: string;
 }
 
-/** Whether the heartbeat comes from the process that the instance was last heard from. */
+/** Whether the heartbeat comes from the same process as the last heartbeat of the instance. */
 export function isSameProcess(known: BriefInstance, heartbeat: Heartbeat, sender: SenderId): boolean {
   if (known.uid !== sender.uid) return false;
   return heartbeat.startedAt === null || Date.parse(heartbeat.startedAt) === Date.parse(known.startedAt);
 }
 
 /**
- * Whether the heartbeat brings nothing new: it was seen, or comes late from before one that was seen, or from a process
- * that another has replaced. The last one holds only while the other is heard from, since a clock may be set back.
+ * Whether the heartbeat contains nothing new: it is a repeat, it is older than the last merged heartbeat, or its process was
+ * replaced by a newer one. The last case applies only while the newer process reports, because a clock may be set back.
  */
 export function isOutdated(
   known: BriefInstance | undefined,
@@ -38,14 +38,14 @@ export function isOutdated(
   return Date.parse(heartbeat.startedAt) < Date.parse(known.startedAt) && isLive(known, at);
 }
 
-/** What the receiver knows besides the heartbeat and its sender. */
+/** Facts of the receiver in addition to the heartbeat and its sender. */
 export interface Receipt {
   at: Date;
-  /** The agent's proofs as they are stored after the heartbeat. */
+  /** The agent's stored proofs after the heartbeat. */
   proofs: readonly ProofRecord[];
 }
 
-/** The instance's row after its heartbeat. `known`: its row before, of this process or of an earlier one. */
+/** The row of the instance after the heartbeat. `known`: its previous row, of this process or of an earlier one. */
 export function instanceOf(
   known: BriefInstance | undefined,
   heartbeat: Heartbeat,
@@ -79,14 +79,14 @@ export function instanceOf(
   };
 }
 
-/** The check of the model that the sender declares, or of the only one it checks. */
+/** The check of the model that the heartbeat declares, or the first model check if no model is declared. */
 export function modelCheck(heartbeat: Heartbeat): { status: CheckStatus; latencyMs?: number } | undefined {
   const { model, health } = heartbeat;
   const wanted = model === null ? null : `model:${model.provider}/${model.id}`;
   return health.checks.find((check) => (wanted === null ? check.category === 'model' : check.id === wanted));
 }
 
-/** undefined: not known. Without a sidecar in between, an agent that reports on itself is there. */
+/** undefined: unknown. Without a sidecar probe, an agent that reports about itself counts as reachable. */
 function agentReachable(heartbeat: Heartbeat): boolean | undefined {
   const upstream = heartbeat.health.checks.find((check) => check.id === 'agent:upstream');
   if (upstream === undefined) return heartbeat.source === 'agent-sdk' ? true : undefined;
@@ -96,8 +96,8 @@ function agentReachable(heartbeat: Heartbeat): boolean | undefined {
 type LocalProofs = Pick<InstanceStatus, 'scoreWithoutLocalProofs' | 'localProofsUnknown'>;
 
 /**
- * A sidecar of 0.1.0 does not say what local proofs add to its score. The list of proofs that it sends cannot tell either:
- * the agent can remove a proof again after the score was made. So the score is doubted unless no local proof can count.
+ * A sidecar 0.1.0 does not report how much local proofs add to its score. Its list of proofs does not help, because the agent
+ * can remove a proof after the score was computed. So `localProofsUnknown` is set unless no local proof can count.
  */
 function withoutLocalProofs(heartbeat: Heartbeat, { at, proofs }: Receipt): LocalProofs {
   const { scoreWithoutLocalProofs: reported, gap, sidecarVersion } = heartbeat;
@@ -106,7 +106,7 @@ function withoutLocalProofs(heartbeat: Heartbeat, { at, proofs }: Receipt): Loca
     (proof) => proof.ruleId === EVALUATED_PROOF && proof.origin === 'control-plane' && !hasExpired(proof, at),
   );
   const isIssue = gap.issues.some(({ property }) => property === EVALUATED);
-  // Without a sidecar the agent makes its score itself.
+  // Without a sidecar the agent computes its score itself.
   return sidecarVersion === null || isProved || isIssue ? {} : { localProofsUnknown: true };
 }
 
@@ -119,10 +119,10 @@ function violationsOf(heartbeat: Heartbeat): number {
   return new Set(denials.map((issue) => issue.property)).size;
 }
 
-/** How far a sender's clock may be off before the receiver's decides which day it is. */
+/** Maximum difference of the clocks. If it is exceeded, the clock of the receiver decides the day. */
 const CLOCK_TOLERANCE_MS = 5 * 60 * 1000;
 
-/** The sender's totals count for the day on which it made them, also when they arrive past midnight. */
+/** Totals count for the UTC day on which they were sent, even if they arrive after midnight. */
 function dayTotals(
   before: BriefInstance | undefined,
   heartbeat: Heartbeat,
@@ -135,10 +135,10 @@ function dayTotals(
     return { tokensToday: totals.tokensToday, costTodayUsd: totals.costTodayUsd ?? 0, day };
   }
   const day = dayOf(at);
-  const sofar = before?.day === day ? before : { tokensToday: 0, costTodayUsd: 0 };
+  const soFar = before?.day === day ? before : { tokensToday: 0, costTodayUsd: 0 };
   return {
-    tokensToday: sofar.tokensToday + (usage?.totalTokens ?? 0),
-    costTodayUsd: sofar.costTodayUsd,
+    tokensToday: soFar.tokensToday + (usage?.totalTokens ?? 0),
+    costTodayUsd: soFar.costTodayUsd,
     day,
   };
 }

@@ -86,7 +86,7 @@ const upstream = (status: Check['status']): Check => ({
 });
 
 describe('the first heartbeat', () => {
-  test('makes a whole status', () => {
+  test('creates a complete status', () => {
     const heartbeat = heartbeatOf({
       score: 70,
       health: 'degraded',
@@ -166,10 +166,10 @@ describe('the first heartbeat', () => {
       reportedBy: 'pod-a',
       lastChecked: at(1).toISOString(),
       conditions: [
-        ['Ready', 'False', 'AgentUnreachable', 'the agent does not answer in 1 of 1 instances'],
-        ['Reporting', 'True', 'HeartbeatReceived', 'all instances report'],
-        ['AgentReachable', 'False', 'AgentUnreachable', 'the agent does not answer in 1 of 1 instances'],
-        ['ModelReachable', 'True', 'ModelReachable', 'the model endpoint answers'],
+        ['Ready', 'False', 'AgentUnreachable', 'the agent does not respond in 1 of 1 instances'],
+        ['Reporting', 'True', 'HeartbeatReceived', 'all instances send heartbeats'],
+        ['AgentReachable', 'False', 'AgentUnreachable', 'the agent does not respond in 1 of 1 instances'],
+        ['ModelReachable', 'True', 'ModelReachable', 'the model endpoint responds'],
         ['PolicyLoaded', 'False', 'NoEngine', 'no policy engine is configured'],
         ['Compliant', 'False', 'GradeTooLow', 'the grade without local proofs is below B'],
       ].map(([type, status, reason, message]) => ({
@@ -184,33 +184,33 @@ describe('the first heartbeat', () => {
   });
 });
 
-describe('a repeat', () => {
+describe('isRepeat', () => {
   const first = after({ seq: 5, tokens: 7 });
   test.each<[string, Beat, boolean]>([
-    ['the same again', { seq: 5, tokens: 7 }, true],
-    ['an older one of the same process', { seq: 4 }, true],
-    ['the next one', { seq: 6 }, false],
-    ['another instance', { seq: 5, from: 'pod-b' }, false],
-    ['a pod of the same name', { seq: 5, uid: 'new' }, false],
-    ['a later process', { seq: 1, startedAt: '2026-03-01T11:59:00.000Z' }, false],
+    ['the same heartbeat', { seq: 5, tokens: 7 }, true],
+    ['an older heartbeat of the same process', { seq: 4 }, true],
+    ['the next heartbeat', { seq: 6 }, false],
+    ['a heartbeat of another instance', { seq: 5, from: 'pod-b' }, false],
+    ['a heartbeat of a new pod with the same name', { seq: 5, uid: 'new' }, false],
+    ['a heartbeat of a later process', { seq: 1, startedAt: '2026-03-01T11:59:00.000Z' }, false],
     [
-      'a late one of an earlier process',
+      'a late heartbeat of an earlier process',
       { seq: 9, startedAt: '2026-03-01T08:00:00.000Z', second: 119 },
       true,
     ],
     [
-      'an earlier start after a long silence: the clock was set back',
+      'an earlier start time after a long silence (the clock was set back)',
       { seq: 1, startedAt: '2026-03-01T08:00:00.000Z', second: 121 },
       false,
     ],
-    ['one without a number', { seq: null }, false],
-    ['one without a start', { seq: 5, startedAt: null }, false],
-  ])('%s', (_name, beat, repeats) => {
+    ['a heartbeat without a number', { seq: null }, false],
+    ['a heartbeat without a start time', { seq: 5, startedAt: null }, false],
+  ])('for %s', (_name, beat, repeats) => {
     expect(isRepeat(first, heartbeatOf(beat), senderOf(beat), at(beat.second ?? 0))).toBe(repeats);
     expect(merge(first, beat) === first).toBe(repeats);
   });
 
-  test('nothing is a repeat before the first', () => {
+  test('is false for the first heartbeat', () => {
     expect(isRepeat(undefined, heartbeatOf({}), senderOf({}), at(0))).toBe(false);
   });
 });
@@ -231,7 +231,7 @@ describe('several instances', () => {
       'Healthy C 60 0 b',
     ],
     [
-      'both, of different ones; the report is that of the worst phase',
+      'the worst phase and the lowest score of different instances, with the report of the worst phase',
       [
         { from: 'a', health: 'degraded' },
         { from: 'b', score: 10 },
@@ -246,15 +246,15 @@ describe('several instances', () => {
       ],
       'Healthy A 100 12 a',
     ],
-    ['the first by name where they are equal', [{ from: 'b' }, { from: 'a' }], 'Healthy A 100 0 a'],
-  ])('give %s', (_name, beats, expected) => {
+    ['the report of the first by name if they are equal', [{ from: 'b' }, { from: 'a' }], 'Healthy A 100 0 a'],
+  ])('result in %s', (_name, beats, expected) => {
     expect(brief(after(...beats))).toBe(expected);
   });
 
   const withIssue = (property: string): Partial<Heartbeat> => ({
     gap: { score: 70, grade: 'C', source: 'agent-sdk', issues: [issue('high', property)] },
   });
-  test('when the worst heals, phase and score are right at once, the lists with the next heartbeat of the new worst', () => {
+  test('when the worst instance recovers, phase and score change at once and the lists with the next heartbeat', () => {
     const two = after(
       { from: 'a', health: 'unhealthy', score: 50, rest: withIssue('of a') },
       { from: 'b', health: 'degraded', score: 70, rest: withIssue('of b') },
@@ -265,21 +265,21 @@ describe('several instances', () => {
       'a',
       'of a',
     ]);
-    const healed = merge(two, { from: 'a', seq: 2, second: 30, score: 100 });
-    expect([healed.phase, healed.score, healed.reportedBy, healed.issuesTotal]).toEqual([
+    const recovered = merge(two, { from: 'a', seq: 2, second: 30, score: 100 });
+    expect([recovered.phase, recovered.score, recovered.reportedBy, recovered.issuesTotal]).toEqual([
       'Degraded',
       70,
       'a',
       0,
     ]);
-    const told = merge(healed, {
+    const updated = merge(recovered, {
       from: 'b',
       seq: 2,
       second: 31,
       health: 'degraded',
       rest: withIssue('of b'),
     });
-    expect([told.phase, told.score, told.reportedBy, told.issues?.[0]?.property]).toEqual([
+    expect([updated.phase, updated.score, updated.reportedBy, updated.issues?.[0]?.property]).toEqual([
       'Degraded',
       70,
       'b',
@@ -287,7 +287,7 @@ describe('several instances', () => {
     ]);
   });
 
-  test('the counters add up and violations are the most of one', () => {
+  test('outcomes are summed, and violations are the maximum of all instances', () => {
     const outcomes = (deny: number): Partial<Heartbeat> => ({
       outcomes: { allow: 1, deny, failOpen: 0, notEvaluated: 2 },
     });
@@ -295,7 +295,7 @@ describe('several instances', () => {
     expect(status.outcomes).toEqual({ allow: 2, deny: 7, failOpen: 0, notEvaluated: 4 });
   });
 
-  test('one that is silent does not speak for the agent, and is seen to be silent', () => {
+  test('a silent instance does not affect the agent and gets the phase Unknown', () => {
     const two = after({ from: 'a', health: 'unhealthy', score: 10 }, { from: 'b' });
     const later = merge(two, { from: 'b', seq: 2, second: 121 });
     expect(brief(later)).toBe('Healthy A 100 0 b');
@@ -308,7 +308,7 @@ describe('several instances', () => {
     usage: { windowStartedAt: NOON, models: [], totalTokens, totalCalls: 1 },
   });
 
-  test('beyond 50 are counted, each once however often it comes', () => {
+  test('above 50 are counted, each once for any number of heartbeats', () => {
     const further: Beat = { from: 'z-one-more', tokens: 1000, rest: window(9) };
     const status = after(...many, further, further, { ...further, seq: 2, tokens: 1010 });
     expect(status.instances).toHaveLength(50);
@@ -324,7 +324,7 @@ describe('several instances', () => {
     expect([listed.unlisted, listed.unlistedCount]).toEqual([undefined, undefined]);
   });
 
-  test('that are not listed go when they fall silent or their pods go, and their tokens stay', () => {
+  test('that are not listed are removed when they become silent or their pods are deleted, and their tokens stay', () => {
     const further: Beat = { from: 'z-one-more', uid: 'u', tokens: 1000 };
     const status = after(...many, further);
     const gone = statusOf(
@@ -336,7 +336,7 @@ describe('several instances', () => {
       expect([each.instanceCount, each.unlistedCount, each.tokens]).toEqual([50, undefined, 1050]);
   });
 
-  test('beyond 50 cannot hide one that is bad in another way than those: a healthy one with an F decides the grade', () => {
+  test('above 50 keep the worst of each criterion: a healthy instance with grade F decides the grade', () => {
     const degraded = Array.from({ length: 60 }, (_, index): Beat => ({
       from: `bad-${index}`,
       health: 'degraded',
@@ -353,14 +353,14 @@ describe('several instances', () => {
     }
   });
 
-  test('a worse one takes the place of a listed one with its next heartbeat, and its report is shown', () => {
+  test('a worse instance replaces a listed instance with its next heartbeat, and its report is shown', () => {
     const status = after(...many, { from: 'z-one-more' });
     const worse = merge(status, { from: 'z-one-more', seq: 2, score: 20, health: 'unhealthy' });
     expect(brief(worse)).toBe('Unhealthy F 20 50 z-one-more');
     expect(worse.unlisted?.map(({ name }) => name)).toEqual(['pod-9']);
   });
 
-  test('beyond 1,000: who sends no totals, and who finds no room among 150 others, counts by its windows', () => {
+  test('above 1,000 count by usage windows if they send no totals or departedToday has no room', () => {
     const full = after(...many);
     const { phase: _phase, score: _score, ...row } = full.instances![0]!;
     const status = {
@@ -382,23 +382,23 @@ describe('several instances', () => {
 describe('tokens of the day', () => {
   const restarted = '2026-03-01T11:00:00.000Z';
   test.each<[string, Beat[], number]>([
-    ['are the totals that were sent last', [{ tokens: 5 }, { seq: 2, tokens: 9 }], 9],
+    ['are the last reported total', [{ tokens: 5 }, { seq: 2, tokens: 9 }], 9],
     [
-      'keep what a process used before it was restarted',
+      'include the usage of a process before its restart',
       [{ tokens: 5 }, { tokens: 2, startedAt: restarted }],
       7,
     ],
     [
-      'and what a pod used whose name another took over',
+      'include the usage of a deleted pod whose name is reused',
       [
         { uid: 'u', tokens: 5 },
         { uid: 'v', tokens: 2 },
       ],
       7,
     ],
-    ['forget yesterday', [{ tokens: 5 }, { from: 'b', second: 43_201, tokens: 1 }], 1],
+    ['exclude the previous day', [{ tokens: 5 }, { from: 'b', second: 43_201, tokens: 1 }], 1],
     [
-      'forget what departed yesterday',
+      'exclude processes that departed on the previous day',
       [
         { tokens: 5 },
         { tokens: 2, startedAt: restarted },
@@ -407,17 +407,17 @@ describe('tokens of the day', () => {
       3,
     ],
     [
-      'belong to the day on which they were sent',
+      'count for the day on which they were sent',
       [{ second: 43_201, tokens: 5, rest: { sentAt: '2026-03-01T23:59:59.900Z' } }],
       0,
     ],
     [
-      'belong to the day of the receiver where the sender has no right clock',
+      'count for the day of the receiver if the clock of the sender is wrong',
       [{ tokens: 5, rest: { sentAt: '2020-01-01T00:00:00.000Z' } }],
       5,
     ],
     [
-      'are the sum of the windows of who sends no totals',
+      'are the sum of the usage windows of a sender without totals',
       [4, 5, 6].map((tokens, index): Beat => ({
         seq: index + 1,
         second: index * 30,
@@ -427,7 +427,7 @@ describe('tokens of the day', () => {
       15,
     ],
     [
-      'also of who numbers nothing',
+      'are the sum of the usage windows of a sender without heartbeat numbers',
       [4, 5].map((tokens): Beat => ({
         seq: null,
         startedAt: null,
@@ -437,7 +437,7 @@ describe('tokens of the day', () => {
       9,
     ],
     [
-      'begin again with the first window of a day',
+      'start from zero with the first window of a day',
       [
         {
           tokens: null,
@@ -456,7 +456,7 @@ describe('tokens of the day', () => {
     expect(after(...beats).tokens).toBe(tokens);
   });
 
-  test('of the others, for one instance: the departed too', () => {
+  test('of the other instances include departed processes', () => {
     const cost = (costTodayUsd: number, tokensToday: number): Partial<Heartbeat> => ({
       totals: { tokensToday, costTodayUsd },
     });
@@ -470,7 +470,7 @@ describe('tokens of the day', () => {
     expect(othersToday(status, 'b', at(43_201))).toEqual({ tokens: 0, costUsd: 0 });
   });
 
-  test('of a pod that is gone stay', () => {
+  test('of a deleted pod stay', () => {
     const two = after({ from: 'a', tokens: 5 }, { from: 'b', tokens: 7 });
     const one = statusOf(
       withoutGone(two, ({ name }) => name === 'b', at(1)),
@@ -491,38 +491,38 @@ describe('tokens of the day', () => {
   });
 });
 
-describe('a process that is taken for gone', () => {
+describe('a departed process', () => {
   const started = '2026-03-01T09:00:00.000Z';
-  const gone = (status: ObservationStatus, second: number, ...names: string[]): ObservationStatus =>
+  const withoutPods = (status: ObservationStatus, second: number, ...names: string[]): ObservationStatus =>
     statusOf(
       withoutGone(status, ({ name }) => !names.includes(name), at(second)),
       at(second),
     );
-  const brought = (status: ObservationStatus) => [status.tokens, status.departedToday?.tokens ?? 0];
+  const totalsOf = (status: ObservationStatus) => [status.tokens, status.departedToday?.tokens ?? 0];
 
-  test('and reports once more counts once: what it left is taken out again', () => {
-    const left = gone(after({ uid: 'u', tokens: 5 }), 1, 'pod-a');
-    expect(brought(left)).toEqual([5, 5]);
+  test('that reports again counts once, because its part of departedToday is removed', () => {
+    const left = withoutPods(after({ uid: 'u', tokens: 5 }), 1, 'pod-a');
+    expect(totalsOf(left)).toEqual([5, 5]);
     const late = merge(left, { uid: 'u', seq: 2, second: 2, tokens: 7 });
-    expect(brought(late)).toEqual([7, 0]);
-    expect(brought(gone(late, 3, 'pod-a'))).toEqual([7, 7]);
+    expect(totalsOf(late)).toEqual([7, 0]);
+    expect(totalsOf(withoutPods(late, 3, 'pod-a'))).toEqual([7, 7]);
   });
 
-  test('keeps what it said last when an older report comes after it, held back by another replica', () => {
-    const left = gone(after({ uid: 'u', seq: 3, tokens: 7 }), 1, 'pod-a');
+  test('keeps its last total when an older report, delayed by another replica, arrives', () => {
+    const left = withoutPods(after({ uid: 'u', seq: 3, tokens: 7 }), 1, 'pod-a');
     const held: Beat = { uid: 'u', seq: 2, second: 2, tokens: 5 };
     expect(isRepeat(left, heartbeatOf(held), senderOf(held), at(2))).toBe(true);
     expect(merge(left, held)).toBe(left);
-    // Nothing of yesterday is held against the totals of a new day.
-    expect(brought(merge(left, { ...held, seq: 4, second: 43_201, tokens: 1 }))).toEqual([1, 0]);
+    // Totals of the previous day are not compared with the totals of a new day.
+    expect(totalsOf(merge(left, { ...held, seq: 4, second: 43_201, tokens: 1 }))).toEqual([1, 0]);
   });
 
   test.each<[string, Beat]>([
     ['another pod', { from: 'pod-b', uid: 'v', tokens: 2 }],
-    ['a pod of its name', { uid: 'v', tokens: 2 }],
+    ['a new pod with the same name', { uid: 'v', tokens: 2 }],
     ['its own next process', { uid: 'u', startedAt: '2026-03-01T11:00:00.000Z', tokens: 2 }],
     [
-      'itself, by windows',
+      'the process itself, with usage windows',
       {
         uid: 'u',
         seq: 2,
@@ -530,47 +530,47 @@ describe('a process that is taken for gone', () => {
         rest: { usage: { windowStartedAt: NOON, models: [], totalTokens: 2, totalCalls: 1 } },
       },
     ],
-  ])('keeps what it left when this one reports: %s', (_name, next) => {
-    const left = gone(after({ uid: 'u', tokens: 5 }), 1, 'pod-a');
-    expect(brought(merge(left, { second: 2, ...next }))).toEqual([7, 5]);
+  ])('keeps its departed total when another sender reports: %s', (_name, next) => {
+    const left = withoutPods(after({ uid: 'u', tokens: 5 }), 1, 'pod-a');
+    expect(totalsOf(merge(left, { second: 2, ...next }))).toEqual([7, 5]);
   });
 
-  test('is known by name and uid where it never says when it started', () => {
+  test('is identified by name and UID if it does not report its start time', () => {
     const nameless: Beat = { uid: 'u', seq: null, startedAt: null, tokens: 5 };
-    const left = gone(after(nameless), 1, 'pod-a');
-    expect(brought(merge(left, { ...nameless, second: 2, tokens: 6 }))).toEqual([6, 0]);
+    const left = withoutPods(after(nameless), 1, 'pod-a');
+    expect(totalsOf(merge(left, { ...nameless, second: 2, tokens: 6 }))).toEqual([6, 0]);
   });
 
-  test('is remembered until 150 others have left, and its tokens for the day', () => {
+  test('is remembered until 150 others have departed, and its tokens count for the whole day', () => {
     const beats = Array.from({ length: 160 }, (_, index): Beat => ({ from: `pod-${index}`, tokens: 1 }));
     const names = beats.map((beat) => beat.from ?? '');
     const left = beats.reduce<ObservationStatus>(
-      (status, beat, index) => gone(merge(status, beat), 0, names[index] ?? ''),
+      (status, beat, index) => withoutPods(merge(status, beat), 0, names[index] ?? ''),
       { phase: 'Pending' },
     );
     expect(left.departedToday?.instances?.map(({ name }) => name)).toEqual(names.slice(10));
     expect(left.tokens).toBe(160);
-    expect(gone(left, 43_201, 'nobody').departedToday).toBeUndefined();
+    expect(withoutPods(left, 43_201, 'none').departedToday).toBeUndefined();
   });
 
-  test('counts once, in whatever order processes report, go and come late', () => {
+  test('counts once for any order of reports, departures and late reports', () => {
     const step = fc.record({
       from: fc.constantFrom('a', 'b', 'c'),
       more: fc.nat(50),
-      goes: fc.boolean(),
+      departs: fc.boolean(),
     });
     fc.assert(
       fc.property(fc.array(step, { maxLength: 30 }), (steps) => {
         const totals = new Map<string, number>();
         let status: ObservationStatus = { phase: 'Pending' };
-        for (const [index, { from, more, goes }] of steps.entries()) {
+        for (const [index, { from, more, departs }] of steps.entries()) {
           const tokens = (totals.get(from) ?? 0) + more;
           totals.set(from, tokens);
           status = merge(status, { from, uid: from, startedAt: started, seq: index + 1, tokens });
-          if (goes) status = gone(status, 0, from);
+          if (departs) status = withoutPods(status, 0, from);
         }
-        const wanted = [...totals.values()].reduce((sum, tokens) => sum + tokens, 0);
-        expect(status.tokens ?? 0).toBe(wanted);
+        const expected = [...totals.values()].reduce((sum, tokens) => sum + tokens, 0);
+        expect(status.tokens ?? 0).toBe(expected);
       }),
     );
   });
@@ -584,7 +584,7 @@ describe('proofs', () => {
     method: 'm',
     verifiedAt: '2026-03-01T10:00:00.000Z',
   };
-  test('that a heartbeat brings are taken over, and are removed by who knew them', () => {
+  test('of a heartbeat are stored, and are removed by a sender that knew them', () => {
     const one = after({ rest: { proof: [proof], proofRevision: 0 } });
     expect([one.proofs, one.proofRevision]).toEqual([[proof], 1]);
     const behind = merge(one, { seq: 2, rest: { proof: [], proofRevision: 0 } });
@@ -597,7 +597,7 @@ describe('proofs', () => {
     ]);
   });
 
-  test('that another store has decided on are as it decided, unless it is behind', () => {
+  test('decided by another store are stored unless their revision is older', () => {
     const set = { revision: 3, proofs: [{ ...proof, origin: 'control-plane' as const }], tombstones: [] };
     const one = after({ rest: { proof: [proof] } });
     const decided = (status: ObservationStatus, seq: number, revision: number): ObservationStatus =>
@@ -611,7 +611,7 @@ describe('proofs', () => {
     expect(decided(decided(one, 2, 3), 3, 2)).toMatchObject({ proofs: set.proofs, proofRevision: 3 });
   });
 
-  test('that are local count in the score, and not for the condition Compliant', () => {
+  test('of origin local count in the score, but not for the condition Compliant', () => {
     const compliant = (rest: Partial<Heartbeat>) =>
       after({ rest }).conditions?.find(({ type }) => type === 'Compliant');
     const gap = { score: 75, grade: 'B' as const, source: 'manifest-static' as const, issues: [] };
@@ -628,7 +628,7 @@ describe('proofs', () => {
     expect(after({ rest: { gap, scoreWithoutLocalProofs: 70 } })).toMatchObject({ score: 75, grade: 'B' });
   });
 
-  describe('of a sidecar that does not say what local proofs add to its score', () => {
+  describe('of a sidecar that does not report the score without local proofs', () => {
     const { origin: _, ...unknown } = proof;
     const proved: ProofRecord = { ...proof, origin: 'control-plane' };
     const expired = at(-1).toISOString();
@@ -640,8 +640,8 @@ describe('proofs', () => {
         string,
       ]
     >([
-      ['a proof of its own may have made the grade', {}, 'Unknown LocalProofsUnknown'],
-      ['and says so by its list of proofs', { rest: { proof: [unknown] } }, 'Unknown LocalProofsUnknown'],
+      ['a local proof may have raised the grade', {}, 'Unknown LocalProofsUnknown'],
+      ['a local proof in its list of proofs', { rest: { proof: [unknown] } }, 'Unknown LocalProofsUnknown'],
       ['a proof of unknown origin', { stored: [unknown] }, 'Unknown LocalProofsUnknown'],
       [
         'a proof of the control plane that has expired',
@@ -649,12 +649,12 @@ describe('proofs', () => {
         'Unknown LocalProofsUnknown',
       ],
       ['a proof of the control plane', { stored: [proved] }, 'True Compliant'],
-      ['an issue that such a proof would remove', { issues: [missing] }, 'True Compliant'],
-      ['a score that is high enough without it', { score: 80 }, 'True Compliant'],
-      ['a score that is too low with it', { score: 74 }, 'False GradeTooLow'],
+      ['an issue that a local proof would remove', { issues: [missing] }, 'True Compliant'],
+      ['a score that is high enough without local proofs', { score: 80 }, 'True Compliant'],
+      ['a score that is too low with local proofs', { score: 74 }, 'False GradeTooLow'],
       ['an agent without a sidecar', { rest: { sidecarVersion: null } }, 'True Compliant'],
-      ['a sidecar that says it', { rest: { scoreWithoutLocalProofs: 75 } }, 'True Compliant'],
-    ])('%s', (_name, { score = 75, issues = [], rest = {}, stored = [] }, expected) => {
+      ['a sidecar that reports the score', { rest: { scoreWithoutLocalProofs: 75 } }, 'True Compliant'],
+    ])('determine Compliant: %s', (_name, { score = 75, issues = [], rest = {}, stored = [] }, expected) => {
       const gap = { score, grade: gradeOf(score), source: 'manifest-static' as const, issues };
       const before: ObservationStatus = { phase: 'Pending', proofs: stored, proofRevision: 1 };
       const status = merge(before, { rest: { gap, sidecarVersion: '0.1.0', ...rest } });
@@ -674,20 +674,20 @@ describe('a heartbeat whose gap has the issue reporter.invalid', () => {
   const compliantOf = (status: ObservationStatus) =>
     status.conditions?.find(({ type }) => type === 'Compliant');
 
-  test('makes Compliant False with the reason ReporterInvalid until the next valid report', () => {
+  test('sets Compliant to False with the reason ReporterInvalid until the next valid report', () => {
     const one = after({ rest: { gap } });
     expect(compliantOf(one)).toMatchObject({ status: 'False', reason: 'ReporterInvalid' });
     expect(compliantOf(merge(one, { seq: 2, second: 30 }))).toMatchObject({ status: 'True' });
   });
 
-  test('of one instance of two is enough', () => {
+  test('sets Compliant to False if it comes from one of two instances', () => {
     const two = merge(after({ rest: { gap } }), { from: 'pod-b', score: 100 });
     expect(compliantOf(two)).toMatchObject({ status: 'False', reason: 'ReporterInvalid' });
   });
 });
 
-describe('what is not of a heartbeat', () => {
-  test('is kept: the registration, and the conditions of the operator', () => {
+describe('status members from other sources', () => {
+  test('such as the registration and the operator conditions are kept', () => {
     const injected = {
       type: 'Injected' as const,
       status: 'True' as const,
@@ -714,7 +714,7 @@ describe('what is not of a heartbeat', () => {
     expect(status.conditions).toHaveLength(7);
   });
 
-  test('is not kept where the next report has it no more', () => {
+  test('are not kept if they come from a heartbeat and the next one does not contain them', () => {
     const full = after({
       rest: {
         usage: { windowStartedAt: NOON, models: [], totalTokens: 0, totalCalls: 0 },
@@ -727,7 +727,7 @@ describe('what is not of a heartbeat', () => {
   });
 });
 
-describe('laws', () => {
+describe('properties', () => {
   const beat = fc.record({
     from: fc.constantFrom('a', 'b', 'c'),
     seq: fc.integer({ min: 1, max: 4 }),
@@ -738,7 +738,7 @@ describe('laws', () => {
     second: fc.integer({ min: 0, max: 60 }),
   });
 
-  test('a heartbeat with number and start merged twice is merged once', () => {
+  test('merging a heartbeat with number and start time twice equals merging it once', () => {
     fc.assert(
       fc.property(fc.array(beat, { maxLength: 6 }), beat, (before, last) => {
         const once = merge(after(...before), last);
@@ -749,7 +749,7 @@ describe('laws', () => {
     );
   });
 
-  test('what is summed up over instances does not depend on the order in which they send', () => {
+  test('the aggregates do not depend on the order of the instances', () => {
     const eachOnce = fc.uniqueArray(beat, { selector: (each) => each.from, minLength: 1 });
     fc.assert(
       fc.property(eachOnce, fc.integer(), (beats, seed) => {
@@ -762,7 +762,7 @@ describe('laws', () => {
     );
   });
 
-  test('of more than 50 instances the verdict is that of all of them', () => {
+  test('with more than 50 instances the verdict equals the verdict of all instances', () => {
     const report = fc.record({
       health: fc.constantFrom<HealthStatus>('healthy', 'degraded', 'unhealthy'),
       score: fc.integer({ min: 60, max: 100 }),
@@ -804,7 +804,7 @@ describe('laws', () => {
     );
   });
 
-  test('score and tokens stay in their bounds', () => {
+  test('the score is the minimum of the instances, and tokens are never negative', () => {
     fc.assert(
       fc.property(fc.array(beat, { minLength: 1, maxLength: 8 }), (beats) => {
         const status = after(...beats);

@@ -18,17 +18,17 @@ import {
   worstInstances,
 } from './worst-instances.ts';
 
-/** Who sent the heartbeat, and what the writer knows of the agent. */
+/** Sender of the heartbeat, and settings of the agent. */
 export interface Sender extends SenderId, ObservationContext {
-  /** The proofs after the heartbeat, where another store decides on them; default: merged here. */
+  /** The proofs after the heartbeat if another store decides them; default: merged here. */
   proofs?: ProofSet;
 }
 
-/** The CRD's bounds of the lists. */
+/** List limits of the CRD. */
 const MAX_ISSUES = 50;
 const MAX_CHECKS = 100;
 
-/** Whether the heartbeat was merged already, or is older than what was: merging it again changes nothing. */
+/** Whether the heartbeat, or a newer one, was already merged. Merging a repeat changes nothing. */
 export function isRepeat(
   status: ObservationStatus | undefined,
   heartbeat: Heartbeat,
@@ -43,12 +43,12 @@ export function isRepeat(
 }
 
 /**
- * The status after a heartbeat that arrived at `at`; the very same object when it is a repeat.
+ * The status after a heartbeat that arrived at `at`. Returns the same object for a repeat.
  *
- * Aggregates are exact at once, since every instance keeps what they need in its row. The lists (`issues`, `checks`,
- * `usage`, ...) are those of one instance, `reportedBy`: of the worst one, which takes them over with its own
- * heartbeat. When the worst instance heals, its lists show its new report until the next worst has sent again, at most
- * one interval later. Beyond fifty instances the worst are listed: a report that is worse than a listed one takes its place.
+ * Aggregates are exact at once, because the row of each instance contains all their inputs. The lists (`issues`, `checks`,
+ * `usage`, ...) are those of one instance, `reportedBy`, which is the worst instance. An instance writes the lists with its own
+ * heartbeat. When the worst instance recovers, the lists show its new report until the next worst instance reports, at most one
+ * interval later. At most fifty instances are listed; a worse instance replaces a listed one.
  */
 export function mergeHeartbeat(
   status: ObservationStatus | undefined,
@@ -65,8 +65,8 @@ export function mergeHeartbeat(
   };
   const instance = instanceOf(known, heartbeat, sender, { at, proofs: next.proofs ?? [] });
   if (known === undefined && (before.unlisted ?? []).length >= MAX_UNLISTED)
-    return statusOf(overfull(next, heartbeat, instance, at), at, sender);
-  // A process that was replaced leaves what it used today behind.
+    return statusOf(withUncounted(next, heartbeat, instance, at), at, sender);
+  // The usage of a replaced process stays in the totals of the day.
   const replaced = known !== undefined && !isSameProcess(known, heartbeat, sender) ? [known] : [];
   const { departedToday: _, ...kept } = next;
   const merged: ObservationStatus = {
@@ -74,11 +74,11 @@ export function mergeHeartbeat(
     ...withDeparted(next, replaced, at),
     ...withInstance(before, instance, at),
   };
-  const shown = speaks(merged, instance, at) ? withReport(merged, heartbeat, instance) : merged;
+  const shown = isReportToShow(merged, instance, at) ? withReport(merged, heartbeat, instance) : merged;
   return statusOf(shown, at, sender);
 }
 
-/** The lists of instances with this one in the place of its last row. */
+/** The lists of instances, with the new row of this instance. */
 function withInstance(
   before: ObservationStatus,
   instance: InstanceStatus,
@@ -91,7 +91,7 @@ function withInstance(
   return { instances: listed, unlisted: unlisted.sort((a, b) => (a.name < b.name ? -1 : 1)) };
 }
 
-/** A sender of totals brings what it left behind with it again; the windows of another only add to that. */
+/** Totals of a returning process include its part of `departedToday`, so that part is removed. Usage windows only add to it. */
 function withoutReturned(
   status: ObservationStatus,
   heartbeat: Heartbeat,
@@ -109,11 +109,11 @@ const processOf = ({ startedAt }: Heartbeat, { instance: name, uid }: SenderId) 
 });
 
 /**
- * Beyond the most instances that a status can count, a further one says nothing of phase and score;
- * its total of the day is kept as if it had left, and taken out again when it reports next. Who sends no totals, and who
- * finds no room there, counts by its windows.
+ * Above the maximum number of instances in a status, a further instance does not affect phase and score. Its total of the day is
+ * kept in `departedToday` and removed again with its next report. If it sends no totals, or there is no room in `departedToday`,
+ * its usage windows are added instead.
  */
-function overfull(
+function withUncounted(
   status: ObservationStatus,
   heartbeat: Heartbeat,
   instance: InstanceStatus,
@@ -126,8 +126,8 @@ function overfull(
   return { ...kept, ...departed(status, [use], at) };
 }
 
-/** Whether the instance's report is the one to show: it is the worst, or no other live instance is shown. */
-function speaks(status: ObservationStatus, instance: InstanceStatus, at: Date): boolean {
+/** Whether the lists show the report of this instance: it is the worst one, or the lists show no other live instance. */
+function isReportToShow(status: ObservationStatus, instance: InstanceStatus, at: Date): boolean {
   if (!status.instances?.includes(instance)) return false;
   const live = (status.instances ?? []).filter((each) => isLive(each, at));
   if (worstOf(live)?.name === instance.name || status.reportedBy === instance.name) return true;
@@ -159,7 +159,7 @@ function withReport(
   };
 }
 
-/** Where a heartbeat names no model, the model of the registration stays. */
+/** The model of the heartbeat, or of the registration if the heartbeat contains no model. */
 function modelOf(status: ObservationStatus, heartbeat: Heartbeat): Pick<ObservationStatus, 'model'> {
   const { provider, id } = heartbeat.model ?? status.model ?? {};
   if (provider === undefined || id === undefined) return {};
@@ -181,14 +181,14 @@ function worstIssues(issues: readonly Issue[]): Issue[] {
 
 const WORST_FIRST: readonly CheckStatus[] = ['fail', 'skip', 'pass'];
 
-/** In the sender's order; where there are too many, what failed stays. */
+/** The checks in the order of the sender. If there are too many, failed checks are kept first. */
 function worstChecks(checks: readonly Check[]): Check[] {
   if (checks.length <= MAX_CHECKS) return [...checks];
   const rank = (check: Check): number => WORST_FIRST.indexOf(check.status);
   return [...checks].sort((a, b) => rank(a) - rank(b)).slice(0, MAX_CHECKS);
 }
 
-/** The agent's proofs after the heartbeat; nothing where nothing changes. */
+/** The agent's proofs after the heartbeat; empty if nothing changes. */
 function proofsOf(
   status: ObservationStatus,
   heartbeat: Heartbeat,
@@ -196,7 +196,7 @@ function proofsOf(
 ): Pick<ObservationStatus, 'proofs' | 'proofRevision' | 'proofTombstones'> {
   const set = proofSetOf(status);
   const sent = { revision: heartbeat.proofRevision, proofs: heartbeat.proof };
-  // A set that is older than this one comes late.
+  // A decided set with an older revision arrived late and is ignored.
   const isLate = decided !== undefined && decided.revision <= set.revision;
   const after = isLate ? set : (decided ?? mergeSentProofs(set, sent, at));
   return after === set ? {} : proofMembersOf(after);

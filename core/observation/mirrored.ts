@@ -1,14 +1,14 @@
 import type { AgentObservation } from './observation.ts';
 
-/** On the AgentObservation of an agent that reports to a control plane elsewhere; the operator alone writes it. */
+/** Label of the AgentObservation of an agent that reports to another control plane. Only the operator writes the object. */
 export const MIRRORED_LABEL = 'platform.io/mirrored';
-/** The agent's id where it reports: by it the observation is found again. */
+/** Id of the agent in the other control plane, used to find the observation. */
 export const MIRRORED_AGENT_ANNOTATION = 'platform.io/mirrored-agent';
-/** Where it was read, and the namespace that it has there. */
+/** URL of the other control plane, and the agent's namespace there. */
 export const MIRRORED_FROM_ANNOTATION = 'platform.io/mirrored-from';
 export const MIRRORED_NAMESPACE_ANNOTATION = 'platform.io/mirrored-namespace';
 
-/** An agent that was registered here has keys, and stays registered whatever somebody puts on its observation. */
+/** Whether the agent is mirrored. An agent with keys was registered here and is never mirrored, even if it has the label. */
 export function isMirrored({ metadata, spec, status }: AgentObservation): boolean {
   return (
     spec.source === 'remote' &&

@@ -25,39 +25,39 @@ function instance(name: string, change: Partial<InstanceStatus> = {}): InstanceS
   };
 }
 
-describe('the next change by time alone', () => {
+describe('nextChangeAt', () => {
   test.each<[string, ObservationStatus, ObservationContext, string | null]>([
-    ['nothing was ever reported', { phase: 'Pending' }, {}, null],
-    ['an instance falls silent after two minutes', reported([instance('a')]), {}, '2026-11-21T12:01:50.001Z'],
+    ['is null if there never was a report', { phase: 'Pending' }, {}, null],
+    ['is two minutes after the last heartbeat', reported([instance('a')]), {}, '2026-11-21T12:01:50.001Z'],
     [
-      'or after three of its own intervals, when they are longer',
+      'is three intervals after the last heartbeat if that is longer',
       reported([instance('a', { intervalSeconds: 60 })]),
       {},
       '2026-11-21T12:02:50.001Z',
     ],
     [
-      'the first of several',
+      'is the first change of several instances',
       reported([instance('a'), instance('b', { lastHeartbeat: '2026-11-21T11:58:30Z' })]),
       {},
       '2026-11-21T12:00:30.001Z',
     ],
     [
-      'one that is silent already',
+      'is null if the instance is already stale',
       reported([instance('a', { lastHeartbeat: '2026-11-21T11:00:00Z' })]),
       {},
       null,
     ],
-    ['the last one is gone and none has come', reported([]), {}, '2026-11-21T12:01:50.001Z'],
-    ['the last one is gone and none should come', reported([]), { activity: 'idle' }, null],
+    ['is the stale time after the last instance was removed', reported([]), {}, '2026-11-21T12:01:50.001Z'],
+    ['is null if the workload is idle', reported([]), { activity: 'idle' }, null],
     [
-      'the last one is gone long ago, and the next is awaited since a moment ago',
+      'is the stale time after awaitedSince if the last report is old',
       { ...reported([]), lastChecked: '2026-11-20T00:00:00Z', awaitedSince: '2026-11-21T11:59:00Z' },
       {},
       '2026-11-21T12:01:00.001Z',
     ],
-    ['the last one is gone long ago', { ...reported([]), lastChecked: '2026-11-20T00:00:00Z' }, {}, null],
+    ['is null if the last report is old', { ...reported([]), lastChecked: '2026-11-20T00:00:00Z' }, {}, null],
     [
-      'the day ends, and its tokens with it',
+      'is the end of the UTC day if there are tokens',
       { ...reported([]), lastChecked: '2026-11-20T00:00:00Z', tokens: 5 },
       {},
       '2026-11-22T00:00:00.001Z',
@@ -66,7 +66,7 @@ describe('the next change by time alone', () => {
     expect(nextChangeAt(status, AT, context)?.toISOString() ?? null).toBe(expected);
   });
 
-  test('is when the status does change, and not a moment before', () => {
+  test('is exactly the time at which the status changes', () => {
     const status = statusOf(reported([instance('a', { tokensToday: 5 })]), AT);
     const next = nextChangeAt(status, AT, {})!;
     expect(statusOf(status, new Date(next.getTime() - 1))).toEqual(status);
@@ -78,10 +78,10 @@ function reported(instances: InstanceStatus[]): ObservationStatus {
   return { phase: 'Healthy', instances, lastChecked: '2026-11-21T11:59:50Z' };
 }
 
-describe('what an observation says about its status', () => {
+describe('contextOf', () => {
   const spec = { source: 'remote' as const };
 
-  test('has defaults', () => {
+  test('returns defaults', () => {
     expect(contextOf({ metadata: { name: 'x', namespace: 'n' }, spec })).toEqual({
       heartbeatSeconds: 30,
     });

@@ -4,8 +4,8 @@ import { isLive, staleLimitMs } from './phase.ts';
 import type { ObservationContext } from './status-of.ts';
 
 /**
- * When `statusOf` would say something else although nobody reports anything: an instance falls silent, nobody replaces
- * the last one, or the UTC day ends. Null: never.
+ * The next time at which `statusOf` changes without a report: an instance becomes stale, the last instance is not replaced
+ * in time, or the UTC day ends. null: never.
  */
 export function nextChangeAt(status: ObservationStatus, at: Date, context: ObservationContext): Date | null {
   const instances = status.instances ?? [];
@@ -17,7 +17,7 @@ export function nextChangeAt(status: ObservationStatus, at: Date, context: Obser
   const unreplaced = waits && since !== null ? [since + staleLimitMs(context.heartbeatSeconds ?? 30)] : [];
   const midnight =
     (status.tokens ?? 0) > 0 ? [Date.UTC(at.getUTCFullYear(), at.getUTCMonth(), at.getUTCDate() + 1)] : [];
-  // One millisecond past a limit, which itself still counts as reporting.
+  // One millisecond after the limit, because at the limit an instance still counts as reporting.
   const future = [...silent, ...unreplaced, ...midnight]
     .map((ms) => ms + 1)
     .filter((ms) => ms > at.getTime());

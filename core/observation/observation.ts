@@ -22,13 +22,13 @@ export type ConditionType =
   | 'Conflict'
   | 'Compliant';
 
-/** A Kubernetes condition; lastTransitionTime moves only when status changes. */
+/** A Kubernetes condition. `lastTransitionTime` changes only with `status`. */
 export interface Condition {
   type: ConditionType;
   status: 'True' | 'False' | 'Unknown';
   reason: string;
   message: string;
-  /** ISO 8601, seconds. */
+  /** ISO 8601 without fractions of a second. */
   lastTransitionTime: string;
   observedGeneration?: number;
 }
@@ -65,18 +65,21 @@ export interface ObservationSpec {
   /** Required for source sidecar, absent for remote. */
   agentRef?: { apiVersion: string; kind: string; name: string };
   source: 'sidecar' | 'remote';
-  /** 10..3600; absent: the senders keep their own. */
+  /** 10..3600; absent: the senders use their own interval. */
   heartbeatSeconds?: number;
 }
 
-/** The status subresource; lists are cut at the CRD's maxItems. Every aggregate can be computed from `instances`, `unlisted` and `departedToday` alone. */
+/**
+ * The status subresource. Lists are cut at the CRD's maxItems. All aggregates can be computed from `instances`, `unlisted` and
+ * `departedToday`.
+ */
 export interface ObservationStatus {
   observedGeneration?: number;
   phase: Phase;
   grade?: Grade;
   score?: number;
   source?: 'manifest-static' | 'agent-sdk';
-  /** Tokens of the current UTC day over all instances, gone ones too. */
+  /** Tokens of the current UTC day over all instances, including removed ones. */
   tokens?: number;
   violations?: number;
   evidence?: ObservedEvidence;
@@ -96,37 +99,40 @@ export interface ObservationStatus {
   tokenHashes?: TokenHash[];
   proofRevision?: number;
   proofTombstones?: { ruleId: string; origin?: ProofOrigin; at: string }[];
-  /** The worst fifty, by name. */
+  /** The worst fifty instances, sorted by name. */
   instances?: InstanceStatus[];
-  /** The others that were heard from lately; they count, and say nothing of phase and score. */
+  /** Other instances with a recent heartbeat. They are counted but do not affect phase and score. */
   unlisted?: BriefInstance[];
   /** Absent: every instance is listed. */
   unlistedCount?: number;
-  /** The instance whose report `issues`, `checks`, the items of `evidence`, `usage`, `summary`, `model` and `source` show: the worst one, or for at most one interval the one that was it. */
+  /**
+   * Instance whose report is shown in `issues`, `checks`, the items of `evidence`, `usage`, `summary`, `model` and `source`: the
+   * worst instance, or for at most one interval the previous worst instance.
+   */
   reportedBy?: string;
   departedToday?: DepartedToday;
-  /** ISO 8601; when an agent that rested was expected to report again. Absent while it reports or rests. */
+  /** Time (ISO 8601) from which an agent that was idle is expected to report again. Absent while it reports or is idle. */
   awaitedSince?: string;
-  /** By reason; absent: every live pod is as the present installation would make it. */
+  /** By reason; absent: every live pod matches the current installation. */
   drift?: Drift[];
   instanceCount?: number;
-  /** ISO 8601; when the worst instance's report was received. */
+  /** Time (ISO 8601) at which the report of the worst instance was received. */
   lastChecked?: string;
   conditions?: Condition[];
 }
 
-/** How much of what the manifest declares was shown: the numbers of the instance with the least, the items of `reportedBy`. */
+/** Evidence for the declared items: numbers of the instance with the least evidence, items of `reportedBy`. */
 export interface ObservedEvidence {
   /** `shown` of `declared`, rounded down. */
   percent: number;
   shown: number;
   declared: number;
-  /** Items that the agent alone reports. */
+  /** Items that only the agent reports. */
   reported: number;
   items: EvidenceItem[];
 }
 
-/** The compliance rules: the scores of the instance with the lowest proved one, the lists of `reportedBy`. */
+/** Compliance rules: scores of the instance with the lowest proved score, lists of `reportedBy`. */
 export interface ObservedAudit {
   declared: number;
   proved: number;
@@ -134,13 +140,13 @@ export interface ObservedAudit {
   suppressions: JudgedSuppression[];
 }
 
-/** Use of one UTC day by processes that are gone. */
+/** Usage on one UTC day by processes that no longer exist. */
 export interface DepartedToday {
   /** YYYY-MM-DD */
   day: string;
   tokens: number;
   costUsd: number;
-  /** The last of them: when a report of one comes late, its part is taken out again. */
+  /** The most recent of these processes. If one of them reports again, its part is removed from the totals. */
   instances?: DepartedInstance[];
 }
 
@@ -152,11 +158,11 @@ export interface DepartedInstance {
   costUsd: number;
 }
 
-/** Live pods that the present installation would make differently. */
+/** Live pods that do not match the current installation. */
 export interface Drift {
   reason: DriftReason;
   pods: number;
-  /** One of them, the first by name. */
+  /** Name of the first of these pods, sorted by name. */
   example: string;
 }
 
@@ -165,9 +171,9 @@ export interface TokenHash {
   expiresAt: string;
 }
 
-/** An instance as far as it is counted. */
+/** The counters of an instance. */
 export interface BriefInstance {
-  /** Pod name, or a remote agent's instance. */
+  /** Pod name, or the instance name of a remote agent. */
   name: string;
   uid?: string;
   startedAt: string;
@@ -177,13 +183,13 @@ export interface BriefInstance {
   intervalSeconds: number;
   tokensToday: number;
   costTodayUsd: number;
-  /** UTC day (YYYY-MM-DD) of the two totals. */
+  /** UTC day (YYYY-MM-DD) of the two totals above. */
   day: string;
   /** Cumulative since `startedAt`. */
   outcomes?: OutcomeCounts;
 }
 
-/** Evidence of one instance, without its items. */
+/** Evidence of one instance, without the list of items. */
 export interface InstanceEvidence {
   shown: number;
   declared: number;
@@ -199,22 +205,22 @@ export interface InstanceStatus extends BriefInstance {
   score: number;
   /** The score without local proofs; absent: no local proof counts in the score. */
   scoreWithoutLocalProofs?: number;
-  /** Its sidecar does not say whether local proofs count in the score. */
+  /** The sidecar does not report whether local proofs count in the score. */
   localProofsUnknown?: true;
   sidecarVersion?: string;
-  /** Distinct `policy.*` denials in its last gap. */
+  /** Number of distinct `policy.*` denials in the last gap report. */
   violations: number;
   criticalIssues: number;
-  /** Absent: its sender has none, as a sidecar of 0.1.0. */
+  /** Absent: not reported (sidecar 0.1.0). */
   evidence?: InstanceEvidence;
-  /** Absent: its sender has none. */
+  /** Absent: not reported. */
   audit?: { declared: number; proved: number };
-  /** The last gap has the issue `reporter.invalid`. */
+  /** The last gap report has the issue `reporter.invalid`. */
   reporterInvalid?: true;
-  /** Absent: not known. */
+  /** Absent: unknown. */
   agentReachable?: boolean;
   modelStatus?: CheckStatus;
   policyState?: PolicyFacts['state'];
-  /** Requests that the policy denied between its last two heartbeats. */
+  /** Number of requests that the policy denied between the last two heartbeats. */
   deniedInWindow: number;
 }

@@ -10,19 +10,19 @@ const PHASES: Readonly<Record<HealthStatus | ReadyStatus, Phase>> = {
   'not-ready': 'Unhealthy',
 };
 
-/** The phase that a health status means, in either vocabulary. */
+/** Maps a health or readiness status to a phase. */
 export function phaseOf(status: HealthStatus | ReadyStatus): Phase {
   return PHASES[status];
 }
 
 export const BEST_FIRST: readonly Phase[] = ['Healthy', 'Pending', 'Degraded', 'Unknown', 'Unhealthy'];
 
-/** How long nothing may be heard before an agent counts as silent, in milliseconds. */
+/** Stale time: time without heartbeats after which an instance counts as silent, in milliseconds. */
 export function staleLimitMs(intervalSeconds: number): number {
   return Math.max(3 * intervalSeconds, 120) * 1000;
 }
 
-/** Whether the instance has been heard from lately enough to speak for the agent. */
+/** Whether the last heartbeat of the instance is not older than its stale time. */
 export function isLive(
   instance: Pick<BriefInstance, 'lastHeartbeat' | 'intervalSeconds'>,
   at: Date,
@@ -30,12 +30,12 @@ export function isLive(
   return at.getTime() - Date.parse(instance.lastHeartbeat) <= staleLimitMs(instance.intervalSeconds);
 }
 
-/** The instance that the agent is judged by. */
+/** The instance that decides the state of the agent. */
 export function worstOf(instances: readonly InstanceStatus[]): InstanceStatus | undefined {
   return worstFirst(instances)[0];
 }
 
-/** Worst phase, then lowest score, then least evidence, then name, so that the order is always the same. */
+/** Sorted by worst phase, lowest score, least evidence and then name, so that the order is deterministic. */
 export function worstFirst(instances: readonly InstanceStatus[]): InstanceStatus[] {
   return [...instances].sort(
     (a, b) =>
@@ -46,7 +46,7 @@ export function worstFirst(instances: readonly InstanceStatus[]): InstanceStatus
   );
 }
 
-/** An instance that sends no evidence shows nothing. */
+/** An instance that sends no evidence counts as 0 %. */
 function shownPercent({ evidence }: InstanceStatus): number {
   return evidence === undefined ? 0 : evidencePercent(evidence);
 }

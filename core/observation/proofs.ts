@@ -10,7 +10,7 @@ export function proofSetOf(status: ObservationStatus): ProofSet {
   };
 }
 
-/** The members of a status for this set. */
+/** The status members for a proof set. */
 export function proofMembersOf(
   set: ProofSet,
 ): Required<Pick<ObservationStatus, 'proofs' | 'proofRevision' | 'proofTombstones'>> {

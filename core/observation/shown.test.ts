@@ -12,7 +12,7 @@ const START_MS = Date.parse('2026-03-01T12:00:00.000Z');
 const at = (second: number): Date => new Date(START_MS + second * 1000);
 
 const none = (name: string): EvidenceItem => ({ kind: 'tool', name, tier: 'none' });
-const seen = (name: string): EvidenceItem => ({
+const probed = (name: string): EvidenceItem => ({
   ...{ kind: 'service', name, tier: 'probed', shownBy: 'x' },
   lastSeen: at(0).toISOString(),
 });
@@ -28,7 +28,7 @@ const gapOf = (score: number): GapReport => ({
   issues: [],
 });
 
-/** One instance after the other reports. */
+/** Merges the reports one after the other. */
 function reported(
   reports: readonly (Partial<Heartbeat> & { from?: string })[],
   context: ObservationContext = {},
@@ -50,74 +50,74 @@ describe('the condition Compliant of an agent with grade A', () => {
   const denied = { outcomes: { allow: 0, deny: 1, failOpen: 0, notEvaluated: 0 } };
 
   test.each<[string, Partial<Heartbeat>, ObservationContext, string]>([
-    ['all is shown', { evidence: evidence(4, 4) }, {}, 'True Compliant'],
-    ['half is shown', { evidence: evidence(2, 4) }, {}, 'True Compliant'],
-    ['all is reported', { evidence: evidence(2, 4, { reported: 4 }) }, {}, 'True Compliant'],
-    ['just under half', { evidence: evidence(499, 1000) }, {}, 'Unknown NotShown'],
-    ['nothing is shown', { evidence: evidence(0, 4) }, {}, 'Unknown NotShown'],
-    ['80 % are wanted and shown', { evidence: evidence(4, 5) }, { compliantEvidence: 80 }, 'True Compliant'],
-    ['81 % are wanted', { evidence: evidence(4, 5) }, { compliantEvidence: 81 }, 'Unknown NotShown'],
-    ['none is wanted', { evidence: evidence(0, 4) }, { compliantEvidence: 0 }, 'True Compliant'],
+    ['with evidence for all items', { evidence: evidence(4, 4) }, {}, 'True Compliant'],
+    ['with evidence for half of the items', { evidence: evidence(2, 4) }, {}, 'True Compliant'],
+    ['with reports for all items', { evidence: evidence(2, 4, { reported: 4 }) }, {}, 'True Compliant'],
+    ['with evidence for slightly less than half', { evidence: evidence(499, 1000) }, {}, 'Unknown NotShown'],
+    ['without evidence for any item', { evidence: evidence(0, 4) }, {}, 'Unknown NotShown'],
+    ['with 80 % evidence and a threshold of 80 %', { evidence: evidence(4, 5) }, { compliantEvidence: 80 }, 'True Compliant'],
+    ['with 80 % evidence and a threshold of 81 %', { evidence: evidence(4, 5) }, { compliantEvidence: 81 }, 'Unknown NotShown'],
+    ['without evidence and a threshold of 0 %', { evidence: evidence(0, 4) }, { compliantEvidence: 0 }, 'True Compliant'],
     [
-      'half with a local proof, which does not count',
+      'with evidence for half of the items including a local proof',
       { evidence: evidence(2, 4, { shownWithoutLocalProofs: 1 }) },
       {},
       'Unknown NotShown',
     ],
-    ['a sender without evidence', { evidence: null }, {}, 'Unknown EvidenceUnknown'],
-    ['the same where none is wanted', { evidence: null }, { compliantEvidence: 0 }, 'True Compliant'],
-    ['the grade is too low, too', { evidence: evidence(0, 4), gap: gapOf(74) }, {}, 'False GradeTooLow'],
-    ['something was denied, too', { evidence: evidence(0, 4), ...denied }, {}, 'False PolicyDenied'],
+    ['with a sender that reports no evidence', { evidence: null }, {}, 'Unknown EvidenceUnknown'],
+    ['with a sender that reports no evidence and a threshold of 0 %', { evidence: null }, { compliantEvidence: 0 }, 'True Compliant'],
+    ['with a low grade and too little evidence', { evidence: evidence(0, 4), gap: gapOf(74) }, {}, 'False GradeTooLow'],
+    ['with a denial and too little evidence', { evidence: evidence(0, 4), ...denied }, {}, 'False PolicyDenied'],
     [
-      'the engine gives no answer, too',
+      'with an unreachable engine and too little evidence',
       { evidence: evidence(0, 4), policyState: 'unreachable' },
       {},
       'Unknown EngineUnreachable',
     ],
-  ])('%s', (_name, heartbeat, context, expected) => {
+  ])('has the expected verdict %s', (_name, heartbeat, context, expected) => {
     expect(verdict(reported([heartbeat], context))).toBe(expected);
   });
 
-  const under = 'less than 50 % of what the manifest declares was shown in the last 24 hours';
+  const under = 'less than 50 % of the declared items have evidence from the last 24 hours';
   test.each<[string, EvidenceReport, string]>([
     [
-      'names what was never shown',
-      evidence(1, 3, { items: [seen('db'), none('a'), none('b')] }),
-      `${under}; never shown: tool a, tool b`,
+      'contains the items without evidence',
+      evidence(1, 3, { items: [probed('db'), none('a'), none('b')] }),
+      `${under}; without evidence: tool a, tool b`,
     ],
     [
-      'counts what does not fit',
+      'counts the items above the limit',
       evidence(1, 9, { items: [...'abcdefgh'].map(none) }),
-      `${under}; never shown: tool a, tool b, tool c, tool d, tool e and 3 more`,
+      `${under}; without evidence: tool a, tool b, tool c, tool d, tool e and 3 more`,
     ],
     [
-      'counts half-shown items right',
+      'counts reported items as half an item',
       evidence(1, 9, { reported: 2, items: [...'abcdefg'].map(none) }),
-      `${under}; never shown: tool a, tool b, tool c, tool d, tool e and 2 more`,
+      `${under}; without evidence: tool a, tool b, tool c, tool d, tool e and 2 more`,
     ],
     [
-      'has no long names',
+      'cuts long names',
       evidence(0, 1, { items: [none('x'.repeat(500))] }),
-      `${under}; never shown: tool ${'x'.repeat(75)}`,
+      `${under}; without evidence: tool ${'x'.repeat(75)}`,
     ],
-  ])('the message %s', (_name, report, message) => {
+  ])('has a message that %s', (_name, report, message) => {
     expect(compliant(reported([{ evidence: report }])).message).toBe(message);
   });
 
-  test('the message where all is reported and more is wanted', () => {
+  test('has a message for evidence that is only reported by the agent', () => {
     const report = evidence(2, 4, { reported: 4 });
     expect(compliant(reported([{ evidence: report }], { compliantEvidence: 60 })).message).toBe(
-      'less than 60 % of what the manifest declares was shown in the last 24 hours; too much of the rest is reported by the agent alone',
+      'less than 60 % of the declared items have evidence from the last 24 hours; too many items are reported only by the agent',
     );
   });
 });
 
-describe('several instances', () => {
+describe('with several instances', () => {
   const audit = (declared: number, proved: number, failed: string[] = []) => ({
     audit: { declared, proved, failed, suppressions: [] },
   });
 
-  test('the one with the least evidence decides, in sums and items', () => {
+  test('the instance with the least evidence decides the sums and the items', () => {
     const status = reported([
       { from: 'a', evidence: evidence(3, 4, { items: [none('a')] }) },
       { from: 'b', evidence: evidence(1, 4, { reported: 2, items: [none('b')] }) },
@@ -125,10 +125,10 @@ describe('several instances', () => {
     ]);
     expect(status.evidence).toEqual({ percent: 25, shown: 1, declared: 4, reported: 2, items: [none('b')] });
     expect([status.reportedBy, verdict(status)]).toEqual(['b', 'Unknown NotShown']);
-    expect(compliant(status).message).toContain('never shown: tool b');
+    expect(compliant(status).message).toContain('without evidence: tool b');
   });
 
-  test('the sums are those of the least although another one is shown for its score', () => {
+  test('the sums are those of the instance with the least evidence even if the report of another instance is shown', () => {
     const status = reported([
       { from: 'a', gap: gapOf(80), evidence: evidence(3, 4, { items: [none('a')] }) },
       { from: 'b', evidence: evidence(2, 4, { items: [none('b')] }) },
@@ -137,7 +137,7 @@ describe('several instances', () => {
     expect(status.reportedBy).toBe('a');
   });
 
-  test('one without evidence makes the verdict Unknown, and the sums are those of the others', () => {
+  test('an instance without evidence makes the verdict Unknown, and the sums are those of the others', () => {
     const status = reported([
       { from: 'a', evidence: null },
       { from: 'b', evidence: evidence(4, 4) },
@@ -146,7 +146,7 @@ describe('several instances', () => {
     expect(status.evidence).toMatchObject({ percent: 100, items: [] });
   });
 
-  test('the lowest proved score counts', () => {
+  test('the lowest proved score is used', () => {
     const status = reported([
       { from: 'a', ...audit(90, 40, ['A']) },
       { from: 'b', ...audit(95, 20, ['B']) },
@@ -154,7 +154,7 @@ describe('several instances', () => {
     expect(status.audit).toMatchObject({ declared: 95, proved: 20 });
   });
 
-  test('a silent one does not count', () => {
+  test('a silent instance does not count', () => {
     const status = reported([
       { from: 'a', evidence: evidence(0, 4) },
       { from: 'b', evidence: evidence(4, 4) },
@@ -170,9 +170,9 @@ describe('several instances', () => {
 
   test.each<[string, EvidenceReport | null, string]>([
     ['with the least evidence', evidence(1, 4), 'Unknown NotShown'],
-    ['with the least that is not local', evidence(4, 4, { shownWithoutLocalProofs: 1 }), 'Unknown NotShown'],
+    ['with the least evidence that is not local', evidence(4, 4, { shownWithoutLocalProofs: 1 }), 'Unknown NotShown'],
     ['without evidence', null, 'Unknown EvidenceUnknown'],
-  ])('of more than fifty the one %s keeps its place in the list', (_name, least, expected) => {
+  ])('of more than fifty, the instance %s stays listed', (_name, least, expected) => {
     const reports = Array.from({ length: 60 }, (_, index) => ({
       from: `pod-${String(index).padStart(2, '0')}`,
       evidence: index === 59 ? least : evidence(4, 4),
@@ -184,8 +184,8 @@ describe('several instances', () => {
   });
 });
 
-describe('what is kept', () => {
-  test('the first hundred items, and no evidence of a sender that stops to send it', () => {
+describe('the status keeps', () => {
+  test('the first hundred items, and no evidence after a sender stops reporting evidence', () => {
     const items = Array.from({ length: 150 }, (_, index) => none(`t${index}`));
     const one = reported([{ evidence: evidence(0, 150, { items }) }]);
     expect(one.evidence?.items).toHaveLength(100);
@@ -198,14 +198,14 @@ describe('what is kept', () => {
     expect([two.evidence, two.audit]).toEqual([undefined, undefined]);
   });
 
-  test('the last evidence without a live instance', () => {
+  test('the last evidence while no instance is live', () => {
     const one = reported([{ evidence: evidence(1, 4, { items: [none('a')] }) }]);
     const silent = statusOf(one, at(1000));
     expect(silent.evidence).toEqual(one.evidence);
     expect(verdict(silent)).toBe('Unknown NotReporting');
   });
 
-  test('no items of an instance that is gone', () => {
+  test('no items of a removed instance', () => {
     const two = reported([
       { from: 'a', evidence: evidence(1, 4, { items: [none('a')] }) },
       { from: 'b', evidence: evidence(4, 4) },

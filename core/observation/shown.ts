@@ -9,17 +9,17 @@ import type {
   ObservedEvidence,
 } from './observation.ts';
 
-/** The CRD's bounds. */
+/** List limits of the CRD. */
 const MAX_ITEMS = 100;
 const MAX_RULES = 100;
-/** Items without evidence that a row names, so that the message of `Compliant` can name them; the others are counted. */
+/** Maximum items without evidence that a row names for the message of `Compliant`. Further items are only counted. */
 const MAX_NOT_SHOWN = 5;
 const MAX_NAME = 80;
 
 type Shown = Pick<InstanceStatus, 'evidence' | 'audit'>;
 type ObservedShown = Pick<ObservationStatus, 'evidence' | 'audit'>;
 
-/** What the row of an instance keeps of its evidence and its audit: all that the aggregates are made from. */
+/** The part of evidence and audit that is stored in the row of an instance. The aggregates are computed from these rows. */
 export function shownOfInstance(report: {
   evidence: EvidenceReport | null;
   audit: AuditSummary | null;
@@ -36,7 +36,7 @@ function rowOf({ items, ...sums }: EvidenceReport): InstanceEvidence {
   return { ...sums, notShown: notShown.map((item) => cut(itemText(item), MAX_NAME)) };
 }
 
-/** The lists of the instance whose report is shown; the sums follow from the rows of all instances. */
+/** Evidence and audit with the lists of the instance whose report is shown. The sums are later computed from all rows. */
 export function shownOfReport(report: {
   evidence: EvidenceReport | null;
   audit: AuditSummary | null;
@@ -60,8 +60,8 @@ export function shownOfReport(report: {
 }
 
 /**
- * Evidence and audit of an agent: the sums of its worst live instance, the lists as they are known. Without a live instance they
- * stay as they are known.
+ * Evidence and audit of an agent: the sums of its worst live instance with the known lists. Without a live instance the known
+ * values are kept.
  */
 export function shownOfAgent(known: ObservedShown, live: readonly InstanceStatus[]): ObservedShown {
   if (live.length === 0) return kept(known);
@@ -85,7 +85,7 @@ function kept({ evidence, audit }: ObservedShown): ObservedShown {
   return { ...(evidence === undefined ? {} : { evidence }), ...(audit === undefined ? {} : { audit }) };
 }
 
-/** The same without the lists, where the instance that they are of is gone. */
+/** Removes the lists, because their instance no longer exists. */
 export function withoutLists({ evidence, audit }: ObservedShown): ObservedShown {
   return {
     ...(evidence === undefined ? {} : { evidence: { ...evidence, items: [] } }),
@@ -104,20 +104,20 @@ function sumsOf(
   return { percent: evidencePercent(evidence), shown, declared, reported };
 }
 
-/** The first of those with the lowest value. */
+/** The first element with the lowest value. */
 function least<T>(all: readonly T[], valueOf: (each: T) => number): T | undefined {
   let [lowest] = all;
   for (const each of all) if (lowest !== undefined && valueOf(each) < valueOf(lowest)) lowest = each;
   return lowest;
 }
 
-/** The share of the items, in percent, that local proofs do not show. */
+/** Evidence without local proofs, in percent of the declared items. */
 export function provedPercent(evidence: InstanceEvidence): number {
   const { shown, shownWithoutLocalProofs = shown, declared } = evidence;
   return evidencePercent({ shown: Math.min(shown, shownWithoutLocalProofs), declared });
 }
 
-/** The evidence that decides `Compliant`: of the instance with the least; undefined: none of them has sent any. */
+/** The least evidence of all live instances, which decides `Compliant`; undefined: no instance has sent evidence. */
 export function leastEvidence(live: readonly InstanceStatus[]): InstanceEvidence | undefined {
   return least(
     live.flatMap((each) => each.evidence ?? []),
@@ -125,7 +125,7 @@ export function leastEvidence(live: readonly InstanceStatus[]): InstanceEvidence
   );
 }
 
-/** `tool search, service db and 3 more`; empty: each item has some evidence. */
+/** For example `tool search, service db and 3 more`; empty: every item has some evidence. */
 export function notShownText({ shown, declared, reported, notShown }: InstanceEvidence): string {
   const more = Math.round(declared - shown - reported / 2) - notShown.length;
   const names = notShown.join(', ');

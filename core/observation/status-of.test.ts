@@ -21,7 +21,7 @@ const reported = (overrides: Partial<Heartbeat> = {}, context: ObservationContex
     at(0),
   );
 
-const said = (status: ObservationStatus, type: ConditionType): string => {
+const verdictOf = (status: ObservationStatus, type: ConditionType): string => {
   const found = status.conditions?.find((each) => each.type === type);
   return `${found?.status} ${found?.reason}`;
 };
@@ -59,7 +59,7 @@ describe('the phase', () => {
     ['degraded', 'Degraded'],
     ['unhealthy', 'Unhealthy'],
     ['not-ready', 'Unhealthy'],
-  ] as const)('of %s is %s', (status, phase) => {
+  ] as const)('for the status %s is %s', (status, phase) => {
     expect(phaseOf(status)).toBe(phase);
   });
 
@@ -69,18 +69,18 @@ describe('the phase', () => {
     [40, 120_000],
     [60, 180_000],
     [3600, 10_800_000],
-  ])('with an interval of %i s is old after %i ms', (interval, limit) => {
+  ])('with an interval of %i s is stale after %i ms', (interval, limit) => {
     expect(staleLimitMs(interval)).toBe(limit);
   });
 });
 
-describe('an agent that is silent', () => {
+describe('a silent agent', () => {
   const brief = (status: ObservationStatus): string[] => [
     `${status.phase} ${status.grade} ${status.score}`,
-    said(status, 'Reporting'),
-    said(status, 'Ready'),
-    said(status, 'AgentReachable'),
-    said(status, 'Compliant'),
+    verdictOf(status, 'Reporting'),
+    verdictOf(status, 'Ready'),
+    verdictOf(status, 'AgentReachable'),
+    verdictOf(status, 'Compliant'),
   ];
   const fresh = [
     'Healthy A 100',
@@ -90,15 +90,15 @@ describe('an agent that is silent', () => {
     'True Compliant',
   ];
   test.each<[string, number, ObservationContext, string[]]>([
-    ['for 120 s is as it was', 120, {}, fresh],
+    ['is unchanged after 120 s', 120, {}, fresh],
     [
-      'for more is not known',
+      'is Unknown after more than 120 s',
       121,
       {},
       ['Unknown A 100', 'False Stale', 'False Stale', 'Unknown NotReporting', 'Unknown NotReporting'],
     ],
     [
-      'because it is scaled to zero is no alarm',
+      'that is scaled to zero is Pending',
       121,
       { activity: 'scaled-to-zero' },
       [
@@ -110,31 +110,31 @@ describe('an agent that is silent', () => {
       ],
     ],
     [
-      'between two runs is no alarm',
+      'that is idle is Pending',
       121,
       { activity: 'idle' },
       ['Pending A 100', 'False Idle', 'False Idle', 'Unknown NotReporting', 'Unknown NotReporting'],
     ],
-    ['is not idle while it still reports', 60, { activity: 'idle' }, fresh],
+    ['that still reports is not idle', 60, { activity: 'idle' }, fresh],
   ])('%s', (_name, seconds, context, expected) => {
     expect(brief(statusOf(reported(), at(seconds), context))).toEqual(expected);
   });
 
-  test('by its own interval', () => {
+  test('is stale according to its own interval', () => {
     const slow = reported({ intervalSeconds: 600 });
     expect(statusOf(slow, at(1800)).phase).toBe('Healthy');
     expect(statusOf(slow, at(1801)).phase).toBe('Unknown');
   });
 
-  test('and comes back is known again with its first heartbeat', () => {
+  test('is up to date again with its first new heartbeat', () => {
     const stale = statusOf(reported(), at(500));
     const back = mergeHeartbeat(stale, aHeartbeat({ seq: 2 }), { instance: 'a' }, at(501));
     expect(brief(back)).toEqual(fresh);
   });
 
-  test('was never heard: it is pending, however long', () => {
+  test('that never reported stays Pending', () => {
     const never = statusOf(undefined, at(1_000_000));
-    expect([never.phase, said(never, 'Reporting'), never.tokens]).toEqual([
+    expect([never.phase, verdictOf(never, 'Reporting'), never.tokens]).toEqual([
       'Pending',
       'False NoHeartbeat',
       undefined,
@@ -144,23 +144,23 @@ describe('an agent that is silent', () => {
   test.each<[number, string, string]>([
     [60, 'Pending', 'False NoHeartbeat'],
     [121, 'Unknown', 'False Stale'],
-  ])('since its pods were replaced %i s ago is %s', (seconds, phase, reporting) => {
+  ])('whose pods were deleted %i s ago is %s', (seconds, phase, reporting) => {
     const status = statusOf(
       withoutGone(reported(), () => false, at(1)),
       at(seconds),
     );
-    expect([status.phase, said(status, 'Reporting'), status.tokens]).toEqual([phase, reporting, 5]);
+    expect([status.phase, verdictOf(status, 'Reporting'), status.tokens]).toEqual([phase, reporting, 5]);
   });
 
   test.each([
     ['scaled-to-zero', 'False ScaledToZero'],
     ['idle', 'False Idle'],
-  ] as const)('because it is %s stays so for writers who do not see the workload', (activity, expected) => {
-    const resting = statusOf(reported(), at(200), { activity });
+  ] as const)('that is %s stays so for writers that do not know the workload', (activity, expected) => {
+    const inactive = statusOf(reported(), at(200), { activity });
     for (const seconds of [201, 5_000]) {
-      const later = statusOf(resting, at(seconds));
-      expect([later.phase, said(later, 'Reporting')]).toEqual(['Pending', expected]);
-      expect(later).toEqual(resting);
+      const later = statusOf(inactive, at(seconds));
+      expect([later.phase, verdictOf(later, 'Reporting')]).toEqual(['Pending', expected]);
+      expect(later).toEqual(inactive);
     }
   });
 
@@ -168,71 +168,71 @@ describe('an agent that is silent', () => {
     [0, 'Pending', 'False NoHeartbeat'],
     [120, 'Pending', 'False NoHeartbeat'],
     [121, 'Unknown', 'False Stale'],
-  ])('%i s after it was woken from a long rest is %s', (seconds, phase, reporting) => {
+  ])('%i s after it was scaled up again is %s', (seconds, phase, reporting) => {
     const empty = withoutGone(reported(), () => false, at(1));
-    const resting = statusOf(empty, at(200), { activity: 'scaled-to-zero' });
-    const woken = statusOf(resting, at(90_000), { activity: 'running' });
-    expect(woken.awaitedSince).toBe(at(90_000).toISOString());
-    // Whoever writes next, and however often the operator looks.
+    const inactive = statusOf(empty, at(200), { activity: 'scaled-to-zero' });
+    const scaledUp = statusOf(inactive, at(90_000), { activity: 'running' });
+    expect(scaledUp.awaitedSince).toBe(at(90_000).toISOString());
+    // The result is the same for the operator and for other writers.
     for (const context of [{}, { activity: 'running' as const }]) {
-      const later = statusOf(woken, at(90_000 + seconds), context);
-      expect([later.phase, said(later, 'Reporting')]).toEqual([phase, reporting]);
+      const later = statusOf(scaledUp, at(90_000 + seconds), context);
+      expect([later.phase, verdictOf(later, 'Reporting')]).toEqual([phase, reporting]);
     }
   });
 
-  test('is no longer awaited when it reports, or rests again', () => {
-    const resting = statusOf(reported(), at(200), { activity: 'idle' });
-    const woken = statusOf(resting, at(300), { activity: 'running' });
-    const back = mergeHeartbeat(woken, aHeartbeat({ seq: 2 }), { instance: 'a' }, at(301));
+  test('has no awaitedSince after it reports or becomes idle again', () => {
+    const inactive = statusOf(reported(), at(200), { activity: 'idle' });
+    const running = statusOf(inactive, at(300), { activity: 'running' });
+    const back = mergeHeartbeat(running, aHeartbeat({ seq: 2 }), { instance: 'a' }, at(301));
     expect([back.phase, back.awaitedSince]).toEqual(['Healthy', undefined]);
-    expect(statusOf(woken, at(301), { activity: 'idle' }).awaitedSince).toBeUndefined();
+    expect(statusOf(running, at(301), { activity: 'idle' }).awaitedSince).toBeUndefined();
   });
 
-  test('is silent in the same way at each look', () => {
+  test('has the same status in every later computation', () => {
     const once = statusOf(reported(), at(200));
     expect(statusOf(once, at(300))).toEqual(once);
   });
 });
 
-describe('conditions', () => {
+describe('the conditions', () => {
   const reachable: ['agent:upstream', CheckStatus] = ['agent:upstream', 'pass'];
   test.each<[string, Partial<Heartbeat>, string, string]>([
-    ['the port answers', checks(reachable), 'True AgentReachable', 'True Healthy'],
+    ['the port responds', checks(reachable), 'True AgentReachable', 'True Healthy'],
     [
-      'the port is dead',
+      'the port does not respond',
       checks(['agent:upstream', 'fail']),
       'False AgentUnreachable',
       'False AgentUnreachable',
     ],
     [
-      'the port was not asked',
+      'the port was not probed',
       checks(['agent:upstream', 'skip']),
       'Unknown AgentNotProbed',
       'Unknown AgentNotProbed',
     ],
     [
-      'the agent reports on itself',
+      'the agent reports about itself',
       { ...checks(), source: 'agent-sdk' },
       'True AgentReachable',
       'True Healthy',
     ],
     [
-      'nobody speaks of the port',
+      'there is no check of the port',
       { ...checks(), source: 'manifest-static' },
       'Unknown AgentNotProbed',
       'Unknown AgentNotProbed',
     ],
-  ])('AgentReachable and Ready: %s', (_name, heartbeat, agent, ready) => {
+  ])('AgentReachable and Ready if %s', (_name, heartbeat, agent, ready) => {
     const status = reported(heartbeat);
-    expect([said(status, 'AgentReachable'), said(status, 'Ready')]).toEqual([agent, ready]);
+    expect([verdictOf(status, 'AgentReachable'), verdictOf(status, 'Ready')]).toEqual([agent, ready]);
   });
 
   test.each([
     ['healthy', 'True Healthy'],
     ['degraded', 'True Degraded'],
     ['unhealthy', 'False Unhealthy'],
-  ] as const)('Ready: an agent that is %s', (status, ready) => {
-    expect(said(reported({ health: { ...aHeartbeat().health, status } }), 'Ready')).toBe(ready);
+  ] as const)('Ready of an agent with the status %s', (status, ready) => {
+    expect(verdictOf(reported({ health: { ...aHeartbeat().health, status } }), 'Ready')).toBe(ready);
   });
 
   const model = { provider: 'openai', id: 'gpt-4o' };
@@ -240,15 +240,15 @@ describe('conditions', () => {
     ['passes', { model, ...checks(['model:openai/gpt-4o', 'pass']) }, 'True ModelReachable'],
     ['fails', { model, ...checks(['model:openai/gpt-4o', 'fail']) }, 'False ModelUnreachable'],
     ['is skipped', { model, ...checks(['model:openai/gpt-4o', 'skip']) }, 'Unknown ModelNotChecked'],
-    ['is of another model', { model, ...checks(['model:openai/other', 'fail']) }, 'Unknown ModelNotChecked'],
+    ['is for another model', { model, ...checks(['model:openai/other', 'fail']) }, 'Unknown ModelNotChecked'],
     [
-      'is of a model that the heartbeat does not name',
+      'is for a model that the heartbeat does not declare',
       { model: null, ...checks(['model:openai/other', 'fail']) },
       'False ModelUnreachable',
     ],
-    ['is not there', { model }, 'Unknown ModelNotChecked'],
-  ])('ModelReachable: the check %s', (_name, heartbeat, expected) => {
-    expect(said(reported(heartbeat), 'ModelReachable')).toBe(expected);
+    ['is missing', { model }, 'Unknown ModelNotChecked'],
+  ])('ModelReachable if the check %s', (_name, heartbeat, expected) => {
+    expect(verdictOf(reported(heartbeat), 'ModelReachable')).toBe(expected);
   });
 
   test.each<[PolicyFacts['state'] | null, string]>([
@@ -257,8 +257,8 @@ describe('conditions', () => {
     ['unreachable', 'Unknown EngineUnreachable'],
     ['none', 'False NoEngine'],
     [null, 'Unknown NotReported'],
-  ])('PolicyLoaded: %s', (policyState, expected) => {
-    expect(said(reported({ policyState }), 'PolicyLoaded')).toBe(expected);
+  ])('PolicyLoaded for the policy state %s', (policyState, expected) => {
+    expect(verdictOf(reported({ policyState }), 'PolicyLoaded')).toBe(expected);
   });
 
   const denied = {
@@ -271,8 +271,8 @@ describe('conditions', () => {
   test.each<[string, Partial<Heartbeat>, ObservationContext, string]>([
     ['grade B', gap(75), {}, 'True Compliant'],
     ['grade C', gap(74), {}, 'False GradeTooLow'],
-    ['grade C where C is enough', gap(60), { compliantGrade: 'C' }, 'True Compliant'],
-    ['grade B where A is asked for', gap(89), { compliantGrade: 'A' }, 'False GradeTooLow'],
+    ['grade C with the threshold C', gap(60), { compliantGrade: 'C' }, 'True Compliant'],
+    ['grade B with the threshold A', gap(89), { compliantGrade: 'A' }, 'False GradeTooLow'],
     ['a critical issue', gap(80, 'critical'), {}, 'False CriticalIssue'],
     ['a high issue', gap(80, 'high'), {}, 'True Compliant'],
     [
@@ -287,21 +287,21 @@ describe('conditions', () => {
       {},
       'False PolicyDenied',
     ],
-  ])('Compliant: %s', (_name, heartbeat, context, expected) => {
-    expect(said(reported(heartbeat, context), 'Compliant')).toBe(expected);
+  ])('Compliant with %s', (_name, heartbeat, context, expected) => {
+    expect(verdictOf(reported(heartbeat, context), 'Compliant')).toBe(expected);
   });
 
-  test('a denial counts in its own window only', () => {
+  test('a denial counts only in its own window', () => {
     const outcomes = { allow: 1, deny: 1, failOpen: 0, notEvaluated: 0 };
     const first = reported({ outcomes });
     const second = mergeHeartbeat(first, aHeartbeat({ seq: 2, outcomes }), { instance: 'a' }, at(30));
-    expect([said(first, 'Compliant'), said(second, 'Compliant')]).toEqual([
+    expect([verdictOf(first, 'Compliant'), verdictOf(second, 'Compliant')]).toEqual([
       'False PolicyDenied',
       'True Compliant',
     ]);
   });
 
-  test('move their time only with their status', () => {
+  test('lastTransitionTime changes only with the status', () => {
     const timeOf = (status: ObservationStatus, type: ConditionType): string | undefined =>
       status.conditions?.find((each) => each.type === type)?.lastTransitionTime;
     const first = reported();
@@ -317,9 +317,9 @@ describe('conditions', () => {
   });
 });
 
-describe('an instance that is gone', () => {
+describe('a removed instance', () => {
   const bad = { ...gap(60, 'high'), ...checks(['env:KEY', 'fail']) };
-  /** `a` has spoken for the agent with a score of 60, `b` has reported this score, and `a` goes. */
+  /** The report of `a` with a score of 60 was shown, `b` reported the given score, and `a` is removed. */
   const afterRollout = (score: number): ObservationStatus => {
     const both = mergeHeartbeat(reported(bad), aHeartbeat(gap(score)), { instance: 'b' }, at(1));
     return statusOf(
@@ -328,7 +328,7 @@ describe('an instance that is gone', () => {
     );
   };
 
-  test('takes its issues along where the others have none', () => {
+  test('removes its issues if the others have none', () => {
     const { score, grade, issues, issuesTotal, checks, summary, reportedBy, lastChecked } = afterRollout(100);
     expect({ score, grade, issues, issuesTotal, checks, summary, reportedBy, lastChecked }).toEqual({
       score: 100,
@@ -342,35 +342,35 @@ describe('an instance that is gone', () => {
     });
   });
 
-  test('leaves them until the next worst reports, where there are some', () => {
+  test('keeps its issues until the next worst instance reports if the others have issues', () => {
     const { score, issues, reportedBy } = afterRollout(80);
     expect([score, issues?.length, reportedBy]).toEqual([80, 1, 'a']);
   });
 
-  test('leaves what was last known where nobody else reports', () => {
+  test('keeps its last values if no other instance reports', () => {
     const { score, issues, reportedBy } = withoutGone(reported(bad), () => false, at(2));
     expect([score, issues?.length, reportedBy]).toEqual([60, 1, 'a']);
   });
 });
 
-describe('a change of the status', () => {
+describe('a status change', () => {
   const before = reported();
   const [first] = before.instances ?? [];
-  if (first === undefined) throw new Error('an agent that reported has an instance');
+  if (first === undefined) throw new Error('the status has no instance');
   test.each<[string, ObservationStatus | undefined, Partial<ObservationStatus>, boolean]>([
-    ['the first', undefined, {}, true],
-    ['none', before, {}, false],
+    ['the first status', undefined, {}, true],
+    ['no change', before, {}, false],
     ['phase', before, { phase: 'Degraded' }, true],
     ['grade', before, { grade: 'B' }, true],
     ['score', before, { score: 99 }, true],
     ['violations', before, { violations: 1 }, true],
     ['proofs', before, { proofRevision: 9 }, true],
     ['a condition', before, { conditions: [] }, true],
-    ['a further instance', before, { instances: [first, { ...first, name: 'b' }] }, true],
-    ['an instance that is gone', before, { instances: [] }, false],
+    ['an additional instance', before, { instances: [first, { ...first, name: 'b' }] }, true],
+    ['a removed instance', before, { instances: [] }, false],
     ['tokens', before, { tokens: 99 }, false],
     ['time', before, { lastChecked: 'later' }, false],
-  ])('%s: is it urgent', (_name, from, change, urgent) => {
+  ])('is urgent or not: %s', (_name, from, change, urgent) => {
     expect(isUrgent(from, { ...before, ...change })).toBe(urgent);
   });
 
@@ -378,7 +378,7 @@ describe('a change of the status', () => {
     [10, 20_000],
     [30, 60_000],
     [3600, 60_000],
-  ])('may wait with an interval of %i s up to %i ms', (interval, ms) => {
+  ])('may wait, with an interval of %i s, up to %i ms', (interval, ms) => {
     expect(coalescingWindowMs(interval)).toBe(ms);
   });
 
@@ -387,7 +387,7 @@ describe('a change of the status', () => {
     [{ tokens: 9 }, 15_000, 5_000],
     [{ tokens: 9 }, 60_000, 0],
     [{ score: 1 }, 0, 0],
-  ])('%j, %i ms after the last write, is written in %i ms', (change, sinceLastWriteMs, delay) => {
+  ])('%j is written, %i ms after the last write, in %i ms', (change, sinceLastWriteMs, delay) => {
     const timing = { sinceLastWriteMs, intervalSeconds: 10 };
     expect(writeDelayMs({ before, after: { ...before, ...change } }, timing)).toBe(delay);
   });

@@ -6,30 +6,30 @@ import { activityOf, awaitedSinceOf, silentSinceMs, type Activity } from './acti
 import { conditionsOf } from './conditions.ts';
 import type { BriefInstance, InstanceStatus, ObservationStatus, Phase } from './observation.ts';
 import { isLive, staleLimitMs, worstOf } from './phase.ts';
-import { provedScore, surelyProvedScore } from './proved-score.ts';
+import { provedScore, worstCaseProvedScore } from './proved-score.ts';
 import { shownOfAgent, withoutLists } from './shown.ts';
 import { departed, usedToday, withDeparted } from './tokens.ts';
 import { withoutSilentUnlisted } from './worst-instances.ts';
 
-/** What a writer knows besides the status itself. */
+/** Input of a writer in addition to the status. */
 export interface ObservationContext {
   /** The lowest grade that counts as compliant (`platform.io/compliant-grade`); default B. */
   compliantGrade?: Grade;
-  /** The least evidence that counts as compliant, in percent (`platform.io/compliant-evidence`); default 50. */
+  /** The minimum evidence that counts as compliant, in percent (`platform.io/compliant-evidence`); default 50. */
   compliantEvidence?: number;
   observedGeneration?: number;
-  /** Said by who sees the workload; default: as it was said last. */
+  /** Passed by the writer that reads the workload; default: the last known activity. */
   activity?: Activity;
-  /** The interval that the agent is asked to keep, in seconds; counts only while it has no instance. Default 30. */
+  /** Configured heartbeat interval in seconds, used only while the agent has no instance. Default 30. */
   heartbeatSeconds?: number;
 }
 
 const PENDING: ObservationStatus = { phase: 'Pending' };
 
 /**
- * The whole status at `at`, whoever writes it: every aggregate is computed from the instances, the rest is kept.
- * Worst phase, lowest score and most violations of the instances that report; tokens of all of them. While nobody
- * reports, score, grade and lists stay what was last known and the phase says that they are old.
+ * Computes the whole status at `at` for every writer. All aggregates are computed from the instances; the rest is kept. The
+ * aggregates are the worst phase, lowest score and most violations of the live instances, and the tokens of all instances.
+ * While no instance reports, score, grade and lists keep their last values, and the phase marks them as old.
  */
 export function statusOf(
   known: ObservationStatus | undefined,
@@ -63,7 +63,7 @@ export function statusOf(
   const input = {
     phase,
     score: lowestOf(live, provedScore) ?? status.score,
-    sureScore: lowestOf(live, surelyProvedScore) ?? status.score,
+    worstCaseScore: lowestOf(live, worstCaseProvedScore) ?? status.score,
     instances,
     live,
     unlisted: unlisted.length,
@@ -82,7 +82,7 @@ export function statusOf(
 
 type Computed = 'departedToday' | 'awaitedSince' | 'unlisted' | 'unlistedCount' | 'evidence' | 'audit';
 
-/** Without what is computed and may be absent. */
+/** Removes the computed members that may be absent. */
 function withoutComputed(status: ObservationStatus): Omit<ObservationStatus, Computed> {
   const { departedToday: _departed, awaitedSince: _awaited, ...rest } = status;
   const { unlisted: _unlisted, unlistedCount: _count, ...others } = rest;
@@ -91,41 +91,41 @@ function withoutComputed(status: ObservationStatus): Omit<ObservationStatus, Com
 }
 
 /**
- * The status without the instances that are gone: their totals of the day stay in `departedToday`.
- * @param isThere whether the instance (a pod, by name and uid) still exists
+ * Removes the instances that no longer exist. Their totals of the day stay in `departedToday`.
+ * @param exists whether the instance (a pod, by name and UID) still exists
  */
 export function withoutGone(
   known: ObservationStatus,
-  isThere: (instance: BriefInstance) => boolean,
+  exists: (instance: BriefInstance) => boolean,
   at: Date,
 ): ObservationStatus {
   const { departedToday: _, instances = [], unlisted = [], ...kept } = known;
-  const gone = [...instances, ...unlisted].filter((instance) => !isThere(instance));
-  if (gone.length === 0) return known;
+  const removed = [...instances, ...unlisted].filter((instance) => !exists(instance));
+  if (removed.length === 0) return known;
   const rest = {
     ...kept,
-    ...withDeparted(known, gone, at),
-    instances: instances.filter(isThere),
-    ...(unlisted.length > 0 ? { unlisted: unlisted.filter(isThere) } : {}),
+    ...withDeparted(known, removed, at),
+    instances: instances.filter(exists),
+    ...(unlisted.length > 0 ? { unlisted: unlisted.filter(exists) } : {}),
   };
-  return gone.some(({ name }) => name === known.reportedBy) ? withoutItsReport(rest, at) : rest;
+  return removed.some(({ name }) => name === known.reportedBy) ? withoutReport(rest, at) : rest;
 }
 
 /**
- * The lists showed the report of an instance that is gone. Where all that report have a score of 100 there is nothing to
- * list, and what it said must not stand beside their grade; else they stay until the next worst has sent again.
+ * Handles the lists after the instance of `reportedBy` was removed. If all live instances have a score of 100, the lists are
+ * cleared, because old issues would contradict the grade. Otherwise the lists stay until the next worst instance reports.
  */
-function withoutItsReport(status: ObservationStatus, at: Date): ObservationStatus {
+function withoutReport(status: ObservationStatus, at: Date): ObservationStatus {
   const live = (status.instances ?? []).filter((instance) => isLive(instance, at));
-  const speaker = worstOf(live);
-  if (speaker === undefined || live.some(({ score }) => score < 100)) return status;
+  const worst = worstOf(live);
+  if (worst === undefined || live.some(({ score }) => score < 100)) return status;
   const { checks: _checks, summary: _summary, usage: _usage, ...kept } = status;
-  const { name, lastHeartbeat } = speaker;
+  const { name, lastHeartbeat } = worst;
   const shown = withoutLists(status);
   return { ...kept, ...shown, issues: [], issuesTotal: 0, reportedBy: name, lastChecked: lastHeartbeat };
 }
 
-/** What a silent instance last said of itself is no longer known to be so. */
+/** Sets the phase of a silent instance to Unknown, because its last report may no longer be true. */
 function withStaleness(instance: InstanceStatus, at: Date): InstanceStatus {
   return isLive(instance, at) || instance.phase === 'Unknown' ? instance : { ...instance, phase: 'Unknown' };
 }
@@ -144,7 +144,7 @@ function phaseNow(
   const since = silentSinceMs(known);
   if (since === null || now.activity !== 'running') return 'Pending';
   if ((known.instances ?? []).length > 0) return 'Unknown';
-  // All instances are gone, as in a rollout: the next one has its time to report before it is an alarm.
+  // All instances were removed, for example in a rollout. The next instance has the stale time to report before the alarm.
   return now.at.getTime() - since > staleLimitMs(now.heartbeatSeconds) ? 'Unknown' : 'Pending';
 }
 

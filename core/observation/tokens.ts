@@ -11,7 +11,7 @@ const NONE: DayUse = { tokens: 0, costUsd: 0 };
 
 type Users = Pick<ObservationStatus, 'instances' | 'unlisted' | 'departedToday'>;
 
-/** What the whole agent used on the UTC day of `at`: its instances, and those that are gone. */
+/** Usage of the whole agent on the UTC day of `at`, including departed instances. */
 export function usedToday(status: Users, at: Date): DayUse {
   const uses = [...(status.instances ?? []), ...(status.unlisted ?? [])].map((instance) =>
     useOf(instance, at),
@@ -19,7 +19,7 @@ export function usedToday(status: Users, at: Date): DayUse {
   return sumOf([...uses, departedOn(status, at)]);
 }
 
-/** What everybody but this instance used today, gone instances and earlier processes of its own included. */
+/** Usage today without this instance, but including departed instances and earlier processes of this instance. */
 export function othersToday(status: Users, instance: string, at: Date): DayUse {
   const isOther = (each: BriefInstance): boolean => each.name !== instance;
   const instances = (status.instances ?? []).filter(isOther);
@@ -27,13 +27,13 @@ export function othersToday(status: Users, instance: string, at: Date): DayUse {
   return usedToday({ ...status, instances, unlisted }, at);
 }
 
-/** `departedToday` after instances have left; a total of an earlier day does not count any more. */
+/** `departedToday` after instances have departed. Totals of an earlier day are dropped. */
 export function withDeparted(
   status: Pick<ObservationStatus, 'departedToday'>,
-  gone: readonly BriefInstance[],
+  departedInstances: readonly BriefInstance[],
   at: Date,
 ): Pick<ObservationStatus, 'departedToday'> {
-  const rows = gone
+  const rows = departedInstances
     .map((instance) => ({ instance, use: useOf(instance, at) }))
     .filter(({ use }) => use.tokens > 0 || use.costUsd > 0)
     .map(({ instance: { name, uid, startedAt }, use }) => ({
@@ -43,7 +43,7 @@ export function withDeparted(
   return departedOf(at, sumOf([departedOn(status, at), ...rows]), [...rowsOn(status, at), ...rows]);
 }
 
-/** `departedToday` with use that belongs to no listed instance. */
+/** `departedToday` with additional usage that belongs to no instance. */
 export function departed(
   status: Pick<ObservationStatus, 'departedToday'>,
   uses: readonly DayUse[],
@@ -60,8 +60,8 @@ function isOf(row: DepartedInstance, { name, uid, startedAt }: Process): boolean
 }
 
 /**
- * Whether a process that is taken for gone left more than this total: totals only grow, so that the report was made before
- * the last one that was counted, and another replica held it back.
+ * Whether a departed process already counts with a higher total. Totals only grow, so the report with this total is older than
+ * the last counted report, for example because another replica delayed it.
  */
 export function hasLeftMore(
   status: Pick<ObservationStatus, 'departedToday'>,
@@ -72,9 +72,9 @@ export function hasLeftMore(
 }
 
 /**
- * `departedToday` without the part of a process that was taken for gone and reports its total again: a last heartbeat
- * that comes after its pod has left, or a pod that was not gone at all.
- * @param process with `startedAt` null where its sender does not say; then any of its name and uid is meant
+ * `departedToday` without the part of a process that counted as departed and reports its total again. The report is a late last
+ * heartbeat of a deleted pod, or the pod still exists.
+ * @param process `startedAt` is null if the sender does not report it; then all processes with its name and UID match
  */
 export function withReturned(
   status: Pick<ObservationStatus, 'departedToday'>,
@@ -91,10 +91,10 @@ export function withReturned(
   );
 }
 
-/** A heartbeat is late by a minute at most; the parts of processes that left before these cannot be taken out again. */
+/** Number of departed processes to remember. Heartbeats are at most one minute late, so older processes are not needed. */
 const MAX_DEPARTED = 150;
 
-/** Whether one more process can be remembered without another being forgotten. */
+/** Whether another process can be remembered without dropping one. */
 export function hasRoomForDeparted(status: Pick<ObservationStatus, 'departedToday'>, at: Date): boolean {
   return rowsOn(status, at).length < MAX_DEPARTED;
 }
@@ -106,7 +106,7 @@ function departedOf(
 ): Pick<ObservationStatus, 'departedToday'> {
   if (rows.length === 0 && tokens === 0 && costUsd === 0) return {};
   const instances = rows.slice(-MAX_DEPARTED);
-  // Differences of prices in binary fractions can fall below nothing by an atom.
+  // Rounding errors of floating point subtraction can result in a tiny negative cost.
   const use = { tokens: Math.max(0, tokens), costUsd: Math.max(0, costUsd) };
   return { departedToday: { day: dayOf(at), ...use, ...(instances.length > 0 ? { instances } : {}) } };
 }
@@ -120,8 +120,8 @@ function useOf(instance: BriefInstance, at: Date): DayUse {
 }
 
 function departedOn(status: Pick<ObservationStatus, 'departedToday'>, at: Date): DayUse {
-  const gone = status.departedToday;
-  return gone?.day === dayOf(at) ? { tokens: gone.tokens, costUsd: gone.costUsd } : NONE;
+  const total = status.departedToday;
+  return total?.day === dayOf(at) ? { tokens: total.tokens, costUsd: total.costUsd } : NONE;
 }
 
 function sumOf(uses: readonly DayUse[]): DayUse {

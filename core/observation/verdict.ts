@@ -2,35 +2,35 @@ import type { Condition, ConditionType } from './observation.ts';
 
 export type Verdict = Pick<Condition, 'status' | 'reason' | 'message'>;
 
-/** One row of a condition's truth table; the reference page shows the same rows. */
+/** One row of the truth table of a condition. The reference page is generated from these rows. */
 export interface VerdictRow<I> {
   status: Condition['status'];
   reason: string;
-  /** In words, as the reference page has it. */
+  /** Description for the reference page. */
   when: string;
   holds: (input: I) => boolean;
-  /** Holds nothing that moves with every heartbeat. */
+  /** Must not contain values that change with every heartbeat. */
   message: (input: I) => string;
 }
 
-/** A condition: what True means, and its rows, of which the first that holds is the verdict. */
+/** A condition: the meaning of True, and its rows. The first row that holds is the verdict. */
 export interface ConditionTable<I> {
   type: ConditionType;
   meaning: string;
   rows: readonly VerdictRow<I>[];
 }
 
-/** The last row of a table, where none before it holds. */
+/** For the last row of a table. */
 export const always = (): boolean => true;
 
-/** The verdict of the first row that holds. */
+/** The verdict of the first row that holds. Throws if no row holds. */
 export function verdictOf<I>({ type, rows }: Pick<ConditionTable<I>, 'type' | 'rows'>, input: I): Verdict {
   const row = rows.find((each) => each.holds(input));
   if (row === undefined) throw new Error(`no row of condition ${type} holds`);
   return { status: row.status, reason: row.reason, message: row.message(input) };
 }
 
-/** The condition at `at`; `lastTransitionTime` moves only where the status does. */
+/** The condition at `at`. `lastTransitionTime` changes only with the status. */
 export function conditionAt(
   type: ConditionType,
   verdict: Verdict,

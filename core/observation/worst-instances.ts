@@ -1,45 +1,45 @@
 import { evidencePercent } from '../evidence/evidence.ts';
 import type { BriefInstance, InstanceStatus, ObservationStatus } from './observation.ts';
 import { BEST_FIRST, isLive, worstFirst } from './phase.ts';
-import { provedScore, surelyProvedScore } from './proved-score.ts';
+import { provedScore, worstCaseProvedScore } from './proved-score.ts';
 import { provedPercent } from './shown.ts';
 import { withDeparted } from './tokens.ts';
 
-/** The CRD's bounds: instances that are listed, and those that are only counted. */
+/** Limits of the CRD: instances that are listed, and instances that are only counted. */
 export const MAX_INSTANCES = 50;
 export const MAX_UNLISTED = 950;
 
 type Badness = (instance: InstanceStatus) => number;
 
-const yes = (holds: boolean): number => (holds ? 1 : 0);
+const asNumber = (holds: boolean): number => (holds ? 1 : 0);
 
 /**
- * Everything that phase, score, violations and conditions are decided by. Of each the worst instance keeps a place, so that
- * fifty instances that are bad in one way cannot push out one that is bad in another.
+ * All inputs of phase, score, violations and conditions. The worst instance of each criterion is always listed, so that fifty
+ * instances that are bad by one criterion cannot displace an instance that is bad by another criterion.
  */
 const CRITERIA: readonly Badness[] = [
   ({ phase }) => BEST_FIRST.indexOf(phase),
   ({ score }) => -score,
   (instance) => -provedScore(instance),
-  (instance) => -surelyProvedScore(instance),
+  (instance) => -worstCaseProvedScore(instance),
   ({ evidence }) => -(evidence === undefined ? 0 : evidencePercent(evidence)),
   ({ evidence }) => -(evidence === undefined ? 0 : provedPercent(evidence)),
   ({ audit }) => -(audit?.proved ?? 0),
   ({ violations }) => violations,
   ({ criticalIssues }) => criticalIssues,
   ({ deniedInWindow }) => deniedInWindow,
-  ({ reporterInvalid }) => yes(reporterInvalid === true),
-  ({ agentReachable }) => yes(agentReachable === false),
-  ({ agentReachable }) => yes(agentReachable === undefined),
-  ({ modelStatus }) => yes(modelStatus === 'fail'),
-  ({ modelStatus }) => yes(modelStatus !== 'pass'),
-  ({ policyState }) => yes(policyState === 'not-loaded'),
-  ({ policyState }) => yes(policyState === 'unreachable'),
-  ({ policyState }) => yes(policyState === 'none'),
-  ({ policyState }) => yes(policyState === undefined),
+  ({ reporterInvalid }) => asNumber(reporterInvalid === true),
+  ({ agentReachable }) => asNumber(agentReachable === false),
+  ({ agentReachable }) => asNumber(agentReachable === undefined),
+  ({ modelStatus }) => asNumber(modelStatus === 'fail'),
+  ({ modelStatus }) => asNumber(modelStatus !== 'pass'),
+  ({ policyState }) => asNumber(policyState === 'not-loaded'),
+  ({ policyState }) => asNumber(policyState === 'unreachable'),
+  ({ policyState }) => asNumber(policyState === 'none'),
+  ({ policyState }) => asNumber(policyState === undefined),
 ];
 
-/** The instances to list, ordered by name, and the rest: beyond fifty the worst are listed, silent ones last. */
+/** Selects the instances to list, sorted by name, and the rest. Of more than fifty, the worst are listed, silent ones last. */
 export function worstInstances(
   instances: readonly InstanceStatus[],
   at: Date,
@@ -60,14 +60,14 @@ function worstFifty(instances: readonly InstanceStatus[], at: Date): Set<Instanc
   return new Set([...new Set([...extremes, ...live, ...silent])].slice(0, MAX_INSTANCES));
 }
 
-/** The first of those with the highest value. */
+/** The first instance with the highest value. */
 function mostOf(instances: readonly InstanceStatus[], badness: Badness): InstanceStatus | undefined {
   let [most] = instances;
   for (const each of instances) if (most !== undefined && badness(each) > badness(most)) most = each;
   return most;
 }
 
-/** What is kept of an instance that is not listed: enough to count it, its tokens and its repeats. */
+/** The members kept of an unlisted instance: enough to count the instance and its tokens and to detect repeats. */
 export function briefOf(instance: InstanceStatus): BriefInstance {
   const { name, uid, startedAt, seq, lastHeartbeat, intervalSeconds, outcomes } = instance;
   const { tokensToday, costTodayUsd, day } = instance;
@@ -83,17 +83,17 @@ export function knownInstance(
   status: ObservationStatus | undefined,
   name: string,
 ): InstanceStatus | BriefInstance | undefined {
-  const isIt = (each: BriefInstance): boolean => each.name === name;
-  return status?.instances?.find(isIt) ?? status?.unlisted?.find(isIt);
+  const hasName = (each: BriefInstance): boolean => each.name === name;
+  return status?.instances?.find(hasName) ?? status?.unlisted?.find(hasName);
 }
 
-/** How many instances were heard from lately. */
+/** Number of instances with a recent heartbeat. */
 export function liveCount(status: ObservationStatus | undefined, at: Date): number {
   const all: readonly BriefInstance[] = [...(status?.instances ?? []), ...(status?.unlisted ?? [])];
   return all.filter((instance) => isLive(instance, at)).length;
 }
 
-/** The status without the unlisted instances that have fallen silent; their tokens of the day stay counted. */
+/** Removes the unlisted instances that became silent. Their tokens of the day stay counted. */
 export function withoutSilentUnlisted(status: ObservationStatus, at: Date): ObservationStatus {
   const { unlisted = [], departedToday: _, ...kept } = status;
   const silent = unlisted.filter((instance) => !isLive(instance, at));

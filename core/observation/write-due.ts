@@ -1,11 +1,11 @@
 import type { ObservationStatus } from './observation.ts';
 
-/** How long a change that nobody waits for may stay unwritten, in milliseconds. */
+/** Maximum delay of a change that is not urgent, in milliseconds. */
 export function coalescingWindowMs(intervalSeconds: number): number {
   return Math.min(60, 2 * intervalSeconds) * 1000;
 }
 
-/** Whether the change must be written at once: it is news to who watches the agent, or must survive a crash. */
+/** Whether the change must be written at once, because watchers need it or because it must survive a crash. */
 export function isUrgent(before: ObservationStatus | undefined, after: ObservationStatus): boolean {
   if (before === undefined) return true;
   return (
@@ -15,20 +15,20 @@ export function isUrgent(before: ObservationStatus | undefined, after: Observati
     before.violations !== after.violations ||
     before.proofRevision !== after.proofRevision ||
     verdicts(before) !== verdicts(after) ||
-    hasNewcomer(before, after)
+    hasNewInstance(before, after)
   );
 }
 
 /**
- * Whether an instance is listed for the first time. In a rollout the one before it goes a moment later, and who removes
- * that one would else find nobody who reports.
+ * Whether an instance is listed for the first time. In a rollout the old instance is removed shortly after. Without the new
+ * instance in the written status, the agent would then have no reporting instance.
  */
-function hasNewcomer(before: ObservationStatus, after: ObservationStatus): boolean {
+function hasNewInstance(before: ObservationStatus, after: ObservationStatus): boolean {
   const known = new Set(before.instances?.map(({ name }) => name));
   return after.instances?.some(({ name }) => !known.has(name)) ?? false;
 }
 
-/** When the change is to be written, in milliseconds from now; 0: at once. */
+/** Delay until the change has to be written, in milliseconds; 0: at once. */
 export function writeDelayMs(
   change: { before: ObservationStatus | undefined; after: ObservationStatus },
   timing: { sinceLastWriteMs: number; intervalSeconds: number },

@@ -1,15 +1,15 @@
 import type { PolicyInput } from './policy-input.ts';
 
-/** What an engine says to one input. */
+/** The result of a policy engine for one input. */
 export type PolicyAnswer =
-  /** The denial reasons, sorted; none: allowed. */
+  /** The denial reasons, sorted; empty: allowed. */
   | { state: 'answered'; denials: readonly string[] }
-  /** It answers without a result: it does not know this agent's rules. */
+  /** The engine responds without a result, because it does not have this agent's rules. */
   | { state: 'not-loaded' }
   | { state: 'unreachable'; reason: string };
 
-/** Whoever decides on policy inputs: the builtin rules, or a policy engine over HTTP. Never throws, never rejects. */
+/** Evaluates policy inputs: the builtin rules, or a policy engine over HTTP. Never throws, never rejects. */
 export interface PolicyEngine {
-  /** What can be said at once is no promise: a request must not wait for a turn of the event loop. */
+  /** Returns a plain value if the result is known immediately, so that a request does not wait for an event loop turn. */
   evaluate(input: PolicyInput): PolicyAnswer | Promise<PolicyAnswer>;
 }

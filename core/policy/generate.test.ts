@@ -8,8 +8,8 @@ import { POLICY_RULES } from './rules.ts';
 
 const NAME = 'travel-planner';
 
-describe('the generated files', () => {
-  test('hold the same Rego for all manifests that bring the same rules, whatever they say', () => {
+describe('generated files', () => {
+  test('have the same Rego for all manifests that declare the same rules', () => {
     fc.assert(
       fc.property(manifests(fc.constant(NAME)), (manifest) => {
         const reasons = rulesOf(manifest).map(({ rule }) => rule.reason);
@@ -23,7 +23,7 @@ describe('the generated files', () => {
   });
 
   test.each(RULE_SETS.map((set) => [set.join(', ') || 'none', set] as const))(
-    'hold exactly the rules: %s',
+    'have exactly the rules: %s',
     (_names, reasons) => {
       const { 'policy.rego': policy, 'policy_test.rego': tests } = policyFilesOf(
         plainManifest(NAME, reasons),
@@ -36,7 +36,7 @@ describe('the generated files', () => {
     },
   );
 
-  test('of a manifest without rules answer that nothing is denied, which is not the silence of an unknown agent', () => {
+  test('of a manifest without rules return an empty result, unlike an unknown agent', () => {
     expect(policyFilesOf(plainManifest('3d-agent', []))).toEqual({
       'policy.rego': `# Made by \`platform generate-policy\` from the manifest of an agent. Do not edit.
 package platform.agent["3d_agent"]
@@ -62,12 +62,12 @@ import data.platform.agent["3d_agent"] as policy
 
 test_nothing_is_denied if count(policy.deny) == 0 with input as {"request_type": "llm_call"}
 
-test_nothing_is_denied_but_what_always_is if policy.deny == {"x"} with policy.config as {"always": ["x"]}
+test_only_reasons_in_always_are_denied if policy.deny == {"x"} with policy.config as {"always": ["x"]}
 `,
     });
   });
 
-  test('read as Rego is written', () => {
+  test('are formatted as idiomatic Rego', () => {
     const reasons = ['pii_detector_not_invoked', 'toxicity_threshold_exceeded'] as const;
     expect(policyFilesOf(plainManifest(NAME, reasons))['policy.rego'])
       .toBe(`# Made by \`platform generate-policy\` from the manifest of an agent. Do not edit.

@@ -3,18 +3,18 @@ import { packageOf } from './package-name.ts';
 import { policyDataOf, rulesOf } from './policy.ts';
 import { REGO_TESTS } from './rego-tests.ts';
 
-/** First line of both Rego files: by it a later run knows its own. */
+/** First line of both Rego files. Later runs use this line to recognize generated files. */
 export const GENERATED_MARK =
   '# Made by `platform generate-policy` from the manifest of an agent. Do not edit.';
 
-/** The files of a folder that is one root of the policy engine. */
+/** The files of a generated policy directory, which is one root of the policy engine. */
 export const POLICY_FILE_NAMES = ['policy.rego', 'data.json', 'policy_test.rego'] as const;
 
 export type PolicyFiles = Record<(typeof POLICY_FILE_NAMES)[number], string>;
 
 /**
- * The manifest's rules for a policy engine, formatted as `opa fmt` does. The text depends on the agent's name (a DNS
- * label) and on which rules it brings, on nothing else: everything that a manifest says is data.
+ * The manifest's rules for a policy engine, formatted like `opa fmt`. The rule text depends only on the agent's name
+ * (a DNS label) and on the set of declared rules. All other manifest values are data.
  */
 export function policyFilesOf(manifest: Manifest): PolicyFiles {
   return {
@@ -30,13 +30,13 @@ function policyText(manifest: Manifest): string {
   const texts = rules.length === 0 ? [NO_RULES] : rules;
   return document([
     `${GENERATED_MARK}\npackage ${name}`,
-    // The strict compiler refuses an import that nothing uses.
+    // The strict compiler rejects unused imports.
     ...(texts.some((text) => text.includes('config.')) ? [`import data.${name}.config`] : []),
     ...texts,
   ]);
 }
 
-/** Tests have a root of their own: beside the agents' packages they could be another agent's. */
+/** Tests have a separate root package: next to the agents' packages, a test package could collide with another agent. */
 function testText(manifest: Manifest): string {
   const name = packageOf(manifest.metadata.name);
   const texts = rulesOf(manifest).map(({ rule }) => REGO_TESTS[rule.reason]);
@@ -48,13 +48,13 @@ function testText(manifest: Manifest): string {
 }
 
 /**
- * Without any, an agent without rules could not be told from one whose rules are not loaded. A rule that adds to the set,
- * and not the empty set itself, so that rules of the reader's own may add to it too. No generated data has the key.
+ * This rule distinguishes an agent without rules from an agent whose rules are not loaded. It is a partial rule instead
+ * of an empty set, so that custom rules can add denials. Generated data never has the key `always`.
  */
 const NO_RULES = 'deny contains reason if some reason in config.always';
 const NO_RULES_TEST = `test_nothing_is_denied if count(policy.deny) == 0 with input as {"request_type": "llm_call"}
 
-test_nothing_is_denied_but_what_always_is if policy.deny == {"x"} with policy.config as {"always": ["x"]}`;
+test_only_reasons_in_always_are_denied if policy.deny == {"x"} with policy.config as {"always": ["x"]}`;
 
 function document(blocks: readonly string[]): string {
   return `${blocks.join('\n\n')}\n`;

@@ -16,17 +16,17 @@ import type { DenialReason } from './policy-rule.ts';
 import { canariesOf, evaluate, policyOf } from './policy.ts';
 import { POLICY_RULES } from './rules.ts';
 
-/** How many pairs of a manifest and facts both engines are asked (`make soak`: 500,000). */
+/** Number of pairs of manifest and input that both engines evaluate (`make soak`: 500,000). */
 const PAIRS = Number(process.env['PAIRS'] ?? 5_000);
 const INPUTS_EACH = 50;
 const MANIFESTS_AT_ONCE = Math.min(200, Math.ceil(PAIRS / INPUTS_EACH));
 
-/** A third of the engine's time would go into a heap that its end gives back a second later. */
+/** GC would take a third of the run time of this short-lived process. */
 const ENGINE_ENV = { ...process.env, GOGC: 'off' };
 
 const ALL = POLICY_RULES.map(({ reason }) => reason);
 const reason = whyNoOpa();
-const title = reason === undefined ? 'the real policy engine' : `the real policy engine (${reason})`;
+const title = reason === undefined ? 'real policy engine' : `real policy engine (${reason})`;
 
 (reason === undefined ? describe : describe.skip)(title, () => {
   let scratch: string;
@@ -37,58 +37,58 @@ const title = reason === undefined ? 'the real policy engine' : `the real policy
 
   afterAll(() => rm(scratch, { recursive: true, force: true }));
 
-  /** Runs the binary; a failure is shown with all it says. */
+  /** Runs the binary; a failure includes the whole output. */
   async function opa(...args: string[]): Promise<string> {
     const { stdout, stderr, code } = await run([clusterBinary('opa'), ...args], { env: ENGINE_ENV });
-    expect({ code, said: code === 0 ? '' : `${stdout}${stderr}` }).toEqual({ code: 0, said: '' });
+    expect({ code, output: code === 0 ? '' : `${stdout}${stderr}` }).toEqual({ code: 0, output: '' });
     return stdout;
   }
 
-  /** Writes each manifest's policy into a folder of its own and gives the folders. */
+  /** Writes the policy of each manifest into a separate directory and returns the directories. */
   async function write(name: string, all: readonly Manifest[]): Promise<string[]> {
-    const folders = all.map(({ metadata }) => join(scratch, name, metadata.name));
-    for (const [index, manifest] of all.entries()) await writePolicy(folders[index] ?? '', manifest);
-    return folders;
+    const directories = all.map(({ metadata }) => join(scratch, name, metadata.name));
+    for (const [index, manifest] of all.entries()) await writePolicy(directories[index] ?? '', manifest);
+    return directories;
   }
 
   /** Strict compiler, formatter and the generated tests. */
-  async function stands(folders: readonly string[]): Promise<void> {
-    await opa('check', '--strict', ...folders);
-    expect(await opa('fmt', '--list', ...folders)).toBe('');
-    await opa('test', ...folders);
+  async function validate(directories: readonly string[]): Promise<void> {
+    await opa('check', '--strict', ...directories);
+    expect(await opa('fmt', '--list', ...directories)).toBe('');
+    await opa('test', ...directories);
   }
 
-  test('takes every set of rules: strict, formatted, and every line tested by the generated tests', async () => {
-    const folders = await write(
+  test('accepts every set of rules: strict, formatted, and fully covered by the generated tests', async () => {
+    const directories = await write(
       'sets',
       RULE_SETS.map((reasons, index) => plainManifest(`set-${index}`, reasons)),
     );
-    await stands(folders);
-    const report = JSON.parse(await opa('test', '--coverage', ...folders)) as {
+    await validate(directories);
+    const report = JSON.parse(await opa('test', '--coverage', ...directories)) as {
       files: Record<string, { coverage: number }>;
     };
-    const covered = folders.map((folder) => report.files[join(folder, 'policy.rego')]?.coverage);
-    expect(covered).toEqual(folders.map(() => 100));
+    const covered = directories.map((directory) => report.files[join(directory, 'policy.rego')]?.coverage);
+    expect(covered).toEqual(directories.map(() => 100));
   });
 
   test(
-    `denies exactly what the builtin engine denies, in ${PAIRS} pairs of a manifest and facts (SEED=${SEED})`,
+    `denies exactly what the builtin engine denies, for ${PAIRS} pairs of manifest and input (SEED=${SEED})`,
     async () => {
-      const seen = new Map<DenialReason, { denied: number; allowed: number }>();
-      for (const reason of ALL) seen.set(reason, { denied: 0, allowed: 0 });
-      let asked = 0;
-      for (let seed = SEED; asked < PAIRS; seed++) {
+      const countsByReason = new Map<DenialReason, { denied: number; allowed: number }>();
+      for (const reason of ALL) countsByReason.set(reason, { denied: 0, allowed: 0 });
+      let evaluated = 0;
+      for (let seed = SEED; evaluated < PAIRS; seed++) {
         const cases = casesOf(seed);
-        const folders = await write(
+        const directories = await write(
           `batch-${seed}`,
           cases.map(({ manifest }) => manifest),
         );
-        await stands(folders);
-        const answers = await askAll(folders, cases);
-        for (const [index, { manifest, policy, asked: all }] of cases.entries()) {
+        await validate(directories);
+        const results = await evaluateAll(directories, cases);
+        for (const [index, { manifest, policy, inputs: all }] of cases.entries()) {
           const builtin = all.map((input) => evaluate(policy, input));
-          const engine = answers[index];
-          // Compared as a whole first: a difference is then shown with the one input that makes it.
+          const engine = results[index];
+          // Compared as a whole first. A difference is then reported with the input that causes it.
           if (JSON.stringify(engine) !== JSON.stringify(builtin))
             for (const [at, input] of all.entries())
               expect({ seed, manifest, input, denials: engine?.[at] }).toEqual({
@@ -100,16 +100,16 @@ const title = reason === undefined ? 'the real policy engine' : `the real policy
           expect(engine).toHaveLength(all.length);
           for (const { rule } of policy.rules)
             for (const denials of builtin) {
-              const counts = seen.get(rule.reason);
+              const counts = countsByReason.get(rule.reason);
               if (counts) counts[denials.includes(rule.reason) ? 'denied' : 'allowed']++;
             }
-          asked += all.length;
+          evaluated += all.length;
         }
         await rm(join(scratch, `batch-${seed}`), { recursive: true });
       }
-      expect(asked).toBeGreaterThanOrEqual(PAIRS);
-      // The pairs are worth something only when every rule went both ways often.
-      for (const counts of seen.values()) {
+      expect(evaluated).toBeGreaterThanOrEqual(PAIRS);
+      // The comparison is meaningful only if every rule both denied and allowed often.
+      for (const counts of countsByReason.values()) {
         expect(counts.denied).toBeGreaterThan(PAIRS / 100);
         expect(counts.allowed).toBeGreaterThan(PAIRS / 100);
       }
@@ -120,7 +120,7 @@ const title = reason === undefined ? 'the real policy engine' : `the real policy
   interface Case {
     manifest: Manifest;
     policy: ReturnType<typeof policyOf>;
-    asked: PolicyInput[];
+    inputs: PolicyInput[];
   }
 
   function casesOf(seed: number): Case[] {
@@ -128,28 +128,28 @@ const title = reason === undefined ? 'the real policy engine' : `the real policy
     return sampled.map((each, index) => {
       const name = `${each.metadata.name.slice(0, 12)}-${index}`;
       const manifest = { ...each, metadata: { ...each.metadata, name } };
-      const asked = fc.sample(inputs(manifest), { numRuns: INPUTS_EACH, seed: seed + index });
-      return { manifest, policy: policyOf(manifest), asked };
+      const sampledInputs = fc.sample(inputs(manifest), { numRuns: INPUTS_EACH, seed: seed + index });
+      return { manifest, policy: policyOf(manifest), inputs: sampledInputs };
     });
   }
 
-  /** The denials of every input of every case, in one run of the engine that has all agents loaded at once. */
-  async function askAll(folders: readonly string[], cases: readonly Case[]): Promise<string[][][]> {
-    const questions = cases.map(
+  /** The denials for every input of every case, from one run of the engine with all agents loaded. */
+  async function evaluateAll(directories: readonly string[], cases: readonly Case[]): Promise<string[][][]> {
+    const queries = cases.map(
       ({ manifest }, index) =>
         `results[${index}] := [denials | some each in input[${index}]; denials := data.${packageOf(manifest.metadata.name)}.deny with input as each]\n`,
     );
     const harness = join(scratch, 'harness.rego');
     const input = join(scratch, 'input.json');
-    await writeFile(harness, `package harness\n\n${questions.join('')}`);
-    await writeFile(input, JSON.stringify(cases.map(({ asked }) => asked)));
-    const data = [harness, ...folders].flatMap((each) => ['--data', each]);
+    await writeFile(harness, `package harness\n\n${queries.join('')}`);
+    await writeFile(input, JSON.stringify(cases.map((each) => each.inputs)));
+    const data = [harness, ...directories].flatMap((each) => ['--data', each]);
     const output = await opa('eval', '--format', 'raw', '--input', input, ...data, 'data.harness.results');
     const results = JSON.parse(output) as Record<string, string[][]>;
     return cases.map((_each, index) => results[index] ?? []);
   }
 
-  describe('asked over HTTP', () => {
+  describe('over HTTP', () => {
     const NAMES = [
       ...[
         'as',
@@ -172,18 +172,18 @@ const title = reason === undefined ? 'the real policy engine' : `the real policy
     let engine: Opa;
 
     beforeAll(async () => {
-      const folders = await write(
+      const directories = await write(
         'names',
         NAMES.map((name) => plainManifest(name, ALL)),
       );
-      // Each as a ConfigMap is mounted: the files are links into a hidden folder, which is a link as well.
-      for (const folder of folders) await mountLikeConfigMap(folder);
-      engine = await startOpa(folders);
+      // Like a ConfigMap mount: the files are symlinks into a hidden directory, which is also a symlink.
+      for (const directory of directories) await mountLikeConfigMap(directory);
+      engine = await startOpa(directories);
     });
 
     afterAll(() => engine?.close());
 
-    async function ask(name: string, input: PolicyInput): Promise<unknown> {
+    async function query(name: string, input: PolicyInput): Promise<unknown> {
       const response = await fetch(`${engine.url}${denyPathOf(name)}`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
@@ -192,74 +192,74 @@ const title = reason === undefined ? 'the real policy engine' : `the real policy
       return { status: response.status, body: await response.json() };
     }
 
-    test.each(NAMES)('the agent %s has its rules', async (name) => {
+    test.each(NAMES)('agent %s has its rules', async (name) => {
       const policy = policyOf(plainManifest(name, ALL));
       for (const { input } of canariesOf(policy))
-        expect(await ask(name, input)).toEqual({ status: 200, body: { result: evaluate(policy, input) } });
+        expect(await query(name, input)).toEqual({ status: 200, body: { result: evaluate(policy, input) } });
       const report: PolicyInput = { agent_name: name, request_type: 'report' };
-      expect(await ask(name, report)).toEqual({ status: 200, body: { result: [] } });
+      expect(await query(name, report)).toEqual({ status: 200, body: { result: [] } });
     });
 
-    test('an agent that is not loaded has no result, which is not an empty one', async () => {
+    test('an agent that is not loaded has no result instead of an empty one', async () => {
       const input: PolicyInput = { agent_name: 'other', request_type: 'llm_call' };
-      expect(await ask('other', input)).toEqual({ status: 200, body: {} });
-      expect(await ask('43', input)).toEqual({ status: 200, body: {} });
+      expect(await query('other', input)).toEqual({ status: 200, body: {} });
+      expect(await query('43', input)).toEqual({ status: 200, body: {} });
     });
   });
 
   test.each([['with'], ['without']])(
-    'takes rules of one’s own beside those of a manifest %s rules',
+    'accepts custom rules next to the rules of a manifest %s rules',
     async (kind) => {
       const reasons = kind === 'with' ? (['pii_detector_not_invoked'] as const) : [];
       const manifest = plainManifest('own-rules', reasons);
       const [generated = ''] = await write(`own-${kind}`, [manifest]);
-      const own = join(scratch, `own-${kind}-beside`);
-      await mkdir(own);
+      const custom = join(scratch, `own-${kind}-custom`);
+      await mkdir(custom);
       await writeFile(
-        join(own, 'own.rego'),
+        join(custom, 'own.rego'),
         'package platform.agent.own_rules\n\ndeny contains "after_hours" if input.tokens_today > 5\n',
       );
-      await stands([generated, own]);
-      const engine = await startOpa([generated, own]);
+      await validate([generated, custom]);
+      const engine = await startOpa([generated, custom]);
       try {
         const input: PolicyInput = { agent_name: 'own-rules', request_type: 'llm_call', tokens_today: 6 };
         const body = JSON.stringify({ input });
-        const answer = await fetch(`${engine.url}${denyPathOf('own-rules')}`, { method: 'POST', body });
-        expect(await answer.json()).toEqual({ result: ['after_hours', ...reasons] });
+        const response = await fetch(`${engine.url}${denyPathOf('own-rules')}`, { method: 'POST', body });
+        expect(await response.json()).toEqual({ result: ['after_hours', ...reasons] });
       } finally {
         await engine.close();
       }
     },
   );
 
-  test('keeps agents in one engine apart, the one without rules included', async () => {
+  test('isolates agents in one engine, including an agent without rules', async () => {
     const strict = { ...plainManifest('strict', ['daily_token_limit_exceeded']) };
     const costControls = { maxTokensPerDay: 5 };
     strict.spec = { ...strict.spec, model: { ...strict.spec.model, costControls } };
     const all = [strict, plainManifest('loose', ['daily_token_limit_exceeded']), plainManifest('free', [])];
     const engine = await startOpa(await write('apart', all));
     try {
-      const answers = await Promise.all(
+      const responses = await Promise.all(
         all.map(async ({ metadata: { name } }) => {
           const input: PolicyInput = { agent_name: name, request_type: 'llm_call', tokens_today: 999 };
           const body = JSON.stringify({ input });
           return (await fetch(`${engine.url}${denyPathOf(name)}`, { method: 'POST', body })).json();
         }),
       );
-      expect(answers).toEqual([{ result: ['daily_token_limit_exceeded'] }, { result: [] }, { result: [] }]);
+      expect(responses).toEqual([{ result: ['daily_token_limit_exceeded'] }, { result: [] }, { result: [] }]);
     } finally {
       await engine.close();
     }
   });
 });
 
-async function mountLikeConfigMap(folder: string): Promise<void> {
-  const hidden = join(folder, '..2026_03_01');
-  const files = await readdir(folder);
+async function mountLikeConfigMap(directory: string): Promise<void> {
+  const hidden = join(directory, '..2026_03_01');
+  const files = await readdir(directory);
   await mkdir(hidden);
-  await symlink('..2026_03_01', join(folder, '..data'));
+  await symlink('..2026_03_01', join(directory, '..data'));
   for (const file of files) {
-    await rename(join(folder, file), join(hidden, file));
-    await symlink(join('..data', file), join(folder, file));
+    await rename(join(directory, file), join(hidden, file));
+    await symlink(join('..data', file), join(directory, file));
   }
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { denyPathOf, packageOf } from './package-name.ts';
 
-describe('the package of an agent', () => {
+describe('package of an agent', () => {
   test.each([
     ['fitness-tracker', 'platform.agent.fitness_tracker', 'fitness_tracker'],
     ['a', 'platform.agent.a', 'a'],
@@ -16,7 +16,7 @@ describe('the package of an agent', () => {
     ['not-in', 'platform.agent.not_in', 'not_in'],
     ['input', 'platform.agent.input', 'input'],
     ['data', 'platform.agent.data', 'data'],
-  ])('of %s is %s, and its denials are asked under /%s/', (agentName, name, segment) => {
+  ])('of %s is %s, and its path segment is %s', (agentName, name, segment) => {
     expect(packageOf(agentName)).toBe(name);
     expect(denyPathOf(agentName)).toBe(`/v1/data/platform/agent/${segment}/deny`);
   });

@@ -1,4 +1,4 @@
-/** What cannot follow a dot in Rego: `opa fmt` writes these in quotes, and anything else without. */
+/** Keywords that cannot follow a dot in Rego. `opa fmt` quotes these and no other identifiers. */
 const KEYWORDS = new Set([
   'as',
   'contains',
@@ -20,9 +20,9 @@ const KEYWORDS = new Set([
 const IDENTIFIER = /^[A-Za-z_][A-Za-z0-9_]*$/;
 
 /**
- * The agent's part of its package name: hyphens become underscores. A name of digits alone gets an underscore in
- * front: the engine's data API reads such a path segment as the index of a list and would find nothing. Neither can
- * meet another agent's, as names have no underscores and no hyphen at an end.
+ * The agent's segment of its package name: hyphens become underscores. A name of only digits gets a leading underscore,
+ * because the engine's data API would read such a path segment as a list index. Two agents never get the same segment:
+ * agent names have no underscores and no hyphen at either end.
  * @param agentName `metadata.name`, a DNS label
  */
 export function packageSegmentOf(agentName: string): string {
@@ -30,7 +30,7 @@ export function packageSegmentOf(agentName: string): string {
   return /^[0-9]+$/.test(segment) ? `_${segment}` : segment;
 }
 
-/** `platform.agent.<name>`, in quotes where the name is no Rego identifier: `platform.agent["3d_agent"]`. */
+/** `platform.agent.<name>`, quoted if the name is not a valid Rego identifier: `platform.agent["3d_agent"]`. */
 export function packageOf(agentName: string): string {
   const segment = packageSegmentOf(agentName);
   return IDENTIFIER.test(segment) && !KEYWORDS.has(segment)
@@ -38,7 +38,7 @@ export function packageOf(agentName: string): string {
     : `platform.agent[${JSON.stringify(segment)}]`;
 }
 
-/** Path of the agent's denials in the data API of the policy engine, to be asked by POST. */
+/** Path of the agent's denials in the data API of the policy engine, for POST requests. */
 export function denyPathOf(agentName: string): string {
   return `/v1/data/platform/agent/${encodeURIComponent(packageSegmentOf(agentName))}/deny`;
 }

@@ -1,14 +1,14 @@
 import type { PolicyAnswer } from './engine.ts';
 
-/** An engine with rules of its own may say much; what it says ends up in headers, logs and reports. */
+/** Bounds for an engine with custom rules, because denial reasons are copied into headers, logs and reports. */
 const MAX_REASONS = 100;
 const MAX_LENGTH = 200;
 
-/** Reads `{result: [<denial reason>, ...]}`. No result is no denial, but says that the rules are not there. */
+/** Parses `{result: [<denial reason>, ...]}`. An absent result means that the rules are not loaded. */
 export function parseDenials(body: string): PolicyAnswer {
   const document = parseJson(body);
   if (typeof document !== 'object' || document === null)
-    return { state: 'unreachable', reason: 'the answer is not a JSON object' };
+    return { state: 'unreachable', reason: 'the response is not a JSON object' };
   const result = (document as { result?: unknown }).result;
   if (result === undefined) return { state: 'not-loaded' };
   if (!Array.isArray(result) || !result.every((reason) => typeof reason === 'string'))

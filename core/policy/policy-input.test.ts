@@ -11,8 +11,8 @@ const score = (value: number, guardrailType = 'toxicity-filter') =>
 const write = (ttlSeconds: number, backend?: string) =>
   ({ type: 'memory', ttlSeconds, ...(backend === undefined ? {} : { backend }) }) as const;
 
-describe('the policy input', () => {
-  test('has every fact under the name that the rules read', () => {
+describe('policy input', () => {
+  test('has every fact under its contract name', () => {
     const input = inputOf({
       totals: { tokensToday: 12, costTodayUsd: 0.5 },
       entry: {
@@ -35,11 +35,11 @@ describe('the policy input', () => {
     });
   });
 
-  test('leaves out what is not known', () => {
+  test('omits unknown facts', () => {
     expect(Object.keys(inputOf({ entry: {} }))).toEqual(['agent_name', 'request_type']);
   });
 
-  test('keeps an empty list and a zero, which are facts', () => {
+  test('keeps empty lists and zeros, which are known facts', () => {
     const entry = { guardrailsInvoked: [], toolsCalled: [] };
     expect(inputOf({ totals: { tokensToday: 0, costTodayUsd: 0 }, entry })).toEqual({
       agent_name: 'travel',
@@ -51,7 +51,7 @@ describe('the policy input', () => {
     });
   });
 
-  test('without a request is a report of the totals', () => {
+  test('without a request has type report and only the totals', () => {
     expect(inputOf({ totals: { tokensToday: 3 } })).toEqual({
       agent_name: 'travel',
       request_type: 'report',
@@ -60,30 +60,30 @@ describe('the policy input', () => {
   });
 
   test.each([
-    ['the highest of several scores', [score(0.2), score(0.9), score(0.3)], 0.9],
-    ['a score of zero', [score(0)], 0],
-    ["no other guardrail's score", [score(0.9, 'hallucination-detector')], undefined],
+    ['is the highest of several scores', [score(0.2), score(0.9), score(0.3)], 0.9],
+    ['keeps a score of zero', [score(0)], 0],
+    ['ignores the scores of other guardrails', [score(0.9, 'hallucination-detector')], undefined],
     [
-      'no score where none was reported',
+      'is absent when no score was reported',
       [{ type: 'guardrail', guardrailType: 'toxicity-filter', invoked: true } as const],
       undefined,
     ],
-  ])('tells of toxicity %s', (_what, events, wanted) => {
-    expect(inputOf({ entry: { events } }).toxicity_score).toBe(wanted);
+  ])('toxicity_score %s', (_title, events, expected) => {
+    expect(inputOf({ entry: { events } }).toxicity_score).toBe(expected);
   });
 
   test.each([
-    ['the write', [write(60)], 60],
-    ['the one that differs, when it is first', [write(61), write(60)], 61],
-    ['the one that differs, when it is last', [write(60), write(59)], 59],
-    ["no write to another declared memory's backend", [write(90, 'postgres')], undefined],
-    ['a write to a backend that is not declared', [write(90, 'disk')], 90],
-    ['no write without a TTL', [{ type: 'memory', backend: 'redis' } as const], undefined],
-  ])('tells of memory %s', (_what, events, wanted) => {
-    expect(inputOf({ entry: { events } }).memory_write?.ttl_seconds).toBe(wanted);
+    ['has the TTL of a write', [write(60)], 60],
+    ['has a differing TTL when it is first', [write(61), write(60)], 61],
+    ['has a differing TTL when it is last', [write(60), write(59)], 59],
+    ['ignores writes to the backend of another declared memory', [write(90, 'postgres')], undefined],
+    ['has the TTL of a write to an undeclared backend', [write(90, 'disk')], 90],
+    ['ignores writes without a TTL', [{ type: 'memory', backend: 'redis' } as const], undefined],
+  ])('memory_write %s', (_title, events, expected) => {
+    expect(inputOf({ entry: { events } }).memory_write?.ttl_seconds).toBe(expected);
   });
 
-  test('is the same after JSON, whatever was reported', () => {
+  test('survives a JSON round trip for any reported values', () => {
     const input = inputOf({
       totals: { tokensToday: Infinity, costTodayUsd: Infinity },
       entry: { toolsCalled: ['a\ud800b', '\udc00'], guardrailsInvoked: ['\ud83d'] },

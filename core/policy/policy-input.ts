@@ -2,41 +2,41 @@ import type { AuditEntry, BehavioralEvent } from '../behavior/audit-entry.ts';
 import type { UsageTotals } from '../usage/usage.ts';
 
 /**
- * What a policy engine is told of one request, or of the agent's day: the contract's policy input document. What is
- * not known is absent; an empty list is a fact. Numbers are finite, texts well-formed Unicode, so that every engine
+ * The contract's policy input document: the facts about one request, or only the totals of the day. An unknown fact is
+ * absent; an empty list is a known fact. Numbers are finite and strings are well-formed Unicode, so that every engine
  * reads the same values.
  */
 export interface PolicyInput {
   agent_name: string;
-  /** `report`: asked by a gap report that has no request to speak of. */
+  /** `report`: query of a gap report without a request. */
   request_type: 'llm_call' | 'report';
   guardrails_invoked?: readonly string[];
   tools_called?: readonly string[];
   user_confirmed?: boolean;
-  /** Of the toxicity filter, the highest that the request reported. */
+  /** The highest score of the toxicity filter that the request reported. */
   toxicity_score?: number;
-  /** UTC day, all instances of the agent; absent without a price. */
+  /** Cost of the UTC day over all instances of the agent; absent without prices in the manifest. */
   cost_today_usd?: number;
-  /** UTC day, all instances of the agent. */
+  /** Tokens of the UTC day over all instances of the agent. */
   tokens_today?: number;
-  /** Of the short-term memory. Several writes: one that differs from the declared TTL, if there is any. */
+  /** A write to the short-term memory. Of several writes, one whose TTL differs from the declared TTL, if any. */
   memory_write?: { ttl_seconds: number };
 }
 
-/** What the manifest says that decides which of an entry's memory writes is told. */
+/** The manifest values that select which memory write of an entry goes into the input. */
 export interface DeclaredMemory {
   ttlSeconds?: number;
-  /** Backends of long-term and vector memory that are not the short-term memory's own: other TTLs hold there. */
+  /** Backends of long-term and vector memory that differ from the short-term backend. Other TTLs apply there. */
   otherBackends: readonly string[];
 }
 
-/** Everything that an input is made from. */
+/** The facts that an input is built from. */
 export interface InputFacts {
   agentName: string;
   memory: DeclaredMemory;
-  /** Today's totals of the agent, as far as they are known. */
+  /** Today's totals of the agent; an unknown total is absent. */
   totals?: Partial<UsageTotals>;
-  /** The request; without one the input is of type `report`. */
+  /** The request; absent: the input has type `report`. */
   entry?: Pick<AuditEntry, 'guardrailsInvoked' | 'toolsCalled' | 'userConfirmed' | 'events'>;
 }
 
@@ -68,21 +68,21 @@ function writeTtlIn(
   events: readonly BehavioralEvent[],
   { ttlSeconds, otherBackends }: DeclaredMemory,
 ): number | undefined {
-  let told: number | undefined;
+  let selected: number | undefined;
   for (const event of events) {
     if (event.type !== 'memory' || event.ttlSeconds === undefined) continue;
     if (event.backend !== undefined && otherBackends.includes(event.backend)) continue;
-    if (told === undefined || event.ttlSeconds !== ttlSeconds) told = event.ttlSeconds;
+    if (selected === undefined || event.ttlSeconds !== ttlSeconds) selected = event.ttlSeconds;
   }
-  return told;
+  return selected;
 }
 
-/** JSON has no infinity: it would arrive as null, which is below every limit. */
+/** JSON has no infinity. It would become null, and null is below every limit. */
 function finite(value: number): number {
   return Math.min(value, Number.MAX_VALUE);
 }
 
-/** Half a surrogate pair would arrive in another engine as the replacement character, and equal something else. */
+/** Another engine reads a lone surrogate as the replacement character, which would change string comparisons. */
 function wellFormed(text: string): string {
   return text.toWellFormed();
 }

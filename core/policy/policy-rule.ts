@@ -10,50 +10,52 @@ export type DenialReason =
   | 'memory_ttl_mismatch'
   | 'destructive_tool_without_confirmation';
 
-/** What the rules compare with: computed once from the manifest, the same values for every engine. */
+/** The values that the rules compare facts with: computed once from the manifest, the same for every engine. */
 export interface PolicyConfig {
   toxicityThreshold?: number;
   maxMonthlyUSD?: number;
-  /** `maxMonthlyUSD / 30`, divided here so that no engine divides. */
+  /** `maxMonthlyUSD / 30`, computed here so that engines cannot differ in rounding. */
   maxDailyUSD?: number;
   maxTokensPerDay?: number;
   ttlSeconds?: number;
   destructiveTools?: readonly string[];
 }
 
-/** What is said about a rule, whatever the manifest. */
+/** The parts of a rule that do not depend on a manifest. */
 export interface RuleFacts {
   reason: DenialReason;
-  /** Manifest path of the declaration that brings the rule. */
+  /** Manifest path of the declaration that activates the rule. */
   field: string;
-  /** When the declaration brings it, and when it denies, in words. */
+  /** When the declaration activates the rule, as text. */
   declaredBy: string;
+  /** When the rule denies, as text. */
   deniesWhen: string;
-  /** Of the gap issue `policy.<reason>`. */
+  /** Severity of the gap issue `policy.<reason>`. */
   severity: Severity;
   recommendation: string;
-  /** The rule in Rego, for every manifest the same text: what a manifest says only ever reaches the data. */
+  /** The rule in Rego, the same text for every manifest: manifest values are only written to the data. */
   rego: string;
 }
 
 /** A rule together with what one manifest declares for it. */
 export interface BoundRule {
   rule: RuleFacts;
-  /** Its part of the data. */
+  /** The rule's part of the data. */
   config: PolicyConfig;
   denies: (input: PolicyInput) => boolean;
-  /** Facts that it must deny as long as the engine has this manifest's rules and data. */
+  /** Facts that the rule denies if the engine has this manifest's rules and data. */
   canaries: readonly Partial<PolicyInput>[];
 }
 
-/** One row of the table: the facts and how a manifest brings it to life. null: the manifest does not declare it. */
+/** One row of the table. */
 export interface PolicyRule extends RuleFacts {
+  /** Binds the rule to a manifest; null: the manifest does not declare it. */
   bind: (manifest: Manifest) => BoundRule | null;
 }
 
-/** A row as it is written: `C` is its part of the data. */
+/** The source of a row; `C` is the rule's part of the data. */
 export interface RuleSource<C extends PolicyConfig> extends RuleFacts {
-  /** null: the manifest does not declare what the rule is about. */
+  /** null: the manifest does not declare the rule. */
   configOf: (manifest: Manifest) => C | null;
   denierOf: (config: C) => (input: PolicyInput) => boolean;
   canariesOf: (config: C) => readonly Partial<PolicyInput>[];

@@ -27,7 +27,7 @@ const TOOLS = manifest(`  tools:
     - { name: plain }
 `);
 
-/** The daily budget of COST, as JSON carries it. */
+/** The daily budget of COST, as a JSON number. */
 const DAILY = 100 / 30;
 const BELOW_DAILY = DAILY - 2 ** -51;
 
@@ -48,12 +48,12 @@ const ROWS: Record<DenialReason, { manifest: Manifest; rows: Row[] }> = {
   pii_detector_not_invoked: {
     manifest: PII,
     rows: [
-      { when: 'nothing is known', input: call(), denied: true },
-      { when: 'none ran', input: call({ guardrails_invoked: [] }), denied: true },
-      { when: 'others ran', input: call({ guardrails_invoked: ['custom', 'PII-detector'] }), denied: true },
-      { when: 'it ran', input: call({ guardrails_invoked: ['pii-detector'] }), denied: false },
-      { when: 'it ran too', input: call({ guardrails_invoked: ['x', 'pii-detector'] }), denied: false },
-      { when: 'no call is spoken of', input: REPORT, denied: false },
+      { when: 'guardrails unknown', input: call(), denied: true },
+      { when: 'no guardrail ran', input: call({ guardrails_invoked: [] }), denied: true },
+      { when: 'only other guardrails ran', input: call({ guardrails_invoked: ['custom', 'PII-detector'] }), denied: true },
+      { when: 'pii-detector ran', input: call({ guardrails_invoked: ['pii-detector'] }), denied: false },
+      { when: 'pii-detector and others ran', input: call({ guardrails_invoked: ['x', 'pii-detector'] }), denied: false },
+      { when: 'report without a call', input: REPORT, denied: false },
     ],
   },
   toxicity_threshold_exceeded: {
@@ -61,7 +61,7 @@ const ROWS: Record<DenialReason, { manifest: Manifest; rows: Row[] }> = {
     rows: [
       { when: 'above', input: call({ toxicity_score: 0.71 }), denied: true },
       { when: 'equal', input: call({ toxicity_score: 0.7 }), denied: true },
-      { when: 'the least below', input: call({ toxicity_score: 0.7 - 2 ** -53 }), denied: false },
+      { when: 'just below', input: call({ toxicity_score: 0.7 - 2 ** -53 }), denied: false },
       { when: 'zero', input: call({ toxicity_score: 0 }), denied: false },
       { when: 'unknown', input: call(), denied: false },
     ],
@@ -71,7 +71,7 @@ const ROWS: Record<DenialReason, { manifest: Manifest; rows: Row[] }> = {
     rows: [
       { when: 'above', input: call({ cost_today_usd: 4 }), denied: true },
       { when: 'equal', input: call({ cost_today_usd: DAILY }), denied: true },
-      { when: 'the least below', input: call({ cost_today_usd: BELOW_DAILY }), denied: false },
+      { when: 'just below', input: call({ cost_today_usd: BELOW_DAILY }), denied: false },
       { when: 'unknown', input: call(), denied: false },
       { when: 'equal, in a report', input: { ...REPORT, cost_today_usd: DAILY }, denied: true },
     ],
@@ -91,7 +91,7 @@ const ROWS: Record<DenialReason, { manifest: Manifest; rows: Row[] }> = {
     rows: [
       { when: 'shorter', input: call({ memory_write: { ttl_seconds: 3599 } }), denied: true },
       { when: 'longer', input: call({ memory_write: { ttl_seconds: 3600.5 } }), denied: true },
-      { when: 'none', input: call({ memory_write: { ttl_seconds: 0 } }), denied: true },
+      { when: 'zero', input: call({ memory_write: { ttl_seconds: 0 } }), denied: true },
       { when: 'equal', input: call({ memory_write: { ttl_seconds: 3600 } }), denied: false },
       { when: 'unknown', input: call(), denied: false },
     ],
@@ -101,22 +101,22 @@ const ROWS: Record<DenialReason, { manifest: Manifest; rows: Row[] }> = {
     rows: [
       { when: 'called, confirmation unknown', input: call({ tools_called: ['look', 'wipe'] }), denied: true },
       {
-        when: 'called and refused',
+        when: 'called, confirmation denied',
         input: call({ tools_called: ['drop'], user_confirmed: false }),
         denied: true,
       },
       {
-        when: 'called and confirmed',
+        when: 'called, confirmed',
         input: call({ tools_called: ['drop', 'wipe'], user_confirmed: true }),
         denied: false,
       },
       {
-        when: 'others called',
+        when: 'only other tools called',
         input: call({ tools_called: ['look', 'keep', 'plain', 'Drop'] }),
         denied: false,
       },
-      { when: 'none called', input: call({ tools_called: [], user_confirmed: false }), denied: false },
-      { when: 'unknown', input: call(), denied: false },
+      { when: 'no tools called', input: call({ tools_called: [], user_confirmed: false }), denied: false },
+      { when: 'tools unknown', input: call(), denied: false },
     ],
   },
 };
@@ -125,16 +125,16 @@ describe.each(POLICY_RULES)('$reason', ({ reason }) => {
   const { manifest: declaring, rows } = ROWS[reason];
   const policy = policyOf(declaring);
 
-  test.each(rows)('$when: $denied', ({ input, denied }) => {
+  test.each(rows)('$when: denied $denied', ({ input, denied }) => {
     expect(evaluate(policy, input)).toEqual(denied ? [reason] : []);
   });
 
-  test('is not there when the manifest declares nothing of it', () => {
+  test('does not apply when the manifest does not declare it', () => {
     const denied = rows.filter((row) => row.denied).map(({ input }) => input);
     expect(denied.map((input) => evaluate(policyOf(manifest()), input))).toEqual(denied.map(() => []));
   });
 
-  test('has a canary for everything it compares with, each denied', () => {
+  test('has canaries, and denies each of them', () => {
     const canaries = canariesOf(policy);
     expect(canaries.length).toBeGreaterThan(0);
     for (const canary of canaries) {
@@ -144,7 +144,7 @@ describe.each(POLICY_RULES)('$reason', ({ reason }) => {
   });
 });
 
-describe('a policy', () => {
+describe('policy', () => {
   const everything = manifest(
     `  guardrails:
     input: [{ type: pii-detector }]
@@ -155,7 +155,7 @@ describe('a policy', () => {
     '{ maxMonthlyUSD: 0, maxTokensPerDay: 1 }',
   );
 
-  test('has all reasons, sorted, when all is denied', () => {
+  test('returns all reasons, sorted, when every rule denies', () => {
     const input = call({
       toxicity_score: 0.5,
       cost_today_usd: 0,
@@ -168,7 +168,7 @@ describe('a policy', () => {
     expect(reasons).toEqual(reasons.toSorted());
   });
 
-  test('computes its data once, under the path of its own package', () => {
+  test('has its data under the path of its package, with the daily budget computed', () => {
     expect(policyDataOf(everything)).toEqual({
       platform: {
         agent: {
@@ -189,7 +189,7 @@ describe('a policy', () => {
   });
 
   test.each([
-    ['nothing', manifest()],
+    ['an empty manifest', manifest()],
     [
       'a toxicity filter without a threshold',
       manifest('  guardrails: { output: [{ type: toxicity-filter }] }\n'),
@@ -200,12 +200,12 @@ describe('a policy', () => {
       manifest('  guardrails: { input: [{ type: toxicity-filter, threshold: 1 }] }\n'),
     ],
     [
-      'tools that destroy nothing',
+      'tools without destructiveHint true',
       manifest('  tools: [{ name: a, annotations: { destructiveHint: false } }]\n'),
     ],
-    ['a limit that only alerts', manifest('', '{ alertAtUSD: 5 }')],
+    ['an alert limit only', manifest('', '{ alertAtUSD: 5 }')],
     ['memory without a TTL', manifest('  memory: { shortTerm: { backend: redis } }\n')],
-  ])('has no rule and no canary for %s', (_what, declaring) => {
+  ])('has no rule and no canary for %s', (_title, declaring) => {
     expect(rulesOf(declaring)).toEqual([]);
     expect(canariesOf(policyOf(declaring))).toEqual([]);
     expect(policyDataOf(declaring)).toEqual({ platform: { agent: { minimal: { config: {} } } } });
@@ -218,11 +218,11 @@ describe('a policy', () => {
       'shortTerm: { ttlSeconds: 5 }, longTerm: { backend: pg }, vector: { backend: qdrant }',
       ['pg', 'qdrant'],
     ],
-  ])('knows which backends have TTLs of their own: %s', (memory, otherBackends) => {
+  ])('lists the backends of other memories: %s', (memory, otherBackends) => {
     expect(policyOf(manifest(`  memory: { ${memory} }\n`)).memory).toEqual({ ttlSeconds: 5, otherBackends });
   });
 
-  test('finds out an engine with the data of an older manifest', () => {
+  test('canaries detect an engine with the data of an older manifest', () => {
     const older = policyOf(manifest('  tools: [{ name: wipe, annotations: { destructiveHint: true } }]\n'));
     const missed = canariesOf(policyOf(TOOLS)).filter(
       ({ reason, input }) => !evaluate(older, input).includes(reason),

@@ -4,12 +4,12 @@ import type { DeclaredMemory, PolicyInput } from './policy-input.ts';
 import type { BoundRule, DenialReason, PolicyConfig } from './policy-rule.ts';
 import { POLICY_RULES } from './rules.ts';
 
-/** The policy of one manifest: made once, asked for every request. */
+/** The policy of one manifest: created once, evaluated for every request. */
 export interface Policy {
   agentName: string;
-  /** Those that the manifest brings, sorted by reason. */
+  /** The rules that the manifest declares, sorted by reason. */
   rules: readonly BoundRule[];
-  /** What `policyInputOf` needs to know. */
+  /** Input for `policyInputOf`. */
   memory: DeclaredMemory;
 }
 
@@ -17,46 +17,46 @@ export function policyOf(manifest: Manifest): Policy {
   return { agentName: manifest.metadata.name, rules: rulesOf(manifest), memory: memoryOf(manifest) };
 }
 
-/** The rules that the manifest brings, sorted by reason. */
+/** The rules that the manifest declares, sorted by reason. */
 export function rulesOf(manifest: Manifest): BoundRule[] {
   return POLICY_RULES.flatMap((rule) => rule.bind(manifest) ?? []);
 }
 
 function memoryOf({ spec: { memory } }: Manifest): DeclaredMemory {
   const { shortTerm, longTerm, vector } = memory ?? {};
-  const own = shortTerm?.backend ?? memory?.backend;
+  const shortTermBackend = shortTerm?.backend ?? memory?.backend;
   const others = [longTerm?.backend, vector?.backend].filter((backend) => backend !== undefined);
   return {
     ...(shortTerm?.ttlSeconds === undefined ? {} : { ttlSeconds: shortTerm.ttlSeconds }),
-    otherBackends: others.filter((backend) => backend !== own),
+    otherBackends: others.filter((backend) => backend !== shortTermBackend),
   };
 }
 
-/** The builtin engine: the denial reasons, sorted, as an engine with the generated Rego gives them. */
+/** The builtin engine: returns the same sorted denial reasons as an engine with the generated Rego. */
 export function evaluate(policy: Policy, input: PolicyInput): DenialReason[] {
   const reasons: DenialReason[] = [];
   for (const { rule, denies } of policy.rules) if (denies(input)) reasons.push(rule.reason);
   return reasons;
 }
 
-/** What the rules compare with. */
+/** The values that the rules compare facts with. */
 export function policyConfigOf(rules: readonly BoundRule[]): PolicyConfig {
   return Object.assign({}, ...rules.map(({ config }) => config)) as PolicyConfig;
 }
 
-/** The whole content of `data.json`: the rules' data under the package's own path, so that agents do not meet. */
+/** The content of `data.json`. The data is under the path of the agent's package, so that agents do not share data. */
 export function policyDataOf(manifest: Manifest): Record<string, unknown> {
   const config = policyConfigOf(rulesOf(manifest));
   return { platform: { agent: { [packageSegmentOf(manifest.metadata.name)]: { config } } } };
 }
 
-/** An input whose denials must include `reason`: else the engine does not have this manifest's rules and data. */
+/** An input whose denials must include `reason`. Otherwise the engine does not have this manifest's rules and data. */
 export interface Canary {
   reason: DenialReason;
   input: PolicyInput;
 }
 
-/** At least one for each rule; none without rules. */
+/** At least one canary per rule; none without rules. */
 export function canariesOf({ agentName, rules }: Policy): Canary[] {
   return rules.flatMap(({ rule, canaries }) =>
     canaries.map((facts) => ({

@@ -1,8 +1,8 @@
 import type { DenialReason } from './policy-rule.ts';
 
 /**
- * Tests of each rule in Rego: they bring their own data, and the last of each asks with the data that was generated.
- * `policy` is the package under test. The same text for every manifest.
+ * Rego tests of each rule. The tests define their own data; the last test of each rule uses the generated data.
+ * `policy` is the package under test. The text is the same for every manifest.
  */
 export const REGO_TESTS: Readonly<Record<DenialReason, string>> = {
   daily_token_limit_exceeded: `test_daily_token_limit_exceeded_at_the_limit if {

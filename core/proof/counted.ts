@@ -1,15 +1,15 @@
 import { hasExpired } from './expiry.ts';
 import type { ProofRecord, ProofWrites } from './proof.ts';
 
-/** Which records count. */
+/** Determines which records count. */
 export interface ProofTrust {
   /** Where the records of this agent are written. */
   writes: ProofWrites;
-  /** Count local records in any case. */
+  /** Always count local records. */
   acceptLocal?: boolean;
 }
 
-/** Whether an unexpired record of this origin counts. A record without origin is of a version that had none, and counts. */
+/** Whether an unexpired record of this origin counts. A record without origin is from an older version and counts. */
 export function isTrusted(
   { origin }: Pick<ProofRecord, 'origin'>,
   { writes, acceptLocal }: ProofTrust,
@@ -17,7 +17,7 @@ export function isTrusted(
   return origin !== 'local' || writes === 'local' || acceptLocal === true;
 }
 
-/** The unexpired records that count, those of the control plane first. */
+/** The unexpired records that count, records of the control plane first. */
 export function countedProofs(proofs: readonly ProofRecord[], trust: ProofTrust, at: Date): ProofRecord[] {
   const counted = proofs.filter((proof) => isTrusted(proof, trust) && !hasExpired(proof, at));
   return counted.sort((a, b) => rankOf(a) - rankOf(b));

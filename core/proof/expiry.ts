@@ -1,11 +1,11 @@
 import type { ProofRecord } from './proof.ts';
 
-/** Whether the proof no longer counts at `at`. */
+/** Whether the proof has expired at `at`. */
 export function hasExpired(proof: ProofRecord, at: Date): boolean {
   return proof.expiresAt !== undefined && Date.parse(proof.expiresAt) <= at.getTime();
 }
 
-/** The records as they go over the wire: an elapsed one stays listed and says so. */
+/** The records as sent to clients: expired records are included, with `expired: true`. */
 export function withExpiry(proofs: readonly ProofRecord[], at: Date): ProofRecord[] {
   return proofs.map((proof) => {
     const { expired: _, ...record } = proof;

@@ -1,14 +1,14 @@
 import { isoTime, object, parseWith, text, type FieldError } from '../untrusted/fields.ts';
 import type { ProofOrigin, ProofRecord, ProofSubmission } from './proof.ts';
 
-const words = text({ max: 2048 });
+const longText = text({ max: 2048 });
 
 const submission = object<Pick<ProofSubmission, 'verifiedBy' | 'method'>, { expiresAt: string }>(
-  { verifiedBy: words, method: words },
+  { verifiedBy: longText, method: longText },
   { expiresAt: isoTime },
 );
 
-/** Reads the body of `POST /proof/rule/:ruleId`; a proof that has already expired is refused. */
+/** Parses the body of `POST /proof/rule/:ruleId`. Rejects a proof that has already expired. */
 export function parseProofSubmission(
   value: unknown,
   now: Date,
@@ -21,7 +21,7 @@ export function parseProofSubmission(
   return { ok: true, submission: parsed.value };
 }
 
-/** The record that a submission becomes. */
+/** Creates the record of a submission. */
 export function proofRecordOf(
   ruleId: string,
   submission: ProofSubmission,

@@ -1,20 +1,20 @@
 import type { ProofOrigin, ProofRecord } from './proof.ts';
 
 /**
- * The proofs of one agent in a store. A removed rule leaves a tombstone, so that a sender that still has the record
- * does not restore it.
+ * The proofs of one agent in a store. Removing a record leaves a tombstone, so that a sender that still has the record
+ * cannot restore it.
  */
 export interface ProofSet {
-  /** Grows with every change; 0: nothing was ever stored. */
+  /** Increases with every change; 0: no record was ever stored. */
   revision: number;
-  /** At most one per rule, by rule id. */
+  /** At most one per rule, sorted by rule id. */
   proofs: readonly ProofRecord[];
   tombstones: readonly Tombstone[];
 }
 
 export interface Tombstone {
   ruleId: string;
-  /** Where it was removed. Absent: by a version without origins. */
+  /** Where the record was removed. Absent: removed by an older version without origins. */
   origin?: ProofOrigin;
   /** ISO 8601 */
   at: string;
@@ -22,7 +22,7 @@ export interface Tombstone {
 
 export const NO_PROOFS: ProofSet = { revision: 0, proofs: [], tombstones: [] };
 
-/** The set with this record in the place of the rule's last one. */
+/** The set with this record in place of the rule's previous record. */
 export function putProof(set: ProofSet, record: ProofRecord): ProofSet {
   const { expired: _, ...stored } = record;
   return {
@@ -32,7 +32,7 @@ export function putProof(set: ProofSet, record: ProofRecord): ProofSet {
   };
 }
 
-/** The set without the rule's record; the same set when it has none. */
+/** The set without the rule's record; the same object if the rule has no record. */
 export function removeProof(
   set: ProofSet,
   ruleId: string,
@@ -51,23 +51,23 @@ export function removeProof(
 
 /** The proofs in a heartbeat. */
 export interface SentProofs {
-  /** The store's revision that the sender last received, whatever it changed since; 0 before the first. */
+  /** The store revision that the sender last received, regardless of local changes since then; 0 before the first one. */
   revision: number;
   proofs: readonly ProofRecord[];
 }
 
 /**
- * The store's set after a heartbeat with the sender's records. A heartbeat reports local records alone: it never
- * creates, changes or removes one of the control plane, nor restores one that was removed there. Per rule the newest
- * local record stays. A local record that is missing was removed by the sender when, and only when, the sender had
- * received this very revision. Returns the same set when nothing changes.
+ * The store's set after a heartbeat with the sender's records. A heartbeat reports only local records. It never creates,
+ * changes or removes a record of the control plane, and never restores a record that was removed there. The newest local
+ * record per rule wins. A missing local record counts as removed by the sender only if the sender had received the
+ * current revision. Returns the same object if nothing changes.
  */
 export function mergeSentProofs(set: ProofSet, sent: SentProofs, at: Date): ProofSet {
   let merged = set;
   for (const sentRecord of sent.proofs) {
     if (sentRecord.origin === 'control-plane') continue;
     const record = notAfter({ ...sentRecord, origin: 'local' }, at);
-    if (isNews(set, record)) merged = putProof(merged, record);
+    if (isNewer(set, record)) merged = putProof(merged, record);
   }
   if (sent.revision === set.revision && set.revision > 0) {
     const reported = new Set(sent.proofs.map((proof) => proof.ruleId));
@@ -75,11 +75,11 @@ export function mergeSentProofs(set: ProofSet, sent: SentProofs, at: Date): Proo
       if (isLocal(proof) && !reported.has(proof.ruleId))
         merged = removeProof(merged, proof.ruleId, { origin: 'local', at });
   }
-  // One past what either side has seen, so that the sender receives the result even after this side lost its state.
+  // Higher than both revisions, so that the sender receives the result even if the store has lost its state.
   return merged === set ? set : { ...merged, revision: Math.max(set.revision, sent.revision) + 1 };
 }
 
-/** Whether the sender has all records of the set, unchanged, and no others. */
+/** Whether the sender has exactly the records of the set, unchanged. */
 export function isInSync(set: Pick<ProofSet, 'revision' | 'proofs'>, sent: SentProofs): boolean {
   return (
     set.revision === sent.revision &&
@@ -96,17 +96,17 @@ export function isInSync(set: Pick<ProofSet, 'revision' | 'proofs'>, sent: SentP
   );
 }
 
-/** What has no origin may be an admin's, so a heartbeat changes nothing of it. */
+/** False for a record without origin: an admin may have written it, so a heartbeat must not change it. */
 function isLocal({ origin }: { origin?: ProofOrigin }): boolean {
   return origin === 'local';
 }
 
-/** A time in the future would win against every later writer. */
+/** Limits `verifiedAt` to `at`. A time in the future would win against every later write. */
 function notAfter(record: ProofRecord, at: Date): ProofRecord {
   return Date.parse(record.verifiedAt) > at.getTime() ? { ...record, verifiedAt: at.toISOString() } : record;
 }
 
-function isNews(set: ProofSet, record: ProofRecord): boolean {
+function isNewer(set: ProofSet, record: ProofRecord): boolean {
   const writtenAt = Date.parse(record.verifiedAt);
   const known = set.proofs.find((proof) => proof.ruleId === record.ruleId);
   const tombstone = set.tombstones.find(({ ruleId }) => ruleId === record.ruleId);

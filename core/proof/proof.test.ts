@@ -18,13 +18,13 @@ const recordOf = (ruleId: string, minute: number, method = 'tested'): ProofRecor
   verifiedAt: at(minute).toISOString(),
 });
 
-describe('the compliance rules', () => {
-  test('are 27, each id once, in six packs', () => {
+describe('compliance rules', () => {
+  test('are 27 rules with unique ids in six packs', () => {
     expect(new Set(RULE_IDS).size).toBe(27);
     expect([...new Set(RULES.map((rule) => rule.pack))]).toEqual([...PACKS]);
   });
 
-  test('have the known external ones', () => {
+  test('include the external rules of the contract', () => {
     const external = RULES.filter((rule) => rule.tier === 'X').map((rule) => rule.id);
     expect(external).toEqual([
       'SEC-LLM-04',
@@ -40,12 +40,12 @@ describe('the compliance rules', () => {
   });
 });
 
-describe('a proof submission', () => {
+describe('proof submission', () => {
   const valid = { verifiedBy: 'k6', method: '429 after 60 requests' };
   test.each<[string, unknown, unknown]>([
-    ['is read', valid, { ok: true, submission: valid }],
+    ['is accepted', valid, { ok: true, submission: valid }],
     [
-      'has a time zone in its end',
+      'may have a time zone in expiresAt',
       { ...valid, expiresAt: '2026-03-01T14:00:01+02:00', extra: 1 },
       { ok: true, submission: { ...valid, expiresAt: '2026-03-01T12:00:01.000Z' } },
     ],
@@ -55,7 +55,7 @@ describe('a proof submission', () => {
       { ok: true, submission: { ...valid, method: 'x'.repeat(2048) } },
     ],
     [
-      'is refused with everything that is wrong',
+      'is rejected with all errors',
       { verifiedBy: '', method: 'x'.repeat(2049), expiresAt: 'tomorrow' },
       {
         ok: false,
@@ -67,12 +67,12 @@ describe('a proof submission', () => {
       },
     ],
     [
-      'is refused when it has expired',
+      'is rejected when it has expired',
       { ...valid, expiresAt: NOW.toISOString() },
       { ok: false, errors: [{ path: 'expiresAt', message: 'must not be in the past' }] },
     ],
     [
-      'is refused when it is nothing',
+      'is rejected when it is null',
       null,
       { ok: false, errors: [{ path: '', message: 'must be an object' }] },
     ],
@@ -94,7 +94,7 @@ describe('a proof submission', () => {
     );
   });
 
-  test('becomes a record', () => {
+  test('is converted to a record', () => {
     expect(proofRecordOf('EVAL-01', valid, { origin: 'control-plane', at: NOW })).toEqual({
       ruleId: 'EVAL-01',
       origin: 'control-plane',
@@ -104,15 +104,15 @@ describe('a proof submission', () => {
   });
 });
 
-test('an elapsed proof stays listed and says so, a renewed one does not', () => {
+test('withExpiry marks an expired proof, and removes the mark of an unexpired proof', () => {
   const old = { ...recordOf('A', 0), expiresAt: at(1).toISOString() };
   const open = { ...recordOf('B', 0), expired: true as const };
   expect(withExpiry([old, open], at(0))).toEqual([old, recordOf('B', 0)]);
   expect(withExpiry([old, open], at(1))).toEqual([{ ...old, expired: true }, recordOf('B', 0)]);
 });
 
-describe('a proof set', () => {
-  test('has one record a rule, by rule id, and a tombstone for what was removed', () => {
+describe('proof set', () => {
+  test('has one record per rule, sorted by rule id, and a tombstone per removed record', () => {
     const two = putProof(putProof(NO_PROOFS, recordOf('B', 1)), recordOf('A', 2));
     expect(two).toEqual({ revision: 2, proofs: [recordOf('A', 2), recordOf('B', 1)], tombstones: [] });
     const replaced = putProof(two, { ...recordOf('A', 3, 'again'), expired: true });
@@ -128,7 +128,7 @@ describe('a proof set', () => {
   });
 });
 
-describe('what a heartbeat says of proofs', () => {
+describe('proofs in a heartbeat', () => {
   const stored: ProofSet = removeProof(
     putProof(putProof(NO_PROOFS, recordOf('A', 1)), recordOf('B', 1)),
     'B',
@@ -139,30 +139,30 @@ describe('what a heartbeat says of proofs', () => {
   const kept = (set: ProofSet): string[] => set.proofs.map((proof) => `${proof.ruleId} ${proof.method}`);
 
   test.each<[string, number, ProofRecord[], string[]]>([
-    ['the same changes nothing', 3, [recordOf('A', 1)], ['A tested']],
+    ['the same record changes nothing', 3, [recordOf('A', 1)], ['A tested']],
     ['an older record does not replace a newer one', 0, [recordOf('A', 0, 'older')], ['A tested']],
-    ['a newer record does', 0, [recordOf('A', 3, 'newer')], ['A newer']],
-    ['a record from before the removal stays removed', 2, [recordOf('A', 1), recordOf('B', 1)], ['A tested']],
+    ['a newer record replaces an older one', 0, [recordOf('A', 3, 'newer')], ['A newer']],
+    ['a record from before its removal stays removed', 2, [recordOf('A', 1), recordOf('B', 1)], ['A tested']],
     [
-      'a record from after it comes back',
+      'a record from after the removal is restored',
       2,
       [recordOf('A', 1), recordOf('B', 3, 'again')],
       ['A tested', 'B again'],
     ],
-    ['a rule that is missing was removed by who knew it', 3, [], []],
-    ['and is merely unknown to who is behind', 2, [], ['A tested']],
-    ['a new rule is added', 3, [recordOf('A', 1), recordOf('C', 4)], ['A tested', 'C tested']],
+    ['a missing record is removed when the sender has the current revision', 3, [], []],
+    ['a missing record stays when the sender has an older revision', 2, [], ['A tested']],
+    ['a record of a new rule is added', 3, [recordOf('A', 1), recordOf('C', 4)], ['A tested', 'C tested']],
   ])('%s', (_name, revision, proofs, expected) => {
     expect(kept(merged(revision, ...proofs))).toEqual(expected);
   });
 
-  test('the revision moves past both sides when something changes, and not otherwise', () => {
+  test('the revision becomes higher than both revisions only when something changes', () => {
     expect(merged(3, recordOf('A', 1))).toBe(stored);
     expect(merged(9, recordOf('A', 3, 'newer')).revision).toBe(10);
     expect(merged(0, recordOf('C', 3)).revision).toBe(4);
   });
 
-  test('a record from the future counts as written now, and only once', () => {
+  test('a record from the future gets the current time, and is merged only once', () => {
     const once = merged(0, recordOf('A', 1_000, 'future'));
     expect(once.proofs).toEqual([recordOf('A', 10, 'future')]);
     expect(mergeSentProofs(once, { revision: 0, proofs: [recordOf('A', 1_000, 'future')] }, at(11))).toBe(
@@ -170,7 +170,7 @@ describe('what a heartbeat says of proofs', () => {
     );
   });
 
-  test('merging twice is merging once', () => {
+  test('merging is idempotent', () => {
     const records = fc.uniqueArray(
       fc.record({
         ruleId: fc.constantFrom('A', 'B', 'C'),
@@ -192,13 +192,13 @@ describe('what a heartbeat says of proofs', () => {
   });
 });
 
-describe('a record of the control plane', () => {
+describe('record of the control plane', () => {
   const by = (origin: ProofOrigin | undefined, minute: number, method = 'tested'): ProofRecord => {
     const { origin: _, ...record } = recordOf('A', minute, method);
     return origin === undefined ? record : { ...record, origin };
   };
-  const admins = putProof(NO_PROOFS, by('control-plane', 1));
-  const deleted = removeProof(admins, 'A', { origin: 'control-plane', at: at(2) });
+  const adminSet = putProof(NO_PROOFS, by('control-plane', 1));
+  const deleted = removeProof(adminSet, 'A', { origin: 'control-plane', at: at(2) });
   const deletedLocal = removeProof(putProof(NO_PROOFS, by('local', 1)), 'A', {
     origin: 'control-plane',
     at: at(2),
@@ -211,24 +211,24 @@ describe('a record of the control plane', () => {
   };
 
   test.each<[string, ProofSet, number, ProofRecord[]]>([
-    ['is not changed by a newer local record', admins, 1, [by('local', 5, 'forged')]],
-    ['is not changed by a record that claims its origin', admins, 1, [by('control-plane', 5, 'forged')]],
-    ['is not changed by a record without origin', admins, 1, [by(undefined, 5, 'forged')]],
-    ['is not changed by a record from the future', admins, 1, [by('local', 1_000, 'forged')]],
-    ['is not removed by an empty list', admins, 1, []],
-    ['is not removed by an empty list with another revision', admins, 7, []],
-    ['is not restored once an admin removed it', deleted, 2, [by('local', 5)]],
+    ['is not changed by a newer local record', adminSet, 1, [by('local', 5, 'forged')]],
+    ['is not changed by a record that claims its origin', adminSet, 1, [by('control-plane', 5, 'forged')]],
+    ['is not changed by a record without origin', adminSet, 1, [by(undefined, 5, 'forged')]],
+    ['is not changed by a record from the future', adminSet, 1, [by('local', 1_000, 'forged')]],
+    ['is not removed by an empty list', adminSet, 1, []],
+    ['is not removed by an empty list with another revision', adminSet, 7, []],
+    ['is not restored after an admin removed it', deleted, 2, [by('local', 5)]],
     ['is not restored by a record that claims its origin', deleted, 2, [by('control-plane', 5)]],
     ['is not created', NO_PROOFS, 0, [by('control-plane', 5)]],
-    ['that an admin removed stays removed, though it was local', deletedLocal, 2, [by('local', 5)]],
-    ['of a version without origins is not changed', older, 1, [by('local', 5, 'forged')]],
-    ['of a version without origins is not removed', older, 1, []],
-    ['that a version without origins removed is not restored', olderDeleted, 2, [by('local', 5)]],
+    ['is not restored after an admin removed it, even if it was local', deletedLocal, 2, [by('local', 5)]],
+    ['without origin is not changed', older, 1, [by('local', 5, 'forged')]],
+    ['without origin is not removed', older, 1, []],
+    ['is not restored after a removal without origin', olderDeleted, 2, [by('local', 5)]],
   ])('%s', (_name, set, revision, proofs) => {
     expect(mergeSentProofs(set, { revision, proofs }, at(10))).toBe(set);
   });
 
-  test('takes the place of a local one, and exists again when an admin writes it again', () => {
+  test('replaces a local record, and can be written again by an admin after removal', () => {
     const local = mergeSentProofs(NO_PROOFS, { revision: 0, proofs: [by(undefined, 1)] }, at(10));
     expect(local.proofs).toEqual([by('local', 1)]);
     expect(putProof(local, by('control-plane', 3)).proofs).toEqual([by('control-plane', 3)]);
@@ -238,7 +238,7 @@ describe('a record of the control plane', () => {
     });
   });
 
-  test('keeps what any heartbeat sends apart: no sequence of heartbeats changes it', () => {
+  test('is not changed by any sequence of heartbeats', () => {
     const sent = fc.record({
       revision: fc.nat(9),
       proofs: fc.array(
@@ -249,7 +249,7 @@ describe('a record of the control plane', () => {
     });
     fc.assert(
       fc.property(fc.array(sent), fc.boolean(), (heartbeats, isDeleted) => {
-        const start = isDeleted ? deleted : admins;
+        const start = isDeleted ? deleted : adminSet;
         const end = heartbeats.reduce((set, each) => mergeSentProofs(set, each, at(30)), start);
         expect(end.proofs.filter(({ ruleId }) => ruleId === 'A')).toEqual(start.proofs);
         expect(end.proofs.every(({ ruleId, origin }) => ruleId === 'A' || origin === 'local')).toBe(true);
@@ -259,16 +259,16 @@ describe('a record of the control plane', () => {
   });
 
   test.each<[string, number, ProofRecord[], boolean]>([
-    ['the same', 1, [by('control-plane', 1)], true],
-    ['the same, without origin', 1, [by(undefined, 1)], true],
-    ['another revision', 0, [by('control-plane', 1)], false],
-    ['none', 1, [], false],
-    ['one more', 1, [by('control-plane', 1), recordOf('B', 1)], false],
-    ['another text', 1, [by('control-plane', 1, 'forged')], false],
-    ['another time', 1, [by('control-plane', 2)], false],
-    ['another origin', 1, [by('local', 1)], false],
-  ])('a sender that has %s is in sync or not', (_name, revision, proofs, expected) => {
-    expect(isInSync(admins, { revision, proofs })).toBe(expected);
+    ['the same record', 1, [by('control-plane', 1)], true],
+    ['the same record without origin', 1, [by(undefined, 1)], true],
+    ['a different revision', 0, [by('control-plane', 1)], false],
+    ['no records', 1, [], false],
+    ['an additional record', 1, [by('control-plane', 1), recordOf('B', 1)], false],
+    ['a different text', 1, [by('control-plane', 1, 'forged')], false],
+    ['a different time', 1, [by('control-plane', 2)], false],
+    ['a different origin', 1, [by('local', 1)], false],
+  ])('isInSync for a sender with %s', (_name, revision, proofs, expected) => {
+    expect(isInSync(adminSet, { revision, proofs })).toBe(expected);
   });
 
   test.each<[ProofOrigin | undefined, ProofWrites, boolean, boolean]>([
@@ -279,14 +279,14 @@ describe('a record of the control plane', () => {
     ['local', 'control-plane', true, true],
     [undefined, 'control-plane', false, true],
     [undefined, 'local', false, true],
-  ])('of origin %s, with PROOF_WRITES=%s, accepted %s: counts %s', (origin, writes, acceptLocal, counts) => {
+  ])('origin %s, PROOF_WRITES=%s, acceptLocal %s: counts %s', (origin, writes, acceptLocal, counts) => {
     expect(countedProofs([by(origin, 1)], { writes, acceptLocal }, NOW)).toHaveLength(counts ? 1 : 0);
   });
 
-  test('counts before a local one, and never once it has expired', () => {
-    const ended = { ...by('control-plane', 1), expiresAt: NOW.toISOString() };
+  test('is listed before a local record, and never after it has expired', () => {
+    const expired = { ...by('control-plane', 1), expiresAt: NOW.toISOString() };
     const counted = countedProofs(
-      [by('local', 1), by(undefined, 1), by('control-plane', 2), ended],
+      [by('local', 1), by(undefined, 1), by('control-plane', 2), expired],
       { writes: 'local' },
       NOW,
     );

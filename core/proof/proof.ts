@@ -1,28 +1,28 @@
-/** Where a record was written: with the admin key at the control plane, or at port 4001 of a sidecar, which an agent can reach. */
+/** Where a record was written: on the control plane with the admin key, or on port 4001 of a sidecar (the agent can reach it). */
 export type ProofOrigin = 'control-plane' | 'local';
 export const PROOF_ORIGINS: readonly ProofOrigin[] = ['control-plane', 'local'];
 
 /** Where the records of an agent are written (PROOF_WRITES of its sidecar). */
 export type ProofWrites = ProofOrigin;
-/** The header of `GET /proof` with that value. */
+/** The header of `GET /proof` with the `ProofWrites` value. */
 export const PROOF_WRITES_HEADER = 'X-Platform-Proof-Writes';
 
-/** A proof record: the result of a compliance test from outside. */
+/** A proof record: the result of an external compliance test. */
 export interface ProofRecord {
   ruleId: string;
-  /** Absent: written by a version without origins. */
+  /** Absent: written by an older version without origins. */
   origin?: ProofOrigin;
   verifiedBy: string;
   method: string;
-  /** ISO 8601; after it the proof no longer counts. */
+  /** ISO 8601; the proof does not count after this time. */
   expiresAt?: string;
   /** ISO 8601; set by the service. */
   verifiedAt: string;
-  /** Only on the wire, when `expiresAt` has passed. */
+  /** Only in responses, when `expiresAt` has passed. */
   expired?: true;
 }
 
-/** What a client sends to `POST /proof/rule/:ruleId`. */
+/** The request body of `POST /proof/rule/:ruleId`. */
 export interface ProofSubmission {
   verifiedBy: string;
   method: string;

@@ -27,11 +27,11 @@ describe('text', () => {
     ['too long', 3, 'too'],
     ['ab🎉', 3, 'ab'],
     ['ab🎉', 4, 'ab🎉'],
-  ])('%s cut at %i is %s', (value, max, expected) => {
+  ])('cuts %j at %i to %j', (value, max, expected) => {
     expect(cut(value, max)).toBe(expected);
   });
 
-  test('what is cut off is not kept in memory', () => {
+  test('cut does not keep the rest of the string in memory', () => {
     setFlagsFromString('--expose-gc');
     const collect = runInNewContext('gc') as () => void;
     const heldBy = (keep: (long: string) => string): number => {
@@ -47,7 +47,7 @@ describe('text', () => {
     expect(heldBy((long) => cut(long, 200))).toBeLessThan(5e6);
   });
 
-  test('cut is never half a character, and never longer', () => {
+  test('cut never splits a character and never exceeds the limit', () => {
     fc.assert(
       fc.property(fc.string({ unit: 'grapheme' }), fc.nat(20), (value, max) => {
         const short = cut(value, max);
@@ -59,7 +59,7 @@ describe('text', () => {
   });
 });
 
-describe('a time', () => {
+describe('isoTime', () => {
   test.each<[unknown, unknown]>([
     ['2026-03-01T12:00:00Z', '2026-03-01T12:00:00.000Z'],
     ['2026-03-01T12:00Z', '2026-03-01T12:00:00.000Z'],
@@ -68,27 +68,27 @@ describe('a time', () => {
     ['2026-03-01', [': must be an ISO 8601 time with a time zone']],
     ['2026-13-01T12:00:00Z', [': must be an ISO 8601 time with a time zone']],
     ['2028-02-29T12:00:00Z', '2028-02-29T12:00:00.000Z'],
-    ['2026-02-29T12:00:00Z', [': must be a date of the calendar']],
-    ['2026-02-30T12:00:00+02:00', [': must be a date of the calendar']],
-    ['2026-04-31T12:00:00Z', [': must be a date of the calendar']],
+    ['2026-02-29T12:00:00Z', [': must be a valid calendar date']],
+    ['2026-02-30T12:00:00+02:00', [': must be a valid calendar date']],
+    ['2026-04-31T12:00:00Z', [': must be a valid calendar date']],
     ['2026-02-32T12:00:00Z', [': must be an ISO 8601 time with a time zone']],
     ['2026-03-01T12:60:00Z', [': must be an ISO 8601 time with a time zone']],
     ['9999-12-31T23:59:59-12:00', [': must be an ISO 8601 time with a time zone']],
     ['0000-01-01T00:00:00+14:00', [': must be an ISO 8601 time with a time zone']],
     [1772366400000, [': must be an ISO 8601 time with a time zone']],
-  ])('%j', (value, expected) => {
+  ])('parses or rejects %j', (value, expected) => {
     expect(read(isoTime, value)).toEqual(expected);
   });
 });
 
 describe('numbers', () => {
   test.each<[string, Field<number>, unknown, unknown]>([
-    ['in range', number({ min: 0, max: 1 }), 0.5, 0.5],
-    ['not a number', number({ min: 0, max: 1 }), Number.NaN, [': must be a number from 0 to 1']],
-    ['a text', number({ min: 0, max: 1 }), '1', [': must be a number from 0 to 1']],
-    ['an integer', integer({ min: 0 }), 3, 3],
-    ['a fraction', integer({ min: 0, max: 5 }), 3.5, [': must be an integer from 0 to 5']],
-    ['beyond what can be counted', integer({ min: 0 }), 2 ** 53, [': must be an integer of at least 0']],
+    ['accept a number in the range', number({ min: 0, max: 1 }), 0.5, 0.5],
+    ['reject NaN', number({ min: 0, max: 1 }), Number.NaN, [': must be a number from 0 to 1']],
+    ['reject a string', number({ min: 0, max: 1 }), '1', [': must be a number from 0 to 1']],
+    ['accept an integer', integer({ min: 0 }), 3, 3],
+    ['reject a fraction as integer', integer({ min: 0, max: 5 }), 3.5, [': must be an integer from 0 to 5']],
+    ['reject an unsafe integer', integer({ min: 0 }), 2 ** 53, [': must be an integer of at least 0']],
   ])('%s', (_name, field, value, expected) => {
     expect(read(field, value)).toEqual(expected);
   });
@@ -100,23 +100,23 @@ describe('an object', () => {
     { note: text({ max: 5 }) },
   );
   test.each<[string, unknown, unknown]>([
-    ['has its members, defaults included', { name: 'a', more: 1 }, { name: 'a', sizes: [7] }],
+    ['is returned with defaults', { name: 'a', more: 1 }, { name: 'a', sizes: [7] }],
     [
-      'takes null for absent where it may be',
+      'treats null as absent for members that may be absent',
       { name: 'a', sizes: null, note: null },
       { name: 'a', sizes: [7] },
     ],
     [
-      'names the place of each error',
+      'is rejected with the path of each error',
       { sizes: [1, -1], note: '' },
       ['name: must be a string', 'sizes[1]: must be an integer of at least 0', 'note: must not be empty'],
     ],
     [
-      'refuses a list that is too long',
+      'is rejected if a list is too long',
       { name: 'a', sizes: [1, 2, 3] },
       ['sizes: must have at most 2 entries'],
     ],
-    ['sees no member of a prototype', Object.create({ name: 'a' }), ['name: must be a string']],
+    ['ignores members of its prototype', Object.create({ name: 'a' }), ['name: must be a string']],
   ])('%s', (_name, value, expected) => {
     expect(read(field, value)).toEqual(expected);
   });

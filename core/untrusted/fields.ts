@@ -1,9 +1,9 @@
 /**
- * Reads JSON that others sent (heartbeats, event batches, proofs) into typed values and names everything that is wrong
- * with it at once. Only own, named members are ever looked at, so a key such as `__proto__` is just unknown.
+ * Parses untrusted JSON (heartbeats, event batches, proofs) into typed values and returns all errors at once. Only own, named
+ * members are read, so a key such as `__proto__` is just an unknown key.
  */
 export interface FieldError {
-  /** Such as `gap.issues[3].severity`; empty for the document itself. */
+  /** For example `gap.issues[3].severity`; empty for the document itself. */
   path: string;
   message: string;
 }
@@ -12,12 +12,12 @@ export type Parsed<T> = { ok: true; value: T } | { ok: false; errors: FieldError
 
 export const INVALID: unique symbol = Symbol('invalid');
 
-/** One wanted shape: the value in its type, or INVALID with at least one error added. */
+/** Parser of one field: returns the typed value, or INVALID after adding at least one error. */
 export type Field<T> = (value: unknown, path: string, errors: FieldError[]) => T | typeof INVALID;
 
 type Shape<T> = { [K in keyof T]: Field<T[K]> };
 
-/** A body that is wrong everywhere must not become an answer of megabytes. */
+/** Limits the size of the error response for a body with very many errors. */
 const MAX_ERRORS = 50;
 
 export function parseWith<T>(field: Field<T>, value: unknown): Parsed<T> {
@@ -35,24 +35,24 @@ export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
-/** The own member `key`; what the prototype has is not there. */
+/** The own member `key`. Members of the prototype are not read. */
 export function own(record: Record<string, unknown>, key: string): unknown {
   return Object.hasOwn(record, key) ? record[key] : undefined;
 }
 
-/** At most `max` UTF-16 units, without half a surrogate pair at the end. What is cut off does not stay in memory. */
+/** Cuts the text to at most `max` UTF-16 units, without half a surrogate pair at the end. The rest does not stay in memory. */
 export function cut(text: string, max: number): string {
   if (text.length <= max) return text;
   const last = text.charCodeAt(max - 1);
   return detached(text.slice(0, last >= 0xd800 && last <= 0xdbff ? max - 1 : max));
 }
 
-/** The same characters in memory of their own: V8 keeps the whole of a string that a part was sliced from. */
+/** Copies the string. V8 keeps the original string in memory as long as a slice of it exists. */
 export function detached(part: string): string {
   return ` ${part}`.slice(1);
 }
 
-/** Text of 1..max characters; with `cut`, longer text is cut and empty text is let through. */
+/** A string of 1..max characters. With `cut`, a longer string is cut and an empty string is accepted. */
 export function text(options: { max: number; cut?: boolean }): Field<string> {
   return (value, path, errors) => {
     if (typeof value !== 'string') return fail(errors, path, 'must be a string');
@@ -74,7 +74,7 @@ export function oneOf<const V extends string | number>(values: readonly V[]): Fi
 export const flag: Field<boolean> = (value, path, errors) =>
   typeof value === 'boolean' ? value : fail(errors, path, 'must be true or false');
 
-/** A finite number in the range, both ends included. */
+/** A finite number in the range, bounds included. */
 export function number(range: { min: number; max: number }): Field<number> {
   return (value, path, errors) =>
     typeof value === 'number' && value >= range.min && value <= range.max
@@ -93,7 +93,7 @@ export function integer(range: { min: number; max?: number }): Field<number> {
 
 const ISO_TIME = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}(:\d{2}(\.\d{1,9})?)?(Z|[+-]\d{2}:\d{2})$/;
 
-/** Of `2026-03-01T12:00:00.000Z`; a year beyond 0..9999 makes it longer, and no time for anybody else. */
+/** Length of `2026-03-01T12:00:00.000Z`. Years outside 0..9999 are longer, and other programs cannot parse them. */
 const ISO_LENGTH = 24;
 
 /** ISO 8601 with a time zone, normalised to UTC with milliseconds. */
@@ -101,16 +101,16 @@ export const isoTime: Field<string> = (value, path, errors) => {
   const at = typeof value === 'string' && ISO_TIME.test(value) ? Date.parse(value) : Number.NaN;
   const time = Number.isNaN(at) ? '' : new Date(at).toISOString();
   if (time.length !== ISO_LENGTH) return fail(errors, path, 'must be an ISO 8601 time with a time zone');
-  return isCalendarDay(value as string) ? time : fail(errors, path, 'must be a date of the calendar');
+  return isCalendarDay(value as string) ? time : fail(errors, path, 'must be a valid calendar date');
 };
 
-/** JavaScript reads February 30 as March 2. */
+/** Needed because JavaScript parses February 30 as March 2. */
 function isCalendarDay(time: string): boolean {
   const day = time.slice(0, 10);
   return new Date(`${day}T00:00:00Z`).toISOString().slice(0, 10) === day;
 }
 
-/** A list; over `max` it is an error, or cut where `cut` says so. */
+/** A list of at most `max` entries. A longer list is an error, or is cut if `cut` is set. */
 export function list<T>(of: Field<T>, options: { max: number; cut?: boolean }): Field<T[]> {
   return (value, path, errors) => {
     if (!Array.isArray(value)) return fail(errors, path, 'must be a list');
@@ -122,7 +122,7 @@ export function list<T>(of: Field<T>, options: { max: number; cut?: boolean }): 
   };
 }
 
-/** `null` and an absent member read as null. */
+/** Parses `null` and an absent member as null. */
 export function nullable<T>(of: Field<T>): Field<T | null> {
   return (value, path, errors) => (value === undefined || value === null ? null : of(value, path, errors));
 }
@@ -133,8 +133,8 @@ export function withDefault<T>(of: Field<T>, fallback: T): Field<T> {
 }
 
 /**
- * An object with `required` members and `optional` ones (absent or null: left out). Unknown members are ignored: a
- * newer sender may know more.
+ * An object with `required` and `optional` members. Optional members that are absent or null are left out. Unknown members
+ * are ignored, because a newer sender may send more members.
  */
 export function object<R extends object, O extends object = object>(
   required: Shape<R>,

@@ -1,6 +1,6 @@
 /**
- * Without the space that HTTP has around values and list members (RFC 9110 section 5.6.3). `trim` would take more: each
- * character of a header is a byte, and raw UTF-8 may end in 0xA0.
+ * Removes the optional whitespace around header values and list members (RFC 9110 section 5.6.3). `trim` would remove too
+ * much: each character of a header is a byte, and raw UTF-8 may end in 0xA0.
  */
 export function withoutBlanks(member: string): string {
   let start = 0;

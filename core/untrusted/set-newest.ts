@@ -1,4 +1,4 @@
-/** Sets an entry as the newest of a map in the order of insertion; beyond `max` entries the oldest is dropped. */
+/** Sets an entry and moves it to the end of the insertion order. If the map has more than `max` entries, drops the oldest. */
 export function setNewest<K, V>(map: Map<K, V>, [key, value]: [K, V], max: number): void {
   map.delete(key);
   map.set(key, value);

@@ -3,13 +3,13 @@ import { createLines, createSseData } from './sse-data.ts';
 import { createUsageCollector, TOOL_RESULT } from './answer-usage.ts';
 import type { ReadUsage } from './usage.ts';
 
-/** How a body states usage: one JSON document, server-sent events, or lines of JSON. */
+/** Format of a body that may contain usage: one JSON document, server-sent events, or lines of JSON. */
 export type AnswerForm = 'json' | 'stream' | 'lines';
 
-/** Bytes of a body that are read at most; of a stream, bytes of one event or line. */
+/** Maximum bytes of a body that are read. For a stream, the limit applies to one event or line. */
 export const MAX_READ_BYTES = 1024 * 1024;
 
-/** The form that a content type names; null: another one, or none. */
+/** The form for a content type; null: unsupported or missing content type. */
 export function formOfType(contentType: string | undefined): AnswerForm | null {
   const type = mediaType(contentType);
   if (type === 'text/event-stream') return 'stream';
@@ -17,7 +17,7 @@ export function formOfType(contentType: string | undefined): AnswerForm | null {
   return type === 'application/json' || type.endsWith('+json') ? 'json' : null;
 }
 
-/** Ollama and servers of JSON lines. */
+/** Content types of Ollama and of other servers that send JSON lines. */
 const LINES: ReadonlySet<string> = new Set([
   'application/x-ndjson',
   'application/ndjson',
@@ -26,7 +26,7 @@ const LINES: ReadonlySet<string> = new Set([
   'application/stream+json',
 ]);
 
-/** Whether a body of this type may hold text in a form of its own, so that decoding it is worth the time. */
+/** Whether a body of this content type may contain any form, so that decoding the body is worthwhile. */
 export function mayHoldAnyForm(contentType: string | undefined): boolean {
   return ['', 'text/plain', 'application/octet-stream'].includes(mediaType(contentType));
 }
@@ -35,26 +35,26 @@ function mediaType(contentType: string | undefined): string {
   return contentType?.split(';')[0]?.trim().toLowerCase() ?? '';
 }
 
-/** Bytes of a body's beginning that `formOfStart` looks at. */
+/** Number of leading bytes that `formOfStart` reads. */
 export const START_BYTES = 64;
 
 const STARTS: readonly [AnswerForm, RegExp][] = [
   ['json', /^\s*\{/],
   ['stream', /^\s*(?:data|event|id|retry)?:/],
-  // AI SDK 4 and Mastra: each line has the code of its kind in front.
+  // AI SDK 4 and Mastra: each line begins with a type code.
   ['lines', /^[a-z\d]{1,2}:["[{]/],
 ];
 
-/** The form that the first bytes show, for any content type; null: neither. */
+/** Detects the form from the first bytes, for any content type; null: not detected. */
 export function formOfStart(start: Uint8Array): AnswerForm | null {
   const text = WHOLE_TEXT.decode(start.subarray(0, START_BYTES));
   return STARTS.find(([, pattern]) => pattern.test(text))?.[0] ?? null;
 }
 
-/** Decoding whole texts leaves nothing behind in it. */
+/** Shared decoder. Decoding a whole text leaves no state in the decoder. */
 const WHOLE_TEXT = new TextDecoder();
 
-/** Usage of a whole JSON body; `broken`: it is not JSON. */
+/** Usage in a complete JSON body; `broken`: the body is not valid JSON. */
 export function usageOfJson(body: Uint8Array): ReadUsage | 'broken' | null {
   const parsed = parseJson(WHOLE_TEXT.decode(body));
   if (!parsed.ok) return 'broken';
@@ -65,26 +65,26 @@ export function usageOfJson(body: Uint8Array): ReadUsage | 'broken' | null {
 
 export interface StreamText {
   write(chunk: Uint8Array): void;
-  /** Bytes of memory that the unfinished event and the calls that were read take, estimated. */
+  /** Estimated memory of the unfinished event and of the calls read so far, in bytes. */
   heldBytes(): number;
-  /** So far; null: no model's answer was seen. */
+  /** Usage read so far; null: no model response was found. */
   result(): ReadUsage | null;
   end(): ReadUsage | null;
 }
 
-/** Reads a stream's events or lines as its bytes come. */
+/** Creates an incremental reader of a stream's events or lines. */
 export function createStreamText(form: 'stream' | 'lines'): StreamText {
   const decoder = new TextDecoder();
   const usage = createUsageCollector();
-  const take = (text: string, code?: string): void => {
+  const addText = (text: string, code?: string): void => {
     const parsed = text === '[DONE]' ? null : parseJson(text);
     if (parsed?.ok)
       usage.add(code === STEP_CODE && isRecord(parsed.value) ? stepOf(parsed.value) : parsed.value);
   };
   const events =
     form === 'stream'
-      ? createSseData((data) => take(data), MAX_READ_BYTES / 2)
-      : createLines((line) => take(...withoutCode(line)), MAX_READ_BYTES / 2);
+      ? createSseData((data) => addText(data), MAX_READ_BYTES / 2)
+      : createLines((line) => addText(...withoutCode(line)), MAX_READ_BYTES / 2);
   return {
     write: (chunk) => events.write(decoder.decode(chunk, { stream: true })),
     heldBytes: () => events.heldLength() + usage.heldBytes,
@@ -97,7 +97,7 @@ export function createStreamText(form: 'stream' | 'lines'): StreamText {
   };
 }
 
-/** Of AI SDK 4: the end of one step, which has the usage of that step. */
+/** Type code of AI SDK 4 for the end of a step, which contains the usage of the step. */
 const STEP_CODE = 'e';
 const stepOf = (end: Record<string, unknown>): unknown => ({ ...end, type: 'finish-step' });
 const CODE = /^([a-z\d]{1,2}):/;
@@ -107,14 +107,14 @@ function withoutCode(line: string): [text: string, code?: string] {
   return [line.slice(prefix.length), code ?? ''];
 }
 
-/** Members that models' answers have and that come first in them. */
+/** Members at the start of model responses. */
 const SHAPES: readonly RegExp[] = [
   /"object"\s*:\s*"(?:chat\.completion|text_completion|response|embedding)"/,
   /"choices"\s*:\s*\[/,
   /"type"\s*:\s*"message"[^]*"role"\s*:\s*"assistant"|"role"\s*:\s*"assistant"[^]*"type"\s*:\s*"message"/,
 ];
 
-/** Whether the beginning of a body that is too large to read has the shape of a model's answer. */
+/** Whether the start of a body that is too large to read looks like a model response. */
 export function startsLikeModelAnswer(form: AnswerForm, start: Uint8Array): boolean {
   if (form === 'json') {
     const text = WHOLE_TEXT.decode(start);

@@ -10,7 +10,7 @@ const call = (modelId: string, promptTokens: number, completionTokens: number, t
   totalTokens,
 });
 
-/** The usage of an answer that consists of these JSON values. */
+/** The usage of a response that consists of these JSON values. */
 function usageOf(...values: readonly unknown[]): RequestUsage | null {
   const collector = createUsageCollector();
   for (const value of values) collector.add(value);
@@ -18,7 +18,7 @@ function usageOf(...values: readonly unknown[]): RequestUsage | null {
   return read === null ? null : requestUsageOf(read);
 }
 
-describe('usage of a whole answer', () => {
+describe('usage of a complete response', () => {
   test.each<[string, unknown, unknown]>([
     [
       'an OpenAI chat completion',
@@ -31,7 +31,7 @@ describe('usage of a whole answer', () => {
       call('gpt-4o', 9, 12, 21),
     ],
     [
-      'a vendor that counts reasoning apart',
+      'a vendor that counts reasoning tokens only in the total',
       { model: 'm', choices: [], usage: { prompt_tokens: 9, completion_tokens: 12, total_tokens: 50 } },
       call('m', 9, 12, 50),
     ],
@@ -41,7 +41,7 @@ describe('usage of a whole answer', () => {
       call('m', 9, 12, 21),
     ],
     [
-      'an embedding, which completes nothing',
+      'an embedding, which has no completion tokens',
       { object: 'list', model: 'embed', usage: { prompt_tokens: 8, total_tokens: 8 } },
       call('embed', 8, 0, 8),
     ],
@@ -51,7 +51,7 @@ describe('usage of a whole answer', () => {
       call('gpt-4o', 3, 4, 7),
     ],
     [
-      'an Anthropic message, cached prompt tokens included',
+      'an Anthropic message, including cached prompt tokens',
       {
         type: 'message',
         role: 'assistant',
@@ -78,59 +78,59 @@ describe('usage of a whole answer', () => {
     [
       'a completion without usage',
       { object: 'chat.completion', choices: [] },
-      { unavailable: 'the answer has no usage' },
+      { unavailable: 'the response has no usage' },
     ],
     [
       'a completion with usage null',
       { choices: [{ message: {} }], usage: null },
-      { unavailable: 'the answer has no usage' },
+      { unavailable: 'the response has no usage' },
     ],
     [
-      'usage that is no numbers',
+      'usage with invalid counts',
       { choices: [], usage: { prompt_tokens: '9', completion_tokens: -1 } },
-      { unavailable: 'the answer has a usage that cannot be read' },
+      { unavailable: 'the response has invalid usage' },
     ],
     [
-      'more tokens than there can be',
+      'a token count above the limit',
       { choices: [], usage: { prompt_tokens: 1e12 } },
-      { unavailable: 'the answer has a usage that cannot be read' },
+      { unavailable: 'the response has invalid usage' },
     ],
     ...Object.entries<object>({
-      'a negative part beside a good one': { prompt_tokens: 9, completion_tokens: -1 },
-      'a good part beside a negative one': { input_tokens: -9, output_tokens: 1 },
-      'an absurd part beside a good one': { prompt_tokens: 9, completion_tokens: 1e15 },
-      'an absurd total': { prompt_tokens: 9, completion_tokens: 1, total_tokens: 1e12 },
+      'a valid prompt count and a negative completion count': { prompt_tokens: 9, completion_tokens: -1 },
+      'a negative prompt count and a valid completion count': { input_tokens: -9, output_tokens: 1 },
+      'a valid prompt count and a completion count above the limit': { prompt_tokens: 9, completion_tokens: 1e15 },
+      'a total above the limit': { prompt_tokens: 9, completion_tokens: 1, total_tokens: 1e12 },
       'a negative total': { prompt_tokens: 9, completion_tokens: 1, total_tokens: -1 },
-      'half a token': { prompt_tokens: 9.5, completion_tokens: 1 },
-      'negative cached tokens': { input_tokens: 9, output_tokens: 1, cache_read_input_tokens: -5 },
+      'a fractional count': { prompt_tokens: 9.5, completion_tokens: 1 },
+      'a negative count of cached tokens': { input_tokens: 9, output_tokens: 1, cache_read_input_tokens: -5 },
     }).map(([name, usage]): [string, unknown, unknown] => [
       name,
       { choices: [], usage },
-      { unavailable: 'the answer has a usage that cannot be read' },
+      { unavailable: 'the response has invalid usage' },
     ]),
     [
-      'a negative count outside of the shape of a model',
+      'a negative count in JSON of another shape',
       { usage: { prompt_tokens: -1 } },
-      { unavailable: 'the answer has a usage that cannot be read' },
+      { unavailable: 'the response has invalid usage' },
     ],
     [
-      'parts that are null beside a good one',
+      'a valid count next to null counts',
       { choices: [], usage: { prompt_tokens: 9, completion_tokens: null, total_tokens: 9 } },
       call('unknown', 9, 0, 9),
     ],
-    ['an ordinary answer', { status: 'ok' }, null],
-    ['a cluster usage of something else', { usage: { cpu: 3 } }, null],
+    ['an ordinary response', { status: 'ok' }, null],
+    ['usage of another resource', { usage: { cpu: 3 } }, null],
     ['an error', { error: { message: 'rate limited' } }, null],
-    ['choices of something else', { choices: ['3', '4'] }, null],
-    ['choices of something else that has a model', { model: 'T', choices: [{ price: 3 }] }, null],
+    ['choices that are not of a model', { choices: ['3', '4'] }, null],
+    ['choices that are not of a model, next to a model member', { model: 'T', choices: [{ price: 3 }] }, null],
     ['a list', [{ price: 3 }], null],
-    ['text', 'choices', null],
-    ['nothing', null, null],
-  ])('%s', (_name, value, expected) => {
+    ['a string', 'choices', null],
+    ['null', null, null],
+  ])('is read from %s', (_name, value, expected) => {
     expect(usageOf(value)).toEqual(expected);
   });
 
-  test('never throws and never counts less than nothing', () => {
+  test('is never negative, and reading never throws', () => {
     const odd = fc.oneof(
       fc.anything(),
       fc.record({ choices: fc.anything(), model: fc.anything(), usage: fc.anything() }),

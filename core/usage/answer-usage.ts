@@ -3,56 +3,56 @@ import { findUsage, type Finding } from './usage-in-json.ts';
 import type { ModelCall, ReadCall, ReadUsage, RequestUsage } from './usage.ts';
 
 /**
- * Sums the usage of the calls of models that one answer shows: a JSON document, or the events of a stream. Calls are
- * distinguished by their ids, so that a repeated one counts once.
+ * Sums the usage of the model calls in one response: a JSON document, or the events of a stream. Calls are identified by
+ * their ids, so a repeated call counts once.
  */
 export interface UsageCollector {
   /** One JSON value. */
   add(value: unknown): void;
-  /** Bytes of memory that the ids and calls take so far, estimated. */
+  /** Estimated memory of the ids and calls in bytes. */
   readonly heldBytes: number;
-  /** null: no answer of a model was seen. */
+  /** null: no model response was found. */
   result(): ReadUsage | null;
 }
 
-/** Calls of one response that are kept by id; further ones are read like usage without an id, of which the largest counts. */
+/** Maximum calls of one response that are kept by id. Further calls are handled like usage without an id: the largest counts. */
 const MAX_CALLS = 1000;
 
-/** Bytes of a call with its id and the name of its model, each of 200 characters at most. */
+/** Estimated bytes of a call with its id and model name, which have at most 200 characters each. */
 const CALL_BYTES = 800;
-/** Bytes of an id that stands for another one. */
+/** Estimated bytes of an alias of an id. */
 const ALIAS_BYTES = 500;
 
 interface Call {
   id: string | null;
   modelId: string | null;
   counts: TokenCounts | null;
-  /** The sum of the pieces. */
+  /** Sum of the pieces. */
   pieces: TokenCounts | null;
   isUnreadable: boolean;
   isFinished: boolean;
   isRoot: boolean;
-  /** Its last piece came without counts, and none has come with them. */
+  /** The last finding was a piece, and the call has no counts yet. */
   isWaiting: boolean;
   isToolResult: boolean;
 }
 
 export function createUsageCollector(): UsageCollector {
   const calls = new Map<string, Call>();
-  /** Of ids that mean a call which has another id as well: that one. */
+  /** For a call with several ids: the id under which the call is kept, by each other id. */
   const aliases = new Map<string, string>();
-  /** The first id that an event of a run had. */
+  /** The first call id in the events of a run, by run id. */
   const idsOfRuns = new Map<string, string>();
-  /** What has no id: usage of the whole answer, or of its only call. */
+  /** Usage without an id: of the whole response, or of its only call. */
   const unnamed: Call = { ...NO_CALL };
   let last: Call | null = null;
   let modelId: string | null = null;
   let steps = 0;
 
-  /** The id under which a finding's call is kept. */
+  /** The id under which the call of a finding is kept. */
   const idOf = ({ id, runId, kind, counts }: Finding): string | null => {
     if (id === null) return null;
-    // LangChain in JavaScript: the piece with the counts has an id of its own, and comes last.
+    // LangChain in JavaScript: the piece with the counts is the last piece and has a different id.
     const endsLast = kind === 'piece' && counts !== null && id.startsWith('run-') && last?.isWaiting === true;
     const known = (runId === null ? null : idsOfRuns.get(runId)) ?? (endsLast ? last?.id : null) ?? id;
     if (runId !== null && idsOfRuns.size < MAX_CALLS) idsOfRuns.set(runId, known);
@@ -116,27 +116,27 @@ function resultOf(
   const rest = restOf(unnamed.isUnreadable ? null : unnamed.counts, read);
   if (rest !== null)
     read.push({ modelId: unnamed.modelId ?? modelId ?? UNKNOWN, ...rest, id: null, isRoot: false });
-  // A sum that is larger than the calls which were read covers those that were not.
+  // If the sum is larger than the calls that were read, the sum also covers the calls without usage.
   const unread = rest === null ? calls.filter((call) => isUnread(call, last)) : [];
   if (read.length === 0 && unread.length === 0) unread.push(unnamed);
   return { calls: read, unknown: unread.map(({ id }) => id), reason: reasonOf(unread) };
 }
 
-/** The reason of a response whose only unknown call is the result of an MCP tool. */
-export const TOOL_RESULT = 'the result of a tool has no usage';
+/** The reason for a response whose only call without usage is the result of an MCP tool. */
+export const TOOL_RESULT = 'the tool result has no usage';
 
 function reasonOf(unread: readonly Call[]): string {
-  if (unread.some(({ isUnreadable }) => isUnreadable)) return 'the answer has a usage that cannot be read';
+  if (unread.some(({ isUnreadable }) => isUnreadable)) return 'the response has invalid usage';
   const areToolResults = unread.length > 0 && unread.every(({ isToolResult }) => isToolResult);
-  return areToolResults ? TOOL_RESULT : 'the answer has no usage';
+  return areToolResults ? TOOL_RESULT : 'the response has no usage';
 }
 
-/** Some servers give each chunk an id of its own: only the last of those is a call. */
+/** Some servers use a different id for each chunk. In that case only the last id counts as a call. */
 function isUnread(call: Call, last: Call): boolean {
   return countsOfCall(call) === null && (call.isFinished || call === last);
 }
 
-/** What is stored of it; null: nothing was read. */
+/** The usage to store in the audit entry; null: the response contains no calls. */
 export function requestUsageOf({ calls, unknown, reason }: ReadUsage): RequestUsage | null {
   if (calls.length === 0) return unknown.length === 0 ? null : { unavailable: reason };
   const plain = calls.map(({ id: _id, isRoot: _isRoot, ...call }): ModelCall => call);
@@ -159,7 +159,7 @@ function readCall(call: Call, modelId: string | null): ReadCall | null {
   return { modelId: call.modelId ?? modelId ?? UNKNOWN, ...counts, id: call.id, isRoot: call.isRoot };
 }
 
-/** What a sum without an id states beyond the calls that were read. */
+/** The part of a sum without an id that is not covered by the calls that were read. */
 function restOf(sum: TokenCounts | null, read: readonly ReadCall[]): TokenCounts | null {
   if (sum === null) return null;
   const known = totalOf(read);
@@ -174,7 +174,7 @@ function restOf(sum: TokenCounts | null, read: readonly ReadCall[]): TokenCounts
   };
 }
 
-/** One call that stands for several; the model's id is theirs where they have the same. */
+/** The sum of several calls. The model id is `(several)` if the calls have different models. */
 export function totalOf(calls: readonly ModelCall[]): ModelCall {
   const sum: ModelCall = { modelId: calls[0]?.modelId ?? UNKNOWN, ...NOTHING };
   for (const call of calls) {
@@ -198,14 +198,17 @@ function sumOf(first: TokenCounts | null, second: TokenCounts | null): TokenCoun
   };
 }
 
-/** A piece that has no less than all before it together is their sum: libraries repeat a message whole when it is complete. */
+/**
+ * Adds a piece. A piece that is at least as large as the sum so far replaces the sum, because libraries repeat the complete
+ * message at the end.
+ */
 function withPiece(sum: TokenCounts | null, piece: TokenCounts | null): TokenCounts | null {
   if (sum === null || piece === null) return sum ?? piece;
   const isSum = piece.promptTokens >= sum.promptTokens && piece.completionTokens >= sum.completionTokens;
   return isSum ? largestOf(sum, piece) : sumOf(sum, piece);
 }
 
-/** Member by member: a vendor sends the counts of the prompt and of the completion in different events, each growing. */
+/** The maximum of each member, because a vendor sends growing prompt and completion counts in different events. */
 function largestOf(first: TokenCounts | null, second: TokenCounts | null): TokenCounts | null {
   if (first === null || second === null) return first ?? second;
   const promptTokens = Math.max(first.promptTokens, second.promptTokens);

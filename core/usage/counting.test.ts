@@ -24,30 +24,30 @@ const event = (modelId: string, promptTokens: number, completionTokens: number):
 });
 const WIRE = call('gpt-4o', 3, 4);
 
-describe('the usage of one entry', () => {
+describe('the usage of an entry', () => {
   test.each<[string, Partial<AuditEntry>, ModelCall[]]>([
-    ['comes from the wire', { usage: WIRE }, [WIRE]],
-    ['from the wire, where events report less', { usage: WIRE, events: [event('m', 1, 1)] }, [WIRE]],
+    ['is that of the response', { usage: WIRE }, [WIRE]],
+    ['is that of the response if events report less', { usage: WIRE, events: [event('m', 1, 1)] }, [WIRE]],
     [
-      'from its events, where they report more',
+      'is that of the events if they report more',
       { usage: WIRE, events: [event('m', 9, 9)] },
       [call('m', 9, 9)],
     ],
     [
-      'from each call of the wire',
+      'contains each call of the response',
       { usage: { ...WIRE, totalTokens: 14, calls: [WIRE, call('n', 3, 4)] } },
       [WIRE, call('n', 3, 4)],
     ],
     [
-      'from its events where the wire says nothing',
+      'is that of the events if the response has no readable usage',
       {
         usage: { unavailable: 'gzip' },
         events: [event('m', 1, 2), { type: 'tool', name: 't' }, event('n', 3, 4)],
       },
       [call('m', 1, 2), call('n', 3, 4)],
     ],
-    ['or is not known', { usage: { unavailable: 'gzip' } }, []],
-    ['or there is none', {}, []],
+    ['is empty if it is unknown', { usage: { unavailable: 'gzip' } }, []],
+    ['is empty if there is none', {}, []],
   ])('%s', (_name, entry, expected) => {
     expect(callsOf(anEntry(entry))).toEqual(expected);
   });
@@ -55,31 +55,31 @@ describe('the usage of one entry', () => {
   const { outcome: _, ...inFlight } = anEntry();
   test.each<[string, AuditEntry, BehavioralEvent[], ModelCall[]]>([
     [
-      'adds to a completed entry without usage in its answer',
+      'adds its calls to a completed entry without usage',
       anEntry(),
       [event('m', 1, 2)],
       [call('m', 1, 2)],
     ],
     [
-      'adds to those that came before',
+      'adds its calls to those of earlier events',
       anEntry({ events: [event('m', 1, 2)] }),
       [event('n', 3, 4)],
       [call('n', 3, 4)],
     ],
-    ['adds nothing where the answer states more', anEntry({ usage: WIRE }), [event('m', 1, 2)], []],
+    ['adds nothing if the response reports more', anEntry({ usage: WIRE }), [event('m', 1, 2)], []],
     [
-      'adds what it reports beyond the answer',
+      'adds the difference if it reports more than the response',
       anEntry({ usage: WIRE }),
       [event('m', 9, 5)],
       [call('m', 6, 1)],
     ],
-    ['adds nothing to an entry in flight, which is counted when it ends', inFlight, [event('m', 1, 2)], []],
-  ])('an event that comes late %s', (_name, entry, events, expected) => {
+    ['adds nothing to an entry in flight, which is counted at its completion', inFlight, [event('m', 1, 2)], []],
+  ])('a late event %s', (_name, entry, events, expected) => {
     expect(lateCallsOf(entry, applyEvents(entry, events))).toEqual(expected);
   });
 });
 
-test('the ring report sums by model and counts what is not known apart', () => {
+test('the ring report sums usage by model and counts calls without usage separately', () => {
   const entries = [
     anEntry({ usage: WIRE }),
     anEntry({ usage: call('gpt-4o', 10, 10) }),
@@ -103,7 +103,7 @@ test('the ring report sums by model and counts what is not known apart', () => {
   expect(ringUsageReport(entries, withoutRequest)).toEqual({ ...report, withoutRequest });
 });
 
-describe('the usage window', () => {
+describe('a usage window', () => {
   const START = '2026-03-01T12:00:00.000Z';
   const LATER = new Date('2026-03-01T12:00:30.000Z');
 
@@ -120,7 +120,7 @@ describe('the usage window', () => {
     });
   });
 
-  test('after a push is what came meanwhile', () => {
+  test('contains only the calls recorded since the snapshot after a push', () => {
     const shipped = addCalls(emptyWindow(START), [WIRE, call('m', 1, 0)]);
     const grown = addCalls(shipped, [WIRE]);
     expect(subtractWindow(grown, shipped, LATER)).toEqual({
@@ -131,7 +131,7 @@ describe('the usage window', () => {
     });
   });
 
-  test('counts invented model names under one', () => {
+  test('counts models above the limit under one name', () => {
     const calls = Array.from({ length: 500 }, (_, index) => call(`m${index}`, 1, 0));
     const window = addCalls(emptyWindow(START), calls);
     expect(window.models).toHaveLength(100);
@@ -145,7 +145,7 @@ describe('the usage window', () => {
     expect(window.totalTokens).toBe(500);
   });
 
-  test('loses no call and counts none twice, whatever pushes fail', () => {
+  test('neither loses a call nor counts a call twice if pushes fail', () => {
     const step = fc.oneof(
       fc.record({
         kind: fc.constant('call' as const),
@@ -185,14 +185,14 @@ describe('the totals of the UTC day', () => {
   const day = addToDay(emptyDay(evening), [call('m', 1_000_000, 500_000)], evening);
 
   test.each([
-    ['without a price there is no cost', evening, undefined, { tokensToday: 1_500_000 }],
-    ['a price makes a cost', evening, { input: 2, output: 8 }, { tokensToday: 1_500_000, costTodayUsd: 6 }],
-    ['a new day begins with nothing', morning, { input: 2, output: 8 }, { tokensToday: 0, costTodayUsd: 0 }],
+    ['contain no cost without a price', evening, undefined, { tokensToday: 1_500_000 }],
+    ['contain the cost with a price', evening, { input: 2, output: 8 }, { tokensToday: 1_500_000, costTodayUsd: 6 }],
+    ['are zero on a new day', morning, { input: 2, output: 8 }, { tokensToday: 0, costTodayUsd: 0 }],
   ])('%s', (_name, at, price, expected) => {
     expect(totalsToday(day, at, price)).toEqual(expected);
   });
 
-  test('the first call of a new day forgets the old one', () => {
+  test('start from zero with the first call of a new day', () => {
     expect(addToDay(day, [call('m', 1, 2)], morning)).toEqual({
       day: '2026-03-02',
       promptTokens: 1,
@@ -211,30 +211,30 @@ describe("the agent's own usage report", () => {
     totalTokens: 3,
     totalCalls: 1,
   };
-  test('is read', () => {
+  test('is accepted if it is valid', () => {
     expect(parseUsageReport(report)).toEqual(report);
   });
 
   test.each<[string, unknown]>([
     ['another source', { ...report, source: 'audit-ring' }],
-    ['a total that is no number', { ...report, totalTokens: '3' }],
+    ['a total that is not a number', { ...report, totalTokens: '3' }],
     ['a negative count', { ...report, models: [{ ...model, callCount: -1 }] }],
-    ['no object', 'usage'],
+    ['a string as body', 'usage'],
     ['fewer tokens than its models', { ...report, totalTokens: report.totalTokens - 1 }],
     ['more tokens than its models', { ...report, totalTokens: report.totalTokens + 1 }],
-    ['0 tokens beside models that used some', { ...report, totalTokens: 0 }],
+    ['0 tokens and models with tokens', { ...report, totalTokens: 0 }],
     ['fewer calls than its models', { ...report, totalCalls: report.totalCalls - 1 }],
     ['more calls than its models', { ...report, totalCalls: report.totalCalls + 1 }],
-    ['tokens and no models', { ...report, models: [] }],
+    ['tokens and an empty list of models', { ...report, models: [] }],
     [
       'a model whose total is less than its parts',
       { ...report, models: [{ ...model, promptTokens: model.totalTokens + 1 }] },
     ],
-  ])('is none with %s', (_name, value) => {
+  ])('is rejected with %s', (_name, value) => {
     expect(parseUsageReport(value)).toBeNull();
   });
 
-  test('keeps a hundred models of a report whose totals count more', () => {
+  test('is cut to a hundred models and keeps its totals', () => {
     const models = Array.from({ length: 150 }, (_, index) => ({ ...model, modelId: `m${index}` }));
     const many = {
       ...report,
@@ -245,7 +245,7 @@ describe("the agent's own usage report", () => {
     expect(parseUsageReport(many)).toEqual({ ...many, models: models.slice(0, 100) });
   });
 
-  test('never throws', () => {
+  test('never makes parseUsageReport throw', () => {
     fc.assert(
       fc.property(fc.anything(), (value) => {
         expect(parseUsageReport(value)).toBeNull();

@@ -15,9 +15,9 @@ const JSON_HEAD: AnswerHead = {
 };
 const STREAM_HEAD: AnswerHead = { ...JSON_HEAD, contentType: 'text/event-stream; charset=utf-8' };
 
-const NO_USAGE = { unavailable: 'an answer on the declared chat path without readable usage' };
+const NO_USAGE = { unavailable: 'response without readable usage on the declared chat path' };
 
-/** So many that a prefix of a body compresses as little as letters do. */
+/** Random letters, long enough that a prefix of a body does not compress well. */
 const LETTERS = createHash('shake256', { outputLength: 512 * 1024 })
   .update('seed')
   .digest('hex');
@@ -56,77 +56,81 @@ const ANTHROPIC = [
   'event: message_stop\ndata: {"type":"message_stop"}\n\n',
 ].join('');
 
-describe('a JSON answer', () => {
+describe('a JSON response', () => {
   test.each([1, 7, 64, 100_000])('is read in pieces of %i bytes', (length) => {
     expect(read(JSON_HEAD, COMPLETION, length)).toEqual(COUNTED);
   });
 
   test.each<[string, Partial<AnswerHead>, string, RequestUsage | null]>([
-    ['of a vendor type', { contentType: 'application/vnd.x+json' }, COMPLETION, COUNTED],
-    ['said to be unencoded', { contentEncoding: 'identity' }, COMPLETION, COUNTED],
-    ['that is an error', { statusCode: 500 }, COMPLETION, null],
-    ['said to be HTML', { contentType: 'text/html' }, COMPLETION, COUNTED],
-    ['without a type', { contentType: undefined }, `\n${COMPLETION}`, COUNTED],
-    ['said to be plain text', { contentType: 'text/plain', path: '/ask' }, COMPLETION, COUNTED],
+    ['with a vendor content type', { contentType: 'application/vnd.x+json' }, COMPLETION, COUNTED],
+    ['with content-encoding identity', { contentEncoding: 'identity' }, COMPLETION, COUNTED],
+    ['with an error status', { statusCode: 500 }, COMPLETION, null],
+    ['with content type text/html', { contentType: 'text/html' }, COMPLETION, COUNTED],
+    ['without content type', { contentType: undefined }, `\n${COMPLETION}`, COUNTED],
+    ['with content type text/plain', { contentType: 'text/plain', path: '/ask' }, COMPLETION, COUNTED],
     [
-      'without a type and without usage',
+      'without content type and without usage',
       { contentType: undefined, path: '/ask' },
       '{"choices":[{"text":""}]}',
-      { unavailable: 'the answer has no usage' },
+      { unavailable: 'the response has no usage' },
     ],
-    ['that is really HTML', { contentType: 'text/html' }, `<p>${COMPLETION}`, null],
-    ['of blanks', { contentType: 'text/plain' }, ' '.repeat(200) + COMPLETION, null],
-    ['that is cut short', {}, COMPLETION.slice(0, -4), { unavailable: 'the body is not whole JSON' }],
-    ['that is cut short elsewhere', { path: '/orders' }, COMPLETION.slice(0, -4), null],
-    ['that has no body, as to HEAD', {}, '', null],
-    ['of something else', { path: '/orders' }, '{"id":1}', null],
-    ['without usage', {}, '{"choices":[{"text":""}]}', { unavailable: 'the answer has no usage' }],
+    ['with an HTML body', { contentType: 'text/html' }, `<p>${COMPLETION}`, null],
+    ['with many leading blanks', { contentType: 'text/plain' }, ' '.repeat(200) + COMPLETION, null],
+    ['that is truncated', {}, COMPLETION.slice(0, -4), { unavailable: 'the body is not complete JSON' }],
+    ['that is truncated, on another path', { path: '/orders' }, COMPLETION.slice(0, -4), null],
+    ['without a body, as for HEAD', {}, '', null],
+    ['that is not a model response', { path: '/orders' }, '{"id":1}', null],
+    ['without usage', {}, '{"choices":[{"text":""}]}', { unavailable: 'the response has no usage' }],
     [
-      'said to be gzipped',
+      'with a wrong content-encoding gzip',
       { contentEncoding: 'gzip' },
       COMPLETION,
       { unavailable: 'content-encoding gzip cannot be decoded' },
     ],
-    ['said to be gzipped elsewhere', { contentEncoding: 'gzip', path: '/orders' }, COMPLETION, null],
+    ['with a wrong content-encoding gzip, on another path', { contentEncoding: 'gzip', path: '/orders' }, COMPLETION, null],
     [
-      'of an unknown coding',
+      'with several content codings',
       { contentEncoding: 'gzip, br' },
       COMPLETION,
       { unavailable: 'content-encoding gzip, br' },
     ],
     [
-      "of an unknown coding on the manifest's chat path",
+      'with an unsupported content coding on the declared chat path',
       { contentEncoding: 'compress', path: '/ask', declared: { chatPath: '/ask', isMcp: false } },
       COMPLETION,
       { unavailable: 'content-encoding compress' },
     ],
-  ])('%s', (_name, head, body, expected) => {
+  ])('yields the expected usage %s', (_name, head, body, expected) => {
     expect(read({ ...JSON_HEAD, ...head }, body)).toEqual(expected);
   });
 
   test.each<[string, number, RequestUsage]>([
-    ['exactly 1 MiB', 0, COUNTED],
-    ['one byte more', 1, { unavailable: 'the body is over 1 MiB' }],
-  ])('of %s', (_name, more, expected) => {
+    ['is read at exactly 1 MiB', 0, COUNTED],
+    ['is not read at one byte above 1 MiB', 1, { unavailable: 'the body is larger than 1 MiB' }],
+  ])('%s', (_name, more, expected) => {
     expect(
       read(JSON_HEAD, COMPLETION + ' '.repeat(MAX_READ_BYTES - Buffer.byteLength(COMPLETION) + more), 65_536),
     ).toEqual(expected);
   });
 
   test.each<[string, string, RequestUsage | null]>([
-    ['of another shape is no call', '{"rows":[', null],
-    ["of a model's shape is one", COMPLETION.slice(0, -1), { unavailable: 'the body is over 1 MiB' }],
+    ['does not count as a call if it does not look like a model response', '{"rows":[', null],
     [
-      'of embeddings is one',
+      'counts as a call if it looks like a completion',
+      COMPLETION.slice(0, -1),
+      { unavailable: 'the body is larger than 1 MiB' },
+    ],
+    [
+      'counts as a call if it looks like embeddings',
       '{"object":"list","data":[{"object":"embedding","embedding":[',
-      { unavailable: 'the body is over 1 MiB' },
+      { unavailable: 'the body is larger than 1 MiB' },
     ],
     [
-      "of Anthropic's shape is one",
+      'counts as a call if it looks like an Anthropic message',
       '{"id":"m","type":"message","role":"assistant","content":[',
-      { unavailable: 'the body is over 1 MiB' },
+      { unavailable: 'the body is larger than 1 MiB' },
     ],
-  ])('over 1 MiB elsewhere, %s', (_what, start, expected) => {
+  ])('larger than 1 MiB on another path %s', (_what, start, expected) => {
     const body = start + ' '.repeat(MAX_READ_BYTES);
     for (const contentType of ['application/json', undefined, 'text/plain'])
       expect(read({ statusCode: 200, contentType, path: '/export' }, body, 65_536)).toEqual(expected);
@@ -139,11 +143,11 @@ describe('a JSON answer', () => {
     [{ contentEncoding: 'gzip', contentType: 'text/css', path: '/a.css' }, false],
     [{ statusCode: 204 }, true],
     [{ statusCode: 404 }, false],
-  ])('says whether it wants the body: %j %s', (head, wants) => {
-    expect(createUsageReader({ ...JSON_HEAD, ...head }, decodeBody).wantsBody).toBe(wants);
+  ])('with head %j needs its body: %s', (head, expected) => {
+    expect(createUsageReader({ ...JSON_HEAD, ...head }, decodeBody).needsBody).toBe(expected);
   });
 
-  test('of a stream counts the memory of its calls, and gives it up', () => {
+  test('that is a stream counts the memory of its calls and releases it on giveUp', () => {
     const reader = createUsageReader({ ...JSON_HEAD, contentType: 'text/event-stream' }, decodeBody);
     const callOf = (n: number): string =>
       `data: {"object":"chat.completion","id":"${`${n}`.padEnd(200, 'x')}","choices":[{"text":""}]}\n\n`;
@@ -152,26 +156,26 @@ describe('a JSON answer', () => {
     expect(reader.keptBytes).toBeGreaterThan(500_000);
     expect(reader.keptBytes).toBeLessThan(2_000_000);
     reader.giveUp();
-    const unavailable = 'the sidecar had no memory to read the body';
-    expect([reader.wantsBody, reader.keptBytes]).toEqual([false, 0]);
+    const unavailable = 'the sidecar did not have enough memory to read the body';
+    expect([reader.needsBody, reader.keptBytes]).toEqual([false, 0]);
     expect(reader.end()).toEqual({ calls: [], unknown: [null], reason: unavailable });
   });
 
-  test('of another form is wanted no more once its first bytes are there', () => {
+  test('with another form needs no more than its first bytes', () => {
     const reader = createUsageReader({ ...JSON_HEAD, contentType: 'image/png' }, decodeBody);
     reader.write(Buffer.alloc(100));
-    expect([reader.wantsBody, reader.keptBytes, reader.end()]).toEqual([false, 0, null]);
+    expect([reader.needsBody, reader.keptBytes, reader.end()]).toEqual([false, 0, null]);
   });
 
   test.each<[string, AnswerHead, string, RequestUsage | null]>([
-    ['any 2xx answer to a POST', { statusCode: 200, contentType: 'text/html' }, '<p>Hello', NO_USAGE],
-    ['one without a body', { statusCode: 202 }, '', NO_USAGE],
-    ['JSON of another shape', { statusCode: 200, contentType: 'application/json' }, '{"text":1}', NO_USAGE],
-    ['one with usage', JSON_HEAD, COMPLETION, COUNTED],
-    ['a GET', { statusCode: 200, method: 'GET' }, '', null],
-    ['an error', { statusCode: 500 }, '', null],
-    ['another path', { statusCode: 200, path: '/other' }, '', null],
-  ])('on the declared chat path is a call without usage: %s', (_what, head, body, expected) => {
+    ['a 2xx response to a POST counts', { statusCode: 200, contentType: 'text/html' }, '<p>Hello', NO_USAGE],
+    ['a response without a body counts', { statusCode: 202 }, '', NO_USAGE],
+    ['JSON of another shape counts', { statusCode: 200, contentType: 'application/json' }, '{"text":1}', NO_USAGE],
+    ['a response with usage does not count', JSON_HEAD, COMPLETION, COUNTED],
+    ['a GET does not count', { statusCode: 200, method: 'GET' }, '', null],
+    ['an error does not count', { statusCode: 500 }, '', null],
+    ['another path does not count', { statusCode: 200, path: '/other' }, '', null],
+  ])('on the declared chat path, %s as a call without usage', (_what, head, body, expected) => {
     expect(
       read(
         {
@@ -191,18 +195,18 @@ describe('the result of an MCP tool', () => {
   const text = { content: [{ type: 'text', text: '42' }] };
   const used = { ...text, structuredContent: { usage: { prompt_tokens: 3, completion_tokens: 4 } } };
   const progress = { jsonrpc: '2.0', method: 'notifications/progress', params: { progress: 1 } };
-  const unknown = { unavailable: 'the result of a tool has no usage' };
+  const unknown = { unavailable: 'the tool result has no usage' };
   const counted = { modelId: 'unknown', promptTokens: 3, completionTokens: 4, totalTokens: 7 };
   test.each<[string, readonly unknown[], RequestUsage | null, RequestUsage | null]>([
     ['without usage', [message(text)], unknown, null],
-    ['behind notifications', [progress, message(text)], unknown, null],
+    ['without usage after notifications', [progress, message(text)], unknown, null],
     ['with usage', [progress, message(used)], counted, counted],
-    ['of a handshake', [message({ protocolVersion: '2025-06-18', serverInfo: {} })], null, null],
-    ['of a list', [message({ tools: [{ name: 'search' }] })], null, null],
-    ['of a ping', [message({})], null, null],
+    ['in a handshake', [message({ protocolVersion: '2025-06-18', serverInfo: {} })], null, null],
+    ['in a list of tools', [message({ tools: [{ name: 'search' }] })], null, null],
+    ['in a ping', [message({})], null, null],
     ['that is an error', [{ jsonrpc: '2.0', id: 1, error: { code: -32000, message: 'no' } }], null, null],
-    ['that is none', [progress], null, null],
-  ])('%s', (_what, messages, ofMcp, ofOther) => {
+    ['that is missing', [progress], null, null],
+  ])('yields the expected usage %s', (_what, messages, ofMcp, ofOther) => {
     for (const [isMcp, expected] of [
       [true, ofMcp],
       [false, ofOther],
@@ -220,7 +224,7 @@ describe.each<[string, (body: string) => Uint8Array]>([
   ['gzip', gzipSync],
   ['br', (body) => brotliCompressSync(body, { params: { [constants.BROTLI_PARAM_QUALITY]: 1 } })],
   ['zstd', zstdCompressSync],
-])('an answer that is compressed by %s', (contentEncoding, compress) => {
+])('a response compressed with %s', (contentEncoding, compress) => {
   const json = { ...JSON_HEAD, contentEncoding, path: '/ask' };
   const large = JSON.stringify({ object: 'chat.completion', choices: [], pad: noise(2 * MAX_READ_BYTES) });
   const largeStream = Array.from({ length: 2000 }, (_, index) =>
@@ -231,32 +235,32 @@ describe.each<[string, (body: string) => Uint8Array]>([
     ['a stream', { ...STREAM_HEAD, contentEncoding }, STREAM, COUNTED],
     ['JSON without a content type', { ...json, contentType: undefined }, COMPLETION, COUNTED],
     ['a stream without a content type', { ...json, contentType: 'text/plain' }, STREAM, COUNTED],
-    ['something else', json, '{"id":1}', null],
-    ['nothing', json, '', null],
-    ['a picture', { ...json, contentType: 'image/png' }, COMPLETION, null],
-    ['more than can be read', json, large, { unavailable: 'the body is over 1 MiB' }],
+    ['JSON that is not a model response', json, '{"id":1}', null],
+    ['an empty body', json, '', null],
+    ['an image', { ...json, contentType: 'image/png' }, COMPLETION, null],
+    ['a body that is too large', json, large, { unavailable: 'the body is larger than 1 MiB' }],
     [
-      'a stream of more than can be read',
+      'a stream that is too large',
       { ...json, contentType: 'text/event-stream' },
       largeStream,
-      { unavailable: 'the body is over 1 MiB' },
+      { unavailable: 'the body is larger than 1 MiB' },
     ],
-    ['much of something else', json, JSON.stringify({ pad: noise(2 * MAX_READ_BYTES) }), null],
-    ['a bomb', json, ' '.repeat(8 * MAX_READ_BYTES), null],
-  ])('is read: %s', (_what, head, body, expected) => {
+    ['a large body that is not a model response', json, JSON.stringify({ pad: noise(2 * MAX_READ_BYTES) }), null],
+    ['a decompression bomb', json, ' '.repeat(8 * MAX_READ_BYTES), null],
+  ])('is decoded within the limit: %s', (_what, head, body, expected) => {
     expect(read(head, compress(body), 65_536)).toEqual(expected);
   });
 
-  test('and cut short gives what had come', () => {
+  test('is decoded as far as possible if it is truncated', () => {
     const bytes = compress(chunk({}) + chunk({ choices: [{ delta: { content: noise(500_000) } }] }) + STREAM);
     const head = { ...STREAM_HEAD, contentEncoding };
     expect(read(head, bytes.subarray(0, Math.ceil(bytes.length / 2)), 65_536)).toEqual({
-      unavailable: 'the answer has no usage',
+      unavailable: 'the response has no usage',
     });
   });
 });
 
-test('a zstd frame that claims a window of 128 MiB is not decoded', () => {
+test('a zstd frame that declares a window of 128 MiB is not decoded', () => {
   const frame = Buffer.concat([
     Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0x00, 17 << 3]),
     Buffer.from([0x01, 0, 0]),
@@ -277,16 +281,16 @@ describe('a stream', () => {
 
   test.each<[string, string, RequestUsage | null]>([
     ['with CRLF', STREAM.replaceAll('\n', '\r\n'), COUNTED],
-    ['with CR alone', STREAM.replaceAll('\n', '\r'), COUNTED],
+    ['with only CR', STREAM.replaceAll('\n', '\r'), COUNTED],
     ['without its last blank line', STREAM.replace(/\n\ndata: \[DONE\]\n\n$/, ''), COUNTED],
     ['with comments and other fields', `: keep-alive\n\nid: 1\nretry: 5\n${STREAM}`, COUNTED],
     [
-      'with usage in every chunk: the last counts',
+      'with usage in every chunk, of which the last counts',
       chunk({ usage: { prompt_tokens: 9, completion_tokens: 1, total_tokens: 10 } }) + STREAM,
       COUNTED,
     ],
     [
-      'with data over several lines',
+      'with data in several lines',
       'data: {"choices":[],"model":"gpt-4o",\ndata: "usage":{"prompt_tokens":9,"completion_tokens":12}}\n\n',
       COUNTED,
     ],
@@ -295,31 +299,31 @@ describe('a stream', () => {
       'data: {"type":"response.created","response":{"model":"gpt-4o","usage":null}}\n\ndata: {"type":"response.completed","response":{"model":"gpt-4o","usage":{"input_tokens":9,"output_tokens":12,"total_tokens":21}}}\n\n',
       COUNTED,
     ],
-    ['without usage', chunk({}), { unavailable: 'the answer has no usage' }],
+    ['without usage', chunk({}), { unavailable: 'the response has no usage' }],
     [
-      'with a negative count beside a good one',
+      'with a valid and a negative count',
       chunk({ usage: { prompt_tokens: 3, completion_tokens: -4 } }),
-      { unavailable: 'the answer has a usage that cannot be read' },
+      { unavailable: 'the response has invalid usage' },
     ],
     [
-      'with an absurd total',
+      'with a total above the limit',
       chunk({ usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 1e12 } }),
-      { unavailable: 'the answer has a usage that cannot be read' },
+      { unavailable: 'the response has invalid usage' },
     ],
-    ['cut before its usage', STREAM.slice(0, 200), { unavailable: 'the answer has no usage' }],
-    ['of other events', 'data: {"price":3}\n\ndata: tick\n\n', null],
+    ['that is truncated before its usage', STREAM.slice(0, 200), { unavailable: 'the response has no usage' }],
+    ['with other events', 'data: {"price":3}\n\ndata: tick\n\n', null],
     ['with one event of 2 MiB', `data: ${'x'.repeat(2 * MAX_READ_BYTES)}\n\n${STREAM}`, COUNTED],
     [
-      'with one event of many lines of 2 MiB',
+      'with one event of 2 MiB in many lines',
       `${`data: ${'x'.repeat(1000)}\n`.repeat(2000)}\n${STREAM}`,
       COUNTED,
     ],
     ['that is empty', '', null],
-  ])('%s', (_name, body, expected) => {
+  ])('yields the expected usage %s', (_name, body, expected) => {
     expect(read(STREAM_HEAD, body, 4096)).toEqual(expected);
   });
 
-  test('of many megabytes still tells its usage, since no more than an event is held', () => {
+  test('of many megabytes is read, because only one event is kept at a time', () => {
     const reader = createUsageReader(STREAM_HEAD, decodeBody);
     const noise = Buffer.from(chunk({ choices: [{ delta: { content: 'x'.repeat(8000) } }] }).repeat(8));
     for (let sent = 0; sent < 4 * MAX_READ_BYTES; sent += noise.length) reader.write(noise);
@@ -328,7 +332,7 @@ describe('a stream', () => {
   });
 });
 
-test('no body makes the reader throw, and its pieces make no difference', () => {
+test('the reader never throws, and the result does not depend on the chunk boundaries', () => {
   const body = fc.array(
     fc.oneof(
       fc.string(),

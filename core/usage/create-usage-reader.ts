@@ -13,50 +13,50 @@ import {
 import { TOOL_RESULT } from './answer-usage.ts';
 import type { ReadUsage } from './usage.ts';
 
-/** The head of an answer that passes, as far as usage needs it. */
+/** The parts of a response head and its request that usage needs. */
 export interface AnswerHead {
   statusCode: number;
-  /** Of the request. */
+  /** Method of the request. */
   method?: string | undefined;
   contentType?: string | undefined;
   contentEncoding?: string | undefined;
-  /** Path of the request without query string; says whether a body that cannot be read would have been a model's answer. */
+  /** Path of the request without query string. It decides whether an unreadable body counts as a model response. */
   path?: string | undefined;
   declared?: DeclaredApi | undefined;
 }
 
-/** What the manifest declares of the agent's API, as far as usage needs it. */
+/** The parts of the agent's declared API that usage needs. */
 export interface DeclaredApi {
-  /** Path of the chat endpoint; undefined: none is declared. */
+  /** Path of the chat endpoint; undefined: not declared. */
   chatPath: string | undefined;
-  /** The agent is an MCP server: each result of a tool is an answer of the agent. */
+  /** Whether the agent is an MCP server. Then each tool result is a response of the agent. */
   isMcp: boolean;
 }
 
-/** Codings that are decoded; a body with another one, or with several, is not read. */
+/** Supported content codings. A body with another coding, or with several codings, is not read. */
 export type Coding = 'gzip' | 'br' | 'zstd';
 
 /**
- * Decodes a copy of a body, or of its beginning. `too-large`: more than `maxBytes` would come of it; null: it is not of
- * this coding. What is cut short gives what had come.
+ * Decodes a copy of a body or of its start. `too-large`: the result would exceed `maxBytes`; null: the body does not have
+ * this coding. A truncated body is decoded as far as possible.
  */
 export type Decode = (coding: Coding, body: Uint8Array, maxBytes: number) => Uint8Array | 'too-large' | null;
 
-/** Is fed the bytes of one answer as they pass. Never throws, never holds more than 1 MiB. */
+/** Receives the bytes of one response while it is forwarded. Never throws and never keeps more than 1 MiB. */
 export interface UsageReader {
-  /** false: nothing of the body is wanted; `write` may be left out. */
-  readonly wantsBody: boolean;
-  /** Bytes that are kept of the body, and of the calls that were read from it. */
+  /** false: the body is not needed, and `write` does not have to be called. */
+  readonly needsBody: boolean;
+  /** Bytes kept of the body and of the calls read from it. */
   readonly keptBytes: number;
-  /** The chunk is kept, not copied: its bytes must not change. */
+  /** The chunk is kept without a copy, so its bytes must not change. */
   write(chunk: Uint8Array): void;
-  /** Keeps nothing any more: there is no memory for it. */
+  /** Releases the kept bytes, because the sidecar has no memory for them. */
   giveUp(): void;
-  /** After the last byte, or after the exchange was cut. null: this was no model's answer. */
+  /** Called after the last byte or after the exchange was aborted. null: the response is not a model response. */
   end(): ReadUsage | null;
 }
 
-/** @param decode reads compressed answers; this module has no codec of its own */
+/** @param decode decodes compressed responses; this module contains no codec */
 export function createUsageReader(head: AnswerHead, decode: Decode): UsageReader {
   if (head.statusCode < 200 || head.statusCode > 299) return decided(null);
   return asDeclared(readerOf(head, decode), head);
@@ -84,14 +84,14 @@ const CODINGS: ReadonlyMap<string, Coding> = new Map([
   ['zstd', 'zstd'],
 ]);
 
-/** An answer of a model whose usage is not known. */
+/** The usage of a model response that cannot be read. */
 function unreadable(reason: string): ReadUsage {
   return { calls: [], unknown: [null], reason };
 }
 
 function decided(result: ReadUsage | null): UsageReader {
   return {
-    wantsBody: false,
+    needsBody: false,
     keptBytes: 0,
     write: () => undefined,
     giveUp: () => undefined,
@@ -100,8 +100,8 @@ function decided(result: ReadUsage | null): UsageReader {
 }
 
 /**
- * On the declared chat path what shows no usage is a call without usage. The result of an MCP tool without usage is one where
- * the agent is declared as an MCP server; elsewhere most tools have no model.
+ * On the declared chat path, a response without readable usage counts as a call without usage. An MCP tool result without
+ * usage counts only if the agent is declared as an MCP server, because most tools elsewhere do not call a model.
  */
 function asDeclared(reader: UsageReader, { method, path, declared }: AnswerHead): UsageReader {
   const isChat = method === 'POST' && declared?.chatPath !== undefined && path === declared.chatPath;
@@ -109,11 +109,11 @@ function asDeclared(reader: UsageReader, { method, path, declared }: AnswerHead)
     const usage = reader.end();
     const isToolResult = usage?.calls.length === 0 && usage.reason === TOOL_RESULT;
     if (usage !== null && (!isToolResult || declared?.isMcp === true)) return usage;
-    return isChat ? unreadable('an answer on the declared chat path without readable usage') : null;
+    return isChat ? unreadable('response without readable usage on the declared chat path') : null;
   };
   return {
-    get wantsBody() {
-      return reader.wantsBody;
+    get needsBody() {
+      return reader.needsBody;
     },
     get keptBytes() {
       return reader.keptBytes;
@@ -131,29 +131,29 @@ function isModelPath(head: AnswerHead): boolean {
   return MODEL_PATH.test(path) || path === head.declared?.chatPath;
 }
 
-const NO_MEMORY = unreadable('the sidecar had no memory to read the body');
-const TOO_LARGE = unreadable('the body is over 1 MiB');
-/** Bytes of a body that is too large; they show whether it is a model's answer. */
+const NO_MEMORY = unreadable('the sidecar did not have enough memory to read the body');
+const TOO_LARGE = unreadable('the body is larger than 1 MiB');
+/** Bytes kept of a body that is too large, to detect whether it is a model response. */
 const KEPT_OF_TOO_LARGE = 4096;
-/** Of a compressed one so many are decoded until that is there. A block of zstd has up to 128 KiB. */
+/** Prefix lengths of a compressed body to decode until enough bytes are available. A zstd block has up to 128 KiB. */
 const DECODED_OF_TOO_LARGE = [64, 1024, 4096, 16 * 1024, 132 * 1024] as const;
 const KEPT_OF_COMPRESSED = 132 * 1024;
 
 interface KeptBody {
-  /** null: the body's first bytes show it. */
+  /** null: detected from the first bytes of the body. */
   form: AnswerForm | null;
   modelPath: boolean;
   coding?: { name: Coding; decode: Decode };
 }
 
-/** Keeps the body and reads it at the end. */
+/** Collects the body and reads it at the end. */
 function keptReader(about: KeptBody): UsageReader {
-  /** The body so far; the first chunk itself while it is the only one. */
+  /** The body so far. While there is only one chunk, this is the chunk itself. */
   let store: Uint8Array = new Uint8Array(0);
   let bytes = 0;
   let hasGivenUp = false;
   return {
-    get wantsBody() {
+    get needsBody() {
       return !hasGivenUp && bytes <= MAX_READ_BYTES;
     },
     get keptBytes() {
@@ -163,13 +163,13 @@ function keptReader(about: KeptBody): UsageReader {
       if (bytes > MAX_READ_BYTES) return;
       if (bytes === 0) store = chunk;
       else {
-        // Copied into one store: a body in pieces of one byte would otherwise cost a hundred times its size.
+        // Chunks are copied into one buffer. Otherwise a body of one-byte chunks would use a hundred times its size.
         const kept = chunk.subarray(0, Math.max(0, MAX_READ_BYTES - bytes));
         store = withRoom(store, bytes + kept.byteLength);
         store.set(kept, bytes);
       }
       bytes += chunk.byteLength;
-      // A copy: a view would keep the whole store.
+      // `slice` copies; a view would keep the whole buffer in memory.
       if (bytes > MAX_READ_BYTES)
         store = store.slice(0, about.coding ? KEPT_OF_COMPRESSED : KEPT_OF_TOO_LARGE);
     },
@@ -196,10 +196,10 @@ function usageOfBody(body: Uint8Array, about: KeptBody): ReadUsage | null {
   if (form === null) return null;
   const usage = form === 'json' ? usageOfJson(decoded) : usageOfStream(form, decoded);
   if (usage !== 'broken') return usage;
-  // Lines of JSON begin like one document.
+  // JSON lines begin like a single JSON document.
   const ofLines = usageOfStream('lines', decoded);
   if (ofLines !== null) return ofLines;
-  return modelPath ? unreadable('the body is not whole JSON') : null;
+  return modelPath ? unreadable('the body is not complete JSON') : null;
 }
 
 function usageOfStream(form: 'stream' | 'lines', body: Uint8Array): ReadUsage | null {
@@ -208,7 +208,7 @@ function usageOfStream(form: 'stream' | 'lines', body: Uint8Array): ReadUsage | 
   return stream.end();
 }
 
-/** A model's answer that cannot be read is a call without usage; another large body is none. */
+/** A large model response counts as a call without usage. Any other large body does not count as a call. */
 function usageOfTooLarge(kept: Uint8Array, { form: named, modelPath, coding }: KeptBody): ReadUsage | null {
   const start = coding === undefined ? kept : decodedStart(kept, coding);
   const form = named ?? formOfStart(start);
@@ -227,7 +227,7 @@ function decodedStart(body: Uint8Array, { name, decode }: NonNullable<KeptBody['
   return start;
 }
 
-/** A store that has room is one of our own: a chunk is as long as what it holds. */
+/** Returns a buffer with room for `bytes`. Only a buffer of this module has spare room; a chunk has exactly its own length. */
 function withRoom(store: Uint8Array, bytes: number): Uint8Array {
   if (bytes <= store.byteLength) return store;
   const grown = new Uint8Array(Math.min(MAX_READ_BYTES, Math.max(bytes, 2 * store.byteLength, 16 * 1024)));
@@ -235,7 +235,7 @@ function withRoom(store: Uint8Array, bytes: number): Uint8Array {
   return grown;
 }
 
-/** Of an answer whose content type names no form: its first bytes decide how it is read, and whether. */
+/** For a content type without a known form: the first bytes decide whether and how the body is read. */
 function unnamedReader(modelPath: boolean): UsageReader {
   let start: Uint8Array = new Uint8Array(0);
   let reader: UsageReader | null = null;
@@ -247,8 +247,8 @@ function unnamedReader(modelPath: boolean): UsageReader {
     return found;
   };
   return {
-    get wantsBody() {
-      return reader?.wantsBody ?? true;
+    get needsBody() {
+      return reader?.needsBody ?? true;
     },
     get keptBytes() {
       return reader?.keptBytes ?? start.byteLength;
@@ -278,10 +278,10 @@ function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
 
 function streamReader(form: 'stream' | 'lines'): UsageReader {
   let stream: StreamText | null = createStreamText(form);
-  /** Of a reader that has given up. */
+  /** The result after `giveUp`. */
   let result: ReadUsage | null = null;
   return {
-    get wantsBody() {
+    get needsBody() {
       return stream !== null;
     },
     get keptBytes() {

@@ -1,6 +1,6 @@
 import type { ModelCall, UsageTotals } from './usage.ts';
 
-/** What one instance used on one UTC day. */
+/** Token usage of one instance on one UTC day. */
 export interface DayTotals {
   /** UTC day, YYYY-MM-DD. */
   day: string;
@@ -17,7 +17,7 @@ export interface TokenPrice {
 
 const DAY_MS = 86_400_000;
 
-/** Asked several times for each request, and nearly always about the same day. */
+/** Cached because `dayOf` is called several times per request, almost always for the same day. */
 let lastDay = { index: NaN, text: '' };
 
 /** The UTC day of an instant, YYYY-MM-DD. */
@@ -31,7 +31,7 @@ export function emptyDay(at: Date): DayTotals {
   return { day: dayOf(at), promptTokens: 0, completionTokens: 0, totalTokens: 0 };
 }
 
-/** The totals with calls that ended at `at`; the first call of a new UTC day starts from zero. */
+/** Adds calls that ended at `at`. The first call of a new UTC day starts from zero. */
 export function addToDay(totals: DayTotals, calls: readonly ModelCall[], at: Date): DayTotals {
   const sum = totals.day === dayOf(at) ? { ...totals } : emptyDay(at);
   for (const call of calls) {
@@ -42,7 +42,7 @@ export function addToDay(totals: DayTotals, calls: readonly ModelCall[], at: Dat
   return sum;
 }
 
-/** The totals of the day of `at`. Without a price the cost is not known, and absent. */
+/** The totals of the UTC day of `at`. Without a price the cost is unknown and therefore absent. */
 export function totalsToday(totals: DayTotals, at: Date, price?: TokenPrice): UsageTotals {
   const today = totals.day === dayOf(at) ? totals : emptyDay(at);
   const tokensToday = today.totalTokens;

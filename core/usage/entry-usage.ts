@@ -2,25 +2,25 @@ import type { AuditEntry, BehavioralEvent } from '../behavior/audit-entry.ts';
 import { totalOf } from './answer-usage.ts';
 import type { ModelCall } from './usage.ts';
 
-/** Usage of an entry is from its answer or from its `model` events, whichever is larger: never a sum of both. */
+/** Calls of an entry: read from its response or reported by its `model` events, whichever total is larger; never both. */
 export function callsOf(entry: AuditEntry): readonly ModelCall[] {
   const { calls } = sourceOf(entry);
   return calls;
 }
 
-/** Calls of an entry whose usage is not known. */
+/** Number of calls of an entry whose usage is unknown. */
 export function callsWithoutUsageOf(entry: AuditEntry): number {
   const { usage } = entry;
   if (usage === undefined) return 0;
   const { calls, isReported } = sourceOf(entry);
   if ('unavailable' in usage) return calls.length === 0 ? 1 : 0;
-  // Events that report more than the answer states have what the answer does not.
+  // If the events report more than the response, the events also cover the calls without usage.
   return isReported ? 0 : (usage.callsWithoutUsage ?? 0);
 }
 
 /**
- * What events add to the totals when they arrive. Nothing while the request is in flight: its completion counts the entry
- * whole. Where events report more than the answer states, the difference counts for the model of the last event.
+ * Calls that late events add to the totals. Nothing is added while the request is in flight, because its completion counts
+ * the whole entry. If the events report more than the response, the difference counts for the model of the last event.
  */
 export function lateCallsOf(before: AuditEntry, after: AuditEntry): readonly ModelCall[] {
   if (before.outcome === undefined) return [];

@@ -3,7 +3,7 @@ import type { AgentUsageReport, ModelUsage, UsageWindow } from './usage.ts';
 
 const count = integer({ min: 0 });
 
-/** Models that are kept, and that an agent's report may have. */
+/** Maximum number of models that are kept, and that an agent's report may contain. */
 const MAX_MODELS = 100;
 const MAX_REPORTED = 10_000;
 
@@ -15,7 +15,7 @@ const model = object<ModelUsage>({
   callCount: count,
 });
 
-/** A usage window as a heartbeat ships it. */
+/** The usage window of a heartbeat. */
 export const usageWindow = object<UsageWindow>({
   windowStartedAt: isoTime,
   models: list(model, { max: MAX_MODELS, cut: true }),
@@ -32,8 +32,8 @@ const report = object<AgentUsageReport>({
 });
 
 /**
- * Reads the agent's own `GET /platform/usage`; null when it is not a valid report. Totals that are not those of its
- * models make it invalid as a whole.
+ * Parses the agent's own `GET /platform/usage`; null: not a valid report. The report is invalid as a whole if its totals do
+ * not match its models.
  */
 export function parseUsageReport(value: unknown): AgentUsageReport | null {
   const parsed = parseWith(report, value);
@@ -41,7 +41,7 @@ export function parseUsageReport(value: unknown): AgentUsageReport | null {
   return { ...parsed.value, models: parsed.value.models.slice(0, MAX_MODELS) };
 }
 
-/** Some vendors count tokens that are in neither part (reasoning), so a total may be larger than its parts. */
+/** A total may be larger than the sum of its parts, because some vendors count reasoning tokens only in the total. */
 function isConsistent({ models, totalTokens, totalCalls }: AgentUsageReport): boolean {
   const sum = (of: (each: ModelUsage) => number): number =>
     models.reduce((total, each) => total + of(each), 0);

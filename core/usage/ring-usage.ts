@@ -4,8 +4,8 @@ import type { CallSum, RingUsageReport } from './usage.ts';
 import { addCalls, emptyWindow } from './usage-window.ts';
 
 /**
- * `GET /usage` from the audit ring. An answer whose usage is not known is counted apart, never as 0 tokens.
- * @param withoutRequest calls that have no entry
+ * `GET /usage` from the audit ring. A response with unknown usage is counted separately, never as 0 tokens.
+ * @param withoutRequest calls without an entry
  */
 export function ringUsageReport(entries: readonly AuditEntry[], withoutRequest: CallSum): RingUsageReport {
   const calls = entries.map(callsOf);

@@ -1,19 +1,19 @@
-// Responses that real clients and frameworks gave (testing/frameworks), each of a model that used 31 + 5 tokens in its first
-// call, 67 + 11 in its second and 131 + 23 in its third. From the larger ones members without tokens were taken out.
+// Responses recorded from real clients and frameworks (testing/frameworks). In each of them the model used 31 + 5 tokens in the
+// first call, 67 + 11 in the second and 131 + 23 in the third. Members without tokens were removed from the larger responses.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, test } from '@jest/globals';
 import { requestUsageOf } from './answer-usage.ts';
 import { createUsageReader } from './create-usage-reader.ts';
 
-const FOLDER = join(import.meta.dirname, 'samples');
+const DIRECTORY = join(import.meta.dirname, 'samples');
 const [ONE, THREE, UNKNOWN] = [[31, 5, 0], [229, 39, 0], 'no readable usage'] as const;
 
-/** By the beginning of a file's name: prompt tokens, completion tokens, and calls without usage. */
+/** By file name: prompt tokens, completion tokens, and calls without usage. */
 const EXPECTED: readonly [string, typeof ONE | typeof THREE | typeof UNKNOWN][] = [
   ['openai-chat.json', ONE],
   ['openai-chat-stream.sse', ONE],
-  // The request did not ask for it.
+  // The request did not ask for usage.
   ['openai-chat-stream-without-usage.sse', UNKNOWN],
   ['openai-responses.json', ONE],
   ['openai-responses-stream.sse', ONE],
@@ -23,7 +23,7 @@ const EXPECTED: readonly [string, typeof ONE | typeof THREE | typeof UNKNOWN][] 
   ['langgraph-python-serialized-state.json', THREE],
   ['langgraph-python-state-of-anthropic.json', THREE],
   ['langgraph-python-updates-and-messages.sse', THREE],
-  // The beginning of a stream, with one call.
+  // The start of a stream, with one call.
   ['langgraph-python-events.sse', ONE],
   ['langgraph-python-messages-of-anthropic.sse', THREE],
   ['langgraph-python-messages-without-usage.sse', UNKNOWN],
@@ -36,7 +36,7 @@ const EXPECTED: readonly [string, typeof ONE | typeof THREE | typeof UNKNOWN][] 
   ['openai-agents-python-output-with-usage.json', THREE],
   ['openai-agents-python-raw-responses.json', THREE],
   ['openai-agents-python-events.sse', THREE],
-  // Its request did not ask for usage either.
+  // The request did not ask for usage either.
   ['openai-agents-python-events-of-chat-completions.sse', UNKNOWN],
   ['openai-agents-javascript-state.json', THREE],
   ['openai-agents-javascript-events.sse', THREE],
@@ -75,7 +75,7 @@ const TYPES: Readonly<Record<string, string>> = {
 };
 
 describe('usage of a recorded response', () => {
-  test.each(EXPECTED)('%s', (file, expected) => {
+  test.each(EXPECTED)('is read from %s', (file, expected) => {
     const reader = createUsageReader(
       {
         ...{ statusCode: 200, method: 'POST', path: '/v1/chat' },
@@ -84,7 +84,7 @@ describe('usage of a recorded response', () => {
       },
       () => null,
     );
-    const bytes = readFileSync(join(FOLDER, file));
+    const bytes = readFileSync(join(DIRECTORY, file));
     for (let at = 0; at < bytes.length; at += 7) reader.write(bytes.subarray(at, at + 7));
     const read = reader.end();
     const usage = read === null ? null : requestUsageOf(read);
@@ -92,7 +92,7 @@ describe('usage of a recorded response', () => {
     else expect([usage.promptTokens, usage.completionTokens, usage.callsWithoutUsage ?? 0]).toEqual(expected);
   });
 
-  test('is expected of every sample', () => {
-    expect(readdirSync(FOLDER).sort()).toEqual(EXPECTED.map(([file]) => file).sort());
+  test('has an expectation for every sample file', () => {
+    expect(readdirSync(DIRECTORY).sort()).toEqual(EXPECTED.map(([file]) => file).sort());
   });
 });

@@ -1,4 +1,4 @@
-// An answer of an agent shows several calls of models: each counts once, in whichever protocol it comes.
+// A response of an agent can contain several model calls. Each call counts once in every protocol.
 import { describe, expect, test } from '@jest/globals';
 import { createUsageCollector, requestUsageOf } from './answer-usage.ts';
 import { CallMemory } from './call-memory.ts';
@@ -9,8 +9,8 @@ function read(...values: readonly unknown[]): ReadUsage {
   for (const value of values) collector.add(value);
   return collector.result() ?? { calls: [], unknown: [], reason: '' };
 }
-/** Prompt and completion tokens of each call, and calls without usage. */
-function shown(...values: readonly unknown[]): unknown {
+/** Prompt tokens, completion tokens, number of calls with usage, and number of calls without usage. */
+function summaryOf(...values: readonly unknown[]): unknown {
   const usage = requestUsageOf(read(...values));
   if (usage === null || 'unavailable' in usage) return usage;
   const { promptTokens, completionTokens, calls = [usage], callsWithoutUsage = 0 } = usage;
@@ -50,7 +50,7 @@ const step = (id: string, input: number, output: number) => ({
   response: { id },
 });
 
-describe('calls of one answer', () => {
+describe('the calls of one response', () => {
   test.each<[string, readonly unknown[], unknown]>([
     [
       'two streamed completions',
@@ -63,7 +63,7 @@ describe('calls of one answer', () => {
       [5, 6, 1, 1],
     ],
     [
-      'two completions that are streamed at the same time',
+      'two completions streamed at the same time',
       [
         ...[chunk('a', text), chunk('b', text), chunk('a', stop), chunk('b', stop)],
         ...[chunk('a', used(3, 4)), chunk('b', used(5, 6))],
@@ -71,7 +71,7 @@ describe('calls of one answer', () => {
       [8, 10, 2, 0],
     ],
     [
-      'two completions of which only the last chunks are passed on',
+      'two completions of which only the last chunks are forwarded',
       [{ raw: chunk('a', used(3, 4)) }, { raw: chunk('b', used(5, 6)) }],
       [8, 10, 2, 0],
     ],
@@ -81,7 +81,7 @@ describe('calls of one answer', () => {
       [3, 4, 1, 0],
     ],
     [
-      'a completion with an id of its own in each chunk',
+      'a completion with a different id in each chunk',
       [chunk('a', text), chunk('b', text), chunk('c', stop), chunk('d', used(3, 4))],
       [3, 4, 1, 0],
     ],
@@ -146,14 +146,14 @@ describe('calls of one answer', () => {
       ],
       [8, 10, 2, 0],
     ],
-    ['messages of a state', [{ messages: [aiMessage('x', 3, 4), aiMessage('y', 5, 6)] }], [8, 10, 2, 0]],
+    ['the messages of a state', [{ messages: [aiMessage('x', 3, 4), aiMessage('y', 5, 6)] }], [8, 10, 2, 0]],
     [
-      'a state that is sent again with each step',
+      'a state that is repeated after each step',
       [{ messages: [aiMessage('x', 3, 4)] }, { messages: [aiMessage('x', 3, 4), aiMessage('y', 5, 6)] }],
       [8, 10, 2, 0],
     ],
     [
-      'pieces of a message, and then the message',
+      'pieces of a message, followed by the message',
       [
         [aiMessage('x', 3, 0, 'AIMessageChunk'), {}],
         [aiMessage('x', 0, 4, 'AIMessageChunk'), {}],
@@ -162,7 +162,7 @@ describe('calls of one answer', () => {
       [3, 4, 1, 0],
     ],
     [
-      'pieces that each add to the counts before',
+      'pieces that each add to the previous counts',
       [
         aiMessage('x', 3, 4, 'AIMessageChunk'),
         aiMessage('x', 0, 5, 'AIMessageChunk'),
@@ -171,7 +171,7 @@ describe('calls of one answer', () => {
       [3, 15, 1, 0],
     ],
     [
-      'pieces whose last one has an id of its own, and then the message',
+      'pieces of which the last has a different id, followed by the message',
       [
         messagePiece('chatcmpl-1'),
         aiMessage('run-1', 3, 4, 'AIMessageChunk'),
@@ -184,7 +184,7 @@ describe('calls of one answer', () => {
       [8, 10, 2, 0],
     ],
     [
-      'events of two runs at the same time, whose pieces and messages have different ids',
+      'events of two parallel runs whose pieces and messages have different ids',
       [
         modelEvent('stream', '1', { chunk: messagePiece('chatcmpl-1') }),
         modelEvent('stream', '2', { chunk: messagePiece('chatcmpl-2') }),
@@ -199,7 +199,7 @@ describe('calls of one answer', () => {
       [8, 10, 2, 0],
     ],
     [
-      'a step with an id whose call has another one, and then all steps',
+      'a step whose call has a different id, followed by all steps',
       [
         { messageId: 'm', output: { usage: { inputTokens: 3, outputTokens: 4 }, steps: [step('c1', 3, 4)] } },
         {
@@ -213,7 +213,7 @@ describe('calls of one answer', () => {
       [8, 10, 2, 0],
     ],
     [
-      'the message that a response consists of, which states no tokens of its own',
+      'a response and its message, which has no token counts',
       [
         { type: 'response.created', response: response('r', 'in_progress', null) },
         {
@@ -228,7 +228,7 @@ describe('calls of one answer', () => {
       [3, 4, 1, 0],
     ],
     [
-      'steps, and their sum at the end',
+      'steps, followed by their sum',
       [
         { type: 'finish-step', usage: { inputTokens: 3, outputTokens: 4 } },
         { type: 'finish-step', usage: { inputTokens: 5, outputTokens: 6 } },
@@ -237,12 +237,12 @@ describe('calls of one answer', () => {
       [8, 10, 2, 0],
     ],
     [
-      'a sum that has more than the calls which it covers',
+      'a sum that is larger than its nested calls',
       [{ usage: { input_tokens: 9, output_tokens: 9 }, raw: [completion('a', 3, 4)] }],
       [9, 9, 1, 0],
     ],
     [
-      'a sum next to the calls that it covers',
+      'a sum that is equal to its nested calls',
       [
         {
           usage: { input_tokens: 8, output_tokens: 10 },
@@ -252,12 +252,12 @@ describe('calls of one answer', () => {
       [8, 10, 2, 0],
     ],
     [
-      'a sum in an event of its own, larger than the calls that were seen',
+      'a sum in a separate event that is larger than the calls',
       [completion('a', 3, 4), { type: 'result', usage: { input_tokens: 8, output_tokens: 10 } }],
       [8, 10, 2, 0],
     ],
     [
-      'counts by model, which are a sum',
+      'token counts by model',
       [
         {
           modelUsage: {
@@ -268,72 +268,72 @@ describe('calls of one answer', () => {
       ],
       [8, 10, 1, 0],
     ],
-  ])('%s', (_what, values, expected) => {
-    expect(shown(...values)).toEqual(expected);
+  ])('are counted once: %s', (_what, values, expected) => {
+    expect(summaryOf(...values)).toEqual(expected);
   });
 
-  test('have the model of each, and “(several)” as that of their sum', () => {
+  test('keep their model ids, and the sum has the model id "(several)"', () => {
     const usage = requestUsageOf(read([completion('a', 3, 4), { ...completion('b', 5, 6), model: 'other' }]));
     expect(usage).toMatchObject({ modelId: '(several)', calls: [{ modelId: 'gpt' }, { modelId: 'other' }] });
   });
 });
 
-describe('a call that several answers show', () => {
+describe('a call that is part of several responses', () => {
   const long = 'resp_0123456789abcdef';
-  const take = (memory: CallMemory, method: string, value: unknown) =>
-    requestUsageOf(memory.take(read(value), { method, seq: 1 }).usage);
+  const record = (memory: CallMemory, method: string, value: unknown) =>
+    requestUsageOf(memory.record(read(value), { method, seq: 1 }).usage);
 
-  test('counts once: a response that is read again, and messages of earlier turns', () => {
+  test('counts once for a repeated GET and for messages of earlier turns', () => {
     const memory = new CallMemory();
     const done = response(long, 'completed', { input_tokens: 3, output_tokens: 4 });
-    expect(take(memory, 'GET', done)).toMatchObject({ totalTokens: 7 });
-    expect(take(memory, 'GET', done)).toBeNull();
+    expect(record(memory, 'GET', done)).toMatchObject({ totalTokens: 7 });
+    expect(record(memory, 'GET', done)).toBeNull();
     const turns = { messages: [aiMessage(`lc_run--${long}`, 3, 4)] };
-    expect(take(memory, 'POST', turns)).toMatchObject({ totalTokens: 7 });
+    expect(record(memory, 'POST', turns)).toMatchObject({ totalTokens: 7 });
     const longer = { messages: [...turns.messages, aiMessage(`lc_run--${long}-2`, 5, 6)] };
-    expect(take(memory, 'POST', longer)).toMatchObject({ totalTokens: 11 });
+    expect(record(memory, 'POST', longer)).toMatchObject({ totalTokens: 11 });
   });
 
-  test('is a new one where a request has created it, whatever its id', () => {
+  test('counts as a new call if the request created it, even with a known id', () => {
     const memory = new CallMemory();
     const same = completion('chatcmpl-0123456789abcdef', 3, 4);
-    for (let n = 0; n < 2; n += 1) expect(take(memory, 'POST', same)).toMatchObject({ totalTokens: 7 });
+    for (let n = 0; n < 2; n += 1) expect(record(memory, 'POST', same)).toMatchObject({ totalTokens: 7 });
   });
 
-  test('is a new one where its id is short, as some servers draw them from a thousand', () => {
+  test('counts as a new call if its id is too short to be unique', () => {
     const memory = new CallMemory();
     for (let n = 0; n < 2; n += 1)
-      expect(take(memory, 'GET', completion('chatcmpl-7', 3, 4))).toMatchObject({ totalTokens: 7 });
+      expect(record(memory, 'GET', completion('chatcmpl-7', 3, 4))).toMatchObject({ totalTokens: 7 });
   });
 
   test('is forgotten after 5,000 others', () => {
     const memory = new CallMemory();
     const done = (id: string) => response(id, 'completed', { input_tokens: 3, output_tokens: 4 });
-    take(memory, 'GET', done(long));
-    for (let n = 0; n < 5000; n += 1) take(memory, 'GET', done(`${long}-${n}`));
-    expect(take(memory, 'GET', done(long))).toMatchObject({ totalTokens: 7 });
+    record(memory, 'GET', done(long));
+    for (let n = 0; n < 5000; n += 1) record(memory, 'GET', done(`${long}-${n}`));
+    expect(record(memory, 'GET', done(long))).toMatchObject({ totalTokens: 7 });
   });
 
   test.each([
-    ['of a request that creates it', ['POST', 'POST'], [1, 1]],
-    ['of the request that created it, and not of those that read it', ['POST', 'GET', 'GET'], [1, 0, 0]],
-    ['of the first request that reads it, where another sidecar saw its creation', ['GET', 'GET'], [1, 0]],
-  ])('and that has no usage yet is unknown %s', (_what, methods, expected) => {
+    ['for every request that creates the call', ['POST', 'POST'], [1, 1]],
+    ['for the request that created the call, not for those that read it', ['POST', 'GET', 'GET'], [1, 0, 0]],
+    ['for the first request that reads a call created through another sidecar', ['GET', 'GET'], [1, 0]],
+  ])('counts as a call without usage %s', (_what, methods, expected) => {
     const memory = new CallMemory();
     const pending = read(response(long, 'in_progress', null));
-    const taken = methods.map((method, seq) => memory.take(pending, { method, seq }));
-    expect(taken.map(({ usage }) => usage.unknown.length)).toEqual(expected);
-    expect(taken.flatMap(({ completed }) => completed)).toEqual([]);
+    const recorded = methods.map((method, seq) => memory.record(pending, { method, seq }));
+    expect(recorded.map(({ usage }) => usage.unknown.length)).toEqual(expected);
+    expect(recorded.flatMap(({ completed }) => completed)).toEqual([]);
     const last = expected.lastIndexOf(1);
     const done = read(response(long, 'completed', { input_tokens: 3, output_tokens: 4 }));
-    expect(memory.take(done, { method: 'GET', seq: 9 })).toMatchObject({
+    expect(memory.record(done, { method: 'GET', seq: 9 })).toMatchObject({
       usage: { calls: [{ totalTokens: 7 }] },
       completed: [last],
     });
-    expect(memory.take(done, { method: 'GET', seq: 9 })).toMatchObject({
+    expect(memory.record(done, { method: 'GET', seq: 9 })).toMatchObject({
       usage: { calls: [] },
       completed: [],
     });
-    expect(memory.take(pending, { method: 'GET', seq: 9 })).toMatchObject({ usage: { unknown: [] } });
+    expect(memory.record(pending, { method: 'GET', seq: 9 })).toMatchObject({ usage: { unknown: [] } });
   });
 });

@@ -10,7 +10,7 @@ function dataOf(pieces: readonly string[], maxLength = 1000): string[] {
   return found;
 }
 
-test('each event comes with its name, which is not the next one’s', () => {
+test('each event has its own name, which does not carry over to the next event', () => {
   const found: [string, string | null][] = [];
   const events = createSseData((data, event) => found.push([data, event]), 1000);
   events.write('event: endpoint\r\ndata: /messages\r\n\r\ndata: a\n\nevent:x\n\ndata: b\n\n');
@@ -23,22 +23,22 @@ test('each event comes with its name, which is not the next one’s', () => {
 
 describe('the data of server-sent events', () => {
   test.each<[string, string, string[]]>([
-    ['one line', 'data: a\n\n', ['a']],
-    ['without the space', 'data:a\n\n', ['a']],
-    ['two spaces are one of the data', 'data:  a\n\n', [' a']],
-    ['several lines', 'data: a\ndata: b\n\n', ['a\nb']],
-    ['other fields and comments', ': c\nevent: x\nid: 1\ndata: a\nretry: 3\n\n', ['a']],
-    ['no data at all', 'event: x\n\n\n\n', []],
-    ['without the last blank line', 'data: a\n\ndata: b\n', ['a', 'b']],
-    ['without the last line end', 'data: a\n\ndata: b', ['a', 'b']],
+    ['is read from one line', 'data: a\n\n', ['a']],
+    ['is read without a space after the colon', 'data:a\n\n', ['a']],
+    ['keeps the second space after the colon', 'data:  a\n\n', [' a']],
+    ['is joined from several lines', 'data: a\ndata: b\n\n', ['a\nb']],
+    ['does not contain other fields and comments', ': c\nevent: x\nid: 1\ndata: a\nretry: 3\n\n', ['a']],
+    ['is empty for events without data', 'event: x\n\n\n\n', []],
+    ['is read without the last blank line', 'data: a\n\ndata: b\n', ['a', 'b']],
+    ['is read without the last line end', 'data: a\n\ndata: b', ['a', 'b']],
     [
-      'an event that is too long, and none of its other lines',
+      'is skipped with all its lines if one line is too long',
       `data: ${'x'.repeat(1001)}\ndata: b\n\ndata: c\n\n`,
       ['c'],
     ],
-    ['lines that are too long together', `${'data: xxxxxxxxxx\n'.repeat(100)}data: b\n\ndata: c\n\n`, ['c']],
-    ['a comment that is too long', `: ${'x'.repeat(2000)}\ndata: b\n\ndata: c\n\n`, ['c']],
-    ['short comments without number', `${': keep-alive\n'.repeat(1000)}data: a\n\n`, ['a']],
+    ['is skipped if all its lines together are too long', `${'data: xxxxxxxxxx\n'.repeat(100)}data: b\n\ndata: c\n\n`, ['c']],
+    ['is skipped if a comment is too long', `: ${'x'.repeat(2000)}\ndata: b\n\ndata: c\n\n`, ['c']],
+    ['is read after many short comments', `${': keep-alive\n'.repeat(1000)}data: a\n\n`, ['a']],
   ])('%s', (_name, stream, expected) => {
     expect(dataOf([stream])).toEqual(expected);
     expect(dataOf([...stream])).toEqual(expected);
@@ -46,7 +46,7 @@ describe('the data of server-sent events', () => {
     expect(dataOf([...stream.replaceAll('\n', '\r')])).toEqual(expected);
   });
 
-  test('do not depend on where the stream is cut', () => {
+  test('does not depend on the chunk boundaries', () => {
     const stream = fc
       .array(fc.constantFrom('data: ', 'data:', 'a', 'b', '\n', '\r', '\r\n', ': c', 'x'.repeat(30)))
       .map((parts) => parts.join(''));

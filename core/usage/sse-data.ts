@@ -1,23 +1,23 @@
 /**
- * Cuts a stream of server-sent events into the data of its events, whatever the chunks' borders. Holds one unfinished
- * event of at most `maxLength` UTF-16 units; a longer one is skipped whole.
+ * Splits a stream of server-sent events into the data of its events, independent of chunk boundaries. Keeps one unfinished
+ * event of at most `maxLength` UTF-16 units. A longer event is skipped completely.
  */
 export interface SseData {
   write(text: string): void;
-  /** UTF-16 units of the unfinished event. */
+  /** UTF-16 units kept of the unfinished event. */
   heldLength(): number;
-  /** An event that the stream's end left without its blank line still counts: many servers end so. */
+  /** Ends the stream. A last event without a blank line still counts, because many servers end their streams this way. */
   end(): void;
 }
 
 const LINE_END = /\r\n|\n|\r/g;
 
 export function createSseData(
-  /** `event`: its name; null: it has none. */
+  /** `event`: name of the event; null: no name. */
   onData: (data: string, event: string | null) => void,
   maxLength: number,
 ): SseData {
-  /** The unfinished line; only new text is ever searched, so that a long line in small pieces stays cheap. */
+  /** The unfinished line. Only new text is searched, so that a long line in small pieces stays cheap. */
   let pieces: string[] = [];
   let data: string[] = [];
   let event: string | null = null;
@@ -37,7 +37,7 @@ export function createSseData(
     if (!skipping) pieces.push(piece);
     if (held <= maxLength) return;
     skipping = true;
-    // What remains says that the line is not blank, and so not the end of the event.
+    // The placeholder keeps the line non-blank, because a blank line would end the event.
     [data, pieces] = [[], [':']];
   };
   const finishLine = (): void => {
@@ -78,13 +78,13 @@ export function createSseData(
   };
 }
 
-/** What stands behind the colon; one space there is no part of it. */
+/** The text after the colon, without one leading space. */
 function valueOf(line: string): string {
   const value = line.slice(line.indexOf(':') + 1);
   return value.startsWith(' ') ? value.slice(1) : value;
 }
 
-/** Cuts text into its lines, as `createSseData` does into events: a line of more than `maxLength` units is skipped whole. */
+/** Splits text into lines, like `createSseData` for events. A line longer than `maxLength` units is skipped completely. */
 export function createLines(onLine: (line: string) => void, maxLength: number): SseData {
   let pieces: string[] = [];
   let held = 0;

@@ -1,21 +1,21 @@
 import { isRecord, own } from '../untrusted/fields.ts';
 
-/** Token counts of one call of a model, or of several together. */
+/** Token counts of one or more model calls. */
 export interface TokenCounts {
   promptTokens: number;
   completionTokens: number;
   totalTokens: number;
 }
 
-/** The members in which a protocol states its token counts. */
+/** The members that contain the token counts in one protocol. */
 interface Vocabulary {
   /** Protocols and libraries that use it. */
   usedBy: string;
   prompt: string;
-  /** Counted apart from `prompt`, and prompt tokens all the same. */
+  /** Prompt tokens that are not included in `prompt`. */
   morePrompt?: readonly string[];
   completion: string;
-  /** Counted apart from `completion`. */
+  /** Completion tokens that are not included in `completion`. */
   moreCompletion?: readonly string[];
   total?: string;
 }
@@ -32,7 +32,7 @@ export const VOCABULARIES: readonly Vocabulary[] = [
     usedBy:
       'OpenAI Responses, OpenAI Agents, Anthropic, LangChain usage_metadata, pydantic-ai, smolagents, Cohere',
     prompt: 'input_tokens',
-    // Of Anthropic alone, which counts cached tokens apart.
+    // Only Anthropic, which counts cached tokens separately.
     morePrompt: ['cache_creation_input_tokens', 'cache_read_input_tokens'],
     completion: 'output_tokens',
     total: 'total_tokens',
@@ -67,12 +67,12 @@ export const VOCABULARIES: readonly Vocabulary[] = [
   { usedBy: 'Ollama', prompt: 'prompt_eval_count', completion: 'eval_count' },
 ];
 
-/** One call cannot use more; a larger number would spoil every sum after it. */
+/** Upper limit for one call. A larger number is invalid and would distort all sums. */
 export const MAX_TOKENS = 1e9;
 
 /**
- * The counts that an object states; null: it states none; `unreadable`: one of them is not a count, so the others are not
- * reliable either.
+ * The token counts in an object. null: none. `unreadable`: at least one count is invalid, so the others are not reliable
+ * either.
  */
 export function countsOf(holder: unknown): TokenCounts | 'unreadable' | null {
   if (!isRecord(holder)) return null;
@@ -96,7 +96,7 @@ function countsIn(holder: Record<string, unknown>, words: Vocabulary): TokenCoun
     names.reduce((all, name) => all + ((countAt(holder, name) as number | null) ?? 0), 0);
   const promptTokens = ((prompt as number | null) ?? 0) + sum(words.morePrompt);
   const completionTokens = ((completion as number | null) ?? 0) + sum(words.moreCompletion);
-  // Some vendors count tokens that are in neither part (reasoning); their total is then the larger one.
+  // The total can be larger than the sum, because some vendors count reasoning tokens only in the total.
   const totalTokens = Math.max((total as number | null) ?? 0, promptTokens + completionTokens);
   return { promptTokens, completionTokens, totalTokens };
 }

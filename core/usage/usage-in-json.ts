@@ -1,31 +1,31 @@
 import { cut, isRecord, own } from '../untrusted/fields.ts';
 import { countsOf, type TokenCounts } from './token-counts.ts';
 
-/** What one JSON value shows about one call of a model. */
+/** Information about one model call found in one JSON value. */
 export interface Finding {
-  /** Of the call: the vendor's or framework's id; null: it has none. */
+  /** Id of the call from the vendor or framework; null: none. */
   id: string | null;
-  /** Of the call as well: the framework's id of a run, which each event about this call has; null: it has none. */
+  /** Run id of the framework, which is the same in all events about the call; null: none. */
   runId: string | null;
-  /** null: it is not named. */
+  /** null: unknown. */
   modelId: string | null;
-  /** null: an answer of a model, or a piece of one, that states no usage here. */
+  /** null: a model response, or a piece of one, without usage. */
   counts: TokenCounts | 'unreadable' | null;
   /**
-   * `whole`: all that the call has used so far. `piece`: to be added to the other pieces of this id. `end`: belongs to the
-   * answer that began last, where its id is not known. `tail`: the same, unless that answer has stated its usage already.
-   * `step`: a call of its own, though without an id.
+   * `whole`: the complete usage of the call so far. `piece`: to be added to the other pieces with this id. `end`: belongs to
+   * the most recently started call if its id is unknown. `tail`: like `end`, unless that call already has usage. `step`: a
+   * separate call without an id.
    */
   kind: 'whole' | 'piece' | 'end' | 'tail' | 'step';
-  /** No more of this answer is expected. */
+  /** The call is complete. */
   isFinished: boolean;
-  /** The value itself is this answer, and not one that a framework repeats in its own JSON. */
+  /** The value itself is the model response, not a copy inside the JSON of a framework. */
   isRoot: boolean;
-  /** The result of an MCP tool, without usage: behind it may be a model, or none. */
+  /** The value is the result of an MCP tool. The tool may or may not call a model. */
   isToolResult: boolean;
 }
 
-/** Members that hold token counts. */
+/** Members that contain token counts. */
 const HOLDERS = [
   'usage',
   'usage_metadata',
@@ -39,29 +39,29 @@ const HOLDERS = [
   'tokens',
 ] as const;
 
-/** Members that hold token counts by model. */
+/** Members that contain token counts by model. */
 const HOLDERS_BY_MODEL = ['modelUsage', 'model_usage'] as const;
 
 const IDS = ['id', 'response_id', 'responseId', 'provider_response_id', 'messageId', 'message_id'] as const;
 const MODELS = [
   ...['model', 'model_name', 'modelName', 'modelId', 'model_id', 'modelVersion'],
-  // LangChain's events have it next to the message.
+  // LangChain events contain this member next to the message.
   'ls_model_name',
 ] as const;
-/** Members whose own members name what the object around them is. */
+/** Members whose own members describe the enclosing object. */
 const ABOUT = ['response_metadata', 'response', 'metadata'] as const;
 
 const MAX_NAME = 200;
-/** JSON that is nested deeper holds no usage that is read. */
+/** Usage in JSON that is nested deeper is not read. */
 const MAX_DEPTH = 40;
 
-/** Every call of a model that a JSON value shows. */
+/** Finds all model calls in a JSON value. */
 export function findUsage(value: unknown): Finding[] {
   return findingsIn(value, { id: null, runId: null, modelId: null, depth: 0, isRoot: true });
 }
 
 interface Place {
-  /** Of the nearest object around. */
+  /** From the nearest enclosing object. */
   id: string | null;
   runId: string | null;
   modelId: string | null;
@@ -90,9 +90,9 @@ function findingsOfObject(object: Record<string, unknown>, around: Place): Findi
   const below: Finding[] = [];
   for (const [name, member] of Object.entries(object)) {
     if (typeof member !== 'object' || member === null) continue;
-    // `response.completed` of the Responses API and `message_start` of Anthropic hold the answer itself.
+    // `response.completed` of the Responses API and `message_start` of Anthropic contain the model response itself.
     const isRoot = around.isRoot && typeof type === 'string' && EVENT_OF[name]?.test(type) === true;
-    // What the call was given holds the messages of earlier ones.
+    // The input of a call contains the messages of earlier calls, which belong to other runs.
     const runId = name === 'input' ? null : inside.runId;
     below.push(...findingsIn(member, { ...inside, runId, isRoot }));
   }
@@ -115,7 +115,7 @@ function findingsOfObject(object: Record<string, unknown>, around: Place): Findi
 
 const EVENT_OF: Readonly<Record<string, RegExp>> = { response: /^response\./, message: /^message_start$/ };
 
-/** An object whose members are the token counts of one model each. */
+/** Findings of an object that contains token counts by model. */
 function callsByModel(object: Record<string, unknown>, { id }: Place): Finding[] {
   const byModel = HOLDERS_BY_MODEL.map((name) => own(object, name)).find(isRecord) ?? {};
   return Object.entries(byModel).flatMap(([name, holder]) => {
@@ -129,8 +129,8 @@ function callsByModel(object: Record<string, unknown>, { id }: Place): Finding[]
 }
 
 /**
- * What an object states covers what is inside it: frameworks repeat the usage of each call in a sum. The calls themselves
- * are taken where they are not less than the sum.
+ * The usage of an object includes the usage of its nested objects, because frameworks repeat the usage of each call in a
+ * sum. The nested calls are used if they are not less than the sum.
  */
 function larger(sum: Finding, below: readonly Finding[]): Finding[] {
   const known = below.filter(({ counts }) => counts !== null);
@@ -157,18 +157,18 @@ function countsAt(object: Record<string, unknown>): TokenCounts | 'unreadable' |
   return largest ?? (typeof own(object, 'eval_count') === 'number' ? countsOf(object) : null);
 }
 
-/** Frameworks' steps and pieces of messages; every other object states all that its call has used. */
+/** Detects framework steps and message pieces. Any other object contains the complete usage of its call. */
 function kindOf(object: Record<string, unknown>): Finding['kind'] {
   const type = own(object, 'type');
   if (type === 'AIMessageChunk') return 'piece';
   if (type === 'message_delta') return 'end';
   if (type === 'finish-step' || type === 'step-finish') return 'step';
-  // The last chunk of a chat completion, which some servers send under another id.
+  // The last chunk of a chat completion, which some servers send with a different id.
   const choices = own(object, 'choices');
   return Array.isArray(choices) && choices.length === 0 ? 'tail' : 'whole';
 }
 
-/** Of a chunk: whether its choices are; of a response in the background: whether it is no longer under way. */
+/** A chunk is finished if one of its choices has a finish reason. A background response is finished if it is not in progress. */
 function isFinished(object: Record<string, unknown>): boolean {
   if (own(object, 'object') === 'chat.completion.chunk' || own(object, 'type') === 'AIMessageChunk') {
     const choices = own(object, 'choices');
@@ -186,7 +186,7 @@ function idOf(object: Record<string, unknown>): string | null {
   return textAt(object, IDS) ?? textIn(own(object, 'response'), IDS);
 }
 
-/** LangChain's events about one call: its pieces and its message have ids of two kinds. */
+/** Run id of a LangChain event about a model call. It is needed because the pieces and the message have different ids. */
 function runOf(object: Record<string, unknown>): string | null {
   const event = own(object, 'event');
   return typeof event === 'string' && MODEL_EVENT.test(event) ? textAt(object, ['run_id']) : null;
@@ -218,7 +218,7 @@ function textAt(object: Record<string, unknown>, names: readonly string[]): stri
 
 const MODEL_OBJECTS = new Set(['chat.completion', 'chat.completion.chunk', 'text_completion', 'response']);
 
-/** Whether a JSON object is the answer of a model, or one chunk of it. */
+/** Whether a JSON object is a model response or a chunk of one. */
 function isModelAnswer(object: Record<string, unknown>): boolean {
   const kind = own(object, 'object');
   if (typeof kind === 'string' && MODEL_OBJECTS.has(kind)) return true;
@@ -232,13 +232,13 @@ function isModelAnswer(object: Record<string, unknown>): boolean {
   );
 }
 
-/** A JSON-RPC response to `tools/call` of MCP: no other one has a list of content. */
+/** Whether the object is a JSON-RPC response to `tools/call` of MCP. No other MCP response has a content list. */
 function isToolResult(object: Record<string, unknown>): boolean {
   const result = own(object, 'result');
   return own(object, 'jsonrpc') !== undefined && isRecord(result) && Array.isArray(own(result, 'content'));
 }
 
-/** A poll or a form has choices, too: those of a model hold a message or a piece of text. */
+/** The choices of a model response contain a message or text. Other JSON, such as a poll or a form, can also have `choices`. */
 function isChoice(value: unknown): boolean {
   return isRecord(value) && ['message', 'delta', 'text'].some((name) => Object.hasOwn(value, name));
 }

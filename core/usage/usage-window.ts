@@ -1,12 +1,12 @@
 import type { ModelCall, ModelUsage, UsageWindow } from './usage.ts';
 
 /**
- * The usage ledger: one window that grows by calls. A heartbeat ships a snapshot (the window itself, it is never
- * changed in place); what was shipped is subtracted only after the push succeeded, so a failed push loses no count and
- * calls recorded meanwhile stay.
+ * The usage ledger: one window to which calls are added. A window is never changed in place, so a heartbeat can send the
+ * window itself as a snapshot. The snapshot is subtracted only after the push has succeeded. A failed push therefore loses no
+ * counts, and calls recorded in the meantime remain.
  */
 
-/** Distinct models kept; calls of further ones are counted under one name, so that invented ids cannot fill the memory. */
+/** Maximum number of distinct models. Further models count under one name, so that invented ids cannot exhaust the memory. */
 const MAX_MODELS = 99;
 const OTHER = '(other)';
 
@@ -29,22 +29,22 @@ export function addCalls(window: UsageWindow, calls: readonly ModelCall[]): Usag
   return windowOf(window.windowStartedAt, [...models.values()]);
 }
 
-/** What is left of `window` after `shipped`, an earlier snapshot of it, has arrived; a new window starts at `at`. */
+/** The rest of `window` after `shipped`, an earlier snapshot of it, has been delivered. The new window starts at `at`. */
 export function subtractWindow(window: UsageWindow, shipped: UsageWindow, at: Date): UsageWindow {
-  const gone = new Map(shipped.models.map((model) => [model.modelId, model]));
-  const left = window.models.map((model) => {
-    const minus = gone.get(model.modelId) ?? NONE;
+  const sentByModel = new Map(shipped.models.map((model) => [model.modelId, model]));
+  const remaining = window.models.map((model) => {
+    const sent = sentByModel.get(model.modelId) ?? NONE;
     return {
       modelId: model.modelId,
-      promptTokens: model.promptTokens - minus.promptTokens,
-      completionTokens: model.completionTokens - minus.completionTokens,
-      totalTokens: model.totalTokens - minus.totalTokens,
-      callCount: model.callCount - minus.callCount,
+      promptTokens: model.promptTokens - sent.promptTokens,
+      completionTokens: model.completionTokens - sent.completionTokens,
+      totalTokens: model.totalTokens - sent.totalTokens,
+      callCount: model.callCount - sent.callCount,
     };
   });
   return windowOf(
     at.toISOString(),
-    left.filter((model) => model.callCount > 0),
+    remaining.filter((model) => model.callCount > 0),
   );
 }
 

@@ -1,4 +1,4 @@
-/** `GET /usage` when the agent reports its own usage, and the window that a heartbeat ships. */
+/** `GET /usage` if the agent reports its own usage. */
 export interface AgentUsageReport {
   source: 'agent-sdk';
   /** ISO 8601 */
@@ -24,9 +24,9 @@ export interface RingUsageReport {
   totalCalls: number;
   /** Ring entries that carry usage. */
   sampleSize: number;
-  /** LLM-shaped answers whose usage could not be read. */
+  /** Model responses whose usage could not be read. */
   callsWithoutUsage: number;
-  /** Calls reported without a request since the sidecar's start, where there are some; they have no entry and are not in the sums above. */
+  /** Calls reported without a request since the sidecar started; absent if there are none. Not included in the sums above. */
   withoutRequest?: CallSum;
 }
 
@@ -44,13 +44,13 @@ export interface UsageWindow {
   totalCalls: number;
 }
 
-/** Tokens and cost of the current UTC day; cost is absent without `usdPerMillionTokens`. */
+/** Tokens and cost of the current UTC day. The cost is absent without `usdPerMillionTokens`. */
 export interface UsageTotals {
   tokensToday: number;
   costTodayUsd?: number;
 }
 
-/** One call of a model and what it used. */
+/** One model call and its token usage. */
 export interface ModelCall {
   modelId: string;
   promptTokens: number;
@@ -58,30 +58,30 @@ export interface ModelCall {
   totalTokens: number;
 }
 
-/** A call that was read from an answer. */
+/** A model call that was read from a response. */
 export interface ReadCall extends ModelCall {
-  /** The vendor's or framework's; null: it has none. */
+  /** Id from the vendor or framework; null: none. */
   id: string | null;
-  /** The answer itself was this call's, and not the JSON of a framework that repeats it. */
+  /** The response itself is the model response of this call, not the JSON of a framework that repeats it. */
   isRoot: boolean;
 }
 
-/** What was read from one answer. */
+/** The usage that was read from one response. */
 export interface ReadUsage {
   calls: readonly ReadCall[];
-  /** Ids of the calls that stated no usage; null: one without an id. */
+  /** Ids of the calls without usage; null: a call without an id. */
   unknown: readonly (string | null)[];
-  /** Why their usage is not known. */
+  /** Reason why the usage of these calls is unknown. */
   reason: string;
 }
 
-/** What one answer used, summed over its calls. */
+/** Usage of one response, summed over its calls. */
 export interface AnswerUsage extends ModelCall {
-  /** Where there are several. */
+  /** Present if there are several calls. */
   calls?: readonly ModelCall[];
-  /** Calls of the answer that stated no usage, where there are some. */
+  /** Number of calls without usage; absent if there are none. */
   callsWithoutUsage?: number;
 }
 
-/** Usage of one proxied request: read from its answer, or the reason why it is not known. */
+/** Usage of one proxied request, read from its response, or the reason why the usage is unknown. */
 export type RequestUsage = AnswerUsage | { unavailable: string };

@@ -3,7 +3,7 @@ import { commonEnds, isEqual } from '../injection/patch.ts';
 import { itemLines, pairLines } from './render.ts';
 import type { TextEdits } from './text-edits.ts';
 
-/** Members by name. */
+/** A JSON object: members by name. */
 export type JsonObject = Readonly<Record<string, unknown>>;
 
 const isObject = (value: unknown): value is JsonObject =>
@@ -11,7 +11,7 @@ const isObject = (value: unknown): value is JsonObject =>
 
 const startOf = (node: unknown): number => (node as Node).range?.[0] ?? 0;
 
-/** Where a pair's colon ends; that of `key` alone where there is none. */
+/** Offset after the colon of a pair, or after its key if there is no colon. */
 function colonOf({ key, srcToken }: Pair): number {
   const separators = srcToken && 'sep' in srcToken ? srcToken.sep : undefined;
   const colon = separators?.find((token) => token.type === 'map-value-ind');
@@ -22,7 +22,7 @@ function endOfPair(pair: Pair): number {
   return Math.max(colonOf(pair), endOf(pair.value as Node | null));
 }
 
-/** Where the last thing of a node ends. The range of a block also has the comments and empty lines behind it. */
+/** End of the last value of a node. The range of a block also contains the comments and empty lines after the block. */
 function endOf(node: Node | null): number {
   const lastPair = isMap(node) && node.flow !== true ? node.items.at(-1) : undefined;
   if (lastPair) return endOfPair(lastPair);
@@ -33,14 +33,14 @@ function endOf(node: Node | null): number {
 
 function dashOf(seq: YAMLSeq, index: number): number {
   const token = seq.srcToken;
-  if (token?.type !== 'block-seq') throw new Error('only a list of lines has dashes');
+  if (token?.type !== 'block-seq') throw new Error('only a block sequence has dashes');
   const dashes = token.items.flatMap(({ start }) => start.filter(({ type }) => type === 'seq-item-ind'));
   return dashes[index]?.offset ?? 0;
 }
 
 /**
- * Edits that turn a mapping from one value into another and leave every other character where it is.
- * `before` and `after` are without members that are null, which count as absent.
+ * Adds the edits that change a mapping from `before` to `after`. All other characters stay unchanged. `before` and `after`
+ * must not contain null members; a null member counts as absent.
  */
 export function changeMap(edits: TextEdits, map: YAMLMap, before: JsonObject, after: JsonObject): void {
   const nameOf = ({ key }: Pair): string => (isScalar(key) ? String(key.value) : '');
@@ -59,42 +59,47 @@ export function changeMap(edits: TextEdits, map: YAMLMap, before: JsonObject, af
   let previous: Pair | null = null;
   for (const [key, value] of Object.entries(after)) {
     const pair = pairs.get(key);
-    // A member that comes from an anchor has no text of its own here.
+    // A member that comes from a merged anchor has no text in this mapping.
     if (pair === undefined && !isEqual(before[key], value)) insertPair(edits, map, previous, [key, value]);
     previous = pair ?? previous;
   }
 }
 
-/** A member's name, what it was and what it becomes. */
-type Change = [key: string, was: unknown, is: unknown];
+/** Name, old value and new value of a member. */
+type Change = [key: string, before: unknown, after: unknown];
 
-function changePair(edits: TextEdits, map: YAMLMap, pair: Pair, [key, was, is]: Change): void {
-  if (isEqual(was, is)) return;
+function changePair(edits: TextEdits, map: YAMLMap, pair: Pair, [key, before, after]: Change): void {
+  if (isEqual(before, after)) return;
   const value = pair.value as Node | null;
   const isEmptyFlow = (isMap(value) || isSeq(value)) && value.items.length === 0;
-  if (!isEmptyFlow && changeValue(edits, value, [key, was, is], pair)) return;
+  if (!isEmptyFlow && changeValue(edits, value, [key, before, after], pair)) return;
   const from = startOf(pair.key);
   if (map.flow === true) {
-    edits.replace(from, endOfPair(pair), flowPair(map, key, is));
+    edits.replace(from, endOfPair(pair), flowPair(map, key, after));
     return;
   }
-  const lines = pairLines(key, is, edits.columnOf(from), edits.style).trim();
+  const lines = pairLines(key, after, edits.columnOf(from), edits.style).trim();
   edits.replace(from, endOfPair(pair), lines);
 }
 
-/** Changes a value inside its own text; false where it must be written anew as a whole. */
-function changeValue(edits: TextEdits, node: Node | null, [, was, is]: Change, pair: Pair | null): boolean {
-  if (isMap(node) && isObject(was) && isObject(is)) {
-    changeMap(edits, node, was, is);
+/** Changes a value in place; false: the value must be rewritten as a whole. */
+function changeValue(
+  edits: TextEdits,
+  node: Node | null,
+  [, before, after]: Change,
+  pair: Pair | null,
+): boolean {
+  if (isMap(node) && isObject(before) && isObject(after)) {
+    changeMap(edits, node, before, after);
     return true;
   }
-  if (isSeq(node) && Array.isArray(was) && Array.isArray(is)) {
-    changeSeq(edits, node, [was, is], pair);
+  if (isSeq(node) && Array.isArray(before) && Array.isArray(after)) {
+    changeSeq(edits, node, [before, after], pair);
     return true;
   }
-  const isInline = isScalar(node) && typeof is !== 'object' && !(node.type ?? '').startsWith('BLOCK');
+  const isInline = isScalar(node) && typeof after !== 'object' && !(node.type ?? '').startsWith('BLOCK');
   if (!isInline || node.range?.[0] === node.range?.[1]) return false;
-  const text = scalarText(is);
+  const text = scalarText(after);
   if (text.includes('\n')) return false;
   edits.replace(startOf(node), node.range?.[1] ?? 0, text);
   return true;
@@ -124,7 +129,7 @@ function insertPair(
   else edits.replace(start, start, lines.trimStart() + ' '.repeat(indent));
 }
 
-/** `isKept`: whether another pair stays, so that what parts two pairs goes with the one that goes. */
+/** Removes a pair together with its separator. `isKept` tells which other pairs remain. */
 function removePair(edits: TextEdits, map: YAMLMap, pair: Pair, isKept: (pair: Pair) => boolean): void {
   const index = map.items.indexOf(pair);
   const from = startOf(pair.key);
@@ -138,7 +143,7 @@ function removePair(edits: TextEdits, map: YAMLMap, pair: Pair, isKept: (pair: P
   else edits.replace(previous ? endOfPair(previous) : from, endOfPair(pair), '');
 }
 
-/** Plain names and values stay plain in braces; where names are quoted, the text may be JSON. */
+/** A pair for a mapping in braces. If the other keys are quoted, JSON is used; else plain keys and values stay unquoted. */
 function flowPair({ items }: YAMLMap, key: string, value: unknown): string {
   const isPlain = items.some(({ key: other }) => isScalar(other) && other.type === 'PLAIN');
   if (!isPlain || !/^[A-Za-z]\w*$/.test(key)) return `${JSON.stringify(key)}: ${JSON.stringify(value)}`;
@@ -146,7 +151,7 @@ function flowPair({ items }: YAMLMap, key: string, value: unknown): string {
   return `${key}: ${/^[A-Za-z0-9][\w./-]*$/.test(text) ? text : JSON.stringify(value)}`;
 }
 
-/** A value as it stands behind a colon. */
+/** A value in the form that follows a colon. */
 const scalarText = (value: unknown): string =>
   pairLines('x', value, 0, { indentSeq: true, newline: '\n' }).trim().slice('x: '.length);
 
@@ -164,35 +169,35 @@ function changeSeq(
       edits.replace(startOf(node), endOf(node), JSON.stringify(now[index]));
   }
   const at = start + shared;
-  const [gone, come] = [old.length - shared, now.slice(shared)];
+  const [removed, added] = [old.length - shared, now.slice(shared)];
   if (seq.flow === true) {
-    changeFlowItems(edits, seq, { at, gone, come });
+    changeFlowItems(edits, seq, { at, removed, added });
     return;
   }
-  for (let index = at; index < at + gone; index += 1) {
+  for (let index = at; index < at + removed; index += 1) {
     const end = Math.max(dashOf(seq, index) + 1, endOf(itemAt(seq, index)));
     edits.replace(edits.lineStart(dashOf(seq, index)), edits.nextLine(end), '');
   }
-  // In front of the first item, and of the comment that belongs to it.
+  // Insert before the first item and before the comment of that item.
   const dash = dashOf(seq, 0);
   const before = at > 0 ? endOf(itemAt(seq, at - 1)) : pair ? colonOf(pair) : null;
   const offset = before === null ? edits.lineStart(dash) : edits.nextLine(before);
-  for (const item of come) edits.insertLines(offset, itemLines(item, edits.columnOf(dash), edits.style));
+  for (const item of added) edits.insertLines(offset, itemLines(item, edits.columnOf(dash), edits.style));
 }
 
-/** Items that go from, and come to, one place of a list in brackets. */
+/** Removes and adds items at one position of a list in brackets. */
 function changeFlowItems(
   edits: TextEdits,
   seq: YAMLSeq,
-  { at, gone, come }: { at: number; gone: number; come: readonly unknown[] },
+  { at, removed, added }: { at: number; removed: number; added: readonly unknown[] },
 ): void {
   const items = seq.items.length;
-  if (gone > 0) {
-    const [from, to] = [startOf(itemAt(seq, at)), endOf(itemAt(seq, at + gone - 1))];
-    if (at + gone < items) edits.replace(from, startOf(itemAt(seq, at + gone)), '');
+  if (removed > 0) {
+    const [from, to] = [startOf(itemAt(seq, at)), endOf(itemAt(seq, at + removed - 1))];
+    if (at + removed < items) edits.replace(from, startOf(itemAt(seq, at + removed)), '');
     else edits.replace(at > 0 ? endOf(itemAt(seq, at - 1)) : from, to, '');
   }
-  const text = come.map((item) => JSON.stringify(item)).join(', ');
+  const text = added.map((item) => JSON.stringify(item)).join(', ');
   if (text === '') return;
   if (at > 0) edits.replace(endOf(itemAt(seq, at - 1)), endOf(itemAt(seq, at - 1)), `, ${text}`);
   else if (items > 0) edits.replace(startOf(itemAt(seq, 0)), startOf(itemAt(seq, 0)), `${text}, `);

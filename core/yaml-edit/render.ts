@@ -1,13 +1,13 @@
 import { stringify } from 'yaml';
 
-/** How the text around a change is written. */
+/** Style of the text around a change. */
 export interface TextStyle {
-  /** Lists are indented under their key. */
+  /** Whether lists are indented under their key. */
   indentSeq: boolean;
   newline: '\n' | '\r\n';
 }
 
-/** The style of a text, as far as what is put into it should look alike. */
+/** Detects the style of a text, so that inserted lines look alike. */
 export function styleOf(text: string): TextStyle {
   return {
     indentSeq: !/^( *)[^\s#-][^\n]*:[ \t]*\r?\n\1- /m.test(text),
@@ -15,18 +15,18 @@ export function styleOf(text: string): TextStyle {
   };
 }
 
-/** Lines of a block that hold `key: value`, each after `indent` spaces, the last ended. */
+/** Block lines for `key: value`, each indented by `indent` spaces. The last line has a line end. */
 export function pairLines(key: string, value: unknown, indent: number, style: TextStyle): string {
   return blockLines({ [key]: value }, indent, style);
 }
 
-/** Lines of a block that hold one list item. */
+/** Block lines for one list item, like `pairLines`. */
 export function itemLines(value: unknown, indent: number, style: TextStyle): string {
   return blockLines([value], indent, style);
 }
 
 function blockLines(value: unknown, indent: number, { indentSeq, newline }: TextStyle): string {
-  // The command line tools of Kubernetes still read `on` and `yes` as booleans: quoted for both readings of YAML.
+  // kubectl and helm parse `on` and `yes` as booleans (YAML 1.1), so such strings are quoted for YAML 1.1 and 1.2.
   const text = stringify(value, { indentSeq, lineWidth: 0, version: '1.1', compat: 'core' });
   return text
     .split('\n')

@@ -1,13 +1,13 @@
 import type { TextStyle } from './render.ts';
 
-/** The text from one offset to another becomes another text. */
+/** Replaces the text between two offsets. */
 interface TextEdit {
   from: number;
   to: number;
   text: string;
 }
 
-/** Edits of one text, collected by its offsets and made together. */
+/** Collects edits by offset and applies them together. */
 export class TextEdits {
   readonly text: string;
   readonly style: TextStyle;
@@ -22,26 +22,26 @@ export class TextEdits {
     this.#edits.push({ from, to, text });
   }
 
-  /** Puts whole lines before the line that begins at `offset`, or behind a last line that has no end. */
+  /** Inserts whole lines before the line that begins at `offset`, or after a last line without a line end. */
   insertLines(offset: number, lines: string): void {
     const { newline } = this.style;
-    if (this.#endsInALine(offset)) this.replace(offset, offset, newline + lines.slice(0, -newline.length));
+    if (this.#isEndOfOpenLine(offset)) this.replace(offset, offset, newline + lines.slice(0, -newline.length));
     else this.replace(offset, offset, lines);
   }
 
-  /** Where the line of `offset` begins. */
+  /** Offset of the start of the line that contains `offset`. */
   lineStart(offset: number): number {
     return this.text.lastIndexOf('\n', offset - 1) + 1;
   }
 
-  /** Where the line after `offset` begins; a line that ends right before `offset` counts as its own. */
+  /** Offset of the start of the next line; `offset` itself if `offset` is at the start of a line. */
   nextLine(offset: number): number {
     if (this.text[offset - 1] === '\n') return offset;
     const end = this.text.indexOf('\n', offset);
     return end === -1 ? this.text.length : end + 1;
   }
 
-  /** Nothing but spaces stands before `offset` on its line. */
+  /** Whether only spaces precede `offset` on its line. */
   isFirstOnLine(offset: number): boolean {
     return /^ *$/.test(this.text.slice(this.lineStart(offset), offset));
   }
@@ -50,24 +50,24 @@ export class TextEdits {
     return offset - this.lineStart(offset);
   }
 
-  /** The text with every edit made; those of one place in the order in which they came. */
-  made(): string {
+  /** Returns the text with all edits applied. Edits at the same offset are applied in the order in which they were added. */
+  apply(): string {
     const ordered = this.#edits
       .map((edit, order) => ({ ...edit, order }))
       .sort((a, b) => a.from - b.from || a.order - b.order);
-    let made = '';
+    let result = '';
     let at = 0;
     for (const { from, to, text } of ordered) {
-      made += this.text.slice(at, Math.max(at, from)) + text;
+      result += this.text.slice(at, Math.max(at, from)) + text;
       at = Math.max(at, to);
     }
-    made += this.text.slice(at);
-    // Where the last line had no end, the one that is last now has none either.
+    result += this.text.slice(at);
+    // If the last line had no line end, the new last line must not have one either.
     const { newline } = this.style;
-    return !this.text.endsWith('\n') && made.endsWith(newline) ? made.slice(0, -newline.length) : made;
+    return !this.text.endsWith('\n') && result.endsWith(newline) ? result.slice(0, -newline.length) : result;
   }
 
-  #endsInALine(offset: number): boolean {
+  #isEndOfOpenLine(offset: number): boolean {
     return offset === this.text.length && offset > 0 && !this.text.endsWith('\n');
   }
 }

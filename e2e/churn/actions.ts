@@ -1,4 +1,4 @@
-// What the churn test does to workloads and to the product, one thing after the other, as the dice say.
+// The random actions of the churn test on workloads and on the product, one at a time.
 import { oneOf } from '../../testing/dice.ts';
 import type { Cluster } from '../cluster/cluster.ts';
 import { canKill } from '../container-killer.ts';
@@ -9,7 +9,7 @@ import { isScalable, MEMBERS, serviceOf, SHARED_NAMES, TARGETS, workloadOf, type
 export interface ChurnContext {
   cluster: Cluster;
   namespace: string;
-  /** In the namespace of the agents, and in that of the product. */
+  /** For the agents' namespace; `system` is for the product's namespace. */
   kubectl: Kubectl;
   system: Kubectl;
   dice: () => number;
@@ -24,8 +24,8 @@ const below = (dice: () => number, limit: number): number => Math.floor(dice() *
 const pick = <T>(dice: () => number, from: readonly T[]): T => from[below(dice, from.length)]!;
 const refOf = ({ kind, name }: Member): string => `${kind.toLowerCase()}/${name}`;
 
-/** What is asked of something that is not there at the moment fails, and so does a second restart in one second: as good. */
-async function unlessGone(work: Promise<string>): Promise<void> {
+/** Ignores errors about missing objects and about a second restart within one second. */
+async function ignoringMissing(work: Promise<string>): Promise<void> {
   try {
     await work;
   } catch (error) {
@@ -36,14 +36,14 @@ async function unlessGone(work: Promise<string>): Promise<void> {
 
 async function annotate({ kubectl }: ChurnContext, member: Member, annotations: object): Promise<void> {
   const patch = JSON.stringify({ spec: { template: { metadata: { annotations } } } });
-  await unlessGone(kubectl.run('patch', refOf(member), '--type=merge', '-p', patch));
+  await ignoringMissing(kubectl.run('patch', refOf(member), '--type=merge', '-p', patch));
 }
 
 async function killPods(kubectl: Kubectl, dice: () => number, selector: string): Promise<number> {
   const listed = (await kubectl.run('get', 'pods', '-l', selector, '-o', 'name')).split('\n').filter(Boolean);
   if (listed.length === 0) return 0;
   const some = dice() < 0.7 ? [pick(dice, listed)] : listed;
-  await unlessGone(
+  await ignoringMissing(
     kubectl.run('delete', ...some, '--grace-period=0', '--force', '--wait=false', '--ignore-not-found'),
   );
   return some.length;
@@ -58,9 +58,9 @@ async function crash(
 ): Promise<void> {
   const labels = { 'container.name': container, 'pod.namespace': namespace };
   const filter = Object.entries(labels).map(([label, value]) => `labels."io.kubernetes.${label}"==${value}`);
-  // The kubelet names pods after their workload; a container has no label of its own.
+  // Pod names start with the workload's name; containers have no label for it.
   const ofApp = app === undefined ? '' : `,labels."io.kubernetes.pod.name"~="^${app}-"`;
-  // Containers that have ended are listed too, and cannot be killed.
+  // The list includes ended containers, which cannot be killed.
   const script = `set -- $(ctr -n k8s.io containers ls -q "$1")
     [ $# -gt 0 ] || exit 0
     for id in "\${@:1 + $0 % $#}" "$@"; do ctr -n k8s.io tasks kill -s SIGKILL "$id" 2>/dev/null && break; done`;
@@ -71,7 +71,7 @@ interface Deployments {
   items: { spec: { replicas: number }; status: { readyReplicas?: number } }[];
 }
 
-/** Takes a part down only while all of it is up: one that is never up sees nothing of what happens. */
+/** Takes a part down only if all its replicas are ready, so that the part is not down permanently. */
 async function whileUp(
   { system, dice }: ChurnContext,
   takeDown: (part: string) => Promise<string>,
@@ -85,19 +85,19 @@ async function whileUp(
 
 const ACTIONS = {
   roll: async ({ kubectl }, member) => {
-    await unlessGone(kubectl.run('rollout', 'restart', refOf(member)));
+    await ignoringMissing(kubectl.run('rollout', 'restart', refOf(member)));
     return '';
   },
   scale: async ({ kubectl, dice }, member) => {
     const replicas = below(dice, MOST_REPLICAS + 1);
-    if (isScalable(member)) await unlessGone(kubectl.run('scale', refOf(member), `--replicas=${replicas}`));
+    if (isScalable(member)) await ignoringMissing(kubectl.run('scale', refOf(member), `--replicas=${replicas}`));
     return `to ${replicas}`;
   },
   remove: async ({ kubectl }, member) => {
     await kubectl.run('delete', refOf(member), '--wait=false', '--ignore-not-found');
     return '';
   },
-  /** Makes it where it is not there; where it is, this is a change back to what it was at first. */
+  /** Creates the workload, or resets it to its initial state. */
   restore: async ({ cluster, kubectl, dice }, member) => {
     const replicas = 1 + below(dice, MOST_REPLICAS);
     await kubectl.apply([workloadOf(member, cluster.imageRef('example-agents'), replicas)]);
@@ -164,10 +164,10 @@ const WEIGHTS: Readonly<Record<keyof typeof ACTIONS, number>> = {
   crashPart: 1,
 };
 
-/** Does one thing and says what it was. */
+/** Performs one random action and returns its description. */
 export async function performAction(on: ChurnContext): Promise<string> {
-  const deed = oneOf(on.dice, WEIGHTS);
+  const action = oneOf(on.dice, WEIGHTS);
   const member = pick(on.dice, MEMBERS);
-  const how = await ACTIONS[deed](on, member);
-  return [deed, deed.endsWith('Part') ? '' : member.name, how].filter(Boolean).join(' ');
+  const details = await ACTIONS[action](on, member);
+  return [action, action.endsWith('Part') ? '' : member.name, details].filter(Boolean).join(' ');
 }

@@ -1,4 +1,4 @@
-// The workloads that the churn test changes: example agents as they are, and small ones.
+// The workloads of the churn test: example agents and small servers.
 import { IN_SOAK } from '../../testing/real-time.ts';
 import { manifestConfigMap, manifestOf } from '../agent-workload.ts';
 import type { KubeObject } from '../kubectl.ts';
@@ -8,7 +8,7 @@ export type Kind = 'Deployment' | 'StatefulSet' | 'DaemonSet';
 export interface Member {
   name: string;
   kind: Kind;
-  /** Which example agent it is; null: a small server that answers everything with 200. */
+  /** The example agent; null: a small server that returns 200 for every request. */
   profile: 'compliant' | 'gappy' | 'misbehaving' | null;
 }
 
@@ -22,7 +22,7 @@ const EVERY_KIND: readonly Member[] = [
   ...small('DaemonSet', 'scout'),
 ];
 
-/** One of each kind; in `make soak` more of each. */
+/** One of each kind; more in `make soak`. */
 export const MEMBERS: readonly Member[] = IN_SOAK
   ? [
       ...EVERY_KIND,
@@ -33,14 +33,14 @@ export const MEMBERS: readonly Member[] = IN_SOAK
     ]
   : EVERY_KIND;
 
-/** Names that a rename may give: two that are anybody's, so that workloads come to claim the same one. */
+/** Names that a rename may assign. They are shared, so that several workloads claim the same name. */
 export const SHARED_NAMES: readonly string[] = ['shared-one', 'shared-two'];
 
 const SMALL_AGENT = `
 require('node:http').createServer((request, response) => response.end('{}')).listen(8000);
 process.on('SIGTERM', () => process.exit(0));`;
 
-/** Whether its number of pods can be set. */
+/** Whether the workload has a replica count. */
 export const isScalable = ({ kind }: Member): boolean => kind !== 'DaemonSet';
 
 export function workloadOf(member: Member, image: string, replicas: number): KubeObject {
@@ -59,7 +59,7 @@ export function workloadOf(member: Member, image: string, replicas: number): Kub
           labels: { app: name },
           annotations: {
             'platform.io/inject': 'true',
-            // Whatever the agent is called meanwhile.
+            // Independent of the current name of the agent.
             'platform.io/manifest-configmap': `${name}-manifest`,
           },
         },
@@ -86,7 +86,7 @@ export function workloadOf(member: Member, image: string, replicas: number): Kub
   };
 }
 
-/** Where its Service leads: to the port by its name, by the agent's number, by the sidecar's number. */
+/** Target ports of the Service: by port name, the agent's port number, the sidecar's port number. */
 export const TARGETS: readonly (string | number)[] = ['http', 8000, 4000];
 
 export function serviceOf({ name }: Member, targetPort: string | number = 'http'): KubeObject {

@@ -1,9 +1,9 @@
-// Reads from an API server without a process for each request: the tests poll, and kubectl costs a hundred times as much.
+// Reads from an API server without a process per request, because polling with kubectl costs a hundred times as much.
 import { Agent, request } from 'node:https';
 import { loadClusterAccess, type ClusterAccess } from '../../kube/cluster-access.ts';
 import type { Forward } from './forward.ts';
 
-/** `path` with its query string. Returns the body; throws the server's message where the status is not 200. */
+/** `path` with its query string. Returns the body; throws the server's message if the status is not 200. */
 export type ReadApi = (path: string) => Promise<string>;
 
 export class ApiReader {
@@ -12,7 +12,7 @@ export class ApiReader {
   #forward: Promise<Forward> | null = null;
   readonly #connect: ((server: URL) => Promise<Forward>) | null;
 
-  /** `connect` opens a loopback port in front of a server that cannot be reached from here; null: it can. */
+  /** `connect` opens a loopback port for a server that is not reachable directly; null: directly reachable. */
   constructor(kubeconfig: string, connect: ((server: URL) => Promise<Forward>) | null) {
     this.#access = loadClusterAccess(kubeconfig);
     this.#connect = connect;
@@ -27,13 +27,13 @@ export class ApiReader {
     }
     const url = new URL(server.pathname.replace(/\/$/, '') + path, server);
     return new Promise((resolve, reject) => {
-      const outgoing = request(url, { agent: this.#agent, headers, ...tls }, (answer) => {
+      const outgoing = request(url, { agent: this.#agent, headers, ...tls }, (response) => {
         let text = '';
-        answer.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-        answer.on('error', reject);
-        answer.on('end', () => {
-          if (answer.statusCode === 200) resolve(text);
-          else reject(new Error(`GET ${path}: ${answer.statusCode} ${text}`));
+        response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
+        response.on('error', reject);
+        response.on('end', () => {
+          if (response.statusCode === 200) resolve(text);
+          else reject(new Error(`GET ${path}: ${response.statusCode} ${text}`));
         });
       });
       outgoing.on('error', reject);

@@ -1,24 +1,24 @@
 #!/bin/bash
-# build.sh - every binary of a single-node Kubernetes (and OPA, helm, kwok) from Go modules at the versions in versions.env.
+# build.sh - builds all binaries of a single-node Kubernetes (and OPA, helm, kwok) from Go modules; versions are in versions.env.
 #
-# Idempotent: a binary whose stamp names the wanted version is left alone, so a second run takes a tenth of a second.
-#   ONLY="etcd kube-apiserver kubectl opa"   builds just these (the level of control.sh)
-#   E2E_KUBECONFIG=...   a cluster is there already: no node's binaries; without Go the kubectl and helm of this machine do
-# Needs Go and gcc. On Debian as root it installs what runc and the node need; elsewhere it says what is missing.
+# Idempotent: a binary with the wanted version in its stamp is not rebuilt, so a second run takes a tenth of a second.
+#   ONLY="etcd kube-apiserver kubectl opa"   builds only these (the level of control.sh)
+#   E2E_KUBECONFIG=...   uses an existing cluster: no node binaries; without Go, kubectl and helm of this machine are used
+# Requires Go and gcc. On Debian as root it installs the packages for runc and the node; elsewhere it reports missing ones.
 set -euo pipefail
 . "$(dirname "$(readlink -f "$0")")/layout.sh"
 
 CONTROL="etcd kube-apiserver kubectl opa helm kube-controller-manager kube-scheduler actionlint cyclonedx schemas kube-score"
 ALL="$CONTROL kubelet kube-proxy containerd containerd-shim-runc-v2 ctr cni runc coredns kwok"
-# Built only by name, since not every proxy of Go modules has it: exit 3, with the reason, where it cannot be had.
+# Built only on request, because not every Go module proxy has it. Exit 3, with the reason, if it is not available.
 OPTIONAL="kube-linter"
 if [ -n "${E2E_KUBECONFIG:-}" ]; then
   ONLY=${ONLY:-$CONTROL}
   if ! command -v go >/dev/null; then
     for name in kubectl helm; do
-      command -v "$name" >/dev/null || { echo "build.sh: neither Go nor $name is there" >&2; exit 1; }
+      command -v "$name" >/dev/null || { echo "build.sh: neither Go nor $name found" >&2; exit 1; }
     done
-    echo "Go is missing: the cluster of E2E_KUBECONFIG is driven with the kubectl and helm of this machine"
+    echo "Go is missing: using the kubectl and helm of this machine for the cluster of E2E_KUBECONFIG"
     exit 0
   fi
 fi
@@ -29,7 +29,7 @@ mkdir -p "$STAMPS" "$BIN/cni" "$MODULES"
 export CGO_ENABLED=0 GOWORK=off GOFLAGS=
 started=$SECONDS
 
-# Two builds at once would write the same files: the second waits, then finds everything done.
+# Concurrent builds write the same files: the second build waits and then finds everything built.
 exec 9> "$CLUSTER_CACHE/build.lock"
 flock 9
 
@@ -38,7 +38,7 @@ for name in $ONLY; do
   [[ " $ALL $OPTIONAL " == *" $name "* ]] || { echo "build.sh: unknown binary '$name'; known: $ALL $OPTIONAL" >&2; exit 2; }
 done
 
-# built BINARY VERSION - is this version there already?
+# built BINARY VERSION - succeeds if this version is already built
 built() { [ -x "$BIN/$1" ] && [ "$(cat "$STAMPS/${1//\//_}" 2>/dev/null)" = "$2" ]; }
 
 # compile BINARY VERSION MODULE_DIR PACKAGE [TAGS] [LDFLAGS]
@@ -50,8 +50,8 @@ compile() {
   echo "built $1 $2 in $((SECONDS - start)) s, $(($(stat -c %s "$BIN/$1") / 1048576)) MiB"
 }
 
-# module NAME PATH VERSION - prints the directory of a wrapper module that requires PATH. A wrapper, because `go install
-# PATH@VERSION` refuses modules with replace directives, and because the build then has a go.sum of its own.
+# module NAME PATH VERSION - prints the directory of a wrapper module that requires PATH. A wrapper is needed because `go install
+# PATH@VERSION` rejects modules with replace directives, and because the build then has its own go.sum.
 module() {
   local dir=$MODULES/$1
   mkdir -p "$dir"
@@ -62,8 +62,8 @@ module() {
   echo "$dir"
 }
 
-# k8s.io/kubernetes replaces each staging module by a folder of its own repository, and a dependent ignores that: the
-# wrapper replaces each by its published twin instead, v0.X.Y for Kubernetes v1.X.Y. Godebug lines are taken over too.
+# k8s.io/kubernetes replaces each staging module by a directory of its repository, which dependent modules ignore. The wrapper
+# replaces each with its published module instead, v0.X.Y for Kubernetes v1.X.Y. Godebug lines are copied too.
 kubernetes_module() {
   local dir=$MODULES/kubernetes upstream
   mkdir -p "$dir"
@@ -82,7 +82,7 @@ kubernetes_module() {
   echo "$dir"
 }
 
-# The version that `kubectl version` and /version report; a build from a module has no git to ask.
+# The version for `kubectl version` and /version; a build from a module has no git metadata.
 kubernetes_ldflags() {
   local minor=${KUBERNETES_VERSION#v1.} package
   for package in k8s.io/component-base/version k8s.io/client-go/pkg/version; do
@@ -91,7 +91,7 @@ kubernetes_ldflags() {
   done
 }
 
-# CoreDNS with the eight plugins that coredns.yaml uses instead of all: half the build time, three quarters of the size.
+# CoreDNS with only the eight plugins that coredns.yaml uses: half the build time, three quarters of the size.
 coredns_main() {
   cat > "$1/main.go" <<'GO'
 package main
@@ -118,7 +118,7 @@ func main() { coremain.Run() }
 GO
 }
 
-# need COMMAND_OR_FILE PACKAGE... - installs Debian packages when a thing is missing; apt-get update at most once.
+# need COMMAND_OR_FILE PACKAGE... - installs Debian packages if the command or file is missing; apt-get update at most once.
 apt_updated=0
 need() {
   local thing=$1
@@ -138,7 +138,7 @@ need() {
 
 want etcd && compile etcd "$ETCD_VERSION" "$(module etcd go.etcd.io/etcd/server/v3 "$ETCD_VERSION")" go.etcd.io/etcd/server/v3
 
-# In the order of ALL, so that what integration tests need comes first.
+# In the order of ALL, so that binaries for the integration tests come first.
 kubernetes() {
   want "$1" || return 0
   built "$1" "$KUBERNETES_VERSION" && return 0
@@ -153,12 +153,12 @@ want helm && compile helm "$HELM_VERSION" "$(module helm helm.sh/helm/v3 "$HELM_
 
 for binary in kube-controller-manager kube-scheduler kubelet kube-proxy; do kubernetes "$binary"; done
 
-# What a release is judged by: the linter of its workflows, and the schemas of its bills of materials, as their makers publish them.
+# For the release tests: the linter of the workflows, and the published schemas of the SBOMs.
 want actionlint && compile actionlint "$ACTIONLINT_VERSION" "$(module actionlint github.com/rhysd/actionlint "$ACTIONLINT_VERSION")" \
   github.com/rhysd/actionlint/cmd/actionlint
 cyclonedx_schemas() {
-  local folder
-  folder=$(cd "$1" && GO111MODULE=on go mod download -json "github.com/CycloneDX/cyclonedx-go@$CYCLONEDX_VERSION" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
+  local directory
+  directory=$(cd "$1" && GO111MODULE=on go mod download -json "github.com/CycloneDX/cyclonedx-go@$CYCLONEDX_VERSION" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
   mkdir -p "$BIN/cyclonedx"
   install -m 644 "$folder"/schema/{bom-1.6.schema.json,spdx.schema.json,jsf-0.82.schemax.json} "$BIN/cyclonedx/"
 }
@@ -167,16 +167,16 @@ if want cyclonedx && ! built cyclonedx "$CYCLONEDX_VERSION"; then
   echo "$CYCLONEDX_VERSION" > "$STAMPS/cyclonedx"
 fi
 
-# What the chart is judged by: the schemas of the oldest Kubernetes that it is for and of the one here, those of the
-# Prometheus Operator's objects, and a linter of manifests.
-folder_of() { (cd "$MODULES" && GO111MODULE=on go mod download -json "$1" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p'); }
+# For the chart tests: the schemas of the oldest supported Kubernetes and of the one used here, the schemas of the Prometheus
+# Operator's objects, and a manifest linter.
+directory_of() { (cd "$MODULES" && GO111MODULE=on go mod download -json "$1" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p'); }
 if want schemas && ! built schemas "$SCHEMAS_VERSIONS"; then
   mkdir -p "$BIN/schemas"
   for version in "$KUBERNETES_OLDEST_VERSION" "$KUBERNETES_VERSION"; do
-    folder=$(folder_of "k8s.io/kubernetes@$version")
+    directory=$(directory_of "k8s.io/kubernetes@$version")
     install -m 644 "$folder/api/openapi-spec/swagger.json" "$BIN/schemas/kubernetes-$version.json"
   done
-  folder=$(folder_of "github.com/prometheus-operator/prometheus-operator@$PROMETHEUS_OPERATOR_VERSION")
+  directory=$(directory_of "github.com/prometheus-operator/prometheus-operator@$PROMETHEUS_OPERATOR_VERSION")
   for kind in servicemonitors podmonitors prometheusrules; do
     install -m 644 "$folder/example/prometheus-operator-crd/monitoring.coreos.com_$kind.yaml" "$BIN/schemas/$kind.yaml"
   done
@@ -187,9 +187,9 @@ want kube-score && compile kube-score "$KUBE_SCORE_VERSION" "$(module kube-score
 
 if want kube-linter && ! built kube-linter "$KUBE_LINTER_VERSION"; then
   dir=$(module kube-linter golang.stackrox.io/kube-linter "$KUBE_LINTER_VERSION")
-  # Fetches it with all that it is made of, and builds nothing yet.
-  if ! said=$(cd "$dir" && go list -mod=mod -deps golang.stackrox.io/kube-linter/cmd/kube-linter 2>&1 >/dev/null); then
-    echo "kube-linter $KUBE_LINTER_VERSION cannot be had here: ${said##*$'\n'}" >&2
+  # Downloads the module and its dependencies without building.
+  if ! output=$(cd "$dir" && go list -mod=mod -deps golang.stackrox.io/kube-linter/cmd/kube-linter 2>&1 >/dev/null); then
+    echo "kube-linter $KUBE_LINTER_VERSION is not available: ${output##*$'\n'}" >&2
     exit 3
   fi
   compile kube-linter "$KUBE_LINTER_VERSION" "$dir" golang.stackrox.io/kube-linter/cmd/kube-linter "" \
@@ -210,14 +210,14 @@ if want cni; then
 fi
 
 if want runc; then
-  # The node's own tools, beside runc: for its scripts, the kubelet, kube-proxy and the CNI plugins.
+  # Tools of the node in addition to runc: for its scripts, the kubelet, kube-proxy and the CNI plugins.
   need gcc gcc libc6-dev
   need openssl openssl
   need pgrep procps
   need ip iproute2
   need nft nftables
   need /usr/include/seccomp.h libseccomp-dev
-  # From source rather than Debian's package: that one is years older than what this containerd expects.
+  # Built from source, because Debian's package is years older than this containerd requires.
   CGO_ENABLED=1 compile runc "$RUNC_VERSION" "$(module runc github.com/opencontainers/runc "$RUNC_VERSION")" \
     github.com/opencontainers/runc seccomp "-X main.version=${RUNC_VERSION#v}"
 fi
@@ -228,10 +228,10 @@ if want coredns && ! built coredns "$COREDNS_VERSION"; then
   compile coredns "$COREDNS_VERSION" "$dir" .
 fi
 
-# kwok comes with the stages by which its fake nodes and pods live, but does not know them when it is started by hand.
+# kwok's module contains the stages of its fake nodes and pods, but the binary does not load them by default.
 kwok_stages() {
-  local folder file
-  folder=$(cd "$1" && go list -m -f '{{.Dir}}' sigs.k8s.io/kwok)/kustomize/stage
+  local directory file
+  directory=$(cd "$1" && go list -m -f '{{.Dir}}' sigs.k8s.io/kwok)/kustomize/stage
   for file in node/fast/node-initialize node/heartbeat-with-lease/node-heartbeat-with-lease pod/fast/pod-ready pod/fast/pod-complete pod/fast/pod-delete; do
     echo ---
     cat "$folder/$file.yaml"

@@ -1,7 +1,7 @@
 # shellcheck shell=bash
-# cgroup.sh - sourced by up.sh and down.sh: one cgroup per cluster, k8s-NAME, under which the kubelet puts every pod.
+# cgroup.sh - sourced by up.sh and down.sh: one cgroup per cluster, k8s-NAME, as the parent of all pod cgroups.
 
-# is_unified - cgroup v2 alone; a v1 machine may have v2 mounted beside it, without controllers
+# is_unified - cgroup v2 only; a v1 machine may also have v2 mounted, without controllers
 is_unified() { [ "$(stat -fc %T /sys/fs/cgroup 2>/dev/null)" = cgroup2fs ]; }
 
 # hierarchies - every mounted cgroup file system, v1 and v2
@@ -10,7 +10,7 @@ hierarchies() { awk '$3 == "cgroup" || $3 == "cgroup2" { print $2 }' /proc/mount
 # make_cgroup NAME
 make_cgroup() { if is_unified; then make_cgroup_v2 "$1"; else make_cgroup_v1 "$1"; fi; }
 
-# v1: one in each hierarchy. A cpuset is empty until it gets its parent's values, and then nothing can run in it.
+# v1: one cgroup in each hierarchy. Processes can run only after the cpuset has the values of its parent.
 make_cgroup_v1() {
   local root own file
   while read -r root; do
@@ -22,8 +22,8 @@ make_cgroup_v1() {
   done < <(awk '$3 == "cgroup" { print $2 }' /proc/mounts)
 }
 
-# v2: the kubelet refuses a root that lacks a controller which the machine has. What has to be switched on in the top
-# cgroup for that is written down, and remove_cgroup switches it off again.
+# v2: the kubelet rejects a root cgroup without all controllers of the machine. Controllers that are enabled in the top cgroup
+# for this are recorded, and remove_cgroup disables them again.
 make_cgroup_v2() {
   local controller
   mkdir -p "/sys/fs/cgroup/k8s-$1"
@@ -31,14 +31,14 @@ make_cgroup_v2() {
     grep -qw "$controller" /sys/fs/cgroup/cgroup.controllers || continue
     grep -qw "$controller" /sys/fs/cgroup/cgroup.subtree_control && continue
     echo "+$controller" > /sys/fs/cgroup/cgroup.subtree_control || {
-      echo "cgroup v2: the controller $controller cannot be passed on (in a container, start it with --cgroupns=host)" >&2
+      echo "cgroup v2: cannot delegate the controller $controller (start a container with --cgroupns=host)" >&2
       return 1
     }
     echo "$controller" >> "$CLUSTER_CACHE/cgroup-enabled"
   done
 }
 
-# remove_cgroup NAME - the processes in it are dead by now, but a just-killed one may keep its cgroup busy for a moment.
+# remove_cgroup NAME - its processes have ended, but a just-killed process may keep the cgroup busy for a moment.
 remove_cgroup() {
   local root left
   for _ in $(seq 50); do
@@ -55,7 +55,7 @@ remove_cgroup() {
   restore_controllers
 }
 
-# The kernel refuses to switch a controller off while another cluster's cgroup uses it, and the last one down succeeds.
+# The kernel does not disable a controller while another cluster's cgroup uses it; the last cluster disables it.
 restore_controllers() {
   local controller
   [ -f "$CLUSTER_CACHE/cgroup-enabled" ] || return 0

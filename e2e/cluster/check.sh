@@ -1,6 +1,6 @@
 #!/bin/bash
-# check.sh [node|control] - can this machine run a cluster of its own (node, the default), or at least an API server (control)?
-# Exit 0: yes, perhaps after build.sh. Exit 3: no; one line says why and names the way with Docker. Changes nothing.
+# check.sh [node|control] - checks whether this machine can run a cluster (node, the default) or at least an API server (control).
+# Exit 0: yes, possibly after build.sh. Exit 3: no, with the reason and the alternative with Docker in one line. Changes nothing.
 set -uo pipefail
 . "$(dirname "$(readlink -f "$0")")/layout.sh"
 . "$CLUSTER_DIR/cgroup.sh"
@@ -21,16 +21,16 @@ all_built() {
 # at_least VERSION MINIMUM
 at_least() { [ "$(printf '%s\n' "$1" "$2" | sort -V | head -1)" = "$2" ]; }
 
-# Go is only needed to build. An older one that may fetch a newer toolchain is enough.
+# Go is needed only to build. An older Go that may download a newer toolchain is sufficient.
 can_build() {
   all_built "$1" && return
   command -v go >/dev/null || cannot "Go is missing (the binaries are built from Go modules; $GO_MINIMUM or newer)"
   local version
   version=$(go env GOVERSION)
-  at_least "${version#go}" "$GO_MINIMUM" || [ "$(go env GOTOOLCHAIN)" != local ] || cannot "Go $GO_MINIMUM or newer is needed, here is ${version#go}"
+  at_least "${version#go}" "$GO_MINIMUM" || [ "$(go env GOTOOLCHAIN)" != local ] || cannot "Go $GO_MINIMUM or newer is required, found ${version#go}"
 }
 
-# has COMMAND... - each there, or to be had from apt
+# has COMMAND... - each is installed or can be installed with apt
 has() {
   local missing="" name
   for name in "$@"; do command -v "$name" >/dev/null 2>&1 || missing+=" $name"; done
@@ -56,11 +56,11 @@ case $LEVEL in
     has openssl setsid
     ;;
   node)
-    [ "$(id -u)" = 0 ] || cannot "root is needed for namespaces, mounts and cgroups"
+    [ "$(id -u)" = 0 ] || cannot "root is required for namespaces, mounts and cgroups"
     can_build "$NODE_BINARIES"
     if ! all_built runc || [ ! -f "$BASE_IMAGES/cluster.tar" ]; then has gcc; fi
     has openssl setsid pgrep unshare nsenter flock ip nft
-    unshare --mount --pid --net --uts --ipc --fork true 2>/dev/null || cannot "root may not make namespaces (unshare is refused)"
+    unshare --mount --pid --net --uts --ipc --fork true 2>/dev/null || cannot "root cannot create namespaces (unshare failed)"
     has_controllers
     ;;
   *) echo "usage: check.sh [node|control]" >&2; exit 2 ;;

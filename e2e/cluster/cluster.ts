@@ -1,4 +1,4 @@
-// The cluster under the e2e suites: the one that E2E_KUBECONFIG names, else one of our own, thrown away afterwards.
+// The cluster of the e2e suites: the cluster of E2E_KUBECONFIG, else a temporary cluster on this machine.
 import { randomBytes } from 'node:crypto';
 import { accessSync, globSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -6,35 +6,35 @@ import { dirname, join } from 'node:path';
 import { apiAudit, type ApiAudit } from '../../testing/api-audit.ts';
 import { CLUSTER_CACHE } from '../../testing/cluster-binary.ts';
 import { forwardByKubectl, forwardInside, type Forward } from './forward.ts';
-import { askedIn } from '../../testing/used-permissions.ts';
+import { requestedIn } from '../../testing/used-permissions.ts';
 import { ApiReader, type ReadApi } from './api-reader.ts';
 import { hold } from './hold.ts';
 import { processesWith } from './processes.ts';
 import { run, type RunOptions, type RunResult } from './run.ts';
 
 export interface Cluster {
-  /** For commands run with `exec`; from outside, the API server of an own cluster cannot be reached. */
+  /** For commands run with `exec`; the API server of a local cluster is not reachable from outside. */
   kubeconfig: string;
   /**
-   * Runs a command where the cluster's pods and Services can be reached by address (own cluster), or on this machine
-   * (E2E_KUBECONFIG), with KUBECONFIG set and kubectl and helm on the PATH. Returns the exit code, whatever it is.
+   * Runs a command inside the network of a local cluster, or on this machine (E2E_KUBECONFIG), with KUBECONFIG set and
+   * kubectl and helm on the PATH. A non-zero exit code is returned, not thrown.
    */
   exec: (command: readonly string[], options?: Omit<RunOptions, 'env'>) => Promise<RunResult>;
   /** Reads from the API server as the kubeconfig's user. */
   readApi: ReadApi;
-  /** A loopback port in front of a Service's port, for as long as it is not closed. Throws when there is no such Service. */
+  /** Opens a loopback port for a Service's port until it is closed. Throws if the Service does not exist. */
   forward: (service: { namespace: string; name: string; port: number }) => Promise<Forward>;
-  /** The image of one part (`sidecar`, `operator`, `webhook`, `control-plane`, `opa`, ...) that the cluster can run. */
+  /** Image reference of a part (`sidecar`, `operator`, `webhook`, `control-plane`, `opa`, ...) for this cluster. */
   imageRef: (part: string) => string;
-  /** What was asked of an own cluster's API server; null in another one, whose log is not ours to read. */
+  /** Audit log of a local cluster's API server; null for an external cluster. */
   audit: ApiAudit | null;
-  /** Ends an own cluster without a trace; does nothing to another one. */
+  /** Removes a local cluster completely; does nothing to an external cluster. */
   close: () => Promise<void>;
 }
 
 /**
- * What the audit log of an own cluster keeps: every stored observation and Event of the product with its content, and of the
- * other requests of the product's ServiceAccounts who sent what. The account of the canary is in a namespace of its own.
+ * Audit policy of a local cluster: writes of observations and of the product's Events with content, and metadata of all other
+ * requests of the product's ServiceAccounts. The canary's ServiceAccount is in a separate namespace.
  */
 const AUDITED: NonNullable<Parameters<typeof apiAudit>[1]> = [
   {
@@ -54,18 +54,18 @@ const AUDITED: NonNullable<Parameters<typeof apiAudit>[1]> = [
   },
 ];
 
-/** Set by share-cluster.ts: the running cluster that all suites of one run share, as JSON of `Running`. */
+/** Set by share-cluster.ts: the cluster shared by all suites of a run, as JSON of `Running`. */
 export const SHARED = 'E2E_SHARED_CLUSTER';
 
 interface Running {
   name: string;
-  /** Of the audit policy and log. */
+  /** Directory of the audit policy and log. */
   scratch: string;
 }
 
 /**
- * The cluster of E2E_KUBECONFIG, or the one that all suites of this run share; else a new one, in about ten seconds.
- * Throws with the end of its logs when it does not come up.
+ * The cluster of E2E_KUBECONFIG or the shared cluster of this run; else a new cluster, in about ten seconds.
+ * Throws with the end of its logs if the cluster fails to start.
  */
 export async function startCluster(env: NodeJS.ProcessEnv = process.env): Promise<Cluster> {
   const [existing = '', shared = ''] = [env['E2E_KUBECONFIG'], env[SHARED]];
@@ -75,7 +75,7 @@ export async function startCluster(env: NodeJS.ProcessEnv = process.env): Promis
   return cluster;
 }
 
-/** Starts a new cluster; `running` is what `SHARED` takes. */
+/** Starts a new cluster; `running` is the value for `SHARED`. */
 export async function startOwnCluster(
   env: NodeJS.ProcessEnv,
 ): Promise<{ cluster: Cluster; running: string }> {
@@ -90,12 +90,12 @@ export async function startOwnCluster(
     audit,
     close: async () => {
       await reader.close();
-      // An empty list after the end means something only if the same search found the running cluster.
-      if (leftBehind(name, devices).length < 3) throw new Error(`the running cluster ${name} is not found`);
+      // The check after the end is valid only if the same search finds the running cluster.
+      if (leftBehind(name, devices).length < 3) throw new Error(`the search did not find the running cluster ${name}`);
       await held.close();
       const left = leftBehind(name, devices);
       if (left.length > 0) throw new Error(`the cluster ${name} left behind: ${left.join(', ')}`);
-      keepAsked(name, audit, env);
+      recordPermissions(name, audit, env);
       rmSync(scratch, { recursive: true, force: true });
     },
   };
@@ -104,22 +104,22 @@ export async function startOwnCluster(
 
 const networkDevices = () => globSync('/sys/class/net/*');
 
-/** The processes, mounts, cgroups, files and new network devices of an own cluster. */
+/** Processes, mounts, cgroups, files and new network devices of a local cluster. */
 function leftBehind(name: string, devicesBefore: readonly string[]): string[] {
-  const folder = folderOf(name);
+  const directory = directoryOf(name);
   const mounts = readFileSync('/proc/mounts', 'utf8').split('\n');
   return [
-    ...processesWith(folder),
-    ...mounts.filter((line) => line.includes(folder)),
+    ...processesWith(directory),
+    ...mounts.filter((line) => line.includes(directory)),
     ...globSync(`/sys/fs/cgroup/**/k8s-${name}`),
-    ...globSync(folder),
+    ...globSync(directory),
     ...networkDevices().filter((device) => !devicesBefore.includes(device)),
   ];
 }
 
-const folderOf = (name: string) => join(CLUSTER_CACHE, `run-${name}`);
+const directoryOf = (name: string) => join(CLUSTER_CACHE, `run-${name}`);
 
-/** A cluster that another owner closes; its audit log begins now. */
+/** A cluster that another process closes; its audit log starts now. */
 function attached({ name, scratch }: Running, env: NodeJS.ProcessEnv): Cluster {
   const audit = apiAudit(scratch, AUDITED);
   const before = audit.all().length;
@@ -131,39 +131,39 @@ function attached({ name, scratch }: Running, env: NodeJS.ProcessEnv): Cluster {
   };
 }
 
-/** Commands and addresses inside the network of an own cluster. */
+/** Commands and addresses inside the network of a local cluster. */
 function inside(
   name: string,
   env: NodeJS.ProcessEnv,
 ): Omit<Cluster, 'audit' | 'close'> & { reader: ApiReader } {
-  const folder = folderOf(name);
-  const enter = join(folder, 'in');
+  const directory = directoryOf(name);
+  const enter = join(directory, 'in');
   const exec: Cluster['exec'] = (command, execOptions) =>
     run([enter, ...command], { ...execOptions, env: withTools(env) });
-  const kubeconfig = join(folder, 'kubeconfig');
+  const kubeconfig = join(directory, 'kubeconfig');
   const reader = new ApiReader(kubeconfig, ({ hostname, port }) =>
-    forwardInside(enter, folder, { host: hostname, port: Number(port) }),
+    forwardInside(enter, directory, { host: hostname, port: Number(port) }),
   );
   return {
     ...{ kubeconfig, exec, reader, readApi: reader.read },
     forward: async ({ namespace, name, port }) =>
-      forwardInside(enter, folder, { host: await clusterIpOf(exec, namespace, name), port }),
+      forwardInside(enter, directory, { host: await clusterIpOf(exec, namespace, name), port }),
     imageRef: (part) => `localhost/agent-compliance/${part}:dev`,
   };
 }
 
-/** What the product asked of the API server, for scripts/check-permissions.ts; of a cluster without the product nothing. */
-function keepAsked(name: string, audit: ApiAudit, env: NodeJS.ProcessEnv): void {
-  const folder = env['E2E_PERMISSIONS'] ?? '';
-  const asked = folder === '' ? [] : askedIn(audit.all());
-  if (asked.length > 0) writeFileSync(join(folder, `${name}.json`), JSON.stringify(asked));
+/** Records the product's API requests for scripts/check-permissions.ts; writes nothing if there were none. */
+function recordPermissions(name: string, audit: ApiAudit, env: NodeJS.ProcessEnv): void {
+  const directory = env['E2E_PERMISSIONS'] ?? '';
+  const requested = directory === '' ? [] : requestedIn(audit.all());
+  if (requested.length > 0) writeFileSync(join(directory, `${name}.json`), JSON.stringify(requested));
 }
 
 function external(kubeconfig: string, env: NodeJS.ProcessEnv): Cluster {
   try {
     accessSync(kubeconfig);
   } catch (cause) {
-    throw new Error(`E2E_KUBECONFIG: ${kubeconfig} cannot be read`, { cause });
+    throw new Error(`E2E_KUBECONFIG: cannot read ${kubeconfig}`, { cause });
   }
   const prefix = env['E2E_IMAGE_PREFIX'] ?? 'localhost/agent-compliance';
   const tag = env['E2E_IMAGE_TAG'] ?? 'dev';
@@ -188,7 +188,7 @@ async function clusterIpOf(exec: Cluster['exec'], namespace: string, name: strin
   return stdout;
 }
 
-/** `node` is the one that runs this, `kubectl` and `helm` are the cluster's own where they are built. */
+/** Adds this process's Node.js and, if built, the cluster's `kubectl` and `helm` to the PATH. */
 function withTools(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   return { ...env, PATH: [dirname(process.execPath), join(CLUSTER_CACHE, 'bin'), env['PATH']].join(':') };
 }

@@ -1,16 +1,16 @@
 # shellcheck shell=bash
 # shellcheck disable=SC2034  # the variables are for the scripts that source this
-# control-plane.sh - sourced by control.sh and node.sh: how etcd, the API server, the controller manager and the scheduler
-# are called. Each function leaves its command line in COMMAND.
-#   APISERVER_EXTRA  further flags of the API server, separated by blanks (an audit log, for one)
+# control-plane.sh - sourced by control.sh and node.sh: command lines of etcd, the API server, the controller manager and the
+# scheduler. Each function stores its command line in COMMAND.
+#   APISERVER_EXTRA  additional flags of the API server, separated by spaces (for example, for an audit log)
 
-# Programs in Go use more memory to spend less processor time on garbage collection. The caller's GOGC wins.
+# Lets Go programs use more memory to save CPU time on garbage collection. The caller's GOGC has precedence.
 export GOGC=${GOGC:-400}
 
 SERVICE_CIDR=10.96.0.0/16
 CLUSTER_DNS=10.96.0.10
 
-# etcd_command DATA_DIR PORT - nothing here outlives a power cut, so no fsync: it halves the time of a write.
+# etcd_command DATA_DIR PORT - without fsync, which halves the write time; the data need not survive a power failure.
 etcd_command() {
   COMMAND=("$BIN/etcd" --data-dir "$1" --unsafe-no-fsync --log-level warn --listen-peer-urls http://127.0.0.1:0
     --listen-client-urls "http://127.0.0.1:$2" --advertise-client-urls "http://127.0.0.1:$2")
@@ -32,8 +32,8 @@ apiserver_command() {
     "${@:4}" "${extra[@]}")
 }
 
-# controller_manager_command PKI FLAGS... - with its default rate limits the default ServiceAccount of a new namespace
-# comes four to five seconds late.
+# controller_manager_command PKI FLAGS... - with the default rate limits, the default ServiceAccount of a new namespace is
+# created four to five seconds late.
 controller_manager_command() {
   local pki=$1 config=$1/controller-manager.kubeconfig
   COMMAND=("$BIN/kube-controller-manager" --kubeconfig "$config" --authentication-kubeconfig "$config" --authorization-kubeconfig "$config"

@@ -9,12 +9,12 @@ import { startOwnControlPlane, whyNoControlPlane } from './control.ts';
 import { processesWith } from './processes.ts';
 import { run } from './run.ts';
 
-const onOneThatCanRun = whyNoControlPlane() === undefined ? test : test.skip;
+const testIfSupported = whyNoControlPlane() === undefined ? test : test.skip;
 
 const isReady = (kubeconfig: string) =>
   run([clusterBinary('kubectl'), '--kubeconfig', kubeconfig, 'get', '--raw', '/readyz']);
 
-/** Starts a control plane in a process of its own; resolves with its kubeconfig. */
+/** Starts a control plane in a separate process; resolves with its kubeconfig. */
 async function startInChild(): Promise<{ kubeconfig: string; kill: () => void }> {
   const script = `
     import { startOwnControlPlane } from ${JSON.stringify(join(import.meta.dirname, 'control.ts'))};
@@ -26,8 +26,8 @@ async function startInChild(): Promise<{ kubeconfig: string; kill: () => void }>
   return { kubeconfig: kubeconfig.trim(), kill: () => child.kill('SIGKILL') };
 }
 
-onOneThatCanRun(
-  'control planes run side by side, and end when they are closed or when the process that started them is killed',
+testIfSupported(
+  'control planes run concurrently, and end when they are closed or their starting process is killed',
   async () => {
     const [own, child] = await Promise.all([startOwnControlPlane(), startInChild()]);
     const states = await Promise.all([own.kubeconfig, child.kubeconfig].map(isReady));
@@ -36,21 +36,21 @@ onOneThatCanRun(
       { stdout: 'ok', stderr: '', code: 0 },
     ]);
     expect(own.url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
-    const [ownFolder, childFolder] = [own, child].map(({ kubeconfig }) => dirname(dirname(kubeconfig))) as [
+    const [ownDirectory, childDirectory] = [own, child].map(({ kubeconfig }) => dirname(dirname(kubeconfig))) as [
       string,
       string,
     ];
-    expect(ownFolder).not.toBe(childFolder);
-    expect([ownFolder, childFolder].map((folder) => processesWith(folder).length)).not.toContain(0);
+    expect(ownDirectory).not.toBe(childDirectory);
+    expect([ownDirectory, childDirectory].map((directory) => processesWith(directory).length)).not.toContain(0);
 
     await own.close();
-    expect(processesWith(ownFolder)).toEqual([]);
-    expect(existsSync(ownFolder)).toBe(false);
+    expect(processesWith(ownDirectory)).toEqual([]);
+    expect(existsSync(ownDirectory)).toBe(false);
 
     child.kill();
     const deadline = Date.now() + 100_000;
-    while (processesWith(childFolder).length > 0 && Date.now() < deadline) await sleep(100);
-    expect(processesWith(childFolder)).toEqual([]);
+    while (processesWith(childDirectory).length > 0 && Date.now() < deadline) await sleep(100);
+    expect(processesWith(childDirectory)).toEqual([]);
   },
   120_000,
 );

@@ -1,18 +1,18 @@
 #!/bin/bash
-# control.sh up|down - an API server and its etcd on loopback, without namespaces, root or a node: enough for CRDs, CEL,
+# control.sh up|down - starts or stops an API server and its etcd on loopback, without namespaces, root or a node: for CRDs, CEL,
 # RBAC, admission by URL, watches and TokenReview. About three seconds.
-#   DIR                    where its keys, logs and data live (default: control in the cache); one per control plane
-#   PORT, ETCD_PORT        default: a free one each, so several run at once
-#   KCM=1                  also the controller manager and the scheduler (rollouts, garbage collection, kwok.sh)
-#   APISERVER_EXTRA="..."  further flags of the API server
-# `up` prints `export KUBECONFIG=...`. An earlier control plane in DIR, dead or alive, is removed first.
+#   DIR                    directory of its keys, logs and data (default: control in the cache); one per control plane
+#   PORT, ETCD_PORT        default: free ports, so that several can run at the same time
+#   KCM=1                  also starts the controller manager and the scheduler (rollouts, garbage collection, kwok.sh)
+#   APISERVER_EXTRA="..."  additional flags of the API server
+# `up` prints `export KUBECONFIG=...`. A previous control plane in DIR is stopped and removed first.
 set -euo pipefail
 . "$(dirname "$(readlink -f "$0")")/layout.sh"
 . "$CLUSTER_DIR/control-plane.sh"
 DIR=${DIR:-$CLUSTER_CACHE/control}
 PARTS="kube-scheduler kube-controller-manager kube-apiserver etcd"
 
-# free_port FIRST - a port nobody listens on, from below the range of ephemeral ports so that no client takes it meanwhile
+# free_port FIRST - an unused port below the ephemeral port range, so that no client uses it in the meantime
 free_port() {
   local port
   for _ in $(seq 100); do
@@ -22,7 +22,7 @@ free_port() {
   return 1
 }
 
-# start NAME - runs COMMAND away from the terminal, so that a Ctrl-C meant for the caller does not reach it
+# start NAME - runs COMMAND in its own session, so that a Ctrl-C for the caller does not reach it
 start() {
   setsid "${COMMAND[@]}" > "$DIR/$1.log" 2>&1 < /dev/null &
   echo $! > "$DIR/$1.pid"
@@ -41,7 +41,7 @@ stop() {
 
 answers() { [ "$("$BIN/kubectl" --kubeconfig "$DIR/pki/admin.kubeconfig" get --raw /readyz 2>/dev/null)" = ok ]; }
 
-# ready - waits for the API server, but not for one that has died (its port was taken meanwhile, a flag is wrong)
+# ready - waits for the API server; fails early if it has exited (port in use, invalid flag)
 ready() {
   for _ in $(seq 1800); do
     answers && return
@@ -81,7 +81,7 @@ up() {
     start kube-controller-manager
     scheduler_command "$DIR/pki" --bind-address 127.0.0.1 --secure-port 0
     start kube-scheduler
-    # Pods of a namespace without its default ServiceAccount are refused.
+    # Pods are rejected in a namespace without the default ServiceAccount.
     until_ok 120 "$BIN/kubectl" --kubeconfig "$DIR/pki/admin.kubeconfig" -n default get serviceaccount default
   fi
   echo "export KUBECONFIG=$DIR/pki/admin.kubeconfig"
@@ -92,7 +92,7 @@ case ${1:-} in
   down)
     stop
     rm -f "$DIR"/{etcd,kube-apiserver,kube-controller-manager,kube-scheduler}.log
-    rmdir "$DIR" 2>/dev/null || true # what a caller put there stays
+    rmdir "$DIR" 2>/dev/null || true # keeps the caller's files
     ;;
   *) echo "usage: control.sh up|down" >&2; exit 2 ;;
 esac

@@ -1,14 +1,14 @@
 #!/bin/bash
-# down.sh - ends the cluster NAME without a trace. The death of its first process kills every process in its pid namespace;
-# with the last of them go its mounts, its network and its devices; then its cgroups and files are removed.
-# Safe when nothing runs, and after a run that died half-way.
+# down.sh - removes the cluster NAME completely. When its first process ends, the kernel kills all processes in its pid namespace
+# and removes its mounts, network and devices. Then the script removes its cgroups and files.
+# Also works if nothing runs, and after an aborted run.
 set -uo pipefail
 . "$(dirname "$(readlink -f "$0")")/layout.sh"
 . "$CLUSTER_DIR/cgroup.sh"
 NAME=${NAME:-e2e}
 RUN=$(run_dir "$NAME") || exit 2
 
-# The holder is unshare; its child is the first process inside. up.sh may have died before it wrote the child's number down.
+# The holder is unshare; its child is the first process inside. up.sh may have died before it recorded the child's pid.
 holder=$(cat "$RUN/holder.pid" 2>/dev/null) || holder=
 init=$(cat "$RUN/init.pid" 2>/dev/null) || init=
 if [ -n "$holder" ] && [ -z "$init" ]; then init=$(pgrep -P "$holder" -f node.sh) || init=; fi

@@ -1,4 +1,4 @@
-// A loopback port in front of a Service, so that a test can use fetch, the openai SDK or a WebSocket on it.
+// Opens a loopback port for a Service, so that a test can use fetch, the openai SDK or a WebSocket.
 import { spawn, type ChildProcess } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
@@ -12,22 +12,22 @@ export interface Forward {
 }
 
 /**
- * In front of an address inside an own cluster: through the Service's rules, as a pod's request would go.
- * `inside` is the command that runs something there; the Unix socket goes into `folder`.
+ * Forwards to an address inside a local cluster, through the Service's rules like a pod's request.
+ * `inside` is the command that runs a program there; the Unix socket is created in `directory`.
  */
 export async function forwardInside(
   inside: string,
-  folder: string,
+  directory: string,
   target: { host: string; port: number },
 ): Promise<Forward> {
-  // Short: a socket's path ends at 107 characters. Random: every test file counts from the start in the shared cluster.
-  const path = join(folder, `f${randomBytes(3).toString('hex')}`);
+  // Short, because socket paths are limited to 107 characters. Random, because test files share the cluster.
+  const path = join(directory, `f${randomBytes(3).toString('hex')}`);
   const relay = spawn(
     inside,
     [process.execPath, join(import.meta.dirname, 'relay.ts'), path, target.host, String(target.port)],
     { detached: true, stdio: 'pipe' },
   );
-  await said(relay, /^ready$/m);
+  await waitForOutput(relay, /^ready$/m);
   const sockets = new Set<Socket>();
   const server = createServer({ allowHalfOpen: true }, (client) => {
     const target = connect({ path, allowHalfOpen: true });
@@ -53,11 +53,11 @@ export async function forwardInside(
   };
 }
 
-/** In front of a Service of any cluster, with `kubectl port-forward`: to one of its pods. */
+/** Forwards to a pod of a Service in any cluster, with `kubectl port-forward`. */
 export async function forwardByKubectl(command: string[], env: NodeJS.ProcessEnv): Promise<Forward> {
   const [file = '', ...args] = command;
   const kubectl = spawn(file, args, { env, stdio: 'pipe' });
-  const [, port = ''] = await said(kubectl, /Forwarding from 127\.0\.0\.1:(\d+)/);
+  const [, port = ''] = await waitForOutput(kubectl, /Forwarding from 127\.0\.0\.1:(\d+)/);
   return {
     url: `http://127.0.0.1:${port}`,
     close: async () => {
@@ -67,8 +67,8 @@ export async function forwardByKubectl(command: string[], env: NodeJS.ProcessEnv
   };
 }
 
-/** Waits until the process has said it, or throws with what it said instead. */
-function said(child: ChildProcess, pattern: RegExp): Promise<RegExpExecArray> {
+/** Waits until the output matches; throws with the output if the process ends. */
+function waitForOutput(child: ChildProcess, pattern: RegExp): Promise<RegExpExecArray> {
   let output = '';
   return new Promise((resolve, reject) => {
     const read = (text: string) => {
@@ -79,7 +79,7 @@ function said(child: ChildProcess, pattern: RegExp): Promise<RegExpExecArray> {
     child.stdout?.setEncoding('utf8').on('data', read);
     child.stderr?.setEncoding('utf8').on('data', read);
     child.once('error', reject);
-    child.once('close', (code) => reject(new Error(`ended with ${code}: ${output}`)));
+    child.once('close', (code) => reject(new Error(`exited with ${code}: ${output}`)));
   });
 }
 

@@ -1,6 +1,6 @@
 #!/bin/bash
-# hold.sh cluster|control - starts one, prints `ready`, and ends it when standard input ends. However the process that holds
-# the other end of that pipe dies, nothing of the cluster outlives it. Variables are those of up.sh and control.sh.
+# hold.sh cluster|control - starts a cluster or control plane, prints `ready`, and stops it when standard input ends. So nothing
+# remains, however the process at the other end of the pipe dies. Uses the variables of up.sh and control.sh.
 set -uo pipefail
 here=$(dirname "$(readlink -f "$0")")
 case ${1:-} in
@@ -8,8 +8,8 @@ case ${1:-} in
   control) up=("$here/control.sh" up) down=("$here/control.sh" down) ;;
   *) echo "usage: hold.sh cluster|control" >&2; exit 2 ;;
 esac
-# This one has to stay for the clean-up, whatever its caller dies of.
-# A handler rather than '': an ignored signal would stay ignored in everything that is started, the pods included.
+# This process must survive signals for the clean-up.
+# An empty handler instead of '', because child processes, including the pods, would inherit ignored signals.
 trap : INT TERM HUP PIPE
 if "${up[@]}" < /dev/null; then
   echo ready

@@ -1,29 +1,29 @@
 import { spawn } from 'node:child_process';
 import { join } from 'node:path';
 
-/** Something that hold.sh keeps running until it is let go. */
+/** A cluster or control plane that hold.sh keeps running until it is closed. */
 export interface Held {
-  /** What the start printed, `ready` aside. */
+  /** Output of the start, without `ready`. */
   output: string;
-  /** Ends it and waits until nothing of it is left. Throws when something is. Safe to call twice. */
+  /** Stops it and waits for the clean-up. Throws if the clean-up fails. May be called twice. */
   close: () => Promise<void>;
 }
 
 /**
- * Starts a cluster or a control plane through hold.sh, which ends it when this process ends, however it dies.
- * Throws with the end of the logs when it does not come up.
+ * Starts a cluster or a control plane through hold.sh, which stops it when this process ends in any way.
+ * Throws with the end of the logs if it fails to start.
  */
 export async function hold(what: 'cluster' | 'control', env: Record<string, string>): Promise<Held> {
   const child = spawn(join(import.meta.dirname, 'hold.sh'), [what], {
     env: { ...process.env, ...env },
-    // A group of its own: a Ctrl-C in the terminal must not end the clean-up.
+    // Own process group, so that Ctrl-C in the terminal does not interrupt the clean-up.
     detached: true,
     stdio: 'pipe',
   });
   let stdout = '';
   let stderr = '';
   child.stderr.setEncoding('utf8').on('data', (text: string) => (stderr += text));
-  // hold.sh may be gone already; its exit code says so.
+  // hold.sh may have exited already; its exit code is checked below.
   child.stdin.on('error', () => undefined);
   const ended = new Promise<number | null>((resolve, reject) => {
     child.once('error', reject);
@@ -36,13 +36,13 @@ export async function hold(what: 'cluster' | 'control', env: Record<string, stri
     });
   });
   const early = await Promise.race([ready.then(() => undefined), ended.then((code) => ({ code }))]);
-  if (early) throw new Error(`the ${what} did not come up (exit code ${early.code}):\n${stdout}${stderr}`);
+  if (early) throw new Error(`the ${what} failed to start (exit code ${early.code}):\n${stdout}${stderr}`);
   return {
     output: stdout.replace(/^ready\n/m, ''),
     close: async () => {
       child.stdin.end();
       const code = await ended;
-      if (code !== 0) throw new Error(`the ${what} did not go down (exit code ${code}):\n${stderr}`);
+      if (code !== 0) throw new Error(`the ${what} failed to stop (exit code ${code}):\n${stderr}`);
     },
   };
 }

@@ -1,5 +1,5 @@
 #!/bin/bash
-# kind.sh up|down - the same suite on kind, for machines with Docker, kind, kubectl and helm. `up` prints what to export.
+# kind.sh up|down - a kind cluster for the e2e suite; needs Docker, kind, kubectl and helm. `up` prints variables to export.
 set -euo pipefail
 . "$(dirname "$(readlink -f "$0")")/layout.sh"
 ROOT=$(dirname "$(dirname "$CLUSTER_DIR")")

@@ -1,7 +1,7 @@
 #!/bin/bash
-# kwok.sh KUBECONFIG DIR - fake nodes and pods for a control plane made with `KCM=1 control.sh up`: thousands of pods without
-# a kubelet. Prints the process id; end it with kill. A node is faked when it carries the annotation
-# kwok.x-k8s.io/node=fake, so real nodes stay real. Started by hand kwok knows no stages: build.sh keeps those of its module.
+# kwok.sh KUBECONFIG DIR - fake nodes and pods for a control plane started with `KCM=1 control.sh up`: thousands of pods without
+# a kubelet. Prints the process id; stop it with kill. Only nodes with the annotation kwok.x-k8s.io/node=fake are fake. kwok does
+# not load its stages by default, so they are passed from the copy made by build.sh.
 set -euo pipefail
 . "$(dirname "$(readlink -f "$0")")/layout.sh"
 binaries_there kwok

@@ -1,6 +1,6 @@
 #!/bin/bash
-# node.sh NAME - the first process of a cluster's namespaces; up.sh starts it, nobody else should. It makes the network, starts
-# the control plane and the node, and stays to reap. Environment: IMPORT, APISERVER_EXTRA.
+# node.sh NAME - the first process in a cluster's namespaces; started only by up.sh. Sets up the network, starts the control plane
+# and the node, and then reaps processes. Environment: IMPORT, APISERVER_EXTRA.
 set -euo pipefail
 . "$(dirname "$(readlink -f "$0")")/layout.sh"
 . "$CLUSTER_DIR/control-plane.sh"
@@ -14,17 +14,17 @@ started=$(date +%s%N)
 
 lap() { echo "$((($(date +%s%N) - started) / 1000000)) ms  $*"; }
 
-# The shell ignores SIGINT and SIGQUIT in what it starts in the background, and the pods would inherit that.
+# The shell starts background processes with SIGINT and SIGQUIT ignored, and the pods would inherit this.
 start() { env --default-signal=INT,QUIT "${COMMAND[@]}" > "$RUN/log/$1.log" 2>&1 < /dev/null & }
 
-# api_ready - waits for the API server, but not for one that has died of a wrong flag
+# api_ready - waits for the API server; fails early if it has exited
 api_ready() {
   for _ in $(seq 1800); do
     kubectl get --raw /readyz > /dev/null 2>&1 && return
-    alive "$apiserver" || { echo "kube-apiserver has ended, see its log"; return 1; }
+    alive "$apiserver" || { echo "kube-apiserver exited, see its log"; return 1; }
     sleep 0.1
   done
-  echo "kube-apiserver does not become ready"
+  echo "kube-apiserver did not become ready"
   return 1
 }
 
@@ -39,7 +39,7 @@ mounts() {
   mount --make-rshared "$RUN"
 }
 
-# The kubelet insists on writing host-wide sysctls, a panic on every oops among them. It gets plain files in their place.
+# The kubelet writes host-wide sysctls such as panic_on_oops. Plain files are mounted over them to protect the host.
 sysctls() {
   local pair file
   mkdir -p /run/sysctl
@@ -52,7 +52,7 @@ sysctls() {
   done
 }
 
-# Loopback and a veth pair with both ends in here: an address that has a carrier, and a default route that leads nowhere.
+# Loopback and a veth pair with both ends inside: an address with a carrier, and a default route without a destination.
 # Without a route, processes on the node cannot reach a ClusterIP.
 network() {
   ip link set lo up
@@ -77,7 +77,7 @@ control_plane() {
   apiserver=$!
 }
 
-# overlayfs, except where the cache itself lies on an overlay (in a container): there files are copied.
+# overlayfs, except if the cache itself is on an overlay (in a container): then files are copied.
 snapshotter() {
   local probe=$RUN/overlay-probe
   mkdir -p "$probe"/{lower,upper,work,merged}
@@ -90,13 +90,13 @@ snapshotter() {
   rm -rf "$probe"
 }
 
-# restrict_oom_score_adj: where root lacks CAP_SYS_RESOURCE, a pod sandbox's wish for -998 would end runc with
+# restrict_oom_score_adj: without CAP_SYS_RESOURCE, a pod sandbox with -998 would make runc fail with
 # "can't get final child's PID from pipe: EOF".
 container_runtime() {
   local tars
   mkdir -p "$RUN/cni"
-  # Routed pods (ptp) rather than a bridge: an answer between two pods then always passes the rules that rewrote the
-  # question, without the kernel module br_netfilter, which many machines have not loaded.
+  # Routed pods (ptp) instead of a bridge: responses between pods always pass the NAT rules that rewrote the request, without the
+  # kernel module br_netfilter, which many machines have not loaded.
   cat > "$RUN/cni/10-pods.conflist" <<J
 {"cniVersion": "1.0.0", "name": "pods", "plugins": [
   {"type": "ptp",
@@ -135,11 +135,11 @@ T
   done
 }
 
-# failCgroupV1: false - v1 is enough here, and some CI machines have nothing else.
-# syncFrequency and maxContainerRestartPeriod - a changed ConfigMap reaches its pods, and a killed container restarts, in
-# seconds rather than in minutes: tests wait for both.
-# imageGCHighThresholdPercent: 100 and NeverVerify - an imported image cannot be pulled again, so it must never be
-# collected, nor be asked for at a registry whether it may be used.
+# failCgroupV1: false - v1 is sufficient, and some CI machines have only v1.
+# syncFrequency and maxContainerRestartPeriod - tests wait for changed ConfigMaps and container restarts, which then take
+# seconds instead of minutes.
+# imageGCHighThresholdPercent: 100 and NeverVerify - an imported image cannot be pulled again, so it must not be garbage-collected
+# or verified at a registry.
 node_agent() {
   printf 'nameserver 127.0.0.1\n' > "$RUN/resolv.conf"
   cat > "$RUN/kubelet.yaml" <<Y
@@ -179,7 +179,7 @@ Y
   start kubelet
 }
 
-# conntrack zeros: leave the host's connection tracking as it is.
+# conntrack zeros: do not change the host's connection tracking.
 service_proxy() {
   cat > "$RUN/kube-proxy.yaml" <<Y
 apiVersion: kubeproxy.config.k8s.io/v1alpha1
@@ -213,13 +213,13 @@ service_proxy
 kubectl apply -f "$CLUSTER_DIR/coredns.yaml" > "$RUN/log/coredns-apply.log"
 until_ok 180 kubectl get node "$NODE"
 kubectl wait --for=condition=Ready "node/$NODE" --timeout=180s
-# Pods of a namespace without its default ServiceAccount are refused.
+# Pods are rejected in a namespace without the default ServiceAccount.
 until_ok 180 kubectl -n default get serviceaccount default
 lap "node"
 kubectl -n kube-system rollout status deployment/coredns --timeout=180s
 lap "DNS"
 touch "$RUN/ready"
 
-# Orphans of the containers' shims end up here.
+# Reaps orphans of the container shims.
 trap 'exit 0' TERM INT
 while :; do wait -n 2>/dev/null || sleep 1; done

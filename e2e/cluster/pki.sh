@@ -1,6 +1,6 @@
 #!/bin/bash
-# pki.sh DIR SERVER_URL [NODE_NAME NODE_IP] - two CAs, the components' certificates and kubeconfigs, with openssl alone.
-# Elliptic curves throughout: a tenth of the time that RSA keys take. Valid ten years, thrown away with the cluster.
+# pki.sh DIR SERVER_URL [NODE_NAME NODE_IP] - creates two CAs, the components' certificates and kubeconfigs with openssl.
+# Uses elliptic curves, which take a tenth of the time of RSA keys. Valid for ten years, deleted with the cluster.
 set -euo pipefail
 DIR=$1 SERVER=$2 NODE=${3:-} NODE_IP=${4:-127.0.0.1}
 umask 077
@@ -9,14 +9,14 @@ cd "$DIR"
 
 key() { openssl ecparam -name prime256v1 -genkey -noout -out "$1.key"; }
 
-# authority NAME COMMON_NAME
-authority() {
+# make_ca NAME COMMON_NAME
+make_ca() {
   key "$1"
   openssl req -x509 -new -key "$1.key" -subj "/CN=$2" -days 3650 -out "$1.crt" \
     -addext basicConstraints=critical,CA:TRUE -addext keyUsage=critical,keyCertSign,cRLSign,digitalSignature
 }
 
-# certificate NAME SUBJECT AUTHORITY [ALTERNATIVE_NAMES]
+# certificate NAME SUBJECT CA [ALTERNATIVE_NAMES]
 certificate() {
   key "$1"
   {
@@ -29,7 +29,7 @@ certificate() {
     openssl x509 -req -CA "$3.crt" -CAkey "$3.key" -CAcreateserial -days 3650 -extfile "$1.ext" -out "$1.crt" 2>/dev/null
 }
 
-# kubeconfig NAME - for the certificate of that name
+# kubeconfig NAME - for the certificate with that name
 kubeconfig() {
   cat > "$1.kubeconfig" <<Y
 apiVersion: v1
@@ -41,8 +41,8 @@ current-context: e2e
 Y
 }
 
-authority ca e2e-ca
-authority front-ca e2e-front-proxy-ca
+make_ca ca e2e-ca
+make_ca front-ca e2e-front-proxy-ca
 certificate apiserver "/CN=kube-apiserver" ca \
   "IP:127.0.0.1,IP:$NODE_IP,IP:10.96.0.1,DNS:localhost,DNS:kubernetes,DNS:kubernetes.default,DNS:kubernetes.default.svc,DNS:kubernetes.default.svc.cluster.local"
 certificate front-proxy "/CN=front-proxy-client" front-ca

@@ -1,5 +1,5 @@
-// node relay.ts SOCKET HOST PORT - runs inside a cluster's namespaces and passes what arrives at a Unix socket, which lies in the
-// file system that both sides see, on to an address that only the cluster knows. Ends when its standard input ends.
+// node relay.ts SOCKET HOST PORT - runs inside a cluster's namespaces and forwards connections of a Unix socket, which both sides
+// can access, to an address inside the cluster. Exits when its standard input ends.
 import { connect, createServer } from 'node:net';
 import { argv, stdin, stdout } from 'node:process';
 

@@ -3,24 +3,24 @@ import { spawn } from 'node:child_process';
 export interface RunResult {
   stdout: string;
   stderr: string;
-  /** The exit code; null when a signal ended it, the time-out's for one. */
+  /** The exit code; null after a signal, such as on timeout. */
   code: number | null;
 }
 
 export interface RunOptions {
-  /** What it reads from standard input; nothing by default. */
+  /** Standard input; empty by default. */
   input?: string;
-  /** After this long it and its children are killed. Default 300,000. */
+  /** Timeout in milliseconds, after which the command and its children are killed. Default 300,000. */
   timeoutMs?: number;
   env?: NodeJS.ProcessEnv;
 }
 
-/** Runs a command to its end and returns what it said, whatever its exit code. Throws only when it cannot be started. */
+/** Runs a command and returns its output and exit code. Throws only if the command cannot be started. */
 export function run(command: readonly string[], options: RunOptions = {}): Promise<RunResult> {
   const { input = '', timeoutMs = 300_000, env = process.env } = options;
   return new Promise((resolve, reject) => {
     const [file = '', ...args] = command;
-    // A group of its own, so that the time-out reaches grandchildren: nsenter does not pass a signal on.
+    // Own process group, so that the timeout also kills grandchildren: nsenter does not forward signals.
     const child = spawn(file, args, { env, detached: true, stdio: 'pipe' });
     const result: RunResult = { stdout: '', stderr: '', code: null };
     const timer = setTimeout(() => {
@@ -29,7 +29,7 @@ export function run(command: readonly string[], options: RunOptions = {}): Promi
     }, timeoutMs);
     child.stdout.setEncoding('utf8').on('data', (text: string) => (result.stdout += text));
     child.stderr.setEncoding('utf8').on('data', (text: string) => (result.stderr += text));
-    // A command that does not read its input may be gone before it is written.
+    // A command that does not read its input may exit before the input is written.
     child.stdin.on('error', () => undefined);
     child.stdin.end(input);
     child.once('error', (error) => {

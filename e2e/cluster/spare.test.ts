@@ -3,7 +3,7 @@ import { afterEach, expect, test } from '@jest/globals';
 import type { ControlPlane } from './control.ts';
 import { openSpares, takeSpare, type Spares } from './spare.ts';
 
-/** What was started and what was closed, by number. */
+/** Number of started control planes, and the numbers of the closed ones. */
 let started: number;
 let closed: number[];
 let spares: Spares | undefined;
@@ -22,7 +22,7 @@ async function open(failing: readonly number[] = []): Promise<Spares> {
 
 afterEach(() => spares?.close());
 
-test('one is started in advance, and another as soon as it is taken', async () => {
+test('starts one control plane in advance, and the next one as soon as it is taken', async () => {
   const { path } = await open();
   expect(started).toBe(1);
   const taken = await takeSpare(path);
@@ -31,7 +31,7 @@ test('one is started in advance, and another as soon as it is taken', async () =
   await taken.close();
 });
 
-test('one that was given back is closed, and nobody gets it again', async () => {
+test('closes a returned control plane and does not reuse it', async () => {
   const { path } = await open();
   const first = await takeSpare(path);
   await first.close();
@@ -41,7 +41,7 @@ test('one that was given back is closed, and nobody gets it again', async () => 
   await second.close();
 });
 
-test('whoever takes one that did not start gets the reason, and the next one works', async () => {
+test('returns the error of a failed start, and then the next control plane', async () => {
   const { path } = await open([0]);
   await expect(takeSpare(path)).rejects.toThrow('no port is free');
   const next = await takeSpare(path);
@@ -49,7 +49,7 @@ test('whoever takes one that did not start gets the reason, and the next one wor
   await next.close();
 });
 
-test('the end closes what is left, also what is still lent', async () => {
+test('closes all control planes at the end, including those in use', async () => {
   const { path, close } = await open();
   const lent = await takeSpare(path);
   await close();

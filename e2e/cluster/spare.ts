@@ -1,5 +1,5 @@
-// A spare control plane for the suite that starts one for nearly every file: while a file runs, the one for the next file
-// starts, which hides about four seconds for each of them.
+// Prepares a spare control plane for the API server suite: while a test file runs, the control plane for the next file starts.
+// This saves about four seconds per file.
 import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createConnection, createServer } from 'node:net';
@@ -8,28 +8,28 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import type { ControlPlane } from './control.ts';
 
-/** Variable with the path of the socket where a spare control plane can be had. */
+/** Environment variable with the path of the socket that provides spare control planes. */
 export const SPARES = 'E2E_SPARE_CONTROL_PLANES';
 
-/** What a client of the socket gets in one line. */
+/** Response to a client of the socket, as one JSON line. */
 type Offer = Pick<ControlPlane, 'kubeconfig' | 'url'> | { error: string };
 
 export interface Spares {
-  /** Of the socket. */
+  /** Path of the socket. */
   path: string;
-  /** Ends all control planes, those that are lent included. */
+  /** Stops all control planes, including those in use. */
   close: () => Promise<void>;
 }
 
-/** Starts a control plane with `start`, and the next one as soon as that is taken. One that is let go is closed, not lent again. */
+/** Starts a control plane with `start`, and the next one when it is taken. Released control planes are closed, not reused. */
 export async function openSpares(start: () => Promise<ControlPlane>): Promise<Spares> {
-  const folder = await mkdtemp(join(tmpdir(), 'agent-compliance-spares-'));
-  const path = join(folder, 'socket');
+  const directory = await mkdtemp(join(tmpdir(), 'agent-compliance-spares-'));
+  const path = join(directory, 'socket');
   const running = new Set<Promise<ControlPlane>>();
   const begin = () => {
     const begun = start();
     running.add(begun);
-    // Whoever takes it gets the error.
+    // The client that takes it receives the error.
     begun.catch(() => running.delete(begun));
     return begun;
   };
@@ -60,12 +60,12 @@ export async function openSpares(start: () => Promise<ControlPlane>): Promise<Sp
     close: async () => {
       server.close();
       await Promise.all([...running].map((one) => one.then(() => end(one)).catch(() => undefined)));
-      await rm(folder, { recursive: true, force: true });
+      await rm(directory, { recursive: true, force: true });
     },
   };
 }
 
-/** Takes the spare control plane of a socket. Throws when it did not come up. */
+/** Takes the spare control plane of a socket. Throws if it failed to start. */
 export async function takeSpare(path: string): Promise<ControlPlane> {
   const socket = createConnection({ path, allowHalfOpen: true });
   socket.setEncoding('utf8');

@@ -1,11 +1,11 @@
 #!/bin/bash
-# up.sh - a whole single-node Kubernetes inside one throwaway set of namespaces (mount, pid, net, uts, ipc). Outside of it
-# nothing changes: no address, route, firewall rule, mount or daemon. Its first process holds everything, and ends everything.
-#   NAME=e2e               several clusters at once are fine
-#   APISERVER_EXTRA="..."  further flags of the API server
-#   IMPORT="a.tar b.tar"   OCI archives to import (default: the base images and what e2e/images/build.sh made)
+# up.sh - starts a single-node Kubernetes inside one temporary set of namespaces (mount, pid, net, uts, ipc). Nothing outside
+# changes: no address, route, firewall rule, mount or daemon. When its first process ends, the whole cluster ends.
+#   NAME=e2e               name; several clusters can run at the same time
+#   APISERVER_EXTRA="..."  additional flags of the API server
+#   IMPORT="a.tar b.tar"   OCI archives to import (default: the base images and the images of e2e/images/build.sh)
 # Afterwards RUN/in COMMAND... runs a command inside: same files, the cluster's network, KUBECONFIG set. RUN is
-# ~/.cache/agent-compliance/k8s/run-NAME; a cluster that fails to start leaves its logs in RUN/log.
+# ~/.cache/agent-compliance/k8s/run-NAME; logs are in RUN/log, also if the cluster fails to start.
 set -euo pipefail
 . "$(dirname "$(readlink -f "$0")")/layout.sh"
 . "$CLUSTER_DIR/cgroup.sh"
@@ -30,8 +30,8 @@ echo "$holder" > "$RUN/holder.pid"
 
 cat > "$RUN/in" <<X
 #!/bin/bash
-# Runs a command inside the cluster '$NAME', in the caller's working directory. What kubectl and helm remember of an API server,
-# by its address, is another one's in the next cluster.
+# Runs a command inside the cluster '$NAME', in the caller's working directory. KUBECACHEDIR is per cluster, because kubectl and
+# helm cache data by the address of the API server, which all clusters share.
 export KUBECONFIG="$RUN/kubeconfig" KUBECACHEDIR="$RUN/kube-cache" GOGC=off GOMEMLIMIT=1GiB PATH="$BIN:\$PATH" CONTAINERD_ADDRESS="$RUN/containerd.sock" CONTAINERD_NAMESPACE=k8s.io
 exec nsenter -t "\$(cat "$RUN/init.pid")" -m -p -n -u -i --wd="\$PWD" -- "\$@"
 X
@@ -46,6 +46,6 @@ for _ in $(seq 3000); do
   alive "$holder" || break
   sleep 0.1
 done
-echo "cluster '$NAME' did not come up; the end of each log in $RUN/log:" >&2
+echo "cluster '$NAME' failed to start; the end of each log in $RUN/log:" >&2
 tail -n 5 "$RUN"/log/*.log >&2
 exit 1

@@ -1,16 +1,16 @@
 #!/bin/bash
-# build.sh - OCI archives without Docker:
-#   cluster.tar  in the cache:     pause, CoreDNS and OPA, the same for every checkout
-#   app.tar      in node_modules:  one image per target of images/Dockerfile, from the bundles that `npm run build` left in dist/
-# They are named localhost/agent-compliance/<name>:dev, the product's own also by the chart's version, so that
-# `--set image.registry=localhost` is all the chart has to be told. In place of the distroless base, which would have to be pulled,
-# comes a layer with the project's own Node.js at the same path; what lies above it is what the Dockerfile says.
-# A second run after a change of code takes about a second.
-#   ONLY="sidecar webhook"   just these targets anew; the others stay in app.tar as the last run left them
+# build.sh - builds OCI archives without Docker:
+#   cluster.tar  in the cache:     pause, CoreDNS and OPA, shared by all checkouts
+#   app.tar      in node_modules:  one image per target of images/Dockerfile, from the bundles in dist/ (`npm run build`)
+# The images are named localhost/agent-compliance/<name>:dev. The product's images also have the chart's version as a tag, so that
+# the chart only needs `--set image.registry=localhost`. Instead of the distroless base, which would have to be pulled, the base
+# is a layer with the project's own Node.js at the same path. The layers above follow the Dockerfile.
+# A second run after a code change takes about a second.
+#   ONLY="sidecar webhook"   rebuilds only these targets; the others in app.tar are kept
 set -euo pipefail
 here=$(dirname "$(readlink -f "$0")")
 if [ -n "${E2E_KUBECONFIG:-}" ]; then
-  echo "E2E_KUBECONFIG is set: its cluster takes the images from E2E_IMAGE_PREFIX and E2E_IMAGE_TAG"
+  echo "E2E_KUBECONFIG is set: no images built, the cluster uses E2E_IMAGE_PREFIX and E2E_IMAGE_TAG"
   exit 0
 fi
 . "$here/../cluster/layout.sh"
@@ -26,10 +26,10 @@ flock 9
 work=$(mktemp -d "$BASE_IMAGES/.work-XXXXXX")
 trap 'rm -rf "$work"' EXIT
 
-# fresh FILE KEY - was FILE made from what KEY describes?
+# fresh FILE KEY - succeeds if FILE was built from the inputs in KEY
 fresh() { [ -e "$1" ] && [ "$(cat "$1.key" 2>/dev/null)" = "$2" ]; }
 
-# --- the cluster's own images: static binaries, nothing else
+# --- the cluster's own images: only static binaries
 cluster_archive() {
   local key layout=$work/cluster name
   key="$(sha256sum "$here/pause.c" "$here/oci.sh" | sha256sum) coredns $COREDNS_VERSION opa $OPA_VERSION"
@@ -41,7 +41,7 @@ cluster_archive() {
   oci_image "$layout" "$PREFIX/pause:dev" '{"Entrypoint":["/pause"]}' "$(oci_layer "$layout" "$work/pause")"
   cp "$BIN/coredns" "$work/coredns/"
   oci_image "$layout" "$PREFIX/coredns:dev" '{"Entrypoint":["/coredns"]}' "$(oci_layer "$layout" "$work/coredns")"
-  # User, entrypoint and command of OPA's own image.
+  # User, entrypoint and command as in OPA's official image.
   cp "$BIN/opa" "$work/opa/"
   oci_image "$layout" "$PREFIX/opa:dev" '{"User":"1000:1000","WorkingDir":"/","Entrypoint":["/opa"],"Cmd":["run"]}' "$(oci_layer "$layout" "$work/opa")"
   oci_archive "$layout" "$BASE_IMAGES/cluster.tar"
@@ -49,7 +49,7 @@ cluster_archive() {
   report "$BASE_IMAGES/cluster.tar" pause coredns opa
 }
 
-# --- the layer under every product image: Node.js where distroless has it, its shared objects, CA certificates, a user
+# --- the base layer of every product image: Node.js at the path of distroless, its shared objects, CA certificates, a user
 libraries() { ldd "$NODE" | grep -oE '/[^ ]+' | sort -u; }
 
 node_layer() {
@@ -64,7 +64,7 @@ node_layer() {
     mkdir -p "$root$(dirname "$library")"
     cp -L "$library" "$root$library"
   done < <(libraries)
-  # glibc opens these by name when a host name is looked up.
+  # glibc loads these by name to resolve host names.
   for library in libnss_files.so.2 libnss_dns.so.2 libresolv.so.2; do
     library=$(dirname "$(libraries | grep '/libc.so.6$')")/$library
     if [ -e "$library" ]; then cp -L "$library" "$root$library"; fi
@@ -73,7 +73,7 @@ node_layer() {
   printf 'root:x:0:\nnonroot:x:65532:\n' > "$root/etc/group"
   printf 'hosts: files dns\n' > "$root/etc/nsswitch.conf"
   cp /etc/ssl/certs/ca-certificates.crt "$root/etc/ssl/certs/"
-  # The sticky bit of /tmp has to survive, so the modes are not made uniform as oci_layer does.
+  # Keeps the sticky bit of /tmp, so the modes are not normalised as in oci_layer.
   deterministic_tar -C "$root" -cf "$BASE_IMAGES/node.layer.new" .
   mv "$BASE_IMAGES/node.layer.new" "$BASE_IMAGES/node.layer"
   echo "$key" > "$BASE_IMAGES/node.layer.key"
@@ -83,7 +83,7 @@ node_layer() {
 app_archive() {
   local layout=$work/app laid=$APP_IMAGES/targets base target targets version
   version=$(sed -n 's/^appVersion: //p' "$ROOT/helm/agent-compliance/Chart.yaml")
-  # One folder per target: rootfs/, what its COPY lines bring, and config.json. They are kept for a run with ONLY.
+  # One directory per target with rootfs/ (from its COPY lines) and config.json. They are kept for runs with ONLY.
   targets=$("$NODE" "$here/dockerfile.ts" "$laid" "${ONLY:-}")
   oci_layout "$layout"
   cp "$BASE_IMAGES/node.layer" "$layout/layer"

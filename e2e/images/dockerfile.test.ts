@@ -2,7 +2,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { imageOf, layTargets, stagesOf, targetsOf } from './dockerfile.ts';
+import { imageOf, writeTargets, stagesOf, targetsOf } from './dockerfile.ts';
 
 const DOCKERFILE = `
 # built elsewhere
@@ -40,7 +40,7 @@ const BASE_ENV = [
 describe('reading a Dockerfile', () => {
   const stages = stagesOf(DOCKERFILE);
 
-  test('takes the stages on top of the base for targets', () => {
+  test('treats stages that build on another stage as targets', () => {
     expect(targetsOf(stages)).toEqual(['web', 'other']);
   });
 
@@ -62,7 +62,7 @@ describe('reading a Dockerfile', () => {
     });
   });
 
-  test('resolves a relative folder, and forgets the command where a new entrypoint is set', () => {
+  test('resolves a relative directory, and a new entrypoint resets the command', () => {
     expect(imageOf(stages, 'other').config).toMatchObject({
       WorkingDir: '/app/sub',
       Entrypoint: ['/bin/other'],
@@ -72,21 +72,21 @@ describe('reading a Dockerfile', () => {
 
   test.each([
     ['RUN chmod 0 /app', 'target t: RUN chmod 0 /app cannot be reproduced without Docker'],
-    ['LABEL a=$B', 'target t: LABEL a=$B is more than plain words, which nothing here resolves'],
-    ['LABEL a=b c', 'target t: LABEL a=b c is more than plain words, which nothing here resolves'],
-    ['COPY main.js /app/', 'target t: COPY main.js /app/ does not copy from the build stage alone'],
+    ['LABEL a=$B', 'target t: LABEL a=$B is not supported: only plain values are allowed'],
+    ['LABEL a=b c', 'target t: LABEL a=b c is not supported: only plain values are allowed'],
+    ['COPY main.js /app/', 'target t: COPY main.js /app/ must copy only from the build stage'],
     ['COPY --from=build /src/*.js /app/', 'target t: COPY /src/*.js is not a plain path under /src/'],
     ['COPY --from=build /etc/passwd /etc/', 'target t: COPY /etc/passwd is not a plain path under /src/'],
-  ])('refuses what cannot be reproduced by copying: %s', (instruction, message) => {
+  ])('rejects instructions that cannot be reproduced by copying: %s', (instruction, message) => {
     expect(() => imageOf(stagesOf(`FROM base AS t\n${instruction}\n`), 't')).toThrow(message);
   });
 
-  test('names the stage that is not there', () => {
+  test('throws for an unknown stage and names it', () => {
     expect(() => imageOf(stages, 'wbe')).toThrow('the Dockerfile has no stage "wbe"');
   });
 });
 
-describe('laying targets', () => {
+describe('writing targets', () => {
   const TWO = `FROM x AS base
 FROM base AS web
 COPY --from=build /src/web.js /app/
@@ -96,7 +96,7 @@ COPY --from=build /src/other.js /app/
   let root: string;
   let out: string;
   const write = (path: string, text: string) => writeFileSync(join(root, path), text);
-  const laid = (path: string) => readFileSync(join(out, path), 'utf8');
+  const written = (path: string) => readFileSync(join(out, path), 'utf8');
 
   beforeEach(() => {
     root = mkdtempSync(join(tmpdir(), 'dockerfile-'));
@@ -108,31 +108,31 @@ COPY --from=build /src/other.js /app/
   });
   afterEach(() => rmSync(root, { recursive: true }));
 
-  test('lays those that are named, and keeps the others as they were', () => {
-    expect(layTargets(root, out, '')).toEqual(['web', 'other']);
+  test('writes the named targets and keeps the others', () => {
+    expect(writeTargets(root, out, '')).toEqual(['web', 'other']);
     write('web.js', 'web 2');
     write('other.js', 'other 2');
-    expect(layTargets(root, out, ' other\n')).toEqual(['web', 'other']);
-    expect([laid('web/rootfs/app/web.js'), laid('other/rootfs/app/other.js')]).toEqual(['web 1', 'other 2']);
+    expect(writeTargets(root, out, ' other\n')).toEqual(['web', 'other']);
+    expect([written('web/rootfs/app/web.js'), written('other/rootfs/app/other.js')]).toEqual(['web 1', 'other 2']);
   });
 
-  test('leaves out a target that was never laid, or that the Dockerfile has no more', () => {
-    expect(layTargets(root, out, 'other')).toEqual(['other']);
+  test('omits targets that were never written or no longer exist', () => {
+    expect(writeTargets(root, out, 'other')).toEqual(['other']);
     write('images/Dockerfile', TWO.replace('AS other', 'AS third'));
-    expect(layTargets(root, out, 'web')).toEqual(['web']);
+    expect(writeTargets(root, out, 'web')).toEqual(['web']);
   });
 
-  test('lays nothing beside what was laid before', () => {
-    layTargets(root, out, '');
+  test('removes the previous content of a target', () => {
+    writeTargets(root, out, '');
     write('images/Dockerfile', TWO.replace('web.js /app/', 'web.js /else/'));
-    layTargets(root, out, 'web');
+    writeTargets(root, out, 'web');
     expect(existsSync(join(out, 'web/rootfs/app/web.js'))).toBe(false);
-    expect(laid('web/rootfs/else/web.js')).toBe('web 1');
+    expect(written('web/rootfs/else/web.js')).toBe('web 1');
   });
 
-  test.each(['wbe', 'base'])('refuses %s, which is no target', (name) => {
-    expect(() => layTargets(root, out, `web ${name}`)).toThrow(
-      `the Dockerfile has no target "${name}", only web, other`,
+  test.each(['wbe', 'base'])('rejects %s, which is not a target', (name) => {
+    expect(() => writeTargets(root, out, `web ${name}`)).toThrow(
+      `the Dockerfile has no target "${name}"; targets: web, other`,
     );
     expect(existsSync(out)).toBe(false);
   });
@@ -141,7 +141,7 @@ COPY --from=build /src/other.js /app/
 describe('images/Dockerfile', () => {
   const stages = stagesOf(DOCKERFILE_TEXT);
 
-  test('the build runs on the machine that builds, and no target runs anything: they are the same on every architecture', () => {
+  test('builds on the native platform and runs nothing in targets, so targets are independent of the architecture', () => {
     expect(DOCKERFILE_TEXT).toMatch(/^FROM --platform=\$BUILDPLATFORM \S+ AS build$/m);
     const { copies } = imageOf(stages, 'base');
     expect(copies.map(({ destination }) => destination)).toContain('/app/LICENSE');
@@ -153,7 +153,7 @@ describe('images/Dockerfile', () => {
     }
   });
 
-  test.each(targetsOf(stages))('%s brings the licences of what it bundles, and says what it is', (target) => {
+  test.each(targetsOf(stages))('%s contains the licences of its bundle and has descriptive labels', (target) => {
     const { config, copies } = imageOf(stages, target);
     expect(copies).toContainEqual({
       source: `dist/${target}/THIRD-PARTY-NOTICES`,
@@ -166,7 +166,7 @@ describe('images/Dockerfile', () => {
     });
   });
 
-  test.each(targetsOf(stages))('%s runs its bundle with Node.js as a user that is not root', (target) => {
+  test.each(targetsOf(stages))('%s runs its bundle with Node.js as a non-root user', (target) => {
     const { config, copies } = imageOf(stages, target);
     expect(config).toMatchObject({
       User: '65532:65532',

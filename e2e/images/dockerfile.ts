@@ -1,7 +1,7 @@
-// Reads the final stages of images/Dockerfile, so that an image built without Docker cannot differ from it. Only what can be
-// reproduced by copying files is understood; any other instruction in a target is an error, not a silent difference.
-//   node dockerfile.ts OUT [TARGETS]   lays OUT/<target>/rootfs and OUT/<target>/config.json, for these targets or for all;
-//                                      prints the names of the targets that OUT has now
+// Reads the final stages of images/Dockerfile, so that an image built without Docker does not differ from it. Only instructions
+// that can be reproduced by copying files are supported; any other instruction in a target is an error.
+//   node dockerfile.ts OUT [TARGETS]   writes OUT/<target>/rootfs and OUT/<target>/config.json for these targets or all targets;
+//                                      prints the names of the targets in OUT
 import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join, posix } from 'node:path';
 import { argv } from 'node:process';
@@ -17,7 +17,7 @@ interface Stage {
   instructions: Instruction[];
 }
 
-/** The `config` object of an OCI image, and what is copied into its layer: path in the repository → path in the image. */
+/** The `config` object of an OCI image and the files of its layer: path in the repository → path in the image. */
 export interface Image {
   config: {
     User?: string;
@@ -31,12 +31,12 @@ export interface Image {
   copies: { source: string; destination: string }[];
 }
 
-/** What every distroless image sets. */
+/** Environment of every distroless image. */
 const BASE_ENV = [
   'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   'SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt',
 ];
-/** Where the build stage has the repository. */
+/** Repository root in the build stage. */
 const BUILD_ROOT = '/src/';
 
 /** The stages of a Dockerfile, in order. Comments and continued lines are resolved. */
@@ -65,7 +65,7 @@ export function targetsOf(stages: Stage[]): string[] {
   return stages.filter(({ from }) => stages.some(({ name }) => name === from)).map(({ name }) => name);
 }
 
-/** The image that a target describes, together with the stages it builds on. Throws on what cannot be reproduced. */
+/** The image of a target, including the stages it builds on. Throws for instructions that cannot be reproduced. */
 export function imageOf(stages: Stage[], target: string): Image {
   const stage = stages.find(({ name }) => name === target);
   if (!stage) throw new Error(`the Dockerfile has no stage "${target}"`);
@@ -110,11 +110,11 @@ function apply(image: Image, { keyword, rest }: Instruction, target: string): vo
   }
 }
 
-/** `key=value` or `key="some words"`, one after the other. */
+/** A sequence of `key=value` or `key="some words"`. */
 function labelsOf(rest: string, target: string): Record<string, string> {
   const pairs = [...rest.matchAll(/(?:^|\s)([\w.-]+)=(?:"([^"\\$]*)"|([^\s"'\\$]+))(?=\s|$)/g)];
   if (pairs.map(([pair]) => pair).join('') !== rest)
-    throw new Error(`target ${target}: LABEL ${rest} is more than plain words, which nothing here resolves`);
+    throw new Error(`target ${target}: LABEL ${rest} is not supported: only plain values are allowed`);
   return Object.fromEntries(pairs.map(([, key = '', quoted, bare]) => [key, quoted ?? bare ?? '']));
 }
 
@@ -122,53 +122,53 @@ function copiesOf(rest: string, workingDir: string, target: string): Image['copi
   const [flag, ...paths] = rest.split(/\s+/);
   const destination = paths.pop();
   if (flag !== '--from=build' || destination === undefined || paths.length === 0) {
-    throw new Error(`target ${target}: COPY ${rest} does not copy from the build stage alone`);
+    throw new Error(`target ${target}: COPY ${rest} must copy only from the build stage`);
   }
   return paths.map((path) => {
     if (!path.startsWith(BUILD_ROOT) || /[*?[]/.test(path)) {
       throw new Error(`target ${target}: COPY ${path} is not a plain path under ${BUILD_ROOT}`);
     }
-    const isFolder = destination.endsWith('/') && !path.endsWith('/');
+    const isDirectory = destination.endsWith('/') && !path.endsWith('/');
     const absolute = posix.resolve(workingDir, destination);
     return {
       source: path.slice(BUILD_ROOT.length),
-      destination: isFolder ? posix.join(absolute, basename(path)) : absolute,
+      destination: isDirectory ? posix.join(absolute, basename(path)) : absolute,
     };
   });
 }
 
-function lay(image: Image, root: string, out: string): void {
+function writeTarget(image: Image, root: string, out: string): void {
   rmSync(out, { recursive: true, force: true });
   mkdirSync(join(out, 'rootfs', image.config.WorkingDir), { recursive: true });
   for (const { source, destination } of image.copies) {
     if (!existsSync(join(root, source))) throw new Error(`${source} is missing: run npm run build`);
     if (!source.endsWith('/') && statSync(join(root, source)).isDirectory()) {
-      throw new Error(`COPY ${source}: end a folder with a slash, so that it cannot be mistaken for a file`);
+      throw new Error(`COPY ${source}: add a trailing slash to mark it as a directory`);
     }
     cpSync(join(root, source), join(out, 'rootfs', destination), { recursive: true });
   }
-  // Last, so that a folder that has it is whole.
+  // Written last, so that its presence marks a complete directory.
   writeFileSync(join(out, 'config.json'), JSON.stringify(image.config));
 }
 
 /**
- * Lays the targets that `only` names, or all when it names none; what `out` has of the others stays. Returns the targets
- * that `out` has then, in the Dockerfile's order. Throws on a name that is no target, before anything is laid.
+ * Writes the targets in `only`, or all targets if it is empty; other targets in `out` are kept. Returns all targets in `out`
+ * in the Dockerfile's order. Throws for an unknown target before anything is written.
  */
-export function layTargets(root: string, out: string, only: string): string[] {
+export function writeTargets(root: string, out: string, only: string): string[] {
   const stages = stagesOf(readFileSync(join(root, 'images/Dockerfile'), 'utf8'));
   const targets = targetsOf(stages);
   const named = only.split(/\s+/).filter((name) => name !== '');
-  const strange = named.find((name) => !targets.includes(name));
-  if (strange !== undefined)
-    throw new Error(`the Dockerfile has no target "${strange}", only ${targets.join(', ')}`);
+  const unknownTarget = named.find((name) => !targets.includes(name));
+  if (unknownTarget !== undefined)
+    throw new Error(`the Dockerfile has no target "${unknownTarget}"; targets: ${targets.join(', ')}`);
   for (const target of named.length > 0 ? named : targets) {
-    lay(imageOf(stages, target), root, join(out, target));
+    writeTarget(imageOf(stages, target), root, join(out, target));
   }
   return targets.filter((target) => existsSync(join(out, target, 'config.json')));
 }
 
 if (import.meta.main) {
   const root = join(import.meta.dirname, '../..');
-  console.log(layTargets(root, argv[2] ?? '', argv[3] ?? '').join('\n'));
+  console.log(writeTargets(root, argv[2] ?? '', argv[3] ?? '').join('\n'));
 }

@@ -1,11 +1,11 @@
 # shellcheck shell=bash
-# oci.sh - sourced by build.sh: OCI image layouts with tar and sha256sum. Everything is reproducible: the same files give the
-# same digests, so an unchanged layer is not imported twice.
+# oci.sh - sourced by build.sh: creates OCI image layouts with tar and sha256sum. The result is reproducible: the same files have
+# the same digests, so an unchanged layer is not imported twice.
 
 case $(uname -m) in
   x86_64) OCI_ARCHITECTURE=amd64 ;;
   aarch64) OCI_ARCHITECTURE=arm64 ;;
-  *) echo "oci.sh: no name for the architecture $(uname -m)" >&2; exit 1 ;;
+  *) echo "oci.sh: unsupported architecture $(uname -m)" >&2; exit 1 ;;
 esac
 
 deterministic_tar() { tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --format=gnu "$@"; }
@@ -19,7 +19,7 @@ oci_blob() {
   printf '"digest":"sha256:%s","size":%s' "$sum" "$size"
 }
 
-# oci_layout LAYOUT - an empty one
+# oci_layout LAYOUT - creates an empty layout
 oci_layout() {
   rm -rf "$1"
   mkdir -p "$1/blobs/sha256"
@@ -27,13 +27,13 @@ oci_layout() {
   : > "$1/manifests"
 }
 
-# oci_layer LAYOUT FOLDER - prints the descriptor of a layer with FOLDER's content
+# oci_layer LAYOUT DIRECTORY - prints the descriptor of a layer with the content of DIRECTORY
 oci_layer() {
   deterministic_tar --mode=u+rwX,go+rX,go-w -C "$2" -cf "$1/layer" .
   oci_blob "$1" "$1/layer"
 }
 
-# oci_image LAYOUT REFERENCES CONFIG LAYER_DESCRIPTOR... - adds an image under one name or several (spaces between);
+# oci_image LAYOUT REFERENCES CONFIG LAYER_DESCRIPTOR... - adds an image with one or more names (separated by spaces);
 # CONFIG is the JSON object of the image's "config"
 oci_image() {
   local layout=$1 references=$2 config=$3 layer layers="" diffs="" reference manifest
@@ -54,7 +54,7 @@ oci_image() {
   done
 }
 
-# oci_archive LAYOUT FILE - one archive with every image of the layout, put in place in one step
+# oci_archive LAYOUT FILE - writes all images of the layout to one archive, atomically
 oci_archive() {
   printf '{"schemaVersion":2,"mediaType":"application/vnd.oci.image.index.v1+json","manifests":[%s]}' \
     "$(paste -sd, "$1/manifests")" > "$1/index.json"

@@ -1,4 +1,4 @@
-/* The first process of every pod: holds the pod's namespaces, reaps orphans, ends on SIGTERM or SIGINT. */
+/* The first process of every pod: holds the pod's namespaces, reaps orphans, exits on SIGTERM or SIGINT. */
 #include <signal.h>
 #include <stddef.h>
 #include <sys/types.h>

@@ -1,18 +1,18 @@
-// An agent that ends as Kubernetes asks of a server: it goes on serving for a while after SIGTERM, since the news that its
-// pod ends takes time to reach those who send to it, then takes no more, finishes what it has, and exits 0.
+// An agent with a graceful shutdown as recommended by Kubernetes. After SIGTERM it continues to serve for a while, because
+// clients learn of the pod's end with a delay. Then it accepts no new requests, finishes the open ones and exits with 0.
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { hostname } from 'node:os';
 
-/** Milliseconds; as long as a well-behaved server takes on a quiet machine. */
+/** Serving time after SIGTERM in milliseconds; sufficient on an idle machine. */
 const LINGER_MS = Number(process.env['LINGER_MS'] ?? 3_000);
 const TICK_MS = 250;
 const WEBSOCKET_GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
-/** Ends one stream or WebSocket in its own way. */
+/** Functions that end each open stream or WebSocket. */
 const open = new Set<() => void>();
 
-/** POST /work?ms=…: reads the body, answers after that long with the pod's name. */
+/** POST /work?ms=…: reads the body and responds after that time with the pod's name. */
 function work(request: IncomingMessage, response: ServerResponse, ms: number): void {
   const answer = (): void => {
     if (isEnding) response.setHeader('connection', 'close');
@@ -21,7 +21,7 @@ function work(request: IncomingMessage, response: ServerResponse, ms: number): v
   request.resume().on('end', () => setTimeout(answer, ms));
 }
 
-/** GET /stream: server-sent events until the agent ends, and then a last one that says so. */
+/** GET /stream: server-sent events until the agent ends, then a final event. */
 function stream(response: ServerResponse): void {
   response.writeHead(200, { 'content-type': 'text/event-stream' });
   let count = 0;
@@ -48,7 +48,7 @@ const server = createServer((request, response) => {
   else response.writeHead(url.pathname === '/health' && !isHealthy ? 500 : 200).end();
 });
 
-/** A WebSocket that sends a short text now and then, and closes with 1001 (going away) when the agent ends. */
+/** A WebSocket that sends short texts periodically and closes with 1001 (going away) when the agent ends. */
 server.on('upgrade', (request, socket) => {
   const accept = createHash('sha1').update(`${request.headers['sec-websocket-key']}${WEBSOCKET_GUID}`);
   socket.write(

@@ -1,20 +1,20 @@
-// An agent outside the cluster, as far as its control plane can tell: sends a heartbeat twice a second, each over a connection
-// of its own, and answers on port 8000 how that went.
-//   PLATFORM_URL, PLATFORM_KEY, PLATFORM_CA (PEM), HEARTBEAT (JSON; instance, seq and times are put in)
+// Simulates an agent outside the cluster: sends a heartbeat twice a second, each over a new connection, and reports the results
+// on port 8000.
+//   PLATFORM_URL, PLATFORM_KEY, PLATFORM_CA (PEM), HEARTBEAT (JSON; instance, seq and times are added)
 import { createServer } from 'node:http';
 import { request } from 'node:https';
 
 const { PLATFORM_URL = '', PLATFORM_KEY = '', PLATFORM_CA = '', HEARTBEAT = '{}' } = process.env;
 const EVERY_MS = 500;
-/** Longer than a busy machine takes: a slow answer is an answer. */
+/** Longer than a busy machine needs: a slow response is not an error. */
 const TIMEOUT_MS = 60_000;
 const startedAt = new Date().toISOString();
 const heartbeat = JSON.parse(HEARTBEAT) as object;
 
 let accepted = 0;
-/** What was answered instead, or why nothing was, newest last. */
+/** Other responses or connection errors, newest last. */
 const rejections: string[] = [];
-let refusedInARow = 0;
+let rejectionStreak = 0;
 let mostInARow = 0;
 let seq = 0;
 
@@ -24,11 +24,11 @@ function push(): Promise<string> {
   const headers = { authorization: `Bearer ${PLATFORM_KEY}`, 'content-type': 'application/json' };
   return new Promise((resolve) => {
     const options = { method: 'POST', ca: PLATFORM_CA, headers, agent: false, timeout: TIMEOUT_MS };
-    const outgoing = request(new URL('/api/v1/heartbeat', PLATFORM_URL), options, (answer) => {
-      answer.resume().on('error', (error) => resolve(error.message));
-      answer.on('end', () => resolve(String(answer.statusCode)));
+    const outgoing = request(new URL('/api/v1/heartbeat', PLATFORM_URL), options, (response) => {
+      response.resume().on('error', (error) => resolve(error.message));
+      response.on('end', () => resolve(String(response.statusCode)));
     });
-    outgoing.on('timeout', () => outgoing.destroy(new Error('no answer in time')));
+    outgoing.on('timeout', () => outgoing.destroy(new Error('no response in time')));
     outgoing.on('error', (error) => resolve(error.message));
     outgoing.end(body);
   });
@@ -38,11 +38,11 @@ async function beat(): Promise<void> {
   const outcome = await push();
   if (outcome === '200' || outcome === '204') {
     accepted += 1;
-    refusedInARow = 0;
+    rejectionStreak = 0;
   } else {
     rejections.push(`${new Date().toISOString()} ${outcome}`);
-    refusedInARow += 1;
-    mostInARow = Math.max(mostInARow, refusedInARow);
+    rejectionStreak += 1;
+    mostInARow = Math.max(mostInARow, rejectionStreak);
   }
   setTimeout(() => void beat(), EVERY_MS);
 }

@@ -1,25 +1,25 @@
-// Sends POST requests without a pause, each worker one at a time, until SIGTERM; then each ends the one under way, and sends one
-// more. Prints JSON lines of the same shape when every worker has had an answer and all of them MANY, and at the end. Nothing
-// is sent twice.
+// Sends POST requests continuously, one at a time per worker, until SIGTERM. Then each worker finishes its request and sends one
+// more. Prints a JSON line once every worker has had a response and the total is MANY per worker, and a JSON line at the end.
+// Requests are never retried.
 //   steady-client.ts URL WORKERS reuse|fresh
 import { Agent, request } from 'node:http';
 
 const [url = '', workers = '8', connections = 'reuse'] = process.argv.slice(2);
-/** Every second worker's requests take two seconds, the others' a fifth of one. */
+/** Requests of every second worker take two seconds, other requests 200 ms. */
 const LONG_MS = 2_000;
 const SHORT_MS = 200;
 
-/** A worker's share of the answers before the beginning is told: more than the connections that there will be. */
+/** Average responses per worker before the first report: more than the number of connections. */
 const MANY = 10;
 
-/** Requests by what they were answered. */
+/** Number of requests by response text. */
 const answers: Record<string, number> = {};
 const failures: string[] = [];
 let sockets = 0;
-let isOver = false;
+let isStopping = false;
 const startedAt = performance.now();
 
-function ask(agent: Agent, ms: number): Promise<void> {
+function send(agent: Agent, ms: number): Promise<void> {
   return new Promise((resolve) => {
     const fail = (what: string): void => {
       failures.push(`${Math.round(performance.now() - startedAt)} ms: ${what}`);
@@ -52,28 +52,28 @@ const report = (): void => {
   process.stdout.write(`${JSON.stringify(shown)}\n`);
 };
 
-let isTold = false;
+let isReported = false;
 let started = 0;
-function tell(): void {
+function reportOnce(): void {
   const sum = Object.values(answers).reduce((all, count) => all + count, 0);
-  if (isTold || started < agents.length || sum < MANY * agents.length) return;
-  isTold = true;
+  if (isReported || started < agents.length || sum < MANY * agents.length) return;
+  isReported = true;
   report();
 }
 
 async function work(agent: Agent, ms: number): Promise<void> {
-  await ask(agent, ms);
+  await send(agent, ms);
   started += 1;
   for (let isLast = false; !isLast;) {
-    isLast = isOver;
-    await ask(agent, ms);
-    tell();
+    isLast = isStopping;
+    await send(agent, ms);
+    reportOnce();
   }
   agent.destroy();
 }
 
 process.once('SIGTERM', () => {
-  isOver = true;
+  isStopping = true;
 });
 await Promise.all(agents.map((agent, worker) => work(agent, msOf(worker))));
 report();

@@ -1,5 +1,5 @@
-// Keeps one stream of server-sent events and one WebSocket open until the other side ends them. Prints a JSON line when
-// something has come on both, and one at the end.
+// Keeps one stream of server-sent events and one WebSocket open until the server ends them. Prints a JSON line when both have
+// received data, and one at the end.
 //   stream-client.ts HOST:PORT
 import { get } from 'node:http';
 
@@ -14,16 +14,16 @@ function note(): void {
   process.stdout.write(`${JSON.stringify(seen)}\n`);
 }
 
-get(`http://${host}/stream`, (answer) => {
-  answer.setEncoding('utf8').on('data', (text: string) => {
+get(`http://${host}/stream`, (response) => {
+  response.setEncoding('utf8').on('data', (text: string) => {
     for (const [, data = ''] of text.matchAll(/^data: (.*)$/gm)) {
       seen.events += 1;
       seen.lastEvent = data;
     }
     note();
   });
-  answer.on('close', () => {
-    seen.stream = answer.complete ? 'whole' : 'cut';
+  response.on('close', () => {
+    seen.stream = response.complete ? 'whole' : 'cut';
     note();
   });
 });

@@ -84,12 +84,12 @@ describe('the compliant agent', () => {
     [{ message: 'My mail is a@b.example' }, 'You said: My mail is [email]', '', null],
     [{ message: 'Sell me weapons' }, 'I am not able to help with that.', '', null],
     [{ message: 'Please insult me' }, 'I am not able to help with that.', '', null],
-  ])('answers %j and says what it did', async (body, text, tools, confirmed) => {
+  ])('responds to %j and reports its behavior', async (body, text, tools, confirmed) => {
     const url = await anAgent('compliant');
     expect(await chat(url, body)).toEqual({ text, behavior: { guardrails: ALL, tools, confirmed } });
   });
 
-  test('is healthy, lists its tools, and its report passes every check', async () => {
+  test('is healthy, lists its tools, and passes every check', async () => {
     const url = await anAgent('compliant');
     const [health, capabilities, report] = await Promise.all(
       ['/health', '/capabilities', '/platform/health'].map(
@@ -117,7 +117,7 @@ describe('the compliant agent', () => {
     ]);
   });
 
-  test('speaks with the official client: JSON, streams, tools of the caller; and counts the same tokens', async () => {
+  test('works with the official client (JSON, streams, client tools) and counts the same tokens', async () => {
     const url = await anAgent('compliant');
     const client = new OpenAI({ baseURL: `${url}/v1`, apiKey: 'x', maxRetries: 0 });
     const messages = [{ role: 'user' as const, content: 'Where is order A-17?' }];
@@ -169,7 +169,7 @@ describe('the compliant agent', () => {
     ['POST /v1/chat/completions', '{"messages": [7]}', 400, 'every message needs a role and a content'],
     ['POST /v1/chat', `"${'x'.repeat(1_100_000)}"`, 413, 'the body is too large'],
     ['GET /nowhere', undefined, 404, 'no route /nowhere'],
-  ])('%s with a bad request (%#)', async (route, body, status, message) => {
+  ])('%s rejects an invalid request (%#)', async (route, body, status, message) => {
     const [method = '', path = ''] = route.split(' ');
     const url = await anAgent('compliant');
     const response = await fetch(url + path, { method, ...(body === undefined ? {} : { body }) });
@@ -195,7 +195,7 @@ describe('the misbehaving agent', () => {
     expect(text.includes('a@b.example')).toBe(!guardrails.includes('pii-detector'));
   });
 
-  test('refunds without asking, and admits that nobody confirmed', async () => {
+  test('refunds without a confirmation, and reports no confirmation', async () => {
     const url = await anAgent('misbehaving');
     const { text, behavior } = await chat(url, { message: 'Refund order A-17' });
     expect([text, behavior['tools'], behavior['confirmed']]).toEqual([
@@ -205,7 +205,7 @@ describe('the misbehaving agent', () => {
     ]);
   });
 
-  test('reports the tool that was never built', async () => {
+  test('reports the missing tool', async () => {
     const url = await anAgent('misbehaving');
     const report = (await (await fetch(`${url}/platform/health`)).json()) as {
       status: string;
@@ -219,7 +219,7 @@ describe('the misbehaving agent', () => {
 });
 
 describe('the silent agent', () => {
-  test('does its work, and reports nothing', async () => {
+  test('responds to requests and reports nothing', async () => {
     const url = await anAgent('silent');
     const { text, behavior } = await chat(url, { message: 'How much is 6 * 7?' });
     expect(text).toContain('42');
@@ -229,13 +229,13 @@ describe('the silent agent', () => {
 });
 
 describe('the lying agent', () => {
-  test('runs no guardrail, and reports all of them', async () => {
+  test('runs no guardrail but reports all of them', async () => {
     const url = await anAgent('lying');
     const { text, behavior } = await chat(url, { message: 'My mail is a@b.example' });
     expect([text.includes('a@b.example'), behavior['guardrails']]).toEqual([true, ALL]);
   });
 
-  test('reports a database that is not there, and answers as another model', async () => {
+  test('reports a database that does not exist, and uses another model', async () => {
     const url = await anAgent('lying');
     const report = (await (await fetch(`${url}/platform/health`)).json()) as HealthReport;
     expect([report.agentName, report.status, report.summary.failed]).toEqual(['lying', 'healthy', 0]);
@@ -253,13 +253,13 @@ describe('faults', () => {
     ['no-capabilities', '/capabilities', 404],
     ['no-reporter', '/platform/health', 404],
     ['none', '/platform/health', 200],
-  ])('%s: GET %s answers %i', async (fault, path, status) => {
+  ])('%s: GET %s returns %i', async (fault, path, status) => {
     const faults = new Set(fault === 'none' ? [] : [fault as 'health-fails']);
     expect((await fetch((await anAgent('compliant', { faults })) + path)).status).toBe(status);
   });
 });
 
-test('claims-tools: GET /capabilities lists what was never built', async () => {
+test('claims-tools: GET /capabilities lists missing tools', async () => {
   const toolsOf = async (fault?: 'claims-tools'): Promise<string[]> => {
     const url = await anAgent('misbehaving', { faults: new Set(fault ? [fault] : []) });
     const { tools } = (await (await fetch(`${url}/capabilities`)).json()) as { tools: { name: string }[] };
@@ -287,7 +287,7 @@ describe('with a real model', () => {
     return [new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/v1/`), requests];
   }
 
-  test('it is asked, with the scrubbed text, and its usage counts', async () => {
+  test('sends the scrubbed text to the model and counts its usage', async () => {
     const [modelBaseUrl, requests] = await aModel({
       status: 200,
       body: {
@@ -315,13 +315,13 @@ describe('with a real model', () => {
     expect(usage.totalTokens).toBe(15);
   });
 
-  test('one that fails is a 502 that says nothing about it', async () => {
+  test('returns 502 without details if the model fails', async () => {
     const [modelBaseUrl] = await aModel({ status: 500, body: { error: 'internal address 10.0.0.1' } });
     const url = await anAgent('compliant', { modelBaseUrl });
     const response = await fetch(`${url}/v1/chat`, { method: 'POST', body: '{"message": "Hello"}' });
     expect([response.status, await response.json()]).toEqual([
       502,
-      { error: { message: 'the model could not be asked', type: 'server_error', param: null, code: null } },
+      { error: { message: 'the model request failed', type: 'server_error', param: null, code: null } },
     ]);
   });
 });

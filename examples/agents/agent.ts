@@ -25,13 +25,13 @@ import { takeTurn, type Turn } from './turn.ts';
 
 export interface AgentOptions {
   manifest: Manifest;
-  /** The folder of agent.yaml, where `$file:` references are looked up. */
+  /** Directory of agent.yaml, for `$file:` references. */
   manifestFolder: string;
   faults: ReadonlySet<Fault>;
   host: string;
-  /** 0: a free one. */
+  /** 0: a free port. */
   port: number;
-  /** null: the built-in model answers. */
+  /** null: use the built-in model. */
   modelBaseUrl: URL | null;
   env: Readonly<Record<string, string | undefined>>;
   logger: Logger;
@@ -62,7 +62,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   });
   server = new AgentServer({ ...options, tools, reporter, model: modelOf(options) });
   reporter.start();
-  logger.info('listens', { agent: manifest.metadata.name, port: listener.port });
+  logger.info('listening', { agent: manifest.metadata.name, port: listener.port });
   return {
     port: listener.port,
     reporter,
@@ -72,7 +72,7 @@ export async function startAgent(options: AgentOptions): Promise<RunningAgent> {
   };
 }
 
-/** What answers where the agent has the fault `other-model`. */
+/** Model used with the fault `other-model`. */
 const OTHER_MODEL = 'gpt-4o-mini';
 
 function modelOf({ manifest, modelBaseUrl, env, faults }: AgentOptions): ChatModel {
@@ -82,7 +82,7 @@ function modelOf({ manifest, modelBaseUrl, env, faults }: AgentOptions): ChatMod
     : createRemoteModel({ id, baseUrl: modelBaseUrl, apiKey: env['OPENAI_API_KEY'] ?? '' });
 }
 
-/** The built-in model is served by this very process (`GET /v1/models`), so that is where its check goes. */
+/** The built-in model is served by this process (`GET /v1/models`), so its check uses this address. */
 function reporterEnvironment(options: AgentOptions, listener: Listener): AgentOptions['env'] {
   if (options.modelBaseUrl !== null) return options.env;
   return { ...options.env, OPENAI_BASE_URL: `http://127.0.0.1:${listener.port}/v1` };
@@ -116,14 +116,14 @@ class AgentServer {
       if (route === undefined) sendError(response, 404, `no route ${path}`);
       else await this[route](request, response);
     } catch (error) {
-      logger.error('request fails', { error: describeError(error) });
+      logger.error('request failed', { error: describeError(error) });
       if (response.headersSent) response.destroy();
-      else sendError(response, 502, 'the model could not be asked');
+      else sendError(response, 502, 'the model request failed');
     }
   }
 
   health(_request: IncomingMessage, response: ServerResponse): void {
-    if (this.#context.faults.has('health-fails')) sendError(response, 503, 'this agent is made to fail');
+    if (this.#context.faults.has('health-fails')) sendError(response, 503, 'failing on purpose (fault health-fails)');
     else sendJson(response, 200, { status: 'ok' });
   }
 
@@ -200,7 +200,7 @@ class AgentServer {
     return takeTurn(request, {
       ...this.#context,
       systemPrompt: this.#systemPrompt,
-      // Without the reporter nothing is reported, to the sidecar neither.
+      // Without the reporter nothing is reported, not even to the sidecar.
       onModelCall: ({ promptTokens, completionTokens }) => {
         if (!faults.has('no-reporter')) reporter.recordUsage(model.id, promptTokens, completionTokens);
       },
@@ -224,7 +224,7 @@ function systemPromptOf({ manifest, manifestFolder }: AgentOptions): string | nu
     : system;
 }
 
-/** A health report in which nothing fails, whatever was found. */
+/** A health report in which all checks pass, independent of their results. */
 function allPassed(report: HealthReport | null): object {
   const checks = (report?.checks ?? []).map(({ id, category, severity }) => ({
     ...{ id, category, severity },
@@ -234,7 +234,7 @@ function allPassed(report: HealthReport | null): object {
   return { ...report, status: 'healthy', summary, checks };
 }
 
-/** What the agent says about itself; the sidecar reads these and strips them. */
+/** Behavior headers of the agent; the sidecar reads and removes them. */
 function behaviorHeaders({ behavior }: Turn): Record<string, string> {
   return {
     'x-platform-guardrails-invoked': behavior.guardrails.join(','),

@@ -1,8 +1,8 @@
 import type { ChatModel, Completion, Message, ToolCall, ToolOffer } from './model.ts';
 
 /**
- * A model without a network: the same messages always give the same answer and the same token counts. It knows
- * when to call a tool, so that everything around a model (tools, guardrails, usage) runs for real.
+ * A deterministic model without network: the same messages always produce the same response and token counts. It calls
+ * tools, so that tools, guardrails and usage work as with a real model.
  */
 export function createBuiltInModel(id: string): ChatModel {
   return {
@@ -28,7 +28,7 @@ function complete(messages: readonly Message[], tools: readonly ToolOffer[]): Co
 
 const MESSAGE_OVERHEAD = 3;
 
-/** Four characters a token, the rule of thumb for English. */
+/** Four characters per token, the rule of thumb for English. */
 export function countTokens(text: string): number {
   return Math.ceil(text.length / 4);
 }
@@ -39,7 +39,7 @@ interface Habit {
   arguments: (match: RegExpExecArray) => Record<string, string>;
 }
 
-/** First match wins: a refund names an order too. */
+/** The first match applies, because a refund also names an order. */
 const HABITS: readonly Habit[] = [
   {
     tool: 'refund_order',
@@ -71,14 +71,14 @@ function callOf(name: string, args: Record<string, string>, turn: number): ToolC
   return { id: `call_${turn}_${name}`, name, arguments: JSON.stringify(args) };
 }
 
-/** `get_weather` is meant where the text has its longest word. */
+/** Whether the text contains the longest word of the tool name, such as "weather" of `get_weather`. */
 function mentions(text: string, tool: string): boolean {
   const words = tool.toLowerCase().split(/[^a-z0-9]+/);
   const telling = words.reduce((a, b) => (b.length > a.length ? b : a));
   return telling.length > 2 && text.toLowerCase().includes(telling);
 }
 
-/** Every required argument gets the last capitalised word, which is where English puts the name it is about. */
+/** Sets every required argument to the last capitalised word, which is often the relevant name in English. */
 function guessArguments(tool: ToolOffer, text: string): Record<string, string> {
   const required = Array.isArray(tool.parameters['required'])
     ? (tool.parameters['required'] as unknown[])

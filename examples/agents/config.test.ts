@@ -25,7 +25,7 @@ test.each([
   expect(readConfig({ AGENT_FAULTS: raw })).toMatchObject({ config: { AGENT_FAULTS: faults } });
 });
 
-test('wrong values are said all at once', () => {
+test('reports all invalid values together', () => {
   const result = readConfig({ AGENT_PROFILE: 'evil', AGENT_FAULTS: 'health-fails,toString', PORT: 'x' });
   expect(result).toMatchObject({
     ok: false,

@@ -15,9 +15,9 @@ const profile: EnvField<Profile> = {
     Object.hasOwn(PROFILES, raw) ? { ok: true, value: raw as Profile } : { ok: false },
 };
 
-/** null: the faults of the profile. `none` is a list without any. */
+/** null: the faults of the profile. `none` is an empty list. */
 const faults: EnvField<Fault[] | null> = {
-  wanted: `none, or a comma-separated list of ${Object.keys(FAULTS).join(', ')} (default: the profile's)`,
+  wanted: `none, or a comma-separated list of ${Object.keys(FAULTS).join(', ')} (default: those of the profile)`,
   parse: (raw) => {
     if (raw === undefined) return { ok: true, value: null };
     const names = raw === 'none' ? [] : raw.split(',').map((name) => name.trim());
@@ -33,11 +33,11 @@ const FIELDS = {
   AGENT_FAULTS: faults,
   HOST: text('::'),
   PORT: port(8000),
-  /** Default: the profile's own agent.yaml beside this program. */
+  /** Default: agent.yaml of the profile, next to this program. */
   MANIFEST_PATH: optionalText,
-  /** What the agent reports itself as; default: the manifest's. */
+  /** Name in the agent's reports; default: the name in the manifest. */
   AGENT_NAME: optionalText,
-  /** A real model; unset: the built-in one. */
+  /** URL of a real model; unset: the built-in model. */
   OPENAI_BASE_URL: optionalHttpUrl,
 };
 

@@ -1,16 +1,16 @@
-/** What an example agent can do wrong at run time, whatever its manifest says. `AGENT_FAULTS` names them. */
+/** Faults of an example agent at run time, independent of its manifest. Selected with `AGENT_FAULTS`. */
 export const FAULTS = {
   'pii-only-for-long-messages': 'The pii-detector is skipped for messages under 80 characters',
-  'streams-unfiltered': 'Output guardrails are skipped for streamed answers',
+  'streams-unfiltered': 'Output guardrails are skipped for streamed responses',
   'refunds-unconfirmed': 'Destructive tools run without the confirmation of the user',
-  'health-fails': 'GET /health answers 503',
-  'no-capabilities': 'GET /capabilities answers 404',
-  'claims-tools': 'GET /capabilities lists every declared tool, whether it was built or not',
+  'health-fails': 'GET /health returns 503',
+  'no-capabilities': 'GET /capabilities returns 404',
+  'claims-tools': 'GET /capabilities lists every declared tool, even if it does not exist',
   'no-reporter': 'The reporter is not mounted',
-  'no-behavior': 'Answers carry no behavioral headers',
-  'claims-guardrails': 'No guardrail runs, and answers report every declared one',
+  'no-behavior': 'Responses have no behavioral headers',
+  'claims-guardrails': 'No guardrail runs, but responses report every declared guardrail',
   'claims-checks': 'GET /platform/health reports every check as passed',
-  'other-model': 'Another model answers than the declared one',
+  'other-model': 'The agent uses another model than the declared one',
 } as const;
 
 export type Fault = keyof typeof FAULTS;

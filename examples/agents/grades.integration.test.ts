@@ -7,7 +7,7 @@ import type { ReadyReport } from '../../core/health/health.ts';
 import { ProcessRig } from '../../testing/process-rig.ts';
 import { freePorts } from '../demo/free-ports.ts';
 
-/** The example agent and the sidecar as processes: what the sidecar says, and that it says so no longer when it is mended. */
+/** The example agent and the sidecar as processes: issues are reported, and disappear after the fix. */
 
 let rig: ProcessRig;
 let agentPort: number;
@@ -23,7 +23,7 @@ afterEach(() => rig.close());
 const GUARDRAILS = { input: [{ type: 'pii-detector', action: 'scrub' }] };
 const KEY = { OPENAI_API_KEY: 'any' };
 
-/** Writes the manifest; a running sidecar takes it over by itself. */
+/** Writes the manifest; a running sidecar reloads it automatically. */
 async function declare(spec: object): Promise<void> {
   const model = { provider: 'openai', id: 'gpt-4o-mini', apiKey: '$env:OPENAI_API_KEY' };
   manifestPath = await rig.file(
@@ -64,7 +64,7 @@ async function seen(): Promise<Seen> {
   };
 }
 
-/** Asks until the sidecar sees this: it follows files and an agent's report at their pace. */
+/** Polls the sidecar until it reports this, because it detects changed files and reports with a delay. */
 async function expectSeen(expected: Partial<Seen>): Promise<void> {
   const deadline = Date.now() + 40_000;
   for (;;) {
@@ -95,7 +95,7 @@ async function submitEvaluation(): Promise<void> {
   expect(response.status).toBe(201);
 }
 
-test('an agent that keeps to its manifest has 100 A', async () => {
+test('an agent that complies with its manifest has 100 A', async () => {
   manifestPath = new URL('compliant/agent.yaml', import.meta.url).pathname;
   await rig.startAgent(agentPort, manifestPath, KEY);
   await startSidecar();
@@ -106,7 +106,7 @@ describe('a dead agent with a dataset and a dead service', () => {
   let service: Server | null = null;
   afterEach(() => void service?.close());
 
-  test('has 55 D and is degraded, until each is up, evaluated and guarded', async () => {
+  test('has 55 D and is degraded until agent, service, evaluation and guardrails are fixed', async () => {
     const [servicePort = 0] = await freePorts(1);
     const declared = {
       requires: { services: [{ name: 'orders', address: `127.0.0.1:${servicePort}` }] },
@@ -157,7 +157,7 @@ test('an agent whose key is not set has 60 C and is not ready, until it is set',
   await expectSeen({ ...GOOD, source: 'agent-sdk' });
 });
 
-test('a broken agent has 20 F with exactly five issues, and each goes with its cause', async () => {
+test('a broken agent has 20 F with exactly five issues, and each disappears with its cause', async () => {
   const broken = {
     requires: { envVars: ['ORDERS_TOKEN'] },
     tools: [{ name: 'search' }, { name: 'pay' }],
@@ -167,7 +167,7 @@ test('a broken agent has 20 F with exactly five issues, and each goes with its c
   const faults = { AGENT_FAULTS: 'claims-tools' };
   const token = { ORDERS_TOKEN: 'any' };
   await declare(broken);
-  // Its model is elsewhere, and nobody is there.
+  // Its model URL is not reachable.
   let agent = await rig.startAgent(agentPort, manifestPath, { ...KEY, ...faults, ...deadModel });
   const restart = async (env: Record<string, string>): Promise<void> => {
     await agent.stop();

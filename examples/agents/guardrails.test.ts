@@ -29,7 +29,7 @@ describe('a guardrail', () => {
     expect(runGuardrail(declared, text)).toEqual({ text, blocked });
   });
 
-  test('that this agent does not have gives no verdict', () => {
+  test('that this agent does not implement returns no verdict', () => {
     expect(runGuardrail({ type: 'hallucination-detector' }, 'x')).toBeNull();
   });
 });

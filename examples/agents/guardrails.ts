@@ -1,6 +1,6 @@
 import type { Guardrail } from '../../core/manifest/manifest.ts';
 
-/** What a guardrail makes of a text: the text that goes on, and whether the turn is refused. */
+/** Result of a guardrail: the possibly changed text, and whether the turn is blocked. */
 export interface Verdict {
   text: string;
   blocked: boolean;
@@ -8,7 +8,7 @@ export interface Verdict {
 
 type Check = (text: string, declared: Guardrail) => Verdict;
 
-/** The guardrails that the example agents implement; a declared one that is not here does not run, and shows as a gap. */
+/** Guardrails of the example agents. Other declared guardrails do not run and are reported as a gap. */
 const GUARDRAILS: Readonly<Partial<Record<Guardrail['type'], Check>>> = {
   'pii-detector': (text) => ({ text: scrubPersonalData(text), blocked: false }),
   'topic-filter': (text, { blockedTopics = [] }) => ({
@@ -21,7 +21,7 @@ const GUARDRAILS: Readonly<Partial<Record<Guardrail['type'], Check>>> = {
 
 const INJECTION = /\b(ignore|forget|disregard)\b.{0,30}\b(instructions|rules|prompt)\b/i;
 
-/** The verdict of one declared guardrail; null when this agent does not have it. */
+/** The verdict of one declared guardrail; null if this agent does not implement it. */
 export function runGuardrail(declared: Guardrail, text: string): Verdict | null {
   return GUARDRAILS[declared.type]?.(text, declared) ?? null;
 }
@@ -36,7 +36,7 @@ const PERSONAL: readonly { label: string; pattern: RegExp; isReal?: (match: stri
   },
 ];
 
-/** Replaces e-mail addresses, IBANs, card and telephone numbers by their kind in brackets. */
+/** Replaces e-mail addresses, IBANs, card and telephone numbers with their kind in brackets. */
 export function scrubPersonalData(text: string): string {
   return PERSONAL.reduce(
     (scrubbed, { label, pattern, isReal }) =>
@@ -55,7 +55,7 @@ function isLuhn(digits: string): boolean {
 
 const HARSH = /\b(idiot|stupid|moron|worthless|fool|hate you|shut up)\b/gi;
 
-/** 0..1: a harsh word weighs 0.4. A word list is no classifier, and enough for an example. */
+/** 0..1: each harsh word adds 0.4. A word list is not a classifier but is sufficient for an example. */
 export function toxicityOf(text: string): number {
   return Math.min(1, (text.match(HARSH)?.length ?? 0) * 0.4);
 }

@@ -4,7 +4,7 @@ const MAX_BODY_BYTES = 1024 * 1024;
 
 export type Body = { ok: true; value: unknown } | { ok: false; status: number; message: string };
 
-/** A request's body as JSON; a malformed or large one is a status to answer. */
+/** Reads a request body as JSON; returns an error status if the body is malformed or too large. */
 export async function readJson(request: IncomingMessage): Promise<Body> {
   const chunks: Buffer[] = [];
   let size = 0;
@@ -20,7 +20,7 @@ export async function readJson(request: IncomingMessage): Promise<Body> {
   }
 }
 
-/** An error in the form that OpenAI's clients read. */
+/** Sends an error in OpenAI's format. */
 export function sendError(response: ServerResponse, status: number, message: string): void {
   const type = status < 500 ? 'invalid_request_error' : 'server_error';
   sendJson(response, status, { error: { message, type, param: null, code: null } });

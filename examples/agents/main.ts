@@ -6,15 +6,15 @@ import { startAgent } from './agent.ts';
 import { readConfig } from './config.ts';
 import { PROFILES } from './faults.ts';
 
-/** Beside this program, as source and as bundle alike. */
-const OWN_FOLDER = dirname(realpathSync(process.argv[1] ?? '.'));
+/** Directory of this program, both as source and as bundle. */
+const OWN_DIRECTORY = dirname(realpathSync(process.argv[1] ?? '.'));
 
 void runProcess({
   part: 'example-agent',
   env: process.env,
   readConfig,
   start: (config, logger) => {
-    const path = config.MANIFEST_PATH ?? join(OWN_FOLDER, config.AGENT_PROFILE, 'agent.yaml');
+    const path = config.MANIFEST_PATH ?? join(OWN_DIRECTORY, config.AGENT_PROFILE, 'agent.yaml');
     const parsed = parseManifest(readFileSync(path, 'utf8'));
     if (!parsed.ok)
       throw new Error(

@@ -1,20 +1,20 @@
-/** What an example agent asks a model, whichever model that is. */
+/** A message between an example agent and a model, independent of the model. */
 export interface Message {
   role: 'system' | 'user' | 'assistant' | 'tool';
   content: string;
   toolCalls?: ToolCall[];
-  /** On a `tool` message: the call that it answers. */
+  /** In a `tool` message: id of the call. */
   toolCallId?: string;
 }
 
 export interface ToolCall {
   id: string;
   name: string;
-  /** JSON text, as models write it. */
+  /** JSON text, as returned by models. */
   arguments: string;
 }
 
-/** A tool as it is offered to the model. */
+/** A tool that is offered to the model. */
 export interface ToolOffer {
   name: string;
   description: string;
@@ -35,6 +35,6 @@ export interface Completion {
 
 export interface ChatModel {
   readonly id: string;
-  /** Rejects when the model cannot be asked. */
+  /** Rejects if the model request fails. */
   complete(messages: readonly Message[], tools: readonly ToolOffer[]): Promise<Completion>;
 }

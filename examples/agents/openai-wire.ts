@@ -4,7 +4,7 @@ import type { Message, ToolOffer } from './model.ts';
 import { callToWire } from './remote-model.ts';
 import type { Turn, TurnRequest } from './turn.ts';
 
-/** A chat request in OpenAI's form, as far as an example agent reads it. */
+/** The used parts of a chat request in OpenAI's format. */
 export interface ChatRequest extends TurnRequest {
   includeUsage: boolean;
 }
@@ -15,7 +15,7 @@ type Json = Readonly<Record<string, unknown>>;
 const isObject = (value: unknown): value is Json =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** `POST /v1/chat/completions`. `metadata.user_confirmed: "true"` says that the user confirmed a destructive action. */
+/** `POST /v1/chat/completions`. `metadata.user_confirmed: "true"` means that the user confirmed a destructive action. */
 export function parseCompletionRequest(body: unknown): ParsedChatRequest {
   if (!isObject(body) || !Array.isArray(body['messages']) || body['messages'].length === 0)
     return { ok: false, message: 'messages must be a non-empty list' };
@@ -62,7 +62,7 @@ function parseMessage(value: unknown): Message | null {
   return { role, content, ...(typeof toolCallId === 'string' ? { toolCallId } : {}) };
 }
 
-/** Text, or the text parts of a list of parts; a message that only calls tools has none. */
+/** The text, or the text parts of a list; empty for a message that only calls tools. */
 function textOf(content: unknown): string | null {
   if (typeof content === 'string') return content;
   if (content === null || content === undefined) return '';
@@ -93,7 +93,7 @@ export function identityOf(model: string): Identity {
   return { id: `chatcmpl-${randomUUID()}`, created: Math.floor(Date.now() / 1_000), model };
 }
 
-/** The whole answer as one JSON document. */
+/** The complete response as one JSON document. */
 export function completionBody(turn: Turn, identity: Identity): unknown {
   const calls = turn.toolCalls.map(callToWire);
   const message = {
@@ -118,7 +118,7 @@ export function usageBody({ usage }: Turn): unknown {
   };
 }
 
-/** The answer as server-sent events, a few words each; usage comes in a last chunk of its own, and only on request. */
+/** Sends the response as server-sent events with a few words each; on request, usage follows in a separate last chunk. */
 export async function writeCompletionStream(
   response: ServerResponse,
   turn: Turn,
@@ -127,7 +127,7 @@ export async function writeCompletionStream(
   for (const chunk of chunksOf(turn, options)) {
     if (response.destroyed) return;
     response.write(`data: ${JSON.stringify(chunk)}\n\n`);
-    // A turn of the event loop between chunks, so that they leave as separate writes.
+    // Yields to the event loop between chunks, so that they are sent as separate writes.
     await new Promise((resolve) => setTimeout(resolve, 1));
   }
   response.end('data: [DONE]\n\n');

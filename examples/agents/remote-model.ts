@@ -27,8 +27,8 @@ export function createRemoteModel(options: RemoteModelOptions): ChatModel {
         }),
         signal: AbortSignal.timeout(TIMEOUT_MS),
       });
-      if (!response.ok) throw new Error(`the model answers ${response.status}`);
-      return fromWire((await response.json()) as WireAnswer);
+      if (!response.ok) throw new Error(`the model returned ${response.status}`);
+      return fromWire((await response.json()) as WireResponse);
     },
   };
 }
@@ -39,7 +39,7 @@ interface WireCall {
   function: { name: string; arguments: string };
 }
 
-interface WireAnswer {
+interface WireResponse {
   choices?: { message?: { content?: string | null; tool_calls?: WireCall[] } }[];
   usage?: { prompt_tokens?: number; completion_tokens?: number };
 }
@@ -55,15 +55,15 @@ export function callToWire(call: ToolCall): WireCall {
   return { id: call.id, type: 'function', function: { name: call.name, arguments: call.arguments } };
 }
 
-function fromWire(answer: WireAnswer): Completion {
-  const message = answer.choices?.[0]?.message;
-  if (message === undefined) throw new Error('the model answers without a message');
+function fromWire(response: WireResponse): Completion {
+  const message = response.choices?.[0]?.message;
+  if (message === undefined) throw new Error('the model response has no message');
   return {
     content: message.content ?? '',
     toolCalls: (message.tool_calls ?? []).map((call) => ({ id: call.id, ...call.function })),
     usage: {
-      promptTokens: answer.usage?.prompt_tokens ?? 0,
-      completionTokens: answer.usage?.completion_tokens ?? 0,
+      promptTokens: response.usage?.prompt_tokens ?? 0,
+      completionTokens: response.usage?.completion_tokens ?? 0,
     },
   };
 }

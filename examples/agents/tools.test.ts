@@ -13,17 +13,17 @@ describe('the calculator', () => {
   });
 
   test.each([
-    ['', 'the end is no number'],
-    ['2 +', 'the end is no number'],
+    ['', 'the end is not a number'],
+    ['2 +', 'the end is not a number'],
     ['(1', 'a parenthesis is missing'],
-    ['1 2', '2 is not expected'],
-    ['process.exit()', 'p is no number'],
-  ])('refuses %j', (expression, message) => {
+    ['1 2', 'unexpected 2'],
+    ['process.exit()', 'p is not a number'],
+  ])('rejects %j', (expression, message) => {
     expect(() => calculate(expression)).toThrow(new Error(message));
   });
 });
 
-test('a refund changes the order that a later look-up sees', () => {
+test('a later lookup returns the refunded order', () => {
   const tools = new Map(createTools().map((tool) => [tool.name, tool]));
   const look = (): string | undefined => tools.get('lookup_order')?.run({ orderId: 'A-17' });
   expect(look()).toBe('order A-17 is shipped, 42.50 USD');

@@ -1,8 +1,8 @@
 import type { ToolOffer } from './model.ts';
 
-/** A tool that really runs inside the agent. */
+/** A tool that runs inside the agent. */
 export interface AgentTool extends ToolOffer {
-  /** It changes something that cannot be taken back: only with the user's confirmation. */
+  /** The effect cannot be undone, so the user's confirmation is required. */
   destructive: boolean;
   run(args: Readonly<Record<string, unknown>>): string;
 }
@@ -12,7 +12,7 @@ interface Order {
   totalUsd: number;
 }
 
-/** A fresh set of tools with a small shop behind them. */
+/** Creates a new set of tools for a small shop. */
 export function createTools(): AgentTool[] {
   const orders = new Map<string, Order>([
     ['A-17', { status: 'shipped', totalUsd: 42.5 }],
@@ -28,14 +28,14 @@ export function createTools(): AgentTool[] {
     },
     {
       name: 'lookup_order',
-      description: 'Says where an order is',
+      description: 'Returns the status of an order',
       parameters: objectOf({ orderId: 'such as A-17' }),
       destructive: false,
       run: ({ orderId }) => describeOrder(String(orderId), orders.get(String(orderId))),
     },
     {
       name: 'refund_order',
-      description: 'Pays an order back',
+      description: 'Refunds an order',
       parameters: objectOf({ orderId: 'such as A-17' }),
       destructive: true,
       run: ({ orderId }) => {
@@ -60,7 +60,7 @@ function describeOrder(id: string, order: Order | undefined): string {
     : `there is no order ${id}`;
 }
 
-/** Arithmetic by recursive descent: text from a model is never evaluated as code. Throws on what is no expression. */
+/** Arithmetic by recursive descent: text from a model is never evaluated as code. Throws for an invalid expression. */
 export function calculate(expression: string): number {
   const tokens = expression.match(/\d+(?:\.\d+)?|[-+*/()]|\S/g) ?? [];
   let position = 0;
@@ -75,7 +75,7 @@ export function calculate(expression: string): number {
       return value;
     }
     const value = Number(token);
-    if (token === undefined || Number.isNaN(value)) throw new Error(`${token ?? 'the end'} is no number`);
+    if (token === undefined || Number.isNaN(value)) throw new Error(`${token ?? 'the end'} is not a number`);
     return value;
   };
   const product = (): number => {
@@ -89,6 +89,6 @@ export function calculate(expression: string): number {
     return value;
   };
   const value = sum();
-  if (position < tokens.length) throw new Error(`${tokens[position] ?? ''} is not expected`);
+  if (position < tokens.length) throw new Error(`unexpected ${tokens[position] ?? ''}`);
   return value;
 }

@@ -4,10 +4,10 @@ import { runGuardrail } from './guardrails.ts';
 import type { ChatModel, Completion, Message, TokenUsage, ToolCall, ToolOffer } from './model.ts';
 import type { AgentTool } from './tools.ts';
 
-/** What one chat request asks for, whichever route it came by. */
+/** One chat request, independent of its route. */
 export interface TurnRequest {
   messages: Message[];
-  /** Tools that the caller runs itself. */
+  /** Tools that the client runs itself. */
   callerTools: ToolOffer[];
   /** The user confirmed a destructive action. */
   confirmed: boolean;
@@ -16,11 +16,11 @@ export interface TurnRequest {
 
 export interface Turn {
   content: string;
-  /** Calls of the caller's own tools, for the caller to run. */
+  /** Calls of the client's tools, to be run by the client. */
   toolCalls: ToolCall[];
   finishReason: 'stop' | 'tool_calls' | 'content_filter';
   usage: TokenUsage;
-  /** What the agent tells the sidecar about itself. */
+  /** Behavior that the agent reports to the sidecar. */
   behavior: { guardrails: string[]; tools: string[]; confirmed: boolean };
 }
 
@@ -30,7 +30,7 @@ export interface TurnContext {
   tools: readonly AgentTool[];
   faults: ReadonlySet<Fault>;
   systemPrompt: string | null;
-  /** Once per call of the model. */
+  /** Called once per model call. */
   onModelCall(usage: TokenUsage): void;
 }
 
@@ -38,7 +38,7 @@ const REFUSAL = 'I am not able to help with that.';
 const LONG_MESSAGE = 80;
 const MAX_MODEL_CALLS = 4;
 
-/** One turn of an agent: input guardrails, the model with its tools, output guardrails. Rejects when the model cannot be asked. */
+/** One turn of an agent: input guardrails, the model with its tools, output guardrails. Rejects if the model request fails. */
 export async function takeTurn(request: TurnRequest, context: TurnContext): Promise<Turn> {
   const guardrails = context.faults.has('claims-guardrails') ? declaredTypes(context.manifest) : [];
   const { messages, blocked } = guardInput(request, context, guardrails);
@@ -62,7 +62,7 @@ const REFUSED: Completion = {
   usage: { promptTokens: 0, completionTokens: 0 },
 };
 
-/** Every user message passes every declared input guardrail; all of them run, also after one has refused. */
+/** Runs every declared input guardrail on every user message, even after one of them has blocked. */
 function guardInput(
   request: TurnRequest,
   context: TurnContext,
@@ -130,7 +130,7 @@ interface Talk {
   confirmed: boolean;
 }
 
-/** Asks the model until it answers in words or calls a tool of the caller. */
+/** Calls the model until it returns text or calls a tool of the client. */
 async function converse(messages: Message[], request: TurnRequest, context: TurnContext): Promise<Talk> {
   const talk: Talk = {
     completion: REFUSED,
@@ -175,6 +175,6 @@ function runTool(call: ToolCall, request: TurnRequest, context: TurnContext, tal
 
 function argumentsOf(call: ToolCall): Readonly<Record<string, unknown>> {
   const value: unknown = JSON.parse(call.arguments);
-  if (typeof value !== 'object' || value === null) throw new Error('its arguments are no object');
+  if (typeof value !== 'object' || value === null) throw new Error('its arguments are not an object');
   return value as Record<string, unknown>;
 }

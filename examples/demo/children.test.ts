@@ -43,22 +43,22 @@ function isAlive(pid: number): boolean {
 }
 
 const pidFile = (): string => join(folder, 'pid');
-/** A file that is there may be empty still. */
+/** Polls, because an existing file may still be empty. */
 const hasPid = (): boolean => existsSync(pidFile()) && readFileSync(pidFile(), 'utf8') !== '';
 const WRITE_PID = `import { writeFileSync } from 'node:fs';
 writeFileSync(process.env.PID_FILE, String(process.pid));
 setInterval(() => {}, 1000);`;
 
 describe('a process of the demo', () => {
-  test('that ends by itself is a crash, with the end of its log', async () => {
+  test('that exits unexpectedly is reported as a crash with the end of its log', async () => {
     start(`console.error('first'); console.error('cannot go on'); process.exitCode = 3;`);
     await until(() => crashes.length > 0);
     expect(crashes.map(({ message }) => message)).toEqual([
-      'part ended by itself (exit code 3); its log ends with\n  first\n  cannot go on',
+      'part exited unexpectedly (exit code 3); its log ends with\n  first\n  cannot go on',
     ]);
   });
 
-  test('is ended by close, without being called a crash', async () => {
+  test('is stopped by close without being reported as a crash', async () => {
     start(WRITE_PID, { PID_FILE: pidFile() });
     await until(hasPid);
     const pid = Number(readFileSync(pidFile(), 'utf8'));
@@ -66,7 +66,7 @@ describe('a process of the demo', () => {
     expect([isAlive(pid), crashes]).toEqual([false, []]);
   });
 
-  test('ends by itself when the demo is killed and cannot end it', async () => {
+  test('exits when the demo is killed', async () => {
     const program = join(folder, 'program.mjs');
     writeFileSync(program, WRITE_PID);
     const demo = join(folder, 'demo.mjs');
@@ -82,14 +82,14 @@ setInterval(() => {}, 1000);`,
     const pid = Number(readFileSync(pidFile(), 'utf8'));
     expect(isAlive(pid)).toBe(true);
     parent.kill('SIGKILL');
-    // Not even a failing test leaves it.
+    // Cleaned up even if the test fails.
     await until(() => !isAlive(pid)).catch((error: unknown) => {
       process.kill(pid, 'SIGKILL');
       throw error;
     });
   });
 
-  test('sees nothing of the environment but what it is given', async () => {
+  test('receives only the given environment variables', async () => {
     process.env['PLATFORM_URL'] = 'http://elsewhere';
     start(`console.log(JSON.stringify(Object.keys(process.env).sort())); setInterval(() => {}, 1000);`, {
       MINE: '1',
@@ -100,8 +100,8 @@ setInterval(() => {}, 1000);`,
     expect(JSON.parse(readFileSync(log, 'utf8'))).toEqual(['LOG_FORMAT', 'MINE', 'PATH']);
   });
 
-  test('cannot be started while the others are being ended', async () => {
+  test('cannot be started while the others are being stopped', async () => {
     await children.close();
-    expect(() => start('')).toThrow('the demo is ending');
+    expect(() => start('')).toThrow('the demo is stopping');
   });
 });

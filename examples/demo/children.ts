@@ -5,7 +5,7 @@ import { join } from 'node:path';
 export interface ChildSpec {
   /** `control-plane`, `agent-compliant`, ... */
   name: string;
-  /** The bundle. */
+  /** Path of the bundle. */
   program: string;
   env: Readonly<Record<string, string>>;
 }
@@ -20,36 +20,36 @@ interface Child {
 const GRACE_MS = 5_000;
 const TAIL_LINES = 15;
 
-/** The processes of the demo: each logs into a file of its own, and one that ends by itself ends the demo. */
+/** The processes of the demo: each logs to its own file, and an unexpected exit ends the demo. */
 export class Children {
   readonly #folder: string;
   readonly #onCrash: (error: Error) => void;
   readonly #running = new Set<Child>();
   #stopping = false;
 
-  /** @param folder the demo's own: what is in it ends with the demo */
+  /** @param folder temporary directory of the demo; removed at the end */
   constructor(folder: string, onCrash: (error: Error) => void) {
     this.#folder = folder;
     this.#onCrash = onCrash;
-    // The last resort, when the demo ends without close(): nothing may outlive it.
+    // Last resort if the demo ends without close(): no process may outlive it.
     process.on('exit', () => {
       for (const { process: child } of this.#running) child.kill('SIGKILL');
     });
   }
 
   start(spec: ChildSpec): void {
-    if (this.#stopping) throw new Error('the demo is ending');
+    if (this.#stopping) throw new Error('the demo is stopping');
     const logFile = join(this.#folder, `${spec.name}.log`);
     const log = openSync(logFile, 'a');
     const child = spawn(
       process.execPath,
       ['--enable-source-maps', '--import', endWithParent(this.#folder), spec.program],
       {
-        // Nothing of the caller's environment: a PLATFORM_URL of another cluster must not leak in.
+        // Without the caller's environment, because a PLATFORM_URL of another cluster must not be used.
         env: { PATH: process.env['PATH'] ?? '', LOG_FORMAT: 'text', ...spec.env },
-        // The pipe is never written to: its end tells the child that the demo is gone.
+        // Nothing is written to the pipe; its end signals the end of the demo to the child.
         stdio: ['pipe', log, log],
-        // Its own process group: Ctrl-C reaches the demo alone, which then ends them in order.
+        // Own process group, so that Ctrl-C reaches only the demo, which stops its processes in order.
         detached: true,
       },
     );
@@ -59,7 +59,7 @@ export class Children {
     void entry.exited.then(() => this.#running.delete(entry));
   }
 
-  /** Asks all of them to end, then makes them. */
+  /** Stops all processes with SIGTERM, then with SIGKILL. */
   async close(): Promise<void> {
     this.#stopping = true;
     const children = [...this.#running];
@@ -79,7 +79,7 @@ export class Children {
       };
       child.once('error', (error) => ended(`cannot start: ${error.message}`));
       child.once('exit', (code, signal) =>
-        ended(`ended by itself (${signal ?? `exit code ${String(code)}`}); its log ends with`),
+        ended(`exited unexpectedly (${signal ?? `exit code ${String(code)}`}); its log ends with`),
       );
     });
   }
@@ -95,7 +95,7 @@ export class Children {
   }
 }
 
-/** What makes a process end when the demo is gone, and take the demo's folder along. */
+/** Module that ends a process when the demo is gone, and removes the demo's directory. */
 function endWithParent(folder: string): string {
   const program = new URL('end-with-parent.ts', import.meta.url);
   program.searchParams.set('folder', folder);

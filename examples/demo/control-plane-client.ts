@@ -8,7 +8,7 @@ export interface AgentRow {
   grade: string | null;
   score: number | null;
   tokens: number | null;
-  /** What of the manifest was shown in the last 24 hours; null: no report has it. */
+  /** Evidence for the manifest in the last 24 hours; null: not in any report. */
   evidence: { percent: number; shown: number; declared: number } | null;
   /** Proved score of the audit. */
   proved: number | null;
@@ -17,10 +17,10 @@ export interface AgentRow {
   lastSeen: string | null;
 }
 
-/** The gap with the evidence next to it. */
+/** The gap with its evidence. */
 export type ShownGap = GapReport & { evidence: EvidenceReport | null };
 
-/** The admin side of the control plane, as far as the demo uses it. */
+/** Client for the used part of the control plane's admin API. */
 export class ControlPlaneClient {
   readonly #url: string;
   readonly #adminKey: string;
@@ -30,9 +30,9 @@ export class ControlPlaneClient {
     this.#adminKey = adminKey;
   }
 
-  /** Returns the agent's key. */
+  /** Registers an agent and returns its key. */
   async register(agentName: string): Promise<string> {
-    const { apiKey } = await this.#ask<{ apiKey: string }>('/api/v1/register', {
+    const { apiKey } = await this.#request<{ apiKey: string }>('/api/v1/register', {
       method: 'POST',
       body: JSON.stringify({ agentName, runtime: 'local' }),
     });
@@ -40,21 +40,21 @@ export class ControlPlaneClient {
   }
 
   agents(): Promise<AgentRow[]> {
-    return this.#ask('/api/v1/agents');
+    return this.#request('/api/v1/agents');
   }
 
   gap(agentName: string): Promise<ShownGap> {
-    return this.#ask(`/api/v1/agents/${agentName}/gap`);
+    return this.#request(`/api/v1/agents/${agentName}/gap`);
   }
 
-  async #ask<T>(path: string, init: RequestInit = {}): Promise<T> {
+  async #request<T>(path: string, init: RequestInit = {}): Promise<T> {
     const response = await fetch(this.#url + path, {
       ...init,
       headers: { 'x-admin-key': this.#adminKey, 'content-type': 'application/json' },
       signal: AbortSignal.timeout(5_000),
     });
     const text = await response.text();
-    if (!response.ok) throw new Error(`${path} answers ${response.status}: ${text}`);
+    if (!response.ok) throw new Error(`${path} returned ${response.status}: ${text}`);
     return JSON.parse(text) as T;
   }
 }

@@ -25,7 +25,7 @@ afterEach(async () => {
 
 function startDemo(env: Record<string, string>): void {
   output = { stdout: '', stderr: '' };
-  // TMPDIR: whatever the demo leaves behind is seen in a folder of the test's own.
+  // TMPDIR: files left by the demo are visible in the test's directory.
   demo = spawn(process.execPath, [MAIN], {
     env: { PATH: process.env['PATH'] ?? '', TMPDIR: folder, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -53,7 +53,7 @@ const isListening = (port: number): Promise<boolean> =>
     socket.once('error', () => resolve(false));
   });
 
-/** Every port that the demo named, and whether somebody still listens there; and every file that it made. */
+/** Ports of the demo that are still in use, and files that it left. */
 async function leftBehind(): Promise<{ named: number; listening: number[]; files: string[] }> {
   const ports = new Set([...output.stdout.matchAll(/127\.0\.0\.1:(\d+)/g)].map(([, port]) => Number(port)));
   const states = await Promise.all([...ports].map(async (port) => [port, await isListening(port)] as const));
@@ -70,7 +70,7 @@ async function curl(line: string): Promise<unknown> {
 }
 
 describe('make demo ONCE=1', () => {
-  test('shows a fleet with true phases, grades, scores and tokens, says why, and leaves nothing behind', async () => {
+  test('prints a fleet with correct phases, grades, scores, tokens and reasons, and leaves nothing behind', async () => {
     startDemo({ ONCE: '1' });
     expect([await exited, output.stderr]).toEqual([0, '']);
     const table = /^NAME .*\n(?:.+\n)+/m.exec(output.stdout)?.[0].trimEnd().split('\n') ?? [];
@@ -82,11 +82,11 @@ describe('make demo ONCE=1', () => {
       'gappy Degraded C 65 40% 7 N Ns',
       'misbehaving Healthy F 30 56% 17 N Ns',
     ]);
-    // Why a score of 100 is not enough, one line an agent.
+    // Why a score of 100 is not sufficient, one line per agent.
     expect(output.stdout).toMatch(/^ {2}compliant +is compliant: /m);
-    expect(output.stdout).toMatch(/^ {2}silent +is not compliant: .*; never shown: tool calculator, /m);
+    expect(output.stdout).toMatch(/^ {2}silent +is not compliant: .*; without evidence: tool calculator, /m);
     expect(output.stdout).toMatch(
-      /^ {2}lying +is not compliant: .*; reports that are contradicted: model gpt-4o \(usage of gpt-4o-mini in responses\), service orders-db \(probe of the sidecar: connection refused\)$/m,
+      /^ {2}lying +is not compliant: .*; reports that are contradicted: model gpt-4o \(usage of gpt-4o-mini in responses\), service orders-db \(sidecar probe: connection refused\)$/m,
     );
     expect(output.stdout).toMatch(/^misbehaving lost 70 points:$/m);
     expect(output.stdout).toMatch(/^compliant lost no points$/m);
@@ -98,9 +98,9 @@ describe('make demo ONCE=1', () => {
 });
 
 describe('make demo', () => {
-  test('stays with commands that work, until Ctrl-C, and leaves nothing behind', async () => {
+  test('prints working commands, runs until Ctrl-C, and leaves nothing behind', async () => {
     startDemo({});
-    await shown('Ctrl-C ends it all.');
+    await shown('Press Ctrl-C to stop.');
     const lines = [...output.stdout.matchAll(/^ {2}(curl .*)$/gm)].map(([, line]) => line ?? '');
     expect(lines).toHaveLength(6);
     const [agents, gap, chat, audit, ownGap, ready] = await Promise.all(lines.map(curl));
@@ -125,7 +125,7 @@ describe('make demo', () => {
     expect(await leftBehind()).toMatchObject({ listening: [], files: [] });
   });
 
-  test('ends with the reason when one of its processes does, and leaves nothing behind', async () => {
+  test('fails with the reason when one of its processes exits, and leaves nothing behind', async () => {
     startDemo({});
     await shown('control plane on');
     const { stdout } = await run('ps', ['-A', '-o', 'pid=,ppid=,args=']);
@@ -137,13 +137,13 @@ describe('make demo', () => {
       );
     process.kill(Number(controlPlane?.[0]), 'SIGKILL');
     expect(await exited).toBe(1);
-    expect(output.stderr).toMatch(/^the demo fails: control-plane ended by itself \(SIGKILL\)/);
+    expect(output.stderr).toMatch(/^the demo failed: control-plane exited unexpectedly \(SIGKILL\)/);
     expect(await leftBehind()).toMatchObject({ listening: [], files: [] });
   });
 
-  test('that is killed leaves nothing behind either: its processes end by themselves', async () => {
+  test('leaves nothing behind when killed: its processes exit on their own', async () => {
     startDemo({});
-    await shown('Ctrl-C ends it all.');
+    await shown('Press Ctrl-C to stop.');
     demo.kill('SIGKILL');
     await exited;
     const deadline = Date.now() + 200_000;
@@ -155,11 +155,11 @@ describe('make demo', () => {
     expect(left).toEqual({ named: 16, listening: [], files: [] });
   });
 
-  test('that is interrupted while it starts leaves nothing behind either', async () => {
+  test('leaves nothing behind when interrupted during the start', async () => {
     startDemo({});
     await shown('control plane on');
     demo.kill('SIGINT');
-    expect([await exited, output.stderr]).toEqual([1, 'the demo fails: stopped by SIGINT\n']);
+    expect([await exited, output.stderr]).toEqual([1, 'the demo failed: stopped by SIGINT\n']);
     expect(await leftBehind()).toMatchObject({ listening: [], files: [] });
   });
 });

@@ -1,6 +1,6 @@
-// Loaded before a process of the demo (node --import): when the demo is killed, nobody is left to end it, so it ends by
-// itself. Its standard input is a pipe that the demo holds and never writes to; it closes with the demo, however that dies.
-// `?folder=` is the demo's own folder, which the last of them to end takes away.
+// Loaded before a process of the demo (node --import), so that the process exits if the demo is killed and cannot stop it.
+// Its standard input is a pipe from the demo without data, which closes when the demo ends in any way.
+// `?folder=` is the demo's temporary directory, which the last process removes.
 import { rmSync } from 'node:fs';
 
 const folder = new URL(import.meta.url).searchParams.get('folder');
@@ -17,6 +17,6 @@ process.stdin.once('close', () => {
   process.kill(process.pid, 'SIGTERM');
 });
 process.stdin.on('error', () => process.stdin.destroy());
-// Only what is read is seen to end; and waiting for it keeps no process alive.
+// The end is detected only while reading; unref() lets the process exit nevertheless.
 process.stdin.resume();
 process.stdin.unref();

@@ -38,39 +38,39 @@ function seen(
 
 test.each<[string, Seen, string[]]>([
   ['nothing', seen(), []],
-  ['the phase', seen({ row: { phase: 'Healthy' } }), ['gappy: phase is Healthy, not Degraded']],
+  ['the phase', seen({ row: { phase: 'Healthy' } }), ['gappy: phase is Healthy, expected Degraded']],
   [
     'grade and score',
     seen({ row: { grade: 'B', score: 80 } }),
-    ['gappy: grade is B, not C', 'gappy: score is 80, not 65'],
+    ['gappy: grade is B, expected C', 'gappy: score is 80, expected 65'],
   ],
   [
     'an issue',
     seen({ properties: ['auditable', 'evaluated'] }),
-    ['gappy: issues is auditable, evaluated, not auditable, evaluated, service:orders-db'],
+    ['gappy: issues is auditable, evaluated, expected auditable, evaluated, service:orders-db'],
   ],
   [
     'evidence',
     seen({ row: { evidence: { percent: 0, shown: 0, declared: 5 } } }),
-    ['gappy: evidence is 0, not 40'],
+    ['gappy: evidence is 0, expected 40'],
   ],
   [
     'evidence that has not arrived yet',
     seen({ row: { evidence: null } }),
-    ['gappy: evidence is undefined, not 40'],
+    ['gappy: evidence is undefined, expected 40'],
   ],
   [
     'the verdict',
     seen({ row: { compliant: { status: 'True', reason: 'Compliant', message: '' } } }),
-    ['gappy: Compliant is True Compliant, not False GradeTooLow'],
+    ['gappy: Compliant is True Compliant, expected False GradeTooLow'],
   ],
   ['nothing, where the agent has no reporter,', seen({ upstreamTokens: null }), []],
-  ['tokens not told yet', seen({ row: { tokens: 80 } }), ['gappy: tokens is 80, not 90']],
+  ['tokens not reported yet', seen({ row: { tokens: 80 } }), ['gappy: tokens is 80, expected 90']],
   [
     'tokens that the agent counted otherwise than its client',
     seen({ clientTokens: 91 }),
-    ['gappy: tokens that the upstream counted is 90, not 91'],
+    ['gappy: tokens that the upstream counted is 90, expected 91'],
   ],
-])('%s that is wrong is said', (_name, agent, sentences) => {
+])('reports a wrong value: %s', (_name, agent, sentences) => {
   expect(differences('gappy', agent)).toEqual(sentences);
 });

@@ -8,11 +8,11 @@ export interface Expectation {
   evidence: number;
   /** Status and reason of the condition Compliant. */
   compliant: string;
-  /** The properties that cost the points, sorted. */
+  /** Properties that cost points, sorted. */
   issues: readonly string[];
 }
 
-/** What the agents are made to get; the worked figures of docs/scoring apply. */
+/** Expected results of the agents; see the calculations in docs/scoring. */
 export const EXPECTED: Readonly<Record<string, Expectation>> = {
   compliant: {
     ...{ phase: 'Healthy', grade: 'A', score: 100, issues: [] },
@@ -48,17 +48,17 @@ export const EXPECTED: Readonly<Record<string, Expectation>> = {
   },
 };
 
-/** Everything that one agent's row was made from. */
+/** All data of one agent's row. */
 export interface Seen {
   row: AgentRow;
   gap: ShownGap;
-  /** As the agent's own reporter counted them; null: it has none. */
+  /** Tokens counted by the agent's reporter; null: no reporter. */
   upstreamTokens: number | null;
-  /** As the answers told the client. */
+  /** Tokens according to the responses to the client. */
   clientTokens: number;
 }
 
-/** What is not as it should be, in sentences; empty when every number is right. */
+/** Deviations from the expected results as sentences; empty if all are correct. */
 export function differences(agentName: string, seen: Seen): string[] {
   const expected = EXPECTED[agentName];
   if (expected === undefined) return [`${agentName} is not an agent of the demo`];
@@ -76,5 +76,5 @@ export function differences(agentName: string, seen: Seen): string[] {
   ];
   return compared
     .filter(([, found, wanted]) => found !== wanted)
-    .map(([what, found, wanted]) => `${agentName}: ${what} is ${String(found)}, not ${String(wanted)}`);
+    .map(([what, found, wanted]) => `${agentName}: ${what} is ${String(found)}, expected ${String(wanted)}`);
 }

@@ -11,11 +11,11 @@ export const AGENT_NAMES = ['compliant', 'silent', 'lying', 'gappy', 'misbehavin
 
 export interface DemoAgent {
   name: string;
-  /** The agent itself. */
+  /** URL of the agent itself. */
   agentUrl: string;
-  /** Port 4000 of its sidecar, as it were. */
+  /** Proxy URL of its sidecar (port 4000 in a cluster). */
   proxyUrl: string;
-  /** Port 4001 of its sidecar. */
+  /** Control URL of its sidecar (port 4001 in a cluster). */
   controlUrl: string;
 }
 
@@ -37,7 +37,7 @@ export interface FleetContext {
 const HOST = '127.0.0.1';
 const urlOf = (port: number): string => `http://${HOST}:${port}`;
 
-/** Starts a control plane, the agents and a sidecar for each, all at once, and waits until all of them answer. */
+/** Starts a control plane, the agents and a sidecar for each concurrently, and waits until all respond. */
 export async function startFleet(context: FleetContext): Promise<Fleet> {
   const { signal, progress } = context;
   const [planePort = 0, ...ports] = await freePorts(1 + 3 * AGENT_NAMES.length);
@@ -69,11 +69,11 @@ export async function startFleet(context: FleetContext): Promise<Fleet> {
   };
 }
 
-/** Registers an agent and hands its sidecar the key; the sidecar reads it for its next heartbeat. */
+/** Registers an agent and writes the key for its sidecar, which reads it for its next heartbeat. */
 export async function register(fleet: Fleet, agent: DemoAgent, folder: string): Promise<void> {
   const key = await fleet.controlPlane.register(agent.name);
   const path = keyFileOf(folder, agent.name);
-  // Renamed into place, so that nobody reads half of it.
+  // Renamed into place, so that the sidecar never reads a partial file.
   await writeFile(`${path}.new`, key, { mode: 0o600 });
   await rename(`${path}.new`, path);
 }
@@ -87,7 +87,7 @@ function startControlPlane(context: FleetContext, port: number, adminKey: string
       STORE: 'sqlite',
       DATA_DIR: join(context.folder, 'data'),
       PLATFORM_ADMIN_KEY: adminKey,
-      // A demo shows every change at once.
+      // Shows every change immediately.
       RATE_LIMIT_SECONDS: '0',
     },
   });
@@ -116,7 +116,7 @@ function startSidecar(context: FleetContext, agent: DemoAgent, controlPlaneUrl: 
     env: {
       BIND_ADDRESS: HOST,
       UPSTREAM_URL: agent.agentUrl,
-      // What the agent has in its environment, as the injector sets it in a cluster.
+      // Names in the agent's environment, set by the injector in a cluster.
       AGENT_ENV_NAMES: 'OPENAI_API_KEY',
       MANIFEST_PATH: manifestOf(context, agent.name),
       PROXY_PORT: new URL(agent.proxyUrl).port,

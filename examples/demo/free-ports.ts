@@ -1,16 +1,16 @@
 import { createServer } from 'node:net';
 
 /**
- * Below the ports that a system hands out by itself, to a client's end of a connection or to a server that asks for any:
- * nobody gets one of these by chance between this answer and the moment that a process listens there, or is expected not to.
+ * Below the ephemeral ports that the system assigns to clients or to servers on port 0. So no other process gets one of these
+ * ports by chance before it is used.
  */
 const [FIRST, COUNT, SLICE] = [11_000, 9_000, 60];
 
-/** Each process goes round in a slice of its own, so that several beside each other do not get the same ones. */
+/** Each process uses its own slice, so that concurrent processes do not get the same ports. */
 const slice = FIRST + (process.pid % (COUNT / SLICE)) * SLICE;
 let next = Math.floor(Math.random() * SLICE);
 
-/** Ports that nobody listens on, different ones. Throws when there are not as many. */
+/** Returns different unused ports. Throws if there are not enough. */
 export async function freePorts(count: number): Promise<number[]> {
   const ports: number[] = [];
   for (let tried = 0; ports.length < count; tried += 1) {
@@ -26,7 +26,7 @@ function isFree(port: number): Promise<boolean> {
   const server = createServer();
   return new Promise((resolve) => {
     server.once('error', () => resolve(false));
-    // Every address, as the product's processes listen.
+    // On every address, like the product's processes.
     server.listen(port, () => server.close(() => resolve(true)));
   });
 }

@@ -1,4 +1,4 @@
-// `make demo`: a fleet without a cluster. ONCE=1 ends by itself, with exit code 1 when a number is wrong.
+// `make demo`: a fleet without a cluster. With ONCE=1 it exits when done, with code 1 if a result is wrong.
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -13,18 +13,18 @@ const root = dirname(dirname(import.meta.dirname));
 const isOnce = process.env['ONCE'] === '1';
 const palette = paletteFor(process.stdout.isTTY && !process.env['NO_COLOR']);
 const startedMs = performance.now();
-const say = (text: string): void => void process.stdout.write(`${text}\n`);
+const print = (text: string): void => void process.stdout.write(`${text}\n`);
 const progress = (line: string): void =>
-  say(palette.dim(`${((performance.now() - startedMs) / 1_000).toFixed(1)}s  ${line}`));
+  print(palette.dim(`${((performance.now() - startedMs) / 1_000).toFixed(1)}s  ${line}`));
 
 const stopping = new AbortController();
 const folder = mkdtempSync(join(tmpdir(), 'agent-compliance-demo-'));
 const removeFolder = (): void => rmSync(folder, { recursive: true, force: true });
 process.on('exit', removeFolder);
 
-/** Resolves when a fleet that was shown is asked to end; rejects when something ends it before. */
+/** Resolves when the user stops the demo after the output; rejects if it ends earlier. */
 const ended = Promise.withResolvers<undefined>();
-// Whoever waits for it sees it; until somebody does, it is not unhandled.
+// Prevents an unhandled rejection before the promise is awaited.
 ended.promise.catch(() => undefined);
 const children = new Children(folder, ended.reject);
 let isShown = false;
@@ -42,48 +42,48 @@ try {
 } catch (error) {
   process.exitCode = 1;
   const model = process.env['OPENAI_BASE_URL'];
-  const asked = model ? ` (the agents ask the model at OPENAI_BASE_URL=${model})` : '';
-  process.stderr.write(`the demo fails: ${error instanceof Error ? error.message : String(error)}${asked}\n`);
+  const modelHint = model ? ` (the agents use the model at OPENAI_BASE_URL=${model})` : '';
+  process.stderr.write(`the demo failed: ${error instanceof Error ? error.message : String(error)}${modelHint}\n`);
 } finally {
   stopping.abort();
-  if (!isOnce) say('ending');
+  if (!isOnce) print('stopping');
   await children.close();
   removeFolder();
 }
 
 async function showFleet(): Promise<void> {
   const fleet = await startFleet({ root, folder, children, signal: stopping.signal, progress });
-  progress('sends chat traffic through the proxies, streams included');
+  progress('sending chat requests through the proxies, including streams');
   const traffic = await Promise.all(
     fleet.agents.map(({ proxyUrl }) => sendTraffic(proxyUrl, !process.env['OPENAI_BASE_URL'])),
   );
   const clientTokens = new Map(fleet.agents.map(({ name }, index) => [name, traffic[index]?.tokens ?? 0]));
   const calls = traffic.reduce((sum, report) => sum + report.calls, 0);
-  progress(`${calls} chats answered; registers the agents and waits for their heartbeats`);
-  // The keys come after the traffic, so that the first heartbeat already tells of it: the shortest interval is ten seconds.
+  progress(`${calls} chat requests completed; registering the agents and waiting for their heartbeats`);
+  // Registered after the traffic, so that the first heartbeat includes it: the shortest interval is ten seconds.
   await Promise.all(fleet.agents.map((agent) => register(fleet, agent, folder)));
-  const seen = await whenTold(fleet, clientTokens);
+  const seen = await expectedResults(fleet, clientTokens);
   present(fleet, seen);
   const wrong = [...seen].flatMap(([name, agent]) => differences(name, agent));
-  if (wrong.length > 0) throw new Error(`these numbers are wrong:\n${wrong.join('\n')}`);
+  if (wrong.length > 0) throw new Error(`unexpected results:\n${wrong.join('\n')}`);
 }
 
-/** What the control plane says, once it is what it should be, or after the time for it is over. */
-async function whenTold(fleet: Fleet, clientTokens: ReadonlyMap<string, number>): Promise<Map<string, Seen>> {
+/** Results from the control plane, as soon as they are as expected or after the timeout. */
+async function expectedResults(fleet: Fleet, clientTokens: ReadonlyMap<string, number>): Promise<Map<string, Seen>> {
   let last: Map<string, Seen> | null = null;
-  const ask = async (): Promise<Map<string, Seen> | null> => {
-    last = await look(fleet, clientTokens);
+  const poll = async (): Promise<Map<string, Seen> | null> => {
+    last = await readResults(fleet, clientTokens);
     return [...last].every(([name, agent]) => differences(name, agent).length === 0) ? last : null;
   };
   try {
-    return await waitFor('the heartbeats', ask, { timeoutMs: 25_000, signal: stopping.signal });
+    return await waitFor('the heartbeats', poll, { timeoutMs: 25_000, signal: stopping.signal });
   } catch (error) {
     if (last === null || stopping.signal.aborted) throw error;
     return last;
   }
 }
 
-async function look(fleet: Fleet, clientTokens: ReadonlyMap<string, number>): Promise<Map<string, Seen>> {
+async function readResults(fleet: Fleet, clientTokens: ReadonlyMap<string, number>): Promise<Map<string, Seen>> {
   const rows = await fleet.controlPlane.agents();
   const entries = fleet.agents.map(async (agent) => {
     const row = rows.find(({ agentName }) => agentName === agent.name);
@@ -110,16 +110,16 @@ async function countedBy(agent: DemoAgent): Promise<number | null> {
 }
 
 function present(fleet: Fleet, seen: ReadonlyMap<string, Seen>): void {
-  progress('here they are');
+  progress('results received');
   const rows = [...seen.values()].map(({ row }) => row);
-  say(`\n${fleetTable(rows, new Date(), palette)}\n`);
-  say(`${complianceLines([...seen.values()], palette)}\n`);
-  for (const [name, { gap }] of seen) say(`${reasonLines(name, gap, palette)}\n`);
+  print(`\n${fleetTable(rows, new Date(), palette)}\n`);
+  print(`${complianceLines([...seen.values()], palette)}\n`);
+  for (const [name, { gap }] of seen) print(`${reasonLines(name, gap, palette)}\n`);
   const worst = fleet.agents.at(-1);
   if (isOnce || worst === undefined) return;
-  say(`${palette.bold('Try')}`);
+  print(`${palette.bold('Try')}`);
   const { controlPlaneUrl, adminKey } = fleet;
   for (const line of tryLines({ controlPlaneUrl, adminKey, agentName: worst.name, ...worst }))
-    say(`  ${line}`);
-  say('\nCtrl-C ends it all.');
+    print(`  ${line}`);
+  print('\nPress Ctrl-C to stop.');
 }

@@ -18,7 +18,7 @@ const row = (overrides: Partial<AgentRow> = {}): AgentRow => ({
 });
 
 describe('the fleet table', () => {
-  test('has the columns of kubectl get agentobservations and those of evidence, and leaves what is unknown empty', () => {
+  test('has the columns of kubectl get agentobservations and evidence columns, and leaves unknown values empty', () => {
     const none = { grade: null, score: null, tokens: null, evidence: null, proved: null, compliant: null };
     const unknown = { phase: 'Pending', ...none, lastSeen: null };
     const table = fleetTable([row(), row({ agentName: 'new', ...unknown })], now, plain);
@@ -41,7 +41,7 @@ describe('the fleet table', () => {
 });
 
 describe('the reasons', () => {
-  test('name each issue with what it is about', () => {
+  test('list each issue with its description', () => {
     const issues = [
       {
         severity: 'high' as const,
@@ -64,19 +64,19 @@ describe('the reasons', () => {
     ]);
   });
 
-  test('say so when there are none', () => {
+  test('state that no points were lost', () => {
     const gap = { score: 100, grade: 'A' as const, source: 'agent-sdk' as const, issues: [] };
     expect(reasonLines('shop', gap, plain)).toBe('shop lost no points');
   });
 });
 
-test('a line an agent has its verdict and the reason', () => {
+test('each compliance line has the verdict and the reason', () => {
   const gap: ShownGap = { score: 100, grade: 'A', source: 'agent-sdk', issues: [], evidence: null };
   const silent = { status: 'Unknown', reason: 'NotShown', message: 'never shown: tool search' };
   const evidence: ShownGap['evidence'] = {
     ...{ shown: 0, declared: 2, reported: 0 },
     items: [
-      { kind: 'service', name: 'db', tier: 'none', contradictedBy: 'probe of the sidecar: refused' },
+      { kind: 'service', name: 'db', tier: 'none', contradictedBy: 'sidecar probe: refused' },
       { kind: 'tool', name: 'search', tier: 'none' },
     ],
   };
@@ -92,12 +92,12 @@ test('a line an agent has its verdict and the reason', () => {
   expect(lines.split('\n').slice(1)).toEqual([
     '  compliant  is compliant: grade B or better',
     '  silent     is not compliant: never shown: tool search',
-    '  lying      is not compliant: never shown: tool search; reports that are contradicted: service db (probe of the sidecar: refused)',
+    '  lying      is not compliant: never shown: tool search; contradicted reports: service db (sidecar probe: refused)',
     '  new        is not compliant: no report yet',
   ]);
 });
 
-test('the commands carry the addresses and the key', () => {
+test('the commands contain the addresses and the key', () => {
   const lines = tryLines({
     controlPlaneUrl: 'http://127.0.0.1:1',
     adminKey: 'k',

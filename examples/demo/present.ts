@@ -2,7 +2,7 @@ import { POINTS } from '../../core/gap/finding.ts';
 import type { GapReport } from '../../core/gap/gap.ts';
 import type { AgentRow, ShownGap } from './control-plane-client.ts';
 
-/** How a line may be coloured; without a terminal every one leaves the text as it is. */
+/** Colour functions; without a terminal they return the text unchanged. */
 export interface Palette {
   bold(text: string): string;
   dim(text: string): string;
@@ -60,7 +60,7 @@ function ageOf(time: string, now: Date): string {
   return `${Math.max(0, Math.round((now.getTime() - Date.parse(time)) / 1_000))}s`;
 }
 
-/** Why an agent lost its points, one line an issue. */
+/** Why an agent lost points, one line per issue. */
 export function reasonLines(agentName: string, gap: GapReport, palette: Palette): string {
   if (gap.issues.length === 0) return `${palette.bold(agentName)} lost no points`;
   const width = Math.max(...gap.issues.map(({ property }) => property.length));
@@ -71,7 +71,7 @@ export function reasonLines(agentName: string, gap: GapReport, palette: Palette)
   return [`${palette.bold(agentName)} lost ${100 - gap.score} points:`, ...lines].join('\n');
 }
 
-/** One line an agent: whether it is compliant, and why not. */
+/** One line per agent: whether it is compliant, and why. */
 export function complianceLines(seen: readonly { row: AgentRow; gap: ShownGap }[], palette: Palette): string {
   const width = Math.max(...seen.map(({ row }) => row.agentName.length));
   const lines = seen.map(({ row: { agentName, compliant }, gap }) => {
@@ -92,7 +92,7 @@ function contradictions({ evidence }: ShownGap): string[] {
   const items = (evidence?.items ?? []).flatMap(({ kind, name, contradictedBy }) =>
     contradictedBy === undefined ? [] : [`${kind} ${name} (${contradictedBy})`],
   );
-  return items.length === 0 ? [] : [`reports that are contradicted: ${items.join(', ')}`];
+  return items.length === 0 ? [] : [`contradicted reports: ${items.join(', ')}`];
 }
 
 export interface TryTargets {
@@ -104,7 +104,7 @@ export interface TryTargets {
   controlUrl: string;
 }
 
-/** Commands to try in the checkout, each on a line of its own. */
+/** Commands to try in the checkout, one per line. */
 export function tryLines(targets: TryTargets): string[] {
   const { controlPlaneUrl, adminKey, agentName, proxyUrl, controlUrl } = targets;
   const admin = `curl -s -H 'X-Admin-Key: ${adminKey}' ${controlPlaneUrl}/api/v1`;

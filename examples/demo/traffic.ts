@@ -1,10 +1,10 @@
 import OpenAI from 'openai';
 
-/** What the client of one agent saw. */
+/** Results of the client of one agent. */
 export interface TrafficReport {
   calls: number;
   streamed: number;
-  /** The sum of `usage.total_tokens` over all answers. */
+  /** Sum of `usage.total_tokens` over all responses. */
   tokens: number;
 }
 
@@ -13,14 +13,14 @@ interface Prompt {
   stream?: true;
   confirmed?: true;
   tools?: true;
-  /** What the built-in model's answer, or its tool call's arguments, must have: an agent that answers nonsense is no demo. */
+  /** Pattern for the built-in model's response or its tool call's arguments, so that a wrong response fails the demo. */
   expect: RegExp;
 }
 
 const LONG_WITH_PII =
   'My e-mail is ann.lee@example.com and my card is 4111 1111 1111 1111. Where is order A-18, please?';
 
-/** Three of the ten are streamed, and one is long: the misbehaving agent skips guardrails on the others. */
+/** Three of ten are streamed, and one is long: the misbehaving agent skips guardrails for the others. */
 const PROMPTS: readonly Prompt[] = [
   { text: 'Hello!', expect: /Hello/ },
   { text: 'How much is 6 * 7?', expect: /42|6 \* 7/ },
@@ -43,7 +43,7 @@ const WEATHER: OpenAI.ChatCompletionTool = {
   },
 };
 
-/** Talks to an agent through its proxy with the official client, one prompt after the other. */
+/** Sends the prompts to an agent through its proxy with the official client, one after the other. */
 export async function sendTraffic(proxyUrl: string, isBuiltInModel: boolean): Promise<TrafficReport> {
   const client = new OpenAI({
     baseURL: `${proxyUrl}/v1`,
@@ -55,7 +55,7 @@ export async function sendTraffic(proxyUrl: string, isBuiltInModel: boolean): Pr
   for (const prompt of PROMPTS) {
     const { answer, tokens } = prompt.stream ? await stream(client, prompt) : await ask(client, prompt);
     if (isBuiltInModel && !prompt.expect.test(answer))
-      throw new Error(`${proxyUrl} answers ${JSON.stringify(answer)} to ${JSON.stringify(prompt.text)}`);
+      throw new Error(`${proxyUrl} returned ${JSON.stringify(answer)} for ${JSON.stringify(prompt.text)}`);
     report.calls += 1;
     report.streamed += prompt.stream ? 1 : 0;
     report.tokens += tokens;

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 
 const STEP_MS = 50;
 
-/** Asks until there is an answer; null is none yet. Rejects with what was waited for when the time is over. */
+/** Calls `ask` until it returns a value that is not null. Rejects with `what` after the timeout. */
 export async function waitFor<T>(
   what: string,
   ask: () => Promise<T | null>,

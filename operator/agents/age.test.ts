@@ -33,7 +33,7 @@ const observation = (...names: string[]): AgentObservation => ({
 
 const pod = (name: string): Pod => ({ metadata: { name, namespace: 'n', uid: name } });
 
-test('a status that is read again is judged by the pods and the time of that moment', async () => {
+test('after a write conflict, the status is computed with the current pods and time', async () => {
   let pods = [pod('a')];
   let now = AT;
   let written: AgentObservation['status'];
@@ -43,7 +43,7 @@ test('a status that is read again is judged by the pods and the time of that mom
       podsOf: () => pods,
       statusWriter: {
         write: (_key, update) => {
-          // Somebody else wrote meanwhile: b has come, and reported, past midnight.
+          // Another process wrote meanwhile: pod b was created and reported, after midnight.
           pods = [pod('a'), pod('b')];
           now = new Date('2026-01-02T00:00:01Z');
           const object = observation('a', 'b', 'gone');

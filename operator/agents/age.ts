@@ -14,8 +14,8 @@ import type { ReconcileContext } from './reconcile-agent.ts';
 type AgeContext = Pick<ReconcileContext, 'clock' | 'podsOf' | 'statusWriter'>;
 
 /**
- * What time, pods that are gone and, where it is told, drift do to a status; nothing is sent where nothing changes.
- * Without pods drift stays, as the conditions of this process do, as it was seen last.
+ * Updates a status for elapsed time, deleted pods and, if given, drift. Sends nothing if the status does not change.
+ * Without pods the last known drift stays, like the conditions that this process writes.
  */
 export async function age(
   context: AgeContext,
@@ -24,21 +24,21 @@ export async function age(
   { activity, drift }: { activity: Activity; drift?: Drift[] },
 ): Promise<void> {
   const { namespace, name } = observation.metadata;
-  // The time and the pods of this very moment: a read again, after somebody else's write, may show a pod made meanwhile.
+  // Reads time and pods on every call: after a write conflict the update runs again, and pods may have been created meanwhile.
   const update = (current: AgentObservation): ObservationStatus => {
     const at = context.clock.now();
     const pods = context.podsOf(key);
-    const isThere = (instance: BriefInstance): boolean =>
+    const exists = (instance: BriefInstance): boolean =>
       pods.some(
         (pod) =>
           pod.metadata.name === instance.name &&
           !hasEnded(pod) &&
           (instance.uid === undefined || pod.metadata.uid === instance.uid),
       );
-    const known = withoutGone(current.status ?? { phase: 'Pending' }, isThere, at);
+    const known = withoutGone(current.status ?? { phase: 'Pending' }, exists, at);
     return statusOf(drift ? withDrift(known, drift) : known, at, contextOf(current, activity));
   };
-  // A copy that is behind the API server comes by again with its next watch event.
+  // If this copy is stale, the next watch event leads to another call.
   if (sameJson(update(observation), observation.status)) return;
   await context.statusWriter.write({ namespace, name }, update);
 }

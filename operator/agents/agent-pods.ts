@@ -4,30 +4,30 @@ import { sameJson } from '../../kube/merge-patch.ts';
 import type { Container, Pod, PodContainers } from '../../kube/types.ts';
 import { keepSidecarStatuses } from './sidecar-state.ts';
 
-/** On pods that are static pods of a node, as the kubelet shows them. */
+/** On mirror pods, which the kubelet creates for the static pods of its node. */
 export const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 
 export function hasSidecar(containers: PodContainers | undefined): boolean {
   return containersOf(containers).some((container) => container.name === SIDECAR_CONTAINER);
 }
 
-/** The containers that run side by side: native sidecars too, other init containers not. */
+/** The containers that run concurrently: containers and native sidecars, without other init containers. */
 export function containersOf(containers: PodContainers | undefined): Container[] {
   const sidecars = containers?.initContainers?.filter((container) => container.restartPolicy === 'Always');
   return [...(sidecars ?? []), ...(containers?.containers ?? [])];
 }
 
-/** All of its containers have ended; the object stays until somebody removes it. */
+/** All of the pod's containers have ended; the object stays until it is deleted. */
 export function hasEnded(pod: Pod): boolean {
   return pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
 }
 
-/** Runs, or is about to: neither ended nor on its way out. */
+/** The pod runs or will run: it has neither ended nor is it being deleted. */
 export function isLive(pod: Pod): boolean {
   return !hasEnded(pod) && pod.metadata.deletionTimestamp === undefined;
 }
 
-/** What the cache keeps of a pod without the agent label, of which only metadata is read: nothing unless it opts in. */
+/** Reduces a pod without the agent label to the cached metadata; null if the pod does not opt in. */
 export function keepOptedIn({ metadata }: Pod): Pod | null {
   return optsIn(metadata.annotations ?? {}) ? { metadata: keepMetadata(metadata) } : null;
 }
@@ -39,12 +39,12 @@ function keepMetadata(metadata: Pod['metadata']): Pod['metadata'] {
   );
   return {
     name,
-    ...given({ namespace, uid, resourceVersion, deletionTimestamp, labels, ownerReferences }),
+    ...defined({ namespace, uid, resourceVersion, deletionTimestamp, labels, ownerReferences }),
     annotations: Object.fromEntries(annotations),
   };
 }
 
-/** What the cache keeps of a pod with the agent label. */
+/** Reduces a pod with the agent label to the cached fields. */
 export function keepPod(pod: Pod): Pod {
   const { metadata, spec, status } = pod;
   return {
@@ -53,23 +53,23 @@ export function keepPod(pod: Pod): Pod {
       containers: (spec?.containers ?? []).map(keepContainer),
       initContainers: (spec?.initContainers ?? []).map(keepContainer),
     },
-    status: given({ phase: status?.phase, initContainerStatuses: keepSidecarStatuses(pod) }),
+    status: defined({ phase: status?.phase, initContainerStatuses: keepSidecarStatuses(pod) }),
   };
 }
 
 function keepContainer({ name, restartPolicy, ports }: Container): Container {
-  return { name, ...given({ restartPolicy, ports }) };
+  return { name, ...defined({ restartPolicy, ports }) };
 }
 
-/** Most changes of a pod are heartbeats of its kubelet, which say nothing to this process. */
+/** Ignores the resourceVersion: most updates of a pod come from its kubelet and do not concern this process. */
 export function isSamePod(a: Pod, b: Pod): boolean {
   const plain = (pod: Pod) => ({ ...pod, metadata: { ...pod.metadata, resourceVersion: '' } });
   return sameJson(plain(a), plain(b));
 }
 
-type Given<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
-/** Without the members that are undefined. */
-function given<T extends object>(members: T): Given<T> {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Given<T>;
+/** Removes undefined members. */
+function defined<T extends object>(members: T): Defined<T> {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Defined<T>;
 }

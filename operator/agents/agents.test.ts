@@ -23,12 +23,12 @@ describe('a pod', () => {
     ['as a native sidecar', { initContainers: [SIDECAR], containers: [] }, true],
     ['as a plain container', { containers: [{ name: 'platform-sidecar' }] }, true],
     [
-      'as an init container that ends',
+      'as an init container that terminates',
       { initContainers: [{ name: 'platform-sidecar' }], containers: [] },
       false,
     ],
-    ['nowhere', { containers: [{ name: 'agent' }] }, false],
-  ])('may have the sidecar %s', (_, spec, expected) => {
+    ['absent', { containers: [{ name: 'agent' }] }, false],
+  ])('with the sidecar %s', (_, spec, expected) => {
     expect(hasSidecar(spec)).toBe(expected);
   });
 
@@ -39,7 +39,7 @@ describe('a pod', () => {
     ['Succeeded', undefined, false, true],
     ['Failed', undefined, false, true],
   ])(
-    'that is %s with the deletion time %j lives: %j, has ended: %j',
+    'that is %s with the deletion time %j: live %j, ended %j',
     (phase, deletionTimestamp, live, ended) => {
       const metadata = { name: 'p', ...(deletionTimestamp ? { deletionTimestamp } : {}) };
       const pod = { metadata, status: { phase } };
@@ -47,7 +47,7 @@ describe('a pod', () => {
     },
   );
 
-  test('is kept without what nobody reads', () => {
+  test('is cached without unused fields', () => {
     const full = {
       metadata: {
         name: 'p',
@@ -79,7 +79,7 @@ describe('a pod', () => {
     });
   });
 
-  test('without the label is kept when it opts in, and only its metadata', () => {
+  test('without the label is cached only when it opts in, and only its metadata', () => {
     const metadata = { name: 'p', namespace: 'n', uid: 'u', resourceVersion: '1' };
     const opted = { 'platform.io/inject': 'true', 'kubernetes.io/config.mirror': 'm' };
     expect(keepOptedIn({ metadata: { ...metadata, annotations: { ...opted, other: 'x' } } })).toEqual({
@@ -91,7 +91,7 @@ describe('a pod', () => {
     expect(keepOptedIn({ metadata })).toBeNull();
   });
 
-  test('is the same when only its version has changed', () => {
+  test('counts as unchanged when only its resourceVersion has changed', () => {
     const pod = keepPod(podOf('p'));
     const metadata = { ...pod.metadata, resourceVersion: '2' };
     expect(isSamePod(pod, { ...pod, metadata })).toBe(true);
@@ -124,9 +124,9 @@ describe('a workload without live pods', () => {
   test.each<[string, Workload['spec'], boolean]>([
     ['a template that opts in', { template: opted('true') }, true],
     ['a template that opts out', { template: opted('false') }, false],
-    ['a template that says nothing', { template: opted() }, false],
+    ['a template without the annotation', { template: opted() }, false],
     ["a CronJob's template that opts in", { jobTemplate: { spec: { template: opted('true') } } }, true],
-    ["a CronJob's template that says nothing", { jobTemplate: { spec: { template: opted() } } }, false],
+    ["a CronJob's template without the annotation", { jobTemplate: { spec: { template: opted() } } }, false],
     [
       'a template with the sidecar in it',
       { template: { spec: { containers: [], initContainers: [SIDECAR] } } },
@@ -138,7 +138,7 @@ describe('a workload without live pods', () => {
   });
 });
 
-describe('the agent name of the pods that a workload would make', () => {
+describe('the agent name of the pods of a workload', () => {
   const named = (annotations: Record<string, string>, labels: Record<string, string> = {}) => ({
     template: { metadata: { annotations: { 'platform.io/inject': 'true', ...annotations }, labels } },
   });
@@ -160,12 +160,12 @@ describe('the agent name of the pods that a workload would make', () => {
 describe('the conditions of the operator', () => {
   const AT = new Date('2026-11-21T12:00:00.500Z');
   const workload = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'x', uid: '1' };
-  const sighting = { pods: [podOf('a')], workloads: [workload], services: [], installed: null };
+  const agentState = { pods: [podOf('a')], workloads: [workload], services: [], installed: null };
   const shown = (conditions: Condition[]) =>
     conditions.map(({ type, status, reason }) => `${type}=${status} ${reason}`);
 
-  test('are all three, always', () => {
-    expect(shown(ownConditions(sighting, [], AT))).toEqual([
+  test('always contain all three types', () => {
+    expect(shown(ownConditions(agentState, [], AT))).toEqual([
       'Injected=True SidecarPresent',
       'Routed=Unknown NoService',
       'Conflict=False OneWorkload',
@@ -174,11 +174,11 @@ describe('the conditions of the operator', () => {
 
   test.each([
     ['true', 'restart the workload'],
-    ['false', 'they have the label platform.io/agent and do not opt in: let them, or take it off'],
-  ])('see a pod with inject %s without the sidecar, and say what helps', (inject, remedy) => {
+    ['false', 'the pods have the label platform.io/agent but do not opt in; opt in or remove the label'],
+  ])('report a pod with inject %s without the sidecar, and the remedy', (inject, remedy) => {
     const metadata = { name: 'b', annotations: { 'platform.io/inject': inject } };
     const bare = podOf('b', { metadata, spec: { containers: [{ name: 'agent' }] } });
-    const [injected] = ownConditions({ ...sighting, pods: [podOf('a'), bare] }, [], AT);
+    const [injected] = ownConditions({ ...agentState, pods: [podOf('a'), bare] }, [], AT);
     expect(injected).toMatchObject({
       status: 'False',
       reason: 'SidecarMissing',
@@ -186,18 +186,18 @@ describe('the conditions of the operator', () => {
     });
   });
 
-  test('move their time only with their status', () => {
+  test('change lastTransitionTime only with their status', () => {
     const before = '2026-11-20T00:00:00Z';
     const known: Condition[] = [
       { type: 'Injected', status: 'True', reason: 'Old', message: 'old', lastTransitionTime: before },
       { type: 'Conflict', status: 'True', reason: 'Old', message: 'old', lastTransitionTime: before },
     ];
-    const times = ownConditions(sighting, known, AT).map((each) => each.lastTransitionTime);
+    const times = ownConditions(agentState, known, AT).map((each) => each.lastTransitionTime);
     expect(times).toEqual([before, '2026-11-21T12:00:00Z', '2026-11-21T12:00:00Z']);
   });
 });
 
-describe('the observation as it should be', () => {
+describe('the desired observation', () => {
   const deployment = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'x', uid: '1' };
   const statefulSet = { apiVersion: 'apps/v1', kind: 'StatefulSet', name: 'x', uid: '2' };
   const key = { namespace: 'n', name: 'x' };
@@ -215,7 +215,7 @@ describe('the observation as it should be', () => {
     spec: desired.spec,
   });
 
-  test('belongs to the workload, without holding its deletion up', () => {
+  test('is owned by the workload without blocking its deletion', () => {
     const pod = podOf('a');
     const graded = {
       ...pod,
@@ -246,7 +246,7 @@ describe('the observation as it should be', () => {
     ['A', [], 'B', 'A'],
     [undefined, ['E'], 'A', 'A'],
   ])(
-    'with pods that have the bar %s, and %j, and the minimum %s has the bar %s',
+    'for pods with the grade bars %s and %j and the minimum %s has the bar %s',
     (grade, others, minimumGrade, bar) => {
       const pods = [gradedPod(grade), ...others.map(gradedPod)];
       const minimum = { grade: minimumGrade, evidence: 0 };
@@ -265,7 +265,7 @@ describe('the observation as it should be', () => {
     [['10'], 20, '20'],
     [['30'], 20, '30'],
     [['9', '80'], 60, '80'],
-  ])('with pods that ask for evidence of %j and the minimum %d asks for %s', (percents, evidence, bar) => {
+  ])('for pods with the evidence bars %j and the minimum %d has the bar %s', (percents, evidence, bar) => {
     const name = 'platform.io/compliant-evidence';
     const pods = percents.map((percent): Pod => ({
       metadata: { name: 'a', annotations: { [name]: percent } },
@@ -277,7 +277,7 @@ describe('the observation as it should be', () => {
 
   test.each<[string, Partial<typeof deployment>, boolean]>([
     ['the same workload', {}, true],
-    ['a new workload of that name', { uid: '3' }, false],
+    ['a new workload of the same name', { uid: '3' }, false],
     ['another workload', { name: 'y' }, false],
   ])('needs an apply or not: %s', (_, change, expected) => {
     const observation = stored(desiredObservation(key, deployment, from([])));
@@ -292,20 +292,20 @@ describe('the observation as it should be', () => {
     ['A', undefined, false],
     [undefined, 'A', false],
   ])(
-    'with the bar of compliance %s, where the pods have %s, is as it should be: %s',
+    'with the compliance bar %s, for pods with %s, needs no apply: %s',
     (is, wanted, expected) => {
       const of = (grade: string | undefined) => desiredObservation(key, deployment, from([gradedPod(grade)]));
       expect(isAsDesired(stored(of(is)), of(wanted))).toBe(expected);
     },
   );
 
-  test('with another bar of evidence is not as it should be', () => {
+  test('needs an apply when the evidence bar differs', () => {
     const of = (evidence: number) =>
       desiredObservation(key, deployment, { pods: [], minimum: { grade: 'F', evidence } });
     expect([isAsDesired(stored(of(60)), of(60)), isAsDesired(stored(of(60)), of(70))]).toEqual([true, false]);
   });
 
-  test('stays with the workload that it names while that has pods', () => {
+  test('keeps its workload while the workload has pods', () => {
     const named = stored(desiredObservation(key, statefulSet, from([])));
     expect(agentWorkloadFirst([deployment, statefulSet, deployment], named)).toEqual([
       statefulSet,
@@ -359,25 +359,25 @@ describe('Events about an observation', () => {
       { phase: 'Pending' },
       { phase: 'Healthy', grade: 'D', score: 50 },
     ],
-  ])('tell of %s', (_, expected, before, after) => {
+  ])('are emitted for %s', (_, expected, before, after) => {
     expect(shown(before, after)).toEqual(expected);
   });
 
   const injected = (status: Condition['status']): AgentObservation => {
-    const told = { message: `${status} it is`, reason: 'R', lastTransitionTime: '2026-11-21T00:00:00Z' };
+    const fields = { message: `status ${status}`, reason: 'R', lastTransitionTime: '2026-11-21T00:00:00Z' };
     const owner = { apiVersion: 'apps/v1', kind: 'Deployment', name: 'd', uid: 'o' };
-    const made = observation({ phase: 'Pending', conditions: [{ type: 'Injected', status, ...told }] });
-    return { ...made, metadata: { ...made.metadata, resourceVersion: '7', ownerReferences: [owner] } };
+    const created = observation({ phase: 'Pending', conditions: [{ type: 'Injected', status, ...fields }] });
+    return { ...created, metadata: { ...created.metadata, resourceVersion: '7', ownerReferences: [owner] } };
   };
   test.each<[Condition['status'], Condition['status'], string[]]>([
-    ['True', 'False', ['Warning SidecarMissing False it is']],
+    ['True', 'False', ['Warning SidecarMissing status False']],
     [
       'False',
       'True',
-      ['Normal Injected its pods run with the sidecar; AgentObservation x shows what it finds'],
+      ['Normal Injected all pods run with the sidecar; see AgentObservation x for the results'],
     ],
     ['False', 'False', []],
-  ])('tell the owner when Injected goes from %s to %s', (from, to, expected) => {
+  ])('are emitted on the owner when Injected changes from %s to %s', (from, to, expected) => {
     const notes = notesOf(injected(from), injected(to));
     expect(notes.map(({ type, reason, note }) => `${type} ${reason} ${note}`)).toEqual(expected);
     for (const note of notes)
@@ -385,18 +385,18 @@ describe('Events about an observation', () => {
   });
 
   const routed = (reason: string | null): AgentObservation => {
-    const made = injected('True');
-    const told = { message: 'port 4000', lastTransitionTime: '2026-11-21T00:00:00Z' };
+    const base = injected('True');
+    const fields = { message: 'port 4000', lastTransitionTime: '2026-11-21T00:00:00Z' };
     const conditions: Condition[] =
-      reason === null ? [] : [{ type: 'Routed', status: 'False', reason, ...told }];
-    return { ...made, status: { phase: 'Pending', conditions } };
+      reason === null ? [] : [{ type: 'Routed', status: 'False', reason, ...fields }];
+    return { ...base, status: { phase: 'Pending', conditions } };
   };
   test.each<[string | null, string, string[]]>([
     [null, 'PortTaken', ['AgentObservation', 'Deployment']],
     ['ServiceBypassesSidecar', 'PortTaken', ['AgentObservation', 'Deployment']],
     ['PortTaken', 'PortTaken', []],
     ['PortTaken', 'ServiceBypassesSidecar', []],
-  ])('warn of a port of the sidecar that is taken: %s, then %s', (from, to, expected) => {
+  ])('warn of a sidecar port in use when Routed changes from %s to %s', (from, to, expected) => {
     const notes = notesOf(routed(from), routed(to));
     expect(notes.map(({ regarding }) => regarding.kind)).toEqual(expected);
     for (const note of notes)
@@ -408,11 +408,11 @@ describe('Events about an observation', () => {
       });
   });
 
-  test('leave the first verdict to who makes the observation', () => {
+  test('are not emitted for the first verdict, which the creation of the observation emits', () => {
     expect(notesOf({ ...injected('True'), status: { phase: 'Pending' } }, injected('False'))).toEqual([]);
   });
 
-  test('point at the very object', () => {
+  test('refer to the object with its uid', () => {
     expect(notesOf(observation(), observation({ phase: 'Healthy' }))[0]?.regarding).toEqual({
       apiVersion: 'platform.io/v1',
       kind: 'AgentObservation',

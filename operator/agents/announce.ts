@@ -2,14 +2,14 @@ import type { AgentObservation } from '../../core/observation/observation.ts';
 import { verdictOf } from '../../core/observation/verdict.ts';
 import type { EventNote, EventRecorder } from '../../kube/events.ts';
 import { injectionNote, ownerNotes, regarding } from './changes.ts';
-import { INJECTED, type Sighting } from './conditions.ts';
+import { INJECTED, type AgentState } from './conditions.ts';
 import type { WorkloadRef } from './owner-chain.ts';
 
-/** Tells of an observation that was just made, and what its workload looks like to begin with. */
-export function announceNew(events: EventRecorder, observation: AgentObservation, sighting: Sighting): void {
+/** Emits Events for a new AgentObservation and for the injection state of its workload. */
+export function announceNew(events: EventRecorder, observation: AgentObservation, agentState: AgentState): void {
   const { uid = '', name } = observation.metadata;
   const { kind, name: workload } = observation.spec.agentRef ?? {};
-  const verdict = verdictOf(INJECTED, sighting);
+  const verdict = verdictOf(INJECTED, agentState);
   const runs = verdict.status === 'True' ? 'runs with the sidecar' : 'should run with the sidecar';
   const notes: EventNote[] = [
     {
@@ -17,15 +17,15 @@ export function announceNew(events: EventRecorder, observation: AgentObservation
       type: 'Normal',
       action: 'Create',
       reason: 'Observed',
-      note: `observes ${kind} ${workload}, which ${runs}`,
+      note: `observing ${kind} ${workload}, which ${runs}`,
     },
     ...ownerNotes(observation, injectionNote(verdict, name)),
   ];
   for (const note of notes) events.record({ ...note, occurrence: `${uid}/made` });
 }
 
-/** The agent's name belongs to a remote agent in this namespace, so that its workload cannot be observed. */
-export function announceTaken(
+/** Warns that the agent's name belongs to a remote agent in this namespace, so its workload cannot be observed. */
+export function announceNameTaken(
   events: EventRecorder,
   observation: AgentObservation,
   { apiVersion, kind, name, uid }: WorkloadRef,
@@ -36,7 +36,7 @@ export function announceTaken(
     type: 'Warning',
     action: 'Observe',
     reason: 'NotObserved',
-    note: `AgentObservation ${agent} of this namespace has source remote; delete it, or give the agent another name with the annotation platform.io/agent-name`,
+    note: `AgentObservation ${agent} in this namespace has source remote; delete it or set another agent name with the annotation platform.io/agent-name`,
     occurrence,
   });
 }

@@ -2,7 +2,7 @@ import type { AgentObservation, Condition, Phase } from '../../core/observation/
 import type { EventNote } from '../../kube/events.ts';
 import { PORT_TAKEN } from './routing.ts';
 
-/** What is worth an Event in the step from one state of an observation to the next; every replica sees the same step. */
+/** The Events for a transition of an observation from `before` to `after`; the same in every replica. */
 export function notesOf(before: AgentObservation, after: AgentObservation): EventNote[] {
   const ofBoth = [phaseNote(before, after), gradeNote(before, after)]
     .filter((note) => note !== null)
@@ -15,21 +15,21 @@ export function notesOf(before: AgentObservation, after: AgentObservation): Even
   }));
 }
 
-type Told = Pick<Condition, 'status' | 'message'>;
+type InjectionState = Pick<Condition, 'status' | 'message'>;
 
-/** How injection stands, for the owner. The message of a condition says what is missing, and an example. */
-export function injectionNote({ status, message }: Told, agent: string): Omit<EventNote, 'regarding'> {
+/** The injection state, for the owner. The condition message contains what is missing and an example. */
+export function injectionNote({ status, message }: InjectionState, agent: string): Omit<EventNote, 'regarding'> {
   return status === 'True'
     ? {
         type: 'Normal',
         action: 'Inject',
         reason: 'Injected',
-        note: `its pods run with the sidecar; AgentObservation ${agent} shows what it finds`,
+        note: `all pods run with the sidecar; see AgentObservation ${agent} for the results`,
       }
     : { type: 'Warning', action: 'Inject', reason: 'SidecarMissing', note: message };
 }
 
-/** The first verdict is told where the observation is made. */
+/** The first verdict is not a transition; `announceNew` emits it. */
 function injectionNotes(before: AgentObservation, after: AgentObservation): EventNote[] {
   const [from, to] = [before, after].map(({ status }) =>
     status?.conditions?.find((condition) => condition.type === 'Injected'),
@@ -38,7 +38,7 @@ function injectionNotes(before: AgentObservation, after: AgentObservation): Even
   return ownerNotes(after, injectionNote(to, after.metadata.name));
 }
 
-/** A process of the pod has a port of the sidecar; also where that is the first verdict. */
+/** Another process in the pod uses a port of the sidecar. Emitted for the first verdict too. */
 function portNotes(before: AgentObservation, after: AgentObservation): EventNote[] {
   const [from, to] = [before, after].map(({ status }) =>
     status?.conditions?.find((condition) => condition.type === 'Routed'),
@@ -48,7 +48,7 @@ function portNotes(before: AgentObservation, after: AgentObservation): EventNote
   return [{ ...note, regarding: regarding(after) }, ...ownerNotes(after, note)];
 }
 
-/** The same for the workload that the observation belongs to, where people look first; none for an agent elsewhere. */
+/** The same note on the workload that owns the observation, which users check first; none for a remote agent. */
 export function ownerNotes(observation: AgentObservation, note: Omit<EventNote, 'regarding'>): EventNote[] {
   const { namespace, ownerReferences = [] } = observation.metadata;
   return ownerReferences.slice(0, 1).map(({ apiVersion, kind, name, uid }) => ({
@@ -57,7 +57,7 @@ export function ownerNotes(observation: AgentObservation, note: Omit<EventNote, 
   }));
 }
 
-/** What every Event about an observation points at. */
+/** The target of every Event about an observation. */
 export function regarding(observation: AgentObservation): EventNote['regarding'] {
   const { name, namespace, uid } = observation.metadata;
   return {
@@ -75,13 +75,13 @@ function phaseNote(before: AgentObservation, after: AgentObservation): EventNote
   const from = before.status?.phase ?? 'Pending';
   const to = after.status?.phase ?? 'Pending';
   if (from === to) return null;
-  const because = after.status?.conditions?.find((each) => each.type === 'Ready' && each.status !== 'True');
+  const notReady = after.status?.conditions?.find((each) => each.type === 'Ready' && each.status !== 'True');
   return {
     regarding: regarding(after),
     type: ALARMING.includes(to) ? 'Warning' : 'Normal',
     reason: to,
     action: 'Observe',
-    note: `phase ${from} became ${to}${because ? `: ${because.message}` : ''}`,
+    note: `phase ${from} became ${to}${notReady ? `: ${notReady.message}` : ''}`,
   };
 }
 
@@ -91,7 +91,7 @@ function gradeNote(before: AgentObservation, after: AgentObservation): EventNote
   if (to === undefined || from === to) return null;
   const properties = after.status?.issues?.map((issue) => issue.property) ?? [];
   const issues = properties.length > 0 ? `: ${properties.slice(0, 10).join(', ')}` : '';
-  // Grades are letters from A to F: a later one is worse.
+  // Grades are letters from A to F; a later letter is worse.
   const worse = to > (from ?? 'B');
   return {
     regarding: regarding(after),

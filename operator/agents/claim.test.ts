@@ -21,13 +21,13 @@ const skipped = (code: keyof typeof SKIPPED_POD_SUMMARIES): Claim => ({ kind: 's
 
 const CASES: [string, Pod, Claim][] = [
   ['with the label', podOf({ labels: { 'platform.io/agent': 'x' } }), agent('team/x')],
-  ['with a label that is empty', podOf({ labels: { 'platform.io/agent': '' } }), null],
-  ['with a label that is no name', podOf({ labels: { 'platform.io/agent': 'Not_A_Label' } }), null],
-  ['without a word', podOf({}), null],
+  ['with an empty label', podOf({ labels: { 'platform.io/agent': '' } }), null],
+  ['with an invalid label', podOf({ labels: { 'platform.io/agent': 'Not_A_Label' } }), null],
+  ['without label and annotations', podOf({}), null],
   ['that opts out', podOf({ annotations: { 'platform.io/inject': 'false' } }), null],
   ['that opts in', podOf({ annotations: OPTED }), agent('team/p')],
   [
-    'that opts in with a value that is refused',
+    'that opts in with a rejected value',
     podOf({ annotations: { 'platform.io/inject': 'yes' } }),
     agent('team/p'),
   ],
@@ -37,24 +37,24 @@ const CASES: [string, Pod, Claim][] = [
     agent('team/web'),
   ],
   [
-    'that says its name',
+    'with an agent name',
     podOf({ annotations: { ...OPTED, 'platform.io/agent-name': 'bot' }, ownerReferences: [replicaSet] }),
     agent('team/bot'),
   ],
   [
-    'that says a name which no agent can have',
+    'with an invalid agent name',
     podOf({ annotations: { ...OPTED, 'platform.io/agent-name': 'Bot!' } }),
     skipped('agent-name-invalid'),
   ],
   ['without any name', podOf({ name: '', annotations: OPTED }), skipped('agent-name-unknown')],
   [
-    'of the cluster itself',
+    'in kube-system',
     podOf({ namespace: 'kube-system', annotations: OPTED }),
     skipped('namespace-excluded'),
   ],
-  ['of the product', podOf({ namespace: 'system', annotations: OPTED }), skipped('namespace-excluded')],
+  ['in the namespace of the product', podOf({ namespace: 'system', annotations: OPTED }), skipped('namespace-excluded')],
   [
-    'that a node mirrors',
+    'that mirrors a static pod',
     podOf({ annotations: { ...OPTED, 'kubernetes.io/config.mirror': 'm' }, ownerReferences: [node] }),
     skipped('mirror-pod'),
   ],
@@ -65,7 +65,7 @@ describe('a pod', () => {
     expect(claimOf(pod, EXCLUDED)).toEqual(expected);
   });
 
-  test('has a case for every reason why it is not seen', () => {
+  test('has a case for every reason why it is skipped', () => {
     const codes = CASES.flatMap(([, , claim]) => (claim?.kind === 'skipped' ? [claim.code] : []));
     expect([...new Set(codes)].sort()).toEqual([
       'agent-name-invalid',
@@ -79,10 +79,10 @@ describe('a pod', () => {
   const sidecar = { containers: [], initContainers: [{ name: 'platform-sidecar', restartPolicy: 'Always' }] };
   test.each<[string, Pod, boolean]>([
     ['has the sidecar', { ...podOf({ namespace: 'kube-system' }), spec: sidecar }, true],
-    ['should have it', podOf({ annotations: OPTED }), true],
-    ['has neither it nor the wish', podOf({ labels: { 'platform.io/agent': 'x' } }), false],
-    ['wishes for it where there is none', podOf({ namespace: 'system', annotations: OPTED }), false],
-  ])('makes its workload an agent or not: it %s', (_, pod, expected) => {
+    ['should have the sidecar', podOf({ annotations: OPTED }), true],
+    ['neither has the sidecar nor opts in', podOf({ labels: { 'platform.io/agent': 'x' } }), false],
+    ['opts in, in an excluded namespace', podOf({ namespace: 'system', annotations: OPTED }), false],
+  ])('that %s makes its workload an agent or not', (_, pod, expected) => {
     expect(makesAgent(pod, EXCLUDED)).toBe(expected);
   });
 });

@@ -13,12 +13,12 @@ const NAMELESS = {
   'agent-name-invalid': REJECTION_SUMMARIES['agent-name-invalid'],
 } as const;
 
-/** Why a pod that opts in gets no sidecar and no AgentObservation, ever. */
+/** Why an opted-in pod never gets a sidecar or an AgentObservation. */
 export type SkippedPodCode = Exclude<SkipCode, 'not-opted-in'> | keyof typeof NAMELESS;
 
 export const SKIPPED_POD_SUMMARIES: Readonly<Record<SkippedPodCode, string>> = { ...SKIP_SUMMARIES, ...NAMELESS };
 
-/** Whose pod it is; null: nobody's that concerns this process. */
+/** The agent that a pod belongs to; null: the pod does not concern this process. */
 export type Claim = { kind: 'agent'; key: string } | { kind: 'skipped'; code: SkippedPodCode } | null;
 
 /**
@@ -26,10 +26,10 @@ export type Claim = { kind: 'agent'; key: string } | { kind: 'skipped'; code: Sk
  * |---|---|
  * | label `platform.io/agent` with a DNS label | the agent of that name |
  * | opts in, mirrors a static pod | skipped `mirror-pod` |
- * | opts in, in a namespace that the injector leaves out | skipped `namespace-excluded` |
+ * | opts in, in a namespace that is excluded from injection | skipped `namespace-excluded` |
  * | opts in | the agent whose name the injector would derive |
- * | opts in, and there is no such name | skipped `agent-name-unknown`, `agent-name-invalid` |
- * | anything else | null |
+ * | opts in, and the injector cannot derive a name | skipped `agent-name-unknown`, `agent-name-invalid` |
+ * | all other pods | null |
  */
 export function claimOf(pod: Pod, excludedNamespaces: readonly string[]): Claim {
   const { namespace, labels, annotations = {} } = pod.metadata;
@@ -46,7 +46,7 @@ export function claimOf(pod: Pod, excludedNamespaces: readonly string[]): Claim 
     : { kind: 'skipped', code: `agent-name-${name.reason}` };
 }
 
-/** Whether the pod makes a workload an agent's: it has the sidecar, or should have it. */
+/** Whether the pod makes its workload an agent: the pod has the sidecar or should have it. */
 export function makesAgent(pod: Pod, excludedNamespaces: readonly string[]): boolean {
   if (hasSidecar(pod.spec)) return true;
   return optsIn(pod.metadata.annotations ?? {}) && skipCodeOf(pod, excludedNamespaces) === null;

@@ -28,7 +28,7 @@ const clock = {
   sleep: () => Promise.resolve(),
 };
 
-/** A replica of the operator, as far as Events about observations go. */
+/** A replica of the operator, reduced to Events about observations. */
 function replica() {
   const events = createEventRecorder({
     client,
@@ -76,7 +76,7 @@ const change = {
 };
 
 const posts = () => server.requests.filter(({ method }) => method === 'POST');
-const told = () => posts().length;
+const emitted = () => posts().length;
 const stored = () =>
   new Set(posts().map(({ body }) => (body as { metadata: { name: string } }).metadata.name)).size;
 const counted = () => server.requests.filter(({ method }) => method === 'PATCH').length;
@@ -93,26 +93,26 @@ async function lead(
   await events.flush();
 }
 
-describe('a change that two replicas see', () => {
-  test('is told by the leader alone', async () => {
+describe('an Event for a change that two replicas detect', () => {
+  test('is emitted only by the leader', async () => {
     const [leader, standby] = [replica(), replica()];
     await lead(leader, () => {
       leader.controller.observationChanged(change);
       standby.controller.observationChanged(change);
     });
-    expect([told(), stored()]).toEqual([1, 1]);
+    expect([emitted(), stored()]).toEqual([1, 1]);
   });
 
-  test('is stored once when the next leader cannot know that it was told', async () => {
+  test('is stored once when the next leader emits it again', async () => {
     const [first, next] = [replica(), replica()];
     next.controller.observationChanged(change);
     await lead(first, () => first.controller.observationChanged(change));
     nowMs = 20_000;
     await lead(next);
-    expect([told(), stored(), counted()]).toEqual([2, 1, 0]);
+    expect([emitted(), stored(), counted()]).toEqual([2, 1, 0]);
   });
 
-  test('is counted once when it happens again and the next leader cannot know that it was counted', async () => {
+  test('is counted once per occurrence when the next leader emits it again', async () => {
     const again = {
       ...change,
       before: observationOf('Healthy', '9'),
@@ -129,22 +129,22 @@ describe('a change that two replicas see', () => {
     expect([stored(), counted()]).toEqual([1, 1]);
   });
 
-  test('is told by the next leader when the first one died before it could', async () => {
+  test('is emitted by the next leader when the previous leader died before', async () => {
     const next = replica();
     next.controller.observationChanged(change);
     nowMs = 60_000;
     await lead(next);
-    expect(told()).toBe(1);
-    // Not again, should it lose the lead and get it back.
+    expect(emitted()).toBe(1);
+    // Not emitted again if the replica loses and regains leadership.
     await lead(next);
-    expect(told()).toBe(1);
+    expect(emitted()).toBe(1);
   });
 
-  test('is old news after a minute', async () => {
+  test('is dropped after a minute', async () => {
     const next = replica();
     next.controller.observationChanged(change);
     nowMs = 60_001;
     await lead(next);
-    expect(told()).toBe(0);
+    expect(emitted()).toBe(0);
   });
 });

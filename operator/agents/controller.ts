@@ -8,7 +8,7 @@ import type { EventNote } from '../../kube/events.ts';
 import type { Change } from '../../kube/informer.ts';
 import { keyText } from '../../kube/resources.ts';
 import type { Pod, Service } from '../../kube/types.ts';
-import { createWorkQueue, type Again, type WorkObserver, type WorkQueue } from '../../kube/work-queue.ts';
+import { createWorkQueue, type Requeue, type WorkObserver, type WorkQueue } from '../../kube/work-queue.ts';
 import { isSamePod } from './agent-pods.ts';
 import { notesOf } from './changes.ts';
 import { claimOf } from './claim.ts';
@@ -19,35 +19,35 @@ import { reportSkippedPods } from './skipped-pods.ts';
 
 export interface ControllerContext extends ReconcileContext {
   observe: WorkObserver;
-  /** With the agent's label, or opted in without it. */
+  /** Pods with the agent label, and opted-in pods without the label. */
   allPods(): Pod[];
   podAt(key: string): Pod | undefined;
   allObservations(): AgentObservation[];
 }
 
-/** Keeps one AgentObservation per agent, while this process leads. The informers tell it what changes, always. */
+/** Maintains one AgentObservation per agent while this process is the leader. The informers always report changes to it. */
 export interface AgentController {
   podChanged(change: Change<Pod>): void;
   observationChanged(change: Change<AgentObservation>): void;
   serviceChanged(change: Change<Service>): void;
-  /** Keys that wait, by queue. */
+  /** Waiting keys by queue. */
   depths(): { queue: string; depth: number }[];
-  /** Looks at every agent, then at each that changes, until `signal` aborts. */
+  /** Reconciles every agent, then each changed agent, until `signal` aborts. */
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** Pods of one rollout come in bursts. */
+/** Collects the pod changes of one rollout, which come in bursts. */
 const GATHER_MS = 100;
 
 interface Queues {
   agents: WorkQueue;
-  /** Looks, without asking the API server, whether time alone has changed a status. */
+  /** Checks, without API requests, whether elapsed time alone changes a status. */
   aging: WorkQueue;
-  /** Pods that opt in and are nobody's. */
+  /** Opted-in pods that do not belong to an agent. */
   skippedPods: WorkQueue;
 }
 
-/** An Event that another leader had no time to tell is told by the next one, if it is not older than this. */
+/** The next leader emits an Event that the previous leader may have missed, if the Event is not older than this. */
 const MISSED_MS = 60_000;
 const MISSED_NOTES = 1_000;
 
@@ -57,9 +57,9 @@ export function createAgentController(context: ControllerContext): AgentControll
 
 class Controller implements AgentController {
   readonly #context: ControllerContext;
-  /** Null while another replica leads: what changes then is seen when this one begins. */
+  /** Null while another replica is the leader. This replica reconciles everything when it becomes leader. */
   #queues: Queues | null = null;
-  /** What was seen lately while another replica led; it may have died before it told. */
+  /** Recent Events during the leadership of another replica, which may have ended before it emitted them. */
   #missed: { atMs: number; note: EventNote }[] = [];
 
   constructor(context: ControllerContext) {
@@ -72,16 +72,16 @@ class Controller implements AgentController {
   }
 
   observationChanged(change: Change<AgentObservation>): void {
-    if (change.type === 'modified') this.#tell(notesOf(change.before, change.object));
+    if (change.type === 'modified') this.#emit(notesOf(change.before, change.object));
     if (this.#queues === null) return;
     const key = keyText(change.object.metadata);
-    if (change.type === 'deleted' || needsLook(change, this.#context.podsOf(key)))
+    if (change.type === 'deleted' || needsReconcile(change, this.#context.podsOf(key)))
       this.#queues.agents.add(key);
     else this.#queues.aging.add(key);
   }
 
   serviceChanged(change: Change<Service>): void {
-    // Before this replica leads, each Service of the first list would be held against every pod for nothing.
+    // Without leadership, comparing each Service of the first list with every pod would be wasted work.
     if (this.#queues === null) return;
     if (change.type === 'modified' && sameJson(change.before.spec, change.object.spec)) return;
     const copies = copiesOf(change);
@@ -97,7 +97,7 @@ class Controller implements AgentController {
   async run(signal: AbortSignal): Promise<void> {
     const { agents, aging, skippedPods } = (this.#queues = this.#createQueues());
     const missed = this.#missed.splice(0);
-    this.#tell(missed.filter(({ atMs }) => this.#isRecent(atMs)).map(({ note }) => note));
+    this.#emit(missed.filter(({ atMs }) => this.#isRecent(atMs)).map(({ note }) => note));
     for (const pod of this.#context.allPods()) this.#addAgentOf(pod);
     for (const observation of this.#context.allObservations()) {
       agents.add(keyText(observation.metadata));
@@ -117,7 +117,7 @@ class Controller implements AgentController {
     if (claim?.kind === 'skipped') this.#queues?.skippedPods.addAfter(keyText(pod.metadata), GATHER_MS);
   }
 
-  #tell(notes: readonly EventNote[]): void {
+  #emit(notes: readonly EventNote[]): void {
     if (this.#queues !== null) {
       for (const note of notes) this.#context.events.record(note);
       return;
@@ -134,20 +134,20 @@ class Controller implements AgentController {
   #createQueues(): Queues {
     const { logger, clock, observe } = this.#context;
     const context = this.#context;
-    const queue = (name: string, work: (key: string) => Promise<Again | undefined>) =>
+    const queue = (name: string, work: (key: string) => Promise<Requeue | undefined>) =>
       createWorkQueue({ name, work, logger, clock, observe });
     const agents = queue('agents', (key) => reconcileAgent(context, key));
-    const aging = queue('aging', (key) => Promise.resolve(this.#lookAtAge(key, agents)));
+    const aging = queue('aging', (key) => Promise.resolve(this.#checkAge(key, agents)));
     const skippedPods = queue('skipped-pods', (key) => reportSkippedPods(context, key));
     return { agents, aging, skippedPods };
   }
 
-  #lookAtAge(key: string, agents: WorkQueue): Again | undefined {
+  #checkAge(key: string, agents: WorkQueue): Requeue | undefined {
     const observation = this.#context.observationAt(key);
     if (!observation) return undefined;
-    const { isDue, againInMs } = ageOf(observation, this.#context.clock.now());
+    const { isDue, requeueAfterMs } = ageOf(observation, this.#context.clock.now());
     if (isDue) agents.add(key);
-    return againInMs === null ? undefined : { againInMs };
+    return requeueAfterMs === null ? undefined : { requeueAfterMs };
   }
 }
 
@@ -155,23 +155,23 @@ function copiesOf<T>(change: Change<T>): T[] {
   return change.type === 'modified' ? [change.before, change.object] : [change.object];
 }
 
-/** Whether time alone has changed the status, and when it will next. */
-function ageOf(observation: AgentObservation, now: Date): { isDue: boolean; againInMs: number | null } {
+/** Whether elapsed time alone has changed the status, and when it will change next. */
+function ageOf(observation: AgentObservation, now: Date): { isDue: boolean; requeueAfterMs: number | null } {
   const status = observation.status ?? { phase: 'Pending' as const };
   const context = contextOf(observation);
   const next = nextChangeAt(status, now, context);
   return {
     isDue: !sameJson(statusOf(status, now, context), status),
-    againInMs: next === null ? null : Math.max(next.getTime() - now.getTime(), 1_000),
+    requeueAfterMs: next === null ? null : Math.max(next.getTime() - now.getTime(), 1_000),
   };
 }
 
 /**
- * Heartbeats change a status all the time and ask nothing of this process; what does: a change of metadata or spec,
- * a condition of ours or the drift, also when this process wrote it, since what came meanwhile was judged by an older
- * copy; an instance whose pod is not there.
+ * Heartbeats change a status often and need no reconcile. A reconcile is needed after a change of metadata or spec, of an
+ * own condition or of the drift, and for an instance without a pod. This includes changes by this process itself, because
+ * changes in the meantime were evaluated against an older copy.
  */
-function needsLook(
+function needsReconcile(
   change: Exclude<Change<AgentObservation>, { type: 'deleted' }>,
   pods: readonly Pod[],
 ): boolean {
@@ -193,7 +193,7 @@ function needsLook(
   );
 }
 
-/** What of a status this process alone writes. */
+/** The part of a status that only this process writes. */
 function ownPart({ status }: AgentObservation): unknown {
   const conditions = OWN_CONDITIONS.map((type) => status?.conditions?.find((each) => each.type === type));
   return [conditions, status?.drift];

@@ -12,13 +12,13 @@ import type { ObjectKey } from '../../kube/resources.ts';
 import type { OwnerReference, Pod } from '../../kube/types.ts';
 import type { WorkloadRef } from './owner-chain.ts';
 
-/** What this process applies of an AgentObservation's metadata and spec; the rest belongs to others. */
+/** The part of an AgentObservation's metadata and spec that this process applies; other writers own the rest. */
 export interface DesiredObservation extends Record<string, unknown> {
   metadata: Required<ObjectKey> & { ownerReferences: OwnerReference[]; annotations?: Record<string, string> };
   spec: ObservationSpec;
 }
 
-/** What the installation asks of every agent at least. */
+/** The minimum bars that the installation requires of every agent. */
 export interface MinimumBars {
   grade: Grade;
   /** Percent. */
@@ -27,7 +27,7 @@ export interface MinimumBars {
 
 const BARS = [COMPLIANT_GRADE_ANNOTATION, COMPLIANT_EVIDENCE_ANNOTATION];
 
-/** The lowest bars: every other one is allowed. */
+/** The lowest bars: no restriction. */
 const NO_MINIMUM: MinimumBars = { grade: 'F', evidence: 0 };
 
 export function desiredObservation(
@@ -40,7 +40,7 @@ export function desiredObservation(
   return {
     metadata: {
       ...key,
-      // Neither controller nor blocking: the observation goes with its workload and holds nothing up.
+      // Neither controller nor blocking: the observation is deleted with its workload and does not block the deletion.
       ownerReferences: [{ apiVersion, kind, name, uid }],
       ...(Object.keys(annotations).length === 0 ? {} : { annotations }),
     },
@@ -49,9 +49,9 @@ export function desiredObservation(
 }
 
 /**
- * The bars of compliance: of the pods' annotations the strictest, where the pods of a rollout disagree, whatever the order in
- * which they are known. The annotations of a running pod can be changed, so values that are not valid do not count and the
- * minimum holds here too; with a minimum there is always a bar, which nobody can lower on the observation.
+ * The bars of compliance: the strictest valid annotation of all pods, since the pods of a rollout may differ. Annotations
+ * of a running pod can be changed, so invalid values are ignored and the minimum applies here too. With a minimum there is
+ * always a bar, so editing the observation cannot lower the bar.
  */
 function barsOf(pods: readonly Pod[], minimum: MinimumBars): Record<string, string> {
   const grade = gradeOf(valuesIn(pods, ANNOTATIONS.compliantGrade), minimum.grade);
@@ -82,8 +82,8 @@ function evidenceOf(percents: readonly number[], minimum: number): number | unde
 }
 
 /**
- * Whether an apply would change nothing. A bar of compliance that the pods no longer have is told by an apply alone: it
- * takes back what this process has set, and leaves what somebody else has.
+ * Whether an apply would change nothing. A bar that the pods no longer have needs an apply, which removes the value that
+ * this process has set and keeps the value of another field manager.
  */
 export function isAsDesired(observation: AgentObservation, desired: DesiredObservation): boolean {
   const { ownerReferences = [], annotations = {} } = observation.metadata;
@@ -95,7 +95,7 @@ export function isAsDesired(observation: AgentObservation, desired: DesiredObser
   );
 }
 
-/** The workload that the observation names already stays the agent's while it has pods; else the first by kind and name. */
+/** The workload in the observation comes first while it has pods; else the workloads are sorted by kind and name. */
 export function agentWorkloadFirst(
   workloads: readonly WorkloadRef[],
   observation: AgentObservation | undefined,

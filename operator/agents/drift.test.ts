@@ -21,10 +21,10 @@ const bare = (name: string) => podOf(name, null);
 
 describe('drift of an agent', () => {
   test.each<[string, Pod[], ReturnType<typeof driftIn>]>([
-    ['none', [present('a'), present('b')], []],
-    ['without pods', [], []],
+    ['is empty without outdated pods', [present('a'), present('b')], []],
+    ['is empty without pods', [], []],
     [
-      'counted by reason, with the first pod by name, whatever the order',
+      'is counted by reason, with the first pod by name, in any order',
       [bare('d'), other('f'), old('c'), bare('b'), present('a')],
       [
         { reason: 'sidecar-missing', pods: 2, example: 'b' },
@@ -38,20 +38,20 @@ describe('drift of an agent', () => {
   });
 
   test.each<[string, Pod[], string]>([
-    ['all as they should be', [present('a')], 'True SidecarPresent every pod has the sidecar'],
+    ['all current', [present('a')], 'True SidecarPresent every pod has the sidecar'],
     [
       'some outdated',
       [present('a'), old('c'), other('b')],
-      'True SidecarOutdated 2 of 3 pods have the sidecar of another version or of other settings, such as c; restart the workload',
+      'True SidecarOutdated 2 of 3 pods have a sidecar with another version or other settings, such as c; restart the workload',
     ],
     [
-      'some missing, which weighs more',
+      'some missing, which takes precedence',
       [old('a'), bare('b')],
       'False SidecarMissing 1 of 2 pods run without the sidecar, such as b; restart the workload',
     ],
   ])('in the condition Injected: %s', (_, pods, expected) => {
-    const sighting = { pods, workloads: [], services: [], installed: INSTALLED };
-    const [injected] = ownConditions(sighting, [], new Date(0));
+    const agentState = { pods, workloads: [], services: [], installed: INSTALLED };
+    const [injected] = ownConditions(agentState, [], new Date(0));
     expect(`${injected?.status} ${injected?.reason} ${injected?.message}`).toBe(expected);
   });
 });

@@ -12,7 +12,7 @@ import { hasSidecar } from './agent-pods.ts';
 
 const REASONS = Object.keys(DRIFT_SUMMARIES) as DriftReason[];
 
-/** The pods that the present installation would make differently, by reason, in the order of its table. */
+/** The pods that the current installation would inject differently, grouped by reason, in the order of DRIFT_SUMMARIES. */
 export function driftIn(pods: readonly Pod[], installed: Installed | null): Drift[] {
   const names = new Map<DriftReason, string[]>();
   for (const pod of pods) {

@@ -11,7 +11,7 @@ const observation = (status?: Partial<ObservationStatus>): AgentObservation => (
   ...(status && { status: status as ObservationStatus }),
 });
 
-test('counts the fleet by phase and grade, the empty ones too, and what nobody has written to as Pending', () => {
+test('counts observations by phase and grade, with zero samples, and counts observations without status as Pending', () => {
   const metrics = createMetrics();
   const fleet = [
     observation({ phase: 'Healthy', grade: 'A' }),

@@ -6,8 +6,8 @@ const PHASES: readonly Phase[] = ['Pending', 'Healthy', 'Degraded', 'Unhealthy',
 const GRADES: readonly Grade[] = ['A', 'B', 'C', 'D', 'F'];
 
 /**
- * Gauges of how the fleet is, over the observations that `list` returns. Every phase and grade has a sample, 0 too, so
- * that a rule can compare it. Each replica follows the cluster and counts all of them: take the maximum, not the sum.
+ * Gauges over the observations that `list` returns. Every phase and grade has a sample, also with value 0, so that alert
+ * rules can compare it. Each replica counts all observations: aggregate with max, not sum.
  */
 export function addFleetMetrics(metrics: Metrics, list: () => readonly AgentObservation[]): void {
   metrics.gauge('platform_operator_agents', 'AgentObservations by phase.', () =>
@@ -15,7 +15,7 @@ export function addFleetMetrics(metrics: Metrics, list: () => readonly AgentObse
   );
   metrics.gauge(
     'platform_operator_agent_grades',
-    'AgentObservations by grade; those without one are not counted.',
+    'AgentObservations by grade, without those that have no grade.',
     () => countBy('grade', GRADES, list(), ({ status }) => status?.grade),
   );
 }

@@ -13,7 +13,7 @@ import {
 } from '../../kube/resources.ts';
 import type { KubeObject, OwnerReference, Workload } from '../../kube/types.ts';
 
-/** The workload at the end of a pod's owners. */
+/** The workload at the top of a pod's owner chain. */
 export interface WorkloadRef {
   apiVersion: string;
   kind: string;
@@ -21,42 +21,45 @@ export interface WorkloadRef {
   uid: string;
 }
 
-export type OwnerAnswer =
+export type OwnerResult =
   | { state: 'found'; workload: WorkloadRef }
-  /** An owner is deleted, or is being deleted: what it owns will follow. */
-  | { state: 'going' };
+  /** An owner is deleted or is being deleted, so its dependents will be deleted too. */
+  | { state: 'deleting' };
 
-export type WorkloadAnswer =
+export type WorkloadResult =
   | { state: 'found'; object: Workload; uid: string }
   | { state: 'gone' }
-  /** A kind that this process has no right to read, such as another project's rollout. */
+  /** A kind that this process has no permission to read, such as the rollout kind of another project. */
   | { state: 'unreadable' };
 
-/** The controllers that make pods themselves; Deployments and CronJobs leave it to these. */
-export const POD_MAKERS: readonly Resource<Workload>[] = [REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS, JOBS];
-const WORKLOADS: readonly Resource<Workload>[] = [DEPLOYMENTS, CRON_JOBS, ...POD_MAKERS];
-/** Longer chains than Pod, Job, CronJob and somebody's own kind above it are a loop. */
+/** The controllers that create pods themselves; Deployments and CronJobs create pods through these. */
+export const POD_CONTROLLERS: readonly Resource<Workload>[] = [REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS, JOBS];
+const WORKLOADS: readonly Resource<Workload>[] = [DEPLOYMENTS, CRON_JOBS, ...POD_CONTROLLERS];
+/** A chain longer than Pod, Job, CronJob and a custom kind above them is a loop. */
 const LONGEST_CHAIN = 5;
 
-/** Reads owners live, since an owner reference to a uid that is gone gets its object collected; one reader lives for one reconcile. */
+/**
+ * Reads owners from the API server and not from a cache: an object with an owner reference to a deleted uid is garbage
+ * collected. Use one reader per reconcile.
+ */
 export interface OwnerReader {
-  ownerOf(pod: KubeObject): Promise<OwnerAnswer>;
-  /** The same from a controller on, which is its own top when nobody owns it. */
-  topOf(object: KubeObject, self: Omit<WorkloadRef, 'uid'>): Promise<OwnerAnswer>;
-  read(ref: Omit<WorkloadRef, 'uid'>, namespace: string): Promise<WorkloadAnswer>;
+  ownerOf(pod: KubeObject): Promise<OwnerResult>;
+  /** The same for a controller; a controller without an owner is the result itself. */
+  topOf(object: KubeObject, self: Omit<WorkloadRef, 'uid'>): Promise<OwnerResult>;
+  read(ref: Omit<WorkloadRef, 'uid'>, namespace: string): Promise<WorkloadResult>;
 }
 
 export function createOwnerReader(client: KubeClient): OwnerReader {
-  const seen = new Map<string, Promise<WorkloadAnswer>>();
+  const seen = new Map<string, Promise<WorkloadResult>>();
 
-  function read(ref: Omit<WorkloadRef, 'uid'>, namespace: string): Promise<WorkloadAnswer> {
+  function read(ref: Omit<WorkloadRef, 'uid'>, namespace: string): Promise<WorkloadResult> {
     const key = [ref.apiVersion, ref.kind, namespace, ref.name].join('/');
-    const answer = seen.get(key) ?? readWorkload(client, ref, namespace);
-    seen.set(key, answer);
-    return answer;
+    const result = seen.get(key) ?? readWorkload(client, ref, namespace);
+    seen.set(key, result);
+    return result;
   }
 
-  async function topOf(object: KubeObject, self: Omit<WorkloadRef, 'uid'>): Promise<OwnerAnswer> {
+  async function topOf(object: KubeObject, self: Omit<WorkloadRef, 'uid'>): Promise<OwnerResult> {
     const namespace = object.metadata.namespace ?? '';
     const { apiVersion, kind, name } = self;
     let top: WorkloadRef = { apiVersion, kind, name, uid: object.metadata.uid ?? '' };
@@ -64,16 +67,16 @@ export function createOwnerReader(client: KubeClient): OwnerReader {
     for (let length = 0; next && length < LONGEST_CHAIN; length += 1) {
       const { apiVersion, kind, name, uid } = next;
       top = { apiVersion, kind, name, uid };
-      const answer = await read(top, namespace);
-      if (answer.state === 'unreadable') break;
-      if (answer.state === 'gone' || answer.uid !== uid) return { state: 'going' };
-      if (answer.object.metadata.deletionTimestamp) return { state: 'going' };
-      next = controllerOf(answer.object);
+      const result = await read(top, namespace);
+      if (result.state === 'unreadable') break;
+      if (result.state === 'gone' || result.uid !== uid) return { state: 'deleting' };
+      if (result.object.metadata.deletionTimestamp) return { state: 'deleting' };
+      next = controllerOf(result.object);
     }
     return { state: 'found', workload: top };
   }
 
-  const ownerOf = (pod: KubeObject): Promise<OwnerAnswer> =>
+  const ownerOf = (pod: KubeObject): Promise<OwnerResult> =>
     topOf(pod, { apiVersion: 'v1', kind: 'Pod', name: pod.metadata.name });
 
   return { ownerOf, topOf, read };
@@ -83,7 +86,7 @@ async function readWorkload(
   client: KubeClient,
   ref: Omit<WorkloadRef, 'uid'>,
   namespace: string,
-): Promise<WorkloadAnswer> {
+): Promise<WorkloadResult> {
   const resource = [...WORKLOADS, PODS as Resource<Workload>].find(
     (each) => each.kind === ref.kind && apiVersionOf(each) === ref.apiVersion,
   );

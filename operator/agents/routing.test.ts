@@ -56,7 +56,7 @@ const briefOf = (...services: Service[]) => {
 describe('Routed', () => {
   test.each<[string, Service['spec'], string]>([
     [
-      'a port name that the sidecar has',
+      'the port name of the sidecar',
       { ports: [{ port: 80, targetPort: 'http' }] },
       'True ThroughSidecar',
     ],
@@ -70,7 +70,7 @@ describe('Routed', () => {
       'False ServiceBypassesSidecar',
     ],
     [
-      'one port through and one past',
+      'one port through the sidecar and one bypassing it',
       {
         ports: [
           { port: 80, targetPort: 'http' },
@@ -80,7 +80,7 @@ describe('Routed', () => {
       'False ServiceBypassesSidecar',
     ],
     ['another port of the pod', { ports: [{ port: 80, targetPort: 'metrics' }] }, 'Unknown NoService'],
-    ['a name that no port has', { ports: [{ port: 80, targetPort: 'web' }] }, 'Unknown NoService'],
+    ['an unknown port name', { ports: [{ port: 80, targetPort: 'web' }] }, 'Unknown NoService'],
     ['a name of the other protocol', { ports: [{ port: 53, targetPort: 'dns' }] }, 'Unknown NoService'],
     ["an init container's name", { ports: [{ port: 80, targetPort: 'setup' }] }, 'Unknown NoService'],
     ['no selector', { selector: {}, ports: [{ port: 80, targetPort: 8000 }] }, 'Unknown NoService'],
@@ -98,11 +98,11 @@ describe('Routed', () => {
     expect(briefOf(service('front', { ports: [{ port: 8000 }] }, 'm'))).toBe('Unknown NoService');
   });
 
-  test('names the Services, always in the same order', () => {
-    const past = (name: string) => service(name, { ports: [{ port: 80, targetPort: 8000 }] });
+  test('lists the Services in a stable order', () => {
+    const bypassing = (name: string) => service(name, { ports: [{ port: 80, targetPort: 8000 }] });
     const through = (name: string) => service(name, { ports: [{ port: 80, targetPort: 'http' }] });
-    expect(routed([pod, pod], [past('b'), through('c'), past('a')]).message).toBe(
-      "Service a port 80 targets 8000; Service b port 80 targets 8000: past the sidecar; target the agent's port by its name, or 4000",
+    expect(routed([pod, pod], [bypassing('b'), through('c'), bypassing('a')]).message).toBe(
+      "traffic bypasses the sidecar: Service a port 80 targets 8000, Service b port 80 targets 8000; set targetPort to the name of the agent's port or to 4000",
     );
     expect(routed([pod, pod], [through('b'), through('a')]).message).toBe(
       'through the sidecar: Service a, Service b',
@@ -111,38 +111,38 @@ describe('Routed', () => {
 
   test.each<[string, NonNullable<Pod['status']>, string]>([
     ['runs', { phase: 'Running' }, 'True ThroughSidecar'],
-    ['ended because its port was taken', ended({}, { terminated: { exitCode: 98 } }), 'False PortTaken'],
-    ['ends so now', ended({ terminated: { exitCode: 98 } }, {}), 'False PortTaken'],
-    // A hostile listener on 4001 answers the kubelet's probes.
-    ['ended so and seems ready', ended({ running: {} }, { terminated: { exitCode: 98 } }), 'False PortTaken'],
-    ['failed and waits to start again', ended({}, { terminated: { exitCode: 137 } }), 'Unknown SidecarDown'],
+    ['ended because its port was in use', ended({}, { terminated: { exitCode: 98 } }), 'False PortTaken'],
+    ['ends now because its port is in use', ended({ terminated: { exitCode: 98 } }, {}), 'False PortTaken'],
+    // A hostile listener on 4001 responds to the kubelet's probes.
+    ['ended because its port was in use and seems ready', ended({ running: {} }, { terminated: { exitCode: 98 } }), 'False PortTaken'],
+    ['failed and waits for its restart', ended({}, { terminated: { exitCode: 137 } }), 'Unknown SidecarDown'],
     ['has just failed', ended({ terminated: { exitCode: 1 } }, {}), 'Unknown SidecarDown'],
     ['failed and runs again', ended({ running: {} }, { terminated: { exitCode: 1 } }), 'True ThroughSidecar'],
     ['has not started yet', ended({}, {}), 'True ThroughSidecar'],
-    ['has done its work', ended({ terminated: { exitCode: 0 } }, {}), 'True ThroughSidecar'],
+    ['has completed', ended({ terminated: { exitCode: 0 } }, {}), 'True ThroughSidecar'],
   ])('with a sidecar that %s', (_, status, expected) => {
     const through = service('front', { ports: [{ port: 80, targetPort: 'http' }] });
-    for (const seen of [{ ...pod, status }, keepPod({ ...pod, status })] as Pod[]) {
-      const verdict = routed([pod, seen], [through]);
+    for (const changed of [{ ...pod, status }, keepPod({ ...pod, status })] as Pod[]) {
+      const verdict = routed([pod, changed], [through]);
       expect(`${verdict.status} ${verdict.reason}`).toBe(expected);
     }
   });
 
-  test('names the pod whose port is taken, also where a Service goes past', () => {
+  test('names the pod whose port is in use, even if a Service bypasses the sidecar', () => {
     const taken = { ...pod, status: ended({}, { terminated: { exitCode: 98 } }) };
     expect(routed([taken, taken], [service('front', { ports: [{ port: 8000 }] })]).message).toBe(
-      'the sidecar of pod x-1 and 1 more could not listen on port 4000 or 4001: another process of the pod has the port; let it listen elsewhere, and restart the workload',
+      'the sidecar of pod x-1 and 1 more could not listen on port 4000 or 4001 because another process in the pod uses the port; change that port and restart the workload',
     );
   });
 
-  test('does not take a process on port 4000 of a pod without the sidecar for the sidecar', () => {
+  test('does not treat port 4000 of a pod without the sidecar as the sidecar', () => {
     const bare = { ...pod, spec: { containers: pod.spec?.containers ?? [] } };
     expect(routed([bare], [service('front', { ports: [{ port: 80, targetPort: 4000 }] })]).reason).toBe(
       'ServiceBypassesSidecar',
     );
   });
 
-  test('does not know the port of an agent whose sidecar was not injected', () => {
+  test('cannot know the port of an agent whose sidecar was not injected', () => {
     const own = { ...pod, metadata: { ...pod.metadata, annotations: {} } };
     expect(routed([own], [service('front', { ports: [{ port: 8000 }] })]).reason).toBe('NoService');
     expect(routed([own], [service('front', { ports: [{ port: 80, targetPort: 'http' }] })]).reason).toBe(

@@ -2,27 +2,27 @@ import { PORT_TAKEN_EXIT_CODE, SIDECAR_CONTAINER } from '../../core/injection/na
 import type { ContainerStatus, Pod } from '../../kube/types.ts';
 
 /**
- * Another process of the pod has, or had, a port of the sidecar: the sidecar has ended for that reason. It stays so until
- * the container ends for another one. That the sidecar is ready again proves nothing, since the process on port 4001
- * answers the kubelet's probes.
+ * The sidecar has ended because another process in the pod uses or used one of its ports. The result stays true until the
+ * container ends for another reason. A ready sidecar proves nothing, because the other process on port 4001 may respond to the
+ * kubelet's probes.
  */
 export function isPortTaken(pod: Pod): boolean {
   return endsOf(pod).some(({ exitCode }) => exitCode === PORT_TAKEN_EXIT_CODE);
 }
 
-/** The sidecar has failed and does not run: whatever answers on its ports now is something else. */
+/** The sidecar has failed and is not running, so another process may listen on its ports. */
 export function isSidecarDown(pod: Pod): boolean {
   return sidecarStatuses(pod).some(({ state }) => state?.running === undefined) && hasFailed(pod);
 }
 
-/** What the cache keeps of a pod's container statuses: the sidecar's, where it has ever failed. */
+/** The container statuses to cache: those of a sidecar that has failed. */
 export function keepSidecarStatuses(pod: Pod): ContainerStatus[] | undefined {
   return hasFailed(pod) ? sidecarStatuses(pod).map(keepStatus) : undefined;
 }
 
 const hasFailed = (pod: Pod): boolean => endsOf(pod).some(({ exitCode }) => exitCode !== 0);
 
-/** The last two ends of the sidecar. */
+/** The last two terminations of the sidecar. */
 function endsOf(pod: Pod): { exitCode: number }[] {
   return sidecarStatuses(pod).flatMap(({ state, lastState }) =>
     [state?.terminated, lastState?.terminated].filter((end) => end !== undefined),
@@ -35,7 +35,7 @@ function sidecarStatuses({ status }: Pod): ContainerStatus[] {
   );
 }
 
-/** Without times and messages, which change with each attempt. */
+/** Omits times and messages, which change with each attempt. */
 function keepStatus({ name, state, lastState }: ContainerStatus): ContainerStatus {
   return {
     name,

@@ -1,7 +1,7 @@
 import type { KubeClient } from '../../kube/client.ts';
 import type { EventRecorder } from '../../kube/events.ts';
 import type { Pod } from '../../kube/types.ts';
-import type { Again } from '../../kube/work-queue.ts';
+import type { Requeue } from '../../kube/work-queue.ts';
 import { claimOf, SKIPPED_POD_SUMMARIES } from './claim.ts';
 import { isLive } from './agent-pods.ts';
 import { createOwnerReader, type WorkloadRef } from './owner-chain.ts';
@@ -13,19 +13,20 @@ export interface SkippedPodsContext {
   podAt(key: string): Pod | undefined;
 }
 
-const GOING_AGAIN_MS = 2_000;
+/** Retry delay while the owner of the pod is being deleted. */
+const DELETING_RETRY_MS = 2_000;
 
-/** Says on its workload why a pod that opts in gets neither a sidecar nor an AgentObservation; once for each workload and reason. */
-export async function reportSkippedPods(context: SkippedPodsContext, key: string): Promise<Again | undefined> {
+/** Emits on the workload why an opted-in pod gets no sidecar and no AgentObservation; once per workload and reason. */
+export async function reportSkippedPods(context: SkippedPodsContext, key: string): Promise<Requeue | undefined> {
   const pod = context.podAt(key);
   if (pod === undefined || !isLive(pod)) return undefined;
   const claim = claimOf(pod, context.excludedNamespaces);
   if (claim?.kind !== 'skipped') return undefined;
   const { code } = claim;
   const { namespace = '' } = pod.metadata;
-  // The owner of a mirror pod is its node, of which nobody here reads anything.
+  // The owner of a mirror pod is its node, which this process does not read.
   const owner = code === 'mirror-pod' ? podItself(pod) : await workloadOf(context.client, pod);
-  if (owner === null) return { againInMs: GOING_AGAIN_MS };
+  if (owner === null) return { requeueAfterMs: DELETING_RETRY_MS };
   context.events.record({
     regarding: { ...owner, namespace },
     type: 'Warning',
@@ -37,10 +38,10 @@ export async function reportSkippedPods(context: SkippedPodsContext, key: string
   return undefined;
 }
 
-/** null: it is going, and the pod with it. */
+/** Returns null when the workload is being deleted, and the pod with it. */
 async function workloadOf(client: KubeClient, pod: Pod): Promise<WorkloadRef | null> {
-  const answer = await createOwnerReader(client).ownerOf(pod);
-  return answer.state === 'found' ? answer.workload : null;
+  const result = await createOwnerReader(client).ownerOf(pod);
+  return result.state === 'found' ? result.workload : null;
 }
 
 function podItself({ metadata: { name, uid = '' } }: Pod): WorkloadRef {

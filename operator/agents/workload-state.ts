@@ -7,16 +7,16 @@ import type { PodTemplate, Workload } from '../../kube/types.ts';
 import { hasSidecar } from './agent-pods.ts';
 
 /**
- * Why a workload has no live pod, where that is no alarm.
+ * Distinguishes workloads that need no live pod from workloads that should have one.
  *
  * | Workload without live pods | Activity |
  * |---|---|
  * | Deployment, ReplicaSet, StatefulSet with 0 replicas | scaled-to-zero |
- * | DaemonSet that no node is selected for | scaled-to-zero |
+ * | DaemonSet without a matching node | scaled-to-zero |
  * | CronJob: between two runs, or suspended | idle |
  * | Job that is complete, failed or suspended | idle |
- * | Pod, which the caller has seen to have ended | idle |
- * | anything else | running: pods should be there |
+ * | Pod that has ended (checked by the caller) | idle |
+ * | all others | running: pods should exist |
  */
 export function activityOf(kind: string, workload: Workload): Activity {
   const { spec, status } = workload;
@@ -38,17 +38,17 @@ function hasJobEnded(job: Workload): boolean {
   return ends?.some((each) => each.status === 'True') ?? false;
 }
 
-/** Whether the pods that this workload would make have a sidecar: by opting in, or in the template itself. */
+/** Whether pods of this workload have a sidecar, either by opting in or in the template itself. */
 export function wantsSidecar(workload: Workload): boolean {
   const template = templateOf(workload);
-  // A bare pod has no template: it is what it is.
+  // A bare pod has no template that could have changed.
   if (!template) return true;
   return optsIn(template.metadata?.annotations ?? {}) || hasSidecar(template.spec);
 }
 
 /**
- * The agent's name of the pods that this workload would make; null where that cannot be told: a bare Pod has no
- * template, and a name that no agent can have is refused.
+ * The agent name of the pods that this workload creates. Null if there is none: a bare Pod has no template, and pods with
+ * an invalid agent name are rejected.
  */
 export function agentNameIn(kind: string, workload: Workload): string | null {
   const template = templateOf(workload);

@@ -1,6 +1,6 @@
 import type { Container, Pod } from '../../core/injection/pod.ts';
 
-/** Restricted, so that the namespace's own profile shows whether an injected pod still is. */
+/** Meets the restricted Pod Security profile, so that the namespace's profile shows whether an injected pod still does. */
 const CONTAINER_SECURITY = {
   allowPrivilegeEscalation: false,
   readOnlyRootFilesystem: true,
@@ -15,7 +15,7 @@ const container = (name: string, rest: Omit<Container, 'name'> = {}): Container 
   ...rest,
 });
 
-/** A pod as agents have it: a named port with a probe by that name, an init container, and an API token. */
+/** A typical agent pod: a named port, a probe that uses the name, an init container and an API token. */
 export function canaryPod(namespace: string): Pod {
   return {
     apiVersion: 'v1',

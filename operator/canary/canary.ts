@@ -2,7 +2,7 @@ import { decide } from '../../core/injection/decide.ts';
 import { inject } from '../../core/injection/inject.ts';
 import type { Pod } from '../../core/injection/pod.ts';
 import type { InjectionSettings } from '../../core/injection/settings.ts';
-import type { KubeAnswer, KubeClient } from '../../kube/client.ts';
+import type { KubeResponse, KubeClient } from '../../kube/client.ts';
 import { expectOk } from '../../kube/objects.ts';
 import { collectionPath, objectPath, PODS, type Resource } from '../../kube/resources.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -25,47 +25,47 @@ const WEBHOOK_CONFIGURATIONS: Resource<WebhookConfiguration> = {
 export interface CanaryOptions {
   /** Reads the webhook's configuration. */
   client: KubeClient;
-  /** May create pods in `namespace`, and only as dry-run. */
+  /** May only create dry-run pods in `namespace`. */
   account: KubeClient;
   clock: Clock;
   logger: Logger;
   metrics: Metrics;
   namespace: string;
-  /** The MutatingWebhookConfiguration that asks the injector. */
+  /** The MutatingWebhookConfiguration that calls the injector. */
   configuration: string;
-  /** What the injector is set to. */
+  /** The settings of the injector. */
   settings: Omit<InjectionSettings, 'ca'>;
-  /** Between two checks that pass. */
+  /** Interval between two passed checks. */
   everyMs: number;
-  /** The injector has just answered. */
-  onAnswer: () => void;
+  /** Called when the injector has responded. */
+  onResponse: () => void;
   /**
-   * Called after every check that passed and every one whose finding has lasted, with the caBundle that the API server
-   * had: writes it down, and resolves with what was written down before; null: nothing.
+   * Stores the verdict and resolves with the previously stored outcome; null: none. Called after every passed check and
+   * every check whose failure has lasted long enough, with the caBundle of the API server.
    */
-  remember: (verdict: Verdict, bundle: string, signal: AbortSignal) => Promise<Outcome | null>;
-  /** Called once when a finding has lasted, and with `passed` once it is over. */
+  saveVerdict: (verdict: Verdict, bundle: string, signal: AbortSignal) => Promise<Outcome | null>;
+  /** Called once when a failure has lasted long enough, and once with `passed` when it is over. */
   report: (verdict: Verdict) => void;
 }
 
-/** Sees in short that a pod which opts in gets what it should, through the real API server, and stores nothing. */
+/** Checks regularly, with dry-run requests to the real API server, that an opted-in pod is injected as expected. */
 export interface Canary {
   run(signal: AbortSignal): Promise<void>;
-  /** Checks at once, unless one is under way that began after this. */
-  askSoon(): void;
-  /** When the last check began in which the injector answered, on the clock that never jumps. */
-  answeredAtMs(): number;
+  /** Requests the next check as soon as possible. */
+  checkSoon(): void;
+  /** Start of the last check in which the injector responded, on the monotonic clock. */
+  respondedAtMs(): number;
 }
 
-/** However often somebody asks. */
-const APART_MS = 250;
-/** After a finding, until it is over. */
+/** Minimum interval between two checks. */
+const MIN_INTERVAL_MS = 250;
+/** Interval after a failed check. */
 const RECHECK_MS = 2_000;
 /**
- * How long a finding lasts until it is told: a new installation, an upgrade and an exchange of authorities pass by
- * themselves. Metrics show it at once.
+ * How long a failure must last until it is reported: a new installation, an upgrade and a CA rotation cause temporary
+ * failures. Metrics show a failure immediately.
  */
-const PATIENCE_MS: Record<Exclude<Outcome, 'passed'>, number> = {
+const REPORT_AFTER_MS: Record<Exclude<Outcome, 'passed'>, number> = {
   'no-answer': 30_000,
   refused: 30_000,
   differs: 30_000,
@@ -83,57 +83,57 @@ class DryRunCanary implements Canary {
   readonly #checks;
   #last: Outcome | null = null;
   #passedAt: Date | null = null;
-  #answeredAtMs = -Infinity;
-  #finding: { outcome: Outcome; sinceMs: number } | null = null;
-  /** A process begins in the belief that all is well. */
+  #respondedAtMs = -Infinity;
+  #current: { outcome: Outcome; sinceMs: number } | null = null;
+  /** A new process assumes that the canary has passed. */
   #reported: Outcome = 'passed';
-  #wanted = new AbortController();
+  #checkRequest = new AbortController();
 
   constructor(options: CanaryOptions) {
     this.#options = options;
     const { metrics } = options;
     this.#checks = metrics.counter(
       'platform_operator_canary_checks_total',
-      'Dry-run pods by what came back.',
+      'Dry-run pods of the canary by outcome.',
     );
-    metrics.gauge('platform_operator_canary_passing', '1 while the last dry-run pod was as expected.', () =>
+    metrics.gauge('platform_operator_canary_passing', '1 if the last dry-run pod was injected as expected.', () =>
       this.#last === null ? [] : [{ value: this.#last === 'passed' ? 1 : 0 }],
     );
     metrics.gauge(
       'platform_operator_canary_last_passed_timestamp_seconds',
-      'Unix time of the last dry-run pod that was as expected.',
+      'Unix time of the last dry-run pod that was injected as expected.',
       () => (this.#passedAt === null ? [] : [{ value: Math.floor(this.#passedAt.getTime() / 1_000) }]),
     );
   }
 
-  askSoon(): void {
-    this.#wanted.abort();
+  checkSoon(): void {
+    this.#checkRequest.abort();
   }
 
-  answeredAtMs(): number {
-    return this.#answeredAtMs;
+  respondedAtMs(): number {
+    return this.#respondedAtMs;
   }
 
   async run(signal: AbortSignal): Promise<void> {
     const { clock, logger, everyMs } = this.#options;
     while (!signal.aborted) {
-      this.#wanted = new AbortController();
+      this.#checkRequest = new AbortController();
       let wait = everyMs;
       try {
         const beganMs = clock.monotonicMs();
         const { verdict, bundle } = await this.#check(signal);
-        this.#note(verdict, beganMs);
-        await this.#judge(verdict, { bundle, beganMs, signal });
+        this.#record(verdict, beganMs);
+        await this.#reportIfDue(verdict, { bundle, beganMs, signal });
         if (verdict.outcome !== 'passed') wait = Math.min(RECHECK_MS, everyMs);
       } catch (error) {
         if (signal.aborted) return;
-        // No finding about the injector: the API server is away, or the rights are missing.
+        // No verdict about the injector: the API server is unreachable or a permission is missing.
         this.#checks.add({ outcome: 'error' });
-        logger.warn('the canary cannot ask', { error: describeError(error) });
+        logger.warn('canary check failed', { error: describeError(error) });
       }
-      await clock.sleep(Math.min(APART_MS, wait), signal).catch(() => undefined);
-      const wake = AbortSignal.any([signal, this.#wanted.signal]);
-      await clock.sleep(Math.max(wait - APART_MS, 0), wake).catch(() => undefined);
+      await clock.sleep(Math.min(MIN_INTERVAL_MS, wait), signal).catch(() => undefined);
+      const interrupt = AbortSignal.any([signal, this.#checkRequest.signal]);
+      await clock.sleep(Math.max(wait - MIN_INTERVAL_MS, 0), interrupt).catch(() => undefined);
     }
   }
 
@@ -141,14 +141,14 @@ class DryRunCanary implements Canary {
     const pod = canaryPod(this.#options.namespace);
     const bundle = await this.#bundle(signal);
     const expected = this.#expected(pod, bundle);
-    const answer = await this.#create(pod, signal);
-    const before = verdictOf(answer, expected, null);
-    if (before.outcome !== 'unusable') return { verdict: before, bundle };
+    const response = await this.#create(pod, signal);
+    const preliminary = verdictOf(response, expected, null);
+    if (preliminary.outcome !== 'unusable') return { verdict: preliminary, bundle };
     const reference = await this.#create(optedOut(expected), signal);
-    return { verdict: verdictOf(answer, expected, reference), bundle };
+    return { verdict: verdictOf(response, expected, reference), bundle };
   }
 
-  /** The authorities that the API server believes, PEM. */
+  /** The caBundle in the webhook configuration, PEM. */
   async #bundle(signal: AbortSignal): Promise<string> {
     const { client, configuration } = this.#options;
     const path = objectPath(WEBHOOK_CONFIGURATIONS, { name: configuration });
@@ -158,58 +158,58 @@ class DryRunCanary implements Canary {
     return Buffer.from(webhooks[0]?.clientConfig.caBundle ?? '', 'base64').toString('utf8');
   }
 
-  /** What the injector's own function makes of the pod. */
+  /** The pod after injection by the injector's own function. */
   #expected(pod: Pod, ca: string): Pod {
-    const whole = { ...this.#options.settings, ca };
-    const decision = decide(pod, whole);
+    const settings = { ...this.#options.settings, ca };
+    const decision = decide(pod, settings);
     if (decision.action !== 'inject')
-      throw new Error(`by these settings the canary's pod is not injected: ${JSON.stringify(decision)}`);
-    return inject(pod, decision.plan, whole);
+      throw new Error(`the canary pod is not injected with these settings: ${JSON.stringify(decision)}`);
+    return inject(pod, decision.plan, settings);
   }
 
-  async #create(pod: Pod, signal: AbortSignal): Promise<KubeAnswer<Pod>> {
+  async #create(pod: Pod, signal: AbortSignal): Promise<KubeResponse<Pod>> {
     const { account, namespace } = this.#options;
-    const answer = await account.send<Pod>({
+    const response = await account.send<Pod>({
       method: 'POST',
       path: collectionPath(PODS, namespace),
       query: { dryRun: 'All' },
       body: pod,
       signal,
-      // The API server waits for the webhook, twice at most.
+      // The API server calls the webhook at most twice and waits for each call.
       timeoutMs: 70_000,
     });
-    // Neither the guard nor the injector speaks like that: the namespace is not there, the token is refused.
-    if (!answer.ok && answer.status !== 422 && !/denied|PodSecurity|quota/.test(answer.message))
-      expectOk(answer);
-    return answer;
+    // Other errors come neither from the guard nor from the injector: a missing namespace, a rejected token.
+    if (!response.ok && response.status !== 422 && !/denied|PodSecurity|quota/.test(response.message))
+      expectOk(response);
+    return response;
   }
 
-  #note(verdict: Verdict, beganMs: number): void {
-    const { clock, logger, onAnswer } = this.#options;
-    const { outcome, answers, message } = verdict;
+  #record(verdict: Verdict, beganMs: number): void {
+    const { clock, logger, onResponse } = this.#options;
+    const { outcome, injectorResponded, message } = verdict;
     this.#checks.add({ outcome });
     if (outcome === 'passed') this.#passedAt = clock.now();
-    if (answers) {
-      this.#answeredAtMs = beganMs;
-      onAnswer();
+    if (injectorResponded) {
+      this.#respondedAtMs = beganMs;
+      onResponse();
     }
     if (this.#last !== outcome)
-      logger[outcome === 'passed' ? 'info' : 'warn']('the canary finds', { outcome, message });
+      logger[outcome === 'passed' ? 'info' : 'warn']('canary outcome changed', { outcome, message });
     this.#last = outcome;
   }
 
-  async #judge(
+  async #reportIfDue(
     verdict: Verdict,
     { bundle, beganMs, signal }: { bundle: string; beganMs: number; signal: AbortSignal },
   ): Promise<void> {
-    const { clock, remember, report } = this.#options;
+    const { clock, saveVerdict, report } = this.#options;
     const { outcome } = verdict;
-    if (this.#finding?.outcome !== outcome) this.#finding = { outcome, sinceMs: beganMs };
-    const lastsMs = clock.monotonicMs() - this.#finding.sinceMs;
-    const isDue = outcome === 'passed' || lastsMs >= PATIENCE_MS[outcome];
+    if (this.#current?.outcome !== outcome) this.#current = { outcome, sinceMs: beganMs };
+    const lastsMs = clock.monotonicMs() - this.#current.sinceMs;
+    const isDue = outcome === 'passed' || lastsMs >= REPORT_AFTER_MS[outcome];
     if (!isDue) return;
-    // What the leader before this one said, it need not say again.
-    const before = (await remember(verdict, bundle, signal)) ?? this.#reported;
+    // Does not report again what the previous leader has reported.
+    const before = (await saveVerdict(verdict, bundle, signal)) ?? this.#reported;
     this.#reported = outcome;
     if (before !== outcome) report(verdict);
   }

@@ -4,7 +4,7 @@ import { conditionOf } from './condition.ts';
 import { OUTCOMES, type Outcome } from './verdict.ts';
 
 const NOW = new Date('2026-01-02T03:04:05.678Z');
-const verdict = (outcome: Outcome, message = 'words') => ({ outcome, message, answers: true });
+const verdict = (outcome: Outcome, message = 'text') => ({ outcome, message, injectorResponded: true });
 const earlier = (status: 'True' | 'False'): PolicyCondition => ({
   ...conditionOf(verdict('passed'), 'A', null, NOW),
   status,
@@ -12,7 +12,7 @@ const earlier = (status: 'True' | 'False'): PolicyCondition => ({
 });
 
 describe("the canary's condition", () => {
-  test('says that it passed, and with which authorities', () => {
+  test('contains that the canary passed, and the caBundle', () => {
     expect(conditionOf(verdict('passed'), 'A', null, NOW)).toEqual({
       type: 'CanaryPassing',
       status: 'True',
@@ -23,7 +23,7 @@ describe("the canary's condition", () => {
     });
   });
 
-  test('says what was found, in words that fit', () => {
+  test('contains the message of a failure, cut to its limit', () => {
     expect(conditionOf(verdict('no-answer', 'x'.repeat(9_000)), 'A', null, NOW)).toMatchObject({
       status: 'False',
       reason: 'NoAnswer',
@@ -31,7 +31,7 @@ describe("the canary's condition", () => {
     });
   });
 
-  test('has a reason of its own for every outcome, as the API server takes it', () => {
+  test('has a distinct, valid reason for every outcome', () => {
     const reasons = OUTCOMES.map((outcome) => conditionOf(verdict(outcome), '', null, NOW).reason);
     expect(new Set(reasons).size).toBe(OUTCOMES.length);
     for (const reason of reasons) expect(reason).toMatch(/^[A-Z][A-Za-z]+$/);
@@ -42,11 +42,11 @@ describe("the canary's condition", () => {
     ['passed', 'False', '2026-01-02T03:04:05Z'],
     ['differs', 'True', '2026-01-02T03:04:05Z'],
     ['differs', 'False', '2025-01-01T00:00:00Z'],
-  ])('%s after %s: the time of the transition is %s', (outcome, before, time) => {
+  ])('%s after %s has the transition time %s', (outcome, before, time) => {
     expect(conditionOf(verdict(outcome), 'B', earlier(before), NOW).lastTransitionTime).toBe(time);
   });
 
-  test('is proof for the very bundle that it names, and while it holds', () => {
+  test('proves only the bundle in its message, and only while it is True', () => {
     const passed = conditionOf(verdict('passed'), 'A', null, NOW);
     expect(isPassedWith(passed, 'A')).toBe(true);
     expect(isPassedWith(passed, 'B')).toBe(false);

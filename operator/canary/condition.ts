@@ -10,23 +10,23 @@ import { expectOk, getObject } from '../../kube/objects.ts';
 import { applyObject } from '../../kube/server-side-apply.ts';
 import { OUTCOMES, type Outcome, type Verdict } from './verdict.ts';
 
-/** Of the condition alone, beside the API server's own fields of the status. */
+/** The manager of the condition only; the API server owns the other fields of the status. */
 const FIELD_MANAGER = 'agent-compliance-canary';
 
 export interface ConditionOptions {
   client: KubeClient;
-  /** The ValidatingAdmissionPolicy that carries the condition. */
+  /** The ValidatingAdmissionPolicy with the condition. */
   policy: string;
   now: Date;
   signal: AbortSignal;
 }
 
 /**
- * Keeps the condition `CanaryPassing`: written when the outcome is another one, or when it passes with another caBundle
- * (`bundle`, PEM) than the one before. Resolves with the outcome that stood there; null: none. Throws a KubeError where
- * the API server refuses, and an Error where the policy is missing.
+ * Writes the condition `CanaryPassing` when the outcome has changed, or when the canary passes with another caBundle
+ * (`bundle`, PEM) than before. Resolves with the previous outcome; null: none. Throws a KubeError when the API server
+ * returns an error, and an Error when the policy is missing.
  */
-export async function keepCondition(
+export async function updateCondition(
   verdict: Verdict,
   bundle: string,
   { client, policy: name, now, signal }: ConditionOptions,
@@ -47,7 +47,7 @@ export async function keepCondition(
   return OUTCOMES.find((outcome) => reasonOf(outcome) === before?.reason) ?? null;
 }
 
-/** The condition that says a verdict, with the time since which its status has been what it is. */
+/** The condition for a verdict; `lastTransitionTime` changes only with the status. */
 export function conditionOf(
   { outcome, message }: Verdict,
   bundle: string,
@@ -65,10 +65,10 @@ export function conditionOf(
   };
 }
 
-/** The API server takes 32 KiB of a message; a reader takes less. */
+/** For readability; the API server accepts up to 32 KiB. */
 const MAX_MESSAGE = 2_000;
 
-/** A finding that lasts keeps its first message: it may name another pod, or another time, with every check. */
+/** A lasting failure keeps its first message, because the message may differ with every check (pod name, time). */
 function isSame(before: PolicyCondition | null, after: PolicyCondition): boolean {
   return (
     before?.status === after.status &&

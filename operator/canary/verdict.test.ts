@@ -3,7 +3,7 @@ import { decide } from '../../core/injection/decide.ts';
 import { inject } from '../../core/injection/inject.ts';
 import type { Pod } from '../../core/injection/pod.ts';
 import type { InjectionSettings } from '../../core/injection/settings.ts';
-import type { KubeAnswer } from '../../kube/client.ts';
+import type { KubeResponse } from '../../kube/client.ts';
 import { injectionSettings, INJECTION_FIELDS, type InjectionConfig } from '../../runtime/injection-config.ts';
 import { readEnv, type EnvFields } from '../../runtime/env.ts';
 import { canaryPod } from './canary-pod.ts';
@@ -21,8 +21,8 @@ function injected(change: Partial<InjectionSettings> = {}): Pod {
   return inject(pod, decision.plan, settings);
 }
 
-/** What an API server adds. */
-function stored(pod: Pod, uid: string, annotations: Record<string, string> = {}): KubeAnswer<Pod> {
+/** The pod with the fields that an API server adds. */
+function stored(pod: Pod, uid: string, annotations: Record<string, string> = {}): KubeResponse<Pod> {
   const access = { name: `kube-api-access-${uid}`, projected: {} };
   const [agent, ...rest] = pod.spec.containers;
   const volumes = pod.spec.volumes ?? [];
@@ -38,14 +38,14 @@ function stored(pod: Pod, uid: string, annotations: Record<string, string> = {})
     spec: {
       ...pod.spec,
       containers: [{ ...agent!, volumeMounts: [{ name: access.name }] }, ...rest],
-      // The injector's come after it, and before it where the API server adds it last.
+      // The order of the API server's volume and the injector's volumes differs between the two pods.
       volumes: uid === 'aaaaa' ? [access, ...volumes] : [...volumes, access],
     },
   };
   return { ok: true, status: 201, body };
 }
 
-const rejection = (message: string): KubeAnswer<Pod> => ({
+const rejection = (message: string): KubeResponse<Pod> => ({
   ok: false,
   status: 403,
   reason: 'Forbidden',
@@ -53,70 +53,70 @@ const rejection = (message: string): KubeAnswer<Pod> => ({
   retryAfterMs: null,
 });
 const reference = stored(injected(), 'bbbb', { 'platform.io/inject': 'false' });
-const verdict = (answer: KubeAnswer<Pod>, other: KubeAnswer<Pod> | null = reference) =>
-  verdictOf(answer, injected(), other);
+const verdict = (response: KubeResponse<Pod>, other: KubeResponse<Pod> | null = reference) =>
+  verdictOf(response, injected(), other);
 
 describe('the canary', () => {
-  test('takes the expected pod for what it is, whatever the API server makes anew', () => {
+  test('accepts the expected pod independent of the values that the API server generates', () => {
     expect(verdict(stored(injected(), 'aaaaa'))).toEqual({
       outcome: 'passed',
-      answers: true,
+      injectorResponded: true,
       message: 'the injected pod is the expected one',
     });
   });
 
-  test.each<[string, KubeAnswer<Pod>, Partial<Verdict>, string]>([
+  test.each<[string, KubeResponse<Pod>, Partial<Verdict>, string]>([
     [
-      'the guard refuses',
+      'is rejected by the guard',
       rejection('pod canary has no platform-sidecar: the injector did not answer'),
-      { outcome: 'no-answer', answers: false },
+      { outcome: 'no-answer', injectorResponded: false },
       'the injector did not answer',
     ],
     [
-      'is refused otherwise',
+      'is rejected for another reason',
       rejection('exceeded quota'),
-      { outcome: 'refused', answers: false },
+      { outcome: 'refused', injectorResponded: false },
       'exceeded quota',
     ],
     [
       'has no sidecar',
       stored(canaryPod('canary'), 'aaaaa'),
-      { outcome: 'no-answer', answers: false },
+      { outcome: 'no-answer', injectorResponded: false },
       'has no sidecar',
     ],
     [
-      'is of another version',
+      'is injected by another version',
       stored(injected({ version: '9' }), 'aaaaa'),
-      { outcome: 'other-version', answers: true },
+      { outcome: 'other-version', injectorResponded: true },
       'version 9',
     ],
     [
-      'is of other settings',
+      'is injected with other settings',
       stored(injected({ configHash: 'beef', logLevel: 'debug' }), 'aaaaa'),
-      { outcome: 'other-version', answers: true },
+      { outcome: 'other-version', injectorResponded: true },
       'configuration beef',
     ],
     [
-      'has another authority',
+      'has another CA',
       stored(injected({ ca: 'OLD' }), 'aaaaa'),
-      { outcome: 'other-authority', answers: true },
-      'authorities',
+      { outcome: 'other-authority', injectorResponded: true },
+      'another CA',
     ],
     [
       'has another image under the same settings',
       stored(injected({ image: 'sidecar:2' }), 'aaaaa'),
-      { outcome: 'differs', answers: true },
-      'not the expected one at /spec/initContainers/0/image',
+      { outcome: 'differs', injectorResponded: true },
+      'differs from the expected pod at /spec/initContainers/0/image',
     ],
-  ])('a pod that %s', (_what, answer, wanted, words) => {
-    expect(verdict(answer)).toEqual({ ...wanted, message: expect.stringContaining(words) });
+  ])('a pod that %s', (_what, response, wanted, message) => {
+    expect(verdict(response)).toEqual({ ...wanted, message: expect.stringContaining(message) });
   });
 
-  test('an expected pod that is refused is no finding about the injector', () => {
+  test('is unusable when the expected pod is rejected', () => {
     expect(verdict(stored(injected(), 'aaaaa'), rejection('PodSecurity'))).toEqual({
       outcome: 'unusable',
-      answers: true,
-      message: 'the expected pod is not admitted: PodSecurity',
+      injectorResponded: true,
+      message: 'the expected pod was rejected: PodSecurity',
     });
   });
 });

@@ -2,20 +2,20 @@ import { parseInjected } from '../../core/injection/injected.ts';
 import { CA_ANNOTATION, NO_ANSWER } from '../../core/injection/names.ts';
 import { patchBetween } from '../../core/injection/patch.ts';
 import type { Pod } from '../../core/injection/pod.ts';
-import type { KubeAnswer } from '../../kube/client.ts';
+import type { KubeResponse } from '../../kube/client.ts';
 
 /**
- * What a check found. First row that holds:
+ * The outcome of a check. The first matching row applies:
  *
- * | The API server's answer to the pod that opts in | outcome | the injector answers |
+ * | Response of the API server to the opted-in pod | outcome | the injector responds |
  * |---|---|---|
- * | the guard refuses it: no sidecar | no-answer | no |
- * | refused otherwise | refused | no |
- * | admitted without a sidecar: the guard is off, or warns | no-answer | no |
- * | injected by another version, or with other settings: while the release is upgraded | other-version | yes |
- * | injected with other authorities than the caBundle's: while they are exchanged | other-authority | yes |
- * | the expected pod itself is not admitted, so there is nothing to compare with | unusable | yes |
- * | not the expected pod | differs | yes |
+ * | the guard rejects the pod: no sidecar | no-answer | no |
+ * | another rejection | refused | no |
+ * | admitted without a sidecar: the guard is off or only warns | no-answer | no |
+ * | injected by another version or with other settings: during an upgrade | other-version | yes |
+ * | injected with another CA than the caBundle: during a CA rotation | other-authority | yes |
+ * | the expected pod itself is rejected, so there is nothing to compare with | unusable | yes |
+ * | differs from the expected pod | differs | yes |
  * | the expected pod | passed | yes |
  */
 export type Outcome = (typeof OUTCOMES)[number];
@@ -32,57 +32,57 @@ export const OUTCOMES = [
 
 export interface Verdict {
   outcome: Outcome;
-  /** Whether the injector put a sidecar in, the right one or not. */
-  answers: boolean;
+  /** Whether the injector injected a sidecar, correct or not. */
+  injectorResponded: boolean;
   /** A sentence for an Event. */
   message: string;
 }
 
-/** The first ones say it. */
+/** The first paths are enough for diagnosis. */
 const MAX_PATHS = 5;
 
 /**
- * `answer`: to the pod that opts in. `reference`: to the expected pod, which opts out, so that the API server fills in
- * its own defaults in both and nobody has to know them. null: not asked, since there is no sidecar to compare.
+ * `response`: to the opted-in pod. `reference`: to the expected pod, which opts out; the API server adds its defaults to
+ * both pods, so the comparison does not need to know them. null: not requested, because there is no sidecar to compare.
  */
 export function verdictOf(
-  answer: KubeAnswer<Pod>,
+  response: KubeResponse<Pod>,
   expected: Pod,
-  reference: KubeAnswer<Pod> | null,
+  reference: KubeResponse<Pod> | null,
 ): Verdict {
-  if (!answer.ok)
+  if (!response.ok)
     return {
-      outcome: answer.message.includes(NO_ANSWER) ? 'no-answer' : 'refused',
-      answers: false,
-      message: answer.message,
+      outcome: response.message.includes(NO_ANSWER) ? 'no-answer' : 'refused',
+      injectorResponded: false,
+      message: response.message,
     };
-  const [found, wanted] = [answer.body, expected].map((pod) => parseInjected(pod.metadata));
-  if (!found) return { outcome: 'no-answer', answers: false, message: 'a pod that opts in has no sidecar' };
-  const verdict = (outcome: Outcome, message: string): Verdict => ({ outcome, answers: true, message });
+  const [found, wanted] = [response.body, expected].map((pod) => parseInjected(pod.metadata));
+  if (!found) return { outcome: 'no-answer', injectorResponded: false, message: 'the opted-in pod has no sidecar' };
+  const verdict = (outcome: Outcome, message: string): Verdict => ({ outcome, injectorResponded: true, message });
   if (found.version !== wanted?.version || found.config !== wanted.config)
     return verdict(
       'other-version',
-      `the injector is of version ${found.version} with configuration ${found.config}, not of ${wanted?.version} with ${wanted?.config}`,
+      `the injector has version ${found.version} and configuration ${found.config}, expected ${wanted?.version} and ${wanted?.config}`,
     );
-  if (caOf(answer.body) !== caOf(expected))
-    return verdict('other-authority', 'the injector hands out other authorities than the caBundle has');
+  if (caOf(response.body) !== caOf(expected))
+    return verdict('other-authority', 'the injector uses another CA than the caBundle');
   if (!reference?.ok)
     return verdict(
       'unusable',
-      `the expected pod is not admitted: ${reference?.message ?? 'it was not sent'}`,
+      `the expected pod was rejected: ${reference?.message ?? 'it was not sent'}`,
     );
-  const paths = patchBetween(comparable(reference.body), comparable(answer.body)).map(({ path }) => path);
+  const paths = patchBetween(comparable(reference.body), comparable(response.body)).map(({ path }) => path);
   if (paths.length === 0) return verdict('passed', 'the injected pod is the expected one');
   const more = paths.length > MAX_PATHS ? ` and ${paths.length - MAX_PATHS} more` : '';
   return verdict(
     'differs',
-    `the injected pod is not the expected one at ${paths.slice(0, MAX_PATHS).join(', ')}${more}`,
+    `the injected pod differs from the expected pod at ${paths.slice(0, MAX_PATHS).join(', ')}${more}`,
   );
 }
 
 const caOf = (pod: Pod): string | undefined => pod.metadata?.annotations?.[CA_ANNOTATION];
 
-/** Without what the API server makes anew for each object, and with volumes in one order, which means nothing. */
+/** Removes the values that the API server generates per object and sorts the volumes, whose order has no meaning. */
 function comparable(pod: Pod): Pod {
   const { uid: _u, creationTimestamp: _c, managedFields: _m, ...metadata } = pod.metadata ?? {};
   const text = JSON.stringify({ ...pod, metadata }).replaceAll(/"kube-api-access-\w+"/g, '"kube-api-access"');

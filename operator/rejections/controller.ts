@@ -5,16 +5,16 @@ import type { Change } from '../../kube/informer.ts';
 import { expectOk } from '../../kube/objects.ts';
 import { apiVersionOf, objectPath } from '../../kube/resources.ts';
 import type { ObjectReference, Workload } from '../../kube/types.ts';
-import { createWorkQueue, type Again, type WorkObserver, type WorkQueue } from '../../kube/work-queue.ts';
+import { createWorkQueue, type Requeue, type WorkObserver, type WorkQueue } from '../../kube/work-queue.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Counter } from '../../runtime/metrics.ts';
-import { createOwnerReader, POD_MAKERS, type OwnerReader } from '../agents/owner-chain.ts';
+import { createOwnerReader, POD_CONTROLLERS, type OwnerReader } from '../agents/owner-chain.ts';
 import { wantsSidecar } from '../agents/workload-state.ts';
 import { lacksPods } from './lacks-pods.ts';
 import { rejectionOf, type Rejection } from './rejection.ts';
 
-/** On a controller whose pods were refused while the injector was away: a change makes it try at once. */
+/** On a controller whose pods were rejected while the injector was unavailable: a change makes it retry immediately. */
 const RETRY_ANNOTATION = 'platform.io/retry';
 
 export interface RejectionContext {
@@ -23,40 +23,40 @@ export interface RejectionContext {
   logger: Logger;
   events: EventRecorder;
   observe: WorkObserver;
-  /** Counts patches that woke a controller. */
-  wakes: Counter;
+  /** Counts patches that made a controller retry. */
+  retries: Counter;
   guardPolicy: string;
-  /** False: nothing is patched, and the controllers try again by themselves, after up to 1,000 seconds. */
-  isWaking: boolean;
-  /** Who knows whether the injector answers; null: nobody, so that waking is a try. */
-  injector: { answeredAtMs(): number; askSoon(): void } | null;
+  /** False: nothing is patched. The controllers retry by themselves after up to 1,000 seconds. */
+  isRetryEnabled: boolean;
+  /** Reports whether the injector responds; null: unknown, so retries run without this check. */
+  injector: { respondedAtMs(): number; checkSoon(): void } | null;
   allEvents(): StoredEvent[];
 }
 
-/** Tells the owners why their pods are refused, and wakes the controllers when the injector is back. */
+/** Reports rejections on the owners of the pods, and retries the controllers when the injector is available again. */
 export interface RejectionController {
   eventChanged(change: Change<StoredEvent>): void;
-  /** The injector has just answered. */
-  injectorAnswers(): void;
+  /** Call when the injector has responded. */
+  injectorResponded(): void;
   depth(): number;
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** Wakes are this far apart, so that a cluster of refused workloads does not start at once. */
+/** Delay between retries, so that not all rejected workloads of a cluster start at once. */
 const APART_MS = 100;
-/** A controller that still lacks pods is woken again after 5, 10, 20, 40, 60, 60, … seconds, and then no more. */
-const AGAIN = { baseMs: 5_000, maxMs: 60_000, times: 10 };
-/** The words name the pod, which is another one at each try. */
+/** A controller with missing pods is retried after 5, 10, 20, 40, 60, 60, … seconds, up to `times` retries. */
+const RETRY = { baseMs: 5_000, maxMs: 60_000, times: 10 };
+/** The message starts with the pod's name, which differs at each attempt. */
 const POD_NAME = /^pod \S+ /;
 
 interface Known {
   rejection: Rejection;
-  /** What the owner was told already. */
-  told: string | null;
-  /** When it was last refused; on the clock that never jumps, as `nextWakeMs`. */
-  refusedAtMs: number;
-  wakes: number;
-  nextWakeMs: number;
+  /** The last message that was reported on the owner. */
+  reported: string | null;
+  /** Time of the last rejection; on the monotonic clock, like `nextRetryMs`. */
+  rejectedAtMs: number;
+  retries: number;
+  nextRetryMs: number;
 }
 
 export function createRejectionController(context: RejectionContext): RejectionController {
@@ -65,9 +65,9 @@ export function createRejectionController(context: RejectionContext): RejectionC
 
 class Controller implements RejectionController {
   readonly #context: RejectionContext;
-  /** By the controller's kind and name: one for each with a rejection among the Events, until it has its pods. */
+  /** By kind and name: each controller with a rejection Event, until the controller has its pods. */
   readonly #known = new Map<string, Known>();
-  /** Null while another replica leads. */
+  /** Null while another replica is the leader. */
   #queue: WorkQueue | null = null;
 
   constructor(context: RejectionContext) {
@@ -82,14 +82,14 @@ class Controller implements RejectionController {
       this.#known.delete(keyOf(rejection.controller));
       return;
     }
-    this.#learn(rejection);
+    this.#addRejection(rejection);
     this.#queue.addAfter(keyOf(rejection.controller), APART_MS);
   }
 
-  injectorAnswers(): void {
+  injectorResponded(): void {
     let waitMs = 0;
     for (const [key, known] of this.#known)
-      if (known.rejection.isNoAnswer) this.#queue?.addAfter(key, (waitMs += APART_MS));
+      if (known.rejection.isInjectorUnavailable) this.#queue?.addAfter(key, (waitMs += APART_MS));
   }
 
   depth(): number {
@@ -99,13 +99,13 @@ class Controller implements RejectionController {
   async run(signal: AbortSignal): Promise<void> {
     const { logger, clock, observe } = this.#context;
     this.#known.clear();
-    const work = (key: string) => this.#look(key);
+    const work = (key: string) => this.#check(key);
     this.#queue = createWorkQueue({ name: 'rejections', work, logger, clock, observe, concurrency: 2 });
     let waitMs = 0;
     for (const event of this.#context.allEvents()) {
       const rejection = rejectionOf(event, this.#context.guardPolicy);
       if (rejection === null) continue;
-      this.#learn(rejection);
+      this.#addRejection(rejection);
       this.#queue.addAfter(keyOf(rejection.controller), (waitMs += APART_MS));
     }
     this.#queue.start();
@@ -115,75 +115,75 @@ class Controller implements RejectionController {
     await queue.close();
   }
 
-  #learn(rejection: Rejection): void {
+  #addRejection(rejection: Rejection): void {
     const key = keyOf(rejection.controller);
     const { clock, injector } = this.#context;
-    const refusedAtMs = clock.monotonicMs();
-    // Where nobody knows of the injector, the first try gives it some time.
-    const nextWakeMs = injector === null ? refusedAtMs + AGAIN.baseMs : refusedAtMs;
+    const rejectedAtMs = clock.monotonicMs();
+    // If the state of the injector is unknown, the first retry is delayed.
+    const nextRetryMs = injector === null ? rejectedAtMs + RETRY.baseMs : rejectedAtMs;
     const known = this.#known.get(key);
-    if (known) Object.assign(known, { rejection, refusedAtMs });
-    else this.#known.set(key, { rejection, refusedAtMs, told: null, wakes: 0, nextWakeMs });
+    if (known) Object.assign(known, { rejection, rejectedAtMs });
+    else this.#known.set(key, { rejection, rejectedAtMs, reported: null, retries: 0, nextRetryMs });
   }
 
-  async #look(key: string): Promise<Again | undefined> {
+  async #check(key: string): Promise<Requeue | undefined> {
     const known = this.#known.get(key);
     if (known === undefined) return undefined;
     const owners = createOwnerReader(this.#context.client);
-    const workload = await lackingPods(known.rejection.controller, owners);
+    const workload = await withMissingPods(known.rejection.controller, owners);
     if (workload === null) {
       this.#known.delete(key);
       return undefined;
     }
     const top = await owners.topOf(workload, known.rejection.controller);
-    if (top.state === 'going') return { againInMs: AGAIN.baseMs };
+    if (top.state === 'deleting') return { requeueAfterMs: RETRY.baseMs };
     const owner = { ...top.workload, namespace: known.rejection.controller.namespace };
-    this.#tell(known, owner);
-    if (!known.rejection.isNoAnswer || !this.#context.isWaking) return undefined;
-    return this.#wake(key, known, owner);
+    this.#report(known, owner);
+    if (!known.rejection.isInjectorUnavailable || !this.#context.isRetryEnabled) return undefined;
+    return this.#retryIfDue(key, known, owner);
   }
 
-  #tell(known: Known, owner: EventOwner): void {
-    const { words } = known.rejection;
-    const reasons = words.replace(POD_NAME, '');
-    if (known.told === reasons) return;
-    known.told = reasons;
+  #report(known: Known, owner: EventOwner): void {
+    const { message } = known.rejection;
+    const reasons = message.replace(POD_NAME, '');
+    if (known.reported === reasons) return;
+    known.reported = reasons;
     this.#context.events.record({
       regarding: owner,
       type: 'Warning',
       reason: 'PodsRefused',
       action: 'Inject',
-      note: words,
+      note: message,
     });
   }
 
-  async #wake(key: string, known: Known, owner: EventOwner): Promise<Again | undefined> {
+  async #retryIfDue(key: string, known: Known, owner: EventOwner): Promise<Requeue | undefined> {
     const { injector, clock, events } = this.#context;
-    // What was found before the rejection says nothing of the injector since.
-    if (injector !== null && injector.answeredAtMs() <= known.refusedAtMs) {
-      injector.askSoon();
+    // A response before the rejection does not show that the injector is available now.
+    if (injector !== null && injector.respondedAtMs() <= known.rejectedAtMs) {
+      injector.checkSoon();
       return undefined;
     }
-    const earlyMs = known.nextWakeMs - clock.monotonicMs();
-    if (earlyMs > 0) return { againInMs: earlyMs };
-    if (known.wakes >= AGAIN.times) {
+    const remainingMs = known.nextRetryMs - clock.monotonicMs();
+    if (remainingMs > 0) return { requeueAfterMs: remainingMs };
+    if (known.retries >= RETRY.times) {
       this.#known.delete(key);
       return undefined;
     }
     const { kind, name } = known.rejection.controller;
     await this.#retry(known.rejection.controller);
-    const note = `${kind} ${name} is asked to make its pods again`;
+    const note = `retrying pod creation of ${kind} ${name}`;
     events.record({ regarding: owner, type: 'Normal', reason: 'Retry', action: 'Wake', note });
-    const waitMs = Math.min(AGAIN.baseMs * 2 ** known.wakes, AGAIN.maxMs);
-    known.wakes += 1;
-    known.nextWakeMs = clock.monotonicMs() + waitMs;
-    return { againInMs: waitMs };
+    const waitMs = Math.min(RETRY.baseMs * 2 ** known.retries, RETRY.maxMs);
+    known.retries += 1;
+    known.nextRetryMs = clock.monotonicMs() + waitMs;
+    return { requeueAfterMs: waitMs };
   }
 
   async #retry(controller: Rejection['controller']): Promise<void> {
-    const { client, clock, logger, wakes } = this.#context;
+    const { client, clock, logger, retries } = this.#context;
     const { apiVersion, kind, namespace, name } = controller;
-    const resource = POD_MAKERS.find((each) => each.kind === kind && apiVersionOf(each) === apiVersion);
+    const resource = POD_CONTROLLERS.find((each) => each.kind === kind && apiVersionOf(each) === apiVersion);
     if (resource === undefined) return;
     const annotations = { [RETRY_ANNOTATION]: clock.now().toISOString() };
     expectOk(
@@ -194,8 +194,8 @@ class Controller implements RejectionController {
         body: { metadata: { annotations } },
       }),
     );
-    wakes.add({ kind });
-    logger.info('wakes a controller whose pods were refused', { namespace, kind, name });
+    retries.add({ kind });
+    logger.info('retrying workload after injector outage', { namespace, kind, name });
   }
 }
 
@@ -204,14 +204,14 @@ type EventOwner = ObjectReference & { namespace: string };
 const keyOf = ({ kind, namespace, name, uid }: Rejection['controller']): string =>
   [kind, namespace, name, uid].join('/');
 
-/** The controller itself while it is there, opts in and has fewer pods than it wants; else null. */
-async function lackingPods(
+/** Returns the controller if it exists, opts in and has fewer pods than desired; else null. */
+async function withMissingPods(
   { apiVersion, kind, namespace, name, uid }: Rejection['controller'],
   owners: OwnerReader,
 ): Promise<Workload | null> {
-  const answer = await owners.read({ apiVersion, kind, name }, namespace);
-  if (answer.state !== 'found' || (uid !== undefined && answer.uid !== uid)) return null;
-  const { object } = answer;
-  const isOurs = object.metadata.deletionTimestamp === undefined && wantsSidecar(object);
-  return isOurs && lacksPods(kind, object) ? object : null;
+  const result = await owners.read({ apiVersion, kind, name }, namespace);
+  if (result.state !== 'found' || (uid !== undefined && result.uid !== uid)) return null;
+  const { object } = result;
+  const isOptedIn = object.metadata.deletionTimestamp === undefined && wantsSidecar(object);
+  return isOptedIn && lacksPods(kind, object) ? object : null;
 }

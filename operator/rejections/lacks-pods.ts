@@ -1,14 +1,14 @@
 import type { Workload } from '../../kube/types.ts';
 
 /**
- * Whether a controller has fewer pods than it wants.
+ * Whether a controller has fewer pods than desired.
  *
  * | Kind | lacks pods while |
  * |---|---|
  * | ReplicaSet, StatefulSet | `status.replicas` < `spec.replicas` (default 1) |
  * | DaemonSet | `currentNumberScheduled` < `desiredNumberScheduled` |
- * | Job that is not suspended, complete or failed | `active` < its parallelism, and than what is left of its completions |
- * | anything else | never: it makes no pods itself |
+ * | Job that is not suspended, complete or failed | `active` < its parallelism and < its remaining completions |
+ * | all others | never: they do not create pods themselves |
  */
 export function lacksPods(kind: string, { spec = {}, status = {} }: Workload): boolean {
   switch (kind) {

@@ -2,39 +2,39 @@ import { INJECTOR_WEBHOOK, NO_ANSWER } from '../../core/injection/names.ts';
 import type { StoredEvent } from '../../kube/events.ts';
 import type { ObjectReference } from '../../kube/types.ts';
 
-/** A controller could not make a pod, because the guard or the injector refused it. */
+/** A controller could not create a pod, because the guard or the injector rejected the pod. */
 export interface Rejection {
   /** The ReplicaSet, StatefulSet, DaemonSet or Job that tried. */
   controller: ObjectReference & { namespace: string };
-  /** What was said, without the words of the API server around it. */
-  words: string;
-  /** The injector was away: the same pod may pass when it is back. */
-  isNoAnswer: boolean;
+  /** The message of the guard or injector, without the text that the API server adds. */
+  message: string;
+  /** The injector was unavailable, so the same pod may be admitted later. */
+  isInjectorUnavailable: boolean;
 }
 
 /**
- * What an Event of a controller that failed to create a pod says about us; null: somebody else's reason.
+ * Reads a FailedCreate Event of a controller; null: the guard or injector did not cause the failure.
  *
- * `Error creating: pods "x" is forbidden: ValidatingAdmissionPolicy 'P' with binding 'P' denied request: WORDS`
- * `Error creating: admission webhook "pod.inject.platform.io" denied the request: WORDS`
+ * `Error creating: pods "x" is forbidden: ValidatingAdmissionPolicy 'P' with binding 'P' denied request: MESSAGE`
+ * `Error creating: admission webhook "pod.inject.platform.io" denied the request: MESSAGE`
  */
 export function rejectionOf(event: StoredEvent, guardPolicy: string): Rejection | null {
   const { regarding, note = '' } = event;
-  const words =
+  const message =
     after(note, `ValidatingAdmissionPolicy '${guardPolicy}' `, ' denied request: ') ??
     after(note, `admission webhook "${INJECTOR_WEBHOOK}" `, 'denied the request: ');
-  if (words === null || !regarding?.namespace) return null;
+  if (message === null || !regarding?.namespace) return null;
   const controller = { ...regarding, namespace: regarding.namespace };
-  return { controller, words, isNoAnswer: words.includes(NO_ANSWER) };
+  return { controller, message, isInjectorUnavailable: message.includes(NO_ANSWER) };
 }
 
-function after(note: string, who: string, verb: string): string | null {
-  const begin = note.indexOf(who);
+function after(note: string, source: string, verb: string): string | null {
+  const begin = note.indexOf(source);
   const end = begin < 0 ? -1 : note.indexOf(verb, begin);
   return end < 0 ? null : note.slice(end + verb.length);
 }
 
-/** What the cache keeps of an Event; null: nothing, as of most: a cluster has many, and few are of ours. */
+/** Reduces an Event to the cached fields; null for Events that are not rejections, which most Events are. */
 export function keepEvent(guardPolicy: string): (event: StoredEvent) => StoredEvent | null {
   return (event) => {
     const { regarding, note } = event;

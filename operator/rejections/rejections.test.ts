@@ -10,44 +10,44 @@ const event = (note: string): StoredEvent => ({
   regarding,
   note,
 });
-const denied = (policy: string, words: string) =>
-  `Error creating: pods "x-1-abc" is forbidden: ValidatingAdmissionPolicy '${policy}' with binding '${policy}' denied request: ${words}`;
-const away = 'pod x-1-abc is opted in but has no platform-sidecar: the injector did not answer';
+const denied = (policy: string, message: string) =>
+  `Error creating: pods "x-1-abc" is forbidden: ValidatingAdmissionPolicy '${policy}' with binding '${policy}' denied request: ${message}`;
+const noSidecar = 'pod x-1-abc is opted in but has no platform-sidecar: the injector did not answer';
 const port = 'annotation platform.io/agent-port: "x" is not an integer from 1 to 65535';
 
-describe('an Event of a controller that could not make a pod', () => {
-  test.each<[string, string, { words: string; isNoAnswer: boolean } | null]>([
-    ['by the guard, which had no sidecar to see', denied('guard', away), { words: away, isNoAnswer: true }],
-    ['by the guard, for a value', denied('guard', port), { words: port, isNoAnswer: false }],
+describe('an Event of a controller that could not create a pod', () => {
+  test.each<[string, string, { message: string; isInjectorUnavailable: boolean } | null]>([
+    ['by the guard, because of a missing sidecar', denied('guard', noSidecar), { message: noSidecar, isInjectorUnavailable: true }],
+    ['by the guard, because of an invalid value', denied('guard', port), { message: port, isInjectorUnavailable: false }],
     [
       'by the injector',
       `Error creating: admission webhook "pod.inject.platform.io" denied the request: ${port}`,
-      { words: port, isNoAnswer: false },
+      { message: port, isInjectorUnavailable: false },
     ],
     [
       'of a StatefulSet',
-      `create Pod x-0 in StatefulSet x failed error: ${denied('guard', away).slice(16)}`,
-      { words: away, isNoAnswer: true },
+      `create Pod x-0 in StatefulSet x failed error: ${denied('guard', noSidecar).slice(16)}`,
+      { message: noSidecar, isInjectorUnavailable: true },
     ],
-    ["by somebody else's policy", denied('other', away), null],
-    ["by somebody else's policy of a longer name", denied('guard-2', away), null],
-    ["by somebody else's webhook", 'admission webhook "x.io" denied the request: no', null],
+    ["by another project's policy", denied('other', noSidecar), null],
+    ["by another project's policy with a longer name", denied('guard-2', noSidecar), null],
+    ["by another project's webhook", 'admission webhook "x.io" denied the request: no', null],
     ['by a quota', 'Error creating: pods "x" is forbidden: exceeded quota: guard', null],
-    ['cut in the middle', "Error creating: ValidatingAdmissionPolicy 'guard' with bind", null],
-    ['without a word', '', null],
-  ])('refused %s', (_who, note, wanted) => {
+    ['with a truncated note', "Error creating: ValidatingAdmissionPolicy 'guard' with bind", null],
+    ['with an empty note', '', null],
+  ])('rejected %s', (_source, note, wanted) => {
     expect(rejectionOf(event(note), 'guard')).toEqual(wanted && { controller: regarding, ...wanted });
-    // The cache keeps only what concerns us, and of anything else not even the name.
+    // The cache contains only rejections by the guard and the injector.
     const kept = { metadata: { name: 'e', namespace: 'team' }, regarding, note };
     expect(keepEvent('guard')({ ...event(note), reason: 'FailedCreate' })).toEqual(wanted && kept);
   });
 
-  test('without the object that it is about says nothing', () => {
-    expect(rejectionOf({ metadata: { name: 'e' }, note: denied('guard', away) }, 'guard')).toBeNull();
+  test('without a regarding object is ignored', () => {
+    expect(rejectionOf({ metadata: { name: 'e' }, note: denied('guard', noSidecar) }, 'guard')).toBeNull();
   });
 });
 
-describe('lacks pods', () => {
+describe('lacksPods', () => {
   const ended = (type: string) => ({ conditions: [{ type, status: 'True' }] });
   test.each<[string, boolean, Workload['spec'], Workload['status']]>([
     ['ReplicaSet', true, { replicas: 2 }, { replicas: 1 }],
@@ -68,7 +68,7 @@ describe('lacks pods', () => {
     ['Job', false, {}, ended('Failed')],
     ['Deployment', false, { replicas: 2 }, {}],
     ['Node', false, {}, {}],
-  ])('a %s: %p with %j and %j', (kind, lacks, spec = {}, status) => {
+  ])('for a %s returns %p with %j and %j', (kind, lacks, spec = {}, status) => {
     const workload = { metadata: { name: 'x' }, spec, ...(status && { status }) };
     expect(lacksPods(kind, workload)).toBe(lacks);
   });

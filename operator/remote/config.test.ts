@@ -4,7 +4,7 @@ import { mirrorSettings } from './config.ts';
 
 const URL_TEXT = 'https://fleet.example';
 
-test('without an address there is nothing to mirror, also with a key', () => {
+test('mirrors nothing without a URL, even with a key', () => {
   const result = readConfig({ PLATFORM_ADMIN_KEY: 'k' });
   if (!result.ok) throw new Error(JSON.stringify(result.problems));
   expect(mirrorSettings(result.config)).toEqual({
@@ -14,7 +14,7 @@ test('without an address there is nothing to mirror, also with a key', () => {
   });
 });
 
-test('an address comes with its key, and with the authorities that it is believed by', () => {
+test('reads the URL with its key and its CA file', () => {
   const result = readConfig({
     PLATFORM_CONTROL_PLANE_URL: URL_TEXT,
     PLATFORM_ADMIN_KEY: 'k',
@@ -32,7 +32,7 @@ test('an address comes with its key, and with the authorities that it is believe
   ]);
 });
 
-test('an address without its key, and wrong values, are named', () => {
+test('reports a URL without a key, and invalid values', () => {
   const names = (env: Record<string, string>): string[] => {
     const result = readConfig(env);
     return result.ok ? [] : result.problems.map(({ name, value }) => `${name}=${value}`);

@@ -11,7 +11,7 @@ import {
 import type { Secret } from '../../runtime/secret.ts';
 import type { MirrorContext } from './mirror.ts';
 
-/** The variables of the control plane outside the cluster. */
+/** The variables for the remote control plane (outside the cluster). */
 export const REMOTE_FIELDS = {
   PLATFORM_CONTROL_PLANE_URL: optionalHttpUrl,
   PLATFORM_ADMIN_KEY: optionalHeaderSecret,
@@ -22,11 +22,11 @@ export const REMOTE_FIELDS = {
 
 export const REMOTE_SUMMARIES: Summaries<typeof REMOTE_FIELDS> = {
   PLATFORM_CONTROL_PLANE_URL:
-    'A control plane outside this cluster, whose agents are shown here too. Unset: there is none, and what was mirrored before is removed.',
-  PLATFORM_ADMIN_KEY: 'Its admin key; required with PLATFORM_CONTROL_PLANE_URL.',
-  PLATFORM_CA_FILE: 'PEM file of the authorities that it is believed by. Unset: those that Node.js trusts.',
+    'URL of a control plane outside this cluster, whose agents are mirrored. Unset: no mirroring, and mirrored agents are removed.',
+  PLATFORM_ADMIN_KEY: 'Admin key of that control plane; required with PLATFORM_CONTROL_PLANE_URL.',
+  PLATFORM_CA_FILE: 'PEM file with the CA certificates that verify its certificate. Unset: the CAs that Node.js trusts.',
   REMOTE_NAMESPACE: 'Namespace of the AgentObservations of agents outside the cluster.',
-  REMOTE_POLL_SECONDS: 'Between two readings of its list while it answers.',
+  REMOTE_POLL_SECONDS: 'Seconds between two polls of the agent list while they succeed.',
 };
 
 interface RemoteConfig {
@@ -37,17 +37,17 @@ interface RemoteConfig {
   REMOTE_POLL_SECONDS: number;
 }
 
-/** An address without its key would only ever be refused. */
+/** The control plane would reject every request without the key. */
 export function remoteProblems({
   PLATFORM_CONTROL_PLANE_URL: url,
   PLATFORM_ADMIN_KEY: key,
 }: RemoteConfig): EnvProblem[] {
   if (url === null || key !== null) return [];
-  const wanted = 'the admin key of the control plane that PLATFORM_CONTROL_PLANE_URL names';
+  const wanted = 'the admin key of the control plane at PLATFORM_CONTROL_PLANE_URL';
   return [{ name: 'PLATFORM_ADMIN_KEY', value: '(unset)', wanted }];
 }
 
-/** What the mirror is told; without an address: that it has nothing to mirror. */
+/** The settings of the mirror; `source` is null without a URL. */
 export function mirrorSettings(
   config: RemoteConfig,
 ): Pick<MirrorContext, 'source' | 'namespace' | 'pollSeconds'> {

@@ -18,16 +18,16 @@ const row = (agentName: string, overrides: object = {}): object => ({
 });
 
 let servers: TestServers;
-let answer: (request: IncomingMessage, response: ServerResponse) => void;
+let respond: (request: IncomingMessage, response: ServerResponse) => void;
 let port: number;
-let asked: string[];
+let requests: string[];
 
 beforeEach(async () => {
   servers = new TestServers();
-  asked = [];
+  requests = [];
   port = await servers.http((request, response) => {
-    asked.push(`${String(request.headers['x-admin-key'])} ${String(request.url)}`);
-    answer(request, response);
+    requests.push(`${String(request.headers['x-admin-key'])} ${String(request.url)}`);
+    respond(request, response);
   });
 });
 afterEach(() => servers.close());
@@ -42,38 +42,38 @@ const names = (list: AgentList): string[] | string =>
 const page = (response: ServerResponse, rows: unknown, headers: Record<string, string> = {}): void =>
   void response.writeHead(200, { 'content-type': 'application/json', ...headers }).end(JSON.stringify(rows));
 
-test('follows the pages to the end, also behind a prefix, with the key on each', async () => {
+test('fetches all pages, also behind a prefix, with the key in each request', async () => {
   const next = (to: string) => ({
     link: `</api/v1/agents?limit=500&mirrored=false&continue=${to}>; rel="next"`,
   });
-  answer = (request, response) => {
+  respond = (request, response) => {
     if (request.url?.includes('continue=b')) page(response, [row('c')], { 'x-total-count': '3' });
     else if (request.url?.includes('continue=a')) page(response, [row('a'), row('b')], next('b'));
     else page(response, [row('a')], next('a'));
   };
   expect(names(await read('/fleet/'))).toEqual(['a', 'b', 'c']);
-  expect(asked).toEqual(
+  expect(requests).toEqual(
     ['', '&continue=a', '&continue=b'].map(
       (more) => `admin /fleet/api/v1/agents?limit=500&mirrored=false${more}`,
     ),
   );
 });
 
-describe('is no list, and says why, when the answer', () => {
-  test.each<[string, typeof answer, string | RegExp]>([
-    ['is 401', (_, response) => response.writeHead(401).end(), 'the admin key is refused (401)'],
-    ['is 403', (_, response) => response.writeHead(403).end(), 'the admin key is refused (403)'],
-    ['is 503', (_, response) => response.writeHead(503).end(), 'the answer is 503'],
-    ['is a redirect', (_, response) => response.writeHead(302, { location: '/' }).end(), 'the answer is 302'],
-    ['is HTML', (_, response) => response.end('<html>'), /^the answer is no list of agents/],
+describe('fails with a reason when the response', () => {
+  test.each<[string, typeof respond, string | RegExp]>([
+    ['is 401', (_, response) => response.writeHead(401).end(), 'the admin key was rejected (401)'],
+    ['is 403', (_, response) => response.writeHead(403).end(), 'the admin key was rejected (403)'],
+    ['is 503', (_, response) => response.writeHead(503).end(), 'unexpected status 503'],
+    ['is a redirect', (_, response) => response.writeHead(302, { location: '/' }).end(), 'unexpected status 302'],
+    ['is HTML', (_, response) => response.end('<html>'), /^the response is not a valid agent list/],
     ['is an object', (_, response) => page(response, {}), /must be a list/],
     [
-      'has a phase that nobody knows',
+      'has an unknown phase',
       (_, response) => page(response, [row('a', { phase: 'Fine' })]),
       /phase/,
     ],
     [
-      'has a name that is none',
+      'has an invalid name',
       (_, response) => page(response, [row('A/b')]),
       /agentName must be a DNS label/,
     ],
@@ -83,12 +83,12 @@ describe('is no list, and says why, when the answer', () => {
       /agentId/,
     ],
     [
-      'goes on elsewhere',
+      'links to another server',
       (_, response) => page(response, [row('a')], { link: '<http://127.0.0.1:1/?continue=x>; rel="next"' }),
-      'the next page is said to be on another server',
+      'the link to the next page points to another server',
     ],
     [
-      'goes round in circles',
+      'has a loop of pages',
       (_, response) => page(response, [row('a')], { link: '</api/v1/agents?continue=x>; rel="next"' }),
       'the list has more than 200 pages',
     ],
@@ -98,21 +98,21 @@ describe('is no list, and says why, when the answer', () => {
       'the list ends after 1 of 501 agents',
     ],
     [
-      'is cut off',
+      'is incomplete',
       (_, response) => {
-        // Once it is under way: cut before, it would be no answer at all.
+        // Destroyed after the first data: a connection that is cut earlier has no response at all.
         response.writeHead(200, { 'content-length': '100' }).write('[', () => response.destroy());
       },
-      'the list is too large, cut off or late',
+      'the list is too large, incomplete or late',
     ],
     [
       'has no end',
       (_, response) => void response.end(Buffer.alloc(5 * 1024 * 1024, ' ')),
-      'the list is too large, cut off or late',
+      'the list is too large, incomplete or late',
     ],
-    ['is a closed socket', (request) => request.socket.destroy(), 'connection closed without an answer'],
+    ['is a closed socket', (request) => request.socket.destroy(), 'connection closed without a response'],
   ])('%s', async (_name, given, reason) => {
-    answer = given;
+    respond = given;
     const list = await read();
     expect(list).toEqual({
       ok: false,
@@ -121,12 +121,12 @@ describe('is no list, and says why, when the answer', () => {
     expect(JSON.stringify(list)).not.toContain('admin"');
   });
 
-  test('is not asked for, since the CA file cannot be read', async () => {
-    answer = (_, response) => page(response, []);
+  test('sends no request when the CA file cannot be read', async () => {
+    respond = (_, response) => page(response, []);
     expect(await read('', '/nowhere/ca.crt')).toEqual({
       ok: false,
       reason: 'the CA file /nowhere/ca.crt cannot be read',
     });
-    expect(asked).toEqual([]);
+    expect(requests).toEqual([]);
   });
 });

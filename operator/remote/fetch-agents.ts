@@ -3,51 +3,51 @@ import { exchange, type Exchange } from '../../probe/http-exchange.ts';
 import type { Secret } from '../../runtime/secret.ts';
 import { parseAgents, type OutsideAgent } from './outside-agent.ts';
 
-/** A control plane outside this cluster, and the key to its list. */
+/** A control plane outside this cluster, with the key for its agent list. */
 export interface OutsideControlPlane {
-  /** A path in it is kept. */
+  /** A path in the URL is kept as a prefix. */
   url: URL;
   adminKey: Secret;
-  /** PEM, read for every poll; null: the authorities that Node.js trusts. */
+  /** PEM file, read for every poll; null: the CAs that Node.js trusts. */
   caFile: string | null;
 }
 
 export type AgentList =
   | { ok: true; agents: OutsideAgent[] }
-  /** `reason` holds neither key nor address. */
+  /** `reason` contains neither the key nor the URL. */
   | { ok: false; reason: string };
 
 const PAGE_SIZE = 500;
-/** Far more than a page of 500 rows has. */
+/** Far more than the size of a page with 500 rows. */
 const MAX_PAGE_BYTES = 4 * 1024 * 1024;
-/** Beyond 100,000 agents something is wrong: a list that goes round in circles, for one. */
+/** More than 100,000 agents indicate an error, such as a `Link` loop. */
 const MAX_PAGES = 200;
 const TIMEOUT_MS = 15_000;
 
-/** The whole list, page by page, or why there is none: half a list would look as if the other half were gone. */
+/** Fetches the complete list, page by page, or returns a reason. With a partial list the missing agents would be deleted. */
 export async function fetchAgents(source: OutsideControlPlane, signal: AbortSignal): Promise<AgentList> {
-  const ca = await authorities(source.caFile);
+  const ca = await readCa(source.caFile);
   if (ca === null) return failed(`the CA file ${source.caFile} cannot be read`);
   const agents = new Map<string, OutsideAgent>();
   let next: URL | null = firstPage(source.url);
   for (let page = 0; next !== null; page += 1) {
     if (page >= MAX_PAGES) return failed(`the list has more than ${MAX_PAGES} pages`);
     const headers = { 'x-admin-key': source.adminKey.reveal() };
-    const answer = await exchange(next, {
+    const response = await exchange(next, {
       headers,
       ca: ca.pem,
       signal,
       timeoutMs: TIMEOUT_MS,
       maxBytes: MAX_PAGE_BYTES,
     });
-    const rows = rowsOf(answer);
+    const rows = rowsOf(response);
     if (!rows.ok) return rows;
-    // An agent that moved between two pages is on both of them.
+    // An agent that moved between two pages is on both pages.
     for (const each of rows.agents) if (!agents.has(each.agentId)) agents.set(each.agentId, each);
-    const { headers: head } = answer as Extract<Exchange, { answered: true }>;
+    const { headers: head } = response as Extract<Exchange, { answered: true }>;
     const link = nextPage(head['link'], next);
-    if (link === 'elsewhere') return failed('the next page is said to be on another server');
-    // A gateway that drops `Link` would make all agents beyond the first page look gone.
+    if (link === 'elsewhere') return failed('the link to the next page points to another server');
+    // If a gateway removed `Link`, all agents after the first page would be treated as deleted.
     if (link === null && agents.size < Number(head['x-total-count'] ?? 0))
       return failed(`the list ends after ${agents.size} of ${String(head['x-total-count'])} agents`);
     next = link;
@@ -55,7 +55,7 @@ export async function fetchAgents(source: OutsideControlPlane, signal: AbortSign
   return { ok: true, agents: [...agents.values()] };
 }
 
-async function authorities(file: string | null): Promise<{ pem: string | undefined } | null> {
+async function readCa(file: string | null): Promise<{ pem: string | undefined } | null> {
   if (file === null) return { pem: undefined };
   return readFile(file, 'utf8').then(
     (pem) => ({ pem }),
@@ -66,27 +66,27 @@ async function authorities(file: string | null): Promise<{ pem: string | undefin
 function firstPage(base: URL): URL {
   const url = new URL(base);
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/api/v1/agents`;
-  // What is mirrored there would never end: two that mirror each other would each keep what the other has of it.
+  // Mirrored agents are excluded: two control planes that mirror each other would keep deleted agents for ever.
   url.search = `?limit=${PAGE_SIZE}&mirrored=false`;
   url.hash = '';
   return url;
 }
 
-function rowsOf(answer: Exchange): AgentList {
-  if (!answer.answered) return failed(answer.reason);
-  const { status, body } = answer;
-  if (status === 401 || status === 403) return failed(`the admin key is refused (${status})`);
-  if (status !== 200) return failed(`the answer is ${status}`);
-  if (body === null) return failed('the list is too large, cut off or late');
+function rowsOf(response: Exchange): AgentList {
+  if (!response.answered) return failed(response.reason);
+  const { status, body } = response;
+  if (status === 401 || status === 403) return failed(`the admin key was rejected (${status})`);
+  if (status !== 200) return failed(`unexpected status ${status}`);
+  if (body === null) return failed('the list is too large, incomplete or late');
   const parsed = parseAgents(parseJson(body));
   if (parsed.ok) return { ok: true, agents: parsed.value };
   const [first] = parsed.errors;
   return failed(
-    `the answer is no list of agents: ${first === undefined ? '' : `${first.path} ${first.message}`}`,
+    `the response is not a valid agent list: ${first === undefined ? '' : `${first.path} ${first.message}`}`,
   );
 }
 
-/** undefined, which is no list, where it is no JSON. */
+/** Returns undefined, which is not a valid list, for invalid JSON. */
 function parseJson(body: Buffer): unknown {
   try {
     return JSON.parse(body.toString('utf8')) as unknown;
@@ -95,14 +95,14 @@ function parseJson(body: Buffer): unknown {
   }
 }
 
-/** Where `Link` says that the list goes on; the admin key goes to no other server. */
+/** The next page from the `Link` header. The admin key is never sent to another server. */
 function nextPage(header: string | string[] | undefined, current: URL): URL | 'elsewhere' | null {
   const links = [header ?? []].flat().join(', ');
   const target = /<([^<>]*)>\s*;\s*rel="?next"?(?![^",;\s])/.exec(links)?.[1];
   if (target === undefined) return null;
   const wanted = URL.parse(target, current.href);
   if (wanted?.origin !== current.origin) return 'elsewhere';
-  // The path stays: a control plane behind a prefix does not know the prefix.
+  // Keeps the current path: a control plane behind a prefix does not know the prefix.
   const url = new URL(current);
   url.search = wanted.search;
   return url;

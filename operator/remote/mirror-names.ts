@@ -3,13 +3,13 @@ import { MIRRORED_AGENT_ANNOTATION } from '../../core/observation/mirrored.ts';
 import type { AgentObservation } from '../../core/observation/observation.ts';
 import type { OutsideAgent } from './outside-agent.ts';
 
-/** A DNS label at most. */
+/** The maximum length of a DNS label. */
 const MAX_LENGTH = 63;
 
 /**
- * The name of each agent's observation, by agent id. One that has a name keeps it; a new one gets its own, also when an
- * agent that is gone had it. Where its own is taken (by an agent that is registered here, or of the same name in
- * another namespace) a hash of its id is added.
+ * The name of each agent's observation, by agent id. A known agent keeps its name. A new agent gets its own name, even if
+ * a deleted agent had that name. If the name is in use (by an agent that is registered here, or by an agent of the same
+ * name in another namespace), a hash of the agent id is appended.
  * @param others names in the same namespace that are not mirrored
  */
 export function mirrorNames(

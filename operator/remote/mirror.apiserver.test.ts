@@ -66,9 +66,9 @@ interface EventItem {
       async () => (await client.send({ method: 'GET', path: collectionPath(AGENT_OBSERVATIONS) })).ok,
     );
     const validity = { now: new Date(), days: 1 };
-    const authority = await issueCa(validity);
-    const leaf = await issueLeaf(authority, ['127.0.0.1'], validity);
-    ca = authority.cert;
+    const issuer = await issueCa(validity);
+    const leaf = await issueLeaf(issuer, ['127.0.0.1'], validity);
+    ca = issuer.cert;
     [port = 0] = await freePorts(1);
     serving = {
       ...{ STORE: 'sqlite', DATA_DIR: join(rig.folder, 'data'), PORT: String(port) },
@@ -82,7 +82,7 @@ interface EventItem {
       PLATFORM_CA_FILE: await rig.file('ca.crt', ca),
       REMOTE_POLL_SECONDS: '1',
     };
-    outside = await rig.start('control-plane', /listens/, serving);
+    outside = await rig.start('control-plane', /listening/, serving);
   }, 300_000);
 
   afterAll(async () => {
@@ -96,14 +96,14 @@ interface EventItem {
     return expectOk(await client.send<T>({ method: 'POST', path, body }));
   }
 
-  async function until<T>(what: string, look: () => Promise<T>): Promise<NonNullable<T>> {
+  async function until<T>(what: string, check: () => Promise<T>): Promise<NonNullable<T>> {
     const end = performance.now() + 120_000;
     while (performance.now() < end) {
-      const found = await look();
+      const found = await check();
       if (found) return found;
       await sleep(100);
     }
-    throw new Error(`${what} did not come`);
+    throw new Error(`timeout waiting for ${what}`);
   }
 
   async function closeOperators(): Promise<void> {
@@ -122,26 +122,26 @@ interface EventItem {
     operators.push({ operator, warnings });
   }
 
-  /** Asks the control plane outside. */
-  async function ask(method: 'GET' | 'POST' | 'DELETE', path: string, headers: object, body?: object) {
+  /** Sends a request to the remote control plane. */
+  async function request(method: 'GET' | 'POST' | 'DELETE', path: string, headers: object, body?: object) {
     const url = new URL(`https://127.0.0.1:${port}/api/v1/${path}`);
-    const answer = await exchange(url, {
+    const response = await exchange(url, {
       ...{ method, ca, maxBytes: 100_000 },
       headers: { 'content-type': 'application/json', ...headers },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    if (!answer.answered || answer.status > 299) throw new Error(JSON.stringify(answer));
-    return JSON.parse(answer.status === 204 ? 'null' : String(answer.body)) as unknown;
+    if (!response.answered || response.status > 299) throw new Error(JSON.stringify(response));
+    return JSON.parse(response.status === 204 ? 'null' : String(response.body)) as unknown;
   }
 
   async function register(agentName: string): Promise<void> {
     const body = { agentName, runtime: 'docker' };
-    const { apiKey } = (await ask('POST', 'register', ADMIN, body)) as { apiKey: string };
+    const { apiKey } = (await request('POST', 'register', ADMIN, body)) as { apiKey: string };
     keys.set(agentName, apiKey);
   }
 
   const report = (agentName: string, seq: number, overrides: Partial<Heartbeat> = {}) =>
-    ask(
+    request(
       'POST',
       'heartbeat',
       { authorization: `Bearer ${keys.get(agentName)}` },
@@ -154,7 +154,7 @@ interface EventItem {
     (await observed()).find(({ metadata }) => metadata.name === name);
   const phaseOf = async (name: string) => (await one(name))?.status?.phase;
 
-  /** Of each operator; undefined: it does not have it. */
+  /** The value of a metric for each operator; undefined if the operator does not export it. */
   async function metric(name: string): Promise<(number | undefined)[]> {
     return Promise.all(
       operators.map(async ({ operator }) => {
@@ -171,10 +171,10 @@ interface EventItem {
     const sum = async () =>
       (await metric('platform_operator_mirror_polls_total{result="read"}')).map((n) => n ?? 0);
     const before = Math.max(...(await sum()));
-    await until('the readings', async () => Math.max(...(await sum())) >= before + more);
+    await until('the polls', async () => Math.max(...(await sum())) >= before + more);
   }
 
-  test('appear under their names, as the list says, written by the leader alone', async () => {
+  test('are mirrored under their names with the listed state, by the leader only', async () => {
     await post(collectionPath(AGENT_OBSERVATIONS, NAMESPACE), {
       ...{ apiVersion: 'platform.io/v1', kind: 'AgentObservation' },
       ...{ metadata: { name: 'search' }, spec: { source: 'remote' } },
@@ -198,7 +198,7 @@ interface EventItem {
       spec: { source: 'remote' },
       status: { phase: 'Healthy', grade: 'A', score: 100, tokens: 42, runtime: 'docker' },
     });
-    const [listed] = (await ask('GET', 'agents?limit=1&phase=Healthy', ADMIN)) as {
+    const [listed] = (await request('GET', 'agents?limit=1&phase=Healthy', ADMIN)) as {
       agentId: string;
       lastSeen: string;
     }[];
@@ -206,16 +206,16 @@ interface EventItem {
     expect(await phaseOf('idle')).toBe('Pending');
     const other = (await observed()).find(({ metadata }) => /^search-[0-9a-f]{8}$/.test(metadata.name));
     expect(other?.status).toMatchObject({ phase: 'Unhealthy', grade: 'D', score: 55 });
-    // What is registered here is none of its business.
+    // An agent that is registered in this cluster is not changed.
     expect((await one('search'))!.status?.agentId).toBeUndefined();
     expect(
       (await metric('platform_operator_mirror_polls_total')).filter((n) => n !== undefined),
     ).toHaveLength(1);
   }, 300_000);
 
-  test('cost no write while nothing changes, and an Event where something does', async () => {
+  test('cause no write while nothing changes, and an Event for a change', async () => {
     const versions = async () => (await observed()).map(({ metadata }) => metadata.resourceVersion);
-    // The second one begins when all of the first is written.
+    // The second poll begins after the writes of the first.
     await polls(2);
     const before = await versions();
     await polls(3);
@@ -232,12 +232,12 @@ interface EventItem {
     expect(await reasons()).toEqual(['GradeChanged', 'GradeChanged', 'Healthy', 'Unhealthy']);
   }, 300_000);
 
-  test('go when they are gone there, and keep their names when they are registered again', async () => {
+  test('are removed when they are no longer listed, and keep their names when they are registered again', async () => {
     const [before] = (await observed()).filter(({ metadata }) => metadata.name.startsWith('search-'));
-    for (const name of ['idle', 'shop']) await ask('DELETE', `agents/${name}`, ADMIN);
+    for (const name of ['idle', 'shop']) await request('DELETE', `agents/${name}`, ADMIN);
     await register('shop');
     await until('the end', async () => (await one('idle')) === undefined);
-    await until('the new one', async () => (await phaseOf('shop')) === 'Pending');
+    await until('the new observation', async () => (await phaseOf('shop')) === 'Pending');
     await report('shop', 1);
     await until('its report', async () => (await phaseOf('shop')) === 'Healthy');
     expect((await observed()).map(({ metadata }) => metadata.name).sort()).toEqual(
@@ -245,23 +245,23 @@ interface EventItem {
     );
   }, 300_000);
 
-  test('stay in an outage, which is no lack of readiness but told once, and counted', async () => {
+  test('stay during an outage, which is logged once and counted and does not affect readiness', async () => {
     const before = await observed();
     process.kill(outside.pid, 'SIGKILL');
     await until('the outage', async () => (await metric('platform_operator_mirror_up')).includes(0));
     const failed = () => metric('platform_operator_mirror_polls_total{result="failed"}');
-    await until('two more', async () => Math.max(...(await failed()).map((n) => n ?? 0)) > 2);
+    await until('two more failures', async () => Math.max(...(await failed()).map((n) => n ?? 0)) > 2);
     expect(await observed()).toEqual(before);
     for (const { operator } of operators)
       expect((await fetch(`http://127.0.0.1:${operator.port}/readyz`)).status).toBe(200);
     const warnings = operators.flatMap(({ warnings: each }) => each);
-    expect(warnings.filter((each) => each.includes('outside the cluster'))).toEqual([
-      'cannot read the agents of the control plane outside the cluster, and tries again',
+    expect(warnings.filter((each) => each.includes('remote agents'))).toEqual([
+      'failed to list remote agents, retrying',
     ]);
     await closeOperators();
   }, 300_000);
 
-  test('are Unknown when nobody has heard of them for two minutes, and what they are when it is back', async () => {
+  test('are Unknown after two minutes without a response, and up to date when the control plane is back', async () => {
     let aheadMs = 0;
     const clock = { ...systemClock, monotonicMs: () => performance.now() + aheadMs };
     const informer = createInformer<AgentObservation>({
@@ -292,13 +292,13 @@ interface EventItem {
     const running = mirror.run(stop.signal);
     try {
       aheadMs = 121_000;
-      await until('silence', async () => (await phaseOf('shop')) === 'Unknown');
+      await until('Unknown', async () => (await phaseOf('shop')) === 'Unknown');
       const { status } = (await one('shop'))!;
       expect(status).toMatchObject({ grade: 'A', score: 100 });
       expect(status!.conditions!.find(({ type }) => type === 'Reporting')).toMatchObject({
         ...{ status: 'False', reason: 'ControlPlaneUnreachable' },
       });
-      outside = await rig.start('control-plane', /listens/, serving);
+      outside = await rig.start('control-plane', /listening/, serving);
       await until('its return', async () => (await phaseOf('shop')) === 'Healthy');
     } finally {
       stop.abort();
@@ -307,13 +307,13 @@ interface EventItem {
     }
   }, 300_000);
 
-  test('go from a cluster whose operator mirrors nothing any more', async () => {
+  test('are removed when mirroring is disabled', async () => {
     await startReplica({ PLATFORM_CONTROL_PLANE_URL: '', LEADER_ELECT: 'false' });
     await until('the end', async () => !(await observed()).some(isMirrored));
     expect((await observed()).map(({ metadata }) => metadata.name)).toEqual(['search']);
   }, 300_000);
 
-  test('go when they are gone, also from a control plane that shows what is mirrored from itself', async () => {
+  test('are removed when they are no longer listed, even by a control plane that mirrors its own agents', async () => {
     await closeOperators();
     const [own = 0] = await freePorts(1);
     const url = `http://127.0.0.1:${own}`;
@@ -330,7 +330,7 @@ interface EventItem {
     });
     const mirrored = async () => (await observed()).filter(isMirrored);
     const isCircle = ({ metadata }: AgentObservation) => metadata.name.startsWith('circle-');
-    await until('the mirrored one', async () => (await mirrored()).some(isCircle));
+    await until('the mirrored agent', async () => (await mirrored()).some(isCircle));
     await polls(2);
     expect((await fetch(`${url}/api/v1/agents/circle`, { method: 'DELETE', headers })).status).toBe(204);
     await until('the end', async () => !(await mirrored()).some(isCircle));

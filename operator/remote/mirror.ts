@@ -10,24 +10,24 @@ import {
 } from './mirrored-observations.ts';
 
 export interface MirrorContext extends MirrorTarget {
-  /** null: this operator mirrors nothing, and removes what it once did. */
+  /** null: this operator mirrors nothing and removes mirrored observations. */
   source: OutsideControlPlane | null;
-  /** Between two readings that succeed, in seconds. */
+  /** Seconds between two successful polls. */
   pollSeconds: number;
   clock: Clock;
   logger: Logger;
   metrics: Metrics;
 }
 
-/** Shows the agents of a control plane outside the cluster as AgentObservations, while this process leads. */
+/** Mirrors the agents of a control plane outside the cluster as AgentObservations, while this process is the leader. */
 export interface Mirror {
-  /** Reads the list until `signal` aborts; never rejects. */
+  /** Polls the list until `signal` aborts; never rejects. */
   run(signal: AbortSignal): Promise<void>;
 }
 
-/** Without an answer for this long nobody knows how the agents are: the stale limit of the default interval. */
+/** After this time without a response the agents' state is unknown; equals the stale limit of the default interval. */
 const SILENT_MS = 120_000;
-/** After a failure; the longest is well under SILENT_MS, so that silence is seen in time. Milliseconds. */
+/** Backoff after a failure, in milliseconds. The maximum is well below SILENT_MS, so that silence is detected in time. */
 const RETRY = { baseMs: 2_000, maxMs: 60_000 };
 
 export function createMirror(context: MirrorContext): Mirror {
@@ -38,9 +38,9 @@ class PolledMirror implements Mirror {
   readonly #context: MirrorContext;
   readonly #observations: MirroredObservations;
   readonly #polls: Counter;
-  /** When the list was last read whole, or the lead began; monotonic milliseconds. */
-  #heardMs = 0;
-  /** In a row. */
+  /** When the complete list was last read, or leadership began; monotonic milliseconds. */
+  #lastReadMs = 0;
+  /** Consecutive failures. */
   #failures = 0;
 
   constructor(context: MirrorContext) {
@@ -49,24 +49,24 @@ class PolledMirror implements Mirror {
     this.#observations = createMirroredObservations(context);
     this.#polls = metrics.counter(
       'platform_operator_mirror_polls_total',
-      'Readings of the list of the control plane outside the cluster, by result.',
+      'Polls of the agent list of the remote control plane, by result.',
     );
     if (context.source === null) return;
     metrics.gauge(
       'platform_operator_mirror_up',
-      '0 since the control plane outside the cluster could not be read; else 1. Means something on the leader alone.',
+      '0 after a failed poll of the remote control plane, else 1. Valid on the leader only.',
       () => [{ value: this.#failures === 0 ? 1 : 0 }],
     );
     metrics.gauge(
       'platform_operator_mirrored_agents',
-      'Observations of agents that report elsewhere.',
+      'Mirrored AgentObservations of remote agents.',
       () => [{ value: this.#observations.count() }],
     );
   }
 
   async run(signal: AbortSignal): Promise<void> {
     const { source, clock, pollSeconds } = this.#context;
-    this.#heardMs = clock.monotonicMs();
+    this.#lastReadMs = clock.monotonicMs();
     this.#failures = 0;
     while (!signal.aborted) {
       const isDone =
@@ -78,7 +78,7 @@ class PolledMirror implements Mirror {
     }
   }
 
-  /** Whether the list was read. */
+  /** Returns whether the list was read. */
   async #poll(source: OutsideControlPlane, signal: AbortSignal): Promise<boolean> {
     const { clock, logger } = this.#context;
     const controlPlane = source.url.origin;
@@ -86,19 +86,19 @@ class PolledMirror implements Mirror {
     if (signal.aborted) return false;
     this.#polls.add({ result: list.ok ? 'read' : 'failed' });
     if (!list.ok) {
-      // One line an outage: the metric says how long it lasts.
+      // One line per outage; the metric shows its duration.
       if (this.#failures === 0)
-        logger.warn('cannot read the agents of the control plane outside the cluster, and tries again', {
+        logger.warn('failed to list remote agents, retrying', {
           controlPlane,
           reason: list.reason,
         });
-      if (clock.monotonicMs() - this.#heardMs >= SILENT_MS) await this.#observations.age(signal);
+      if (clock.monotonicMs() - this.#lastReadMs >= SILENT_MS) await this.#observations.age(signal);
       return false;
     }
     if (this.#failures > 0)
-      logger.info('reads the agents of the control plane outside the cluster again', { controlPlane });
-    this.#heardMs = clock.monotonicMs();
-    await this.#observations.take(list.agents, controlPlane, signal);
+      logger.info('listing remote agents recovered', { controlPlane });
+    this.#lastReadMs = clock.monotonicMs();
+    await this.#observations.sync(list.agents, controlPlane, signal);
     return true;
   }
 }

@@ -19,37 +19,37 @@ import { describeError, type Logger } from '../../runtime/logger.ts';
 import type { Counter, Metrics } from '../../runtime/metrics.ts';
 import { FIELD_MANAGER } from '../agents/reconcile-agent.ts';
 import { mirrorNames } from './mirror-names.ts';
-import { mirroredStatus, unheardStatus } from './mirrored-status.ts';
+import { mirroredStatus, unreachableStatus } from './mirrored-status.ts';
 import type { OutsideAgent } from './outside-agent.ts';
 
 export interface MirrorTarget {
-  /** Where the observations of remote agents are. */
+  /** The namespace of the mirrored observations. */
   namespace: string;
   client: KubeClient;
   clock: Clock;
   logger: Logger;
   metrics: Metrics;
   statusWriter: StatusWriter<AgentObservation, ObservationStatus>;
-  /** Of the cluster, as the informer has them. */
+  /** All observations of the cluster, from the informer's cache. */
   allObservations: () => AgentObservation[];
 }
 
-/** The observations of agents that report elsewhere. What cannot be written is logged, and comes again with the next call. */
+/** The mirrored observations of remote agents. A failed write is logged and retried with the next call. */
 export interface MirroredObservations {
   count(): number;
-  /** Makes them what the whole list of the control plane at `from` says: nothing is written where nothing changes. */
-  take(agents: readonly OutsideAgent[], from: string, signal: AbortSignal): Promise<void>;
-  /** Nobody says how the agents are any more. */
+  /** Updates the observations to match the complete agent list of the control plane at `from`; writes only changes. */
+  sync(agents: readonly OutsideAgent[], from: string, signal: AbortSignal): Promise<void>;
+  /** Marks the agents as Unknown, because the control plane does not respond. */
   age(signal: AbortSignal): Promise<void>;
-  /** Whether none is left. */
+  /** Returns whether all were removed. */
   removeAll(signal: AbortSignal): Promise<boolean>;
 }
 
 type Update = (current: AgentObservation) => ObservationStatus;
 
-/** By which writes that nobody waits for are coalesced, in seconds: the list does not tell the agents' intervals. */
+/** Interval in seconds for coalescing writes that are not urgent; the list does not contain the agents' intervals. */
 const INTERVAL_SECONDS = 30;
-/** Observations written at the same time. */
+/** Observations written concurrently. */
 const CONCURRENCY = 8;
 
 export function createMirroredObservations(target: MirrorTarget): MirroredObservations {
@@ -59,14 +59,14 @@ export function createMirroredObservations(target: MirrorTarget): MirroredObserv
 class ClusterObservations implements MirroredObservations {
   readonly #target: MirrorTarget;
   readonly #writes: Counter;
-  /** By observation; monotonic milliseconds. */
+  /** Time of the last write by observation; monotonic milliseconds. */
   readonly #writtenMs = new Map<string, number>();
 
   constructor(target: MirrorTarget) {
     this.#target = target;
     this.#writes = target.metrics.counter(
       'platform_operator_mirror_writes_total',
-      'Changes of observations of agents that report elsewhere, by result.',
+      'Writes of mirrored AgentObservations of remote agents, by result.',
     );
   }
 
@@ -74,7 +74,7 @@ class ClusterObservations implements MirroredObservations {
     return this.#mirrored().length;
   }
 
-  async take(agents: readonly OutsideAgent[], from: string, signal: AbortSignal): Promise<void> {
+  async sync(agents: readonly OutsideAgent[], from: string, signal: AbortSignal): Promise<void> {
     const mirrored = this.#mirrored();
     const others = this.#inNamespace().filter((each) => !isMirrored(each));
     const names = mirrorNames(agents, mirrored, new Set(others.map(({ metadata }) => metadata.name)));
@@ -92,7 +92,7 @@ class ClusterObservations implements MirroredObservations {
 
   async age(signal: AbortSignal): Promise<void> {
     await this.#each(this.#mirrored(), signal, (observation) =>
-      this.#write(observation, (current) => unheardStatus(current, this.#target.clock.now())),
+      this.#write(observation, (current) => unreachableStatus(current, this.#target.clock.now())),
     );
   }
 
@@ -100,7 +100,7 @@ class ClusterObservations implements MirroredObservations {
     return await this.#each(this.#mirrored(), signal, (observation) => this.#remove(observation));
   }
 
-  /** null: the name was taken this very moment; the next call finds another. */
+  /** Returns null when the name was taken in the meantime; the next call chooses another name. */
   async #ensure(
     agent: OutsideAgent,
     { name, from, known }: { name: string; from: string; known: AgentObservation | undefined },
@@ -119,22 +119,22 @@ class ClusterObservations implements MirroredObservations {
         metadata,
         spec: { source: 'remote' },
       };
-      // Not an apply, which would take over what a registration has made meanwhile.
-      const made = await createObject(client, AGENT_OBSERVATIONS, desired);
-      if (made.outcome === 'exists') return null;
+      // Not an apply, which would overwrite an object that a registration has created meanwhile.
+      const created = await createObject(client, AGENT_OBSERVATIONS, desired);
+      if (created.outcome === 'exists') return null;
       this.#writes.add({ result: 'created' });
-      logger.info('mirrors', { namespace, agent: name, controlPlane: from });
-      return made.object;
+      logger.info('mirrored remote agent', { namespace, agent: name, controlPlane: from });
+      return created.object;
     }
     const shown = known.metadata.annotations ?? {};
     if (Object.entries(annotations).every(([key, value]) => shown[key] === value)) return known;
     const options = { fieldManager: FIELD_MANAGER, force: true };
-    const answer = await applyObject(client, AGENT_OBSERVATIONS, { metadata }, options);
+    const response = await applyObject(client, AGENT_OBSERVATIONS, { metadata }, options);
     this.#writes.add({ result: 'updated' });
-    return expectOk(answer);
+    return expectOk(response);
   }
 
-  /** At once what watchers wait for, the rest at most once in a coalescing window. */
+  /** Writes urgent changes immediately, and others at most once per coalescing window. */
   async #write(observation: AgentObservation, update: Update): Promise<void> {
     const { clock, statusWriter } = this.#target;
     const after = update(observation);
@@ -156,13 +156,13 @@ class ClusterObservations implements MirroredObservations {
     this.#writtenMs.delete(keyText({ namespace, name }));
     if (!(await deleteObject(client, AGENT_OBSERVATIONS, { namespace, name }, uid))) return;
     this.#writes.add({ result: 'removed' });
-    logger.info('removes the observation of an agent elsewhere: it is not listed there any more', {
+    logger.info('deleted mirrored AgentObservation', {
       namespace,
       agent: name,
     });
   }
 
-  /** Whether all of it succeeded. */
+  /** Returns whether all items succeeded. */
   async #each<T>(
     items: readonly T[],
     signal: AbortSignal,
@@ -183,7 +183,7 @@ class ClusterObservations implements MirroredObservations {
     };
     await Promise.all(items.map(one));
     if (failures.length > 0)
-      this.#target.logger.warn('observations of agents elsewhere cannot be written, and are tried again', {
+      this.#target.logger.warn('failed to write mirrored AgentObservations, retrying', {
         observations: failures.length,
         error: describeError(failures[0]),
       });

@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { MIRRORED_AGENT_ANNOTATION } from '../../core/observation/mirrored.ts';
 import type { AgentObservation, Condition, Phase } from '../../core/observation/observation.ts';
 import { mirrorNames } from './mirror-names.ts';
-import { mirroredStatus, unheardStatus } from './mirrored-status.ts';
+import { mirroredStatus, unreachableStatus } from './mirrored-status.ts';
 import type { OutsideAgent } from './outside-agent.ts';
 
 const AT = new Date('2026-03-01T10:00:00.400Z');
@@ -30,7 +30,7 @@ const observation = (overrides: Partial<AgentObservation['metadata']> = {}): Age
 const verdicts = (conditions: readonly Condition[] | undefined) =>
   Object.fromEntries((conditions ?? []).map(({ type, status, reason }) => [type, `${status} ${reason}`]));
 
-test('an agent is shown as its control plane lists it', () => {
+test('copies the state of an agent from the list', () => {
   const { conditions: _, ...status } = mirroredStatus(observation({ generation: 1 }), agent(), AT);
   expect(status).toEqual({
     observedGeneration: 1,
@@ -44,7 +44,7 @@ test('an agent is shown as its control plane lists it', () => {
   });
 });
 
-test('what nobody has reported is absent', () => {
+test('omits values that were not reported', () => {
   const silent = agent({ phase: 'Pending', grade: null, score: null, tokens: null, lastSeen: null });
   const { conditions: _, ...status } = mirroredStatus(observation(), silent, AT);
   expect(status).toEqual({ phase: 'Pending', agentId: 'agt_1', runtime: 'docker' });
@@ -57,7 +57,7 @@ describe('the conditions', () => {
     ['Unhealthy', 'False Unhealthy', 'True HeartbeatReceived', 'Unknown Mirrored'],
     ['Unknown', 'False Stale', 'False Stale', 'Unknown Stale'],
     ['Pending', 'False NoHeartbeat', 'False NoHeartbeat', 'Unknown NoHeartbeat'],
-  ])('of an agent that is %s there', (phase, ready, reporting, compliant) => {
+  ])('of an agent with the listed phase %s', (phase, ready, reporting, compliant) => {
     const { conditions } = mirroredStatus(observation(), agent({ phase }), AT);
     expect(verdicts(conditions)).toEqual({
       ...{ Ready: ready, Reporting: reporting, Compliant: compliant },
@@ -72,13 +72,13 @@ describe('the conditions', () => {
     [75, undefined, 'Unknown Mirrored'],
     [74, 'C', 'Unknown Mirrored'],
     [null, undefined, 'False GradeTooLow'],
-  ])('Compliant with score %p and the wanted grade %p', (score, wanted, verdict) => {
+  ])('Compliant with score %p and the required grade %p', (score, wanted, verdict) => {
     const annotations = wanted === undefined ? {} : { 'platform.io/compliant-grade': wanted };
     const { conditions } = mirroredStatus(observation({ annotations }), agent({ score }), AT);
     expect(verdicts(conditions)['Compliant']).toBe(verdict);
   });
 
-  test('move their time only with their status', () => {
+  test('change lastTransitionTime only with their status', () => {
     const first = mirroredStatus(observation(), agent(), AT);
     const later = new Date(AT.getTime() + 60_000);
     const second = mirroredStatus({ ...observation(), status: first }, agent({ phase: 'Degraded' }), later);
@@ -88,10 +88,10 @@ describe('the conditions', () => {
   });
 });
 
-test('without its control plane an agent keeps what was last known, marked as old; a second time nothing changes', () => {
+test('keeps the last known status as Unknown while the control plane is unreachable, without further changes', () => {
   const known = mirroredStatus(observation(), agent(), AT);
   const later = new Date(AT.getTime() + 121_000);
-  const status = unheardStatus({ ...observation(), status: known }, later);
+  const status = unreachableStatus({ ...observation(), status: known }, later);
   expect(status).toMatchObject({ phase: 'Unknown', grade: 'A', score: 100, tokens: 7, agentId: 'agt_1' });
   expect(verdicts(status.conditions)).toMatchObject({
     Ready: 'False ControlPlaneUnreachable',
@@ -99,12 +99,12 @@ test('without its control plane an agent keeps what was last known, marked as ol
     Compliant: 'Unknown ControlPlaneUnreachable',
   });
   const evenLater = new Date(later.getTime() + 60_000);
-  expect(unheardStatus({ ...observation(), status }, evenLater)).toEqual(status);
+  expect(unreachableStatus({ ...observation(), status }, evenLater)).toEqual(status);
 });
 
-test('without its control plane nobody knows what an agent uses on a new day', () => {
+test('omits the token usage of a new day while the control plane is unreachable', () => {
   const status = mirroredStatus(observation(), agent(), AT);
-  const at = (time: string) => unheardStatus({ ...observation(), status }, new Date(time));
+  const at = (time: string) => unreachableStatus({ ...observation(), status }, new Date(time));
   expect(at('2026-03-01T23:59:59.999Z')).toHaveProperty('tokens', 7);
   expect(at('2026-03-02T00:00:00.000Z')).not.toHaveProperty('tokens');
 });
@@ -120,20 +120,20 @@ describe('the name of an observation', () => {
   }
   const withHash: unknown = expect.stringMatching(/^shop-[0-9a-f]{8}$/);
   test.each<[string, Case]>([
-    ["is the agent's", { agents: [agent()], names: { agt_1: 'shop' } }],
+    ["is the agent's name", { agents: [agent()], names: { agt_1: 'shop' } }],
     [
-      'is another where one that is registered here has it',
+      'has a hash if an agent that is registered here uses the name',
       { agents: [agent()], others: ['shop'], names: { agt_1: withHash } },
     ],
     [
-      'is another where two namespaces have the same',
+      'has a hash if agents of two namespaces have the same name',
       {
         agents: [agent(), agent({ agentId: 'agt_2', namespace: 'team' })],
         names: { agt_1: 'shop', agt_2: withHash },
       },
     ],
     [
-      'stays, whatever comes before it in the list',
+      'is stable, independent of the list order',
       {
         agents: [agent({ agentId: 'agt_2' }), agent()],
         known: [mirrored('shop', 'agt_1')],
@@ -141,7 +141,7 @@ describe('the name of an observation', () => {
       },
     ],
     [
-      'goes over to the agent that was registered again under it',
+      'is reused for an agent that was registered again under the same name',
       {
         agents: [agent({ agentId: 'agt_2' })],
         known: [mirrored('shop', 'agt_1')],
@@ -152,7 +152,7 @@ describe('the name of an observation', () => {
     expect(Object.fromEntries(mirrorNames(agents, known, new Set(others)))).toEqual(names);
   });
 
-  test('is a DNS label, however long the agent has it', () => {
+  test('is a DNS label, even for a long agent name', () => {
     const long = agent({ agentName: 'a'.repeat(63) });
     const [name = ''] = mirrorNames([long], [], new Set([long.agentName])).values();
     expect(name).toMatch(/^a{54}-[0-9a-f]{8}$/);

@@ -1,4 +1,4 @@
-import { barOf, DEFAULT_COMPLIANT_GRADE, gradeOf } from '../../core/gap/grade.ts';
+import { DEFAULT_COMPLIANT_GRADE, gradeOf, minimumScoreOf } from '../../core/gap/grade.ts';
 import { contextOf } from '../../core/observation/context-of.ts';
 import type {
   AgentObservation,
@@ -11,10 +11,10 @@ import { dayOf } from '../../core/usage/day-totals.ts';
 import type { OutsideAgent } from './outside-agent.ts';
 
 /**
- * The status of an agent as the control plane outside lists it. It judges by what it knows: the phase is taken as it
- * is, and what the list does not tell stays unknown.
+ * The status of an agent according to the list of the remote control plane. The phase is copied unchanged. Conditions that
+ * the list does not cover are Unknown.
  *
- * | Phase there | Ready | Reporting |
+ * | Listed phase | Ready | Reporting |
  * |---|---|---|
  * | Healthy, Degraded | True | True |
  * | Unhealthy | False, Unhealthy | True |
@@ -45,11 +45,11 @@ export function mirroredStatus(
 }
 
 /**
- * The status while nobody can say how the agent is: what was last known, marked as old. The same on every call of a day,
- * so that an outage costs one write, and one each midnight: what was used on a new day is not known.
+ * The status while the remote control plane is unreachable: the last known status with phase Unknown. It is the same on
+ * every call of a day, so that an outage costs one write, and one each midnight because the usage of the new day is unknown.
  */
-export function unheardStatus(observation: AgentObservation, at: Date): ObservationStatus {
-  const silent = no('ControlPlaneUnreachable', 'the control plane that the agent reports to does not answer');
+export function unreachableStatus(observation: AgentObservation, at: Date): ObservationStatus {
+  const unreachable = no('ControlPlaneUnreachable', "the agent's control plane does not respond");
   const before: Partial<ObservationStatus> = observation.status ?? {};
   const { tokens, ...known } = before;
   const { lastChecked } = known;
@@ -59,9 +59,9 @@ export function unheardStatus(observation: AgentObservation, at: Date): Observat
     ...(tokens !== undefined && isOfToday ? { tokens } : {}),
     phase: 'Unknown',
     ...judged(observation, at, {
-      Ready: silent,
-      Reporting: silent,
-      Compliant: { ...silent, status: 'Unknown' },
+      Ready: unreachable,
+      Reporting: unreachable,
+      Compliant: { ...unreachable, status: 'Unknown' },
     }),
   };
 }
@@ -71,7 +71,7 @@ const yes = (reason: string, message: string): Verdict => ({ status: 'True', rea
 const NOT_LISTED: Verdict = {
   status: 'Unknown',
   reason: 'Mirrored',
-  message: 'the agent reports to a control plane elsewhere, whose list does not tell this',
+  message: "unknown: not part of the remote control plane's agent list",
 };
 
 function judged(
@@ -101,7 +101,7 @@ function reportingOf(phase: Phase): Verdict {
     case 'Unhealthy':
       return yes('HeartbeatReceived', 'the agent reports to its control plane');
     case 'Unknown':
-      return no('Stale', 'its control plane has not heard from the agent lately');
+      return no('Stale', 'its control plane has received no recent heartbeat');
     case 'Pending':
       return no('NoHeartbeat', 'its control plane has received no heartbeat yet');
   }
@@ -111,13 +111,13 @@ function readyOf(phase: Phase, reporting: Verdict): Verdict {
   if (reporting.status !== 'True') return reporting;
   return phase === 'Unhealthy'
     ? no('Unhealthy', 'a check of severity error fails')
-    : yes(phase, 'its control plane finds no failed check of severity error');
+    : yes(phase, 'its control plane reports no failed check of severity error');
 }
 
 function compliantOf(observation: AgentObservation, agent: OutsideAgent, reporting: Verdict): Verdict {
   const { compliantGrade = DEFAULT_COMPLIANT_GRADE } = contextOf(observation);
   if (reporting.status !== 'True') return { ...reporting, status: 'Unknown' };
-  if (agent.score === null || agent.score < barOf(compliantGrade))
+  if (agent.score === null || agent.score < minimumScoreOf(compliantGrade))
     return no('GradeTooLow', `the grade is below ${compliantGrade}`);
   return NOT_LISTED;
 }

@@ -15,7 +15,7 @@ import {
   type Parsed,
 } from '../../core/untrusted/fields.ts';
 
-/** One row of `GET /api/v1/agents`; null is what nobody has reported there yet. */
+/** One row of `GET /api/v1/agents`; null: not reported yet. */
 export interface OutsideAgent {
   agentId: string;
   agentName: string;
@@ -32,7 +32,7 @@ export interface OutsideAgent {
 const dnsLabel: Field<string> = (value, path, errors) =>
   typeof value === 'string' && isDnsLabel(value) ? value : fail(errors, path, 'must be a DNS label');
 
-/** It becomes an annotation's value, and is compared. */
+/** Used as an annotation value and in comparisons. */
 const agentId: Field<string> = (value, path, errors) =>
   typeof value === 'string' && /^[\x21-\x7e]{1,200}$/.test(value)
     ? value
@@ -50,12 +50,12 @@ const agent = object<OutsideAgent>({
   lastSeen: nullable(isoTime),
 });
 
-/** Rows that one page may have; the control plane's own limit. */
+/** Maximum rows per page; equals the control plane's own limit. */
 const MAX_ROWS = 1_000;
 
 /**
- * A page of the list. One wrong row makes the whole page wrong: without it its agent would count as gone, and its
- * observation would be removed.
+ * Parses a page of the list. One invalid row makes the whole page invalid: without the row, the agent would be treated as
+ * deleted and its observation removed.
  */
 export function parseAgents(value: unknown): Parsed<OutsideAgent[]> {
   return parseWith(list(agent, { max: MAX_ROWS }), value);

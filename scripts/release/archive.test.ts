@@ -9,11 +9,11 @@ const EPOCH = 1_700_000_000;
 const SIZES = [0, 1, 511, 512, 513, 100_000];
 const files = SIZES.map((size) => ({ path: `some/folder/${size}`, content: Buffer.alloc(size, 'x') }));
 
-test('is the same whatever the order of the files is', () => {
+test('does not depend on the order of the files', () => {
   expect(archiveOf(files.toReversed(), EPOCH).equals(archiveOf(files, EPOCH))).toBe(true);
 });
 
-test('differs with its time, a name or a content', () => {
+test('depends on the time, names and contents', () => {
   const [first, ...rest] = files as [(typeof files)[number], ...typeof files];
   const others = [
     archiveOf(files, EPOCH + 1),
@@ -23,7 +23,7 @@ test('differs with its time, a name or a content', () => {
   for (const other of others) expect(other.equals(archiveOf(files, EPOCH))).toBe(false);
 });
 
-test('is read by tar, with every byte', () => {
+test('is extracted by tar with identical contents', () => {
   const folder = mkdtempSync(join(tmpdir(), 'archive-'));
   try {
     writeFileSync(join(folder, 'a.tgz'), archiveOf(files, EPOCH));
@@ -38,8 +38,8 @@ test('is read by tar, with every byte', () => {
   }
 });
 
-test.each(['x'.repeat(101), 'ümlaut', 'a b', ''])('refuses the path %s', (path) => {
+test.each(['x'.repeat(101), 'ümlaut', 'a b', ''])('rejects the path %s', (path) => {
   expect(() => archiveOf([{ path, content: Buffer.alloc(0) }], EPOCH)).toThrow(
-    'too long a path, or not ASCII',
+    'path is too long or not ASCII',
   );
 });

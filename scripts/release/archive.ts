@@ -1,4 +1,4 @@
-// A .tgz that depends on the names and contents of its files alone, and on the time that it is told.
+// Creates a .tgz that depends only on the names and contents of its files and on the given time.
 import { gzipSync } from 'node:zlib';
 
 const BLOCK = 512;
@@ -18,14 +18,14 @@ export function archiveOf(files: readonly ArchiveFile[], epoch: number): Buffer 
     Buffer.alloc(-content.length & (BLOCK - 1)),
   ]);
   const tgz = gzipSync(Buffer.concat([...parts, Buffer.alloc(2 * BLOCK)]), { level: 9 });
-  // The system that packed it: unknown, wherever it runs.
+  // Operating system: unknown, to be independent of the machine.
   tgz[9] = 255;
   return tgz;
 }
 
-/** As POSIX has it (ustar). */
+/** A POSIX ustar header. */
 function headerOf(path: string, size: number, epoch: number): Buffer {
-  if (!/^[\x21-\x7e]{1,100}$/.test(path)) throw new Error(`${path}: too long a path, or not ASCII`);
+  if (!/^[\x21-\x7e]{1,100}$/.test(path)) throw new Error(`${path}: path is too long or not ASCII`);
   const header = Buffer.alloc(BLOCK);
   const octal = (value: number, digits: number) => `${value.toString(8).padStart(digits, '0')}\0`;
   header.write(path, 0);

@@ -1,15 +1,15 @@
-// Which packages a bundle is made of, from what the bundler recorded beside it: exactly those, not what is installed.
+// Lists the packages in a bundle from the bundler's metadata, independent of the installed packages.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 export interface BundledPackage {
-  /** In node_modules, from the repository's root; a version of its own may lie inside another package. */
+  /** Path in node_modules from the repository root; may be nested in another package. */
   folder: string;
   name: string;
   version: string;
   /** An SPDX identifier or expression. */
   license: string;
-  /** Folders of the bundled packages that it imports from, in order. */
+  /** Directories of the bundled packages that it imports, sorted. */
   imports: string[];
 }
 
@@ -18,14 +18,14 @@ interface BundleRecord {
   outputs: Record<string, { inputs: Record<string, { bytesInOutput: number }> }>;
 }
 
-/** The folder below the last node_modules/ of a path, with its scope; undefined for a file of our own. */
+/** The package directory in the last node_modules/ of a path; undefined for the project's own files. */
 export function packageFolderOf(path: string): string | undefined {
   return /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0];
 }
 
 /**
- * The packages with at least one byte in one of the bundles, in the order of their folders.
- * Throws when a bundle is not built, and when a package says no licence.
+ * The packages with at least one byte in one of the bundles, sorted by directory.
+ * Throws if a bundle is not built or a package declares no licence.
  */
 export function bundledPackages(root: string, parts: readonly string[]): BundledPackage[] {
   const importsOf = new Map<string, Set<string>>();
@@ -63,6 +63,6 @@ function aboutPackage(root: string, folder: string): Pick<BundledPackage, 'name'
     'license'
   > & { license?: string };
   const { name, version, license } = about;
-  if (license === undefined) throw new Error(`${name} says no licence`);
+  if (license === undefined) throw new Error(`${name} declares no licence`);
   return { name, version, license };
 }

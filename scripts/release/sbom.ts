@@ -1,4 +1,4 @@
-// A software bill of materials in the format CycloneDX 1.6: what one image, or the npm package, bundles.
+// Software sbom of materials (CycloneDX 1.6) of an image or the npm package.
 import { createHash } from 'node:crypto';
 import type { BundledPackage } from './bundled-packages.ts';
 
@@ -7,17 +7,17 @@ export interface SbomSubject {
   version: string;
   kind: 'container' | 'library';
   packages: readonly BundledPackage[];
-  /** `sha512-…` of the lock file, by folder. */
+  /** `sha512-…` from the lock file, by package directory. */
   integrity: Readonly<Record<string, string | undefined>>;
-  /** Seconds since 1970: the time that the bill says it was made. */
+  /** Creation time in the SBOM, in seconds since 1970. */
   epoch: number;
 }
 
-/** The same subject gives the same bill, its serial number included. */
+/** The same subject gives an identical SBOM with the same serial number. */
 export function sbomOf(subject: SbomSubject): object {
   const { name, version, kind, packages, epoch } = subject;
   const root = `${name}@${version}`;
-  const bill = {
+  const sbom = {
     metadata: {
       timestamp: new Date(epoch * 1_000).toISOString(),
       component: {
@@ -38,9 +38,9 @@ export function sbomOf(subject: SbomSubject): object {
     $schema: 'http://cyclonedx.org/schema/bom-1.6.schema.json',
     bomFormat: 'CycloneDX',
     specVersion: '1.6',
-    serialNumber: `urn:uuid:${uuidOf(JSON.stringify(bill))}`,
+    serialNumber: `urn:uuid:${uuidOf(JSON.stringify(sbom))}`,
     version: 1,
-    ...bill,
+    ...sbom,
   };
 }
 
@@ -61,11 +61,11 @@ function componentOf({ folder, name, version, license }: BundledPackage, integri
 /** The hash of the published archive. */
 function hashOf(integrity: string): { alg: string; content: string } {
   const [, content = ''] = /^sha512-(\S+)$/.exec(integrity) ?? [];
-  if (content === '') throw new Error(`the lock file has an integrity that is no SHA-512: ${integrity}`);
+  if (content === '') throw new Error(`the lock file has an integrity that is not SHA-512: ${integrity}`);
   return { alg: 'SHA-512', content: Buffer.from(content, 'base64').toString('hex') };
 }
 
-/** Of version 8 (a meaning of one's own): the content's hash. */
+/** UUID version 8 (custom): the hash of the content. */
 function uuidOf(text: string): string {
   const hex = createHash('sha256').update(text).digest('hex');
   return hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-8$3-8$4-$5');

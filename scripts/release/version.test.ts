@@ -21,7 +21,7 @@ beforeEach(() => {
 });
 afterEach(() => rmSync(root, { recursive: true }));
 
-test('is the one that all places have, and the tag', () => {
+test('returns the version that all places and the tag have', () => {
   expect(releaseVersion(root)).toBe('1.2.3');
   expect(releaseVersion(root, 'v1.2.3')).toBe('1.2.3');
 });
@@ -31,34 +31,34 @@ test.each([
     'package.json',
     '"1.2.3"',
     '"1.2.4"',
-    'package.json has version 1.2.4, and others have another: package-lock.json: 1.2.3; ',
+    'package.json has version 1.2.4, but other places differ: package-lock.json: 1.2.3; ',
   ],
-  ['package-lock.json', '"1.2.3", ', '"1.2.4", ', 'others have another: package-lock.json: 1.2.4'],
+  ['package-lock.json', '"1.2.3", ', '"1.2.4", ', 'other places differ: package-lock.json: 1.2.4'],
   [
     'package-lock.json',
     '{"": {"version": "1.2.3"',
     '{"": {"version": "1"',
-    'others have another: package-lock.json, its first package: 1',
+    'other places differ: package-lock.json, root package: 1',
   ],
   [
     'helm/agent-compliance/Chart.yaml',
     'version: 1.2.3',
     'version: 1.2.2',
-    'others have another: Chart.yaml, version: 1.2.2',
+    'other places differ: Chart.yaml, version: 1.2.2',
   ],
   [
     'helm/agent-compliance/Chart.yaml',
     'appVersion: 1.2.3',
     '',
-    'others have another: Chart.yaml, appVersion: undefined',
+    'other places differ: Chart.yaml, appVersion: undefined',
   ],
   ['CHANGELOG.md', '[1.2.3]', '[1.2.30]', 'CHANGELOG.md has no section [1.2.3]'],
-])('is refused where %s has another: %s', (path, from, to, message) => {
+])('throws if %s has another version: %s', (path, from, to, message) => {
   const text = readFileSync(join(root, path), 'utf8');
   writeFileSync(join(root, path), text.replace(from, to));
   expect(() => releaseVersion(root, 'v1.2.3')).toThrow(message);
 });
 
-test.each(['v1.2.4', '1.2.3', 'main'])('is refused for the tag %s', (tag) => {
-  expect(() => releaseVersion(root, tag)).toThrow(`others have another: the tag: ${tag}`);
+test.each(['v1.2.4', '1.2.3', 'main'])('throws for the tag %s', (tag) => {
+  expect(() => releaseVersion(root, tag)).toThrow(`other places differ: the tag: ${tag}`);
 });

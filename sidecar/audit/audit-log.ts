@@ -31,34 +31,34 @@ import { SeenTimes } from '../../core/evidence/seen-times.ts';
 export interface Arrival {
   requestId: string;
   method: string;
-  /** Path with its query string, where it has one. */
+  /** Path with its query string, if any. */
   target: string;
 }
 
 export interface AuditLogOptions {
   capacity: number;
   clock: Clock;
-  /** Keep query strings in entries. */
+  /** Record query strings in entries. */
   withQuery: boolean;
-  /** Of the manifest, which may change. */
+  /** The declared API of the manifest in force. */
   declared: () => DeclaredApi;
-  /** Counts bytes of responses that are kept until their token usage is read; false: there is no room for them. */
+  /** Reserves memory for response bytes that are buffered to read their token usage; false: no memory is available. */
   keepForUsage: (bytes: number) => boolean;
-  /** Bytes that the events and names of all entries may take. */
+  /** Maximum bytes for the events and names of all entries. */
   maxEventBytes: number;
 }
 
-/** An entry's path is for reading; a target of 16 KiB in each of 100,000 entries would be 1.6 GB. */
+/** The recorded path is truncated: targets of 16 KiB in 100,000 entries would occupy 1.6 GB. */
 const MAX_PATH = 2048;
-/** A reader of a small ring must not miss what completes while it is away for a moment. */
+/** With a small ring, a stream reader must not miss entries that complete while it is briefly disconnected. */
 const MIN_JOURNAL = 1000;
 
-/** Everything that is known about the requests that passed: the ring, and the sums that outlive it. */
+/** Records proxied requests: the entries in the ring, and totals since the start of the process. */
 export class AuditLog {
   readonly ring: AuditRing;
   readonly journal: Journal;
   readonly eventMemory: EventMemory;
-  /** What requests showed, and when. */
+  /** The evidence that requests provided, with its time. */
   readonly seen: SeenTimes;
   /** Since the start of the process. */
   readonly outcomes: OutcomeCounts = { allow: 0, deny: 0, failOpen: 0, notEvaluated: 0 };
@@ -82,7 +82,7 @@ export class AuditLog {
     this.#window = emptyWindow(now.toISOString());
   }
 
-  /** Takes a request in at its arrival, so that an event that comes early finds it. */
+  /** Creates the entry when the request arrives, so that early events find it. */
   arrive({ requestId, method, target }: Arrival): Recording {
     const { clock, withQuery, declared, keepForUsage } = this.#options;
     const query = target.indexOf('?');
@@ -108,7 +108,7 @@ export class AuditLog {
     });
   }
 
-  /** Adds what the agent pushed about a request; null when the ring has no such entry, `full` when it has no room for them. */
+  /** Adds the agent's events to a request's entry. null: no such entry; `full`: the entry has no room for the events. */
   recordEvents(batch: EventBatch & { requestId: string }): AuditEntry | 'full' | null {
     const entry = this.ring.find(batch.requestId);
     if (entry === undefined) return null;
@@ -119,13 +119,13 @@ export class AuditLog {
     if (batch.agentName !== undefined) entry.agentName = batch.agentName;
     if (batch.events.length > 0) this.eventMemory.count(entry);
     if (hasBehavior(entry)) this.#withoutBehavior = 0;
-    // The completion of a request in flight notes the entry whole.
+    // A request in flight is noted when it completes.
     if (entry.outcome !== undefined) this.seen.note(sightingsIn(entry));
     this.#count(late);
     return entry;
   }
 
-  /** Counts calls of the agent that belong to no request: they have no entry. */
+  /** Counts model calls that belong to no request and therefore have no entry. */
   recordUsage(events: readonly BehavioralEvent[]): void {
     const calls = callsIn(events);
     this.#count(calls);
@@ -137,7 +137,7 @@ export class AuditLog {
     };
   }
 
-  /** Something has come to the entry after its answer. Until it is complete, that is told with its completion. */
+  /** Reports a change to a complete entry; an incomplete entry is reported when it completes. */
   changed(entry: AuditEntry): void {
     if (entry.outcome !== undefined) this.journal.updated(entry);
   }
@@ -147,19 +147,19 @@ export class AuditLog {
     return { ...this.#tokens };
   }
 
-  /** Models' answers that completed without anybody knowing their tokens, since the start of the process. */
+  /** Model responses whose token usage is unknown, since the start of the process. */
   get answersWithoutUsage(): number {
     return this.#withoutUsage;
   }
 
-  /** What `recordUsage` has counted since the start of the process. */
+  /** Calls that `recordUsage` has counted since the start of the process. */
   get withoutRequest(): CallSum {
     return this.#withoutRequest;
   }
 
   /**
-   * Requests in a row, up to the newest one, that could have behavior and reported none. A GET, HEAD or OPTIONS may be for a
-   * page or a health endpoint, and does not count.
+   * Consecutive newest requests that could have reported behavior and did not. A GET, HEAD or OPTIONS does not count, since
+   * it may be for a page or a health endpoint.
    */
   get requestsWithoutBehavior(): number {
     return this.#withoutBehavior;
@@ -169,21 +169,21 @@ export class AuditLog {
     return totalsToday(this.#day, this.#options.clock.now(), price);
   }
 
-  /** What was used since the last window that arrived. */
+  /** Usage since the last window that the control plane received. */
   get window(): UsageWindow {
     return this.#window;
   }
 
-  /** `window` has arrived at the control plane: only what came after it is still to be told. */
+  /** Removes `window`, which the control plane has received, from the current window. */
   windowArrived(window: UsageWindow): void {
     this.#window = subtractWindow(this.#window, window, this.#options.clock.now());
   }
 
   readonly #named = (entry: AuditEntry): void => this.eventMemory.count(entry);
 
-  /** Takes what was read from an answer into its entry: each call once, in whichever answer its usage comes first. */
+  /** Adds the usage of a response to its entry. Each call counts once, in the response that contains its usage first. */
   readonly #used = (entry: AuditEntry, read: ReadUsage): void => {
-    const fresh = this.#calls.take(read, entry);
+    const fresh = this.#calls.record(read, entry);
     const usage = requestUsageOf(fresh.usage);
     if (usage !== null) {
       entry.usage = usage;

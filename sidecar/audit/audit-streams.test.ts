@@ -15,7 +15,7 @@ let clock: ManualClock;
 let stopping: AbortController;
 let server: Server;
 let url: string;
-/** The readers' connections, in the order of their coming. */
+/** The readers' connections, in the order of their arrival. */
 let connections: Socket[];
 
 beforeEach(async () => {
@@ -48,34 +48,34 @@ const lostOf = ({ events }: EventStream): number =>
   events
     .filter(({ event }) => event === 'gap')
     .reduce((sum, { data }) => sum + (data as { lost: number }).lost, 0);
-/** More than a connection's buffers hold, many times over. */
+/** A path so long that few entries fill a connection's buffers. */
 const LONG = `/${'x'.repeat(2_000)}`;
 
-/** Passes so much that this connection, whose reader reads nothing, takes no more; how many requests that were. */
-async function jam(connection: Socket): Promise<number> {
+/** Completes requests until this connection's buffers are full; returns the number of requests. */
+async function fillBuffers(connection: Socket): Promise<number> {
   let passed = 0;
-  const taken = (): number => connection.bytesWritten - connection.writableLength;
-  for (let stillFor = 0, before = -1; stillFor < 3; before = taken()) {
+  const sentBytes = (): number => connection.bytesWritten - connection.writableLength;
+  for (let stillFor = 0, before = -1; stillFor < 3; before = sentBytes()) {
     pass(500, LONG);
     passed += 500;
     await aMoment();
-    stillFor = connection.writableLength > 0 && taken() === before ? stillFor + 1 : 0;
+    stillFor = connection.writableLength > 0 && sentBytes() === before ? stillFor + 1 : 0;
   }
   return passed;
 }
 
-test('a silent stream says every 15 seconds that it is there', async () => {
+test('an idle stream sends a heartbeat every 15 seconds', async () => {
   const stream = await openEventStream(url);
   for (let beats = 1; beats <= 3; beats++) {
     const sleep = await clock.nextSleep();
     expect(sleep.ms).toBe(15_000);
     sleep.wake();
-    await until(() => stream.text().split(': still here\n\n').length === beats + 1, 'the heartbeat');
+    await until(() => stream.text().split(': heartbeat\n\n').length === beats + 1, 'the heartbeat');
   }
   expect(stream.events).toEqual([]);
 });
 
-test('a reader that was slow for a while is told exactly how many it has lost', async () => {
+test('a reader that was slow receives the exact number of lost entries', async () => {
   const stream = await openEventStream(url);
   pass(1);
   await until(() => entriesOf(stream) === 1, 'the first entry');
@@ -88,13 +88,13 @@ test('a reader that was slow for a while is told exactly how many it has lost', 
   await until(() => entriesOf(stream) + lostOf(stream) === 20_001, 'the rest');
   expect(lostOf(stream)).toBeGreaterThan(10_000);
   pass(1);
-  await until(() => entriesOf(stream) + lostOf(stream) === 20_002, 'what completes afterwards');
+  await until(() => entriesOf(stream) + lostOf(stream) === 20_002, 'the entry that completes afterwards');
 });
 
-test('a reader that takes nothing for a minute is cut, and another one notices nothing', async () => {
+test('a reader that receives nothing for a minute is disconnected without an effect on other readers', async () => {
   const [stuck, other] = [await openEventStream(url), await openEventStream(url)];
   stuck.pause();
-  const passed = await jam(connections[0]!);
+  const passed = await fillBuffers(connections[0]!);
   await until(() => entriesOf(other) + lostOf(other) === passed, 'the entries');
   for (let sleeps = 0; sleeps < 8; sleeps++) (await clock.nextSleep()).wake();
   stuck.resume();
@@ -103,7 +103,7 @@ test('a reader that takes nothing for a minute is cut, and another one notices n
   await until(() => entriesOf(other) + lostOf(other) === passed + 1, 'the last entry');
 });
 
-test('at the end a reader gets what is there, and no more', async () => {
+test('on shutdown a reader receives the available entries and the stream ends', async () => {
   const stream = await openEventStream(url);
   for (let round = 0; round < 20; round++) pass(50, LONG);
   stopping.abort();

@@ -3,15 +3,15 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { AuditLog } from './audit-log.ts';
 import { StreamReader, type StreamMessage, type StreamStart } from './stream-reader.ts';
 
-/** Readers at the same time. */
+/** Maximum number of concurrent readers. */
 export const MAX_STREAMS = 32;
-/** Proxies cut what is silent, commonly after a minute. */
+/** Proxies close idle connections, commonly after a minute. */
 const HEARTBEAT_MS = 15_000;
-/** A reader that takes nothing for so many heartbeats is cut: it holds a place that another one could have. */
+/** A reader that receives nothing for this many heartbeats is disconnected, to free its slot for another reader. */
 const MAX_STUCK = 4;
-/** Characters written at once; in between, the process goes on with its other work. */
+/** Characters per write; other work of the process runs between two writes. */
 const BATCH = 65_536;
-/** Milliseconds after which a reader that was cut may come back. */
+/** Milliseconds after which a disconnected reader may reconnect. */
 const RETRY_MS = 1_000;
 
 export interface AuditStreamsOptions {
@@ -34,7 +34,7 @@ export class AuditStreams {
     return this.#open >= MAX_STREAMS;
   }
 
-  /** Writes to this response, whose head is out, until one of both sides ends. */
+  /** Writes to this response, whose head was sent, until either side closes the connection. */
   connect(response: Response, start: StreamStart): void {
     this.#open += 1;
     response.once('close', () => (this.#open -= 1));
@@ -42,18 +42,18 @@ export class AuditStreams {
   }
 }
 
-/** One reader. What it has not taken yet stays in ring and journal, not here. */
+/** One reader. Entries that it has not received yet stay in the ring and the journal. */
 class AuditStream {
   readonly #response: Response;
   readonly #options: AuditStreamsOptions;
   readonly #reader: StreamReader;
   readonly #closed = new AbortController();
-  /** The reader's connection takes no more for now. */
+  /** The connection's write buffer is full. */
   #isStuck = false;
-  /** Heartbeats since then. */
+  /** Number of heartbeats since the write buffer became full. */
   #stuckFor = 0;
   #isScheduled = false;
-  /** The sidecar stops. */
+  /** The sidecar is stopping. */
   #isFinishing = false;
 
   constructor(response: Response, options: AuditStreamsOptions, start: StreamStart) {
@@ -77,14 +77,14 @@ class AuditStream {
         signal.removeEventListener('abort', this.#finish);
         this.#closed.abort();
       });
-    // The head goes out with it, however long nothing completes.
+    // Sends the response head immediately, before any entry completes.
     this.#write(`retry: ${RETRY_MS}\n\n`);
     this.#schedule();
     if (signal.aborted) this.#finish();
     void this.#beat();
   }
 
-  /** Not at once: what completes in the same turn goes out together, and after the answers that it is about. */
+  /** Delayed, so that entries of one event loop turn are sent together, after the responses that they describe. */
   readonly #schedule = (): void => {
     if (this.#isScheduled || this.#isStuck || this.#closed.signal.aborted) return;
     this.#isScheduled = true;
@@ -94,7 +94,7 @@ class AuditStream {
     });
   };
 
-  /** Writes a batch; false: there is no more for now, or no room for more. */
+  /** Writes a batch; false: nothing more to write, or the write buffer is full. */
   #pump(): boolean {
     if (this.#isStuck || this.#response.destroyed || this.#response.writableEnded) return false;
     let text = '';
@@ -119,22 +119,22 @@ class AuditStream {
       for (;;) {
         await clock.sleep(HEARTBEAT_MS, this.#closed.signal);
         if (this.#response.destroyed) return;
-        if (!this.#isStuck) this.#write(': still here\n\n');
+        if (!this.#isStuck) this.#write(': heartbeat\n\n');
         else if (++this.#stuckFor >= MAX_STUCK) this.#response.destroy();
       }
     } catch {
-      // The reader has left.
+      // The reader has disconnected.
     }
   }
 
-  /** The sidecar stops: the reader gets what is there, in the time that its connection has. */
+  /** Sends the remaining entries and ends the response when the sidecar stops. */
   readonly #finish = (): void => {
     this.#isFinishing = true;
     this.#schedule();
   };
 }
 
-/** JSON has no line breaks, so each message is one `data` line. Only entries have an id: a reader comes back after one. */
+/** JSON has no line breaks, so each message is one `data` line. Only entries have an id, after which a reader can resume. */
 function wireOf(message: StreamMessage): string {
   if (message.kind === 'gap') return `event: gap\ndata: ${JSON.stringify({ lost: message.lost })}\n\n`;
   const { kind, entry } = message;

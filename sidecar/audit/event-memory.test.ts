@@ -8,7 +8,7 @@ import { auditLogOf } from '../../testing/audit-log.ts';
 
 const MAX_BYTES = 4 * MAX_ENTRY_BYTES;
 const tool = (name: string): BehavioralEvent => ({ type: 'tool', name });
-/** A batch near the 64 KiB that a body may have. */
+/** A batch near the body limit of 64 KiB. */
 const batch = (salt: string): BehavioralEvent[] =>
   Array.from({ length: 100 }, (_, index) => tool(`${salt}${index}`.padEnd(500, 'x')));
 
@@ -18,7 +18,7 @@ function logWith(entries: number): AuditLog {
   return audit;
 }
 
-test('a batch that its entry has no room for is refused whole and counted', () => {
+test('rejects a whole batch when its entry is full, and counts its events', () => {
   const audit = logWith(1);
   const record = (salt: string) => audit.recordEvents({ requestId: 'r0', events: batch(salt) });
   let accepted = 0;
@@ -29,7 +29,7 @@ test('a batch that its entry has no room for is refused whole and counted', () =
   expect(audit.eventMemory.bytes).toBeLessThanOrEqual(2 * MAX_ENTRY_BYTES);
 });
 
-test('however many events come, the newest entries have theirs, and the oldest lose them, counted', () => {
+test('keeps the events of the newest entries, and removes and counts the events of the oldest', () => {
   const audit = logWith(100);
   for (let i = 0; i < 100; i += 1) audit.recordEvents({ requestId: `r${i}`, events: batch(String(i)) });
   const kept = audit.ring.newest().map(({ events }) => events !== undefined);
@@ -45,7 +45,7 @@ test('however many events come, the newest entries have theirs, and the oldest l
 
 describe('names in heads and trailers', () => {
   const TOOLS = 'x-platform-tools-called';
-  /** As many as a head of 16 KiB can have. */
+  /** As many names as fit into a head of 16 KiB. */
   const namesOf = (salt: number): ReadonlyMap<string, string> =>
     new Map([[TOOLS, Array.from({ length: 1000 }, (_, index) => `${salt}-${index}`.padEnd(15, 'x')).join()]]);
   const answer = (platform: ReadonlyMap<string, string>): AnswerFacts => ({
@@ -60,7 +60,7 @@ describe('names in heads and trailers', () => {
   test.each<[string, (recording: Recording, number: number) => void]>([
     ['a head', (recording, number) => recording.head(answer(namesOf(number)))],
     ['trailers', (recording, number) => recording.trailers(namesOf(number))],
-  ])('of %s count: the newest entries have theirs, and the oldest keep the first few', (_title, report) => {
+  ])('of %s are counted; the newest entries keep all, the oldest keep the first few', (_title, report) => {
     const audit = logWith(0);
     for (let i = 0; i < 200; i += 1) report(arrive(audit, i), i);
     const kept = audit.ring.newest().map(({ toolsCalled }) => toolsCalled?.length ?? 0);
@@ -72,7 +72,7 @@ describe('names in heads and trailers', () => {
     expect(audit.eventMemory.bytes).toBeGreaterThan(MAX_BYTES / 2);
   });
 
-  test('that are so few that their entry would keep them are not counted', () => {
+  test('below the number that an entry always keeps are not counted', () => {
     const audit = logWith(0);
     arrive(audit, 0).head(answer(new Map([[TOOLS, 'search,drop']])));
     expect(audit.eventMemory.bytes).toBe(0);
@@ -83,7 +83,7 @@ describe('names in heads and trailers', () => {
   });
 });
 
-test('lists of model calls count: the newest entries have theirs, and the oldest keep the sum', () => {
+test('counts lists of model calls; the newest entries keep them, the oldest keep the sum', () => {
   const audit = logWith(0);
   const answer = { statusCode: 200, contentType: 'application/json', contentEncoding: undefined };
   for (let i = 0; i < 10; i += 1) {

@@ -1,17 +1,17 @@
 import type { AuditEntry, BehavioralEvent } from '../../core/behavior/audit-entry.ts';
 import { detailBytes, eventBytes, hasDetails, withoutDetails } from '../../core/behavior/event-bytes.ts';
 
-/** Bytes that the details of one entry may take before more events are refused: several batches of full size. */
+/** Maximum bytes for the details of one entry, enough for several full batches; further events are rejected. */
 export const MAX_ENTRY_BYTES = 512 * 1024;
 
-/** Bounds the memory that events, names and lists of model calls take: for each entry, and for all of them. */
+/** Limits the memory for events, names and lists of model calls, per entry and in total. */
 export class EventMemory {
-  /** Events that were refused because their entry had no room. */
+  /** Events that were rejected because their entry was full. */
   refused = 0;
   /** Events that were removed from older entries. */
   removed = 0;
   readonly #maxBytes: number;
-  /** Bytes by entry, in the order in which they were counted first. */
+  /** Bytes by entry, in the order in which the entries were first counted. */
   readonly #entries = new Map<AuditEntry, number>();
   #bytes = 0;
 
@@ -31,9 +31,9 @@ export class EventMemory {
     return false;
   }
 
-  /** Events, names or model calls came to this entry. Beyond the bound, the oldest entries lose theirs. */
+  /** Counts the details of a changed entry. Above the total limit, the oldest entries lose their details. */
   count(entry: AuditEntry): void {
-    // It could lose nothing. To hold it here would keep what the ring has overwritten.
+    // Not tracked: the entry has no details, and a reference would keep an overwritten entry in memory.
     if (!this.#entries.has(entry) && !hasDetails(entry)) return;
     const bytes = detailBytes(entry);
     this.#bytes += bytes - (this.#entries.get(entry) ?? 0);

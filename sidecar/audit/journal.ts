@@ -1,26 +1,26 @@
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 
-/** One thing that happened to an entry. */
+/** One change of an entry. */
 export interface JournalRecord {
-  /** `entry`: it is complete. `update`: something came to a complete one. */
+  /** `entry`: the entry was completed. `update`: a complete entry was changed. */
   kind: 'entry' | 'update';
-  /** As it is now, not as it was then. */
+  /** The entry in its current state, not in its state at the time of the change. */
   entry: AuditEntry;
-  /** Entries that had completed by then, this one included. */
+  /** Number of entries completed up to this record, including this record. */
   completions: number;
 }
 
-/** Where to read on. */
+/** A position in the journal. */
 export interface JournalPlace {
-  /** Of the next record. */
+  /** Position of the next record. */
   position: number;
-  /** Entries that had completed before it. */
+  /** Number of entries completed before that record. */
   completions: number;
 }
 
 /**
- * What happened to entries, in the order in which it happened: the newest records, in memory that is shared by all who
- * read them, however slow they are. It holds entries that the ring has overwritten while they were in flight.
+ * The newest changes of entries, in order. All readers share the journal's memory, so slow readers cost nothing. The journal
+ * also contains entries that the ring has overwritten while they were in flight.
  */
 export class Journal {
   readonly #records: (JournalRecord | undefined)[];
@@ -32,17 +32,17 @@ export class Journal {
     this.#records = new Array<JournalRecord | undefined>(capacity);
   }
 
-  /** Entries that have completed since the start of the process. */
+  /** Number of entries completed since the start of the process. */
   get completions(): number {
     return this.#completions;
   }
 
-  /** After everything that has happened. */
+  /** The position after the newest record. */
   get end(): JournalPlace {
     return { position: this.#next, completions: this.#completions };
   }
 
-  /** Before the oldest record that is still here. */
+  /** The position of the oldest available record. */
   get oldest(): JournalPlace {
     const position = Math.max(0, this.#next - this.#records.length);
     const record = this.at(position);
@@ -59,13 +59,13 @@ export class Journal {
     this.#add('update', entry);
   }
 
-  /** undefined: not yet, or no more. */
+  /** undefined: not written yet, or overwritten. */
   at(position: number): JournalRecord | undefined {
     if (position >= this.#next || position < this.#next - this.#records.length) return undefined;
     return this.#records[position % this.#records.length];
   }
 
-  /** Right after the completion of the entry with this seq; null when it is not here. */
+  /** The position after the completion of the entry with this seq; null when that record is not available. */
   after(seq: number): JournalPlace | null {
     const { position: oldest } = this.oldest;
     for (let position = this.#next - 1; position >= oldest; position--) {
@@ -76,15 +76,15 @@ export class Journal {
     return null;
   }
 
-  /** Calls `wake` after each record, until the function that it gives is called. */
-  subscribe(wake: () => void): () => void {
-    this.#readers.add(wake);
-    return () => void this.#readers.delete(wake);
+  /** Calls `onRecord` after each record. Returns a function that ends the subscription. */
+  subscribe(onRecord: () => void): () => void {
+    this.#readers.add(onRecord);
+    return () => void this.#readers.delete(onRecord);
   }
 
   #add(kind: JournalRecord['kind'], entry: AuditEntry): void {
     this.#records[this.#next % this.#records.length] = { kind, entry, completions: this.#completions };
     this.#next += 1;
-    for (const wake of this.#readers) wake();
+    for (const onRecord of this.#readers) onRecord();
   }
 }

@@ -9,7 +9,7 @@ import {
 import type { ReadUsage } from '../../core/usage/usage.ts';
 import { decodeBody } from '../usage/decode-body.ts';
 
-/** The head of the agent's answer, as far as the record needs it. */
+/** The parts of the response head that are recorded. */
 export interface AnswerFacts {
   statusCode: number;
   contentType: string | undefined;
@@ -24,17 +24,17 @@ export interface RecordingOptions {
   path: string;
   declared: DeclaredApi;
   startedAtMs: number;
-  /** Counts bytes that are kept of responses; false: there is no room for them. */
+  /** Reserves memory for buffered response bytes; false: no memory is available. */
   keepForUsage(bytes: number): boolean;
-  /** Called when a head or trailers brought names. */
+  /** Called when a head or trailers contained names. */
   onNames(entry: AuditEntry): void;
-  /** Called at most once, before the entry is complete, with what was read from the answer. */
+  /** Called at most once, before the entry is complete, with the usage read from the response. */
   onUsage(entry: AuditEntry, read: ReadUsage): void;
   /** Called once, with the completed entry. */
   onComplete(entry: AuditEntry): void;
 }
 
-/** Writes one request's entry while the request passes; what it is given has already gone on. */
+/** Updates the entry of one request while the request is proxied. All data has been forwarded before it is recorded. */
 export class Recording {
   readonly #options: RecordingOptions;
   readonly #entry: AuditEntry;
@@ -55,17 +55,17 @@ export class Recording {
     return this.#entry;
   }
 
-  /** What comes after the answer has closed is not told: a complete entry changes by events alone. */
+  /** Counts request bytes. Bytes after the end of the response are ignored: only events change a complete entry. */
   bytesIn(count: number): void {
     if (!this.#isComplete) this.#entry.bytesIn += count;
   }
 
-  /** A connection to the agent was given the request, or may have been. */
+  /** The request was, or may have been, sent to the agent. */
   sent(): void {
     this.#isSent = true;
   }
 
-  /** The agent gave no answer, or no whole one. */
+  /** The agent's response is missing or incomplete. */
   failed(kind: UpstreamFailureKind): void {
     this.#entry.upstreamFailure = kind;
     if (kind === 'unreachable' && this.#entry.retried !== true) this.#isSent = false;
@@ -91,29 +91,29 @@ export class Recording {
     this.#read(chunk);
   }
 
-  /** Bytes of the answer that nobody gets; its tokens were used all the same. */
+  /** Reads response bytes that are not sent to the client, because their tokens were used anyway. */
   unsent(chunk: Uint8Array): void {
     this.#read(chunk);
   }
 
   /**
-   * What the policy engine said to the response head: it knows more than whatever an event said before, and less than
-   * one that came while the engine was asked.
+   * Records the policy verdict on the response head. The verdict replaces denials from earlier events. Denials from events
+   * that arrived during the evaluation are kept as late denials.
    */
   judged({ outcome, denials }: { outcome: Outcome; denials: readonly string[] }): void {
     this.#outcome = outcome;
     if (outcome !== 'allow' && outcome !== 'deny') return;
     const entry = this.#entry;
-    const told = isCurrent(this.#atHead, entry) ? [] : (entry.policyViolations ?? []);
-    const late = told.filter((reason) => !denials.includes(reason));
-    // A delete makes every later use of an object slower, even where there is nothing to delete.
+    const sinceHead = isCurrent(this.#atHead, entry) ? [] : (entry.policyViolations ?? []);
+    const late = sinceHead.filter((reason) => !denials.includes(reason));
+    // Conditional, because `delete` slows down every later access to an object, even for an absent property.
     if (entry.lateDenial) delete entry.lateDenial;
     if (entry.policyViolations) delete entry.policyViolations;
     if (denials.length + late.length > 0) entry.policyViolations = [...denials, ...late];
     if (late.length > 0) entry.lateDenial = true;
   }
 
-  /** The client gets the denial in the answer's place. */
+  /** The client receives the denial instead of the response. */
   blocked(): void {
     this.#entry.blocked = true;
   }
@@ -126,15 +126,15 @@ export class Recording {
     this.#behavior(platform);
   }
 
-  /** Others need the memory of what is kept of the response. */
+  /** Frees the buffered response bytes, because other responses need the memory. */
   forget(): void {
-    // A response whose own bytes need it is not the one that gives way.
+    // Ignored while this response itself requests memory.
     if (this.#keptBytes === 0 || this.#isReading) return;
     this.#usage?.giveUp();
     this.#keep(0);
   }
 
-  /** The response has closed. `statusCode` is what the client got; absent when it got no head. */
+  /** The response has ended. `statusCode`: the status sent to the client; absent if no head was sent. */
   complete(end: { statusCode?: number; aborted: boolean; atMs: number }): void {
     if (this.#isComplete) return;
     this.#isComplete = true;
@@ -153,7 +153,7 @@ export class Recording {
 
   #read(chunk: Uint8Array): void {
     const usage = this.#usage;
-    if (!usage?.wantsBody) return;
+    if (!usage?.needsBody) return;
     usage.write(chunk);
     this.#isReading = true;
     const hasRoom = this.#keep(usage.keptBytes);
@@ -178,7 +178,7 @@ export class Recording {
   }
 }
 
-/** An event may have come before the head, and trailers come after it: what is known already stays. */
+/** Merges, because events may arrive before the head and trailers arrive after it. */
 function addBehavior(entry: AuditEntry, behavior: Behavior): void {
   if (behavior.guardrailsInvoked)
     entry.guardrailsInvoked = union(entry.guardrailsInvoked, behavior.guardrailsInvoked);

@@ -17,7 +17,7 @@ const ringOf = (capacity: number, ids: string[]): AuditRing => {
 };
 const idsOf = (entries: { requestId: string }[]) => entries.map((entry) => entry.requestId);
 
-test('an empty ring has no entry and has dropped none', () => {
+test('an empty ring has no entries and has dropped none', () => {
   const ring = new AuditRing(3);
   expect({ first: ring.first, last: ring.last, dropped: ring.dropped, all: ring.newest() }).toEqual({
     first: 1,
@@ -37,17 +37,17 @@ test('a full ring drops its oldest entries and counts them', () => {
   });
 });
 
-describe('of one id', () => {
-  test('the newest entry is found', () => {
+describe('find', () => {
+  test('returns the newest entry of an id', () => {
     expect(ringOf(3, ['a', 'b', 'a']).find('a')?.seq).toBe(3);
   });
-  test('the newest one is still found when the older one is overwritten', () => {
+  test('returns the newest entry after the older one was overwritten', () => {
     expect(ringOf(3, ['a', 'b', 'a', 'c']).find('a')?.seq).toBe(3);
   });
-  test('nothing is found once all are overwritten', () => {
+  test('returns nothing after all entries were overwritten', () => {
     expect(ringOf(2, ['a', 'b', 'c']).find('a')).toBeUndefined();
   });
-  test('one that was overwritten in flight is found until it is complete', () => {
+  test('returns an entry that was overwritten in flight until it is complete', () => {
     const ring = new AuditRing(1);
     const [first, second] = [ring.insert(arrival('a')), ring.insert(arrival('b'))];
     expect([ring.find('a'), ring.find('b'), ring.newest()]).toEqual([first, second, [second]]);
@@ -55,7 +55,7 @@ describe('of one id', () => {
     ring.complete(first, 1);
     expect([ring.find('a'), ring.find('b')]).toEqual([undefined, second]);
   });
-  test('the newer one is found when the one that was overwritten in flight is complete', () => {
+  test('returns the newer entry after the older one, overwritten in flight, is complete', () => {
     const ring = new AuditRing(1);
     const [first, second] = [ring.insert(arrival('a')), ring.insert(arrival('a'))];
     first.outcome = 'allow';
@@ -64,24 +64,24 @@ describe('of one id', () => {
   });
 });
 
-describe('a cut of the ring, oldest first', () => {
+describe('a range of the ring, oldest first', () => {
   const ring = ringOf(3, ['a', 'b', 'c', 'd', 'e']);
   test.each([
     ['the newest two', ring.newest(2), ['d', 'e']],
-    ['the newest none', ring.newest(0), []],
-    ['more than there are', ring.newest(99), ['c', 'd', 'e']],
-    ['after one', ring.after(3), ['d', 'e']],
-    ['the first one after', ring.after(3, 1), ['d']],
-    ['after an overwritten one', ring.after(1), ['c', 'd', 'e']],
-    ['the first after an overwritten one', ring.after(1, 2), ['c', 'd']],
+    ['the newest zero', ring.newest(0), []],
+    ['more than available', ring.newest(99), ['c', 'd', 'e']],
+    ['after an entry', ring.after(3), ['d', 'e']],
+    ['the first after an entry', ring.after(3, 1), ['d']],
+    ['after an overwritten entry', ring.after(1), ['c', 'd', 'e']],
+    ['the first two after an overwritten entry', ring.after(1, 2), ['c', 'd']],
     ['after the newest', ring.after(5), []],
-    ['after one that has not come', ring.after(99), []],
+    ['after a future seq', ring.after(99), []],
   ])('%s', (_title, entries, ids) => {
     expect(idsOf(entries)).toEqual(ids);
   });
 });
 
-test('any ring holds the newest of what came, and what came is what it holds and what it dropped', () => {
+test('any ring contains the newest entries, and all others count as dropped', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 8 }),

@@ -1,15 +1,15 @@
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 
-/** What is known of a request at its arrival. */
+/** The fields of an entry that are known when the request arrives. */
 type NewEntry = Pick<AuditEntry, 'requestId' | 'timestamp' | 'method' | 'path' | 'bytesIn' | 'bytesOut'>;
 
-/** The newest proxied requests, in memory. Insertion and lookup cost the same however full it is. */
+/** The newest proxied requests, in memory. Insertion and lookup take constant time. */
 export class AuditRing {
   readonly #slots: (AuditEntry | undefined)[];
-  /** By slot, which of all completions was the entry's; not in the entry, because nobody is shown it. */
+  /** By slot, the completion number of the entry. Not stored in the entry, because it is not part of the API. */
   readonly #completions: Float64Array;
   readonly #newestById = new Map<string, AuditEntry>();
-  /** seqs that were overwritten before their completion. */
+  /** seqs of entries that were overwritten before their completion. */
   readonly #overwrittenInFlight = new Set<number>();
   #nextSeq = 1;
 
@@ -18,7 +18,7 @@ export class AuditRing {
     this.#completions = new Float64Array(capacity);
   }
 
-  /** Takes the entry in, under the next seq; the oldest one goes when there is no room. */
+  /** Inserts an entry with the next seq; overwrites the oldest entry if the ring is full. */
   insert({ requestId, timestamp, method, path, bytesIn, bytesOut }: NewEntry): AuditEntry {
     const seq = this.#nextSeq;
     const numbered: AuditEntry = { seq, requestId, timestamp, method, path, bytesIn, bytesOut };
@@ -31,52 +31,52 @@ export class AuditRing {
     return numbered;
   }
 
-  /** The entry is complete, as the `completions`-th of all. */
+  /** Marks the entry as complete; `completions`: its completion number. */
   complete(entry: AuditEntry, completions: number): void {
     if (entry.seq >= this.first) this.#completions[this.#slotOf(entry.seq)] = completions;
     else {
       this.#overwrittenInFlight.delete(entry.seq);
-      this.#unname(entry);
+      this.#removeId(entry);
     }
   }
 
-  /** The entry with this seq; undefined when it is overwritten, or has not come. */
+  /** The entry with this seq; undefined when it was overwritten or does not exist yet. */
   at(seq: number): AuditEntry | undefined {
     return seq < this.first || seq > this.last ? undefined : this.#slots[this.#slotOf(seq)];
   }
 
-  /** Those of the entries that are complete, as seqs in the order in which they completed. */
+  /** The seqs of the complete entries, in order of completion. */
   inOrderOfCompletion(entries: readonly AuditEntry[]): number[] {
-    const placeOf = (seq: number): number => this.#completions[this.#slotOf(seq)] ?? 0;
+    const orderOf = (seq: number): number => this.#completions[this.#slotOf(seq)] ?? 0;
     return entries
       .filter(({ outcome }) => outcome !== undefined)
       .map(({ seq }) => seq)
-      .sort((a, b) => placeOf(a) - placeOf(b));
+      .sort((a, b) => orderOf(a) - orderOf(b));
   }
 
-  /** How many entries after `seq` were complete and are overwritten. */
+  /** The number of complete entries after `seq` that were overwritten. */
   lostAfter(seq: number): number {
     const overwritten = Math.max(0, this.first - 1 - seq);
     if (overwritten === 0) return 0;
     return overwritten - [...this.#overwrittenInFlight].filter((each) => each > seq).length;
   }
 
-  /** The newest entry with this request id; one in flight is found although it is overwritten. */
+  /** The newest entry with this request id; also finds an overwritten entry that is still in flight. */
   find(requestId: string): AuditEntry | undefined {
     return this.#newestById.get(requestId);
   }
 
-  /** seq of the oldest entry; one past the newest when the ring is empty. */
+  /** seq of the oldest entry; 1 when the ring is empty. */
   get first(): number {
     return this.dropped + 1;
   }
 
-  /** seq of the newest entry; 0 before the first. */
+  /** seq of the newest entry; 0 when the ring is empty. */
   get last(): number {
     return this.#nextSeq - 1;
   }
 
-  /** How many entries were overwritten. */
+  /** The number of overwritten entries. */
   get dropped(): number {
     return Math.max(0, this.last - this.#slots.length);
   }
@@ -93,12 +93,13 @@ export class AuditRing {
   }
 
   #forget(entry: AuditEntry): void {
-    // What is reported of a request in flight is not late: its tokens would count without the request, and with its answer.
+    // Events of a request in flight must still find its entry. Otherwise its tokens would be counted twice: without the
+    // request, and with its response.
     if (entry.outcome === undefined) this.#overwrittenInFlight.add(entry.seq);
-    else this.#unname(entry);
+    else this.#removeId(entry);
   }
 
-  #unname(entry: AuditEntry): void {
+  #removeId(entry: AuditEntry): void {
     if (this.#newestById.get(entry.requestId) === entry) this.#newestById.delete(entry.requestId);
   }
 

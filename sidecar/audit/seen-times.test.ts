@@ -22,7 +22,7 @@ interface Exchange {
 
 let requests = 0;
 
-/** A request passes; returns its id. */
+/** Records a completed request; returns its id. */
 function pass({ method = 'POST', statusCode = 200, guardrails }: Exchange = {}): string {
   const requestId = `r-${(requests += 1)}`;
   const recording = log.arrive({ requestId, method, target: '/v1/chat' });
@@ -37,8 +37,8 @@ function pass({ method = 'POST', statusCode = 200, guardrails }: Exchange = {}):
 
 const PII = 'report guardrail:pii-detector';
 
-describe('the times of sightings', () => {
-  test('stay when the ring has overwritten the entry', () => {
+describe('the sighting times', () => {
+  test('are kept after the ring has overwritten the entry', () => {
     pass({ guardrails: 'pii-detector' });
     clock.advance(HOUR_MS);
     for (let count = 0; count < 5; count++) pass();
@@ -46,14 +46,14 @@ describe('the times of sightings', () => {
     expect(log.seen.times.get(PII)).toBe(Date.parse(START));
   });
 
-  test('are those of the last sighting', () => {
+  test('are the times of the last sighting', () => {
     pass({ guardrails: 'pii-detector' });
     clock.advance(HOUR_MS);
     pass({ guardrails: 'pii-detector' });
     expect(log.seen.times.get(PII)).toBe(Date.parse(START) + HOUR_MS);
   });
 
-  test('come from events after the response, too', () => {
+  test('include events after the response', () => {
     const requestId = pass();
     clock.advance(HOUR_MS);
     const events = [{ type: 'guardrail', guardrailType: 'pii-detector', invoked: true } as const];
@@ -71,7 +71,7 @@ describe('the times of sightings', () => {
     expect([...seen.times.keys()]).toEqual(['b', 'c']);
   });
 
-  test('are bounded: of more names than fit those that were not seen for longest are removed', () => {
+  test('are limited to 2000 names; the names with the oldest times are removed', () => {
     const seen = new SeenTimes(() => clock.now());
     seen.note(['first', 'second']);
     clock.advance(HOUR_MS);
@@ -81,29 +81,29 @@ describe('the times of sightings', () => {
   });
 });
 
-describe('requests in a row without behavioral data', () => {
+describe('the number of consecutive requests without behavioral data', () => {
   test.each<[string, Exchange, number]>([
     ['a POST', {}, 3],
     ['a POST that fails', { statusCode: 500 }, 2],
     ['a GET', { method: 'GET' }, 2],
     ['a HEAD', { method: 'HEAD' }, 2],
     ['a PUT', { method: 'PUT' }, 3],
-    ['a report that nothing ran', { guardrails: '' }, 0],
+    ['a POST that reports an empty list', { guardrails: '' }, 0],
     ['a GET that reports', { method: 'GET', guardrails: 'pii-detector' }, 0],
-  ])('after two others: %s', (_name, exchange, expected) => {
+  ])('after two POSTs and %s', (_name, exchange, expected) => {
     pass();
     pass();
     pass(exchange);
     expect(log.requestsWithoutBehavior).toBe(expected);
   });
 
-  test('begin anew with an event', () => {
+  test('is reset by an event', () => {
     const requestId = pass();
     log.recordEvents({ requestId, events: [{ type: 'tool', name: 'search' }] });
     expect(log.requestsWithoutBehavior).toBe(0);
   });
 
-  test('go on with an event about a model alone', () => {
+  test('is not reset by a model event', () => {
     const requestId = pass();
     const events = [{ type: 'model', modelId: 'm', promptTokens: 1, completionTokens: 1 } as const];
     log.recordEvents({ requestId, events });

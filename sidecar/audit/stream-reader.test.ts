@@ -13,16 +13,16 @@ const complete = (recording: Recording): void =>
   recording.complete({ statusCode: 200, aborted: false, atMs: systemClock.monotonicMs() });
 const FROM_ALL: StreamStart = { since: null, limit: undefined };
 
-/** All that a reader is told now: `c` for an entry, `~c` for an update of it, `!2` for two that are lost. */
-function told(reader: StreamReader): string {
-  const words: string[] = [];
+/** All available messages: `c` for an entry, `~c` for an update of that entry, `!2` for two lost entries. */
+function readAll(reader: StreamReader): string {
+  const messages: string[] = [];
   for (let message = reader.next(); message !== null; message = reader.next())
-    if (message.kind === 'gap') words.push(`!${message.lost ?? '?'}`);
-    else words.push((message.kind === 'update' ? '~' : '') + message.entry.requestId);
-  return words.join(' ');
+    if (message.kind === 'gap') messages.push(`!${message.lost ?? '?'}`);
+    else messages.push((message.kind === 'update' ? '~' : '') + message.entry.requestId);
+  return messages.join(' ');
 }
 
-/** A log of six requests that have completed in the order f e d c b a, unless said otherwise. */
+/** A log of six requests that completed in this order. */
 function six(capacity: number, order = 'fedcba'): AuditLog {
   const audit = logOf(capacity);
   const recordings = new Map([...'abcdef'].map((id) => [id, arrive(audit, id)]));
@@ -30,7 +30,7 @@ function six(capacity: number, order = 'fedcba'): AuditLog {
   return audit;
 }
 
-describe('the replay of a ring that holds c to f of six requests, the last that came completed first', () => {
+describe('the replay of a ring with the last four of six requests, completed in reverse order of arrival', () => {
   test.each<[string, StreamStart, string]>([
     ['all', FROM_ALL, 'f e d c'],
     ['the newest two', { since: null, limit: 2 }, 'f e'],
@@ -39,86 +39,86 @@ describe('the replay of a ring that holds c to f of six requests, the last that 
     ['after an overwritten seq', { since: 1, limit: undefined }, '!1 f e d c'],
     ['after an unknown id', { since: 'unknown', limit: undefined }, '!? f e d c'],
     ['the first two after a seq', { since: 2, limit: 2 }, 'd c !2'],
-    ['after the last that was told', { lastEventId: 4 }, 'c b a'],
-    ['after one that was told and is overwritten', { lastEventId: 2 }, 'a'],
-    ['from the beginning', { lastEventId: 0 }, 'f e d c b a'],
-    ['after one that this process has not told', { lastEventId: 99 }, '!? f e d c b a'],
-  ])('%s', (_title, start, words) => {
-    expect(told(new StreamReader(six(4), start))).toBe(words);
+    ['after the last received entry', { lastEventId: 4 }, 'c b a'],
+    ['after a received entry that was overwritten', { lastEventId: 2 }, 'a'],
+    ['from the start', { lastEventId: 0 }, 'f e d c b a'],
+    ['after an unknown event id', { lastEventId: 99 }, '!? f e d c b a'],
+  ])('%s', (_title, start, expected) => {
+    expect(readAll(new StreamReader(six(4), start))).toBe(expected);
   });
 });
 
 describe('a reader', () => {
-  test('is told of a request that was in flight when it came once it completes, and once only', () => {
+  test('receives a request that was in flight at its start once, when the request completes', () => {
     const audit = logOf(4);
     const [a, b] = [arrive(audit, 'a'), arrive(audit, 'b')];
     complete(b);
     const reader = new StreamReader(audit, FROM_ALL);
-    expect(told(reader)).toBe('b');
+    expect(readAll(reader)).toBe('b');
     complete(a);
-    expect([told(reader), told(reader)]).toEqual(['a', '']);
+    expect([readAll(reader), readAll(reader)]).toEqual(['a', '']);
   });
 
-  test('is told of what completed between its coming and its first read', () => {
+  test('receives entries that completed between its start and its first read', () => {
     const audit = logOf(4);
     const [a, b] = [arrive(audit, 'a'), arrive(audit, 'b')];
     complete(a);
     const reader = new StreamReader(audit, FROM_ALL);
     complete(b);
-    expect(told(reader)).toBe('a b');
+    expect(readAll(reader)).toBe('a b');
   });
 
-  test('of a ring of one is told of every request, those that were overwritten in flight too', () => {
+  test('of a ring of one receives every request, including requests that were overwritten in flight', () => {
     const audit = logOf(1);
     const reader = new StreamReader(audit, FROM_ALL);
     const recordings = [...'abc'].map((id) => arrive(audit, id));
     for (const each of recordings) complete(each);
-    expect(told(reader)).toBe('a b c');
+    expect(readAll(reader)).toBe('a b c');
   });
 
-  test('that comes after an overwritten seq loses what was complete, not what is still in flight', () => {
+  test('that starts after an overwritten seq loses complete entries, not entries in flight', () => {
     const audit = logOf(1);
     const [a, b] = [arrive(audit, 'a'), arrive(audit, 'b')];
     complete(a);
     arrive(audit, 'c');
     const reader = new StreamReader(audit, { since: 0, limit: undefined });
-    expect(told(reader)).toBe('!1');
+    expect(readAll(reader)).toBe('!1');
     complete(b);
-    expect(told(reader)).toBe('b');
+    expect(readAll(reader)).toBe('b');
   });
 
-  test('that is too slow for the replay is told how many it has lost, where it lost them', () => {
+  test('that is too slow for the replay receives the number of lost entries at the position of the loss', () => {
     const audit = six(4);
     const reader = new StreamReader(audit, FROM_ALL);
     expect(reader.next()).toMatchObject({ kind: 'entry', entry: { requestId: 'f' } });
     for (const id of 'ghi') complete(arrive(audit, id));
-    expect(told(reader)).toBe('!3 g h i');
+    expect(readAll(reader)).toBe('!3 g h i');
   });
 
-  test('that is too slow for what completes is told how many it has lost', () => {
+  test('that is too slow for the journal receives the number of lost entries', () => {
     const audit = logOf(1000);
     const reader = new StreamReader(audit, FROM_ALL);
     for (let index = 0; index < 1003; index++) complete(arrive(audit, `r${index}`));
     expect(reader.next()).toEqual({ kind: 'gap', lost: 3 });
-    expect(told(reader).split(' ')).toHaveLength(1000);
+    expect(readAll(reader).split(' ')).toHaveLength(1000);
   });
 
-  test('is told of a change of a complete entry, with the entry as it is now', () => {
+  test('receives a change of a complete entry with its current state', () => {
     const audit = logOf(4);
     const [a] = [arrive(audit, 'a')];
     const reader = new StreamReader(audit, FROM_ALL);
     audit.changed(a.entry);
-    expect(told(reader)).toBe('');
+    expect(readAll(reader)).toBe('');
     complete(a);
     audit.changed(a.entry);
-    expect(told(reader)).toBe('a ~a');
+    expect(readAll(reader)).toBe('a ~a');
   });
 
-  test('that goes on after an entry is told again of its later changes', () => {
+  test('that resumes after an entry receives the later changes', () => {
     const audit = six(6, 'abcdef');
     audit.changed(audit.ring.at(3)!);
-    expect(told(new StreamReader(audit, { lastEventId: 5 }))).toBe('f ~c');
-    expect(told(new StreamReader(audit, { lastEventId: 6 }))).toBe('~c');
+    expect(readAll(new StreamReader(audit, { lastEventId: 5 }))).toBe('f ~c');
+    expect(readAll(new StreamReader(audit, { lastEventId: 6 }))).toBe('~c');
   });
 
   test('does not count changes as lost', () => {
@@ -128,11 +128,11 @@ describe('a reader', () => {
     complete(recording);
     for (let index = 0; index < 1005; index++) audit.changed(recording.entry);
     expect(reader.next()).toEqual({ kind: 'gap', lost: 1 });
-    expect(new Set(told(reader).split(' '))).toEqual(new Set(['~a']));
+    expect(new Set(readAll(reader).split(' '))).toEqual(new Set(['~a']));
   });
 });
 
-describe('whatever comes, completes, changes, and whenever a reader reads, leaves and comes back', () => {
+describe('for any sequence of arrivals, completions, changes, reads and reconnects', () => {
   type Step =
     | { do: 'arrive' | 'read' | 'leave' | 'drain' }
     | { do: 'complete' | 'change'; which: number }
@@ -147,7 +147,7 @@ describe('whatever comes, completes, changes, and whenever a reader reads, leave
     { weight: 1, arbitrary: fc.record({ do: fc.constant('burst' as const), count: fc.nat(700) }) },
   );
 
-  /** Runs the steps; gives what the reader was told in all, and what it should have been. */
+  /** Runs the steps; returns what the reader received and what it should have received. */
   function run(capacity: number, before: Step[], after: Step[]) {
     const audit = logOf(capacity);
     const inFlight: Recording[] = [];
@@ -155,7 +155,7 @@ describe('whatever comes, completes, changes, and whenever a reader reads, leave
     const completed: number[] = [];
     const seen: number[] = [];
     let lost = 0;
-    let cameBack = false;
+    let hasReconnected = false;
     let reader: StreamReader | null = null;
     const finish = (recording: Recording): void => {
       complete(recording);
@@ -168,7 +168,7 @@ describe('whatever comes, completes, changes, and whenever a reader reads, leave
       if (message?.kind === 'gap') lost += message.lost ?? NaN;
       return message !== null;
     };
-    const take = (each: Step): void => {
+    const apply = (each: Step): void => {
       if (each.do === 'arrive') inFlight.push(arrive(audit, 'r'));
       else if (each.do === 'complete')
         inFlight.splice(each.which % Math.max(1, inFlight.length), 1).forEach(finish);
@@ -179,24 +179,24 @@ describe('whatever comes, completes, changes, and whenever a reader reads, leave
         for (let index = 0; index < each.count; index++) finish(arrive(audit, 'r'));
       else if (each.do === 'read') read();
       else if (each.do === 'drain') while (read());
-      // A reader that had been told nothing yet has no id to come back with.
+      // A reader that has received nothing has no id to reconnect with.
       else if (reader !== null && seen.length > 0) {
-        cameBack = true;
+        hasReconnected = true;
         reader = new StreamReader(audit, { lastEventId: seen.at(-1)! });
       }
     };
-    before.forEach(take);
+    before.forEach(apply);
     const held = audit.ring.newest().filter(({ outcome }) => outcome !== undefined);
     const earlier = completed.length;
     reader = new StreamReader(audit, FROM_ALL);
-    after.forEach(take);
+    after.forEach(apply);
     while (read());
-    // What completed outside the ring before the reader came is not its due; on coming back it may hear of it.
+    // Entries that completed outside the ring before the reader's start are not expected; after a reconnect they may arrive.
     const due = new Set([...held.map(({ seq }) => seq), ...completed.slice(earlier)]);
-    return { seen, lost, completed, due, cameBack };
+    return { seen, lost, completed, due, hasReconnected };
   }
 
-  test('replay and live together tell each completed entry exactly once, in order of completion, or count it as lost', () => {
+  test('replay and journal deliver each completed entry once, in order of completion, or count it as lost', () => {
     let withLoss = 0;
     fc.assert(
       fc.property(
@@ -204,14 +204,14 @@ describe('whatever comes, completes, changes, and whenever a reader reads, leave
         fc.array(step, { maxLength: 60 }),
         fc.array(step, { maxLength: 120 }),
         (capacity, before, after) => {
-          const { seen, lost, completed, due, cameBack } = run(capacity, before, after);
+          const { seen, lost, completed, due, hasReconnected } = run(capacity, before, after);
           const once = new Set(seen);
           expect(once.size).toBe(seen.length);
           expect(seen).toEqual(completed.filter((seq) => once.has(seq)));
           const missing = [...due].filter((seq) => !once.has(seq)).length;
-          if (!cameBack) expect(lost).toBe(missing);
-          // One that comes back hears again of a loss, may hear of what the ring had lost and the journal has not; not a
-          // number: its id has gone, and it was told that it is not known how many.
+          if (!hasReconnected) expect(lost).toBe(missing);
+          // After a reconnect a loss may be reported again, although the journal still has the entry. NaN: the id was
+          // overwritten, so the number of lost entries is unknown.
           else if (!Number.isNaN(lost)) expect(lost).toBeGreaterThanOrEqual(missing);
           if (lost > 0) withLoss += 1;
         },

@@ -2,28 +2,28 @@ import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import type { AuditLog } from './audit-log.ts';
 import type { JournalPlace } from './journal.ts';
 
-/** What a reader of the stream is told. */
+/** A message of the audit stream. */
 export type StreamMessage =
-  /** It is complete. */
+  /** The entry is complete. */
   | { kind: 'entry'; entry: AuditEntry }
-  /** Something came to a complete entry: it replaces the one that was told. */
+  /** A complete entry was changed; replaces the entry that was sent before. */
   | { kind: 'update'; entry: AuditEntry }
-  /** So many completed entries are not told; null: it is not known how many. */
+  /** The number of skipped completed entries; null: unknown. */
   | { kind: 'gap'; lost: number | null };
 
-/** Where a reader begins. */
+/** Where a reader starts. */
 export type StreamStart =
-  /** After the last entry that it was told on an earlier connection, by its seq. */
+  /** After the last entry that the reader received on an earlier connection, by its seq. */
   | { lastEventId: number }
-  /** With what `GET /audit` shows. `since`: a seq, or `unknown` where an id was given that nobody knows. */
+  /** With the entries that `GET /audit` returns. `since`: a seq, or `unknown` for an unknown id. */
   | { since: number | 'unknown' | null; limit: number | undefined };
 
-const BEGINNING: JournalPlace = { position: 0, completions: 0 };
+const START: JournalPlace = { position: 0, completions: 0 };
 
 /**
- * One reader's place in the stream: the completed entries of the ring, then whatever completes. Both come in the order
- * of completion, so that the seq of the last one that was told says on its own what was told before it. It keeps
- * places, not entries: one that is too slow for ring and journal is told how many it has lost.
+ * One reader of the stream: first the completed entries of the ring, then each entry as it completes. Both parts are in order
+ * of completion, so the seq of the last received entry is enough to resume. The reader stores positions, not entries. If the
+ * ring or the journal overwrites entries before they are read, the reader receives the number of skipped entries.
  */
 export class StreamReader {
   readonly #audit: AuditLog;
@@ -31,9 +31,9 @@ export class StreamReader {
   #replay: readonly number[] = [];
   #nextReplay = 0;
   #place: JournalPlace;
-  /** Not told yet; null: not known. */
+  /** Number of skipped entries that was not sent yet; null: unknown. */
   #lost: number | null = 0;
-  /** Left out between replay and journal. */
+  /** Entries between replay and journal that `limit` excludes. */
   #skipped = 0;
 
   constructor(audit: AuditLog, start: StreamStart) {
@@ -43,9 +43,9 @@ export class StreamReader {
     else this.#begin(start);
   }
 
-  /** The next message; null when there is none for now. */
+  /** The next message; null when none is available. */
   next(): StreamMessage | null {
-    this.#passOverLost();
+    this.#skipOverwritten();
     if (this.#lost !== 0) {
       const gap: StreamMessage = { kind: 'gap', lost: this.#lost };
       this.#lost = 0;
@@ -56,7 +56,7 @@ export class StreamReader {
 
   #resume(seq: number): void {
     const { journal } = this.#audit;
-    const after = seq === 0 ? BEGINNING : journal.after(seq);
+    const after = seq === 0 ? START : journal.after(seq);
     if (after === null) this.#lost = null;
     this.#place = after ?? journal.oldest;
   }
@@ -74,8 +74,8 @@ export class StreamReader {
     this.#lost = since === 'unknown' && lost > 0 ? null : lost;
   }
 
-  /** Goes on to what is still there, and counts what was overwritten meanwhile. */
-  #passOverLost(): void {
+  /** Moves to the oldest available entry and counts the overwritten entries. */
+  #skipOverwritten(): void {
     const { ring, journal } = this.#audit;
     for (; this.#nextReplay < this.#replay.length; this.#nextReplay++) {
       if (ring.at(this.#replay[this.#nextReplay] ?? 0) !== undefined) return;

@@ -18,7 +18,7 @@ import { until } from '../../testing/proxy-rig.ts';
 const BINDINGS = ['JSONRPC', 'HTTP+JSON'] as const;
 type Binding = (typeof BINDINGS)[number];
 
-/** A card that sends its clients to the sidecar, as an agent's does that is reached through it. */
+/** A card with the address of the sidecar, as for every agent that is called through a sidecar. */
 function cardOf(url: string, binding: Binding): AgentCard {
   return {
     name: 'counter',
@@ -38,12 +38,12 @@ function cardOf(url: string, binding: Binding): AgentCard {
   };
 }
 
-/** Artifacts that the client has heard of. */
-let heard: string[];
-/** Wait for the client before each next artifact. */
+/** Artifacts that the client has received. */
+let received: string[];
+/** true: the agent waits for the client before the next artifact. */
 let waits: boolean;
 
-/** Makes one artifact of each word. */
+/** Publishes one artifact per word. */
 const executor: AgentExecutor = {
   execute: async ({ taskId, contextId, userMessage }: RequestContext, bus: ExecutionEventBus) => {
     const status = (state: TaskState) => ({ state, message: undefined, timestamp: undefined });
@@ -74,7 +74,7 @@ const executor: AgentExecutor = {
           metadata: undefined,
         }),
       );
-      if (waits) await until(() => heard.at(-1) === word, `${word} at the client`);
+      if (waits) await until(() => received.at(-1) === word, `${word} at the client`);
     }
     const completed = status(TaskState.TASK_STATE_COMPLETED);
     bus.publish(AgentEvent.statusUpdate({ taskId, contextId, status: completed, metadata: undefined }));
@@ -91,10 +91,10 @@ function suite(binding: Binding, { mode, serve }: Setting): void {
   let client: Client;
 
   beforeEach(async () => {
-    heard = [];
+    received = [];
     waits = false;
     const app = express();
-    // The card tells the sidecar's address, which is known once the sidecar runs before this server.
+    // The card contains the address of the sidecar, which is known only after the sidecar has started.
     let handlers: Record<'card' | 'a2a', RequestHandler> | null = null;
     app.use(`/${AGENT_CARD_PATH}`, (...call) => handlers?.card(...call));
     app.use('/a2a', (...call) => handlers?.a2a(...call));
@@ -135,35 +135,35 @@ function suite(binding: Binding, { mode, serve }: Setting): void {
     expect(again.artifacts).toEqual(result.artifacts);
   });
 
-  test('streams a message and hears of each step before the next one', async () => {
+  test('streams a message and receives each step before the next step is sent', async () => {
     waits = true;
     const kinds: string[] = [];
     for await (const { payload } of client.sendMessageStream(messageOf('one two three'))) {
       kinds.push(payload?.$case ?? 'none');
-      if (payload?.$case === 'artifactUpdate') heard.push(payload.value.artifact?.artifactId ?? '');
+      if (payload?.$case === 'artifactUpdate') received.push(payload.value.artifact?.artifactId ?? '');
     }
     expect(kinds).toEqual(['task', 'artifactUpdate', 'artifactUpdate', 'artifactUpdate', 'statusUpdate']);
-    expect(heard).toEqual(['one', 'two', 'three']);
+    expect(received).toEqual(['one', 'two', 'three']);
     expect((await rig.completed(2)).every(({ aborted }) => aborted === undefined)).toBe(true);
   });
 
-  test('gets the agent’s own error', async () => {
+  test('receives the agent’s own error', async () => {
     await expect(client.getTask({ tenant: '', id: 'nowhere' })).rejects.toThrow(/not found/i);
   });
 
-  test('is told in this mode’s way that an answer is denied, whole or streamed', async () => {
+  test('is informed of a denied response as the mode requires, complete or streamed', async () => {
     rig.reports = BREAKS;
     const whole = client.sendMessage(messageOf('one two'));
     if (mode === 'enforce') await expect(whole).rejects.toThrow(/403|PolicyViolation/);
     else expect(((await whole) as Task).artifacts).toHaveLength(2);
 
     let events = 0;
-    const listen = async (): Promise<void> => {
+    const receive = async (): Promise<void> => {
       for await (const _event of client.sendMessageStream(messageOf('one two'))) events += 1;
     };
-    // Over JSON-RPC the SDK takes the `error` of the 403's body for one of its protocol's, and words it in its own way.
-    if (mode === 'enforce') await expect(listen()).rejects.toThrow();
-    else await listen();
+    // Over JSON-RPC the SDK treats the `error` of the 403 body as an error of its protocol and changes the message.
+    if (mode === 'enforce') await expect(receive()).rejects.toThrow();
+    else await receive();
     expect(events).toBe(mode === 'enforce' ? 0 : 4);
     const entries = (await rig.completed(3)).slice(-2);
     expect(entries.map(({ outcome, policyViolations }) => [outcome, policyViolations])).toEqual([

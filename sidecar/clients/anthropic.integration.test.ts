@@ -9,11 +9,11 @@ import { until } from '../../testing/proxy-rig.ts';
 const MODEL = 'claude-for-tests';
 const WORDS = ['The ', 'answer ', 'is ', '42.'];
 const USAGE = { input_tokens: 25, cache_read_input_tokens: 100, output_tokens: 4 };
-/** Cached prompt tokens are prompt tokens too. */
+/** Usage in the audit entry. Cached prompt tokens count as prompt tokens. */
 const IN_THE_RING = { modelId: MODEL, promptTokens: 125, completionTokens: 4, totalTokens: 129 };
 const MESSAGE = { id: 'msg_1', type: 'message', role: 'assistant', model: MODEL, stop_sequence: null };
 
-/** A call of one of the client's tools in the place of the text, and as events. */
+/** A call of one of the client's tools instead of the text, complete and as events. */
 const TOOL_CALL = { type: 'tool_use', id: 'toolu_1', name: 'get_weather', input: { city: 'Paris' } };
 const TOOL_EVENTS = [
   {
@@ -35,7 +35,7 @@ const TOOL_EVENTS = [
   { type: 'message_stop' },
 ];
 
-/** The events of one streamed message, as the vendor's reference has them. */
+/** The events of one streamed message, as in the vendor's reference. */
 const EVENTS = [
   {
     type: 'message_start',
@@ -61,16 +61,16 @@ inEachSetting('the Anthropic client', ({ mode, serve }) => {
   let rig: ServedRig;
   let client: Anthropic;
   let requests: { path: string | undefined; key: unknown; version: unknown; body: Record<string, unknown> }[];
-  /** The agent's answer to the request before. */
-  let answer: ServerResponse | null;
-  /** Events that the agent sends before it waits for ever; all of them when absent. */
+  /** The agent's response to the latest request. */
+  let latestResponse: ServerResponse | null;
+  /** Number of events that the agent sends before it stays silent. With all events, it ends the response. */
   let eventsUntilSilence: number;
 
   const play = async (request: IncomingMessage, response: ServerResponse): Promise<void> => {
     const body = JSON.parse(await text(request)) as Record<string, unknown>;
     const { authorization: key, 'anthropic-version': version } = request.headers;
     requests.push({ path: request.url, key, version, body });
-    answer = response;
+    latestResponse = response;
     const wantsTool = 'tools' in body;
     if (body['stream'] !== true) {
       const content = [wantsTool ? TOOL_CALL : { type: 'text', text: WORDS.join('') }];
@@ -92,7 +92,7 @@ inEachSetting('the Anthropic client', ({ mode, serve }) => {
 
   beforeEach(async () => {
     requests = [];
-    answer = null;
+    latestResponse = null;
     eventsUntilSilence = EVENTS.length;
     rig = await serve((request, response) => void play(request, response));
     client = new Anthropic({ apiKey: 'sk-ant', baseURL: rig.url, maxRetries: 0 });
@@ -105,7 +105,7 @@ inEachSetting('the Anthropic client', ({ mode, serve }) => {
     messages: [{ role: 'user', content: 'How much is 6 * 7? – “please”' }],
   };
 
-  test('gets a whole message, and the ring its tokens', async () => {
+  test('receives a complete message, and the ring entry has its tokens', async () => {
     const message = await client.messages.create(QUESTION);
     expect(message.content).toEqual([{ type: 'text', text: 'The answer is 42.' }]);
     expect(message.usage).toEqual(USAGE);
@@ -122,7 +122,7 @@ inEachSetting('the Anthropic client', ({ mode, serve }) => {
     ]);
   });
 
-  test('gets a stream word by word, and the ring the same tokens', async () => {
+  test('receives a stream word by word, and the ring entry has the same tokens', async () => {
     const words: string[] = [];
     const stream = client.messages.stream(QUESTION).on('text', (word) => words.push(word));
     const message = await stream.finalMessage();
@@ -133,26 +133,26 @@ inEachSetting('the Anthropic client', ({ mode, serve }) => {
     ]);
   });
 
-  // In enforce there is no denied stream that a client could leave.
+  // In mode enforce a denied stream is blocked, so a client cannot disconnect from it.
   const STREAMED: [outcome: string, reports: Record<string, string>][] = [['allow', KEEPS]];
   if (mode === 'track') STREAMED.push(['deny', BREAKS]);
   test.each(STREAMED)(
-    'gets each event before the agent says the next one, and ends the agent’s answer when it leaves (%s)',
+    'receives each event before the agent sends the next event, and ends the agent’s response when it disconnects (%s)',
     async (outcome, reports) => {
       rig.reports = reports;
       eventsUntilSilence = 4;
       const stream = client.messages.stream(QUESTION);
       const aborted = expect(stream.done()).rejects.toThrow(Anthropic.APIUserAbortError);
       await new Promise<void>((resolve) => stream.once('text', () => resolve()));
-      expect(answer?.closed).toBe(false);
+      expect(latestResponse?.closed).toBe(false);
       stream.abort();
       await aborted;
-      await until(() => answer?.closed === true, 'the end of the agent’s answer');
+      await until(() => latestResponse?.closed === true, 'the end of the agent’s response');
       expect(await rig.completed(1)).toMatchObject([{ statusCode: 200, outcome, aborted: true }]);
     },
   );
 
-  test('gets the call of a tool, whole and in a stream', async () => {
+  test('receives a tool call, complete and in a stream', async () => {
     const tools: Anthropic.Tool[] = [{ name: 'get_weather', input_schema: { type: 'object' } }];
     const call = { type: 'tool_use', name: 'get_weather', input: { city: 'Paris' } };
     const message = await client.messages.create({ ...QUESTION, tools });
@@ -162,35 +162,35 @@ inEachSetting('the Anthropic client', ({ mode, serve }) => {
     expect(requests.map(({ body }) => body['tools'])).toEqual([tools, tools]);
   });
 
-  test('is told in this mode’s way that a message is denied', async () => {
+  test('is informed of a denied message as the mode requires', async () => {
     rig.reports = BREAKS;
-    const asked = client.messages.create(QUESTION).withResponse();
+    const pending = client.messages.create(QUESTION).withResponse();
     if (mode === 'enforce') {
-      await expect(asked).rejects.toThrow(Anthropic.PermissionDeniedError);
-      await expect(asked).rejects.toMatchObject({
+      await expect(pending).rejects.toThrow(Anthropic.PermissionDeniedError);
+      await expect(pending).rejects.toMatchObject({
         status: 403,
         error: { error: 'PolicyViolation', violations: [DENIAL] },
       });
     } else {
-      const { data, response } = await asked;
+      const { data, response } = await pending;
       expect(data.content).toEqual([{ type: 'text', text: 'The answer is 42.' }]);
       expect(response.headers.get('x-platform-policy-violations')).toBe(DENIAL);
     }
-    // Denied or not: the tokens were used.
+    // The tokens were used, whether the response was denied or not.
     expect(await rig.completed(1)).toMatchObject([
       { outcome: 'deny', policyViolations: [DENIAL], usage: IN_THE_RING },
     ]);
   });
 
-  test('whose stream is denied gets none of it in enforce, and the agent sees its end; all of it in track', async () => {
+  test('receives nothing of a denied stream in mode enforce, which ends at the agent, and everything in mode track', async () => {
     rig.reports = BREAKS;
     eventsUntilSilence = mode === 'enforce' ? 4 : EVENTS.length;
     const words: string[] = [];
     const stream = client.messages.stream(QUESTION).on('text', (word) => words.push(word));
     if (mode === 'enforce') {
       await expect(stream.finalMessage()).rejects.toThrow(Anthropic.PermissionDeniedError);
-      await until(() => answer?.closed === true, 'the end of the agent’s answer');
-      expect(answer?.writableFinished).toBe(false);
+      await until(() => latestResponse?.closed === true, 'the end of the agent’s response');
+      expect(latestResponse?.writableFinished).toBe(false);
     } else await stream.finalMessage();
     expect(words).toEqual(mode === 'enforce' ? [] : WORDS);
     expect(await rig.completed(1)).toMatchObject([{ outcome: 'deny', policyViolations: [DENIAL] }]);

@@ -19,14 +19,14 @@ const CODINGS: [coding: string, body: Buffer][] = [
   ['zstd', zstdCompressSync(TEXT)],
 ];
 
-interface Whole {
+interface Received {
   status: number;
   headers: IncomingHttpHeaders;
   trailers: NodeJS.Dict<string>;
   body: Buffer;
 }
 
-inEachSetting('bodies and their frames', ({ mode, serve }) => {
+inEachSetting('bodies and their framing', ({ mode, serve }) => {
   let rig: ServedRig;
   let play: (request: IncomingMessage, response: ServerResponse) => void;
   beforeEach(async () => {
@@ -34,8 +34,8 @@ inEachSetting('bodies and their frames', ({ mode, serve }) => {
   });
   afterEach(() => rig.close());
 
-  /** With Node's own client, which takes nothing apart: neither codings nor framing headers. */
-  function ask(method: string, headers: Record<string, string> = {}, body?: Buffer): Promise<Whole> {
+  /** Uses Node's own client, which decodes neither content codings nor framing headers. */
+  function ask(method: string, headers: Record<string, string> = {}, body?: Buffer): Promise<Received> {
     return new Promise((resolve, reject) => {
       const request = httpRequest(`${rig.url}/v1/chat`, { method, headers, agent: false }, (response) => {
         buffer(response).then(
@@ -54,49 +54,49 @@ inEachSetting('bodies and their frames', ({ mode, serve }) => {
   }
 
   describe.each(CODINGS)('a body in %s', (coding, body) => {
-    test('of an answer passes byte by byte, and fetch reads its text', async () => {
+    test('of a response is passed byte by byte, and fetch reads its text', async () => {
       play = (_request, response) =>
         response
           .writeHead(200, { 'content-type': 'application/json', 'content-encoding': coding, etag: '"1"' })
           .end(body);
-      const answer = await ask('GET', { 'accept-encoding': coding });
-      expect(answer.body.equals(body)).toBe(true);
-      expect(answer.headers).toMatchObject({ 'content-encoding': coding, etag: '"1"' });
+      const result = await ask('GET', { 'accept-encoding': coding });
+      expect(result.body.equals(body)).toBe(true);
+      expect(result.headers).toMatchObject({ 'content-encoding': coding, etag: '"1"' });
       expect(await (await fetch(`${rig.url}/v1/chat`)).text()).toBe(TEXT);
     });
 
-    test('of a denied answer is replaced in enforce, and passes byte by byte in track', async () => {
+    test('of a denied response is replaced in mode enforce, and passed byte by byte in mode track', async () => {
       rig.reports = BREAKS;
       play = (_request, response) =>
         response
           .writeHead(200, { 'content-type': 'text/html', 'content-encoding': coding, etag: '"1"' })
           .end(body);
-      const answer = await ask('GET', { 'accept-encoding': coding });
-      expect(answer.headers['x-platform-policy-violations']).toBe(DENIAL);
+      const result = await ask('GET', { 'accept-encoding': coding });
+      expect(result.headers['x-platform-policy-violations']).toBe(DENIAL);
       if (mode === 'enforce') {
-        expect([answer.status, answer.headers['content-type']]).toEqual([403, 'application/json']);
-        expect(answer.headers).not.toHaveProperty('content-encoding');
-        expect(answer.headers).not.toHaveProperty('etag');
-        expect(JSON.parse(answer.body.toString())).toMatchObject({ violations: [DENIAL] });
+        expect([result.status, result.headers['content-type']]).toEqual([403, 'application/json']);
+        expect(result.headers).not.toHaveProperty('content-encoding');
+        expect(result.headers).not.toHaveProperty('etag');
+        expect(JSON.parse(result.body.toString())).toMatchObject({ violations: [DENIAL] });
       } else {
-        expect([answer.status, answer.body.equals(body)]).toEqual([200, true]);
-        expect(answer.headers['content-encoding']).toBe(coding);
+        expect([result.status, result.body.equals(body)]).toEqual([200, true]);
+        expect(result.headers['content-encoding']).toBe(coding);
       }
     });
 
-    test('of a request passes byte by byte', async () => {
-      let got: unknown;
+    test('of a request is passed byte by byte', async () => {
+      let received: unknown;
       play = (request, response) =>
         void buffer(request).then((whole) => {
-          got = { coding: request.headers['content-encoding'], isSame: whole.equals(body) };
+          received = { coding: request.headers['content-encoding'], isSame: whole.equals(body) };
           response.end();
         });
       await ask('POST', { 'content-encoding': coding }, body);
-      expect(got).toEqual({ coding, isSame: true });
+      expect(received).toEqual({ coding, isSame: true });
     });
   });
 
-  test('a coding that a client asks for is asked of the agent, and none that it does not', async () => {
+  test('passes Accept-Encoding on to the agent unchanged, and adds none', async () => {
     const seen: unknown[] = [];
     play = (request, response) => {
       seen.push(request.headers['accept-encoding']);
@@ -115,21 +115,21 @@ inEachSetting('bodies and their frames', ({ mode, serve }) => {
     ['DELETE', 500],
     ['POST', 302],
   ])(
-    'a denied answer to %s with status %i is 403 in enforce, and itself in track',
+    'a denied response to %s with status %i is 403 in mode enforce, and unchanged in mode track',
     async (method, status) => {
       rig.reports = BREAKS;
       play = (_request, response) =>
         response.writeHead(status, { location: '/away', 'last-modified': 'x' }).end();
-      const answer = await ask(method);
-      expect(answer.headers['x-platform-policy-violations']).toBe(DENIAL);
-      expect(answer.status).toBe(mode === 'enforce' ? 403 : status);
-      expect(answer.headers.location).toBe(mode === 'enforce' ? undefined : '/away');
-      expect(answer.body.length > 0).toBe(mode === 'enforce' && method !== 'HEAD');
+      const result = await ask(method);
+      expect(result.headers['x-platform-policy-violations']).toBe(DENIAL);
+      expect(result.status).toBe(mode === 'enforce' ? 403 : status);
+      expect(result.headers.location).toBe(mode === 'enforce' ? undefined : '/away');
+      expect(result.body.length > 0).toBe(mode === 'enforce' && method !== 'HEAD');
       expect(await rig.completed(1)).toMatchObject([{ outcome: 'deny', upstreamStatusCode: status }]);
     },
   );
 
-  test('a denied answer with trailers gives none of them in enforce', async () => {
+  test('drops the trailers of a denied response in mode enforce', async () => {
     rig.reports = BREAKS;
     play = (_request, response) => {
       response.writeHead(200, { trailer: 'X-Sum' });
@@ -142,7 +142,7 @@ inEachSetting('bodies and their frames', ({ mode, serve }) => {
     expect(headers.trailer).toBe(mode === 'enforce' ? undefined : 'X-Sum');
   });
 
-  test('early hints pass before a denial, without what the agent reports in them', async () => {
+  test('passes early hints before a denial, without the reported behavior in them', async () => {
     rig.reports = BREAKS;
     play = (_request, response) => {
       response.writeEarlyHints({ link: '</style.css>; rel=preload', 'x-platform-tools-called': 'a' }, () =>
@@ -164,28 +164,28 @@ inEachSetting('bodies and their frames', ({ mode, serve }) => {
     expect(hints[0]).not.toHaveProperty('x-platform-tools-called');
   });
 
-  test('HEAD has the length of the answer that GET would have, and no body', async () => {
+  test('HEAD has the Content-Length of the response to GET, and no body', async () => {
     play = (_request, response) => response.writeHead(200, { 'content-length': 12_345, etag: '"x"' }).end();
     const { status, headers, body } = await ask('HEAD');
     expect([status, headers['content-length'], headers.etag, body.length]).toEqual([200, '12345', '"x"', 0]);
     expect(headers).not.toHaveProperty('transfer-encoding');
   });
 
-  test.each([204, 304])('%i has no body, no length of one and no chunks', async (status) => {
+  test.each([204, 304])('%i has no body, no Content-Length and no chunks', async (status) => {
     play = (_request, response) => response.writeHead(status, { etag: '"x"' }).end();
-    const answer = await ask('GET', { 'if-none-match': '"x"' });
-    expect([answer.status, answer.headers.etag, answer.body.length]).toEqual([status, '"x"', 0]);
-    expect(answer.headers).not.toHaveProperty('transfer-encoding');
-    expect(answer.headers).not.toHaveProperty('content-length');
+    const result = await ask('GET', { 'if-none-match': '"x"' });
+    expect([result.status, result.headers.etag, result.body.length]).toEqual([status, '"x"', 0]);
+    expect(result.headers).not.toHaveProperty('transfer-encoding');
+    expect(result.headers).not.toHaveProperty('content-length');
   });
 
-  test('304 keeps the length of what it stands for', async () => {
+  test('304 keeps the Content-Length of the cached response', async () => {
     play = (_request, response) => response.writeHead(304, { 'content-length': 777 }).end();
     const { status, headers, body } = await ask('GET');
     expect([status, headers['content-length'], body.length]).toEqual([304, '777', 0]);
   });
 
-  test('trailers pass in both directions, to two clients', async () => {
+  test('passes trailers in both directions, to two clients', async () => {
     const seen: unknown[] = [];
     play = (request, response) =>
       void buffer(request).then((whole) => {
@@ -195,7 +195,7 @@ inEachSetting('bodies and their frames', ({ mode, serve }) => {
         response.addTrailers({ 'X-Sum': '7', 'X-Platform-Tools-Called': 'pay' });
         response.end();
       });
-    const whole = await new Promise<Whole>((resolve, reject) => {
+    const whole = await new Promise<Received>((resolve, reject) => {
       const headers = { trailer: 'X-Check', te: 'trailers' };
       const request = httpRequest(rig.url, { method: 'POST', headers, agent: false }, (response) => {
         buffer(response).then(
@@ -214,7 +214,7 @@ inEachSetting('bodies and their frames', ({ mode, serve }) => {
     expect([await other.body.text(), other.trailers]).toEqual(['counted', { 'x-sum': '7' }]);
   });
 
-  test('a form with a file, from fetch, arrives whole', async () => {
+  test('passes a form with a file from fetch completely', async () => {
     const file = randomBytes(300_000);
     play = (request, response) =>
       void buffer(request).then((whole) => {

@@ -78,21 +78,21 @@ describe('the official A2A SDK', () => {
     },
   );
 
-  test('knows every member of the card: nothing is lost on the way through its own types', async () => {
+  test('knows every member of the card, so that its own types keep all members', async () => {
     await start(spec);
     const card = await rig.report<Record<string, unknown>>('/capabilities');
     expect(AgentCard.toJSON(AgentCard.fromJSON(card))).toMatchObject(card);
   });
 
   test.each<[string, Api]>([
-    ['nothing of its API', {}],
+    ['no API', {}],
     [
       'a public address and a chat endpoint',
       { url: 'https://shop.example', chatEndpoint: { path: '/chat' } },
     ],
     ['an A2A interface behind a reference', { url: '$env:URL', a2a: { protocolBinding: 'JSONRPC' } }],
   ])(
-    'reads a card without an interface from a manifest with %s, and makes no client',
+    'reads a card without an interface from a manifest with %s, and creates no client',
     async (_title, api) => {
       const url = await start({ api });
       expect((await new DefaultAgentCardResolver().resolve(url)).supportedInterfaces).toEqual([]);
@@ -101,7 +101,7 @@ describe('the official A2A SDK', () => {
   );
 });
 
-/** Answers each message with its text in capitals. */
+/** Responds to each message with its text in capitals. */
 const executor: AgentExecutor = {
   execute: ({ contextId, userMessage }: RequestContext, bus: ExecutionEventBus) => {
     const text = textOf(userMessage.parts[0]).toUpperCase();
@@ -119,7 +119,7 @@ const executor: AgentExecutor = {
 
 type A2a = NonNullable<Api['a2a']>;
 
-/** An agent that serves this interface at /agent/a2a, and nothing else. */
+/** An agent that serves only this interface, at /agent/a2a. */
 function agentWith({ protocolBinding, protocolVersion = '1.0' }: A2a): RequestListener {
   const card = AgentCard.fromJSON({
     ...{ name: 'shop', description: 'Sells', version: '1.0.0', capabilities: { streaming: true } },
@@ -134,7 +134,7 @@ function agentWith({ protocolBinding, protocolVersion = '1.0' }: A2a): RequestLi
   return express().use('/agent/a2a', handler);
 }
 
-/** The SDK's client, made of the card of a sidecar before the agent; its public address is the proxy's. */
+/** Creates the SDK's client from the card of a sidecar. The public address in the card is the address of the proxy. */
 async function clientOf(a2a: A2a): Promise<Client> {
   const url = await start({});
   rig.agent.otherwise = agentWith(a2a);
@@ -150,7 +150,7 @@ async function clientOf(a2a: A2a): Promise<Client> {
   ).createFromUrl(url);
 }
 
-describe('a client that the SDK makes of the card calls the agent through the sidecar', () => {
+describe('a client that the SDK creates from the card calls the agent through the sidecar', () => {
   test.each<[A2a, string]>([
     [{ protocolBinding: 'JSONRPC', path: '/a2a' }, '/agent/a2a'],
     [{ protocolBinding: 'HTTP+JSON', path: '/a2a' }, '/agent/a2a/message:send'],
@@ -158,8 +158,8 @@ describe('a client that the SDK makes of the card calls the agent through the si
     [{ protocolBinding: 'HTTP+JSON', path: '/a2a', protocolVersion: '0.3' }, '/agent/a2a/v1/message:send'],
   ])('%o', async (a2a, path) => {
     const client = await clientOf(a2a);
-    const answer = (await client.sendMessage(messageOf('hello'))) as Message;
-    expect(answer.parts.map(textOf)).toEqual(['HELLO']);
+    const reply = (await client.sendMessage(messageOf('hello'))) as Message;
+    expect(reply.parts.map(textOf)).toEqual(['HELLO']);
     await rig.settled();
     const entries = await rig.report<AuditEntry[]>('/audit');
     expect(entries).toMatchObject([{ method: 'POST', path }]);

@@ -15,32 +15,32 @@ import { BREAKS, DENIAL, GUARDED, inEachSetting, KEEPS, type Setting } from '../
 import { until } from '../../testing/proxy-rig.ts';
 
 const MEGABYTE = 1024 * 1024;
-/** What a sidecar may grow by, however much passes. */
-const MAY_GROW = 100 * MEGABYTE;
-/** Megabytes of a body: in one setting more than a sidecar may grow by, in the others few (`make soak`: 100 in all). */
+/** Maximum memory growth of a sidecar, independent of the size of the bodies. */
+const MAX_GROWTH = 100 * MEGABYTE;
+/** Megabytes of a body: in one setting more than `MAX_GROWTH`, in the others few (`make soak`: 100 in all settings). */
 const BODY_MEGABYTES = process.env['BODY_MEGABYTES'];
 const [LARGE, SMALL] = [Number(BODY_MEGABYTES ?? 110), Number(BODY_MEGABYTES ?? 10)];
 const isLinux = existsSync('/proc/self/status');
-/** The most megabytes that the kernel keeps for a socket, in one direction. */
+/** Maximum megabytes that the kernel buffers per socket and direction. */
 const socketMegabytes = (buffer: 'tcp_rmem' | 'tcp_wmem'): number =>
   isLinux ? Number(readFileSync(`/proc/sys/net/ipv4/${buffer}`, 'utf8').split(/\s+/)[2]) / MEGABYTE : 0;
-/** Of an answer that is held back or cut: more than all that the four sockets on the way take. */
+/** Maximum megabytes sent of a response that is paused or cut: more than the buffers of the four sockets on the path. */
 const HELD = Math.ceil(2 * (socketMegabytes('tcp_rmem') + socketMegabytes('tcp_wmem'))) + 5;
 const LONG = HELD + 10;
 
 const REST = Buffer.alloc(MEGABYTE - 16, 'rest of a piece;');
-/** Megabytes with a number each: one that is lost, doubled or out of order changes the digest. */
+/** Numbered megabytes: a lost, duplicated or reordered megabyte changes the digest. */
 function* pieces(count: number, onPiece?: () => void): Generator<Buffer> {
   for (let i = 0; i < count; i += 1) {
     onPiece?.();
     yield Buffer.from(`piece ${i};`.padEnd(16));
-    // The same buffer each time: a gigabyte of new ones takes seconds of garbage collection.
+    // Reuses one buffer: a gigabyte of new buffers takes seconds of garbage collection.
     yield REST;
   }
 }
 
 const digests = new Map<number, string>();
-/** Of so many of these. */
+/** The digest of `count` megabytes. */
 function digestOf(count: number): string {
   const hash = createHash('sha256');
   if (!digests.has(count)) for (const piece of pieces(count)) hash.update(piece);
@@ -49,44 +49,45 @@ function digestOf(count: number): string {
   return digest;
 }
 
-/** Reads to the end and keeps nothing. */
+/** Computes the digest of a stream without keeping its data. */
 async function digest(stream: IncomingMessage): Promise<string> {
   const hash = createHash('sha256');
   for await (const chunk of stream) hash.update(chunk as Buffer);
   return hash.digest('hex');
 }
 
-// The kernel keeps the peak itself, so that no moment is missed; only Linux has it in a file.
+// The kernel records the peak memory itself. Only Linux provides the peak in a file.
 const testOnLinux = isLinux ? test : test.skip;
 
 inEachSetting('large bodies through a sidecar process', suite);
 
 function suite({ mode, engine, env }: Setting): void {
-  // The mode that can block an answer could also keep it in memory.
+  // The mode that can block a response is the most likely to keep it in memory.
   const megabytes = engine === 'builtin' && mode === 'enforce' ? LARGE : SMALL;
-  let folder: string;
+  let directory: string;
   let agent: Server;
   let sidecar: ChildProcess;
   let url: string;
 
-  /** Megabytes that the agent has made for the answer before, those under /other aside, and whether somebody cut it. */
-  let made: number;
+  /** Megabytes that the agent has generated for the latest response, except under /other. */
+  let generated: number;
+  /** true: the latest response was cut. */
   let isCut: boolean;
-  const counted = (count: number): Generator<Buffer> => pieces(count, () => (made += 1));
+  const counted = (count: number): Generator<Buffer> => pieces(count, () => (generated += 1));
 
-  /** Bytes of memory that the process holds, or held at most. */
+  /** Current (VmRSS) or peak (VmHWM) memory of the process in bytes. */
   async function memory(row: 'VmRSS' | 'VmHWM'): Promise<number> {
     const status = await readFile(`/proc/${sidecar.pid}/status`, 'utf8');
     return Number(new RegExp(`^${row}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) * 1024;
   }
 
   beforeEach(() => {
-    made = 0;
+    generated = 0;
     isCut = false;
   });
   beforeAll(async () => {
-    folder = await mkdtemp(join(tmpdir(), 'large-bodies-'));
-    const manifest = join(folder, 'agent.yaml');
+    directory = await mkdtemp(join(tmpdir(), 'large-bodies-'));
+    const manifest = join(directory, 'agent.yaml');
     await writeFile(manifest, GUARDED);
     agent = createServer((request, response) => {
       const [, path, count] = (request.url ?? '').split('/');
@@ -115,8 +116,8 @@ function suite({ mode, engine, env }: Setting): void {
     });
     let output = '';
     sidecar.stderr?.setEncoding('utf8').on('data', (text: string) => (output += text));
-    await until(() => output.includes('"listens"'), 'the start');
-    // A heap that has never streamed grows once, whatever the size: that is not what is asked here.
+    await until(() => output.includes('"listening"'), 'the start');
+    // The first stream makes the heap grow once, independent of its size. This growth is not measured.
     await digest(await send('POST', '/echo', Readable.from(pieces(20))));
   });
   afterAll(async () => {
@@ -124,7 +125,7 @@ function suite({ mode, engine, env }: Setting): void {
     await once(sidecar, 'close');
     agent.closeAllConnections();
     await new Promise((resolve) => agent.close(resolve));
-    await rm(folder, { recursive: true });
+    await rm(directory, { recursive: true });
   });
 
   function send(method: string, path: string, body: Readable | null, headers = {}): Promise<IncomingMessage> {
@@ -142,7 +143,7 @@ function suite({ mode, engine, env }: Setting): void {
     return Buffer.concat(chunks).toString();
   }
 
-  /** How much more than before the process held at its worst. */
+  /** Peak memory minus the memory before, in bytes. */
   async function growth(work: () => Promise<void>): Promise<number> {
     const before = await memory('VmRSS');
     await work();
@@ -150,7 +151,7 @@ function suite({ mode, engine, env }: Setting): void {
   }
 
   testOnLinux(
-    `${megabytes} megabytes arrive whole, down and up and both at once, and its memory stays flat`,
+    `${megabytes} megabytes arrive completely, in each direction and in both at once, and the memory stays flat`,
     async () => {
       const grown = await growth(async () => {
         const [whole, half] = [digestOf(megabytes), digestOf(megabytes / 2)];
@@ -160,36 +161,36 @@ function suite({ mode, engine, env }: Setting): void {
         expect(await ask('PUT', '/up', Readable.from(pieces(megabytes / 2)), sized)).toBe(half);
         expect(await digest(await send('POST', '/echo', Readable.from(pieces(megabytes / 2))))).toBe(half);
       });
-      expect(grown).toBeLessThan(MAY_GROW);
+      expect(grown).toBeLessThan(MAX_GROWTH);
     },
     300_000,
   );
 
-  testOnLinux('are held back by a client that does not read', async () => {
+  testOnLinux('are paused by a client that does not read', async () => {
     const socket = connect(Number(new URL(url).port), '127.0.0.1');
     socket.pause();
     socket.write(`GET /down/${LONG} HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n`);
-    await until(() => made > 0, 'the beginning of the answer');
-    // A client that reads gets a whole answer meanwhile: the sidecar had the time to read on for the other client.
+    await until(() => generated > 0, 'the beginning of the response');
+    // Another client receives a complete response meanwhile. This gives the sidecar time to read on for the paused client.
     expect(await digest(await send('GET', `/other/${LONG}`, null))).toBe(digestOf(LONG));
-    expect(made).toBeLessThan(HELD);
+    expect(generated).toBeLessThan(HELD);
     let received = 0;
     for await (const chunk of socket) received += (chunk as Buffer).length;
     expect(received).toBeGreaterThan(LONG * MEGABYTE);
   });
 
   testOnLinux(
-    'of a denied answer pass in track; in enforce the agent is cut off at their beginning',
+    'of a denied response are passed in mode track; in mode enforce the agent is cut off at the beginning',
     async () => {
       const count = mode === 'track' ? SMALL : LONG;
-      const answer = await send('GET', `/denied/${count}`, null);
-      expect(answer.headers['x-platform-policy-violations']).toBe(DENIAL);
-      if (mode === 'track') expect(await digest(answer)).toBe(digestOf(count));
+      const response = await send('GET', `/denied/${count}`, null);
+      expect(response.headers['x-platform-policy-violations']).toBe(DENIAL);
+      if (mode === 'track') expect(await digest(response)).toBe(digestOf(count));
       else {
-        expect(answer.statusCode).toBe(403);
-        answer.resume();
+        expect(response.statusCode).toBe(403);
+        response.resume();
         await until(() => isCut, 'the end at the agent');
-        expect(made).toBeLessThan(HELD);
+        expect(generated).toBeLessThan(HELD);
       }
     },
   );

@@ -13,16 +13,16 @@ import { until } from '../../testing/proxy-rig.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
 import { TestServers } from '../../testing/sockets.ts';
 
-/** Sessions that the SDK's servers hold, by server: a probe must leave none. */
+/** Open sessions of the SDK's servers, by server. A probe must leave no session open. */
 const sessions = new Map<string, Set<string>>();
-/** Sessions that were opened so far. */
+/** Number of sessions opened so far. */
 let opened = 0;
-const isEveryOneEnded = (): boolean => [...sessions.values()].every((held) => held.size === 0);
+const areAllEnded = (): boolean => [...sessions.values()].every((held) => held.size === 0);
 
 const newServer = (name: string): McpServer =>
   new McpServer({ name, version: '1.0.0' }, { instructions: 'Ask me. '.repeat(2_000) });
 
-/** As the SDK's own examples serve it: a transport per session, or one per request where there are no sessions. */
+/** As in the SDK's own examples: one transport per session, or one transport per request without sessions. */
 function streamable(name: string, options: { stateful: boolean; json?: boolean }): RequestListener {
   const known = new Map<string, StreamableHTTPServerTransport>();
   const held = new Set<string>();
@@ -51,7 +51,7 @@ function streamable(name: string, options: { stateful: boolean; json?: boolean }
     }
     const transport = known.get(String(request.headers['mcp-session-id']));
     const ready = transport === undefined ? open() : Promise.resolve(transport);
-    void ready.then((one) => one.handleRequest(request, response));
+    void ready.then((session) => session.handleRequest(request, response));
   };
 }
 
@@ -81,13 +81,13 @@ const SERVERS: Record<string, RequestListener> = {
     response.writeHead(401, { 'www-authenticate': 'Bearer' }).end('{"error":"invalid_token"}'),
 };
 
-/** How many a report opens: with the two stateful servers, one of them twice, and in three ways with the older one. */
+/** Sessions that a report opens: three with the stateful servers (one has two entries), and three with the older server. */
 const SESSIONS = 6;
 
-describe('the MCP servers of the official SDK, as the running sidecar sees them', () => {
+describe('the MCP servers of the official SDK, probed by a running sidecar', () => {
   const servers = new TestServers();
   let rig: SidecarRig;
-  /** Connections to the server that hangs. */
+  /** Number of connections to the server that hangs. */
   let hung = 0;
 
   beforeAll(async () => {
@@ -123,19 +123,19 @@ describe('the MCP servers of the official SDK, as the running sidecar sees them'
     await servers.close();
   });
 
-  /** A report for which only the limit of the server that hangs runs out. */
+  /** Requests a report in which only the time limit of the hanging server expires. */
   async function report<T>(path: string): Promise<T> {
     using timers = holdDeadlines();
     const before = { hung, opened };
     const reporting = rig.report<T>(path);
     await until(() => hung > before.hung, 'the connection to the server that hangs');
-    // The end of a session has a limit too.
-    await until(() => opened === before.opened + SESSIONS && isEveryOneEnded(), 'the end of every session');
+    // Ending a session has a time limit too.
+    await until(() => opened === before.opened + SESSIONS && areAllEnded(), 'the end of every session');
     await timers.pass(1_000);
     return reporting;
   }
 
-  test('are found reachable, a dead and a hung one not, and no session stays behind', async () => {
+  test('are reachable, except a dead and a hanging server, and no session stays open', async () => {
     const { checks, status } = await report<{ checks: Check[]; status: string }>('/health/ready');
     const found = checks
       .filter(({ category }) => category === 'mcp')
@@ -150,15 +150,15 @@ describe('the MCP servers of the official SDK, as the running sidecar sees them'
       ['mcp:older-declared', 'pass'],
       ['mcp:by-port', 'pass'],
       ['mcp:dead', 'fail', 'connection refused'],
-      ['mcp:hung', 'fail', 'no answer within 1 s'],
+      ['mcp:hung', 'fail', 'no response within 1 s'],
       ['mcp:local', 'skip', 'a stdio server is started by the agent and has no address'],
       ['mcp:referenced', 'pass'],
     ]);
     expect(status).toBe('degraded');
-    expect(isEveryOneEnded()).toBe(true);
+    expect(areAllEnded()).toBe(true);
   });
 
-  test('are in explore with what is known of each', async () => {
+  test('are in the explore report with reachability and latency', async () => {
     const { mcpServers } = await report<{ mcpServers: object[] }>('/explore');
     const latencyMs = expect.any(Number);
     expect(mcpServers).toEqual(

@@ -20,10 +20,10 @@ import {
 } from '../../testing/client-rig.ts';
 import { until } from '../../testing/proxy-rig.ts';
 
-/** The progress that the client has heard of. */
-let heard: number[];
+/** The progress notifications that the client has received. */
+let received: number[];
 
-/** An MCP server with one tool. To a client that wants to know it tells each step, and waits until that was heard. */
+/** An MCP server with one tool. If the client requests progress, the tool reports each step and waits until it is received. */
 function createMcpServer(): McpServer {
   const server = new McpServer({ name: 'orders', version: '1.0.0' }, { capabilities: { logging: {} } });
   server.registerTool(
@@ -36,7 +36,7 @@ function createMcpServer(): McpServer {
           method: 'notifications/progress',
           params: { progressToken, progress, total: n },
         });
-        await until(() => heard.at(-1) === progress, `step ${progress} at the client`);
+        await until(() => received.at(-1) === progress, `step ${progress} at the client`);
       }
       return { content: [{ type: 'text', text: `counted to ${n} – “done”` }] };
     },
@@ -47,7 +47,7 @@ function createMcpServer(): McpServer {
 /** The SDK's server behind the sidecar, over one of its transports. */
 interface Served {
   servers: McpServer[];
-  answer(request: IncomingMessage, response: ServerResponse): Promise<void>;
+  handle(request: IncomingMessage, response: ServerResponse): Promise<void>;
 }
 
 function serveStreamable(): Served {
@@ -65,7 +65,7 @@ function serveStreamable(): Served {
   };
   return {
     servers,
-    answer: async (request, response) => {
+    handle: async (request, response) => {
       const known = sessions.get(String(request.headers['mcp-session-id']));
       await (known ?? (await open())).handleRequest(request, response);
     },
@@ -77,7 +77,7 @@ function serveSse(): Served {
   const servers: McpServer[] = [];
   return {
     servers,
-    answer: async (request, response) => {
+    handle: async (request, response) => {
       if (request.method === 'GET') {
         const transport = new SSEServerTransport('/messages', response);
         sessions.set(transport.sessionId, transport);
@@ -99,7 +99,7 @@ const TRANSPORTS = {
   },
   SSE: {
     serve: serveSse,
-    // The old transport is what older servers still speak.
+    // Older servers still use this transport.
     connect: (url: string) => new SSEClientTransport(new URL('/sse', url)) as Transport,
   },
 };
@@ -111,7 +111,7 @@ function suite(name: keyof typeof TRANSPORTS, { mode, serve }: Setting): void {
   let served: Served;
   let rig: ServedRig;
   let client: Client;
-  /** Streams of what the server says unasked, as the agent has them open. */
+  /** Open streams for server notifications, on the side of the agent. */
   let streams: Set<ServerResponse>;
 
   const play = (request: IncomingMessage, response: ServerResponse): void => {
@@ -119,11 +119,11 @@ function suite(name: keyof typeof TRANSPORTS, { mode, serve }: Setting): void {
       streams.add(response);
       response.on('close', () => streams.delete(response));
     }
-    void served.answer(request, response);
+    void served.handle(request, response);
   };
 
   beforeEach(async () => {
-    heard = [];
+    received = [];
     streams = new Set();
     served = TRANSPORTS[name].serve();
     rig = await serve(play);
@@ -135,34 +135,34 @@ function suite(name: keyof typeof TRANSPORTS, { mode, serve }: Setting): void {
     await rig.close();
   });
 
-  test('shakes hands and lists the tools', async () => {
+  test('completes the handshake and lists the tools', async () => {
     expect(client.getServerVersion()).toEqual({ name: 'orders', version: '1.0.0' });
     const { tools } = await client.listTools();
     expect(tools.map((tool) => [tool.name, tool.description])).toEqual([['count_to', 'Counts']]);
   });
 
-  test('calls a tool and hears of each step of it before the next one', async () => {
+  test('calls a tool and receives each progress step before the next step is sent', async () => {
     const result = await client.callTool({ name: 'count_to', arguments: { n: 5 } }, undefined, {
-      onprogress: ({ progress }) => heard.push(progress),
+      onprogress: ({ progress }) => received.push(progress),
     });
     expect(result.content).toEqual([{ type: 'text', text: 'counted to 5 – “done”' }]);
-    expect(heard).toEqual([1, 2, 3, 4, 5]);
+    expect(received).toEqual([1, 2, 3, 4, 5]);
   });
 
-  test('hears what the server says unasked', async () => {
-    const said: unknown[] = [];
+  test('receives notifications of the server', async () => {
+    const messages: unknown[] = [];
     client.setNotificationHandler(
       LoggingMessageNotificationSchema,
-      ({ params }) => void said.push(params.data),
+      ({ params }) => void messages.push(params.data),
     );
-    // The stream for it opens by itself, after the handshake.
+    // The notification stream opens automatically after the handshake.
     await until(() => [...streams].some(({ headersSent }) => headersSent), 'the stream');
     await served.servers[0]?.sendLoggingMessage({ level: 'info', data: 'look' });
-    await until(() => said.length > 0, 'the notification');
-    expect(said).toEqual(['look']);
+    await until(() => messages.length > 0, 'the notification');
+    expect(messages).toEqual(['look']);
   });
 
-  test('that leaves ends its stream at the agent', async () => {
+  test('ends its stream at the agent when it disconnects', async () => {
     await until(() => streams.size === 1, 'the stream');
     await client.close();
     await until(() => streams.size === 0, 'the end of the stream');
@@ -177,15 +177,15 @@ function suite(name: keyof typeof TRANSPORTS, { mode, serve }: Setting): void {
     );
   });
 
-  test('is told in this mode’s way that the call of a tool is denied, and goes on after it', async () => {
+  test('is informed of a denied tool call as the mode requires, and continues after it', async () => {
     const call = (n: number) => client.callTool({ name: 'count_to', arguments: { n } });
     const counted = (n: number) => ({ content: [{ type: 'text', text: `counted to ${n} – “done”` }] });
-    // Two requests shook hands. Over SSE a result may be there before its own request is answered.
+    // The handshake took two requests. Over SSE a result may arrive before the response to its own request.
     expect(await call(1)).toMatchObject(counted(1));
     await rig.completed(3);
     rig.reports = BREAKS;
     if (mode === 'enforce' && name === 'SSE')
-      // What the tool gave travels on a stream that was judged when it began: enforce cannot stop it, and may tell too.
+      // The result is sent on a stream that was judged at its beginning, so mode enforce cannot block it. The call may also fail.
       await call(2).catch((error: unknown) => expect(String(error)).toContain('PolicyViolation'));
     else if (mode === 'enforce') await expect(call(2)).rejects.toThrow(/PolicyViolation/);
     else expect(await call(2)).toMatchObject(counted(2));

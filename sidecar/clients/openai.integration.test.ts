@@ -12,11 +12,11 @@ import { silentLogger } from '../../runtime/logger.ts';
 import { inEachSetting, type ClientRig, type Setting } from '../../testing/client-rig.ts';
 import { until } from '../../testing/proxy-rig.ts';
 
-const FOLDER = join(import.meta.dirname, '../../examples/agents/compliant');
-const MANIFEST = readFileSync(join(FOLDER, 'agent.yaml'), 'utf8');
+const DIRECTORY = join(import.meta.dirname, '../../examples/agents/compliant');
+const MANIFEST = readFileSync(join(DIRECTORY, 'agent.yaml'), 'utf8');
 const MODEL = 'gpt-4o-mini';
 
-/** What the agent says of each request, as the ring must have it. */
+/** The guardrails that the agent reports for each request. The ring entry must have the same. */
 const GUARDRAILS = ['topic-filter', 'prompt-injection', 'pii-detector', 'toxicity-filter'];
 
 /** A tool that the client runs itself. */
@@ -36,23 +36,23 @@ function suite({ mode, before }: Setting): void {
   let agent: RunningAgent;
   let rig: ClientRig;
   let client: OpenAI;
-  /** The agent's own ends of the exchanges. */
-  let answers: ServerResponse[];
-  /** What the agent does wrong from now on. */
+  /** The agent's responses. */
+  let responses: ServerResponse[];
+  /** Faults that the agent has from now on. */
   let faults: Set<Fault>;
   const watch = (message: unknown): void => {
     const { server, response } = message as { server: Server; response: ServerResponse };
-    if ((server.address() as AddressInfo | null)?.port === agent.port) answers.push(response);
+    if ((server.address() as AddressInfo | null)?.port === agent.port) responses.push(response);
   };
 
   beforeEach(async () => {
     const parsed = parseManifest(MANIFEST);
     if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
-    answers = [];
+    responses = [];
     faults = new Set();
     agent = await startAgent({
       manifest: parsed.manifest,
-      manifestFolder: FOLDER,
+      manifestFolder: DIRECTORY,
       faults,
       host: '127.0.0.1',
       port: 0,
@@ -70,12 +70,12 @@ function suite({ mode, before }: Setting): void {
     await agent.close();
   });
 
-  test('gets a whole answer, and its tokens are in the ring', async () => {
-    const answer = await client.chat.completions.create({
+  test('receives a complete response, and the ring entry has its tokens', async () => {
+    const completion = await client.chat.completions.create({
       model: MODEL,
       messages: [{ role: 'user', content: 'How much is 6 * 7?' }],
     });
-    expect(answer.choices[0]?.message.content).toBe('Here is what I found: 42');
+    expect(completion.choices[0]?.message.content).toBe('Here is what I found: 42');
     expect(await rig.completed(1)).toMatchObject([
       {
         method: 'POST',
@@ -86,13 +86,13 @@ function suite({ mode, before }: Setting): void {
         toolsCalled: ['calculator'],
         usage: {
           modelId: MODEL,
-          promptTokens: answer.usage?.prompt_tokens,
-          completionTokens: answer.usage?.completion_tokens,
-          totalTokens: answer.usage?.total_tokens,
+          promptTokens: completion.usage?.prompt_tokens,
+          completionTokens: completion.usage?.completion_tokens,
+          totalTokens: completion.usage?.total_tokens,
         },
       },
     ]);
-    expect(answer.usage?.total_tokens).toBeGreaterThan(0);
+    expect(completion.usage?.total_tokens).toBeGreaterThan(0);
   });
 
   test('lists the models', async () => {
@@ -101,7 +101,7 @@ function suite({ mode, before }: Setting): void {
     expect(ids).toEqual([MODEL]);
   });
 
-  test('gets a stream in its pieces, with the tokens of the last one', async () => {
+  test('receives a stream piece by piece, with the tokens of the last piece', async () => {
     const stream = await client.chat.completions.create({
       model: MODEL,
       stream: true,
@@ -130,7 +130,7 @@ function suite({ mode, before }: Setting): void {
     });
   });
 
-  test('that aborts in mid-stream ends the agent’s answer', async () => {
+  test('ends the agent’s response if it aborts during a stream', async () => {
     const stream = await client.chat.completions.create({
       model: MODEL,
       stream: true,
@@ -141,8 +141,8 @@ function suite({ mode, before }: Setting): void {
       pieces += 1;
       if (pieces === 3) stream.controller.abort();
     }
-    await until(() => answers[0]?.closed === true, 'the end of the agent’s answer');
-    expect(answers.map(({ closed, writableFinished }) => ({ closed, writableFinished }))).toEqual([
+    await until(() => responses[0]?.closed === true, 'the end of the agent’s response');
+    expect(responses.map(({ closed, writableFinished }) => ({ closed, writableFinished }))).toEqual([
       { closed: true, writableFinished: false },
     ]);
     expect(await rig.completed(1)).toMatchObject([
@@ -150,7 +150,7 @@ function suite({ mode, before }: Setting): void {
     ]);
   });
 
-  test('calls a tool of its own, in one answer and in a stream', async () => {
+  test('calls its own tool, from a complete response and from a stream', async () => {
     const question: OpenAI.ChatCompletionMessageParam = {
       role: 'user',
       content: 'What is the weather in Paris',
@@ -180,10 +180,10 @@ function suite({ mode, before }: Setting): void {
     expect(last.choices[0]?.message.content).toBe('Here is what I found: sunny');
   });
 
-  test('gets the agent’s own refusal as its error', async () => {
-    const refused = client.chat.completions.create({ model: MODEL, messages: [] });
-    await expect(refused).rejects.toThrow(OpenAI.BadRequestError);
-    await expect(refused).rejects.toMatchObject({
+  test('receives the agent’s own rejection as an error', async () => {
+    const rejected = client.chat.completions.create({ model: MODEL, messages: [] });
+    await expect(rejected).rejects.toThrow(OpenAI.BadRequestError);
+    await expect(rejected).rejects.toMatchObject({
       status: 400,
       error: { message: 'messages must be a non-empty list', type: 'invalid_request_error' },
     });
@@ -191,23 +191,26 @@ function suite({ mode, before }: Setting): void {
 
   const HELLO = 'Hello! I look after orders and I can calculate.';
   test.each<[string, Partial<OpenAI.ChatCompletionCreateParams>, string, string | null]>([
-    ['a whole answer', {}, 'Hello', HELLO],
-    ['a stream', { stream: true }, 'Hello', HELLO],
-    ['a call of a tool', { tools: TOOLS }, 'What is the weather in Paris', null],
-    ['a streamed call of a tool', { tools: TOOLS, stream: true }, 'What is the weather in Paris', null],
-  ])('is told in this mode’s way that %s is denied', async (_what, params, content, said) => {
+    ['complete response', {}, 'Hello', HELLO],
+    ['stream', { stream: true }, 'Hello', HELLO],
+    ['tool call', { tools: TOOLS }, 'What is the weather in Paris', null],
+    ['streamed tool call', { tools: TOOLS, stream: true }, 'What is the weather in Paris', null],
+  ])('is informed of a denied %s as the mode requires', async (_what, params, content, expected) => {
     faults.add('pii-only-for-long-messages');
-    const asked = client.chat.completions
+    const pending = client.chat.completions
       .create({ model: MODEL, messages: [{ role: 'user', content }], ...params })
       .withResponse();
     const violations = 'pii_detector_not_invoked';
     if (mode === 'enforce') {
-      await expect(asked).rejects.toThrow(OpenAI.PermissionDeniedError);
-      await expect(asked).rejects.toMatchObject({ status: 403, error: 'PolicyViolation' });
+      await expect(pending).rejects.toThrow(OpenAI.PermissionDeniedError);
+      await expect(pending).rejects.toMatchObject({ status: 403, error: 'PolicyViolation' });
     } else {
-      const { response, data } = await asked;
+      const { response, data } = await pending;
       expect(response.headers.get('x-platform-policy-violations')).toBe(violations);
-      expect(await messageIn(data)).toEqual({ content: said, calls: said === null ? ['get_weather'] : [] });
+      expect(await messageIn(data)).toEqual({
+        content: expected,
+        calls: expected === null ? ['get_weather'] : [],
+      });
     }
     expect(await rig.completed(1)).toMatchObject([
       {
@@ -221,7 +224,7 @@ function suite({ mode, before }: Setting): void {
   });
 }
 
-/** What a client makes of an answer, whole or streamed. */
+/** Content and tool calls of a completion, complete or streamed. */
 async function messageIn(
   data: OpenAI.ChatCompletion | AsyncIterable<OpenAI.ChatCompletionChunk>,
 ): Promise<{ content: string | null; calls: string[] }> {

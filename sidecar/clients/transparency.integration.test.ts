@@ -6,13 +6,13 @@ import fc from '../../testing/properties.ts';
 
 type Field = [name: string, value: string];
 
-/** One message as it was on the wire; text is latin-1, a character a byte. */
+/** One message as sent on the wire. Text is latin-1, one character per byte. */
 interface Message {
   startLine: string;
   headers: Field[];
   body: string;
   trailers: Field[];
-  /** Bytes of the wire that it took. */
+  /** Length of the message on the wire in bytes. */
   length: number;
 }
 
@@ -25,7 +25,7 @@ const fieldsOf = (lines: string[]): Field[] =>
 const valueOf = (fields: Field[], lower: string): string | undefined =>
   fields.find(([name]) => name.toLowerCase() === lower)?.[1];
 
-/** A reading of HTTP/1.1 of its own, so that no parser of the proxy checks itself. null: not whole yet. */
+/** An independent HTTP/1.1 parser, so that no parser of the proxy checks itself. null: the message is not complete yet. */
 function read(wire: string, { isBodiless = false, isClosed = false } = {}): Message | null {
   const end = wire.indexOf(HEAD_END);
   if (end < 0) return null;
@@ -62,7 +62,7 @@ function readChunks(wire: string, message: Message): Message | null {
   }
 }
 
-/** Spoken by a connection or by the proxy itself, or rewritten by it; made on purpose below, never by chance. */
+/** Hop-by-hop headers, and headers that the proxy adds or rewrites. The random headers do not include these names. */
 const RESERVED = new Set([
   'connection',
   'keep-alive',
@@ -76,8 +76,8 @@ const RESERVED = new Set([
   'trailer',
   'x-request-id',
 ]);
-/** What the sidecar tells an agent of the client, and what frames a request. */
-const TOLD = new Set([
+/** Headers of a request that the sidecar adds or that frame the request. */
+const ADDED_TO_REQUESTS = new Set([
   'host',
   'connection',
   'content-length',
@@ -89,7 +89,7 @@ const TOLD = new Set([
   'forwarded',
   'x-request-id',
 ]);
-const ADDED = new Set(['connection', 'keep-alive', 'transfer-encoding', 'x-request-id']);
+const ADDED_TO_RESPONSES = new Set(['connection', 'keep-alive', 'transfer-encoding', 'x-request-id']);
 
 const pickFrom = (characters: string, size: fc.StringConstraints = {}) =>
   fc.string({ unit: fc.constantFrom(...characters), ...size });
@@ -118,7 +118,7 @@ const withoutBlanksAround = (text: string) => text.replace(/^[ \t]+|[ \t]+$/g, '
 const fieldValue = pickFrom(`${PRINTABLE} \t${OBS_TEXT}`, { maxLength: 60 }).map(withoutBlanksAround);
 const fields = fc.array(fc.tuple(fieldName, fieldValue), { maxLength: 8 });
 
-/** What the client must not see. */
+/** Headers that the client must not receive. */
 const hopByHop = fc.subarray<Field>([
   ['Keep-Alive', 'timeout=5'],
   ['Connection', 'X-Hop'],
@@ -142,14 +142,14 @@ type Body = typeof body extends fc.Arbitrary<infer T> ? T : never;
 const scenario = fc.record({
   method: fc.constantFrom(...METHODS.filter((method) => method !== 'CONNECT')),
   target: pickFrom(PRINTABLE.replace('#', ''), { maxLength: 60 }).map((rest) => `/${rest}`),
-  asks: fields,
+  requestFields: fields,
   request: body,
   status: fc.integer({ min: 200, max: 599 }),
   reason: pickFrom(`${ALNUM} `, { maxLength: 20 }).map(withoutBlanksAround),
   headers: fields,
   hop: hopByHop,
-  answer: body,
-  /** How many bytes the agent writes at once; all when 0. */
+  response: body,
+  /** Number of bytes per write of the agent; 0: everything in one write. */
   writes: fc.constantFrom(0, 1, 7, 100, 1_000),
 });
 type Scenario = typeof scenario extends fc.Arbitrary<infer T> ? T : never;
@@ -164,7 +164,7 @@ function chunked({ chunks, extension, trailers }: Body): string {
 const isBodiless = ({ method, status }: Scenario): boolean =>
   method === 'HEAD' || status === 204 || status === 304;
 
-/** Its framing headers and its bytes. `none` ends with the connection in an answer, and is no body in a request. */
+/** Framing headers and bytes of a body. `none`: a response ends with its connection, and a request has no body. */
 function framed(message: Body): { headers: Field[]; bytes: string } {
   const whole = message.chunks.join('');
   if (message.framing === 'length')
@@ -173,25 +173,25 @@ function framed(message: Body): { headers: Field[]; bytes: string } {
   return { headers: [['Transfer-Encoding', 'chunked']], bytes: chunked(message) };
 }
 
-function answerOf(play: Scenario): string {
-  const { headers, bytes } = framed(play.answer);
+function responseOf(play: Scenario): string {
+  const { headers, bytes } = framed(play.response);
   const head = linesOf([...play.headers, ...play.hop, ...headers]);
   return `HTTP/1.1 ${play.status} ${play.reason}\r\n${head}\r\n${isBodiless(play) ? '' : bytes}`;
 }
 
-function requestOf({ method, target, asks, request }: Scenario): string {
+function requestOf({ method, target, requestFields, request }: Scenario): string {
   const { headers, bytes } = framed(request);
-  const head = linesOf([['Host', 'agent.example'], ['Connection', 'close'], ...asks, ...headers]);
+  const head = linesOf([['Host', 'agent.example'], ['Connection', 'close'], ...requestFields, ...headers]);
   return `${method} ${target} HTTP/1.1\r\n${head}\r\n${request.framing === 'none' ? '' : bytes}`;
 }
 
-/** By name in lower case, in the order in which lines of one name came. */
+/** Sorted by lower-case name. Lines with the same name keep their order. */
 const sorted = (list: Field[]): Field[] =>
   list
     .map(([name, value]): Field => [name.toLowerCase(), value])
     .sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0));
 
-describe.each(MODES)('whatever an agent answers, in mode %s', (mode) => {
+describe.each(MODES)('for random requests and responses, in mode %s', (mode) => {
   let agent: Server;
   let rig: ClientRig;
   const sockets = new Set<Socket>();
@@ -209,15 +209,15 @@ describe.each(MODES)('whatever an agent answers, in mode %s', (mode) => {
       if (message === null) return;
       wire = wire.slice(message.length);
       seen.push(message);
-      void say(socket);
+      void respond(socket);
     });
   };
 
-  async function say(socket: Socket): Promise<void> {
-    const { writes, answer } = play;
-    const bytes = answerOf(play);
-    const isEnd = answer.framing === 'none' && !isBodiless(play);
-    // Some first writes one by one are enough to cut through every part of a head.
+  async function respond(socket: Socket): Promise<void> {
+    const { writes, response } = play;
+    const bytes = responseOf(play);
+    const isEnd = response.framing === 'none' && !isBodiless(play);
+    // The first 50 writes are separate, which is enough to split every part of a head.
     let at = 0;
     for (let i = 0; writes > 0 && i < 50 && at < bytes.length; i += 1, at += writes) {
       socket.write(bytes.slice(at, at + writes), 'latin1');
@@ -238,7 +238,7 @@ describe.each(MODES)('whatever an agent answers, in mode %s', (mode) => {
     await new Promise((resolve) => agent.close(resolve));
   });
 
-  function speak(bytes: string): Promise<string> {
+  function exchange(bytes: string): Promise<string> {
     return new Promise((resolve, reject) => {
       let wire = '';
       const socket = connect(Number(new URL(rig.url).port), '127.0.0.1', () => socket.write(bytes, 'latin1'));
@@ -247,19 +247,22 @@ describe.each(MODES)('whatever an agent answers, in mode %s', (mode) => {
     });
   }
 
-  test('the client sees its status, headers, body and trailers, and the agent the client’s request', async () => {
-    const property = fc.asyncProperty(scenario, async (one) => {
-      play = one;
+  test('the client receives the agent’s status, headers, body and trailers, and the agent the client’s request', async () => {
+    const property = fc.asyncProperty(scenario, async (current) => {
+      play = current;
       seen = [];
-      const wire = await speak(requestOf(one));
-      const got = read(wire, { isBodiless: isBodiless(one), isClosed: true });
-      const { answer, request } = one;
-      const hasTrailers = answer.framing === 'chunked' && !isBodiless(one);
-      const length = answer.framing === 'length' ? framed(answer).headers : [];
-      // Who forwards an answer without a date gives it one (RFC 9110 section 6.6.1).
-      const added = valueOf(one.headers, 'date') === undefined ? new Set([...ADDED, 'date']) : ADDED;
-      const isListed = one.hop.some(([name]) => name === 'Connection');
-      const isHop = one.hop.some(([name]) => name === 'X-Hop');
+      const wire = await exchange(requestOf(current));
+      const got = read(wire, { isBodiless: isBodiless(current), isClosed: true });
+      const { response, request } = current;
+      const hasTrailers = response.framing === 'chunked' && !isBodiless(current);
+      const length = response.framing === 'length' ? framed(response).headers : [];
+      // A proxy adds a date to a response without a date (RFC 9110 section 6.6.1).
+      const added =
+        valueOf(current.headers, 'date') === undefined
+          ? new Set([...ADDED_TO_RESPONSES, 'date'])
+          : ADDED_TO_RESPONSES;
+      const isListed = current.hop.some(([name]) => name === 'Connection');
+      const isHop = current.hop.some(([name]) => name === 'X-Hop');
       expect({
         startLine: got?.startLine,
         headers: sorted(got?.headers ?? []).filter(([name]) => !added.has(name)),
@@ -267,29 +270,29 @@ describe.each(MODES)('whatever an agent answers, in mode %s', (mode) => {
         trailers: sorted(got?.trailers ?? []),
         rest: wire.slice(got?.length ?? 0),
       }).toEqual({
-        startLine: `HTTP/1.1 ${one.status} ${one.reason}`,
-        // Only a Connection header that lists it makes X-Hop one of the connection's.
+        startLine: `HTTP/1.1 ${current.status} ${current.reason}`,
+        // X-Hop is a hop-by-hop header only if a Connection header lists it.
         headers: sorted([
-          ...one.headers,
+          ...current.headers,
           ...length,
           ...(isHop && !isListed ? [['X-Hop', '1'] as Field] : []),
         ]),
-        body: isBodiless(one) ? '' : answer.chunks.join(''),
-        trailers: hasTrailers ? sorted(answer.trailers) : [],
+        body: isBodiless(current) ? '' : response.chunks.join(''),
+        trailers: hasTrailers ? sorted(response.trailers) : [],
         rest: '',
       });
       const isRead = request.framing !== 'none';
       expect(
         seen.map(({ length: _length, headers, ...rest }) => ({
           ...rest,
-          headers: sorted(headers).filter(([name]) => !TOLD.has(name)),
+          headers: sorted(headers).filter(([name]) => !ADDED_TO_REQUESTS.has(name)),
         })),
       ).toEqual([
         {
-          startLine: `${one.method} ${one.target} HTTP/1.1`,
-          headers: sorted(one.asks),
+          startLine: `${current.method} ${current.target} HTTP/1.1`,
+          headers: sorted(current.requestFields),
           body: isRead ? request.chunks.join('') : '',
-          // The one of the names above that a request may not have there.
+          // Of the names above, only Content-Type is not allowed in request trailers.
           trailers:
             request.framing === 'chunked'
               ? request.trailers.filter(([name]) => name.toLowerCase() !== 'content-type')

@@ -8,7 +8,7 @@ import { BREAKS, DENIAL, inEachSetting, type ServedRig } from '../../testing/cli
 
 const MEGABYTE = 1024 * 1024;
 
-/** The next message, as bytes. */
+/** Waits for the next message and returns its bytes. */
 async function nextMessage(socket: WebSocket): Promise<{ bytes: Buffer; isBinary: boolean }> {
   const [data, isBinary] = (await once(socket, 'message')) as [RawData, boolean];
   return { bytes: Buffer.concat([data].flat() as Buffer[]), isBinary };
@@ -21,7 +21,7 @@ inEachSetting('the ws client', ({ mode, serve }) => {
   /** The agent's end of the connection. */
   let agentEnd: WebSocket;
 
-  /** The agent reports in the head of its switch. */
+  /** Starts a WebSocket server that reports behavior in the head of the protocol switch. */
   function serveSockets(options: { perMessageDeflate?: boolean } = {}): void {
     server = new WebSocketServer({ server: rig.server, ...options });
     server.on('headers', (head) => {
@@ -29,7 +29,7 @@ inEachSetting('the ws client', ({ mode, serve }) => {
     });
   }
 
-  /** An agent that echoes. */
+  /** Connects the client to an agent that echoes. */
   async function connect(options: { perMessageDeflate?: boolean } = {}): Promise<void> {
     serveSockets(options);
     const accepted = once(server, 'connection') as Promise<[WebSocket]>;
@@ -60,14 +60,14 @@ inEachSetting('the ws client', ({ mode, serve }) => {
       const { bytes, isBinary } = await echo;
       expect({ isBinary, isSame: bytes.equals(sent) }).toEqual({ isBinary: true, isSame: true });
     }
-    const words = '–ü😀x'.repeat(20_000);
+    const sentText = '–ü😀x'.repeat(20_000);
     const echo = nextMessage(client);
-    client.send(words);
+    client.send(sentText);
     const { bytes, isBinary } = await echo;
-    expect({ isBinary, isSame: bytes.toString() === words }).toEqual({ isBinary: false, isSame: true });
+    expect({ isBinary, isSame: bytes.toString() === sentText }).toEqual({ isBinary: false, isSame: true });
   });
 
-  test('sends megabytes both ways at once, in order', async () => {
+  test('transfers megabytes in both directions at once, in order', async () => {
     await connect();
     const frames = Array.from({ length: 4 }, (_, i) => Buffer.alloc(MEGABYTE, i));
     const fromAgent: number[] = [];
@@ -86,14 +86,14 @@ inEachSetting('the ws client', ({ mode, serve }) => {
     expect(fromAgent.filter((first) => first >= 100)).toEqual(frames.map((_, i) => 100 + i));
   });
 
-  test('pings and is pinged', async () => {
+  test('exchanges pings in both directions', async () => {
     await connect();
     const pong = once(client, 'pong') as Promise<[Buffer]>;
     client.ping('are you there');
     expect((await pong)[0].toString()).toBe('are you there');
-    const answered = once(agentEnd, 'pong') as Promise<[Buffer]>;
+    const agentPong = once(agentEnd, 'pong') as Promise<[Buffer]>;
     agentEnd.ping('and you');
-    expect((await answered)[0].toString()).toBe('and you');
+    expect((await agentPong)[0].toString()).toBe('and you');
   });
 
   test.each([
@@ -102,13 +102,13 @@ inEachSetting('the ws client', ({ mode, serve }) => {
     ['the agent', 1000, 'bye'],
     ['the agent', 1011, 'broken'],
     ['the agent', 4999, ''],
-  ])('when %s closes with %i, both ends have the code and its reason', async (who, code, reason) => {
+  ])('when %s closes with %i, both ends receive the code and the reason', async (side, code, reason) => {
     await connect();
     const ends = Promise.all(
       [client, agentEnd].map((end) => once(end, 'close') as Promise<[number, Buffer]>),
     );
-    (who === 'the client' ? client : agentEnd).close(code, reason);
-    expect((await ends).map(([got, why]) => [got, String(why)])).toEqual([
+    (side === 'the client' ? client : agentEnd).close(code, reason);
+    expect((await ends).map(([endCode, endReason]) => [endCode, String(endReason)])).toEqual([
       [code, reason],
       [code, reason],
     ]);
@@ -123,14 +123,14 @@ inEachSetting('the ws client', ({ mode, serve }) => {
     ]);
   });
 
-  test('that is cut off is cut off at the agent', async () => {
+  test('whose connection is cut is cut off at the agent too', async () => {
     await connect();
     const ended = once(agentEnd, 'close') as Promise<[number]>;
     client.terminate();
     expect((await ended)[0]).toBe(1006);
   });
 
-  test('whose switch is denied gets 403 in enforce, and the agent sees its end; in track it goes on', async () => {
+  test('whose upgrade is denied gets 403 in mode enforce, with the end at the agent, and continues in mode track', async () => {
     rig.reports = BREAKS;
     if (mode === 'track') {
       await connect();
@@ -142,9 +142,9 @@ inEachSetting('the ws client', ({ mode, serve }) => {
       serveSockets();
       const agentEnded = once(server, 'connection').then(([socket]) => once(socket as WebSocket, 'close'));
       client = new WebSocket(`${rig.url.replace('http', 'ws')}/chat`).on('error', () => undefined);
-      const [, answer] = (await once(client, 'unexpected-response')) as [unknown, IncomingMessage];
-      expect([answer.statusCode, answer.headers['x-platform-policy-violations']]).toEqual([403, DENIAL]);
-      expect(JSON.parse(await text(answer))).toMatchObject({
+      const [, response] = (await once(client, 'unexpected-response')) as [unknown, IncomingMessage];
+      expect([response.statusCode, response.headers['x-platform-policy-violations']]).toEqual([403, DENIAL]);
+      expect(JSON.parse(await text(response))).toMatchObject({
         error: 'PolicyViolation',
         violations: [DENIAL],
       });

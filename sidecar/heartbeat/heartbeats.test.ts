@@ -25,7 +25,7 @@ interface Received {
   request: IncomingMessage;
 }
 
-/** A control plane that takes every heartbeat, or answers from a list. */
+/** A control plane that sends the listed responses, then accepts every heartbeat. */
 let plane: Server;
 let received: Received[];
 let answers: (number | HeartbeatReply)[];
@@ -85,7 +85,7 @@ const chat = async (): Promise<void> => {
   await rig.settled();
 };
 
-test('the first heartbeat goes at once and tells what the routes show', async () => {
+test('sends the first heartbeat as soon as the agent is up, with the same data as the routes', async () => {
   await start({ env: { POLICY_PROXY_MODE: 'enforce', AGENT_NAME: 'shop' } });
   const [{ heartbeat, request }] = received as [Received];
   expect(`${request.method} ${request.url}`).toBe('POST /api/v1/heartbeat');
@@ -127,7 +127,7 @@ test('the first heartbeat goes at once and tells what the routes show', async ()
   );
 });
 
-test('with a report of the agent it tells what the routes show, the agent’s own usage aside', async () => {
+test('with a report of the agent, sends the same data as the routes, except for the agent’s own usage', async () => {
   await start({ agent: { '/health': 200, ...GOOD_ANSWERS } });
   const { source, health, gap, evidence, usage } = last();
   const ready = await rig.report<HealthReport>('/health/ready');
@@ -137,12 +137,12 @@ test('with a report of the agent it tells what the routes show, the agent’s ow
   expect(health.checks.map(withoutLatency)).toEqual(ready.checks.map(withoutLatency));
   expect([health.status, health.summary, health.agentName]).toEqual(['healthy', ready.summary, 'shop']);
   expect(ready.status).toBe('ready');
-  // What the agent counts itself is shown on /usage alone; a heartbeat ships what went through the proxy.
+  // The agent's own usage is only part of /usage; a heartbeat contains the usage of proxied requests.
   expect([usage?.totalTokens, await rig.report('/usage')]).toEqual([0, GOOD_ANSWERS['/platform/usage']]);
 });
 
-describe('before an agent that is not up yet', () => {
-  test('nothing is told until it answers', async () => {
+describe('while the agent is not up yet', () => {
+  test('sends nothing until the agent responds', async () => {
     await start({ agentIsDown: true });
     await clock.pass(20_000);
     expect(received).toHaveLength(0);
@@ -151,14 +151,14 @@ describe('before an agent that is not up yet', () => {
     expect(received.map(({ heartbeat }) => heartbeat.health.status)).toEqual(['healthy']);
   });
 
-  test('it is told after one interval that the agent does not come up', async () => {
+  test('reports the unreachable agent after one interval', async () => {
     await start({ agentIsDown: true });
     await clock.pass(31_000);
     expect(received.map(({ heartbeat }) => heartbeat.gap.score)).toEqual([70]);
   });
 });
 
-test('the next one goes after the interval, lengthened by at most a tenth', async () => {
+test('sends the next heartbeat after the interval, lengthened by at most a tenth', async () => {
   await start();
   await clock.pass(29_000);
   expect(received).toHaveLength(1);
@@ -166,8 +166,8 @@ test('the next one goes after the interval, lengthened by at most a tenth', asyn
   expect(received.map(({ heartbeat }) => heartbeat.seq)).toEqual([1, 2]);
 });
 
-describe('a change is told ahead of time', () => {
-  test('an agent that dies and one that comes back', async () => {
+describe('an early heartbeat', () => {
+  test('is sent when the agent stops and when it recovers', async () => {
     await start();
     await rig.agent.stop();
     await clock.pass(11_000);
@@ -179,22 +179,24 @@ describe('a change is told ahead of time', () => {
     expect(last()).toMatchObject({ health: { status: 'healthy' }, gap: { score: 100 } });
   });
 
-  test('a manifest that breaks and one that is good again', async () => {
+  test('is sent when the manifest becomes invalid and when it is valid again', async () => {
     await start();
     await clock.pass(10_000);
     await writeFile(rig.manifestPath, 'kind: [');
-    await until(() => rig.log.some(([, message]) => message === 'keeps the last good manifest'));
+    await until(() =>
+      rig.log.some(([, message]) => message === 'manifest reload failed, keeping previous version'),
+    );
     await clock.pass(11_000);
     expect(last()).toMatchObject({ seq: 2, gap: { score: 80, issues: [{ property: 'manifest.invalid' }] } });
     const { manifestHash } = last();
     await writeFile(rig.manifestPath, manifestText({ guardrails }, { description: 'changed' }));
-    await until(() => rig.log.some(([, message]) => message === 'takes the changed manifest'));
+    await until(() => rig.log.some(([, message]) => message === 'manifest reloaded'));
     await clock.pass(11_000);
     expect(last()).toMatchObject({ seq: 3, gap: { score: 100, issues: [] } });
     expect(last().manifestHash).not.toBe(manifestHash);
   });
 
-  test('a proof', async () => {
+  test('is sent after a new proof', async () => {
     await start();
     await rig.control('/proof/rule/MEM-01', {
       method: 'POST',
@@ -205,14 +207,14 @@ describe('a change is told ahead of time', () => {
     expect(last()).toMatchObject({ seq: 2, proof: [{ ruleId: 'MEM-01' }] });
   });
 
-  test('but not more often than the control plane takes them', async () => {
+  test('is not sent more often than the control plane accepts', async () => {
     await start();
     await rig.agent.stop();
     await clock.pass(9_000);
     expect(received).toHaveLength(1);
   });
 
-  test('and what always moves is no change', async () => {
+  test('is not sent for values that change constantly', async () => {
     await start();
     await chat();
     await clock.pass(25_000);
@@ -221,7 +223,7 @@ describe('a change is told ahead of time', () => {
 });
 
 describe('usage', () => {
-  test('is shipped once, and the totals of the day go on', async () => {
+  test('is sent once, and the totals of the day accumulate', async () => {
     await start({
       manifest: manifestText({
         guardrails,
@@ -253,7 +255,7 @@ describe('usage', () => {
     });
   });
 
-  test('of a heartbeat that failed goes with its repeat, and what came since with the next one', async () => {
+  test('of a failed heartbeat is sent with its repeat, and later usage with the next heartbeat', async () => {
     await start();
     await chat();
     answers = [500];
@@ -284,7 +286,7 @@ describe('a proof of EVAL-01', () => {
     ['control-plane', 'local', 100, 100],
     ['control-plane', 'control-plane', 100, 100],
   ])(
-    'of origin %s under PROOF_WRITES=%s: the score is %i, and %s without local proofs',
+    'of origin %s with PROOF_WRITES=%s results in score %i, and %s without local proofs',
     async (origin, PROOF_WRITES, score, without) => {
       const datasets = [{ name: 'basic', path: 'basic.jsonl' }];
       await start({
@@ -309,7 +311,7 @@ describe('a reply', () => {
     verifiedAt: '2026-03-01T09:00:00.000Z',
   };
 
-  test('with proofs replaces what is here, and its revision is told from then on', async () => {
+  test('with proofs replaces the local list, and later heartbeats contain its revision', async () => {
     await start();
     answers = [{ proof: [record], proofRevision: 4 }];
     await clock.pass(34_000);
@@ -319,7 +321,7 @@ describe('a reply', () => {
     expect(last()).toMatchObject({ proofRevision: 4, proof: [record] });
   });
 
-  test('with a proof of the control plane makes local writes of its rule 409', async () => {
+  test('with a proof of the control plane makes local writes of that rule fail with 409', async () => {
     await start();
     answers = [{ proof: [{ ...record, origin: 'control-plane' }], proofRevision: 4 }];
     await clock.pass(34_000);
@@ -331,8 +333,8 @@ describe('a reply', () => {
         body: JSON.stringify({ verifiedBy: 'agent', method: 'forged' }),
       });
     for (const method of ['POST', 'DELETE']) {
-      const answer = await write(method);
-      expect([answer.status, answer.headers.get('content-type')]).toEqual([
+      const response = await write(method);
+      expect([response.status, response.headers.get('content-type')]).toEqual([
         409,
         'application/problem+json; charset=utf-8',
       ]);
@@ -340,7 +342,7 @@ describe('a reply', () => {
     expect(await rig.report('/proof')).toEqual([{ ...record, origin: 'control-plane' }]);
   });
 
-  test('to a repeat tells nothing about what changed since the first one went out', async () => {
+  test('to a repeat does not confirm changes since the first attempt', async () => {
     await start();
     await rig.control('/proof/rule/OBS-03', {
       method: 'POST',
@@ -359,7 +361,7 @@ describe('a reply', () => {
       [3, 1],
       [3, 0],
     ]);
-    // The removal is told ahead of time, and holds although the control plane had not heard of it.
+    // The removal is sent early and is kept, although the control plane had not received it.
     answers = [{ proof, proofRevision: 5 }];
     await clock.pass(14_000);
     expect(received.slice(4).map(({ heartbeat }) => [heartbeat.seq, heartbeat.proof])).toEqual([[4, []]]);
@@ -368,7 +370,7 @@ describe('a reply', () => {
     expect(await rig.report('/proof')).toEqual([]);
   });
 
-  test('with other instances’ totals is kept for the day', async () => {
+  test('with totals of other instances is used for the rest of the day', async () => {
     await start();
     answers = [{ othersToday: { tokens: 123, costUsd: 1 } }];
     await clock.pass(34_000);
@@ -379,7 +381,7 @@ describe('a reply', () => {
     expect(await others()).toBe('0');
   });
 
-  test('with another interval changes it', async () => {
+  test('with another interval changes the interval', async () => {
     await start();
     answers = [{ intervalSeconds: 60 }];
     await clock.pass(34_000);
@@ -391,7 +393,7 @@ describe('a reply', () => {
   });
 });
 
-test('a control plane that is away is warned of once, and does the agent no harm', async () => {
+test('an unreachable control plane is logged once and does not affect the agent', async () => {
   await start();
   await new Promise((resolve) => {
     plane.close(resolve);
@@ -400,7 +402,7 @@ test('a control plane that is away is warned of once, and does the agent no harm
   await clock.pass(100_000);
   await chat();
   expect(rig.log.filter(([level]) => level === 'warn').map(([, message]) => message)).toEqual([
-    'heartbeat fails',
+    'heartbeat failed',
   ]);
   expect(await (await rig.control('/metrics')).text()).toMatch(/platform_sidecar_heartbeat_failures [1-9]/);
 });
@@ -420,7 +422,7 @@ test('the token file is read for every heartbeat', async () => {
   ]);
 });
 
-test('the last heartbeat brings the last numbers, and no false alarm about an agent that was stopped too', async () => {
+test('the final heartbeat contains the latest usage and does not report the stopped agent as unhealthy', async () => {
   await start();
   await chat();
   await rig.agent.stop();

@@ -7,35 +7,35 @@ import { createHeartbeatSender, type Beat, type HeartbeatSender } from '../../pu
 import { describeError } from '../../runtime/logger.ts';
 import { VERSION } from '../../runtime/version.ts';
 import type { SidecarContext } from '../context.ts';
-import type { ToldProofs } from '../proofs/proof-store.ts';
+import type { SentProofs } from '../proofs/proof-store.ts';
 import type { Assessment } from '../report/assessor.ts';
 
-/** Milliseconds between two looks at the agent while nothing is due; an agent that is not up yet is looked at more often. */
-const LOOK_MS = 10_000;
-const LOOK_UNREACHABLE_MS = 3_000;
-const LOOK_STARTING_MS = 500;
-/** The control plane takes one heartbeat in this time, in milliseconds. */
+/** Milliseconds between two checks of the agent; an unreachable agent is checked more often. */
+const CHECK_MS = 10_000;
+const CHECK_UNREACHABLE_MS = 3_000;
+const CHECK_STARTING_MS = 500;
+/** The control plane accepts one heartbeat in this time, in milliseconds. */
 const RATE_LIMIT_MS = 10_000;
 
-/** What one beat shipped, as it was when it first went out; a repeat of it ships the same window. */
+/** The content of a heartbeat when it was first sent; a repeat contains the same window. */
 interface Shipped {
   seq: number;
   window: UsageWindow;
-  proofs: ToldProofs;
+  proofs: SentProofs;
   verdict: string;
 }
 
 /**
- * Tells the control plane how the agent is: one heartbeat per interval, and one ahead of time when the verdict, the
- * manifest or the proofs have changed.
+ * Reports the agent's state to the control plane: one heartbeat per interval, and an early heartbeat when the verdict, the
+ * manifest or the proofs change.
  */
 export class Heartbeats {
   readonly #context: SidecarContext;
   readonly #sender: HeartbeatSender;
   readonly #stopping = new AbortController();
   #shipped: Shipped | null = null;
-  #toldVerdict: string | null = null;
-  /** A heartbeat for it is on its way. */
+  #acceptedVerdict: string | null = null;
+  /** The verdict for which an early heartbeat was triggered. */
   #triggeredFor: string | null = null;
   #acceptedAtMs = -Infinity;
   #isClosing = false;
@@ -49,26 +49,26 @@ export class Heartbeats {
       caFile: config.PLATFORM_CA_FILE,
       intervalSeconds: config.HEARTBEAT_SECONDS,
       compose: (beat) => this.#compose(beat),
-      onReply: (reply) => this.#arrived(reply),
+      onReply: (reply) => this.#accepted(reply),
       logger,
       clock,
     });
   }
 
-  /** Heartbeats that failed since the last accepted one. */
+  /** Failed heartbeats since the last accepted heartbeat. */
   get failures(): number {
     return this.#sender.state().failures;
   }
 
   start(): void {
     this.#sender.start();
-    void this.#lookOut();
-    const look = (): void => void this.#look();
-    this.#context.manifest.onChange(look);
-    this.#context.proofs.onChange(look);
+    void this.#watch();
+    const check = (): void => void this.#check();
+    this.#context.manifest.onChange(check);
+    this.#context.proofs.onChange(check);
   }
 
-  /** Sends a last heartbeat, best effort, with the verdict as it last was: an agent that is being stopped is no news. */
+  /** Sends a final heartbeat (best effort) with the latest assessment, because the agent is also being stopped. */
   async close(): Promise<void> {
     this.#isClosing = true;
     this.#stopping.abort();
@@ -78,15 +78,15 @@ export class Heartbeats {
   async #compose(beat: Beat): Promise<Heartbeat> {
     const { config, clock, audit, proofs, assessor, instance, startedAt } = this.#context;
     const latest = this.#isClosing ? assessor.latest : null;
-    const assessment = latest ?? (await (this.#shipped === null ? this.#firstSight() : assessor.assess()));
-    // The control plane takes no notice of a repeat when the first one did arrive: what is news since is not told yet.
+    const assessment = latest ?? (await (this.#shipped === null ? this.#firstAssessment() : assessor.assess()));
+    // If the first attempt arrived, the control plane ignores this repeat, so newer changes must not count as sent.
     const first = this.#shipped?.seq === beat.seq ? this.#shipped : null;
-    const told = proofs.tell();
+    const current = proofs.toSend();
     const shipped: Shipped = {
       seq: beat.seq,
       window: first?.window ?? audit.window,
-      proofs: { ...told, changesUpTo: first?.proofs.changesUpTo ?? told.changesUpTo },
-      verdict: first?.verdict ?? verdictOf(assessment, told),
+      proofs: { ...current, changesUpTo: first?.proofs.changesUpTo ?? current.changesUpTo },
+      verdict: first?.verdict ?? verdictOf(assessment, current),
     };
     this.#shipped = shipped;
     return composeHeartbeat({
@@ -114,79 +114,79 @@ export class Heartbeats {
   }
 
   /**
-   * A sidecar starts before its agent, and each new pod would begin with an alarm. So the first heartbeat waits until
-   * the agent answers, for one interval at most; meanwhile the observation is Pending.
+   * The sidecar starts before its agent, so an immediate heartbeat would report each new pod as unhealthy. Therefore the first
+   * heartbeat waits until the agent is reachable, for one interval at most; until then the observation is Pending.
    */
-  async #firstSight(): Promise<Assessment> {
+  async #firstAssessment(): Promise<Assessment> {
     const { config, clock, assessor } = this.#context;
     const endMs = clock.monotonicMs() + config.HEARTBEAT_SECONDS * 1_000;
     for (;;) {
-      const assessment = await assessor.assessAnew();
+      const assessment = await assessor.assessNow();
       const isUp = assessment.facts.upstream?.state === 'reachable';
       if (isUp || clock.monotonicMs() >= endMs) return assessment;
       try {
-        await clock.sleep(LOOK_STARTING_MS, this.#stopping.signal);
+        await clock.sleep(CHECK_STARTING_MS, this.#stopping.signal);
       } catch {
         return assessment;
       }
     }
   }
 
-  #arrived(reply: HeartbeatReply): void {
+  #accepted(reply: HeartbeatReply): void {
     const { audit, others, proofs, clock, logger } = this.#context;
     const shipped = this.#shipped;
     if (shipped === null) return;
     this.#acceptedAtMs = clock.monotonicMs();
-    this.#toldVerdict = shipped.verdict;
+    this.#acceptedVerdict = shipped.verdict;
     this.#triggeredFor = null;
     audit.windowArrived(shipped.window);
-    others.take(reply.othersToday ?? { tokens: 0, costUsd: 0 });
+    others.update(reply.othersToday ?? { tokens: 0, costUsd: 0 });
     const { proof, proofRevision } = reply;
-    const answer =
+    const list =
       proof === undefined || proofRevision === undefined ? null : { proofs: proof, revision: proofRevision };
-    proofs.settle(shipped.proofs, answer).catch((error: unknown) => {
-      logger.error('proofs from the control plane are not kept', { error: describeError(error) });
+    proofs.settle(shipped.proofs, list).catch((error: unknown) => {
+      logger.error('failed to store proofs from control plane', { error: describeError(error) });
     });
   }
 
-  async #lookOut(): Promise<void> {
+  async #watch(): Promise<void> {
     const { clock, assessor } = this.#context;
     try {
       for (;;) {
         const isUp = assessor.latest?.facts.upstream?.state === 'reachable';
-        await clock.sleep(isUp ? LOOK_MS : LOOK_UNREACHABLE_MS, this.#stopping.signal);
-        await this.#look();
+        await clock.sleep(isUp ? CHECK_MS : CHECK_UNREACHABLE_MS, this.#stopping.signal);
+        await this.#check();
       }
     } catch {
-      // Woken by its end.
+      // The sidecar is stopping.
     }
   }
 
-  /** Sends early when what would be told is not what was told, as soon as the rate limit allows it. */
-  async #look(): Promise<void> {
+  /** Sends an early heartbeat if the verdict has changed, as soon as the rate limit allows. */
+  async #check(): Promise<void> {
     const { clock, assessor, proofs } = this.#context;
     try {
-      const verdict = verdictOf(await assessor.assessAnew(), proofs.tell());
-      if (!this.#isNews(verdict)) return;
+      const verdict = verdictOf(await assessor.assessNow(), proofs.toSend());
+      if (!this.#isChanged(verdict)) return;
       const limitedMs = this.#acceptedAtMs + RATE_LIMIT_MS - clock.monotonicMs();
       if (limitedMs > 0) await clock.sleep(limitedMs, this.#stopping.signal);
-      if (!this.#isNews(verdict)) return;
+      if (!this.#isChanged(verdict)) return;
       this.#triggeredFor = verdict;
       this.#sender.trigger();
     } catch {
-      // The process stops while its last probes run.
+      // The sidecar is stopping.
     }
   }
 
-  /** Before the first heartbeat has arrived there is one on its way already. */
-  #isNews(verdict: string): boolean {
-    if (this.#isClosing || this.#toldVerdict === null) return false;
-    return verdict !== this.#toldVerdict && verdict !== this.#triggeredFor;
+  /** False before the first heartbeat was accepted, because that heartbeat is already on its way. */
+  #isChanged(verdict: string): boolean {
+    if (this.#isClosing || this.#acceptedVerdict === null) return false;
+    return verdict !== this.#acceptedVerdict && verdict !== this.#triggeredFor;
   }
 }
 
-/** Everything of which a change is worth a heartbeat of its own; numbers that always move are not in it. */
-function verdictOf({ health, gap, manifestHash }: Assessment, proofs: ToldProofs): string {
+/** The values whose change triggers an early heartbeat; values that change constantly are excluded. */
+function verdictOf({ health, gap, manifestHash }: Assessment, proofs: SentProofs): string {
   return JSON.stringify([
     health.status,
     gap.source,

@@ -10,15 +10,15 @@ import { createOpaEngine, type OpaEngine } from './opa-engine.ts';
 
 const INPUT: PolicyInput = { agent_name: 'shop', request_type: 'llm_call' };
 const TIMEOUT_MS = 60_000;
-const LOOK: PolicyInput = { agent_name: 'shop', request_type: 'report' };
+const CHECK: PolicyInput = { agent_name: 'shop', request_type: 'report' };
 
 let fake: FakeEngine;
 let engine: OpaEngine;
 let breaker: Breaker;
 let clock: ManualClock;
 let log: string[];
-/** Asked of the engine so far, whether it hears them or not. */
-let questions: number;
+/** Number of queries sent to the engine. */
+let queries: number;
 const stopping = new AbortController();
 
 beforeEach(async () => {
@@ -33,15 +33,15 @@ beforeEach(async () => {
     info: entry('info'),
     debug: () => undefined,
   };
-  questions = 0;
+  queries = 0;
   const counted: OpaEngine = {
     ...engine,
     evaluate: (input) => {
-      questions += 1;
+      queries += 1;
       return engine.evaluate(input);
     },
   };
-  breaker = new Breaker({ engine: counted, question: () => LOOK, clock, logger, signal: stopping.signal });
+  breaker = new Breaker({ engine: counted, checkInput: () => CHECK, clock, logger, signal: stopping.signal });
 });
 
 afterEach(async () => {
@@ -49,122 +49,122 @@ afterEach(async () => {
   await fake.stop();
 });
 
-async function askTimes(count: number): Promise<string[]> {
+async function query(count: number): Promise<string[]> {
   const states: string[] = [];
   for (let i = 0; i < count; i++) states.push((await breaker.evaluate(INPUT)).state);
   return states;
 }
 
-/** Puts questions to an engine that hangs, and lets the time of each pass. */
-async function askInVain(timers: HeldTimers, count: number): Promise<string[]> {
+/** Sends queries to a hung engine and lets the time-out of each query pass. */
+async function queryUntilTimeout(timers: HeldTimers, count: number): Promise<string[]> {
   const states: string[] = [];
   for (let i = 0; i < count; i++) {
-    const heard = fake.asked.length;
+    const before = fake.asked.length;
     const answer = breaker.evaluate(INPUT);
-    await until(() => fake.asked.length > heard, 'the question');
+    await until(() => fake.asked.length > before, 'the query');
     await timers.pass(TIMEOUT_MS);
     states.push((await answer).state);
   }
   return states;
 }
 
-const down = 'warn: the policy engine does not answer: requests pass unevaluated';
-const up = 'info: the policy engine answers again';
+const down = 'warn: policy engine unreachable, requests pass unevaluated';
+const up = 'info: policy engine reachable again';
 
-test('a hung engine costs its time-out to the first five requests only, and one warning', async () => {
+test('only the first five requests wait for a hung engine, with one warning', async () => {
   using timers = holdTimers();
   fake.reply = 'hang';
-  expect(await askInVain(timers, 5)).toEqual(Array(5).fill('unreachable'));
-  expect(await askTimes(45)).toEqual(Array(45).fill('unreachable'));
-  expect([questions, fake.asked.length]).toEqual([5, 5]);
+  expect(await queryUntilTimeout(timers, 5)).toEqual(Array(5).fill('unreachable'));
+  expect(await query(45)).toEqual(Array(45).fill('unreachable'));
+  expect([queries, fake.asked.length]).toEqual([5, 5]);
   expect(log).toEqual([down]);
-  // Nobody waits for a turn of the event loop either.
+  // The result is synchronous.
   expect(breaker.evaluate(INPUT)).toMatchObject({ state: 'unreachable' });
 });
 
-test('an answer in between starts the count anew', async () => {
+test('a response resets the count of failures', async () => {
   for (let i = 0; i < 3; i++) {
     fake.reply = 500;
-    await askTimes(4);
+    await query(4);
     fake.reply = { result: [] };
-    await askTimes(1);
+    await query(1);
   }
   expect(fake.asked).toHaveLength(15);
   expect(log).toEqual([down, up, down, up, down, up]);
 });
 
-test('is closed by a look at the engine’s health every five seconds, never by a request', async () => {
+test('is closed by a health check every five seconds, never by a request', async () => {
   fake.reply = 500;
   fake.health = 500;
-  await askTimes(5);
+  await query(5);
   fake.reply = { result: ['no'] };
   const first = await clock.nextSleep();
   expect(first.ms).toBe(5_000);
-  expect(await askTimes(3)).toEqual(Array(3).fill('unreachable'));
+  expect(await query(3)).toEqual(Array(3).fill('unreachable'));
   first.wake();
   const second = await clock.nextSleep();
   expect([fake.healthCalls, second.ms, breaker.isDown]).toEqual([1, 5_000, true]);
   fake.health = 200;
   second.wake();
   await until(() => !breaker.isDown, 'the end of the outage');
-  expect(fake.asked.slice(5)).toMatchObject([{ input: LOOK }]);
+  expect(fake.asked.slice(5)).toMatchObject([{ input: CHECK }]);
   expect(await breaker.evaluate(INPUT)).toEqual({ state: 'answered', denials: ['no'] });
   expect(log).toEqual([down, up]);
   expect(breaker.failOpenSeconds).toBe(10);
 });
 
-test('an engine that is healthy but still hangs costs no request any more, and no line', async () => {
+test('stays open without delaying requests or logging while the engine is healthy but hangs', async () => {
   using timers = holdTimers();
   fake.reply = 'hang';
-  await askInVain(timers, 5);
+  await queryUntilTimeout(timers, 5);
   for (let i = 1; i <= 3; i++) {
     (await clock.nextSleep()).wake();
-    await until(() => fake.asked.length === 5 + i, 'the look');
-    expect(await askTimes(100)).toEqual(Array(100).fill('unreachable'));
-    expect([questions, fake.asked.length]).toEqual([5 + i, 5 + i]);
+    await until(() => fake.asked.length === 5 + i, 'the check');
+    expect(await query(100)).toEqual(Array(100).fill('unreachable'));
+    expect([queries, fake.asked.length]).toEqual([5 + i, 5 + i]);
     await timers.pass(TIMEOUT_MS);
   }
   expect([breaker.isDown, log]).toEqual([true, [down]]);
 });
 
-test('an engine that is back counts to five again, and the next outage has a warning of its own', async () => {
+test('counts to five again after a recovery, with a new warning for the next outage', async () => {
   fake.reply = 500;
-  await askTimes(5);
+  await query(5);
   fake.reply = { result: [] };
   (await clock.nextSleep()).wake();
   await until(() => !breaker.isDown, 'the end of the outage');
   fake.reply = 500;
   fake.asked.length = 0;
-  await askTimes(20);
+  await query(20);
   expect(fake.asked).toHaveLength(5);
   expect(log).toEqual([down, up, down]);
 });
 
-test('an answer that was under way when it opened does not close it, nor does an engine that has no rules keep it open', async () => {
-  let tell: (reply: Reply) => void = () => undefined;
-  fake.reply = () => new Promise((resolve) => (tell = resolve));
+test('is not closed by a response to an earlier query, and is closed by an engine without rules', async () => {
+  let respond: (reply: Reply) => void = () => undefined;
+  fake.reply = () => new Promise((resolve) => (respond = resolve));
   const slow = breaker.evaluate(INPUT);
-  await until(() => fake.asked.length > 0, 'the question');
+  await until(() => fake.asked.length > 0, 'the query');
   fake.reply = 500;
-  await askTimes(5);
-  tell({ result: [] });
+  await query(5);
+  respond({ result: [] });
   expect((await slow).state).toBe('answered');
-  expect(await askTimes(1)).toEqual(['unreachable']);
+  expect(await query(1)).toEqual(['unreachable']);
   expect(fake.asked).toHaveLength(6);
   fake.reply = {};
   (await clock.nextSleep()).wake();
   await until(() => !breaker.isDown, 'the end of the outage');
-  expect(await askTimes(1)).toEqual(['not-loaded']);
+  expect(await query(1)).toEqual(['not-loaded']);
 });
 
-test('seconds of an outage count while it lasts, and stay counted', async () => {
+test('failOpenSeconds counts a current outage and keeps its seconds afterwards', async () => {
   expect(breaker.failOpenSeconds).toBe(0);
   fake.reply = 500;
-  await askTimes(1);
+  await query(1);
   clock.advance(2_500);
   expect(breaker.failOpenSeconds).toBe(2.5);
   fake.reply = { result: [] };
-  await askTimes(1);
+  await query(1);
   clock.advance(60_000);
   expect(breaker.failOpenSeconds).toBe(2.5);
 });

@@ -4,32 +4,32 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { OpaEngine } from './opa-engine.ts';
 
-/** Failures in a row after which the engine is left alone. */
+/** Consecutive failures after which requests are no longer sent to the engine. */
 const MAX_FAILURES = 5;
-/** Milliseconds between two looks at an engine that is left alone. */
-const LOOK_MS = 5_000;
+/** Milliseconds between two background checks while the breaker is open. */
+const CHECK_MS = 5_000;
 
-const OPEN: PolicyAnswer = { state: 'unreachable', reason: 'the engine did not answer five times in a row' };
+const OPEN: PolicyAnswer = { state: 'unreachable', reason: 'the engine did not respond five times in a row' };
 
 export interface BreakerOptions {
   engine: Pick<OpaEngine, 'evaluate' | 'isHealthy'>;
-  /** What the engine must answer before requests are put to it again; whatever it says will do. */
-  question: () => PolicyInput;
+  /** Input of the background check. Any response from the engine closes the breaker. */
+  checkInput: () => PolicyInput;
   clock: Clock;
   logger: Logger;
-  /** Ends the looks. */
+  /** Ends the background checks. */
   signal: AbortSignal;
 }
 
 /**
- * Keeps requests from waiting for an engine that does not answer: after five failures in a row nobody asks it, until
- * a look in the background finds it healthy and gets an answer of it. One warning per outage, one line when it is over.
+ * Circuit breaker: keeps requests from waiting for an unreachable engine. It opens after five consecutive failures and closes
+ * when a background check finds the engine healthy and gets a response. Logs one warning per outage and one line at its end.
  */
 export class Breaker {
   readonly #options: BreakerOptions;
   #failures = 0;
   #isOpen = false;
-  /** Of the first failure of the outage; null: there is none. */
+  /** Monotonic time of the first failure of the current outage; null: no outage. */
   #downSinceMs: number | null = null;
   #downMs = 0;
 
@@ -37,22 +37,22 @@ export class Breaker {
     this.#options = options;
   }
 
-  /** Whether the last thing known of the engine is that it does not answer. */
+  /** Whether an outage is in progress. */
   get isDown(): boolean {
     return this.#downSinceMs !== null;
   }
 
-  /** Seconds of all outages, the one under way included: requests passed unevaluated in them. */
+  /** Total seconds of all outages, including the current outage, in which requests passed unevaluated. */
   get failOpenSeconds(): number {
     const current = this.#downSinceMs === null ? 0 : this.#options.clock.monotonicMs() - this.#downSinceMs;
     return (this.#downMs + current) / 1000;
   }
 
   evaluate(input: PolicyInput): PolicyAnswer | Promise<PolicyAnswer> {
-    return this.#isOpen ? OPEN : this.#ask(input);
+    return this.#isOpen ? OPEN : this.#query(input);
   }
 
-  async #ask(input: PolicyInput): Promise<PolicyAnswer> {
+  async #query(input: PolicyInput): Promise<PolicyAnswer> {
     const answer = await this.#options.engine.evaluate(input);
     if (answer.state === 'unreachable') this.#failed(answer.reason);
     else this.#answered();
@@ -64,15 +64,15 @@ export class Breaker {
     this.#failures += 1;
     if (this.#downSinceMs === null) {
       this.#downSinceMs = clock.monotonicMs();
-      logger.warn('the policy engine does not answer: requests pass unevaluated', { reason });
-    } else logger.debug('the policy engine still does not answer', { reason });
+      logger.warn('policy engine unreachable, requests pass unevaluated', { reason });
+    } else logger.debug('policy engine still unreachable', { reason });
     if (this.#failures < MAX_FAILURES || this.#isOpen) return;
     this.#isOpen = true;
-    void this.#lookOut();
+    void this.#watch();
   }
 
   #answered(): void {
-    // An answer that was under way when the breaker opened closes it no more than a client's request does.
+    // A response to a query from before the breaker opened does not close the breaker.
     if (this.#isOpen) return;
     this.#recovered();
   }
@@ -84,24 +84,24 @@ export class Breaker {
     const ms = clock.monotonicMs() - this.#downSinceMs;
     this.#downMs += ms;
     this.#downSinceMs = null;
-    logger.info('the policy engine answers again', { seconds: Math.round(ms / 1000) });
+    logger.info('policy engine reachable again', { seconds: Math.round(ms / 1000) });
   }
 
-  async #lookOut(): Promise<void> {
+  async #watch(): Promise<void> {
     const { clock, signal } = this.#options;
     try {
-      do await clock.sleep(LOOK_MS, signal);
+      do await clock.sleep(CHECK_MS, signal);
       while (!(await this.#isBack()));
       this.#isOpen = false;
       this.#recovered();
     } catch {
-      // Woken by its end.
+      // The sidecar is stopping.
     }
   }
 
-  /** Its health says little of its answers, and no request should be the one that finds out. */
+  /** Checks health and evaluation, because a healthy engine may still fail to evaluate. */
   async #isBack(): Promise<boolean> {
-    const { engine, question } = this.#options;
-    return (await engine.isHealthy()) && (await engine.evaluate(question())).state !== 'unreachable';
+    const { engine, checkInput } = this.#options;
+    return (await engine.isHealthy()) && (await engine.evaluate(checkInput())).state !== 'unreachable';
   }
 }

@@ -10,7 +10,7 @@ import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/si
 const TOKENS = 'daily_token_limit_exceeded';
 const COST = 'monthly_cost_limit_exceeded';
 
-/** 100 tokens, or one dollar, a day: a million tokens of a prompt cost two dollars, of an answer eight. */
+/** 100 tokens or one dollar a day. A million prompt tokens cost two dollars, a million completion tokens eight. */
 const manifestWith = (costControls: object): string =>
   manifestText({ model: { provider: 'openai', id: 'gpt-5', apiKey: '$env:OPENAI_API_KEY', costControls } });
 const usdPerMillionTokens = { input: 2, output: 8 };
@@ -18,15 +18,15 @@ const LIMITED = manifestWith({ maxTokensPerDay: 100 });
 const PRICED = manifestWith({ maxMonthlyUSD: 30, usdPerMillionTokens });
 const UNPRICED = manifestWith({ maxMonthlyUSD: 30 });
 
-/** What an answer uses; null: it is compressed twice, and the sidecar does not read it. */
+/** The usage of a response; null: compressed twice, so the sidecar cannot read it. */
 type Used = { prompt: number; completion: number } | null;
 
-/** A sidecar for each test of a suite, before an agent whose answers use what they are told to. */
+/** A sidecar for each test of a suite, with an agent whose responses contain the given usage. */
 function budget({ mode, env }: Setting, manifest: string, others?: { tokens: number; costUsd: number }) {
   let rig: SidecarRig;
   let clock: ManualClock;
   let used: Used;
-  /** A control plane that tells of other instances with each heartbeat. */
+  /** Runs a control plane that reports the usage of other instances with each heartbeat. */
   const planes = new TestServers();
 
   beforeEach(async () => {
@@ -45,7 +45,7 @@ function budget({ mode, env }: Setting, manifest: string, others?: { tokens: num
         response.writeHead(200, { ...head, 'content-encoding': 'gzip, gzip' }).end(gzipSync(gzipSync(body)));
         return;
       }
-      // What is compressed once counts as what is not.
+      // A response that is compressed once is counted like an uncompressed response.
       if (used?.completion === 0)
         response.writeHead(200, { ...head, 'content-encoding': 'gzip' }).end(gzipSync(body));
       else response.writeHead(200, { ...head, 'content-length': body.length }).end(body);
@@ -59,20 +59,20 @@ function budget({ mode, env }: Setting, manifest: string, others?: { tokens: num
   return {
     passTime: (ms: number) => clock.advance(ms),
     report: <T>(path: string): Promise<T> => rig.report<T>(path),
-    /** Why each of the answers that use so much is denied. */
+    /** The denial reasons of responses with this usage. */
     denials: async (...uses: Used[]): Promise<string[]> => {
-      const told: string[] = [];
+      const denied: string[] = [];
       for (used of uses) {
-        const answer = await ask(rig.sidecar.proxyPort, { method: 'POST', path: '/v1/chat/completions' });
-        const reasons = String(answer.headers['x-platform-policy-violations'] ?? '');
-        expect(answer.status).toBe(mode === 'enforce' && reasons !== '' ? 403 : 200);
-        told.push(reasons);
+        const response = await ask(rig.sidecar.proxyPort, { method: 'POST', path: '/v1/chat/completions' });
+        const reasons = String(response.headers['x-platform-policy-violations'] ?? '');
+        expect(response.status).toBe(mode === 'enforce' && reasons !== '' ? 403 : 200);
+        denied.push(reasons);
         const isComplete = async (): Promise<boolean> =>
           (await rig.report<AuditEntry[]>('/audit')).every(({ outcome }) => outcome !== undefined);
-        // The tokens count from then on.
+        // The tokens are counted when the entry is complete.
         while (!(await isComplete())) continue;
       }
-      return told;
+      return denied;
     },
     policyIssues: async (): Promise<string[]> => {
       const { issues } = await rig.report<{ issues: { property: string }[] }>('/gap');
@@ -90,17 +90,17 @@ function budget({ mode, env }: Setting, manifest: string, others?: { tokens: num
 }
 
 inEachSetting(
-  'a budget of tokens',
+  'a token budget',
   (setting) => {
     const { denials, passTime, policyIssues, report, tokensToday, answersWithoutUsage } = budget(
       setting,
       LIMITED,
     );
 
-    test('denies from the request on that finds it used up, until midnight UTC', async () => {
+    test('denies requests after the budget is used up, until midnight UTC', async () => {
       expect(await denials({ prompt: 60, completion: 39 }, { prompt: 1, completion: 0 })).toEqual(['', '']);
       expect(await policyIssues()).toEqual([`policy.${TOKENS}`]);
-      // Blocked answers were paid for too.
+      // Blocked responses are counted too.
       expect(await denials({ prompt: 5, completion: 5 }, { prompt: 5, completion: 5 })).toEqual([
         TOKENS,
         TOKENS,
@@ -113,7 +113,7 @@ inEachSetting(
       expect(await denials({ prompt: 1, completion: 0 })).toEqual(['']);
     });
 
-    test('counts nothing of an answer that cannot be read, and says that it could not', async () => {
+    test('does not count responses that cannot be read, and reports their number', async () => {
       const answers = [null, { prompt: 99, completion: 0 }, null, { prompt: 1, completion: 0 }];
       expect(await denials(...answers)).toEqual(['', '', '', '']);
       const entries = await report<AuditEntry[]>('/audit');
@@ -127,11 +127,11 @@ inEachSetting(
 );
 
 inEachSetting(
-  'a budget that other instances have their share in',
+  'a budget shared with other instances',
   (setting) => {
     const { denials, passTime, tokensToday } = budget(setting, LIMITED, { tokens: 98, costUsd: 0 });
 
-    test('denies when all together have used it up, and forgets their share at midnight too', async () => {
+    test('denies when all instances together have used it up, and is reset at midnight', async () => {
       while ((await tokensToday('others')) !== 98) continue;
       const answers = [
         { prompt: 1, completion: 0 },
@@ -147,12 +147,12 @@ inEachSetting(
 );
 
 inEachSetting(
-  'a budget of money',
+  'a cost budget',
   (setting) => {
     const { denials, passTime, policyIssues } = budget(setting, PRICED);
 
-    test('denies a thirtieth of the month’s as soon as the day has cost it', async () => {
-      // 0.4 + 0.599992 dollars, and the eight millionths that were missing.
+    test('denies when the day has cost a thirtieth of the monthly budget', async () => {
+      // 0.4 + 0.599992 dollars, then the missing 0.000008.
       const answers = [
         { prompt: 200_000, completion: 74_999 },
         { prompt: 0, completion: 1 },
@@ -168,7 +168,7 @@ inEachSetting(
 );
 
 inEachSetting(
-  'a budget of money without a price',
+  'a cost budget without a price',
   (setting) => {
     const { denials, policyIssues } = budget(setting, UNPRICED);
 

@@ -36,17 +36,17 @@ afterEach(async () => {
   await fake.stop();
 });
 
-/** Lets the minute before the next round pass. */
+/** Lets the minute until the next round pass. */
 async function nextRound(): Promise<void> {
   const before = fake.asked.length;
   const sleep = await clock.nextSleep();
   expect(sleep.ms).toBe(60_000);
   sleep.wake();
   await until(() => fake.asked.length > before, 'the round');
-  await watch.ask();
+  await watch.check();
 }
 
-test('asks at the start, and each minute, for each rule what it must deny', async () => {
+test('queries the engine with one canary per rule at start and every minute', async () => {
   watch.start();
   await until(() => fake.asked.length === 2, 'the first round');
   expect(fake.asked.map(({ input }) => input)).toEqual([
@@ -57,7 +57,7 @@ test('asks at the start, and each minute, for each rule what it must deny', asyn
   expect([watch.isLoaded, log]).toEqual([true, []]);
 });
 
-test('says once what is missing, and once that it is there', async () => {
+test('logs missing rules once and loaded rules once', async () => {
   fake.reply = { result: [PII] };
   watch.start();
   await until(() => !watch.isLoaded, 'the finding');
@@ -71,20 +71,20 @@ test('says once what is missing, and once that it is there', async () => {
   expect([watch.isLoaded, log.slice(1)]).toEqual([true, [['info', undefined]]]);
 });
 
-test('says nothing of an engine that does not answer: what was known stays', async () => {
+test('keeps the last result while the engine is unreachable', async () => {
   fake.reply = 500;
-  await watch.ask();
+  await watch.check();
   expect([watch.isLoaded, fake.asked.length]).toEqual([true, 1]);
   fake.reply = { result: [] };
-  await watch.ask();
+  await watch.check();
   fake.reply = 500;
-  await watch.ask();
+  await watch.check();
   expect([watch.isLoaded, log]).toEqual([false, [['warn', { missing: [TOKENS, PII] }]]]);
 });
 
-test('has nothing to ask for a manifest without rules', async () => {
+test('does not query the engine for a manifest without rules', async () => {
   policy = policyOf(plainManifest('shop', []));
   fake.reply = {};
-  await watch.ask();
+  await watch.check();
   expect([watch.isLoaded, fake.asked, log]).toEqual([true, [], []]);
 });

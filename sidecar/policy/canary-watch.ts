@@ -16,8 +16,8 @@ export interface CanaryWatchOptions {
 }
 
 /**
- * Asks the engine what it must deny, at the start and every minute: an engine without this manifest's rules and data
- * would allow everything. It only reports; no request is treated otherwise for it.
+ * Queries the engine with canary inputs that it must deny, at start and every minute, because an engine without this
+ * manifest's rules and data would allow everything. The result is reported and does not change how requests are handled.
  */
 export class CanaryWatch {
   readonly #options: CanaryWatchOptions;
@@ -28,7 +28,7 @@ export class CanaryWatch {
     this.#options = options;
   }
 
-  /** false: the engine answered, and did not deny a canary. */
+  /** false: the engine responded and did not deny a canary. */
   get isLoaded(): boolean {
     return this.#isLoaded;
   }
@@ -37,9 +37,9 @@ export class CanaryWatch {
     void this.#loop();
   }
 
-  /** Asks all of them now, after a round that is under way. */
-  ask(): Promise<void> {
-    this.#round = this.#round.then(() => this.#ask());
+  /** Checks all canaries now, or after the current round. */
+  check(): Promise<void> {
+    this.#round = this.#round.then(() => this.#check());
     return this.#round;
   }
 
@@ -47,35 +47,33 @@ export class CanaryWatch {
     const { clock, signal } = this.#options;
     try {
       for (;;) {
-        await this.ask();
+        await this.check();
         await clock.sleep(ROUND_MS, signal);
       }
     } catch {
-      // Woken by its end.
+      // The sidecar is stopping.
     }
   }
 
-  async #ask(): Promise<void> {
+  async #check(): Promise<void> {
     const { engine, policy, signal } = this.#options;
     const missing = new Set<string>();
     for (const { reason, input } of canariesOf(policy())) {
       if (signal.aborted) return;
       const answer = await engine.evaluate(input);
-      // It is not there, which says nothing of what it knows.
+      // The rules of an unreachable engine are unknown, so the last result stays.
       if (answer.state === 'unreachable') return;
       if (answer.state === 'not-loaded' || !answer.denials.includes(reason)) missing.add(reason);
     }
-    this.#tell([...missing]);
+    this.#report([...missing]);
   }
 
-  #tell(missing: readonly string[]): void {
+  #report(missing: readonly string[]): void {
     const { logger } = this.#options;
     const isLoaded = missing.length === 0;
-    if (isLoaded && !this.#isLoaded) logger.info("the policy engine has this agent's rules now");
+    if (isLoaded && !this.#isLoaded) logger.info('policy engine rules loaded');
     if (!isLoaded && this.#isLoaded)
-      logger.warn("the policy engine does not have this agent's rules, or those of another manifest", {
-        missing,
-      });
+      logger.warn('policy engine rules missing or from another manifest', { missing });
     this.#isLoaded = isLoaded;
   }
 }

@@ -10,16 +10,16 @@ import { createBuiltinEngine } from './builtin-engine.ts';
 import { CanaryWatch } from './canary-watch.ts';
 import { createOpaEngine } from './opa-engine.ts';
 
-/** The engine that the configuration asks for, and what is known of it. */
+/** The configured policy engine and its state. */
 export interface Engine {
-  /** null: none is configured. */
+  /** null: no engine is configured. */
   policyEngine: PolicyEngine | null;
   policy: () => Policy;
-  /** false: the engine answers, but not with this agent's rules. */
+  /** false: the engine responds, but without this agent's rules. */
   isLoaded(): boolean;
-  /** Seconds in which requests passed unevaluated because the engine did not answer. */
+  /** Seconds in which requests passed unevaluated because the engine was unreachable. */
   failOpenSeconds(): number;
-  /** Begins to watch it. */
+  /** Starts the background checks. */
   start(): void;
   close(): Promise<void>;
 }
@@ -49,8 +49,8 @@ export function createEngine(input: EngineInput): Engine {
 function watchedEngine(input: EngineInput, url: URL, policy: () => Policy): Engine {
   const { config, manifest, logger, clock, signal } = input;
   const engine = createOpaEngine({ url, timeoutMs: config.POLICY_TIMEOUT_MS });
-  const question = (): PolicyInput => policyInputOf(policy());
-  const breaker = new Breaker({ engine, question, clock, logger, signal });
+  const checkInput = (): PolicyInput => policyInputOf(policy());
+  const breaker = new Breaker({ engine, checkInput, clock, logger, signal });
   const canaries = new CanaryWatch({ engine: breaker, policy, clock, logger, signal });
   return {
     policyEngine: breaker,
@@ -59,13 +59,13 @@ function watchedEngine(input: EngineInput, url: URL, policy: () => Policy): Engi
     failOpenSeconds: () => breaker.failOpenSeconds,
     start: () => {
       canaries.start();
-      manifest.onChange(() => void canaries.ask());
+      manifest.onChange(() => void canaries.check());
     },
     close: () => engine.close(),
   };
 }
 
-/** The policy of the manifest in force, made once for each. */
+/** The policy of the manifest in force, cached per manifest. */
 function policyInForce(current: CurrentManifest): () => Policy {
   let known = { manifest: current.manifest, policy: policyOf(current.manifest) };
   return () => {

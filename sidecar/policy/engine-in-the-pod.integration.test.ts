@@ -15,7 +15,7 @@ import { injectionSettings, optedInPod } from '../../testing/pods.ts';
 import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
 import { TestServers } from '../../testing/sockets.ts';
 
-/** What injection puts into a pod with an engine beside the sidecar. */
+/** The containers that the injector adds to a pod with an engine next to the sidecar. */
 function injectedContainers(): Record<string, Container> {
   const resources = { cpuRequest: '10m', cpuLimit: '500m', memoryRequest: '96Mi', memoryLimit: '192Mi' };
   const settings = injectionSettings({ engine: { image: 'opa:1', resources } });
@@ -27,9 +27,9 @@ function injectedContainers(): Record<string, Container> {
 
 const argsOf = (name: string): string[] => injectedContainers()[name]?.['args'] as string[];
 
-/** Runs the init step's own words, with another folder and manifest. */
+/** Runs the command of the init container with another directory and manifest. */
 async function render(manifest: string, folder: string): Promise<{ code: number | null; errors: string }> {
-  const args = argsOf('platform-policy').map((word) => (word === '/policy' ? folder : word));
+  const args = argsOf('platform-policy').map((arg) => (arg === '/policy' ? folder : arg));
   const child = spawn(process.execPath, args, {
     env: { MANIFEST_PATH: manifest },
     stdio: ['ignore', 'ignore', 'pipe'],
@@ -40,7 +40,7 @@ async function render(manifest: string, folder: string): Promise<{ code: number 
   return { code, errors };
 }
 
-describe('the init step of a pod', () => {
+describe('the init container of a pod', () => {
   let folder: string;
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), 'render-policy-'));
@@ -48,9 +48,9 @@ describe('the init step of a pod', () => {
   afterAll(() => rm(folder, { recursive: true }));
 
   test.each([
-    ['a manifest that is not there', 'none.yaml', 'none.yaml: does not exist'],
-    ['a manifest that is not valid', 'bad.yaml', 'bad.yaml:1:1'],
-  ])('ends with the reason for %s, and writes nothing', async (_case, name, reason) => {
+    ['a missing manifest', 'none.yaml', 'none.yaml: does not exist'],
+    ['an invalid manifest', 'bad.yaml', 'bad.yaml:1:1'],
+  ])('exits with the reason for %s and writes nothing', async (_case, name, reason) => {
     await writeFile(join(folder, 'bad.yaml'), 'kind: Nothing\n');
     const out = await mkdtemp(join(folder, 'out-'));
     const { code, errors } = await render(join(folder, name), out);
@@ -59,16 +59,16 @@ describe('the init step of a pod', () => {
     expect([code, await readdir(out)]).toEqual([1, []]);
   });
 
-  test('ends with the reason when the folder cannot be written', async () => {
+  test('exits with the reason when the directory cannot be written', async () => {
     const file = join(folder, 'agent.yaml');
     await writeFile(file, JSON.stringify(plainManifest('corner-shop', ['pii_detector_not_invoked'])));
     const { code, errors } = await render(file, join(folder, 'nowhere'));
-    expect([code, errors]).toEqual([1, expect.stringContaining('the rules cannot be written: ENOENT')]);
+    expect([code, errors]).toEqual([1, expect.stringContaining('failed to write the policy rules: ENOENT')]);
   });
 });
 
 (whyNoOpa() ? describe.skip : describe)('the engine of a pod', () => {
-  test('starts with its own words on the rendered rules, answers on loopback, and tells the kubelet its health', async () => {
+  test('starts with the rendered rules, serves queries on loopback and health for the kubelet', async () => {
     const folder = await mkdtemp(join(tmpdir(), 'engine-in-the-pod-'));
     const manifest = join(folder, 'agent.yaml');
     await writeFile(manifest, JSON.stringify(plainManifest('corner-shop', ['pii_detector_not_invoked'])));
@@ -76,25 +76,25 @@ describe('the init step of a pod', () => {
     expect(await render(manifest, rules)).toEqual({ code: 0, errors: '' });
     const servers = new TestServers();
     const [port, health] = [await servers.closedPort(), await servers.closedPort()];
-    const args = argsOf('platform-opa').map((word) =>
-      word.replace('/policy', rules).replace(':8181', `:${port}`).replace(':8282', `:${health}`),
+    const args = argsOf('platform-opa').map((arg) =>
+      arg.replace('/policy', rules).replace(':8181', `:${port}`).replace(':8282', `:${health}`),
     );
     expect(args).toContain(`--addr=127.0.0.1:${port}`);
     const child = spawn(clusterBinary('opa'), args, { env: { GOMEMLIMIT: '153MiB' }, stdio: 'ignore' });
     try {
       await until(() => isOk(`http://127.0.0.1:${health}/health`));
-      const ask = async (at: number) =>
+      const query = async (at: number) =>
         fetch(`http://127.0.0.1:${at}${denyPathOf('corner-shop')}`, {
           method: 'POST',
           body: JSON.stringify({ input: { request_type: 'llm_call', guardrails_invoked: [] } }),
         });
-      const answer = await ask(port);
-      expect([answer.status, await answer.text()]).toEqual([
+      const response = await query(port);
+      expect([response.status, await response.text()]).toEqual([
         200,
         expect.stringContaining('pii_detector_not_invoked'),
       ]);
-      // The address that the pod's network reaches answers no question of policy.
-      expect((await ask(health)).status).toBe(404);
+      // The address that is reachable from the pod network does not serve policy queries.
+      expect((await query(health)).status).toBe(404);
     } finally {
       child.kill('SIGKILL');
       await once(child, 'exit');
@@ -114,5 +114,5 @@ async function until(holds: () => Promise<boolean>): Promise<void> {
     if (await holds()) return;
     await sleep(50);
   }
-  throw new Error('it never came true');
+  throw new Error('the condition was not met in time');
 }

@@ -20,13 +20,13 @@ const DROPPED = { type: 'tool', name: 'drop' } as const;
 let audit: AuditLog;
 let evaluator: PolicyEvaluator;
 let recording: Recording;
-/** Questions that the engine has not answered yet, oldest first: each answers with what the rules say to it. */
+/** Pending queries, oldest first; each function completes its query with the result of the rules. */
 let open: (() => Promise<void>)[];
 
 beforeEach(() => {
   open = [];
   audit = auditLogOf(systemClock);
-  const ask = (input: PolicyInput): Promise<PolicyAnswer> =>
+  const evaluateLater = (input: PolicyInput): Promise<PolicyAnswer> =>
     new Promise((resolve) => {
       open.push(async () => {
         resolve({ state: 'answered', denials: evaluate(policy, input) });
@@ -35,7 +35,7 @@ beforeEach(() => {
     });
   evaluator = new PolicyEvaluator({
     mode: 'enforce',
-    engine: { evaluate: ask },
+    engine: { evaluate: evaluateLater },
     policy: () => policy,
     isLoaded: () => true,
     totals: () => ({ tokensToday: 0 }),
@@ -45,9 +45,9 @@ beforeEach(() => {
   recording = audit.arrive({ requestId: 'r-1', method: 'POST', target: '/chat' });
 });
 
-function tell(...events: Parameters<AuditLog['recordEvents']>[0]['events']): Promise<readonly string[]> {
+function reviewEvents(...events: Parameters<AuditLog['recordEvents']>[0]['events']): Promise<readonly string[]> {
   const entry = audit.recordEvents({ requestId: 'r-1', events });
-  if (entry === null || entry === 'full') throw new Error('the events are not recorded');
+  if (entry === null || entry === 'full') throw new Error('the events were not recorded');
   return evaluator.review(entry);
 }
 
@@ -61,47 +61,47 @@ function head(platform: Record<string, string>): Promise<void> {
   return (evaluator.judge(recording.entry) as Promise<Verdict>).then((verdict) => recording.judged(verdict));
 }
 
-const said = ({ policyViolations, lateDenial }: AuditEntry) => ({ policyViolations, lateDenial });
+const recorded = ({ policyViolations, lateDenial }: AuditEntry) => ({ policyViolations, lateDenial });
 
-test('an event that is looked at while the head comes is judged by both', async () => {
-  const event = tell(SKIPPED);
+test('an event under review when the head arrives is evaluated with the head', async () => {
+  const event = reviewEvents(SKIPPED);
   const verdict = head({ 'x-platform-guardrails-invoked': 'pii-detector' });
-  // The head's question is answered first.
+  // The query for the head completes first.
   await open[1]!();
   await verdict;
   await open[0]!();
   await open[2]!();
   expect(await event).toEqual([]);
-  expect(said(recording.entry)).toEqual({ policyViolations: undefined, lateDenial: undefined });
+  expect(recorded(recording.entry)).toEqual({ policyViolations: undefined, lateDenial: undefined });
 });
 
-test('an event that comes while the head is judged stays a late denial', async () => {
+test('an event that arrives during the evaluation of the head stays a late denial', async () => {
   const verdict = head({ 'x-platform-guardrails-invoked': 'pii-detector' });
-  const event = tell(DROPPED);
+  const event = reviewEvents(DROPPED);
   await open[1]!();
   expect(await event).toEqual([DESTRUCTIVE]);
   await open[0]!();
   await verdict;
-  expect(said(recording.entry)).toEqual({ policyViolations: [DESTRUCTIVE], lateDenial: true });
+  expect(recorded(recording.entry)).toEqual({ policyViolations: [DESTRUCTIVE], lateDenial: true });
 });
 
-test('of an event before the head nothing stays that the head explains', async () => {
-  const event = tell(SKIPPED);
+test('a denial from an event before the head is removed if the verdict on the head allows', async () => {
+  const event = reviewEvents(SKIPPED);
   await open[0]!();
   expect(await event).toEqual([PII]);
-  expect(said(recording.entry)).toEqual({ policyViolations: [PII], lateDenial: true });
+  expect(recorded(recording.entry)).toEqual({ policyViolations: [PII], lateDenial: true });
   const verdict = head({ 'x-platform-guardrails-invoked': 'pii-detector' });
   await open[1]!();
   await verdict;
-  expect(said(recording.entry)).toEqual({ policyViolations: undefined, lateDenial: undefined });
+  expect(recorded(recording.entry)).toEqual({ policyViolations: undefined, lateDenial: undefined });
 });
 
-test('of two events at once neither is judged without the other', async () => {
-  const first = tell(SKIPPED);
-  const second = tell(RAN);
+test('two concurrent events are evaluated together', async () => {
+  const first = reviewEvents(SKIPPED);
+  const second = reviewEvents(RAN);
   await open[1]!();
   await open[0]!();
   await open[2]!();
   expect([await first, await second]).toEqual([[], []]);
-  expect(said(recording.entry)).toEqual({ policyViolations: undefined, lateDenial: undefined });
+  expect(recorded(recording.entry)).toEqual({ policyViolations: undefined, lateDenial: undefined });
 });

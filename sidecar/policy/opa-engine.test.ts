@@ -22,12 +22,12 @@ afterEach(async () => {
   await fake.stop();
 });
 
-test('asks at the agent’s own path, with the input as it is', async () => {
+test('queries the path of the agent with the unchanged input', async () => {
   expect(await engine.evaluate(INPUT)).toEqual({ state: 'answered', denials: [] });
   expect(fake.asked).toEqual([{ path: '/v1/data/platform/agent/corner_shop/deny', input: INPUT }]);
 });
 
-test('puts the path of POLICY_URL before its own', async () => {
+test('prepends the path of POLICY_URL', async () => {
   const behind = createOpaEngine({ url: new URL(`${fake.url}/opa/`), timeoutMs: TIMEOUT_MS });
   await behind.evaluate(INPUT);
   await behind.close();
@@ -40,48 +40,48 @@ test.each<[Reply, object]>([
   [{ result: null }, { state: 'unreachable', reason: 'the result is not a list of denial reasons' }],
   [{ result: [1] }, { state: 'unreachable', reason: 'the result is not a list of denial reasons' }],
   [{ result: { a: true } }, { state: 'unreachable', reason: 'the result is not a list of denial reasons' }],
-  [{ text: 'hello' }, { state: 'unreachable', reason: 'the answer is not a JSON object' }],
-  [{ text: ' '.repeat(2_000_000) }, { state: 'unreachable', reason: 'the answer is over 1 MiB' }],
-  [500, { state: 'unreachable', reason: 'the engine answers with status 500' }],
-  [404, { state: 'unreachable', reason: 'the engine answers with status 404' }],
-])('reads the answer %j', async (reply, expected) => {
+  [{ text: 'hello' }, { state: 'unreachable', reason: 'the response is not a JSON object' }],
+  [{ text: ' '.repeat(2_000_000) }, { state: 'unreachable', reason: 'the response is over 1 MiB' }],
+  [500, { state: 'unreachable', reason: 'the engine responded with status 500' }],
+  [404, { state: 'unreachable', reason: 'the engine responded with status 404' }],
+])('reads the response %j', async (reply, expected) => {
   fake.reply = reply;
   expect(await engine.evaluate(INPUT)).toEqual(expected);
 });
 
-test('keeps its connections', async () => {
+test('reuses connections', async () => {
   for (let i = 0; i < 20; i++) await engine.evaluate(INPUT);
-  // The second one: an answer is read before its connection counts as free.
+  // At most two, because a response may be read before its connection counts as free.
   expect(fake.connections).toBeLessThanOrEqual(2);
 });
 
-test('asks again where the engine had closed the kept connection', async () => {
+test('repeats a query when the engine has closed the reused connection', async () => {
   await engine.evaluate(INPUT);
   let drops = 0;
   fake.reply = () => (drops++ > 0 ? { result: ['late'] } : 'drop');
   expect(await engine.evaluate(INPUT)).toEqual({ state: 'answered', denials: ['late'] });
 });
 
-describe('an engine that gives no answer', () => {
-  test('is given up on after the time-out', async () => {
+describe('an engine that does not respond', () => {
+  test('is unreachable after the time-out', async () => {
     using timers = holdTimers();
     fake.reply = 'hang';
     const answer = engine.evaluate(INPUT);
-    await until(() => fake.asked.length === 1, 'the question');
+    await until(() => fake.asked.length === 1, 'the query');
     await timers.pass(TIMEOUT_MS);
-    expect(await answer).toEqual({ state: 'unreachable', reason: 'no answer within 60000 ms' });
+    expect(await answer).toEqual({ state: 'unreachable', reason: 'no response within 60000 ms' });
   });
 
-  test('more than its connections can carry wait no longer either', async () => {
+  test('does not delay queries beyond the time-out when all connections are busy', async () => {
     using timers = holdTimers();
     fake.reply = 'hang';
     const answers = Promise.all(Array.from({ length: 200 }, () => engine.evaluate(INPUT)));
-    await until(() => fake.asked.length === 64, 'as many questions as there are connections');
+    await until(() => fake.asked.length === 64, 'one query per connection');
     await timers.pass(TIMEOUT_MS);
     expect(new Set((await answers).map(({ state }) => state))).toEqual(new Set(['unreachable']));
   });
 
-  test('is unreachable when nobody listens', async () => {
+  test('is unreachable on a closed port', async () => {
     await fake.stop();
     expect(await engine.evaluate(INPUT)).toEqual({ state: 'unreachable', reason: 'ECONNREFUSED' });
   });
@@ -93,11 +93,11 @@ test.each<[FakeEngine['health'], boolean]>([
   [500, false],
   [404, false],
   ['hang', false],
-])('health %s is %s', async (health, expected) => {
+])('isHealthy for health response %s is %s', async (health, expected) => {
   using timers = holdTimers();
   fake.health = health;
   const isHealthy = engine.isHealthy();
-  await until(() => fake.healthCalls === 1, 'the question');
+  await until(() => fake.healthCalls === 1, 'the query');
   if (health === 'hang') await timers.pass(TIMEOUT_MS);
   expect(await isHealthy).toBe(expected);
 });

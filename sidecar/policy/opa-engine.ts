@@ -6,27 +6,27 @@ import { denyPathOf } from '../../core/policy/package-name.ts';
 import type { PolicyInput } from '../../core/policy/policy-input.ts';
 import { parseDenials } from '../../core/policy/parse-denials.ts';
 
-/** A policy engine over HTTP, asked on connections that are kept. */
+/** A policy engine over HTTP, on keep-alive connections. */
 export interface OpaEngine {
   evaluate(input: PolicyInput): Promise<PolicyAnswer>;
-  /** `GET /health`, judged by its status code alone: the real engine's body is `{}`. */
+  /** `GET /health`. Only the status code counts, because Open Policy Agent's body is `{}`. */
   isHealthy(): Promise<boolean>;
   close(): Promise<void>;
 }
 
 export interface OpaEngineOptions {
-  /** A path in it is put before every path. */
+  /** A path in the URL is prepended to every path. */
   url: URL;
-  /** For one question, connecting and a second attempt included, in milliseconds. */
+  /** Milliseconds for one query, including the connection and a second attempt. */
   timeoutMs: number;
 }
 
-/** More would wait for the engine rather than be answered by it. */
+/** More connections would not increase the engine's throughput. */
 const CONNECTIONS = 64;
-/** Denial reasons are short; whatever sends more is no policy engine. */
+/** Denial reasons are short; a larger body is not a valid result. */
 const MAX_BODY_BYTES = 1024 * 1024;
 
-interface Asked {
+interface EngineRequest {
   method: 'GET' | 'POST';
   path: string;
   body: string | null;
@@ -44,32 +44,32 @@ export function createOpaEngine({ url, timeoutMs }: OpaEngineOptions): OpaEngine
     bodyTimeout: 0,
   });
   const prefix = url.pathname.replace(/\/$/, '');
-  const ask = async (asked: Asked): Promise<Reply> => {
+  const send = async (request: EngineRequest): Promise<Reply> => {
     const deadline = performance.now() + timeoutMs;
-    const first = await exchange(pool, asked, timeoutMs);
-    // The engine may close an idle connection just when it is used; a question can be put twice.
+    const first = await exchange(pool, request, timeoutMs);
+    // The engine may close an idle connection at the moment of its use. Queries are idempotent, so one retry is safe.
     const leftMs = deadline - performance.now();
-    return !first.ok && first.isStale && leftMs > 0 ? exchange(pool, asked, leftMs) : first;
+    return !first.ok && first.isStale && leftMs > 0 ? exchange(pool, request, leftMs) : first;
   };
   return {
     async evaluate(input) {
       const path = prefix + denyPathOf(input.agent_name);
-      const reply = await ask({ method: 'POST', path, body: JSON.stringify({ input }) });
+      const reply = await send({ method: 'POST', path, body: JSON.stringify({ input }) });
       if (!reply.ok) return { state: 'unreachable', reason: reply.reason };
       if (reply.status !== 200)
-        return { state: 'unreachable', reason: `the engine answers with status ${reply.status}` };
+        return { state: 'unreachable', reason: `the engine responded with status ${reply.status}` };
       return parseDenials(reply.body);
     },
     async isHealthy() {
-      const reply = await ask({ method: 'GET', path: `${prefix}/health`, body: null });
+      const reply = await send({ method: 'GET', path: `${prefix}/health`, body: null });
       return reply.ok && reply.status >= 200 && reply.status < 300;
     },
     close: () => pool.destroy(),
   };
 }
 
-/** One request and its whole answer; resolves after `timeoutMs` milliseconds at the latest. */
-function exchange(pool: Pool, { method, path, body }: Asked, timeoutMs: number): Promise<Reply> {
+/** One request and its complete response; resolves within `timeoutMs` milliseconds. */
+function exchange(pool: Pool, { method, path, body }: EngineRequest, timeoutMs: number): Promise<Reply> {
   return new Promise((resolve) => {
     let status = 0;
     let bytes = 0;
@@ -87,7 +87,7 @@ function exchange(pool: Pool, { method, path, body }: Asked, timeoutMs: number):
       control?.abort(new errors.RequestAbortedError());
     };
     const timer = setTimeout(
-      () => giveUp(`no answer within ${Math.ceil(timeoutMs)} ms`),
+      () => giveUp(`no response within ${Math.ceil(timeoutMs)} ms`),
       Math.max(1, timeoutMs),
     );
     const headers = body === null ? [] : ['content-type', 'application/json'];
@@ -96,7 +96,7 @@ function exchange(pool: Pool, { method, path, body }: Asked, timeoutMs: number):
       {
         onRequestStart: (controller) => {
           control = controller;
-          // It waited for a connection for longer than its asker waits for it.
+          // The request timed out while it waited for a connection.
           if (isOver) controller.abort(new errors.RequestAbortedError());
         },
         onResponseStart: (_controller, statusCode) => {
@@ -104,7 +104,7 @@ function exchange(pool: Pool, { method, path, body }: Asked, timeoutMs: number):
         },
         onResponseData: (_controller, chunk) => {
           bytes += chunk.byteLength;
-          if (bytes > MAX_BODY_BYTES) giveUp('the answer is over 1 MiB');
+          if (bytes > MAX_BODY_BYTES) giveUp('the response is over 1 MiB');
           else chunks.push(chunk);
         },
         onResponseEnd: () => end({ ok: true, status, body: Buffer.concat(chunks).toString() }),

@@ -15,19 +15,19 @@ import { TestServers } from '../../testing/sockets.ts';
 import { SteppingClock } from '../../testing/stepping-clock.ts';
 import { stopProcess } from '../../testing/stop-process.ts';
 
-/** Of one question to the engine. An engine on a busy machine is not one that does not answer. */
+/** Time-out of one query, long enough for an engine on a busy machine. */
 const TIMEOUT_MS = 30_000;
-/** Between two looks at an engine that is left alone. */
-const LOOK_MS = 5_000;
+/** Milliseconds between two background checks of an unreachable engine. */
+const CHECK_MS = 5_000;
 const NOON = '2026-03-01T12:00:00Z';
-const BACK = 'the policy engine answers again';
+const BACK = 'policy engine reachable again';
 const ENFORCE = { OPENAI_API_KEY: 'x', POLICY_PROXY_MODE: 'enforce' };
 const MANIFEST = plainManifest('corner-shop', [
   'pii_detector_not_invoked',
   'destructive_tool_without_confirmation',
 ]);
 
-(whyNoOpa() ? describe.skip : describe)('the sidecar before the real policy engine', () => {
+(whyNoOpa() ? describe.skip : describe)('the sidecar with a real policy engine', () => {
   let folder: string;
   let opa: Opa;
   let rig: SidecarRig;
@@ -57,7 +57,7 @@ const MANIFEST = plainManifest('corner-shop', [
       .map(({ property }) => property)
       .filter((property) => property.startsWith('policy.'));
 
-  /** What a sidecar reports that never had an engine, of an agent that did the same. */
+  /** The gap report of a sidecar without an engine, after the same requests. */
   const gapWithoutEngine = async (): Promise<unknown> => {
     const without = await startBefore({ POLICY_URL: '' });
     try {
@@ -80,7 +80,7 @@ const MANIFEST = plainManifest('corner-shop', [
     await rm(folder, { recursive: true });
   });
 
-  test('blocks what the engine denies and passes what it allows', async () => {
+  test('blocks responses that the engine denies and forwards allowed responses', async () => {
     const denied = await ask(rig.sidecar.proxyPort, { path: '/unsafe' });
     expect([denied.status, denied.headers['x-platform-policy-violations']]).toEqual([
       403,
@@ -93,7 +93,7 @@ const MANIFEST = plainManifest('corner-shop', [
     expect(await outcomes(rig)).toEqual(['deny', 'allow']);
   });
 
-  test('fails open while the engine is away, and is back after it', async () => {
+  test('fails open while the engine is down and recovers afterwards', async () => {
     const port = Number(new URL(opa.url).port);
     const before = (await outcomes(rig)).length;
     await opa.close();
@@ -101,55 +101,55 @@ const MANIFEST = plainManifest('corner-shop', [
     for (let i = 0; i < 7; i++)
       expect((await ask(rig.sidecar.proxyPort, { path: '/unsafe' })).status).toBe(200);
     opa = await startOpa([join(folder, 'policy')], port);
-    await clock.pass(LOOK_MS);
+    await clock.pass(CHECK_MS);
     await until(() => rig.log.some(([, message]) => message === BACK), 'the end of the outage');
     expect((await ask(rig.sidecar.proxyPort, { path: '/unsafe' })).status).toBe(403);
     expect((await outcomes(rig)).slice(before)).toEqual([...Array<string>(7).fill('failOpen'), 'deny']);
     expect(rig.log.filter(([level]) => level === 'warn')).toHaveLength(1);
   });
 
-  test('waits for an engine that hangs five times, then for none, until it runs again', async () => {
+  test('waits five times for a hung engine, then not at all until the engine recovers', async () => {
     const servers = new TestServers();
     const relay = await startQuestionRelay(servers, Number(new URL(opa.url).port));
     const ownClock = new ManualClock(NOON);
     const before = await startBefore({ POLICY_URL: `http://127.0.0.1:${relay.port}` }, MANIFEST, ownClock);
-    const said = (pattern: RegExp) => before.log.filter(([, message]) => pattern.test(message)).length;
+    const logged = (pattern: RegExp) => before.log.filter(([, message]) => pattern.test(message)).length;
     const statusOfUnsafe = async (): Promise<number> =>
       (await ask(before.sidecar.proxyPort, { path: '/unsafe' })).status;
     try {
-      // The first round of canaries is over when their watch sleeps.
+      // The first round of canaries is complete when the watch sleeps.
       await ownClock.nextSleep();
       expect(await statusOfUnsafe()).toBe(403);
       await stopProcess(opa.pid);
-      let nextLook;
+      let nextCheck;
       {
         using timers = holdTimers();
         for (let i = 1; i <= 5; i++) {
-          const heard = relay.questions();
+          const queriesBefore = relay.questions();
           let status = 0;
-          const asking = statusOfUnsafe().then((given) => (status = given));
-          await until(() => relay.questions() > heard, 'the question');
+          const pending = statusOfUnsafe().then((received) => (status = received));
+          await until(() => relay.questions() > queriesBefore, 'the query');
           await timers.pass(TIMEOUT_MS - 1);
           expect(status).toBe(0);
           await timers.pass(1);
-          expect(await asking).toBe(200);
+          expect(await pending).toBe(200);
         }
-        // From here on no time passes for a request.
-        const heard = relay.questions();
+        // From here on, requests do not wait.
+        const queries = relay.questions();
         for (let i = 5; i < 40; i++) expect(await statusOfUnsafe()).toBe(200);
-        expect([relay.questions(), said(/policy engine (still )?does not answer/)]).toEqual([heard, 5]);
+        expect([relay.questions(), logged(/policy engine (still )?unreachable/)]).toEqual([queries, 5]);
         const pause = await ownClock.nextSleep();
-        expect(pause.ms).toBe(LOOK_MS);
+        expect(pause.ms).toBe(CHECK_MS);
         pause.wake();
-        await until(() => relay.questions() > heard, 'the first look');
+        await until(() => relay.questions() > queries, 'the first check');
         await timers.pass(TIMEOUT_MS);
-        // It finds the engine hanging, and another one will follow.
-        nextLook = await ownClock.nextSleep();
-        expect([await statusOfUnsafe(), relay.questions()]).toEqual([200, heard + 1]);
+        // The check finds the engine hung, and another check follows.
+        nextCheck = await ownClock.nextSleep();
+        expect([await statusOfUnsafe(), relay.questions()]).toEqual([200, queries + 1]);
       }
       process.kill(opa.pid, 'SIGCONT');
-      nextLook.wake();
-      await until(() => said(new RegExp(BACK)) === 1, 'the end of the outage');
+      nextCheck.wake();
+      await until(() => logged(new RegExp(BACK)) === 1, 'the end of the outage');
       expect(await statusOfUnsafe()).toBe(403);
       expect(await outcomes(before)).toEqual(['deny', ...Array<string>(41).fill('failOpen'), 'deny']);
       expect(before.log.filter(([level]) => level === 'warn')).toHaveLength(1);
@@ -160,7 +160,7 @@ const MANIFEST = plainManifest('corner-shop', [
     }
   });
 
-  test('a manifest that changes is asked about at once, and what the engine does know is still enforced', async () => {
+  test('checks the rules when the manifest changes and still enforces the loaded rules', async () => {
     const before = await startBefore({});
     try {
       expect(await gapOf(before)).toEqual([]);
@@ -169,7 +169,7 @@ const MANIFEST = plainManifest('corner-shop', [
         'daily_token_limit_exceeded',
       ]);
       await writeFile(before.manifestPath, JSON.stringify(changed));
-      const stale = "the policy engine does not have this agent's rules, or those of another manifest";
+      const stale = 'policy engine rules missing or from another manifest';
       await until(() => before.log.some(([, message]) => message === stale), 'the warning');
       expect(before.log.find(([, message]) => message === stale)?.[2]).toEqual({
         missing: ['daily_token_limit_exceeded'],
@@ -178,7 +178,7 @@ const MANIFEST = plainManifest('corner-shop', [
       expect((await ask(before.sidecar.proxyPort, { path: '/unsafe' })).status).toBe(403);
       expect(await gapOf(before)).toEqual(['policy.pii_detector_not_invoked', 'policy.not-loaded']);
       await writeFile(before.manifestPath, JSON.stringify(MANIFEST));
-      const renewed = "the policy engine has this agent's rules now";
+      const renewed = 'policy engine rules loaded';
       await until(() => before.log.some(([, message]) => message === renewed), 'the new rules');
       expect(await gapOf(before)).toEqual(['policy.pii_detector_not_invoked']);
     } finally {
@@ -186,7 +186,7 @@ const MANIFEST = plainManifest('corner-shop', [
     }
   });
 
-  test('several agents in one engine are each judged by their own rules', async () => {
+  test('applies the rules of each agent when several agents share an engine', async () => {
     const other = plainManifest('3d-agent', ['destructive_tool_without_confirmation']);
     await writePolicy(join(folder, 'other'), other);
     const both = await startOpa([join(folder, 'policy'), join(folder, 'other')]);
@@ -204,7 +204,7 @@ const MANIFEST = plainManifest('corner-shop', [
     }
   });
 
-  test('an engine with the rules of an older manifest is found out', async () => {
+  test('detects an engine with the rules of an older manifest', async () => {
     const older = join(folder, 'older');
     await writePolicy(older, plainManifest('corner-shop', ['pii_detector_not_invoked']));
     const stale = await startOpa([older]);
@@ -214,12 +214,12 @@ const MANIFEST = plainManifest('corner-shop', [
       expect(before.log.filter(([level]) => level === 'warn')).toEqual([
         [
           'warn',
-          "the policy engine does not have this agent's rules, or those of another manifest",
+          'policy engine rules missing or from another manifest',
           { missing: ['destructive_tool_without_confirmation'] },
         ],
       ]);
       expect(await gapOf(before)).toEqual(['policy.not-loaded']);
-      // The canary only reports: what the engine does know is still enforced, and in the gap.
+      // The canary only reports; the loaded rules are still enforced and part of the gap.
       expect((await ask(before.sidecar.proxyPort, { path: '/unsafe' })).status).toBe(403);
       expect(await gapOf(before)).toEqual(['policy.pii_detector_not_invoked', 'policy.not-loaded']);
     } finally {
@@ -228,7 +228,7 @@ const MANIFEST = plainManifest('corner-shop', [
     }
   });
 
-  test('an engine without the agent’s rules evaluates nothing', async () => {
+  test('does not evaluate with an engine without the agent’s rules', async () => {
     const empty = await startOpa([]);
     const before = await startBefore({ POLICY_URL: empty.url });
     try {

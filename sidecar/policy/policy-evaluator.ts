@@ -9,29 +9,29 @@ import type { UsageTotals } from '../../core/usage/usage.ts';
 
 export type PolicyMode = 'track' | 'enforce' | 'off';
 
-/** What became of one request. */
+/** The policy verdict on one request. */
 export interface Verdict {
   outcome: Outcome;
-  /** Not empty: denied. */
+  /** Denial reasons; empty: not denied. */
   denials: readonly string[];
 }
 
 export interface PolicyEvaluatorOptions {
   mode: PolicyMode;
-  /** null: none is configured. */
+  /** null: no engine is configured. */
   engine: PolicyEngine | null;
-  /** Of the manifest in force. */
+  /** The policy of the manifest in force. */
   policy: () => Policy;
-  /** false: the engine answers, but not with this agent's rules. */
+  /** false: the engine responds, but without this agent's rules. */
   isLoaded: () => boolean;
-  /** Of all instances of the agent. */
+  /** Today's usage of all instances of the agent. */
   totals: () => UsageTotals;
-  /** Told how long the engine took for an answer, in milliseconds. */
+  /** Called after each query with its duration in milliseconds. */
   onAnswer: (durationMs: number, state: PolicyAnswer['state']) => void;
   now: () => number;
 }
 
-/** Where everybody in the sidecar asks about policy: knows the facts to tell, and what an answer means for a request. */
+/** The single place for policy queries: builds the input and derives the verdict from the engine's result. */
 export class PolicyEvaluator {
   readonly mode: PolicyMode;
   readonly #options: PolicyEvaluatorOptions;
@@ -43,7 +43,7 @@ export class PolicyEvaluator {
     this.mode = options.mode;
   }
 
-  /** Requests since the start that were denied by what was told outside of their response head. */
+  /** Requests since the start that were denied because of events or trailers. */
   get lateDenials(): number {
     return this.#lateDenials;
   }
@@ -53,28 +53,28 @@ export class PolicyEvaluator {
   }
 
   /**
-   * Decides on a response head that reported behavior. null: the proxy evaluates nothing. No promise where the engine
-   * has its answer at once.
+   * The verdict on a response head that reported behavior. null: the proxy does not evaluate responses. Synchronous if the
+   * engine is synchronous.
    */
   judge(entry: AuditEntry): Verdict | Promise<Verdict> | null {
     if (this.#options.engine === null || this.mode === 'off') return null;
-    const answer = this.#ask(entry);
+    const answer = this.#query(entry);
     return answer instanceof Promise ? answer.then(verdictOf) : verdictOf(answer);
   }
 
   /**
-   * Looks at an entry again after its head has passed. What is denied only now is written into it as late, and stops
-   * nothing. Resolves with what the engine denies; with what is known where it gives no answer.
+   * Evaluates an entry again after its response head was sent. New denials are recorded as late and do not block anything.
+   * Resolves with the engine's denials; with the known denials if the engine is unreachable.
    */
   async review(entry: AuditEntry): Promise<readonly string[]> {
     if (this.#options.engine === null) return entry.policyViolations ?? [];
-    let asked: BehaviorVersion;
+    let evaluated: BehaviorVersion;
     let answer: PolicyAnswer;
     do {
-      asked = behaviorVersionOf(entry);
-      answer = await this.#ask(entry);
-      // More was told meanwhile, by the head or another event: what was true of less is no denial.
-    } while (!isCurrent(asked, entry));
+      evaluated = behaviorVersionOf(entry);
+      answer = await this.#query(entry);
+      // Evaluate again if the head or another event added behavior meanwhile, since the result may be outdated.
+    } while (!isCurrent(evaluated, entry));
     if (answer.state !== 'answered') return entry.policyViolations ?? [];
     const before = new Set(entry.policyViolations);
     const added = answer.denials.filter((reason) => !before.has(reason));
@@ -86,17 +86,17 @@ export class PolicyEvaluator {
     return answer.denials;
   }
 
-  /** What a report says of policy: the engine is asked about the newest request that told of its behavior. */
+  /** The policy facts of a report: the engine's result for the newest request with reported behavior. */
   async facts(entries: readonly AuditEntry[]): Promise<PolicyFacts> {
     if (this.#options.engine === null) return { state: 'none' };
-    const answer = await this.#ask(entries.findLast(tellsBehavior));
+    const answer = await this.#query(entries.findLast(hasReportedBehavior));
     if (answer.state === 'unreachable') return { state: 'unreachable' };
     return this.#options.isLoaded() ? answer : { ...answer, state: 'not-loaded' };
   }
 
-  #ask(entry: AuditEntry | undefined): PolicyAnswer | Promise<PolicyAnswer> {
+  #query(entry: AuditEntry | undefined): PolicyAnswer | Promise<PolicyAnswer> {
     const { engine, policy, totals, now, onAnswer } = this.#options;
-    if (engine === null) return { state: 'unreachable', reason: 'there is no engine' };
+    if (engine === null) return { state: 'unreachable', reason: 'no engine is configured' };
     const { agentName, memory } = policy();
     const input = policyInputOf({ agentName, memory, totals: totals(), ...(entry && { entry }) });
     const startedAt = now();
@@ -118,7 +118,7 @@ function verdictOf(answer: PolicyAnswer): Verdict {
   return { outcome: answer.denials.length > 0 ? 'deny' : 'allow', denials: answer.denials };
 }
 
-/** A write to memory is behavior too, which only an event tells. */
-function tellsBehavior(entry: AuditEntry): boolean {
+/** Includes memory writes, which only events report. */
+function hasReportedBehavior(entry: AuditEntry): boolean {
   return hasBehavior(entry) || (entry.events ?? []).some(({ type }) => type === 'memory');
 }

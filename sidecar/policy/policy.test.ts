@@ -53,7 +53,7 @@ async function startWithEngine(env: Record<string, string>, answer: RequestListe
   fake = await startFakeEngine();
   const withEngine = { POLICY_ENGINE: 'opa', POLICY_URL: fake.url, POLICY_TIMEOUT_MS: '30000', ...env };
   await start(withEngine, answer, MANIFEST, clock);
-  // It denies none of them, which is said once the last is answered.
+  // The engine denies no canary, which is logged after the last canary.
   await until(() => rig.log.some(([level]) => level === 'warn'), 'the canaries');
   fake.asked.length = 0;
   return fake;
@@ -85,7 +85,7 @@ const UNSAFE = { 'X-Platform-Tools-Called': 'delete_order' };
 const SAFE = { 'X-Platform-Guardrails-Invoked': 'pii-detector', 'X-Platform-User-Confirmed': 'true' };
 
 describe('track', () => {
-  test('passes a denied answer on, with the reasons in a header and in the entry', async () => {
+  test('forwards a denied response with the reasons in a header and in the entry', async () => {
     await start({}, reporting(UNSAFE));
     const answer = await ask(rig.sidecar.proxyPort, { path: '/chat' });
     expect([answer.status, answer.body]).toEqual([200, 'the answer']);
@@ -105,7 +105,7 @@ describe('track', () => {
     ['allow', SAFE],
     ['notEvaluated', {}],
     ['notEvaluated', { 'X-Platform-Other': 'x' }],
-  ])('is %s for the headers %j', async (outcome, headers) => {
+  ])('records %s for the headers %j', async (outcome, headers) => {
     await start({}, reporting(headers));
     const answer = await ask(rig.sidecar.proxyPort);
     expect([answer.status, answer.headers['x-platform-policy-violations']]).toEqual([200, undefined]);
@@ -114,7 +114,7 @@ describe('track', () => {
   });
 });
 
-/** As bytes go on the wire. */
+/** The UTF-8 bytes as one character each. */
 const utf8 = (text: string): string => Buffer.from(text).toString('latin1');
 
 describe('enforce', () => {
@@ -123,7 +123,7 @@ describe('enforce', () => {
     ['in raw UTF-8', 'löschen', utf8('löschen')],
     ['in ISO 8859-1', 'löschen', 'l\xf6schen'],
     ['with a comma', 'drop,all', 'drop%2Call'],
-    ['with blanks around it', ' purge ', '%20purge%20'],
+    ['with spaces around it', ' purge ', '%20purge%20'],
     ['of 600 characters', 'x'.repeat(600), 'x'.repeat(600)],
     ['of 600 characters, encoded', 'ö'.repeat(600), '%C3%B6'.repeat(600)],
   ])('blocks a destructive tool with a name %s', async (_how, name, header) => {
@@ -137,7 +137,7 @@ describe('enforce', () => {
     expect(warned.map(([, , { path }]) => path)).toEqual(['spec.tools[0].name']);
   });
 
-  test('answers 403 PolicyViolation in the place of a denied answer', async () => {
+  test('returns 403 PolicyViolation instead of a denied response', async () => {
     const body = gzipSync('secret'.repeat(100));
     await start({ POLICY_PROXY_MODE: 'enforce' }, (_request, response) => {
       response.writeHead(200, {
@@ -180,7 +180,7 @@ describe('enforce', () => {
     });
   });
 
-  test('lets what is allowed, and what reports nothing, pass', async () => {
+  test('forwards allowed responses and responses without a report', async () => {
     await start({ POLICY_PROXY_MODE: 'enforce' }, (request, response) => {
       reporting(request.url === '/safe' ? SAFE : {})(request, response);
     });
@@ -197,7 +197,7 @@ describe('enforce', () => {
     expect(entries.map(({ outcome }) => outcome)).toEqual(['allow', 'notEvaluated']);
   });
 
-  test('a HEAD gets the status and the headers without a body, and the connection goes on', async () => {
+  test('responds to HEAD without a body and keeps the connection', async () => {
     await start({ POLICY_PROXY_MODE: 'enforce' }, reporting(UNSAFE));
     const host = 'Host: a\r\n';
     const text = await askRaw(
@@ -208,7 +208,7 @@ describe('enforce', () => {
     expect(text.match(/"PolicyViolation"/g)).toHaveLength(1);
   });
 
-  test('ends an endless answer at the agent', async () => {
+  test('aborts an endless response at the agent', async () => {
     let isCut = false;
     await start({ POLICY_PROXY_MODE: 'enforce' }, (_request, response) => {
       response.writeHead(200, { ...UNSAFE, 'content-type': 'text/event-stream' });
@@ -229,8 +229,8 @@ describe('enforce', () => {
       String,
     ],
     ['in chunks', () => ({ 'content-type': 'application/json' }), String],
-    ['that is a stream', () => ({ 'content-type': 'text/event-stream' }), (body) => `data: ${body}\n\n`],
-  ])('counts the tokens of a blocked answer %s', async (_what, head, form) => {
+    ['as an event stream', () => ({ 'content-type': 'text/event-stream' }), (body) => `data: ${body}\n\n`],
+  ])('counts the tokens of a blocked response %s', async (_what, head, form) => {
     await start({ POLICY_PROXY_MODE: 'enforce' }, (_request, response) => {
       const usage = { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 };
       const body = form(JSON.stringify({ model: 'gpt-5', object: 'chat.completion', choices: [], usage }));
@@ -242,7 +242,7 @@ describe('enforce', () => {
     expect(await entry()).toMatchObject({ blocked: true, usage: { totalTokens: 7 } });
   });
 
-  test('is not got around by asking for an upgrade', async () => {
+  test('cannot be bypassed with an upgrade request', async () => {
     await start({ POLICY_PROXY_MODE: 'enforce' }, reporting(UNSAFE));
     const text = await askRaw(
       rig.sidecar.proxyPort,
@@ -255,7 +255,7 @@ describe('enforce', () => {
 });
 
 describe('off', () => {
-  test('asks nothing about answers and their trailers, and strips their headers', async () => {
+  test('does not query the engine for responses and trailers, and removes the headers', async () => {
     const engine = await startWithEngine({ POLICY_PROXY_MODE: 'off' }, (_request, response) => {
       response.writeHead(200, { ...UNSAFE, trailer: 'X-Platform-Tools-Called' });
       response.write('x');
@@ -269,7 +269,7 @@ describe('off', () => {
     expect(engine.asked).toEqual([]);
   });
 
-  test('still evaluates events, and the gap report', async () => {
+  test('still evaluates events and the gap report', async () => {
     await start({ POLICY_PROXY_MODE: 'off' }, reporting(UNSAFE));
     await ask(rig.sidecar.proxyPort, { headers: { 'x-request-id': 'r-1' } });
     const reply = await events('r-1', [{ type: 'guardrail', guardrailType: 'pii-detector', invoked: true }]);
@@ -281,7 +281,7 @@ describe('off', () => {
   });
 });
 
-describe('what comes before the head', () => {
+describe('an event before the head', () => {
   const GUARDED = manifestText({
     guardrails: { output: [{ type: 'toxicity-filter', threshold: 0.7 }] },
     memory: { shortTerm: { ttlSeconds: 60 } },
@@ -292,24 +292,24 @@ describe('what comes before the head', () => {
       { type: 'guardrail', guardrailType: 'toxicity-filter', invoked: true, score: 0.7 },
     ],
     ['memory_ttl_mismatch', { type: 'memory', ttlSeconds: 61 }],
-  ])('is judged with it: %s, which only an event can tell', async (reason, event) => {
+  ])('is evaluated with the head: %s, which only events can report', async (reason, event) => {
     const answer: RequestListener = (request, response) => {
-      void events(String(request.headers['x-request-id']), request.url === '/told' ? [event] : []).then(() =>
+      void events(String(request.headers['x-request-id']), request.url === '/reported' ? [event] : []).then(() =>
         reporting({ 'X-Platform-Guardrails-Invoked': 'toxicity-filter' })(request, response),
       );
     };
     await start({ POLICY_PROXY_MODE: 'enforce' }, answer, GUARDED);
     expect((await ask(rig.sidecar.proxyPort, { path: '/silent' })).status).toBe(200);
-    const told = await ask(rig.sidecar.proxyPort, { path: '/told' });
-    expect([told.status, told.headers['x-platform-policy-violations']]).toEqual([403, reason]);
+    const reported = await ask(rig.sidecar.proxyPort, { path: '/reported' });
+    expect([reported.status, reported.headers['x-platform-policy-violations']]).toEqual([403, reason]);
     const seen = await entry();
     expect(seen).toMatchObject({ outcome: 'deny', blocked: true, policyViolations: [reason] });
     expect(seen).not.toHaveProperty('lateDenial');
   });
 });
 
-describe('what comes after the head', () => {
-  test('is a late denial from trailers, and leaves the outcome', async () => {
+describe('a report after the head', () => {
+  test('in trailers is a late denial and does not change the outcome', async () => {
     await start({ POLICY_PROXY_MODE: 'enforce' }, (_request, response) => {
       response.writeHead(200, { trailer: 'X-Platform-Tools-Called' });
       response.write('the answer');
@@ -328,7 +328,7 @@ describe('what comes after the head', () => {
     expect(await metric('platform_sidecar_late_denials_total')).toBe(1);
   });
 
-  test('is a late denial from events, of which only new reasons are late', async () => {
+  test('in events is a late denial only for new reasons', async () => {
     await start({}, reporting({ 'X-Platform-Guardrails-Invoked': '' }));
     await ask(rig.sidecar.proxyPort, { headers: { 'x-request-id': 'r-1' } });
     expect(await entry()).toMatchObject({ outcome: 'deny', policyViolations: [PII] });
@@ -347,14 +347,14 @@ describe('what comes after the head', () => {
 });
 
 describe('with an engine over HTTP', () => {
-  test('a request without a behavioral header costs no question', async () => {
+  test('does not query the engine for a response without a behavioral header', async () => {
     const engine = await startWithEngine({}, reporting({}));
     await ask(rig.sidecar.proxyPort);
     expect(await entry()).toMatchObject({ outcome: 'notEvaluated' });
     expect(engine.asked).toEqual([]);
   });
 
-  test('tells the facts of the request and of the day, and holds the answer until the verdict', async () => {
+  test('sends the facts of the request and of the day, and holds the response until the verdict', async () => {
     const engine = await startWithEngine({ POLICY_PROXY_MODE: 'enforce' }, reporting(SAFE));
     engine.reply = { result: [] };
     const answer = await ask(rig.sidecar.proxyPort);
@@ -377,18 +377,18 @@ describe('with an engine over HTTP', () => {
     expect(JSON.parse(denied.body)).toMatchObject({ violations: ['own, rule\n'] });
   });
 
-  test('reasons of an engine’s own that are more than a head should carry are all in the body', async () => {
+  test('limits the reasons in the header, and returns all reasons in the body', async () => {
     const engine = await startWithEngine({ POLICY_PROXY_MODE: 'enforce' }, reporting(UNSAFE));
     const reasons = Array.from({ length: 100 }, (_, i) => `${100 + i}-${'x'.repeat(300)}`);
     engine.reply = { result: reasons };
     const answer = await ask(rig.sidecar.proxyPort);
-    const told = String(answer.headers['x-platform-policy-violations']).split(',');
+    const inHeader = String(answer.headers['x-platform-policy-violations']).split(',');
     const { violations } = JSON.parse(answer.body) as { violations: string[] };
     expect(violations).toEqual(reasons.map((reason) => reason.slice(0, 200)));
-    expect(told).toEqual(violations.slice(0, 10));
+    expect(inHeader).toEqual(violations.slice(0, 10));
   });
 
-  test('a large answer passes whole after the verdict', async () => {
+  test('forwards a large response completely after the verdict', async () => {
     const body = 'x'.repeat(5_000_000);
     await startWithEngine({}, (_request, response) => response.writeHead(200, SAFE).end(body));
     const answer = await ask(rig.sidecar.proxyPort);
@@ -396,7 +396,7 @@ describe('with an engine over HTTP', () => {
     expect(await entry()).toMatchObject({ outcome: 'allow', bytesOut: body.length });
   });
 
-  test('an answer without a result is notEvaluated', async () => {
+  test('records notEvaluated when the engine responds without a result', async () => {
     const engine = await startWithEngine({ POLICY_PROXY_MODE: 'enforce' }, reporting(UNSAFE));
     engine.reply = {};
     expect((await ask(rig.sidecar.proxyPort)).status).toBe(200);
@@ -415,11 +415,11 @@ describe('with an engine over HTTP', () => {
     {
       using timers = holdTimers();
       for (let timeOuts = 1; timeOuts <= 5; timeOuts++) {
-        const asked = ask(rig.sidecar.proxyPort);
-        await until(() => engine.asked.length === timeOuts, 'the question');
+        const response = ask(rig.sidecar.proxyPort);
+        await until(() => engine.asked.length === timeOuts, 'the query');
         nowMs += 300;
         await timers.pass(300);
-        statuses.push((await asked).status);
+        statuses.push((await response).status);
       }
       for (let i = 5; i < 20; i++) statuses.push((await ask(rig.sidecar.proxyPort)).status);
     }
@@ -427,8 +427,8 @@ describe('with an engine over HTTP', () => {
     expect(engine.asked).toHaveLength(5);
     expect((await entry()).outcome).toBe('failOpen');
     expect(rig.log.filter(([level]) => level === 'warn').map(([, message]) => message)).toEqual([
-      "the policy engine does not have this agent's rules, or those of another manifest",
-      'the policy engine does not answer: requests pass unevaluated',
+      'policy engine rules missing or from another manifest',
+      'policy engine unreachable, requests pass unevaluated',
     ]);
     const metrics = await (await rig.control('/metrics')).text();
     expect(metrics).toContain('platform_sidecar_requests_total{outcome="failOpen"} 20');
@@ -438,7 +438,7 @@ describe('with an engine over HTTP', () => {
     expect(metrics).toContain('platform_sidecar_overhead_seconds_count 20');
   });
 
-  test('a client that leaves while the engine is asked leaves an entry with the verdict', async () => {
+  test('records the verdict for a client that disconnects during the query', async () => {
     const engine = await startWithEngine(
       { POLICY_PROXY_MODE: 'enforce', POLICY_TIMEOUT_MS: '500' },
       reporting(UNSAFE),
@@ -452,7 +452,7 @@ describe('with an engine over HTTP', () => {
   });
 });
 
-test('every metric that the page about enforcement names is there from the start', async () => {
+test('every metric on the page about enforcement exists from the start', async () => {
   await start({}, reporting({}));
   const page = readFileSync(join(import.meta.dirname, '../../docs/guide/enforcement.md'), 'utf8');
   const named = new Set([...page.matchAll(/platform_sidecar_\w+/g)].map(([name]) => name));
@@ -462,15 +462,15 @@ test('every metric that the page about enforcement names is there from the start
   expect([...named].filter((name) => !served.has(name))).toEqual([]);
 });
 
-test('a manifest that changes is in force for the next answer', async () => {
+test('a changed manifest applies to the next response', async () => {
   await start({ POLICY_PROXY_MODE: 'enforce' }, reporting({ 'X-Platform-Guardrails-Invoked': '' }));
   expect((await ask(rig.sidecar.proxyPort)).headers['x-platform-policy-violations']).toBe(PII);
-  const isTaken = () => rig.log.filter(([, message]) => message === 'takes the changed manifest').length;
+  const reloads = () => rig.log.filter(([, message]) => message === 'manifest reloaded').length;
   await writeFile(rig.manifestPath, manifestText());
-  await until(() => isTaken() === 1, 'the change');
+  await until(() => reloads() === 1, 'the change');
   expect((await ask(rig.sidecar.proxyPort)).status).toBe(200);
   await writeFile(rig.manifestPath, manifestText({ guardrails: { input: [{ type: 'pii-detector' }] } }));
-  await until(() => isTaken() === 2, 'the next change');
+  await until(() => reloads() === 2, 'the next change');
   expect((await ask(rig.sidecar.proxyPort)).status).toBe(403);
   await rig.settled();
   const entries = await rig.report<AuditEntry[]>('/audit');
@@ -487,7 +487,7 @@ describe('the gap report', () => {
       .filter(({ property }) => property.startsWith('policy.'))
       .map(({ property, severity }) => `${severity} ${property}`);
 
-  test('asks once: about the newest request that reported, else about the day alone', async () => {
+  test('queries the engine once, about the newest request with reported behavior', async () => {
     const engine = await startWithEngine({}, reporting(SAFE));
     engine.reply = { result: [] };
     await rig.report('/gap');
@@ -505,7 +505,7 @@ describe('the gap report', () => {
     ]);
   });
 
-  test('without such a request it says that it is a report', async () => {
+  test('queries the engine with request_type report without such a request', async () => {
     const engine = await startWithEngine({}, reporting({}));
     await ask(rig.sidecar.proxyPort);
     await rig.report('/gap');
@@ -514,22 +514,22 @@ describe('the gap report', () => {
     ]);
   });
 
-  test('carries the denials as issues', async () => {
+  test('contains the denials as issues', async () => {
     await start({}, reporting(UNSAFE));
     await ask(rig.sidecar.proxyPort);
     expect(await policyIssues()).toEqual([`critical policy.${DESTRUCTIVE}`, `high policy.${PII}`]);
   });
 
-  test('tells an engine without the rules from one that denies nothing', async () => {
+  test('reports an engine without the rules as not loaded', async () => {
     const engine = await startWithEngine({}, reporting({}));
-    // Every canary got through.
+    // The engine allowed every canary.
     expect(await policyIssues()).toEqual(['high policy.not-loaded']);
     expect(await metric('platform_sidecar_policy_loaded')).toBe(0);
     engine.reply = {};
     expect(await policyIssues()).toEqual(['high policy.not-loaded']);
   });
 
-  test('is the same without an engine that answers as without one', async () => {
+  test('is the same with an unreachable engine as without an engine', async () => {
     const engine = await startWithEngine({}, reporting(UNSAFE));
     await ask(rig.sidecar.proxyPort);
     engine.reply = 500;

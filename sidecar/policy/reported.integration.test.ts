@@ -13,88 +13,88 @@ const RAN = `${GUARDRAILS}: pii-detector`;
 const DELETED = `${TOOLS}: delete_order`;
 const MANY = Array.from({ length: 900 }, (_, index) => `tool-${index}`);
 
-type Told = Pick<AuditEntry, 'guardrailsInvoked' | 'toolsCalled' | 'userConfirmed'>;
+type Recorded = Pick<AuditEntry, 'guardrailsInvoked' | 'toolsCalled' | 'userConfirmed'>;
 
-/** Header lines of an agent, what is recorded of them, and why the answer is denied; null: nobody is asked. */
-const ROWS: [name: string, lines: string[], told: Told, denials: string[] | null][] = [
-  ['nothing', [], {}, null],
-  ['a header of the product’s that is none of the three', ['X-Platform-Other: x'], {}, null],
-  ['a violations header of its own', ['X-Platform-Policy-Violations: none'], {}, null],
+/** Header lines of an agent, the recorded values, and the denial reasons; null: the engine is not queried. */
+const ROWS: [name: string, lines: string[], recorded: Recorded, denials: string[] | null][] = [
+  ['no header', [], {}, null],
+  ['another X-Platform header', ['X-Platform-Other: x'], {}, null],
+  ['a violations header from the agent', ['X-Platform-Policy-Violations: none'], {}, null],
   ['a guardrail', [RAN], { guardrailsInvoked: ['pii-detector'] }, []],
-  ['an empty value, which is a fact', [`${GUARDRAILS}:`], { guardrailsInvoked: [] }, [PII]],
-  ['blanks and commas', [`${GUARDRAILS}:  , ,`], { guardrailsInvoked: [] }, [PII]],
+  ['an empty value, which means that no guardrail ran', [`${GUARDRAILS}:`], { guardrailsInvoked: [] }, [PII]],
+  ['spaces and commas', [`${GUARDRAILS}:  , ,`], { guardrailsInvoked: [] }, [PII]],
   [
-    'a guardrail in another case, which is another',
+    'a guardrail in another case, which is a different guardrail',
     [`${GUARDRAILS}: PII-Detector`],
     { guardrailsInvoked: ['PII-Detector'] },
     [PII],
   ],
-  ['a header in small letters', [RAN.toLowerCase()], { guardrailsInvoked: ['pii-detector'] }, []],
+  ['a header name in lower case', [RAN.toLowerCase()], { guardrailsInvoked: ['pii-detector'] }, []],
   [
-    'a header in capitals',
+    'a header name in upper case',
     [`${GUARDRAILS.toUpperCase()}: pii-detector`],
     { guardrailsInvoked: ['pii-detector'] },
     [],
   ],
   [
-    'a header with underscores',
+    'a header name with underscores',
     [`X_Platform_Guardrails_Invoked: pii-detector`],
     { guardrailsInvoked: ['pii-detector'] },
     [],
   ],
   [
-    'a header twice',
+    'the same header several times',
     [`${GUARDRAILS}: custom`, RAN, RAN],
     { guardrailsInvoked: ['custom', 'pii-detector'] },
     [],
   ],
   [
-    'a header that Connection lists',
+    'a header listed in Connection',
     [`Connection: ${TOOLS}`, RAN, DELETED],
     { guardrailsInvoked: ['pii-detector'], toolsCalled: ['delete_order'] },
     [DENIAL],
   ],
-  ['a tool and no guardrail', [DELETED], { toolsCalled: ['delete_order'] }, [DENIAL, PII]],
+  ['a destructive tool without a guardrail', [DELETED], { toolsCalled: ['delete_order'] }, [DENIAL, PII]],
   [
-    'a tool, confirmed',
+    'a destructive tool, confirmed',
     [RAN, DELETED, `${CONFIRMED}: true`],
     { guardrailsInvoked: ['pii-detector'], toolsCalled: ['delete_order'], userConfirmed: true },
     [],
   ],
   [
-    'a tool, refused',
+    'a destructive tool, not confirmed',
     [RAN, DELETED, `${CONFIRMED}: false`],
     { guardrailsInvoked: ['pii-detector'], toolsCalled: ['delete_order'], userConfirmed: false },
     [DENIAL],
   ],
   [
-    'a tool and true with a byte that HTTP does not take for a blank',
+    'a destructive tool and true with a byte that is not HTTP white space',
     [RAN, DELETED, `${CONFIRMED}: true\xa0`],
     { guardrailsInvoked: ['pii-detector'], toolsCalled: ['delete_order'] },
     [DENIAL],
   ],
   [
-    'a tool and another word than true',
+    'a destructive tool and an invalid confirmation',
     [RAN, DELETED, `${CONFIRMED}: yes`],
     { guardrailsInvoked: ['pii-detector'], toolsCalled: ['delete_order'] },
     [DENIAL],
   ],
   [
-    'a tool, confirmed twice',
+    'a destructive tool, confirmed twice',
     [RAN, DELETED, `${CONFIRMED}: true`, `${CONFIRMED}: true`],
     { guardrailsInvoked: ['pii-detector'], toolsCalled: ['delete_order'], userConfirmed: true },
     [],
   ],
   [
-    'a tool, confirmed and not',
+    'a destructive tool, with contradicting confirmations',
     [RAN, DELETED, `${CONFIRMED}: true`, `${CONFIRMED}: false`],
     { guardrailsInvoked: ['pii-detector'], toolsCalled: ['delete_order'] },
     [DENIAL],
   ],
-  ['a confirmation alone', [`${CONFIRMED}: true`], { userConfirmed: true }, [PII]],
-  ['another word in its place alone', [`${CONFIRMED}: perhaps`], {}, [PII]],
+  ['only a confirmation', [`${CONFIRMED}: true`], { userConfirmed: true }, [PII]],
+  ['only an invalid confirmation', [`${CONFIRMED}: perhaps`], {}, [PII]],
   [
-    'many tools, the last of them destructive',
+    'many tools, of which the last is destructive',
     [RAN, `${TOOLS}: ${MANY.join(',')},delete_order`],
     { guardrailsInvoked: ['pii-detector'], toolsCalled: [...MANY, 'delete_order'] },
     [DENIAL],
@@ -107,22 +107,22 @@ const ROWS: [name: string, lines: string[], told: Told, denials: string[] | null
   ],
 ];
 
-inEachSetting('what an agent reports', ({ mode, before }) => {
+inEachSetting('a response with behavioral headers', ({ mode, before }) => {
   let agent: Server;
   let rig: ClientRig;
   let lines: string[];
-  /** The head of the newest request at the agent. */
-  let asked: string;
+  /** The head of the newest request that the agent received. */
+  let received: string;
 
-  const play = (socket: Socket): void => {
+  const onConnection = (socket: Socket): void => {
     socket.on('error', () => undefined);
     socket.setEncoding('latin1').on('data', (text: string) => {
-      asked = text;
+      received = text;
       socket.write(['HTTP/1.1 200 OK', ...lines, 'Content-Length: 2', '', 'ok'].join('\r\n'), 'latin1');
     });
   };
   beforeEach(async () => {
-    agent = createServer(play);
+    agent = createServer(onConnection);
     await new Promise<void>((resolve) => agent.listen(0, '127.0.0.1', resolve));
     rig = await before(`http://127.0.0.1:${(agent.address() as AddressInfo).port}`);
   });
@@ -137,9 +137,9 @@ inEachSetting('what an agent reports', ({ mode, before }) => {
       ['GET / HTTP/1.1', 'Host: a', 'Connection: close', ...headers, '', ''].join('\r\n'),
     );
 
-  describe.each(ROWS)('%s', (_name, reported, told, denials) => {
+  describe.each(ROWS)('%s', (_name, reported, recorded, denials) => {
     test(
-      denials === null ? 'is put to no engine' : denials.length === 0 ? 'is allowed' : 'is denied',
+      denials === null ? 'is not evaluated' : denials.length === 0 ? 'is allowed' : 'is denied',
       async () => {
         lines = reported;
         const [head = '', body] = (await get()).split('\r\n\r\n');
@@ -151,7 +151,7 @@ inEachSetting('what an agent reports', ({ mode, before }) => {
         const [entry] = await rig.completed(1);
         const { guardrailsInvoked, toolsCalled, userConfirmed, outcome, policyViolations } = entry!;
         expect({ guardrailsInvoked, toolsCalled, userConfirmed, outcome, policyViolations }).toEqual({
-          ...told,
+          ...recorded,
           outcome: denials === null ? 'notEvaluated' : denials.length === 0 ? 'allow' : 'deny',
           ...(denials?.length && { policyViolations: denials }),
         });
@@ -159,7 +159,7 @@ inEachSetting('what an agent reports', ({ mode, before }) => {
     );
   });
 
-  test('a client cannot say in its place: its headers of these names are taken away', async () => {
+  test('ignores behavioral headers of the client, which are removed from the request', async () => {
     lines = [DELETED];
     const head = await get(
       RAN,
@@ -169,7 +169,7 @@ inEachSetting('what an agent reports', ({ mode, before }) => {
       'X-Platformer: 1',
     );
     expect(head.split(' ')[1]).toBe(mode === 'enforce' ? '403' : '200');
-    expect(asked.match(/^x.platform.*$/gim)).toEqual(['X-Platformer: 1']);
+    expect(received.match(/^x.platform.*$/gim)).toEqual(['X-Platformer: 1']);
     expect(await rig.completed(1)).toMatchObject([{ policyViolations: [DENIAL, PII] }]);
   });
 });

@@ -12,8 +12,8 @@ const SWITCH =
   'HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-Platform-Tools-Called: drop\r\n\r\nfirst bytes';
 
 const denied: PolicyAnswer = { state: 'answered', denials: ['no'] };
-const atOnce: PolicyEngine = { evaluate: () => denied };
-const later: PolicyEngine = {
+const synchronous: PolicyEngine = { evaluate: () => denied };
+const asynchronous: PolicyEngine = {
   evaluate: () => aMoment().then(() => denied),
 };
 
@@ -32,10 +32,10 @@ async function start(engine: PolicyEngine, mode: PolicyMode): Promise<Set<Socket
 }
 
 describe.each<[string, PolicyEngine]>([
-  ['at once', atOnce],
-  ['later', later],
-])('a switch to websocket that the engine denies %s', (_when, engine) => {
-  test('is answered 403 by enforce, and ended at the agent', async () => {
+  ['synchronously', synchronous],
+  ['asynchronously', asynchronous],
+])('a switch to WebSocket that the engine denies %s', (_when, engine) => {
+  test('is rejected with 403 in enforce mode and closed at the agent', async () => {
     const open = await start(engine, 'enforce');
     const text = await askRaw(rig.port, UPGRADE);
     expect(text).toMatch(/^HTTP\/1\.1 403 Forbidden\r\n/);
@@ -50,7 +50,7 @@ describe.each<[string, PolicyEngine]>([
     });
   });
 
-  test('passes in track with the reasons in its head, what came with it included', async () => {
+  test('passes in track mode with the reasons in its head and its first bytes', async () => {
     await start(engine, 'track');
     const text = await askRaw(rig.port, UPGRADE, 'first bytes');
     expect(text).toMatch(/^HTTP\/1\.1 101 /);

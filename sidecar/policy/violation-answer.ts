@@ -3,7 +3,7 @@ import { pairsOf, type HeaderList } from '../proxy/headers.ts';
 
 export const VIOLATIONS_HEADER = 'X-Platform-Policy-Violations';
 
-/** What speaks of the agent's body, or of how long to keep it: none of it is true of the answer in its place. */
+/** Headers that describe the agent's body or its caching; they do not apply to the denial that replaces it. */
 const OF_THE_ENTITY: ReadonlySet<string> = new Set([
   'accept-ranges',
   'age',
@@ -19,26 +19,26 @@ const OF_THE_ENTITY: ReadonlySet<string> = new Set([
   'want-content-digest',
 ]);
 
-/** Characters of the header's value, at most. Clients give up on heads of 8 or 16 KiB, and the agent's own are in it. */
+/** Maximum characters of the header value. Clients reject heads over 8 or 16 KiB, which also contain the agent's headers. */
 const MAX_VALUE = 2048;
 
 /**
- * Denial reasons as one header value; an engine's own reasons may hold what no header can carry, and be so many that a
- * client would take none of the head. Those that do not fit are left out: the entry and the body have all of them.
+ * Denial reasons as one header value. Characters that are invalid in a header are replaced, because an engine's own reasons
+ * may contain any text. Reasons beyond the size limit are omitted; the entry and the body contain all reasons.
  */
 export function violationsValue(reasons: readonly string[]): string {
   let value = '';
   for (const reason of reasons) {
-    const word = reason.replace(/[^\x20-\x7e]|,/g, '?').trim();
-    if (value.length + 1 + word.length > MAX_VALUE) break;
-    value = value === '' ? word : `${value},${word}`;
+    const text = reason.replace(/[^\x20-\x7e]|,/g, '?').trim();
+    if (value.length + 1 + text.length > MAX_VALUE) break;
+    value = value === '' ? text : `${value},${text}`;
   }
   return value;
 }
 
 /**
- * Answers `403 PolicyViolation` in place of the agent's answer; `headers`: that answer's, as they would have gone on.
- * Returns the number of body bytes.
+ * Sends `403 PolicyViolation` instead of the agent's response; `headers`: the headers of that response. Returns the number of
+ * body bytes.
  */
 export function answerViolation(
   response: ServerResponse,
@@ -60,7 +60,7 @@ export function answerViolation(
   try {
     response.writeHead(403, 'Forbidden', [...kept.flat(), ...own]);
   } catch {
-    // A header of the agent's that no head can carry must not undo the denial.
+    // An invalid header from the agent must not prevent the denial.
     response.writeHead(403, 'Forbidden', own);
   }
   response.end(body);

@@ -4,7 +4,7 @@ import { proofRecord } from '../../core/proof/proof-record.ts';
 import type { ProofRecord } from '../../core/proof/proof.ts';
 import { integer, list, object, parseWith } from '../../core/untrusted/fields.ts';
 
-/** The proofs that a sidecar holds, and the control plane's revision that they were last taken over from. */
+/** The proofs of a sidecar, and the control plane's revision that they are based on. */
 export interface KeptProofs {
   revision: number;
   proofs: readonly ProofRecord[];
@@ -12,9 +12,9 @@ export interface KeptProofs {
 
 const kept = object<KeptProofs>({ revision: integer({ min: 0 }), proofs: list(proofRecord, { max: 200 }) });
 
-/** Reads a proof file; one that does not exist is empty. Throws when it is no proof file, since it would be overwritten, or could not be. */
+/** Reads a proof file; a missing file is empty. Throws for other content, which a write would destroy, or if not writable. */
 export async function readProofFile(path: string): Promise<KeptProofs> {
-  // The file is replaced by renaming, so it is the folder that must take new files.
+  // The file is replaced by renaming, so the directory must be writable.
   await access(dirname(path), constants.W_OK).catch((cause: unknown) => {
     throw new Error(`PROOF_STORE_PATH ${path} cannot be written`, { cause });
   });
@@ -29,11 +29,11 @@ export async function readProofFile(path: string): Promise<KeptProofs> {
   if (parsed.ok) return withOrigins(parsed.value);
   const [first] = parsed.errors;
   throw new Error(
-    `PROOF_STORE_PATH ${path} holds no proofs: ${[first?.path, first?.message].filter(Boolean).join(' ')}`,
+    `PROOF_STORE_PATH ${path} is not a valid proof file: ${[first?.path, first?.message].filter(Boolean).join(' ')}`,
   );
 }
 
-/** Records that no control plane ever had were written here, by a version without origins too. */
+/** Revision 0 means that all records were written locally, also by an earlier version without origins. */
 function withOrigins({ revision, proofs }: KeptProofs): KeptProofs {
   const isLocal = revision === 0;
   return {
@@ -42,7 +42,7 @@ function withOrigins({ revision, proofs }: KeptProofs): KeptProofs {
   };
 }
 
-/** Replaces the file as a whole: a crash leaves the old one or the new one. */
+/** Replaces the file atomically. */
 export async function writeProofFile(path: string, proofs: KeptProofs): Promise<void> {
   const temporary = `${path}.${process.pid}.tmp`;
   await using file = await open(temporary, 'w', 0o600);

@@ -1,31 +1,31 @@
 import type { ProofRecord } from '../../core/proof/proof.ts';
 import { readProofFile, writeProofFile, type KeptProofs } from './proof-file.ts';
 
-/** What became of a local change. `not-local`: the rule has a record of the control plane, which is kept. */
+/** The outcome of a local change. `not-local`: the rule has a record of the control plane, which is kept. */
 export type LocalWrite = 'stored' | 'not-local';
 export type LocalRemoval = 'removed' | 'no-proof' | 'not-local';
 
-/** What a heartbeat told, and which local changes were in it. */
-export interface ToldProofs extends KeptProofs {
+/** The proofs of a heartbeat, and the last local change that they include. */
+export interface SentProofs extends KeptProofs {
   changesUpTo: number;
 }
 
 interface LocalChange {
   number: number;
-  /** When the record was removed; null: it was put. */
+  /** When the record was removed; null: the record was stored. */
   removedAt: Date | null;
 }
 
 /**
- * The agent's proofs as this sidecar knows them. Where there is a control plane it is the authority: what it answers
- * replaces what is here, except for what was changed here since the heartbeat that it answers.
+ * The agent's proofs in this sidecar. The control plane, if configured, owns the list: its reply replaces the local list,
+ * except for local changes since the heartbeat that it replies to.
  */
 export class ProofStore {
   readonly #path: string | null;
   readonly #listeners: (() => void)[] = [];
   #kept: KeptProofs;
   #changes = 0;
-  /** The last local change of a rule that the authority may not have taken over. */
+  /** The last local change of each rule that the control plane may not have received. */
   readonly #changed = new Map<string, LocalChange>();
   #writing: Promise<unknown> = Promise.resolve();
 
@@ -34,7 +34,7 @@ export class ProofStore {
     this.#kept = kept;
   }
 
-  /** `path`: the file that keeps them over a restart; null: memory alone. */
+  /** `path`: the file that stores the proofs across restarts; null: memory only. */
   static async open(path: string | null): Promise<ProofStore> {
     return new ProofStore(path, path === null ? { revision: 0, proofs: [] } : await readProofFile(path));
   }
@@ -52,7 +52,7 @@ export class ProofStore {
     this.#listeners.push(listener);
   }
 
-  /** Stores the record in the place of the rule's last local one. Rejects, and changes nothing, when it cannot be kept. */
+  /** Stores the record and replaces an earlier local record of its rule. Rejects without a change when the write fails. */
   async put(record: ProofRecord): Promise<LocalWrite> {
     let outcome: LocalWrite = 'stored';
     await this.#replace((kept) => {
@@ -75,22 +75,23 @@ export class ProofStore {
     return outcome;
   }
 
-  tell(): ToldProofs {
+  /** The proofs to send in a heartbeat. */
+  toSend(): SentProofs {
     return { ...this.#kept, changesUpTo: this.#changes };
   }
 
-  /** The authority has heard what `told` said; `answer` is what it holds, where that is something else. */
-  async settle(told: ToldProofs, answer: KeptProofs | null): Promise<void> {
+  /** The control plane has received `sent`. `reply`: the control plane's list, if it is different; else null. */
+  async settle(sent: SentProofs, reply: KeptProofs | null): Promise<void> {
     for (const [ruleId, change] of this.#changed)
-      if (change.number <= told.changesUpTo && !isOverlooked(change, findIn(answer, ruleId)))
+      if (change.number <= sent.changesUpTo && !isOverlooked(change, findIn(reply, ruleId)))
         this.#changed.delete(ruleId);
-    if (answer === null) return;
+    if (reply === null) return;
     await this.#replace((kept) => {
-      let proofs = answer.proofs;
+      let proofs = reply.proofs;
       for (const ruleId of [...this.#changed.keys()])
-        if (isOfControlPlane(findIn(answer, ruleId))) this.#changed.delete(ruleId);
+        if (isOfControlPlane(findIn(reply, ruleId))) this.#changed.delete(ruleId);
         else proofs = withRecord(proofs, ruleId, findIn(kept, ruleId));
-      return { revision: answer.revision, proofs };
+      return { revision: reply.revision, proofs };
     });
   }
 
@@ -100,7 +101,7 @@ export class ProofStore {
     for (const listener of this.#listeners) listener();
   }
 
-  /** One change after the other, each kept before it counts. `next` returns null: nothing changes. */
+  /** Applies changes one at a time; each is stored before it takes effect. `next` returns null for no change. */
   #replace(next: (kept: KeptProofs) => KeptProofs | null): Promise<void> {
     const done = this.#writing.then(async () => {
       const kept = next(this.#kept);
@@ -114,15 +115,15 @@ export class ProofStore {
 }
 
 /**
- * The authority takes a missing record for removed only from who knows its newest revision. One that changed meanwhile
- * answers with the record as it was; the removal then goes with the next heartbeat.
+ * The control plane treats a missing record as removed only if the sender knows its newest revision. Otherwise it replies with
+ * the old record, and the next heartbeat repeats the removal.
  */
-function isOverlooked({ removedAt }: LocalChange, answered: ProofRecord | undefined): boolean {
+function isOverlooked({ removedAt }: LocalChange, replied: ProofRecord | undefined): boolean {
   return (
     removedAt !== null &&
-    answered !== undefined &&
-    !isOfControlPlane(answered) &&
-    Date.parse(answered.verifiedAt) <= removedAt.getTime()
+    replied !== undefined &&
+    !isOfControlPlane(replied) &&
+    Date.parse(replied.verifiedAt) <= removedAt.getTime()
   );
 }
 

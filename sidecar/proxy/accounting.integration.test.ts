@@ -11,21 +11,21 @@ import { RecklessClients, type Experience } from '../../testing/reckless-clients
 import { SEED } from '../../testing/seed.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
 
-/** In each mode (`make soak`: 5,000). */
+/** Requests per mode (`make soak`: 5,000). */
 const REQUESTS = Number(process.env['REQUESTS'] ?? 1_000);
 const CONCURRENCY = 64;
-/** Holds fewer than there are. */
+/** Ring capacity; smaller than the number of requests. */
 const RING = 0.4 * REQUESTS;
-/** What a run must contain of each kind to show anything; as long as it does not, and up to so many, more are sent. */
+/** A run must contain `ENOUGH` requests of each kind. Until then it sends more requests, up to `MOST`. */
 const [ENOUGH, MOST] = [10, 10 * REQUESTS];
 
-/** A busy machine may take longer than the second that the last heartbeat has. */
+/** Extends all waits: a busy machine may need more than the one second that the last heartbeat has. */
 const PATIENT: Clock = { ...systemClock, sleep: (ms, signal) => systemClock.sleep(20 * ms, signal) };
 
 let agent: RecklessAgent;
 let controlPlane: Server;
 /** The last heartbeat. */
-let told: { outcomes?: Record<string, number> } = {};
+let heartbeat: { outcomes?: Record<string, number> } = {};
 let rig: SidecarRig;
 let stream: EventStream;
 
@@ -33,7 +33,7 @@ beforeEach(async () => {
   agent = await startRecklessAgent();
   controlPlane = createServer((request, response) => {
     void text(request).then((body) => {
-      told = JSON.parse(body) as typeof told;
+      heartbeat = JSON.parse(body) as typeof heartbeat;
       response.writeHead(204).end();
     });
   });
@@ -62,7 +62,7 @@ async function start(mode: string): Promise<void> {
   stream = await openEventStream(`http://127.0.0.1:${rig.sidecar.controlPort}/audit/stream`);
 }
 
-/** All requests, 64 at a time; the agent is away for a while in their middle. */
+/** Sends all requests, 64 concurrently. The agent is down for a while in the middle. */
 async function load(): Promise<Map<string, Experience>> {
   const clients = new RecklessClients(rig.sidecar.proxyPort, diceOf(SEED));
   const seen = new Map<string, Experience>();
@@ -75,7 +75,7 @@ async function load(): Promise<Map<string, Experience>> {
   const sendOn = async (): Promise<void> => {
     while (!isOver) {
       sent += 1;
-      if (sent > REQUESTS / 2) outage ??= beAway(() => seen.size);
+      if (sent > REQUESTS / 2) outage ??= takeAgentDown(() => seen.size);
       const experience = await clients.send(`r-${sent}`);
       seen.set(experience.id, experience);
       isOver ||= seen.size % CONCURRENCY === 0 && isEnough();
@@ -87,8 +87,8 @@ async function load(): Promise<Map<string, Experience>> {
   return seen;
 }
 
-/** Until each client has met it: a machine under load takes its time for that. */
-async function beAway(finished: () => number): Promise<void> {
+/** Keeps the agent down until each client has noticed, which may take long on a busy machine. */
+async function takeAgentDown(finished: () => number): Promise<void> {
   await agent.stop();
   const enough = finished() + 3 * CONCURRENCY;
   while (finished() < enough) await new Promise((resolve) => setTimeout(resolve, 10));
@@ -104,10 +104,10 @@ const outcomesIn = (metrics: string): Record<string, number> =>
 const sum = (counts: Record<string, number>): number =>
   Object.values(counts).reduce((total, count) => total + count, 0);
 
-/** Once nothing is in flight: what each surface says. */
+/** Waits until nothing is in flight, then returns what each interface reports. */
 async function settled() {
   for (const deadline = Date.now() + 100_000; ;) {
-    // The counts first: an entry that they hold is complete in every answer that is asked for later.
+    // Reads the counts first: an entry that they include is complete in every later response.
     const outcomes = outcomesIn(await (await rig.control('/metrics')).text());
     const response = await rig.control('/audit');
     const held = (await response.json()) as AuditEntry[];
@@ -122,28 +122,32 @@ async function settled() {
   }
 }
 
-/** Why the agent saw a request so often as it did, from its entry alone; `?`: the entry does not explain it. */
+/** Explains by the entry alone how often the agent received the request; `?`: the entry does not explain it. */
 function explain(entry: AuditEntry, seen: number): string {
   const { unsent, retried, aborted, upstreamFailure, upstreamStatusCode } = entry;
   if (seen === 0 && upstreamStatusCode === undefined) {
-    if (retried && upstreamFailure === 'unreachable') return 'connection lost, then agent away';
+    if (retried && upstreamFailure === 'unreachable') return 'connection lost, then agent down';
     if (unsent)
-      return upstreamFailure === 'unreachable' ? 'agent away' : aborted ? 'left before it was sent' : '?';
-    if (upstreamFailure === 'stale' || upstreamFailure === 'broken') return 'connection lost under way';
-    return aborted ? 'left under way' : '?';
+      return upstreamFailure === 'unreachable'
+        ? 'agent down'
+        : aborted
+          ? 'client disconnected before the request was sent'
+          : '?';
+    if (upstreamFailure === 'stale' || upstreamFailure === 'broken') return 'connection lost in transit';
+    return aborted ? 'client disconnected in transit' : '?';
   }
-  if (seen === 1 && !unsent) return retried ? 'seen once, the first time lost' : 'seen';
+  if (seen === 1 && !unsent) return retried ? 'seen once, first attempt lost' : 'seen';
   return seen === 2 && retried && !unsent ? 'seen twice' : '?';
 }
 
-/** What the entry's outcome must be, by what the agent reported and whether its head came. */
+/** The expected outcome of an entry, by what the agent reported and whether the response head arrived. */
 function outcomeOf({ path, upstreamStatusCode }: AuditEntry): string {
   const report = path.split('/')[2] ?? '';
   if (upstreamStatusCode === undefined || report === 'silent') return 'notEvaluated';
   return report === 'safe' ? 'allow' : 'deny';
 }
 
-interface Books {
+interface Accounts {
   mode: string;
   clients: ReadonlyMap<string, Experience>;
   settled: Awaited<ReturnType<typeof settled>>;
@@ -151,29 +155,29 @@ interface Books {
   entries: ReadonlyMap<string, AuditEntry>;
 }
 
-/** Accepted = entries + drops = sum of outcomes, on every surface. */
-function expectOneSum({ settled, entries }: Books): void {
+/** Accepted = entries + drops = sum of outcomes, on every interface. */
+function expectOneSum({ settled, entries }: Accounts): void {
   const { held, outcomes, first, last, dropped, streamed } = settled;
   expect(held).toHaveLength(RING);
   expect([first, held.length + dropped, sum(outcomes)]).toEqual([dropped + 1, last, last]);
-  expect(told.outcomes).toEqual(outcomes);
+  expect(heartbeat.outcomes).toEqual(outcomes);
   expect(stream.events.every(({ event }) => event === 'entry')).toBe(true);
   const seqs = new Set(streamed.map(({ seq }) => seq));
   expect([streamed.length, entries.size, seqs.size]).toEqual([last, last, last]);
   for (const entry of held) {
     const same = entries.get(entry.requestId);
-    // As many comparisons of the test library take longer than the requests.
+    // A comparison by the test library for each entry would take longer than the requests.
     if (JSON.stringify(same) !== JSON.stringify(entry)) expect(same).toEqual(entry);
   }
 }
 
-/** Each entry has exactly one outcome, and it is the right one. */
-function expectRightOutcomes({ mode, settled: { streamed, outcomes } }: Books): void {
+/** Each entry has exactly one outcome, and the outcome is correct. */
+function expectRightOutcomes({ mode, settled: { streamed, outcomes } }: Accounts): void {
   const counted = { allow: 0, deny: 0, failOpen: 0, notEvaluated: 0 };
   for (const { outcome } of streamed) if (outcome) counted[outcome] += 1;
   expect(counted).toEqual(outcomes);
   expect(streamed.filter((entry) => entry.outcome !== outcomeOf(entry))).toEqual([]);
-  // Nobody is there to be blocked where the client has left.
+  // If the client has disconnected, there is no response to block.
   const mustBlock = (entry: AuditEntry): boolean =>
     mode === 'enforce' && entry.outcome === 'deny' && entry.aborted !== true;
   expect(streamed.filter((entry) => mustBlock(entry) && entry.statusCode !== 403)).toEqual([]);
@@ -181,8 +185,8 @@ function expectRightOutcomes({ mode, settled: { streamed, outcomes } }: Books): 
   if (mode === 'track') expect(streamed.filter(({ blocked }) => blocked)).toEqual([]);
 }
 
-/** What a client got is what its entry says; without an entry it was refused, or got nothing. */
-function expectClientsAgree({ clients, entries }: Books): void {
+/** Each client received what its entry records. A client without an entry was rejected or received nothing. */
+function expectClientsAgree({ clients, entries }: Accounts): void {
   const agrees = ({ id, status, isWhole, isRefused }: Experience): boolean => {
     const entry = entries.get(id);
     if (isRefused) return entry === undefined && [400, 405, 501].includes(status ?? 0);
@@ -193,8 +197,8 @@ function expectClientsAgree({ clients, entries }: Books): void {
   expect(disagreeing.map((client) => [client, entries.get(client.id)])).toEqual([]);
 }
 
-/** What the agent saw is explained entry by entry. */
-function expectExplained({ settled: { streamed, last }, entries }: Books): void {
+/** The entries explain every request that the agent received. */
+function expectExplained({ settled: { streamed, last }, entries }: Accounts): void {
   const why: Record<string, number> = {};
   const unexplained: [number, AuditEntry][] = [];
   for (const entry of streamed) {
@@ -205,7 +209,7 @@ function expectExplained({ settled: { streamed, last }, entries }: Books): void 
   }
   expect(unexplained).toEqual([]);
   expect([...agent.seen.keys()].filter((id) => !entries.has(id))).toEqual([]);
-  const { seen = 0, 'seen twice': twice = 0, 'seen once, the first time lost': once = 0 } = why;
+  const { seen = 0, 'seen twice': twice = 0, 'seen once, first attempt lost': once = 0 } = why;
   expect(sum(Object.fromEntries(agent.seen))).toBe(seen + once + 2 * twice);
   expect(seen + once + twice + neverIn(why)).toBe(last);
 }
@@ -214,37 +218,37 @@ const neverIn = (why: Record<string, number>): number =>
   sum(Object.fromEntries(Object.entries(why).filter(([reason]) => !reason.startsWith('seen'))));
 
 const KINDS: Readonly<Record<string, (entry: AuditEntry) => boolean>> = {
-  'whole answers': ({ aborted, statusCode }) => !aborted && statusCode === 200,
-  'clients that left before the head': ({ aborted, statusCode }) =>
+  'complete responses': ({ aborted, statusCode }) => !aborted && statusCode === 200,
+  'clients that disconnected before the head': ({ aborted, statusCode }) =>
     aborted === true && statusCode === undefined,
-  'clients that left in the answer': (entry) =>
+  'clients that disconnected during the response': (entry) =>
     entry.aborted === true && entry.upstreamStatusCode === 200 && entry.upstreamFailure === undefined,
-  'agents that broke off before the head': ({ upstreamFailure, aborted }) =>
+  'agents that disconnected before the head': ({ upstreamFailure, aborted }) =>
     upstreamFailure === 'broken' && !aborted,
-  'agents that broke off in the body': ({ upstreamFailure, aborted }) =>
+  'agents that disconnected in the body': ({ upstreamFailure, aborted }) =>
     upstreamFailure === 'broken' && aborted === true,
-  'agents that were away': ({ upstreamFailure }) => upstreamFailure === 'unreachable',
+  'agents that were down': ({ upstreamFailure }) => upstreamFailure === 'unreachable',
   'second attempts': ({ retried }) => retried === true,
   'open WebSockets': ({ statusCode }) => statusCode === 101,
 };
 
-/** The kinds of which there are not enough among these. */
+/** The kinds with too few entries. */
 const rareIn = (entries: readonly AuditEntry[]): string[] =>
   Object.keys(KINDS).filter((kind) => entries.filter(KINDS[kind]!).length < ENOUGH);
 
 describe.each(['track', 'enforce'])('in mode %s', (mode) => {
-  // The seed repeats a run as far as two sides that break off at random times can be repeated.
-  test(`every request is accounted for, whoever breaks off (SEED=${SEED})`, async () => {
+  // The seed reproduces a run only roughly, because both sides disconnect at random times.
+  test(`accounts for every request although both sides disconnect (SEED=${SEED})`, async () => {
     await start(mode);
     const clients = await load();
     const now = await settled();
     await rig.close();
     const entries = new Map(now.streamed.map((entry) => [entry.requestId, entry]));
-    const books = { mode, clients, settled: now, entries };
-    expectOneSum(books);
-    expectRightOutcomes(books);
-    expectClientsAgree(books);
-    expectExplained(books);
+    const accounts = { mode, clients, settled: now, entries };
+    expectOneSum(accounts);
+    expectRightOutcomes(accounts);
+    expectClientsAgree(accounts);
+    expectExplained(accounts);
     expect(now.last).toBeGreaterThan(REQUESTS * 0.8);
     expect(rareIn(now.streamed)).toEqual([]);
   }, 300_000);

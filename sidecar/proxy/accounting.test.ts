@@ -10,7 +10,7 @@ import { afterEach, expect, test } from '@jest/globals';
 import { diceOf } from '../../testing/dice.ts';
 import { startRig, until, type ProxyRig } from '../../testing/proxy-rig.ts';
 
-/** `accounting.integration.test.ts` sends thousands of requests. */
+/** Fewer than in `accounting.integration.test.ts`, which sends thousands of requests. */
 const REQUESTS = 800;
 
 let rig: ProxyRig;
@@ -18,8 +18,8 @@ afterEach(async () => {
   await rig.close();
 });
 
-/** An agent that answers, answers early, or breaks off before its head or in its body. */
-function answerAtRandom(request: IncomingMessage, response: ServerResponse, dice: () => number): void {
+/** An agent that responds, responds early, or disconnects before its head or in its body. */
+function respondAtRandom(request: IncomingMessage, response: ServerResponse, dice: () => number): void {
   const { socket } = request.on('error', () => undefined);
   const kind = dice();
   const soon = dice() * 5;
@@ -32,36 +32,36 @@ function answerAtRandom(request: IncomingMessage, response: ServerResponse, dice
   else request.resume().on('end', () => setTimeout(() => response.end(Buffer.alloc(30_000 * dice())), soon));
 }
 
-/** One request that may break off at any moment; resolves when its client has no more to do with it. */
+/** Sends a request that may be aborted at any moment. Resolves when the request has ended for the client. */
 function sendAtRandom(requestId: string, agent: Agent, dice: () => number): Promise<void> {
   const method = dice() < 0.5 ? 'POST' : 'GET';
   const size = Math.floor(dice() * 100_000);
   const framing = dice() < 0.4 ? { 'transfer-encoding': 'chunked' } : { 'content-length': size };
   const headers = { 'x-request-id': requestId, ...(method === 'POST' && framing) };
-  const [leavesAfter, cutsAnswer] = [dice() < 0.25 ? dice() * 6 : null, dice() < 0.1];
+  const [abortsAfter, cutsResponse] = [dice() < 0.25 ? dice() * 6 : null, dice() < 0.1];
   return new Promise((resolve) => {
     const request = httpRequest({ port: rig.port, method, headers, agent: dice() < 0.7 ? agent : false });
     request.on('error', () => resolve()).on('close', () => resolve());
     request.on('response', (response) => {
       response.on('error', () => undefined).resume();
-      if (cutsAnswer) response.destroy();
+      if (cutsResponse) response.destroy();
     });
     request.end(method === 'POST' ? Buffer.alloc(size) : undefined);
-    if (leavesAfter !== null) setTimeout(() => request.destroy(), leavesAfter);
+    if (abortsAfter !== null) setTimeout(() => request.destroy(), abortsAfter);
   });
 }
 
-test('every request is recorded once and ends once, whoever breaks off, and no connection is left', async () => {
+test('records every request once although both sides disconnect, and leaves no connection open', async () => {
   const dice = diceOf(7);
   let seen = 0;
   rig = await startRig(
     (request, response) => {
       seen += 1;
-      answerAtRandom(request, response, dice);
+      respondAtRandom(request, response, dice);
     },
     { capacity: 5_000, idleMs: 200 },
   );
-  // It does not say how long it keeps a connection.
+  // The agent announces no keep-alive time-out.
   (rig.agent as Server).keepAliveTimeout = 0;
   const agent = new Agent({ keepAlive: true, maxSockets: 64 });
   let sent = 0;
@@ -75,7 +75,7 @@ test('every request is recorded once and ends once, whoever breaks off, and no c
   const entries = ring.newest();
   const ids = new Set(entries.map(({ requestId }) => requestId));
   expect(entries).toHaveLength(ring.last);
-  // None is there twice, and those that are missing left before they had arrived: at most a quarter, and what went with them.
+  // No request is recorded twice. Only requests that were aborted before they arrived are missing.
   expect(ids.size).toBe(ring.last);
   expect(ring.last).toBeGreaterThan(REQUESTS / 2);
   expect(seen).toBeLessThanOrEqual(ring.last + entries.filter(({ retried }) => retried).length);

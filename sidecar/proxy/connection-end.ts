@@ -2,11 +2,11 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 
-/** How long a client has to take or to say what is left, before its connection is cut. */
+/** How long a client may read the rest of a response or send the rest of a request before its connection is cut. */
 const LINGER_MS = 5_000;
 
-/** Calls `go` once this answer is out, unless its connection ends with it. */
-export function afterwards(response: ServerResponse, go: (socket: Socket) => void): void {
+/** Calls `go` once this response is sent, unless its connection ends with it. */
+export function afterResponse(response: ServerResponse, go: (socket: Socket) => void): void {
   const { socket } = response.req;
   const next = (): void => {
     if (response.shouldKeepAlive) go(socket);
@@ -16,8 +16,8 @@ export function afterwards(response: ServerResponse, go: (socket: Socket) => voi
 }
 
 /**
- * Of an answer that came before the end of its request, the rest of the request is read and dropped for a while, then the
- * connection ends: one that is cut at once can lose the answer.
+ * Call it after a response that was sent before the end of its request. Reads and drops the rest of the request for a while,
+ * then ends the connection: closing immediately could lose the response.
  */
 export function lingerOver(request: IncomingMessage): void {
   if (request.complete) return;
@@ -28,12 +28,12 @@ export function lingerOver(request: IncomingMessage): void {
 }
 
 const lingering = new WeakSet<Duplex>();
-/** Whether `lingerOn` has this connection: what comes on it now is nobody's business. */
+/** Whether `lingerOn` was called for this connection: all further input is dropped. */
 export const isLingering = (socket: Duplex): boolean => lingering.has(socket);
 
 /**
- * Of a connection whose last answer is written, what its client still says is read and dropped until it ends too, or for a
- * while: a client that is cut while it speaks can lose the answer.
+ * Call it for a connection whose last response is written. Reads and drops further input until the client ends the connection
+ * or a time-out expires: a client that is cut while it sends can lose the response.
  */
 export function lingerOn(socket: Duplex): void {
   lingering.add(socket);
@@ -41,7 +41,7 @@ export function lingerOn(socket: Duplex): void {
   socket.once('close', () => clearTimeout(cut)).resume();
 }
 
-/** The same of a connection that Node ends behind an answer which is not written yet. */
+/** Like `lingerOn`, for a connection that Node.js ends after a response that is not written yet. */
 export function lingerAtEnd(socket: Socket): void {
   socket.destroySoon = () => {
     socket.end();
@@ -49,16 +49,16 @@ export function lingerAtEnd(socket: Socket): void {
   };
 }
 
-/** Ends the connection behind what was written of an answer that is not whole; its client sees that it is not. */
+/** Ends the connection after an incomplete response, so that the client detects the truncation. */
 export function cutOff(response: ServerResponse): void {
   const end = (socket: Socket): void => {
     const cut = setTimeout(() => socket.destroy(), LINGER_MS).unref();
     socket.once('close', () => clearTimeout(cut));
-    // To HTTP/1.0 an answer without a length ends with its connection: only a reset tells that from its end.
+    // In HTTP/1.0 a response without a length ends with its connection: only a reset marks it as truncated.
     if (response.req.httpVersion === '1.0') socket.write('', () => socket.resetAndDestroy());
     else socket.destroySoon();
   };
   if (response.socket !== null) end(response.socket);
-  // Its turn on the connection has not come; what was written of it goes out right after it has.
+  // A pipelined response before its turn: once it gets the socket, its written bytes are sent first.
   else response.once('socket', (socket: Socket) => process.nextTick(end, socket));
 }

@@ -3,16 +3,16 @@ import { createPooledUpstream } from './pooled-upstream.ts';
 import type { Upstream, UpstreamOptions } from './upstream.ts';
 
 /**
- * The way to the agent. undici sends a head only with the first byte of its body, knows no request trailers and refuses
- * `OPTIONS *`; so requests whose length is not known ahead, and that one, go through node:http.
+ * Creates the client for the agent. undici sends a request head only with the first body byte, has no request trailers and
+ * rejects `OPTIONS *`. Therefore chunked requests and `OPTIONS *` use node:http.
  */
 export function createUpstream(options: UpstreamOptions): Upstream {
   const pooled = createPooledUpstream(options);
   const plain = createPlainUpstream(options);
   return {
     send(request, handler) {
-      const way = request.chunked || request.path === '*' ? plain : pooled;
-      way.send(request, handler);
+      const upstream = request.chunked || request.path === '*' ? plain : pooled;
+      upstream.send(request, handler);
     },
     close: async () => {
       await Promise.all([pooled.close(), plain.close()]);

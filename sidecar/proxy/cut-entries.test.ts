@@ -23,8 +23,8 @@ afterEach(async () => {
   await servers.close();
 });
 
-/** What a request that was cut leaves, but for what differs from run to run. */
-async function left(): Promise<Partial<AuditEntry>> {
+/** The audit entry of a cut request without the fields that differ between runs. */
+async function cutEntry(): Promise<Partial<AuditEntry>> {
   const { timestamp, durationMs, requestId, ...entry } = await completedEntry(rig as ProxyRig);
   expect([Date.parse(timestamp) > 0, durationMs! >= 0, requestId]).toEqual([true, true, 'r-1']);
   return entry;
@@ -40,57 +40,57 @@ const entry = (rest: Partial<AuditEntry>): Partial<AuditEntry> => ({
   ...rest,
 });
 
-describe('the client leaves', () => {
-  /** Sends a request and leaves once `when` is true, or its answer has come so far. */
-  const leave = async (
-    answer: RequestListener,
-    when: { seen: () => boolean } | 'in the answer',
+describe('the client disconnects', () => {
+  /** Sends a request and disconnects once `when.seen` is true or a part of the response has arrived. */
+  const disconnect = async (
+    handler: RequestListener,
+    when: { seen: () => boolean } | 'during the response',
     post?: Buffer,
   ): Promise<void> => {
-    rig = await startRig(answer);
+    rig = await startRig(handler);
     const method = post === undefined ? 'GET' : 'POST';
     const headers = { ...HEADERS, ...(post && { 'content-length': post.length + 1 }) };
     const request = httpRequest({ port: rig.port, method, headers, agent: false });
     request.on('error', () => undefined);
-    let answered = 0;
+    let received = 0;
     request.on('response', (response) =>
-      response.on('error', () => undefined).on('data', (chunk: Buffer) => (answered += chunk.length)),
+      response.on('error', () => undefined).on('data', (chunk: Buffer) => (received += chunk.length)),
     );
     if (post) request.write(post);
     else request.end();
-    if (when === 'in the answer') await until(() => answered === 4, 'the part of the answer');
+    if (when === 'during the response') await until(() => received === 4, 'the part of the response');
     else await until(when.seen, 'the request at the agent');
     request.destroy();
   };
 
-  test('before the answer: aborted, without a status', async () => {
+  test('before the response: aborted, without a status', async () => {
     let seen = false;
-    await leave(() => (seen = true), { seen: () => seen });
-    expect(await left()).toEqual(entry({ aborted: true }));
+    await disconnect(() => (seen = true), { seen: () => seen });
+    expect(await cutEntry()).toEqual(entry({ aborted: true }));
   });
 
-  test('in its own body: aborted, with what had come of it', async () => {
+  test('in its own body: aborted, with the bytes received so far', async () => {
     let bytes = 0;
-    await leave(
+    await disconnect(
       (request) =>
         void request.on('data', (chunk: Buffer) => (bytes += chunk.length)).on('error', () => undefined),
       { seen: () => bytes === 1_000 },
       Buffer.alloc(1_000),
     );
-    expect(await left()).toEqual(entry({ method: 'POST', aborted: true, bytesIn: 1_000 }));
+    expect(await cutEntry()).toEqual(entry({ method: 'POST', aborted: true, bytesIn: 1_000 }));
   });
 
-  test('in the answer: aborted, with the status that it got', async () => {
-    await leave((_request, response) => void response.write('part'), 'in the answer');
-    expect(await left()).toEqual(
+  test('during the response: aborted, with the status that it received', async () => {
+    await disconnect((_request, response) => void response.write('part'), 'during the response');
+    expect(await cutEntry()).toEqual(
       entry({ aborted: true, statusCode: 200, upstreamStatusCode: 200, bytesOut: 4 }),
     );
   });
 
-  test('in an open WebSocket: nothing, a WebSocket ends so', async () => {
+  test('in an open WebSocket: not aborted, because this is the normal end of a WebSocket', async () => {
     rig = await startUpgrading();
     await askRaw(rig.port, UPGRADE, 'hello');
-    expect(await left()).toEqual(entry({ statusCode: 101, upstreamStatusCode: 101, bytesOut: 5 }));
+    expect(await cutEntry()).toEqual(entry({ statusCode: 101, upstreamStatusCode: 101, bytesOut: 5 }));
   });
 });
 
@@ -106,8 +106,8 @@ async function startUpgrading(): Promise<ProxyRig> {
   return started;
 }
 
-/** Says hello to the agent once it has switched, and leaves so many milliseconds later. */
-function speakAndLeave(port: number, ms: number): Promise<void> {
+/** Sends data once the agent has switched protocols, and disconnects `ms` milliseconds later. */
+function sendAndDisconnect(port: number, ms: number): Promise<void> {
   return new Promise((resolve) => {
     const client = connect(port, '127.0.0.1', () => client.write(UPGRADE));
     client.once('data', () => {
@@ -122,53 +122,53 @@ function speakAndLeave(port: number, ms: number): Promise<void> {
 }
 
 describe('the agent', () => {
-  test('is not there: unreachable and unsent', async () => {
+  test('is down: unreachable and unsent', async () => {
     rig = await startProxyBefore(new URL(`http://127.0.0.1:${await servers.closedPort()}`));
     const { body } = await ask(rig.port, { headers: HEADERS });
-    expect(await left()).toEqual(
+    expect(await cutEntry()).toEqual(
       entry({ statusCode: 502, upstreamFailure: 'unreachable', unsent: true, bytesOut: body.length }),
     );
   });
 
   test.each([
     [
-      'is not there, for a body of unknown length',
+      'is down, for a body of unknown length',
       `POST / HTTP/1.1\r\nHost: a\r\nX-Request-Id: r-1\r\nTransfer-Encoding: chunked\r\nConnection: close\r\n\r\n0\r\n\r\n`,
       'POST',
     ],
-    ['is not there, for an upgrade', UPGRADE, 'GET'],
-  ])('%s: the same', async (_title, bytes, method) => {
+    ['is down, for an upgrade', UPGRADE, 'GET'],
+  ])('%s: unreachable and unsent', async (_title, bytes, method) => {
     rig = await startProxyBefore(new URL(`http://127.0.0.1:${await servers.closedPort()}`));
-    const answer = await askRaw(rig.port, bytes);
-    const bytesOut = answer.length - answer.indexOf('\r\n\r\n') - 4;
-    expect(await left()).toEqual(
+    const response = await askRaw(rig.port, bytes);
+    const bytesOut = response.length - response.indexOf('\r\n\r\n') - 4;
+    expect(await cutEntry()).toEqual(
       entry({ method, statusCode: 502, upstreamFailure: 'unreachable', unsent: true, bytesOut }),
     );
   });
 
-  test('breaks off before its head: broken, the client was told 502', async () => {
+  test('disconnects before its head: broken, and the client gets 502', async () => {
     rig = await startRig((request) => request.socket.destroy());
     const { body } = await ask(rig.port, { headers: HEADERS });
-    expect(await left()).toEqual(
+    expect(await cutEntry()).toEqual(
       entry({ statusCode: 502, upstreamFailure: 'broken', bytesOut: body.length }),
     );
   });
 
-  test('breaks off before the head of an upgrade: the same', async () => {
+  test('disconnects before the head of an upgrade: broken, and the client gets 502', async () => {
     const started = await startRig(() => undefined);
     started.agent.on('upgrade', (_request, socket: Duplex) => void socket.destroy());
     rig = started;
-    const answer = await askRaw(rig.port, UPGRADE);
-    const bytesOut = answer.length - answer.indexOf('\r\n\r\n') - 4;
-    expect(await left()).toEqual(entry({ statusCode: 502, upstreamFailure: 'broken', bytesOut }));
+    const response = await askRaw(rig.port, UPGRADE);
+    const bytesOut = response.length - response.indexOf('\r\n\r\n') - 4;
+    expect(await cutEntry()).toEqual(entry({ statusCode: 502, upstreamFailure: 'broken', bytesOut }));
   });
 
-  test('breaks off in its body: broken and aborted, with what had passed', async () => {
+  test('disconnects in its body: broken and aborted, with the bytes passed so far', async () => {
     rig = await startRig((request, response) => {
       response.writeHead(200, { 'content-length': 10 }).write('part', () => request.socket.destroy());
     });
     await expect(ask(rig.port, { headers: HEADERS })).rejects.toThrow('aborted');
-    expect(await left()).toEqual(
+    expect(await cutEntry()).toEqual(
       entry({
         statusCode: 200,
         upstreamStatusCode: 200,
@@ -179,37 +179,37 @@ describe('the agent', () => {
     );
   });
 
-  test('leaves a WebSocket at about the time at which its client does: every entry is completed', async () => {
+  test('closes a WebSocket at about the same time as the client: every entry is completed', async () => {
     const started = await startRig(() => undefined);
     let count = 0;
     started.agent.on('upgrade', (_request, socket: Duplex) => {
       socket.on('error', () => undefined);
       socket.write('HTTP/1.1 101 Switching\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
-      // Its server would wait for it otherwise: nobody reads it.
+      // Without this the server would wait for the socket, which is not read.
       setTimeout(() => socket.destroy(), 300);
-      const isRude = (count += 1) % 2 === 0;
-      setTimeout(() => (isRude ? socket.destroy() : socket.end('bye')), 2);
+      const isAbrupt = (count += 1) % 2 === 0;
+      setTimeout(() => (isAbrupt ? socket.destroy() : socket.end('bye')), 2);
     });
     rig = started;
-    await Promise.all(Array.from({ length: 100 }, (_, index) => speakAndLeave(rig.port, index % 10)));
+    await Promise.all(Array.from({ length: 100 }, (_, index) => sendAndDisconnect(rig.port, index % 10)));
     await until(() => rig.audit.outcomes.notEvaluated === 100, 'the completion of every entry');
   });
 
-  test('does not answer in time: timeout', async () => {
+  test('does not respond in time: timeout', async () => {
     using timers = holdTimers();
-    let isAsked = false;
-    rig = await startRig(() => (isAsked = true), { timeoutMs: 50 });
-    const asked = ask(rig.port, { headers: HEADERS });
-    await until(() => isAsked, 'the request at the agent');
+    let isReceived = false;
+    rig = await startRig(() => (isReceived = true), { timeoutMs: 50 });
+    const pending = ask(rig.port, { headers: HEADERS });
+    await until(() => isReceived, 'the request at the agent');
     await timers.pass(50);
-    const { body } = await asked;
-    expect(await left()).toEqual(
+    const { body } = await pending;
+    expect(await cutEntry()).toEqual(
       entry({ statusCode: 504, upstreamFailure: 'timeout', bytesOut: body.length }),
     );
   });
 });
 
-test('a request whose client has left before a connection was free was never sent', async () => {
+test('a request whose client disconnects before the agent connection is established is never sent', async () => {
   await using listener = await fullListener();
   rig = await startProxyBefore(new URL(`http://127.0.0.1:${listener.port}`));
   const socket = connect(rig.port, '127.0.0.1', () =>
@@ -217,5 +217,5 @@ test('a request whose client has left before a connection was free was never sen
   );
   await until(() => rig.audit.ring.last === 1, 'the arrival');
   socket.destroy();
-  expect(await left()).toEqual(entry({ aborted: true, unsent: true }));
+  expect(await cutEntry()).toEqual(entry({ aborted: true, unsent: true }));
 });

@@ -5,8 +5,8 @@ import type { AuditLog } from '../audit/audit-log.ts';
 import type { Recording } from '../audit/recording.ts';
 import type { PolicyEvaluator, Verdict } from '../policy/policy-evaluator.ts';
 import { answerViolation, VIOLATIONS_HEADER, violationsValue } from '../policy/violation-answer.ts';
-import { AnswerWriter, type Source } from './answer-writer.ts';
-import { afterwards, lingerOver } from './connection-end.ts';
+import { ResponseWriter, type Source } from './response-writer.ts';
+import { afterResponse, lingerOver } from './connection-end.ts';
 import type { Framed } from './framing.ts';
 import {
   mayHaveTrailers,
@@ -24,12 +24,12 @@ import {
 import type { LoadLimits } from './load-limits.ts';
 import type { OutageLog } from './outage-log.ts';
 import type { Turn } from './pipeline.ts';
-import { answerProblem, refuse, type ProblemAnswer } from './problem-answer.ts';
+import { respondWithProblem, writeProblemAndLinger, type ProblemResponse } from './problem-response.ts';
 import { BodyInlet, RequestBody } from './request-body.ts';
-import { RestOfAnswer } from './rest-of-answer.ts';
+import { BlockedResponse } from './blocked-response.ts';
 import { Stuck } from './stuck.ts';
 import {
-  ANSWERS,
+  FAILURE_RESPONSES,
   type Upstream,
   type UpstreamControl,
   type UpstreamFailure,
@@ -44,13 +44,13 @@ export interface ProxyContext {
   clock: Clock;
   outages: OutageLog;
   load: LoadLimits;
-  /** The process or its pod is stopping: connections end with their current request. */
+  /** true: the process or its pod is stopping, so connections end with their current request. */
   isDraining(): boolean;
-  /** Told how long a request was in the sidecar, and not with the agent, until its response head; milliseconds. */
+  /** Called with the milliseconds that the sidecar added to a request until its response head, without the agent's time. */
   onOverhead(ms: number): void;
 }
 
-/** The agent's head as it would go on. */
+/** The agent's response head as it is passed on. */
 interface Head {
   status: number;
   message: string;
@@ -62,24 +62,25 @@ export interface ExchangeInput {
   response: ServerResponse;
   framed: Framed & { ok: true };
   requestId: string;
-  /** When its head was there, on the clock that does not jump. */
+  /** When the request head was complete; monotonic clock. */
   arrivedAtMs: number;
-  /** Told once, when the answer is out, whole. */
-  onAnswered(): void;
+  /** Called once, when the complete response is sent. */
+  onResponseSent(): void;
 }
 
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'QUERY']);
 
-/** Safe to send twice: the agent may have seen the first one. */
+/** Methods that may be sent twice: the agent may have received the first request. */
 const IDEMPOTENT: ReadonlySet<string> = new Set([...SAFE, 'PUT', 'DELETE']);
-/** One request on its way to the agent and back. */
+
+/** One request to the agent, with its response. */
 export class Exchange implements UpstreamHandler, Source, Turn {
   readonly isSafe: boolean;
   readonly #context: ProxyContext;
   readonly #input: ExchangeInput;
   readonly #recording: Recording;
   readonly #outgoing: UpstreamRequest;
-  readonly #writer: AnswerWriter;
+  readonly #writer: ResponseWriter;
   readonly #stuck: Stuck;
   /** null: the request has no body. */
   readonly #inlet: BodyInlet | null;
@@ -89,12 +90,12 @@ export class Exchange implements UpstreamHandler, Source, Turn {
   #isClosed = false;
   #isBroken = false;
   #overheadMs = 0;
-  /** What came while the policy engine is asked about the head; null: it is not. */
+  /** Events deferred until the policy engine has judged the head; null: no judgement is pending. */
   #held: (() => void)[] | null = null;
-  /** The policy engine's part; the entry is complete only after it. */
+  /** Pending policy evaluation. The audit entry is completed only after it. */
   #judging: Promise<void> | null = null;
-  /** Of an answer that was blocked. */
-  #rest: RestOfAnswer | null = null;
+  /** Set if the response was blocked. */
+  #blocked: BlockedResponse | null = null;
 
   constructor(context: ProxyContext, input: ExchangeInput) {
     const { request, response, framed, requestId } = input;
@@ -115,17 +116,17 @@ export class Exchange implements UpstreamHandler, Source, Turn {
       chunked: framed.body === 'chunked',
       trailers: () => requestTrailers(request.rawTrailers),
     };
-    this.#writer = new AnswerWriter(response, this);
+    this.#writer = new ResponseWriter(response, this);
     this.#inlet = framed.body === 'none' ? null : new BodyInlet(request);
     const forget = (): void => this.#recording.forget();
     this.#stuck = new Stuck(context.load, { shed: () => request.socket.destroy(), forget });
     response.on('close', this.#closed);
-    // A pipelined request whose turn has not come has no part in its connection yet, and is not told of its end.
+    // A pipelined request before its turn has no socket in its response, so its response emits no 'close'.
     if (response.socket === null) request.socket.setMaxListeners(0).once('close', this.#closed);
     response.on('finish', () => {
       this.#inlet?.drop();
       lingerOver(request);
-      input.onAnswered();
+      input.onResponseSent();
     });
     this.isSafe = SAFE.has(method) && framed.body === 'none';
   }
@@ -134,7 +135,7 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     this.#stuck.hasRoom = isEarly;
     const fromMs = hasWaited ? this.#context.clock.monotonicMs() : this.#input.arrivedAtMs;
     if (this.#input.framed.body === 'none') this.#send(fromMs);
-    // Its body is read in this turn of the event loop, but after its head.
+    // The body is read in this turn of the event loop, but after the head.
     else process.nextTick(() => this.#send(fromMs));
   }
 
@@ -145,7 +146,7 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     this.#overheadMs = this.#context.clock.monotonicMs() - fromMs;
   }
 
-  /** A short body that came with its head needs no stream: it goes on with its head, in one write. */
+  /** A short body that arrived with its head needs no stream: head and body are sent in one write. */
   #takeBody(): UpstreamRequest['body'] {
     const { request, framed } = this.#input;
     const inlet = this.#inlet;
@@ -182,7 +183,7 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     try {
       if (hints['link'] !== undefined) response.writeEarlyHints(hints);
     } catch {
-      // Node takes only some forms of Link; hints may be left out.
+      // Node.js accepts only some forms of Link. Early hints are optional.
     }
   }
 
@@ -199,19 +200,19 @@ export class Exchange implements UpstreamHandler, Source, Turn {
       contentEncoding: valuesOf(headers, 'content-encoding')[0],
       platform,
     });
-    const goesOn = { status, message, headers };
+    const outgoing = { status, message, headers };
     const { policy, clock } = this.#context;
     const headAtMs = clock.monotonicMs();
     const verdict = reportsBehavior(platform) ? policy.judge(this.#recording.entry) : null;
     const passOn = (final: Verdict | null): void => {
-      this.#decide(goesOn, final);
+      this.#decide(outgoing, final);
       this.#context.onOverhead(this.#overheadMs + clock.monotonicMs() - headAtMs);
     };
     if (verdict instanceof Promise) this.#judging = this.#holdFor(verdict, passOn);
     else passOn(verdict);
   }
 
-  /** Lets nothing of the answer pass before the verdict. */
+  /** Holds back the whole response until the verdict. */
   async #holdFor(verdict: Promise<Verdict>, passOn: (final: Verdict) => void): Promise<void> {
     const held: (() => void)[] = [];
     this.#held = held;
@@ -249,7 +250,7 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     this.#writer.flushSoon();
   }
 
-  /** The client gets the denial; the agent has acted all the same. */
+  /** Sends the denial to the client. The agent has already acted. */
   #block({ headers }: Head, denials: readonly string[]): void {
     const { response } = this.#input;
     this.#isOver = true;
@@ -257,7 +258,7 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     if (this.#context.isDraining()) response.shouldKeepAlive = false;
     this.#recording.bytesOut(answerViolation(response, denials, headers));
     const length = valuesOf(headers, 'content-length')[0];
-    this.#rest = new RestOfAnswer(this.#control, length, (chunk) => this.#recording.unsent(chunk));
+    this.#blocked = new BlockedResponse(this.#control, length, (chunk) => this.#recording.unsent(chunk));
   }
 
   onData(chunk: Buffer): void {
@@ -265,7 +266,7 @@ export class Exchange implements UpstreamHandler, Source, Turn {
       this.#held.push(() => this.onData(chunk));
       return;
     }
-    this.#rest?.take(chunk);
+    this.#blocked?.take(chunk);
     if (this.#isOver) return;
     this.#writer.write(chunk);
     this.#recording.chunk(chunk);
@@ -277,7 +278,7 @@ export class Exchange implements UpstreamHandler, Source, Turn {
       this.#held.push(() => this.onEnd(rawTrailers));
       return;
     }
-    this.#rest?.end();
+    this.#blocked?.end();
     if (this.#isOver) return;
     if (rawTrailers.length > 0) {
       const { headers, platform } = responseTrailers(rawTrailers);
@@ -297,7 +298,7 @@ export class Exchange implements UpstreamHandler, Source, Turn {
       this.#held.push(() => this.onError(failure));
       return;
     }
-    this.#rest?.end();
+    this.#blocked?.end();
     if (this.#isOver) return;
     if (failure.kind === 'stale' && this.#mayRetry()) {
       this.#hasRetried = true;
@@ -311,32 +312,32 @@ export class Exchange implements UpstreamHandler, Source, Turn {
       return;
     }
     this.#context.outages.failed(failure, requestId);
-    this.#answer({ ...ANSWERS[failure.kind], close: this.#context.isDraining() });
+    this.#respond({ ...FAILURE_RESPONSES[failure.kind], close: this.#context.isDraining() });
   }
 
   /**
-   * What follows on the connection is not HTTP. Where it belongs to this request the request ends with `problem`;
-   * where this one was whole it is answered first.
+   * The next bytes on the connection are not valid HTTP. If they belong to this request, the request ends with `problem`.
+   * If this request was complete, its response is sent before `problem`.
    */
-  breakOff(problem: ProblemAnswer): void {
+  breakOff(problem: ProblemResponse): void {
     const { request, response } = this.#input;
     if (this.#isBroken) return;
     this.#isBroken = true;
     if (request.complete) {
-      afterwards(response, (socket) => refuse(socket, problem));
+      afterResponse(response, (socket) => writeProblemAndLinger(socket, problem));
       return;
     }
     if (!response.headersSent) {
-      this.#answer({ ...problem, close: true });
+      this.#respond({ ...problem, close: true });
       this.#control?.abort();
     } else this.#writer.cut();
   }
 
-  /** Answers in the agent's place. */
-  #answer(problem: ProblemAnswer): void {
+  /** Responds in place of the agent. */
+  #respond(problem: ProblemResponse): void {
     const { response, requestId } = this.#input;
     this.#isOver = true;
-    this.#recording.bytesOut(answerProblem(response, { ...problem, requestId }));
+    this.#recording.bytesOut(respondWithProblem(response, { ...problem, requestId }));
   }
 
   #mayRetry(): boolean {
@@ -344,7 +345,7 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     return !this.#hasRetried && body === null && IDEMPOTENT.has(method) && !this.#input.response.headersSent;
   }
 
-  /** The response has finished, or the client has gone. */
+  /** Called when the response has finished or the client has disconnected. */
   readonly #closed = (): void => {
     const { request, response } = this.#input;
     if (this.#isClosed) return;
@@ -355,14 +356,14 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     const aborted = !response.writableFinished;
     if (aborted) {
       this.#control?.abort();
-      this.#rest?.end();
+      this.#blocked?.end();
     }
     const end = {
       ...(response.headersSent && { statusCode: response.statusCode }),
       aborted,
       atMs: this.#context.clock.monotonicMs(),
     };
-    if (this.#judging === null && this.#rest === null) this.#recording.complete(end);
-    else void Promise.all([this.#judging, this.#rest?.over]).then(() => this.#recording.complete(end));
+    if (this.#judging === null && this.#blocked === null) this.#recording.complete(end);
+    else void Promise.all([this.#judging, this.#blocked?.over]).then(() => this.#recording.complete(end));
   };
 }

@@ -22,8 +22,8 @@ type Proxy = Awaited<ReturnType<typeof startProxyBefore>>;
 const statusesOf = (text: string): number[] =>
   [...text.matchAll(/HTTP\/1\.1 (\d{3}) /g)].map(([, status]) => Number(status));
 
-/** Says these bytes in so many writes; what came back until the connection closed. */
-async function speak(port: number, bytes: string, pieces: number): Promise<string> {
+/** Sends the bytes in `pieces` writes. Returns everything received until the connection closed. */
+async function exchange(port: number, bytes: string, pieces: number): Promise<string> {
   let text = '';
   const socket = connect(port, '127.0.0.1').setNoDelay();
   socket.setEncoding('latin1').on('data', (chunk: string) => (text += chunk));
@@ -38,7 +38,7 @@ async function speak(port: number, bytes: string, pieces: number): Promise<strin
   return text;
 }
 
-(whyNoDebianServers() ? describe.skip : describe)('nginx behind the proxy reads what the proxy read', () => {
+(whyNoDebianServers() ? describe.skip : describe)('nginx behind the proxy parses requests as the proxy does', () => {
   let nginx: NginxAgent;
   let proxy: Proxy;
   beforeAll(async () => {
@@ -50,16 +50,16 @@ async function speak(port: number, bytes: string, pieces: number): Promise<strin
     await nginx.close();
   });
 
-  async function suffer(attack: Attack, pieces = 1): Promise<void> {
+  async function run(attack: Attack, pieces = 1): Promise<void> {
     const { statuses, readings, bytes } = attack;
     const first = proxy.audit.ring.last + 1;
     await nginx.taken();
-    const text = await speak(proxy.port, bytes, pieces);
+    const text = await exchange(proxy.port, bytes, pieces);
     expect(statusesOf(text)).toEqual(statuses);
     const entriesNow = () => proxy.audit.ring.newest(proxy.audit.ring.last + 1 - first);
     await until(() => entriesNow().every(({ outcome }) => outcome !== undefined), 'the entries’ completion');
     const seen = await nginx.taken();
-    // Requests of one connection go on side by side: the log has them in the order of their ends.
+    // Requests of one connection may run concurrently, and the log has them in the order of their completion.
     const whole = seen
       .filter(({ status }) => status === 200)
       .sort((a, b) => Number(a.uri === '/hidden') - Number(b.uri === '/hidden'));
@@ -78,7 +78,7 @@ async function speak(port: number, bytes: string, pieces: number): Promise<strin
       })),
     );
     expect(cutEntry).toHaveLength(attack.cut ? 1 : 0);
-    // Of a request that was cut the agent sees no other reading either, though maybe later than its client.
+    // The agent parses a cut request in the same way too, but maybe later than the client has finished.
     const cutBefore = proxy.audit.ring.newest().filter(({ statusCode }) => statusCode !== 200);
     for (const { requestId, method, uri, status } of seen)
       if (status !== 200)
@@ -96,8 +96,8 @@ async function speak(port: number, bytes: string, pieces: number): Promise<strin
     ['expectations', EXPECTATIONS],
   ])('%s:', (_group, attacks) => {
     test.each(attacks.map((attack) => [attack.title, attack] as const))('%s', async (_title, attack) => {
-      await suffer(attack);
-      await suffer(attack, 100);
+      await run(attack);
+      await run(attack, 100);
     });
   });
 });

@@ -17,9 +17,9 @@ const CORPUS = [
   ...attacks.UPGRADES,
   ...attacks.EXPECTATIONS,
 ].filter(({ bytes }) => bytes.length < 1_000);
-/** Of the honest ones, most stay readable after a little harm. */
-const [HONEST, HOSTILE] = [true, false].map((isHonest) =>
-  CORPUS.filter(({ readings }) => readings.length > 0 === isHonest).map(({ bytes }) => bytes),
+/** Most valid requests stay parseable after a few mutations. */
+const [VALID, HOSTILE] = [true, false].map((isValid) =>
+  CORPUS.filter(({ readings }) => readings.length > 0 === isValid).map(({ bytes }) => bytes),
 ) as [string[], string[]];
 
 const FIELDS = [
@@ -34,7 +34,7 @@ const FIELDS = [
   'Expect: 100-continue',
   'TE: trailers',
 ].map((field) => `${field}\r\n`);
-/** What parsers are known to differ about. */
+/** Tokens that parsers are known to handle differently. */
 const TOKENS = [
   ...['\r\n', '\n', '\r', '\0', ' ', '\t', '\x0b', '\x0c', '\x7f', '\x80', '\x85', '\xa0', '\xff'],
   ...[':', ';', ',', '"', '#', '%00', '\\', '/', '?', '@', '*', '+', '-', '0', '5', 'f', '0x'],
@@ -44,7 +44,7 @@ const TOKENS = [
 
 const mutation = fc.record({
   kind: fc.constantFrom('insert', 'replace', 'delete', 'flip', 'repeat line', 'move line', 'add field'),
-  /** Where, as a part of the whole. */
+  /** Position as a fraction of the length. */
   at: fc.double({ min: 0, max: 1, noNaN: true }),
   to: fc.double({ min: 0, max: 1, noNaN: true }),
   size: fc.integer({ min: 1, max: 12 }),
@@ -70,7 +70,7 @@ function mutate(bytes: string, { kind, at, to, size, token, field }: Mutation): 
 
 const client = fc.record({
   bytes: fc.oneof(
-    { weight: 4, arbitrary: fc.constantFrom(...HONEST) },
+    { weight: 4, arbitrary: fc.constantFrom(...VALID) },
     { weight: 1, arbitrary: fc.constantFrom(...HOSTILE) },
   ),
   mutations: fc.array(mutation, { minLength: 1, maxLength: 3 }),
@@ -80,37 +80,37 @@ type Client = typeof client extends fc.Arbitrary<infer T> ? T : never;
 
 const wireOf = ({ bytes, mutations }: Client): string => mutations.reduce(mutate, bytes);
 
-/** Runs of 24 clients each: others by `RUNS=2000 SEED=7`. */
+/** Number of runs with 24 clients each. Example for other values: `RUNS=2000 SEED=7`. */
 const RUNS = Number(process.env['RUNS'] ?? 60);
-/** Long enough for an answer that is on its way; what comes later is cut off, which no reading depends on. */
+/** Milliseconds without data until the client disconnects. Later data is cut off, which does not affect the parsing. */
 const QUIET_MS = 60;
 
-/** Says the bytes and leaves once nothing more comes; what it was answered. */
-async function speak(port: number, wire: string, pieces: number): Promise<string> {
+/** Sends the bytes and disconnects once nothing more arrives. Returns everything received. */
+async function exchange(port: number, wire: string, pieces: number): Promise<string> {
   let text = '';
   const socket = connect(port, '127.0.0.1').setNoDelay();
-  const leave = (): void => void socket.destroy();
-  let quiet = setTimeout(leave, 1_000);
+  const disconnect = (): void => void socket.destroy();
+  let quiet = setTimeout(disconnect, 1_000);
   socket.setEncoding('latin1').on('data', (chunk: string) => {
     text += chunk;
     clearTimeout(quiet);
-    quiet = setTimeout(leave, QUIET_MS);
+    quiet = setTimeout(disconnect, QUIET_MS);
   });
   const closed = new Promise<void>((resolve) => socket.on('close', () => resolve()));
-  socket.on('error', leave);
+  socket.on('error', disconnect);
   const size = Math.ceil(wire.length / pieces);
   for (let at = 0; at < wire.length && !socket.destroyed; at += size) {
     socket.write(wire.slice(at, at + size), 'latin1');
     await new Promise((resolve) => setImmediate(resolve));
   }
   clearTimeout(quiet);
-  quiet = setTimeout(leave, QUIET_MS);
+  quiet = setTimeout(disconnect, QUIET_MS);
   await closed;
   clearTimeout(quiet);
   return text;
 }
 
-(whyNoDebianServers() ? describe.skip : describe)('requests with random harm done to them', () => {
+(whyNoDebianServers() ? describe.skip : describe)('requests with random mutations', () => {
   let nginx: NginxAgent;
   let proxy: Awaited<ReturnType<typeof startProxyBefore>>;
   beforeAll(async () => {
@@ -122,8 +122,8 @@ async function speak(port: number, wire: string, pieces: number): Promise<string
     await nginx.close();
   });
 
-  /** nginx read what the proxy recorded: this request, with this body, for this host. */
-  function explain(seen: NginxRequest, entries: ReadonlyMap<string, AuditEntry>): void {
+  /** Checks that nginx parsed the request, the body and the host that the proxy recorded. */
+  function expectRecorded(seen: NginxRequest, entries: ReadonlyMap<string, AuditEntry>): void {
     const { requestId, method, uri, host, forwardedHost, body, status, line } = seen;
     const entry = entries.get(requestId);
     expect({ line, method, uri }).toEqual({ line, method: entry?.method, uri: entry?.path });
@@ -131,33 +131,33 @@ async function speak(port: number, wire: string, pieces: number): Promise<string
     if (forwardedHost !== '') expect(forwardedHost.split(', ').at(-1)).toBe(host);
   }
 
-  test('reach nginx as what the audit ring says, or not at all', async () => {
-    const counts = { passed: 0, refused: 0 };
-    /** Ids of what nginx has read in all runs. */
+  test('reach nginx as recorded in the audit ring, or not at all', async () => {
+    const counts = { passed: 0, rejected: 0 };
+    /** Ids of all requests that nginx has received in all runs. */
     const known = new Set<string>();
     const property = fc.asyncProperty(fc.array(client, { minLength: 24, maxLength: 24 }), async (clients) => {
       const first = proxy.audit.ring.last + 1;
-      // What the proxy reads of a client that has left belongs to the run before, and may come to nginx during this one.
+      // Requests of clients that have disconnected belong to the previous run, and may reach nginx during this run.
       const late = await nginx.taken();
-      const answers = await Promise.all(clients.map((each) => speak(proxy.port, wireOf(each), each.pieces)));
+      const texts = await Promise.all(clients.map((each) => exchange(proxy.port, wireOf(each), each.pieces)));
       const entriesNow = () => proxy.audit.ring.newest(proxy.audit.ring.last + 1 - first);
       await until(() => entriesNow().every(({ outcome }) => outcome !== undefined), 'completion');
       const entries = new Map(entriesNow().map((entry) => [entry.requestId, entry]));
       const seen = [...late, ...(await nginx.taken())];
       const all = new Map(proxy.audit.ring.newest().map((entry) => [entry.requestId, entry]));
-      for (const each of seen) explain(each, all);
-      // No request is two, and none that the client got an answer to is missing.
+      for (const each of seen) expectRecorded(each, all);
+      // No request was received twice, and no request with a 200 response is missing.
       const ids = seen.map(({ requestId }) => requestId);
       expect([...ids, ...known]).toHaveLength(new Set([...ids, ...known]).size);
       for (const id of ids) known.add(id);
       for (const { requestId, statusCode } of entries.values())
         if (statusCode === 200) expect(known).toContain(requestId);
       counts.passed += seen.filter(({ status }) => status === 200).length;
-      counts.refused += answers.filter((text) => / (400|405|413|417|431|501|505) /.test(text)).length;
+      counts.rejected += texts.filter((text) => / (400|405|413|417|431|501|505) /.test(text)).length;
     });
     await fc.assert(property, { numRuns: RUNS, endOnFailure: true });
-    // There are about four times as many requests as runs that pass, and twenty times as many that do not.
+    // On average a run has about four requests that pass and twenty that are rejected.
     expect(counts.passed).toBeGreaterThan(RUNS / 4);
-    expect(counts.refused).toBeGreaterThan(RUNS / 4);
+    expect(counts.rejected).toBeGreaterThan(RUNS / 4);
   }, 600_000);
 });

@@ -9,7 +9,7 @@ const line = (overrides: Partial<RequestLine> = {}): RequestLine => ({
   ...overrides,
 });
 
-describe('a request passes', () => {
+describe('accepts a request', () => {
   test.each([
     ['in origin form', line(), { path: '/a?b=1', host: 'shop.test', body: 'none' }],
     ['with a doubled slash', line({ target: '//a' }), { path: '//a', host: 'shop.test', body: 'none' }],
@@ -24,18 +24,18 @@ describe('a request passes', () => {
       { path: '/', host: 'other.test', body: 'none' },
     ],
     [
-      'in absolute form with a query alone',
+      'in absolute form with only a query',
       line({ target: 'http://o?q' }),
       { path: '/?q', host: 'o', body: 'none' },
     ],
-    ['OPTIONS *', line({ method: 'OPTIONS', target: '*' }), { path: '*', host: 'shop.test', body: 'none' }],
+    ['with OPTIONS *', line({ method: 'OPTIONS', target: '*' }), { path: '*', host: 'shop.test', body: 'none' }],
     [
-      'OPTIONS of a whole host',
+      'with OPTIONS for a whole host',
       line({ method: 'OPTIONS', target: 'http://o' }),
       { path: '*', host: 'o', body: 'none' },
     ],
     [
-      'of HTTP/1.0 without Host',
+      'in HTTP/1.0 without Host',
       line({ httpVersion: '1.0', rawHeaders: [] }),
       { path: '/a?b=1', host: null, body: 'none' },
     ],
@@ -45,7 +45,7 @@ describe('a request passes', () => {
       { path: '/a?b=1', host: 'shop.test', body: 'sized' },
     ],
     [
-      'with a length of nothing',
+      'with a length of 0',
       line({ rawHeaders: ['Host', '[::1]:80', 'content-length', '0'] }),
       { path: '/a?b=1', host: '[::1]:80', body: 'none' },
     ],
@@ -59,22 +59,22 @@ describe('a request passes', () => {
   });
 });
 
-describe('a request is refused', () => {
+describe('rejects a request', () => {
   test.each([
     ['with two Host headers', line({ rawHeaders: ['Host', 'a', 'hOST', 'a'] }), 400],
     ['without Host', line({ rawHeaders: [] }), 400],
-    ['with a Host that is none', line({ rawHeaders: ['Host', 'a, b'] }), 400],
+    ['with an invalid Host', line({ rawHeaders: ['Host', 'a, b'] }), 400],
     ['with a fragment', line({ target: '/a#b' }), 400],
-    ['with a Host in its target that is none', line({ target: 'http://a b/' }), 400],
+    ['with an invalid host in its target', line({ target: 'http://a b/' }), 400],
     [
-      'with a length beyond counting',
+      'with a length above the safe integers',
       line({ rawHeaders: ['Host', 'a', 'Content-Length', '9007199254740993'] }),
       413,
     ],
-    ['of HTTP/0.9', line({ httpVersion: '0.9' }), 505],
-    ['of HTTP/2.0', line({ httpVersion: '2.0' }), 505],
+    ['in HTTP/0.9', line({ httpVersion: '0.9' }), 505],
+    ['in HTTP/2.0', line({ httpVersion: '2.0' }), 505],
     [
-      'of HTTP/1.0 with a transfer coding',
+      'in HTTP/1.0 with a transfer coding',
       line({ httpVersion: '1.0', rawHeaders: ['Transfer-Encoding', 'chunked'] }),
       400,
     ],
@@ -84,19 +84,19 @@ describe('a request is refused', () => {
       501,
     ],
     [
-      'chunked behind what only looks like a blank',
+      'with a non-ASCII blank before chunked',
       line({ rawHeaders: ['Host', 'a', 'Transfer-Encoding', '\xa0chunked'] }),
       501,
     ],
     [
-      'chunked twice',
+      'with chunked twice',
       line({ rawHeaders: ['Host', 'a', 'Transfer-Encoding', 'chunked', 'Transfer-Encoding', 'chunked'] }),
       501,
     ],
-    ['for * by another method', line({ target: '*' }), 400],
+    ['for * with another method', line({ target: '*' }), 400],
     ['for another scheme', line({ target: 'ftp://a/' }), 400],
     ['with credentials in its target', line({ target: 'http://u:p@a/' }), 400],
-    ['for a target that is no path', line({ target: 'a/b' }), 400],
+    ['for a target that is not a path', line({ target: 'a/b' }), 400],
   ])('%s', (_title, request, status) => {
     expect(frame(request)).toMatchObject({ ok: false, status });
   });

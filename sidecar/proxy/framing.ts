@@ -1,10 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { valuesOf, type HeaderList } from './headers.ts';
 
-/** Fields that a head may have. */
+/** Maximum number of header fields of a request. */
 export const MAX_HEADER_FIELDS = 256;
 
-/** The parts of a request that say where it goes and where it ends. */
+/** The parts of a request that determine its target and its end. */
 export interface RequestLine {
   method: string;
   /** The request target as sent. */
@@ -20,7 +20,7 @@ export type Framed =
       path: string;
       host: string | null;
       body: 'none' | 'sized' | 'chunked';
-      /** Bytes of the body; Infinity: not known ahead. */
+      /** Bytes of the body; Infinity: unknown in advance. */
       bodyBytes: number;
     }
   | { ok: false; status: 400 | 413 | 431 | 501 | 505; detail: string };
@@ -33,27 +33,29 @@ export const lineOf = (request: IncomingMessage): RequestLine => ({
 });
 
 /**
- * Refuses what two servers could read in two ways, and normalises the rest. Node's strict parser has already refused
- * a length beside a transfer coding, two lengths, bare line feeds and folded lines; this is what it lets through.
+ * Rejects ambiguous requests, which two servers could read differently, and normalises all others. Node's strict parser has
+ * already rejected a length next to a transfer coding, two lengths, bare line feeds and folded lines.
  */
 export function frame(line: RequestLine): Framed {
   if (line.rawHeaders.length > 2 * MAX_HEADER_FIELDS)
-    return refused(431, `the head has more than ${MAX_HEADER_FIELDS} fields`);
+    return rejected(431, `the request has more than ${MAX_HEADER_FIELDS} header fields`);
   if (line.httpVersion !== '1.1' && line.httpVersion !== '1.0')
-    return refused(505, 'only HTTP/1.1 and HTTP/1.0 are spoken here');
+    return rejected(505, 'only HTTP/1.1 and HTTP/1.0 are supported');
   const hosts = valuesOf(line.rawHeaders, 'host');
-  if (hosts.length === 0 && line.httpVersion === '1.1') return refused(400, 'the request has no Host header');
-  if (hosts.length > 1) return refused(400, 'the request has more than one Host header');
-  if (!hosts.every((host) => AUTHORITY.test(host))) return refused(400, 'the Host header is not a host');
+  if (hosts.length === 0 && line.httpVersion === '1.1') return rejected(400, 'the request has no Host header');
+  if (hosts.length > 1) return rejected(400, 'the request has more than one Host header');
+  if (!hosts.every((host) => AUTHORITY.test(host)))
+    return rejected(400, 'the Host header is not a valid host');
   const codings = valuesOf(line.rawHeaders, 'transfer-encoding');
   if (codings.length > 0 && line.httpVersion === '1.0')
-    return refused(400, 'HTTP/1.0 has no Transfer-Encoding');
+    return rejected(400, 'HTTP/1.0 does not support Transfer-Encoding');
   if (codings.length > 0 && !CHUNKED.test(codings.join(',')))
-    return refused(501, 'the only Transfer-Encoding understood here is chunked');
+    return rejected(501, 'the only supported Transfer-Encoding is chunked');
   const target = targetOf(line);
-  if (target === null) return refused(400, 'the request target is neither a path nor an absolute http URL');
+  if (target === null)
+    return rejected(400, 'the request target is neither a path nor an absolute http(s) URL');
   const length = Number(valuesOf(line.rawHeaders, 'content-length')[0] ?? 0);
-  if (!Number.isSafeInteger(length)) return refused(413, 'the body is longer than can be counted here');
+  if (!Number.isSafeInteger(length)) return rejected(413, 'the Content-Length is too large');
   return {
     ok: true,
     path: target.path,
@@ -63,19 +65,19 @@ export function frame(line: RequestLine): Framed {
   };
 }
 
-function refused(status: 400 | 413 | 431 | 501 | 505, detail: string): Framed {
+function rejected(status: 400 | 413 | 431 | 501 | 505, detail: string): Framed {
   return { ok: false, status, detail };
 }
 
-/** Not trimmed: a byte above ASCII is no blank, though JavaScript takes some for one. */
+/** The value is not trimmed: JavaScript treats some bytes above ASCII as blanks, HTTP does not. */
 const CHUNKED = /^chunked$/i;
-/** `uri-host [":" port]` of RFC 9110 section 7.2; what is none is read by some as a path, a list or credentials. */
+/** `uri-host [":" port]` of RFC 9110 section 7.2. Some servers read other values as a path, a list or credentials. */
 const AUTHORITY = /^(?:\[[\da-f:.]+\]|(?:[\w.~!$&'()*+;=-]|%[\da-f]{2})+)(?::\d*)?$/i;
 const ABSOLUTE = /^https?:\/\/([^/?]+)([/?].*)?$/i;
 
 /** The authority of an absolute-form target replaces the Host header (RFC 9112 section 3.2.2). */
 function targetOf({ method, target }: RequestLine): { path: string; authority?: string } | null {
-  // No target has a fragment: some servers cut it off, others take it for a part of the path.
+  // A target must not have a fragment: some servers remove it, others treat it as a part of the path.
   if (target.includes('#')) return null;
   if (target.startsWith('/')) return { path: target };
   if (target === '*') return method === 'OPTIONS' ? { path: '*' } : null;

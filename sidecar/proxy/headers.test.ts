@@ -26,7 +26,7 @@ describe('the head of a request', () => {
     ],
     ['keeps the trace', ['traceparent', '00-1-2-01'], ['traceparent', '00-1-2-01']],
     [
-      'loses what speaks about the connection',
+      'drops hop-by-hop headers',
       [
         'Connection',
         'keep-alive',
@@ -44,22 +44,22 @@ describe('the head of a request', () => {
       [],
     ],
     [
-      'loses what Connection lists',
+      'drops headers that Connection lists',
       ['Connection', 'close, X-Hop', 'x-hop', '1', 'x-end', '2'],
       ['x-end', '2'],
     ],
     [
-      'keeps its length though Connection lists it',
+      'keeps its length although Connection lists it',
       ['Connection', 'content-length', 'Content-Length', '3'],
       ['Content-Length', '3'],
     ],
     [
-      'says that trailers are understood, when the client does',
+      'announces support for trailers if the client does',
       ['TE', 'trailers, deflate;q=0.5'],
       ['TE', 'trailers'],
     ],
-    ['does not speak for the agent', ['X-Platform-User-Confirmed', 'true', 'x-platform-anything', '1'], []],
-    ['does not speak for the agent with underscores either', ['X_Platform_User_Confirmed', 'true'], []],
+    ['drops the product’s own headers', ['X-Platform-User-Confirmed', 'true', 'x-platform-anything', '1'], []],
+    ['drops the product’s own headers with underscores', ['X_Platform_User_Confirmed', 'true'], []],
     ...[
       'X_Forwarded_For',
       'X-Forwarded_Proto',
@@ -69,10 +69,10 @@ describe('the head of a request', () => {
       'Content_Length',
       'Transfer_Encoding',
       'Proxy_Authorization',
-    ].map((name): [string, string[], string[]] => [`loses ${name}`, [name, '1'], []]),
+    ].map((name): [string, string[], string[]] => [`drops ${name}`, [name, '1'], []]),
     ['keeps other names with underscores', ['api_key', '1'], ['api_key', '1']],
     [
-      'announces no trailer that is dropped',
+      'announces no dropped trailer',
       [
         'Trailer',
         'X-Sum, X-Platform-Tools-Called,host, x_forwarded_for, X-Request-Id',
@@ -81,15 +81,15 @@ describe('the head of a request', () => {
       ],
       [],
     ],
-    ['announces the others', ['trailer', 'Content-Length, X-Sum , X-Other'], ['trailer', 'X-Sum, X-Other']],
-    ['asks for no 100-continue', ['Expect', '100-continue'], []],
-    ['carries one request id', ['X-Request-ID', 'from-client'], []],
-    ['carries one Host', ['Host', 'other'], []],
+    ['announces the other trailers', ['trailer', 'Content-Length, X-Sum , X-Other'], ['trailer', 'X-Sum, X-Other']],
+    ['drops Expect: 100-continue', ['Expect', '100-continue'], []],
+    ['has exactly one request id', ['X-Request-ID', 'from-client'], []],
+    ['has exactly one Host', ['Host', 'other'], []],
   ])('%s', (_title, raw, kept) => {
     expect(requestHeaders(raw, to)).toEqual(['Host', 'shop.test', ...kept, ...added]);
   });
 
-  test('passes what earlier proxies have set as it is', () => {
+  test('passes headers of earlier proxies on unchanged', () => {
     const raw = [
       ...['X-Forwarded-For', '1.1.1.1', 'x-forwarded-for', '2.2.2.2', 'X-Forwarded-Proto', 'https'],
       ...['X-Forwarded-Host', 'outer', 'X-Forwarded-Port', '8443', 'Forwarded', 'for=_hidden'],
@@ -103,7 +103,7 @@ describe('the head of a request', () => {
     ['X-Forwarded-Host', 'outer'],
     ['X-Forwarded-Port', '8443'],
     ['Forwarded', 'for=_hidden'],
-  ])('sets the others where only %s is present', (name, value) => {
+  ])('sets the other headers if only %s is present', (name, value) => {
     const others = added.flatMap((each, i) =>
       i % 2 === 0 && each !== name ? [each, added[i + 1] ?? ''] : [],
     );
@@ -114,13 +114,13 @@ describe('the head of a request', () => {
     ['shop.test:8080', '10.0.0.9', '8080', 'for=10.0.0.9;host="shop.test:8080";proto=http'],
     ['[2001:db8::1]', '2001:db8::2', '80', 'for="[2001:db8::2]";host="[2001:db8::1]";proto=http'],
     ['[2001:db8::1]:81', '::ffff:10.0.0.9', '81', 'for=10.0.0.9;host="[2001:db8::1]:81";proto=http'],
-  ])('of %s from %s names the port and the element', (host, remoteAddress, port, element) => {
+  ])('for host %s from %s has the port and the Forwarded element', (host, remoteAddress, port, element) => {
     const head = requestHeaders([], { ...to, host, remoteAddress });
     expect(head[head.indexOf('X-Forwarded-Port') + 1]).toBe(port);
     expect(head[head.indexOf('Forwarded') + 1]).toBe(element);
   });
 
-  test('has no trailers that belong into it, by their twins either', () => {
+  test('drops trailers that belong into the head, including their variants with underscores', () => {
     const raw = [
       'X-Sum',
       '1',
@@ -136,7 +136,7 @@ describe('the head of a request', () => {
     expect(requestTrailers(raw)).toEqual(['X-Sum', '1']);
   });
 
-  test('says an IPv4 peer of a dual-stack socket plainly, and no host where there was none', () => {
+  test('has the plain IPv4 address of a dual-stack peer, and no host if the request has none', () => {
     expect(requestHeaders([], { ...to, host: null, remoteAddress: '::ffff:10.0.0.9' })).toEqual([
       'X-Forwarded-For',
       '10.0.0.9',
@@ -150,8 +150,8 @@ describe('the head of a request', () => {
   });
 });
 
-describe('the head of an answer', () => {
-  test('gives the product’s own headers to the sidecar and none of them to the client', () => {
+describe('the head of a response', () => {
+  test('passes the product’s own headers to the sidecar and none of them to the client', () => {
     const head = responseHeaders(
       [
         'Content-Type',
@@ -190,21 +190,21 @@ describe('the head of an answer', () => {
   });
 
   test.each<[string, string[], string[]]>([
-    ['loses what Connection lists', ['Connection', 'x-a', 'X-A', '1', 'X-B', '2'], ['X-B', '2']],
-    ['loses a length beside a transfer coding', ['Transfer-Encoding', 'chunked', 'Content-Length', '5'], []],
-    ['keeps a length alone', ['Content-Length', '5'], ['Content-Length', '5']],
+    ['drops headers that Connection lists', ['Connection', 'x-a', 'X-A', '1', 'X-B', '2'], ['X-B', '2']],
+    ['drops a length next to a transfer coding', ['Transfer-Encoding', 'chunked', 'Content-Length', '5'], []],
+    ['keeps a length without a transfer coding', ['Content-Length', '5'], ['Content-Length', '5']],
     [
-      'keeps the names of its trailers, where chunks let it have some',
+      'keeps the names of its trailers if it is chunked',
       ['Transfer-Encoding', 'chunked', 'Trailer', 'X-Sum'],
       ['Trailer', 'X-Sum'],
     ],
     [
-      'loses the names of trailers that are dropped',
+      'drops the names of dropped trailers',
       ['Transfer-Encoding', 'chunked', 'Trailer', 'X-Platform-Tools-Called, X-Sum,X-Request-Id'],
       ['Trailer', 'X-Sum'],
     ],
     [
-      'loses Trailer when none is left',
+      'drops Trailer if no name is left',
       [
         'Transfer-Encoding',
         'chunked',
@@ -218,7 +218,7 @@ describe('the head of an answer', () => {
       [],
     ],
     [
-      'loses them where it can have none',
+      'drops Trailer if it is not chunked',
       ['Trailer', 'X-Sum', 'Content-Length', '5'],
       ['Content-Length', '5'],
     ],
@@ -226,7 +226,7 @@ describe('the head of an answer', () => {
     expect(responseHeaders(raw, 'r-1').headers).toEqual([...kept, 'X-Request-Id', 'r-1']);
   });
 
-  test('trailers are split the same way', () => {
+  test('splits trailers in the same way', () => {
     expect(responseTrailers(['X-Sum', '1', 'X-Platform-Tools-Called', 'pay'])).toEqual({
       headers: ['X-Sum', '1'],
       platform: new Map([['x-platform-tools-called', 'pay']]),

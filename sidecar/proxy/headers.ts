@@ -1,11 +1,12 @@
 import type { IncomingMessage } from 'node:http';
+
 /**
- * What happens to headers on the way through. Heads travel as flat lists (name, value, name, value, ...), the form in
- * which Node and undici have them on the wire: order, case and repeated lines stay as they were sent.
+ * Headers as a flat list (name, value, name, value, ...), the raw form of Node.js and undici. It preserves order, case and
+ * repeated lines.
  */
 export type HeaderList = readonly string[];
 
-/** Headers that speak about one connection, not about the message (RFC 9110 section 7.6.1), and what this proxy answers for itself. */
+/** Headers about one connection, not about the message (RFC 9110 section 7.6.1), and headers that this proxy handles itself. */
 const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'connection',
   'keep-alive',
@@ -17,10 +18,10 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-/** Dropped from requests and written anew. */
+/** Request headers that are dropped or replaced. */
 const REWRITTEN: ReadonlySet<string> = new Set(['expect', 'host', 'x-request-id']);
 
-/** A bit for each header that names where a request came from: passed unchanged when present, set when absent. */
+/** One bit for each header about the origin of a request. Such a header is passed unchanged if present, and set if absent. */
 const [FOR, PROTO, HOST, PORT, ELEMENT] = [1, 2, 4, 8, 16] as const;
 const FORWARDED: ReadonlyMap<string, number> = new Map([
   ['x-forwarded-for', FOR],
@@ -30,10 +31,10 @@ const FORWARDED: ReadonlyMap<string, number> = new Map([
   ['forwarded', ELEMENT],
 ]);
 
-/** A `Connection` header may name what else belongs to the connection, but not what frames or routes the message. */
+/** A `Connection` header may list further hop-by-hop headers, but not headers that frame or route the message. */
 const NEVER_LISTED: ReadonlySet<string> = new Set(['content-length', 'host']);
 
-/** Of these, a name written with `_` is dropped from requests too: some servers read it as the one that is meant. */
+/** A variant of these names with `_` is dropped from requests too: some servers treat `_` and `-` as equal. */
 const NO_TWINS: ReadonlySet<string> = new Set([
   'content-length',
   'keep-alive',
@@ -56,13 +57,13 @@ function isTwin(lowerName: string): boolean {
   return lowerName.includes('_') && NO_TWINS.has(dashed(lowerName));
 }
 
-/** The product's own names; some servers read `_` and `-` in a header name as the same. */
+/** Whether a header belongs to the product. Some servers treat `_` and `-` in a header name as equal. */
 export function isPlatformName(lowerName: string): boolean {
   if (lowerName.charCodeAt(0) !== 120) return false;
   return dashed(lowerName).startsWith('x-platform-');
 }
 
-/** Every value of one header, in order. */
+/** All values of one header, in order. */
 export function valuesOf(raw: HeaderList, lowerName: string): string[] {
   const values: string[] = [];
   for (let i = 0; i < raw.length; i += 2) {
@@ -72,12 +73,12 @@ export function valuesOf(raw: HeaderList, lowerName: string): string[] {
   return values;
 }
 
-/** A reason phrase is free text; one that cannot be written is left out. */
+/** Returns the reason phrase, or an empty string if Node.js cannot write the phrase. */
 export function printable(message: string): string {
   return /^[\t\x20-\x7e\x80-\xff]*$/.test(message) ? message : '';
 }
 
-/** Without one header. */
+/** Returns the list without one header. */
 export function without(flat: HeaderList, lowerName: string): string[] {
   return pairsOf(flat)
     .filter(([name]) => name.toLowerCase() !== lowerName)
@@ -90,7 +91,7 @@ export function pairsOf(flat: HeaderList): [name: string, value: string][] {
   return pairs;
 }
 
-/** By lower-case name; repeated ones as a list. It has no prototype: `constructor` is a name that a header may have. */
+/** Headers by lower-case name; repeated headers as an array. No prototype: a header may be named `constructor`. */
 export function recordOf(flat: HeaderList): Record<string, string | string[]> {
   const record = Object.create(null) as Record<string, string | string[]>;
   for (const [name, value] of pairsOf(flat)) {
@@ -105,7 +106,7 @@ const NONE: ReadonlySet<string> = new Set();
 
 function listedIn(connection: readonly string[]): ReadonlySet<string> {
   const [only = ''] = connection;
-  // What nearly every head says, and what is dropped anyway.
+  // The common case: nothing is listed except `keep-alive`, which is dropped anyway.
   if (connection.length <= 1 && (only === '' || only.toLowerCase() === 'keep-alive')) return NONE;
   const listed = new Set<string>();
   for (const value of connection) {
@@ -119,14 +120,14 @@ function listedIn(connection: readonly string[]): ReadonlySet<string> {
 
 export interface ForwardedFor {
   requestId: string;
-  /** The effective Host: the client's, or the authority of an absolute-form target. */
+  /** The effective Host: the client's Host header, or the authority of an absolute-form target. */
   host: string | null;
   /** Address of the peer. */
   remoteAddress: string;
   proto: 'http' | 'https';
 }
 
-/** The head that goes upstream. */
+/** The headers of the request to the agent. */
 export function requestHeaders(raw: HeaderList, to: ForwardedFor): string[] {
   const listed = listedIn(valuesOf(raw, 'connection'));
   const head: string[] = to.host === null ? [] : ['Host', to.host];
@@ -150,7 +151,7 @@ export function requestHeaders(raw: HeaderList, to: ForwardedFor): string[] {
   return head;
 }
 
-/** Adds where the request came from, without what an earlier proxy has set (`present`: bits of `FORWARDED`). */
+/** Adds headers about the origin of the request, except those that an earlier proxy has set (`present`: bits of `FORWARDED`). */
 function forward(head: string[], present: number, { host, proto, remoteAddress }: ForwardedFor): void {
   const address = plainAddress(remoteAddress);
   if ((present & FOR) === 0) head.push('X-Forwarded-For', address);
@@ -160,7 +161,7 @@ function forward(head: string[], present: number, { host, proto, remoteAddress }
   if ((present & ELEMENT) === 0) head.push('Forwarded', forwardedElement(address, host, proto));
 }
 
-/** The port that the client asked for. */
+/** The port that the client requested. */
 function portOf(host: string, proto: 'http' | 'https'): string {
   const colon = host.lastIndexOf(':');
   const port = colon > host.lastIndexOf(']') ? host.slice(colon + 1) : '';
@@ -183,14 +184,14 @@ function plainAddress(address: string): string {
   return address.startsWith('::ffff:') ? address.slice(7) : address;
 }
 
-/** A response head, or its trailers, split into what goes on and what the agent told the sidecar. */
+/** Response headers or trailers, split into those for the client and those for the sidecar. */
 export interface ResponseHead {
   headers: string[];
-  /** The product's own headers, lower-case; repeated ones joined by commas. */
+  /** The product's own headers by lower-case name; repeated headers joined by commas. */
   platform: Map<string, string>;
 }
 
-/** The head that goes back to the client; the request id is the one this request was recorded under. */
+/** The headers of the response to the client. `requestId` is the id of the audit entry. */
 export function responseHeaders(raw: HeaderList, requestId: string): ResponseHead {
   const head = withoutOwn(raw, true);
   head.headers.push('X-Request-Id', requestId);
@@ -203,7 +204,7 @@ export function responseTrailers(raw: HeaderList): ResponseHead {
 
 function withoutOwn(raw: HeaderList, isHead: boolean): ResponseHead {
   const listed = listedIn(valuesOf(raw, 'connection'));
-  // A transfer coding overrides a length (RFC 9112 section 6.3); only one of them may go on. Trailers follow chunks only.
+  // A transfer coding overrides a length (RFC 9112 section 6.3), so the length is dropped. Only chunked bodies have trailers.
   const isChunked = isHead && valuesOf(raw, 'transfer-encoding').length > 0;
   const headers: string[] = [];
   const platform = new Map<string, string>();
@@ -221,12 +222,12 @@ function withoutOwn(raw: HeaderList, isHead: boolean): ResponseHead {
   return { headers, platform };
 }
 
-/** What is dropped from a message in either direction, wherever it stands in it. */
+/** Whether a header is dropped in both directions, as a header and as a trailer. */
 function isOwn(lowerName: string): boolean {
   return isPlatformName(lowerName) || HOP_BY_HOP.has(lowerName) || lowerName === 'x-request-id';
 }
 
-/** A `Trailer` header without the names that are dropped, in case they come; without any, it goes too. */
+/** Adds a `Trailer` header without the names of dropped trailers. Omits the header if no name is left. */
 function announce(
   head: string[],
   name: string,
@@ -245,8 +246,8 @@ function addValue(map: Map<string, string>, name: string, value: string): void {
 }
 
 /**
- * What says where a request goes, where it ends, who sent it and what its body is belongs before the body (RFC 9110
- * section 6.5.1): an agent that merges trailers into the head would believe what nobody looked at.
+ * Fields about routing, framing, the sender and the body must come before the body (RFC 9110 section 6.5.1). An agent that
+ * merges trailers into the headers would trust values that the proxy has not checked.
  */
 const NEVER_A_TRAILER: ReadonlySet<string> = new Set([
   'authorization',
@@ -267,19 +268,19 @@ const NEVER_A_TRAILER: ReadonlySet<string> = new Set([
   'x-forwarded-proto',
 ]);
 
-/** Whether a client may send this after its body. */
+/** Whether a client may send this field as a trailer. */
 function mayTrail(lowerName: string): boolean {
   return !isOwn(lowerName) && !isTwin(lowerName) && !NEVER_A_TRAILER.has(dashed(lowerName));
 }
 
-/** Trailers of a request, without what a client must not say there. */
+/** The trailers of a request, without those that a client must not send. */
 export function requestTrailers(raw: HeaderList): string[] {
   return pairsOf(withoutOwn(raw, false).headers)
     .filter(([name]) => mayTrail(name.toLowerCase()))
     .flat();
 }
 
-/** Trailers follow chunks, and those go only to HTTP/1.1 after a head that has a body; Node refuses to announce others. */
+/** Only a chunked HTTP/1.1 response with a body can have trailers. Node.js rejects a `Trailer` header on any other response. */
 export function mayHaveTrailers(request: IncomingMessage, status: number): boolean {
   return request.httpVersion !== '1.0' && request.method !== 'HEAD' && status !== 204 && status !== 304;
 }

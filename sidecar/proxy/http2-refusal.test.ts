@@ -7,7 +7,7 @@ import { ask, startRig, until, type ProxyRig } from '../../testing/proxy-rig.ts'
 
 const PREFACE = 'PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n';
 const SETTINGS = '\0\0\0\x04\0\0\0\0\0';
-/** Length 39, type 7, no flags, stream 0; last stream 0, error 13, debug data. */
+/** Frame header: length 39, type 7, no flags, stream 0. Payload: last stream 0, error 13, debug data. */
 const GOAWAY = '\0\0\x27\x07\0\0\0\0\0' + '\0\0\0\0' + '\0\0\0\x0d' + 'this proxy serves HTTP/1.1 only';
 const request = (path: string, ...more: string[]): string =>
   ['GET ' + path + ' HTTP/1.1', 'Host: a', ...more].join('\r\n') + '\r\n\r\n';
@@ -23,7 +23,7 @@ beforeEach(async () => {
 });
 afterEach(() => rig.close());
 
-/** Sends each part once the proxy has read those before it; what came back until the connection closed. */
+/** Sends each part once the proxy has read the previous parts. Returns everything received until the connection closed. */
 async function send(...parts: string[]): Promise<string> {
   let text = '';
   const socket = connect(rig.port, '127.0.0.1').setEncoding('latin1').setNoDelay();
@@ -37,8 +37,8 @@ async function send(...parts: string[]): Promise<string> {
   return text;
 }
 
-describe('a client that begins with HTTP/2', () => {
-  test('is told to use HTTP/1.1: Node’s own client gets the code and its request fails', async () => {
+describe('a client that starts with HTTP/2', () => {
+  test('gets HTTP_1_1_REQUIRED: Node’s own client receives the code and its request fails', async () => {
     const session: ClientHttp2Session = connectHttp2(`http://127.0.0.1:${rig.port}`);
     session.on('error', () => undefined);
     const goaway = once(session, 'goaway');
@@ -54,10 +54,10 @@ describe('a client that begins with HTTP/2', () => {
   });
 
   test.each([
-    ['in one piece', [PREFACE + SETTINGS]],
-    ['in two', [PREFACE.slice(0, 16), PREFACE.slice(16) + SETTINGS]],
-    ['byte by byte', [...PREFACE, SETTINGS]],
-    ['and goes on with frames', [PREFACE, SETTINGS, '\0\0\0\x04\x01\0\0\0\0', 'x'.repeat(100_000)]],
+    ['gets GOAWAY for a preface in one segment', [PREFACE + SETTINGS]],
+    ['gets GOAWAY for a preface in two segments', [PREFACE.slice(0, 16), PREFACE.slice(16) + SETTINGS]],
+    ['gets GOAWAY for a preface byte by byte', [...PREFACE, SETTINGS]],
+    ['gets GOAWAY for a preface with frames after it', [PREFACE, SETTINGS, '\0\0\0\x04\x01\0\0\0\0', 'x'.repeat(100_000)]],
   ])('%s', async (_title, parts) => {
     expect(await send(...parts)).toBe(SETTINGS + GOAWAY);
     expect(seen).toEqual([]);
@@ -81,8 +81,8 @@ describe('a client that begins with HTTP/2', () => {
   });
 });
 
-describe('HTTP/1.1 is served as before', () => {
-  test('alone and pipelined, while another client tries HTTP/2', async () => {
+describe('HTTP/1.1', () => {
+  test('is served, single and pipelined, while another client tries HTTP/2', async () => {
     const [alone, pipelined, http2] = await Promise.all([
       ask(rig.port, { path: '/alone' }),
       send(request('/1') + request('/2'), request('/3', 'Connection: close')),
@@ -95,14 +95,14 @@ describe('HTTP/1.1 is served as before', () => {
     expect(rig.audit.ring.last).toBe(4);
   });
 
-  test('and the preface behind a request on its connection is not a connection preface', async () => {
+  test('is rejected with 400 if the preface follows a request, because that is not a connection preface', async () => {
     const text = await send(request('/1') + PREFACE);
     expect(text.match(/HTTP\/1\.1 \d+/g)).toEqual(['HTTP/1.1 200', 'HTTP/1.1 400']);
     expect(rig.http2.count).toBe(0);
     expect(rig.log).toEqual([]);
   });
 
-  test('so is an incomplete preface: it is not HTTP', async () => {
+  test('is rejected with 400 if the preface is incomplete', async () => {
     const socket = connect({ port: rig.port, host: '127.0.0.1', allowHalfOpen: true });
     let text = '';
     socket.setEncoding('latin1').on('data', (chunk: string) => (text += chunk));

@@ -2,26 +2,26 @@ import type { Duplex } from 'node:stream';
 import type { Logger } from '../../runtime/logger.ts';
 import { lingerOn } from './connection-end.ts';
 
-/** Frame types and the error code of RFC 9113. */
+/** Frame types and error code of RFC 9113. */
 const SETTINGS = 0x4;
 const GOAWAY = 0x7;
 const HTTP_1_1_REQUIRED = 0xd;
 
-/** gRPC clients print it next to the error code. */
+/** gRPC clients print this reason next to the error code. */
 const REASON = 'this proxy serves HTTP/1.1 only';
 
-/** What Node.js's HTTP/1.1 parser raises after the last byte of the HTTP/2 connection preface. */
+/** Error code of Node's HTTP/1.1 parser after the last byte of the HTTP/2 connection preface. */
 export const HTTP2_PREFACE = 'HPE_PAUSED_H2_UPGRADE';
 
-/** The server's preface (an empty SETTINGS frame), and the end of the connection: no stream was processed. */
+/** The server's preface (an empty SETTINGS frame) and a GOAWAY frame: no stream was processed. */
 const REFUSAL = Buffer.concat([
   frame(SETTINGS, Buffer.alloc(0)),
   frame(GOAWAY, Buffer.concat([uint32(0), uint32(HTTP_1_1_REQUIRED), Buffer.from(REASON)])),
 ]);
 
-/** Connections that begin with HTTP/2 (gRPC, h2c with prior knowledge), which an HTTP/1.1 proxy cannot serve. */
+/** Refuses HTTP/2 connections (gRPC, h2c with prior knowledge), which an HTTP/1.1 proxy cannot serve. */
 export class Http2Refusals {
-  /** Since the start of the process. */
+  /** Refused connections since the start of the process. */
   count = 0;
   readonly #logger: Pick<Logger, 'warn'>;
 
@@ -29,7 +29,7 @@ export class Http2Refusals {
     this.#logger = logger;
   }
 
-  /** Sends GOAWAY with HTTP_1_1_REQUIRED and closes the connection. The first one of the process is logged. */
+  /** Sends GOAWAY with HTTP_1_1_REQUIRED and closes the connection. Only the first refusal of the process is logged. */
   refuse(socket: Duplex): void {
     this.count += 1;
     if (this.count === 1)
@@ -42,7 +42,7 @@ export class Http2Refusals {
   }
 }
 
-/** A frame of the connection as a whole (stream 0), without flags. */
+/** A connection-level frame (stream 0) without flags. */
 function frame(type: number, payload: Buffer): Buffer {
   const head = Buffer.alloc(9);
   head.writeUIntBE(payload.length, 0, 3);

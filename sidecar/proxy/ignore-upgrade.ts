@@ -2,15 +2,15 @@ import type { IncomingMessage, Server } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { pairsOf, valuesOf } from './headers.ts';
 
-/** A client that wants a WebSocket, among others or alone, can do nothing with an answer in HTTP. */
+/** Whether the client requests a WebSocket, possibly among other protocols. Such a client cannot use a plain HTTP response. */
 export function wantsWebSocket({ rawHeaders }: IncomingMessage): boolean {
   return /\bwebsocket\b/i.test(valuesOf(rawHeaders, 'upgrade').join(','));
 }
 
 /**
- * A server may leave an upgrade alone and answer in HTTP (RFC 9110 section 7.8); Java's own client asks for h2c with each
- * request. The request is put back without its `Upgrade`, with all that came behind it, and read anew. Node's way, a
- * `shouldUpgradeCallback`, loses what comes behind the request in the same segment, and reads on in the middle of it.
+ * A server may ignore an upgrade and respond with HTTP (RFC 9110 section 7.8). Java's own client offers h2c with each request.
+ * This function puts the request back without its `Upgrade` header, with all bytes after the request, and parses it again.
+ * Node's `shouldUpgradeCallback` would lose bytes that follow the request in the same segment.
  */
 export function ignoreUpgrade(server: Server, request: IncomingMessage, socket: Duplex, rest: Buffer): void {
   const { method = '', url = '', httpVersion, rawHeaders } = request;

@@ -3,12 +3,12 @@ import { costOfHead, LoadLimits, type Holder, type PipelineShare } from './load-
 
 const MIB = 1024 * 1024;
 
-/** The limits with 192 MiB, which the injector sets. */
+/** The limits for 192 MiB, the injector's default memory limit. */
 const injected = (): LoadLimits => new LoadLimits(192 * MIB);
 
 const holder = (shed: () => void = () => undefined): Holder => ({ shed });
 
-describe('the limits follow from the memory limit', () => {
+describe('derives the limits from the memory limit', () => {
   test.each([
     [64, 455, 1365],
     [192, 1365, 4096],
@@ -19,7 +19,7 @@ describe('the limits follow from the memory limit', () => {
   });
 });
 
-test('beyond the requests in flight a first request is refused and counted, until another one leaves', () => {
+test('rejects and counts first requests above the limit, until another request ends', () => {
   const load = injected();
   for (let i = 0; i < load.maxRequests; i += 1) expect(load.admit(0)).toBe(true);
   expect([load.admit(0), load.refused]).toEqual([false, 1]);
@@ -27,7 +27,7 @@ test('beyond the requests in flight a first request is refused and counted, unti
   expect([load.admit(0), load.refused]).toEqual([true, 1]);
 });
 
-test('a head beyond an ordinary one is counted with its request', () => {
+test('counts an unusually large head with its request', () => {
   const load = injected();
   expect(costOfHead('/', ['Host', 'a'])).toBe(0);
   const head = costOfHead(
@@ -64,13 +64,13 @@ describe('pipelined requests', () => {
     return count;
   };
 
-  test('of one connection take a quarter of the room', () => {
+  test('of one connection can use a quarter of the budget', () => {
     const load = injected();
     expect(fill(load, connectionOf(load))).toBe(170);
     expect(load.refused).toBe(1);
   });
 
-  test('of a client with few of them are admitted when others have filled the room: the largest is cut', () => {
+  test('of a client with few requests are admitted when others fill the budget: the largest connection is cut', () => {
     const load = injected();
     const hostile = Array.from({ length: 200 }, () => connectionOf(load));
     for (const each of hostile) fill(load, each, 64);
@@ -85,7 +85,7 @@ describe('pipelined requests', () => {
     ['of unknown length', Infinity, 26],
     ['of 100 bytes', 100, 169],
     ['of 1 MiB', 1024 * 1024, 26],
-  ])('with bodies %s count by what can have been read of these', (_title, bodyBytes, most) => {
+  ])('with bodies %s count with the bytes that can have been read', (_title, bodyBytes, most) => {
     const load = injected();
     const share = connectionOf(load);
     let count = 0;
@@ -93,7 +93,7 @@ describe('pipelined requests', () => {
     expect(count).toBe(most);
   });
 
-  test('stop the reading of their connection before one of them is refused', () => {
+  test('stop reading of their connection before a request is rejected', () => {
     const load = injected();
     const share = connectionOf(load);
     fill(load, share, 127);
@@ -106,13 +106,13 @@ describe('pipelined requests', () => {
     ]);
   });
 
-  test('take nothing from first requests', () => {
+  test('do not use the budget of first requests', () => {
     const load = injected();
     for (let i = 0; i < 200; i += 1) fill(load, connectionOf(load));
     expect(load.admit(0)).toBe(true);
   });
 
-  test('give their room back', () => {
+  test('release their budget', () => {
     const load = injected();
     const share = connectionOf(load);
     const bytes = load.admitWaiting(share, 0, Infinity) + load.startEarly(share);
@@ -121,7 +121,7 @@ describe('pipelined requests', () => {
     expect(fill(load, share)).toBe(170);
   });
 
-  test('are sent ahead of their turn only while half of the room is free', () => {
+  test('are sent before their turn only while half of the budget is free', () => {
     const load = injected();
     const early = (share: PipelineShare): number => {
       let count = 0;
@@ -135,7 +135,7 @@ describe('pipelined requests', () => {
   });
 });
 
-test('beyond the room for stuck exchanges the one that has been stuck for longest is cut and counted', () => {
+test('cuts and counts the longest stuck exchanges above the limit', () => {
   const load = injected();
   const cut: number[] = [];
   const holders = Array.from({ length: 100 }, (_, index) => holder(() => void cut.push(index)));
@@ -147,7 +147,7 @@ test('beyond the room for stuck exchanges the one that has been stuck for longes
   expect([cut, load.cut]).toEqual([Array.from({ length: 35 }, (_, index) => index + 1), 35]);
 });
 
-test('bytes that are kept for token usage are bounded, and always given back', () => {
+test('limits the bytes kept for token usage, and always releases them', () => {
   const load = injected();
   expect(load.keepForUsage(4 * MIB)).toBe(true);
   expect(load.keepForUsage(1)).toBe(false);
@@ -155,7 +155,7 @@ test('bytes that are kept for token usage are bounded, and always given back', (
   expect(load.keepForUsage(MIB)).toBe(true);
 });
 
-test('bytes that are kept of paused responses give way to others, the longest paused first', () => {
+test('releases the bytes kept of paused responses for other responses, the longest paused first', () => {
   const load = injected();
   const forgotten: number[] = [];
   const pause = (index: number, hasRoom: boolean): void => {

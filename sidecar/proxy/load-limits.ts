@@ -1,26 +1,26 @@
-/** Bytes that a request in flight costs: its two connections, heads and objects. Measured, with a margin. */
+/** Memory of a request in flight in bytes: two connections, heads and objects. Measured, with a margin. */
 const REQUEST_BYTES = 48 * 1024;
-/** Bytes that a request costs which was read and waits behind others of its connection. */
+/** Memory of a request that was read and waits for earlier requests of its connection, in bytes. */
 const WAITING_BYTES = 12 * 1024;
-/** Bytes of its body that were read with it, at most. */
+/** Maximum bytes of the body that were read with a waiting request. */
 const WAITING_BODY_BYTES = 64 * 1024;
-/** Bytes of a head that both include. */
+/** Bytes of a head that `REQUEST_BYTES` and `WAITING_BYTES` include. */
 const ORDINARY_HEAD_BYTES = 8 * 1024;
-/** Bytes of a string beyond its characters. */
+/** Overhead of a string in bytes, in addition to its characters. */
 const STRING_BYTES = 32;
-/** A head is kept as it came, and as it goes on. */
+/** A head is stored twice: as received and as passed on. */
 const COPIES_OF_HEAD = 2;
-/** Bytes of a head that is not complete, at most. */
+/** Maximum bytes of an incomplete head. */
 const UNFINISHED_HEAD_BYTES = 32 * 1024;
-/** Bytes that are buffered for a reader that does not read: one read from the other side, and the buffers of two streams. */
+/** Bytes buffered for a client or agent that does not read: one read from the other side, and the buffers of two streams. */
 const STUCK_BYTES = 256 * 1024;
-/** Bytes that an open connection costs. */
+/** Memory of an open connection in bytes. */
 const CONNECTION_BYTES = 48 * 1024;
 
-/** Bytes that a connection to the control routes costs, with its requests. */
+/** Memory of a connection to the control routes with its requests, in bytes. */
 const CONTROL_CONNECTION_BYTES = 96 * 1024;
 
-/** Part of the memory limit for each use. The rest is the process itself: code, heap, audit ring. */
+/** Share of the memory limit for each use. The rest is for the process itself: code, heap, audit ring. */
 const SHARES = {
   requests: 1 / 3,
   stuck: 1 / 12,
@@ -32,61 +32,61 @@ const SHARES = {
   controlUnread: 1 / 24,
   controlBodies: 1 / 96,
 } as const;
-/** Part of the bytes for pipelined requests that one connection may hold. */
+/** Share of the pipelining budget that one connection may hold. */
 const CONNECTION_PART = 1 / 4;
-/** Part of either from which on a connection with waiting requests is read no further. */
+/** Above this share of either budget, a connection with waiting requests is not read. */
 const NEARLY_FULL = 3 / 4;
-/** Part of them that requests may hold which are sent ahead of their turn, which only saves time. */
+/** Share of the pipelining budget for requests that are sent before their turn, which is only an optimisation. */
 const EARLY_PART = 1 / 2;
 
-/** Bytes that a head costs beyond what each request is estimated at. */
+/** Memory of a head in bytes, above the estimate that every request includes. */
 export function costOfHead(url: string, rawHeaders: readonly string[]): number {
   let bytes = url.length;
   for (const text of rawHeaders) bytes += text.length + STRING_BYTES;
   return Math.max(0, COPIES_OF_HEAD * bytes - ORDINARY_HEAD_BYTES);
 }
 
-/** What holds buffered bytes because its reader does not read. */
+/** Holds buffered bytes because the receiving side does not read. */
 export interface Holder {
-  /** Its buffers have room of their own, and do not count against the others. */
+  /** true: its buffers have a reserved budget and do not count towards the shared budget. */
   readonly hasRoom?: boolean;
-  /** Ends it, with its connection, and gives back what it holds. */
+  /** Closes the connection and releases its bytes. */
   shed(): void;
-  /** Gives back what is kept of its response to read the token usage. */
+  /** Releases the bytes of the response that are kept for reading the token usage. */
   forget?(): void;
 }
 
-/** What the pipelined requests of one connection hold, in bytes. */
+/** Bytes held by the pipelined requests of one connection. */
 export interface PipelineShare extends Holder {
   bytes: number;
 }
 
 /**
- * Bounds what clients can make the sidecar hold in memory. The first unanswered request of a connection, requests behind
- * it, and buffers that nobody empties have a budget each, so a client that fills one takes nothing from the others.
+ * Limits the memory that clients can occupy in the sidecar. Separate budgets exist for the first unanswered request of each
+ * connection, for the requests after it, and for buffers of clients that do not read. Filling one budget affects no other.
  */
 export class LoadLimits {
   readonly maxConnections: number;
-  /** With ordinary heads. */
+  /** Maximum requests in flight, if their heads have ordinary sizes. */
   readonly maxRequests: number;
-  /** Connections whose head is not complete. */
+  /** Maximum connections with an incomplete head. */
   readonly maxUnfinishedHeads: number;
-  /** Connections to the control routes. */
+  /** Maximum connections to the control routes. */
   readonly maxControlConnections: number;
-  /** Bytes of their responses that nobody reads. */
+  /** Maximum unread response bytes of the control routes. */
   readonly maxControlUnread: number;
-  /** Bytes of incomplete bodies that arrive at the control routes. */
+  /** Maximum bytes of incomplete request bodies of the control routes. */
   readonly maxControlBodies: number;
-  /** Bytes of events in the audit ring. */
+  /** Maximum bytes of events in the audit ring. */
   readonly maxEventBytes: number;
-  /** Requests that were answered 503. */
+  /** Number of requests that got 503. */
   refused = 0;
   /**
-   * Exchanges that were cut because they had been stuck for longest, connections that held the most pipelined requests, and
-   * those whose head had been incomplete for longest.
+   * Number of cut connections: those that were stuck longest, those with the most pipelined requests, and those whose head
+   * was incomplete longest.
    */
   cut = 0;
-  /** Connections that were closed at once. */
+  /** Number of connections that were closed on arrival. */
   dropped = 0;
   readonly #maxStuck: number;
   readonly #maxPipelined: number;
@@ -95,11 +95,11 @@ export class LoadLimits {
   #requestBytes = 0;
   #pipelined = 0;
   #usage = 0;
-  /** That hold pipelined requests. */
+  /** Connections with pipelined requests. */
   readonly #shares = new Set<PipelineShare>();
-  /** In the order in which they became stuck. */
+  /** Stuck holders without a reserved budget, in the order in which they became stuck. */
   readonly #stuck = new Set<Holder>();
-  /** The same with those that have room of their own. */
+  /** All stuck holders, including those with a reserved budget, in the same order. */
   readonly #paused = new Set<Holder>();
 
   constructor(memoryBytes: number) {
@@ -118,27 +118,27 @@ export class LoadLimits {
     this.#maxUsage = memoryBytes * SHARES.usage;
   }
 
-  /** Admits the first unanswered request of a connection, or an upgrade; false: it is to be refused. */
+  /** Admits the first unanswered request of a connection, or an upgrade. false: respond with 503. */
   admit(headBytes: number): boolean {
-    if (this.#requestBytes + REQUEST_BYTES + headBytes > this.#maxRequestBytes) return this.#refuse();
+    if (this.#requestBytes + REQUEST_BYTES + headBytes > this.#maxRequestBytes) return this.#reject();
     this.#requestBytes += REQUEST_BYTES + headBytes;
     return true;
   }
 
-  /** The request that was admitted with this head is answered; its connection may have others. */
+  /** Call it when the response to a request with this head is sent. The connection may have further requests. */
   giveBackHead(headBytes: number): void {
     this.#requestBytes -= headBytes;
   }
 
-  /** The connection has no unanswered request any more. */
+  /** Call it when the connection has no unanswered request left. */
   leave(): void {
     this.#requestBytes -= REQUEST_BYTES;
   }
 
   /**
-   * Admits a request behind others of its connection; the bytes that it holds until `giveBack`, 0: it is to be refused.
-   * Where there is no room, the connection that holds most is cut, if it holds more than twice as much. `bodyBytes` is what
-   * its body has, Infinity where that is not known.
+   * Admits a pipelined request. Returns the bytes that it holds until `giveBack`; 0: respond with 503.
+   * If the budget is full, the connection that holds most is cut if it holds more than twice as much.
+   * @param bodyBytes size of the body; Infinity: unknown
    */
   admitWaiting(share: PipelineShare, headBytes: number, bodyBytes: number): number {
     const bytes = WAITING_BYTES + headBytes + Math.min(bodyBytes, WAITING_BODY_BYTES);
@@ -147,17 +147,17 @@ export class LoadLimits {
       if (this.#pipelined + bytes > this.#maxPipelined) this.#cutLargest(2 * wanted);
       if (this.#pipelined + bytes <= this.#maxPipelined) return this.#take(share, bytes);
     }
-    this.#refuse();
+    this.#reject();
     return 0;
   }
 
-  /** Whether a connection that has waiting requests is to be read no further: its next one might find no room. */
+  /** Whether to stop reading a connection with waiting requests, because its next request might not be admitted. */
   isNearlyFull(share: PipelineShare): boolean {
     const isOwnFull = share.bytes > this.#maxPipelined * CONNECTION_PART * NEARLY_FULL;
     return isOwnFull || this.#pipelined > this.#maxPipelined * NEARLY_FULL;
   }
 
-  /** Whether a request may go to the agent before the responses in front of it are out; the bytes that it holds, 0: not yet. */
+  /** Admits sending a request to the agent before the previous responses are sent. Returns the bytes it holds; 0: not yet. */
   startEarly(share: PipelineShare): number {
     const hasRoom = this.#pipelined + STUCK_BYTES <= this.#maxPipelined * EARLY_PART;
     const isFair = share.bytes + STUCK_BYTES <= this.#maxPipelined * EARLY_PART * CONNECTION_PART;
@@ -170,7 +170,7 @@ export class LoadLimits {
     if (share.bytes === 0) this.#shares.delete(share);
   }
 
-  /** Its reader does not read. Beyond the budget, what has been stuck for longest is cut. */
+  /** Registers a holder whose receiver does not read. If the budget is exceeded, the holder that was stuck longest is cut. */
   hold(holder: Holder): void {
     this.#paused.add(holder);
     if (holder.hasRoom === true) return;
@@ -189,8 +189,8 @@ export class LoadLimits {
   }
 
   /**
-   * Counts bytes of responses that are kept until their token usage is read; false: there is no room for them. What is kept
-   * for readers that do not read gives way, longest first.
+   * Counts response bytes that are kept until their token usage is read. Returns false if the budget is full. Bytes kept for
+   * stuck clients are released first, the longest stuck first.
    */
   keepForUsage(bytes: number): boolean {
     if (bytes > 0 && this.#usage + bytes > this.#maxUsage)
@@ -218,7 +218,7 @@ export class LoadLimits {
     largest.shed();
   }
 
-  #refuse(): false {
+  #reject(): false {
     this.refused += 1;
     return false;
   }

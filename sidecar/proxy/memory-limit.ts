@@ -5,8 +5,8 @@ import { getHeapStatistics } from 'node:v8';
 const MEMORY_PER_HEAP = 2;
 
 /**
- * Bytes that this process may use: its cgroup's limit (version 1 or 2), else the machine's memory; less where the heap is
- * small for it.
+ * Bytes that this process may use: the limit of its cgroup (version 1 or 2), else the memory of the machine. The result is
+ * lower if the heap limit is small.
  */
 export function memoryLimit(): number {
   // 0: no limit.

@@ -1,7 +1,7 @@
 import { describeError, type Logger } from '../../runtime/logger.ts';
 import type { UpstreamFailure } from './upstream.ts';
 
-/** One warning per outage of the agent, not one per request. */
+/** Logs one warning per outage of the agent, not one per request. */
 export class OutageLog {
   readonly #logger: Logger;
   #failures = 0;
@@ -13,13 +13,13 @@ export class OutageLog {
   failed({ kind, error }: UpstreamFailure, requestId: string): void {
     this.#failures += 1;
     const fields = { requestId, kind, error: describeError(error) };
-    if (this.#failures === 1) this.#logger.warn('the agent gives no answer', fields);
-    else this.#logger.debug('the agent still gives no answer', fields);
+    if (this.#failures === 1) this.#logger.warn('upstream unreachable', fields);
+    else this.#logger.debug('upstream still unreachable', fields);
   }
 
   ended(): void {
     if (this.#failures === 0) return;
-    this.#logger.info('the agent answers again', { failures: this.#failures });
+    this.#logger.info('upstream recovered', { failures: this.#failures });
     this.#failures = 0;
   }
 }

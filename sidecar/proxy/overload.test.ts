@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from '@jest/globals';
 import { ask, startRig, until, type ProxyRig } from '../../testing/proxy-rig.ts';
 
 const MIB = 1024 * 1024;
-/** Room for 7 first requests. */
+/** Memory for 7 first requests. */
 const SMALL = { memoryBytes: MIB };
 
 let rig: ProxyRig;
@@ -34,20 +34,20 @@ const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 const UPGRADE =
   'GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n';
 
-describe('beyond the requests in flight that the memory limit allows', () => {
+describe('above the limit of requests in flight', () => {
   test.each([
     ['a request', GET],
     ['a request with a body', 'POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\n\r\nhi'],
     ['a WebSocket', UPGRADE],
-  ])('%s gets 503 with Retry-After, is no audit entry, and is counted', async (_title, bytes) => {
+  ])('%s gets 503 with Retry-After, has no audit entry, and is counted', async (_title, bytes) => {
     let waiting = 0;
     rig = await startRig(() => (waiting += 1), SMALL);
     const { maxRequests } = rig.load;
     const inFlight = Array.from({ length: maxRequests }, () => startClient(GET));
     await until(() => waiting === maxRequests, 'the requests in flight');
-    const refused = startClient(bytes);
-    await once(refused.socket, 'end');
-    const [head = '', body = ''] = refused.text().split('\r\n\r\n');
+    const rejected = startClient(bytes);
+    await once(rejected.socket, 'end');
+    const [head = '', body = ''] = rejected.text().split('\r\n\r\n');
     expect(head).toMatch(/^HTTP\/1\.1 503 Service Unavailable\r\n/);
     expect(head).toMatch(/^Retry-After: 1$/im);
     expect(head).toMatch(/^Content-Type: application\/problem\+json$/im);
@@ -55,30 +55,30 @@ describe('beyond the requests in flight that the memory limit allows', () => {
     expect([rig.audit.ring.last, rig.load.refused, waiting]).toEqual([maxRequests, 1, maxRequests]);
 
     inFlight[0]?.socket.destroy();
-    await until(() => rig.audit.outcomes.notEvaluated === 1, 'the end of one of them');
+    await until(() => rig.audit.outcomes.notEvaluated === 1, 'the end of one request');
     startClient(GET);
     await until(() => waiting === maxRequests + 1, 'the next request');
   });
 
-  test('requests that a client pipelines are refused, and nothing behind them is read', async () => {
+  test('pipelined requests are rejected, and nothing after them is read', async () => {
     rig = await startRig(() => undefined, { memoryBytes: 32 * MIB });
     const { socket } = startClient(GET.repeat(2_000));
-    await until(() => rig.load.refused > 0, 'the refusal');
-    const taken = rig.audit.ring.last;
-    expect(taken).toBeLessThan(64);
+    await until(() => rig.load.refused > 0, 'the rejection');
+    const accepted = rig.audit.ring.last;
+    expect(accepted).toBeLessThan(64);
     await new Promise((resolve) => socket.write(GET.repeat(2_000), resolve));
     socket.destroy();
-    await until(() => rig.audit.outcomes.notEvaluated === taken, 'the end of those that were taken');
-    expect([rig.audit.ring.last, rig.load.refused]).toEqual([taken, 1]);
+    await until(() => rig.audit.outcomes.notEvaluated === accepted, 'the end of the accepted requests');
+    expect([rig.audit.ring.last, rig.load.refused]).toEqual([accepted, 1]);
   });
 });
 
-test('a client that does not read is cut before others are refused, and those get their responses', async () => {
+test('cuts clients that do not read before it rejects others, and the others get their responses', async () => {
   const large = Buffer.alloc(16 * MIB);
   rig = await startRig((request, response) => void response.end(request.url === '/' ? large : 'ok'), {
     memoryBytes: 8 * MIB,
   });
-  // Room for four of them.
+  // There is memory for four of these clients.
   for (let i = 0; i < 8; i += 1) {
     const { socket } = startClient('');
     socket.pause();
@@ -93,11 +93,11 @@ test('a client that does not read is cut before others are refused, and those ge
 describe('heads', () => {
   const BEGUN = 'GET / HTTP/1.1\r\nHost: a\r\n';
 
-  test('that do not end: the longest unfinished are cut, and others get their responses', async () => {
+  test('that do not end: the oldest incomplete heads are cut, and others get their responses', async () => {
     rig = await startRig((_request, response) => void response.end('ok'), { memoryBytes: 8 * MIB });
     const { load } = rig;
     const first = startClient(`${GET}${BEGUN}`);
-    await until(() => first.text().endsWith('ok'), 'the response in front of the first');
+    await until(() => first.text().endsWith('ok'), 'the first response');
     const others = Array.from({ length: load.maxUnfinishedHeads }, () => startClient(BEGUN));
     await until(() => load.cut === 1 && first.socket.closed, 'the cut');
     expect((await ask(rig.port)).body).toBe('ok');
@@ -111,7 +111,7 @@ describe('heads', () => {
     [256, 200],
     [257, 431],
     [2_000, 431],
-  ])('of %i fields: %i', async (fields, status) => {
+  ])('with %i fields: %i', async (fields, status) => {
     rig = await startRig((_request, response) => void response.end('ok'));
     const { text } = startClient(`${BEGUN}${'a: b\r\n'.repeat(fields - 2)}Connection: close\r\n\r\n`);
     await until(() => text().includes('\r\n\r\n'), 'the response');
@@ -122,7 +122,7 @@ describe('heads', () => {
 describe('a body in chunks of one byte', () => {
   const CHUNKED = 'POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n';
 
-  test('arrives whole, in few pieces', async () => {
+  test('arrives completely, in few pieces', async () => {
     let [bytes, pieces] = [0, 0];
     rig = await startRig((request, response) => {
       request.on('data', (chunk: Buffer) => {
@@ -139,7 +139,7 @@ describe('a body in chunks of one byte', () => {
     expect(rig.audit.ring.newest()[0]?.bytesIn).toBe(5_000);
   });
 
-  test('passes on each chunk as it comes', async () => {
+  test('is passed on chunk by chunk as it arrives', async () => {
     let text = '';
     rig = await startRig((request) => void request.on('data', (chunk: Buffer) => (text += chunk.toString())));
     const { socket } = startClient(`${CHUNKED}1\r\ns\r\n`);
@@ -152,7 +152,7 @@ describe('a body in chunks of one byte', () => {
   });
 });
 
-test('forty small requests with bodies that a client pipelines are all answered', async () => {
+test('responds to forty small pipelined requests with bodies', async () => {
   rig = await startRig((request, response) => void request.resume().on('end', () => response.end('<ok>')), {
     memoryBytes: 192 * MIB,
   });
@@ -161,7 +161,7 @@ test('forty small requests with bodies that a client pipelines are all answered'
   expect(rig.load.refused).toBe(0);
 });
 
-test('clients that do not read JSON leave the room for the usage of those that do', async () => {
+test('reads the token usage of responses although clients that do not read use up the budget', async () => {
   const usage = { prompt_tokens: 3, completion_tokens: 4, total_tokens: 7 };
   const text = JSON.stringify({ model: 'm', text: 'x'.repeat(2 * MIB) });
   rig = await startRig(
@@ -173,7 +173,7 @@ test('clients that do not read JSON leave the room for the usage of those that d
     { memoryBytes: 32 * MIB },
   );
   const { load } = rig;
-  // More than the room: each keeps what it has got until it is paused.
+  // Exceeds the budget: each response keeps the bytes received before it was paused.
   for (let i = 0; i < 8; i += 1) {
     const { socket } = startClient('');
     socket.pause();

@@ -1,32 +1,34 @@
 import type { Socket } from 'node:net';
-// By the default export: the names of this CommonJS module are not seen by Node.js.
+// Uses the default export: Node.js does not detect the named exports of this CommonJS module.
 import symbols from 'undici/lib/core/symbols.js';
 
 const { kParser } = symbols;
 
-/** undici's parser of one connection, as far as it is patched here. */
+/** undici's parser of one connection; only the members that are patched here. */
 interface Parser {
-  /** The reason phrase so far. */
+  /** The reason phrase received so far. */
   statusText: string;
-  /** Of the answer that is being read. */
+  /** Keep-alive of the current response. */
   shouldKeepAlive: boolean;
   onStatus(bytes: Buffer): number;
   onHeadersComplete(status: number, upgrade: boolean, shouldKeepAlive: boolean): number;
 }
 
-/** No status of any registry: stands for an unasked 100, which undici takes for the end of the connection. */
+/** Unregistered status code that replaces an unrequested 100, because undici closes the connection on a 100. */
 const UNASKED_CONTINUE = 199;
 
 /**
- * Three things that undici's parser does otherwise than RFC 9112 and RFC 9110 section 15.2 want of a proxy: of a reason
- * phrase that comes in two segments it keeps the second one, an agent that says 100 without being asked breaks the
- * connection, and a reset is taken for the end of an answer that ends with its connection. Call it once undici has taken
- * the socket; throws when undici no longer has that parser.
+ * Fixes three deviations of undici's parser from RFC 9112 and RFC 9110 section 15.2:
+ * - It keeps only the second part of a reason phrase that arrives in two segments.
+ * - It breaks the connection if the agent sends an unrequested 100.
+ * - It treats a reset as the normal end of a response that ends with its connection.
+ *
+ * Call it after undici has taken over the socket. Throws if undici no longer has that parser.
  */
 export function patchParser(socket: Socket): void {
   const parser = (socket as Socket & { [kParser]?: Parser | null })[kParser];
   if (typeof parser?.onStatus !== 'function')
-    throw new Error('undici has another parser than the one patched here');
+    throw new Error('cannot patch the parser of undici: unknown version');
   const completeHeaders = parser.onHeadersComplete.bind(parser);
   parser.onStatus = (bytes) => {
     parser.statusText += bytes.toString('latin1');
@@ -34,6 +36,6 @@ export function patchParser(socket: Socket): void {
   };
   parser.onHeadersComplete = (status, upgrade, shouldKeepAlive) =>
     completeHeaders(status === 100 ? UNASKED_CONTINUE : status, upgrade, shouldKeepAlive);
-  // Only of an answer that leaves its connection open undici believes that a reset has cut it.
+  // undici treats a reset as a truncation only if the response keeps its connection open.
   socket.prependListener('error', () => (parser.shouldKeepAlive = true));
 }

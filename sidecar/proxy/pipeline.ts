@@ -1,50 +1,53 @@
 import type { Socket } from 'node:net';
 import type { LoadLimits, PipelineShare } from './load-limits.ts';
 
-/** Requests without an answer on one connection, from which on no more is read of it; what was read already is still taken. */
+/** Unanswered requests of one connection. At this number, reading stops; requests that were already read are still accepted. */
 const MAX_UNANSWERED = 64;
-/** Bytes read since a request waits, from which on no more is read of its connection. */
+/** Bytes read after the first waiting request. Above this number, reading stops. */
 const MAX_READ_AHEAD = 64 * 1024;
 
 export interface Turn {
-  /** Without an effect, so that it does not matter which of several is done first (RFC 9110 section 9.2.1); nor has it a body to wait for. */
+  /** true: the method is safe (RFC 9110 section 9.2.1) and there is no body, so the order of such requests does not matter. */
   readonly isSafe: boolean;
-  /** Its turn has come: at once, or after others. `isEarly`: the responses in front of it are not out, and the room for its own is reserved. */
+  /**
+   * Starts the request, either immediately or after earlier ones (`hasWaited`). `isEarly`: the previous responses are not sent
+   * yet, and memory for this response is reserved.
+   */
   start(hasWaited: boolean, isEarly: boolean): void;
 }
 
-/** Node's parser of a connection. It calls `onIncoming` with each head that it has read. */
+/** Node's parser of a connection. It calls `onIncoming` for each complete head. */
 type ParsedSocket = Socket & { parser?: { onIncoming: () => number } | null };
-/** What the parser takes for an upgrade: it reads nothing behind that head in the bytes at hand. */
+/** Return value that the parser treats as an upgrade: it skips the bytes after that head in the current buffer. */
 const STOP_PARSING = 2;
 
-/** Room for one request. */
+/** Bytes reserved for one request. */
 export interface Admission {
-  /** Of the connection's share. */
+  /** Bytes of the pipelining budget. */
   bytes: number;
-  /** Of these, what it holds until it is answered: its head. */
+  /** Part of `bytes` that is held until the response is sent: the head. */
   kept: number;
-  /** Of the room for first requests. */
+  /** Bytes of the budget for first requests. */
   head: number;
 }
 
 /**
- * The requests of one connection that are not answered yet. A client that sends the next before the answer to the last
- * means them one after the other: only safe ones go on side by side (RFC 9112 section 9.3.2).
+ * The unanswered requests of one connection. Pipelined requests are processed in order. Only safe requests are sent to the
+ * agent concurrently (RFC 9112 section 9.3.2).
  */
 export class Pipeline<T extends Turn> implements PipelineShare {
-  /** What its requests hold, of the bytes for pipelined requests. */
+  /** Bytes of the pipelining budget that the requests hold. */
   bytes = 0;
-  /** The last request of the connection, answered or not; null: it was refused, and nothing behind it is a request. */
+  /** The last request of the connection, answered or not; null: it was rejected, and all bytes after it are ignored. */
   newest: T | null | undefined = undefined;
   readonly #socket: Socket;
   readonly #load: LoadLimits;
   readonly #turns: T[] = [];
-  /** Of each turn, in the same order. */
+  /** One admission for each turn, in the same order. */
   readonly #admissions: Admission[] = [];
-  /** Of these turns, from the first. */
+  /** Number of started turns, counted from the first. */
   #started = 0;
-  /** Bytes read when the first of those that wait came. */
+  /** Bytes read when the first waiting request arrived. */
   #readBefore = 0;
   #willPause = false;
   #isPaused = false;
@@ -56,12 +59,12 @@ export class Pipeline<T extends Turn> implements PipelineShare {
     socket.once('close', this.#close);
   }
 
-  /** Nothing on the connection waits for an answer, and what comes on it is a request. */
+  /** true: no request waits for a response, and the next bytes are a request. */
   get isFree(): boolean {
     return this.newest !== null && this.#turns.length === 0;
   }
 
-  /** Room for the next request; null: there is none, and it is to be refused. */
+  /** Reserves memory for the next request; null: the request must be rejected. */
   admit(headBytes: number, bodyBytes: number): Admission | null {
     if (this.#turns.length === 0)
       return this.#load.admit(headBytes) ? { bytes: 0, kept: 0, head: headBytes } : null;
@@ -69,7 +72,7 @@ export class Pipeline<T extends Turn> implements PipelineShare {
     return bytes === 0 ? null : { bytes, kept: headBytes, head: 0 };
   }
 
-  /** Takes the next request, and starts it when its turn has come, unless its connection ends before. */
+  /** Adds the next request and starts it when its turn comes, unless the connection ends first. */
   add(turn: T, admission: Admission): void {
     this.newest = turn;
     const hadWaiting = this.#started < this.#turns.length;
@@ -79,27 +82,27 @@ export class Pipeline<T extends Turn> implements PipelineShare {
     if (!hadWaiting) this.#readBefore = this.#socket.bytesRead;
     if (!this.#isFull || this.#willPause) return;
     this.#willPause = true;
-    // Not now: Node resumes the connection at the end of each request that it reads.
+    // Deferred, because Node.js resumes the connection at the end of each request.
     setImmediate(this.#pause);
   }
 
-  /** The request at hand is refused. Nothing behind it is parsed: Node.js would keep objects for each request in it. */
-  refuse(): void {
+  /** Rejects the current request. Stops parsing after it: Node.js would keep objects for each further request. */
+  reject(): void {
     this.newest = null;
-    // What comes is dropped, and the client's end is heard.
+    // Further bytes are dropped, but reading must continue to detect the end of the connection.
     if (this.#isPaused) this.#resume();
     const { parser } = this.#socket as ParsedSocket;
     if (parser) parser.onIncoming = () => STOP_PARSING;
   }
 
-  /** The answer to the first one is out, whole. */
-  answered(): void {
+  /** Call it when the complete response to the first request is sent. */
+  onResponseSent(): void {
     if (this.#isClosed) return;
     this.#turns.shift();
     this.#end(this.#admissions.shift());
     this.#started -= 1;
     if (this.#turns.length === 0) this.#load.leave();
-    // Where the connection ends with that answer, the client is to send the rest again.
+    // If the connection ends with that response, the client must send the remaining requests again.
     else if (this.#socket.writable) this.#startNext(true);
     if (this.#isPaused && !this.#isFull) this.#resume();
   }
@@ -122,7 +125,7 @@ export class Pipeline<T extends Turn> implements PipelineShare {
     this.#socket.pause();
   };
 
-  /** Others need the room. */
+  /** Closes the connection to free memory for others. */
   shed(): void {
     this.#socket.destroy();
     this.#close();

@@ -11,20 +11,20 @@ afterEach(async () => {
 const GET = 'GET / HTTP/1.1\r\nHost: a\r\n\r\n';
 const UPGRADE = 'Connection: Upgrade\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n';
 const BEGUN = `GET /x HTTP/1.1\r\nHost: a\r\n${UPGRADE}`;
-const NO_REQUESTS: [title: string, bytes: string, status: number][] = [
+const INVALID: [title: string, bytes: string, status: number][] = [
   ['CONNECT', 'CONNECT a:80 HTTP/1.1\r\nHost: a:80\r\n\r\n', 405],
   ['an upgrade to two protocols', `${BEGUN}Upgrade: websocket, h2c\r\n\r\n`, 400],
   ['two Hosts', 'GET /x HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 400],
   ['no Host', 'GET /x HTTP/1.1\r\n\r\n', 400],
   ['another coding', 'POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n', 501],
-  ['no HTTP at all', '\0\r\n\r\n', 400],
+  ['bytes that are not HTTP', '\0\r\n\r\n', 400],
 ];
 const WEBSOCKET = `${BEGUN}Sec-WebSocket-Version: 13\r\nUpgrade: websocket\r\n\r\n`;
 
 interface Client {
   socket: Socket;
-  /** The answers so far: status and body. */
-  answers: () => string[];
+  /** Status and body of each response so far. */
+  responses: () => string[];
   isClosed: () => boolean;
 }
 
@@ -34,22 +34,22 @@ function startClient(): Client {
   const socket = connect(rig.port, '127.0.0.1').on('error', () => undefined);
   socket.setEncoding('latin1').on('data', (chunk: string) => (text += chunk));
   socket.on('close', () => (isClosed = true));
-  const answers = (): string[] =>
+  const responses = (): string[] =>
     text
       .split('HTTP/1.1 ')
       .slice(1)
-      .map((answer) => `${answer.slice(0, 3)} ${answer.slice(answer.indexOf('\r\n\r\n') + 4)}`);
-  return { socket, answers, isClosed: () => isClosed };
+      .map((response) => `${response.slice(0, 3)} ${response.slice(response.indexOf('\r\n\r\n') + 4)}`);
+  return { socket, responses, isClosed: () => isClosed };
 }
 
-describe('behind a request that waits for its answer', () => {
-  let answer: () => void;
+describe('after a request that waits for its response', () => {
+  let respond: () => void;
   let seen: string[];
   beforeEach(async () => {
     seen = [];
     rig = await startRig((request, response) => {
       seen.push(request.url ?? '');
-      answer = () => void response.end('the answer');
+      respond = () => void response.end('the response');
     });
     rig.agent.on('upgrade', (request, socket: Socket) => {
       seen.push(`upgrade ${request.url}`);
@@ -58,49 +58,49 @@ describe('behind a request that waits for its answer', () => {
   });
 
   test.each([
-    ...NO_REQUESTS.map(([title, bytes]) => [title, bytes] as const),
+    ...INVALID.map(([title, bytes]) => [title, bytes] as const),
     ['a WebSocket', WEBSOCKET] as const,
     ['an upgrade to h2c', `${BEGUN}Upgrade: h2c\r\n\r\n`] as const,
-  ])('%s is not answered in its place, and reaches no agent', async (_title, bytes) => {
-    const { socket, answers, isClosed } = startClient();
+  ])('%s gets no response out of order, and does not reach the agent', async (_title, bytes) => {
+    const { socket, responses, isClosed } = startClient();
     socket.write(GET + bytes + GET.replace('/', '/behind'));
     await until(() => seen.length > 0 || isClosed(), 'the first request');
     await aMoment();
-    expect(answers()).toEqual([]);
-    if (!isClosed()) answer();
+    expect(responses()).toEqual([]);
+    if (!isClosed()) respond();
     await until(isClosed, 'the end of the connection');
-    expect(answers()[0] ?? '200 the answer').toBe('200 the answer');
+    expect(responses()[0] ?? '200 the response').toBe('200 the response');
     expect(seen.filter((url) => url !== '/')).toEqual([]);
     await until(() => rig.audit.ring.newest().every(({ outcome }) => outcome !== undefined));
     expect(rig.audit.ring.newest().map(({ path }) => path)).toEqual(['/']);
   });
 });
 
-describe('behind an answered request', () => {
-  test.each(NO_REQUESTS)(
-    '%s gets its own refusal, and ends the connection',
+describe('after a request with a response', () => {
+  test.each(INVALID)(
+    '%s gets its own error response, which ends the connection',
     async (_title, bytes, status) => {
-      rig = await startRig((_request, response) => response.end('the answer'));
-      const { socket, answers, isClosed } = startClient();
+      rig = await startRig((_request, response) => response.end('the response'));
+      const { socket, responses, isClosed } = startClient();
       socket.write(GET);
-      await until(() => answers().length === 1, 'the answer');
+      await until(() => responses().length === 1, 'the response');
       socket.write(bytes + GET);
       await until(isClosed, 'the end of the connection');
-      expect(answers()).toEqual(['200 the answer', expect.stringMatching(new RegExp(`^${status} \\{`))]);
+      expect(responses()).toEqual(['200 the response', expect.stringMatching(new RegExp(`^${status} \\{`))]);
       expect(rig.audit.ring.last).toBe(1);
     },
   );
 
-  test('a WebSocket passes', async () => {
-    rig = await startRig((_request, response) => response.end('the answer'));
+  test('a WebSocket is proxied', async () => {
+    rig = await startRig((_request, response) => response.end('the response'));
     rig.agent.on('upgrade', (_request, socket: Socket) => {
       socket.end('HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\nframes');
     });
-    const { socket, answers, isClosed } = startClient();
+    const { socket, responses, isClosed } = startClient();
     socket.write(GET);
-    await until(() => answers().length === 1, 'the answer');
+    await until(() => responses().length === 1, 'the response');
     socket.write(WEBSOCKET);
     await until(isClosed, 'the end of the connection');
-    expect(answers()).toEqual(['200 the answer', '101 frames']);
+    expect(responses()).toEqual(['200 the response', '101 frames']);
   });
 });

@@ -14,7 +14,7 @@ import {
   type UpstreamRequest,
 } from './upstream.ts';
 
-/** The way to the agent for requests whose length is not known ahead: the head goes at once, trailers follow the body. */
+/** Upstream client for requests of unknown length: sends the head immediately and trailers after the body. */
 export function createPlainUpstream({ url, timeoutMs, idleMs = IDLE_MS }: UpstreamOptions): Upstream {
   const isTls = url.protocol === 'https:';
   const keeping = { keepAlive: true, timeout: idleMs, ...UNBUFFERED };
@@ -27,7 +27,7 @@ export function createPlainUpstream({ url, timeoutMs, idleMs = IDLE_MS }: Upstre
       const headers = request.chunked
         ? [...request.headers, 'Transfer-Encoding', 'chunked']
         : [...request.headers];
-      // What came in HTTP/1.0 may have none, and goes on in HTTP/1.1, which must.
+      // An HTTP/1.0 request may have no Host header, but is sent as HTTP/1.1, which requires one.
       if (headers[0] !== 'Host') headers.unshift('Host', url.host);
       const options = {
         agent,
@@ -69,21 +69,21 @@ class PlainExchange {
 
   start(request: UpstreamRequest, timeoutMs: number | null): void {
     const outgoing = this.#outgoing;
-    // Header lines of the answer beyond Node's limit would be dropped without a word; their size is limited anyway.
+    // Node would silently drop response headers above its limit. Their total size is limited anyway.
     outgoing.maxHeadersCount = 0;
     outgoing.on('response', (incoming) => this.#receive(incoming));
     outgoing.on('information', ({ statusCode, rawHeaders }) =>
       this.#handler.onInformation(statusCode, rawHeaders),
     );
     outgoing.on('socket', (socket) => this.#awaitConnection(socket, connectTimeoutOf(timeoutMs)));
-    // Nobody asked for an upgrade.
+    // These requests never ask for an upgrade.
     outgoing.on('upgrade', (_response, socket) => {
       socket.destroy();
-      this.#fail(new Error('the agent switched protocols unasked'));
+      this.#fail(new Error('the agent switched protocols without an upgrade request'));
     });
     outgoing.on('error', (error) => this.#fail(error));
     outgoing.on('close', () => this.#fail(new Error('the connection to the agent closed')));
-    // Not flushHeaders(), which writes UTF-8: header bytes above ASCII would arrive as two.
+    // Not flushHeaders(), which writes UTF-8: header bytes above ASCII would arrive as two bytes.
     outgoing.write('', 'latin1');
     this.#handler.onStart({
       abort: () => {
@@ -136,7 +136,7 @@ class PlainExchange {
     });
   }
 
-  /** The time to the first byte counts while the agent is to act: from the end of what we send, or while it takes no more. */
+  /** Limits the time to the first response byte. It counts after the request is sent, and while the agent does not read it. */
   #limitWait(timeoutMs: number): void {
     const outgoing = this.#outgoing;
     let timer: NodeJS.Timeout | undefined;
@@ -166,18 +166,18 @@ class PlainExchange {
     this.#handler.onEnd(incoming.rawTrailers);
   }
 
-  /** Node tells harm at once, and what came before it in the same segment later, or never. */
-  #takeLast(incoming: IncomingMessage): void {
+  /** Node reports an error immediately, but data before the error in the same segment later or never. This reads that data. */
+  #readLast(incoming: IncomingMessage): void {
     let chunk: unknown;
     do chunk = incoming.read();
     while (chunk !== null);
-    // The harm is behind the answer.
+    // The error came after the end of the response.
     if (incoming.complete) this.#finish(incoming);
   }
 
   #fail(error: Error): void {
     if (this.#isOver) return;
-    if (this.#incoming !== null) this.#takeLast(this.#incoming);
+    if (this.#incoming !== null) this.#readLast(this.#incoming);
     if (this.#isOver) return;
     this.#isOver = true;
     const isTimeout =

@@ -16,10 +16,10 @@ import {
   type UpstreamRequest,
 } from './upstream.ts';
 
-/** undici sets one size for both directions; a connection whose response nobody takes buffers one read (64 KiB) and no second one. */
+/** undici sets one size for both directions. With these sizes, a connection with an unread response buffers one read (64 KiB). */
 const BUFFERS = { highWaterMark: undefined, readableHighWaterMark: 16 * 1024, ...UNBUFFERED };
 
-/** The way to the agent for nearly every request: undici's pool, whose low-level dispatch costs the least per request. */
+/** Upstream client for nearly all requests: undici's pool, whose low-level dispatch has the lowest cost per request. */
 export function createPooledUpstream(options: UpstreamOptions): Upstream {
   // undici's own time-outs are off: its timers above one second are up to a second late.
   const connect = buildConnector({ allowH2: false, timeout: 0, ...BUFFERS });
@@ -60,18 +60,18 @@ export function createPooledUpstream(options: UpstreamOptions): Upstream {
   };
 }
 
-/** Errors of attempts to connect. */
+/** Errors of connection attempts. */
 const unconnected = new WeakSet<Error>();
-/** Errors of sockets that had answered before: the agent may just have closed them while they were idle. */
+/** Errors of sockets with an earlier response: the agent may have closed them while they were idle. */
 const ofUsedSockets = new WeakSet<Error>();
 
-/** One request in undici's words, made without a closure of its own: there is one for each request. */
+/** Adapts one request to undici's handler interface. A class instead of closures, because it is created for each request. */
 class PooledExchange implements Dispatcher.DispatchHandler, UpstreamControl {
   readonly #handler: UpstreamHandler;
   #controller: Dispatcher.DispatchController | null = null;
   #hasAnswered = false;
   #hasTimedOut = false;
-  /** Ends the watch over the time to the first byte of the answer. */
+  /** Stops the timer for the first byte of the response. */
   #stopWaiting: () => void = () => undefined;
 
   constructor(handler: UpstreamHandler) {
@@ -79,8 +79,8 @@ class PooledExchange implements Dispatcher.DispatchHandler, UpstreamControl {
   }
 
   /**
-   * The time counts while the agent is to act: from the start where the whole request is known, else from the end of its
-   * body, or while the agent takes no more of it.
+   * Limits the time to the first response byte. The time counts from the start if the whole request is known. Otherwise it
+   * counts after the end of the body, and while the agent does not read the body.
    */
   limitWait(timeoutMs: number, body: UpstreamRequest['body']): void {
     let timer: NodeJS.Timeout | undefined;
@@ -104,7 +104,7 @@ class PooledExchange implements Dispatcher.DispatchHandler, UpstreamControl {
       this.#controller.abort(error);
       return;
     }
-    // It still waits for a connection, and is ended when that comes.
+    // The request still waits for a connection. `onRequestStart` aborts it.
     this.#hasTimedOut = true;
     this.#handler.onError({ kind: 'timeout', error });
   }
@@ -169,7 +169,7 @@ function kindOf(error: Error, hasAnswered: boolean): UpstreamFailure['kind'] {
   return wasUsed && !hasAnswered ? 'stale' : 'broken';
 }
 
-/** Header bytes as the characters that Node writes them back as. */
+/** Decodes header bytes as latin1, the encoding in which Node writes them. */
 function asStrings(raw: Dispatcher.DispatchController['rawHeaders']): string[] {
   if (!Array.isArray(raw)) return [];
   const texts: string[] = [];

@@ -30,9 +30,9 @@ async function textOf(stream: NodeJS.ReadableStream): Promise<string> {
   return Buffer.concat(chunks).toString();
 }
 
-describe('a request passes', () => {
+describe('a request is proxied', () => {
   test.each(['GET', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'QUERY', 'M-SEARCH'])(
-    'by %s',
+    'with method %s',
     async (method) => {
       rig = await startRig((request, response) => response.end(`${request.method} ${request.url}`));
       expect(await ask(rig.port, { method, path: '/a%20b?c=%2F&c' })).toMatchObject({
@@ -45,7 +45,7 @@ describe('a request passes', () => {
   test.each([
     ['with a length', { 'content-length': '11' }],
     ['chunked', { 'transfer-encoding': 'chunked' }],
-  ])('with its body, %s', async (_title, headers) => {
+  ])('with a body, %s', async (_title, headers) => {
     rig = await startRig((request, response) => {
       void textOf(request).then((body) =>
         response.end(
@@ -62,7 +62,7 @@ describe('a request passes', () => {
     expect(await completedEntry(rig)).toMatchObject({ bytesIn: 11 });
   });
 
-  test('under the path of the upstream’s address', async () => {
+  test('below the path of the upstream URL', async () => {
     rig = await startRig((request, response) => response.end(request.url), { prefix: '/base/' });
     expect((await ask(rig.port, { path: '/x?y' })).body).toBe('/base/x?y');
     expect(
@@ -70,7 +70,7 @@ describe('a request passes', () => {
     ).toBe('/base/x');
   });
 
-  test('and its answer keeps status, reason, order of headers and repeated ones', async () => {
+  test('and its response keeps status, reason phrase, header order and repeated headers', async () => {
     rig = await startRig((_request, response) => {
       response.sendDate = false;
       response.writeHead(418, 'Short and Stout', [
@@ -85,15 +85,15 @@ describe('a request passes', () => {
       ]);
       response.end('tea');
     });
-    const answer = await ask(rig.port, { headers: { 'x-request-id': 'r-1' } });
-    expect(answer).toMatchObject({ status: 418, message: 'Short and Stout', body: 'tea' });
-    const [, ...rest] = answer.rawHeaders.join('|').split('Set-Cookie|a=1|');
+    const result = await ask(rig.port, { headers: { 'x-request-id': 'r-1' } });
+    expect(result).toMatchObject({ status: 418, message: 'Short and Stout', body: 'tea' });
+    const [, ...rest] = result.rawHeaders.join('|').split('Set-Cookie|a=1|');
     expect(rest.join('')).toMatch(
       /^X-Mixed-Case\|1\|Set-Cookie\|b=2\|Content-Length\|3\|X-Request-Id\|r-1\|/,
     );
   });
 
-  test('and header bytes above ASCII stay what they are', async () => {
+  test('and header bytes above ASCII are unchanged', async () => {
     rig = await startRig((request, response) => {
       response.setHeader('X-Back', request.headers['x-there'] ?? '');
       response.end();
@@ -105,7 +105,7 @@ describe('a request passes', () => {
     expect(text).toContain('X-Back: caf\xe9\r\n');
   });
 
-  test('with the Host, the request id and where it came from', async () => {
+  test('with the Host, the request id and the forwarding headers', async () => {
     rig = await startRig((request, response) => response.end(JSON.stringify(request.headers)));
     const { body, headers } = await ask(rig.port, {
       headers: {
@@ -128,13 +128,13 @@ describe('a request passes', () => {
     });
   });
 
-  test('OPTIONS * too', async () => {
+  test('with OPTIONS *', async () => {
     rig = await startRig((request, response) => response.end(`${request.method} ${request.url}`));
     expect((await ask(rig.port, { method: 'OPTIONS', path: '*' })).body).toBe('OPTIONS *');
   });
 
   test.each(['GET /', 'OPTIONS *'])(
-    'without a Host in HTTP/1.0, and the agent is given its own: %s',
+    'in HTTP/1.0 without a Host, and the agent receives its own address as Host: %s',
     async (line) => {
       rig = await startRig((request, response) => response.end(request.headers.host));
       const { port } = rig.agent.address() as AddressInfo;
@@ -144,7 +144,7 @@ describe('a request passes', () => {
     },
   );
 
-  test('in absolute form, normalised', async () => {
+  test('in absolute form, normalised to origin form', async () => {
     rig = await startRig((request, response) => response.end(`${request.url} ${request.headers.host}`));
     const text = await askRaw(
       rig.port,
@@ -153,7 +153,7 @@ describe('a request passes', () => {
     expect(text).toContain('/p?q other.test');
   });
 
-  test('and a hundred in a row use one connection to the agent', async () => {
+  test('over one agent connection for a hundred sequential requests', async () => {
     let connections = 0;
     rig = await startRig((_request, response) => response.end('ok'), { idleMs: 3_600_000 });
     (rig.agent as Server).keepAliveTimeout = 0;
@@ -179,7 +179,7 @@ describe('the request id', () => {
     expect((await completedEntry(rig)).requestId).toBe(body);
   });
 
-  test('that another entry of the ring has is replaced, so that no events go to the wrong one', async () => {
+  test('that another entry of the ring has is replaced, so that events cannot reach the wrong entry', async () => {
     const seen: unknown[] = [];
     rig = await startRig(
       (request, response) => {
@@ -192,14 +192,14 @@ describe('the request id', () => {
       (await ask(rig.port, { headers: { 'x-request-id': id } })).headers['x-request-id'];
     const returned = [await send('a'), await send('a'), await send('b'), await send('c'), await send('a')];
     const other = expect.not.stringMatching(/^a$/);
-    // The ring of two has lost the first one by then.
+    // The ring has two entries and has already dropped the first 'a'.
     expect(returned).toEqual(['a', other, 'b', 'c', 'a']);
     expect(seen).toEqual(returned);
     expect(rig.audit.ring.newest().map(({ requestId }) => requestId)).toEqual(returned.slice(-2));
   });
 });
 
-describe('answers without a body', () => {
+describe('responses without a body', () => {
   test.each([
     ['HEAD', 200],
     ['GET', 204],
@@ -219,8 +219,8 @@ describe('answers without a body', () => {
   });
 });
 
-describe('what comes before and after an answer', () => {
-  test('early hints pass, without the product’s own headers', async () => {
+describe('interim responses and trailers', () => {
+  test('passes early hints on without the product’s own headers', async () => {
     rig = await startRig((_request, response) => {
       response.writeEarlyHints({
         link: '</s.css>; rel=preload',
@@ -235,7 +235,7 @@ describe('what comes before and after an answer', () => {
     expect(text).not.toMatch(/x-platform/i);
   });
 
-  test('HTTP/1.0 gets no early hints', async () => {
+  test('sends no early hints to HTTP/1.0 clients', async () => {
     rig = await startRig((_request, response) => {
       response.writeEarlyHints({ link: '</s.css>; rel=preload' });
       response.end('done');
@@ -243,20 +243,20 @@ describe('what comes before and after an answer', () => {
     expect(await askRaw(rig.port, 'GET / HTTP/1.0\r\n\r\n')).toMatch(/^HTTP\/1.1 200 /);
   });
 
-  test('trailers of an answer pass', async () => {
+  test('passes response trailers on', async () => {
     rig = await startRig((_request, response) => {
       response.writeHead(200, { Trailer: 'X-Sum, X-Platform-Tools-Called' });
       response.write('body');
       response.addTrailers({ 'X-Sum': '42', 'X-Platform-Tools-Called': 'pay' });
       response.end();
     });
-    const answer = await ask(rig.port, { headers: { te: 'trailers' } });
-    expect(answer.trailers).toEqual({ 'x-sum': '42' });
-    expect(answer.headers).toMatchObject({ trailer: 'X-Sum' });
+    const result = await ask(rig.port, { headers: { te: 'trailers' } });
+    expect(result.trailers).toEqual({ 'x-sum': '42' });
+    expect(result.headers).toMatchObject({ trailer: 'X-Sum' });
     expect(await completedEntry(rig)).toMatchObject({ toolsCalled: ['pay'] });
   });
 
-  test('trailers of a request pass, without the product’s own and what must come before a body', async () => {
+  test('passes request trailers on, except the product’s own and fields that must precede the body', async () => {
     let seen: unknown;
     rig = await startRig((request, response) => {
       request.resume().on('end', () => {
@@ -271,8 +271,8 @@ describe('what comes before and after an answer', () => {
     expect(seen).toEqual({ 'x-sum': '42' });
   });
 
-  test('100-continue is answered here and not asked of the agent', async () => {
-    let expectation: string | undefined = 'not asked';
+  test('responds to 100-continue itself and does not pass it on to the agent', async () => {
+    let expectation: string | undefined = 'not received';
     rig = await startRig((request, response) => {
       expectation = request.headers.expect;
       void textOf(request).then((body) => response.end(body));
@@ -292,7 +292,7 @@ describe('what comes before and after an answer', () => {
 });
 
 describe('streams', () => {
-  test('the head and each event of a stream arrive before the next one is sent', async () => {
+  test('the head and each event of a stream arrive before the next event is sent', async () => {
     let send: (text: string) => void = () => undefined;
     let end: () => void = () => undefined;
     rig = await startRig((_request, response) => {
@@ -315,7 +315,7 @@ describe('streams', () => {
     await once(response, 'end');
   });
 
-  test('a chunked request reaches the agent before its body does, and both sides can talk', async () => {
+  test('a chunked request reaches the agent before its body, and data flows in both directions', async () => {
     rig = await startRig((request, response) => {
       response.writeHead(200);
       response.write('ready;');
@@ -330,14 +330,14 @@ describe('streams', () => {
     const [response] = (await once(request, 'response')) as [IncomingMessage];
     let text = '';
     response.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
-    await until(() => text === 'ready;', 'the first words');
+    await until(() => text === 'ready;', 'the first bytes');
     request.write('ping');
-    await until(() => text === 'ready;ping', 'the answer');
+    await until(() => text === 'ready;ping', 'the echo');
     request.end();
     await once(response, 'end');
   });
 
-  test('a client that does not read holds the agent back', async () => {
+  test('a client that does not read slows the agent down', async () => {
     let sent = 0;
     rig = await startRig((_request, response) => {
       const chunk = Buffer.alloc(65_536, 'x');
@@ -360,7 +360,7 @@ describe('streams', () => {
   test.each([
     ['with a length', 'Content-Length: 268435456'],
     ['chunked', 'Transfer-Encoding: chunked'],
-  ])('an agent that does not read holds the client back, %s', async (_title, header) => {
+  ])('an agent that does not read slows the client down, %s', async (_title, header) => {
     rig = await startRig((request) => {
       request.pause();
     });
@@ -383,21 +383,21 @@ describe('streams', () => {
     socket.destroy();
   });
 
-  test('a large body arrives whole in both directions', async () => {
+  test('a large body arrives completely in both directions', async () => {
     rig = await startRig((request, response) => {
       request.pipe(response);
     });
     const body = Buffer.alloc(5_000_000, '0123456789');
-    const answer = await ask(rig.port, {
+    const result = await ask(rig.port, {
       method: 'POST',
       headers: { 'content-length': String(body.length) },
       body,
     });
-    expect(answer.body).toBe(body.toString());
+    expect(result.body).toBe(body.toString());
     expect(await completedEntry(rig)).toMatchObject({ bytesIn: 5_000_000, bytesOut: 5_000_000 });
   });
 
-  test('a compressed answer is not touched', async () => {
+  test('a compressed response is unchanged', async () => {
     const zipped = gzipSync('{"usage":{}}');
     rig = await startRig((_request, response) => {
       response.writeHead(200, { 'content-encoding': 'gzip', 'content-type': 'application/json' });
@@ -408,8 +408,8 @@ describe('streams', () => {
   });
 });
 
-describe('who breaks off', () => {
-  test('a client that leaves before the answer ends the agent’s request', async () => {
+describe('disconnects', () => {
+  test('a client that disconnects before the response ends the agent’s request', async () => {
     let isClosed = false;
     rig = await startRig((request) => {
       request.on('close', () => (isClosed = true));
@@ -427,7 +427,7 @@ describe('who breaks off', () => {
     ['with a length', { 'content-length': '100' }],
     ['chunked', { 'transfer-encoding': 'chunked' }],
   ])(
-    'a client that leaves in the middle of its body ends the agent’s request, %s',
+    'a client that disconnects in the middle of its body ends the agent’s request, %s',
     async (_title, headers) => {
       let isAborted = false;
       let bytes = 0;
@@ -445,7 +445,7 @@ describe('who breaks off', () => {
     },
   );
 
-  test('a client that leaves a stream ends it at the agent', async () => {
+  test('a client that disconnects from a stream ends it at the agent', async () => {
     let isClosed = false;
     rig = await startRig((_request, response) => {
       response.on('close', () => (isClosed = true));
@@ -461,7 +461,7 @@ describe('who breaks off', () => {
     expect(await completedEntry(rig)).toMatchObject({ aborted: true, statusCode: 200, bytesOut: 9 });
   });
 
-  test('a client that leaves with pipelined requests ends them all', async () => {
+  test('a client that disconnects ends all its pipelined requests', async () => {
     let open = 0;
     rig = await startRig((request, response) => {
       open += 1;
@@ -472,11 +472,11 @@ describe('who breaks off', () => {
     for (let i = 0; i < 12; i++) socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
     await until(() => open === 12, 'twelve open requests');
     socket.destroy();
-    await until(() => open === 0, 'the end of all');
+    await until(() => open === 0, 'the end of all requests');
     await until(() => rig.audit.outcomes.notEvaluated === 12, 'twelve completed entries');
   });
 
-  test('an agent that breaks off in the middle of its answer breaks the client’s', async () => {
+  test('an agent that disconnects in the middle of its response truncates the response to the client', async () => {
     rig = await startRig((_request, response) => {
       response.write('half', () => response.destroy());
     });
@@ -486,17 +486,17 @@ describe('who breaks off', () => {
     expect(await completedEntry(rig)).toMatchObject({ aborted: true, statusCode: 200 });
   });
 
-  test('an answer shorter than it says is not passed on as whole', async () => {
+  test('a response shorter than its Content-Length is passed on as truncated', async () => {
     rig = await startRawRig((socket) => {
       eachRequest(socket, () => socket.end('HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nhalf'));
     });
     await expect(ask(rig.port)).rejects.toThrow('aborted');
   });
 
-  test('an answer that comes before the end of the request reaches the client, and the rest is dropped', async () => {
-    // The rest is waited for, but not for ever.
+  test('a response before the end of the request reaches the client, and the rest of the request is dropped', async () => {
+    // The proxy waits for the rest of the request for a limited time.
     using _timers = holdTimers();
-    // It reads on, as an agent must that wants its answer to arrive.
+    // The agent keeps reading, otherwise its response may be lost.
     rig = await startRawRig((socket) => {
       socket.resume().once('data', () => {
         socket.write('HTTP/1.1 413 Too Large\r\nContent-Length: 9\r\nConnection: close\r\n\r\ntoo large');
@@ -507,7 +507,7 @@ describe('who breaks off', () => {
     socket.setEncoding('utf8').on('data', (chunk: string) => (text += chunk));
     socket.write(`POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4000000\r\n\r\n${'x'.repeat(100_000)}`);
     await until(() => text.includes('too large'));
-    // The connection is still in step: after the rest of the body it takes the next request.
+    // The connection is still usable: after the rest of the body it accepts the next request.
     socket.write('x'.repeat(3_900_000));
     socket.write('POST /next HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx');
     await once(socket, 'close');
@@ -515,66 +515,68 @@ describe('who breaks off', () => {
   });
 });
 
-describe('an agent without an answer', () => {
+describe('an agent without a response', () => {
   const problem = { type: 'about:blank', requestId: 'r-1' };
 
-  test('that is down gives 502, and one warning for the whole outage', async () => {
+  test('that is down leads to 502 and to one warning for the whole outage', async () => {
     rig = await startRig((_request, response) => response.end('ok'), { agentGoesDown: true });
     const { port } = rig.agent.address() as { port: number };
     await new Promise((resolve) => rig.agent.close(resolve));
-    const answer = await ask(rig.port, { headers: { 'x-request-id': 'r-1' } });
+    const result = await ask(rig.port, { headers: { 'x-request-id': 'r-1' } });
     await ask(rig.port);
-    expect(answer.status).toBe(502);
-    expect(answer.headers).toMatchObject({
+    expect(result.status).toBe(502);
+    expect(result.headers).toMatchObject({
       'content-type': 'application/problem+json',
       'x-request-id': 'r-1',
     });
-    expect(JSON.parse(answer.body)).toEqual({
+    expect(JSON.parse(result.body)).toEqual({
       ...problem,
       title: 'Bad Gateway',
       status: 502,
-      detail: 'the agent cannot be reached',
+      detail: 'the agent is unreachable',
     });
-    expect(JSON.stringify(answer)).not.toContain(String(port));
+    expect(JSON.stringify(result)).not.toContain(String(port));
     expect(await completedEntry(rig)).toMatchObject({ statusCode: 502, outcome: 'notEvaluated' });
     expect(rig.log.map(([level, message]) => [level, message])).toEqual([
-      ['warn', 'the agent gives no answer'],
-      ['debug', 'the agent still gives no answer'],
+      ['warn', 'upstream unreachable'],
+      ['debug', 'upstream still unreachable'],
     ]);
     await new Promise<void>((resolve) => rig.agent.listen(port, '127.0.0.1', resolve));
     expect((await ask(rig.port)).body).toBe('ok');
-    expect(rig.log.at(-1)).toEqual(['info', 'the agent answers again', { failures: 2 }]);
+    expect(rig.log.at(-1)).toEqual(['info', 'upstream recovered', { failures: 2 }]);
   });
 
   test.each([
-    ['closes at once', (socket: Socket) => eachRequest(socket, () => socket.destroy())],
+    ['closes immediately', (socket: Socket) => eachRequest(socket, () => socket.destroy())],
     ['speaks another protocol', (socket: Socket) => eachRequest(socket, () => socket.end('SSH-2.0-x\r\n'))],
     [
-      'switches protocols unasked',
+      'switches protocols without an upgrade request',
       (socket: Socket) =>
         eachRequest(socket, () =>
           socket.end('HTTP/1.1 101 X\r\nConnection: upgrade\r\nUpgrade: h2c\r\n\r\n'),
         ),
     ],
-  ])('that %s gives 502', async (_title, onSocket) => {
+  ])('that %s leads to 502', async (_title, onSocket) => {
     rig = await startRawRig(onSocket);
     for (const headers of [{ 'content-length': '1' }, { 'transfer-encoding': 'chunked' }]) {
-      const answer = await ask(rig.port, { method: 'POST', headers, body: 'x' });
-      expect(answer.status).toBe(502);
-      expect(JSON.parse(answer.body)).toMatchObject({ detail: 'the agent gave no whole HTTP answer' });
+      const result = await ask(rig.port, { method: 'POST', headers, body: 'x' });
+      expect(result.status).toBe(502);
+      expect(JSON.parse(result.body)).toMatchObject({
+        detail: 'the agent sent an incomplete or invalid HTTP response',
+      });
     }
   });
 
-  test('that puts any byte into a header is passed on or refused, and never harms the proxy', async () => {
+  test('that sends any byte in a header leads to 200 or 502 and never harms the proxy', async () => {
     const places = ['X: a?b', 'X?Y: a', 'Connection: close\r\nX-?: ?'];
-    const answerTo = (request: string): string => {
+    const responseTo = (request: string): string => {
       const [, code = '', place = ''] = /^\w+ \/(\d+)\/(\d+) /.exec(request) ?? [];
       const byte = String.fromCharCode(Number(code));
       const line = places[Number(place)]?.replaceAll('?', byte);
       return `HTTP/1.1 200 A${Number(code) % 2 ? byte : ''}B\r\n${line}\r\nContent-Length: 0\r\n\r\n`;
     };
     rig = await startRawRig((socket) =>
-      eachRequest(socket, (request) => socket.end(answerTo(request), 'latin1')),
+      eachRequest(socket, (request) => socket.end(responseTo(request), 'latin1')),
     );
     const outcomes = new Set<number>();
     const codes = Array.from({ length: 256 }, (_, code) => code);
@@ -582,10 +584,10 @@ describe('an agent without an answer', () => {
       for (const place of places.keys())
         for (let from = 0; from < 256; from += 64) {
           const method = 'transfer-encoding' in headers ? 'POST' : 'GET';
-          const asked = codes
+          const pending = codes
             .slice(from, from + 64)
             .map((code) => ask(rig.port, { method, headers, path: `/${code}/${place}` }));
-          for (const { status } of await Promise.all(asked)) outcomes.add(status);
+          for (const { status } of await Promise.all(pending)) outcomes.add(status);
         }
     expect([...outcomes].sort()).toEqual([200, 502]);
   });
@@ -593,20 +595,20 @@ describe('an agent without an answer', () => {
   test.each([
     ['with a length', { 'content-length': '1' }],
     ['chunked', { 'transfer-encoding': 'chunked' }],
-  ])('that hangs gives 504 when there is a time-out, %s', async (_title, headers) => {
+  ])('that hangs leads to 504 if there is a time-out, %s', async (_title, headers) => {
     using timers = holdTimers();
-    let isAsked = false;
-    rig = await startRig((request) => void request.resume().on('end', () => (isAsked = true)), {
+    let isReceived = false;
+    rig = await startRig((request) => void request.resume().on('end', () => (isReceived = true)), {
       timeoutMs: 200,
     });
-    const asked = ask(rig.port, { method: 'POST', headers, body: 'x' });
-    await until(() => isAsked, 'the request at the agent');
+    const pending = ask(rig.port, { method: 'POST', headers, body: 'x' });
+    await until(() => isReceived, 'the request at the agent');
     await timers.pass(200);
-    const answer = await asked;
-    expect(answer.status).toBe(504);
-    expect(JSON.parse(answer.body)).toMatchObject({
+    const result = await pending;
+    expect(result.status).toBe(504);
+    expect(JSON.parse(result.body)).toMatchObject({
       title: 'Gateway Timeout',
-      detail: 'the agent did not answer in time',
+      detail: 'the agent did not respond in time',
     });
   });
 
@@ -615,51 +617,51 @@ describe('an agent without an answer', () => {
     ['with a length', 'POST', { 'content-length': '1' }],
     ['chunked', 'POST', { 'transfer-encoding': 'chunked' }],
     ['to a WebSocket', 'GET', { connection: 'upgrade', upgrade: 'websocket' }],
-  ])('that hangs gives 504 to the millisecond, %s', async (_title, method, headers) => {
+  ])('that hangs leads to 504 after exactly the time-out, %s', async (_title, method, headers) => {
     using timers = holdTimers();
-    let isAsked = false;
-    const onAsked = (): void => void (isAsked = true);
-    rig = await startRig((request) => void request.resume().on('end', onAsked), { timeoutMs: 1_234 });
+    let isReceived = false;
+    const onReceived = (): void => void (isReceived = true);
+    rig = await startRig((request) => void request.resume().on('end', onReceived), { timeoutMs: 1_234 });
     rig.agent.on('upgrade', (_request, socket: Socket) => {
-      onAsked();
+      onReceived();
       socket
-        .on('error', onAsked)
+        .on('error', onReceived)
         .on('end', () => socket.destroy())
         .resume();
     });
-    let isAnswered = false;
-    const asked = ask(rig.port, { method, headers, ...(method === 'POST' && { body: 'x' }) }).finally(
-      () => (isAnswered = true),
+    let hasResponse = false;
+    const pending = ask(rig.port, { method, headers, ...(method === 'POST' && { body: 'x' }) }).finally(
+      () => (hasResponse = true),
     );
-    await until(() => isAsked, 'the request at the agent');
+    await until(() => isReceived, 'the request at the agent');
     await timers.pass(1_233);
-    expect(isAnswered).toBe(false);
+    expect(hasResponse).toBe(false);
     await timers.pass(1);
-    expect((await asked).status).toBe(504);
+    expect((await pending).status).toBe(504);
   });
 
-  test('to which no connection comes about is given up to the millisecond', async () => {
+  test('that accepts no connection leads to 504 after exactly the time-out', async () => {
     await using full = await fullListener();
     using timers = holdTimers();
     const before = await startProxyBefore(new URL(`http://127.0.0.1:${full.port}`), { timeoutMs: 1_234 });
     rig = { ...before, agent: createServer() };
     for (const body of ['', 'x'.repeat(100_000)]) {
-      let isAnswered = false;
-      const asked = ask(rig.port, {
+      let hasResponse = false;
+      const pending = ask(rig.port, {
         method: 'POST',
         headers: { 'content-length': String(body.length) },
         body,
-      }).finally(() => (isAnswered = true));
+      }).finally(() => (hasResponse = true));
       const arrived = rig.audit.ring.last + 1;
       await until(() => rig.audit.ring.last === arrived, 'the request at the proxy');
       await timers.pass(1_233);
-      expect(isAnswered).toBe(false);
+      expect(hasResponse).toBe(false);
       await timers.pass(1);
-      expect((await asked).status).toBe(504);
+      expect((await pending).status).toBe(504);
     }
   });
 
-  test('that takes no more of a long body gives 504 when there is a time-out, with a length or without', async () => {
+  test('that stops reading a long body leads to 504 if there is a time-out, with a length or without', async () => {
     rig = await startRig(() => undefined, { timeoutMs: 300 });
     const size = 50_000_000;
     for (const headers of [{ 'content-length': String(size) }, { 'transfer-encoding': 'chunked' }]) {
@@ -676,22 +678,22 @@ describe('an agent without an answer', () => {
     ['with a length', { 'content-length': '1' }],
     ['chunked', { 'transfer-encoding': 'chunked' }],
     ['to a WebSocket', { connection: 'upgrade', upgrade: 'websocket' }],
-  ])('to which no connection comes about gives 504, %s', async (_title, headers) => {
+  ])('that accepts no connection leads to 504, %s', async (_title, headers) => {
     await using full = await fullListener();
     const before = await startProxyBefore(new URL(`http://127.0.0.1:${full.port}`), { timeoutMs: 300 });
     rig = { ...before, agent: createServer() };
     const isUpgrade = 'upgrade' in headers;
-    const asked = isUpgrade ? { headers } : { method: 'POST', headers, body: 'x' };
-    expect((await ask(rig.port, asked)).status).toBe(504);
+    const options = isUpgrade ? { headers } : { method: 'POST', headers, body: 'x' };
+    expect((await ask(rig.port, options)).status).toBe(504);
   });
 
-  test('that pauses in the middle of its answer is waited for, whatever the time-out', async () => {
+  test('that pauses in the middle of its response causes no time-out', async () => {
     using timers = holdTimers();
-    let goOn = (): void => undefined;
+    let finish = (): void => undefined;
     rig = await startRig(
       (_request, response) => {
         response.write('first,');
-        goOn = () => void response.end('second');
+        finish = () => void response.end('second');
       },
       { timeoutMs: 200 },
     );
@@ -699,39 +701,39 @@ describe('an agent without an answer', () => {
     const [response] = (await once(request, 'response')) as [IncomingMessage];
     const text = textOf(response);
     await timers.pass(60_000);
-    goOn();
+    finish();
     expect(await text).toBe('first,second');
   });
 });
 
-describe('a connection that idles is closed before the agent would close it', () => {
-  // Node's own servers do so, as many others, and say nothing of it where they never would.
-  test('which is after five seconds where it does not say', () => {
+describe('an idle connection is closed before the agent would close it', () => {
+  // Many servers close idle connections after five seconds, Node's own servers included.
+  test('by default, which is earlier than five seconds', () => {
     expect(IDLE_MS).toBeGreaterThan(2_500);
     expect(IDLE_MS).toBeLessThan(4_900);
   });
 
   test.each([
-    ['with a length, in its time', { 'content-length': '1' }, 100, {}],
-    ['chunked, in its time', { 'transfer-encoding': 'chunked' }, 100, {}],
+    ['with a length, after the idle time-out', { 'content-length': '1' }, 100, {}],
+    ['chunked, after the idle time-out', { 'transfer-encoding': 'chunked' }, 100, {}],
     [
-      'with a length, when the agent says',
+      'with a length, after the time-out that the agent announces',
       { 'content-length': '1' },
       3_600_000,
       { 'Keep-Alive': 'timeout=1' },
     ],
     [
-      'chunked, when the agent says',
+      'chunked, after the time-out that the agent announces',
       { 'transfer-encoding': 'chunked' },
       3_600_000,
       { 'Keep-Alive': 'timeout=1' },
     ],
-  ])('%s', async (_title, headers, idleMs, said) => {
+  ])('%s', async (_title, headers, idleMs, announced) => {
     let ended: Promise<unknown> | undefined;
     rig = await startRig(
       (request, response) => {
         ended = once(request.socket, 'end');
-        request.resume().on('end', () => response.writeHead(200, said).end());
+        request.resume().on('end', () => response.writeHead(200, announced).end());
       },
       { idleMs },
     );
@@ -743,7 +745,7 @@ describe('a connection that idles is closed before the agent would close it', ()
 
 describe('a kept-alive connection that the agent has just closed', () => {
   const NEVER_IDLE = { idleMs: 3_600_000 };
-  /** Answers the first request on each connection and resets on the second. */
+  /** Responds to the first request on each connection and resets the connection on the second. */
   const oncePerConnection = (seen: string[]) => (socket: Socket) => {
     let count = 0;
     eachRequest(socket, (request) => {
@@ -763,7 +765,7 @@ describe('a kept-alive connection that the agent has just closed', () => {
       expect((await ask(rig.port, { method })).status).toBe(200);
       expect(seen).toEqual(['GET', method, method]);
       await until(() => rig.audit.outcomes.notEvaluated === 2);
-      // That the agent saw three requests and the ring two is explained by the entries.
+      // `retried` explains why the agent received three requests but the ring has two entries.
       expect(rig.audit.ring.newest().map(({ retried }) => retried)).toEqual([undefined, true]);
     },
   );
@@ -771,7 +773,7 @@ describe('a kept-alive connection that the agent has just closed', () => {
   test.each([
     ['POST', {}],
     ['PUT', { body: 'x', headers: { 'content-length': '1' } }],
-  ])('fails %s %j, which may not be sent twice', async (method, rest) => {
+  ])('fails %s %j, which must not be sent twice', async (method, rest) => {
     const seen: string[] = [];
     rig = await startRawRig(oncePerConnection(seen), NEVER_IDLE);
     await ask(rig.port);
@@ -779,7 +781,7 @@ describe('a kept-alive connection that the agent has just closed', () => {
     expect(seen).toEqual(['GET', method]);
   });
 
-  test('is tried once more and no more', async () => {
+  test('is retried only once', async () => {
     let count = 0;
     rig = await startRawRig((socket) => {
       eachRequest(socket, () => {
@@ -793,7 +795,7 @@ describe('a kept-alive connection that the agent has just closed', () => {
     expect(count).toBe(3);
   });
 
-  test('a fresh connection that is reset is not tried again', async () => {
+  test('is not retried if the connection was new', async () => {
     let count = 0;
     rig = await startRawRig((socket) => {
       eachRequest(socket, () => {
@@ -806,7 +808,7 @@ describe('a kept-alive connection that the agent has just closed', () => {
   });
 });
 
-describe('bytes that two servers could read in two ways never reach the agent', () => {
+describe('ambiguous bytes never reach the agent', () => {
   const post = (head: string, body = '') => `POST / HTTP/1.1\r\nHost: a\r\n${head}\r\n\r\n${body}`;
   test.each([
     ['two Host headers', 'GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n', 400],
@@ -822,9 +824,9 @@ describe('bytes that two servers could read in two ways never reach the agent', 
     ['a folded line', 'GET / HTTP/1.1\r\nHost: a\r\nX: 1\r\n 2\r\n\r\n', 400],
     ['a bare line feed', 'GET / HTTP/1.1\nHost: a\n\n', 400],
     ['a space before the colon', 'GET / HTTP/1.1\r\nHost : a\r\n\r\n', 400],
-    ['a chunk size that is none', post('Transfer-Encoding: chunked', 'zz\r\n'), 400],
+    ['an invalid chunk size', post('Transfer-Encoding: chunked', 'zz\r\n'), 400],
     ['headers over the limit', `GET / HTTP/1.1\r\nHost: a\r\nX: ${'x'.repeat(20_000)}\r\n\r\n`, 431],
-    ['a path that is none', 'GET a HTTP/1.1\r\nHost: a\r\n\r\n', 400],
+    ['an invalid path', 'GET a HTTP/1.1\r\nHost: a\r\n\r\n', 400],
   ])('%s', async (_title, bytes, status) => {
     let seen = 0;
     rig = await startRig((request, response) => {
@@ -837,7 +839,7 @@ describe('bytes that two servers could read in two ways never reach the agent', 
     expect(seen).toBe(0);
   });
 
-  test('a body that breaks while the answer already streams cuts the answer and adds nothing to it', async () => {
+  test('an invalid body during a streamed response truncates the response without adding to it', async () => {
     rig = await startRig((_request, response) => void response.write('streaming'));
     const socket = connect(rig.port, '127.0.0.1');
     let text = '';
@@ -850,7 +852,7 @@ describe('bytes that two servers could read in two ways never reach the agent', 
     expect(text).not.toContain('0\r\n\r\n');
   });
 
-  test('a smuggled second request is not seen as one', async () => {
+  test('a smuggled second request is not parsed as a request', async () => {
     const seen: string[] = [];
     rig = await startRig((request, response) => {
       seen.push(request.url ?? '');
@@ -864,7 +866,7 @@ describe('bytes that two servers could read in two ways never reach the agent', 
   });
 });
 
-test('CONNECT is refused with what is allowed', async () => {
+test('rejects CONNECT with 405 and the allowed methods', async () => {
   rig = await startRig((_request, response) => response.end());
   const text = await askRaw(rig.port, 'CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n');
   expect(text).toMatch(/^HTTP\/1.1 405 Method Not Allowed\r\n/);
@@ -873,8 +875,8 @@ test('CONNECT is refused with what is allowed', async () => {
   expect(rig.audit.ring.last).toBe(0);
 });
 
-describe('what the ring keeps of a request', () => {
-  test('the whole entry', async () => {
+describe('the ring entry of a request', () => {
+  test('has all fields', async () => {
     rig = await startRig((_request, response) => {
       response.writeHead(201, {
         'x-platform-guardrails-invoked': 'pii-detector, topic-filter',
@@ -883,12 +885,12 @@ describe('what the ring keeps of a request', () => {
       });
       response.end('made');
     });
-    const answer = await ask(rig.port, {
+    const result = await ask(rig.port, {
       method: 'POST',
       path: '/v1/orders?key=secret',
       headers: { 'x-request-id': 'r-1' },
     });
-    expect(Object.keys(answer.headers).filter((name) => name.startsWith('x-platform'))).toEqual([]);
+    expect(Object.keys(result.headers).filter((name) => name.startsWith('x-platform'))).toEqual([]);
     expect(await completedEntry(rig)).toEqual({
       seq: 1,
       requestId: 'r-1',
@@ -907,13 +909,13 @@ describe('what the ring keeps of a request', () => {
     });
   });
 
-  test('the query only where it is asked for', async () => {
+  test('has the query only if configured', async () => {
     rig = await startRig((_request, response) => response.end(), { withQuery: true });
     await ask(rig.port, { path: '/a?b=1' });
     expect((await completedEntry(rig)).path).toBe('/a?b=1');
   });
 
-  test('tokens from JSON and from the last event of a stream', async () => {
+  test('has the tokens from JSON and from the last event of a stream', async () => {
     const usage = { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12 };
     rig = await startRig((request, response) => {
       if (request.url === '/v1/chat/completions') {
@@ -947,7 +949,7 @@ describe('what the ring keeps of a request', () => {
     ['gzip', 'application/json', gzipSync],
     ['br', 'application/json', brotliCompressSync],
     ['zstd', 'text/plain', zstdCompressSync],
-  ])('of an answer in %s and %s, whose bytes pass unchanged', async (coding, contentType, compress) => {
+  ])('has the usage of a response in %s and %s, whose bytes are passed unchanged', async (coding, contentType, compress) => {
     const usage = { prompt_tokens: 7, completion_tokens: 5 };
     const body = compress(JSON.stringify({ object: 'chat.completion', model: 'm-1', choices: [], usage }));
     rig = await startRig((_request, response) => {
@@ -955,25 +957,25 @@ describe('what the ring keeps of a request', () => {
       response.write(body.subarray(0, 9));
       setImmediate(() => response.end(body.subarray(9)));
     });
-    const answer = await askRaw(rig.port, 'GET /ask HTTP/1.0\r\n\r\n');
-    expect(answer).toContain(`content-encoding: ${coding}\r\n`);
-    expect(answer.endsWith(`\r\n\r\n${body.toString('latin1')}`)).toBe(true);
+    const result = await askRaw(rig.port, 'GET /ask HTTP/1.0\r\n\r\n');
+    expect(result).toContain(`content-encoding: ${coding}\r\n`);
+    expect(result.endsWith(`\r\n\r\n${body.toString('latin1')}`)).toBe(true);
     expect(await completedEntry(rig)).toMatchObject({
       bytesOut: body.length,
       usage: { modelId: 'm-1', totalTokens: 12 },
     });
   });
 
-  test('a model’s answer without usage, as not known', async () => {
+  test('has unknown usage for a model response without usage', async () => {
     rig = await startRig((_request, response) => {
       response.writeHead(200, { 'content-type': 'application/json' });
       response.end('{"choices":[{"message":{}}]}');
     });
     await ask(rig.port);
-    expect((await completedEntry(rig)).usage).toEqual({ unavailable: 'the answer has no usage' });
+    expect((await completedEntry(rig)).usage).toEqual({ unavailable: 'the response has no usage' });
   });
 
-  test('requests are entries and drops together, each with one outcome', async () => {
+  test('exists or counts as dropped, and each request has one outcome', async () => {
     rig = await startRig((_request, response) => response.end(), { capacity: 4 });
     await Promise.all(Array.from({ length: 10 }, () => ask(rig.port)));
     await until(() => rig.audit.outcomes.notEvaluated === 10);
@@ -983,19 +985,19 @@ describe('what the ring keeps of a request', () => {
 });
 
 describe('closing', () => {
-  test('lets a request in flight finish and takes no new one', async () => {
-    let isAsked = false;
+  test('lets a request in flight finish and accepts no new request', async () => {
+    let isReceived = false;
     let finish: () => void = () => undefined;
     rig = await startRig((_request, response) => {
-      isAsked = true;
+      isReceived = true;
       finish = () => void response.end('late');
     });
-    const answer = ask(rig.port);
-    await until(() => isAsked, 'the request at the agent');
+    const result = ask(rig.port);
+    await until(() => isReceived, 'the request at the agent');
     const closing = rig.proxy.close(60_000);
     await expect(ask(rig.port)).rejects.toThrow('ECONNREFUSED');
     finish();
-    expect((await answer).body).toBe('late');
+    expect((await result).body).toBe('late');
     await closing;
   });
 
@@ -1004,17 +1006,17 @@ describe('closing', () => {
     const socket = connect(rig.port, '127.0.0.1');
     socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
     await once(socket, 'data');
-    // Longer than a test may take.
+    // Longer than the time-out of a test.
     await rig.proxy.close(3_600_000);
     socket.destroy();
   });
 
-  test('cuts what has not finished after the grace', async () => {
+  test('cuts unfinished requests after the grace period', async () => {
     rig = await startRig(() => undefined);
-    const answer = expect(ask(rig.port)).rejects.toThrow('socket hang up');
+    const rejection = expect(ask(rig.port)).rejects.toThrow('socket hang up');
     await until(() => rig.audit.ring.last === 1);
     await rig.proxy.close(100);
-    await answer;
+    await rejection;
     expect(await completedEntry(rig)).toMatchObject({ aborted: true });
   });
 });

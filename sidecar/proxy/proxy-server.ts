@@ -9,7 +9,7 @@ import { HTTP2_PREFACE, type Http2Refusals } from './http2-refusal.ts';
 import { ignoreUpgrade, wantsWebSocket } from './ignore-upgrade.ts';
 import { costOfHead, type LoadLimits } from './load-limits.ts';
 import { Pipeline } from './pipeline.ts';
-import { answerProblem, OVERLOAD, refuse, writeProblem } from './problem-answer.ts';
+import { OVERLOAD, respondWithProblem, writeProblem, writeProblemAndLinger } from './problem-response.ts';
 import { requestIdOf } from './request-id.ts';
 import { UnfinishedHeads } from './unfinished-heads.ts';
 import { createUpgrader, type Upgrader } from './upgrade.ts';
@@ -17,7 +17,7 @@ import type { UpstreamOptions } from './upstream.ts';
 
 export interface ProxyServer {
   readonly port: number;
-  /** Stops accepting, lets what is in flight finish for `graceMs` milliseconds, then cuts it. */
+  /** Stops accepting connections, lets requests in flight finish for `graceMs` milliseconds, then cuts the remaining ones. */
   close(graceMs: number): Promise<void>;
 }
 
@@ -28,20 +28,20 @@ export interface ProxyServerOptions {
   http2: Http2Refusals;
 }
 
-/** Node's defaults would cut long answers and long uploads; a balancer's idle connections live for a minute. */
+/** Node's defaults would cut long responses and long uploads. Load balancers keep idle connections for a minute. */
 const SERVER_OPTIONS = {
   requestTimeout: 0,
   headersTimeout: 60_000,
   keepAliveTimeout: 75_000,
   keepAlive: true,
   keepAliveInitialDelay: 60_000,
-  // Looked at in `frame`: where Node refuses for itself it goes on with what follows on the connection.
+  // `frame` checks the Host header. If Node rejected the request itself, it would continue with the next bytes.
   requireHostHeader: false,
 } as const;
 
 const METHODS = 'GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS, TRACE';
 
-/** What is under way on one connection. */
+/** Returns the pipeline of a connection. */
 type PipelineOf = (socket: Socket) => Pipeline<Exchange>;
 
 /** Starts the proxy; rejects when the port cannot be bound. */
@@ -51,7 +51,8 @@ export async function startProxyServer(
 ): Promise<ProxyServer> {
   const upgrader = createUpgrader(context, options.agent);
   const server = createServer(SERVER_OPTIONS);
-  // Beyond it Node.js answers 431; a version that drops what is beyond leaves one too many, which is refused here.
+  // Above this number Node.js responds with 431. A Node.js version that drops the excess fields instead keeps one too many,
+  // and `frame` rejects the request.
   server.maxHeadersCount = MAX_HEADER_FIELDS + 1;
   server.maxConnections = context.load.maxConnections;
   server.on('drop', () => (context.load.dropped += 1));
@@ -59,9 +60,9 @@ export async function startProxyServer(
   const { load } = context;
   const heads = new UnfinishedHeads(server, load.maxUnfinishedHeads, () => (load.cut += 1));
   const pipelineOf = createPipelines(load, heads);
-  takeRequests(server, pipelineOf, context);
-  takeSockets(server, pipelineOf, upgrader);
-  takeErrors(server, pipelineOf, options.http2);
+  handleRequests(server, pipelineOf, context);
+  handleBareSockets(server, pipelineOf, upgrader);
+  handleClientErrors(server, pipelineOf, options.http2);
   return {
     port: await bind(server, options),
     close: async (graceMs) => {
@@ -71,7 +72,7 @@ export async function startProxyServer(
   };
 }
 
-/** Whatever a connection is looked up for, the head that had begun on it is over. */
+/** Every lookup of a connection means that its current head is complete or rejected. */
 function createPipelines(load: LoadLimits, heads: UnfinishedHeads): PipelineOf {
   const pipelines = new WeakMap<Socket, Pipeline<Exchange>>();
   return (socket) => {
@@ -82,38 +83,38 @@ function createPipelines(load: LoadLimits, heads: UnfinishedHeads): PipelineOf {
   };
 }
 
-type Take = (request: IncomingMessage, response: ServerResponse) => void;
+type Handler = (request: IncomingMessage, response: ServerResponse) => void;
 
-function takeRequests(server: Server, pipelineOf: PipelineOf, context: ProxyContext): void {
-  const unlessRefused =
-    (take: Take): Take =>
+function handleRequests(server: Server, pipelineOf: PipelineOf, context: ProxyContext): void {
+  const unlessRejected =
+    (handle: Handler): Handler =>
     (request, response) => {
-      if (pipelineOf(request.socket).newest !== null) take(request, response);
+      if (pipelineOf(request.socket).newest !== null) handle(request, response);
     };
-  const onRequest: Take = (request, response) => {
+  const onRequest: Handler = (request, response) => {
     pass(context, pipelineOf(request.socket), request, response);
   };
-  const onExpectation: Take = (request, response) => {
+  const onExpectation: Handler = (request, response) => {
     pipelineOf(request.socket).newest = null;
     lingerAtEnd(request.socket);
-    answerProblem(response, {
+    respondWithProblem(response, {
       status: 417,
-      detail: 'the only expectation met here is 100-continue',
+      detail: 'the only supported expectation is 100-continue',
       close: true,
     });
   };
-  const onContinue: Take = (request, response) => {
+  const onContinue: Handler = (request, response) => {
     if (frame(lineOf(request)).ok) response.writeContinue();
     onRequest(request, response);
   };
-  server.on('request', unlessRefused(onRequest));
-  server.on('checkContinue', unlessRefused(onContinue));
-  server.on('checkExpectation', unlessRefused(onExpectation));
+  server.on('request', unlessRejected(onRequest));
+  server.on('checkContinue', unlessRejected(onContinue));
+  server.on('checkExpectation', unlessRejected(onExpectation));
 }
 
-/** Where Node gives the bare socket away. */
-function takeSockets(server: Server, pipelineOf: PipelineOf, upgrader: Upgrader): void {
-  /** An earlier request of the connection may still wait for its answer, in whose place another must not come. */
+/** Handles CONNECT and upgrades, for which Node.js passes the bare socket. */
+function handleBareSockets(server: Server, pipelineOf: PipelineOf, upgrader: Upgrader): void {
+  /** An earlier request may still wait for its response. Writing to the socket would then send the wrong response. */
   const isFree = (socket: Duplex): boolean => {
     const { isFree } = pipelineOf(socket as Socket);
     if (!isFree) socket.destroy();
@@ -122,7 +123,7 @@ function takeSockets(server: Server, pipelineOf: PipelineOf, upgrader: Upgrader)
   server.on('connect', (_request, socket) => {
     socket.on('error', () => socket.destroy());
     if (!isFree(socket)) return;
-    writeProblem(socket, { status: 405, detail: 'CONNECT is not proxied here', headers: { Allow: METHODS } });
+    writeProblem(socket, { status: 405, detail: 'CONNECT is not supported', headers: { Allow: METHODS } });
   });
   server.on('upgrade', (request, socket, head) => {
     if (!isFree(socket)) return;
@@ -131,17 +132,17 @@ function takeSockets(server: Server, pipelineOf: PipelineOf, upgrader: Upgrader)
   });
 }
 
-/** Where Node's parser cannot go on. */
-function takeErrors(server: Server, pipelineOf: PipelineOf, http2: Http2Refusals): void {
+/** Handles errors of Node's parser. */
+function handleClientErrors(server: Server, pipelineOf: PipelineOf, http2: Http2Refusals): void {
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
     const exchange = pipelineOf(socket as Socket).newest;
-    // A client that ends in the middle of what it sends has left.
+    // A client that ends the connection in the middle of a request has disconnected.
     const hasLeft = error.code === 'HPE_INVALID_EOF_STATE' && exchange !== undefined;
     if (isLingering(socket) && error.code !== 'ECONNRESET') return;
     if (error.code === 'ECONNRESET' || hasLeft || !socket.writable) socket.destroy();
-    else if (exchange !== undefined) exchange?.breakOff(unreadable(error.code));
+    else if (exchange !== undefined) exchange?.breakOff(parserProblem(error.code));
     else if (error.code === HTTP2_PREFACE) http2.refuse(socket);
-    else refuse(socket, unreadable(error.code));
+    else writeProblemAndLinger(socket, parserProblem(error.code));
   });
 }
 
@@ -156,27 +157,27 @@ function pass(
   if (!framed.ok) {
     pipeline.newest = null;
     lingerAtEnd(request.socket);
-    answerProblem(response, { ...framed, close: true });
+    respondWithProblem(response, { ...framed, close: true });
     return;
   }
   const admission = pipeline.admit(costOfHead(request.url ?? '', request.rawHeaders), framed.bodyBytes);
   if (admission === null) {
-    pipeline.refuse();
+    pipeline.reject();
     lingerAtEnd(request.socket);
-    answerProblem(response, { ...OVERLOAD, close: true });
+    respondWithProblem(response, { ...OVERLOAD, close: true });
     return;
   }
   const requestId = requestIdOf(request.rawHeaders, context.audit.ring);
-  const onAnswered = (): void => pipeline.answered();
+  const onResponseSent = (): void => pipeline.onResponseSent();
   pipeline.add(
-    new Exchange(context, { request, response, framed, requestId, arrivedAtMs, onAnswered }),
+    new Exchange(context, { request, response, framed, requestId, arrivedAtMs, onResponseSent }),
     admission,
   );
 }
 
-/** What Node's parser refused. */
-function unreadable(code: string | undefined): { status: number; detail: string } {
+/** Maps an error code of Node's parser to a response. */
+function parserProblem(code: string | undefined): { status: number; detail: string } {
   if (code === 'HPE_HEADER_OVERFLOW') return { status: 431, detail: 'the headers are too large or too many' };
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return { status: 408, detail: 'the head did not come in time' };
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return { status: 408, detail: 'the request head was not received in time' };
   return { status: 400, detail: 'the request is not valid HTTP/1.1' };
 }

@@ -3,31 +3,31 @@ import { Readable } from 'node:stream';
 import { ChunkBrake, ChunkStore, PIECE_BYTES } from '../../runtime/chunk-store.ts';
 import type { Stuck } from './stuck.ts';
 
-/** Stored bytes of one body from which on no more is read of its connection. */
+/** Stored bytes of one body. At this number, reading of its connection stops. */
 const MAX_STORED = 16 * 1024;
 
-/** Is told that the agent takes no more, and that it takes more again. */
+/** Is notified when the agent stops reading and when it reads again. */
 type StuckSide = Pick<Stuck, 'hold' | 'release'>;
 
-/** Takes a body over from its inlet. */
+/** Receives a body from its inlet. */
 interface Reader {
-  /** true: it takes another one at once. */
+  /** Returns true if the reader accepts another chunk immediately. */
   receive(chunk: Buffer): boolean;
-  /** Whether bytes wait that it does not take, so many that no more is read. */
+  /** true: so many bytes wait for the reader that reading of the connection stops. */
   setStuck(isStuck: boolean): void;
 }
 
 /**
- * Receives the body of a request in place of the request's own buffer, which keeps an object for each chunk. Made when the
- * head has come, before the first byte of the body.
+ * Receives the body of a request instead of the request's own buffer, which keeps an object for each chunk. Create it when the
+ * head is complete, before the first byte of the body.
  */
 export class BodyInlet {
   readonly #request: IncomingMessage;
   readonly #store = new ChunkStore();
   #reader: Reader | null = null;
-  /** The reader takes chunks as they come. */
+  /** true: the reader accepts chunks as they arrive. */
   #isTaken = false;
-  /** A small chunk was passed on in this turn of the event loop: those behind it go on together. */
+  /** true: a small chunk was passed on in this turn of the event loop, so the next chunks are collected. */
   #isGathering = false;
   #isDropped = false;
   readonly #brake = new ChunkBrake(() => {
@@ -40,41 +40,41 @@ export class BodyInlet {
     request.push = (chunk: Buffer | null) => (chunk === null ? end(null) : this.#receive(chunk));
   }
 
-  /** The body if all of it has come; null: it is still to come. */
+  /** Returns the complete body; null: a part of the body has not arrived. */
   whole(): Buffer | null {
     if (!this.#request.complete) return null;
-    // Ends it: nothing is in the request itself.
+    // Makes the request end: its own buffer is empty.
     this.#request.resume();
     return this.#store.take();
   }
 
-  /** Passes on what has come and what comes, as far as the reader takes it. */
+  /** Passes stored and new chunks to the reader as it accepts them. */
   readBy(reader: Reader): void {
     this.#reader = reader;
     this.#hasRoom();
-    // For its end: nothing else comes from the request itself.
+    // Makes the request emit its end. The request itself emits no data.
     this.#request.resume();
   }
 
-  /** The reader takes more. */
+  /** Call it when the reader accepts more. */
   flow(): void {
     if (this.#isTaken) return;
     this.#isTaken = true;
     if (!this.#isGathering) this.#flush();
   }
 
-  /** Nothing waits for the reader. */
+  /** true: no bytes wait for the reader. */
   get isEmpty(): boolean {
     return this.#store.bytes === 0;
   }
 
-  /** The reader has gone: what comes is stored, as far as there is room. */
+  /** Removes the reader. New chunks are stored up to the limit. */
   leave(): void {
     this.#reader = null;
     this.#isTaken = false;
   }
 
-  /** The exchange is over: what still comes is read and dropped. */
+  /** Call it when the exchange is over. The rest of the body is read and dropped. */
   drop(): void {
     this.leave();
     this.#isDropped = true;
@@ -82,13 +82,13 @@ export class BodyInlet {
     this.#readOn();
   }
 
-  /** false: Node.js reads no more of the connection. */
+  /** Returns false to make Node.js stop reading the connection. */
   #receive(chunk: Buffer): boolean {
     const hasRoom = this.#pass(chunk);
     return this.#brake.passes(chunk) && hasRoom;
   }
 
-  /** Passes a chunk on, or stores it; false: there is no room for more. */
+  /** Passes a chunk on or stores it. Returns false if the store is full. */
   #pass(chunk: Buffer): boolean {
     if (this.#isDropped) return true;
     if (!this.#isTaken || this.#isGathering) {
@@ -97,7 +97,7 @@ export class BodyInlet {
     }
     if (chunk.length < PIECE_BYTES) {
       this.#isGathering = true;
-      // Not the next tick, which comes between two chunks of one read.
+      // Not process.nextTick, which runs between two chunks of one read.
       setImmediate(this.#endGathering);
     }
     this.#isTaken = this.#reader?.receive(chunk) === true;
@@ -126,14 +126,14 @@ export class BodyInlet {
   }
 
   #readOn(): void {
-    // What a request does when its reader wants more.
+    // A request does the same when its reader requests more.
     if (!this.#request.complete && !this.#brake.isHeld) this.#request._read(0);
   }
 }
 
 /**
- * The body of a request as a stream of its own. The client library destroys a body that it has no more use for (an
- * answer that came early); were that the request itself, its connection could no longer be read to the end.
+ * The body of a request as a separate stream. The client library destroys a body that it no longer needs (after an early
+ * response). If that were the request itself, its connection could not be read to the end.
  */
 export class RequestBody extends Readable implements Reader {
   readonly #request: IncomingMessage;
@@ -148,13 +148,13 @@ export class RequestBody extends Readable implements Reader {
     onBytes: (count: number) => void,
     stuck: StuckSide,
   ) {
-    // What waits, waits in the inlet.
+    // The inlet buffers, not this stream.
     super({ highWaterMark: 1 });
     this.#request = request;
     this.#inlet = inlet;
     this.#onBytes = onBytes;
     this.#stuck = stuck;
-    // Whoever reads this stream hears of its end; when nobody does any more, there is nobody to tell.
+    // The reader of this stream handles errors. Without a reader, an error must not be thrown.
     this.on('error', () => undefined);
     request.on('end', this.#finish).on('error', this.#fail).on('close', this.#leave);
     inlet.readBy(this);
@@ -195,8 +195,8 @@ export class RequestBody extends Readable implements Reader {
 
   readonly #fail = (error: Error): void => void this.destroy(error);
 
-  /** A client that goes away ends its body early, which must not look like its end. */
+  /** If the client disconnects before the end of the body, the stream must fail instead of end. */
   readonly #leave = (): void => {
-    if (!this.#request.readableEnded) this.destroy(new Error('the client went away'));
+    if (!this.#request.readableEnded) this.destroy(new Error('the client disconnected'));
   };
 }

@@ -6,8 +6,8 @@ import { valuesOf, type HeaderList } from './headers.ts';
 const ACCEPTED = /^[\x21-\x7e]{1,128}$/;
 
 /**
- * The id that a request is recorded under: the client's, when it sent one that can be kept, else a new UUID. One that is
- * still in the ring is not kept: the events of one request would go to the entry of another one.
+ * Returns the id under which a request is recorded: the client's id if it is valid and unused, else a new UUID. An id that is
+ * still in the audit ring is replaced, because events would be assigned to the entry of another request.
  */
 export function requestIdOf(raw: HeaderList, ring: Pick<AuditRing, 'find'>): string {
   const sent = valuesOf(raw, 'x-request-id');

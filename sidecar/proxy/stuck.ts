@@ -1,8 +1,8 @@
 import type { Holder, LoadLimits } from './load-limits.ts';
 
-/** Whether a side of one exchange is stuck: its response, or its body. */
+/** Tracks whether a side of one exchange is stuck: its response or its request body. */
 export class Stuck implements Holder {
-  /** The room was reserved otherwise. */
+  /** true: the memory of this exchange is already reserved. */
   hasRoom = false;
   readonly shed: () => void;
   readonly forget: () => void;

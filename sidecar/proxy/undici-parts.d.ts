@@ -1,5 +1,5 @@
-// undici's entry point loads all of it (fetch, WebSocket, caches, mocks): three times the code that a proxy needs, in the
-// bundle and in memory. These are the parts of it, with the types that the entry point gives them.
+// undici's entry point loads everything (fetch, WebSocket, caches, mocks): three times the code that a proxy needs, in the
+// bundle and in memory. These declarations give the required modules the types of the entry point.
 declare module 'undici/lib/dispatcher/pool.js' {
   import { Pool } from 'undici';
   export default Pool;
@@ -7,7 +7,7 @@ declare module 'undici/lib/dispatcher/pool.js' {
 declare module 'undici/lib/core/connect.js' {
   import type { Socket } from 'node:net';
   import type { buildConnector } from 'undici';
-  /** The entry point's types leave out the socket's option and that the socket is returned. */
+  /** The types of the entry point omit the socket options and the returned socket. */
   export default function (
     options: buildConnector.BuildOptions & {
       highWaterMark: undefined;

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
 
-/** Node's parser of a connection. It calls what it has under the number `kOnMessageBegin` with the first byte of a head. */
+/** Node's parser of a connection. It calls its member with the number `kOnMessageBegin` at the first byte of a head. */
 interface HeadParser {
   constructor: { kOnMessageBegin?: number };
   socket: (Socket & { server?: unknown }) | null;
@@ -9,19 +9,19 @@ interface HeadParser {
 }
 
 /**
- * The connections of a server that are in the middle of a head. Until a head is complete no request exists that could be
- * counted, but its fields are in memory.
+ * Limits the connections with an incomplete head. Until a head is complete there is no request to count, but its fields occupy
+ * memory.
  */
 export class UnfinishedHeads {
-  /** In the order in which they began. */
+  /** Connections in the order in which their heads began. */
   readonly #sockets = new Set<Socket>();
   readonly #watched = new WeakSet<Socket>();
   readonly #begin: (this: HeadParser) => void;
 
-  /** Beyond `most` of them the longest unfinished is closed, and `onCut` called. */
+  /** With more than `most` connections, the one with the oldest incomplete head is closed and `onCut` is called. */
   constructor(server: Server, most: number, onCut: () => void) {
     const sockets = this.#sockets;
-    // One function for all parsers, which Node.js also reuses for other servers and for clients.
+    // One function for all parsers. Node.js reuses parsers for other servers and for clients, hence the check.
     this.#begin = function () {
       const { socket } = this;
       if (socket?.server !== server) return;
@@ -36,7 +36,7 @@ export class UnfinishedHeads {
     server.on('connection', (socket) => this.#watch(socket));
   }
 
-  /** The head that had begun is complete, or refused. */
+  /** Call it when the current head of the connection is complete or rejected. */
   end(socket: Socket): void {
     this.#sockets.delete(socket);
   }
@@ -45,12 +45,12 @@ export class UnfinishedHeads {
     const { parser } = socket as { parser?: HeadParser };
     const begin = parser?.constructor.kOnMessageBegin;
     if (parser === undefined || begin === undefined)
-      throw new Error('Node.js no longer has the parser that is watched here');
+      throw new Error('cannot watch the HTTP parser: unknown Node.js version');
     parser[begin] = this.#begin;
-    // The same one again, where an upgrade is left alone.
+    // An ignored upgrade emits 'connection' again for the same socket.
     if (this.#watched.has(socket)) return;
     this.#watched.add(socket);
-    // Upgrades come close to the number that Node.js warns of.
+    // Upgrades come close to the number of listeners at which Node.js prints a warning.
     socket.setMaxListeners(socket.getMaxListeners() + 1).once('close', () => this.end(socket));
   }
 }

@@ -27,7 +27,7 @@ interface Seen {
   url: string | undefined;
 }
 
-/** An agent that echoes on every WebSocket and tells the product's own headers in its answer. */
+/** Starts an agent that echoes on every WebSocket and sends the product's own headers in its response. */
 async function startEcho(seen: Seen[] = [], options: RigOptions = {}): Promise<WebSocketServer> {
   rig = await startRig((_request, response) => response.end(), options);
   const sockets = new WebSocketServer({ server: rig.agent as Server });
@@ -41,15 +41,15 @@ async function startEcho(seen: Seen[] = [], options: RigOptions = {}): Promise<W
   return sockets;
 }
 
-test('a WebSocket passes both ways, with its subprotocol, and is recorded', async () => {
+test('proxies a WebSocket in both directions with its subprotocol, and records it', async () => {
   const seen: Seen[] = [];
   const sockets = await startEcho(seen);
   sockets.options.handleProtocols = (protocols) => [...protocols][0] ?? false;
   const client = new WebSocket(`ws://127.0.0.1:${rig.port}/live?room=1`, ['chat'], {
     headers: { 'x-request-id': 'ws-1', 'x-platform-user-confirmed': 'true', host: 'shop.test' },
   });
-  let answerHeaders: Record<string, unknown> = {};
-  client.on('upgrade', (response) => (answerHeaders = response.headers));
+  let responseHeaders: Record<string, unknown> = {};
+  client.on('upgrade', (response) => (responseHeaders = response.headers));
   await once(client, 'open');
   client.send('hello');
   const [data] = (await once(client, 'message')) as [Buffer];
@@ -64,8 +64,8 @@ test('a WebSocket passes both ways, with its subprotocol, and is recorded', asyn
     upgrade: 'websocket',
   });
   expect(seen[0]?.headers).not.toHaveProperty('x-platform-user-confirmed');
-  expect(answerHeaders).toMatchObject({ 'x-agent': '1', 'x-request-id': 'ws-1' });
-  expect(answerHeaders).not.toHaveProperty('x-platform-tools-called');
+  expect(responseHeaders).toMatchObject({ 'x-agent': '1', 'x-request-id': 'ws-1' });
+  expect(responseHeaders).not.toHaveProperty('x-platform-tools-called');
   client.close();
   await once(client, 'close');
   const entry = await completedEntry(rig);
@@ -77,13 +77,13 @@ test('a WebSocket passes both ways, with its subprotocol, and is recorded', asyn
     toolsCalled: ['pay'],
     outcome: 'notEvaluated',
   });
-  // A text frame and a close frame each; the client's are masked.
+  // One text frame and one close frame in each direction. The frames of the client are masked.
   expect([entry.bytesIn, entry.bytesOut]).toEqual([2 + 4 + 5 + 2 + 4, 2 + 5 + 2]);
 });
 
-test('what a client sends before the agent has switched is not lost', async () => {
+test('keeps data that a client sends before the agent has switched protocols', async () => {
   await startEcho();
-  // A masked text frame that says "hi".
+  // A masked text frame with the text "hi".
   const text = await askRaw(
     rig.port,
     handshake('Upgrade: websocket\r\n') + '\x81\x82\x00\x00\x00\x00hi',
@@ -96,14 +96,14 @@ test('what a client sends before the agent has switched is not lost', async () =
 test.each([
   ['/a/../b%2Fc//d?x=1?y=2', undefined, '/a/../b%2Fc//d?x=1?y=2'],
   ['/live?room=1', '/base', '/base/live?room=1'],
-])('the path %s goes on as it came, after the upstream’s %s', async (path, prefix, expected) => {
+])('passes the path %s on unchanged, after the upstream prefix %s', async (path, prefix, expected) => {
   const seen: Seen[] = [];
   await startEcho(seen, { ...(prefix !== undefined && { prefix }) });
   await askRaw(rig.port, handshake('Upgrade: websocket\r\n').replace('GET /', `GET ${path}`), '101');
   expect(seen[0]?.url).toBe(expected);
 });
 
-test('megabytes pass whole', async () => {
+test('passes megabytes on completely', async () => {
   await startEcho();
   const client = new WebSocket(`ws://127.0.0.1:${rig.port}/`);
   await once(client, 'open');
@@ -114,8 +114,8 @@ test('megabytes pass whole', async () => {
   client.terminate();
 });
 
-describe('when one side goes, the other is told', () => {
-  test('the client', async () => {
+describe('a disconnect of one side closes the other side', () => {
+  test('if the client disconnects', async () => {
     const sockets = await startEcho();
     const client = new WebSocket(`ws://127.0.0.1:${rig.port}/`);
     await once(client, 'open');
@@ -124,7 +124,7 @@ describe('when one side goes, the other is told', () => {
     await once(peer!, 'close');
   });
 
-  test('the agent', async () => {
+  test('if the agent disconnects', async () => {
     const sockets = await startEcho();
     const client = new WebSocket(`ws://127.0.0.1:${rig.port}/`);
     await once(client, 'open');
@@ -132,7 +132,7 @@ describe('when one side goes, the other is told', () => {
     await once(client, 'close');
   });
 
-  test('a client that leaves before the agent answers', async () => {
+  test('if the client disconnects before the agent responds', async () => {
     let isClosed = false;
     rig = await startRawRig((socket) => {
       socket.on('close', () => (isClosed = true));
@@ -148,13 +148,13 @@ const handshake = (lines: string) =>
   `GET / HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\n${lines}Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n`;
 
 test.each(['destroy', 'resetAndDestroy'] as const)(
-  'an agent that says more than its client reads is let go when the client leaves: %s',
-  async (leave) => {
-    let said = 0;
+  'closes the connection to an agent that sends more than the client reads when the client disconnects: %s',
+  async (disconnect) => {
+    let sent = 0;
     let isClosed = false;
     rig = await startRawRig((socket) => {
       const push = (): void => {
-        while (!socket.destroyed && socket.write(Buffer.alloc(65_536))) said += 65_536;
+        while (!socket.destroyed && socket.write(Buffer.alloc(65_536))) sent += 65_536;
       };
       eachRequest(socket, () => {
         socket.write('HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
@@ -165,18 +165,18 @@ test.each(['destroy', 'resetAndDestroy'] as const)(
     const client = connect(rig.port, '127.0.0.1').on('error', () => undefined);
     client.write(handshake('Upgrade: websocket\r\n'));
     await once(client, 'readable');
-    await stillness(() => said);
-    client[leave]();
+    await stillness(() => sent);
+    client[disconnect]();
     await until(() => isClosed, 'the end of the agent’s connection');
   },
 );
 
-describe('an upgrade is refused', () => {
+describe('rejects an upgrade', () => {
   test.each([
     ['to two protocols', handshake('Upgrade: websocket, h2c\r\n')],
     ['with two Host headers', handshake('Upgrade: websocket\r\nHost: b\r\n')],
     ['with a body', handshake('Upgrade: websocket\r\nContent-Length: 1\r\n')],
-    ['by POST', handshake('Upgrade: websocket\r\n').replace('GET', 'POST')],
+    ['with method POST', handshake('Upgrade: websocket\r\n').replace('GET', 'POST')],
   ])('%s', async (_title, bytes) => {
     let seen = 0;
     rig = await startRig((_request, response) => {
@@ -191,7 +191,7 @@ describe('an upgrade is refused', () => {
   });
 });
 
-test('an agent that does not switch answers the client in plain HTTP', async () => {
+test('passes on the HTTP response of an agent that does not switch protocols', async () => {
   rig = await startRig((_request, response) => {
     response.writeHead(403, { 'x-platform-tools-called': 'x', 'x-agent': '1' });
     response.end('no sockets here');
@@ -205,25 +205,25 @@ test('an agent that does not switch answers the client in plain HTTP', async () 
   expect(await completedEntry(rig)).toMatchObject({ statusCode: 403, toolsCalled: ['x'] });
 });
 
-describe('an agent that does not switch', () => {
+describe('an agent that does not switch protocols', () => {
   const upgrade = handshake('Upgrade: websocket\r\n');
-  const startAnswering = async (onRequest: (socket: Socket) => void, timeoutMs?: number): Promise<void> => {
+  const startResponding = async (onRequest: (socket: Socket) => void, timeoutMs?: number): Promise<void> => {
     rig = await startRawRig((socket) => eachRequest(socket, () => onRequest(socket)), {
       ...(timeoutMs !== undefined && { timeoutMs }),
     });
   };
 
-  test('and breaks off in the middle of its answer breaks the client’s', async () => {
-    await startAnswering((socket) => {
+  test('and disconnects in the middle of its response truncates the response to the client', async () => {
+    await startResponding((socket) => {
       socket.write('HTTP/1.1 403 No\r\nContent-Length: 100\r\n\r\nhalf', () => socket.destroy());
     });
     expect(await askRaw(rig.port, upgrade)).toMatch(/^HTTP\/1.1 403 No\r\n[^]*half$/);
     expect(await completedEntry(rig)).toMatchObject({ statusCode: 403, bytesOut: 4, aborted: true });
   });
 
-  test('is held back by a client that does not read', async () => {
+  test('is slowed down by a client that does not read', async () => {
     let written = 0;
-    await startAnswering((socket) => {
+    await startResponding((socket) => {
       socket.write('HTTP/1.1 403 No\r\nContent-Length: 100000000\r\n\r\n');
       const push = (): void => {
         while (!socket.destroyed && socket.write(Buffer.alloc(65_536))) written += 65_536;
@@ -233,35 +233,35 @@ describe('an agent that does not switch', () => {
     });
     const client = connect(rig.port, '127.0.0.1').on('error', () => undefined);
     client.write(upgrade);
-    await until(() => written > 0, 'the answer');
+    await until(() => written > 0, 'the response');
     await stillness(() => written);
     expect(written).toBeLessThan(30_000_000);
     client.destroy();
     await completedEntry(rig);
   });
 
-  test('answers without a body as it said', async () => {
-    await startAnswering((socket) => void socket.write('HTTP/1.1 204 No\r\n\r\n'));
+  test('and sends no body leads to the same response', async () => {
+    await startResponding((socket) => void socket.write('HTTP/1.1 204 No\r\n\r\n'));
     const text = await askRaw(rig.port, upgrade);
     expect(text).toMatch(/^HTTP\/1.1 204 No\r\n/);
     expect(text).toMatch(/\r\n\r\n$/);
     expect(text).not.toMatch(/transfer-encoding/i);
   });
 
-  test('with a head that cannot be written gives 502', async () => {
-    await startAnswering((socket) => void socket.write('HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n'));
+  test('and sends a head that cannot be written leads to 502', async () => {
+    await startResponding((socket) => void socket.write('HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n'));
     expect(await askRaw(rig.port, upgrade)).toMatch(/^HTTP\/1.1 502 Bad Gateway\r\n/);
     expect(await completedEntry(rig)).toMatchObject({ statusCode: 502, upstreamStatusCode: 99 });
   });
 
-  test('nor answers at all gives 504 when there is a time-out', async () => {
-    await startAnswering(() => undefined, 100);
+  test('and does not respond leads to 504 if there is a time-out', async () => {
+    await startResponding(() => undefined, 100);
     expect(await askRaw(rig.port, upgrade)).toMatch(/^HTTP\/1.1 504 Gateway Timeout\r\n/);
     expect(await completedEntry(rig)).toMatchObject({ statusCode: 504, bytesOut: expect.any(Number) });
   });
 });
 
-test('headers with names that every object has pass as they are', async () => {
+test('passes headers on unchanged whose names are properties of every object', async () => {
   let seen = '';
   rig = await startRawRig((socket) => {
     eachRequest(socket, (request) => {
@@ -275,7 +275,7 @@ test('headers with names that every object has pass as they are', async () => {
   expect(seen + text).not.toContain('native code');
 });
 
-test('an agent that resets an open WebSocket has cut it, and a silent one is not timed out', async () => {
+test('records a WebSocket that the agent resets as aborted, and does not time out a silent WebSocket', async () => {
   using timers = holdTimers();
   let nowMs = 0;
   let reset = (): void => undefined;
@@ -292,7 +292,7 @@ test('an agent that resets an open WebSocket has cut it, and a silent one is not
   client.write(handshake('Upgrade: websocket\r\n'));
   let head = '';
   client.setEncoding('latin1').on('data', (chunk: string) => (head += chunk));
-  await until(() => head.endsWith('\r\n\r\n'), 'the answer');
+  await until(() => head.endsWith('\r\n\r\n'), 'the response head');
   expect(head).toMatch(/^HTTP\/1.1 101 /);
   nowMs += 60_000;
   await timers.pass(60_000);
@@ -304,7 +304,7 @@ test('an agent that resets an open WebSocket has cut it, and a silent one is not
   expect(entry).toMatchObject({ statusCode: 101, aborted: true, bytesIn: 0, bytesOut: 0, durationMs });
 });
 
-test('a WebSocket that passes ends an outage of the agent', async () => {
+test('a successful WebSocket ends an outage of the agent', async () => {
   await startEcho([], { agentGoesDown: true });
   const agent = rig.agent as Server;
   const { port } = agent.address() as AddressInfo;
@@ -313,22 +313,22 @@ test('a WebSocket that passes ends an outage of the agent', async () => {
   await new Promise<void>((resolve) => agent.listen(port, '127.0.0.1', resolve));
   await askRaw(rig.port, handshake('Upgrade: websocket\r\n'), '101');
   expect(rig.log.map(([level, message]) => [level, message])).toEqual([
-    ['warn', 'the agent gives no answer'],
-    ['info', 'the agent answers again'],
+    ['warn', 'upstream unreachable'],
+    ['info', 'upstream recovered'],
   ]);
 });
 
-test('an agent that is down gives 502 without its address', async () => {
+test('responds with 502 without the address of an agent that is down', async () => {
   rig = await startRig((_request, response) => response.end(), { agentGoesDown: true });
   await new Promise((resolve) => rig.agent.close(resolve));
   const text = await askRaw(rig.port, handshake('Upgrade: websocket\r\n'));
   expect(text).toMatch(/^HTTP\/1.1 502 Bad Gateway\r\nContent-Type: application\/problem\+json/);
-  expect(text).toContain('the agent cannot be reached');
+  expect(text).toContain('the agent is unreachable');
   expect(text).not.toContain('127.0.0.1');
   expect(await completedEntry(rig)).toMatchObject({ statusCode: 502, outcome: 'notEvaluated' });
 });
 
-test('closing cuts an open WebSocket after the grace', async () => {
+test('closing cuts an open WebSocket after the grace period', async () => {
   await startEcho();
   const client = new WebSocket(`ws://127.0.0.1:${rig.port}/`).on('error', () => undefined);
   await once(client, 'open');

@@ -22,11 +22,11 @@ import {
   type ResponseHead,
 } from './headers.ts';
 import { costOfHead, type Holder, type LoadLimits } from './load-limits.ts';
-import { OVERLOAD, writeProblem } from './problem-answer.ts';
+import { OVERLOAD, writeProblem } from './problem-response.ts';
 import { requestIdOf } from './request-id.ts';
-import { ANSWERS, connectTimeoutOf, UNBUFFERED, type UpstreamOptions } from './upstream.ts';
+import { connectTimeoutOf, FAILURE_RESPONSES, UNBUFFERED, type UpstreamOptions } from './upstream.ts';
 
-/** Carries WebSocket connections to the agent; whatever else calls itself one is refused. */
+/** Proxies WebSocket connections to the agent and rejects invalid WebSocket requests. */
 export interface Upgrader {
   handle(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Cuts the connections that are still open. */
@@ -37,30 +37,31 @@ interface Passage {
   recording: Recording;
   requestId: string;
   client: Socket;
-  /** What its head costs beyond an ordinary one. */
+  /** Memory of the head in bytes, above an ordinary head. */
   headBytes: number;
   statusCode?: number;
-  /** The agent's half, once it has switched protocols, and what had passed on it by then. */
+  /** The agent's socket, set once the agent has switched protocols. */
   agent?: Socket;
+  /** Bytes transferred on the agent's socket before the switch. */
   atSwitch: { read: number; written: number };
-  /** The agent's answer was cut, or its half of the connection. */
+  /** true: the agent's response or its connection was cut. */
   isCut: boolean;
   isTimedOut: boolean;
-  /** There is a connection to the agent. */
+  /** true: the connection to the agent is established. */
   isConnected: boolean;
-  /** The policy engine is asked about the agent's head; the entry is complete only after it. */
+  /** Pending policy evaluation of the agent's head. The audit entry is completed only after it. */
   judging: Promise<void> | null;
-  /** Ends the watch over a client that waits for the agent. */
+  /** Stops watching the client while it waits for the agent. */
   stopWatch(): void;
 }
 
-/** A client has nothing to say before the agent has switched. */
+/** Maximum bytes that a client may send before the agent has switched protocols. Normally there are none. */
 const MAX_EARLY_BYTES = 16 * 1024;
-/** How long a side has to take the last bytes of the other one that has gone. */
+/** How long a side may read the last bytes after the other side has disconnected. */
 const LINGER_MS = 5_000;
 
 export function createUpgrader(context: ProxyContext, { url, timeoutMs }: UpstreamOptions): Upgrader {
-  // toProxy: the path goes on as it came; otherwise it is parsed as a URL, which takes out dot segments.
+  // toProxy: passes the path unchanged. Otherwise the path is parsed as a URL, which removes dot segments.
   const connectTimeout = connectTimeoutOf(timeoutMs);
   const agent = agentOf(url);
   const proxy = createProxyServer({ target: url.href, xfwd: false, toProxy: true, connectTimeout, agent });
@@ -70,27 +71,27 @@ export function createUpgrader(context: ProxyContext, { url, timeoutMs }: Upstre
     const passage = passages.get(request);
     if (passage === undefined) return;
     prepare(outgoing, passage, timeoutMs);
-    outgoing.on('upgrade', (answer, agent, head: Buffer) => {
+    outgoing.on('upgrade', (incoming, agent, head: Buffer) => {
       context.outages.ended();
       passage.agent = agent;
       passage.atSwitch = { read: agent.bytesRead - head.length, written: agent.bytesWritten };
-      agent.on('error', () => (passage.isCut = true)).once('close', () => letGo(passage.client));
+      agent.on('error', () => (passage.isCut = true)).once('close', () => closeAbandoned(passage.client));
       switched(context, passage, agent);
       const pass = (headers: string[]): void => {
-        // What the library writes to the client.
-        answer.headers = { ...recordOf(headers), connection: 'Upgrade', upgrade: 'websocket' };
-        carry(answer, agent, head);
+        // The library writes these headers to the client.
+        incoming.headers = { ...recordOf(headers), connection: 'Upgrade', upgrade: 'websocket' };
+        carry(incoming, agent, head);
       };
-      judge(context, { request, passage, source: agent, head: recordHead(answer, passage), pass });
+      judge(context, { request, passage, source: agent, head: recordHead(incoming, passage), pass });
     });
     let carry: (...upgrade: unknown[]) => void = () => undefined;
     const own = outgoing.listeners('upgrade');
     process.nextTick(() => {
-      carry = withhold(outgoing, own);
-      // Its own listener for an answer heeds neither a slow client nor an answer that is cut.
-      outgoing.removeAllListeners('response').on('response', (answer) => {
+      carry = deferUpgrade(outgoing, own);
+      // The library's own 'response' listener handles neither slow clients nor truncated responses.
+      outgoing.removeAllListeners('response').on('response', (incoming) => {
         context.outages.ended();
-        relay(context, answer, request, passage);
+        relay(context, incoming, request, passage);
       });
     });
   });
@@ -101,8 +102,8 @@ export function createUpgrader(context: ProxyContext, { url, timeoutMs }: Upstre
     const kind = failureOf(error, passage);
     passage.recording.failed(kind);
     context.outages.failed({ kind, error }, requestId);
-    passage.statusCode = ANSWERS[kind].status;
-    passage.recording.bytesOut(writeProblem(client, { ...ANSWERS[kind], requestId }));
+    passage.statusCode = FAILURE_RESPONSES[kind].status;
+    passage.recording.bytesOut(writeProblem(client, { ...FAILURE_RESPONSES[kind], requestId }));
   });
 
   return {
@@ -135,7 +136,7 @@ function leave(load: LoadLimits, { headBytes }: Pick<Passage, 'headBytes'>): voi
   load.giveBackHead(headBytes);
 }
 
-/** Refuses what must not pass, rewrites the head of what may, and opens its record. */
+/** Rejects invalid requests. Rewrites the head of a valid request and starts its audit entry. */
 function admit(
   context: ProxyContext,
   request: IncomingMessage,
@@ -150,7 +151,7 @@ function admit(
   const wanted = withoutBlanks(valuesOf(request.rawHeaders, 'upgrade').join(',')).toLowerCase();
   const isWebSocket = wanted === 'websocket' && request.method === 'GET' && request.httpVersion === '1.1';
   if (!isWebSocket || framed.body !== 'none') {
-    writeProblem(client, { status: 400, detail: 'the only upgrade that passes here is a GET to websocket' });
+    writeProblem(client, { status: 400, detail: 'the only supported upgrade is a GET request to websocket' });
     return null;
   }
   const headBytes = costOfHead(request.url ?? '', request.rawHeaders);
@@ -183,8 +184,8 @@ function admit(
 }
 
 /**
- * A socket that nobody reads does not tell that its other end has gone. Until the agent has switched, it is read here;
- * what comes early is put back for the library to carry.
+ * A socket must be read to detect that the client has disconnected. This function reads it until the agent has switched
+ * protocols. Early bytes are put back for the library.
  */
 function watch(client: Socket, head: Buffer): () => void {
   const early = new ChunkStore();
@@ -201,35 +202,35 @@ function watch(client: Socket, head: Buffer): () => void {
   };
 }
 
-/** The library would switch before the agent's head is judged: takes its listeners away, and gives a call that runs them. */
-function withhold(outgoing: ClientRequest, own: readonly unknown[]): (...upgrade: unknown[]) => void {
+/** Removes the library's listeners, which would switch before the agent's head is judged. Returns a function that runs them. */
+function deferUpgrade(outgoing: ClientRequest, own: readonly unknown[]): (...upgrade: unknown[]) => void {
   const theirs = outgoing.listeners('upgrade').filter((each) => !own.includes(each));
   for (const each of theirs) outgoing.off('upgrade', each as () => void);
   return (...upgrade) => theirs.forEach((each) => void Reflect.apply(each, outgoing, upgrade));
 }
 
 /**
- * The other side has gone: nobody reads this one any more, so its end would never be heard, and what it says would hold it
- * back; the connection would stay.
+ * Closes this side after the other side has disconnected. Nothing reads this side any more. Its end would not be detected,
+ * unread bytes would block it, and the connection would leak.
  */
-function letGo(socket: Socket): void {
+function closeAbandoned(socket: Socket): void {
   const cut = setTimeout(() => socket.destroy(), LINGER_MS).unref();
   socket.once('close', () => clearTimeout(cut));
   socket.end();
-  // After the library has taken its pipe away, which pauses it.
+  // After the library has removed its pipe, which pauses the socket.
   setImmediate(() => socket.resume());
 }
 
 function prepare(outgoing: ClientRequest, passage: Passage, timeoutMs: number | null): void {
-  // Node would drop the answer's header lines beyond a limit without a word.
+  // Node would silently drop response headers above its limit.
   outgoing.maxHeadersCount = 0;
-  // The library ends the agent's side only once it has switched protocols.
+  // The library closes the agent's side only after the agent has switched protocols.
   passage.client.once('close', () => outgoing.destroy());
   if (timeoutMs !== null) limitWait(outgoing, passage, timeoutMs);
-  noteConnection(outgoing, passage);
+  recordConnection(outgoing, passage);
 }
 
-function noteConnection(outgoing: ClientRequest, passage: Passage): void {
+function recordConnection(outgoing: ClientRequest, passage: Passage): void {
   const connected = (): void => {
     passage.isConnected = true;
     passage.recording.sent();
@@ -240,17 +241,17 @@ function noteConnection(outgoing: ClientRequest, passage: Passage): void {
   });
 }
 
-/** Of an attempt that brought no answer. */
+/** The kind of a failure without a response. */
 function failureOf(error: Error, { isTimedOut, isConnected }: Passage): UpstreamFailureKind {
   if (isTimedOut || (error as NodeJS.ErrnoException).code === 'ECONNECT_TIMEOUT') return 'timeout';
   return isConnected ? 'broken' : 'unreachable';
 }
 
-/** To the first byte of the agent's answer; a WebSocket that is open may be silent for as long as it likes. */
+/** Limits the time to the first byte of the agent's response. An open WebSocket may be idle without limit. */
 function limitWait(outgoing: ClientRequest, passage: Passage, timeoutMs: number): void {
   const timer = setTimeout(() => {
     passage.isTimedOut = true;
-    outgoing.destroy(new Error(`no answer within ${timeoutMs} ms`));
+    outgoing.destroy(new Error(`no response within ${timeoutMs} ms`));
   }, timeoutMs);
   for (const event of ['upgrade', 'response', 'close']) outgoing.once(event, () => clearTimeout(timer));
 }
@@ -258,14 +259,14 @@ function limitWait(outgoing: ClientRequest, passage: Passage, timeoutMs: number)
 interface Judged {
   request: IncomingMessage;
   passage: Passage;
-  /** Where the rest of the agent's answer comes from. */
+  /** Source of the rest of the agent's response. */
   source: Duplex | IncomingMessage;
   head: ResponseHead;
-  /** Lets the answer pass with these headers. */
+  /** Passes the response on with these headers. */
   pass: (headers: string[]) => void;
 }
 
-/** The head of an upgrade's answer is judged as any other: a client that asks for one must not get around it. */
+/** Judges the response to an upgrade like any other response, so that an upgrade cannot bypass the policy. */
 function judge(context: ProxyContext, judged: Judged): void {
   const { passage, source, head, pass } = judged;
   const { recording, client } = passage;
@@ -297,40 +298,40 @@ function block({ request, passage, source, head }: Judged, denials: readonly str
 
 function switched({ load }: ProxyContext, passage: Passage, agent: Socket): void {
   const { client } = passage;
-  client.once('close', () => letGo(agent));
+  client.once('close', () => closeAbandoned(agent));
   passage.stopWatch();
   holdWhilePaused(load, client, [agent, client]);
 }
 
-/** `pipe` pauses a side while the other one takes no more. */
+/** Registers the connection as stuck while `pipe` pauses one side because the other side does not read. */
 function holdWhilePaused(load: LoadLimits, client: Socket, sides: readonly Readable[]): void {
   const holder: Holder = { shed: () => client.destroy() };
   const isPaused = (): boolean => !client.destroyed && sides.some((side) => side.isPaused());
   const release = (): void => {
     if (!isPaused()) load.release(holder);
   };
-  // A side whose bytes the kernel takes is paused only within a turn of the event loop.
+  // If the kernel accepts the bytes, a side is paused only within one turn of the event loop.
   const hold = (): void => void setImmediate(() => isPaused() && load.hold(holder));
   for (const side of sides) side.on('pause', hold).on('resume', release);
   client.once('close', () => load.release(holder));
 }
 
-/** The agent did not switch: its answer goes to the client as that of any request, and ends the connection. */
+/** Called if the agent did not switch protocols: passes its response to the client and ends the connection. */
 function relay(
   context: ProxyContext,
-  answer: IncomingMessage,
+  incoming: IncomingMessage,
   request: IncomingMessage,
   passage: Passage,
 ): void {
-  const head = recordHead(answer, passage);
-  const pass = (headers: string[]): void => relayWith(headers, answer, request, passage);
-  holdWhilePaused(context.load, passage.client, [answer]);
-  judge(context, { request, passage, source: answer, head, pass });
+  const head = recordHead(incoming, passage);
+  const pass = (headers: string[]): void => relayWith(headers, incoming, request, passage);
+  holdWhilePaused(context.load, passage.client, [incoming]);
+  judge(context, { request, passage, source: incoming, head, pass });
 }
 
 function relayWith(
   headers: string[],
-  answer: IncomingMessage,
+  incoming: IncomingMessage,
   request: IncomingMessage,
   passage: Passage,
 ): void {
@@ -338,28 +339,28 @@ function relayWith(
   const response = new ServerResponse(request);
   response.shouldKeepAlive = false;
   try {
-    response.writeHead(passage.statusCode ?? 0, printable(answer.statusMessage ?? ''), headers);
+    response.writeHead(passage.statusCode ?? 0, printable(incoming.statusMessage ?? ''), headers);
   } catch {
-    answer.destroy();
-    passage.statusCode = ANSWERS.broken.status;
+    incoming.destroy();
+    passage.statusCode = FAILURE_RESPONSES.broken.status;
     recording.failed('broken');
-    recording.bytesOut(writeProblem(client, { ...ANSWERS.broken, requestId }));
+    recording.bytesOut(writeProblem(client, { ...FAILURE_RESPONSES.broken, requestId }));
     return;
   }
   response.assignSocket(client);
-  answer.on('data', (chunk: Buffer) => recording.bytesOut(chunk.length));
-  answer.on('error', () => {
+  incoming.on('data', (chunk: Buffer) => recording.bytesOut(chunk.length));
+  incoming.on('error', () => {
     passage.isCut = true;
     cutOff(response);
   });
-  // A client that has left takes no more.
+  // Writing to a client that has disconnected fails.
   response.on('error', () => undefined).once('finish', () => client.destroySoon());
-  answer.pipe(response);
+  incoming.pipe(response);
 }
 
-function recordHead(answer: IncomingMessage, passage: Passage): ResponseHead {
-  const statusCode = answer.statusCode ?? 0;
-  const head = responseHeaders(answer.rawHeaders, passage.requestId);
+function recordHead(incoming: IncomingMessage, passage: Passage): ResponseHead {
+  const statusCode = incoming.statusCode ?? 0;
+  const head = responseHeaders(incoming.rawHeaders, passage.requestId);
   const { platform } = head;
   passage.statusCode = statusCode;
   passage.recording.head({ statusCode, contentType: undefined, contentEncoding: undefined, platform });

@@ -7,11 +7,11 @@ export interface UpstreamRequest {
   method: string;
   path: string;
   headers: string[];
-  /** null: there is none. A buffer is all of it. */
+  /** null: no body. A buffer is the complete body. */
   body: Readable | Buffer | null;
-  /** The body has no length ahead of it, so the head must not wait for it and trailers may follow it. */
+  /** true: the body has no Content-Length, so the head must not wait for it and trailers may follow it. */
   chunked: boolean;
-  /** Trailers of the body, asked for after its end. */
+  /** Returns the trailers; called after the end of the body. */
   trailers: () => string[];
 }
 
@@ -26,15 +26,15 @@ export interface UpstreamFailure {
   error: Error;
 }
 
-/** What the client is told of a failure, in the agent's place. */
-export const ANSWERS: Readonly<Record<UpstreamFailureKind, { status: number; detail: string }>> = {
-  unreachable: { status: 502, detail: 'the agent cannot be reached' },
-  stale: { status: 502, detail: 'the agent closed the connection before it answered' },
-  broken: { status: 502, detail: 'the agent gave no whole HTTP answer' },
-  timeout: { status: 504, detail: 'the agent did not answer in time' },
+/** Responses to the client, in place of the agent's response, by kind of failure. */
+export const FAILURE_RESPONSES: Readonly<Record<UpstreamFailureKind, { status: number; detail: string }>> = {
+  unreachable: { status: 502, detail: 'the agent is unreachable' },
+  stale: { status: 502, detail: 'the agent closed the connection before it responded' },
+  broken: { status: 502, detail: 'the agent sent an incomplete or invalid HTTP response' },
+  timeout: { status: 504, detail: 'the agent did not respond in time' },
 };
 
-/** What comes back, in this order: start, information*, head, data*, end; or an error at any point, once, and then nothing. */
+/** Response events, in this order: start, information*, head, data*, end. At any point, one error may end the sequence. */
 export interface UpstreamHandler {
   onStart(control: UpstreamControl): void;
   onInformation(status: number, raw: HeaderList): void;
@@ -51,24 +51,24 @@ export interface Upstream {
 
 export interface UpstreamOptions {
   url: URL;
-  /** To the first byte of the answer, in milliseconds; null: none. */
+  /** Maximum milliseconds to the first byte of the response; null: no limit. */
   timeoutMs: number | null;
-  /** How long a connection waits for its next request, in milliseconds, where the agent does not say; default `IDLE_MS`. */
+  /** Idle time-out of a connection in milliseconds, unless the agent announces its own; default `IDLE_MS`. */
   idleMs?: number;
 }
 
-/** An idle connection goes before the agent may close it under a request that cannot be sent twice; many servers do so after 5 s. */
+/** Idle connections are closed before the agent may close them during a request. Many servers close them after 5 s. */
 export const IDLE_MS = 4_000;
 
 /**
- * Of a connection to the agent: each write that the kernel does not take at once holds back what comes next, so that it is
- * stored where small chunks are copied together.
+ * Socket option of connections to the agent. Any write that the kernel does not accept immediately pauses the sender, so that
+ * further bytes are stored where small chunks are copied together.
  */
 export const UNBUFFERED = { writableHighWaterMark: 1 } as const;
 
 const CONNECT_TIMEOUT_MS = 10_000;
 
-/** An agent stands beside its sidecar; whatever the time-out, a connection to it comes soon or never. */
+/** The agent runs next to its sidecar, so a connection succeeds soon or never, whatever the request time-out is. */
 export function connectTimeoutOf(timeoutMs: number | null): number {
   return Math.min(timeoutMs ?? CONNECT_TIMEOUT_MS, CONNECT_TIMEOUT_MS);
 }

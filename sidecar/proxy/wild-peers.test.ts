@@ -25,7 +25,7 @@ const CHUNKED = GET.replace('GET', 'POST').replace(
   '\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
 );
 
-/** A client that speaks in bytes, and all that it was answered. */
+/** Starts a raw client. `text` returns everything it has received. */
 function startClient(): { socket: Socket; text: () => string } {
   let text = '';
   const socket = connect(rig.port, '127.0.0.1');
@@ -33,20 +33,20 @@ function startClient(): { socket: Socket; text: () => string } {
   return { socket, text: () => text };
 }
 
-/** An agent that answers every request with the same bytes. */
-async function startSaying(bytes: string): Promise<void> {
+/** Starts an agent that responds to every request with the same bytes. */
+async function startSending(bytes: string): Promise<void> {
   rig = await startRawRig((socket) => {
     eachRequest(socket, () => socket.end(bytes, 'latin1'));
   });
 }
 
-describe('early hints that cannot be passed on are left out', () => {
+describe('early hints that cannot be passed on are dropped', () => {
   test.each([
-    ['of a request that streams', CHUNKED, 'Link: nowhere'],
-    ['of any other request', GET, 'Link: nowhere'],
-    ['with a name that every object has', GET, 'Link: </a.css>; rel=preload\r\nconstructor: x'],
+    ['for a chunked request', CHUNKED, 'Link: nowhere'],
+    ['for any other request', GET, 'Link: nowhere'],
+    ['with a name that is a property of every object', GET, 'Link: </a.css>; rel=preload\r\nconstructor: x'],
   ])('%s', async (_title, request, header) => {
-    await startSaying(
+    await startSending(
       `HTTP/1.1 103 Early Hints\r\n${header}\r\n\r\nHTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok`,
     );
     const text = await askRaw(rig.port, request);
@@ -55,39 +55,39 @@ describe('early hints that cannot be passed on are left out', () => {
   });
 });
 
-describe('an answer that announces trailers where none can be', () => {
+describe('a response that announces trailers but cannot have trailers', () => {
   test.each([
-    ['beside a length', GET, 'HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nContent-Length: 2\r\n\r\nok', 'ok'],
+    ['because it has a length', GET, 'HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nContent-Length: 2\r\n\r\nok', 'ok'],
     [
-      'to HTTP/1.0',
+      'because it goes to HTTP/1.0',
       'GET / HTTP/1.0\r\n\r\n',
       'HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nok\r\n0\r\nX-Sum: 1\r\n\r\n',
       'ok',
     ],
     [
-      'to HEAD',
+      'because it responds to HEAD',
       GET.replace('GET', 'HEAD'),
       'HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n',
       '',
     ],
-    ['with 204', GET, 'HTTP/1.1 204 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n', ''],
-    ['with 304', GET, 'HTTP/1.1 304 OK\r\nTrailer: X-Sum\r\n\r\n', ''],
-  ])('passes without the announcement, %s', async (_title, request, answer, body) => {
-    await startSaying(answer);
+    ['because of its status 204', GET, 'HTTP/1.1 204 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n', ''],
+    ['because of its status 304', GET, 'HTTP/1.1 304 OK\r\nTrailer: X-Sum\r\n\r\n', ''],
+  ])('is passed on without the announcement, %s', async (_title, request, response, body) => {
+    await startSending(response);
     const text = await askRaw(rig.port, request);
-    expect(text.split('\r\n', 1)).toEqual([answer.split('\r\n', 1)[0]]);
+    expect(text.split('\r\n', 1)).toEqual([response.split('\r\n', 1)[0]]);
     expect(text).not.toContain('Trailer');
     expect(text.slice(text.indexOf('\r\n\r\n') + 4)).toBe(body);
   });
 });
 
-describe('of an answer with thousands of header lines none is lost', () => {
+describe('passes on a response with thousands of header lines completely', () => {
   test.each([
-    ['to a request that streams', CHUNKED],
-    ['to any other request', GET],
-    ['to an upgrade', GET.replace('close', 'Upgrade\r\nUpgrade: websocket')],
+    ['for a chunked request', CHUNKED],
+    ['for any other request', GET],
+    ['for an upgrade', GET.replace('close', 'Upgrade\r\nUpgrade: websocket')],
   ])('%s', async (_title, request) => {
-    await startSaying(
+    await startSending(
       `HTTP/1.1 200 OK\r\n${'a:b\r\n'.repeat(2_500)}X-Last: 1\r\nContent-Length: 2\r\n\r\nok`,
     );
     const text = await askRaw(rig.port, request);
@@ -96,34 +96,34 @@ describe('of an answer with thousands of header lines none is lost', () => {
   });
 });
 
-test('an answer in the agent’s place has its own reason, and to HEAD no body', async () => {
-  await startSaying('HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n');
+test('a response in place of the agent has its own reason phrase, and no body for HEAD', async () => {
+  await startSending('HTTP/1.1 099 Odd\r\nContent-Length: 0\r\n\r\n');
   const text = await askRaw(rig.port, GET.replace('GET', 'HEAD'));
   expect(text).toMatch(/^HTTP\/1.1 502 Bad Gateway\r\n/);
   expect(await completedEntry(rig)).toMatchObject({ method: 'HEAD', statusCode: 502, bytesOut: 0 });
 });
 
-describe('bytes that are no HTTP', () => {
-  test('after a whole request wait until that one is answered', async () => {
-    let answer: (() => void) | undefined;
+describe('bytes that are not HTTP', () => {
+  test('after a complete request get 400 after the response to that request', async () => {
+    let respond: (() => void) | undefined;
     rig = await startRig((_request, response) => {
-      answer = () => response.end('the answer');
+      respond = () => response.end('a response');
     });
     const { socket, text } = startClient();
     socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n');
-    await until(() => answer !== undefined, 'the request at the agent');
+    await until(() => respond !== undefined, 'the request at the agent');
     socket.write('\0\0\r\n\r\n');
     socket.write('\0\0\r\n\r\n');
     await aMoment();
-    answer?.();
+    respond?.();
     await once(socket, 'close');
-    expect(text()).toMatch(/^HTTP\/1.1 200 OK\r\n[^]*\r\n\r\nthe answerHTTP\/1.1 400 Bad Request\r\n/);
+    expect(text()).toMatch(/^HTTP\/1.1 200 OK\r\n[^]*\r\n\r\na responseHTTP\/1.1 400 Bad Request\r\n/);
     expect(text().match(/HTTP.1.1 \d/g)).toHaveLength(2);
     expect(await completedEntry(rig)).toMatchObject({ statusCode: 200, bytesOut: 10 });
     expect(rig.audit.ring.newest()[0]).not.toHaveProperty('aborted');
   });
 
-  test('behind a queue of requests are not written into the answer that is on its way', async () => {
+  test('after pipelined requests do not corrupt the response that is being sent', async () => {
     let finish: () => void = () => undefined;
     rig = await startRig((request, response) => {
       if (request.url === '/2') return void response.end('second');
@@ -139,11 +139,11 @@ describe('bytes that are no HTTP', () => {
     await once(socket, 'close');
     const bodies = text()
       .split(/HTTP\/1.1 /)
-      .map((answer) => answer.slice(0, 3) + answer.slice(answer.indexOf('\r\n\r\n') + 4));
+      .map((response) => response.slice(0, 3) + response.slice(response.indexOf('\r\n\r\n') + 4));
     expect(bodies).toEqual(['', '200halfhalf', '200second', expect.stringMatching(/^400/)]);
   });
 
-  test('in a body end their own request with 400, at the agent too', async () => {
+  test('in a body end the request with 400, also at the agent', async () => {
     let hasArrived = false;
     let isAborted = false;
     rig = await startRig((request) => {
@@ -162,7 +162,7 @@ describe('bytes that are no HTTP', () => {
   });
 });
 
-test('a client that pipelines for ever leaves nothing behind on its connection', async () => {
+test('a client that pipelines endlessly accumulates no listeners on its connection', async () => {
   rig = await startRig((_request, response) => response.end('x'));
   let connection: Socket | undefined;
   const watch = (message: unknown): void => {
@@ -173,7 +173,7 @@ test('a client that pipelines for ever leaves nothing behind on its connection',
   const { socket, text } = startClient();
   const pipeline = async (total: number): Promise<number | undefined> => {
     socket.write('GET / HTTP/1.1\r\nHost: a\r\n\r\n'.repeat(20));
-    await until(() => text().split('HTTP/1.1 200').length === total + 1, 'the answers');
+    await until(() => text().split('HTTP/1.1 200').length === total + 1, 'the responses');
     await until(() => rig.audit.outcomes.notEvaluated === total, 'the end of the exchanges');
     return connection?.listenerCount('close');
   };

@@ -11,13 +11,13 @@ afterEach(async () => {
 const lines = (...all: string[]): string => `${all.join('\r\n')}\r\n\r\n`;
 const UUID = /[\da-f]{8}-[\da-f-]{27}/;
 
-/** An agent that answers everything with these bytes; what it was sent. */
-async function startSaying(bytes: string): Promise<() => string> {
+/** Starts an agent that responds to every request with these bytes. Returns a function for the bytes it received. */
+async function startSending(bytes: string): Promise<() => string> {
   let seen = '';
   rig = await startRawRig((socket) => {
     socket.setEncoding('latin1').on('data', (text) => {
       seen += String(text);
-      // All of the request: an agent that ends before it has read all may cut its own answer.
+      // Waits for the complete request: an agent that ends earlier may truncate its own response.
       if (seen.endsWith(/^transfer-encoding/im.test(seen) ? '\r\n0\r\n\r\n' : '\r\n\r\n'))
         socket.end(bytes, 'latin1');
     });
@@ -34,7 +34,7 @@ const HOP_BY_HOP = [
   'x-LISTED: 2',
 ];
 
-// A request without a body goes to the agent by undici, one in chunks by node:http.
+// A request without a body reaches the agent through undici, a chunked request through node:http.
 describe.each([
   ['without a body', [], '', ['host: shop.example', 'connection: keep-alive', 'content-length: 0']],
   [
@@ -47,8 +47,8 @@ describe.each([
   const request = (...head: string[]): string =>
     lines('POST /a?b HTTP/1.1', 'Host: shop.example', ...head, ...framing) + body;
 
-  test('reaches the agent without what speaks about the connection, and with where it came from', async () => {
-    const seen = await startSaying(lines('HTTP/1.1 204 No Content'));
+  test('reaches the agent without hop-by-hop headers and with forwarding headers', async () => {
+    const seen = await startSending(lines('HTTP/1.1 204 No Content'));
     await askRaw(
       rig.port,
       request(
@@ -85,8 +85,8 @@ describe.each([
     );
   });
 
-  test('gets its answer without what speaks about the connection', async () => {
-    await startSaying(
+  test('gets its response without hop-by-hop headers', async () => {
+    await startSending(
       lines(
         'HTTP/1.1 404 Gone fishing',
         'Connection: x-listed',
@@ -99,8 +99,8 @@ describe.each([
         'Content-Length: 0',
       ),
     );
-    const answer = await askRaw(rig.port, request('Connection: close', 'X-Request-Id: r-1'));
-    const [startLine, ...fields] = answer.split('\r\n\r\n')[0]!.split('\r\n');
+    const response = await askRaw(rig.port, request('Connection: close', 'X-Request-Id: r-1'));
+    const [startLine, ...fields] = response.split('\r\n\r\n')[0]!.split('\r\n');
     expect(startLine).toBe('HTTP/1.1 404 Gone fishing');
     expect(fields).toEqual([
       'Date: now',
@@ -116,20 +116,20 @@ describe.each([
     ['100', 'HTTP/1.1 100 Continue\r\n\r\n', []],
     ['102', 'HTTP/1.1 102 Processing\r\n\r\n', ['102']],
     ['103', 'HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n', ['103']],
-    ['an informational status nobody knows', 'HTTP/1.1 150 X\r\n\r\n', []],
+    ['an unknown informational status', 'HTTP/1.1 150 X\r\n\r\n', []],
     [
-      'several of them',
+      'several informational responses',
       'HTTP/1.1 100 X\r\n\r\nHTTP/1.1 102 X\r\n\r\nHTTP/1.1 103 X\r\nLink: </a>; rel=preload\r\n\r\n',
       ['102', '103'],
     ],
-  ])('whose answer begins with %s', async (_name, before, passed) => {
-    await startSaying(before + lines('HTTP/1.1 201 Created', 'Content-Length: 0'));
-    const answer = await askRaw(rig.port, request('Connection: close'));
-    expect([...answer.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual([...passed, '201']);
+  ])('whose response begins with %s', async (_name, before, passed) => {
+    await startSending(before + lines('HTTP/1.1 201 Created', 'Content-Length: 0'));
+    const response = await askRaw(rig.port, request('Connection: close'));
+    expect([...response.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual([...passed, '201']);
   });
 });
 
-test('no time-out of the server ends a long upload, a long answer or a balancer’s idle connection', async () => {
+test('server time-outs do not cut long uploads, long responses or idle connections of load balancers', async () => {
   rig = await startRig((_request, response) => response.end());
   const servers: Server[] = [];
   const watch = (message: unknown): void => void servers.push((message as { server: Server }).server);

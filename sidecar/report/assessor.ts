@@ -22,16 +22,16 @@ import type { PolicyEvaluator } from '../policy/policy-evaluator.ts';
 import type { ProofStore } from '../proofs/proof-store.ts';
 import { SharedRun } from './shared-run.ts';
 
-/** What one probe run found, and what follows from it. Every surface shows one of these. */
+/** The facts of one probe run and the reports derived from them. Every route and heartbeat uses one assessment. */
 export interface Assessment {
   manifest: Manifest;
   manifestHash: string;
   facts: Facts;
   health: HealthReport;
   gap: GapReport;
-  /** The score of the gap without local proofs; the same where none counts in it. */
+  /** The gap score without local proofs; equal to the gap score if no local proof counts. */
   scoreWithoutLocalProofs: number;
-  /** What of the manifest was shown in the last 24 hours. */
+  /** The evidence for manifest declarations in the last 24 hours. */
   evidence: EvidenceReport;
   audit: AuditSummary;
 }
@@ -39,7 +39,7 @@ export interface Assessment {
 export interface AssessorOptions {
   upstreamUrl: URL;
   environment: AgentEnvironment;
-  /** The sidecar's, which a manifest must not make it ask. */
+  /** The sidecar's own ports, which a manifest must not direct probes to. */
   ownPorts: readonly number[];
   podAgentName: string | null;
   manifest: CurrentManifest;
@@ -52,12 +52,12 @@ export interface AssessorOptions {
   signal: AbortSignal;
 }
 
-/** Makes assessments on demand. Whoever asks while one is under way gets that one. */
+/** Makes assessments on demand. Concurrent callers share one run. */
 export class Assessor {
   readonly #options: AssessorOptions;
   readonly #assessing = new SharedRun(() => this.#run());
   #latest: Assessment | null = null;
-  /** When the latest one was made, on the clock that does not jump. */
+  /** Monotonic time of the latest assessment. */
   #latestAtMs = -Infinity;
   #hasInvalidReport = false;
 
@@ -65,25 +65,25 @@ export class Assessor {
     this.#options = options;
   }
 
-  /** The last one that was made. */
+  /** The latest assessment. */
   get latest(): Assessment | null {
     return this.#latest;
   }
 
-  /** Takes up to six seconds where the agent hangs; rejects only when the process stops. */
+  /** Takes up to six seconds if the agent hangs; rejects only when the process stops. */
   assess(): Promise<Assessment> {
     return this.#assessing.join();
   }
 
-  /** The latest one while it is younger than so many milliseconds, so that a client cannot start a probe run at will. */
+  /** The latest assessment if it is younger than `maxAgeMs`, so that clients cannot trigger a probe run per request. */
   async assessWithin(maxAgeMs: number): Promise<Assessment> {
     const isRecent = this.#options.clock.monotonicMs() - this.#latestAtMs < maxAgeMs;
     return this.#latest !== null && isRecent ? this.#latest : this.assess();
   }
 
-  /** One that begins after this call, for who knows of a change. */
-  assessAnew(): Promise<Assessment> {
-    return this.#assessing.anew();
+  /** A run that starts after this call, for callers that know of a change. */
+  assessNow(): Promise<Assessment> {
+    return this.#assessing.startNew();
   }
 
   async #run(): Promise<Assessment> {
@@ -133,7 +133,7 @@ export class Assessor {
     return this.#latest;
   }
 
-  /** One line for each change of state. */
+  /** Logs one line per change of state. */
   #noteReport(invalid: Facts['invalidReport']): void {
     const { logger } = this.#options;
     if ((invalid !== null) === this.#hasInvalidReport) return;

@@ -11,18 +11,18 @@ afterEach(async () => {
 });
 
 const REPORTS = ['/health/ready', '/gap', '/explore', '/usage', '/gap?view=alignment'];
-const askAll = (times: number): Promise<Response[]> =>
+const requestAll = (times: number): Promise<Response[]> =>
   Promise.all(Array.from({ length: times }, () => REPORTS.map((path) => rig.control(path))).flat());
 
-test('a hundred reports at once ask the agent once', async () => {
+test('a hundred concurrent reports probe the agent once', async () => {
   rig = await startSidecarRig({ manifest: manifestText() });
-  // The connections of the hundred are there then: all of them come within the time that a probe has.
-  for (const response of await askAll(20)) await response.text();
+  // Opens the connections in advance, so that all requests arrive within the time limit of a probe.
+  for (const response of await requestAll(20)) await response.text();
   using arrived = countRequests(rig.sidecar.controlPort);
   rig.agent.otherwise = (_request, response) =>
     void until(() => arrived.count() === 100).then(() => response.writeHead(404).end());
   rig.agent.asked = {};
-  await askAll(20);
+  await requestAll(20);
   expect(rig.agent.asked).toEqual({
     '/health': 1,
     '/capabilities': 1,
@@ -32,7 +32,7 @@ test('a hundred reports at once ask the agent once', async () => {
   });
 });
 
-test('whatever hangs, each report is there within six seconds', async () => {
+test('each report is ready within six seconds when all targets hang', async () => {
   await using full = await fullListener();
   const address = `127.0.0.1:${full.port}`;
   const requires = { services: [{ name: 'db', address }] };
@@ -42,7 +42,7 @@ test('whatever hangs, each report is there within six seconds', async () => {
   rig = await startSidecarRig({ manifest: manifestText({ requires, memory, mcp }) });
   rig.agent.otherwise = () => undefined;
   using arrived = countRequests(rig.sidecar.controlPort);
-  const answers = askAll(2);
+  const answers = requestAll(2);
   await until(() => arrived.count() === 10 && Object.keys(rig.agent.asked).length === 5, 'the probes');
   await timers.pass(5_999);
   expect((await answers).map(({ status }) => status)).toEqual([

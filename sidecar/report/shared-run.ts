@@ -1,4 +1,4 @@
-/** Work that is done on demand, and once for all who ask while it is under way; when it fails, it fails for all of them. */
+/** Work on demand that concurrent callers share; a failure rejects for all of them. */
 export class SharedRun<T> {
   readonly #run: () => Promise<T>;
   #running: Promise<T> | null = null;
@@ -7,7 +7,7 @@ export class SharedRun<T> {
     this.#run = run;
   }
 
-  /** The one under way, else a new one. */
+  /** Joins the current run, else starts a new run. */
   join(): Promise<T> {
     this.#running ??= this.#run().finally(() => {
       this.#running = null;
@@ -15,8 +15,8 @@ export class SharedRun<T> {
     return this.#running;
   }
 
-  /** One that begins after this call, for who knows of a change. */
-  async anew(): Promise<T> {
+  /** A run that starts after this call, for callers that know of a change. */
+  async startNew(): Promise<T> {
     await this.#running?.catch(() => undefined);
     return this.join();
   }

@@ -3,7 +3,7 @@ import { Problem } from '../../runtime/problem.ts';
 import type { AuditRing } from '../audit/ring.ts';
 import type { StreamStart } from '../audit/stream-reader.ts';
 
-/** How many entries are wanted; undefined: all. */
+/** The requested number of entries; undefined: all. */
 export function limitOf(request: Request): number | undefined {
   const { limit } = request.query;
   if (limit === undefined) return undefined;
@@ -13,8 +13,8 @@ export function limitOf(request: Request): number | undefined {
 }
 
 /**
- * The seq after which entries are wanted: all digits are a seq, anything else an id; null: not asked for. `unknown`:
- * nobody knows the id, or the seq has not come yet, as after a restart of the sidecar.
+ * The seq after which entries are requested; null: no `since`. All digits are a seq, anything else is a request id.
+ * `unknown`: an unknown id, or a seq that is not reached yet, for example after a restart of the sidecar.
  */
 export function sinceOf(request: Request, ring: AuditRing): number | 'unknown' | null {
   const { since } = request.query;
@@ -25,7 +25,7 @@ export function sinceOf(request: Request, ring: AuditRing): number | 'unknown' |
   return Number(since) <= ring.last ? Number(since) : 'unknown';
 }
 
-/** Where a stream begins. A reader that comes back goes on where it was, whatever it asked for at first. */
+/** Where a stream starts. For a reader that reconnects, `Last-Event-ID` takes precedence over the query. */
 export function streamStartOf(request: Request, ring: AuditRing): StreamStart {
   const start = { since: sinceOf(request, ring), limit: limitOf(request) };
   const lastEventId = request.get('last-event-id') ?? '';
@@ -34,7 +34,7 @@ export function streamStartOf(request: Request, ring: AuditRing): StreamStart {
   return { lastEventId: Number(lastEventId) };
 }
 
-/** What the ring holds, for the head of an answer that shows it. */
+/** Response headers with the range of the ring. */
 export function ringHeaders(ring: AuditRing): Record<string, string> {
   return {
     'X-Platform-Audit-First': String(ring.last === 0 ? 0 : ring.first),

@@ -14,7 +14,7 @@ const send = async (...ids: string[]): Promise<void> => {
   for (const id of ids) await (await fetch(`${rig.proxyUrl}/x`, { headers: { 'x-request-id': id } })).text();
 };
 const audit = (query = ''): Promise<AuditEntry[]> => rig.report<AuditEntry[]>(`/audit${query}`);
-const tell = (body: unknown): Promise<Response> =>
+const postEvents = (body: unknown): Promise<Response> =>
   rig.control('/events', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -27,7 +27,7 @@ const tokensToday = async (): Promise<number> => {
   return Number(/tokens_today\{instances="this"\} (\d+)/.exec(metrics)?.[1]);
 };
 
-describe('a page of a ring that holds seq 3 to 6, of which seq 3 has the id 5', () => {
+describe('/audit of a ring with seq 3 to 6, where seq 3 has the id 5, returns for', () => {
   test.each([
     ['?limit=99999999999999999999', [3, 4, 5, 6]],
     ['?limit=002', [5, 6]],
@@ -49,13 +49,13 @@ describe('a page of a ring that holds seq 3 to 6, of which seq 3 has the id 5', 
 });
 
 describe('events', () => {
-  test('go to the entry of their id, also when a later client sent the same one', async () => {
+  test('are added to the newest entry with their request id', async () => {
     await send('a', 'a', 'b');
-    await tell({ requestId: 'a', events: [TOOL] });
+    await postEvents({ requestId: 'a', events: [TOOL] });
     expect((await audit()).map(({ toolsCalled }) => toolsCalled)).toEqual([['t'], undefined, undefined]);
   });
 
-  test('of every variant are recorded as they came, with the name of who told them, unchecked', async () => {
+  test('of every variant are recorded unchanged, with the unchecked name of their sender', async () => {
     await send('a');
     const events = [
       { type: 'guardrail', guardrailType: 'toxicity-filter', invoked: true, blocked: false, score: 0.4 },
@@ -63,47 +63,47 @@ describe('events', () => {
       { type: 'model', modelId: 'm', promptTokens: 2, completionTokens: 3 },
       { type: 'memory', backend: 'redis', ttlSeconds: 60, piiScrubbed: true },
     ];
-    const reply = await tell({ requestId: 'a', agentName: 'somebody else', events });
+    const reply = await postEvents({ requestId: 'a', agentName: 'another agent', events });
     expect([reply.status, await reply.json()]).toEqual([
       200,
       { requestId: 'a', found: true, opaViolations: [] },
     ]);
-    expect((await audit())[0]).toMatchObject({ events, agentName: 'somebody else' });
+    expect((await audit())[0]).toMatchObject({ events, agentName: 'another agent' });
   });
 
-  test('of an id that is overwritten are not found', async () => {
+  test('of an overwritten entry return found: false', async () => {
     await send('a', 'b', 'c', 'd', 'e');
-    const reply = await tell({ requestId: 'a', events: [TOOL] });
+    const reply = await postEvents({ requestId: 'a', events: [TOOL] });
     expect([reply.status, await reply.json()]).toEqual([202, { requestId: 'a', found: false }]);
   });
 
-  test('of a request in flight are found although its entry is overwritten', async () => {
-    let answer = (): void => undefined;
-    const isThere = new Promise<void>((resolve) => {
+  test('of a request in flight are recorded although its entry was overwritten', async () => {
+    let respond = (): void => undefined;
+    const arrived = new Promise<void>((resolve) => {
       rig.agent.otherwise = (_request, response) => {
-        answer = () => void response.end('ok');
+        respond = () => void response.end('ok');
         resolve();
       };
     });
     const first = send('a');
-    await isThere;
+    await arrived;
     rig.agent.otherwise = (_request, response) => response.end('ok');
     await send('b', 'c', 'd', 'e');
     expect((await audit()).map(({ requestId }) => requestId)).toEqual(['b', 'c', 'd', 'e']);
-    expect((await tell({ requestId: 'a', events: [MODEL] })).status).toBe(200);
+    expect((await postEvents({ requestId: 'a', events: [MODEL] })).status).toBe(200);
     expect(await tokensToday()).toBe(0);
-    answer();
+    respond();
     await first;
     await rig.settled();
     expect(await tokensToday()).toBe(5);
-    expect((await tell({ requestId: 'a', events: [MODEL] })).status).toBe(202);
+    expect((await postEvents({ requestId: 'a', events: [MODEL] })).status).toBe(202);
   });
 
-  test('of no request count tokens alone', async () => {
+  test('without a request only count tokens', async () => {
     await send('a');
     const replies = [
-      await tell({ requestId: null, events: [MODEL, MODEL] }),
-      await tell({ events: [MODEL] }),
+      await postEvents({ requestId: null, events: [MODEL, MODEL] }),
+      await postEvents({ events: [MODEL] }),
     ];
     for (const reply of replies)
       expect([reply.status, await reply.json()]).toEqual([202, { requestId: null, found: false }]);
@@ -120,40 +120,40 @@ describe('events', () => {
     });
   });
 
-  test('of no request that are not all of a model count nothing', async () => {
-    const reply = await tell({ events: [MODEL, TOOL] });
+  test('without a request are rejected if one is not a model event', async () => {
+    const reply = await postEvents({ events: [MODEL, TOOL] });
     expect([reply.status, await reply.json(), await tokensToday()]).toEqual([
       400,
       expect.objectContaining({
-        errors: [{ path: 'events[1].type', message: 'must be model where requestId is absent' }],
+        errors: [{ path: 'events[1].type', message: 'must be model if requestId is absent' }],
       }),
       0,
     ]);
   });
 
-  test('are at most 500', async () => {
+  test('are limited to 500 per batch', async () => {
     await send('a');
     const batch = (count: number) => ({ requestId: 'a', events: Array<object>(count).fill(TOOL) });
-    expect((await tell(batch(501))).status).toBe(400);
+    expect((await postEvents(batch(501))).status).toBe(400);
     expect((await audit())[0]).not.toHaveProperty('events');
-    expect((await tell(batch(500))).status).toBe(200);
+    expect((await postEvents(batch(500))).status).toBe(200);
     expect((await audit())[0]?.events).toHaveLength(500);
   });
 
-  test('are at most 64 KiB', async () => {
+  test('are limited to 64 KiB per batch', async () => {
     await send('a');
     const body = (bytes: number) => {
       const batch = { requestId: 'a', events: [TOOL], more: '' };
       return { ...batch, more: 'x'.repeat(bytes - JSON.stringify(batch).length) };
     };
-    expect((await tell(body(EVENT_BATCH_LIMITS.bytes + 1))).status).toBe(413);
+    expect((await postEvents(body(EVENT_BATCH_LIMITS.bytes + 1))).status).toBe(413);
     expect((await audit())[0]).not.toHaveProperty('events');
-    expect((await tell(body(EVENT_BATCH_LIMITS.bytes))).status).toBe(200);
+    expect((await postEvents(body(EVENT_BATCH_LIMITS.bytes))).status).toBe(200);
   });
 
-  test('of which one is not valid are not recorded, and each reason is said', async () => {
+  test('are rejected as a batch, with all reasons, if one is invalid', async () => {
     await send('a');
-    const reply = await tell({
+    const reply = await postEvents({
       requestId: 'a',
       agentName: 'x',
       events: [TOOL, { type: 'dance' }, { type: 'tool' }],

@@ -6,7 +6,7 @@ import type { SidecarContext } from '../context.ts';
 import { limitOf, ringHeaders, sinceOf } from './audit-query.ts';
 import { auditStreamRoute } from './audit-stream-route.ts';
 
-/** The requests that passed, and what the agent tells about them afterwards. */
+/** The audit entries of proxied requests, and the agent's events about them. */
 export function auditRoutes(context: SidecarContext): Route[] {
   const { audit, policy } = context;
   return [
@@ -15,7 +15,7 @@ export function auditRoutes(context: SidecarContext): Route[] {
       method: 'GET',
       path: '/audit',
       summary:
-        'Entries of the audit ring, oldest first. `?limit=N`: the newest N; `?since=<seq or request id>`: what came after. Headers `X-Platform-Audit-First`, `-Last`, `-Dropped`.',
+        'Returns the entries of the audit ring, oldest first. `?limit=N`: the newest N; `?since=<seq or request id>`: entries after it. Headers `X-Platform-Audit-First`, `-Last`, `-Dropped`.',
       handlers: [
         (request, response) => {
           const { ring } = audit;
@@ -31,7 +31,7 @@ export function auditRoutes(context: SidecarContext): Route[] {
       method: 'POST',
       path: '/events',
       summary:
-        'Body `{requestId, events[], agentName?}`, at most 64 KiB and 500 events. 200 `{requestId, found: true, opaViolations[]}`; 202 `{requestId, found: false}` for a request that is not in the ring; without `requestId` (`model` events only) 202, and the tokens count without a request; 400 with `errors`, or 413 when the events of the request take more than 512 KiB of memory: then nothing is recorded.',
+        'Records events of a request. Body `{requestId, events[], agentName?}`, at most 64 KiB and 500 events. 200 `{requestId, found: true, opaViolations[]}`. 202 `{requestId, found: false}` if the request is not in the ring. Without `requestId` (`model` events only): 202, and the tokens are counted without a request. 400 with `errors`. 413 if the events of the request need more than 512 KiB of memory; no event is recorded.',
       handlers: [
         jsonBody(EVENT_BATCH_LIMITS.bytes),
         async (request, response) => {
@@ -48,14 +48,14 @@ export function auditRoutes(context: SidecarContext): Route[] {
           if (entry === 'full')
             throw new Problem(
               413,
-              `the events of request ${requestId} take more than ${MAX_ENTRY_BYTES} bytes; nothing is recorded`,
+              `the events of request ${requestId} need more than ${MAX_ENTRY_BYTES} bytes; no event was recorded`,
             );
           if (entry === null) response.status(202).json({ requestId, found: false });
           else {
-            // Without an event there is nothing that the engine has not been told.
-            const isNews = events.length > 0;
-            const opaViolations = isNews ? await policy.review(entry) : (entry.policyViolations ?? []);
-            if (isNews) audit.changed(entry);
+            // Without new events, the engine's last result is still valid.
+            const hasEvents = events.length > 0;
+            const opaViolations = hasEvents ? await policy.review(entry) : (entry.policyViolations ?? []);
+            if (hasEvents) audit.changed(entry);
             response.json({ requestId, found: true, opaViolations });
           }
         },

@@ -18,7 +18,7 @@ const MANIFEST = manifestText({
 let rig: SidecarRig;
 afterEach(() => rig.close());
 
-/** A sidecar whose agent answers at once, but paths with an id only when the test says so. */
+/** A sidecar whose agent responds immediately on /now. On other paths the test triggers the response by id. */
 async function start(env: Record<string, string> = {}): Promise<Map<string, () => void>> {
   rig = await startSidecarRig({ manifest: MANIFEST, env: { POLICY_ENGINE: 'builtin', ...env } });
   const waiting = new Map<string, () => void>();
@@ -31,23 +31,23 @@ async function start(env: Record<string, string> = {}): Promise<Map<string, () =
 const send = async (id: string, path = '/now'): Promise<void> => {
   await (await fetch(rig.proxyUrl + path, { headers: { 'x-request-id': id } })).text();
 };
-const sendAll = async (ids: string, underWay = 0): Promise<void> => {
+const sendAll = async (ids: string, inFlight = 0): Promise<void> => {
   for (const id of ids) await send(id);
-  await rig.settled(underWay);
+  await rig.settled(inFlight);
 };
 const open = (path = '/audit/stream', headers: Record<string, string> = {}): Promise<EventStream> =>
   openEventStream(`http://127.0.0.1:${rig.sidecar.controlPort}${path}`, headers);
 /** `a` for an entry, `~a` for an update, `!2` for a gap. */
-const wordsOf = (stream: EventStream): string =>
+const messagesOf = (stream: EventStream): string =>
   stream.events
     .map(({ event, data }) => {
       if (event === 'gap') return `!${(data as { lost: number | null }).lost ?? '?'}`;
       return (event === 'update' ? '~' : '') + (data as AuditEntry).requestId;
     })
     .join(' ');
-const told = (stream: EventStream, words: string): Promise<void> =>
-  until(() => wordsOf(stream) === words, `"${words}" in place of "${wordsOf(stream)}"`);
-const tell = (requestId: string, events: object[]): Promise<Response> =>
+const received = (stream: EventStream, messages: string): Promise<void> =>
+  until(() => messagesOf(stream) === messages, `"${messages}" instead of "${messagesOf(stream)}"`);
+const postEvents = (requestId: string, events: object[]): Promise<Response> =>
   rig.control('/events', {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
@@ -56,21 +56,21 @@ const tell = (requestId: string, events: object[]): Promise<Response> =>
 
 describe('the stream', () => {
   test.each(['/audit/stream', '/platform/audit/stream'])(
-    '%s shows what is complete, then each entry as it completes',
+    '%s sends the complete entries, then each entry when it completes',
     async (path) => {
       await start();
       await sendAll('ab');
       const stream = await open(path);
-      await told(stream, 'a b');
+      await received(stream, 'a b');
       await sendAll('c');
-      await told(stream, 'a b c');
+      await received(stream, 'a b c');
       const [, , entry] = await rig.report<AuditEntry[]>('/audit');
       expect(stream.events[2]).toEqual({ event: 'entry', id: '3', data: entry });
       expect(stream.text()).toMatch(/^retry: 1000\n\nevent: entry\nid: 1\ndata: \{"seq":1,.*\}\n\nevent: /);
     },
   );
 
-  test('says in its head what it is, that nobody may hold it back, and what the ring holds', async () => {
+  test('has response headers for the content type, against buffering, and with the range of the ring', async () => {
     await start({ AUDIT_RING_SIZE: '2' });
     await sendAll('abc');
     expect((await open()).headers).toMatchObject({
@@ -84,7 +84,7 @@ describe('the stream', () => {
     });
   });
 
-  test('tells what is in flight when it opens once it completes, in order of completion, also from a ring of one', async () => {
+  test('sends requests that were in flight at its start when they complete, also with a ring of one', async () => {
     const waiting = await start({ AUDIT_RING_SIZE: '1' });
     const slow = [send('a', '/a'), send('b', '/b')];
     await until(() => waiting.size === 2, 'the requests at the agent');
@@ -92,45 +92,45 @@ describe('the stream', () => {
     await sendAll('c', 2);
     waiting.get('b')?.();
     await slow[1];
-    await told(stream, 'c b');
+    await received(stream, 'c b');
     waiting.get('a')?.();
     await slow[0];
-    await told(stream, 'c b a');
+    await received(stream, 'c b a');
     expect(stream.events.map(({ id }) => id)).toHaveLength(3);
   });
 
-  test('tells a late event, and the late denial that follows from it, as an update', async () => {
+  test('sends a late event and its late denial as an update', async () => {
     await start();
     const stream = await open();
     await sendAll('a');
-    await told(stream, 'a');
-    await tell('a', [{ type: 'tool', name: 'pay' }]);
-    await told(stream, 'a ~a');
+    await received(stream, 'a');
+    await postEvents('a', [{ type: 'tool', name: 'pay' }]);
+    await received(stream, 'a ~a');
     expect(stream.events[1]).toMatchObject({
       event: 'update',
       data: { toolsCalled: ['pay'], policyViolations: [DESTRUCTIVE], lateDenial: true },
     });
     expect(stream.events[1]).not.toHaveProperty('id');
-    await tell('a', []);
-    await tell('nobody', [{ type: 'tool', name: 'pay' }]);
+    await postEvents('a', []);
+    await postEvents('unknown', [{ type: 'tool', name: 'pay' }]);
     await sendAll('b');
-    await told(stream, 'a ~a b');
+    await received(stream, 'a ~a b');
   });
 
-  test('tells an event that comes early with the entry, once that is complete', async () => {
+  test('sends an early event with the entry when the entry completes', async () => {
     const waiting = await start();
     const stream = await open();
     const slow = send('a', '/a');
     await until(() => waiting.size === 1, 'the request at the agent');
-    await tell('a', [{ type: 'tool', name: 'search' }]);
+    await postEvents('a', [{ type: 'tool', name: 'search' }]);
     waiting.get('a')?.();
     await slow;
-    await told(stream, 'a');
+    await received(stream, 'a');
     expect(stream.events[0]?.data).toMatchObject({ toolsCalled: ['search'], outcome: 'notEvaluated' });
   });
 });
 
-describe('of a ring that holds c to f of six requests', () => {
+describe('with a ring that contains the last four of six requests', () => {
   test.each<[string, Record<string, string>, string]>([
     ['', {}, 'c d e f g'],
     ['?limit=2', {}, 'e f g'],
@@ -147,16 +147,16 @@ describe('of a ring that holds c to f of six requests', () => {
     ['?limit=1&since=3', { 'last-event-id': '4' }, 'e f g'],
     ['', { 'last-event-id': '1' }, 'b c d e f g'],
     ['', { 'last-event-id': '99' }, '!? a b c d e f g'],
-  ])('a stream with %s %j tells', async (query, headers, words) => {
+  ])('a stream with %s %j sends %s', async (query, headers, messages) => {
     await start({ AUDIT_RING_SIZE: '4' });
     await sendAll('abcdef');
     const stream = await open(`/audit/stream${query}`, headers);
     await sendAll('g');
-    await told(stream, words);
+    await received(stream, messages);
   });
 });
 
-describe('a stream that cannot be', () => {
+describe('an invalid stream request', () => {
   test.each<[string, Record<string, string>]>([
     ['?limit=x', {}],
     ['?limit=0', {}],
@@ -166,7 +166,7 @@ describe('a stream that cannot be', () => {
     ['?since=a%20b', {}],
     ['', { 'last-event-id': 'abc' }],
     ['', { 'last-event-id': '-1' }],
-  ])('%s %j is refused', async (query, headers) => {
+  ])('%s %j is rejected', async (query, headers) => {
     await start();
     const response = await rig.control(`/audit/stream${query}`, { headers });
     expect([response.status, response.headers.get('content-type')]).toEqual([
@@ -175,7 +175,7 @@ describe('a stream that cannot be', () => {
     ]);
   });
 
-  test('another method is 405, HEAD has the head alone', async () => {
+  test('with another method is rejected with 405, and HEAD returns only the head', async () => {
     await start();
     const post = await rig.control('/audit/stream', { method: 'POST' });
     expect([post.status, post.headers.get('allow')]).toEqual([405, 'GET, HEAD']);
@@ -187,18 +187,18 @@ describe('a stream that cannot be', () => {
     ]);
   });
 
-  test('more than 32 readers at a time are told so, and a place that becomes free is given again', async () => {
+  test('over the limit of 32 readers is rejected, and a freed slot can be used again', async () => {
     await start();
     const streams = await Promise.all(Array.from({ length: 32 }, () => open()));
-    const refused = await rig.control('/audit/stream');
-    expect([refused.status, refused.headers.get('retry-after'), await refused.json()]).toEqual([
+    const rejected = await rig.control('/audit/stream');
+    expect([rejected.status, rejected.headers.get('retry-after'), await rejected.json()]).toEqual([
       503,
       '10',
       {
         type: 'about:blank',
         title: 'Service Unavailable',
         status: 503,
-        detail: 'there are 32 readers of the stream already',
+        detail: 'the limit of 32 stream readers is reached',
       },
     ]);
     streams[7]?.leave();
@@ -206,29 +206,29 @@ describe('a stream that cannot be', () => {
     for (const deadline = Date.now() + 30_000; again === null && Date.now() < deadline;)
       again = await open().catch(() => null);
     await sendAll('a');
-    await told(again!, 'a');
-    await told(streams[31]!, 'a');
+    await received(again!, 'a');
+    await received(streams[31]!, 'a');
   });
 });
 
-test('a stop tells readers what still completes, ends their streams, and waits a second for one that takes nothing', async () => {
+test('a shutdown sends the last entries, ends the streams, and waits one second for a reader that does not read', async () => {
   const clock = new ManualClock('2026-03-01T10:00:00Z');
   rig = await startSidecarRig({ manifest: MANIFEST, graceMs: 60_000, clock });
   const [stream, stuck] = [await open(), await open()];
   stuck.pause();
-  let answer = (): void => undefined;
+  let respond = (): void => undefined;
   rig.agent.otherwise = (request, response) => {
-    if (request.url === '/slow') answer = () => void response.end('late');
+    if (request.url === '/slow') respond = () => void response.end('late');
     else response.end('ok');
   };
   for (let sent = 0; sent < 300; sent++) await send('x', `/${'x'.repeat(2_000)}`);
-  // More than the buffers of the connection that nobody reads hold.
+  // More than fits into the buffers of the connection that is not read.
   for (let sent = 0; sent < 200; sent++)
-    await tell('x', [{ type: 'tool', name: `${sent}`.padEnd(500, 'x') }]);
+    await postEvents('x', [{ type: 'tool', name: `${sent}`.padEnd(500, 'x') }]);
   const slow = send('last', '/slow');
   await until(() => rig.agent.asked['/slow'] === 1, 'the request at the agent');
   const closed = rig.sidecar.close();
-  answer();
+  respond();
   await slow;
   expect(await stream.ended).toBe('ended');
   expect(stream.events.at(-1)?.data).toMatchObject({ requestId: 'last', statusCode: 200 });
@@ -240,7 +240,7 @@ test('a stop tells readers what still completes, ends their streams, and waits a
   expect(await stuck.ended).toBe('cut');
 });
 
-test('an EventSource whose connection is cut again and again under load misses nothing and sees nothing twice', async () => {
+test('an EventSource whose connection is cut repeatedly under load receives every entry exactly once', async () => {
   await start({ AUDIT_RING_SIZE: '5000' });
   using timers = holdTimers();
   const relay = await startTcpRelay({ host: '127.0.0.1', port: rig.sidecar.controlPort });

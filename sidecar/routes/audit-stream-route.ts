@@ -10,21 +10,21 @@ export function auditStreamRoute({ audit, clock, stopping }: SidecarContext): Ro
   return {
     method: 'GET',
     path: '/audit/stream',
-    summary: `Server-sent events: the completed entries of \`GET /audit\` (same query), then each entry as it completes, once each, in order of completion. \`entry\` (\`id\` = seq), \`update\` (a late event came to it), \`gap\` \`{lost}\` (the reader was too slow). \`Last-Event-ID\` goes on after that entry. 503 for more than ${MAX_STREAMS} readers.`,
+    summary: `Streams audit entries as server-sent events: the completed entries of \`GET /audit\` (same query), then each entry when it completes, once each, in order of completion. Events: \`entry\` (\`id\` = seq), \`update\` (a late event changed the entry), \`gap\` \`{lost}\` (the reader was too slow). \`Last-Event-ID\` resumes after that entry. 503 for more than ${MAX_STREAMS} readers.`,
     handlers: [
       (request, response) => {
         const start = streamStartOf(request, audit.ring);
         streams ??= new AuditStreams({ audit, clock, signal: stopping.signal });
         if (streams.isFull)
-          throw new Problem(503, `there are ${MAX_STREAMS} readers of the stream already`, {
+          throw new Problem(503, `the limit of ${MAX_STREAMS} stream readers is reached`, {
             headers: { 'Retry-After': '10' },
           });
         response.writeHead(200, {
           'Content-Type': 'text/event-stream',
           'Cache-Control': 'no-store, no-transform',
-          // The connection ends with the stream, which holds up no shutdown then.
+          // The connection ends with the stream, so that it does not delay a shutdown.
           Connection: 'close',
-          // nginx would collect the answer.
+          // Without this header nginx would buffer the response.
           'X-Accel-Buffering': 'no',
           ...ringHeaders(audit.ring),
         });

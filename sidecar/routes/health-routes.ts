@@ -4,7 +4,7 @@ import type { Route } from '../../runtime/http-app.ts';
 import { comesOverLoopback, isBodyHidden } from '../access.ts';
 import type { SidecarContext } from '../context.ts';
 
-/** Milliseconds for which an assessment answers clients outside loopback. */
+/** Milliseconds for which an assessment is reused for clients outside loopback. */
 const OUTSIDE_AGE_MS = 1_000;
 
 export function healthRoutes(context: SidecarContext): Route[] {
@@ -12,14 +12,14 @@ export function healthRoutes(context: SidecarContext): Route[] {
     {
       method: 'GET',
       path: '/health/live',
-      summary: '`{"status": "live"}` while the process runs.',
+      summary: 'Returns `{"status": "live"}` while the process runs.',
       handlers: [(_request, response) => void response.json({ status: 'live' })],
     },
     {
       method: 'GET',
       path: '/health/ready',
       summary:
-        'The checks of the agent and of what it needs: 200 `ready` or `degraded`, 503 `not-ready`. With a `note` where the report of the agent is not valid. From outside loopback at most one probe run per second.',
+        "Checks the agent and its dependencies: 200 `ready` or `degraded`, 503 `not-ready`. Has a `note` if the agent's report is invalid. Requests from outside loopback cause at most one probe run per second.",
       handlers: [
         async (request, response) => {
           const isLocal = comesOverLoopback(request) && !isBodyHidden(response);
@@ -38,13 +38,13 @@ export function healthRoutes(context: SidecarContext): Route[] {
       method: 'GET',
       path: '/readyz',
       summary:
-        'For the kubelet: 200 while the sidecar itself can serve, 503 while it stops. With the policy mode and engine.',
+        'For the kubelet: 200 while the sidecar itself can serve, 503 while it shuts down. Contains the policy mode and engine.',
       handlers: [(_request, response) => answerReadyz(context, response)],
     },
   ];
 }
 
-/** For the kubelet: whether the sidecar itself can serve. It says nothing of the agent. */
+/** Readiness of the sidecar itself, independent of the agent. */
 function answerReadyz({ isDraining, config }: SidecarContext, response: Response): void {
   response.status(isDraining ? 503 : 200).json({
     status: isDraining ? 'draining' : 'ok',

@@ -8,11 +8,11 @@ import type { SidecarContext } from '../context.ts';
 interface Row {
   name: string;
   help: string;
-  /** Empty: there is no such thing in this sidecar. */
+  /** Empty: the metric does not apply to this sidecar. */
   read: (context: SidecarContext) => readonly Sample[];
 }
 
-/** Totals that are counted elsewhere, since the start of the process. */
+/** Totals since the start of the process that other components count. */
 const COUNTERS: readonly Row[] = [
   {
     name: 'platform_sidecar_requests_total',
@@ -21,7 +21,7 @@ const COUNTERS: readonly Row[] = [
   },
   {
     name: 'platform_sidecar_tokens_total',
-    help: 'Tokens counted in answers and model events.',
+    help: 'Tokens counted in responses and model events.',
     read: ({ audit }) => [
       { labels: { kind: 'prompt' }, value: audit.tokens.prompt },
       { labels: { kind: 'completion' }, value: audit.tokens.completion },
@@ -29,7 +29,7 @@ const COUNTERS: readonly Row[] = [
   },
   {
     name: 'platform_sidecar_answers_without_usage_total',
-    help: "Models' answers whose tokens could not be read: they count for no budget.",
+    help: 'Model responses whose tokens could not be read and are missing in budgets.',
     read: ({ audit }) => [{ value: audit.answersWithoutUsage }],
   },
   {
@@ -39,7 +39,7 @@ const COUNTERS: readonly Row[] = [
   },
   {
     name: 'platform_sidecar_overload_total',
-    help: 'What was done because the sidecar had no memory for more: requests refused with 503, stuck exchanges cut, connections dropped.',
+    help: 'Actions at the memory limit: requests rejected with 503 (refused), stuck exchanges aborted (cut), connections closed (dropped).',
     read: ({ load }) => [
       { labels: { action: 'refused' }, value: load.refused },
       { labels: { action: 'cut' }, value: load.cut },
@@ -48,12 +48,12 @@ const COUNTERS: readonly Row[] = [
   },
   {
     name: 'platform_sidecar_http2_refused_total',
-    help: 'Connections to the proxy port that began with HTTP/2 (gRPC, h2c with prior knowledge) and got GOAWAY HTTP_1_1_REQUIRED.',
+    help: 'Connections to the proxy port that started with HTTP/2 (gRPC, h2c with prior knowledge) and received GOAWAY HTTP_1_1_REQUIRED.',
     read: ({ http2 }) => [{ value: http2.count }],
   },
   {
     name: 'platform_sidecar_events_dropped_total',
-    help: 'Events without a place in memory: refused with 413 because their entry was full, or removed from older entries.',
+    help: 'Events dropped at a memory limit: rejected with 413 because their entry was full, or removed from older entries.',
     read: ({ audit }) => [
       { labels: { reason: 'entry_full' }, value: audit.eventMemory.refused },
       { labels: { reason: 'ring_full' }, value: audit.eventMemory.removed },
@@ -61,12 +61,12 @@ const COUNTERS: readonly Row[] = [
   },
   {
     name: 'platform_sidecar_late_denials_total',
-    help: 'Requests that were denied by trailers or events: nothing was blocked for it.',
+    help: 'Requests denied because of trailers or events, and therefore not blocked.',
     read: ({ policy }) => [{ value: policy.lateDenials }],
   },
   {
     name: 'platform_sidecar_policy_fail_open_seconds_total',
-    help: 'Seconds in which requests passed unevaluated because the policy engine did not answer.',
+    help: 'Seconds in which requests passed unevaluated because the policy engine was unreachable.',
     read: ({ engine }) => [{ value: engine.failOpenSeconds() }],
   },
 ];
@@ -74,12 +74,12 @@ const COUNTERS: readonly Row[] = [
 const GAUGES: readonly Row[] = [
   {
     name: 'platform_sidecar_event_bytes',
-    help: 'Memory that the events in the audit ring take, in bytes.',
+    help: 'Memory of the events in the audit ring, in bytes.',
     read: ({ audit }) => [{ value: audit.eventMemory.bytes }],
   },
   {
     name: 'platform_sidecar_policy_loaded',
-    help: "0 when the policy engine answered without this agent's rules, else 1.",
+    help: "0 if the policy engine responded without this agent's rules, else 1.",
     read: ({ policy, engine }) => (policy.hasEngine ? [{ value: engine.isLoaded() ? 1 : 0 }] : []),
   },
   {
@@ -100,7 +100,7 @@ const GAUGES: readonly Row[] = [
   },
 ];
 
-/** `GET /metrics`: what was counted, read when somebody asks, so that a request pays nothing for it. */
+/** `GET /metrics`: totals are read on each scrape, so that proxied requests have no extra cost. */
 export function metricsRoutes(context: SidecarContext, heartbeatFailures: () => number): Route[] {
   const { metrics } = context;
   const counters = COUNTERS.map(({ name, help, read }) => ({
@@ -110,14 +110,14 @@ export function metricsRoutes(context: SidecarContext, heartbeatFailures: () => 
   for (const { name, help, read } of GAUGES) metrics.gauge(name, help, () => read(context));
   metrics.gauge(
     'platform_sidecar_heartbeat_failures',
-    'Heartbeats that failed since the last accepted one.',
+    'Failed heartbeats since the last accepted heartbeat.',
     () => [{ value: heartbeatFailures() }],
   );
   return [
     {
       method: 'GET',
       path: '/metrics',
-      summary: 'Prometheus metrics.',
+      summary: 'Returns Prometheus metrics.',
       handlers: [
         (_request, response) => {
           for (const { rise, read } of counters)
@@ -129,7 +129,7 @@ export function metricsRoutes(context: SidecarContext, heartbeatFailures: () => 
   ];
 }
 
-/** Raises a counter to a total that is kept elsewhere. */
+/** Raises a counter to a total that another component counts. */
 function risingTo(counter: Counter): (total: number, labels?: Labels) => void {
   const known = new Map<string, number>();
   return (total, labels = {}) => {

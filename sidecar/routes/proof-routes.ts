@@ -17,7 +17,7 @@ export function proofRoutes(context: SidecarContext): Route[] {
       method: 'GET',
       path: '/proof',
       summary:
-        'The proof records with their `origin`, `control-plane` or `local`; elapsed ones carry `expired: true`. The header `X-Platform-Proof-Writes` has the value of PROOF_WRITES.',
+        'Returns the proof records with their `origin`, `control-plane` or `local`; expired records have `expired: true`. The header `X-Platform-Proof-Writes` contains the value of PROOF_WRITES.',
       handlers: [
         (_request, response) => {
           response.setHeader(PROOF_WRITES_HEADER, context.config.PROOF_WRITES);
@@ -28,7 +28,7 @@ export function proofRoutes(context: SidecarContext): Route[] {
     {
       method: 'GET',
       path: '/proof/rule/:ruleId',
-      summary: 'One proof record; 404 without one.',
+      summary: 'Returns one proof record; 404 if there is none.',
       handlers: [
         (request, response) => {
           const record = proofs.find(ruleIdOf(request));
@@ -41,14 +41,14 @@ export function proofRoutes(context: SidecarContext): Route[] {
       method: 'POST',
       path: '/proof/rule/:ruleId',
       summary:
-        'Body `{verifiedBy, method, expiresAt?}`. 201 with the record, of origin `local`, in the place of an earlier local one; 400 with `errors`, or for an unknown rule with `validIds`; 403 with PROOF_WRITES=control-plane; 409 when the control plane has a record of the rule.',
+        'Stores a proof. Body `{verifiedBy, method, expiresAt?}`. 201 with the record, of origin `local`; an earlier local record is replaced. 400 with `errors`, or with `validIds` for an unknown rule. 403 with PROOF_WRITES=control-plane. 409 if the control plane has a record for the rule.',
       handlers: [localWritesOnly(context), jsonBody(BODY_BYTES), submit],
     },
     {
       method: 'DELETE',
       path: '/proof/rule/:ruleId',
       summary:
-        '204; 403 with PROOF_WRITES=control-plane; 404 without a record; 409 when the record is of the control plane.',
+        'Deletes a local proof record. 204. 403 with PROOF_WRITES=control-plane. 404 without a record. 409 if the record belongs to the control plane.',
       handlers: [localWritesOnly(context), remove],
     },
   ];
@@ -56,7 +56,7 @@ export function proofRoutes(context: SidecarContext): Route[] {
   async function submit(request: Request, response: Response): Promise<void> {
     const ruleId = ruleIdOf(request);
     if (!isRuleId(ruleId))
-      throw new Problem(400, `there is no rule ${ruleId}`, { extra: { validIds: RULE_IDS } });
+      throw new Problem(400, `unknown rule: ${ruleId}`, { extra: { validIds: RULE_IDS } });
     const at = clock.now();
     const parsed = parseProofSubmission(request.body as unknown, at);
     if (!parsed.ok) throw new Problem(400, 'the proof is not valid', { extra: { errors: parsed.errors } });
@@ -73,7 +73,7 @@ export function proofRoutes(context: SidecarContext): Route[] {
   }
 }
 
-/** In a pod loopback is the agent, so with PROOF_WRITES=control-plane no proof is written here. */
+/** With PROOF_WRITES=control-plane the sidecar rejects proofs, since the agent itself could submit them over loopback. */
 function localWritesOnly({ config, manifest }: SidecarContext): RequestHandler {
   return (request, _response, next) => {
     if (config.PROOF_WRITES === 'local') {
@@ -85,7 +85,7 @@ function localWritesOnly({ config, manifest }: SidecarContext): RequestHandler {
     const route = `/api/v1/agents/${agent}/proof/rule/${isRuleId(ruleId) ? ruleId : '{ruleId}'}`;
     throw new Problem(
       403,
-      `PROOF_WRITES is control-plane: use ${request.method} ${route} of the control plane, with the header X-Admin-Key`,
+      `PROOF_WRITES is control-plane: use ${request.method} ${route} of the control plane with the header X-Admin-Key`,
     );
   };
 }
@@ -96,12 +96,12 @@ function ruleIdOf(request: Request): string {
 }
 
 function noRecord(request: Request): Problem {
-  return new Problem(404, `there is no proof of ${ruleIdOf(request)}`);
+  return new Problem(404, `no proof record for ${ruleIdOf(request)}`);
 }
 
 function notLocal(request: Request): Problem {
   return new Problem(
     409,
-    `the proof of ${ruleIdOf(request)} was written with the admin key, and only the control plane changes it`,
+    `the proof record for ${ruleIdOf(request)} belongs to the control plane and can only be changed there`,
   );
 }

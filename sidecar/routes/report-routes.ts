@@ -9,7 +9,7 @@ import { Problem } from '../../runtime/problem.ts';
 import type { SidecarContext } from '../context.ts';
 import { SharedRun } from '../report/shared-run.ts';
 
-/** What the agent declares and does; each answer says where it knows it from. */
+/** Reports about the agent's declared and observed state; each response names its data source. */
 export function reportRoutes(context: SidecarContext): Route[] {
   const { assessor, config, audit, manifest } = context;
   const usageProbe = new SharedRun(() => probeAgentUsage(config.UPSTREAM_URL, context.stopping.signal));
@@ -18,7 +18,7 @@ export function reportRoutes(context: SidecarContext): Route[] {
       method: 'GET',
       path: '/gap',
       summary:
-        'Score, grade, source, issues, and `evidence {shown, declared, reported, items[]}`: what of the manifest was shown in the last 24 hours. `?view=alignment`: the issues as declared against observed.',
+        'Returns score, grade, source, issues and `evidence {shown, declared, reported, items[]}`, the evidence for manifest declarations in the last 24 hours. `?view=alignment`: the issues as declared and observed values.',
       handlers: [
         async (request, response) => {
           const isAlignment = viewOf(request) === 'alignment';
@@ -36,7 +36,7 @@ export function reportRoutes(context: SidecarContext): Route[] {
       method: 'GET',
       path: '/explore',
       summary:
-        'What the agent is made of, what its endpoints answered, and what is declared but not checked. null: not known.',
+        "Returns the agent's components, the results of its endpoints, and declarations that are not checked. null: unknown.",
       handlers: [
         async (_request, response) => {
           const { manifest, health, gap, facts } = await assessor.assess();
@@ -47,7 +47,7 @@ export function reportRoutes(context: SidecarContext): Route[] {
     {
       method: 'GET',
       path: '/usage',
-      summary: "Tokens by model: the agent's own report, else what the audit ring counted.",
+      summary: "Returns tokens by model: the agent's own report, else the totals of the audit ring.",
       handlers: [
         async (_request, response) => {
           const reported = await usageProbe.join();
@@ -58,7 +58,7 @@ export function reportRoutes(context: SidecarContext): Route[] {
     ...['/capabilities', '/.well-known/agent-card.json'].map((path): Route => ({
       method: 'GET',
       path,
-      summary: 'The A2A agent card that follows from the manifest.',
+      summary: 'Returns the A2A agent card, derived from the manifest.',
       handlers: [(_request, response) => void response.json(cardOf(manifest.manifest))],
     })),
   ];
@@ -68,5 +68,5 @@ function viewOf(request: Request): 'score' | 'alignment' {
   const { view } = request.query;
   if (view === undefined) return 'score';
   if (view === 'alignment') return 'alignment';
-  throw new Problem(400, 'view must be alignment, or left out');
+  throw new Problem(400, 'view must be alignment or absent');
 }

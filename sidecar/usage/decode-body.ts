@@ -9,12 +9,12 @@ import {
 } from 'node:zlib';
 import type { Coding, Decode } from '../../core/usage/create-usage-reader.ts';
 
-/** A body that was cut short gives what had come, as the agent's tokens were used all the same. */
+/** Flush options that decode a truncated body as far as possible, because its tokens were used anyway. */
 const GZIP: ZlibOptions = { finishFlush: constants.Z_SYNC_FLUSH };
 const BROTLI: BrotliOptions = { finishFlush: constants.BROTLI_OPERATION_FLUSH };
 const ZSTD: ZstdOptions = {
   finishFlush: constants.ZSTD_e_flush,
-  // 8 MiB, the most that HTTP allows (RFC 9659). Node's own limit would let a frame of a few bytes claim 128 MiB.
+  // 8 MiB, the maximum for HTTP (RFC 9659). With Node's own limit, a frame of a few bytes could allocate 128 MiB.
   params: { [constants.ZSTD_d_windowLogMax]: 23 },
 };
 
@@ -24,7 +24,7 @@ const DECODERS: Record<Coding, (body: Uint8Array, maxOutputLength: number) => Bu
   zstd: (body, maxOutputLength) => zstdDecompressSync(body, { ...ZSTD, maxOutputLength }),
 };
 
-/** Decodes a copy of an answer of at most 1 MiB at once: the bytes that pass are not touched. */
+/** Decodes a copy of a complete response body of at most 1 MiB; the forwarded bytes are not changed. */
 export const decodeBody: Decode = (coding, body, maxBytes) => {
   try {
     return DECODERS[coding](body, maxBytes);

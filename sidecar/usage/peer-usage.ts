@@ -1,22 +1,22 @@
 import { dayOf } from '../../core/usage/day-totals.ts';
 import type { Clock } from '../../runtime/clock.ts';
 
-/** What the agent's other instances used today, as the last heartbeat's reply said. */
+/** Today's usage of the agent's other instances, from the last heartbeat reply. */
 export class PeerUsage {
   readonly #clock: Clock;
-  #told = { day: '', tokens: 0, costUsd: 0 };
+  #reported = { day: '', tokens: 0, costUsd: 0 };
 
   constructor(clock: Clock) {
     this.#clock = clock;
   }
 
-  take({ tokens, costUsd }: { tokens: number; costUsd: number }): void {
-    this.#told = { day: dayOf(this.#clock.now()), tokens, costUsd };
+  update({ tokens, costUsd }: { tokens: number; costUsd: number }): void {
+    this.#reported = { day: dayOf(this.#clock.now()), tokens, costUsd };
   }
 
-  /** Yesterday's totals say nothing about today. */
+  /** Zero if the reported totals are of an earlier day. */
   get totals(): { tokens: number; costUsd: number } {
-    const { day, tokens, costUsd } = this.#told;
+    const { day, tokens, costUsd } = this.#reported;
     return day === dayOf(this.#clock.now()) ? { tokens, costUsd } : { tokens: 0, costUsd: 0 };
   }
 }

@@ -18,21 +18,21 @@ function usage(): { audit: AuditLog; others: PeerUsage; clock: ManualClock } {
   const call = { type: 'model' as const, modelId: 'm', promptTokens: 1_000_000, completionTokens: 500_000 };
   audit.recordEvents({ requestId: 'r-1', events: [call] });
   const others = new PeerUsage(clock);
-  others.take({ tokens: 7, costUsd: 0.5 });
+  others.update({ tokens: 7, costUsd: 0.5 });
   return { audit, others, clock };
 }
 
-test('adds what the other instances used today', () => {
+test('adds today’s usage of the other instances', () => {
   const { audit, others } = usage();
   expect(totalsOfAll(audit, others, priced)).toEqual({ tokensToday: 1_500_007, costTodayUsd: 6.5 });
 });
 
-test('knows no cost without a price, whatever the others say', () => {
+test('has no cost without a price, even if other instances report a cost', () => {
   const { audit, others } = usage();
   expect(totalsOfAll(audit, others, plainManifest('shop', []))).toEqual({ tokensToday: 1_500_007 });
 });
 
-test('counts calls of no request in the totals, the window and the cost, and keeps none of them', () => {
+test('counts calls without a request in totals, window and cost, and does not store the calls', () => {
   const { audit, others } = usage();
   const calls = Array.from({ length: 500 }, (_, index) => ({
     type: 'model' as const,

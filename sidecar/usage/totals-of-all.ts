@@ -4,7 +4,7 @@ import type { UsageTotals } from '../../core/usage/usage.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
 import type { PeerUsage } from './peer-usage.ts';
 
-/** Today's totals of all instances of the agent, as far as this one knows; cost is absent without a price. */
+/** Today's totals of all instances of the agent, as far as this instance knows; cost is absent without a price. */
 export function totalsOfAll(audit: AuditLog, others: PeerUsage, manifest: Manifest): UsageTotals {
   const { tokensToday, costTodayUsd } = audit.totalsToday(tokenPriceOf(manifest));
   const { tokens, costUsd } = others.totals;

@@ -1,5 +1,5 @@
-// A TLS-terminating nginx, the sidecar, and a server that trusts the headers of one proxy: scheme, host and client address are
-// as without the sidecar. Express in `make test`; uvicorn and Flask's ProxyFix, which need packages, in `make soak`.
+// A TLS-terminating nginx, the sidecar, and a server that trusts the headers of one proxy: scheme, host and client address must be
+// the same as without the sidecar. Express runs in `make test`; uvicorn and Flask's ProxyFix, which need packages, in `make soak`.
 import { writeFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';
@@ -14,7 +14,7 @@ import { Programs, whyNoPackages } from './programs.ts';
 import type { Packages } from './row.ts';
 
 const HOST = 'shop.example';
-/** Not that of nginx or the sidecar. */
+/** Differs from the host of nginx and the sidecar. */
 const CLIENT = '127.0.0.2';
 
 interface Answer {
@@ -77,7 +77,7 @@ for (const [name, program, packages] of WANTED) {
     let rig: ProcessRig;
     const fronts: RunningServer[] = [];
     let sidecarUrl: string;
-    /** nginx before the server, and before the sidecar before it. */
+    /** nginx in front of the server, and nginx in front of the sidecar. */
     let urls: { url: string; ca: string }[];
 
     beforeAll(async () => {
@@ -100,7 +100,7 @@ for (const [name, program, packages] of WANTED) {
       await rig.close();
     });
 
-    test('sees what nginx states: https, the host and the client', async () => {
+    test('receives https, the host and the client from nginx', async () => {
       const answers = await Promise.all(urls.map(({ url, ca }) => get(`${url}/seen`, ca)));
       const seen = { scheme: 'https', host: HOST, client: CLIENT };
       expect(answers.map(({ body }) => JSON.parse(body) as unknown)).toEqual([seen, seen]);
@@ -113,7 +113,7 @@ for (const [name, program, packages] of WANTED) {
       expect(new Set(answers.map(({ status }) => status)).size).toBe(1);
     });
 
-    test('sees the client where no other proxy states it', async () => {
+    test('receives the client address without another proxy', async () => {
       const { body } = await get(`${sidecarUrl}/seen`);
       expect(JSON.parse(body)).toEqual({ scheme: 'http', host: HOST, client: CLIENT });
     });

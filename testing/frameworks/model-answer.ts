@@ -13,13 +13,13 @@ export interface ToolCall {
   input: string;
 }
 
-/** What the model does next: it calls tools, or it answers with text. */
+/** The next step of the model: tool calls or a text response. */
 export interface Step {
   tools: ToolCall[];
   text: string;
 }
 
-/** One answer of the model, in the words of no protocol. */
+/** One response of the model, independent of a protocol. */
 export interface ModelAnswer extends Step {
   /** 64 hexadecimal digits. */
   id: string;
@@ -35,7 +35,7 @@ export const [CACHED, REASONING] = [16, 2] as const;
 /** 2026-01-01T00:00:00Z in seconds. */
 export const CREATED = 1_767_225_600;
 
-/** How a vendor's protocol reads a request and writes an answer. */
+/** Reads requests and writes responses in a vendor's protocol. */
 export interface Wire {
   protocol: Protocol;
   /** The end of the request's path. */
@@ -44,15 +44,15 @@ export interface Wire {
   toolsOf(body: Json): string[];
   statesUsageInStream(body: Json): boolean;
   whole(answer: ModelAnswer): unknown;
-  /** Server-sent events, each as it is on the wire. */
+  /** Server-sent events in wire format. */
   stream(answer: ModelAnswer): string[];
 }
 
-/** Calls of tools before the model answers with text, so that one answer of an agent takes three calls. */
+/** Tool calls before the model's text response, so that one response of an agent takes three calls. */
 const ROUNDS = 2;
 const TEXT = 'Six times seven is “42”.';
 
-/** The step of a model that was offered these tools. A tool named `final_answer` is how some frameworks take the text. */
+/** The step of a model with these tools. Some frameworks receive the text through a tool named `final_answer`. */
 export function stepAt(call: number, tools: readonly string[]): Step {
   const tool = tools.find((name) => name !== 'final_answer');
   if (tool !== undefined && call < ROUNDS)
@@ -62,7 +62,7 @@ export function stepAt(call: number, tools: readonly string[]): Step {
   return { tools: [], text: TEXT };
 }
 
-/** The text as a model streams it. */
+/** The text in parts, as streamed by a model. */
 export const piecesOf = (text: string): string[] => text.match(/.{1,6}/gsu) ?? [];
 
 export const event = (data: unknown, name?: string): string =>

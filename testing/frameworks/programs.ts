@@ -14,7 +14,7 @@ const SCRIPT = join(import.meta.dirname, '../../scripts/framework-packages.sh');
 type Found = { folder: string } | { missing: string };
 const found = new Map<Packages, Found>();
 
-/** Where these packages are; the script fetches them when they are not there (a minute, once). */
+/** Directory of these packages; the script installs them if necessary (a minute, once). */
 function packagesFolder(packages: Packages): Found {
   const known = found.get(packages);
   if (known !== undefined) return known;
@@ -31,7 +31,7 @@ function fetched(packages: Packages): Found {
   return { missing: stdout.trim() };
 }
 
-/** Why this machine cannot have these packages; undefined: it can. */
+/** Why this machine cannot install these packages; undefined: it can. */
 export function whyNoPackages(packages: Packages): string | undefined {
   const folder = packagesFolder(packages);
   return 'missing' in folder ? folder.missing : undefined;
@@ -46,7 +46,7 @@ export function versionOf(name: string, packages: Packages): string {
   }
   const code = `from importlib.metadata import version; print(version("${name}"))`;
   const { status, stdout, stderr } = spawnSync(pythonIn(folder), ['-c', code], { encoding: 'utf8' });
-  if (status !== 0) throw new Error(`the version of ${name} is not known: ${stderr}`);
+  if (status !== 0) throw new Error(`cannot determine the version of ${name}: ${stderr}`);
   return stdout.trim();
 }
 
@@ -60,22 +60,22 @@ const pythonIn = (folder: string): string => join(folder, 'bin/python3');
 
 export interface Served {
   close(): Promise<void>;
-  /** What it has written. */
+  /** Its output so far. */
   output(): string;
 }
 
 export interface Client {
-  /** What a call gives, or its error, as JSON. Rejects when the program has ended. */
+  /** The result or the error of a call, as JSON. Rejects if the program has ended. */
   call(name: string, url: string): Promise<string>;
   close(): Promise<void>;
 }
 
-/** The programs of `programs/` as processes, each beside the packages that it imports. */
+/** Runs the programs of `programs/` as processes, each next to the packages that it imports. */
 export class Programs {
   readonly #folder = mkdtempSync(join(tmpdir(), 'frameworks-'));
   readonly #running = new Set<ChildProcess>();
 
-  /** Starts a server on `port` and waits until it accepts connections. Rejects with its output when it does not. */
+  /** Starts a server on `port` and waits until it accepts connections; else rejects with its output. */
   async serve(program: string, packages: Packages, env: Record<string, string>): Promise<Served> {
     const child = this.#spawn([program], packages, env);
     const server = new ChildServer(child);
@@ -89,7 +89,7 @@ export class Programs {
     throw server.failure(program);
   }
 
-  /** Starts a client that runs one call after the other. */
+  /** Starts a client that runs calls sequentially. */
   client(program: string, packages: Packages): Client {
     const child = this.#spawn([program], packages, {});
     const server = new ChildServer(child);
@@ -100,7 +100,7 @@ export class Programs {
         for (;;) {
           const { done, value } = await lines.next();
           if (done === true) throw server.failure(program);
-          // Some libraries write to the output as well.
+          // Some libraries also write to standard output.
           if (value.startsWith('{')) return value;
         }
       },
@@ -111,7 +111,7 @@ export class Programs {
     };
   }
 
-  /** Ends what still runs. */
+  /** Stops all running programs. */
   async close(): Promise<void> {
     const ends = [...this.#running].map((child) => once(child, 'close'));
     for (const child of this.#running) child.kill('SIGKILL');
@@ -124,7 +124,7 @@ export class Programs {
     const command = program.endsWith('.py') ? pythonIn(folderOf(packages)) : process.execPath;
     const child = spawn(command, [file, ...args], {
       cwd: this.#folder,
-      // A home of its own: some frameworks keep settings and databases there.
+      // Own home directory, because some frameworks store settings and databases there.
       env: { PATH: process.env['PATH'], HOME: this.#folder, ...QUIET, ...env },
       stdio: ['pipe', 'pipe', 'pipe'],
     });
@@ -133,7 +133,7 @@ export class Programs {
     return child;
   }
 
-  /** A module of Node.js finds packages in the folders around it. */
+  /** Node.js modules find packages in their parent directories. */
   #besidePackages(packages: Packages): string {
     const folder = join(this.#folder, packages);
     if (mkdirSync(folder, { recursive: true }) === undefined) return folder;
@@ -145,7 +145,7 @@ export class Programs {
   }
 }
 
-/** No reports to the frameworks' makers, and no keys. */
+/** Disables telemetry of the frameworks and passes no keys. */
 const QUIET = {
   OPENAI_API_KEY: 'key',
   ANTHROPIC_API_KEY: 'key',

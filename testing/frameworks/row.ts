@@ -1,18 +1,18 @@
-/** Where the packages of a program are: in the repository's own node_modules, or in a cache of their own. */
+/** Location of a program's packages: the repository's node_modules or a separate cache. */
 export type Packages = 'none' | 'node' | 'python';
 
 /**
- * How the tokens of one form of answer must be recorded. `exact`: every call that the response states is counted, and every
- * other one is a call without usage. `unknown`: the response states no tokens, and is one call without usage.
+ * How the tokens of a response form must be recorded. `exact`: every call with usage in the response is counted, and every
+ * other call is a call without usage. `unknown`: the response has no usage and is one call without usage.
  */
 export type Tokens = 'exact' | 'unknown';
 
-/** One form in which an agent answers, or one call of a client. */
+/** One response form of an agent, or one call of a client. */
 export interface Form {
-  /** What the program takes. */
+  /** Name of the form in the program. */
   name: string;
   tokens: Tokens;
-  /** Where it states no tokens: what makes the agent state or report them. */
+  /** For responses without usage: how to make the agent return or report it. */
   instead?: string;
 }
 
@@ -22,39 +22,39 @@ export interface Row {
   packages: Packages;
   /** Packages whose versions the documentation shows. */
   shows: readonly string[];
-  /** The agent's program; none: the vendor itself is the agent. */
+  /** The agent's program; absent: the vendor itself is the agent. */
   agent?: string;
-  /** The client's program; none: a plain POST. */
+  /** The client's program; absent: a plain POST. */
   client?: string;
-  /** `spec.api.chatEndpoint.path`; none: the agent has no chat endpoint. */
+  /** `spec.api.chatEndpoint.path`; absent: the agent has no chat endpoint. */
   chatPath?: string;
   /** `spec.api.type: mcp`. */
   isMcp?: true;
-  /** Body of the request that asks the agent, where the protocol has others as well. */
+  /** Pattern for the body of chat requests, if the protocol also has other requests. */
   asks?: RegExp;
   forms: readonly Form[];
-  /** The form whose client leaves in the middle, and whether the agent then ends its call of the model. */
+  /** The form whose client disconnects during the response, and whether the agent then ends its model call. */
   cancels: { form: string; endsModelCall: boolean };
-  /** Further text that no two runs have in common. */
+  /** Additional text that differs between runs. */
   random?: readonly RegExp[];
-  /** One of those in `make test`. */
+  /** Whether the row runs in `make test`. */
   isFast?: true;
 }
 
-/** A class of an exception or error, its HTTP status where it has one, and its message. */
+/** Class of an exception or error, its HTTP status if any, and its message. */
 export interface RaisedError {
   type: string;
   status: number | null;
   message: string;
-  /** Its member that has the header with the broken rules; null: it has none. */
+  /** Member that contains the header with the broken rules; null: none. */
   reasonAt: string | null;
 }
 
-/** What one form's exchange through the sidecar showed. */
+/** Result of one form's exchange through the sidecar. */
 export interface FormResult {
   name: string;
   tokens: Tokens;
-  /** Calls of the model and their tokens; `stated`: in the vendor's own responses. */
+  /** Model calls and their tokens; `stated`: in the vendor's own responses. */
   vendor: { calls: number; tokens: number; stated: { calls: number; tokens: number } };
   recorded: { calls: number; tokens: number; callsWithoutUsage: number };
 }
@@ -66,9 +66,9 @@ export interface RowResult {
   forms: FormResult[];
   cancel: { form: string; endsModelCall: boolean };
   denial: {
-    /** What the client's or framework's code gets, the outermost error first. */
+    /** Errors in the client's or framework's code, outermost first. */
     errors: RaisedError[];
-    /** Requests that it sent. */
+    /** Number of requests sent. */
     attempts: number;
   };
 }

@@ -1,4 +1,4 @@
-// Real clients and frameworks through the sidecar: six in `make test`, all in `make soak`.
+// Tests real clients and frameworks through the sidecar: six in `make test`, all in `make soak`.
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
@@ -15,7 +15,7 @@ beforeAll(async () => {
 });
 afterAll(() => matrix.close());
 
-describe('bytes, tokens, cancel and denial are as the documentation shows', () => {
+describe('bytes, tokens, cancel and denial match the documentation', () => {
   for (const row of ROWS.filter(({ isFast }) => isFast === true || process.env['SOAK'] === '1')) {
     const run = whyNoPackages(row.packages) === undefined ? test : test.skip;
     run(row.name, async () => {
@@ -25,7 +25,7 @@ describe('bytes, tokens, cancel and denial are as the documentation shows', () =
   }
 });
 
-test('the documentation shows every row, and at least twenty', () => {
+test('the documentation has every row, at least twenty', () => {
   expect(RESULTS.map(({ name }) => name)).toEqual(ROWS.map(({ name }) => name));
   expect(ROWS.length).toBeGreaterThanOrEqual(20);
   expect(ROWS.filter(({ isFast }) => isFast === true)).toHaveLength(6);

@@ -12,7 +12,7 @@ import type { Form, FormResult, RaisedError, Row, RowResult } from './row.ts';
 import { startTap, type Exchange, type Tap } from './tap.ts';
 import { startVendor, type Scenario, type Vendor } from './vendor.ts';
 
-/** What the rows of one run share. */
+/** Resources shared by the rows of a run. */
 export interface Matrix {
   vendor: Vendor;
   programs: Programs;
@@ -22,7 +22,7 @@ export interface Matrix {
   close(): Promise<void>;
 }
 
-/** What an agent reports that the policy denies: no guardrail ran. */
+/** Report of an agent that the policy denies: no guardrail ran. */
 const DENIED = { 'X-Platform-Guardrails-Invoked': '' };
 
 const manifestFor = ({ chatPath, isMcp }: Pick<Row, 'chatPath' | 'isMcp'>): string =>
@@ -35,7 +35,7 @@ ${chatPath === undefined ? '' : `    chatEndpoint: { path: ${chatPath} }`}
 
 const SIDECAR_ENV = { POLICY_PROXY_MODE: 'enforce', POLICY_ENGINE: 'builtin', LOG_LEVEL: 'error' };
 
-/** Starts what the rows share. */
+/** Starts the shared resources. */
 export async function openMatrix(): Promise<Matrix> {
   const [programs, processes] = [new Programs(), await ProcessRig.open()];
   const vendor = await startVendor();
@@ -56,7 +56,7 @@ export async function openMatrix(): Promise<Matrix> {
 
 const portOf = (url: string): number => Number(new URL(url).port);
 
-/** An agent behind a sidecar, with a tap on either side: client → front → sidecar → back → agent. */
+/** An agent behind a sidecar, with a tap on each side: client → front → sidecar → back → agent. */
 interface Chain {
   row: Row;
   matrix: Matrix;
@@ -65,11 +65,11 @@ interface Chain {
   /** null: a plain POST. */
   client: Client | null;
   control: <T>(path: string) => Promise<T>;
-  /** Of every response so far. */
+  /** Text of every response so far. */
   recorded: { tokens: number; without: number };
 }
 
-/** Runs one row. Throws on the first thing that is not as it must be. */
+/** Runs one row. Throws at the first failed assertion. */
 export async function runRow(row: Row, matrix: Matrix): Promise<RowResult> {
   const { programs, processes, vendor, denying } = matrix;
   const [port = 0] = await freePorts(1);
@@ -110,7 +110,7 @@ export async function runRow(row: Row, matrix: Matrix): Promise<RowResult> {
   }
 }
 
-/** Sends what one form needs to the agent at `url`, and gives what the client has of it. */
+/** Sends the request of one form to the agent at `url` and returns the client's result. */
 async function ask(form: string, url: string, { row, client }: Chain, signal?: AbortSignal): Promise<string> {
   if (client !== null) return await client.call(form, row.agent === undefined ? `${url}/v1` : url);
   const response = await fetch(`${url}/v1/chat?answer=${encodeURIComponent(form)}`, {
@@ -122,13 +122,13 @@ async function ask(form: string, url: string, { row, client }: Chain, signal?: A
   return await response.text();
 }
 
-/** Some frameworks do two things at once: now and then two responses of theirs differ. */
+/** Retries, because responses of some frameworks occasionally differ due to concurrency. */
 const ATTEMPTS = 5;
 
 async function runForm(form: Form, chain: Chain): Promise<FormResult> {
   const what = `${chain.row.name}, ${form.name}`;
   for (let attempt = 1; ; attempt += 1) {
-    // Other ids each time: a call that another response has shown counts no more.
+    // New ids for each attempt, because a call that an earlier response contained is not counted again.
     const scenario = { name: `${what} ${attempt}` };
     chain.matrix.vendor.begin(scenario);
     const without = withoutRandom(await ask(form.name, chain.back.url, chain), chain.row);
@@ -159,7 +159,7 @@ async function askThrough(
   return { answer, result };
 }
 
-/** Every byte is on both sides of the sidecar what it was on the other. */
+/** Asserts that the bytes on both sides of the sidecar are identical. */
 function checkBytes({ front, back }: Chain, what: string): void {
   const text = ({ method, path, status, contentType, requestBody, body }: Exchange) => [
     ...[method, path, status, contentType],
@@ -210,12 +210,12 @@ function checkTokens({ tokens, vendor, recorded }: FormResult, { what, entries, 
   assert.deepEqual([recorded.tokens, recorded.callsWithoutUsage], [vendor.stated.tokens, unstated], seen);
 }
 
-/** Text that no two runs have in common, whatever the framework. */
+/** Text that differs between runs in every framework. */
 const RANDOM: readonly RegExp[] = [
   /\b127\.0\.0\.1:\d+/g,
   /\b[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}\b/g,
   /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(Z|[+-]\d\d:\d\d)?/g,
-  // Seconds and milliseconds since 1970, after the vendor's own.
+  // Seconds and milliseconds since 1970, later than the vendor's fixed time.
   /\b(?!1767225600\b)1[789]\d{8}(\d{3})?(\.\d+)?\b/g,
 ];
 
@@ -235,13 +235,13 @@ async function completed({ control }: Chain, count: number): Promise<AuditEntry[
   return entries;
 }
 
-/** The totals are the sums over all responses. */
+/** Asserts that the totals are the sums over all responses. */
 async function checkUsageReport({ row, recorded, control }: Chain): Promise<void> {
   const { totalTokens, callsWithoutUsage } = await control<RingUsageReport>('/usage');
   assert.deepEqual({ tokens: totalTokens, without: callsWithoutUsage }, recorded, `${row.name}: GET /usage`);
 }
 
-/** The client leaves while the model writes: the agent's connection is closed, and with most agents also the model's. */
+/** The client disconnects during the response: the agent's connection is closed and, with most agents, the model's too. */
 async function checkCancel(chain: Chain): Promise<RowResult['cancel']> {
   const { row, matrix, front, back } = chain;
   const { form, endsModelCall } = row.cancels;
@@ -250,10 +250,10 @@ async function checkCancel(chain: Chain): Promise<RowResult['cancel']> {
   for (const tap of [front, back]) tap.clear();
   if (row.client === undefined) {
     const left = new AbortController();
-    const asked = ask(form, front.url, chain, left.signal).catch(() => undefined);
-    await until(isAnswering(chain), () => `${row.name}: the held answer`);
+    const pending = ask(form, front.url, chain, left.signal).catch(() => undefined);
+    await until(isAnswering(chain), () => `${row.name}: the held response`);
     left.abort();
-    await asked;
+    await pending;
   } else await ask('cancel', front.url, chain);
   await until(
     () => back.exchanges.some(({ isCut }) => isCut),
@@ -268,7 +268,7 @@ async function checkCancel(chain: Chain): Promise<RowResult['cancel']> {
   return row.cancels;
 }
 
-/** Whether the model holds its last call; of a stream also whether the client has the beginning of it. */
+/** Whether the model holds its last call; for a stream also whether the client has received its start. */
 function isAnswering({ matrix, front }: Chain): () => boolean {
   return () => {
     const [exchange] = front.exchanges;
@@ -298,7 +298,7 @@ async function denialOf(chain: Chain): Promise<RowResult['denial']> {
   return { errors: shown(errors), attempts: matrix.vendor.calls.length };
 }
 
-/** Without what is this run's, and without an error that only repeats the one around it. */
+/** Removes run-specific text, and errors that only repeat their outer error. */
 function shown(errors: readonly RaisedError[]): RaisedError[] {
   const plain = errors.map((error) => ({
     ...error,

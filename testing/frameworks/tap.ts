@@ -1,7 +1,7 @@
 import { createServer, request as httpRequest } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** A request and its response as they went over one connection. */
+/** A request and its response. */
 export interface Exchange {
   method: string;
   path: string;
@@ -14,12 +14,12 @@ export interface Exchange {
   isOver: boolean;
 }
 
-/** Passes HTTP on to a server and records every body: one on each side of the sidecar shows what the sidecar does. */
+/** Forwards HTTP to a server and records every body. With a tap on each side, the effect of the sidecar is visible. */
 export interface Tap {
   url: string;
-  /** Since the last `clear`. */
+  /** Exchanges since the last `clear`. */
   exchanges: Exchange[];
-  /** Headers that are added to a response: what the agent reports about itself. */
+  /** Headers to add to a response: the agent's report. */
   reports: (exchange: Exchange) => Record<string, string>;
   clear(): void;
   close(): Promise<void>;

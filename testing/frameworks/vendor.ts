@@ -6,50 +6,50 @@ import { ANTHROPIC } from './wire-anthropic.ts';
 import { CHAT } from './wire-chat.ts';
 import { RESPONSES } from './wire-responses.ts';
 
-/** One call of the model, as the vendor bills it. */
+/** One billed model call. */
 export interface VendorCall {
   protocol: Protocol;
   promptTokens: number;
   completionTokens: number;
   isStream: boolean;
-  /** The response states these tokens; false: a stream of chat completions whose request did not ask for them. */
+  /** Whether the response contains these tokens; false for a chat completions stream that did not request usage. */
   isStated: boolean;
   /** The client closed the connection before the response was complete. */
   isCut: boolean;
 }
 
 export interface Scenario {
-  /** Decides the ids: two runs of one scenario have the same bytes. */
+  /** Seed of the ids, so that two runs of a scenario have the same bytes. */
   name: string;
   /**
-   * The answer that is text waits until `release`, or until the client closes the connection. A stream goes on with its text
-   * meanwhile: some servers notice only then that their client has left.
+   * The text response waits until `release` or until the client closes the connection. A stream continues to send text
+   * in the meantime, because some servers detect only then that their client has disconnected.
    */
   isHeld?: boolean;
 }
 
-/** A model vendor with the wire protocols of OpenAI and Anthropic. It asks for every offered tool before it answers. */
+/** A model vendor with the wire protocols of OpenAI and Anthropic. It calls every offered tool before its text response. */
 export interface Vendor {
   url: string;
   begin(scenario: Scenario): void;
   release(): void;
-  /** A call waits for `release`. */
+  /** Whether a call waits for `release`. */
   isHolding(): boolean;
-  /** Since `begin`. */
+  /** Calls since `begin`. */
   calls: VendorCall[];
   close(): Promise<void>;
 }
 
 const WIRES = [CHAT, RESPONSES, ANTHROPIC];
 
-/** Tokens of the first call, of the second, ...: no two different sums of them are the same. */
+/** Tokens of the first call, the second call, ...: all sums of them are different. */
 const PROMPT_TOKENS = [31, 67, 131, 263, 521, 1031, 2063];
 const COMPLETION_TOKENS = [5, 11, 23, 47, 97, 193, 389];
 
 /** Milliseconds between two events of a held stream. */
 const DRIP_MS = 20;
 
-/** Bytes for ids, always the same for the same words. */
+/** Deterministic bytes for ids. */
 function idOf(scenario: string, call: number): string {
   return createHash('sha256').update(`${scenario} ${call}`).digest('hex');
 }
@@ -65,7 +65,7 @@ export async function startVendor(): Promise<Vendor> {
     const wire = WIRES.find(({ path: end }) => path.endsWith(end));
     const body = await bodyOf(request);
     if (wire === undefined || body === null) {
-      // Anything else that a client looks at, such as the list of models.
+      // Other requests of clients, such as the list of models.
       response
         .writeHead(404, { 'content-type': 'application/json' })
         .end('{"error":{"message":"not found"}}');
@@ -110,7 +110,7 @@ export async function startVendor(): Promise<Vendor> {
     response.end();
   };
 
-  /** Until `release` or until the client has left; sends the event again and again meanwhile. */
+  /** Waits until `release` or until the client has disconnected; repeats the event in the meantime. */
   const hold = async (response: ServerResponse, event?: string): Promise<void> => {
     holding += 1;
     const again = setInterval(() => event !== undefined && response.write(event), DRIP_MS);

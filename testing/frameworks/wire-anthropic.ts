@@ -64,7 +64,7 @@ const deltasOf = (block: Block): object[] =>
     ? piecesOf(block.text).map((text) => ({ type: 'text_delta', text }))
     : [{ type: 'input_json_delta', partial_json: JSON.stringify(block.input) }];
 
-/** Cached tokens are counted apart from `input_tokens`. */
+/** Cached tokens are not part of `input_tokens`. */
 const inputOf = ({ promptTokens }: ModelAnswer) => ({
   input_tokens: promptTokens - CACHED,
   cache_creation_input_tokens: 0,

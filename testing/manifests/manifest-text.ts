@@ -4,7 +4,7 @@ import { join } from 'node:path';
 /** A manifest with every key of the schema. */
 export const FULL_MANIFEST = readFileSync(join(import.meta.dirname, 'full-agent.yaml'), 'utf8');
 
-/** The least that is a manifest, with what a test adds under `spec`, each line already at its indentation. */
+/** A minimal manifest plus lines that a test adds under `spec`, already indented. */
 export function manifestText(spec = ''): string {
   return `apiVersion: platform.io/v1
 kind: PlatformAgent

@@ -1,7 +1,7 @@
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import type { DenialReason } from '../../core/policy/policy-rule.ts';
 
-/** A manifest without surprises that brings exactly these rules. */
+/** A simple manifest with exactly these policy rules. */
 export function plainManifest(name: string, reasons: readonly DenialReason[]): Manifest {
   const has = (reason: DenialReason): boolean => reasons.includes(reason);
   return {

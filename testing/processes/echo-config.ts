@@ -1,4 +1,4 @@
-// A process of the common shape, for runtime/run-process.test.ts: starts, says so, and closes on a signal.
+// A process with the common structure, for runtime/run-process.test.ts: starts, logs it, and closes on a signal.
 import { LOG_FIELDS, port, readEnv, text, type Environment } from '../../runtime/env.ts';
 import { runProcess } from '../../runtime/run-process.ts';
 
@@ -14,7 +14,7 @@ void runProcess({
         new Error('the port is taken', { cause: Object.assign(new Error('bind'), { code: 'EADDRINUSE' }) }),
       );
     const alive = setInterval(() => undefined, 1_000);
-    logger.info('listens', { port: config.PORT });
+    logger.info('listening', { port: config.PORT });
     return Promise.resolve({
       close: () => {
         if (config.HOW === 'hang') return new Promise<void>(() => undefined);

@@ -1,15 +1,15 @@
-// Hostile connections and idle streams for sidecar/overload.realtime.test.ts, in a process of their own: the kinds below, or
-// the share of each kind that HOSTILE_SHARE says. Each connection that has closed is opened again, so the load stays the same until this process ends.
+// A process with hostile connections and idle streams for sidecar/overload.realtime.test.ts: the kinds below, or
+// the share HOSTILE_SHARE of each kind. Closed connections are reopened, so that the load stays constant.
 import { connect, type Socket } from 'node:net';
 
 const PROXY_PORT = Number(process.env['PROXY_PORT']);
 const CONTROL_PORT = Number(process.env['CONTROL_PORT']);
 const SHARE = Number(process.env['HOSTILE_SHARE']);
-/** Milliseconds until a connection that was closed is opened again, so that the load is bounded. */
+/** Delay in milliseconds before a closed connection is reopened, to bound the load. */
 const PAUSE_MS = 200;
 /** Milliseconds between two pieces of a slow upload. */
 const PIECE_MS = 100;
-/** Milliseconds until a hostile client leaves and comes back, at least; at most twice as many. */
+/** Minimum milliseconds until a hostile client reconnects; the maximum is twice as long. */
 const HOLD_MS = 5_000;
 
 const request = (method: string, path: string, more = ''): string =>
@@ -27,27 +27,27 @@ const UPGRADE = request(
 );
 const UPLOADED = request('POST', '/large', `Content-Length: ${BODY.length}\r\n`) + BODY;
 
-/** Connections that have been opened for the first time, and how many there are to be. */
+/** Number of connections opened so far, and the total. */
 let [opened, wanted] = [0, 0];
 
-/** What a client sends; it reads nothing unless it says so. */
+/** Sends the client's data; a client reads only if it does so explicitly. */
 type Behavior = (socket: Socket) => void;
 
 const CHUNKED = 'Transfer-Encoding: chunked\r\n';
-/** What a read of the other side takes, in chunks of one byte. */
+/** The size of one read of the receiver, in chunks of one byte. */
 const ONE_BYTE_CHUNKS = '1\r\nx\r\n'.repeat(10_000);
-/** Heads that do not end: of many fields, and of long ones. */
+/** Endless heads with many fields or with long fields. */
 const UNFINISHED_HEADS = [1_900, 200].map(
   (fields) =>
     `GET / HTTP/1.1\r\nHost: localhost\r\n${`ab: ${'c'.repeat(14_000 / fields)}\r\n`.repeat(fields)}`,
 );
 const unfinishedHead: Behavior = (socket) => void socket.write(UNFINISHED_HEADS[opened % 2] ?? '');
 
-/** One row per kind of hostile client, and how many connections of it. */
+/** Number of connections and behaviour of each kind of hostile client. */
 const KINDS: readonly [connections: number, behavior: Behavior, port?: number][] = [
   // 64 requests for 1 MiB each.
   [50, (socket) => void socket.write(GET_LARGE.repeat(64))],
-  // As many as one read of the proxy brings.
+  // As many as fit into one read of the proxy.
   [20, (socket) => void socket.write(GET_LARGE.repeat(2_000))],
   [40, (socket) => void socket.write(GET_LARGE)],
   // A model's response of 1 MiB, which the proxy reads for its token usage.
@@ -57,13 +57,13 @@ const KINDS: readonly [connections: number, behavior: Behavior, port?: number][]
   [20, slowUpload('/read')],
   // The agent does not read these.
   [20, slowUpload('/unread')],
-  // Bodies behind a request that waits.
+  // Bodies behind a waiting request.
   [20, (socket) => void socket.write(UPLOADED.repeat(64))],
   [1_000, idleStream],
   [400, unfinishedHead],
   // The agent does not read these.
   [20, (socket) => upload(socket, request('POST', '/unread', CHUNKED), ONE_BYTE_CHUNKS)],
-  // Behind a request that waits.
+  // Behind a waiting request.
   [20, (socket) => upload(socket, GET_UNREAD + request('POST', '/read', CHUNKED), ONE_BYTE_CHUNKS)],
   [10, byteAfterByte(request('POST', '/unread', UPLOAD))],
   [10, byteAfterByte(UPGRADE)],
@@ -74,7 +74,7 @@ const KINDS: readonly [connections: number, behavior: Behavior, port?: number][]
   [20, (socket) => upload(socket, EVENTS, ONE_BYTE_CHUNKS), CONTROL_PORT],
 ];
 
-/** This client reads. */
+/** A client that reads. */
 function idleStream(socket: Socket): void {
   socket.resume();
   socket.write(request('GET', '/stream'));
@@ -92,7 +92,7 @@ function upload(socket: Socket, head: string, piece: string): void {
   socket.once('close', () => clearInterval(timer));
 }
 
-/** Each byte in a segment of its own. */
+/** Sends each byte in a separate segment. */
 function byteAfterByte(head: string): Behavior {
   return (socket) => {
     socket.setNoDelay().write(head);
@@ -108,7 +108,7 @@ function hasOpened(): void {
   if (opened === wanted) process.send?.('all connected');
 }
 
-/** Connects, and again when the connection has closed; `holdMs`: the client closes it after so long. */
+/** Connects, and reconnects after a close; `holdMs`: the client closes the connection after this time. */
 function open(port: number, behavior: Behavior, holdMs: number | null): void {
   const socket = connect(port, '127.0.0.1').on('error', () => undefined);
   socket.once('connect', () => {

@@ -1,4 +1,4 @@
-// The webhook with authorities that are old at once: every one is exchanged as soon as the one before it has settled.
+// A webhook whose CAs expire immediately: each CA is replaced as soon as the previous rotation is complete.
 import { runProcess } from '../../runtime/run-process.ts';
 import { TIMING } from '../../webhook/certificates/advance.ts';
 import { readConfig } from '../../webhook/config.ts';

@@ -1,14 +1,14 @@
-// An agent of endless streams, for sidecar/streams.integration.test.ts, which steers it by messages: every stream that
-// is open gets its next event when it is told so, and not before.
+// An agent with endless streams, for sidecar/streams.integration.test.ts. The test controls it by messages: an open stream
+// sends its next event only on request.
 import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-/** `event`: the next one of each stream; `end`: each stream with its usage. */
+/** `event`: send the next event of each stream; `end`: end each stream with its usage. */
 export type ToAgent = 'event' | 'end';
 
 export type FromAgent =
   | { kind: 'listens'; port: number }
-  /** Streams that are open, that their clients have left, and that were sent to their end. */
+  /** Numbers of open streams, streams closed by the client, and completed streams. */
   | { kind: 'streams'; open: number; left: number; ended: number };
 
 const HEADERS = {

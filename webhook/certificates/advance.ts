@@ -2,16 +2,16 @@ import { X509Certificate } from 'node:crypto';
 import { crossSign, issueCa, issueLeaf, type KeyPair } from './issue.ts';
 import { certificatesIn, type TlsState } from './tls-state.ts';
 
-/** How long certificates live and wait, in days and milliseconds. */
+/** Lifetimes and waiting times of certificates, in days and milliseconds. */
 export interface CertificateTiming {
   caDays: number;
-  /** The next authority is made this long before the end of the present one. */
+  /** The next CA is created this long before the current CA expires. */
   caRenewDays: number;
   leafDays: number;
   leafRenewDays: number;
-  /** How long a change of trust, or of leaves, is given to reach every API server and replica. */
+  /** Time for a changed trust bundle or leaf to reach every API server and replica. */
   settleMs: number;
-  /** A previous authority is trusted for this long at most where nobody sees that the present one is enough. */
+  /** Maximum time for which a previous CA is trusted without proof that the current CA alone is sufficient. */
   holdDays: number;
 }
 
@@ -26,63 +26,63 @@ export const TIMING: CertificateTiming = {
 
 export interface Circumstances {
   now: Date;
-  /** Names under which the webhook is reached. */
+  /** Host names of the webhook. */
   hosts: readonly string[];
-  /** The caBundle that the API server uses at the moment. */
+  /** The caBundle that the API server currently uses. */
   trusted: string;
-  /** For how long it has been seen to use it, milliseconds. */
+  /** Time since the caBundle was last observed to change, milliseconds. */
   trustedMs: number;
-  /** For how long the shared leaf has been seen, milliseconds. */
+  /** Time since the shared leaf was last observed to change, milliseconds. */
   leafMs: number;
-  /** Has a pod been injected, the API server trusting just this, by a leaf that is served now? true: nobody tries. */
+  /** Whether a pod was injected with exactly this caBundle and the current leaf; also true if no canary tests this. */
   isProven: boolean;
-  /** Certificates that are issued to others, and for how long each has been seen. */
+  /** Certificates issued to other processes, and the time since each was last observed to change. */
   issued: readonly { hosts: readonly string[]; leaf: KeyPair | null; leafMs: number }[];
   timing: CertificateTiming;
 }
 
-export type Step = 'create-authority' | 'prepare-next' | 'promote-next' | 'issue-leaf' | 'retire-previous';
+export type Step = 'create-ca' | 'prepare-next' | 'promote-next' | 'issue-leaf' | 'retire-previous';
 
 const DAY_MS = 86_400_000;
-/** As many as one exchange has trusted at once. */
+/** The number of CAs that are trusted at the same time during one rotation. */
 const MAX_PREVIOUS = 3;
 
 /**
- * The one thing to do next; null: all is well. First row that holds:
+ * The next step; null: nothing to do. The first matching row applies:
  *
- * | authority | next authority | leaf | step |
+ * | CA | next CA | leaf | step |
  * |---|---|---|---|
- * | none, or ended | | | create-authority |
+ * | none, or expired | | | create-ca |
  * | | trusted by the API server, settled | | promote-next |
- * | ends within caRenewDays, no previous one | none | | prepare-next |
- * | | | none, of another authority or chain, for other hosts, ends within leafRenewDays | issue-leaf |
- * | a previous one is still trusted | | settled, like those issued to others; proven, or held for holdDays | retire-previous |
+ * | expires within caRenewDays, no previous CA | none | | prepare-next |
+ * | | | none, of another CA or chain, for other hosts, expires within leafRenewDays | issue-leaf |
+ * | a previous CA is still trusted | | all leaves settled; proven, or previous CA held for holdDays | retire-previous |
  */
 export function nextStep(state: TlsState, circumstances: Circumstances): Step | null {
   const { now, hosts, trusted, trustedMs, leafMs, timing } = circumstances;
-  const { authority, next, previous, leaf } = state;
-  if (authority === null || remainingDays(authority.cert, now) <= 0) return 'create-authority';
-  if (next !== null && trusted.includes(next.cert) && trustedMs >= timing.settleMs) return 'promote-next';
-  const isOld = remainingDays(authority.cert, now) <= timing.caRenewDays;
-  if (next === null && previous === null && isOld) return 'prepare-next';
+  const { ca, nextCa, previousCa, leaf } = state;
+  if (ca === null || remainingDays(ca.cert, now) <= 0) return 'create-ca';
+  if (nextCa !== null && trusted.includes(nextCa.cert) && trustedMs >= timing.settleMs) return 'promote-next';
+  const isOld = remainingDays(ca.cert, now) <= timing.caRenewDays;
+  if (nextCa === null && previousCa === null && isOld) return 'prepare-next';
   if (!isGoodLeaf(leaf, state, { now, hosts, timing })) return 'issue-leaf';
   const isSettled = leafMs >= timing.settleMs && areOthersSettled(state, circumstances);
-  if (previous !== null && isSettled && (circumstances.isProven || isHeldEnough(state, circumstances)))
+  if (previousCa !== null && isSettled && (circumstances.isProven || isHoldOver(state, circumstances)))
     return 'retire-previous';
   return null;
 }
 
 /**
- * Nothing else waits for the end of a previous authority, so it may take its time; without an end the next exchange, years
- * later, would not begin.
+ * No other step depends on the removal of the previous CA, so the limit can be long. Without a limit, the next rotation,
+ * years later, would not start.
  */
-function isHeldEnough({ authority, previous }: TlsState, { now, timing }: Circumstances): boolean {
-  if (authority === null || previous === null) return false;
-  const heldMs = now.getTime() - new X509Certificate(authority.cert).validFromDate.getTime();
-  return heldMs >= timing.holdDays * DAY_MS || livingCertificates(previous, now) === null;
+function isHoldOver({ ca, previousCa }: TlsState, { now, timing }: Circumstances): boolean {
+  if (ca === null || previousCa === null) return false;
+  const heldMs = now.getTime() - new X509Certificate(ca.cert).validFromDate.getTime();
+  return heldMs >= timing.holdDays * DAY_MS || validCertificates(previousCa, now) === null;
 }
 
-/** A control plane whose certificate could not be renewed is still to be believed by a pod that is injected now. */
+/** A pod that is injected now must also trust a control plane whose certificate could not be renewed. */
 function areOthersSettled(state: TlsState, circumstances: Circumstances): boolean {
   const { issued, now, timing } = circumstances;
   return issued.every(
@@ -90,36 +90,36 @@ function areOthersSettled(state: TlsState, circumstances: Circumstances): boolea
   );
 }
 
-/** Does the leaf serve `hosts` under the state's authority, with its whole chain, for long enough? */
+/** Whether the leaf is valid for `hosts`, signed by the state's CA, has its full chain, and does not need renewal. */
 export function isGoodLeaf(
   leaf: KeyPair | null,
   state: TlsState,
   { now, hosts, timing }: Pick<Circumstances, 'now' | 'hosts' | 'timing'>,
 ): boolean {
-  if (leaf === null || state.authority === null) return false;
+  if (leaf === null || state.ca === null) return false;
   const certificate = new X509Certificate(leaf.cert);
-  const authority = new X509Certificate(state.authority.cert);
-  // Of an authority that ends soon none can be had that lasts longer.
-  const isLongest = certificate.validToDate >= authority.validToDate && remainingDays(leaf.cert, now) > 0;
+  const caCertificate = new X509Certificate(state.ca.cert);
+  // A leaf cannot outlive its CA, so a leaf that expires with its CA cannot be renewed for longer.
+  const isLongest = certificate.validToDate >= caCertificate.validToDate && remainingDays(leaf.cert, now) > 0;
   return (
-    certificate.verify(authority.publicKey) &&
+    certificate.verify(caCertificate.publicKey) &&
     leaf.cert === certificate.toString() + usableCross(state, now) &&
     (isLongest || remainingDays(leaf.cert, now) > timing.leafRenewDays) &&
     hosts.every((host) => certificate.subjectAltName?.split(/, /).some((name) => name.endsWith(`:${host}`)))
   );
 }
 
-/** A leaf for `hosts` with the chain that old sidecars need. */
+/** Issues a leaf for `hosts` with the chain that older sidecars need. */
 export async function newLeaf(
   state: TlsState,
   { now, hosts, timing }: Pick<Circumstances, 'now' | 'hosts' | 'timing'>,
 ): Promise<KeyPair> {
-  if (state.authority === null) throw new Error('there is no authority to issue a certificate');
-  const { cert, key } = await issueLeaf(state.authority, hosts, { now, days: timing.leafDays });
+  if (state.ca === null) throw new Error('no CA exists to issue a certificate');
+  const { cert, key } = await issueLeaf(state.ca, hosts, { now, days: timing.leafDays });
   return { cert: cert + usableCross(state, now), key };
 }
 
-/** Every step that can be taken now, in order. Returns the state itself when there is none. */
+/** Applies all steps that are possible now, in order. Returns the same state object when there is none. */
 export async function advance(
   state: TlsState,
   circumstances: Circumstances,
@@ -130,48 +130,48 @@ export async function advance(
     nextStep(state, state.leaf === leaf ? circumstances : { ...circumstances, leafMs: 0 });
   for (let step = next(); step; step = next()) {
     if (steps.includes(step))
-      throw new Error(`certificates do not settle: ${step} follows ${steps.join(', ')}`);
+      throw new Error(`certificate steps do not settle: ${step} repeated after ${steps.join(', ')}`);
     steps.push(step);
-    state = await take(step, state, circumstances);
+    state = await applyStep(step, state, circumstances);
   }
   return { state, steps };
 }
 
-async function take(step: Step, state: TlsState, circumstances: Circumstances): Promise<TlsState> {
+async function applyStep(step: Step, state: TlsState, circumstances: Circumstances): Promise<TlsState> {
   const { now, timing, trusted } = circumstances;
-  const { authority, next } = state;
+  const { ca, nextCa } = state;
   switch (step) {
-    case 'create-authority':
+    case 'create-ca':
       return {
-        authority: await issueCa({ now, days: timing.caDays }),
-        next: null,
-        // Its leaves are still served by the other replicas, where the Secret was lost while they ran.
-        previous: livingCertificates(trusted, now),
+        ca: await issueCa({ now, days: timing.caDays }),
+        nextCa: null,
+        // If the Secret was lost while other replicas run, these replicas still serve leaves of the lost CA.
+        previousCa: validCertificates(trusted, now),
         cross: null,
         leaf: null,
       };
     case 'prepare-next':
-      return { ...state, next: await issueCa({ now, days: timing.caDays }) };
+      return { ...state, nextCa: await issueCa({ now, days: timing.caDays }) };
     case 'promote-next':
-      if (authority === null || next === null) throw new Error('promote-next needs two authorities');
+      if (ca === null || nextCa === null) throw new Error('promote-next needs two CAs');
       return {
-        authority: next,
-        next: null,
-        previous: authority.cert,
-        cross: await crossSign(next, authority, now),
+        ca: nextCa,
+        nextCa: null,
+        previousCa: ca.cert,
+        cross: await crossSign(nextCa, ca, now),
         leaf: null,
       };
     case 'issue-leaf':
       return { ...state, leaf: await newLeaf(state, circumstances) };
     case 'retire-previous':
-      return { ...state, previous: null };
+      return { ...state, previousCa: null };
   }
 }
 
-/** What of a PEM bundle has not ended, three certificates at most; null: nothing. */
-function livingCertificates(bundle: string, now: Date): string | null {
-  const living = certificatesIn(bundle).filter((cert) => remainingDays(cert, now) > 0);
-  return living.length === 0 ? null : living.slice(0, MAX_PREVIOUS).join('');
+/** The unexpired certificates of a PEM bundle, at most three; null: none. */
+function validCertificates(bundle: string, now: Date): string | null {
+  const valid = certificatesIn(bundle).filter((cert) => remainingDays(cert, now) > 0);
+  return valid.length === 0 ? null : valid.slice(0, MAX_PREVIOUS).join('');
 }
 
 function usableCross({ cross }: TlsState, now: Date): string {

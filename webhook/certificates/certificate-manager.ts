@@ -22,37 +22,37 @@ import {
   withEntries,
   type Secret,
   type WebhookConfiguration,
-} from './kept-objects.ts';
+} from './managed-objects.ts';
 import { entriesOf, parseTlsState, trustBundle, usablePair, type TlsState } from './tls-state.ts';
 
 export interface CertificateManagerOptions {
   client: KubeClient;
   logger: Logger;
   clock: Clock;
-  /** The Secret that this process's replicas share, and the names under which the webhook is reached. */
+  /** The Secret that this process's replicas share, and the host names of the webhook. */
   webhook: { secret: ObjectKey; hosts: readonly string[] };
-  /** The Secret that the control plane mounts, and its names. */
+  /** The Secret that the control plane mounts, and the host names of the control plane. */
   controlPlane: { secret: ObjectKey; hosts: readonly string[] };
   /** The MutatingWebhookConfiguration that must trust the webhook. */
   configuration: string;
-  /** Gives a certificate to the server. */
+  /** Sets the server's certificate. */
   serve(leaf: KeyPair): void;
-  /** Has it been seen that the API server, trusting just `trusted`, takes what is served? See `proof.ts`. */
+  /** Whether an API server that trusts only `trusted` is proven to accept the served certificate. See `proof.ts`. */
   isProven(trusted: string, signal: AbortSignal): Promise<boolean>;
   timing?: CertificateTiming;
-  /** Milliseconds between two looks at the Secrets and the configuration. */
+  /** Milliseconds between two reconciliations of the Secrets and the configuration. */
   everyMs?: number;
 }
 
-/** Keeps the product's certificates: makes, shares, renews and rotates them, and has them trusted. */
+/** Manages the product's certificates: issues, shares, renews and rotates them, and maintains the caBundle. */
 export interface CertificateManager {
   start(): void;
   close(): Promise<void>;
-  /** What sidecars are to trust; null until there is an authority. */
+  /** The CA certificates for sidecars; null until a CA exists. */
   trust(): string | null;
-  /** Why the API server cannot be answered yet; null: it can. */
+  /** Why requests of the API server cannot be served yet; null: ready. */
   unready(): string | null;
-  /** The end of the served certificate. */
+  /** Expiry of the serving certificate. */
   expiresAt(): Date | null;
 }
 
@@ -60,7 +60,7 @@ export function createCertificateManager(options: CertificateManagerOptions): Ce
   return new CertificateRotation(options);
 }
 
-/** Another replica wrote first as often in a row as this; the next look tries again. */
+/** Attempts per reconciliation when other replicas write first. */
 const CONFLICT_ATTEMPTS = 5;
 
 class CertificateRotation implements CertificateManager {
@@ -70,8 +70,8 @@ class CertificateRotation implements CertificateManager {
   #loop: Promise<void> | null = null;
   #served: KeyPair | null = null;
   #trust: string | null = null;
-  readonly #seen = new Map<string, { value: string; since: number }>();
-  #unready: string | null = 'the serving certificate is not made yet';
+  readonly #observed = new Map<string, { value: string; since: number }>();
+  #unready: string | null = 'the serving certificate has not been issued yet';
 
   constructor(options: CertificateManagerOptions) {
     this.#options = options;
@@ -104,15 +104,15 @@ class CertificateRotation implements CertificateManager {
     let failures = 0;
     while (!this.#stop.signal.aborted) {
       try {
-        await this.#look();
+        await this.#reconcile();
         failures = 0;
       } catch (error) {
         if (this.#isStopping()) return;
         failures += 1;
         if (this.#unready !== null) this.#unready = describeError(error);
-        logger.warn('certificates cannot be looked after', { error: describeError(error) });
+        logger.warn('certificate reconciliation failed', { error: describeError(error) });
       }
-      // Until the first success every half second: an installation waits for it.
+      // Shorter pauses until the first success, because the installation waits for it.
       const wait = this.#unready === null ? everyMs : Math.min(500 * 2 ** Math.min(failures, 5), everyMs);
       await clock.sleep(wait, this.#stop.signal).catch(() => undefined);
     }
@@ -122,78 +122,78 @@ class CertificateRotation implements CertificateManager {
     return this.#stop.signal.aborted;
   }
 
-  async #look(): Promise<void> {
-    for (let attempt = 0; attempt < CONFLICT_ATTEMPTS; attempt += 1) if (await this.#lookOnce()) return;
+  async #reconcile(): Promise<void> {
+    for (let attempt = 0; attempt < CONFLICT_ATTEMPTS; attempt += 1) if (await this.#reconcileOnce()) return;
     throw new Error('other replicas keep changing the certificates');
   }
 
-  /** false: another replica was faster, and what was read holds no longer. */
-  async #lookOnce(): Promise<boolean> {
+  /** false: another replica wrote first, so the objects that were read are outdated. */
+  async #reconcileOnce(): Promise<boolean> {
     const { webhook, controlPlane, configuration } = this.#options;
-    // The configuration first: a state that is read after it is no older, and cannot take back trust that another replica gave.
+    // Read the configuration first. The state is then at least as new and cannot revoke trust that another replica added.
     const current = await this.#read(WEBHOOK_CONFIGURATIONS, { name: configuration });
     const trusted = bundleOf(current);
     const issued = await getObject(this.#options.client, SECRETS, controlPlane.secret, this.#stop.signal);
-    const state = await this.#keepState(await this.#read(SECRETS, webhook.secret), trusted, issued);
+    const state = await this.#updateState(await this.#read(SECRETS, webhook.secret), trusted, issued);
     if (state === null) return false;
     this.#serve(state, trusted);
-    if (!(await this.#keepTrust(current, trustBundle(state)))) return false;
+    if (!(await this.#updateTrust(current, trustBundle(state)))) return false;
     this.#trust = trustBundle(state);
     this.#unready = null;
-    return this.#keepControlPlane(state, issued ?? (await this.#read(SECRETS, controlPlane.secret)));
+    return this.#updateControlPlane(state, issued ?? (await this.#read(SECRETS, controlPlane.secret)));
   }
 
-  /** Takes the steps that are due and writes them into the shared Secret; null: another replica wrote it first. */
-  async #keepState(secret: Secret, trusted: string, issued: Secret | null): Promise<TlsState | null> {
+  /** Applies the due steps and writes the result into the shared Secret; null: another replica wrote it first. */
+  async #updateState(secret: Secret, trusted: string, issued: Secret | null): Promise<TlsState | null> {
     const { clock, logger, webhook, controlPlane } = this.#options;
-    const present = parseTlsState(decodedEntries(secret));
-    const isProven = present.previous === null || (await this.#options.isProven(trusted, this.#stop.signal));
-    const { state, steps } = await advance(present, {
+    const current = parseTlsState(decodedEntries(secret));
+    const isProven = current.previousCa === null || (await this.#options.isProven(trusted, this.#stop.signal));
+    const { state, steps } = await advance(current, {
       now: clock.now(),
       hosts: webhook.hosts,
       trusted,
-      trustedMs: this.#seenMs('trusted', trusted),
-      leafMs: this.#seenMs('leaf', present.leaf?.cert),
+      trustedMs: this.#unchangedMs('trusted', trusted),
+      leafMs: this.#unchangedMs('leaf', current.leaf?.cert),
       isProven,
       issued: issued === null ? [] : [this.#issuedTo(controlPlane.hosts, leafIn(issued))],
       timing: this.#timing,
     });
     if (steps.length === 0) return state;
     if (!(await this.#put(webhook.secret, withEntries(secret, entriesOf(state))))) return null;
-    logger.info('certificates are changed', { steps });
+    logger.info('certificates updated', { steps });
     if (steps.includes('retire-previous') && !isProven)
-      logger.warn('the previous authority is trusted no longer, although the canary has not passed since', {
+      logger.warn('previous CA removed after the hold time without a passed canary', {
         days: this.#timing.holdDays,
       });
     return state;
   }
 
   #issuedTo(hosts: readonly string[], leaf: KeyPair | null): Circumstances['issued'][number] {
-    return { hosts, leaf, leafMs: this.#seenMs('issued', leaf?.cert) };
+    return { hosts, leaf, leafMs: this.#unchangedMs('issued', leaf?.cert) };
   }
 
-  /** For how long `what` has been seen to be just this, milliseconds: a process that starts anew begins to count. */
-  #seenMs(what: string, value = ''): number {
+  /** Milliseconds since `what` was observed to change to `value`. The count starts again when the process restarts. */
+  #unchangedMs(what: string, value = ''): number {
     const now = this.#options.clock.monotonicMs();
-    const seen = this.#seen.get(what);
-    if (seen?.value === value) return now - seen.since;
-    this.#seen.set(what, { value, since: now });
+    const observed = this.#observed.get(what);
+    if (observed?.value === value) return now - observed.since;
+    this.#observed.set(what, { value, since: now });
     return 0;
   }
 
   /**
-   * A leaf of an authority that the API server does not trust yet, as after the Secret was lost, waits until it does: the
-   * one that is served is still trusted. Whoever serves none takes what there is.
+   * After the Secret was lost, the API server does not trust the CA of the new leaf yet. Until then the process keeps
+   * serving the old leaf, which is still trusted. A process without a leaf serves the new leaf at once.
    */
-  #serve({ leaf, authority }: TlsState, trusted: string): void {
+  #serve({ leaf, ca }: TlsState, trusted: string): void {
     if (leaf === null || leaf.cert === this.#served?.cert) return;
-    if (this.#served !== null && !trusted.includes(authority?.cert ?? '')) return;
+    if (this.#served !== null && !trusted.includes(ca?.cert ?? '')) return;
     this.#options.serve(leaf);
     this.#served = leaf;
-    this.#options.logger.info('certificate is served', { until: this.expiresAt()?.toISOString() });
+    this.#options.logger.info('serving certificate loaded', { until: this.expiresAt()?.toISOString() });
   }
 
-  async #keepTrust(current: WebhookConfiguration, bundle: string): Promise<boolean> {
+  async #updateTrust(current: WebhookConfiguration, bundle: string): Promise<boolean> {
     const { client, configuration, logger } = this.#options;
     const operations = trustPatch(current, bundle);
     if (operations.length === 0) return true;
@@ -206,25 +206,25 @@ class CertificateRotation implements CertificateManager {
     });
     if (!answer.ok && answer.status === 409) return false;
     expectOk(answer);
-    logger.info('caBundle is set', { configuration });
+    logger.info('caBundle updated', { configuration });
     return true;
   }
 
-  async #keepControlPlane(state: TlsState, secret: Secret): Promise<boolean> {
+  async #updateControlPlane(state: TlsState, secret: Secret): Promise<boolean> {
     const { clock, controlPlane, logger } = this.#options;
     const wanted = { now: clock.now(), hosts: controlPlane.hosts, timing: this.#timing };
-    const present = leafIn(secret);
-    const leaf = present !== null && isGoodLeaf(present, state, wanted) ? present : null;
+    const current = leafIn(secret);
+    const leaf = current !== null && isGoodLeaf(current, state, wanted) ? current : null;
     const ca = trustBundle(state);
     if (leaf !== null && decodedEntries(secret)['ca.crt'] === ca) return true;
     const { cert, key } = leaf ?? (await newLeaf(state, wanted));
     const entries = { 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca };
     if (!(await this.#put(controlPlane.secret, withEntries(secret, entries)))) return false;
-    logger.info('certificate of the control plane is issued', { secret: controlPlane.secret.name });
+    logger.info('control plane certificate issued', { secret: controlPlane.secret.name });
     return true;
   }
 
-  /** false: somebody else wrote it since it was read. */
+  /** false: another process wrote the Secret after it was read. */
   async #put(key: ObjectKey, secret: Secret): Promise<boolean> {
     const path = objectPath(SECRETS, key);
     const { signal } = this.#stop;
@@ -236,7 +236,7 @@ class CertificateRotation implements CertificateManager {
 
   async #read<T>(resource: Resource<T>, key: ObjectKey): Promise<T> {
     const object = await getObject(this.#options.client, resource, key, this.#stop.signal);
-    if (object === null) throw new Error(`${resource.kind} ${key.name} is missing: the chart creates it`);
+    if (object === null) throw new Error(`${resource.kind} ${key.name} does not exist; the chart creates it`);
     return object;
   }
 }

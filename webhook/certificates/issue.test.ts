@@ -13,7 +13,7 @@ afterEach(async () => {
   await Promise.all(servers.splice(0).map((server) => new Promise((resolve) => server.close(resolve))));
 });
 
-/** Serves with `leaf` and says what a client that trusts `ca` sees: null, or OpenSSL's reason to refuse. */
+/** Serves `leaf` to a client that trusts `ca`. Returns null, or OpenSSL's error code. */
 async function handshake(leaf: KeyPair, ca: string, servername: string): Promise<string | null> {
   const server = createServer(leaf);
   servers.push(server);
@@ -28,11 +28,11 @@ async function handshake(leaf: KeyPair, ca: string, servername: string): Promise
   });
 }
 
-test('a client that trusts the authority accepts the leaf for each of its hosts, and for no other', async () => {
-  const authority = await issueCa({ now, days: 10 });
-  const leaf = await issueLeaf(authority, HOSTS, { now, days: 1 });
-  expect(await handshake(leaf, authority.cert, 'webhook.platform-system.svc')).toBeNull();
-  expect(await handshake(leaf, authority.cert, 'other.platform-system.svc')).toBe(
+test('a client that trusts the CA accepts the leaf only for its hosts', async () => {
+  const ca = await issueCa({ now, days: 10 });
+  const leaf = await issueLeaf(ca, HOSTS, { now, days: 1 });
+  expect(await handshake(leaf, ca.cert, 'webhook.platform-system.svc')).toBeNull();
+  expect(await handshake(leaf, ca.cert, 'other.platform-system.svc')).toBe(
     'ERR_TLS_CERT_ALTNAME_INVALID',
   );
   expect(new X509Certificate(leaf.cert).subjectAltName).toBe(
@@ -40,16 +40,16 @@ test('a client that trusts the authority accepts the leaf for each of its hosts,
   );
 });
 
-test('a client that trusts another authority refuses the leaf', async () => {
-  const [authority, other] = await Promise.all([
+test('a client that trusts another CA rejects the leaf', async () => {
+  const [ca, other] = await Promise.all([
     issueCa({ now, days: 10 }),
     issueCa({ now, days: 10 }),
   ]);
-  const leaf = await issueLeaf(authority, HOSTS, { now, days: 1 });
+  const leaf = await issueLeaf(ca, HOSTS, { now, days: 1 });
   expect(await handshake(leaf, other.cert, HOSTS[0]!)).toBe('UNABLE_TO_VERIFY_LEAF_SIGNATURE');
 });
 
-test('a leaf of the next authority is accepted by who trusts only the old one, by way of the cross certificate', async () => {
+test('a client that trusts only the old CA accepts a leaf of the next CA through the cross certificate', async () => {
   const old = await issueCa({ now, days: 10 });
   const next = await issueCa({ now, days: 20 });
   const leaf = await issueLeaf(next, HOSTS, { now, days: 1 });
@@ -60,23 +60,23 @@ test('a leaf of the next authority is accepted by who trusts only the old one, b
   expect(await handshake(chained, old.cert + next.cert, HOSTS[0]!)).toBeNull();
 });
 
-test('validity begins an hour early and never outlives the signer', async () => {
-  const authority = await issueCa({ now, days: 10 });
-  const leaf = new X509Certificate((await issueLeaf(authority, HOSTS, { now, days: 90 })).cert);
-  const ca = new X509Certificate(authority.cert);
+test('validity starts one hour early and never exceeds that of the signer', async () => {
+  const ca = await issueCa({ now, days: 10 });
+  const leaf = new X509Certificate((await issueLeaf(ca, HOSTS, { now, days: 90 })).cert);
+  const caCertificate = new X509Certificate(ca.cert);
   const seconds = (date: Date) => Math.floor(date.getTime() / 1000);
-  expect(seconds(ca.validFromDate)).toBe(seconds(now) - 3600);
-  expect(seconds(ca.validToDate)).toBe(seconds(now) + 10 * 86_400);
-  expect(leaf.validToDate).toEqual(ca.validToDate);
-  expect([ca.ca, leaf.ca]).toEqual([true, false]);
+  expect(seconds(caCertificate.validFromDate)).toBe(seconds(now) - 3600);
+  expect(seconds(caCertificate.validToDate)).toBe(seconds(now) + 10 * 86_400);
+  expect(leaf.validToDate).toEqual(caCertificate.validToDate);
+  expect([caCertificate.ca, leaf.ca]).toEqual([true, false]);
 });
 
-test('a certificate that ends after 2049 is readable', async () => {
+test('a certificate that expires after 2049 is readable', async () => {
   const { cert } = await issueCa({ now: new Date('2045-01-01T00:00:00Z'), days: 3650 });
   expect(new X509Certificate(cert).validToDate.toISOString()).toBe('2054-12-30T00:00:00.000Z');
 });
 
-test('every authority has a key and a name of its own', async () => {
+test('every CA has its own key and name', async () => {
   const two = await Promise.all([issueCa({ now, days: 1 }), issueCa({ now, days: 1 })]);
   const [a, b] = two.map(({ cert }) => new X509Certificate(cert));
   expect(a?.subject).toMatch(/^CN=agent-compliance CA [0-9a-f]{8}$/);

@@ -31,7 +31,7 @@ export interface KeyPair {
 
 export interface Validity {
   now: Date;
-  /** From `now`. The certificate also holds for the hour before, since clocks differ. */
+  /** From `now`. The certificate is also valid for the hour before, because clocks differ. */
   days: number;
 }
 
@@ -40,7 +40,7 @@ const DAY_MS = 86_400_000;
 const CURVE = { name: 'ECDSA', namedCurve: 'P-256' } as const;
 const engine = new CryptoEngine({ crypto: webcrypto });
 
-/** A new certificate authority that signs itself. */
+/** Issues a new self-signed CA. */
 export async function issueCa(validity: Validity): Promise<KeyPair> {
   const keys = newKeys();
   const name = `agent-compliance CA ${randomBytes(4).toString('hex')}`;
@@ -58,8 +58,8 @@ export async function issueCa(validity: Validity): Promise<KeyPair> {
 }
 
 /**
- * The new authority's key under the old authority's name: who trusts only the old one follows this certificate to
- * the new one. It ends with the old one.
+ * The new CA's key, signed by the old CA. With this certificate in the chain, a client that trusts only the old CA accepts
+ * leaves of the new CA. It expires with the old CA.
  */
 export async function crossSign(next: KeyPair, old: KeyPair, now: Date): Promise<string> {
   const nextCertificate = new X509Certificate(next.cert);
@@ -78,18 +78,18 @@ export async function crossSign(next: KeyPair, old: KeyPair, now: Date): Promise
 
 /** A server certificate for `hosts` (DNS names and IPv4 addresses), the first of which is its common name. */
 export async function issueLeaf(
-  authority: KeyPair,
+  ca: KeyPair,
   hosts: readonly string[],
   validity: Validity,
 ): Promise<KeyPair> {
   const keys = newKeys();
-  const issuer = new X509Certificate(authority.cert);
+  const issuer = new X509Certificate(ca.cert);
   const end = endOf(validity);
   const cert = await sign({
     subject: (hosts[0] ?? '').slice(0, 64),
     issuer: commonNameOf(issuer.subject),
     publicKey: keys.publicKey,
-    signer: createPrivateKey(authority.key),
+    signer: createPrivateKey(ca.key),
     signerPublicKey: issuer.publicKey,
     notAfter: end < issuer.validToDate ? end : issuer.validToDate,
     validity,
@@ -168,7 +168,7 @@ function commonName(value: string): AttributeTypeAndValue {
   return new AttributeTypeAndValue({ type: '2.5.4.3', value: new Utf8String({ value }) });
 }
 
-/** Our certificates have nothing but a common name. */
+/** Subjects of the product's certificates contain only a common name. */
 function commonNameOf(subject: string): string {
   return subject.replace(/^CN=/, '');
 }

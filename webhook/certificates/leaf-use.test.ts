@@ -29,8 +29,8 @@ afterEach(async () => {
   await new Promise((resolve) => server.close(resolve));
 });
 
-/** What the answer says of its connection. */
-function ask(path: string): Promise<string | undefined> {
+/** Sends a request and returns the `Connection` header of the response. */
+function connectionOf(path: string): Promise<string | undefined> {
   const { port } = server.address() as AddressInfo;
   return new Promise((resolve, reject) => {
     const sent = request({ host: '127.0.0.1', port, path, agent }, (response) => {
@@ -40,23 +40,23 @@ function ask(path: string): Promise<string | undefined> {
   });
 }
 
-test('a review over the certificate that is served is a proof of it, and its connection stays', async () => {
-  expect(use.isAsked()).toBe(false);
-  expect(await ask('/mutate/pod?timeout=5s')).toBe('keep-alive');
-  expect(use.isAsked()).toBe(true);
+test('a review over the current certificate counts as used and keeps its connection', async () => {
+  expect(use.isUsed()).toBe(false);
+  expect(await connectionOf('/mutate/pod?timeout=5s')).toBe('keep-alive');
+  expect(use.isUsed()).toBe(true);
 });
 
-test('what anybody may ask for is none', async () => {
-  expect(await ask('/readyz')).toBe('keep-alive');
-  expect(use.isAsked()).toBe(false);
+test('a request to another path does not count as used', async () => {
+  expect(await connectionOf('/readyz')).toBe('keep-alive');
+  expect(use.isUsed()).toBe(false);
 });
 
-test('a kept connection with an older certificate proves nothing, and ends with its answer', async () => {
-  await ask('/mutate/pod');
+test('a review over an older certificate does not count as used and closes its connection', async () => {
+  await connectionOf('/mutate/pod');
   use.serve(pairs[1]);
-  expect(use.isAsked()).toBe(false);
-  expect(await ask('/mutate/pod')).toBe('close');
-  expect(use.isAsked()).toBe(false);
-  expect(await ask('/mutate/pod')).toBe('keep-alive');
-  expect(use.isAsked()).toBe(true);
+  expect(use.isUsed()).toBe(false);
+  expect(await connectionOf('/mutate/pod')).toBe('close');
+  expect(use.isUsed()).toBe(false);
+  expect(await connectionOf('/mutate/pod')).toBe('keep-alive');
+  expect(use.isUsed()).toBe(true);
 });

@@ -4,31 +4,31 @@ import type { Server } from 'node:https';
 import type { TLSSocket } from 'node:tls';
 import type { KeyPair } from './issue.ts';
 
-/** Which certificate each connection was opened with: a new one is served to new connections alone. */
+/** Tracks the certificate of each connection, because a new certificate is used only for new connections. */
 export interface LeafUse {
-  /** New connections get it. */
+  /** Uses this certificate for new connections. */
   serve(leaf: KeyPair): void;
-  /** Has a request to `path` come over a connection with the certificate that was served last? */
-  isAsked(): boolean;
-  /** Follows the connections of a server, whose secure context it sets. */
+  /** Whether a request to `path` was received over a connection with the latest certificate. */
+  isUsed(): boolean;
+  /** Tracks the connections of a server, and sets the server's secure context. */
   follow(server: Server): void;
-  /** A connection with an older certificate ends with its next answer, so that the new one is put to the test. */
+  /** Closes a connection with an older certificate after its next response, so that the client uses the new certificate. */
   around(handler: RequestListener): RequestListener;
 }
 
-/** `path`: what only somebody who trusts the certificate asks for. */
+/** `path`: a path that only clients request that verify the certificate. */
 export function createLeafUse(path: string): LeafUse {
   const used = new WeakMap<object, string | undefined>();
   let server: Server | null = null;
-  let present: string | undefined;
-  let asked = false;
+  let latest: string | undefined;
+  let isUsed = false;
   return {
     serve({ cert, key }) {
       server?.setSecureContext({ cert, key, minVersion: 'TLSv1.2' });
-      present = new X509Certificate(cert).fingerprint256;
-      asked = false;
+      latest = new X509Certificate(cert).fingerprint256;
+      isUsed = false;
     },
-    isAsked: () => asked,
+    isUsed: () => isUsed,
     follow(followed) {
       server = followed;
       server.on('secureConnection', (socket: TLSSocket) =>
@@ -36,9 +36,9 @@ export function createLeafUse(path: string): LeafUse {
       );
     },
     around: (handler) => (request, response) => {
-      // The API server says its time-out behind the path.
+      // The API server appends its time-out as a query.
       if (request.url?.split('?', 1)[0] === path) {
-        if (used.get(request.socket) === present) asked = true;
+        if (used.get(request.socket) === latest) isUsed = true;
         else response.setHeader('Connection', 'close');
       }
       handler(request, response);

@@ -18,44 +18,44 @@ afterEach(async () => {
 });
 
 const PATH = '/apis/admissionregistration.k8s.io/v1/validatingadmissionpolicies';
-const leafUse = (isAsked: boolean) => ({
-  isAsked: () => isAsked,
+const leafUse = (isUsed: boolean) => ({
+  isUsed: () => isUsed,
   serve: () => undefined,
   follow: () => undefined,
   around: (handler: never) => handler,
 });
-const ask = (policy: string | null = 'canary', isAsked = true) =>
+const prove = (policy: string | null = 'canary', isUsed = true) =>
   isProven(
     'PEM',
-    { client, logger: silentLogger, policy, leafUse: leafUse(isAsked) },
+    { client, logger: silentLogger, policy, leafUse: leafUse(isUsed) },
     new AbortController().signal,
   );
 
-function say(status: 'True' | 'False', message: string): void {
+function setCanary(status: 'True' | 'False', message: string): void {
   const condition = { type: CANARY_CONDITION, status, reason: 'R', message, lastTransitionTime: '' };
   server.put(PATH, { metadata: { name: 'canary' }, status: { conditions: [condition] } });
 }
 
-test('is given by a canary that passed with just these authorities, and a question over the present certificate', async () => {
-  expect(await ask()).toBe(false);
-  say('True', passedWith('OLD PEM'));
-  expect(await ask()).toBe(false);
-  say('False', passedWith('PEM'));
-  expect(await ask()).toBe(false);
-  say('True', passedWith('PEM'));
-  expect([await ask(), await ask('canary', false)]).toEqual([true, false]);
+test('is proven by a canary that passed with exactly this caBundle, and a review over the current certificate', async () => {
+  expect(await prove()).toBe(false);
+  setCanary('True', passedWith('OLD PEM'));
+  expect(await prove()).toBe(false);
+  setCanary('False', passedWith('PEM'));
+  expect(await prove()).toBe(false);
+  setCanary('True', passedWith('PEM'));
+  expect([await prove(), await prove('canary', false)]).toEqual([true, false]);
 });
 
-test('is not wanted where there is no canary', async () => {
-  expect(await ask(null, false)).toBe(true);
+test('is not required without a canary', async () => {
+  expect(await prove(null, false)).toBe(true);
 });
 
-test('is not given where the policy may not be read, which keeps nothing else up', async () => {
+test('is not proven, without an error, if the policy cannot be read for lack of permission', async () => {
   server.fail({ when: () => true, answer: { status: 403 } });
-  expect(await ask()).toBe(false);
+  expect(await prove()).toBe(false);
 });
 
-test('is not known while the API server is away', async () => {
+test('throws while the API server is unavailable', async () => {
   server.fail({ when: () => true, answer: 'cut' });
-  await expect(ask()).rejects.toThrow('does not answer');
+  await expect(prove()).rejects.toThrow('did not respond');
 });

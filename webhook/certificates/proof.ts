@@ -13,9 +13,9 @@ export interface ProofSources {
 }
 
 /**
- * Has the operator's canary passed while the API server trusted just `trusted`, and has the API server sent this process
- * a review over the certificate that is served now? Without a canary (`policy` is null) nobody can see it: true. Where its
- * policy may not be read, nothing is proven, and certificates are renewed all the same.
+ * Whether the operator's canary passed while the API server trusted exactly `trusted`, and the API server sent a review
+ * to this process over the current certificate. Without a canary (`policy` is null) this cannot be tested: true. If the
+ * policy cannot be read for lack of permission: false; certificates are still renewed.
  */
 export async function isProven(
   trusted: string,
@@ -23,13 +23,13 @@ export async function isProven(
   signal: AbortSignal,
 ): Promise<boolean> {
   if (policy === null) return true;
-  if (!leafUse.isAsked()) return false;
+  if (!leafUse.isUsed()) return false;
   try {
     const found = await getObject(client, ADMISSION_POLICIES, { name: policy }, signal);
     return isPassedWith(canaryConditionOf(found), trusted);
   } catch (error) {
     if (!(error instanceof KubeError) || error.status === 0) throw error;
-    logger.warn('the previous authority stays, since it cannot be seen whether the canary passes', {
+    logger.warn('failed to read the canary condition, keeping the previous CA', {
       error: describeError(error),
     });
     return false;

@@ -1,5 +1,5 @@
-// CAs and certificates are rotated ROTATIONS times while pods are created. The settle time passes by a clock that the test
-// holds: only when every server presents the new certificate, and every client has completed two turns with it.
+// Rotates CAs and certificates ROTATIONS times while pods are created. The test advances the clock by the settle time only
+// when every server presents the new certificate, and every client has completed two turns with the certificate.
 import { X509Certificate } from 'node:crypto';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import type { Server } from 'node:https';
@@ -27,7 +27,7 @@ const WORKERS = 3;
 const WEBHOOK_SECRET = 'agent-compliance-webhook-tls';
 const CONTROL_PLANE_SECRET = 'agent-compliance-control-plane-tls';
 const CONTROL_PLANE_HOST = 'agent-compliance-control-plane.platform-system.svc';
-/** Every CA is due for renewal as soon as it is made. */
+/** Every CA is due for renewal as soon as it is created. */
 const ALWAYS_DUE = { ...TIMING, caDays: 10, caRenewDays: 5000, leafDays: 5, leafRenewDays: 1 };
 const POLL_MS = 20;
 
@@ -37,8 +37,8 @@ const POLL_MS = 20;
   let webhooks: Webhook[] = [];
   const steps: string[] = [];
   let controlPlane: Listener;
-  let folder: string;
-  /** Milliseconds of settle time that have passed. */
+  let directory: string;
+  /** Elapsed settle time in milliseconds. */
   let settledMs = 0;
   const clock: Clock = { ...systemClock, monotonicMs: () => settledMs };
   /** Completed turns of each worker. */
@@ -65,7 +65,7 @@ const POLL_MS = 20;
       [1, 2].map(() => startWebhook({ ...config.config, PORT: 0 }, logger, signal, options)),
     );
     service.ready(webhooks.map(({ port }) => port));
-    folder = await mkdtemp(join(tmpdir(), 'rotation-'));
+    directory = await mkdtemp(join(tmpdir(), 'rotation-'));
     await mountControlPlaneSecret();
     await serveControlPlane();
     await cluster.pointTo(service.port);
@@ -78,14 +78,14 @@ const POLL_MS = 20;
     await controlPlane.close(0);
     await service.close();
     await cluster.close();
-    await rm(folder, { recursive: true });
+    await rm(directory, { recursive: true });
   });
 
-  /** What the kubelet does for the control plane's pod, only sooner. */
+  /** Mounts the Secret of the control plane like the kubelet, but with less delay. */
   async function mountControlPlaneSecret(): Promise<void> {
     const files = async (): Promise<boolean> => {
       const entries = await cluster.secret(CONTROL_PLANE_SECRET);
-      for (const [name, text] of Object.entries(entries)) await writeFile(join(folder, name), text);
+      for (const [name, text] of Object.entries(entries)) await writeFile(join(directory, name), text);
       return entries['tls.key'] !== undefined;
     };
     while (!(await files())) await sleep(POLL_MS);
@@ -99,7 +99,7 @@ const POLL_MS = 20;
   }
 
   async function serveControlPlane(): Promise<void> {
-    const files = { certFile: join(folder, 'tls.crt'), keyFile: join(folder, 'tls.key') };
+    const files = { certFile: join(directory, 'tls.crt'), keyFile: join(directory, 'tls.key') };
     const current = await readKeyPair(files);
     controlPlane = await listen({ handler: (_request, response) => response.end(), port: 0, tls: current });
     const server = controlPlane.server as Server;
@@ -108,8 +108,8 @@ const POLL_MS = 20;
     running.push(reloadKeyPair({ files, server, current, ...rest }));
   }
 
-  /** What a sidecar that was given these authorities says of the control plane: null, or the reason against it. */
-  const reported = (ca: string): Promise<string | null> =>
+  /** Connects to the control plane like a sidecar that trusts these CAs. Returns null, or the error code. */
+  const connectError = (ca: string): Promise<string | null> =>
     new Promise((resolve) => {
       const host = { host: '127.0.0.1', port: controlPlane.port, servername: CONTROL_PLANE_HOST };
       const socket = connect({ ...host, ca }, () => {
@@ -144,7 +144,7 @@ const POLL_MS = 20;
     while (!stopped.signal.aborted && !(await condition())) await sleep(POLL_MS);
   };
 
-  /** Lets the settle time pass again and again, each time when every party works with the change before it. */
+  /** Advances the settle time repeatedly, each time after every party uses the previous change. */
   async function settle(isOver: () => boolean): Promise<void> {
     while (!isOver()) {
       await until(isPropagated);
@@ -155,7 +155,7 @@ const POLL_MS = 20;
   }
 
   const caOf = (pod: Pod) => pod.metadata?.annotations?.[CA_ANNOTATION] ?? '';
-  /** What the API server counts of calls that gave no answer, and of pods that were refused. */
+  /** The API server's counters of failed webhook calls and of rejected pods. */
   const failures = () =>
     Promise.all(
       ['fail_open_count', 'rejection_count'].map((name) =>
@@ -166,7 +166,7 @@ const POLL_MS = 20;
   const rotations = () => steps.filter((step) => step === 'retire-previous').length;
 
   test(
-    `${ROTATIONS} times: no pod is refused, and every pod can report to the control plane`,
+    `${ROTATIONS} times: no pod is rejected, and every pod can report to the control plane`,
     async () => {
       const wrong: unknown[] = [];
       const trusts = new Set<string>();
@@ -176,7 +176,7 @@ const POLL_MS = 20;
       const failedBefore = await failures();
       const isOver = () => rotations() - before >= ROTATIONS;
       const create = async (_: unknown, worker: number): Promise<void> => {
-        // The pod of this turn, and that of the turn before it: one was injected just now, the other some time ago.
+        // Tests the CAs of this turn's pod and of the previous turn's pod, which was injected some time ago.
         let older = '';
         for (; !isOver(); turns[worker]! += 1) {
           const answer = await cluster.create(optedInPod());
@@ -187,7 +187,7 @@ const POLL_MS = 20;
           const ca = caOf(pod);
           trusts.add(ca);
           for (const each of new Set([ca, older || ca])) {
-            const reason = await reported(each);
+            const reason = await connectError(each);
             if (reason !== null) wrong.push({ reason, ca: each === ca ? 'of this turn' : 'older' });
             reports += 1;
           }
@@ -198,7 +198,7 @@ const POLL_MS = 20;
       expect(wrong).toEqual([]);
       expect(created).toBeGreaterThan(ROTATIONS * WORKERS);
       expect(reports).toBeGreaterThan(created);
-      // Each rotation has three trusts: the next beside the present one, both the other way round, the new one alone.
+      // Each rotation has three bundles: current and next CA, new and previous CA, new CA alone.
       expect(trusts.size).toBeGreaterThan(ROTATIONS);
       expect(await failures()).toEqual(failedBefore);
     },

@@ -13,20 +13,20 @@ import type { WebhookContext } from '../context.ts';
 /** The largest request that a Kubernetes API server accepts, in bytes; webhook/large-pods.apiserver.test.ts checks it. */
 export const API_SERVER_LIMIT = 3 * 2 ** 20;
 /**
- * A review escapes `<`, `>` and `&` to six bytes each, and repeats the names of a pod's lists in `managedFields`. A pod whose
- * review is larger than this would start without the injector having seen it.
+ * A review escapes `<`, `>` and `&` to six bytes each, and repeats the names of a pod's lists in `managedFields`. The pod
+ * of a larger review would not be injected.
  */
 export const BODY_LIMIT = 2 * 6 * API_SERVER_LIMIT;
 export const MUTATE_PATH = '/mutate/pod';
 
 /** `response` of an AdmissionReview. */
-type Answer = { uid: string; allowed: boolean } & Record<string, unknown>;
+type ReviewResponse = { uid: string; allowed: boolean } & Record<string, unknown>;
 
-/** Answers the API server's questions, and counts them. */
+/** Responds to admission reviews and counts them. */
 export interface Reviews {
-  /** Counts the request when its connection is done with it. */
+  /** Counts the request when its response is closed. */
   begin(request: IncomingMessage, response: ServerResponse): void;
-  /** `body`: an AdmissionReview. Throws a Problem when it is none, and while there is no authority. */
+  /** `body`: an AdmissionReview. Throws a Problem for an invalid body, and while no CA exists. */
   answer(body: unknown, response: ServerResponse): void;
 }
 
@@ -34,7 +34,7 @@ export function createReviews(context: WebhookContext): Reviews {
   const { clock, metrics } = context;
   const decisions = metrics.counter(
     'platform_webhook_decisions_total',
-    'Pods by what became of them and why.',
+    'Admission decisions for pods by action and reason.',
   );
   const requests = metrics.counter(
     'controller_runtime_webhook_requests_total',
@@ -42,14 +42,14 @@ export function createReviews(context: WebhookContext): Reviews {
   );
   const latency = metrics.histogram(
     'controller_runtime_webhook_latency_seconds',
-    'Time to answer an admission request.',
+    'Time to respond to an admission request.',
     [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5],
   );
   return {
     begin(request, response) {
       const started = clock.monotonicMs();
       response.once('close', () => {
-        // Nobody hears an answer to a body that was cut.
+        // After an incomplete body no response is delivered.
         const code = request.complete || response.headersSent ? response.statusCode : 400;
         requests.add({ webhook: MUTATE_PATH, code: String(code) });
         latency.observe((clock.monotonicMs() - started) / 1000, { webhook: MUTATE_PATH });
@@ -59,7 +59,7 @@ export function createReviews(context: WebhookContext): Reviews {
       const parsed = parseReview(body);
       if (!parsed.ok) throw new Problem(400, parsed.problem);
       const settings = context.settings();
-      // The guard policy refuses the pod then, and says that the injector did not answer.
+      // The guard policy then rejects the pod and reports that the injector did not answer.
       if (settings === null) throw new Problem(503, context.unready() ?? 'this process is not ready');
       const { uid, pod } = parsed.review;
       const decision = pod && decide(pod, settings);
@@ -67,7 +67,7 @@ export function createReviews(context: WebhookContext): Reviews {
         decisions.add(labelsOf(decision));
         logDecision(context, parsed.review, decision);
       }
-      send(response, pod && decision ? answerOf(uid, pod, decision, settings) : { uid, allowed: true });
+      send(response, pod && decision ? responseOf(uid, pod, decision, settings) : { uid, allowed: true });
     },
   };
 }
@@ -82,7 +82,7 @@ export function mutateRoutes(reviews: Reviews): Route[] {
       method: 'POST',
       path: MUTATE_PATH,
       summary:
-        'An AdmissionReview of a pod, answered with the patch that injects the sidecar, or with the reasons against it. 503 while there is no authority yet.',
+        'Receives an AdmissionReview of a pod. Responds with the patch that injects the sidecar, or with the reasons for the rejection. 503 while no CA exists.',
       handlers: [
         measure,
         jsonBody(BODY_LIMIT, { inflate: false }),
@@ -92,15 +92,15 @@ export function mutateRoutes(reviews: Reviews): Route[] {
   ];
 }
 
-/** Head and body leave in one piece: Node counts the length of a text by itself. */
-function send(response: ServerResponse, answer: Answer): void {
+/** Sends head and body together; Node computes the length of the text. */
+function send(response: ServerResponse, result: ReviewResponse): void {
   response.setHeader('Content-Type', 'application/json; charset=utf-8');
   response.end(
-    JSON.stringify({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: answer }),
+    JSON.stringify({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', response: result }),
   );
 }
 
-function answerOf(uid: string, pod: Pod, decision: Decision, settings: InjectionSettings): Answer {
+function responseOf(uid: string, pod: Pod, decision: Decision, settings: InjectionSettings): ReviewResponse {
   if (decision.action === 'skip') return { uid, allowed: true };
   if (decision.action === 'refuse')
     return {
@@ -133,13 +133,13 @@ function labelsOf(decision: Decision): Record<string, string> {
 function logDecision({ logger }: WebhookContext, review: PodReview, decision: Decision): void {
   const about = {
     namespace: review.namespace,
-    // Not looked at by the API server yet: it may be of any length.
+    // The API server has not validated the name yet, so it may have any length.
     pod: (review.pod?.metadata?.name ?? `${review.pod?.metadata?.generateName ?? ''}*`).slice(0, 253),
     dryRun: review.dryRun,
   };
   if (decision.action === 'inject')
-    logger.info('injects', { ...about, agent: decision.plan.agentName, mode: decision.plan.mode });
+    logger.info('injected pod', { ...about, agent: decision.plan.agentName, mode: decision.plan.mode });
   else if (decision.action === 'refuse')
-    logger.warn('refuses', { ...about, codes: decision.rejections.map((rejection) => rejection.code) });
-  else logger.debug('skips', { ...about, code: decision.code });
+    logger.warn('rejected pod', { ...about, codes: decision.rejections.map((rejection) => rejection.code) });
+  else logger.debug('skipped pod', { ...about, code: decision.code });
 }

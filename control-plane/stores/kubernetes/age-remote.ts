@@ -11,15 +11,16 @@ import type { AgentKey } from '../store.ts';
 export interface AgingOptions {
   clock: Clock;
   logger: Logger;
-  /** Between two looks, in milliseconds. */
+  /** Time between two sweeps, in milliseconds. */
   everyMs: number;
   list: () => AgentObservation[];
   write: (key: AgentKey, update: (current: AgentObservation) => ObservationStatus | null) => Promise<unknown>;
 }
 
 /**
- * Nobody else ages the observation of an agent that is registered here: the operator knows workloads, and what it
- * mirrors itself. Every replica does, and what one has written is no change for the next. Until `signal` aborts.
+ * Marks stale agents until `signal` aborts. Only the control plane ages the observations of agents that are registered here;
+ * the operator ages workloads and mirrored agents. Every replica runs the sweep. A status that another replica has already
+ * written is not written again.
  */
 export async function ageRemote(options: AgingOptions, signal: AbortSignal): Promise<void> {
   const { clock, logger, everyMs, list, write } = options;
@@ -31,11 +32,11 @@ export async function ageRemote(options: AgingOptions, signal: AbortSignal): Pro
     }
     for (const object of list().filter((each) => isDue(each, clock.now()))) {
       const { namespace, name } = object.metadata;
-      // Of the moment of the write: by the day before, what today's gone instances have used would be dropped.
+      // Uses the time of the write. With a time of the previous day, today's tokens of removed instances would be dropped.
       const update = (current: AgentObservation) => (isOurs(current) ? aged(current, clock.now()) : null);
-      // What the API server did not do is in the log already, once for an outage.
+      // Debug level, because the API server outage is already in the log.
       await write({ namespace, name }, update).catch((error: unknown) =>
-        logger.debug('status cannot be aged', {
+        logger.debug('failed to mark stale agent', {
           agent: keyText({ namespace, name }),
           error: describeError(error),
         }),

@@ -12,7 +12,7 @@ import type { ApiServerOutage } from '../../api-server-outage.ts';
 import { mergeArrival } from '../../status/receive.ts';
 import type { AgentKey, Arrival } from '../store.ts';
 import type { Observations } from './observations.ts';
-import { Waiting } from './waiting.ts';
+import { HeartbeatQueue } from './heartbeat-queue.ts';
 
 export interface CoalescerOptions {
   observations: Observations;
@@ -24,45 +24,45 @@ export interface CoalescerOptions {
   writes: Counter;
 }
 
-/** Heartbeats that were accepted and are not written yet, of one object. */
+/** Accepted heartbeats of one object that are not written yet. */
 interface Pending {
   key: AgentKey;
-  waiting: Waiting;
-  /** The stored status with all that waits, and the version of the object that it was computed from. */
-  ahead: { version: string | undefined; status: ObservationStatus } | null;
+  queue: HeartbeatQueue;
+  /** The stored status merged with the queued heartbeats, and the resourceVersion that it was computed from. */
+  projected: { version: string | undefined; status: ObservationStatus } | null;
   writtenMs: number;
-  /** Ends the wait for the next write. */
-  wait: AbortController | null;
+  /** Cancels the timer of the next write. */
+  timer: AbortController | null;
   dueMs: number;
   writing: Promise<void> | null;
   failures: number;
 }
 
 const RETRY = { baseMs: 500, maxMs: 8_000 };
-/** Bytes of JSON that may wait over all objects: from half of it on everything is written at once, beyond it refused. */
+/** Maximum JSON bytes in all queues; heartbeats above it are rejected. Above half of it heartbeats are written immediately. */
 const MAX_BYTES = 32 * 1024 * 1024;
-/** How long an answer waits for a heartbeat to be stored, in milliseconds; senders wait for ten seconds. */
-const PATIENCE_MS = 8_000;
+/** Maximum time that a response waits until a heartbeat is stored, in milliseconds; senders wait ten seconds. */
+const STORE_TIMEOUT_MS = 8_000;
 
 /**
- * Writes what watchers wait for at once and the rest at most once in a window, per object. Reads see accepted
- * heartbeats at once, because the status is computed from the stored one and what is pending, by the function that
- * writes it too. A crash loses at most what is pending.
+ * Writes significant status changes immediately, and other changes at most once per window and object. Reads include
+ * accepted heartbeats, because the status is computed from the stored status and the pending heartbeats, with the same
+ * function as for the write. A crash loses at most the pending heartbeats.
  */
 export interface Coalescer {
-  /** The object's status with what is pending. */
+  /** The object's status merged with its pending heartbeats. */
   statusOf(object: AgentObservation): ObservationStatus | undefined;
-  /** False: the cluster does not keep up, and another heartbeat of this object would make what a crash loses more. */
+  /** False: the API server does not keep up, and another heartbeat would increase the loss after a crash. */
   hasRoom(object: AgentObservation, arrival: Arrival): boolean;
-  /** Takes an accepted heartbeat; its write follows by itself. */
+  /** Queues an accepted heartbeat and schedules its write. */
   add(object: AgentObservation, arrival: Arrival): void;
-  /** Takes an accepted heartbeat and resolves when it is stored; when it rejects, or takes too long, it is not taken. */
+  /** Writes an accepted heartbeat and resolves when it is stored. On an error or timeout the heartbeat is removed again. */
   write(object: AgentObservation, arrival: Arrival): Promise<'stored' | 'gone'>;
-  /** The object is gone, and what was pending with it. */
+  /** Discards the pending heartbeats of a deleted object. */
   drop(key: AgentKey): void;
-  /** Heartbeats that wait, over all objects. */
+  /** Number of pending heartbeats of all objects. */
   size(): number;
-  /** Writes everything that is pending, and tries again what fails until `signal` aborts. */
+  /** Writes all pending heartbeats, and retries failed writes until `signal` aborts. */
   close(signal: AbortSignal): Promise<void>;
 }
 
@@ -81,29 +81,29 @@ class PendingHeartbeats implements Coalescer {
 
   statusOf(object: AgentObservation): ObservationStatus | undefined {
     const pending = this.#byKey.get(keyText(object.metadata));
-    if (pending === undefined || pending.waiting.length === 0) return object.status;
+    if (pending === undefined || pending.queue.length === 0) return object.status;
     const version = object.metadata.resourceVersion;
-    if (pending.ahead?.version !== version || pending.ahead === null) {
-      const status = merge(object, pending.waiting.arrivals);
+    if (pending.projected?.version !== version || pending.projected === null) {
+      const status = merge(object, pending.queue.arrivals);
       if (status === undefined) return undefined;
-      pending.ahead = { version, status };
+      pending.projected = { version, status };
     }
-    return pending.ahead.status;
+    return pending.projected.status;
   }
 
   hasRoom({ metadata }: AgentObservation, { heartbeat }: Arrival): boolean {
-    const waiting = this.#byKey.get(keyText(metadata))?.waiting;
-    const isBehind = waiting?.isBehind(heartbeat.intervalSeconds, this.#options.clock.monotonicMs()) ?? false;
+    const queue = this.#byKey.get(keyText(metadata))?.queue;
+    const isBehind = queue?.isBehind(heartbeat.intervalSeconds, this.#options.clock.monotonicMs()) ?? false;
     return !isBehind && this.#bytes() < MAX_BYTES;
   }
 
   add(object: AgentObservation, arrival: Arrival): void {
-    const pending = this.#take(object, arrival);
+    const pending = this.#enqueue(object, arrival);
     const { clock } = this.#options;
     const nowMs = clock.monotonicMs();
     const after = this.statusOf(object);
     const delayMs =
-      after === undefined || pending.waiting.isMany() || this.#bytes() > MAX_BYTES / 2
+      after === undefined || pending.queue.isMany() || this.#bytes() > MAX_BYTES / 2
         ? 0
         : writeDelayMs(
             { before: object.status, after },
@@ -116,20 +116,20 @@ class PendingHeartbeats implements Coalescer {
   }
 
   async write(object: AgentObservation, arrival: Arrival): Promise<'stored' | 'gone'> {
-    const pending = this.#take(object, arrival, true);
-    const patience = new AbortController();
-    const late = this.#options.clock.sleep(PATIENCE_MS, patience.signal).then(
-      () => Promise.reject(new KubeError(TOO_LATE)),
+    const pending = this.#enqueue(object, arrival, true);
+    const timer = new AbortController();
+    const timeout = this.#options.clock.sleep(STORE_TIMEOUT_MS, timer.signal).then(
+      () => Promise.reject(new KubeError(STORE_TIMEOUT)),
       () => undefined,
     );
     try {
-      while (pending.waiting.has(arrival)) await Promise.race([this.#flush(pending), late]);
+      while (pending.queue.has(arrival)) await Promise.race([this.#flush(pending), timeout]);
     } catch (error) {
-      pending.waiting.remove([arrival]);
-      pending.ahead = null;
+      pending.queue.remove([arrival]);
+      pending.projected = null;
       throw error;
     } finally {
-      patience.abort();
+      timer.abort();
     }
     return this.#byKey.get(keyText(pending.key)) === pending ? 'stored' : 'gone';
   }
@@ -137,13 +137,13 @@ class PendingHeartbeats implements Coalescer {
   drop(key: AgentKey): void {
     const pending = this.#byKey.get(keyText(key));
     if (pending === undefined) return;
-    pending.waiting = new Waiting();
-    pending.wait?.abort();
+    pending.queue = new HeartbeatQueue();
+    pending.timer?.abort();
     this.#byKey.delete(keyText(key));
   }
 
   size(): number {
-    return [...this.#byKey.values()].reduce((sum, pending) => sum + pending.waiting.length, 0);
+    return [...this.#byKey.values()].reduce((sum, pending) => sum + pending.queue.length, 0);
   }
 
   async close(signal: AbortSignal): Promise<void> {
@@ -152,11 +152,11 @@ class PendingHeartbeats implements Coalescer {
   }
 
   async #drain(pending: Pending, signal: AbortSignal): Promise<void> {
-    pending.wait?.abort();
+    pending.timer?.abort();
     for (let tries = 0; !signal.aborted; tries += 1) {
-      // A write under way began before the last heartbeats came.
+      // A write in progress does not contain the heartbeats that arrived after its start.
       await pending.writing?.catch(() => undefined);
-      if (pending.waiting.length === 0) return;
+      if (pending.queue.length === 0) return;
       if (tries > 0)
         await this.#options.clock.sleep(halfJitter(tries - 1, RETRY), signal).catch(() => undefined);
       await this.#flush(pending).catch(() => undefined);
@@ -164,52 +164,52 @@ class PendingHeartbeats implements Coalescer {
   }
 
   #bytes(): number {
-    return [...this.#byKey.values()].reduce((sum, pending) => sum + pending.waiting.bytes, 0);
+    return [...this.#byKey.values()].reduce((sum, pending) => sum + pending.queue.bytes, 0);
   }
 
-  #take(object: AgentObservation, arrival: Arrival, isAwaited = false): Pending {
+  #enqueue(object: AgentObservation, arrival: Arrival, isAwaited = false): Pending {
     const { namespace, name } = object.metadata;
     const key = keyText({ namespace, name });
     const pending = this.#byKey.get(key) ?? {
       key: { namespace, name },
-      waiting: new Waiting(),
-      ahead: null,
+      queue: new HeartbeatQueue(),
+      projected: null,
       writtenMs: Number.NEGATIVE_INFINITY,
-      wait: null,
+      timer: null,
       dueMs: Number.POSITIVE_INFINITY,
       writing: null,
       failures: 0,
     };
     this.#byKey.set(key, pending);
-    // One more on what is computed already, not all of them anew.
-    const before = pending.waiting.length === 0 ? null : this.statusOf(object);
-    pending.waiting.add(arrival, this.#options.clock.monotonicMs(), isAwaited);
+    // Merges one more heartbeat into the computed status instead of merging all of them again.
+    const before = pending.queue.length === 0 ? null : this.statusOf(object);
+    pending.queue.add(arrival, this.#options.clock.monotonicMs(), isAwaited);
     if (before !== null) {
       const status = mergeArrival(before, arrival, contextOf(object));
-      pending.ahead = { version: object.metadata.resourceVersion, status };
+      pending.projected = { version: object.metadata.resourceVersion, status };
     }
     return pending;
   }
 
-  /** The earliest of all times that were asked for counts. After a failure the retry's time holds. */
+  /** Schedules the next write. The earliest requested time applies; after a failure the time of the retry applies. */
   #schedule(pending: Pending, dueMs: number): void {
-    if (this.#closed || dueMs >= pending.dueMs || (pending.failures > 0 && pending.wait !== null)) return;
-    pending.wait?.abort();
-    const wait = new AbortController();
-    pending.wait = wait;
+    if (this.#closed || dueMs >= pending.dueMs || (pending.failures > 0 && pending.timer !== null)) return;
+    pending.timer?.abort();
+    const timer = new AbortController();
+    pending.timer = timer;
     pending.dueMs = dueMs;
-    void this.#wait(pending, wait, Math.max(0, dueMs - this.#options.clock.monotonicMs()));
+    void this.#flushAfter(pending, timer, Math.max(0, dueMs - this.#options.clock.monotonicMs()));
   }
 
-  async #wait(pending: Pending, wait: AbortController, ms: number): Promise<void> {
+  async #flushAfter(pending: Pending, timer: AbortController, ms: number): Promise<void> {
     try {
-      if (ms > 0) await this.#options.clock.sleep(ms, wait.signal);
+      if (ms > 0) await this.#options.clock.sleep(ms, timer.signal);
     } catch {
       return;
     }
-    pending.wait = null;
+    pending.timer = null;
     pending.dueMs = Number.POSITIVE_INFINITY;
-    // A write under way began before the last heartbeats came.
+    // A write in progress does not contain the heartbeats that arrived after its start.
     await pending.writing?.catch(() => undefined);
     await this.#flush(pending).catch((error: unknown) => this.#failed(pending, error));
   }
@@ -218,18 +218,18 @@ class PendingHeartbeats implements Coalescer {
     const { clock, logger, apiServer } = this.#options;
     const fields = { agent: keyText(pending.key), error: describeError(error) };
     if (isFinal(error)) {
-      logger.error('status is refused, and its heartbeats are dropped', fields);
+      logger.error('AgentObservation status rejected, heartbeats dropped', fields);
       return;
     }
     apiServer.failed(error);
-    if (pending.failures === 0) logger.debug('status cannot be written, and is tried again', fields);
-    const askedMs = error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0;
-    const delayMs = Math.max(halfJitter(pending.failures, RETRY), askedMs);
+    if (pending.failures === 0) logger.debug('failed to write AgentObservation status, retrying', fields);
+    const retryAfterMs = error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0;
+    const delayMs = Math.max(halfJitter(pending.failures, RETRY), retryAfterMs);
     this.#schedule(pending, clock.monotonicMs() + delayMs);
     pending.failures += 1;
   }
 
-  /** Writes what is pending now; joins a write that is under way. */
+  /** Writes the pending heartbeats, or joins a write in progress. */
   #flush(pending: Pending): Promise<void> {
     pending.writing ??= this.#store(pending).finally(() => (pending.writing = null));
     return pending.writing;
@@ -237,12 +237,12 @@ class PendingHeartbeats implements Coalescer {
 
   async #store(pending: Pending): Promise<void> {
     const { observations, writer, clock, writes, apiServer } = this.#options;
-    const batch = pending.waiting.arrivals;
+    const batch = pending.queue.arrivals;
     if (batch.length === 0) return;
     const beganMs = clock.monotonicMs();
     try {
       const result = await writer.write(pending.key, (object) => merge(object, batch) ?? null);
-      apiServer.answered();
+      apiServer.succeeded();
       writes.add({ result: result.outcome === 'missing' ? 'gone' : result.outcome });
       if (result.outcome === 'missing') {
         this.drop(pending.key);
@@ -250,26 +250,26 @@ class PendingHeartbeats implements Coalescer {
       }
       observations.remember(result.object);
       this.#settle(pending, batch);
-      pending.waiting.storedAt(beganMs);
+      pending.queue.storedAt(beganMs);
       pending.writtenMs = clock.monotonicMs();
       pending.failures = 0;
     } catch (error) {
       writes.add({ result: isFinal(error) ? 'refused' : 'failed' });
-      // Tried again it would be refused again; without these heartbeats the next ones may be taken.
+      // A retry would be rejected again. Without this batch the next heartbeats may be accepted.
       if (isFinal(error)) this.#settle(pending, batch);
       throw error;
     }
   }
 
   #settle(pending: Pending, batch: readonly Arrival[]): void {
-    pending.waiting.remove(batch);
-    pending.ahead = null;
+    pending.queue.remove(batch);
+    pending.projected = null;
   }
 }
 
 function merge(object: AgentObservation, arrivals: readonly Arrival[]): ObservationStatus | undefined {
   const context = contextOf(object);
-  // A namesake of the other source may have come in the place of what they were accepted for.
+  // The object may have been replaced by an agent of the same name from the other source.
   const own = arrivals.filter(({ source }) => source === object.spec.source);
   return own.reduce<ObservationStatus | undefined>(
     (status, arrival) => mergeArrival(status, arrival, context),
@@ -277,14 +277,14 @@ function merge(object: AgentObservation, arrivals: readonly Arrival[]): Observat
   );
 }
 
-const TOO_LATE = {
+const STORE_TIMEOUT = {
   status: 0,
   reason: 'unreachable',
-  message: `the cluster has not stored it within ${PATIENCE_MS} ms`,
+  message: `the API server did not store the heartbeat within ${STORE_TIMEOUT_MS} ms`,
   retryAfterMs: null,
 };
 
-/** The API server has judged the content, not the moment. */
+/** The API server rejected the content, so a retry cannot succeed. */
 function isFinal(error: unknown): boolean {
   return error instanceof KubeError && [400, 413, 422].includes(error.status);
 }

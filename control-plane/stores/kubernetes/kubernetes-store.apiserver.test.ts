@@ -23,7 +23,7 @@ import { createKubernetesStore } from './kubernetes-store.ts';
 const START = '2026-03-01T10:00:00.000Z';
 const at = (seconds: number): Date => new Date(Date.parse(START) + seconds * 1000);
 
-/** The wall clock of the contract's heartbeats; durations are real. */
+/** A clock with the wall time of the contract's heartbeats and real durations. */
 function clockAt(time: () => Date): Clock {
   return {
     now: time,
@@ -62,10 +62,10 @@ async function closeAll(): Promise<void> {
   }
 }
 
-async function until(what: string, look: () => boolean | Promise<boolean>): Promise<void> {
+async function until(what: string, check: () => boolean | Promise<boolean>): Promise<void> {
   const end = performance.now() + 100_000;
-  while (!(await look())) {
-    if (performance.now() > end) throw new Error(`${what} did not come`);
+  while (!(await check())) {
+    if (performance.now() > end) throw new Error(`timeout while waiting for ${what}`);
     await delay(20);
   }
 }
@@ -141,11 +141,11 @@ const observed = (key: AgentKey): Promise<AgentObservation | null> =>
     });
     const aKey = async (): Promise<AgentKey> => ({ namespace: await makeNamespace(), name: 'shop' });
 
-    test('shows in the cluster what it answers: a first heartbeat at once, with its conditions', async () => {
+    test('writes the first heartbeat to the cluster immediately, with its conditions', async () => {
       const store = await open();
       const key = await aKey();
       await makeWorkload(key);
-      // The watch may not have brought it yet: a heartbeat that finds nothing asks the API server.
+      // The watch may not have delivered the object yet; then the store reads it from the API server.
       expect(await store.heartbeat(arrival(key))).toMatchObject({ kind: 'accepted' });
       await until('the status', async () => (await observed(key))?.status?.score === 100);
       const { status } = (await observed(key))!;
@@ -163,7 +163,7 @@ const observed = (key: AgentKey): Promise<AgentObservation | null> =>
       await closeAll();
     });
 
-    test('takes no heartbeat of a workload that has no observation yet, and takes it as soon as it has', async () => {
+    test('accepts the heartbeat of a workload only once its observation exists', async () => {
       const store = await open();
       const key = await aKey();
       expect(await store.heartbeat(arrival(key))).toEqual({ kind: 'unknown' });
@@ -172,7 +172,7 @@ const observed = (key: AgentKey): Promise<AgentObservation | null> =>
       await closeAll();
     });
 
-    test('of two replicas keeps every instance, proof and token', async () => {
+    test('with two replicas keeps every instance, proof and token', async () => {
       const [one, two] = [await open(), await open()];
       const key = await aKey();
       const outcome = await one.register({ ...key, runtime: 'docker', manifest: null }, at(0));
@@ -196,7 +196,7 @@ const observed = (key: AgentKey): Promise<AgentObservation | null> =>
           ];
         }),
       );
-      // A token that one has granted holds at the other at once.
+      // A token issued by one replica is valid at the other immediately.
       const token = { hash: 't-0', expiresAt: at(3600).toISOString() };
       expect(await two.hasToken({ ...key, agentId, token, at: at(0) })).toBe(true);
       await closeAll();
@@ -209,7 +209,7 @@ const observed = (key: AgentKey): Promise<AgentObservation | null> =>
       expect(status).toMatchObject({ instanceCount: 12, proofRevision: 12 });
     });
 
-    test('finds what another replica has registered and granted a moment ago', async () => {
+    test('finds a recent registration and token of another replica', async () => {
       const [one, two] = [await open(), await open()];
       const key = await aKey();
       const outcome = await one.register({ ...key, runtime: 'docker', manifest: null }, at(0));
@@ -230,7 +230,7 @@ const observed = (key: AgentKey): Promise<AgentObservation | null> =>
       await closeAll();
     });
 
-    test('ages the observations of remote agents itself, and leaves those of workloads to the operator', async () => {
+    test('marks stale remote agents itself, and leaves workloads to the operator', async () => {
       let now = at(0);
       const store = await open({ clock: clockAt(() => now), sweepMs: 50 });
       const remote = await aKey();
@@ -239,10 +239,10 @@ const observed = (key: AgentKey): Promise<AgentObservation | null> =>
       await makeWorkload(workload);
       await store.heartbeat(arrival(remote, { source: 'remote' }));
       await store.heartbeat(arrival(workload));
-      await until('both', async () => (await observed(workload))?.status?.phase === 'Healthy');
-      await until('both', async () => (await observed(remote))?.status?.phase === 'Healthy');
+      await until('the workload', async () => (await observed(workload))?.status?.phase === 'Healthy');
+      await until('the remote agent', async () => (await observed(remote))?.status?.phase === 'Healthy');
       now = at(121);
-      await until('the age', async () => (await observed(remote))?.status?.phase === 'Unknown');
+      await until('the phase Unknown', async () => (await observed(remote))?.status?.phase === 'Unknown');
       const { status } = (await observed(remote))!;
       expect(status!.conditions!.find((each) => each.type === 'Reporting')).toMatchObject({
         status: 'False',
@@ -252,7 +252,7 @@ const observed = (key: AgentKey): Promise<AgentObservation | null> =>
       await closeAll();
     });
 
-    test('removes no observation of a workload', async () => {
+    test('does not remove the observation of a workload', async () => {
       const store = await open();
       const key = await aKey();
       await makeWorkload(key);
@@ -261,13 +261,13 @@ const observed = (key: AgentKey): Promise<AgentObservation | null> =>
       await closeAll();
     });
 
-    test('asks senders for the interval that the observation says, an explicit 30 too', async () => {
+    test('returns the interval from the observation, also an explicit 30', async () => {
       const store = await open();
       const key = await aKey();
       await makeWorkload(key, { heartbeatSeconds: 30 });
       await makeWorkload({ ...key, name: 'other' });
       const secondsOf = async (name: string) => {
-        await until('it', async () => (await store.find({ ...key, name }, at(0))) !== null);
+        await until('the agent', async () => (await store.find({ ...key, name }, at(0))) !== null);
         return (await store.find({ ...key, name }, at(0)))?.heartbeatSeconds;
       };
       expect([await secondsOf('shop'), await secondsOf('other')]).toEqual([30, null]);
@@ -279,16 +279,16 @@ const observed = (key: AgentKey): Promise<AgentObservation | null> =>
       await closeAll();
     });
 
-    test('takes the largest heartbeat that the parser lets through', async () => {
-      const words = '𝕏'.repeat(250);
+    test('accepts the largest heartbeat that the parser accepts', async () => {
+      const text = '𝕏'.repeat(250);
       const check = (index: number): Check => ({
         id: `env:${'V'.repeat(300)}${index}`,
         category: 'env',
         status: 'fail',
         severity: 'error',
         latencyMs: 1e6,
-        message: words,
-        remediation: words,
+        message: text,
+        remediation: text,
       });
       const count = Number.MAX_SAFE_INTEGER;
       const model = (index: number) => ({
@@ -310,9 +310,9 @@ const observed = (key: AgentKey): Promise<AgentObservation | null> =>
             issues: Array.from({ length: 300 }, (_, index) => ({
               severity: 'critical',
               property: `${'p'.repeat(490)}${index}`,
-              description: words,
-              recommendation: words,
-              message: words,
+              description: text,
+              recommendation: text,
+              message: text,
               source: 'policy',
             })),
           },

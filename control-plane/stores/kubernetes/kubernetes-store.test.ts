@@ -68,18 +68,18 @@ function observation(name: string, status: ObservationStatus = { phase: 'Pending
   };
 }
 
-/** Waits for what comes by itself; `stepMs`: time passes on the store's clock meanwhile, so much at a time. */
-async function until(look: () => boolean, stepMs = 0): Promise<void> {
+/** Polls until `check` is true. With `stepMs` the store's clock advances by this time before each poll. */
+async function until(check: () => boolean, stepMs = 0): Promise<void> {
   const end = performance.now() + 30_000;
-  while (!look()) {
-    if (performance.now() > end) throw new Error(`it did not come; ${JSON.stringify(stored())}`);
+  while (!check()) {
+    if (performance.now() > end) throw new Error(`timeout; stored: ${JSON.stringify(stored())}`);
     if (stepMs > 0) await clock.pass(stepMs);
     await delay(5);
   }
 }
 
-/** Waits for what comes when its time has come. */
-const inTime = (look: () => boolean): Promise<void> => until(look, 100);
+/** Polls while the store's clock advances, for changes that a timer triggers. */
+const inTime = (check: () => boolean): Promise<void> => until(check, 100);
 
 const stored = (): ObservationStatus =>
   (server.get(`${COLLECTION}/shop`) as { status: ObservationStatus } | undefined)?.status ?? {
@@ -89,7 +89,7 @@ const isPatch: Fault['when'] = ({ method }) => method === 'PATCH';
 const isSettled = () => metrics.render().includes('\nplatform_control_plane_pending_heartbeats 0\n');
 const patches = () => server.requests.filter(isPatch).length;
 
-/** Windows are two seconds long with this interval. */
+/** Sends a heartbeat. With this interval a window is two seconds long. */
 function beat(seq: number, overrides: Partial<Heartbeat> = {}): Promise<HeartbeatOutcome> {
   const heartbeat = aHeartbeat({
     seq,
@@ -114,7 +114,7 @@ const withProof: Partial<Heartbeat> = {
   proof: [{ ruleId: 'MEM-01', verifiedBy: 'qa', method: 'looked', verifiedAt: new Date(T0).toISOString() }],
 };
 
-test('writes the first heartbeat at once, and those that change nothing of note once in a window', async () => {
+test('writes the first heartbeat immediately, and insignificant changes once per window', async () => {
   await beat(1);
   await until(isSettled);
   for (let seq = 2; seq <= 6; seq += 1) await beat(seq);
@@ -128,7 +128,7 @@ test('writes the first heartbeat at once, and those that change nothing of note 
   expect(stored().instances).toMatchObject([{ name: 'shop-1', seq: 6 }]);
 });
 
-test('writes a change of note at once, with what was waiting', async () => {
+test('writes a significant change immediately, with the pending heartbeats', async () => {
   await beat(1);
   await until(isSettled);
   await beat(2);
@@ -138,7 +138,7 @@ test('writes a change of note at once, with what was waiting', async () => {
   expect(stored()).toMatchObject({ grade: 'C', tokens: 3, instances: [{ seq: 3 }] });
 });
 
-test('keeps what another writer has stored meanwhile', async () => {
+test('keeps concurrent changes of another writer', async () => {
   await beat(1);
   await until(isSettled);
   const sender = { instance: 'shop-2', uid: 'u-2' };
@@ -149,7 +149,7 @@ test('keeps what another writer has stored meanwhile', async () => {
   expect(stored()).toMatchObject({ tokens: 42, instances: [{ name: 'shop-1' }, { name: 'shop-2' }] });
 });
 
-test('tries again on a conflict', async () => {
+test('retries after a conflict', async () => {
   server.fail({ when: isPatch, answer: { status: 409, body: { reason: 'Conflict', message: 'modified' } } });
   await beat(1);
   await inTime(() => stored().score === 100);
@@ -159,9 +159,9 @@ test('tries again on a conflict', async () => {
 test.each<[string, Fault['answer']]>([
   ['fails', { status: 500 }],
   ['throttles', { status: 429, headers: { 'retry-after': '1' } }],
-  ['forbids it', { status: 403 }],
+  ['forbids writes', { status: 403 }],
   ['cuts the connection', 'cut'],
-])('takes heartbeats while the API server %s, shows them, and writes them later', async (_, answer) => {
+])('accepts heartbeats while the API server %s, returns them in reads, and writes them later', async (_, answer) => {
   for (let index = 0; index < 2; index += 1) server.fail({ when: isPatch, answer });
   expect((await beat(1)).kind).toBe('accepted');
   await until(() => log.length > 0);
@@ -169,19 +169,19 @@ test.each<[string, Fault['answer']]>([
   expect((await store.find(KEY, new Date(T0)))?.status).toMatchObject({ phase: 'Healthy', tokens: 2 });
   expect(stored()).toEqual({ phase: 'Pending' });
   await inTime(() => stored().tokens === 2);
-  expect(log).toEqual(['error: API server requests fail']);
+  expect(log).toEqual(['error: API server requests failing']);
 });
 
-test('drops what the API server will never take, says so, and takes what comes next', async () => {
+test('drops heartbeats that the API server rejects for good, logs it, and accepts the next heartbeat', async () => {
   server.fail({ when: isPatch, answer: { status: 422 } });
   await beat(1);
   await until(() => log.length > 0);
-  expect(log).toEqual(['error: status is refused, and its heartbeats are dropped']);
+  expect(log).toEqual(['error: AgentObservation status rejected, heartbeats dropped']);
   await beat(2);
   await until(() => stored().tokens === 2);
 });
 
-test('answers a heartbeat that brings a proof only when it is stored, and takes it again when it was not', async () => {
+test('accepts a heartbeat with a proof only after it is stored, and accepts a retry after a failure', async () => {
   await beat(1);
   await until(isSettled);
   server.fail({ when: isPatch, answer: { status: 500 } });
@@ -194,17 +194,17 @@ test('answers a heartbeat that brings a proof only when it is stored, and takes 
   expect(stored()).toMatchObject({ proofs: withProof.proof, proofRevision: 1 });
 });
 
-test('does not take a proof or a token that the cluster does not take', async () => {
+test('rejects a proof that cannot be written to the cluster', async () => {
   const [record] = withProof.proof!;
   const write = { ...KEY, record: record!, at: new Date(T0) };
   server.fail({ when: isPatch, answer: 'cut' });
   await expect(store.putProof(write)).rejects.toMatchObject({ status: 503 });
   expect(await store.putProof(write)).toBe('stored');
-  // Seen at once, whether or not the watch has brought it.
+  // Visible immediately, even before the watch delivers the change.
   expect((await store.find(KEY, new Date(T0)))?.status.proofs).toEqual([record]);
 });
 
-test('writes what is pending when it closes', async () => {
+test('writes pending heartbeats on close', async () => {
   await beat(1);
   await until(isSettled);
   await beat(2);
@@ -214,7 +214,7 @@ test('writes what is pending when it closes', async () => {
   expect(patches()).toBe(2);
 });
 
-test('closes in its time when the API server hangs, and says what is lost', async () => {
+test('closes after its timeout when the API server hangs, and logs the lost heartbeats', async () => {
   server.fail({ when: isPatch, answer: 'hang' });
   await beat(1);
   await until(() => patches() === 1);
@@ -226,19 +226,19 @@ test('closes in its time when the API server hangs, and says what is lost', asyn
   expect(isClosed).toBe(false);
   await clock.pass(1);
   await closed;
-  expect(log).toEqual(['warn: heartbeats are lost: the cluster takes no writes']);
+  expect(log).toEqual(['warn: heartbeats lost: API server accepts no writes']);
 });
 
 test.each<[string, Fault['answer']]>([
   ['fails', { status: 500 }],
   ['cuts the connection', 'cut'],
-])('writes what is pending when it closes, also when the API server %s once', async (_, answer) => {
+])('writes pending heartbeats on close, even if the API server %s once', async (_, answer) => {
   await beat(1);
   await until(isSettled);
   await beat(2);
   server.fail({ when: isPatch, answer });
   const closed = store.close();
-  // The second try, long before its time is over.
+  // The second attempt, long before the timeout.
   await until(() => (clock.left()[0] ?? Infinity) <= 500);
   await clock.pass(500);
   await closed;
@@ -246,7 +246,7 @@ test.each<[string, Fault['answer']]>([
   expect(log).toEqual([]);
 });
 
-test('holds one heartbeat of each process while nothing can be stored, and all windows that add up', async () => {
+test('keeps one pending heartbeat per process, but all heartbeats with windows and no totals', async () => {
   await beat(1);
   await until(isSettled);
   for (let seq = 2; seq <= 50; seq += 1) await beat(seq);
@@ -256,29 +256,30 @@ test('holds one heartbeat of each process while nothing can be stored, and all w
   for (let seq = 1; seq <= 10; seq += 1) await beat(seq, plain);
   expect(metrics.render()).toContain('\nplatform_control_plane_pending_heartbeats 11\n');
   await inTime(isSettled);
-  // The process before left its total behind.
+  // The total of the previous process still counts.
   expect(stored().tokens).toBe(50 + 10 * 5);
 });
 
-test('refuses heartbeats while what it took waits for longer than a crash may lose, and takes them after', async () => {
+test('rejects heartbeats while pending heartbeats wait too long, and accepts them after the write', async () => {
   await beat(1);
   await until(isSettled);
-  let isAway = true;
-  const away = (): void => server.fail({ when: ({ method }) => isAway && method === 'PATCH', answer: 'cut' });
-  for (let index = 0; index < 100; index += 1) away();
+  let isDown = true;
+  const failOnce = (): void =>
+    server.fail({ when: ({ method }) => isDown && method === 'PATCH', answer: 'cut' });
+  for (let index = 0; index < 100; index += 1) failOnce();
   expect((await beat(2)).kind).toBe('accepted');
   await clock.pass(18_000);
   await expect(beat(3)).rejects.toMatchObject({ status: 503, headers: { 'retry-after': '10' } });
-  // What was answered stays and is shown; what was refused is as if it had never come.
+  // Accepted heartbeats stay visible; rejected heartbeats have no effect.
   expect((await store.find(KEY, new Date(T0)))?.status.tokens).toBe(2);
-  isAway = false;
+  isDown = false;
   await inTime(() => stored().tokens === 2);
-  // What is stored may be pending still: the answer is under way.
+  // A stored heartbeat can still be pending until the store receives the response.
   await until(isSettled);
   expect((await beat(3)).kind).toBe('accepted');
 });
 
-test('forgets what is pending of an observation that is deleted', async () => {
+test('drops the pending heartbeats of a deleted observation', async () => {
   await beat(1);
   await until(isSettled);
   await beat(2);
@@ -291,7 +292,7 @@ test('forgets what is pending of an observation that is deleted', async () => {
   expect(patches()).toBe(1);
 });
 
-test('writes nothing that waits into a namesake that was registered meanwhile', async () => {
+test('does not write pending heartbeats of a workload into a registered agent with the same name', async () => {
   await beat(1);
   await until(isSettled);
   await beat(2);
@@ -302,7 +303,7 @@ test('writes nothing that waits into a namesake that was registered meanwhile', 
   expect(await beat(3)).toEqual({ kind: 'taken' });
 });
 
-test('takes no heartbeat for an agent that the operator mirrors: the two would write against each other', async () => {
+test('rejects heartbeats for a mirrored agent with 409, because the operator writes its status', async () => {
   const { metadata, status } = observation('far');
   const labels = { 'platform.io/mirrored': 'true' };
   server.put(COLLECTION, { metadata: { ...metadata, labels }, spec: { source: 'remote' }, status });
@@ -312,7 +313,7 @@ test('takes no heartbeat for an agent that the operator mirrors: the two would w
   });
 });
 
-test('lists what the operator mirrors, or leaves it out', async () => {
+test('lists mirrored agents, and leaves them out with onlyOwn', async () => {
   const { metadata, status } = observation('far');
   const labels = { 'platform.io/mirrored': 'true' };
   server.put(COLLECTION, { metadata: { ...metadata, labels }, spec: { source: 'remote' }, status });
@@ -320,14 +321,14 @@ test('lists what the operator mirrors, or leaves it out', async () => {
     const { agents, total } = await store.list({ limit: 10, after: null, onlyOwn }, new Date(T0));
     return [total, ...agents.map(({ name }) => name)];
   };
-  // The watch brings it.
+  // Wait for the watch.
   const end = performance.now() + 30_000;
   while ((await listed(false))[0] !== 2 && performance.now() < end) await delay(5);
   expect(await listed(false)).toEqual([2, 'far', 'shop']);
   expect(await listed(true)).toEqual([1, 'shop']);
 });
 
-test('writes what comes while a write is under way', async () => {
+test('writes heartbeats that arrive during a write', async () => {
   for (let seq = 1; seq <= 20; seq += 1) {
     await beat(seq);
     await delay(seq % 3);
@@ -336,7 +337,7 @@ test('writes what comes while a write is under way', async () => {
   expect(stored()).toMatchObject({ tokens: 20, instances: [{ seq: 20 }] });
 });
 
-test('counts its writes by result and what is pending', async () => {
+test('exports metrics of writes by result and of pending heartbeats', async () => {
   await beat(1);
   await until(isSettled);
   server.fail({ when: isPatch, answer: { status: 500 } });
@@ -352,12 +353,12 @@ test('counts its writes by result and what is pending', async () => {
   );
 });
 
-test('starts without the API server, is not ready, and serves when it comes', async () => {
+test('starts without the API server, is not ready, and becomes ready when the API server is up', async () => {
   await store.close();
   await client.close();
   server.away(true);
   await open();
-  expect(store.unready()).toBe('the AgentObservations are not read yet');
+  expect(store.unready()).toBe('the AgentObservation cache is not synced');
   await expect(store.list({ limit: 1, after: null }, new Date(T0))).rejects.toMatchObject({ status: 503 });
   await expect(beat(1)).rejects.toMatchObject({ status: 503 });
   server.away(false);

@@ -33,7 +33,7 @@ import { ageRemote } from './age-remote.ts';
 import { createCoalescer, type Coalescer } from './coalescer.ts';
 import { createObservations, type Observations } from './observations.ts';
 import { NewNames } from './new-names.ts';
-import { behind, gone, refuseMirrored, unavailable } from './problems.ts';
+import { gone, overloaded, rejectMirrored, unavailable } from './problems.ts';
 import { agentIdOf, recordOf, reportOf } from './record.ts';
 
 export const FIELD_MANAGER = 'platform-control-plane';
@@ -44,24 +44,24 @@ export interface KubernetesStoreOptions {
   logger: Logger;
   metrics: Metrics;
   rateLimitSeconds: number;
-  /** Shared with who else asks the API server; default: its own. */
+  /** Shared with the other callers of the API server; default: a new tracker. */
   apiServer?: ApiServerOutage;
-  /** How often silent remote agents are looked for, in milliseconds; default 10,000. */
+  /** How often remote agents are checked for staleness, in milliseconds; default 10,000. */
   sweepMs?: number;
-  /** How long `close` may take over what is not written yet, in milliseconds; default 12,000. */
+  /** How long `close` may take to write pending heartbeats, in milliseconds; default 12,000. */
   closeMs?: number;
 }
 
 const SWEEP_MS = 10_000;
 /**
- * How long the last writes may take when the process ends, in milliseconds: of the 30 s that a pod has, five have gone
- * before the signal, and requests in flight may take ten.
+ * Timeout for the last writes when the process ends, in milliseconds. Of a pod's grace period of 30 s, 5 s pass before the
+ * signal, and requests in flight may take 10 s.
  */
 const CLOSE_MS = 12_000;
 
 /**
- * Keeps each agent in its AgentObservation. The state of a heartbeat is coalesced, so a crash may lose one window of
- * it; tokens and proofs are in the cluster before anybody hears that they are stored.
+ * Keeps each agent in its AgentObservation. The state of heartbeats is coalesced, so a crash may lose one window of state.
+ * Tokens and proofs are written to the cluster before the response.
  */
 export function createKubernetesStore(options: KubernetesStoreOptions): Store {
   return new KubernetesStore(options);
@@ -93,7 +93,7 @@ class KubernetesStore implements Store {
     });
     const conflicts = metrics.counter(
       'platform_control_plane_status_conflicts_total',
-      'Writes of AgentObservation status that were done again, because somebody else wrote at the same time.',
+      'AgentObservation status writes that were retried after a conflict.',
     );
     this.#writer = createStatusWriter({
       client,
@@ -110,17 +110,17 @@ class KubernetesStore implements Store {
       apiServer: this.#apiServer,
       writes: metrics.counter(
         'platform_control_plane_status_writes_total',
-        'Writes of AgentObservation status for heartbeats, by result.',
+        'AgentObservation status writes for heartbeats, by result.',
       ),
     });
     metrics.gauge(
       'platform_control_plane_pending_heartbeats',
-      'Accepted heartbeats that are not written to the cluster yet.',
+      'Accepted heartbeats that are not yet written to the cluster.',
       () => [{ value: this.#heartbeats.size() }],
     );
   }
 
-  /** Does not wait for the cluster: until it answers the process is up and not ready. */
+  /** Does not wait for the cluster. The process is live, and becomes ready when the AgentObservations are listed. */
   start(): Promise<void> {
     this.#observations.start();
     const { clock, logger, sweepMs = SWEEP_MS } = this.#options;
@@ -131,32 +131,32 @@ class KubernetesStore implements Store {
   }
 
   close(): Promise<void> {
-    this.#closing ??= this.#end();
+    this.#closing ??= this.#drainAndClose();
     return this.#closing;
   }
 
-  async #end(): Promise<void> {
+  async #drainAndClose(): Promise<void> {
     this.#stop.abort();
     await this.#sweeps;
     const { clock, closeMs = CLOSE_MS } = this.#options;
-    const late = new AbortController();
-    const drained = this.#heartbeats.close(late.signal);
-    await Promise.race([drained, clock.sleep(closeMs).then(() => late.abort())]);
+    const timeout = new AbortController();
+    const drained = this.#heartbeats.close(timeout.signal);
+    await Promise.race([drained, clock.sleep(closeMs).then(() => timeout.abort())]);
     const lost = this.#heartbeats.size();
     if (lost > 0)
-      this.#options.logger.warn('heartbeats are lost: the cluster takes no writes', { heartbeats: lost });
+      this.#options.logger.warn('heartbeats lost: API server accepts no writes', { heartbeats: lost });
     await this.#observations.close();
   }
 
   unready(): string | null {
-    if (!this.#observations.isSynced()) return 'the AgentObservations are not read yet';
-    return this.#observations.isFresh() ? null : 'the API server is not heard any more';
+    if (!this.#observations.isSynced()) return 'the AgentObservation cache is not synced';
+    return this.#observations.isFresh() ? null : 'no recent response from the API server';
   }
 
   async register(registration: Registration, at: Date): Promise<RegisterOutcome> {
     const made = await this.#ensureRemote(registration);
     if (made.object.spec.source === 'sidecar') return { kind: 'taken' };
-    refuseMirrored(made.object);
+    rejectMirrored(made.object);
     const object = await this.#write(registration, (current) =>
       registeredStatus(
         current.status,
@@ -181,12 +181,12 @@ class KubernetesStore implements Store {
       object?.status !== undefined &&
       agentIdOf(object) === agentId &&
       hasToken(object.status, token.hash, at);
-    // Another replica may have granted it a moment ago.
+    // Another replica may have issued the token recently.
     return holds(this.#observations.get(key)) || holds(await this.#refresh(key));
   }
 
   async find(key: AgentKey): Promise<AgentRecord | null> {
-    await this.#needList();
+    await this.#requireSynced();
     const object = this.#observations.get(key);
     return object === undefined ? null : this.#record(object);
   }
@@ -217,10 +217,10 @@ class KubernetesStore implements Store {
 
   async heartbeat(arrival: Arrival): Promise<HeartbeatOutcome> {
     if (this.#observations.get(arrival) === undefined) await this.#refresh(arrival);
-    // From here to the heartbeat's place in the queue nothing waits, so that two at once see each other.
+    // No await from here until the heartbeat is queued, so that concurrent heartbeats see each other.
     const object = this.#observations.get(arrival);
     if (object === undefined) return { kind: 'unknown' };
-    refuseMirrored(object);
+    rejectMirrored(object);
     if (object.spec.source !== arrival.source) return { kind: 'taken' };
     const before = this.#heartbeats.statusOf(object);
     const { rateLimitSeconds } = this.#options;
@@ -228,7 +228,7 @@ class KubernetesStore implements Store {
     const received = receive(before, arrival, { context: contextOf(object), rateLimitSeconds, newNames });
     if (received.kind !== 'accepted') return received;
     const { status, isNewName } = received;
-    if (!this.#heartbeats.hasRoom(object, arrival)) throw behind();
+    if (!this.#heartbeats.hasRoom(object, arrival)) throw overloaded();
     if (isNewName && arrival.source === 'remote') this.#newNames.add(arrival, arrival.at);
     if (status.proofRevision === before?.proofRevision) {
       this.#heartbeats.add(object, arrival);
@@ -241,29 +241,29 @@ class KubernetesStore implements Store {
 
   async putProof({ record, at: _, ...key }: ProofWrite): Promise<'stored' | 'unknown-agent'> {
     const object = await this.#write(key, (current) => {
-      refuseMirrored(current);
+      rejectMirrored(current);
       return withProof(statusIn(current), record);
     });
     return object === null ? 'unknown-agent' : 'stored';
   }
 
   async removeProof({ ruleId, at, ...key }: ProofRemoval): Promise<'removed' | 'no-proof' | 'unknown-agent'> {
-    let isThere = false;
+    let hasProof = false;
     const object = await this.#write(key, (current) => {
-      refuseMirrored(current);
+      rejectMirrored(current);
       const status = withoutProof(statusIn(current), ruleId, at);
-      isThere = status !== null;
+      hasProof = status !== null;
       return status;
     });
     if (object === null) return 'unknown-agent';
-    return isThere ? 'removed' : 'no-proof';
+    return hasProof ? 'removed' : 'no-proof';
   }
 
   async remove(key: AgentKey): Promise<'removed' | 'unknown-agent' | 'workload'> {
     const object = this.#observations.get(key) ?? (await this.#read(key));
     if (object === undefined) return 'unknown-agent';
     if (object.spec.source === 'sidecar') return 'workload';
-    refuseMirrored(object);
+    rejectMirrored(object);
     const { client } = this.#options;
     const removed = await this.#guard(deleteObject(client, AGENT_OBSERVATIONS, key, object.metadata.uid));
     this.#observations.forget(object);
@@ -285,7 +285,7 @@ class KubernetesStore implements Store {
       this.#observations.remember(made.object);
       return { object: made.object, created: true };
     }
-    // Another replica was faster.
+    // Another replica created the object first.
     const object = await this.#read(key);
     if (object === undefined) throw gone(key);
     return { object, created: false };
@@ -306,7 +306,7 @@ class KubernetesStore implements Store {
     return outcome;
   }
 
-  /** The object after the write; null: there is none. */
+  /** The object after the write; null: the object does not exist. */
   async #write(
     { namespace, name }: AgentKey,
     update: (current: AgentObservation) => ObservationStatus | null,
@@ -330,7 +330,7 @@ class KubernetesStore implements Store {
   }
 
   async #all(onlyOwn = false): Promise<AgentRecord[]> {
-    await this.#needList();
+    await this.#requireSynced();
     return this.#observations
       .list()
       .filter((object) => !onlyOwn || !isMirrored(object))
@@ -338,22 +338,22 @@ class KubernetesStore implements Store {
       .sort(compareKeys);
   }
 
-  #needList(): Promise<void> {
+  #requireSynced(): Promise<void> {
     return this.#observations.isSynced()
       ? Promise.resolve()
-      : Promise.reject(unavailable('the AgentObservations are not read yet; try again'));
+      : Promise.reject(unavailable('the AgentObservation cache is not synced; try again'));
   }
 
-  async #guard<T>(answer: Promise<T>): Promise<T> {
+  async #guard<T>(request: Promise<T>): Promise<T> {
     try {
-      const result = await answer;
-      this.#apiServer.answered();
+      const result = await request;
+      this.#apiServer.succeeded();
       return result;
     } catch (error) {
-      // A DOMException: the API server took longer than a sender waits.
+      // A DOMException is a timeout: the API server was slower than a sender waits.
       if (!(error instanceof KubeError || error instanceof DOMException)) throw error;
       this.#apiServer.failed(error);
-      throw unavailable('the cluster does not take this now; try again');
+      throw unavailable('the API server is unavailable; try again');
     }
   }
 }

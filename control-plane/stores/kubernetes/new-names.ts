@@ -2,7 +2,7 @@ import { keyText } from '../../../kube/resources.ts';
 import { MAX_NEW_NAMES } from '../../status/receive.ts';
 import type { AgentKey } from '../store.ts';
 
-/** When new names of an agent's instances were accepted by this replica; as many as the limit needs. */
+/** Times when this replica accepted new instance names; as many as the limit needs. */
 export class NewNames {
   readonly #byAgent = new Map<string, number[]>();
 
@@ -16,7 +16,7 @@ export class NewNames {
     this.#byAgent.set(keyText({ namespace, name }), times.slice(-MAX_NEW_NAMES));
   }
 
-  /** The agent is gone. */
+  /** Forgets a removed agent. */
   drop({ namespace, name }: AgentKey): void {
     this.#byAgent.delete(keyText({ namespace, name }));
   }

@@ -8,44 +8,44 @@ import type { Logger } from '../../../runtime/logger.ts';
 import type { AgentKey } from '../store.ts';
 import { keptOf } from './record.ts';
 
-/** The AgentObservations of the cluster, as new as this process knows them. */
+/** Cache of the cluster's AgentObservations that includes this process's own writes. */
 export interface Observations {
   start(): void;
   close(): Promise<void>;
-  /** The first list is there. */
+  /** The first list is complete. */
   isSynced(): boolean;
-  /** Synced, and the API server was heard lately. */
+  /** Synced, and the API server responded recently. */
   isFresh(): boolean;
   get(key: AgentKey): AgentObservation | undefined;
   list(): AgentObservation[];
-  /** The object as the API server has it now. */
+  /** Reads the object from the API server. */
   read(key: AgentKey): Promise<AgentObservation | undefined>;
-  /** The same, at most once a second per object: for what another replica may have written a moment ago. */
+  /** Like `read`, at most once per second and object. Finds recent writes of other replicas. */
   refresh(key: AgentKey): Promise<AgentObservation | undefined>;
-  /** Takes what the API server answered to a write, until the watch brings the same or newer. */
+  /** Keeps the result of a write until the watch delivers the same or a newer version. */
   remember(object: AgentObservation): void;
-  /** The object was deleted by this process. */
+  /** Marks an object that this process has deleted. */
   forget(object: AgentObservation): void;
 }
 
-interface Own {
+interface OwnWrite {
   object: AgentObservation;
-  /** Deleted here: the copy with this uid that the watch still has is not there any more. */
+  /** Deleted by this process; the watch may still have a copy with this UID. */
   deleted: boolean;
   sinceMs: number;
 }
 
-/** A watch that has not caught up by then is cut, and what it says later is as good as what was remembered; milliseconds. */
+/** How long an own write is kept, in milliseconds. A watch that lags longer than this has been restarted. */
 const OWN_MS = 60_000;
 const REFRESH_MS = 1_000;
-/** Somebody waits for the answer, and for ten seconds at most. */
+/** Timeout for a read, in milliseconds. A client waits for the result, and senders wait at most ten seconds. */
 const READ_MS = 5_000;
 
 export interface ObservationsOptions {
   client: KubeClient;
   clock: Clock;
   logger: Logger;
-  /** An object is gone. */
+  /** Called when an object was deleted. */
   onGone(key: AgentKey): void;
 }
 
@@ -56,8 +56,8 @@ export function createObservations(options: ObservationsOptions): Observations {
 class WatchedObservations implements Observations {
   readonly #options: ObservationsOptions;
   readonly #informer: Informer<AgentObservation>;
-  readonly #own = new Map<string, Own>();
-  readonly #refreshes = new Map<string, { atMs: number; answer: Promise<unknown> }>();
+  readonly #own = new Map<string, OwnWrite>();
+  readonly #refreshes = new Map<string, { atMs: number; result: Promise<unknown> }>();
   #synced = false;
 
   constructor(options: ObservationsOptions) {
@@ -117,9 +117,9 @@ class WatchedObservations implements Observations {
     const nowMs = this.#options.clock.monotonicMs();
     for (const [each, { atMs }] of this.#refreshes)
       if (nowMs - atMs >= REFRESH_MS) this.#refreshes.delete(each);
-    const running = this.#refreshes.get(text) ?? { atMs: nowMs, answer: this.read(key) };
+    const running = this.#refreshes.get(text) ?? { atMs: nowMs, result: this.read(key) };
     this.#refreshes.set(text, running);
-    await running.answer;
+    await running.result;
     return this.get(key);
   }
 
@@ -135,14 +135,14 @@ class WatchedObservations implements Observations {
   #keep(object: AgentObservation, deleted: boolean): void {
     const key = keyText(object.metadata);
     const known = this.#ownOf(key);
-    // Of two answers that cross, the newer one stays; what was deleted does not come back.
+    // Responses can arrive out of order: the newer version wins, and a deleted object stays deleted.
     if (known !== undefined && versionOf(known.object) > versionOf(object)) return;
     if (known?.deleted && known.object.metadata.uid === object.metadata.uid) return;
     const sinceMs = this.#options.clock.monotonicMs();
     this.#own.set(key, { object: keptOf(object), deleted, sinceMs });
   }
 
-  #ownOf(key: string): Own | undefined {
+  #ownOf(key: string): OwnWrite | undefined {
     const own = this.#own.get(key);
     if (own === undefined || this.#options.clock.monotonicMs() - own.sinceMs < OWN_MS) return own;
     this.#own.delete(key);
@@ -162,12 +162,12 @@ class WatchedObservations implements Observations {
   }
 }
 
-function newer(watched: AgentObservation | undefined, own: Own): AgentObservation | undefined {
+function newer(watched: AgentObservation | undefined, own: OwnWrite): AgentObservation | undefined {
   if (own.deleted) return watched?.metadata.uid === own.object.metadata.uid ? undefined : watched;
   return watched !== undefined && versionOf(watched) >= versionOf(own.object) ? watched : own.object;
 }
 
-/** Versions of one resource are comparable numbers since Kubernetes 1.35, and were in practice on etcd ever since. */
+/** Versions of one resource are comparable numbers since Kubernetes 1.35; with etcd they always were in practice. */
 function versionOf(object: AgentObservation): bigint {
   const { resourceVersion = '' } = object.metadata;
   return /^\d+$/.test(resourceVersion) ? BigInt(resourceVersion) : 0n;

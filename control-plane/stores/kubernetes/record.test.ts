@@ -9,14 +9,14 @@ const observationOf = (heartbeatSeconds: number, managedFields?: object[]): Agen
   spec: { source: 'sidecar', heartbeatSeconds },
 });
 const OPERATOR = { manager: 'operator', fieldsV1: { 'f:spec': { 'f:agentRef': {}, 'f:source': {} } } };
-const SOMEBODY = { manager: 'kubectl-edit', fieldsV1: { 'f:spec': { 'f:heartbeatSeconds': {} } } };
+const EDITOR = { manager: 'kubectl-edit', fieldsV1: { 'f:spec': { 'f:heartbeatSeconds': {} } } };
 
 test.each<[string, AgentObservation, number | null]>([
-  ['an interval that somebody set', observationOf(60, [OPERATOR, SOMEBODY]), 60],
-  ['an explicit 30', observationOf(30, [OPERATOR, SOMEBODY]), 30],
-  ['30 that the definition of 0.1.0 filled in', observationOf(30, [OPERATOR, { manager: 'x' }]), null],
-  ['30 whose owners are not known', observationOf(30), 30],
-])('%s, of an observation as it is kept', (_what, observation, expected) => {
+  ['keeps an interval that a user set', observationOf(60, [OPERATOR, EDITOR]), 60],
+  ['keeps an explicit 30', observationOf(30, [OPERATOR, EDITOR]), 30],
+  ['drops a 30 that the CRD of 0.1.0 defaulted', observationOf(30, [OPERATOR, { manager: 'x' }]), null],
+  ['keeps a 30 without managed fields', observationOf(30), 30],
+])('keptOf %s', (_title, observation, expected) => {
   const kept = keptOf(observation);
   expect(kept.metadata).not.toHaveProperty('managedFields');
   const status = { phase: 'Pending' } as NonNullable<AgentObservation['status']>;

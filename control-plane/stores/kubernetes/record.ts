@@ -10,7 +10,7 @@ import type {
 import { RUNTIMES } from '../../../core/observation/runtimes.ts';
 import type { AgentRecord, InstanceReport } from '../store.ts';
 
-/** The agent that an observation speaks of; `status`: as this process knows it, which may be ahead of the object. */
+/** The agent of an observation. `status` includes pending heartbeats, so it can be newer than the object's status. */
 export function recordOf(observation: AgentObservation, status: ObservationStatus): AgentRecord {
   const { metadata, spec } = observation;
   return {
@@ -29,44 +29,44 @@ interface ManagedFields {
   managedFields?: { fieldsV1?: { 'f:spec'?: object } }[];
 }
 
-/** What the resource definition of 0.1.0 filled in where nobody had set an interval. */
-const FILLED_IN_SECONDS = 30;
+/** The default interval in the CRD of 0.1.0. */
+const DEFAULTED_SECONDS = 30;
 
 /**
- * An observation as this process keeps it: without managed fields, a third of its size. They tell an interval that
- * somebody set from one that the definition of 0.1.0 filled in: that one is nobody's field.
+ * An observation without managed fields, which are a third of its size. The managed fields show whether the interval was set
+ * or defaulted by the CRD of 0.1.0: a defaulted field has no manager. A defaulted interval is removed.
  */
 export function keptOf(observation: AgentObservation): AgentObservation {
   const { managedFields, ...metadata } = observation.metadata as AgentObservation['metadata'] & ManagedFields;
   const { heartbeatSeconds, ...spec } = observation.spec;
-  const isFilledIn =
-    heartbeatSeconds === FILLED_IN_SECONDS &&
+  const isDefaulted =
+    heartbeatSeconds === DEFAULTED_SECONDS &&
     managedFields !== undefined &&
     !managedFields.some(({ fieldsV1 }) => Object.hasOwn(fieldsV1?.['f:spec'] ?? {}, 'f:heartbeatSeconds'));
-  return { ...observation, metadata, spec: isFilledIn ? spec : observation.spec };
+  return { ...observation, metadata, spec: isDefaulted ? spec : observation.spec };
 }
 
-/** From the object's uid, which lives exactly as long as the agent's registration. */
+/** Derived from the object's UID, which stays the same for the lifetime of the registration. */
 export function agentIdOf(observation: AgentObservation): string {
   return observation.status?.agentId ?? `agt_${(observation.metadata.uid ?? '').replaceAll('-', '')}`;
 }
 
 const isRemote = (observation: AgentObservation): boolean => observation.spec.source === 'remote';
 
-/** What the status keeps of an instance's last report: all of the one that speaks for the agent, a summary of others. */
+/** The last report of an instance, from the status: complete for the `reportedBy` instance, a summary for the others. */
 export function reportOf(
   name: string,
   status: ObservationStatus,
   instance: string | null,
 ): InstanceReport | null {
-  const speaker = status.reportedBy;
-  if (speaker === undefined || status.lastChecked === undefined) return null;
-  const wanted = instance ?? speaker;
+  const { reportedBy } = status;
+  if (reportedBy === undefined || status.lastChecked === undefined) return null;
+  const wanted = instance ?? reportedBy;
   const row = status.instances?.find((each) => each.name === wanted);
-  if (wanted !== speaker && row === undefined) return null;
-  const isSpeaker = wanted === speaker;
+  if (wanted !== reportedBy && row === undefined) return null;
+  const isReporter = wanted === reportedBy;
   const checks = status.checks ?? [];
-  // A pod that is gone has no row any more; the status still shows what it last said.
+  // A deleted pod has no row, but the status still contains its last report.
   const score = row?.score ?? status.score ?? 0;
   const receivedAt = row?.lastHeartbeat ?? status.lastChecked;
   return {
@@ -75,42 +75,42 @@ export function reportOf(
     gap: {
       score,
       grade: gradeOf(score),
-      source: isSpeaker ? (status.source ?? null) : null,
-      issues: isSpeaker ? (status.issues ?? []) : null,
-      ...(isSpeaker && isCut(status) ? { issuesTotal: status.issuesTotal } : {}),
+      source: isReporter ? (status.source ?? null) : null,
+      issues: isReporter ? (status.issues ?? []) : null,
+      ...(isReporter && isTruncated(status) ? { issuesTotal: status.issuesTotal } : {}),
     },
     health: {
       agentName: name,
       timestamp: receivedAt,
-      status: healthOf(row?.phase) ?? (isSpeaker ? healthStatusOf(checks) : null),
-      summary: isSpeaker ? (status.summary ?? null) : null,
-      checks: isSpeaker ? checks : null,
+      status: healthOf(row?.phase) ?? (isReporter ? healthStatusOf(checks) : null),
+      summary: isReporter ? (status.summary ?? null) : null,
+      checks: isReporter ? checks : null,
     },
-    usage: isSpeaker ? (status.usage ?? null) : null,
-    evidence: evidenceOf(row, isSpeaker ? status : {}),
-    audit: auditOf(row, isSpeaker ? status : {}),
+    usage: isReporter ? (status.usage ?? null) : null,
+    evidence: evidenceOf(row, isReporter ? status : {}),
+    audit: auditOf(row, isReporter ? status : {}),
   };
 }
 
-type Shown = Pick<ObservationStatus, 'evidence' | 'audit'>;
+type Details = Pick<ObservationStatus, 'evidence' | 'audit'>;
 
-/** The sums of the instance's own row; the items where the status has those of this instance. */
-function evidenceOf(row: InstanceStatus | undefined, { evidence }: Shown): InstanceReport['evidence'] {
+/** The totals from the instance's row, and the items if the status contains the items of this instance. */
+function evidenceOf(row: InstanceStatus | undefined, { evidence }: Details): InstanceReport['evidence'] {
   if (row?.evidence === undefined) return null;
   const { notShown: _, ...sums } = row.evidence;
   return { ...sums, items: evidence?.items ?? null };
 }
 
-function auditOf(row: InstanceStatus | undefined, { audit }: Shown): InstanceReport['audit'] {
+function auditOf(row: InstanceStatus | undefined, { audit }: Details): InstanceReport['audit'] {
   if (row?.audit === undefined) return null;
   return { ...row.audit, failed: audit?.failed ?? null, suppressions: audit?.suppressions ?? null };
 }
 
-function isCut(status: ObservationStatus): status is ObservationStatus & { issuesTotal: number } {
+function isTruncated(status: ObservationStatus): status is ObservationStatus & { issuesTotal: number } {
   return status.issuesTotal !== undefined && status.issuesTotal > (status.issues ?? []).length;
 }
 
-/** The health status that an instance's phase was made from; null: it is silent, and the row says only that. */
+/** The health status behind an instance's phase; null: unknown, for example for a silent instance. */
 function healthOf(phase: Phase | undefined): HealthStatus | null {
   switch (phase) {
     case 'Healthy':

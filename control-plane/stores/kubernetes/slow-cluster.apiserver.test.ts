@@ -19,9 +19,9 @@ import type { HeartbeatOutcome, Store } from '../store.ts';
 import { createKubernetesStore } from './kubernetes-store.ts';
 
 const AGENTS = Array.from({ length: 16 }, (_, index) => `agent-${index}`);
-/** How much later each request is answered. */
-const LATE_MS = IN_SOAK ? 2_000 : 500;
-/** How long the store may take to write what is left, in milliseconds: the product's 12 s in soak, else ten times that. */
+/** Additional delay of each request, in milliseconds. */
+const DELAY_MS = IN_SOAK ? 2_000 : 500;
+/** How long the store may take to write pending heartbeats, in milliseconds: 12 s as in the product in soak, else 120 s. */
 const CLOSE_MS = IN_SOAK ? 12_000 : 120_000;
 
 (whyNoControlPlane() ? describe.skip : describe)('while the API server is slow', () => {
@@ -30,7 +30,7 @@ const CLOSE_MS = IN_SOAK ? 12_000 : 120_000;
   let apiServer: number;
   let store: Store;
   let metrics: Metrics;
-  let troubles: string[];
+  let problems: string[];
   let aheadMs: number;
   let namespace = '';
   let namespaces = 0;
@@ -38,8 +38,8 @@ const CLOSE_MS = IN_SOAK ? 12_000 : 120_000;
   beforeAll(async () => {
     cluster = await startControlPlane();
     client = createKubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'test' });
-    const folder = join(dirname(cluster.kubeconfig), '..');
-    apiServer = Number(readFileSync(join(folder, 'kube-apiserver.pid'), 'utf8'));
+    const directory = join(dirname(cluster.kubeconfig), '..');
+    apiServer = Number(readFileSync(join(directory, 'kube-apiserver.pid'), 'utf8'));
     const crd: unknown = parse(
       readFileSync(join(import.meta.dirname, '../../../crds/agentobservations.yaml'), 'utf8'),
     );
@@ -59,7 +59,7 @@ const CLOSE_MS = IN_SOAK ? 12_000 : 120_000;
     expectOk(await client.send({ method: 'POST', path, body }));
   }
 
-  /** A store whose every request waits for `late` first, with an observation of each agent. */
+  /** Opens a store whose requests all wait for `late` first, and creates an observation for each agent. */
   async function open(late: () => Promise<void>): Promise<void> {
     namespace = `slow-${(namespaces += 1)}`;
     await post('/api/v1/namespaces', { metadata: { name: namespace } });
@@ -68,12 +68,12 @@ const CLOSE_MS = IN_SOAK ? 12_000 : 120_000;
         ...{ apiVersion: 'platform.io/v1', kind: 'AgentObservation', metadata: { name } },
         spec: { source: 'sidecar', agentRef: { apiVersion: 'apps/v1', kind: 'Deployment', name } },
       });
-    [aheadMs, troubles, metrics] = [0, [], createMetrics()];
-    const tell = (message: string): void => void troubles.push(message);
+    [aheadMs, problems, metrics] = [0, [], createMetrics()];
+    const collect = (message: string): void => void problems.push(message);
     store = createKubernetesStore({
       client: { ...client, send: (request) => late().then(() => client.send(request)) },
       clock: { ...systemClock, monotonicMs: () => performance.now() + aheadMs },
-      logger: { ...silentLogger, warn: tell, error: tell },
+      logger: { ...silentLogger, warn: collect, error: collect },
       metrics,
       rateLimitSeconds: 0,
       closeMs: CLOSE_MS,
@@ -90,13 +90,13 @@ const CLOSE_MS = IN_SOAK ? 12_000 : 120_000;
   }
 
   /** The outcome, or the status of the error. */
-  const outcomeOf = (answer: Promise<HeartbeatOutcome>): Promise<string> =>
-    answer.then(
+  const outcomeOf = (result: Promise<HeartbeatOutcome>): Promise<string> =>
+    result.then(
       (outcome) => outcome.kind,
       (error: { status?: number }) => String(error.status),
     );
 
-  const waiting = (): number =>
+  const pending = (): number =>
     Number(/platform_control_plane_pending_heartbeats (\d+)/.exec(metrics.render())?.[1]);
 
   async function storedTokens(): Promise<unknown[]> {
@@ -105,48 +105,48 @@ const CLOSE_MS = IN_SOAK ? 12_000 : 120_000;
     return found.map((observation) => observation?.status?.tokens);
   }
 
-  test(`by ${LATE_MS} ms a request, heartbeats are answered at once, and none of them is lost by a stop`, async () => {
+  test(`by ${DELAY_MS} ms per request, heartbeats are accepted immediately, and a stop loses none of them`, async () => {
     let late = () => Promise.resolve();
     await open(() => late());
-    // None of its requests passes until all answers are there.
+    // No request reaches the API server until all heartbeats are accepted.
     const gate = Promise.withResolvers<void>();
     late = () => gate.promise;
-    const answers = await Promise.all(AGENTS.map((name) => outcomeOf(beat(name, 7))));
-    expect(answers).toEqual(AGENTS.map(() => 'accepted'));
-    late = () => sleep(LATE_MS);
+    const outcomes = await Promise.all(AGENTS.map((name) => outcomeOf(beat(name, 7))));
+    expect(outcomes).toEqual(AGENTS.map(() => 'accepted'));
+    late = () => sleep(DELAY_MS);
     gate.resolve();
     await store.close();
     expect(await storedTokens()).toEqual(AGENTS.map(() => 7));
-    expect(troubles).toEqual([]);
+    expect(problems).toEqual([]);
   }, 300_000);
 
-  test('or hangs, every answer comes in time, little is held, and all of it is stored when it goes on', async () => {
+  test('or hangs, every response arrives in time, few heartbeats are held, and all are stored after it resumes', async () => {
     await open(() => Promise.resolve());
     for (const name of AGENTS) await beat(name, 1);
-    while (waiting() > 0) await sleep(20);
+    while (pending() > 0) await sleep(20);
     await stopProcess(apiServer);
     try {
       const many = AGENTS.flatMap((name) => Array.from({ length: 20 }, (_, index) => beat(name, 2 + index)));
       expect(new Set(await Promise.all(many.map(outcomeOf)))).toEqual(new Set(['accepted']));
-      // One of each process, however many came.
-      expect(waiting()).toBe(AGENTS.length);
+      // One heartbeat per process, for any number of accepted heartbeats.
+      expect(pending()).toBe(AGENTS.length);
       const proof = { ruleId: 'MEM-01', verifiedBy: 'qa', method: 'm', verifiedAt: new Date().toISOString() };
-      const areAnswered = withinLimit('an answer while the API server hangs');
-      const slow = [beat('agent-0', 22, { proof: [proof] }), beat('nobody', 1)].map(outcomeOf);
+      const arriveInTime = withinLimit('a response while the API server hangs');
+      const slow = [beat('agent-0', 22, { proof: [proof] }), beat('unknown', 1)].map(outcomeOf);
       expect(await Promise.all(slow)).toEqual(['503', '503']);
-      areAnswered();
-      // Beyond a window nothing more is answered for which a crash would be a loss.
+      arriveInTime();
+      // After a window no more heartbeats are accepted, because a crash would lose them.
       aheadMs = 18_000;
-      const refused = await Promise.all(AGENTS.map((name) => outcomeOf(beat(name, 23))));
-      expect(new Set(refused)).toEqual(new Set(['503']));
-      // One line of an outage, not one of each request.
-      expect(troubles).toEqual(['API server requests fail']);
+      const rejected = await Promise.all(AGENTS.map((name) => outcomeOf(beat(name, 23))));
+      expect(new Set(rejected)).toEqual(new Set(['503']));
+      // One log line per outage, not one per request.
+      expect(problems).toEqual(['API server requests failing']);
     } finally {
       process.kill(apiServer, 'SIGCONT');
     }
     const end = performance.now() + 120_000;
-    while (waiting() > 0 && performance.now() < end) await sleep(50);
-    // A refused one may have been on its way: its sender repeats it, and a repeat changes nothing.
+    while (pending() > 0 && performance.now() < end) await sleep(50);
+    // A heartbeat that returned 503 may still have been written. The sender repeats it, and a repeat changes nothing.
     const [first, ...others] = await storedTokens();
     expect([21, 22]).toContain(first);
     expect(others).toEqual(AGENTS.slice(1).map(() => 21));

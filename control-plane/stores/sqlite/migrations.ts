@@ -1,8 +1,8 @@
 import type { DatabaseSync } from 'node:sqlite';
 
 /**
- * The schema, one entry per version; `PRAGMA user_version` says which one a file has. An entry that was released is
- * never edited: a change is a new entry.
+ * The schema, one entry per version. `PRAGMA user_version` holds the version of a file. Released entries are never edited;
+ * every change is a new entry.
  */
 const MIGRATIONS: readonly string[] = [
   `
@@ -67,16 +67,16 @@ const MIGRATIONS: readonly string[] = [
   `,
 ];
 
-/** The schema version that this build writes. */
+/** The schema version of this build. */
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
-/** Brings a database to this build's version, each step whole or not at all; refuses one that a newer build wrote. */
+/** Migrates a database to this build's version, each step in one transaction. Throws if a newer build wrote the database. */
 export function migrate(database: DatabaseSync): void {
   const row = database.prepare('PRAGMA user_version').get();
   const version = Number(row?.['user_version']);
   if (version > SCHEMA_VERSION)
     throw new Error(
-      `the database has schema version ${version}, this build knows up to ${SCHEMA_VERSION}; run the newer build`,
+      `the database has schema version ${version}, but this build supports at most ${SCHEMA_VERSION}; use a newer build`,
     );
   MIGRATIONS.slice(version).forEach((statements, index) => {
     database.exec(`BEGIN IMMEDIATE; ${statements} PRAGMA user_version = ${version + index + 1}; COMMIT;`);

@@ -2,7 +2,7 @@ import type { DatabaseSync } from 'node:sqlite';
 import { MAX_NEW_NAMES } from '../../status/receive.ts';
 import type { AgentKey } from '../store.ts';
 
-/** When new names of an agent's instances were accepted; as many as the limit needs. */
+/** Times when new instance names of an agent were accepted; as many as the limit needs. */
 export interface NewNameRows {
   /** Milliseconds. */
   of(key: AgentKey): number[];

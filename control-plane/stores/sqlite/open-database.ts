@@ -6,42 +6,42 @@ import { migrate } from './migrations.ts';
 const FILE = 'control-plane.sqlite';
 
 /**
- * Opens the database in `directory`, which is made where it is missing. WAL with FULL: what a commit has returned is
- * on the disk. Throws with a message that names DATA_DIR.
+ * Opens the database in `directory` and creates the directory if missing. WAL with `synchronous = FULL`: a commit is on disk
+ * when it returns. Throws an error that names DATA_DIR.
  */
 export function openDatabase(directory: string): DatabaseSync {
   const path = join(directory, FILE);
   let database: DatabaseSync | undefined;
   try {
-    // Not readable for others: it holds the reports of every agent.
-    makeFolder(directory);
+    // Not readable for other users, because it contains the reports of all agents.
+    makeDirectory(directory);
     database = new DatabaseSync(path, { enableForeignKeyConstraints: true, timeout: 5_000 });
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = FULL;');
     migrate(database);
     return database;
   } catch (error) {
     database?.close();
-    throw new Error(`the database ${path} (DATA_DIR) cannot be opened`, { cause: error });
+    throw new Error(`cannot open the database ${path} (DATA_DIR)`, { cause: error });
   }
 }
 
 /**
- * Not by `recursive`: where a file system refuses a folder with ENOENT (as /proc does), Node.js 24 tries for ever, and
- * hears no signal meanwhile.
+ * Creates a directory and its parents, without the option `recursive`. On a file system that rejects directories with ENOENT
+ * (such as /proc), Node.js 24 retries forever with that option and handles no signals.
  */
-function makeFolder(path: string): void {
+function makeDirectory(path: string): void {
   try {
     mkdirSync(path, { mode: 0o700 });
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' && dirname(path) !== path) {
-      makeFolder(dirname(path));
+      makeDirectory(dirname(path));
       mkdirSync(path, { mode: 0o700 });
     } else if (code !== 'EEXIST' || !statSync(path).isDirectory()) throw error;
   }
 }
 
-/** Runs `work` in one transaction: all of it is stored, or nothing when it throws. */
+/** Runs `work` in one transaction, which is rolled back if `work` throws. */
 export function transaction<T>(database: DatabaseSync, work: () => T): T {
   database.exec('BEGIN IMMEDIATE');
   try {
@@ -49,7 +49,7 @@ export function transaction<T>(database: DatabaseSync, work: () => T): T {
     database.exec('COMMIT');
     return result;
   } catch (error) {
-    // A commit that failed has already ended the transaction in some cases (a full disk).
+    // A failed commit sometimes ends the transaction itself, for example with a full disk.
     if (database.isTransaction) database.exec('ROLLBACK');
     throw error;
   }

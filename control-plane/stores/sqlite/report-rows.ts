@@ -1,12 +1,12 @@
 import type { DatabaseSync } from 'node:sqlite';
 import type { AgentKey, Arrival, InstanceReport } from '../store.ts';
 
-/** Heartbeats that are kept of each agent. */
+/** Maximum number of stored heartbeats per agent. */
 const MAX_HEARTBEATS = 100;
 
-/** What instances reported: the last of each in full, and the agent's last hundred heartbeats. */
+/** The last report of each instance, and the last hundred heartbeats of each agent. */
 export interface ReportRows {
-  /** `listed`: the instances that the agent's status lists; the others' reports go, so that they cannot pile up. */
+  /** `listed`: the instances in the agent's status. Reports of other instances are deleted, so they do not accumulate. */
   put(arrival: Arrival, listed: readonly string[]): void;
   get(key: AgentKey, instance: string): InstanceReport | null;
 }

@@ -6,12 +6,12 @@ import type { AgentKey, AgentRecord, ListQuery } from '../store.ts';
 
 type Row = Record<string, unknown>;
 
-/** The table of agents. Every method is one statement; transactions are the caller's. */
+/** The table `agents`. Every method runs one statement; the caller handles transactions. */
 export interface AgentRows {
   get(key: AgentKey): AgentRecord | null;
   byName(name: string): AgentRecord[];
   page(query: ListQuery): { agents: AgentRecord[]; total: number };
-  /** Agents whose status changes by itself at or before `at`. */
+  /** Agents whose status changes at or before `at` without a heartbeat. */
   due(at: Date): AgentRecord[];
   put(agent: AgentRecord, at: Date): void;
   delete(key: AgentKey): boolean;
@@ -79,13 +79,13 @@ function agentOf(row: Row | undefined): AgentRecord | null {
   };
 }
 
-/** When the next live instance goes silent, or the next UTC day begins; null: nothing changes without a heartbeat. */
+/** When the next live instance becomes stale or the next UTC day begins; null: nothing changes without a heartbeat. */
 function dueAt(status: ObservationStatus, at: Date): number | null {
   const live = [...(status.instances ?? []), ...(status.unlisted ?? [])].filter((instance) =>
     isLive(instance, at),
   );
-  const silent = live.map((each) => Date.parse(each.lastHeartbeat) + staleLimitMs(each.intervalSeconds) + 1);
+  const stale = live.map((each) => Date.parse(each.lastHeartbeat) + staleLimitMs(each.intervalSeconds) + 1);
   const midnight = (status.tokens ?? 0) > 0 ? [new Date(at).setUTCHours(24, 0, 0, 0)] : [];
-  const changes = [...silent, ...midnight];
+  const changes = [...stale, ...midnight];
   return changes.length === 0 ? null : Math.min(...changes);
 }

@@ -29,8 +29,8 @@ async function open(rateLimitSeconds = CONTRACT_RATE_LIMIT_SECONDS): Promise<Sto
 storeContract('The SQLite store', async () => {
   const own = mkdtempSync(join(tmpdir(), 'agents-'));
   const make = async (): Promise<Store> => {
-    const clockOfItsOwn = new ManualClock(START);
-    const opened = createSqliteStore({ directory: own, clock: clockOfItsOwn, rateLimitSeconds: 10 });
+    const ownClock = new ManualClock(START);
+    const opened = createSqliteStore({ directory: own, clock: ownClock, rateLimitSeconds: 10 });
     await opened.start(new AbortController().signal);
     return opened;
   };
@@ -79,7 +79,7 @@ describe('The SQLite store', () => {
     ...overrides,
   });
 
-  test("makes a workload known by its pod's first heartbeat", async () => {
+  test("creates a workload with its pod's first heartbeat", async () => {
     expect(await store.find(key, at(0))).toBeNull();
     expect(await store.heartbeat(arrival())).toMatchObject({
       kind: 'accepted',
@@ -87,7 +87,7 @@ describe('The SQLite store', () => {
     });
   });
 
-  test('says Unknown of an agent from its stale limit on, and Healthy again with its next heartbeat', async () => {
+  test('returns Unknown for an agent after its stale limit, and Healthy after its next heartbeat', async () => {
     await store.heartbeat(arrival({ heartbeat: aHeartbeat({ intervalSeconds: 60 }) }));
     const phases = async (seconds: number) => [
       (await store.find(key, at(seconds)))?.status.phase,
@@ -100,7 +100,7 @@ describe('The SQLite store', () => {
     expect(await phases(201)).toEqual(['Healthy', 'Healthy', 0]);
   });
 
-  test('marks silent agents by its own timer, without a read', async () => {
+  test('marks stale agents with its own timer, without a read', async () => {
     await store.heartbeat(arrival());
     const sleep = await clock.nextSleep();
     expect(sleep.ms).toBe(10_000);
@@ -115,19 +115,19 @@ describe('The SQLite store', () => {
     database.close();
   });
 
-  test('counts tokens of the current UTC day only', async () => {
+  test('counts only tokens of the current UTC day', async () => {
     await store.heartbeat(arrival({ heartbeat: aHeartbeat({ totals: { tokensToday: 42 } }) }));
     const tokens = async (when: string) => (await store.find(key, new Date(when)))?.status.tokens;
     expect(await tokens('2026-03-01T23:59:59.999Z')).toBe(42);
     expect(await tokens('2026-03-02T00:00:00.000Z')).toBe(0);
   });
 
-  test('speaks for a silent agent with what its worst instance last said', async () => {
+  test('returns the last report of the worst instance if no instance is live', async () => {
     await store.heartbeat(arrival());
     expect(await store.report(key, null, at(4000))).toMatchObject({ instance: 'shop-1' });
   });
 
-  test('passes over a silent instance while another lives', async () => {
+  test('ignores a stale instance while another instance is live', async () => {
     const bad = aHeartbeat({ gap: { score: 10, grade: 'F', source: 'agent-sdk', issues: [] } });
     await store.heartbeat(arrival({ instance: 'shop-2', heartbeat: bad }));
     await store.heartbeat(arrival({ at: at(100) }));
@@ -145,7 +145,7 @@ describe('The SQLite store', () => {
     });
   });
 
-  test('keeps the last hundred heartbeats of an agent, and of each agent its own', async () => {
+  test('keeps the last hundred heartbeats of each agent', async () => {
     await store.close();
     store = await open(0);
     await store.heartbeat(arrival({ name: 'other' }));
@@ -162,7 +162,7 @@ describe('The SQLite store', () => {
     ]);
   });
 
-  test('drops the reports of instances that it no longer lists', async () => {
+  test('deletes the reports of instances that are no longer listed', async () => {
     for (let index = 0; index < 60; index += 1)
       await store.heartbeat(arrival({ instance: `i-${index}`, uid: `u-${index}` }));
     const database = new DatabaseSync(join(directory, 'control-plane.sqlite'), { readOnly: true });
@@ -172,22 +172,22 @@ describe('The SQLite store', () => {
     expect(await store.report(key, 'i-59', at(1))).toBeNull();
   });
 
-  test('has stored what it answered when its process is killed', async () => {
+  test('has committed every accepted heartbeat when its process is killed', async () => {
     await store.heartbeat(arrival());
-    // Another connection sees what is committed; the first one is never closed in order.
+    // A second connection reads only committed data; the first connection is not closed before.
     const second = await open();
     expect(await second.find(key, at(1))).toEqual(await store.find(key, at(1)));
     await second.close();
   });
 
-  test('is readable by its owner alone', async () => {
+  test('is readable only by its owner', async () => {
     rmSync(directory, { recursive: true });
     const other = await open();
     expect(statSync(directory).mode & 0o777).toBe(0o700);
     await other.close();
   });
 
-  test('answers 503 while it is not open', async () => {
+  test('returns 503 while it is not open', async () => {
     await store.close();
     expect(store.unready()).toBe('the database is not open');
     await expect(store.find(key, at(0))).rejects.toMatchObject({
@@ -213,7 +213,7 @@ describe('Many new instances', () => {
     at: new Date(Date.parse(START) + atMs),
   });
 
-  test('are limited together by all processes that share the database', async () => {
+  test('share one limit in all processes that use the database', async () => {
     const [a, b] = [await open(), await open()];
     await a.register({ ...key, runtime: 'docker', manifest: null }, at(0));
     const kinds: string[] = [];
@@ -224,7 +224,7 @@ describe('Many new instances', () => {
     await b.close();
   });
 
-  test('of one agent, 500 that start at once, have all reported within 120 seconds', async () => {
+  test('all report within 120 seconds when 500 instances of one agent start at once', async () => {
     const opened = await open();
     await opened.register({ ...key, runtime: 'docker', manifest: null }, at(0));
     const dice = diceOf(SEED);
@@ -258,7 +258,7 @@ describe('The database file', () => {
 
   const file = () => join(directory, 'control-plane.sqlite');
 
-  test('is made with the version of its schema, in WAL mode', async () => {
+  test('is created with the schema version, in WAL mode', async () => {
     const opened = await open();
     const database = new DatabaseSync(file(), { readOnly: true });
     expect(database.prepare('PRAGMA user_version').get()).toEqual({ user_version: SCHEMA_VERSION });
@@ -268,14 +268,14 @@ describe('The database file', () => {
     expect(readdirSync(directory)).toEqual(['control-plane.sqlite']);
   });
 
-  test('of a newer build is refused and left as it is', async () => {
+  test('of a newer build is rejected and left unchanged', async () => {
     const database = new DatabaseSync(file());
     database.exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`);
     database.close();
     await expect(open()).rejects.toMatchObject({
-      message: `the database ${file()} (DATA_DIR) cannot be opened`,
+      message: `cannot open the database ${file()} (DATA_DIR)`,
       cause: {
-        message: `the database has schema version ${SCHEMA_VERSION + 1}, this build knows up to ${SCHEMA_VERSION}; run the newer build`,
+        message: `the database has schema version ${SCHEMA_VERSION + 1}, but this build supports at most ${SCHEMA_VERSION}; use a newer build`,
       },
     });
     const after = new DatabaseSync(file(), { readOnly: true });
@@ -283,15 +283,15 @@ describe('The database file', () => {
     after.close();
   });
 
-  test('that is no database stops the start and names DATA_DIR', async () => {
-    writeFileSync(file(), 'this is not a database, whatever its name says'.repeat(100));
+  test('that is not a database fails the start with an error that names DATA_DIR', async () => {
+    writeFileSync(file(), 'this is not a database, despite its name'.repeat(100));
     await expect(open()).rejects.toMatchObject({
-      message: `the database ${file()} (DATA_DIR) cannot be opened`,
+      message: `cannot open the database ${file()} (DATA_DIR)`,
       cause: { message: 'file is not a database' },
     });
   });
 
-  test('in a place where no folder can be stops the start and names DATA_DIR', async () => {
+  test('below a path that is not a directory fails the start with an error that names DATA_DIR', async () => {
     writeFileSync(join(directory, 'file'), '');
     directory = join(directory, 'file');
     const opening = open();

@@ -31,17 +31,17 @@ import { createReportRows, type ReportRows } from './report-rows.ts';
 import { createAgentRows, type AgentRows } from './rows.ts';
 
 export interface SqliteStoreOptions {
-  /** Directory of the database file; made where it is missing. */
+  /** Directory of the database file; created if missing. */
   directory: string;
   clock: Clock;
   rateLimitSeconds: number;
-  /** How often silent agents are looked for, in milliseconds; reads look anyway. Default 10,000. */
+  /** How often agents are checked for staleness, in milliseconds; default 10,000. Every read checks as well. */
   sweepMs?: number;
 }
 
 const SWEEP_MS = 10_000;
 
-/** The embedded store. SQLite answers at once, so every operation is whole before the next one begins. */
+/** The embedded store. SQLite is synchronous, so every operation completes before the next one starts. */
 export function createSqliteStore(options: SqliteStoreOptions): Store {
   return new SqliteStore(options);
 }
@@ -132,7 +132,7 @@ class SqliteStore implements Store {
 
   list(query: ListQuery, at: Date): Promise<AgentPage> {
     return this.#read(at, (tables) => {
-      // One more than asked for tells whether there is a next page.
+      // One more row than the limit shows whether there is a next page.
       const { agents, total } = tables.agents.page({ ...query, limit: query.limit + 1 });
       const page = agents.slice(0, query.limit);
       const last = page.at(-1);
@@ -143,7 +143,7 @@ class SqliteStore implements Store {
 
   report(key: AgentKey, instance: string | null, at: Date): Promise<InstanceReport | null> {
     return this.#read(at, ({ agents, reports }) => {
-      const name = instance ?? speakerOf(agents.get(key)?.status, at);
+      const name = instance ?? reporterOf(agents.get(key)?.status, at);
       return name === null ? null : reports.get(key, name);
     });
   }
@@ -217,7 +217,7 @@ class SqliteStore implements Store {
     }
   }
 
-  /** Reads show the status as it is at `at`, so what time alone has changed is written first. */
+  /** Reads return the status at `at`, so changes caused by time alone are written first. */
   #read<T>(at: Date, work: (tables: Tables) => T): Promise<T> {
     return this.#change((tables) => {
       ageAgents(tables, at);
@@ -233,7 +233,7 @@ class SqliteStore implements Store {
       } catch {
         return;
       }
-      // A sweep that fails (a full disk) comes again, and every request says so meanwhile.
+      // A failed sweep (such as with a full disk) is repeated; until then every request returns the error.
       await this.#read(clock.now(), () => null).catch(() => undefined);
     }
   }
@@ -243,8 +243,8 @@ function ageAgents({ agents }: Tables, at: Date): void {
   for (const agent of agents.due(at)) agents.put({ ...agent, status: statusOf(agent.status, at) }, at);
 }
 
-/** The instance whose report speaks for the agent: the worst live one, or, while nobody reports, the worst of all. */
-function speakerOf(status: ObservationStatus | undefined, at: Date): string | null {
+/** The instance whose report represents the agent: the worst live instance, or the worst of all if none is live. */
+function reporterOf(status: ObservationStatus | undefined, at: Date): string | null {
   const instances = status?.instances ?? [];
   const live = instances.filter((instance) => isLive(instance, at));
   return worstOf(live.length > 0 ? live : instances)?.name ?? null;
@@ -269,13 +269,13 @@ function tokenOf({ token }: TokenGrant): TokenGrant['token'] {
   return { hash: token.hash, expiresAt: token.expiresAt };
 }
 
-/** Anything else is a bug, and shows as one. */
+/** Other errors are bugs and must not become a 503. */
 function isSqliteError(error: unknown): boolean {
   return error instanceof Error && 'code' in error && error.code === 'ERR_SQLITE_ERROR';
 }
 
 function unavailable(cause: unknown): Problem {
-  return new Problem(503, 'the database does not answer; try again', {
+  return new Problem(503, 'the database is unavailable; try again', {
     headers: { 'retry-after': '2' },
     cause,
   });

@@ -1,45 +1,45 @@
-// What `helm test` runs in a pod of the release: whether an installation does its work, asked from where agents ask.
-// Only what Node.js has by itself. The environment is set by templates/tests.yaml.
+// `helm test` runs this script in a pod of the release to test the installation from inside the cluster.
+// It uses only built-in modules of Node.js. templates/tests.yaml sets its environment.
 'use strict';
 const { readFileSync } = require('node:fs');
 const http = require('node:http');
 const https = require('node:https');
 
 const { CONTROL_PLANE_URL, WEBHOOK_URL, OPERATOR_URL, CANARY_NAMESPACE, API_SERVER_URL } = process.env;
-const AUTHORITIES = process.env.AUTHORITIES_DIR;
+const CA_DIRECTORY = process.env.AUTHORITIES_DIR;
 const ACCOUNT = process.env.ACCOUNT_DIR;
-/** A new installation may still be starting: each check is repeated for as long, in milliseconds. */
+/** Time for which each check is repeated, in milliseconds, because a new installation may still be starting. */
 const PATIENCE_MS = Number(process.env.PATIENCE_SECONDS) * 1_000;
 const PAUSE_MS = 500;
-const ANSWER_MS = 5_000;
+const RESPONSE_MS = 5_000;
 const SIDECAR = 'platform-sidecar';
 
-/** Resolves to {status, text}; rejects when there is no answer, or a certificate that the authority did not sign. */
-function ask(url, { method = 'GET', ca, headers = {}, body } = {}) {
+/** Resolves to {status, text}; rejects if there is no response, or if the CA did not sign the certificate. */
+function send(url, { method = 'GET', ca, headers = {}, body } = {}) {
   return new Promise((resolve, reject) => {
     const { request } = url.startsWith('https:') ? https : http;
-    // A connection each: the Service then picks a replica anew.
-    const options = { method, ca, agent: false, headers, timeout: ANSWER_MS };
-    const sent = request(url, options, (answer) => {
+    // A new connection per request, so that the Service selects a replica each time.
+    const options = { method, ca, agent: false, headers, timeout: RESPONSE_MS };
+    const sent = request(url, options, (response) => {
       let text = '';
-      answer.setEncoding('utf8');
-      answer.on('data', (chunk) => (text += chunk));
-      answer.on('end', () => resolve({ status: answer.statusCode, text }));
-      answer.on('error', reject);
+      response.setEncoding('utf8');
+      response.on('data', (chunk) => (text += chunk));
+      response.on('end', () => resolve({ status: response.statusCode, text }));
+      response.on('error', reject);
     });
-    sent.on('timeout', () => sent.destroy(new Error(`no answer in ${ANSWER_MS / 1_000} s`)));
+    sent.on('timeout', () => sent.destroy(new Error(`no response within ${RESPONSE_MS / 1_000} s`)));
     sent.on('error', reject);
     sent.end(body);
   });
 }
 
-const authority = (part) => readFileSync(`${AUTHORITIES}/${part}.crt`);
+const caOf = (part) => readFileSync(`${CA_DIRECTORY}/${part}.crt`);
 
 function expectStatus({ status, text }, ...wanted) {
-  if (!wanted.includes(status)) throw new Error(`answered ${status}: ${text.slice(0, 500)}`);
+  if (!wanted.includes(status)) throw new Error(`responded with ${status}: ${text.slice(0, 500)}`);
 }
 
-/** A pod that opts in, as restricted as the canary's namespace wants it. */
+/** A pod that opts in and meets the restricted profile, which the canary's namespace enforces. */
 const optedInPod = {
   apiVersion: 'v1',
   kind: 'Pod',
@@ -65,23 +65,23 @@ const json = { 'content-type': 'application/json' };
 
 const CHECKS = [
   {
-    name: 'the control plane is ready, over TLS that its authority vouches for',
+    name: 'the control plane is ready, with a certificate of its CA',
     check: async () =>
-      expectStatus(await ask(`${CONTROL_PLANE_URL}/readyz`, { ca: authority('control-plane') }), 200),
+      expectStatus(await send(`${CONTROL_PLANE_URL}/readyz`, { ca: caOf('control-plane') }), 200),
   },
   {
-    name: 'the admin API tells nothing without the admin key',
+    name: 'the admin API rejects requests without the admin key',
     check: async () => {
-      const answer = await ask(`${CONTROL_PLANE_URL}/api/v1/agents`, { ca: authority('control-plane') });
-      expectStatus(answer, 401, 503);
+      const response = await send(`${CONTROL_PLANE_URL}/api/v1/agents`, { ca: caOf('control-plane') });
+      expectStatus(response, 401, 503);
     },
   },
   {
-    name: 'the injector is ready, over TLS that its authority vouches for',
-    check: async () => expectStatus(await ask(`${WEBHOOK_URL}/readyz`, { ca: authority('webhook') }), 200),
+    name: 'the injector is ready, with a certificate of its CA',
+    check: async () => expectStatus(await send(`${WEBHOOK_URL}/readyz`, { ca: caOf('webhook') }), 200),
   },
   {
-    name: 'the injector puts the sidecar into a pod that opts in',
+    name: 'the injector adds the sidecar to a pod that opts in',
     check: async () => {
       const request = {
         uid: 'installation-test',
@@ -93,18 +93,18 @@ const CHECKS = [
         object: optedInPod,
       };
       const body = JSON.stringify({ apiVersion: 'admission.k8s.io/v1', kind: 'AdmissionReview', request });
-      const options = { method: 'POST', ca: authority('webhook'), headers: json, body };
-      const answer = await ask(`${WEBHOOK_URL}/mutate/pod`, options);
-      expectStatus(answer, 200);
-      const { patch = '' } = JSON.parse(answer.text).response;
+      const options = { method: 'POST', ca: caOf('webhook'), headers: json, body };
+      const response = await send(`${WEBHOOK_URL}/mutate/pod`, options);
+      expectStatus(response, 200);
+      const { patch = '' } = JSON.parse(response.text).response;
       if (!Buffer.from(patch, 'base64').toString().includes(SIDECAR))
-        throw new Error(answer.text.slice(0, 500));
+        throw new Error(response.text.slice(0, 500));
     },
   },
   {
-    name: 'the operator is ready, and one of its replicas leads',
+    name: 'the operator is ready, and one replica is the leader',
     check: async () => {
-      expectStatus(await ask(`${OPERATOR_URL}/readyz`), 200);
+      expectStatus(await send(`${OPERATOR_URL}/readyz`), 200);
       await expectMetric(/^leader_election_master_status\{.*\} 1$/m);
     },
   },
@@ -114,11 +114,11 @@ const CHECKS = [
     check: () => expectMetric(/^platform_operator_canary_passing 1$/m),
   },
   {
-    name: 'the API server has a pod that opts in injected, in a dry run',
-    skip: !CANARY_NAMESPACE && 'canary.enabled is false: there is no namespace to ask in',
+    name: 'a dry-run pod that opts in is injected through the API server',
+    skip: !CANARY_NAMESPACE && 'canary.enabled is false, so there is no namespace for a dry run',
     check: async () => {
       const token = readFileSync(`${ACCOUNT}/token`, 'utf8');
-      const answer = await ask(`${API_SERVER_URL}/api/v1/namespaces/${CANARY_NAMESPACE}/pods?dryRun=All`, {
+      const response = await send(`${API_SERVER_URL}/api/v1/namespaces/${CANARY_NAMESPACE}/pods?dryRun=All`, {
         method: 'POST',
         ca: readFileSync(`${ACCOUNT}/ca.crt`),
         headers: { ...json, authorization: `Bearer ${token.trim()}` },
@@ -127,21 +127,21 @@ const CHECKS = [
           metadata: { ...optedInPod.metadata, namespace: CANARY_NAMESPACE },
         }),
       });
-      expectStatus(answer, 201);
-      const first = JSON.parse(answer.text).spec.initContainers?.[0]?.name;
+      expectStatus(response, 201);
+      const first = JSON.parse(response.text).spec.initContainers?.[0]?.name;
       if (first !== SIDECAR) throw new Error(`its first init container is ${first}`);
     },
   },
 ];
 
-/** Of any replica: only the one that leads has it. */
+/** Requests the metrics of any replica; only the leader exposes the sample. */
 async function expectMetric(sample) {
-  const answer = await ask(`${OPERATOR_URL}/metrics`);
-  expectStatus(answer, 200);
-  if (!sample.test(answer.text)) throw new Error(`no replica that was asked says ${sample.source}`);
+  const response = await send(`${OPERATOR_URL}/metrics`);
+  expectStatus(response, 200);
+  if (!sample.test(response.text)) throw new Error(`metric not found: ${sample.source}`);
 }
 
-/** Repeats a check until it holds; returns why it does not, or null. */
+/** Repeats a check until it passes or the time is over; returns the problem, or null. */
 async function problemOf(check) {
   for (const end = Date.now() + PATIENCE_MS; ;) {
     try {

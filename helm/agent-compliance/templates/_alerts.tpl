@@ -1,4 +1,4 @@
-{{/* The alerts, each with its part of docs/guide/alerts.md: a test holds the two together. Prometheus' own {{ }} are quoted. */}}
+{{/* The alerts. docs/guide/alerts.md has a section for each; a test compares both. The {{ }} of Prometheus are quoted. */}}
 {{- define "ac.alerts" -}}
 {{- $name := include "ac.fullname" . -}}
 {{- $namespace := .Release.Namespace -}}
@@ -8,43 +8,43 @@
 {{- $alerts := list
   (dict "alert" "AgentComplianceInjectorDown" "for" "2m" "severity" "critical"
     "expr" (printf "absent(up{%s} == 1)" $webhook)
-    "summary" "No injector answers: agents that should start wait.")
+    "summary" "No injector is up: new agent pods cannot be injected.")
   (dict "alert" "AgentComplianceInjectorErrors" "for" "5m" "severity" "warning"
     "expr" (printf "sum(rate(controller_runtime_webhook_requests_total{%s,code=~\"5..\"}[5m])) > 0" $webhook)
-    "summary" "The injector answers the API server with errors.")
+    "summary" "The injector responds to the API server with errors.")
   (dict "alert" "AgentComplianceInjectorNotTrusted" "for" "5m" "severity" "warning"
     "expr" (printf "sum(rate(platform_webhook_tls_errors_total{%s}[5m])) > 0.05" $webhook)
-    "summary" "TLS handshakes with the injector fail: who calls it does not trust its certificate.")
+    "summary" "TLS handshakes with the injector fail: a client does not trust its certificate.")
   (dict "alert" "AgentComplianceInjectorRefuses" "for" "5m" "severity" "warning"
     "expr" (printf "sum by (code) (increase(platform_webhook_decisions_total{%s,action=\"refuse\"}[15m])) > 0" $webhook)
-    "summary" "Pods that opt in are refused: {{ $labels.code }}.")
+    "summary" "Pods that opt in are rejected: {{ $labels.code }}.")
   (dict "alert" "AgentComplianceCertificateExpires" "for" "10m" "severity" "critical"
     "expr" (printf "min(platform_webhook_certificate_expiry_seconds{%s}) - time() < 14 * 86400" $webhook)
-    "summary" "The injector's certificate ends in less than 14 days; it should have been renewed 30 days before its end.")
+    "summary" "The injector's certificate expires in less than 14 days; it should have been renewed 30 days before expiry.")
   (dict "alert" "AgentComplianceOperatorDown" "for" "5m" "severity" "critical"
     "expr" (printf "absent(up{%s} == 1)" $operator)
-    "summary" "No operator answers: observations are not kept.")
+    "summary" "No operator is up: AgentObservations are not updated.")
   (dict "alert" "AgentComplianceNoLeader" "for" "2m" "severity" "critical"
     "expr" (printf "sum(leader_election_master_status{%s}) == 0" $operator)
-    "summary" "No replica of the operator leads.")
+    "summary" "No replica of the operator is the leader.")
   (dict "alert" "AgentComplianceReconcileErrors" "for" "15m" "severity" "warning"
     "expr" (printf "sum by (controller) (rate(controller_runtime_reconcile_errors_total{%s}[5m])) > 0" $operator)
-    "summary" "The operator's queue {{ $labels.controller }} fails again and again.")
+    "summary" "The operator's controller {{ $labels.controller }} fails repeatedly.")
   (dict "alert" "AgentComplianceQueueGrows" "for" "10m" "severity" "warning"
     "expr" (printf "sum by (name) (workqueue_depth{%s}) > 100" $operator)
-    "summary" "The operator's queue {{ $labels.name }} is over 100 keys behind.")
+    "summary" "The operator's queue {{ $labels.name }} has more than 100 keys.")
   (dict "alert" "AgentComplianceMirrorFails" "for" "5m" "severity" "warning"
     "expr" (printf "min(platform_operator_mirror_up{%[1]s} and on (instance) (leader_election_master_status{%[1]s} == 1)) == 0" $operator)
-    "summary" "The control plane outside the cluster cannot be read: nothing new is learned of its agents.")
+    "summary" "The control plane outside the cluster cannot be read: its mirrored agents are not updated.")
   (dict "alert" "AgentComplianceControlPlaneDown" "for" "5m" "severity" "critical"
     "expr" (printf "absent(up{%s} == 1)" $controlPlane)
-    "summary" "No control plane answers: nothing new is learned of any agent.")
+    "summary" "No control plane is up: no agent status is updated.")
   (dict "alert" "AgentComplianceControlPlaneErrors" "for" "10m" "severity" "warning"
     "expr" (printf "sum(rate(platform_control_plane_requests_total{%[1]s,status=~\"5..\"}[5m])) / sum(rate(platform_control_plane_requests_total{%[1]s}[5m])) > 0.05" $controlPlane)
-    "summary" "More than one in twenty answers of the control plane is an error of its own.")
+    "summary" "More than 5 % of the control plane's responses are server errors.")
   (dict "alert" "AgentComplianceAgentsStale" "for" "5m" "severity" "warning"
     "expr" (printf "max(platform_operator_agents{%s,phase=\"Unknown\"}) > 0" $operator)
-    "summary" "{{ $value }} agents have stopped to report.")
+    "summary" "{{ $value }} agents have stopped reporting.")
   (dict "alert" "AgentComplianceAgentsUnhealthy" "for" "10m" "severity" "warning"
     "expr" (printf "max(platform_operator_agents{%s,phase=\"Unhealthy\"}) > 0" $operator)
     "summary" "{{ $value }} agents are unhealthy.")
@@ -52,7 +52,7 @@
 {{- if .Values.canary.enabled }}
 {{- $alerts = append $alerts (dict "alert" "AgentComplianceCanaryFails" "for" "10m" "severity" "critical"
     "expr" (printf "min(platform_operator_canary_passing{%[1]s} and on (instance) (leader_election_master_status{%[1]s} == 1)) == 0" $operator)
-    "summary" "The dry-run pod does not come back as the injector should make it.") }}
+    "summary" "The canary's dry-run pod differs from the expected injected pod.") }}
 {{- end }}
 {{- range $alerts }}
 - alert: {{ .alert }}

@@ -1,6 +1,6 @@
 {{/*
-Fills in the values that are missing. `helm upgrade --reuse-values` gives this chart the defaults of the one before it, and
-none of what came later. Whatever is there stays, and a limit that was taken away by null stays away.
+Fills in missing values. `helm upgrade --reuse-values` passes only the defaults of the previous chart version, without values
+added since. Existing values are kept, and a limit that was removed with null stays removed.
 */}}
 {{- define "ac.withDefaults" -}}
 {{- include "ac.fillIn" (list .Values (.Files.Get "files/defaults.yaml" | fromYaml)) -}}
@@ -17,7 +17,7 @@ none of what came later. Whatever is there stays, and a limit that was taken awa
 {{- end -}}
 {{- end -}}
 
-{{/* Name of everything: the release's name, with the chart's where the release is called otherwise. 48 characters leave room for the suffixes. */}}
+{{/* Base name of all objects: the release name, plus the chart name unless included. 48 characters leave room for suffixes. */}}
 {{- define "ac.fullname" -}}
 {{- if contains .Chart.Name .Release.Name -}}
 {{- .Release.Name | trunc 48 | trimSuffix "-" -}}
@@ -26,7 +26,7 @@ none of what came later. Whatever is there stays, and a limit that was taken awa
 {{- end -}}
 {{- end -}}
 
-{{/* Labels of every object; called with (list $ "part"), the part empty for what belongs to none. */}}
+{{/* Labels of every object; called with (list $ "part"). The part is empty for objects without a part. */}}
 {{- define "ac.labels" -}}
 {{- $root := index . 0 -}}
 {{- $part := index . 1 -}}
@@ -57,7 +57,7 @@ app.kubernetes.io/component: {{ $part }}
 {{- (index . 1).repository -}}
 {{- end -}}
 
-{{/* Image reference; called the same way. */}}
+{{/* Image reference; called with the same arguments. */}}
 {{- define "ac.image" -}}
 {{- $image := index . 1 -}}
 {{- include "ac.repository" . -}}
@@ -69,12 +69,12 @@ app.kubernetes.io/component: {{ $part }}
 {{- concat (list "kube-system" .Release.Namespace) .Values.webhook.excludedNamespaces | uniq | toJson -}}
 {{- end -}}
 
-{{/* Not empty: the installation has an admin key. */}}
+{{/* Non-empty if the installation has an admin key. */}}
 {{- define "ac.hasAdminKey" -}}
 {{- if or .Values.adminKey.value .Values.adminKey.generate .Values.adminKey.existingSecret }}true{{ end -}}
 {{- end -}}
 
-{{/* Where the admin key comes from, in words that change with the key and tell nothing of it. */}}
+{{/* The source of the admin key, as a text that changes with the key but does not reveal it. */}}
 {{- define "ac.adminKeySource" -}}
 {{- if .Values.adminKey.value -}}
 the values of revision {{ .Release.Revision }}
@@ -90,8 +90,8 @@ none
 {{- end -}}
 
 {{/*
-A heap of half the memory limit; the rest is Node's own. None where there is no limit. The part of it for new objects is
-kept small: it grows to more than the rest by itself, and V8 then collects the whole heap again and again.
+A heap of half the memory limit; the other half is for Node itself. No option without a limit. The space for new objects is
+kept small. Otherwise it grows larger than the rest of the heap, and V8 repeatedly collects the whole heap.
 */}}
 {{- define "ac.nodeOptions" -}}
 {{- with (.resources.limits | default dict).memory -}}
@@ -99,7 +99,7 @@ kept small: it grows to more than the rest by itself, and V8 then collects the w
 {{- end -}}
 {{- end -}}
 
-{{/* Environment that every process reads. */}}
+{{/* Environment variables of every process. */}}
 {{- define "ac.commonEnv" -}}
 - name: LOG_LEVEL
   value: {{ .logLevel }}
@@ -111,7 +111,7 @@ kept small: it grows to more than the rest by itself, and V8 then collects the w
 {{- end }}
 {{- end -}}
 
-{{/* The restricted Pod Security profile, and a root file system that nobody writes to. */}}
+{{/* The restricted Pod Security profile. The containers also have a read-only root file system. */}}
 {{- define "ac.podSecurity" -}}
 runAsNonRoot: true
 runAsUser: 65532
@@ -126,13 +126,13 @@ readOnlyRootFilesystem: true
 capabilities: { drop: [ALL] }
 {{- end -}}
 
-{{/* Where a pod may run; called with (list $ .Values.<part> "part"). */}}
+{{/* Scheduling of a pod; called with (list $ .Values.<part> "part"). */}}
 {{- define "ac.scheduling" -}}
 {{- $root := index . 0 -}}
 {{- $values := index . 1 -}}
 {{- $part := index . 2 -}}
 terminationGracePeriodSeconds: {{ $values.terminationGracePeriodSeconds }}
-# The process talks to the API server; other pods of the same ServiceAccount get no token.
+# The process calls the API server; other pods of the same ServiceAccount get no token.
 automountServiceAccountToken: true
 {{- with $values.priorityClassName }}
 priorityClassName: {{ . }}
@@ -165,7 +165,7 @@ topologySpreadConstraints:
     whenUnsatisfiable: ScheduleAnyway
     labelSelector:
       matchLabels: {{- include "ac.selector" (list $root $part) | nindent 8 }}
-    # The pods of one version among themselves, so that those of before do not count in an upgrade.
+    # Spreads the pods of one version; pods of the previous version do not count during an upgrade.
     matchLabelKeys: [pod-template-hash]
   {{- end }}
 {{- end }}
@@ -179,13 +179,13 @@ topologySpreadConstraints:
 {{- end }}
 {{- end -}}
 
-{{/* An old pod stays until a new one is ready. */}}
+{{/* Keeps an old pod until a new pod is ready. */}}
 {{- define "ac.strategy" -}}
 type: RollingUpdate
 rollingUpdate: { maxUnavailable: 0, maxSurge: 1 }
 {{- end -}}
 
-{{/* How many pods of a part a drain of nodes may take at a time; called with (list $ .Values.<part> "part"). */}}
+{{/* The number of pods of a part that a node drain may evict at a time; called with (list $ .Values.<part> "part"). */}}
 {{- define "ac.disruptionBudget" -}}
 {{- $root := index . 0 -}}
 {{- $values := index . 1 -}}
@@ -204,14 +204,14 @@ spec:
   {{- else }}
   minAvailable: {{ $values.podDisruptionBudget.minAvailable }}
   {{- end }}
-  # A pod that is not ready serves nobody, and must not hold a drain up.
+  # A pod that is not ready serves no requests and must not block a drain.
   unhealthyPodEvictionPolicy: AlwaysAllow
   selector:
     matchLabels: {{- include "ac.selector" (list $root $part) | nindent 6 }}
 {{- end }}
 {{- end -}}
 
-{{/* What is injected: the webhook injects by it, and the operator's canary expects it. */}}
+{{/* Settings of the injection, for the webhook and for the operator's canary, which expects the same result. */}}
 {{- define "ac.injectionEnv" -}}
 - name: CONTROL_PLANE_SERVICE
   value: {{ include "ac.fullname" . }}-control-plane
@@ -263,7 +263,7 @@ spec:
   value: {{ int .Values.policy.minimumCompliantEvidence | quote }}
 {{- end -}}
 
-{{/* CEL: whether e.name is one of these names; a * at the end of one stands for the rest. */}}
+{{/* CEL: whether e.name is one of these names; a * at the end matches the rest of a name. */}}
 {{- define "ac.guardNames" -}}
 {{- $literal := list -}}
 {{- $checks := list -}}
@@ -273,7 +273,7 @@ spec:
 {{- append $checks (printf "e.name in %s" ($literal | toJson | replace "\"" "'")) | join " || " -}}
 {{- end -}}
 
-{{/* A value as a CEL literal. The values of a literal must be of one type in the API server's CEL, and dyn() is one. */}}
+{{/* A value as a CEL literal. The API server's CEL requires one type for all values of a literal; dyn() provides it. */}}
 {{- define "ac.cel" -}}
 {{- if kindIs "map" . -}}
 { {{- range $key, $value := . }}{{ $key | toJson }}: dyn({{ include "ac.cel" $value }}), {{ end -}} }

@@ -1,4 +1,4 @@
-// An A2A agent: its task states the tokens in its metadata, or does not.
+// An A2A agent whose task may contain the tokens in its metadata.
 import { TaskState } from '@a2a-js/sdk';
 import { AgentEvent, DefaultRequestHandler, InMemoryTaskStore } from '@a2a-js/sdk/server';
 import { agentCardHandler, jsonRpcHandler, UserBuilder } from '@a2a-js/sdk/server/express';

@@ -1,4 +1,4 @@
-"""An A2A agent: its task states the tokens in its metadata, or does not."""
+"""An A2A agent whose task may contain the tokens in its metadata."""
 
 import os
 

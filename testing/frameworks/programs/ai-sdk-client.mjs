@@ -1,4 +1,4 @@
-// What `useChat` in a page does, without the page.
+// Does the same as `useChat`, without a page.
 import { DefaultChatTransport } from 'ai';
 import { call, QUESTION } from './common.mjs';
 

@@ -1,9 +1,9 @@
-// What every program in JavaScript shares: an agent's server, or a client's command, and errors as JSON.
+// Shared by all JavaScript programs: an agent's server, a client's command loop, and errors as JSON.
 import { createServer } from 'node:http';
 import { createInterface } from 'node:readline';
 import { Readable } from 'node:stream';
 
-/** Classes, codes and messages of an error and of its causes, the outermost first. */
+/** Classes, codes and messages of an error and its causes, outermost first. */
 export function chainOf(error) {
   const chain = [];
   for (let each = error; each instanceof Error && chain.length < 6; each = each.cause)
@@ -16,7 +16,7 @@ export function chainOf(error) {
   return chain;
 }
 
-/** The sidecar names the broken rules in a header. */
+/** Header in which the sidecar lists the broken rules. */
 function reasonIn(headers) {
   return headers instanceof Headers ? headers.get(REASON) : headers?.[REASON];
 }
@@ -24,8 +24,8 @@ function reasonIn(headers) {
 const REASON = 'x-platform-policy-violations';
 
 /**
- * Serves an agent on $PORT: `POST /v1/chat?answer=<name>` is answered by `answers[name](modelUrl, signal)`, which gives a web
- * Response. `?answer=denied` is the first of them with a model that is denied, and answers with the error.
+ * Serves an agent on $PORT: `POST /v1/chat?answer=<name>` calls `answers[name](modelUrl, signal)`, which returns a web
+ * Response. `?answer=denied` calls the first one with a model whose calls are denied, and returns the error.
  */
 export function serve(answers) {
   const server = createServer((request, response) => {
@@ -64,7 +64,7 @@ export function serve(answers) {
   server.listen(Number(process.env.PORT), '127.0.0.1');
 }
 
-/** Runs calls of a client: each line of the input is `{name, url}`, each line of the output what it gives, or its error. */
+/** Runs calls of a client: each input line is `{name, url}`, each output line is the result or the error. */
 export async function call(calls) {
   for await (const line of createInterface({ input: process.stdin })) {
     const { name, url } = JSON.parse(line);
@@ -81,7 +81,7 @@ export async function call(calls) {
 export const json = (value) =>
   new Response(JSON.stringify(value), { headers: { 'content-type': 'application/json' } });
 
-/** Server-sent events of an async iterable's values. */
+/** Converts the values of an async iterable to server-sent events. */
 export function sse(values, dataOf = (value) => value) {
   const encoder = new TextEncoder();
   const iterator = values[Symbol.asyncIterator]();

@@ -1,4 +1,4 @@
-"""What every program in Python shares: an agent's server, or a client's command, and errors as JSON."""
+"""Shared by all Python programs: an agent's server, a client's command loop, and errors as JSON."""
 
 import asyncio
 import json
@@ -95,9 +95,9 @@ def call(calls: dict[str, Callable[[str], Any]]) -> None:
     Each line of the input is `{name, url}`, each line of the output what it gives, or its exception.
     """
     for line in sys.stdin:
-        asked = json.loads(line)
+        command = json.loads(line)
         try:
-            result = calls[asked["name"]](asked["url"])
+            result = calls[command["name"]](command["url"])
             if asyncio.iscoroutine(result):
                 result = asyncio.run(result)
             outcome = {"result": result}

@@ -1,4 +1,4 @@
-// An agent without a framework, behind Express: it shows its own JSON, the vendor's, or reports its calls as events.
+// An agent without a framework, with Express: returns its own JSON or the vendor's, or reports its calls as events.
 import express from 'express';
 import OpenAI from 'openai';
 import { chainOf, MODEL, QUESTION } from './common.mjs';

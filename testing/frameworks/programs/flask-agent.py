@@ -1,4 +1,4 @@
-"""An agent without a framework, behind Flask: it shows its own JSON, the vendor's, or reports its calls as events."""
+"""An agent without a framework, with Flask: returns its own JSON or the vendor's, or reports its calls as events."""
 
 import json
 import os
@@ -31,7 +31,7 @@ def report(completions) -> None:
     batch = {"requestId": request.headers.get("X-Request-Id"), "events": events}
     data = json.dumps(batch).encode()
     headers = {"content-type": "application/json"}
-    # Without a sidecar nobody has that request.
+    # Without a sidecar the request has no receiver.
     try:
         urllib.request.urlopen(urllib.request.Request(os.environ["EVENTS_URL"], data, headers)).read()
     except urllib.error.HTTPError:

@@ -1,4 +1,4 @@
-// Shows what Express makes of the headers of one trusted proxy.
+// Returns what Express derives from the headers of one trusted proxy.
 import express from 'express';
 
 express()

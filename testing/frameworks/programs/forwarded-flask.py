@@ -1,4 +1,4 @@
-"""Shows what Flask's ProxyFix makes of the headers of one trusted proxy."""
+"""Returns what Flask's ProxyFix derives from the headers of one trusted proxy."""
 
 import os
 

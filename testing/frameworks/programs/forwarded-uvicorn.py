@@ -1,4 +1,4 @@
-"""Shows what uvicorn makes of the headers of a trusted proxy."""
+"""Returns what uvicorn derives from the headers of a trusted proxy."""
 
 import os
 
@@ -19,7 +19,7 @@ async def there(_request: Request) -> PlainTextResponse:
     return PlainTextResponse("there")
 
 
-# A path without its last slash is redirected to the whole address.
+# A path without its trailing slash is redirected to the absolute URL.
 app = Starlette(routes=[Route("/seen", seen), Route("/there/", there)])
 uvicorn.run(
     app,

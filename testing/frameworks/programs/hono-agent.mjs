@@ -1,4 +1,4 @@
-// An agent without a framework, behind Hono: it passes on what Anthropic's client gives it.
+// An agent without a framework, with Hono: forwards the responses of Anthropic's client.
 import Anthropic from '@anthropic-ai/sdk';
 import { serve } from '@hono/node-server';
 import { Hono } from 'hono';

@@ -15,7 +15,7 @@ const agent = (url) =>
     model: new ChatOpenAI({ model: MODEL, apiKey: 'key', maxRetries: 2, configuration: { baseURL: url } }),
     tools: [multiply],
   });
-/** As LangGraph's own server shows messages: their members, without the envelope of a constructor. */
+/** Messages as in LangGraph's own server: their members, without the constructor envelope. */
 const plain = (value) =>
   JSON.parse(JSON.stringify(value), (_key, each) =>
     each?.lc === 1 ? { type: each.id.at(-1), ...each.kwargs } : each,

@@ -1,7 +1,7 @@
 import OpenAI from 'openai';
 import { MODEL, QUESTION } from './common.mjs';
 
-/** The usage of one streamed call of the model; `onText` runs when its text has begun. */
+/** The usage of one streamed model call; `onText` runs when the text starts. */
 export async function usageAfter(url, onText, signal) {
   const chunks = await new OpenAI({ baseURL: url, apiKey: 'key' }).chat.completions.create(
     {

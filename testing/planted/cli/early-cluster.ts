@@ -1,1 +1,1 @@
-export { lookAtCluster } from '../../../cli/cluster/main.ts';
+export { runCheck } from '../../../cli/cluster/main.ts';

@@ -1,2 +1,2 @@
-// Planted violation: the product must not import a package that only development installs.
+// Planted violation: the product must not import a development dependency.
 export { sample } from 'fast-check';

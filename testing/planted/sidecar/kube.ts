@@ -1,2 +1,2 @@
-// Planted violation: the sidecar must not reach into the room of Kubernetes I/O.
+// Planted violation: the sidecar must not import the Kubernetes I/O package.
 export { fullJitter } from '../../../kube/backoff.ts';

@@ -1,2 +1,2 @@
-// Planted violation: the product must not import what only its tests have.
+// Planted violation: the product must not import test code.
 export { aHeartbeat } from '../../heartbeat.ts';

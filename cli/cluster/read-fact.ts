@@ -1,0 +1,41 @@
+import { known, notKnown, type Fact } from '../../core/diagnosis/fact.ts';
+import { KubeError } from '../../kube/client.ts';
+
+/**
+ * The result of `read`. An error status becomes a reason that names `permission`, such as "list pods in every
+ * namespace". Throws if the API server does not respond at all.
+ */
+export async function readFact<T>(permission: string, read: () => Promise<T>): Promise<Fact<T>> {
+  try {
+    return known(await read());
+  } catch (error) {
+    if (!(error instanceof KubeError) || error.status === 0) throw error;
+    if (error.status === 401 || error.status === 403) return notKnown(`missing permission: ${permission}`);
+    return notKnown(`cannot ${permission}: ${error.message}`);
+  }
+}
+
+/** Applies `then` to a known fact; an unknown fact stays unknown. */
+export async function chainFact<T, R>(
+  fact: Fact<T>,
+  then: (value: T) => Promise<Fact<R>> | Fact<R>,
+): Promise<Fact<R>> {
+  return fact.known ? then(fact.value) : fact;
+}
+
+/** Concurrent requests; suits the connection pool. */
+const CONCURRENCY = 16;
+
+/** Maps items with limited concurrency; results keep the order of the items. */
+export async function eachOf<T, R>(items: readonly T[], each: (item: T) => Promise<R>): Promise<R[]> {
+  const results: R[] = [];
+  let next = 0;
+  const worker = async (): Promise<void> => {
+    while (next < items.length) {
+      const index = next++;
+      results[index] = await each(items[index] as T);
+    }
+  };
+  await Promise.all(Array.from({ length: Math.min(CONCURRENCY, items.length) }, worker));
+  return results;
+}

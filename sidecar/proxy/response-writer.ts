@@ -1,0 +1,83 @@
+import type { ServerResponse } from 'node:http';
+import { cutOff } from './connection-end.ts';
+
+/** Where a response comes from. It is paused while the client does not read. */
+export interface Source {
+  pause(): void;
+  resume(): void;
+}
+
+/** Maximum bytes written as a string. Node writes a head and a short string in one cheap call; a buffer is more expensive. */
+const MAX_TEXT = 15 * 1024;
+
+/** Writes a response body. Everything received in one turn of the event loop is sent in one write, with the head and the end. */
+export class ResponseWriter {
+  readonly #response: ServerResponse;
+  readonly #source: Source;
+  /** Chunks of this turn of the event loop. */
+  #chunks: Buffer[] = [];
+  #willFlush = false;
+  #isFull = false;
+  #isCut = false;
+
+  constructor(response: ServerResponse, source: Source) {
+    this.#response = response;
+    this.#source = source;
+  }
+
+  /** true: the source is paused. */
+  get isFull(): boolean {
+    return this.#isFull;
+  }
+
+  write(chunk: Buffer): void {
+    this.#chunks.push(chunk);
+    this.flushSoon();
+  }
+
+  end(): void {
+    if (this.#chunks.length === 0) this.#response.end();
+    else this.#response.end(joined(this.#chunks), 'latin1');
+  }
+
+  /** Sends what was received of the response, including its head, then cuts the connection. */
+  cut(): void {
+    if (this.#willFlush) this.#flush();
+    this.#isCut = true;
+    cutOff(this.#response);
+  }
+
+  /** Sends everything at the end of this turn, including a head without body bytes. Nothing waits for later data. */
+  flushSoon(): void {
+    if (this.#willFlush) return;
+    this.#willFlush = true;
+    process.nextTick(this.#flush);
+  }
+
+  readonly #flush = (): void => {
+    const response = this.#response;
+    this.#willFlush = false;
+    if (this.#isCut || response.writableEnded || response.destroyed) return;
+    // Not flushHeaders() for a head without body: it writes UTF-8, so header bytes above ASCII would arrive as two bytes.
+    const hasRoom = response.write(joined(this.#chunks), 'latin1');
+    this.#chunks = [];
+    if (hasRoom || this.#isFull) return;
+    this.#isFull = true;
+    this.#source.pause();
+    response.once('drain', () => {
+      this.#isFull = false;
+      this.#source.resume();
+    });
+  };
+}
+
+/** Joins the chunks. A short result is a latin1 string, one character per byte. */
+function joined(chunks: readonly Buffer[]): string | Buffer {
+  const [first] = chunks;
+  let bytes = 0;
+  for (const { length } of chunks) bytes += length;
+  if (bytes > MAX_TEXT) return chunks.length === 1 && first !== undefined ? first : Buffer.concat(chunks);
+  let text = '';
+  for (const chunk of chunks) text += chunk.toString('latin1');
+  return text;
+}

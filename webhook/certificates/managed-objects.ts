@@ -1,0 +1,60 @@
+import type { Resource } from '../../kube/resources.ts';
+import type { KubeObject } from '../../kube/types.ts';
+import type { SecretEntries } from './tls-state.ts';
+
+export interface Secret extends KubeObject {
+  data?: Record<string, string>;
+}
+
+export interface WebhookConfiguration extends KubeObject {
+  webhooks?: { name: string; clientConfig: { caBundle?: string } }[];
+}
+
+export const SECRETS: Resource<Secret> = { group: '', version: 'v1', plural: 'secrets', kind: 'Secret' };
+
+export const WEBHOOK_CONFIGURATIONS: Resource<WebhookConfiguration> = {
+  group: 'admissionregistration.k8s.io',
+  version: 'v1',
+  plural: 'mutatingwebhookconfigurations',
+  kind: 'MutatingWebhookConfiguration',
+};
+
+/** The caBundle of all webhooks of the configuration, as PEM; empty if their bundles differ. */
+export function bundleOf(configuration: WebhookConfiguration): string {
+  const bundles = new Set(
+    (configuration.webhooks ?? []).map(({ clientConfig }) => clientConfig.caBundle ?? ''),
+  );
+  const [bundle = ''] = bundles;
+  return bundles.size === 1 ? Buffer.from(bundle, 'base64').toString('utf8') : '';
+}
+
+/**
+ * The JSON Patch that sets `bundle` in every webhook of the configuration; empty if all have it. The API server responds
+ * with 409 if the configuration was changed after it was read.
+ */
+export function trustPatch(configuration: WebhookConfiguration, bundle: string): unknown[] {
+  const caBundle = Buffer.from(bundle).toString('base64');
+  const operations = (configuration.webhooks ?? []).flatMap(({ clientConfig }, index) =>
+    clientConfig.caBundle === caBundle
+      ? []
+      : [{ op: 'add', path: `/webhooks/${index}/clientConfig/caBundle`, value: caBundle }],
+  );
+  if (operations.length === 0) return [];
+  const { resourceVersion } = configuration.metadata;
+  return [{ op: 'add', path: '/metadata/resourceVersion', value: resourceVersion }, ...operations];
+}
+
+export function decodedEntries(secret: Secret): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(secret.data ?? {}).map(([name, value]) => [
+      name,
+      Buffer.from(value, 'base64').toString('utf8'),
+    ]),
+  );
+}
+
+/** The Secret with exactly these entries. */
+export function withEntries(secret: Secret, entries: SecretEntries): Secret {
+  const data = Object.entries(entries).map(([name, value]) => [name, Buffer.from(value).toString('base64')]);
+  return { ...secret, data: Object.fromEntries(data) as Record<string, string> };
+}
