@@ -78,5 +78,7 @@ export async function check({ port, prefix, scenario }: Load): Promise<void> {
   const [response] = (await once(request, 'response')) as [IncomingMessage];
   const received = await text(response);
   if (response.statusCode !== 200 || received !== expected.join(''))
-    throw new Error(`${method} ${path}: unexpected response ${response.statusCode}: ${received.slice(0, 200)}`);
+    throw new Error(
+      `${method} ${path}: unexpected response ${response.statusCode}: ${received.slice(0, 200)}`,
+    );
 }

@@ -36,6 +36,9 @@ export async function adminKey(
 function usable(text: string, source: string): FoundAdminKey {
   const key = text.trim();
   if (!/^[\x20-\x7e]{1,4096}$/.test(key))
-    return { ok: false, reason: `${source} does not contain a valid admin key: expected one line of printable ASCII characters` };
+    return {
+      ok: false,
+      reason: `${source} does not contain a valid admin key: expected one line of printable ASCII characters`,
+    };
   return { ok: true, key };
 }

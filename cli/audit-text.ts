@@ -143,6 +143,8 @@ function listText(title: string, items: readonly string[], paint: Paint): string
 function legend(sidecar: string | null, paint: Paint): string {
   const tiers = '[D] declared  [P] probed  [B] observed  [X] proved  [ ] violated';
   const more =
-    sidecar === null ? '\nThe declarations are not verified. Use --url to get evidence from the sidecar.' : '';
+    sidecar === null
+      ? '\nThe declarations are not verified. Use --url to get evidence from the sidecar.'
+      : '';
   return `${paint('dim', `${tiers}${more}`)}\n`;
 }

@@ -97,7 +97,12 @@ describe('the built platform command', () => {
 
   test.each([
     ['sk-right', 0, 'healthy', { status: 'pass', latencyMs: expect.any(Number) }],
-    ['sk-wrong', 1, 'unhealthy', { status: 'fail', message: 'the key was rejected: openai responded with 401' }],
+    [
+      'sk-wrong',
+      1,
+      'unhealthy',
+      { status: 'fail', message: 'the key was rejected: openai responded with 401' },
+    ],
   ])('queries the model provider with the key: %s', async (key, exitCode, status, model) => {
     const env = { OPENAI_API_KEY: key, OPENAI_BASE_URL: baseUrl };
     const ended = await platform(['health', 'good.yaml', '--json'], env);

@@ -91,10 +91,19 @@ describe('platform', () => {
   test.each([
     [['validate', ''], "command-argument value '' is invalid for argument 'file'. Must not be empty."],
     [['init', ''], "command-argument value '' is invalid for argument 'dir'. Must not be empty."],
-    [['inject', 'a.yaml', ''], "command-argument value '' is invalid for argument 'paths'. Must not be empty."],
+    [
+      ['inject', 'a.yaml', ''],
+      "command-argument value '' is invalid for argument 'paths'. Must not be empty.",
+    ],
     [['audit', 'a', '--output', ''], "option '--output <file>' argument '' is invalid. Must not be empty."],
-    [['generate-policy', 'a', '--out', ''], "option '--out <dir>' argument '' is invalid. Must not be empty."],
-    [['register', 'a', '--out-file='], "option '--out-file <file>' argument '' is invalid. Must not be empty."],
+    [
+      ['generate-policy', 'a', '--out', ''],
+      "option '--out <dir>' argument '' is invalid. Must not be empty.",
+    ],
+    [
+      ['register', 'a', '--out-file='],
+      "option '--out-file <file>' argument '' is invalid. Must not be empty.",
+    ],
   ])('rejects empty values, such as from an unset shell variable: %j', async (words, message) => {
     const { output, errors, exitCode } = await platform(words);
     expect([output, errors.split('\n')[0], exitCode]).toEqual(['', `error: ${message}`, 1]);
@@ -216,7 +225,7 @@ describe('platform validate', () => {
       () => write('agent.yaml', ''),
       {
         output: 'agent.yaml:1:1 file is empty; apiVersion, kind, metadata and spec are required\n',
-        errors: '1 problem\n',
+        errors: 'error: agent.yaml is not valid: 1 problem\n',
         exitCode: 1,
       },
     ],
@@ -283,7 +292,9 @@ describe('platform init', () => {
       if (exitCode === 0) expect((await platform('validate agent.yaml')).exitCode).toBe(0);
       else
         expect({ errors, exists: existsSync(join(cwd, 'agent.yaml')) }).toEqual({
-          errors: expect.stringContaining('error: these answers do not make a valid manifest: "$foo:" is not a valid reference prefix'),
+          errors: expect.stringContaining(
+            'error: these answers do not make a valid manifest: "$foo:" is not a valid reference prefix',
+          ),
           exists: false,
         });
     },

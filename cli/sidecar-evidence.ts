@@ -100,9 +100,15 @@ async function requestJson<T>(
   if (status === 403) throw new Rejection(`${server} returned 403 for ${route}`, 'local');
   // Readiness returns 503 if the agent is not ready.
   if (status !== 200 && !(status === 503 && path === '/health/ready'))
-    throw new Rejection(`${server} is not the control port of a sidecar: ${route} returned ${status}`, 'other');
+    throw new Rejection(
+      `${server} is not the control port of a sidecar: ${route} returned ${status}`,
+      'other',
+    );
   if (body === null)
-    throw new Rejection(`${server} sent no complete response to ${route} (limit ${MAX_BYTES >> 20} MiB)`, 'reach');
+    throw new Rejection(
+      `${server} sent no complete response to ${route} (limit ${MAX_BYTES >> 20} MiB)`,
+      'reach',
+    );
   if (body.length === 0) throw new Rejection(`${server} returned no body for ${route}`, 'local');
   const value = parse(jsonOf(body), headers);
   if (value === null) throw new Rejection(`${server} returned an invalid response to ${route}`, 'other');

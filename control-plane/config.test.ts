@@ -62,8 +62,18 @@ const OWN = { kubeconfig: null };
 test.each([
   ['outside a cluster', {}, 'sqlite', null],
   ['in a cluster', { KUBERNETES_SERVICE_HOST: '10.96.0.1' }, 'kubernetes', OWN],
-  ['in a cluster, with explicit STORE', { KUBERNETES_SERVICE_HOST: '10.96.0.1', STORE: 'sqlite' }, 'sqlite', OWN],
-  ['outside a cluster, with explicit STORE', { STORE: 'kubernetes', KUBECONFIG: '/k' }, 'kubernetes', { kubeconfig: '/k' }],
+  [
+    'in a cluster, with explicit STORE',
+    { KUBERNETES_SERVICE_HOST: '10.96.0.1', STORE: 'sqlite' },
+    'sqlite',
+    OWN,
+  ],
+  [
+    'outside a cluster, with explicit STORE',
+    { STORE: 'kubernetes', KUBECONFIG: '/k' },
+    'kubernetes',
+    { kubeconfig: '/k' },
+  ],
   ['outside a cluster, with an unused kubeconfig', { KUBECONFIG: '/k' }, 'sqlite', null],
 ])('selects the store %s', (_, env, store, cluster) => {
   expect(readConfig(env)).toEqual({ ok: true, config: { ...DEFAULTS, STORE: store, cluster } });
@@ -82,7 +92,8 @@ test('requires a cluster for the Kubernetes store', () => {
       {
         name: 'KUBECONFIG',
         value: '(unset)',
-        wanted: 'the path of a kubeconfig file, because STORE is kubernetes and this process does not run in a pod',
+        wanted:
+          'the path of a kubeconfig file, because STORE is kubernetes and this process does not run in a pod',
       },
     ],
   });

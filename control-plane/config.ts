@@ -162,6 +162,7 @@ function tlsProblems(env: Environment): EnvProblem[] {
 function clusterProblems(env: Environment): EnvProblem[] {
   if (env['STORE'] !== 'kubernetes' || isSet(env, 'KUBERNETES_SERVICE_HOST') || isSet(env, 'KUBECONFIG'))
     return [];
-  const wanted = 'the path of a kubeconfig file, because STORE is kubernetes and this process does not run in a pod';
+  const wanted =
+    'the path of a kubeconfig file, because STORE is kubernetes and this process does not run in a pod';
   return [{ name: 'KUBECONFIG', value: '(unset)', wanted }];
 }

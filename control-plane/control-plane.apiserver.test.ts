@@ -325,7 +325,10 @@ const REMOTE = 'platform-remote';
 
   test('uses all of its permissions, and requests nothing else', async () => {
     await start();
-    const granted = permissionsOf([...CONTROL_PLANE_PERMISSIONS.cluster, ...CONTROL_PLANE_PERMISSIONS.remote]);
+    const granted = permissionsOf([
+      ...CONTROL_PLANE_PERMISSIONS.cluster,
+      ...CONTROL_PLANE_PERMISSIONS.remote,
+    ]);
     expect(audit.of('control-plane')).toEqual({ used: granted.sort(), decisions: ['allow'] });
   });
 });

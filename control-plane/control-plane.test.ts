@@ -181,17 +181,20 @@ describe('the admin key', () => {
     ['DELETE', '/api/v1/agents/shop'],
   ] as const;
 
-  test.each(ADMIN_ROUTES)('%s %s requires it: 401 if missing or empty, 403 if wrong', async (method, path) => {
-    const missing = await call(method, path);
-    expect(missing.body).toEqual(problem(401, 'Unauthorized', 'header X-Admin-Key is required'));
-    expect(missing.headers.get('www-authenticate')).toBe('X-Admin-Key');
-    expect(missing.headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
-    expect((await call(method, path, { headers: { 'x-admin-key': '' } })).status).toBe(401);
-    for (const wrong of ['x', `${ADMIN}x`, ADMIN.toUpperCase()])
-      expect((await call(method, path, { headers: { 'x-admin-key': wrong } })).body).toEqual(
-        problem(403, 'Forbidden', 'X-Admin-Key is wrong'),
-      );
-  });
+  test.each(ADMIN_ROUTES)(
+    '%s %s requires it: 401 if missing or empty, 403 if wrong',
+    async (method, path) => {
+      const missing = await call(method, path);
+      expect(missing.body).toEqual(problem(401, 'Unauthorized', 'header X-Admin-Key is required'));
+      expect(missing.headers.get('www-authenticate')).toBe('X-Admin-Key');
+      expect(missing.headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
+      expect((await call(method, path, { headers: { 'x-admin-key': '' } })).status).toBe(401);
+      for (const wrong of ['x', `${ADMIN}x`, ADMIN.toUpperCase()])
+        expect((await call(method, path, { headers: { 'x-admin-key': wrong } })).body).toEqual(
+          problem(403, 'Forbidden', 'X-Admin-Key is wrong'),
+        );
+    },
+  );
 
   test('counts every wrong key, and logs at most one warning per minute and source', async () => {
     const guess = (key: string) => call('GET', '/api/v1/agents', { headers: { 'x-admin-key': key } });
@@ -296,7 +299,9 @@ describe('registration', () => {
   ])('rejects %s with 400 and stores nothing', async (_, body, paths) => {
     const response = await admin('POST', '/register', body);
     expect(response.body).toMatchObject({ status: 400, detail: 'the registration is not valid' });
-    expect((response.body as { errors: { path: string }[] }).errors.map((error) => error.path)).toEqual(paths);
+    expect((response.body as { errors: { path: string }[] }).errors.map((error) => error.path)).toEqual(
+      paths,
+    );
     expect((await admin('GET', '/agents')).body).toEqual([]);
   });
 });
@@ -386,12 +391,7 @@ describe('the credential of a heartbeat', () => {
       'header Authorization: Bearer <key> is required',
     ],
     ['an empty key', { authorization: 'Bearer ' }, 401, 'header Authorization: Bearer <key> is required'],
-    [
-      'two tokens',
-      { authorization: 'Bearer a b' },
-      401,
-      'header Authorization: Bearer <key> is required',
-    ],
+    ['two tokens', { authorization: 'Bearer a b' }, 401, 'header Authorization: Bearer <key> is required'],
     ['garbage', { authorization: 'Bearer x.y.z' }, 401, 'the token was rejected: invalid bearer token'],
     [
       'a JWT with an invalid signature',
@@ -425,7 +425,11 @@ describe('the credential of a heartbeat', () => {
   test('returns 503 without internal details if the API server is unavailable', async () => {
     const response = await push('cluster-away', aHeartbeat());
     expect(response.body).toEqual(
-      problem(503, 'Service Unavailable', 'cannot verify the token: the API server is unavailable; try again'),
+      problem(
+        503,
+        'Service Unavailable',
+        'cannot verify the token: the API server is unavailable; try again',
+      ),
     );
     expect(response.headers.get('retry-after')).toBe('2');
   });
@@ -461,7 +465,7 @@ describe('the credential of a heartbeat', () => {
       problem(
         409,
         'Conflict',
-        "shop in platform-remote is a registered agent, not a workload; use another agent name for the workload",
+        'shop in platform-remote is a registered agent, not a workload; use another agent name for the workload',
       ),
     );
     expect((await admin('GET', '/agents/shop/health')).body).toEqual(before);
@@ -685,19 +689,22 @@ describe('a heartbeat', () => {
     ['deeply nested lists', deep, 400],
     ['deeply nested lists in members', `{"health": ${deep}, "gap": ${deep}}`.slice(0, 64_000), 400],
     ['binary data', new Uint8Array([1, 2, 3]), 400],
-  ])('with %s is rejected with a clear error; nothing is stored, the process stays alive', async (_, body, status) => {
-    const { apiKey } = await registered();
-    const response = await push(apiKey, body);
-    expect(response.status).toBe(status);
-    expect(response.headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
-    expect(response.body).toMatchObject({
-      status,
-      detail: expect.stringMatching(/^the (heartbeat|body) is not valid/),
-    });
-    expect((await admin('GET', '/agents/shop/gap')).status).toBe(404);
-    expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
-    expect((await call('GET', '/livez')).status).toBe(200);
-  });
+  ])(
+    'with %s is rejected with a clear error; nothing is stored, the process stays alive',
+    async (_, body, status) => {
+      const { apiKey } = await registered();
+      const response = await push(apiKey, body);
+      expect(response.status).toBe(status);
+      expect(response.headers.get('content-type')).toBe('application/problem+json; charset=utf-8');
+      expect(response.body).toMatchObject({
+        status,
+        detail: expect.stringMatching(/^the (heartbeat|body) is not valid/),
+      });
+      expect((await admin('GET', '/agents/shop/gap')).status).toBe(404);
+      expect(({} as Record<string, unknown>)['polluted']).toBeUndefined();
+      expect((await call('GET', '/livez')).status).toBe(200);
+    },
+  );
 
   test('returns all errors of an invalid body at once', async () => {
     const { apiKey } = await registered();
@@ -770,7 +777,12 @@ describe('reports', () => {
     await push(apiKey, bad);
     const receipt = { receivedAt: '2026-03-01T10:00:01.000Z', instance: 'i-2' };
     const { evidence, audit } = bad;
-    expect((await admin('GET', '/agents/shop/gap')).body).toEqual({ ...bad.gap, evidence, audit, ...receipt });
+    expect((await admin('GET', '/agents/shop/gap')).body).toEqual({
+      ...bad.gap,
+      evidence,
+      audit,
+      ...receipt,
+    });
     expect((await admin('GET', '/agents/shop/health')).body).toEqual({ ...bad.health, ...receipt });
     expect((await admin('GET', '/agents/shop/usage')).body).toEqual(
       problem(404, 'Not Found', 'the last heartbeat of i-2 has no usage window'),
@@ -803,7 +815,8 @@ describe('reports', () => {
 });
 
 describe('the list of agents', () => {
-  const names = (response: CallResult) => (response.body as { agentName: string }[]).map((agent) => agent.agentName);
+  const names = (response: CallResult) =>
+    (response.body as { agentName: string }[]).map((agent) => agent.agentName);
 
   test('is empty at first', async () => {
     const response = await admin('GET', '/agents');
@@ -951,7 +964,9 @@ describe('proofs', () => {
     await registered();
     const response = await admin('POST', rule, body);
     expect(response.body).toMatchObject({ status: 400, detail: 'the proof is not valid' });
-    expect((response.body as { errors: { path: string }[] }).errors.map((error) => error.path)).toEqual(paths);
+    expect((response.body as { errors: { path: string }[] }).errors.map((error) => error.path)).toEqual(
+      paths,
+    );
     expect((await admin('GET', '/agents/shop/proof')).body).toEqual([]);
   });
 

@@ -132,24 +132,23 @@ test('warns that admin routes are unavailable if no admin key is set', async () 
   expect(log()).toContain('admin routes and registration return 503: PLATFORM_ADMIN_KEY is not set');
 });
 
-test.each(['0.0.0.0', '::'])(
-  'exits with code 98 if the port is in use on %s',
-  async (host) => {
-    const server = createServer().listen({ port: 0, host, ipv6Only: host === '::' });
-    await once(server, 'listening');
-    const { exit, log } = run({ PORT: String((server.address() as AddressInfo).port) });
-    expect(await exit).toBe(98);
-    expect(log()).toContain('EADDRINUSE');
-    server.close();
-  },
-);
+test.each(['0.0.0.0', '::'])('exits with code 98 if the port is in use on %s', async (host) => {
+  const server = createServer().listen({ port: 0, host, ipv6Only: host === '::' });
+  await once(server, 'listening');
+  const { exit, log } = run({ PORT: String((server.address() as AddressInfo).port) });
+  expect(await exit).toBe(98);
+  expect(log()).toContain('EADDRINUSE');
+  server.close();
+});
 
 test('exits with code 1 and names the variables if the certificate is invalid', async () => {
   const file = join(directory, 'pem');
   writeFileSync(file, 'not a certificate');
   const { exit, log } = run({ PORT: '1', TLS_CERT_FILE: file, TLS_KEY_FILE: file });
   expect(await exit).toBe(1);
-  expect(log()).toContain(`TLS_CERT_FILE ${file} and TLS_KEY_FILE ${file} are not a valid certificate and private key`);
+  expect(log()).toContain(
+    `TLS_CERT_FILE ${file} and TLS_KEY_FILE ${file} are not a valid certificate and private key`,
+  );
 });
 
 test('exits with code 0 on SIGTERM despite idle keep-alive connections, and a new process has all data', async () => {

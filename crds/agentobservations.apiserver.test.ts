@@ -136,14 +136,14 @@ const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
     ],
     ['a score over 100', { score: 101 }, 'less than or equal to 100'],
     ['an unknown phase', { phase: 'Fine' }, 'Unsupported value: "Fine"'],
-    [
-      'drift with an unknown reason',
-      { drift: [drift({ reason: 'tired' })] },
-      'Unsupported value: "tired"',
-    ],
+    ['drift with an unknown reason', { drift: [drift({ reason: 'tired' })] }, 'Unsupported value: "tired"'],
     ['drift with zero pods', { drift: [drift({ pods: 0 })] }, 'greater than or equal to 1'],
     ['drift with a duplicate reason', { drift: [drift(), drift()] }, 'Duplicate value'],
-    ['two instances with the same name', { instances: [instance(null, 1), instance(null, 1)] }, 'Duplicate value'],
+    [
+      'two instances with the same name',
+      { instances: [instance(null, 1), instance(null, 1)] },
+      'Duplicate value',
+    ],
   ])('rejects a status with %s', async (_, status, message) => {
     await create(sidecar('limits'));
     const answer = await patchStatus('limits', status);

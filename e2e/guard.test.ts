@@ -214,7 +214,8 @@ describe('while the injector is down', () => {
   });
 
   test('no agent starts, and the ReplicaSet reports the reason', async () => {
-    const isReported = (text: string) => text.includes(GUARD_MESSAGE) && /ReplicaFailure +True +FailedCreate/.test(text);
+    const isReported = (text: string) =>
+      text.includes(GUARD_MESSAGE) && /ReplicaFailure +True +FailedCreate/.test(text);
     const { answer: text } = await eventually(
       "the guard's message",
       () => describeOf('rs', '-l', 'app=late'),

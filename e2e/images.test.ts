@@ -71,33 +71,30 @@ whereBuilt('the images built without Docker', () => {
     expect(manifests).toHaveLength(2 * targetsOf(stages).length);
   });
 
-  test.each(targetsOf(stages))(
-    '%s has exactly the configuration and the files of its target',
-    (target) => {
-      const declared = imageOf(stages, target);
-      const manifest = json<{ config: Descriptor; layers: Descriptor[] }>(blob(named(target, 'dev')!));
-      const config = json<{ config: Image['config']; rootfs: { diff_ids: string[] } }>(blob(manifest.config));
-      expect(config.config).toEqual(declared.config);
-      expect(config.rootfs.diff_ids).toEqual(manifest.layers.map(({ digest }) => digest));
+  test.each(targetsOf(stages))('%s has exactly the configuration and the files of its target', (target) => {
+    const declared = imageOf(stages, target);
+    const manifest = json<{ config: Descriptor; layers: Descriptor[] }>(blob(named(target, 'dev')!));
+    const config = json<{ config: Image['config']; rootfs: { diff_ids: string[] } }>(blob(manifest.config));
+    expect(config.config).toEqual(declared.config);
+    expect(config.rootfs.diff_ids).toEqual(manifest.layers.map(({ digest }) => digest));
 
-      const layer = blob(manifest.layers[1]!);
-      expect(`sha256:${createHash('sha256').update(layer).digest('hex')}`).toBe(manifest.layers[1]!.digest);
-      const copied = declared.copies.flatMap(filesOf);
-      const files = copied.map(({ destination }) => destination);
-      const directories = new Set(['/', ...files.flatMap(parentsOf)]);
-      expect(listing(layer).sort()).toEqual(
-        [
-          ...[...directories].map((path) => `drwxr-xr-x 0/0 ${path}`),
-          ...files.map((path) => `-rw-r--r-- 0/0 ${path}`),
-        ].sort(),
-      );
-      for (const { source, destination } of copied) {
-        const inLayer = execFileSync('tar', ['-xOf', '-', `.${destination}`], {
-          input: layer,
-          maxBuffer: 2 ** 30,
-        });
-        expect(inLayer.equals(readFileSync(join(root, source)))).toBe(true);
-      }
-    },
-  );
+    const layer = blob(manifest.layers[1]!);
+    expect(`sha256:${createHash('sha256').update(layer).digest('hex')}`).toBe(manifest.layers[1]!.digest);
+    const copied = declared.copies.flatMap(filesOf);
+    const files = copied.map(({ destination }) => destination);
+    const directories = new Set(['/', ...files.flatMap(parentsOf)]);
+    expect(listing(layer).sort()).toEqual(
+      [
+        ...[...directories].map((path) => `drwxr-xr-x 0/0 ${path}`),
+        ...files.map((path) => `-rw-r--r-- 0/0 ${path}`),
+      ].sort(),
+    );
+    for (const { source, destination } of copied) {
+      const inLayer = execFileSync('tar', ['-xOf', '-', `.${destination}`], {
+        input: layer,
+        maxBuffer: 2 ** 30,
+      });
+      expect(inLayer.equals(readFileSync(join(root, source)))).toBe(true);
+    }
+  });
 });

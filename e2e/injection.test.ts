@@ -103,8 +103,8 @@ function severalContainers(): KubeObject {
     },
     script('asks-theirs', `fetch('http://127.0.0.1:8200').then((a) => process.exit(a.ok ? 0 : 1))`),
   ];
-  const beside = { ...script('beside', listen(8100)), ports: [{ name: 'admin', containerPort: 8100 }] };
-  const template = podTemplate('several', [beside, lingeringAgent(image)], {
+  const second = { ...script('second', listen(8100)), ports: [{ name: 'admin', containerPort: 8100 }] };
+  const template = podTemplate('several', [second, lingeringAgent(image)], {
     annotations: { ...OPTED_IN, 'platform.io/agent-container': 'agent' },
     spec: { initContainers },
   });
@@ -206,7 +206,7 @@ describe('in a namespace that enforces the restricted profile', () => {
     const { answer } = await eventually('the other container', () =>
       kubectl.script(
         'deploy/several',
-        'beside',
+        'second',
         `fetch('http://several-admin').then((a) => a.text()).then(console.log)`,
       ),
     );

@@ -223,12 +223,12 @@ describe('an annotated Deployment', () => {
     expect(sidecar?.env).toContainEqual({ name: 'POLICY_PROXY_MODE', value: 'enforce' });
   });
 
-  test('has a true observation', async () => {
+  test('has a correct observation', async () => {
     await eventually('a reported observation', observation, (seen) => seen.status?.score === 100);
     applied.isObserved();
   });
 
-  test('answers through the sidecar at its Service, streaming included', async () => {
+  test('responds through the sidecar at its Service, including streams', async () => {
     const { texts } = await chat(1);
     expect(texts).toEqual([expect.stringContaining('42'), expect.stringContaining('42')]);
     const audit = async () => {
@@ -239,7 +239,7 @@ describe('an annotated Deployment', () => {
         .filter(({ path }) => path === '/v1/chat/completions')
         .map(({ method, statusCode }) => ({ method, statusCode }));
     };
-    // The client has an answer a moment before its entry is written.
+    // The client receives its response shortly before the entry is written.
     const { answer } = await eventually('both in the audit ring', audit, ({ length }) => length >= 2);
     expect(answer).toEqual([
       { method: 'POST', statusCode: 200 },
@@ -252,7 +252,7 @@ describe('an annotated Deployment', () => {
     expect((await observation()).status).toMatchObject({ policyMode: 'enforce' });
   });
 
-  test('is Compliant once its model, tools and guardrails were seen, and kubectl shows how much was', async () => {
+  test('is Compliant once its model, tools and guardrails were observed, and kubectl shows the evidence', async () => {
     const isCompliant = (seen: Observation) => conditionOf(seen, 'Compliant')?.status === 'True';
     const { answer } = await eventually('enough evidence', () => observation(), isCompliant);
     expect(answer.status?.evidence).toMatchObject({ percent: 61, shown: 5.5, declared: 9, reported: 7 });

@@ -315,7 +315,9 @@ test('the chart and the package have the same version', () => {
       name: 'PLATFORM_ADMIN_KEY',
       valueFrom: { secretKeyRef: reference },
     });
-    const created = objects.filter(({ kind, metadata }) => kind === 'Secret' && !metadata.name.endsWith('-tls'));
+    const created = objects.filter(
+      ({ kind, metadata }) => kind === 'Secret' && !metadata.name.endsWith('-tls'),
+    );
     expect(created.map(({ metadata }) => metadata.name)).toEqual(secrets);
   });
 
@@ -367,25 +369,28 @@ test('the chart and the package have the same version', () => {
     expect(policyOf(bare)).toEqual([undefined, undefined]);
   });
 
-  test.each(['true', 'false'])('operator and webhook have the same injection settings, canary %s', async (canary) => {
-    const objects = await render<Rendered>(
-      `canary.enabled=${canary}`,
-      'policy.engine=opa',
-      'policy.opa.image=opa:1',
-      'sidecar.logLevel=debug',
-    );
-    const [operator, webhook] = ['operator', 'webhook'].map(
-      (part) => containersOf(objects).find(({ name }) => name === part)?.env ?? [],
-    );
-    const injected = Object.keys(INJECTION_FIELDS);
-    const of = (env: Container['env'] = []) => env.filter(({ name }) => injected.includes(name));
-    expect(of(operator)).toEqual(of(webhook));
-    expect(
-      of(operator)
-        .map(({ name }) => name)
-        .sort(),
-    ).toEqual(injected.sort());
-  });
+  test.each(['true', 'false'])(
+    'operator and webhook have the same injection settings, canary %s',
+    async (canary) => {
+      const objects = await render<Rendered>(
+        `canary.enabled=${canary}`,
+        'policy.engine=opa',
+        'policy.opa.image=opa:1',
+        'sidecar.logLevel=debug',
+      );
+      const [operator, webhook] = ['operator', 'webhook'].map(
+        (part) => containersOf(objects).find(({ name }) => name === part)?.env ?? [],
+      );
+      const injected = Object.keys(INJECTION_FIELDS);
+      const of = (env: Container['env'] = []) => env.filter(({ name }) => injected.includes(name));
+      expect(of(operator)).toEqual(of(webhook));
+      expect(
+        of(operator)
+          .map(({ name }) => name)
+          .sort(),
+      ).toEqual(injected.sort());
+    },
+  );
 
   test('operator and webhook exclude the same namespaces', async () => {
     const objects = await render<Rendered>('webhook.excludedNamespaces={a,b}');

@@ -132,7 +132,10 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
   test.each<[string, object]>([
     ['has no annotations', pod(undefined)],
     ['opts out', pod({ 'platform.io/inject': 'false' })],
-    ['opts out and has an invalid value', pod({ 'platform.io/inject': 'false', 'platform.io/agent-port': 'x' })],
+    [
+      'opts out and has an invalid value',
+      pod({ 'platform.io/inject': 'false', 'platform.io/agent-port': 'x' }),
+    ],
     ['has only other annotations', pod({ 'platform.io/agent-port': 'x' })],
     [
       'opts out, on a port of the sidecar',
@@ -189,7 +192,11 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       NOT_INJECTED,
     ],
     ['has the sidecar as a plain init container', opted({ initContainers: [sidecar(ONCE)] }), NOT_INJECTED],
-    ['has the sidecar with a command', opted({ initContainers: [sidecar({ command: ['true'] })] }), NOT_INJECTED],
+    [
+      'has the sidecar with a command',
+      opted({ initContainers: [sidecar({ command: ['true'] })] }),
+      NOT_INJECTED,
+    ],
     ['has the sidecar with arguments', opted({ initContainers: [sidecar({ args: ['x'] })] }), NOT_INJECTED],
     [
       'has the sidecar as a container',
@@ -237,8 +244,14 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
         ['preloads a library', { env: envOf({ LD_PRELOAD: '/manifest/evil.so' }) }],
         ['accepts any certificate', { env: envOf({ NODE_TLS_REJECT_UNAUTHORIZED: '0' }) }],
         ['starts in another directory', { workingDir: '/manifest' }],
-        ['has a postStart hook that runs a command', { lifecycle: { postStart: { exec: { command: ['true'] } } } }],
-        ['has a preStop hook that runs a command', { lifecycle: { preStop: { exec: { command: ['true'] } } } }],
+        [
+          'has a postStart hook that runs a command',
+          { lifecycle: { postStart: { exec: { command: ['true'] } } } },
+        ],
+        [
+          'has a preStop hook that runs a command',
+          { lifecycle: { preStop: { exec: { command: ['true'] } } } },
+        ],
         ['has a probe that runs a command', { startupProbe: { exec: { command: ['true'] } } }],
         ...[
           '/app',
@@ -323,8 +336,16 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       'platform-sidecar/PLATFORM_URL',
     ],
     ['reads another manifest', { env: envOf({ MANIFEST_PATH: '/manifest/other.yaml' }) }, 'MANIFEST_PATH'],
-    ['makes the sidecar its own upstream', { env: envOf({ UPSTREAM_URL: 'http://127.0.0.1:4001' }) }, DIFFERS],
-    ['makes the sidecar its own upstream by name', { env: envOf({ UPSTREAM_URL: 'http://localhost:4001' }) }, DIFFERS],
+    [
+      'makes the sidecar its own upstream',
+      { env: envOf({ UPSTREAM_URL: 'http://127.0.0.1:4001' }) },
+      DIFFERS,
+    ],
+    [
+      'makes the sidecar its own upstream by name',
+      { env: envOf({ UPSTREAM_URL: 'http://localhost:4001' }) },
+      DIFFERS,
+    ],
     ['has another agent name', { env: envOf({ AGENT_NAME: 'pay' }) }, DIFFERS],
     ['has hardly any heap', heap(10), DIFFERS],
     ['has more heap than memory', heap(4096), DIFFERS],
@@ -364,7 +385,11 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       'platform-sidecar.resources',
     ],
     ['requests no CPU', withResources('requests', { cpu: '0' }), 'platform-sidecar.resources'],
-    ['requests huge pages', withResources('limits', { 'hugepages-2Mi': '2Mi' }), 'platform-sidecar.resources'],
+    [
+      'requests huge pages',
+      withResources('limits', { 'hugepages-2Mi': '2Mi' }),
+      'platform-sidecar.resources',
+    ],
     [
       'has a host port',
       { ports: [{ containerPort: 4000, hostPort: 4000 }, { containerPort: 4001 }] },
@@ -588,11 +613,7 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
         labelled(pod(undefined, { initContainers: [sidecar({ image: 'evil' })], volumes: VOLUMES })),
         NOT_INJECTED,
       ],
-      [
-        'of another agent than its sidecar',
-        labelled(opted({ initContainers: [sidecar()] }), 'pay'),
-        DIFFERS,
-      ],
+      ['of another agent than its sidecar', labelled(opted({ initContainers: [sidecar()] }), 'pay'), DIFFERS],
     ])('rejects a pod that has it %s', async (_what, object, message) => {
       expect((await create(object)).stderr).toContain(message);
     });
@@ -666,9 +687,9 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       expect(await rejectionOf('ephemeralcontainers', mounts(name))).toContain(
         'pod debugged: an ephemeral container must not mount the volumes of the sidecar',
       );
-    expect(await rejectionOf('ephemeralcontainers', debug({ targetContainerName: 'platform-sidecar' }))).toContain(
-      'pod debugged: an ephemeral container must not target an injected container',
-    );
+    expect(
+      await rejectionOf('ephemeralcontainers', debug({ targetContainerName: 'platform-sidecar' })),
+    ).toContain('pod debugged: an ephemeral container must not target an injected container');
     expect(await rejectionOf('resize', resized({ memory: '32Mi' }))).toContain(
       'at least 1m of CPU and 96Mi of memory',
     );
@@ -704,7 +725,11 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       const users = ['--group', 'system:nodes', '--user', 'system:node:n', '--user', 'tool'];
       await kubectl(['create', 'clusterrolebinding', 'tokens', '--clusterrole', 'tokens', ...users]);
       const end = performance.now() + 120_000;
-      for (let reported = ''; !reported.includes(ONLY_KUBELET); reported = (await token(EDITOR, SIDECAR_AUDIENCE)).stderr) {
+      for (
+        let reported = '';
+        !reported.includes(ONLY_KUBELET);
+        reported = (await token(EDITOR, SIDECAR_AUDIENCE)).stderr
+      ) {
         if (performance.now() > end) throw new Error(`the guard of tokens is not active: ${reported}`);
         await delay(100);
       }
@@ -712,10 +737,20 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
 
     test.each<[string, string[], string[], string]>([
       ['an editor of the namespace', EDITOR, SIDECAR_AUDIENCE, 'team'],
-      ['an editor who also requests another audience', EDITOR, ['--audience', 'vault', ...SIDECAR_AUDIENCE], 'team'],
+      [
+        'an editor who also requests another audience',
+        EDITOR,
+        ['--audience', 'vault', ...SIDECAR_AUDIENCE],
+        'team',
+      ],
       ['a cluster administrator', [], SIDECAR_AUDIENCE, 'team'],
       ['a cluster administrator, in a namespace without injection', [], SIDECAR_AUDIENCE, 'kube-system'],
-      ['a member of system:nodes that is not a node', ['--as', 'tool', '--as-group', 'system:nodes'], SIDECAR_AUDIENCE, 'team'],
+      [
+        'a member of system:nodes that is not a node',
+        ['--as', 'tool', '--as-group', 'system:nodes'],
+        SIDECAR_AUDIENCE,
+        'team',
+      ],
     ])("for the sidecar's audience is not issued to %s", async (_case, user, audiences, namespace) => {
       const answer = await token(user, audiences, namespace);
       expect([answer.code, answer.stderr]).toEqual([1, expect.stringContaining(ONLY_KUBELET)]);

@@ -94,7 +94,9 @@ interface Workload extends ChartObject {
 
     test('prints the next steps', () => {
       expect(installed.stdout).toContain('kubectl create configmap chat-manifest --from-file=agent.yaml');
-      expect(installed.stdout).toContain("No admin key is set: the control plane's admin API responds with 503.");
+      expect(installed.stdout).toContain(
+        "No admin key is set: the control plane's admin API responds with 503.",
+      );
     });
 
     test('is upgraded without losing certificates, trust or the leader', async () => {
@@ -215,7 +217,11 @@ interface Workload extends ChartObject {
     test('is uninstalled and leaves only the CRD and registered agents', async () => {
       await ok(helm(['uninstall', RELEASE]));
       await untilGone(CANARY_NAMESPACE);
-      expect((await releaseObjects()).sort()).toEqual([DEFINITION, KEPT_NAMESPACE, `namespace/${RELEASE_NAMESPACE}`]);
+      expect((await releaseObjects()).sort()).toEqual([
+        DEFINITION,
+        KEPT_NAMESPACE,
+        `namespace/${RELEASE_NAMESPACE}`,
+      ]);
       expect((await remoteAgent('get', 'ao', 'far-away')).code).toBe(0);
     });
   });

@@ -190,7 +190,11 @@ const WEBHOOK_MAY_NOT: Attack[] = [
     ONLY_BUNDLE,
   ],
   ['extends the webhook to updates', change('/webhooks/0/rules/0/operations/-', 'UPDATE'), ONLY_BUNDLE],
-  ['extends the webhook to every namespace', change('/webhooks/0/namespaceSelector', {}, 'replace'), ONLY_BUNDLE],
+  [
+    'extends the webhook to every namespace',
+    change('/webhooks/0/namespaceSelector', {}, 'replace'),
+    ONLY_BUNDLE,
+  ],
   ['extends the webhook to every pod', change('/webhooks/0/matchConditions', [], 'replace'), ONLY_BUNDLE],
   ['makes webhook failures block pods', change('/webhooks/0/failurePolicy', 'Fail', 'replace'), ONLY_BUNDLE],
   ['sets an object selector', change('/webhooks/0/objectSelector', { matchLabels: { a: 'b' } }), ONLY_BUNDLE],
@@ -317,7 +321,11 @@ const CANARY_MAY_NOT: Attack[] = [
     { method: 'POST', path: '/api/v1/namespaces/platform-canary/pods', body: POD, query: {} },
     'only dry-run pods are allowed in this namespace',
   ],
-  ['creates a dry-run pod in another namespace', { method: 'POST', path: '/api/v1/namespaces/team/pods', body: POD }, BY_ROLE],
+  [
+    'creates a dry-run pod in another namespace',
+    { method: 'POST', path: '/api/v1/namespaces/team/pods', body: POD },
+    BY_ROLE,
+  ],
 ];
 
 const PARTS = {

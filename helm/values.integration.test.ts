@@ -98,7 +98,10 @@ const BY_CHECK: Rejection[] = [
     ['adminKey.value=a-key-of-sixteen-characters', 'adminKey.existingSecret=s'],
     'adminKey: value and existingSecret are mutually exclusive',
   ],
-  [['adminKey.generate=true', 'adminKey.existingSecret=s'], 'adminKey: existingSecret and generate are mutually exclusive'],
+  [
+    ['adminKey.generate=true', 'adminKey.existingSecret=s'],
+    'adminKey: existingSecret and generate are mutually exclusive',
+  ],
   [['adminKey.value=two words that are long'], 'adminKey.value: must be visible ASCII without spaces'],
   [['canary.namespace=platform-system'], 'canary.namespace: platform-system is excluded from injection'],
   [['canary.namespace=kube-system'], 'canary.namespace: kube-system is excluded from injection'],
@@ -163,8 +166,14 @@ const BY_CHECK: Rejection[] = [
     ['sidecar.resources.limits.memory=32Gi'],
     'sidecar.resources.limits.memory: 32Gi is not in the range 96Mi to 16Gi',
   ],
-  [['webhook.resources.limits.cpu=lots'], 'webhook.resources.limits.cpu: "lots" is not a valid quantity such as 250m'],
-  [['webhook.resources.limits.memory=1MiB'], 'webhook.resources.limits.memory: "1MiB" is not a valid quantity'],
+  [
+    ['webhook.resources.limits.cpu=lots'],
+    'webhook.resources.limits.cpu: "lots" is not a valid quantity such as 250m',
+  ],
+  [
+    ['webhook.resources.limits.memory=1MiB'],
+    'webhook.resources.limits.memory: "1MiB" is not a valid quantity',
+  ],
   [['commonLabels.team=a b'], 'commonLabels.team: "a b" is not a valid label value'],
   [
     ['operator.podLabels.app\\.kubernetes\\.io/name=mine'],

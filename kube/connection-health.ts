@@ -7,7 +7,7 @@ export interface ConnectionHealthOptions {
    * connection. `new`: on a connection outside the pool.
    */
   probe: (connection: 'pooled' | 'new') => Promise<void>;
-  /** The server responds on a new connection but not through the pool, so requests on the pool may wait for ever. */
+  /** The server responds on a new connection but not through the pool, so requests on the pool may never end. */
   onDead: () => void;
   clock?: Clock;
   timing?: ConnectionHealthTiming;

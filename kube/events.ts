@@ -117,7 +117,10 @@ class Recorder implements EventRecorder {
       if (occurrence === undefined || series === undefined) await this.#record(about);
       else await this.#emit(about, occurrence, series);
     } catch (error) {
-      this.#options.logger.warn('failed to write Event', { reason: note.reason, error: describeError(error) });
+      this.#options.logger.warn('failed to write Event', {
+        reason: note.reason,
+        error: describeError(error),
+      });
     } finally {
       this.#waiting -= 1;
     }

@@ -53,7 +53,8 @@ function start(options: Partial<InformerOptions<Pod>> = {}): void {
 async function until(condition: () => boolean): Promise<void> {
   const end = performance.now() + 30_000;
   while (!condition()) {
-    if (performance.now() > end) throw new Error(`condition not met within 30 s; changes: ${changes.join(', ')}`);
+    if (performance.now() > end)
+      throw new Error(`condition not met within 30 s; changes: ${changes.join(', ')}`);
     await delay(5);
   }
 }
@@ -62,7 +63,8 @@ async function until(condition: () => boolean): Promise<void> {
 async function inTime(condition: () => boolean, pass: () => Promise<void>): Promise<void> {
   const end = performance.now() + 30_000;
   while (!condition()) {
-    if (performance.now() > end) throw new Error(`condition not met within 30 s; changes: ${changes.join(', ')}`);
+    if (performance.now() > end)
+      throw new Error(`condition not met within 30 s; changes: ${changes.join(', ')}`);
     await pass();
     await delay(5);
   }
@@ -118,7 +120,9 @@ describe('an informer', () => {
     expect(names()).toEqual(['a']);
     const accepted = server.requests.map(({ headers }) => headers.accept);
     const as = (kind: string) => `application/json;as=${kind};g=meta.k8s.io;v=v1,application/json`;
-    expect(new Set(accepted)).toEqual(new Set([as('PartialObjectMetadataList'), as('PartialObjectMetadata')]));
+    expect(new Set(accepted)).toEqual(
+      new Set([as('PartialObjectMetadataList'), as('PartialObjectMetadata')]),
+    );
   });
 
   test('resumes where a cut watch ended, and misses nothing', async () => {

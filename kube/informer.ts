@@ -130,14 +130,15 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
     const isSlow = clock.monotonicMs() - startedMs > this.#timing.backoff.maxMs;
     const delay = Math.max(retryAfterMs, halfJitter(isSlow ? 0 : this.#failures, this.#timing.backoff));
     this.#failures += 1;
-    // A version unknown to the server (its store was restored) fails for ever, so repeated failures also lead to a new list.
+    // A version unknown to the server (its store was restored) always fails, so repeated failures also lead to a new list.
     // An unavailable or overloaded server has not checked the version, and lists from all clients would add load.
     const isUnavailable = error instanceof KubeError && [0, 429, 503].includes(error.status);
     if (!isUnavailable) this.#versionFailures += 1;
     if (this.#versionFailures >= FAILURES_UNTIL_LIST) this.#version = null;
     const fields = { resource: resource.plural, error: describeError(error), retryInMs: Math.round(delay) };
     // Warns on the second, fourth, eighth, ... consecutive failure, so that a lasting failure does not fill the log.
-    if (this.#failures > 1 && Number.isInteger(Math.log2(this.#failures))) logger.warn('watch failed', fields);
+    if (this.#failures > 1 && Number.isInteger(Math.log2(this.#failures)))
+      logger.warn('watch failed', fields);
     else logger.debug('watch interrupted', fields);
     await clock.sleep(delay, this.#stop.signal).catch(() => undefined);
   }

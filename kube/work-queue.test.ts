@@ -123,7 +123,8 @@ describe('a work queue', () => {
     const done = new Set<string>();
     const queue = queueOf(async (key) => {
       tries += 1;
-      if (isUnavailable) throw new KubeError({ status: 0, reason: '', message: 'unreachable', retryAfterMs: null });
+      if (isUnavailable)
+        throw new KubeError({ status: 0, reason: '', message: 'unreachable', retryAfterMs: null });
       done.add(key);
     });
     for (let index = 0; index < 200; index += 1) queue.add(`key-${index}`);

@@ -69,11 +69,9 @@ export const OPERATOR_SUMMARIES: Summaries<typeof OPERATOR_FIELDS> = {
   CANARY_NAMESPACE:
     'Namespace of the dry-run pods (canary) that check whether the injector works. Unset: no canary.',
   CANARY_SERVICE_ACCOUNT: 'ServiceAccount in POD_NAMESPACE that creates the dry-run pods.',
-  CANARY_POLICY:
-    'ValidatingAdmissionPolicy that gets the condition `CanaryPassing`. Unset: no condition.',
+  CANARY_POLICY: 'ValidatingAdmissionPolicy that gets the condition `CanaryPassing`. Unset: no condition.',
   CANARY_SECONDS: 'Seconds between two canary checks while they pass.',
-  WEBHOOK_CONFIGURATION:
-    'MutatingWebhookConfiguration of the injector; the canary reads its caBundle.',
+  WEBHOOK_CONFIGURATION: 'MutatingWebhookConfiguration of the injector; the canary reads its caBundle.',
   WEBHOOK_DEPLOYMENT: "The injector's Deployment, which gets the Events of the canary.",
   ...INJECTION_SUMMARIES,
   SIDECAR_IMAGE:

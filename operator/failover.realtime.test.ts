@@ -59,7 +59,10 @@ const TESTS: [string, (rig: OperatorRig) => Promise<void>][] = [
 ];
 // Runs only in soak tests, because its hand-over takes as long as in the test above.
 if (IN_SOAK)
-  TESTS.push(['the standby becomes leader after the leader is killed, and works immediately', standbyBecomesLeader]);
+  TESTS.push([
+    'the standby becomes leader after the leader is killed, and works immediately',
+    standbyBecomesLeader,
+  ]);
 
 (whyNoControlPlane() ? describe.skip : describe)('two operators', () => {
   let rig: OperatorRig;

@@ -24,5 +24,7 @@ test.each<[pods: State, rejections: State, unready: string | null]>([
   expect(followed.unready()).toBe(unready);
   const value = (state: State) => (state === 'fresh' ? 1 : 0);
   expect(metrics.render()).toContain(`platform_operator_followed{informer="pods"} ${value(pods)}\n`);
-  expect(metrics.render()).toContain(`platform_operator_followed{informer="rejections"} ${value(rejections)}\n`);
+  expect(metrics.render()).toContain(
+    `platform_operator_followed{informer="rejections"} ${value(rejections)}\n`,
+  );
 });

@@ -30,17 +30,18 @@ const job = { ...podTemplate(), spec: { ...podTemplate().spec, restartPolicy: 'N
 const deployment = { selector, template: podTemplate() };
 
 /** A workload `x` of each kind, with the controller that creates its pods and the number of pods. */
-const KINDS: { resource: Resource<unknown>; spec: object; podController: Resource<unknown>; pods: number }[] = [
-  { resource: DEPLOYMENTS, spec: { ...deployment, replicas: 2 }, podController: REPLICA_SETS, pods: 2 },
-  {
-    resource: STATEFUL_SETS,
-    spec: { serviceName: 'x', selector, template: podTemplate() },
-    podController: STATEFUL_SETS,
-    pods: 1,
-  },
-  { resource: DAEMON_SETS, spec: { selector, template: everywhere }, podController: DAEMON_SETS, pods: 1 },
-  { resource: JOBS, spec: { template: job }, podController: JOBS, pods: 1 },
-];
+const KINDS: { resource: Resource<unknown>; spec: object; podController: Resource<unknown>; pods: number }[] =
+  [
+    { resource: DEPLOYMENTS, spec: { ...deployment, replicas: 2 }, podController: REPLICA_SETS, pods: 2 },
+    {
+      resource: STATEFUL_SETS,
+      spec: { serviceName: 'x', selector, template: podTemplate() },
+      podController: STATEFUL_SETS,
+      pods: 1,
+    },
+    { resource: DAEMON_SETS, spec: { selector, template: everywhere }, podController: DAEMON_SETS, pods: 1 },
+    { resource: JOBS, spec: { template: job }, podController: JOBS, pods: 1 },
+  ];
 
 const create = (rig: InjectorRig, resource: Resource<unknown>, spec: object, namespace: string) =>
   rig.post(collectionPath(resource, namespace), {
@@ -166,7 +167,9 @@ async function createsNothing(rig: InjectorRig, namespace: string): Promise<void
   try {
     const rejection = 'only dry-run pods are allowed in this namespace';
     // Pod Security applies a changed namespace label after a delay.
-    await until('the other rejection', async () => (await attempt('-n', 'platform-canary')).includes(rejection));
+    await until('the other rejection', async () =>
+      (await attempt('-n', 'platform-canary')).includes(rejection),
+    );
     expect(await attempt('-n', 'platform-canary', '--dry-run=server')).toBe('created');
   } finally {
     await enforce('restricted');
@@ -262,7 +265,10 @@ async function reportsWithoutRetries(rig: InjectorRig, namespace: string): Promi
 
 const TESTS: [name: string, run: (rig: InjectorRig, namespace: string) => Promise<void>][] = [
   ['the canary passes, detects an outage of the injector, and passes again', detectsInjectorOutage],
-  ['the canary detects another version when the injector has another log level', finds('other-version', 'debug')],
+  [
+    'the canary detects another version when the injector has another log level',
+    finds('other-version', 'debug'),
+  ],
   ['the canary passes when the injector injects the expected pod', finds('passed')],
   ['workloads of every kind get their pods when the injector is available again', retriesEveryKind],
   [

@@ -133,8 +133,7 @@ async function saveVerdict(
   try {
     return await updateCondition(verdict, bundle, { client, policy, signal, now: clock.now() });
   } catch (error) {
-    if (!signal.aborted)
-      logger.warn('failed to write canary condition', { error: describeError(error) });
+    if (!signal.aborted) logger.warn('failed to write canary condition', { error: describeError(error) });
     return null;
   }
 }

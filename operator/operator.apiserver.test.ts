@@ -45,7 +45,7 @@ const injected = {
   ownLabel: false,
 };
 
-/** Without nodes no new pod becomes ready, so a rolling update would wait for ever. */
+/** Without nodes no new pod becomes ready, so a rolling update would never end. */
 const RECREATE = { strategy: { type: 'Recreate', rollingUpdate: null } };
 
 /** An injected pod, reduced to the fields that the operator reads. */
@@ -336,7 +336,10 @@ const template = (agent: string, extra: object = {}) => ({
     });
     await hasReconciled(operator!);
     expect(await isOwned()).toBe(true);
-    await until('the end of the conflict', async () => condition(await observe('x'), 'Conflict')?.status === 'False');
+    await until(
+      'the end of the conflict',
+      async () => condition(await observe('x'), 'Conflict')?.status === 'False',
+    );
   }, 300_000);
 
   test.each<[string, Resource<unknown>, object]>([

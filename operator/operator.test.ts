@@ -104,8 +104,7 @@ describe('the operator', () => {
       const { status, body } = await get('/readyz');
       const { detail } = body as { detail: string };
       return (
-        status === 503 &&
-        detail === 'caches not up to date: pods, unlabelledPods, observations, services'
+        status === 503 && detail === 'caches not up to date: pods, unlabelledPods, observations, services'
       );
     });
     expect((await get('/livez')).status).toBe(200);

@@ -49,14 +49,17 @@ describe('the guard on an address from the manifest', () => {
 
 describe('probes with a guard', () => {
   // A resolver turns the number into 169.254.169.254: the guard checks the resolved address, not the name.
-  test.each(['169.254.169.254', '2852039166', 'fe80::1'])('do not connect to a metadata service at %s', async (host) => {
-    const guard = createAddressGuard([]);
-    const unknown = { state: 'unknown', reason: METADATA };
-    expect(await tcpReach(host, 80, { guard })).toEqual(unknown);
-    expect(await mcpReach({ address: { host, port: 80 }, guard })).toEqual(unknown);
-    const url = `http://${host.includes(':') ? `[${host}]` : host}/latest/meta-data`;
-    expect(await mcpReach({ address: { url }, guard })).toEqual(unknown);
-  });
+  test.each(['169.254.169.254', '2852039166', 'fe80::1'])(
+    'do not connect to a metadata service at %s',
+    async (host) => {
+      const guard = createAddressGuard([]);
+      const unknown = { state: 'unknown', reason: METADATA };
+      expect(await tcpReach(host, 80, { guard })).toEqual(unknown);
+      expect(await mcpReach({ address: { host, port: 80 }, guard })).toEqual(unknown);
+      const url = `http://${host.includes(':') ? `[${host}]` : host}/latest/meta-data`;
+      expect(await mcpReach({ address: { url }, guard })).toEqual(unknown);
+    },
+  );
 
   test.each(['127.0.0.1', 'localhost', '0.0.0.0', ...interfaces.map(({ address }) => address)])(
     'do not connect to an own port at %s',

@@ -131,7 +131,11 @@ describe('the capabilities response counts as HTML', () => {
   test.each<[string, Served, boolean]>([
     ['by content type', { body: PAGE, type: 'text/html; charset=utf-8' }, true],
     ['by content type, in other case and without a body', { body: '', type: 'Text/HTML' }, true],
-    ['by content type, when larger than the read limit', { body: PAGE.repeat(4000), type: 'text/html' }, true],
+    [
+      'by content type, when larger than the read limit',
+      { body: PAGE.repeat(4000), type: 'text/html' },
+      true,
+    ],
     ['as XHTML', { body: PAGE, type: 'application/xhtml+xml' }, true],
     ['by its body', { body: PAGE, type: null }, true],
     ['by its body, despite a JSON content type', { body: PAGE, type: 'application/json' }, true],
@@ -149,7 +153,12 @@ describe('the capabilities response counts as HTML', () => {
 
 describe('the agent card response', () => {
   test.each<[string, Served | undefined, boolean, string[] | null]>([
-    ['is a card with skills', json({ name: 'shop', skills: [{ id: 'search', name: 'Search' }] }), true, ['search']],
+    [
+      'is a card with skills',
+      json({ name: 'shop', skills: [{ id: 'search', name: 'Search' }] }),
+      true,
+      ['search'],
+    ],
     ['is a card without skills', json({ name: 'shop' }), true, null],
     ['is a card of another content type', { body: '{"skills":[]}', type: 'text/plain' }, true, []],
     ['is missing', undefined, false, null],

@@ -43,7 +43,13 @@ const manifest = aManifest({
 
 async function gathered(): Promise<string[]> {
   const environment = { kind: 'own', variables: {}, folder, secretDir: folder } as const;
-  const facts = await gather({ manifest, upstreamUrl: null, environment, now: () => NOON, checksModel: true });
+  const facts = await gather({
+    manifest,
+    upstreamUrl: null,
+    environment,
+    now: () => NOON,
+    checksModel: true,
+  });
   return check(manifest, facts).checks.map(({ id, status }) => `${id} ${status}`);
 }
 

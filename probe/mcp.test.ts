@@ -74,11 +74,7 @@ describe('an MCP server at a URL', () => {
       reachable,
     ],
     ['that fails', page(500), unreachable('the server responded with 500')],
-    [
-      'behind a gateway that cannot reach it',
-      json(reply, 502),
-      unreachable('the server responded with 502'),
-    ],
+    ['behind a gateway that cannot reach it', json(reply, 502), unreachable('the server responded with 502')],
     [
       'that is a web page',
       page(200),
@@ -201,15 +197,12 @@ describe('an MCP server at a URL', () => {
     expect(await mcpReach({ address: { url } })).toEqual(unreachable('connection refused'));
   });
 
-  test.each(['ws://127.0.0.1:1/mcp', 'maps', 'file:///etc/passwd'])(
-    'at %s cannot be probed',
-    async (url) => {
-      expect(await mcpReach({ address: { url } })).toEqual({
-        state: 'unknown',
-        reason: 'the address is not an http(s) URL',
-      });
-    },
-  );
+  test.each(['ws://127.0.0.1:1/mcp', 'maps', 'file:///etc/passwd'])('at %s cannot be probed', async (url) => {
+    expect(await mcpReach({ address: { url } })).toEqual({
+      state: 'unknown',
+      reason: 'the address is not an http(s) URL',
+    });
+  });
 
   test('is unreachable when the probe is aborted', async () => {
     const port = await servers.http(silent);

@@ -91,8 +91,7 @@ function vendorOf(provider: string, env: Environment): Vendor | { reason: string
   if (given === undefined || given === '')
     return known ?? { reason: `no API address is known for provider ${provider}: set ${variable}` };
   const url = URL.parse(given);
-  if (url === null || !/^https?:$/.test(url.protocol))
-    return { reason: `${variable} is not an http(s) URL` };
+  if (url === null || !/^https?:$/.test(url.protocol)) return { reason: `${variable} is not an http(s) URL` };
   if (url.username !== '' || url.password !== '')
     return { reason: `${variable} contains a user name or password, which is not supported` };
   const baseUrl = given.replace(/\/+$/, '');
@@ -143,6 +142,7 @@ function failureOf(
   // Tested by shape, not by class: an error may come from another realm (a test, a worker of the agent's server).
   const { name, cause } = error as { name?: string; cause?: { code?: string } };
   // A key with a line feed or a non-Latin-1 character cannot be sent. The error's own text would show the key.
-  if (name === 'TypeError' && cause === undefined) return 'the key cannot be sent: it is not a valid header value';
+  if (name === 'TypeError' && cause === undefined)
+    return 'the key cannot be sent: it is not a valid header value';
   return `${about.provider} cannot be reached${cause?.code === undefined ? '' : `: ${cause.code}`}`;
 }

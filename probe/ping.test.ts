@@ -94,7 +94,11 @@ describe('a startup packet', () => {
   const OTHER_PROTOCOL = fails('the server does not speak the PostgreSQL protocol');
   test.each<[string, (string | Buffer)[], unknown]>([
     ['requests the password', [PASSWORD_REQUEST], PASS],
-    ['requests the password in two parts', [PASSWORD_REQUEST.subarray(0, 2), PASSWORD_REQUEST.subarray(2)], PASS],
+    [
+      'requests the password in two parts',
+      [PASSWORD_REQUEST.subarray(0, 2), PASSWORD_REQUEST.subarray(2)],
+      PASS,
+    ],
     ['negotiates the version', [Buffer.from([0x76, 0, 0, 0, 12, 0, 3, 0, 0, 0, 0, 0, 0])], PASS],
     ['rejects this user', [pgError('28000')], PASS],
     ['reports an unknown database', [pgError('3D000').subarray(0, 7), pgError('3D000').subarray(7)], PASS],
@@ -122,14 +126,17 @@ describe('a startup packet', () => {
     ['postgresql+asyncpg://a%40b:secret@db/', 'redis', 'user\0a@b\0database\0a@b\0'],
     ['postgres://%00x@db', undefined, 'user\0x\0database\0'],
     ['postgres://%E0%A4@one:1,two:2/orders', undefined, 'user\0postgres\0database\0'],
-  ])('for %s of type %s contains the user and the database, not the password', (address, type, parameters) => {
-    const request = pingOf(address, type)?.request ?? Buffer.alloc(0);
-    expect([request.readInt32BE(0), request.toString('latin1', 8).startsWith(parameters)]).toEqual([
-      request.length,
-      true,
-    ]);
-    expect(request.includes('secret')).toBe(false);
-  });
+  ])(
+    'for %s of type %s contains the user and the database, not the password',
+    (address, type, parameters) => {
+      const request = pingOf(address, type)?.request ?? Buffer.alloc(0);
+      expect([request.readInt32BE(0), request.toString('latin1', 8).startsWith(parameters)]).toEqual([
+        request.length,
+        true,
+      ]);
+      expect(request.includes('secret')).toBe(false);
+    },
+  );
 });
 
 describe('a protocol-level ping', () => {

@@ -72,13 +72,21 @@ describe('an HTTP response', () => {
   test.each<[string, RequestListener, unknown]>([
     ['with a body is returned', (_request, response) => response.end('{"a":1}'), answered(200, '{"a":1}')],
     ['without a body is returned', (_request, response) => response.writeHead(204).end(), answered(204, '')],
-    ['with an error status is returned', (_request, response) => response.writeHead(503).end('down'), answered(503, 'down')],
+    [
+      'with an error status is returned',
+      (_request, response) => response.writeHead(503).end('down'),
+      answered(503, 'down'),
+    ],
     [
       'of the maximum size is returned',
       (_request, response) => response.end('x'.repeat(MAX)),
       answered(200, 'x'.repeat(MAX)),
     ],
-    ['one byte larger is returned without its body', (_request, response) => response.end('x'.repeat(MAX + 1)), answered(200, null)],
+    [
+      'one byte larger is returned without its body',
+      (_request, response) => response.end('x'.repeat(MAX + 1)),
+      answered(200, null),
+    ],
     [
       'shorter than its content length is returned without its body',
       (_request, response) => {
@@ -274,19 +282,16 @@ describe("a probe of the agent's port", () => {
       'must be complete within 5 s and 262144 bytes',
     ],
     ['deep nesting', '['.repeat(60_000), '', 'must be JSON'],
-  ])(
-    'returns no report and no tools when every path returns %s',
-    async (_name, body, field, reason) => {
-      const port = await servers.http((_request, response) => response.end(body));
-      const facts = await probeAgent(url(port), EXPECTED);
-      expect([facts.agentReport, facts.invalidReport, facts.capabilities]).toEqual([
-        null,
-        { field, reason },
-        capabilities(is(200), null, body.startsWith('<')),
-      ]);
-      expect(await probeAgentUsage(url(port))).toBeNull();
-    },
-  );
+  ])('returns no report and no tools when every path returns %s', async (_name, body, field, reason) => {
+    const port = await servers.http((_request, response) => response.end(body));
+    const facts = await probeAgent(url(port), EXPECTED);
+    expect([facts.agentReport, facts.invalidReport, facts.capabilities]).toEqual([
+      null,
+      { field, reason },
+      capabilities(is(200), null, body.startsWith('<')),
+    ]);
+    expect(await probeAgentUsage(url(port))).toBeNull();
+  });
 
   test('reports a closed port as unreachable', async () => {
     const none = { answered: false, reason: 'connection refused' };

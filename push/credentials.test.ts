@@ -10,7 +10,11 @@ const jwt = (claims: unknown): string => `h.${Buffer.from(JSON.stringify(claims)
 describe('the lifetime of a registration token', () => {
   test.each<[string, string, unknown]>([
     ['from iat to exp of a JWT', jwt({ iat: 100, exp: 400 }), { issuedAtMs: 100_000, expiresAtMs: 400_000 }],
-    ['from now for a JWT without iat', jwt({ exp: 400 }), { issuedAtMs: now.getTime(), expiresAtMs: 400_000 }],
+    [
+      'from now for a JWT without iat',
+      jwt({ exp: 400 }),
+      { issuedAtMs: now.getTime(), expiresAtMs: 400_000 },
+    ],
     ['unknown for a JWT without exp', jwt({ iat: 100 }), null],
     ['unknown for a JWT with an invalid exp', jwt({ exp: 'never' }), null],
     ['unknown for a plain key', 'secret-key', null],
@@ -44,10 +48,13 @@ describe('a token file', () => {
   test.each([
     ['empty', '\n', 'is empty'],
     ['huge', 'x'.repeat(20_000), 'does not contain a token'],
-  ])('that is %s is rejected with an error that does not show its content', async (_name, content, message) => {
-    await writeFile(join(folder, 't'), content);
-    await expect(readTokenFile(join(folder, 't'))).rejects.toThrow(
-      new Error(`the token file ${join(folder, 't')} ${message}`),
-    );
-  });
+  ])(
+    'that is %s is rejected with an error that does not show its content',
+    async (_name, content, message) => {
+      await writeFile(join(folder, 't'), content);
+      await expect(readTokenFile(join(folder, 't'))).rejects.toThrow(
+        new Error(`the token file ${join(folder, 't')} ${message}`),
+      );
+    },
+  );
 });

@@ -89,7 +89,11 @@ describe('mounted in a node:http server', () => {
 
   test.each([
     ['was never started', () => Promise.resolve(null), 'the reporter was not started'],
-    ['cannot run its checks', () => Promise.reject(new Error('secret inside')), 'the health checks could not run'],
+    [
+      'cannot run its checks',
+      () => Promise.reject(new Error('secret inside')),
+      'the health checks could not run',
+    ],
   ])('a reporter that %s returns 503 without internal details', async (_name, getReport, detail) => {
     getHealth = getReport;
     expect(await get(`${url}/platform/health`)).toEqual([

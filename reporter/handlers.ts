@@ -100,8 +100,7 @@ export function createFetchHandler(source: ReportSource) {
   return async (request: Request): Promise<Response> => {
     const path = new URL(request.url).pathname;
     const result =
-      (await resultFor(source, request.method, path)) ??
-      problem(404, 'Not Found', `no route ${path}`);
+      (await resultFor(source, request.method, path)) ?? problem(404, 'Not Found', `no route ${path}`);
     const body = request.method === 'HEAD' ? null : JSON.stringify(result.body);
     return new Response(body, { status: result.status, headers: headersOf(result) });
   };

@@ -41,11 +41,7 @@ describe('the manifest of a reporter', () => {
       'agent.yaml',
       ['"agent.yaml" is not a .json file; parse agent.yaml with a YAML library and pass the object'],
     ],
-    [
-      'a missing file',
-      '/nonexistent/agent.json',
-      ['cannot read /nonexistent/agent.json as JSON'],
-    ],
+    ['a missing file', '/nonexistent/agent.json', ['cannot read /nonexistent/agent.json as JSON']],
     [
       'undefined',
       undefined,

@@ -70,8 +70,16 @@ describe('the rules of the manifest, in this process', () => {
       { guardrailsInvoked, toolsCalled: ['drop'] },
       ['destructive_tool_without_confirmation'],
     ],
-    ['a destructive tool with confirmation', { guardrailsInvoked, toolsCalled: ['drop'], userConfirmed: true }, null],
-    ['a toxicity score above the threshold', { guardrailsInvoked, toxicityScore: 1 }, ['toxicity_threshold_exceeded']],
+    [
+      'a destructive tool with confirmation',
+      { guardrailsInvoked, toolsCalled: ['drop'], userConfirmed: true },
+      null,
+    ],
+    [
+      'a toxicity score above the threshold',
+      { guardrailsInvoked, toxicityScore: 1 },
+      ['toxicity_threshold_exceeded'],
+    ],
     ['the token limit exceeded', { guardrailsInvoked, tokensToday: 1e12 }, ['daily_token_limit_exceeded']],
     ['the cost limit exceeded', { guardrailsInvoked, costTodayUsd: 1e9 }, ['monthly_cost_limit_exceeded']],
     ['another TTL', { guardrailsInvoked, memoryTtlSeconds: 7 }, ['memory_ttl_mismatch']],
@@ -134,11 +142,19 @@ describe('a policy engine', () => {
     ['does not have the rules', withText('{}'), 'the engine does not have the rules of this agent'],
     ['fails', withText('{}', 500), 'the engine responded with status 500'],
     ['does not return JSON', withText('<html>'), 'the response is not a JSON object'],
-    ['does not return a list', withText('{"result":{"deny":true}}'), 'the result is not a list of denial reasons'],
+    [
+      'does not return a list',
+      withText('{"result":{"deny":true}}'),
+      'the result is not a list of denial reasons',
+    ],
     ['redirects', withText('', 307), 'the engine responded with status 307'],
     ['closes the connection', drop, 'ECONNRESET: socket hang up'],
     ['hangs', hang, 'no response within 200 ms'],
-    ['returns a too large response', withText('x'.repeat(300_000)), 'the response is larger than 262144 bytes'],
+    [
+      'returns a too large response',
+      withText('x'.repeat(300_000)),
+      'the response is larger than 262144 bytes',
+    ],
   ])('that %s: the call is allowed, and rejected with failClosed', async (_name, response, reason) => {
     listener = response;
     // Only the hanging engine has a short timeout.
@@ -161,7 +177,11 @@ describe('a policy engine', () => {
     expect([queries.length, log.length]).toEqual([5, 1]);
     clock.advance(5_000);
     respondWith({ result: ['closed'] });
-    expect([await outcomeOf(check()), await outcomeOf(check()), queries.length]).toEqual([['closed'], ['closed'], 7]);
+    expect([await outcomeOf(check()), await outcomeOf(check()), queries.length]).toEqual([
+      ['closed'],
+      ['closed'],
+      7,
+    ]);
     listener = (_request, response) => response.writeHead(503).end();
     await check();
     expect(log).toHaveLength(2);

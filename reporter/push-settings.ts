@@ -100,7 +100,9 @@ function settingsFrom(named: Named): PushSettings {
     problems.push(`${named.keyStorePath.name} must be used with ${named.key.name}`);
   // Reported here instead of with every push. Shells and secrets often add a line feed at the end.
   if (credentials?.kind === 'key' && !/^[!-~]+$/.test(credentials.key.reveal()))
-    problems.push(`${named.key.name} must consist of visible ASCII characters, without spaces and line feeds`);
+    problems.push(
+      `${named.key.name} must consist of visible ASCII characters, without spaces and line feeds`,
+    );
   if (problems.length > 0 || url === null || credentials === null) throw new PushOptionsError(problems);
   return {
     url,

@@ -74,7 +74,8 @@ afterEach(async () => {
 async function until(condition: () => boolean | Promise<boolean>, withinMs = 100_000): Promise<void> {
   const deadline = Date.now() + withinMs;
   while (!(await condition())) {
-    if (Date.now() > deadline) throw new Error(`timeout while waiting for a condition: ${JSON.stringify(log)}`);
+    if (Date.now() > deadline)
+      throw new Error(`timeout while waiting for a condition: ${JSON.stringify(log)}`);
     await sleep(5);
   }
 }

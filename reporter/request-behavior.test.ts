@@ -157,7 +157,11 @@ describe('a name', () => {
     const behavior = aBehavior();
     const delivered = [behavior.tool(name), behavior.guardrail(name)];
     const headers = behavior.headers();
-    expect([delivered, headers, events]).toEqual([[true, true], { [GUARDRAILS]: encoded, [TOOLS]: encoded }, []]);
+    expect([delivered, headers, events]).toEqual([
+      [true, true],
+      { [GUARDRAILS]: encoded, [TOOLS]: encoded },
+      [],
+    ]);
     expect(parseBehaviorHeaders(new Map(Object.entries(headers)))).toEqual({
       guardrailsInvoked: [name],
       toolsCalled: [name],

@@ -167,7 +167,9 @@ const REFUSED = fail('connection refused');
       const relay = await startQuestionRelay(servers, redis.port);
       const [service] = await found(`postgres://127.0.0.1:${relay.port}`, relay);
       await redis.close();
-      expect([wrongProtocol, NO_RESPONSE, fail('connection closed without a response')]).toContainEqual(service);
+      expect([wrongProtocol, NO_RESPONSE, fail('connection closed without a response')]).toContainEqual(
+        service,
+      );
     });
   });
 });

@@ -114,7 +114,9 @@ describe('an agent with a reporter behind the sidecar', () => {
 
   test('reports the same with Request and Response', async () => {
     rig.agent.otherwise = (request, response) => {
-      const fetchRequest = new Request('http://agent/chat', { headers: request.headers as Record<string, string> });
+      const fetchRequest = new Request('http://agent/chat', {
+        headers: request.headers as Record<string, string>,
+      });
       const behavior = reporter.behavior(fetchRequest);
       behavior.guardrail('pii-detector');
       const fetchResponse = new Response('done', { headers: behavior.headers() });

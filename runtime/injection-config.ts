@@ -92,7 +92,8 @@ export const INJECTION_SUMMARIES: Summaries<typeof INJECTION_FIELDS> = {
   OPA_CPU_REQUEST: "The engine's CPU request. Must not exceed the CPU limit.",
   OPA_CPU_LIMIT: "The engine's CPU limit.",
   OPA_MEMORY_REQUEST: "The engine's memory request. Must not exceed the memory limit.",
-  OPA_MEMORY_LIMIT: "The engine's memory limit. The soft memory limit of its Go runtime is four fifths of the limit.",
+  OPA_MEMORY_LIMIT:
+    "The engine's memory limit. The soft memory limit of its Go runtime is four fifths of the limit.",
   POLICY_MODE: 'Default mode of pods without a mode annotation.',
   POLICY_MINIMUM_MODE: 'Lowest mode that POLICY_MODE or an annotation may set: off < track < enforce.',
   POLICY_MINIMUM_COMPLIANT_GRADE:
@@ -179,8 +180,7 @@ export function injectionSettings(config: InjectionConfig, namespace: string): O
 
 function engineOf(config: InjectionConfig): InjectionSettings['engine'] {
   if (config.POLICY_ENGINE !== 'opa') return config.POLICY_ENGINE;
-  if (config.OPA_IMAGE === null)
-    throw new Error('POLICY_ENGINE is opa, but OPA_IMAGE is not set');
+  if (config.OPA_IMAGE === null) throw new Error('POLICY_ENGINE is opa, but OPA_IMAGE is not set');
   return {
     image: config.OPA_IMAGE,
     resources: {

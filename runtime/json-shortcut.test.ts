@@ -104,7 +104,12 @@ test.each<[string, 'short' | 'long', number, Sent]>([
   ['an empty body', 'long', 200, { body: [] }],
   ['JSON in chunks', 'long', 200, { headers: { 'transfer-encoding': 'chunked' }, body: [whole] }],
   ['gzip', 'long', 200, { headers: { 'content-encoding': 'gzip' }, body: [gzipSync(whole)] }],
-  ['plain JSON with Content-Encoding gzip', 'long', 400, { headers: { 'content-encoding': 'gzip' }, body: [whole] }],
+  [
+    'plain JSON with Content-Encoding gzip',
+    'long',
+    400,
+    { headers: { 'content-encoding': 'gzip' }, body: [whole] },
+  ],
   [
     'a named charset',
     'long',
@@ -122,13 +127,16 @@ test.each<[string, 'short' | 'long', number, Sent]>([
   ['a longer path', 'long', 404, { path: '/asks', body: [whole] }],
   ['a path in capitals', 'long', 200, { path: '/ASK', body: [whole] }],
   ['a trailing slash', 'long', 200, { path: '/ask/', body: [whole] }],
-])('%s takes the %s path and gets the same response (%i) as without a shortcut', async (_what, path, status, sent) => {
-  const without = await send(long, sent);
-  const loggedWithout = logged.splice(0);
-  expect(await send(short, sent)).toEqual(without);
-  expect(logged).toEqual(loggedWithout);
-  expect([without.status, begun]).toEqual([status, path === 'short' ? 1 : 0]);
-});
+])(
+  '%s takes the %s path and gets the same response (%i) as without a shortcut',
+  async (_what, path, status, sent) => {
+    const without = await send(long, sent);
+    const loggedWithout = logged.splice(0);
+    expect(await send(short, sent)).toEqual(without);
+    expect(logged).toEqual(loggedWithout);
+    expect([without.status, begun]).toEqual([status, path === 'short' ? 1 : 0]);
+  },
+);
 
 test('serves the next request after a truncated body', async () => {
   const sent = request({

@@ -50,16 +50,8 @@ describe('loadManifestFile', () => {
   test.each<[string, () => void, string]>([
     ['does not exist', () => undefined, 'does not exist'],
     ['is a directory', () => mkdirSync(file), 'is a directory, not a file'],
-    [
-      'is binary',
-      () => writeFileSync(file, Buffer.from([1, 0, 2])),
-      'is not a UTF-8 text file',
-    ],
-    [
-      'is Latin-1',
-      () => writeFileSync(file, Buffer.from([0x61, 0xe4])),
-      'is not a UTF-8 text file',
-    ],
+    ['is binary', () => writeFileSync(file, Buffer.from([1, 0, 2])), 'is not a UTF-8 text file'],
+    ['is Latin-1', () => writeFileSync(file, Buffer.from([0x61, 0xe4])), 'is not a UTF-8 text file'],
     [
       'is empty',
       () => writeFileSync(file, ''),
@@ -70,11 +62,7 @@ describe('loadManifestFile', () => {
       () => writeFileSync(file, Buffer.alloc(1024 * 1024 + 1, '#')),
       'exceeds the maximum manifest size of 1 MiB',
     ],
-    [
-      'is a link to itself',
-      () => symlinkSync(file, file),
-      'cannot be read: symbolic link loop',
-    ],
+    ['is a link to itself', () => symlinkSync(file, file), 'cannot be read: symbolic link loop'],
   ])('returns one problem for a file that %s', async (_what, prepare, message) => {
     prepare();
     expect(await loadManifestFile(file)).toEqual({

@@ -20,7 +20,8 @@ export function processRoutes(state: ProcessState): Route[] {
     {
       method: 'GET',
       path: '/readyz',
-      summary: '200 if the process is ready. 503 with the reason if the process is not ready or is shutting down.',
+      summary:
+        '200 if the process is ready. 503 with the reason if the process is not ready or is shutting down.',
       handlers: [
         (_request, response) => {
           const reason = state.unready();

@@ -40,16 +40,13 @@ test('exits with 1 if the start fails and logs the chain of causes', async () =>
   ]);
 });
 
-test.each(['SIGTERM', 'SIGINT'] as const)(
-  '%s shuts the process down with exit code 0',
-  async (signal) => {
-    const { child, log } = startEcho({ HOW: 'run' });
-    while (!log().includes('listening')) await once(child.stderr!, 'data');
-    child.kill(signal);
-    expect(await exitOf(child)).toBe(0);
-    expect(linesOf(log()).map((line) => line['message'])).toEqual(['listening', 'shutting down', 'stopped']);
-  },
-);
+test.each(['SIGTERM', 'SIGINT'] as const)('%s shuts the process down with exit code 0', async (signal) => {
+  const { child, log } = startEcho({ HOW: 'run' });
+  while (!log().includes('listening')) await once(child.stderr!, 'data');
+  child.kill(signal);
+  expect(await exitOf(child)).toBe(0);
+  expect(linesOf(log()).map((line) => line['message'])).toEqual(['listening', 'shutting down', 'stopped']);
+});
 
 test('an open timer does not delay the exit', async () => {
   const { child, log } = startEcho({ HOW: 'leak' });

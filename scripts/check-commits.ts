@@ -7,12 +7,14 @@ import { join } from 'node:path';
 const BEFORE = '8b1936facc4c';
 const MAX_SUBJECT = 72;
 /** Verbs in the third person or the past, which are not imperative. */
-const NOT_IMPERATIVE = /^(?:adds|added|fixes|fixed|removes|removed|changes|changed|makes|made|lets|says|takes|gives)\b/;
+const NOT_IMPERATIVE =
+  /^(?:adds|added|fixes|fixed|removes|removed|changes|changed|makes|made|lets|says|takes|gives)\b/;
 
 /** What is wrong with a message; null when nothing is. */
 export function messageProblem(message: string): string | null {
   const [subject = '', second = ''] = message.split('\n');
-  if (subject.length > MAX_SUBJECT) return `the subject has ${subject.length} characters, more than ${MAX_SUBJECT}`;
+  if (subject.length > MAX_SUBJECT)
+    return `the subject has ${subject.length} characters, more than ${MAX_SUBJECT}`;
   const change = /^[a-z0-9][a-z0-9/ .,-]*: (.+)$/.exec(subject)?.[1];
   if (change === undefined) return 'the subject is not "component: imperative change"';
   if (NOT_IMPERATIVE.test(change)) return `"${change.split(' ')[0]}" is not an imperative`;
@@ -31,7 +33,10 @@ function main(root: string): number {
     console.log('commits: not checked, because the history is not here (a shallow clone, or no repository)');
     return 0;
   }
-  const commits = log.split('\0').map((each) => each.trim()).filter((each) => each !== '');
+  const commits = log
+    .split('\0')
+    .map((each) => each.trim())
+    .filter((each) => each !== '');
   const wrong = commits.flatMap((each) => {
     const [hash = '', ...lines] = each.split('\n');
     const problem = messageProblem(lines.join('\n'));

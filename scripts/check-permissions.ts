@@ -5,7 +5,12 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { RELEASE } from '../e2e/product.ts';
 import { render } from '../testing/rendered-chart.ts';
-import { comparePermissions, grantedBy, type AccessObject, type Permission } from '../testing/used-permissions.ts';
+import {
+  comparePermissions,
+  grantedBy,
+  type AccessObject,
+  type Permission,
+} from '../testing/used-permissions.ts';
 import { CANNOT_RUN } from './test-suites.ts';
 
 interface Unused {
@@ -47,7 +52,8 @@ const UNUSED: readonly Unused[] = [
     why: 'DELETE of an agent outside the cluster, in control-plane/control-plane.apiserver.test.ts',
   },
   {
-    permission: 'webhook get admissionregistration.k8s.io/validatingadmissionpolicies agent-compliance-canary',
+    permission:
+      'webhook get admissionregistration.k8s.io/validatingadmissionpolicies agent-compliance-canary',
     used: 'never',
     why: 'used before an old CA is removed, months after the installation, in webhook/certificates/',
   },
@@ -77,7 +83,9 @@ function findingsOf(beyond: readonly string[], unused: readonly string[]): strin
 
 const directory = process.env['E2E_PERMISSIONS'] ?? '';
 const records = directory === '' ? [] : readdirSync(directory);
-const used = records.flatMap((file) => JSON.parse(readFileSync(join(directory, file), 'utf8')) as Permission[]);
+const used = records.flatMap(
+  (file) => JSON.parse(readFileSync(join(directory, file), 'utf8')) as Permission[],
+);
 
 if (used.length === 0) {
   console.log('no audit log: only the test cluster of this project has one');
@@ -88,7 +96,9 @@ if (used.length === 0) {
   const findings = findingsOf(beyond.map(short), unused.map(short));
   console.log(`${granted.length} permissions are granted, ${granted.length - unused.length} were used`);
   for (const permission of unused.map(short))
-    console.log(`unused: ${permission}: ${UNUSED.find((each) => each.permission === permission)?.why ?? '?'}`);
+    console.log(
+      `unused: ${permission}: ${UNUSED.find((each) => each.permission === permission)?.why ?? '?'}`,
+    );
   for (const finding of findings) console.error(finding);
   process.exitCode = findings.length > 0 ? 1 : 0;
 }

@@ -80,8 +80,8 @@ The chart installs three Deployments with their Services, ServiceAccounts and ro
 - the namespace \`platform-remote\`, for the observations of agents outside the cluster.
 
 cert-manager is not needed: the webhook creates, renews and distributes the certificates. No job runs before or after an
-installation. See [operations](../../docs/guide/operations.md) for upgrades, network policies and metrics, and
-[alerts](../../docs/guide/alerts.md) for alerts.
+installation. See [operations](../../docs/guide/operations.md) for network policies and metrics,
+[upgrade](../../docs/guide/upgrade.md) for upgrades, and [alerts](../../docs/guide/alerts.md) for alerts.
 
 Install the chart once per cluster. A second installation under another release name needs \`crds.install=false\` and its own
 \`remote.namespace\` and \`canary.namespace\`, and shares Lease names and pod annotations with the first. A kept CRD is adopted

@@ -23,7 +23,8 @@ ${CHECK_GROUPS.map(groupText).join('\n')}`;
 
 function groupText({ title, about, rules }: (typeof CHECK_GROUPS)[number]): string {
   const rows = rules.map(
-    ({ code, severity, when, remediation }) => `### ${code}\n\n**${severity}**, when ${when}.\n\n${remediation}\n`,
+    ({ code, severity, when, remediation }) =>
+      `### ${code}\n\n**${severity}**, when ${when}.\n\n${remediation}\n`,
   );
   return [`## ${title}\n`, `${about}\n`, ...rows].join('\n');
 }

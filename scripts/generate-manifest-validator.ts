@@ -4,7 +4,15 @@ import { MANIFEST_SCHEMA } from '../core/manifest/schema.ts';
 import type { SchemaNode } from '../core/manifest/schema-node.ts';
 
 /** Keywords without effect on validation; messages read them from schema.ts. */
-const DOCUMENTATION_KEYWORDS = new Set(['$id', '$schema', 'title', 'description', 'default', 'writeOnly', '$comment']);
+const DOCUMENTATION_KEYWORDS = new Set([
+  '$id',
+  '$schema',
+  'title',
+  'description',
+  'default',
+  'writeOnly',
+  '$comment',
+]);
 
 function withoutProse(node: SchemaNode): SchemaNode {
   const bare: Record<string, unknown> = {};

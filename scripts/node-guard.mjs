@@ -33,7 +33,7 @@ function guard(require, process, options) {
   process.exit(1);
 }
 
-/** The guard as source text for the start of a bundle. `minimum`: major.minor; `continues`: continue in the package's own Node.js. */
+/** Source text of the guard for a bundle. `minimum`: major.minor; `continues`: continue in the package's own Node.js. */
 export function nodeGuard(options) {
   return `(${guard.toString()})(require, process, ${JSON.stringify(options)});`;
 }

@@ -22,7 +22,7 @@ const FILES = {
   'CHANGELOG.md': 'CHANGELOG.md',
   ...Object.fromEntries(PROCESSES.map((part) => [`dist/${part}/main.js`, `dist/${part}/main.js`])),
 };
-/** Published keys of package.json; other keys are only for this repository. `typesVersions` is for compilers without `exports`. */
+/** Published keys of package.json; other keys are internal. `typesVersions` is for compilers without `exports`. */
 const PUBLISHED_KEYS = [
   'name',
   'version',

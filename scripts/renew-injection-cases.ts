@@ -3,15 +3,16 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { CASES_FOLDER, outcomeOfCase, readCase } from '../testing/injection-case.ts';
+import { CASES_FOLDER, outcomeOfCase, readCase, storedCase } from '../testing/injection-case.ts';
 
 for (const name of readdirSync(CASES_FOLDER)) {
   const file = join(CASES_FOLDER, name);
   const { about, settings, before } = readCase(readFileSync(file, 'utf8'));
   const outcome = outcomeOfCase({ settings, before });
-  const text = stringify(
-    { about, ...(settings && { settings }), before, ...outcome },
-    { lineWidth: 0, aliasDuplicateObjects: false, singleQuote: true },
-  );
+  const text = stringify(storedCase(name, { about, ...(settings && { settings }), before, ...outcome }), {
+    lineWidth: 0,
+    aliasDuplicateObjects: false,
+    singleQuote: true,
+  });
   writeFileSync(file, text);
 }

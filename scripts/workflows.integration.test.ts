@@ -98,9 +98,13 @@ describe('release.yaml', () => {
     const directory = mkdtempSync(join(tmpdir(), 'base-images-'));
     const digest = `sha256:${'a'.repeat(64)}`;
     // Replaces docker: returns the registry's response for one image.
-    writeFileSync(join(directory, 'docker'), `#!/bin/sh\necho "$*" >> "${directory}/arguments"; echo ${digest}\n`, {
-      mode: 0o755,
-    });
+    writeFileSync(
+      join(directory, 'docker'),
+      `#!/bin/sh\necho "$*" >> "${directory}/arguments"; echo ${digest}\n`,
+      {
+        mode: 0o755,
+      },
+    );
     const env = {
       PATH: `${directory}:${process.env['PATH']}`,
       RUNNER_TEMP: directory,

@@ -138,9 +138,12 @@ describe('UPSTREAM_URL on a port of the sidecar', () => {
     expect(readConfig({ UPSTREAM_URL: `http://${host}:8000` }).ok).toBe(true);
   });
 
-  test.each(['192.0.2.7', 'agent.example', '[2001:db8::7]'])('at %s is accepted, because the host is another machine', (host) => {
-    expect(readConfig({ UPSTREAM_URL: `http://${host}:4000` }).ok).toBe(true);
-  });
+  test.each(['192.0.2.7', 'agent.example', '[2001:db8::7]'])(
+    'at %s is accepted, because the host is another machine',
+    (host) => {
+      expect(readConfig({ UPSTREAM_URL: `http://${host}:4000` }).ok).toBe(true);
+    },
+  );
 });
 
 describe('the policy engine setting', () => {

@@ -169,7 +169,8 @@ export const SIDECAR_SUMMARIES: Summaries<typeof SIDECAR_FIELDS> = {
     'Effect of a denial: track forwards the response and records the denial, enforce returns 403 instead of the response, off does not evaluate responses.',
   POLICY_TIMEOUT_MS: 'Milliseconds to wait for POLICY_URL; after that the request passes unevaluated.',
   ANTHROPIC_API_KEY: 'The key for LLM analysis. Has no effect in this version.',
-  PROOF_STORE_PATH: 'Path of the file that stores proofs across restarts. Unset: proofs are kept in memory only.',
+  PROOF_STORE_PATH:
+    'Path of the file that stores proofs across restarts. Unset: proofs are kept in memory only.',
   PROOF_WRITES:
     'Where proofs of this agent are written: local accepts them on CONTROL_PLANE_PORT, control-plane requires the admin key. The injector sets control-plane if the chart has an admin key.',
   PLATFORM_SECRET_DIR:

@@ -108,7 +108,12 @@ describe('an agent that responds on all routes with', () => {
       respondWith(hostile, ['/platform/health']);
       expect(sourcesOf(await requestReports())).toEqual([...STATIC.slice(0, 3), 'agent-sdk']);
       respondWith(hostile, ['/platform/usage', '/capabilities']);
-      expect(sourcesOf(await requestReports())).toEqual(['agent-sdk', 'agent-sdk', 'agent-sdk', 'audit-ring']);
+      expect(sourcesOf(await requestReports())).toEqual([
+        'agent-sdk',
+        'agent-sdk',
+        'agent-sdk',
+        'audit-ring',
+      ]);
     },
   );
 });
@@ -192,7 +197,11 @@ describe('a health report', () => {
       withChecks(tool({ severity: 'error', status: 'fail' })),
       [{ ...shownTool, status: 'fail' }],
     ],
-    ['a category that contradicts the id shows the category of the id', withChecks(tool({ category: 'model' })), [shownTool]],
+    [
+      'a category that contradicts the id shows the category of the id',
+      withChecks(tool({ category: 'model' })),
+      [shownTool],
+    ],
     [
       'unknown kinds of checks omits them',
       withChecks(tool({}), tool({ id: '__proto__:x' }), tool({ id: 'x' })),

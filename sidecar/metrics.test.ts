@@ -20,7 +20,8 @@ describe('the metrics after a request of each outcome contain', () => {
     });
     rig.agent.otherwise = (request, response) => {
       const reported = { '/allow': REPORTING, '/deny': { 'X-Platform-Guardrails-Invoked': 'denied' } };
-      const headers = reported[request.url as keyof typeof reported] ?? (request.url === '/open' ? REPORTING : {});
+      const headers =
+        reported[request.url as keyof typeof reported] ?? (request.url === '/open' ? REPORTING : {});
       response.writeHead(200, { ...headers, 'content-type': 'application/json' });
       response.end(request.url === '/usage' ? JSON.stringify(USAGE) : '{}');
     };

@@ -51,7 +51,7 @@ const SILENT = fails('connection accepted, but no response within 3 s');
       postgres: `postgres://postgres:secret@127.0.0.1:${postgresPort}/postgres`,
     };
     return {
-      model: { provider: 'nobody', id: 'm', apiKey: 'literal' },
+      model: { provider: 'unknown', id: 'm', apiKey: 'literal' },
       requires: {
         services: [
           { name: 'cache', type: 'redis', address: urls.redis },
@@ -138,16 +138,19 @@ const SILENT = fails('connection accepted, but no response within 3 s');
     for (const { latencyMs = 0 } of ready.checks) expect(latencyMs).toBeLessThanOrEqual(Math.ceil(elapsedMs));
   });
 
-  test.each(['manifest-static', 'agent-sdk'] as const)('fail while Redis is down and pass after its restart, as %s', async (mode) => {
-    const from = await start(mode);
-    const { port } = redis;
-    await redis.close();
-    const down = await requestReady(from);
-    redis = await startRedis({ port });
-    expect(down.found).toEqual([REFUSED, REFUSED, passes(), passes()]);
-    expect(down.status).toBe('degraded');
-    expect((await requestReady(from)).found).toEqual(ids.map(passes));
-  });
+  test.each(['manifest-static', 'agent-sdk'] as const)(
+    'fail while Redis is down and pass after its restart, as %s',
+    async (mode) => {
+      const from = await start(mode);
+      const { port } = redis;
+      await redis.close();
+      const down = await requestReady(from);
+      redis = await startRedis({ port });
+      expect(down.found).toEqual([REFUSED, REFUSED, passes(), passes()]);
+      expect(down.status).toBe('degraded');
+      expect((await requestReady(from)).found).toEqual(ids.map(passes));
+    },
+  );
 
   test('make the agent not ready when a critical service is down', async () => {
     const from = await start('manifest-static', {

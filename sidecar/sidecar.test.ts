@@ -341,9 +341,11 @@ describe('the audit ring', () => {
     await send('abcdef');
     const page = await entries(path);
     expect(page.ids).toBe(ids);
-    expect(
-      ['first', 'last', 'dropped'].map((name) => page.headers.get(`x-platform-audit-${name}`)),
-    ).toEqual(['3', '6', '2']);
+    expect(['first', 'last', 'dropped'].map((name) => page.headers.get(`x-platform-audit-${name}`))).toEqual([
+      '3',
+      '6',
+      '2',
+    ]);
   });
 
   test('has headers with 0 when it is empty', async () => {

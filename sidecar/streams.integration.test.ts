@@ -24,7 +24,8 @@ const STEP_TIMEOUT_MS = 100_000;
 
 /** Why this machine cannot open that many streams; undefined: it can. */
 function whySkipped(): string | undefined {
-  if (!existsSync('/proc/self/fd')) return 'this system has no /proc, from which memory and open files are read';
+  if (!existsSync('/proc/self/fd'))
+    return 'this system has no /proc, from which memory and open files are read';
   const files = Number(spawnSync('sh', ['-c', 'ulimit -Hn'], { encoding: 'utf8' }).stdout);
   return files < 4 * STREAMS ? `${4 * STREAMS} open files are required, ulimit -Hn is ${files}` : undefined;
 }

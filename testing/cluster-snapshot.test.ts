@@ -98,32 +98,32 @@ test('reports nothing if the observations match the cluster', () => {
 test.each<[string, World, string]>([
   ['no observation', world(...RUNNING), 'shop: no observation'],
   [
-    'an observation of a workload that is gone',
+    'an observation of a deleted workload',
     world(observation('shop', [])),
-    'shop: is left, of Deployment shop',
+    'shop: left over from Deployment shop',
   ],
   [
-    'an instance too few',
+    'a missing instance',
     world(...RUNNING, observation('shop', ['shop-a'])),
     'shop: instances shop-a uid-shop-a, not shop-a uid-shop-a,shop-b uid-shop-b',
   ],
   [
-    'an instance of a pod of before',
+    'an instance of a previous pod',
     world(...RUNNING, observation('shop', ['shop-a', 'shop-z'])),
     'shop: instances shop-a uid-shop-a,shop-z uid-shop-z, not shop-a uid-shop-a,shop-b uid-shop-b',
   ],
   [
-    'drift that is over',
+    'outdated drift',
     world(...RUNNING, observation('shop', BOTH, { drift: ['x'] })),
     'shop: drift x, not undefined',
   ],
   [
-    'another verdict on injection',
+    'a wrong Injected condition',
     world(...RUNNING, observation('shop', BOTH, { verdicts: { Injected: 'False SidecarMissing' } })),
     'shop: Injected False SidecarMissing, not True SidecarPresent',
   ],
   [
-    'a Service past the sidecar',
+    'a Service that bypasses the sidecar',
     world(...RUNNING, { ...service('shop', 8000) }, observation('shop', BOTH)),
     'shop: Routed True ThroughSidecar, not False ServiceBypassesSidecar',
   ],
@@ -138,7 +138,7 @@ test.each<[string, World, string]>([
     'shop: Reporting False Stale, not True HeartbeatReceived',
   ],
   [
-    'the name of another agent while it rests',
+    'the name of another agent of a workload with zero replicas',
     world(workload('rest', 0, { ...OPTED_IN, 'platform.io/agent-name': 'other' }), observation('rest', [])),
     'rest: the name of its workload rest, not other',
   ],
@@ -173,8 +173,8 @@ test.each<[string, WorldItem[]]>([
     'a pod that is missing',
     [{ ...workload('shop', 2), status: { observedGeneration: 1, replicas: 1 } } as WorldItem],
   ],
-  ['a change that no controller has seen', [{ ...workload('shop', 0), status: {} } as WorldItem]],
-  ['a pod of a workload that is gone', [pod('shop', 'a')]],
+  ['a change that no controller has processed', [{ ...workload('shop', 0), status: {} } as WorldItem]],
+  ['a pod of a deleted workload', [pod('shop', 'a')]],
 ])('%s is unsettled', (_, items) => {
   expect(unrest(world(...items)).length).toBeGreaterThan(0);
 });

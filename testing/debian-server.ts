@@ -55,9 +55,7 @@ export function debianServer(name: DebianProgram): Program {
   const candidates = PROGRAMS[name].flatMap((path) => [join(ROOT, path), join('/', path)]);
   const command = candidates.find((path) => existsSync(path));
   if (command === undefined)
-    throw new Error(
-      `${name} not found: run scripts/debian-servers.sh (expected ${candidates.join(', ')})`,
-    );
+    throw new Error(`${name} not found: run scripts/debian-servers.sh (expected ${candidates.join(', ')})`);
   const libraries = ['usr/lib', 'lib'].flatMap((folder) =>
     ['x86_64-linux-gnu', 'aarch64-linux-gnu'].map((triple) => join(ROOT, folder, triple)),
   );

@@ -20,7 +20,7 @@ export interface FakeEngine {
   restart(): Promise<void>;
 }
 
-/** `hang`: no response; `drop`: closes the connection; a string: the raw body; a number: the status without a body; else a JSON body. */
+/** `hang`: no response; `drop`: closes the connection; string: raw body; number: status without body; else a JSON body. */
 export type Reply = 'hang' | 'drop' | { text: string } | number | object;
 
 export async function startFakeEngine(reply: FakeEngine['reply'] = { result: [] }): Promise<FakeEngine> {

@@ -168,7 +168,7 @@ export const HOSTS: Attack[] = [
     ['a fragment', of('Host: shop.example#x')],
     ['a backslash', of('Host: shop.example\\other')],
     ['credentials', of('Host: user@shop.example')],
-    ['a port that is no number', of('Host: shop.example:80a')],
+    ['a port that is not a number', of('Host: shop.example:80a')],
     ['two ports', of('Host: shop.example:80:81')],
     ['a whole URL', of('Host: http://shop.example')],
     ['an open bracket', of('Host: [::1')],
@@ -381,7 +381,7 @@ export const UPGRADES: Attack[] = [
   ]),
   // Upgrade not accepted: the header is removed, and the request is handled like any other.
   ...passed({}, [
-    ['h2c, as Java asks for it', get(...H2C)],
+    ['h2c, as offered by Java', get(...H2C)],
     ['h2c in two lines', get(UPGRADE, 'Upgrade: h2c', 'upgrade: h2')],
     ['TLS', get(UPGRADE, 'Upgrade: TLS/1.0')],
     ['an upgrade that Connection does not list', get('Upgrade: h2c')],

@@ -6,6 +6,7 @@ import { inject } from '../core/injection/inject.ts';
 import type { Pod } from '../core/injection/pod.ts';
 import type { Rejection } from '../core/injection/rejections.ts';
 import type { InjectionSettings } from '../core/injection/settings.ts';
+import { differenceBetween, withDifference, type Difference } from './object-difference.ts';
 import { injectionSettings } from './pods.ts';
 
 export const CASES_FOLDER = join(import.meta.dirname, '../core/injection/cases');
@@ -24,7 +25,33 @@ export type InjectionCase = {
   before: Pod;
 } & CaseOutcome;
 
-export const readCase = (text: string): InjectionCase => parse(text) as InjectionCase;
+/** The case whose file has the whole injected pod. The other files have the difference from its injection. */
+const WHOLE = 'bare-pod.yaml';
+
+/** The pod with what the injection adds to the bare pod. */
+function withBareInjection(before: Pod): object {
+  const bare = parse(readFileSync(join(CASES_FOLDER, WHOLE), 'utf8')) as { before: Pod; after: Pod };
+  return withDifference(before, differenceBetween(bare.before, bare.after, true)) as object;
+}
+
+/** A case as its file has it. */
+type StoredCase = Omit<InjectionCase, 'after'> & { after?: Pod; differs?: Difference };
+
+export function readCase(text: string): InjectionCase {
+  const { differs, ...stored } = parse(text) as StoredCase;
+  const after =
+    differs === undefined ? stored.after : withDifference(withBareInjection(stored.before), differs);
+  return { ...stored, ...(after === undefined ? {} : { after }) } as InjectionCase;
+}
+
+/** The content of the file of a case. */
+export function storedCase(name: string, { after, ...rest }: InjectionCase): object {
+  if (after === undefined) return rest;
+  const { about, settings, before, ...others } = rest as StoredCase;
+  const result =
+    name === WHOLE ? { after } : { differs: differenceBetween(withBareInjection(before), after) };
+  return { about, ...(settings && { settings }), before, ...result, ...others };
+}
 
 /** All cases by file name. */
 export function injectionCases(): [name: string, InjectionCase][] {

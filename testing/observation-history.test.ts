@@ -71,7 +71,7 @@ test('lastTransitionTime may change only with the status', () => {
 });
 
 test.each([
-  ['Unknown', 'phase Healthy became Unknown: nobody reports', 'one', 2],
+  ['Unknown', 'phase Healthy became Unknown: no instance reports', 'one', 2],
   ['AgentUnknown', 'phase Healthy became Unknown', 'workload', 2],
   ['Healthy', 'phase Unknown became Healthy', 'one', 1],
   ['Degraded', 'phase Healthy became Degraded', 'one', 0],

@@ -8,7 +8,7 @@ import { ChildServer } from './child-server.ts';
 import { clusterBinary } from './cluster-binary.ts';
 import { TestServers } from './sockets.ts';
 
-/** Why the real policy engine is not available on this machine; undefined if it is: `(whyNoOpa() ? describe.skip : describe)(...)`. */
+/** Why the real policy engine is not available; undefined if it is: `(whyNoOpa() ? describe.skip : describe)(...)`. */
 export function whyNoOpa(): string | undefined {
   try {
     clusterBinary('opa');

@@ -101,7 +101,8 @@ function answerUpgrade(url: string, socket: Duplex): void {
   const [, manner = '', report = ''] = url.split('/');
   const headers = Object.entries(REPORTS[report as Report]).map(([name, value]) => `${name}: ${value}\r\n`);
   if (manner === 'silence') socket.destroy();
-  else if (manner === 'early') socket.end(`HTTP/1.1 403 No\r\n${headers.join('')}Content-Length: 2\r\n\r\nno`);
+  else if (manner === 'early')
+    socket.end(`HTTP/1.1 403 No\r\n${headers.join('')}Content-Length: 2\r\n\r\nno`);
   else {
     socket.write(`HTTP/1.1 101 Yes\r\n${headers.join('')}Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n`);
     if (manner === 'echo') socket.pipe(socket);

@@ -233,12 +233,12 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
         const agent = await aRemoteAgent();
         const other = { ...agent, agentId: 'agt_other' };
         expect(await harness.store.addToken(grant(other, 'a'))).toBe('unknown-agent');
-        expect(await harness.store.replaceTokens(grant({ ...agent, name: 'nobody' }, 'a'))).toBe(
+        expect(await harness.store.replaceTokens(grant({ ...agent, name: 'unknown' }, 'a'))).toBe(
           'unknown-agent',
         );
         await harness.store.addToken(grant(agent, 'a'));
         expect(await holds(other, 'a')).toBe(false);
-        expect(await holds({ ...agent, name: 'nobody' }, 'a')).toBe(false);
+        expect(await holds({ ...agent, name: 'unknown' }, 'a')).toBe(false);
       });
     });
 

@@ -88,5 +88,7 @@ test.each([
 });
 
 test('throws for a binding to a role that the chart does not contain', () => {
-  expect(() => grantedBy(CHART.slice(1))).toThrow('operator binds ClusterRole operator, which does not exist');
+  expect(() => grantedBy(CHART.slice(1))).toThrow(
+    'operator binds ClusterRole operator, which does not exist',
+  );
 });

@@ -64,7 +64,9 @@ export function grantedBy(objects: readonly AccessObject[]): Permission[] {
       );
       if (!role)
         throw new Error(`${metadata.name} binds ${roleRef?.kind} ${roleRef?.name}, which does not exist`);
-      return subjects.flatMap((subject) => permissionsIn(role, `${subject.namespace}:${subject.name}`, namespace));
+      return subjects.flatMap((subject) =>
+        permissionsIn(role, `${subject.namespace}:${subject.name}`, namespace),
+      );
     });
 }
 

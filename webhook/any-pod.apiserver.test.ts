@@ -51,7 +51,10 @@ function acceptableContainer(container: Container, mayProbe: boolean): Container
       ...(protocol !== undefined && { protocol }),
     };
   });
-  const acceptable = { ...rest, ports, ...(mayProbe && Object.fromEntries(probes)) } as Record<string, unknown>;
+  const acceptable = { ...rest, ports, ...(mayProbe && Object.fromEntries(probes)) } as Record<
+    string,
+    unknown
+  >;
   delete acceptable['somethingNewer'];
   return acceptable as unknown as Container;
 }

@@ -104,8 +104,7 @@ interface Replica {
     const { 'ca.crt': ca = '' } = await cluster.secret(SECRET);
     expect(certificatesIn(ca)).toHaveLength(1);
     expect(await cluster.caBundle()).toBe(ca);
-    for (const { port } of replicas)
-      expect(await send(port, '/livez', ca)).toMatchObject({ status: 200 });
+    for (const { port } of replicas) expect(await send(port, '/livez', ca)).toMatchObject({ status: 200 });
   }
 
   async function tlsErrors({ port }: Replica): Promise<string[]> {
@@ -131,21 +130,18 @@ interface Replica {
     expect(creators).toHaveLength(1);
   });
 
-  test.each(KILLS)(
-    'share one CA when one is killed while both issue certificates (%i)',
-    async (time) => {
-      await cluster.forgetCertificates();
-      const [first, second] = await startTwo();
-      await sleep(time * 12);
-      await kill(first);
-      await addToService(second, []);
-      await cluster.pointTo(service.port);
-      await expectOneCa();
-      await addToService(await start(), [second.port]);
-      expect((await createUntil(sleep(200))).failed).toEqual([]);
-      await expectOneCa();
-    },
-  );
+  test.each(KILLS)('share one CA when one is killed while both issue certificates (%i)', async (time) => {
+    await cluster.forgetCertificates();
+    const [first, second] = await startTwo();
+    await sleep(time * 12);
+    await kill(first);
+    await addToService(second, []);
+    await cluster.pointTo(service.port);
+    await expectOneCa();
+    await addToService(await start(), [second.port]);
+    expect((await createUntil(sleep(200))).failed).toEqual([]);
+    await expectOneCa();
+  });
 
   test('continue with one CA when one after the other is killed during rotations', async () => {
     let [survivor, victim] = await startTwo(ROTATING);

@@ -330,7 +330,11 @@ interface KubeObject {
         'the image must be registry.example/agent-compliance/sidecar or an image',
       ],
       ['another command', { image: SIDECAR, command: ['true'] }, 'without command and args'],
-      ['a container that ends', { image: SIDECAR, restartPolicy: undefined as never }, 'was not added by the injector'],
+      [
+        'a container that ends',
+        { image: SIDECAR, restartPolicy: undefined as never },
+        'was not added by the injector',
+      ],
     ])('the guard rejects a manually added sidecar with %s', async (_case, fields, message) => {
       const forged = { name: 'platform-sidecar', restartPolicy: 'Always', ...fields };
       const { code, stderr } = await create(pod('forged', {}, { initContainers: [forged] }), true);

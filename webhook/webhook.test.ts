@@ -195,7 +195,10 @@ test('rejects a compressed review, because its length does not show its real siz
 
 test.each<[string, string]>([
   ['half a million nested lists', `"x":${'['.repeat(500_000)}${']'.repeat(500_000)},`],
-  ['members with inherited property names', '"__proto__":{"hostNetwork":true},"constructor":{"prototype":{}},'],
+  [
+    'members with inherited property names',
+    '"__proto__":{"hostNetwork":true},"constructor":{"prototype":{}},',
+  ],
   ['a duplicate member, of which the last value applies', '"hostNetwork":true,"hostNetwork":false,'],
 ])('%s in a pod do not change the response', async (_what, members) => {
   const plain = JSON.stringify(review(optedInPod()));

@@ -295,7 +295,13 @@ const deployment = (name: string): Body => ({
             ['Compliant', 'True', 'Compliant'],
           ),
       ],
-      ['a Service that bypasses the sidecar', 'agent-bypassed', 'agent chat in team: some message', NOTHING, NOTHING],
+      [
+        'a Service that bypasses the sidecar',
+        'agent-bypassed',
+        'agent chat in team: some message',
+        NOTHING,
+        NOTHING,
+      ],
       [
         'an agent with little evidence',
         'agent-not-shown',
@@ -407,7 +413,8 @@ const deployment = (name: string): Body => ({
       await merge(quota, { status }, '--subresource=status');
       await kubectl(['delete', 'validatingadmissionpolicybinding', GUARD]);
       const guardIneffective = async (status: string) => {
-        const isExpected = (each: CheckFinding) => each.code === 'guard-ineffective' && each.status === status;
+        const isExpected = (each: CheckFinding) =>
+          each.code === 'guard-ineffective' && each.status === status;
         const report = await eventually(check, (_, { findings }) => findings.some(isExpected));
         return { report, message: report.findings.find(isExpected)?.message };
       };
@@ -448,7 +455,15 @@ const deployment = (name: string): Body => ({
     expect(withoutPermissions.findings.map(({ code, status, message }) => [code, status, message])).toEqual([
       ['release-missing', 'unknown', `missing permission: list deployments in ${NAMESPACE}`],
     ]);
-    await kubectl(['create', 'role', 'reader', '-n', NAMESPACE, '--verb=list', '--resource=deployments.apps']);
+    await kubectl([
+      'create',
+      'role',
+      'reader',
+      '-n',
+      NAMESPACE,
+      '--verb=list',
+      '--resource=deployments.apps',
+    ]);
     await kubectl([
       'create',
       'rolebinding',

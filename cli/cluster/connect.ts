@@ -24,7 +24,11 @@ export async function withCluster<T>(
     client = createKubeClient({ access, part: 'cli' });
     return { ok: true, report: await act({ server: access.server, client }) };
   } catch (error) {
-    return { ok: false, reason: reasonOf(error), isTransient: error instanceof KubeError && error.status === 0 };
+    return {
+      ok: false,
+      reason: reasonOf(error),
+      isTransient: error instanceof KubeError && error.status === 0,
+    };
   } finally {
     await client?.close();
   }

@@ -47,7 +47,9 @@ const CONTROLLERS: readonly Resource<KubeObject>[] = [DEPLOYMENTS, STATEFUL_SETS
 async function workloadsOf(client: KubeClient): Promise<Fact<WorkloadFacts[]>> {
   const found: { optedIn: OptedIn; object: KubeObject }[] = [];
   for (const resource of CONTROLLERS) {
-    const fact = await readFact(`list ${resource.plural} in every namespace`, () => optedIn(client, resource));
+    const fact = await readFact(`list ${resource.plural} in every namespace`, () =>
+      optedIn(client, resource),
+    );
     if (!fact.known) return fact;
     found.push(...fact.value);
   }

@@ -31,7 +31,9 @@ const NEEDED: readonly (readonly [groupVersion: string, resource: string])[] = [
 
 export async function gatherCluster(client: KubeClient): Promise<ClusterFacts> {
   const version = await readFact('read /version', async () => {
-    const response = expectOk(await client.send<{ gitVersion?: string }>({ method: 'GET', path: '/version' }));
+    const response = expectOk(
+      await client.send<{ gitVersion?: string }>({ method: 'GET', path: '/version' }),
+    );
     return response.gitVersion ?? '';
   });
   const missingApis = await readFact('read /apis', async () => {

@@ -39,7 +39,9 @@ export async function findRelease(
   const [name] = names;
   if (name === undefined) return null;
   if (names.length > 1)
-    throw new Error(`${namespace} contains several releases (${names.join(', ')}); select one with --release`);
+    throw new Error(
+      `${namespace} contains several releases (${names.join(', ')}); select one with --release`,
+    );
   const versions = [...new Set(items.map((each) => label(each, 'app.kubernetes.io/version')))].sort();
   return { release: { name, namespace, versions }, deployments: items };
 }

@@ -54,7 +54,10 @@ export async function findLeftovers(
 ): Promise<ClusterResult<LeftoverReport>> {
   return withCluster(options, context, async ({ server, client }) => {
     const [hasNamespace, releases, objects, observations, pods] = await Promise.all([
-      readFact('get namespaces', async () => (await getObject(client, NAMESPACES, { name: namespace })) !== null),
+      readFact(
+        'get namespaces',
+        async () => (await getObject(client, NAMESPACES, { name: namespace })) !== null,
+      ),
       readFact(`list secrets in ${namespace}`, () => releasesIn(client, namespace, release)),
       eachOf(KINDS, (resource) => labelled(client, resource, release)),
       readFact('list agentobservations in every namespace', () => observationsOf(client)),

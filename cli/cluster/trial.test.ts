@@ -47,7 +47,10 @@ test.each<[string, string, RejectedBy]>([
 });
 
 test.each([
-  ['pods is forbidden: User "x" cannot create resource "pods" in API group ""', 'missing permission: create pods'],
+  [
+    'pods is forbidden: User "x" cannot create resource "pods" in API group ""',
+    'missing permission: create pods',
+  ],
   ['etcdserver: request timed out', 'cannot create a test pod in canary: etcdserver'],
 ])('an error that is not a rejection is unknown: %s', (message, why) => {
   expect(forbidden(message)).toEqual({ known: false, why: expect.stringContaining(why) });

@@ -31,7 +31,10 @@ export function addCheck(program: Command, context: CliContext, finish: Finish):
     )
     .option('--pre', 'check before the installation whether the product can be installed')
     .addOption(
-      new Option('--wait [duration]', 'retry until all checks pass, at most this long, such as 90s, 5m or 1h; default: 2m')
+      new Option(
+        '--wait [duration]',
+        'retry until all checks pass, for at most 90s, 5m or 1h, for example; without a duration 2m',
+      )
         .preset('2m')
         .argParser(duration),
     )
@@ -65,10 +68,7 @@ export function addUninstall(program: Command, context: CliContext, finish: Fini
     .description(
       'Prints the commands that remove the product, and the objects that these commands keep. With --verify it lists what is left after the removal. It never removes anything itself.',
     )
-    .option(
-      '--verify',
-      'list leftovers; objects kept on purpose (crds.keep) are listed but do not count',
-    );
+    .option('--verify', 'list leftovers; objects kept on purpose (crds.keep) are listed but do not count');
   addClusterOptions(command)
     .addHelpText('after', UNINSTALL_HELP)
     .action(async (typed: ClusterFlags & { verify?: true }) =>
@@ -84,14 +84,17 @@ Examples:
 
 Pods with the sidecar count as leftovers. They continue to serve without a control plane until they are replaced.
 
-Exit codes without --verify: 0 commands printed; 1 nothing is installed there, or the cluster is unreachable.
-Exit codes with --verify: 0 nothing is left; 1 something is left or could not be checked, or the cluster is unreachable.`;
+Exit codes: 0 commands printed; 1 nothing is installed there, or the cluster is unreachable.
+With --verify: 0 nothing is left; 1 something is left or could not be checked, or the cluster is unreachable.`;
 
 function addClusterOptions(command: Command): Command {
   return command
     .option('-n, --namespace <namespace>', 'namespace of the release', 'platform-system')
     .option('--release <name>', 'name of the release; required if the namespace has several')
-    .option('--kubeconfig <file>', "path to a kubeconfig; default: KUBECONFIG, ~/.kube/config, the pod's service account")
+    .option(
+      '--kubeconfig <file>',
+      "path to a kubeconfig; default: KUBECONFIG, ~/.kube/config, the pod's service account",
+    )
     .option('--context <name>', 'context in the kubeconfig; default: the current context')
     .addOption(
       new Option('-o, --output <format>', 'output format').choices(['text', 'json']).default('text'),

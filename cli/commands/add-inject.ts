@@ -74,20 +74,38 @@ function injectOptions(): Option[] {
     new Option(flags, text).choices([first ?? '', ...others]).default(first);
   return [
     read('--agent-name <name>', "name of the agent (default: the workload's name)", ANNOTATIONS.agentName),
-    read('--image <image>', 'image of the sidecar', ANNOTATIONS.image).default(`agent-compliance/sidecar:${VERSION}`),
-    choice('--image-pull-policy <policy>', 'pull policy of the added containers', ['IfNotPresent', 'Always', 'Never']),
+    read('--image <image>', 'image of the sidecar', ANNOTATIONS.image).default(
+      `agent-compliance/sidecar:${VERSION}`,
+    ),
+    choice('--image-pull-policy <policy>', 'pull policy of the added containers', [
+      'IfNotPresent',
+      'Always',
+      'Never',
+    ]),
     choice('--engine <engine>', 'policy engine', ['builtin', 'opa', 'none']),
     read('--opa-image <image>', 'image of Open Policy Agent, for --engine opa', ANNOTATIONS.image),
-    choice('--mode <mode>', 'policy mode of workloads without an annotation for it', ['track', 'enforce', 'off']),
+    choice('--mode <mode>', 'policy mode of workloads without an annotation for it', [
+      'track',
+      'enforce',
+      'off',
+    ]),
     choice('--log-level <level>', 'log level of the sidecar', ['info', 'error', 'warn', 'debug']),
     read('--cpu-request <quantity>', 'CPU request of the sidecar', ANNOTATIONS.cpuRequest).default('25m'),
     read('--cpu-limit <quantity>', 'CPU limit of the sidecar', ANNOTATIONS.cpuLimit).default('1'),
-    read('--memory-request <quantity>', 'memory request of the sidecar', ANNOTATIONS.memoryRequest).default('96Mi'),
-    read('--memory-limit <quantity>', 'memory limit of the sidecar', ANNOTATIONS.memoryLimit).default('192Mi'),
-    new Option('--platform-url <url>', 'URL of the control plane; without it the sidecar sends no heartbeats').argParser(
-      httpUrl,
+    read('--memory-request <quantity>', 'memory request of the sidecar', ANNOTATIONS.memoryRequest).default(
+      '96Mi',
     ),
-    new Option('--ca-file <file>', "PEM file with the CA certificates that verify the control plane's certificate"),
+    read('--memory-limit <quantity>', 'memory limit of the sidecar', ANNOTATIONS.memoryLimit).default(
+      '192Mi',
+    ),
+    new Option(
+      '--platform-url <url>',
+      'URL of the control plane; without it the sidecar sends no heartbeats',
+    ).argParser(httpUrl),
+    new Option(
+      '--ca-file <file>',
+      "PEM file with the CA certificates that verify the control plane's certificate",
+    ),
     new Option('--heartbeat-seconds <n>', 'seconds between two heartbeats').argParser(seconds).default(30),
   ];
 }

@@ -61,8 +61,7 @@ function agentName(value: string): string {
 
 /** The value may contain a password, so it is not shown. */
 function urlOf(value: string | undefined, command: Command): URL {
-  if (value === undefined || value === '')
-    command.error(`error: --url is required (or set ${URL_VARIABLE})`);
+  if (value === undefined || value === '') command.error(`error: --url is required (or set ${URL_VARIABLE})`);
   try {
     return httpUrl(value);
   } catch {

@@ -35,9 +35,7 @@ describe('platform check prints', () => {
   docs/reference/checks.md#definition-missing
 `,
     );
-    expect(output).toContain(
-      'unknown leader-missing: missing permission: get leases in platform-system\n',
-    );
+    expect(output).toContain('unknown leader-missing: missing permission: get leases in platform-system\n');
     expect(output).toContain('warning agent-bypassed: agent chat in team: Service front port 80\n');
     expect(output).toMatch(/\n1 error, 1 warning, 1 unknown, \d+ checks passed\n$/);
   });
@@ -129,7 +127,12 @@ describe('platform uninstall --verify', () => {
       1,
       ['pod chat-1 in team still has the sidecar', 'kubectl rollout restart deployment chat -n team'],
     ],
-    ['a pod that opts in and has no sidecar', { pods: known([pod({ hasSidecar: false })]) }, 0, ['nothing is left']],
+    [
+      'a pod that opts in and has no sidecar',
+      { pods: known([pod({ hasSidecar: false })]) },
+      0,
+      ['nothing is left'],
+    ],
     [
       'a release that is still installed',
       {
@@ -150,7 +153,12 @@ describe('platform uninstall --verify', () => {
       1,
       ['kubectl delete secret -n platform-system -l owner=helm,name=agent-compliance'],
     ],
-    ['a missing permission', { pods: notKnown('missing permission: list pods') }, 1, ['unknown: missing permission']],
+    [
+      'a missing permission',
+      { pods: notKnown('missing permission: list pods') },
+      1,
+      ['unknown: missing permission'],
+    ],
   ])('%s', (_what, change, exitCode, lines) => {
     const rendered = verify(change);
     expect(rendered.exitCode).toBe(exitCode);

@@ -221,10 +221,7 @@ to write the rules for a policy engine: platform generate-policy agent.yaml --ou
 
   test.each([
     ['agent.yaml', 'cannot write agent.yaml: it is a file, or a parent path is not a directory'],
-    [
-      'agent.yaml/below',
-      'cannot write agent.yaml/below: it is a file, or a parent path is not a directory',
-    ],
+    ['agent.yaml/below', 'cannot write agent.yaml/below: it is a file, or a parent path is not a directory'],
     // Node's recursive mkdir never returns for /proc.
     ['/proc/x', 'cannot write /proc/x: the directory cannot be created'],
     ['/proc/x/y/z', 'cannot write /proc/x/y/z: the directory cannot be created'],

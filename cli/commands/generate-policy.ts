@@ -34,7 +34,8 @@ export async function generatePolicy(
   if (out === undefined)
     return shown(options.json ? json(ruleSetOf(manifest)) : rulesText(manifest, file, context));
   const written = await writePolicyDirectory(manifest, out, context);
-  if (!written.ok) return failed(`error: ${written.reason}\n`, options.json ? json({ error: written.reason }) : '');
+  if (!written.ok)
+    return failed(`error: ${written.reason}\n`, options.json ? json({ error: written.reason }) : '');
   const output = options.json
     ? json({ ...ruleSetOf(manifest), files: written.files })
     : writtenText(written.files, out);

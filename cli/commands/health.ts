@@ -41,7 +41,10 @@ export async function health(
     now: context.now,
     checksModel: options.model,
     pingsServices: true,
-    skippedCategories: [...(options.mcp ? [] : (['mcp'] as const)), ...(options.memory ? [] : (['memory'] as const))],
+    skippedCategories: [
+      ...(options.mcp ? [] : (['mcp'] as const)),
+      ...(options.memory ? [] : (['memory'] as const)),
+    ],
   });
   return renderHealth(check(manifest, facts), options, context.color);
 }

@@ -31,10 +31,14 @@ export async function init(dir: string, options: { yes: boolean }, context: CliC
   const file = join(directory, 'agent.yaml');
   const shownFile = relative(context.cwd, file) || file;
   const answers = await answersFor(directory, options.yes ? null : context.ask);
-  if (answers === null) return failed('error: input ended before all questions were answered; nothing was written\n');
+  if (answers === null)
+    return failed('error: input ended before all questions were answered; nothing was written\n');
   const text = manifestText(answers);
   const parsed = parseManifest(text);
-  if (!parsed.ok) return failed(`error: these answers do not make a valid manifest: ${parsed.problems[0]?.message ?? ''}\n`);
+  if (!parsed.ok)
+    return failed(
+      `error: these answers do not make a valid manifest: ${parsed.problems[0]?.message ?? ''}\n`,
+    );
   try {
     await makeDirectory(directory);
     // wx makes the existence check and the write one atomic step.
@@ -48,7 +52,8 @@ export async function init(dir: string, options: { yes: boolean }, context: CliC
 }
 
 function failureOf(error: unknown, file: string): string {
-  if ((error as NodeJS.ErrnoException).code === 'EEXIST') return `${file} already exists; nothing was written`;
+  if ((error as NodeJS.ErrnoException).code === 'EEXIST')
+    return `${file} already exists; nothing was written`;
   return `cannot write ${file}: ${fileFailure(error, { ENOENT: 'the directory cannot be created' })}`;
 }
 

@@ -245,8 +245,16 @@ describe('inject', () => {
   test.each<[string, string[], string]>([
     ['an invalid quantity', ['--memory-limit', 'lots'], 'Must be a memory quantity from 96Mi to 16Gi'],
     ['a request over its limit', ['--cpu-request', '2'], 'the cpu request 2 exceeds the limit 1'],
-    ['an engine without its image', ['--engine', 'opa'], '--engine opa and --opa-image must be used together'],
-    ['an image without its engine', ['--opa-image', 'x'], '--engine opa and --opa-image must be used together'],
+    [
+      'an engine without its image',
+      ['--engine', 'opa'],
+      '--engine opa and --opa-image must be used together',
+    ],
+    [
+      'an image without its engine',
+      ['--opa-image', 'x'],
+      '--engine opa and --opa-image must be used together',
+    ],
     ['a CA file without a control plane', ['--ca-file', 'ca.pem'], '--ca-file requires --platform-url'],
     [
       'a CA file that does not exist',
@@ -258,8 +266,16 @@ describe('inject', () => {
       ['--platform-url', 'https://x', '--ca-file', 'in.yaml'],
       '--ca-file in.yaml: contains no PEM certificate',
     ],
-    ['an unsupported URL', ['--platform-url', 'ftp://x'], "option '--platform-url <url>' argument 'ftp://x' is invalid"],
-    ['a heartbeat interval that is too short', ['--heartbeat-seconds', '9'], 'Must be an integer from 10 to 3600'],
+    [
+      'an unsupported URL',
+      ['--platform-url', 'ftp://x'],
+      "option '--platform-url <url>' argument 'ftp://x' is invalid",
+    ],
+    [
+      'a heartbeat interval that is too short',
+      ['--heartbeat-seconds', '9'],
+      'Must be an integer from 10 to 3600',
+    ],
     [
       'one agent name for two workloads',
       ['--agent-name', 'one', 'in.yaml'],

@@ -88,10 +88,7 @@ describe('platform register', () => {
     const other = url.replace('127.0.0.1', '0.0.0.0');
     expect((await platform(`agent.yaml --url ${other}`, { warn })).exitCode).toBe(0);
     expect(warned).toEqual([
-      [
-        `warning: the admin key and the new key are sent unencrypted to ${other}; use https://`,
-        0,
-      ],
+      [`warning: the admin key and the new key are sent unencrypted to ${other}; use https://`, 0],
     ]);
     for (const loopback of [url, url.replace('127.0.0.1', 'localhost')])
       await platform(`agent.yaml --url ${loopback}`, { warn });
@@ -135,11 +132,7 @@ describe('platform register', () => {
   });
 
   test.each<[string, Record<string, string>, RegExp]>([
-    [
-      '--name shop',
-      {},
-      /^error: --url is required \(or set PLATFORM_CONTROL_PLANE_URL\)\n/,
-    ],
+    ['--name shop', {}, /^error: --url is required \(or set PLATFORM_CONTROL_PLANE_URL\)\n/],
     [
       '--name shop',
       { PLATFORM_CONTROL_PLANE_URL: 'x:hunter2@y' },
@@ -249,7 +242,11 @@ describe('platform register', () => {
       'did not register the agent (503: admin routes are off\ufffd[31m)',
     ],
     [201, '<html>', 'returned 201 without a valid key; check that it is a control plane'],
-    [201, { ...GRANTED, apiKey: 'a\nb' }, 'returned 201 without a valid key; check that it is a control plane'],
+    [
+      201,
+      { ...GRANTED, apiKey: 'a\nb' },
+      'returned 201 without a valid key; check that it is a control plane',
+    ],
   ])('reports a response %d %j', async (status, body, reason) => {
     const url = await respondingWith(status, body);
     const { output, errors, exitCode } = await platform(`--name shop --url ${url} --out-file key`);
@@ -280,7 +277,9 @@ describe('platform register', () => {
     expect(await failing(`--url https://localhost:${port} --ca agent.yaml`)).toBe(
       'error: cannot read the CA from agent.yaml: it contains no PEM certificate',
     );
-    expect(await failing(`--url http://127.0.0.1:${port}`)).toMatch(/; check whether the URL should start with https:\/\/$/);
+    expect(await failing(`--url http://127.0.0.1:${port}`)).toMatch(
+      /; check whether the URL should start with https:\/\/$/,
+    );
   });
 
   test('reports https instead of http', async () => {

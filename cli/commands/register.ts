@@ -88,7 +88,8 @@ function failureReason(
   { url, ca }: RegisterOptions,
 ): string {
   const server = shownUrl(url);
-  if (outcome.kind === 'failed') return `cannot connect to ${server}: ${connectionFailure(outcome.error, url, ca)}`;
+  if (outcome.kind === 'failed')
+    return `cannot connect to ${server}: ${connectionFailure(outcome.error, url, ca)}`;
   if (outcome.kind === 'unexpected')
     return `${server} returned ${outcome.status} without a valid key; check that it is a control plane`;
   const { status } = outcome;

@@ -133,7 +133,12 @@ test.each<[string, Parameters<typeof putPod>[0], string, string]>([
     'unauthenticated',
     'the pod team/shop-1 of the token is no longer running',
   ],
-  ['without the label', { labels: {} }, 'no-agent', 'the pod team/shop-1 has no valid label platform.io/agent'],
+  [
+    'without the label',
+    { labels: {} },
+    'no-agent',
+    'the pod team/shop-1 has no valid label platform.io/agent',
+  ],
   [
     'with an invalid name in the label',
     { labels: { 'platform.io/agent': 'Shop.1' } },

@@ -137,7 +137,10 @@ async function agentOf(
   const pod = await getObject(client, PODS, { namespace, name: podName }, inTime);
   const phase = pod?.status?.phase ?? '';
   if (pod?.metadata.uid !== podUid || phase === 'Succeeded' || phase === 'Failed')
-    return { kind: 'unauthenticated', reason: `the pod ${namespace}/${podName} of the token is no longer running` };
+    return {
+      kind: 'unauthenticated',
+      reason: `the pod ${namespace}/${podName} of the token is no longer running`,
+    };
   const agentName = pod.metadata.labels?.[AGENT_LABEL] ?? '';
   if (!isDnsLabel(agentName))
     return { kind: 'no-agent', reason: `the pod ${namespace}/${podName} has no valid label ${AGENT_LABEL}` };

@@ -69,7 +69,10 @@ export function agentRoutes(context: ControlPlaneContext): Route[] {
     const { namespace, name } = await findAgent(request, context);
     const outcome = await context.store.remove({ namespace, name });
     if (outcome === 'workload')
-      throw new Problem(409, `${name} is a workload of this cluster: delete the workload or remove its annotation`);
+      throw new Problem(
+        409,
+        `${name} is a workload of this cluster: delete the workload or remove its annotation`,
+      );
     if (outcome === 'unknown-agent') throw new Problem(404, `agent ${name} not found`);
     context.logger.info('agent removed', { agent: name, namespace });
     response.status(204).end();

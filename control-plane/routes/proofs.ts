@@ -68,6 +68,8 @@ export function proofRoutes(context: ControlPlaneContext): Route[] {
 function ruleOf(request: Request): string {
   const ruleId = request.params['ruleId'] as string;
   if (!isRuleId(ruleId))
-    throw new Problem(400, `${ruleId.slice(0, 100)} is not a valid rule id`, { extra: { validIds: RULE_IDS } });
+    throw new Problem(400, `${ruleId.slice(0, 100)} is not a valid rule id`, {
+      extra: { validIds: RULE_IDS },
+    });
   return ruleId;
 }

@@ -22,7 +22,8 @@ export const MEMORY_RULES: readonly Rule[] = [
     pack: 'memory-hygiene',
     severity: 'high',
     tier: 'P',
-    passesWhen: 'memory.shortTerm, if declared, has ttlSeconds, and memory.longTerm, if declared, has ttlDays',
+    passesWhen:
+      'memory.shortTerm, if declared, has ttlSeconds, and memory.longTerm, if declared, has ttlDays',
     violatedAt: ({ spec }) => {
       const { shortTerm, longTerm } = spec.memory ?? {};
       if (shortTerm !== undefined && shortTerm.ttlSeconds === undefined)

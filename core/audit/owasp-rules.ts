@@ -105,7 +105,8 @@ export const OWASP_RULES: readonly Rule[] = [
     violatedAt: missingScrubFields,
     evidence: PROOF,
     message: 'User data is stored in long-term memory without scrubbing personal data.',
-    recommendation: 'Scrub personal data before it is stored, and list the fields in spec.memory.hygiene.piiScrubFields.',
+    recommendation:
+      'Scrub personal data before it is stored, and list the fields in spec.memory.hygiene.piiScrubFields.',
     references: [OWASP.disclosure],
   },
   {

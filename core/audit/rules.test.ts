@@ -208,11 +208,14 @@ describe('compliance rules', () => {
     expect([...new Set(RULES.map(({ pack }) => pack))]).toEqual([...PACKS]);
   });
 
-  test.each(RULES)('$id has a message and a recommendation that are whole sentences', ({ message, recommendation, passesWhen }) => {
-    expect(message).toMatch(/^[A-Z].*\.$/);
-    expect(recommendation).toMatch(/^[A-Z].*(?:\.|: \S+|: \S+: \S+)$/);
-    expect(passesWhen).toMatch(/^[a-z*].*[^.]$/);
-  });
+  test.each(RULES)(
+    '$id has a message and a recommendation that are whole sentences',
+    ({ message, recommendation, passesWhen }) => {
+      expect(message).toMatch(/^[A-Z].*\.$/);
+      expect(recommendation).toMatch(/^[A-Z].*(?:\.|: \S+|: \S+: \S+)$/);
+      expect(passesWhen).toMatch(/^[a-z*].*[^.]$/);
+    },
+  );
 
   test('of the OWASP pack each reference an entry of the OWASP Top 10', () => {
     const owasp = RULES.filter(({ pack }) => pack === 'owasp-llm-top10');

@@ -16,14 +16,22 @@ describe('behavioral headers', () => {
       { guardrailsInvoked: ['pii-detector', 'toxicity-filter'] },
     ],
     ['an empty value as an empty list', { 'x-platform-tools-called': '' }, { toolsCalled: [] }],
-    ['a list with blank members, which are ignored', { 'x-platform-tools-called': ' , a,, ' }, { toolsCalled: ['a'] }],
+    [
+      'a list with blank members, which are ignored',
+      { 'x-platform-tools-called': ' , a,, ' },
+      { toolsCalled: ['a'] },
+    ],
     [
       'several headers as one list',
       { 'x-platform-tools-called': 'a, b,c' },
       { toolsCalled: ['a', 'b', 'c'] },
     ],
     ['a confirmation', { 'x-platform-user-confirmed': ' True ' }, { userConfirmed: true }],
-    ['a confirmation between tabs', { 'x-platform-user-confirmed': '\ttrue\t,\tTRUE' }, { userConfirmed: true }],
+    [
+      'a confirmation between tabs',
+      { 'x-platform-user-confirmed': '\ttrue\t,\tTRUE' },
+      { userConfirmed: true },
+    ],
     ...['true\xa0', '\xa0true', 'true\x0b', 'true\x0c', 'true\ufeff', 'true,\x85true', 'tru\u212a'].map(
       (value): [string, Record<string, string>, Behavior] => [
         `${JSON.stringify(value)} as not reported`,

@@ -12,7 +12,8 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'manifest-missing',
     severity: 'error',
     when: 'a workload opts in, but the ConfigMap with its manifest does not exist or has no key `agent.yaml`; its pods cannot start',
-    remediation: 'Create the ConfigMap from the file: `kubectl create configmap <agent>-manifest --from-file=agent.yaml`.',
+    remediation:
+      'Create the ConfigMap from the file: `kubectl create configmap <agent>-manifest --from-file=agent.yaml`.',
     evaluate: (facts) => ofManifests(facts, missingManifest),
   },
   {
@@ -46,7 +47,8 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'namespace-excluded',
     severity: 'warning',
     when: 'a workload opts in, but its namespace is excluded from injection',
-    remediation: 'Run the agent in another namespace, or remove the namespace from `webhook.excludedNamespaces`.',
+    remediation:
+      'Run the agent in another namespace, or remove the namespace from `webhook.excludedNamespaces`.',
     evaluate: ({ workloads, injector }) =>
       judgedBoth(injector, workloads, (found, all) =>
         all
@@ -87,7 +89,8 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
     type: 'Reporting',
     is: (status, reason) => status === 'False' && reason === 'Stale',
     when: 'an agent has stopped reporting',
-    remediation: 'Check the pods of the agent and the logs of their sidecars; the control plane may be unreachable from there.',
+    remediation:
+      'Check the pods of the agent and the logs of their sidecars; the control plane may be unreachable from there.',
   }),
   condition('agent-port-taken', {
     severity: 'error',
@@ -115,7 +118,8 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
     type: 'Compliant',
     is: (status, reason) => status === 'Unknown' && reason === 'NotShown',
     when: 'there is too little evidence from the last 24 hours for what the manifest of an agent declares (condition `Compliant`). An agent that reports nothing can have a good grade, but it is not compliant',
-    remediation: 'Configure the agent to report its behaviour (docs/guide/agent.md), or submit proofs. [evidence.md](evidence.md) lists the accepted evidence for each item.',
+    remediation:
+      'Configure the agent to report its behaviour (docs/guide/agent.md), or submit proofs. [evidence.md](evidence.md) lists the accepted evidence for each item.',
   }),
   condition('agent-policy-not-loaded', {
     severity: 'error',

@@ -11,7 +11,10 @@ const installed = (change: Partial<InstalledFacts> = {}): CheckInput => ({
   stage: 'installed',
   facts: installedFacts(change),
 });
-const pre = (change: Partial<InstallFacts> = {}): CheckInput => ({ stage: 'pre', facts: installFacts(change) });
+const pre = (change: Partial<InstallFacts> = {}): CheckInput => ({
+  stage: 'pre',
+  facts: installFacts(change),
+});
 const missing = (elsewhere: Fact<readonly string[]>): CheckInput => ({
   stage: 'missing',
   facts: installedFacts(),

@@ -48,7 +48,8 @@ export const INSTALL_RULES: readonly CheckRule<InstallFacts>[] = [
     code: 'name-taken',
     severity: 'error',
     when: 'a namespace of the chart or the CustomResourceDefinition already exists and does not belong to this release; Helm then refuses to install',
-    remediation: 'For a namespace: set `canary.createNamespace` or `remote.createNamespace` to false, or choose another namespace. For the CustomResourceDefinition: transfer it to this release with the commands in the hint.',
+    remediation:
+      'For a namespace: set `canary.createNamespace` or `remote.createNamespace` to false, or choose another namespace. For the CustomResourceDefinition: transfer it to this release with the commands in the hint.',
     evaluate: (facts) =>
       judged(facts.existing, (existing) =>
         existing.filter((object) => !isOf(object, facts)).map((object) => nameConflict(object, facts)),

@@ -26,14 +26,16 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'injector-not-trusted',
     severity: 'error',
     when: 'the caBundle of the webhook configuration is empty, or does not contain the CA of the certificate that the injector serves',
-    remediation: 'The webhook maintains both. Check its log, and check whether another client writes to the configuration.',
+    remediation:
+      'The webhook maintains both. Check its log, and check whether another client writes to the configuration.',
     evaluate: trustOutcome,
   },
   {
     code: 'injector-no-answer',
     severity: 'error',
     when: 'a dry-run pod that opts in is admitted without a sidecar, or the guard reports that the injector did not answer. The check tests the full request path with the live certificate',
-    remediation: 'Check the pods and the log of the webhook, and the network between the API server and port 9443 of the webhook (network policies, firewalls of managed control planes).',
+    remediation:
+      'Check the pods and the log of the webhook, and the network between the API server and port 9443 of the webhook (network policies, firewalls of managed control planes).',
     evaluate: ({ trial, release }) =>
       judged(trial, (found) =>
         found.outcome === 'admitted' || (found.outcome === 'refused' && found.noAnswer)
@@ -71,7 +73,8 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'canary-failing',
     severity: 'error',
     when: "the operator's canary finds an unexpected result in its dry-run pods",
-    remediation: 'The message and the reason of the condition `CanaryPassing` describe the finding. [The canary](../guide/kubernetes.md#the-canary) lists all findings.',
+    remediation:
+      'The message and the reason of the condition `CanaryPassing` describe the finding. [The canary](../guide/kubernetes.md#the-canary) lists all findings.',
     evaluate: ({ canary, release }) =>
       judged(canary, (found) =>
         found?.status === 'False'
@@ -89,7 +92,8 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'guard-missing',
     severity: 'error',
     when: 'the guard is part of the release, but its ValidatingAdmissionPolicy or its binding does not exist',
-    remediation: 'Repeat `helm upgrade` with the same values; until then, an agent can start without a sidecar.',
+    remediation:
+      'Repeat `helm upgrade` with the same values; until then, an agent can start without a sidecar.',
     evaluate: ({ guard, helm, release }) =>
       judged(guard, (found) =>
         isDisabledByValue(helm)
@@ -101,14 +105,22 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'guard-off',
     severity: 'warning',
     when: 'the chart value `guard.action` is `off` or `warn`, or the binding has no action `Deny`',
-    remediation: 'Set `guard.action` to `deny`. Otherwise an agent starts without a sidecar while the injector is unavailable.',
+    remediation:
+      'Set `guard.action` to `deny`. Otherwise an agent starts without a sidecar while the injector is unavailable.',
     evaluate: ({ guard, helm, release }) =>
       judged(guard, (found) => {
         const hint = upgradeCommand(release, '--set guard.action=deny');
-        if (isDisabledByValue(helm)) return [about(release, 'the guard is switched off (guard.action)', hint)];
+        if (isDisabledByValue(helm))
+          return [about(release, 'the guard is switched off (guard.action)', hint)];
         const weak = found.bindings.filter((actions) => !actions.includes('Deny'));
         return found.bindings.length > 0 && weak.length === found.bindings.length
-          ? [about(release, `the guard ${found.name} does not deny; its validationActions: ${weak.flat().join(', ')}`, hint)]
+          ? [
+              about(
+                release,
+                `the guard ${found.name} does not deny; its validationActions: ${weak.flat().join(', ')}`,
+                hint,
+              ),
+            ]
           : [];
       }),
   },
@@ -123,19 +135,23 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'certificate-expired',
     severity: 'error',
     when: 'a certificate of the product has expired',
-    remediation: 'The webhook renews the certificates; check its log. If you empty the Secret, the webhook issues new certificates.',
+    remediation:
+      'The webhook renews the certificates; check its log. If you delete tls.crt in the Secret, the webhook issues a new certificate.',
     evaluate: ({ certificates, at, release }) =>
       judged(certificates, (all) =>
         all
           .filter(({ notAfter }) => notAfter <= at)
-          .map((each) => certificate(each, release, `expired on ${each.notAfter.toISOString().slice(0, 10)}`)),
+          .map((each) =>
+            certificate(each, release, `expired on ${each.notAfter.toISOString().slice(0, 10)}`),
+          ),
       ),
   },
   {
     code: 'certificate-not-renewed',
     severity: 'warning',
     when: 'a certificate expires soon, although the webhook should already have renewed it',
-    remediation: 'Check the log of the webhook. The webhook renews its own certificate 30 days before expiry, and a CA one year before expiry.',
+    remediation:
+      'Check the log of the webhook. The webhook renews its own certificate 30 days before expiry, and a CA one year before expiry.',
     evaluate: ({ certificates, at, release }) =>
       judged(certificates, (all) =>
         all
@@ -143,7 +159,9 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
             const days = (notAfter.getTime() - at.getTime()) / DAY_MS;
             return days > 0 && days < lateDays;
           })
-          .map((each) => certificate(each, release, `expires on ${each.notAfter.toISOString().slice(0, 10)}`)),
+          .map((each) =>
+            certificate(each, release, `expires on ${each.notAfter.toISOString().slice(0, 10)}`),
+          ),
       ),
   },
 ];

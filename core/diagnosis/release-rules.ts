@@ -36,7 +36,8 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'release-unreadable',
     severity: 'error',
     when: 'the newest revision of the release cannot be read; Helm ignores it and can neither upgrade nor roll back the release',
-    remediation: 'Save a copy of the Secret and delete the Secret; Helm then continues from the previous revision. Repeat `helm upgrade`.',
+    remediation:
+      'Save a copy of the Secret and delete the Secret; Helm then continues from the previous revision. Repeat `helm upgrade`.',
     evaluate: ({ helm, release }) =>
       judged(helm, (found) => (found?.unreadable ? [unreadable(found.unreadable, release)] : [])),
   },
@@ -76,7 +77,8 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'definition-missing',
     severity: 'error',
     when: 'the CustomResourceDefinition of AgentObservations does not exist, does not serve version v1, or is not established',
-    remediation: 'Install with `crds.install`, or apply `crds/agentobservations.yaml`; then check the conditions of the CustomResourceDefinition.',
+    remediation:
+      'Install with `crds.install`, or apply `crds/agentobservations.yaml`; then check the conditions of the CustomResourceDefinition.',
     evaluate: ({ definition }) => judged(definition, definitionProblems),
   },
   {
@@ -93,7 +95,8 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'image-pull',
     severity: 'error',
     when: 'the image of a container cannot be pulled, in a pod of the release or a pod that opts in',
-    remediation: 'Check the image reference, the registry and the pull secrets. Each namespace with agents needs its own pull secret.',
+    remediation:
+      'Check the image reference, the registry and the pull secrets. Each namespace with agents needs its own pull secret.',
     evaluate: ({ pods }) => judged(pods, (all) => all.flatMap(imagePulls)),
   },
   {
@@ -114,7 +117,8 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
     code: 'leader-missing',
     severity: 'error',
     when: 'no operator holds the Lease `platform-operator`, or its holder no longer renews it',
-    remediation: 'Check the log of the operator. Without a leader, no status is written and no new agent is discovered.',
+    remediation:
+      'Check the log of the operator. Without a leader, no status is written and no new agent is discovered.',
     evaluate: ({ lease, release }) =>
       judged(lease, (found) => {
         if (found !== null && found.holder !== '' && found.fresh) return [];

@@ -91,8 +91,18 @@ type Row = [title: string, past: Past, item: string, tier: EvidenceItem['tier']]
 describe('tier of an item, by kind', () => {
   test.each<Row>([
     ['usage of the declared model', { entries: [usage('gpt-4o')] }, 'model gpt-4o', 'observed'],
-    ['usage of the declared model with a date', { entries: [usage('gpt-4o-2024-08-06')] }, 'model gpt-4o', 'observed'],
-    ['usage of the declared model with a gateway path', { entries: [usage('openai/GPT-4o')] }, 'model gpt-4o', 'observed'],
+    [
+      'usage of the declared model with a date',
+      { entries: [usage('gpt-4o-2024-08-06')] },
+      'model gpt-4o',
+      'observed',
+    ],
+    [
+      'usage of the declared model with a gateway path',
+      { entries: [usage('openai/GPT-4o')] },
+      'model gpt-4o',
+      'observed',
+    ],
     ['usage of another model', { entries: [usage('gpt-4o-mini')] }, 'model gpt-4o', 'none'],
     ['usage without a model', { entries: [usage('unknown')] }, 'model gpt-4o', 'none'],
     ['unreadable usage', { entries: [{ usage: { unavailable: 'x' } }] }, 'model gpt-4o', 'none'],
@@ -101,7 +111,12 @@ describe('tier of an item, by kind', () => {
     ['a passing model check', { checks: ['model:openai/gpt-4o'] }, 'model gpt-4o', 'reported'],
 
     ['no evidence of a tool', TOOLS, 'tool search', 'none'],
-    ['a tool call in a header', { ...TOOLS, entries: [{ toolsCalled: ['search'] }] }, 'tool search', 'reported'],
+    [
+      'a tool call in a header',
+      { ...TOOLS, entries: [{ toolsCalled: ['search'] }] },
+      'tool search',
+      'reported',
+    ],
     ['a passing tool check', { ...TOOLS, checks: ['tool:search'] }, 'tool search', 'reported'],
     ['a call of another tool', { ...TOOLS, entries: [{ toolsCalled: ['x'] }] }, 'tool search', 'none'],
     ['a proof of SEC-LLM-07', { ...TOOLS, proofs: [proof('SEC-LLM-07')] }, 'tool search', 'proved'],
@@ -160,7 +175,12 @@ describe('tier of an item, by kind', () => {
       'reported',
     ],
 
-    ['a successful memory probe', { ...MEMORY, reach: { 'memory:shortTerm': REACHED } }, 'memory shortTerm', 'probed'],
+    [
+      'a successful memory probe',
+      { ...MEMORY, reach: { 'memory:shortTerm': REACHED } },
+      'memory shortTerm',
+      'probed',
+    ],
     ['a passing memory check', { ...MEMORY, checks: ['memory:shortTerm'] }, 'memory shortTerm', 'reported'],
     [
       'a reported memory write',
@@ -180,7 +200,12 @@ describe('tier of an item, by kind', () => {
 
     ['tokens in responses', { ...BUDGETS, entries: [usage('x')] }, 'budget maxTokensPerDay', 'observed'],
     ['tokens in responses', { ...BUDGETS, entries: [usage('x')] }, 'budget maxMonthlyUSD', 'observed'],
-    ['zero tokens in responses', { ...BUDGETS, entries: [usage('gpt-4o', 0)] }, 'budget maxTokensPerDay', 'none'],
+    [
+      'zero tokens in responses',
+      { ...BUDGETS, entries: [usage('gpt-4o', 0)] },
+      'budget maxTokensPerDay',
+      'none',
+    ],
     ['tokens in events', { ...BUDGETS, entries: [modelEvent('x')] }, 'budget maxTokensPerDay', 'reported'],
     ['tokens without prices', { ...UNPRICED, entries: [usage('x')] }, 'budget maxMonthlyUSD', 'none'],
     ['a proof of MODEL-03', { ...UNPRICED, proofs: [proof('MODEL-03')] }, 'budget maxMonthlyUSD', 'proved'],

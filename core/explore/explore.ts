@@ -78,7 +78,11 @@ function endpointsOf({ health, capabilities, agentCard }: EndpointFacts): Explor
     health: health && endpointOf(health, DEFAULT_PATHS.health),
     capabilities:
       capabilities &&
-      endpointOf(capabilities, DEFAULT_PATHS.capabilities, isHtml ? 'the response is an HTML page' : undefined),
+      endpointOf(
+        capabilities,
+        DEFAULT_PATHS.capabilities,
+        isHtml ? 'the response is an HTML page' : undefined,
+      ),
     agentCard: agentCard ? endpointOf(agentCard, AGENT_CARD_PATH) : null,
   };
 }

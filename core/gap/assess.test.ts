@@ -72,7 +72,11 @@ describe('endpoints', () => {
     ['rejects health status 302', { health: answer(302) }, '80 B, high healthcheckable'],
     ['rejects health status 503', { health: answer(503) }, '80 B, high healthcheckable'],
     ['rejects capabilities status 404', { capabilities: answer(404) }, '90 A, medium discoverable'],
-    ['finds nothing for endpoints that were not probed', { upstream: null, health: null, capabilities: null }, '100 A'],
+    [
+      'finds nothing for endpoints that were not probed',
+      { upstream: null, health: null, capabilities: null },
+      '100 A',
+    ],
     [
       'treats an empty list of tools as a list',
       { capabilities: { ...answer(200), tools: [] } },
@@ -354,13 +358,21 @@ describe('manifest rows', () => {
   test.each<[string, Partial<Facts>, string]>([
     ['datasets without proof', {}, '95 A, low evaluated'],
     ['datasets with proof', { proofs: [proof] }, '100 A'],
-    ['datasets with a proof that expires later', { proofs: [{ ...proof, expiresAt: '2026-03-01T12:00:01Z' }] }, '100 A'],
+    [
+      'datasets with a proof that expires later',
+      { proofs: [{ ...proof, expiresAt: '2026-03-01T12:00:01Z' }] },
+      '100 A',
+    ],
     [
       'datasets with a proof that expires now',
       { proofs: [{ ...proof, expiresAt: NOON.toISOString() }] },
       '95 A, low evaluated',
     ],
-    ['datasets with a proof of another rule', { proofs: [{ ...proof, ruleId: 'EVAL-02' }] }, '95 A, low evaluated'],
+    [
+      'datasets with a proof of another rule',
+      { proofs: [{ ...proof, ruleId: 'EVAL-02' }] },
+      '95 A, low evaluated',
+    ],
   ])('%s', (_name, facts, expected) => {
     expect(gapOf({ ...PII, ...DATASET }, facts)).toBe(expected);
   });
@@ -384,13 +396,13 @@ test('report has source, grade, descriptions and recommendations', () => {
         severity: 'high',
         property: 'healthcheckable',
         description: 'GET /health on the agent returned 503.',
-        recommendation: "Return a 2xx status for GET /health on the agent's port while the agent can serve requests.",
+        recommendation:
+          "Return a 2xx status for GET /health on the agent's port while the agent can serve requests.",
       },
       {
         severity: 'medium',
         property: 'auditable',
-        description:
-          'The manifest declares no guardrails, so the use of guardrails cannot be audited.',
+        description: 'The manifest declares no guardrails, so the use of guardrails cannot be audited.',
         recommendation:
           'Declare the guardrails of the agent in spec.guardrails.input and spec.guardrails.output.',
       },

@@ -143,9 +143,17 @@ describe('discoverable.<tool>', () => {
       { capabilities: gone, agentCard: aCard(['search']) },
       [PAY_AT('/.well-known/agent-card.json')],
     ],
-    ['finds nothing when the card lists all tools', { capabilities: gone, agentCard: aCard(['pay', 'search']) }, []],
+    [
+      'finds nothing when the card lists all tools',
+      { capabilities: gone, agentCard: aCard(['pay', 'search']) },
+      [],
+    ],
     ['finds nothing for a card without skills', { capabilities: gone, agentCard: aCard(null) }, []],
-    ['ignores tools of a response that is not a card', { capabilities: ok, agentCard: { ...noCard, tools: ['x'] } }, []],
+    [
+      'ignores tools of a response that is not a card',
+      { capabilities: ok, agentCard: { ...noCard, tools: ['x'] } },
+      [],
+    ],
   ])('%s', (_title, facts, expected) => {
     expect(missingTools(facts)).toEqual(expected);
   });

@@ -36,8 +36,7 @@ export const MANIFEST_RULES: readonly GapRule[] = [
         {
           severity: 'medium',
           property: 'auditable',
-          description:
-            'The manifest declares no guardrails, so the use of guardrails cannot be audited.',
+          description: 'The manifest declares no guardrails, so the use of guardrails cannot be audited.',
           recommendation:
             'Declare the guardrails of the agent in spec.guardrails.input and spec.guardrails.output.',
           field: 'spec.guardrails',

@@ -30,9 +30,17 @@ describe('variables', () => {
   });
   test.each<[string, EnvironmentFacts, string]>([
     ['set in the own environment', own('KEY'), 'env:KEY pass error'],
-    ['not set in the own environment', own('OTHER'), 'env:KEY fail error (KEY is not set in the environment)'],
+    [
+      'not set in the own environment',
+      own('OTHER'),
+      'env:KEY fail error (KEY is not set in the environment)',
+    ],
     ['listed for the container', declared(false, 'KEY'), 'env:KEY pass error'],
-    ['not listed for the container', declared(false), "env:KEY fail error (KEY is not set in the agent's container)"],
+    [
+      'not listed for the container',
+      declared(false),
+      "env:KEY fail error (KEY is not set in the agent's container)",
+    ],
     ['listed for a container with envFrom', declared(true, 'KEY'), 'env:KEY pass error'],
     [
       'not listed for a container with envFrom',
@@ -284,7 +292,9 @@ describe('status and summary', () => {
   const ofStatus = (...checks: ['pass' | 'fail' | 'skip', CheckSeverity][]): HealthReport =>
     reportOf(
       {},
-      { agentReport: { checks: checks.map(([status, severity], index) => checkOf(status, severity, index)) } },
+      {
+        agentReport: { checks: checks.map(([status, severity], index) => checkOf(status, severity, index)) },
+      },
     );
 
   test.each<[['pass' | 'fail' | 'skip', CheckSeverity][], string, string]>([

@@ -38,7 +38,9 @@ function referenceChecks(manifest: Manifest, facts: Facts): Check[] {
 function variableOutcome(name: string, environment: EnvironmentFacts): Outcome {
   if (environment.names.has(name)) return { status: 'pass' };
   if (environment.kind === 'declared' && environment.partial)
-    return skip('the variable may come from an envFrom source of the container, which cannot be read from here');
+    return skip(
+      'the variable may come from an envFrom source of the container, which cannot be read from here',
+    );
   const where = environment.kind === 'own' ? 'the environment' : "the agent's container";
   return {
     status: 'fail',
@@ -142,7 +144,9 @@ export function reachOutcome(reach: Reach, remediation: string): Outcome {
 function toolChecks(manifest: Manifest, facts: Facts): Check[] {
   const registered = facts.registeredTools;
   if (registered === undefined) return [];
-  return (manifest.spec.tools ?? []).map(({ name }) => checkOf(`tool:${name}`, toolOutcome(name, registered)));
+  return (manifest.spec.tools ?? []).map(({ name }) =>
+    checkOf(`tool:${name}`, toolOutcome(name, registered)),
+  );
 }
 
 function toolOutcome(name: string, registered: ReadonlySet<string> | null): Outcome {

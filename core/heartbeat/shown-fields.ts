@@ -32,7 +32,10 @@ type LooseSuppression = Loose<JudgedSuppression, 'state'>;
 const item = object<
   Pick<LooseItem, 'kind' | 'name' | 'tier'>,
   Pick<Required<LooseItem>, 'shownBy' | 'lastSeen' | 'contradictedBy'>
->({ kind: code, name: cutText, tier: code }, { shownBy: cutText, lastSeen: isoTime, contradictedBy: cutText });
+>(
+  { kind: code, name: cutText, tier: code },
+  { shownBy: cutText, lastSeen: isoTime, contradictedBy: cutText },
+);
 
 const isKnownItem = (each: LooseItem): each is EvidenceItem =>
   ITEM_KINDS.some((kind) => kind === each.kind) && EVIDENCE_TIERS.some((tier) => tier === each.tier);

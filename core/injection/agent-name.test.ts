@@ -18,17 +18,33 @@ const hashed = (ownerName: string, hash: string): PodMetadata => ({
 
 test.each<[string, PodMetadata, string]>([
   ["uses the Deployment's name for a pod of its ReplicaSet", hashed('chat-6bf7bc4bf5', '6bf7bc4bf5'), 'chat'],
-  ['uses the name of a ReplicaSet without a Deployment', { ownerReferences: [owner('ReplicaSet', 'chat-a')] }, 'chat-a'],
+  [
+    'uses the name of a ReplicaSet without a Deployment',
+    { ownerReferences: [owner('ReplicaSet', 'chat-a')] },
+    'chat-a',
+  ],
   [
     "keeps the ReplicaSet's name if it does not end with the pod-template-hash",
     hashed('chat-a', '6bf7bc4bf5'),
     'chat-a',
   ],
   ["uses the StatefulSet's name", { ownerReferences: [owner('StatefulSet', 'db-agent')] }, 'db-agent'],
-  ["removes the timestamp from the name of a CronJob's Job", { ownerReferences: [owner('Job', 'nightly-29384920')] }, 'nightly'],
-  ["keeps a short number at the end of a Job's name", { ownerReferences: [owner('Job', 'nightly-2024')] }, 'nightly-2024'],
+  [
+    "removes the timestamp from the name of a CronJob's Job",
+    { ownerReferences: [owner('Job', 'nightly-29384920')] },
+    'nightly',
+  ],
+  [
+    "keeps a short number at the end of a Job's name",
+    { ownerReferences: [owner('Job', 'nightly-2024')] },
+    'nightly-2024',
+  ],
   ['uses the name of a bare pod', { name: 'solo' }, 'solo'],
-  ['ignores an owner that is not the controller', { name: 'solo', ownerReferences: [owner('X', 'x', false)] }, 'solo'],
+  [
+    'ignores an owner that is not the controller',
+    { name: 'solo', ownerReferences: [owner('X', 'x', false)] },
+    'solo',
+  ],
 ])('%s', (_case, metadata, name) => {
   expect(agentNameOf(metadata, undefined)).toEqual({ ok: true, name });
 });

@@ -85,7 +85,8 @@ export const ANNOTATIONS = {
       /^[1-9]\d{0,4}$/.test(raw) && Number(raw) <= 65_535 ? { ok: true, value: Number(raw) } : invalid,
   }),
   mode: row<PolicyMode>('policy-proxy-mode', {
-    summary: 'How the proxy handles policy denials: `track` records them, `enforce` responds with 403, `off` does not query the policy engine.',
+    summary:
+      'How the proxy handles policy denials: `track` records them, `enforce` responds with 403, `off` does not query the policy engine.',
     default: 'the chart value `policy.mode`',
     ...oneOf(POLICY_MODES),
   }),

@@ -24,15 +24,18 @@ const INJECTED = CASES.flatMap(([name, { settings, before, after }]) =>
   after ? [{ name, settings, before, after }] : [],
 );
 
-test.each(INJECTED)('injection of $name is idempotent, patchable and reversible', ({ name, settings: overrides, before, after }) => {
-  const settings = injectionSettings(overrides);
-  const again = decide(after, settings);
-  if (again.action !== 'inject') throw new Error('not injected again');
-  expect(inject(after, again.plan, settings)).toEqual(after);
-  expect(applyPatch(before, patchBetween(before, after))).toEqual(after);
-  // Uninject removes the forged record of this case.
-  if (name !== 'hostile-record') expect(withoutEmpties(uninject(after))).toEqual(withoutEmpties(before));
-});
+test.each(INJECTED)(
+  'injection of $name is idempotent, patchable and reversible',
+  ({ name, settings: overrides, before, after }) => {
+    const settings = injectionSettings(overrides);
+    const again = decide(after, settings);
+    if (again.action !== 'inject') throw new Error('not injected again');
+    expect(inject(after, again.plan, settings)).toEqual(after);
+    expect(applyPatch(before, patchBetween(before, after))).toEqual(after);
+    // Uninject removes the forged record of this case.
+    if (name !== 'hostile-record') expect(withoutEmpties(uninject(after))).toEqual(withoutEmpties(before));
+  },
+);
 
 function withoutEmpties({ spec: { initContainers = [], volumes = [], ...spec }, ...pod }: Pod): unknown {
   return {

@@ -186,7 +186,11 @@ const TRUTH_TABLE: [string, Pod, Outcome, Partial<InjectionSettings>?][] = [
     ['refuse', 'annotation-invalid'],
   ],
   ['an invalid grade', annotated({ 'platform.io/compliant-grade': 'E' }), ['refuse', 'annotation-invalid']],
-  ['an image that is not allowed', annotated({ 'platform.io/sidecar-image': 'evil:1' }), ['refuse', 'image-not-allowed']],
+  [
+    'an image that is not allowed',
+    annotated({ 'platform.io/sidecar-image': 'evil:1' }),
+    ['refuse', 'image-not-allowed'],
+  ],
   [
     'an image on the allow-list',
     annotated({ 'platform.io/sidecar-image': 'good:2' }),

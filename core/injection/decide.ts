@@ -19,7 +19,8 @@ export const SKIP_SUMMARIES = {
   'not-opted-in': '`platform.io/inject` is absent or `"false"`; the other annotations are not read',
   'namespace-excluded':
     'the pod is in `kube-system`, in the namespace of the release, or in a namespace of the chart value `webhook.excludedNamespaces`; the API server does not call the injector',
-  'mirror-pod': 'the pod mirrors a static pod of a node (`kubernetes.io/config.mirror`), which is already running',
+  'mirror-pod':
+    'the pod mirrors a static pod of a node (`kubernetes.io/config.mirror`), which is already running',
 } as const;
 
 export type SkipCode = keyof typeof SKIP_SUMMARIES;
@@ -113,9 +114,7 @@ function unknownAnnotations(annotations: Readonly<Record<string, string>>): stri
   );
   const warnings = unknown
     .slice(0, MAX_WARNINGS)
-    .map(
-      (name) => `annotation ${shown(name).slice(1, -1)} is not known to the injector and has no effect`,
-    );
+    .map((name) => `annotation ${shown(name).slice(1, -1)} is not known to the injector and has no effect`);
   const more = unknown.length - warnings.length;
   return more > 0 ? [...warnings, `${more} more annotations are not known to the injector`] : warnings;
 }

@@ -28,12 +28,7 @@ const CASES: [string, boolean, Record<string, string>, DriftReason | null][] = [
   ['opted out without a sidecar', false, { 'platform.io/inject': 'false' }, 'not-opted-in'],
   ['with a manually added sidecar', true, {}, null],
   ['opted in, with a sidecar but no record', true, opted, 'record-missing'],
-  [
-    'opted in, with an invalid record',
-    true,
-    { ...opted, 'platform.io/injected': '{' },
-    'record-missing',
-  ],
+  ['opted in, with an invalid record', true, { ...opted, 'platform.io/injected': '{' }, 'record-missing'],
   ['with an older version', true, { ...opted, ...record('0', 'c') }, 'version-outdated'],
   ['with other settings', true, { ...opted, ...record('1', 'd') }, 'configuration-outdated'],
 ];

@@ -67,44 +67,47 @@ describe('a hostile value', () => {
     expect(structureOf(pod)).toEqual(plain);
   });
 
-  test.each(HOSTILE)('results in a rejection of one line with less than 900 characters: %s', (_kind, value) => {
-    const pods: Pod[] = [
-      ...NAMES.map((name) => optedInPod({ annotations: { [name]: value } })),
-      optedInPod({ metadata: { name: value } }),
-      optedInPod({ metadata: { labels: { 'platform.io/agent': value } } }),
-      optedInPod({ spec: { os: { name: value } } }),
-      optedInPod({ spec: { nodeSelector: { 'kubernetes.io/os': value } } }),
-      optedInPod({ spec: { containers: [{ name: value, ports: [{ containerPort: 4000 }] }] } }),
-      optedInPod({
-        spec: {
-          containers: [
-            { name: 'a', ports: [{ containerPort: 1, name: value }] },
-            { name: value, ports: [{ containerPort: 2, name: value }] },
-          ],
-        },
-      }),
-      optedInPod({
-        annotations: { 'platform.io/agent-container': 'b' },
-        spec: { containers: [{ name: value }] },
-      }),
-      optedInPod({ annotations: { [`platform.io/${value}`]: 'x' } }),
-    ];
-    for (const pod of pods) {
-      const decision = decide(pod, settings);
-      const texts =
-        decision.action === 'refuse'
-          ? decision.rejections.map(({ message }) => message)
-          : decision.action === 'inject'
-            ? decision.warnings
-            : [];
-      for (const text of texts) {
-        expect(text.length).toBeLessThan(900);
-        // oxlint-disable-next-line no-control-regex -- this test is about control characters
-        expect(text).not.toMatch(/[\u0000-\u001f\u007f]/);
-        expect(text.isWellFormed()).toBe(true);
+  test.each(HOSTILE)(
+    'results in a rejection of one line with less than 900 characters: %s',
+    (_kind, value) => {
+      const pods: Pod[] = [
+        ...NAMES.map((name) => optedInPod({ annotations: { [name]: value } })),
+        optedInPod({ metadata: { name: value } }),
+        optedInPod({ metadata: { labels: { 'platform.io/agent': value } } }),
+        optedInPod({ spec: { os: { name: value } } }),
+        optedInPod({ spec: { nodeSelector: { 'kubernetes.io/os': value } } }),
+        optedInPod({ spec: { containers: [{ name: value, ports: [{ containerPort: 4000 }] }] } }),
+        optedInPod({
+          spec: {
+            containers: [
+              { name: 'a', ports: [{ containerPort: 1, name: value }] },
+              { name: value, ports: [{ containerPort: 2, name: value }] },
+            ],
+          },
+        }),
+        optedInPod({
+          annotations: { 'platform.io/agent-container': 'b' },
+          spec: { containers: [{ name: value }] },
+        }),
+        optedInPod({ annotations: { [`platform.io/${value}`]: 'x' } }),
+      ];
+      for (const pod of pods) {
+        const decision = decide(pod, settings);
+        const texts =
+          decision.action === 'refuse'
+            ? decision.rejections.map(({ message }) => message)
+            : decision.action === 'inject'
+              ? decision.warnings
+              : [];
+        for (const text of texts) {
+          expect(text.length).toBeLessThan(900);
+          // oxlint-disable-next-line no-control-regex -- this test is about control characters
+          expect(text).not.toMatch(/[\u0000-\u001f\u007f]/);
+          expect(text.isWellFormed()).toBe(true);
+        }
       }
-    }
-  });
+    },
+  );
 
   test('limits the number of warnings for many unknown annotations', () => {
     const many = Object.fromEntries(

@@ -61,7 +61,8 @@ export function changePods(text: string, change: (place: PodPlace) => PodChange)
   if (outcomes.some(({ action }) => action === 'refused')) return { text, outcomes };
   const changed = isJson(text) ? changedJson(text, changes.flat()) : changedYaml(text, documents, changes);
   if (changed !== null) return { text: changed, outcomes };
-  const message = 'the text cannot be changed in place: replace the anchors and aliases of its workloads with their values';
+  const message =
+    'the text cannot be changed in place: replace the anchors and aliases of its workloads with their values';
   return {
     text,
     outcomes: outcomes.map((outcome) =>

@@ -223,10 +223,7 @@ invariant('only injected containers mount injected volumes, and they mount no AP
 test.each([
   ['control-plane', [{ name: 'PROOF_WRITES', value: 'control-plane' }]],
   ['local', []],
-] as const)(
-  'sets PROOF_WRITES of the sidecar in an installation with proofs %s',
-  (proofWrites, expected) => {
-    const { initContainers = [] } = injected(optedInPod(), injectionSettings({ proofWrites })).spec;
-    expect(initContainers[0]?.env?.filter(({ name }) => name === 'PROOF_WRITES')).toEqual(expected);
-  },
-);
+] as const)('sets PROOF_WRITES of the sidecar in an installation with proofs %s', (proofWrites, expected) => {
+  const { initContainers = [] } = injected(optedInPod(), injectionSettings({ proofWrites })).spec;
+  expect(initContainers[0]?.env?.filter(({ name }) => name === 'PROOF_WRITES')).toEqual(expected);
+});

@@ -25,7 +25,8 @@ export const REJECTION_SUMMARIES = {
   'agent-name-unknown':
     'the pod has no owner, no name yet (`generateName`) and no annotation `platform.io/agent-name`',
   'agent-name-invalid': "the workload's name is not a valid DNS label",
-  'label-conflict': "the pod has the label `platform.io/agent` with a value that differs from the agent's name",
+  'label-conflict':
+    "the pod has the label `platform.io/agent` with a value that differs from the agent's name",
   'container-unknown': 'no container has the name in `platform.io/agent-container`',
   'port-reserved':
     'the agent or another container uses a port of the sidecar (4000, 4001) or of its policy engine (8181 and 8282 with `policy.engine: opa`)',
@@ -36,7 +37,8 @@ export const REJECTION_SUMMARIES = {
   'evidence-below-minimum':
     '`platform.io/compliant-evidence` is below the chart value `policy.minimumCompliantEvidence`',
   'image-not-allowed': '`platform.io/sidecar-image` is not listed in the chart value `sidecar.allowedImages`',
-  'request-over-limit': 'a resource request of the sidecar is over its limit; the request is not reduced automatically',
+  'request-over-limit':
+    'a resource request of the sidecar is over its limit; the request is not reduced automatically',
 } as const;
 
 export type RejectionCode = keyof typeof REJECTION_SUMMARIES;
@@ -70,7 +72,10 @@ export const RULES: readonly Rule[] = [
     ];
     const other = named.find(([, os]) => os !== undefined && os !== 'linux');
     return other
-      ? rejection('os-not-linux', `the sidecar runs only on Linux, but ${other[0]} is ${shown(other[1] ?? '')}`)
+      ? rejection(
+          'os-not-linux',
+          `the sidecar runs only on Linux, but ${other[0]} is ${shown(other[1] ?? '')}`,
+        )
       : null;
   },
 
@@ -85,7 +90,10 @@ export const RULES: readonly Rule[] = [
   ({ pod }) => {
     const conflicts = reservedNames(pod);
     return conflicts.length > 0
-      ? rejection('name-reserved', `${conflicts.join(', ')}: this name is reserved for the injector; rename it`)
+      ? rejection(
+          'name-reserved',
+          `${conflicts.join(', ')}: this name is reserved for the injector; rename it`,
+        )
       : null;
   },
 
@@ -234,6 +242,7 @@ function reservedNames(pod: Pod): string[] {
   // Such a container could read the sidecar's token or write the rules of its policy engine.
   for (const { name, volumeMounts = [] } of containers)
     for (const mount of volumeMounts)
-      if (OWN_VOLUMES.has(mount.name)) conflicts.push(`volume ${mount.name} mounted by container ${cut(name)}`);
+      if (OWN_VOLUMES.has(mount.name))
+        conflicts.push(`volume ${mount.name} mounted by container ${cut(name)}`);
   return conflicts;
 }

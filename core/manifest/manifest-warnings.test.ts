@@ -34,7 +34,12 @@ test.each<[string, Api, [path: string, message: string][]]>([
   [
     'an A2A interface with a WebSocket URL',
     { url: 'wss://shop.example', a2a: { protocolBinding: 'HTTP+JSON' } },
-    [['spec.api.a2a', 'the capability card lists no A2A interface: spec.api.url is not an http or https URL']],
+    [
+      [
+        'spec.api.a2a',
+        'the capability card lists no A2A interface: spec.api.url is not an http or https URL',
+      ],
+    ],
   ],
 ])('returns the warnings for %s', (_what, api, expected) => {
   const warnings = manifestWarnings(aManifest({ api }));

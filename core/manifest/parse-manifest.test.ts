@@ -60,7 +60,10 @@ describe('a valid manifest', () => {
       'several services of the same type with different names',
       '  requires:\n    services: [{ type: redis }, { name: b, type: redis }]\n',
     ],
-    ['several guardrails of the same type', '  guardrails: { input: [{ type: custom }, { type: custom }] }\n'],
+    [
+      'several guardrails of the same type',
+      '  guardrails: { input: [{ type: custom }, { type: custom }] }\n',
+    ],
     ['a file in a subdirectory', '  prompts: { system: "$file:a/../b/c.md" }\n'],
     ['a dollar sign that does not begin a reference', '  prompts: { system: "$100: what a price" }\n'],
     ['anything under an x- key', '  x-any: { tools: 3, deep: [$foo:bar], "odd key": { a: 1 } }\n'],
@@ -122,21 +125,21 @@ describe('a document that is not a manifest', () => {
       'an older version of the format, with one problem in total',
       'apiVersion: platform.io/v1alpha1\nkind: PlatformAgent\nspec: { old: true }\n',
       [
-        '1:13 apiVersion | "platform.io/v1alpha1" is an older manifest version, which is not supported; convert it with "platform migrate" => platform.io/v1',
+        '1:13 apiVersion | "platform.io/v1alpha1" is an older manifest version, which is not supported => platform.io/v1',
       ],
     ],
     [
       'an agentspec manifest',
       'kind: AgentSpec\napiVersion: agentspec.io/v1\n',
       [
-        '2:13 apiVersion | "agentspec.io/v1" is an agentspec manifest, which is not supported; convert it with "platform migrate" => platform.io/v1',
+        '2:13 apiVersion | "agentspec.io/v1" is an agentspec manifest, which is not supported => platform.io/v1',
       ],
     ],
     [
       'a legacy agentspec manifest',
       'apiVersion: agentspec/v1alpha1\nkind: AgentSpec\n',
       [
-        '1:13 apiVersion | "agentspec/v1alpha1" is an agentspec manifest, which is not supported; convert it with "platform migrate" => platform.io/v1',
+        '1:13 apiVersion | "agentspec/v1alpha1" is an agentspec manifest, which is not supported => platform.io/v1',
       ],
     ],
     [
@@ -253,7 +256,11 @@ describe('a mistake at the start of a manifest', () => {
 
 describe('a mistake under spec', () => {
   test.each<[string, string, string[]]>([
-    ['an unknown key that is similar to a valid key', '  tols: []\n', ['1:3 spec.tols | unknown key "tols" => tools']],
+    [
+      'an unknown key that is similar to a valid key',
+      '  tols: []\n',
+      ['1:3 spec.tols | unknown key "tols" => tools'],
+    ],
     [
       'an unknown key that is not similar to a valid key',
       '  evaluation: { bananas: 1 }\n',
@@ -288,7 +295,11 @@ describe('a mistake under spec', () => {
       ['1:10 spec.tools | must be a list; got an object'],
     ],
     ['a string instead of a list', '  tools: a\n', ['1:10 spec.tools | must be a list; got "a"']],
-    ['an empty value instead of an object', '  memory:\n', ['1:3 spec.memory | must be an object; got an empty value']],
+    [
+      'an empty value instead of an object',
+      '  memory:\n',
+      ['1:3 spec.memory | must be an object; got an empty value'],
+    ],
     [
       'an empty list item',
       '  tools:\n    -\n',
@@ -540,7 +551,10 @@ describe('a mistake under spec', () => {
       '$env:MY-VAR',
       '"MY-VAR" is not a valid environment variable name; use letters, digits and _, not starting with a digit => $env:MY_VAR',
     ],
-    ['$env:3X', '"3X" is not a valid environment variable name; use letters, digits and _, not starting with a digit'],
+    [
+      '$env:3X',
+      '"3X" is not a valid environment variable name; use letters, digits and _, not starting with a digit',
+    ],
     ['"$file:"', 'the reference $file: has no file name'],
     ['$file:../x', 'the file "../x" is outside the manifest\'s directory'],
     ['$file:a/../../x', 'the file "a/../../x" is outside the manifest\'s directory'],
@@ -557,7 +571,10 @@ describe('a mistake under spec', () => {
     ['$func:now', 'unknown function "now"; use now_iso, now_unix or now_date'],
     ['$func:now_is', 'unknown function "now_is"; use now_iso, now_unix or now_date => $func:now_iso'],
     ['$foo:bar', '"$foo:" is not a valid reference prefix; use $env:, $file:, $secret: or $func:'],
-    ['$ENV:KEY', '"$ENV:" is not a valid reference prefix; use $env:, $file:, $secret: or $func: => $env:KEY'],
+    [
+      '$ENV:KEY',
+      '"$ENV:" is not a valid reference prefix; use $env:, $file:, $secret: or $func: => $env:KEY',
+    ],
     [
       '$secrets:key',
       '"$secrets:" is not a valid reference prefix; use $env:, $file:, $secret: or $func: => $secret:key',
@@ -611,7 +628,11 @@ describe('invalid YAML', () => {
       '  prompts: { system: @me }\n',
       ['1:22  | YAML: a value that begins with this character must be quoted'],
     ],
-    ['an invalid escape sequence', '  prompts: { system: "\\q" }\n', ['1:23  | YAML: invalid escape sequence \\q']],
+    [
+      'an invalid escape sequence',
+      '  prompts: { system: "\\q" }\n',
+      ['1:23  | YAML: invalid escape sequence \\q'],
+    ],
     ['a tag', '  prompts: { system: !vault x }\n', ['1:22  | YAML: unresolved tag: !vault']],
     [
       'text after a complete value',

@@ -67,7 +67,7 @@ function inOrder(problems: readonly ManifestProblem[]): ManifestProblem[] {
   return [...sorted.slice(0, MAX_PROBLEMS), { ...last, path: '', message: `and ${rest} more problems` }];
 }
 
-/** Formats that `platform migrate` converts. */
+/** Formats of other versions and products. */
 const RELATED = new Map([
   ['platform.io/v1alpha1', 'an older manifest version'],
   ['agentspec.io/v1', 'an agentspec manifest'],
@@ -83,7 +83,7 @@ function foreignProblem(root: Located, place: Place): ManifestProblem | null {
   if (related !== undefined)
     return {
       path: 'apiVersion',
-      message: `${quoted(apiVersion)} is ${related}, which is not supported; convert it with "platform migrate"`,
+      message: `${quoted(apiVersion)} is ${related}, which is not supported`,
       ...at,
       suggestion: MANIFEST_API_VERSION,
     };

@@ -18,7 +18,9 @@ export const metadata: SchemaNode = object('Identity of the agent.', {
 export const model: SchemaNode = object('The language model that the agent calls.', {
   'provider!': filled('Vendor of the model, such as openai, anthropic, google, mistral, groq, cohere.'),
   'id!': filled('Model identifier used by the vendor, preferably a pinned version.'),
-  'apiKey!': secret('API key of the vendor. Use a `$secret:` or `$env:` reference instead of the key itself.'),
+  'apiKey!': secret(
+    'API key of the vendor. Use a `$secret:` or `$env:` reference instead of the key itself.',
+  ),
   parameters: object('Sampling parameters.', {
     temperature: number('Sampling temperature.', { min: 0, max: 2 }),
     maxTokens: integer('Maximum number of tokens in one completion.', { min: 1 }),
@@ -75,7 +77,9 @@ export const tools: SchemaNode = list(
     function: text('Function in that module.'),
     annotations: object('Hints about the effects of a call, as in the Model Context Protocol.', {
       readOnlyHint: flag('Whether the tool changes nothing.'),
-      destructiveHint: flag('Whether the tool may delete or overwrite data. If true, calls need the confirmation of a user.'),
+      destructiveHint: flag(
+        'Whether the tool may delete or overwrite data. If true, calls need the confirmation of a user.',
+      ),
       idempotentHint: flag('Whether a repeated call with the same arguments has no additional effect.'),
       openWorldHint: flag('Whether the tool accesses systems outside the agent.'),
     }),
@@ -121,9 +125,12 @@ export const memory: SchemaNode = object('Memory of the agent and its stores.', 
     backend: text('Store of the conversation.'),
     maxTurns: integer('Maximum number of turns to keep.', { min: 1 }),
     maxTokens: integer('Maximum number of tokens to keep.', { min: 1 }),
-    ttlSeconds: integer('Lifetime of an entry in seconds. The policy compares the TTL of each write with this value.', {
-      min: 0,
-    }),
+    ttlSeconds: integer(
+      'Lifetime of an entry in seconds. The policy compares the TTL of each write with this value.',
+      {
+        min: 0,
+      },
+    ),
     connection: text('Address of the store: `host:port` or a connection URL.'),
   }),
   longTerm: object('Memory across conversations.', {

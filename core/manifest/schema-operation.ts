@@ -14,7 +14,10 @@ export const requires: SchemaNode = object('Requirements that must be met for th
       name: filled('Name of the service; default: the value of `type`.'),
       type: filled('Kind of service, such as redis or postgres.'),
       address: formatted('Address of the service: `host:port` or a connection URL.', FORMATS.address),
-      critical: flag('Whether the agent cannot run without the service. If true, a failed check has severity error.', false),
+      critical: flag(
+        'Whether the agent cannot run without the service. If true, a failed check has severity error.',
+        false,
+      ),
     }),
     anyOf: [{ required: ['name'] }, { required: ['type'] }],
     $comment: 'a service needs "name" or "type"',
@@ -61,7 +64,10 @@ export const evaluation: SchemaNode = object('Evaluation of the agent.', {
     }),
   ),
   metrics: list('Metrics for every dataset.', text('A metric.')),
-  thresholds: map('Minimum value per metric, such as `pass_rate`.', number('Minimum value.', { min: 0, max: 1 })),
+  thresholds: map(
+    'Minimum value per metric, such as `pass_rate`.',
+    number('Minimum value.', { min: 0, max: 1 }),
+  ),
   ciGate: flag('Whether an evaluation below a threshold fails the build.', false),
 });
 
@@ -119,7 +125,11 @@ const apiObject: SchemaNode = object('API of the agent.', {
     requestsPerHour: integer('Maximum number of requests per hour.', { min: 1 }),
   }),
   streaming: flag('Whether responses can be streamed.'),
-  healthEndpoint: formatted('Path that returns 2xx while the agent can serve requests.', FORMATS.urlPath, '/health'),
+  healthEndpoint: formatted(
+    'Path that returns 2xx while the agent can serve requests.',
+    FORMATS.urlPath,
+    '/health',
+  ),
   capabilitiesEndpoint: formatted(
     'Path of the capability card or of the tool list.',
     FORMATS.urlPath,

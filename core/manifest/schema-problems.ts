@@ -210,7 +210,8 @@ function describe(node: SchemaNode, found: Located): string {
   if (found.items !== undefined) return 'a list';
   if (found.members !== undefined) return 'an object';
   if (found.value === null) return 'an empty value';
-  if (typeof found.value === 'string') return node.writeOnly === true ? 'another string' : quoted(found.value);
+  if (typeof found.value === 'string')
+    return node.writeOnly === true ? 'another string' : quoted(found.value);
   if (typeof found.value === 'boolean') return String(found.value);
   return node.writeOnly === true ? 'a number' : `the number ${(found.source ?? '').slice(0, 60)}`;
 }

@@ -61,10 +61,7 @@ const REWORDED: readonly [RegExp, string][] = [
   [/^All (mapping|sequence) items/, 'the indentation differs from the other lines of the same block'],
   [/^Flow map /, 'an object that begins with { must end with } before the next key'],
   [/^Flow sequence /, 'a list that begins with [ must end with ] before the next key'],
-  [
-    /^Unexpected .*(at node end|in YAML stream)/s,
-    'unexpected content after a complete value',
-  ],
+  [/^Unexpected .*(at node end|in YAML stream)/s, 'unexpected content after a complete value'],
   [/^Missing closing (["'])quote/, 'the quote that opens here is never closed'],
 ];
 

@@ -88,7 +88,6 @@ export const COMPLIANT: readonly ConditionRow[] = [
 function notShownMessage({ live, compliantEvidence }: ConditionInput): string {
   const least = leastEvidence(live);
   const names = least === undefined ? '' : notShownText(least);
-  const what =
-    names === '' ? 'too many items are reported only by the agent' : `without evidence: ${names}`;
+  const what = names === '' ? 'too many items are reported only by the agent' : `without evidence: ${names}`;
   return `less than ${compliantEvidence} % of the declared items have evidence from the last 24 hours; ${what}`;
 }

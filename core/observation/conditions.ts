@@ -115,7 +115,8 @@ const MODEL_REACHABLE: readonly Row[] = [
     reason: 'ModelNotChecked',
     when: "an instance did not check the model; the check needs a reporter inside the agent, which has the model's API key",
     holds: always,
-    message: () => "the model was not checked; the check needs a reporter inside the agent and the model's API key",
+    message: () =>
+      "the model was not checked; the check needs a reporter inside the agent and the model's API key",
   },
 ];
 

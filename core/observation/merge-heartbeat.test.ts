@@ -246,7 +246,11 @@ describe('several instances', () => {
       ],
       'Healthy A 100 12 a',
     ],
-    ['the report of the first by name if they are equal', [{ from: 'b' }, { from: 'a' }], 'Healthy A 100 0 a'],
+    [
+      'the report of the first by name if they are equal',
+      [{ from: 'b' }, { from: 'a' }],
+      'Healthy A 100 0 a',
+    ],
   ])('result in %s', (_name, beats, expected) => {
     expect(brief(after(...beats))).toBe(expected);
   });

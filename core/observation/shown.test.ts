@@ -55,9 +55,24 @@ describe('the condition Compliant of an agent with grade A', () => {
     ['with reports for all items', { evidence: evidence(2, 4, { reported: 4 }) }, {}, 'True Compliant'],
     ['with evidence for slightly less than half', { evidence: evidence(499, 1000) }, {}, 'Unknown NotShown'],
     ['without evidence for any item', { evidence: evidence(0, 4) }, {}, 'Unknown NotShown'],
-    ['with 80 % evidence and a threshold of 80 %', { evidence: evidence(4, 5) }, { compliantEvidence: 80 }, 'True Compliant'],
-    ['with 80 % evidence and a threshold of 81 %', { evidence: evidence(4, 5) }, { compliantEvidence: 81 }, 'Unknown NotShown'],
-    ['without evidence and a threshold of 0 %', { evidence: evidence(0, 4) }, { compliantEvidence: 0 }, 'True Compliant'],
+    [
+      'with 80 % evidence and a threshold of 80 %',
+      { evidence: evidence(4, 5) },
+      { compliantEvidence: 80 },
+      'True Compliant',
+    ],
+    [
+      'with 80 % evidence and a threshold of 81 %',
+      { evidence: evidence(4, 5) },
+      { compliantEvidence: 81 },
+      'Unknown NotShown',
+    ],
+    [
+      'without evidence and a threshold of 0 %',
+      { evidence: evidence(0, 4) },
+      { compliantEvidence: 0 },
+      'True Compliant',
+    ],
     [
       'with evidence for half of the items including a local proof',
       { evidence: evidence(2, 4, { shownWithoutLocalProofs: 1 }) },
@@ -65,9 +80,24 @@ describe('the condition Compliant of an agent with grade A', () => {
       'Unknown NotShown',
     ],
     ['with a sender that reports no evidence', { evidence: null }, {}, 'Unknown EvidenceUnknown'],
-    ['with a sender that reports no evidence and a threshold of 0 %', { evidence: null }, { compliantEvidence: 0 }, 'True Compliant'],
-    ['with a low grade and too little evidence', { evidence: evidence(0, 4), gap: gapOf(74) }, {}, 'False GradeTooLow'],
-    ['with a denial and too little evidence', { evidence: evidence(0, 4), ...denied }, {}, 'False PolicyDenied'],
+    [
+      'with a sender that reports no evidence and a threshold of 0 %',
+      { evidence: null },
+      { compliantEvidence: 0 },
+      'True Compliant',
+    ],
+    [
+      'with a low grade and too little evidence',
+      { evidence: evidence(0, 4), gap: gapOf(74) },
+      {},
+      'False GradeTooLow',
+    ],
+    [
+      'with a denial and too little evidence',
+      { evidence: evidence(0, 4), ...denied },
+      {},
+      'False PolicyDenied',
+    ],
     [
       'with an unreachable engine and too little evidence',
       { evidence: evidence(0, 4), policyState: 'unreachable' },
@@ -170,7 +200,11 @@ describe('with several instances', () => {
 
   test.each<[string, EvidenceReport | null, string]>([
     ['with the least evidence', evidence(1, 4), 'Unknown NotShown'],
-    ['with the least evidence that is not local', evidence(4, 4, { shownWithoutLocalProofs: 1 }), 'Unknown NotShown'],
+    [
+      'with the least evidence that is not local',
+      evidence(4, 4, { shownWithoutLocalProofs: 1 }),
+      'Unknown NotShown',
+    ],
     ['without evidence', null, 'Unknown EvidenceUnknown'],
   ])('of more than fifty, the instance %s stays listed', (_name, least, expected) => {
     const reports = Array.from({ length: 60 }, (_, index) => ({

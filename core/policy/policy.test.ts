@@ -50,9 +50,17 @@ const ROWS: Record<DenialReason, { manifest: Manifest; rows: Row[] }> = {
     rows: [
       { when: 'guardrails unknown', input: call(), denied: true },
       { when: 'no guardrail ran', input: call({ guardrails_invoked: [] }), denied: true },
-      { when: 'only other guardrails ran', input: call({ guardrails_invoked: ['custom', 'PII-detector'] }), denied: true },
+      {
+        when: 'only other guardrails ran',
+        input: call({ guardrails_invoked: ['custom', 'PII-detector'] }),
+        denied: true,
+      },
       { when: 'pii-detector ran', input: call({ guardrails_invoked: ['pii-detector'] }), denied: false },
-      { when: 'pii-detector and others ran', input: call({ guardrails_invoked: ['x', 'pii-detector'] }), denied: false },
+      {
+        when: 'pii-detector and others ran',
+        input: call({ guardrails_invoked: ['x', 'pii-detector'] }),
+        denied: false,
+      },
       { when: 'report without a call', input: REPORT, denied: false },
     ],
   },

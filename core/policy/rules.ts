@@ -28,7 +28,8 @@ export const POLICY_RULES: readonly PolicyRule[] = [
     declaredBy: 'a tool sets annotations.destructiveHint to true',
     deniesWhen: 'a destructive tool was called without user confirmation',
     severity: 'critical',
-    recommendation: 'Get user confirmation before a destructive tool runs, and report it in X-Platform-User-Confirmed.',
+    recommendation:
+      'Get user confirmation before a destructive tool runs, and report it in X-Platform-User-Confirmed.',
     rego: `deny contains "destructive_tool_without_confirmation" if {
 	some tool in input.tools_called
 	tool in config.destructiveTools

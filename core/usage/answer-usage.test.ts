@@ -98,7 +98,10 @@ describe('usage of a complete response', () => {
     ...Object.entries<object>({
       'a valid prompt count and a negative completion count': { prompt_tokens: 9, completion_tokens: -1 },
       'a negative prompt count and a valid completion count': { input_tokens: -9, output_tokens: 1 },
-      'a valid prompt count and a completion count above the limit': { prompt_tokens: 9, completion_tokens: 1e15 },
+      'a valid prompt count and a completion count above the limit': {
+        prompt_tokens: 9,
+        completion_tokens: 1e15,
+      },
       'a total above the limit': { prompt_tokens: 9, completion_tokens: 1, total_tokens: 1e12 },
       'a negative total': { prompt_tokens: 9, completion_tokens: 1, total_tokens: -1 },
       'a fractional count': { prompt_tokens: 9.5, completion_tokens: 1 },
@@ -122,7 +125,11 @@ describe('usage of a complete response', () => {
     ['usage of another resource', { usage: { cpu: 3 } }, null],
     ['an error', { error: { message: 'rate limited' } }, null],
     ['choices that are not of a model', { choices: ['3', '4'] }, null],
-    ['choices that are not of a model, next to a model member', { model: 'T', choices: [{ price: 3 }] }, null],
+    [
+      'choices that are not of a model, next to a model member',
+      { model: 'T', choices: [{ price: 3 }] },
+      null,
+    ],
     ['a list', [{ price: 3 }], null],
     ['a string', 'choices', null],
     ['null', null, null],

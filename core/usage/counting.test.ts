@@ -54,12 +54,7 @@ describe('the usage of an entry', () => {
 
   const { outcome: _, ...inFlight } = anEntry();
   test.each<[string, AuditEntry, BehavioralEvent[], ModelCall[]]>([
-    [
-      'adds its calls to a completed entry without usage',
-      anEntry(),
-      [event('m', 1, 2)],
-      [call('m', 1, 2)],
-    ],
+    ['adds its calls to a completed entry without usage', anEntry(), [event('m', 1, 2)], [call('m', 1, 2)]],
     [
       'adds its calls to those of earlier events',
       anEntry({ events: [event('m', 1, 2)] }),
@@ -73,7 +68,12 @@ describe('the usage of an entry', () => {
       [event('m', 9, 5)],
       [call('m', 6, 1)],
     ],
-    ['adds nothing to an entry in flight, which is counted at its completion', inFlight, [event('m', 1, 2)], []],
+    [
+      'adds nothing to an entry in flight, which is counted at its completion',
+      inFlight,
+      [event('m', 1, 2)],
+      [],
+    ],
   ])('a late event %s', (_name, entry, events, expected) => {
     expect(lateCallsOf(entry, applyEvents(entry, events))).toEqual(expected);
   });
@@ -186,7 +186,12 @@ describe('the totals of the UTC day', () => {
 
   test.each([
     ['contain no cost without a price', evening, undefined, { tokensToday: 1_500_000 }],
-    ['contain the cost with a price', evening, { input: 2, output: 8 }, { tokensToday: 1_500_000, costTodayUsd: 6 }],
+    [
+      'contain the cost with a price',
+      evening,
+      { input: 2, output: 8 },
+      { tokensToday: 1_500_000, costTodayUsd: 6 },
+    ],
     ['are zero on a new day', morning, { input: 2, output: 8 }, { tokensToday: 0, costTodayUsd: 0 }],
   ])('%s', (_name, at, price, expected) => {
     expect(totalsToday(day, at, price)).toEqual(expected);

@@ -87,7 +87,12 @@ describe('a JSON response', () => {
       COMPLETION,
       { unavailable: 'content-encoding gzip cannot be decoded' },
     ],
-    ['with a wrong content-encoding gzip, on another path', { contentEncoding: 'gzip', path: '/orders' }, COMPLETION, null],
+    [
+      'with a wrong content-encoding gzip, on another path',
+      { contentEncoding: 'gzip', path: '/orders' },
+      COMPLETION,
+      null,
+    ],
     [
       'with several content codings',
       { contentEncoding: 'gzip, br' },
@@ -170,7 +175,12 @@ describe('a JSON response', () => {
   test.each<[string, AnswerHead, string, RequestUsage | null]>([
     ['a 2xx response to a POST counts', { statusCode: 200, contentType: 'text/html' }, '<p>Hello', NO_USAGE],
     ['a response without a body counts', { statusCode: 202 }, '', NO_USAGE],
-    ['JSON of another shape counts', { statusCode: 200, contentType: 'application/json' }, '{"text":1}', NO_USAGE],
+    [
+      'JSON of another shape counts',
+      { statusCode: 200, contentType: 'application/json' },
+      '{"text":1}',
+      NO_USAGE,
+    ],
     ['a response with usage does not count', JSON_HEAD, COMPLETION, COUNTED],
     ['a GET does not count', { statusCode: 200, method: 'GET' }, '', null],
     ['an error does not count', { statusCode: 500 }, '', null],
@@ -245,7 +255,12 @@ describe.each<[string, (body: string) => Uint8Array]>([
       largeStream,
       { unavailable: 'the body is larger than 1 MiB' },
     ],
-    ['a large body that is not a model response', json, JSON.stringify({ pad: noise(2 * MAX_READ_BYTES) }), null],
+    [
+      'a large body that is not a model response',
+      json,
+      JSON.stringify({ pad: noise(2 * MAX_READ_BYTES) }),
+      null,
+    ],
     ['a decompression bomb', json, ' '.repeat(8 * MAX_READ_BYTES), null],
   ])('is decoded within the limit: %s', (_what, head, body, expected) => {
     expect(read(head, compress(body), 65_536)).toEqual(expected);
@@ -310,7 +325,11 @@ describe('a stream', () => {
       chunk({ usage: { prompt_tokens: 3, completion_tokens: 4, total_tokens: 1e12 } }),
       { unavailable: 'the response has invalid usage' },
     ],
-    ['that is truncated before its usage', STREAM.slice(0, 200), { unavailable: 'the response has no usage' }],
+    [
+      'that is truncated before its usage',
+      STREAM.slice(0, 200),
+      { unavailable: 'the response has no usage' },
+    ],
     ['with other events', 'data: {"price":3}\n\ndata: tick\n\n', null],
     ['with one event of 2 MiB', `data: ${'x'.repeat(2 * MAX_READ_BYTES)}\n\n${STREAM}`, COUNTED],
     [

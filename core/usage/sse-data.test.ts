@@ -36,7 +36,11 @@ describe('the data of server-sent events', () => {
       `data: ${'x'.repeat(1001)}\ndata: b\n\ndata: c\n\n`,
       ['c'],
     ],
-    ['is skipped if all its lines together are too long', `${'data: xxxxxxxxxx\n'.repeat(100)}data: b\n\ndata: c\n\n`, ['c']],
+    [
+      'is skipped if all its lines together are too long',
+      `${'data: xxxxxxxxxx\n'.repeat(100)}data: b\n\ndata: c\n\n`,
+      ['c'],
+    ],
     ['is skipped if a comment is too long', `: ${'x'.repeat(2000)}\ndata: b\n\ndata: c\n\n`, ['c']],
     ['is read after many short comments', `${': keep-alive\n'.repeat(1000)}data: a\n\n`, ['a']],
   ])('%s', (_name, stream, expected) => {

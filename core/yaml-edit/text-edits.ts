@@ -25,7 +25,8 @@ export class TextEdits {
   /** Inserts whole lines before the line that begins at `offset`, or after a last line without a line end. */
   insertLines(offset: number, lines: string): void {
     const { newline } = this.style;
-    if (this.#isEndOfOpenLine(offset)) this.replace(offset, offset, newline + lines.slice(0, -newline.length));
+    if (this.#isEndOfOpenLine(offset))
+      this.replace(offset, offset, newline + lines.slice(0, -newline.length));
     else this.replace(offset, offset, lines);
   }
 

@@ -90,7 +90,8 @@ const ACTIONS = {
   },
   scale: async ({ kubectl, dice }, member) => {
     const replicas = below(dice, MOST_REPLICAS + 1);
-    if (isScalable(member)) await ignoringMissing(kubectl.run('scale', refOf(member), `--replicas=${replicas}`));
+    if (isScalable(member))
+      await ignoringMissing(kubectl.run('scale', refOf(member), `--replicas=${replicas}`));
     return `to ${replicas}`;
   },
   remove: async ({ kubectl }, member) => {

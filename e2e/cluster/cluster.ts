@@ -91,7 +91,8 @@ export async function startOwnCluster(
     close: async () => {
       await reader.close();
       // The check after the end is valid only if the same search finds the running cluster.
-      if (leftBehind(name, devices).length < 3) throw new Error(`the search did not find the running cluster ${name}`);
+      if (leftBehind(name, devices).length < 3)
+        throw new Error(`the search did not find the running cluster ${name}`);
       await held.close();
       const left = leftBehind(name, devices);
       if (left.length > 0) throw new Error(`the cluster ${name} left behind: ${left.join(', ')}`);

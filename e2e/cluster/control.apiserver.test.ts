@@ -36,12 +36,13 @@ testIfSupported(
       { stdout: 'ok', stderr: '', code: 0 },
     ]);
     expect(own.url).toMatch(/^https:\/\/127\.0\.0\.1:\d+$/);
-    const [ownDirectory, childDirectory] = [own, child].map(({ kubeconfig }) => dirname(dirname(kubeconfig))) as [
-      string,
-      string,
-    ];
+    const [ownDirectory, childDirectory] = [own, child].map(({ kubeconfig }) =>
+      dirname(dirname(kubeconfig)),
+    ) as [string, string];
     expect(ownDirectory).not.toBe(childDirectory);
-    expect([ownDirectory, childDirectory].map((directory) => processesWith(directory).length)).not.toContain(0);
+    expect([ownDirectory, childDirectory].map((directory) => processesWith(directory).length)).not.toContain(
+      0,
+    );
 
     await own.close();
     expect(processesWith(ownDirectory)).toEqual([]);

@@ -29,7 +29,7 @@ export async function openSpares(start: () => Promise<ControlPlane>): Promise<Sp
   const begin = () => {
     const begun = start();
     running.add(begun);
-    // The client that takes it receives the error.
+    // The client receives the error.
     begun.catch(() => running.delete(begun));
     return begun;
   };

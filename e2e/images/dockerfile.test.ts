@@ -113,7 +113,10 @@ COPY --from=build /src/other.js /app/
     write('web.js', 'web 2');
     write('other.js', 'other 2');
     expect(writeTargets(root, out, ' other\n')).toEqual(['web', 'other']);
-    expect([written('web/rootfs/app/web.js'), written('other/rootfs/app/other.js')]).toEqual(['web 1', 'other 2']);
+    expect([written('web/rootfs/app/web.js'), written('other/rootfs/app/other.js')]).toEqual([
+      'web 1',
+      'other 2',
+    ]);
   });
 
   test('omits targets that were never written or no longer exist', () => {
@@ -153,18 +156,21 @@ describe('images/Dockerfile', () => {
     }
   });
 
-  test.each(targetsOf(stages))('%s contains the licences of its bundle and has descriptive labels', (target) => {
-    const { config, copies } = imageOf(stages, target);
-    expect(copies).toContainEqual({
-      source: `dist/${target}/THIRD-PARTY-NOTICES`,
-      destination: '/app/THIRD-PARTY-NOTICES',
-    });
-    expect(config.Labels).toMatchObject({
-      'org.opencontainers.image.title': target,
-      'org.opencontainers.image.description': expect.stringMatching(/\w+ \w+/),
-      'org.opencontainers.image.licenses': 'Apache-2.0',
-    });
-  });
+  test.each(targetsOf(stages))(
+    '%s contains the licences of its bundle and has descriptive labels',
+    (target) => {
+      const { config, copies } = imageOf(stages, target);
+      expect(copies).toContainEqual({
+        source: `dist/${target}/THIRD-PARTY-NOTICES`,
+        destination: '/app/THIRD-PARTY-NOTICES',
+      });
+      expect(config.Labels).toMatchObject({
+        'org.opencontainers.image.title': target,
+        'org.opencontainers.image.description': expect.stringMatching(/\w+ \w+/),
+        'org.opencontainers.image.licenses': 'Apache-2.0',
+      });
+    },
+  );
 
   test.each(targetsOf(stages))('%s runs its bundle with Node.js as a non-root user', (target) => {
     const { config, copies } = imageOf(stages, target);

@@ -123,7 +123,8 @@ class AgentServer {
   }
 
   health(_request: IncomingMessage, response: ServerResponse): void {
-    if (this.#context.faults.has('health-fails')) sendError(response, 503, 'failing on purpose (fault health-fails)');
+    if (this.#context.faults.has('health-fails'))
+      sendError(response, 503, 'failing on purpose (fault health-fails)');
     else sendJson(response, 200, { status: 'ok' });
   }
 

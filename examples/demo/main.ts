@@ -43,7 +43,9 @@ try {
   process.exitCode = 1;
   const model = process.env['OPENAI_BASE_URL'];
   const modelHint = model ? ` (the agents use the model at OPENAI_BASE_URL=${model})` : '';
-  process.stderr.write(`the demo failed: ${error instanceof Error ? error.message : String(error)}${modelHint}\n`);
+  process.stderr.write(
+    `the demo failed: ${error instanceof Error ? error.message : String(error)}${modelHint}\n`,
+  );
 } finally {
   stopping.abort();
   if (!isOnce) print('stopping');
@@ -69,7 +71,10 @@ async function showFleet(): Promise<void> {
 }
 
 /** Results from the control plane, as soon as they are as expected or after the timeout. */
-async function expectedResults(fleet: Fleet, clientTokens: ReadonlyMap<string, number>): Promise<Map<string, Seen>> {
+async function expectedResults(
+  fleet: Fleet,
+  clientTokens: ReadonlyMap<string, number>,
+): Promise<Map<string, Seen>> {
   let last: Map<string, Seen> | null = null;
   const poll = async (): Promise<Map<string, Seen> | null> => {
     last = await readResults(fleet, clientTokens);
@@ -83,7 +88,10 @@ async function expectedResults(fleet: Fleet, clientTokens: ReadonlyMap<string, n
   }
 }
 
-async function readResults(fleet: Fleet, clientTokens: ReadonlyMap<string, number>): Promise<Map<string, Seen>> {
+async function readResults(
+  fleet: Fleet,
+  clientTokens: ReadonlyMap<string, number>,
+): Promise<Map<string, Seen>> {
   const rows = await fleet.controlPlane.agents();
   const entries = fleet.agents.map(async (agent) => {
     const row = rows.find(({ agentName }) => agentName === agent.name);

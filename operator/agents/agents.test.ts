@@ -38,14 +38,11 @@ describe('a pod', () => {
     ['Running', '2026-11-21T00:00:00Z', false, false],
     ['Succeeded', undefined, false, true],
     ['Failed', undefined, false, true],
-  ])(
-    'that is %s with the deletion time %j: live %j, ended %j',
-    (phase, deletionTimestamp, live, ended) => {
-      const metadata = { name: 'p', ...(deletionTimestamp ? { deletionTimestamp } : {}) };
-      const pod = { metadata, status: { phase } };
-      expect([isLive(pod), hasEnded(pod)]).toEqual([live, ended]);
-    },
-  );
+  ])('that is %s with the deletion time %j: live %j, ended %j', (phase, deletionTimestamp, live, ended) => {
+    const metadata = { name: 'p', ...(deletionTimestamp ? { deletionTimestamp } : {}) };
+    const pod = { metadata, status: { phase } };
+    expect([isLive(pod), hasEnded(pod)]).toEqual([live, ended]);
+  });
 
   test('is cached without unused fields', () => {
     const full = {
@@ -291,13 +288,10 @@ describe('the desired observation', () => {
     ['A', 'B', false],
     ['A', undefined, false],
     [undefined, 'A', false],
-  ])(
-    'with the compliance bar %s, for pods with %s, needs no apply: %s',
-    (is, wanted, expected) => {
-      const of = (grade: string | undefined) => desiredObservation(key, deployment, from([gradedPod(grade)]));
-      expect(isAsDesired(stored(of(is)), of(wanted))).toBe(expected);
-    },
-  );
+  ])('with the compliance bar %s, for pods with %s, needs no apply: %s', (is, wanted, expected) => {
+    const of = (grade: string | undefined) => desiredObservation(key, deployment, from([gradedPod(grade)]));
+    expect(isAsDesired(stored(of(is)), of(wanted))).toBe(expected);
+  });
 
   test('needs an apply when the evidence bar differs', () => {
     const of = (evidence: number) =>

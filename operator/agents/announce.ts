@@ -6,7 +6,11 @@ import { INJECTED, type AgentState } from './conditions.ts';
 import type { WorkloadRef } from './owner-chain.ts';
 
 /** Emits Events for a new AgentObservation and for the injection state of its workload. */
-export function announceNew(events: EventRecorder, observation: AgentObservation, agentState: AgentState): void {
+export function announceNew(
+  events: EventRecorder,
+  observation: AgentObservation,
+  agentState: AgentState,
+): void {
   const { uid = '', name } = observation.metadata;
   const { kind, name: workload } = observation.spec.agentRef ?? {};
   const verdict = verdictOf(INJECTED, agentState);

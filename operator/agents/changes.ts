@@ -18,7 +18,10 @@ export function notesOf(before: AgentObservation, after: AgentObservation): Even
 type InjectionState = Pick<Condition, 'status' | 'message'>;
 
 /** The injection state, for the owner. The condition message contains what is missing and an example. */
-export function injectionNote({ status, message }: InjectionState, agent: string): Omit<EventNote, 'regarding'> {
+export function injectionNote(
+  { status, message }: InjectionState,
+  agent: string,
+): Omit<EventNote, 'regarding'> {
   return status === 'True'
     ? {
         type: 'Normal',

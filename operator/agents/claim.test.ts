@@ -47,12 +47,12 @@ const CASES: [string, Pod, Claim][] = [
     skipped('agent-name-invalid'),
   ],
   ['without any name', podOf({ name: '', annotations: OPTED }), skipped('agent-name-unknown')],
+  ['in kube-system', podOf({ namespace: 'kube-system', annotations: OPTED }), skipped('namespace-excluded')],
   [
-    'in kube-system',
-    podOf({ namespace: 'kube-system', annotations: OPTED }),
+    'in the namespace of the product',
+    podOf({ namespace: 'system', annotations: OPTED }),
     skipped('namespace-excluded'),
   ],
-  ['in the namespace of the product', podOf({ namespace: 'system', annotations: OPTED }), skipped('namespace-excluded')],
   [
     'that mirrors a static pod',
     podOf({ annotations: { ...OPTED, 'kubernetes.io/config.mirror': 'm' }, ownerReferences: [node] }),

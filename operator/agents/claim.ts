@@ -16,7 +16,10 @@ const NAMELESS = {
 /** Why an opted-in pod never gets a sidecar or an AgentObservation. */
 export type SkippedPodCode = Exclude<SkipCode, 'not-opted-in'> | keyof typeof NAMELESS;
 
-export const SKIPPED_POD_SUMMARIES: Readonly<Record<SkippedPodCode, string>> = { ...SKIP_SUMMARIES, ...NAMELESS };
+export const SKIPPED_POD_SUMMARIES: Readonly<Record<SkippedPodCode, string>> = {
+  ...SKIP_SUMMARIES,
+  ...NAMELESS,
+};
 
 /** The agent that a pod belongs to; null: the pod does not concern this process. */
 export type Claim = { kind: 'agent'; key: string } | { kind: 'skipped'; code: SkippedPodCode } | null;

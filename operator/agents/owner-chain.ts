@@ -33,7 +33,12 @@ export type WorkloadResult =
   | { state: 'unreadable' };
 
 /** The controllers that create pods themselves; Deployments and CronJobs create pods through these. */
-export const POD_CONTROLLERS: readonly Resource<Workload>[] = [REPLICA_SETS, STATEFUL_SETS, DAEMON_SETS, JOBS];
+export const POD_CONTROLLERS: readonly Resource<Workload>[] = [
+  REPLICA_SETS,
+  STATEFUL_SETS,
+  DAEMON_SETS,
+  JOBS,
+];
 const WORKLOADS: readonly Resource<Workload>[] = [DEPLOYMENTS, CRON_JOBS, ...POD_CONTROLLERS];
 /** A chain longer than Pod, Job, CronJob and a custom kind above them is a loop. */
 const LONGEST_CHAIN = 5;

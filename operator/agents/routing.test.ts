@@ -55,11 +55,7 @@ const briefOf = (...services: Service[]) => {
 
 describe('Routed', () => {
   test.each<[string, Service['spec'], string]>([
-    [
-      'the port name of the sidecar',
-      { ports: [{ port: 80, targetPort: 'http' }] },
-      'True ThroughSidecar',
-    ],
+    ['the port name of the sidecar', { ports: [{ port: 80, targetPort: 'http' }] }, 'True ThroughSidecar'],
     ["the sidecar's number", { ports: [{ port: 80, targetPort: 4000 }] }, 'True ThroughSidecar'],
     ["the sidecar's number without a target", { ports: [{ port: 4000 }] }, 'True ThroughSidecar'],
     ["the agent's number", { ports: [{ port: 80, targetPort: 8000 }] }, 'False ServiceBypassesSidecar'],
@@ -114,7 +110,11 @@ describe('Routed', () => {
     ['ended because its port was in use', ended({}, { terminated: { exitCode: 98 } }), 'False PortTaken'],
     ['ends now because its port is in use', ended({ terminated: { exitCode: 98 } }, {}), 'False PortTaken'],
     // A hostile listener on 4001 responds to the kubelet's probes.
-    ['ended because its port was in use and seems ready', ended({ running: {} }, { terminated: { exitCode: 98 } }), 'False PortTaken'],
+    [
+      'ended because its port was in use and seems ready',
+      ended({ running: {} }, { terminated: { exitCode: 98 } }),
+      'False PortTaken',
+    ],
     ['failed and waits for its restart', ended({}, { terminated: { exitCode: 137 } }), 'Unknown SidecarDown'],
     ['has just failed', ended({ terminated: { exitCode: 1 } }, {}), 'Unknown SidecarDown'],
     ['failed and runs again', ended({ running: {} }, { terminated: { exitCode: 1 } }), 'True ThroughSidecar'],

@@ -17,7 +17,10 @@ export interface SkippedPodsContext {
 const DELETING_RETRY_MS = 2_000;
 
 /** Emits on the workload why an opted-in pod gets no sidecar and no AgentObservation; once per workload and reason. */
-export async function reportSkippedPods(context: SkippedPodsContext, key: string): Promise<Requeue | undefined> {
+export async function reportSkippedPods(
+  context: SkippedPodsContext,
+  key: string,
+): Promise<Requeue | undefined> {
   const pod = context.podAt(key);
   if (pod === undefined || !isLive(pod)) return undefined;
   const claim = claimOf(pod, context.excludedNamespaces);

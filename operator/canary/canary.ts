@@ -96,8 +96,10 @@ class DryRunCanary implements Canary {
       'platform_operator_canary_checks_total',
       'Dry-run pods of the canary by outcome.',
     );
-    metrics.gauge('platform_operator_canary_passing', '1 if the last dry-run pod was injected as expected.', () =>
-      this.#last === null ? [] : [{ value: this.#last === 'passed' ? 1 : 0 }],
+    metrics.gauge(
+      'platform_operator_canary_passing',
+      '1 if the last dry-run pod was injected as expected.',
+      () => (this.#last === null ? [] : [{ value: this.#last === 'passed' ? 1 : 0 }]),
     );
     metrics.gauge(
       'platform_operator_canary_last_passed_timestamp_seconds',

@@ -57,8 +57,13 @@ export function verdictOf(
       message: response.message,
     };
   const [found, wanted] = [response.body, expected].map((pod) => parseInjected(pod.metadata));
-  if (!found) return { outcome: 'no-answer', injectorResponded: false, message: 'the opted-in pod has no sidecar' };
-  const verdict = (outcome: Outcome, message: string): Verdict => ({ outcome, injectorResponded: true, message });
+  if (!found)
+    return { outcome: 'no-answer', injectorResponded: false, message: 'the opted-in pod has no sidecar' };
+  const verdict = (outcome: Outcome, message: string): Verdict => ({
+    outcome,
+    injectorResponded: true,
+    message,
+  });
   if (found.version !== wanted?.version || found.config !== wanted.config)
     return verdict(
       'other-version',
@@ -67,10 +72,7 @@ export function verdictOf(
   if (caOf(response.body) !== caOf(expected))
     return verdict('other-authority', 'the injector uses another CA than the caBundle');
   if (!reference?.ok)
-    return verdict(
-      'unusable',
-      `the expected pod was rejected: ${reference?.message ?? 'it was not sent'}`,
-    );
+    return verdict('unusable', `the expected pod was rejected: ${reference?.message ?? 'it was not sent'}`);
   const paths = patchBetween(comparable(reference.body), comparable(response.body)).map(({ path }) => path);
   if (paths.length === 0) return verdict('passed', 'the injected pod is the expected one');
   const more = paths.length > MAX_PATHS ? ` and ${paths.length - MAX_PATHS} more` : '';

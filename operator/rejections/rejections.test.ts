@@ -17,8 +17,16 @@ const port = 'annotation platform.io/agent-port: "x" is not an integer from 1 to
 
 describe('an Event of a controller that could not create a pod', () => {
   test.each<[string, string, { message: string; isInjectorUnavailable: boolean } | null]>([
-    ['by the guard, because of a missing sidecar', denied('guard', noSidecar), { message: noSidecar, isInjectorUnavailable: true }],
-    ['by the guard, because of an invalid value', denied('guard', port), { message: port, isInjectorUnavailable: false }],
+    [
+      'by the guard, because of a missing sidecar',
+      denied('guard', noSidecar),
+      { message: noSidecar, isInjectorUnavailable: true },
+    ],
+    [
+      'by the guard, because of an invalid value',
+      denied('guard', port),
+      { message: port, isInjectorUnavailable: false },
+    ],
     [
       'by the injector',
       `Error creating: admission webhook "pod.inject.platform.io" denied the request: ${port}`,

@@ -24,7 +24,8 @@ export const REMOTE_SUMMARIES: Summaries<typeof REMOTE_FIELDS> = {
   PLATFORM_CONTROL_PLANE_URL:
     'URL of a control plane outside this cluster, whose agents are mirrored. Unset: no mirroring, and mirrored agents are removed.',
   PLATFORM_ADMIN_KEY: 'Admin key of that control plane; required with PLATFORM_CONTROL_PLANE_URL.',
-  PLATFORM_CA_FILE: 'PEM file with the CA certificates that verify its certificate. Unset: the CAs that Node.js trusts.',
+  PLATFORM_CA_FILE:
+    'PEM file with the CA certificates that verify its certificate. Unset: the CAs that Node.js trusts.',
   REMOTE_NAMESPACE: 'Namespace of the AgentObservations of agents outside the cluster.',
   REMOTE_POLL_SECONDS: 'Seconds between two polls of the agent list while they succeed.',
 };

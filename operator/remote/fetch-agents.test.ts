@@ -64,19 +64,15 @@ describe('fails with a reason when the response', () => {
     ['is 401', (_, response) => response.writeHead(401).end(), 'the admin key was rejected (401)'],
     ['is 403', (_, response) => response.writeHead(403).end(), 'the admin key was rejected (403)'],
     ['is 503', (_, response) => response.writeHead(503).end(), 'unexpected status 503'],
-    ['is a redirect', (_, response) => response.writeHead(302, { location: '/' }).end(), 'unexpected status 302'],
+    [
+      'is a redirect',
+      (_, response) => response.writeHead(302, { location: '/' }).end(),
+      'unexpected status 302',
+    ],
     ['is HTML', (_, response) => response.end('<html>'), /^the response is not a valid agent list/],
     ['is an object', (_, response) => page(response, {}), /must be a list/],
-    [
-      'has an unknown phase',
-      (_, response) => page(response, [row('a', { phase: 'Fine' })]),
-      /phase/,
-    ],
-    [
-      'has an invalid name',
-      (_, response) => page(response, [row('A/b')]),
-      /agentName must be a DNS label/,
-    ],
+    ['has an unknown phase', (_, response) => page(response, [row('a', { phase: 'Fine' })]), /phase/],
+    ['has an invalid name', (_, response) => page(response, [row('A/b')]), /agentName must be a DNS label/],
     [
       'has an id with a line feed',
       (_, response) => page(response, [row('a', { agentId: 'x\ny' })]),

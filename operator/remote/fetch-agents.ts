@@ -66,7 +66,7 @@ async function readCa(file: string | null): Promise<{ pem: string | undefined } 
 function firstPage(base: URL): URL {
   const url = new URL(base);
   url.pathname = `${url.pathname.replace(/\/+$/, '')}/api/v1/agents`;
-  // Mirrored agents are excluded: two control planes that mirror each other would keep deleted agents for ever.
+  // Mirrored agents are excluded: two control planes that mirror each other would never remove deleted agents.
   url.search = `?limit=${PAGE_SIZE}&mirrored=false`;
   url.hash = '';
   return url;

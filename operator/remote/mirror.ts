@@ -57,11 +57,9 @@ class PolledMirror implements Mirror {
       '0 after a failed poll of the remote control plane, else 1. Valid on the leader only.',
       () => [{ value: this.#failures === 0 ? 1 : 0 }],
     );
-    metrics.gauge(
-      'platform_operator_mirrored_agents',
-      'Mirrored AgentObservations of remote agents.',
-      () => [{ value: this.#observations.count() }],
-    );
+    metrics.gauge('platform_operator_mirrored_agents', 'Mirrored AgentObservations of remote agents.', () => [
+      { value: this.#observations.count() },
+    ]);
   }
 
   async run(signal: AbortSignal): Promise<void> {
@@ -95,8 +93,7 @@ class PolledMirror implements Mirror {
       if (clock.monotonicMs() - this.#lastReadMs >= SILENT_MS) await this.#observations.age(signal);
       return false;
     }
-    if (this.#failures > 0)
-      logger.info('listing remote agents recovered', { controlPlane });
+    if (this.#failures > 0) logger.info('listing remote agents recovered', { controlPlane });
     this.#lastReadMs = clock.monotonicMs();
     await this.#observations.sync(list.agents, controlPlane, signal);
     return true;

@@ -78,7 +78,8 @@ export class Heartbeats {
   async #compose(beat: Beat): Promise<Heartbeat> {
     const { config, clock, audit, proofs, assessor, instance, startedAt } = this.#context;
     const latest = this.#isClosing ? assessor.latest : null;
-    const assessment = latest ?? (await (this.#shipped === null ? this.#firstAssessment() : assessor.assess()));
+    const assessment =
+      latest ?? (await (this.#shipped === null ? this.#firstAssessment() : assessor.assess()));
     // If the first attempt arrived, the control plane ignores this repeat, so newer changes must not count as sent.
     const first = this.#shipped?.seq === beat.seq ? this.#shipped : null;
     const current = proofs.toSend();

@@ -45,7 +45,9 @@ beforeEach(() => {
   recording = audit.arrive({ requestId: 'r-1', method: 'POST', target: '/chat' });
 });
 
-function reviewEvents(...events: Parameters<AuditLog['recordEvents']>[0]['events']): Promise<readonly string[]> {
+function reviewEvents(
+  ...events: Parameters<AuditLog['recordEvents']>[0]['events']
+): Promise<readonly string[]> {
   const entry = audit.recordEvents({ requestId: 'r-1', events });
   if (entry === null || entry === 'full') throw new Error('the events were not recorded');
   return evaluator.review(entry);

@@ -294,8 +294,8 @@ describe('an event before the head', () => {
     ['memory_ttl_mismatch', { type: 'memory', ttlSeconds: 61 }],
   ])('is evaluated with the head: %s, which only events can report', async (reason, event) => {
     const answer: RequestListener = (request, response) => {
-      void events(String(request.headers['x-request-id']), request.url === '/reported' ? [event] : []).then(() =>
-        reporting({ 'X-Platform-Guardrails-Invoked': 'toxicity-filter' })(request, response),
+      void events(String(request.headers['x-request-id']), request.url === '/reported' ? [event] : []).then(
+        () => reporting({ 'X-Platform-Guardrails-Invoked': 'toxicity-filter' })(request, response),
       );
     };
     await start({ POLICY_PROXY_MODE: 'enforce' }, answer, GUARDED);

@@ -58,21 +58,24 @@ test.each([
   ['a request without a body', GET, 'HTTP/1.0 200 OK\r\n\r\n'],
   ['a request in chunks', CHUNKS, 'HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n'],
   ['a request without a body', GET, HEAD.replace('Tr', 'Connection: close\r\nTr') + '5\r\n'],
-])('in response to %s, an agent that resets its connection during its response truncates the response', async (_title, request, head) => {
-  let reset = (): void => undefined;
-  rig = await startRawRig((socket) => {
-    eachRequest(socket, () => socket.write(`${head}hello`));
-    reset = () => void socket.resetAndDestroy();
-  });
-  // A reset discards data that has not been read, so it must come after the data.
-  const { text } = await receive(request, (soFar) => soFar.includes('hello') && reset());
-  expect(text).toMatch(/hello(?:\r\n)?$/);
-  expect(await completedEntry(rig)).toMatchObject({
-    statusCode: 200,
-    upstreamFailure: 'broken',
-    aborted: true,
-  });
-});
+])(
+  'in response to %s, an agent that resets its connection during its response truncates the response',
+  async (_title, request, head) => {
+    let reset = (): void => undefined;
+    rig = await startRawRig((socket) => {
+      eachRequest(socket, () => socket.write(`${head}hello`));
+      reset = () => void socket.resetAndDestroy();
+    });
+    // A reset discards data that has not been read, so it must come after the data.
+    const { text } = await receive(request, (soFar) => soFar.includes('hello') && reset());
+    expect(text).toMatch(/hello(?:\r\n)?$/);
+    expect(await completedEntry(rig)).toMatchObject({
+      statusCode: 200,
+      upstreamFailure: 'broken',
+      aborted: true,
+    });
+  },
+);
 
 test('a truncated response to a pipelined request does not affect the previous response', async () => {
   let respondToFirst: (() => void) | undefined;

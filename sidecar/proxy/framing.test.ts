@@ -28,7 +28,11 @@ describe('accepts a request', () => {
       line({ target: 'http://o?q' }),
       { path: '/?q', host: 'o', body: 'none' },
     ],
-    ['with OPTIONS *', line({ method: 'OPTIONS', target: '*' }), { path: '*', host: 'shop.test', body: 'none' }],
+    [
+      'with OPTIONS *',
+      line({ method: 'OPTIONS', target: '*' }),
+      { path: '*', host: 'shop.test', body: 'none' },
+    ],
     [
       'with OPTIONS for a whole host',
       line({ method: 'OPTIONS', target: 'http://o' }),

@@ -42,7 +42,8 @@ export function frame(line: RequestLine): Framed {
   if (line.httpVersion !== '1.1' && line.httpVersion !== '1.0')
     return rejected(505, 'only HTTP/1.1 and HTTP/1.0 are supported');
   const hosts = valuesOf(line.rawHeaders, 'host');
-  if (hosts.length === 0 && line.httpVersion === '1.1') return rejected(400, 'the request has no Host header');
+  if (hosts.length === 0 && line.httpVersion === '1.1')
+    return rejected(400, 'the request has no Host header');
   if (hosts.length > 1) return rejected(400, 'the request has more than one Host header');
   if (!hosts.every((host) => AUTHORITY.test(host)))
     return rejected(400, 'the Host header is not a valid host');

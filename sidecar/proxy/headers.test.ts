@@ -58,7 +58,11 @@ describe('the head of a request', () => {
       ['TE', 'trailers, deflate;q=0.5'],
       ['TE', 'trailers'],
     ],
-    ['drops the product’s own headers', ['X-Platform-User-Confirmed', 'true', 'x-platform-anything', '1'], []],
+    [
+      'drops the product’s own headers',
+      ['X-Platform-User-Confirmed', 'true', 'x-platform-anything', '1'],
+      [],
+    ],
     ['drops the product’s own headers with underscores', ['X_Platform_User_Confirmed', 'true'], []],
     ...[
       'X_Forwarded_For',
@@ -81,7 +85,11 @@ describe('the head of a request', () => {
       ],
       [],
     ],
-    ['announces the other trailers', ['trailer', 'Content-Length, X-Sum , X-Other'], ['trailer', 'X-Sum, X-Other']],
+    [
+      'announces the other trailers',
+      ['trailer', 'Content-Length, X-Sum , X-Other'],
+      ['trailer', 'X-Sum, X-Other'],
+    ],
     ['drops Expect: 100-continue', ['Expect', '100-continue'], []],
     ['has exactly one request id', ['X-Request-ID', 'from-client'], []],
     ['has exactly one Host', ['Host', 'other'], []],

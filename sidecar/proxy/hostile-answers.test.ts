@@ -45,7 +45,11 @@ const HEADS: Row[] = [
   ['a name without a colon', sized('X', CL), REJECTED],
   ['a byte above ASCII in a name', sized('X\xe4: 1', CL), REJECTED],
   ['a header of 64 KB', sized(`X: ${'x'.repeat(65_536)}`, CL), REJECTED],
-  ['a protocol switch without an upgrade request', 'HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n', REJECTED],
+  [
+    'a protocol switch without an upgrade request',
+    'HTTP/1.1 101 X\r\nConnection: Upgrade\r\nUpgrade: h2c\r\n\r\n',
+    REJECTED,
+  ],
   ['HTTP/2.0 in HTTP/1.1 syntax', sized(CL).replace('1.1', '2.0'), HELLO],
   ['HTTP/0.9', 'hello', REJECTED],
   ['another protocol', 'SSH-2.0-x\r\n', REJECTED],

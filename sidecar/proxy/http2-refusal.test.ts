@@ -57,7 +57,10 @@ describe('a client that starts with HTTP/2', () => {
     ['gets GOAWAY for a preface in one segment', [PREFACE + SETTINGS]],
     ['gets GOAWAY for a preface in two segments', [PREFACE.slice(0, 16), PREFACE.slice(16) + SETTINGS]],
     ['gets GOAWAY for a preface byte by byte', [...PREFACE, SETTINGS]],
-    ['gets GOAWAY for a preface with frames after it', [PREFACE, SETTINGS, '\0\0\0\x04\x01\0\0\0\0', 'x'.repeat(100_000)]],
+    [
+      'gets GOAWAY for a preface with frames after it',
+      [PREFACE, SETTINGS, '\0\0\0\x04\x01\0\0\0\0', 'x'.repeat(100_000)],
+    ],
   ])('%s', async (_title, parts) => {
     expect(await send(...parts)).toBe(SETTINGS + GOAWAY);
     expect(seen).toEqual([]);

@@ -949,22 +949,25 @@ describe('the ring entry of a request', () => {
     ['gzip', 'application/json', gzipSync],
     ['br', 'application/json', brotliCompressSync],
     ['zstd', 'text/plain', zstdCompressSync],
-  ])('has the usage of a response in %s and %s, whose bytes are passed unchanged', async (coding, contentType, compress) => {
-    const usage = { prompt_tokens: 7, completion_tokens: 5 };
-    const body = compress(JSON.stringify({ object: 'chat.completion', model: 'm-1', choices: [], usage }));
-    rig = await startRig((_request, response) => {
-      response.writeHead(200, { 'content-type': contentType, 'content-encoding': coding });
-      response.write(body.subarray(0, 9));
-      setImmediate(() => response.end(body.subarray(9)));
-    });
-    const result = await askRaw(rig.port, 'GET /ask HTTP/1.0\r\n\r\n');
-    expect(result).toContain(`content-encoding: ${coding}\r\n`);
-    expect(result.endsWith(`\r\n\r\n${body.toString('latin1')}`)).toBe(true);
-    expect(await completedEntry(rig)).toMatchObject({
-      bytesOut: body.length,
-      usage: { modelId: 'm-1', totalTokens: 12 },
-    });
-  });
+  ])(
+    'has the usage of a response in %s and %s, whose bytes are passed unchanged',
+    async (coding, contentType, compress) => {
+      const usage = { prompt_tokens: 7, completion_tokens: 5 };
+      const body = compress(JSON.stringify({ object: 'chat.completion', model: 'm-1', choices: [], usage }));
+      rig = await startRig((_request, response) => {
+        response.writeHead(200, { 'content-type': contentType, 'content-encoding': coding });
+        response.write(body.subarray(0, 9));
+        setImmediate(() => response.end(body.subarray(9)));
+      });
+      const result = await askRaw(rig.port, 'GET /ask HTTP/1.0\r\n\r\n');
+      expect(result).toContain(`content-encoding: ${coding}\r\n`);
+      expect(result.endsWith(`\r\n\r\n${body.toString('latin1')}`)).toBe(true);
+      expect(await completedEntry(rig)).toMatchObject({
+        bytesOut: body.length,
+        usage: { modelId: 'm-1', totalTokens: 12 },
+      });
+    },
+  );
 
   test('has unknown usage for a model response without usage', async () => {
     rig = await startRig((_request, response) => {

@@ -178,6 +178,7 @@ function pass(
 /** Maps an error code of Node's parser to a response. */
 function parserProblem(code: string | undefined): { status: number; detail: string } {
   if (code === 'HPE_HEADER_OVERFLOW') return { status: 431, detail: 'the headers are too large or too many' };
-  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return { status: 408, detail: 'the request head was not received in time' };
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
+    return { status: 408, detail: 'the request head was not received in time' };
   return { status: 400, detail: 'the request is not valid HTTP/1.1' };
 }

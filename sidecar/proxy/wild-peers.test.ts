@@ -57,7 +57,12 @@ describe('early hints that cannot be passed on are dropped', () => {
 
 describe('a response that announces trailers but cannot have trailers', () => {
   test.each([
-    ['because it has a length', GET, 'HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nContent-Length: 2\r\n\r\nok', 'ok'],
+    [
+      'because it has a length',
+      GET,
+      'HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nContent-Length: 2\r\n\r\nok',
+      'ok',
+    ],
     [
       'because it goes to HTTP/1.0',
       'GET / HTTP/1.0\r\n\r\n',
@@ -70,7 +75,12 @@ describe('a response that announces trailers but cannot have trailers', () => {
       'HTTP/1.1 200 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n',
       '',
     ],
-    ['because of its status 204', GET, 'HTTP/1.1 204 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n', ''],
+    [
+      'because of its status 204',
+      GET,
+      'HTTP/1.1 204 OK\r\nTrailer: X-Sum\r\nTransfer-Encoding: chunked\r\n\r\n',
+      '',
+    ],
     ['because of its status 304', GET, 'HTTP/1.1 304 OK\r\nTrailer: X-Sum\r\n\r\n', ''],
   ])('is passed on without the announcement, %s', async (_title, request, response, body) => {
     await startSending(response);

@@ -125,7 +125,10 @@ describe.each([
   ])('whose response begins with %s', async (_name, before, passed) => {
     await startSending(before + lines('HTTP/1.1 201 Created', 'Content-Length: 0'));
     const response = await askRaw(rig.port, request('Connection: close'));
-    expect([...response.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual([...passed, '201']);
+    expect([...response.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual([
+      ...passed,
+      '201',
+    ]);
   });
 });
 

@@ -1,5 +1,5 @@
-// A TLS-terminating nginx, the sidecar, and a server that trusts the headers of one proxy: scheme, host and client address must be
-// the same as without the sidecar. Express runs in `make test`; uvicorn and Flask's ProxyFix, which need packages, in `make soak`.
+// A TLS-terminating nginx, the sidecar, and a server that trusts the headers of one proxy. Scheme, host and client address must
+// be the same as without the sidecar. `make test` runs Express; `make soak` also runs uvicorn and Flask's ProxyFix.
 import { writeFileSync } from 'node:fs';
 import { request as httpRequest } from 'node:http';
 import { request as httpsRequest, type RequestOptions } from 'node:https';

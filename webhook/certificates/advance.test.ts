@@ -223,9 +223,7 @@ test('a CA that expires within days, for example after a year of downtime, still
 });
 
 test('a lost CA stays trusted next to the new CA, because its leaves are still served', async () => {
-  const [lost, expired] = await Promise.all(
-    [10, 1].map((count) => issueCa({ now: START, days: count })),
-  );
+  const [lost, expired] = await Promise.all([10, 1].map((count) => issueCa({ now: START, days: count })));
   const trusted = `${lost!.cert}${expired!.cert}-----BEGIN CERTIFICATE-----\nnone\n-----END CERTIFICATE-----\n`;
   const { state, steps } = await advance(EMPTY, at(days(2), trusted));
   expect(steps).toEqual(['create-ca', 'issue-leaf']);

@@ -147,7 +147,8 @@ class CertificateRotation implements CertificateManager {
   async #updateState(secret: Secret, trusted: string, issued: Secret | null): Promise<TlsState | null> {
     const { clock, logger, webhook, controlPlane } = this.#options;
     const current = parseTlsState(decodedEntries(secret));
-    const isProven = current.previousCa === null || (await this.#options.isProven(trusted, this.#stop.signal));
+    const isProven =
+      current.previousCa === null || (await this.#options.isProven(trusted, this.#stop.signal));
     const { state, steps } = await advance(current, {
       now: clock.now(),
       hosts: webhook.hosts,

@@ -32,19 +32,14 @@ test('a client that trusts the CA accepts the leaf only for its hosts', async ()
   const ca = await issueCa({ now, days: 10 });
   const leaf = await issueLeaf(ca, HOSTS, { now, days: 1 });
   expect(await handshake(leaf, ca.cert, 'webhook.platform-system.svc')).toBeNull();
-  expect(await handshake(leaf, ca.cert, 'other.platform-system.svc')).toBe(
-    'ERR_TLS_CERT_ALTNAME_INVALID',
-  );
+  expect(await handshake(leaf, ca.cert, 'other.platform-system.svc')).toBe('ERR_TLS_CERT_ALTNAME_INVALID');
   expect(new X509Certificate(leaf.cert).subjectAltName).toBe(
     'DNS:webhook.platform-system.svc, IP Address:127.0.0.1',
   );
 });
 
 test('a client that trusts another CA rejects the leaf', async () => {
-  const [ca, other] = await Promise.all([
-    issueCa({ now, days: 10 }),
-    issueCa({ now, days: 10 }),
-  ]);
+  const [ca, other] = await Promise.all([issueCa({ now, days: 10 }), issueCa({ now, days: 10 })]);
   const leaf = await issueLeaf(ca, HOSTS, { now, days: 1 });
   expect(await handshake(leaf, other.cert, HOSTS[0]!)).toBe('UNABLE_TO_VERIFY_LEAF_SIGNATURE');
 });

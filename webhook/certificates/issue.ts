@@ -77,11 +77,7 @@ export async function crossSign(next: KeyPair, old: KeyPair, now: Date): Promise
 }
 
 /** A server certificate for `hosts` (DNS names and IPv4 addresses), the first of which is its common name. */
-export async function issueLeaf(
-  ca: KeyPair,
-  hosts: readonly string[],
-  validity: Validity,
-): Promise<KeyPair> {
+export async function issueLeaf(ca: KeyPair, hosts: readonly string[], validity: Validity): Promise<KeyPair> {
   const keys = newKeys();
   const issuer = new X509Certificate(ca.cert);
   const end = endOf(validity);

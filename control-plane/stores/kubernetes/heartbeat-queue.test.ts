@@ -45,13 +45,16 @@ test.each<[seconds: number, afterMs: number, isBehind: boolean]>([
   [10, 35_001, true],
   [3600, 75_000, false],
   [3600, 75_001, true],
-])('with an interval of %i s and the oldest heartbeat waiting %i ms, isBehind is %p', (seconds, afterMs, isBehind) => {
-  const queue = new HeartbeatQueue();
-  queue.add(arrival({ seq: 1 }), 1_000);
-  // The replacement waits since the same time, because a crash would lose both.
-  queue.add(arrival({ seq: 2 }), 20_000);
-  expect(queue.isBehind(seconds, 1_000 + afterMs)).toBe(isBehind);
-});
+])(
+  'with an interval of %i s and the oldest heartbeat waiting %i ms, isBehind is %p',
+  (seconds, afterMs, isBehind) => {
+    const queue = new HeartbeatQueue();
+    queue.add(arrival({ seq: 1 }), 1_000);
+    // The replacement waits since the same time, because a crash would lose both.
+    queue.add(arrival({ seq: 2 }), 20_000);
+    expect(queue.isBehind(seconds, 1_000 + afterMs)).toBe(isBehind);
+  },
+);
 
 test('an awaited heartbeat neither replaces another heartbeat nor is replaced', () => {
   const queue = new HeartbeatQueue();

@@ -161,16 +161,19 @@ test.each<[string, Fault['answer']]>([
   ['throttles', { status: 429, headers: { 'retry-after': '1' } }],
   ['forbids writes', { status: 403 }],
   ['cuts the connection', 'cut'],
-])('accepts heartbeats while the API server %s, returns them in reads, and writes them later', async (_, answer) => {
-  for (let index = 0; index < 2; index += 1) server.fail({ when: isPatch, answer });
-  expect((await beat(1)).kind).toBe('accepted');
-  await until(() => log.length > 0);
-  expect((await beat(2)).kind).toBe('accepted');
-  expect((await store.find(KEY, new Date(T0)))?.status).toMatchObject({ phase: 'Healthy', tokens: 2 });
-  expect(stored()).toEqual({ phase: 'Pending' });
-  await inTime(() => stored().tokens === 2);
-  expect(log).toEqual(['error: API server requests failing']);
-});
+])(
+  'accepts heartbeats while the API server %s, returns them in reads, and writes them later',
+  async (_, answer) => {
+    for (let index = 0; index < 2; index += 1) server.fail({ when: isPatch, answer });
+    expect((await beat(1)).kind).toBe('accepted');
+    await until(() => log.length > 0);
+    expect((await beat(2)).kind).toBe('accepted');
+    expect((await store.find(KEY, new Date(T0)))?.status).toMatchObject({ phase: 'Healthy', tokens: 2 });
+    expect(stored()).toEqual({ phase: 'Pending' });
+    await inTime(() => stored().tokens === 2);
+    expect(log).toEqual(['error: API server requests failing']);
+  },
+);
 
 test('drops heartbeats that the API server rejects for good, logs it, and accepts the next heartbeat', async () => {
   server.fail({ when: isPatch, answer: { status: 422 } });

@@ -18,7 +18,10 @@ export function overloaded(): Problem {
 /** A mirrored agent reports to its own control plane, and the operator copies the result. Throws a 409. */
 export function rejectMirrored(object: AgentObservation): void {
   if (!isMirrored(object)) return;
-  throw new Problem(409, `${object.metadata.name} is mirrored from another control plane; use that control plane`);
+  throw new Problem(
+    409,
+    `${object.metadata.name} is mirrored from another control plane; use that control plane`,
+  );
 }
 
 /** The agent was removed during the request. */

@@ -20,7 +20,8 @@ function adaptLinks(md) {
           const href = token.attrGet('href') ?? '';
           if (!isRelative(href)) continue;
           if (isPage(href)) token.attrSet('href', href.replace(/README\.md(?=#|$)/, 'index.md'));
-          else if (SOURCE_URL !== undefined) token.attrSet('href', `${SOURCE_URL}/${posix.join(directory, href)}`);
+          else if (SOURCE_URL !== undefined)
+            token.attrSet('href', `${SOURCE_URL}/${posix.join(directory, href)}`);
           else Object.assign(token, { tag: 'span', attrs: null });
         } else if (token.type === 'link_close') token.tag = open.pop()?.tag ?? 'a';
       }
