@@ -67,11 +67,11 @@ export const SUITES: readonly Suite[] = [
   },
   // Three workers, each of which waits for a third of the time.
   { name: 'unit', group: 'unit', jest: jest('unit', '--maxWorkers=3'), load: CAPACITY },
-  // Next to the cluster each of the two took twice as long. Three workers, as for the unit tests.
+  // Next to the cluster each of the two took twice as long.
   {
     name: 'integration',
     group: 'integration',
-    jest: jest('integration', '--maxWorkers=3'),
+    jest: jest('integration'),
     after: ['build', 'images', 'test servers'],
     load: CAPACITY,
     timeoutMinutes: 30,
