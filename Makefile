@@ -40,7 +40,7 @@ test: ## Run all checks and tests: lint, types, layers, unit, integration, real 
 	@$(MAKE) --no-print-directory $(INSTALLED)
 	@node scripts/test-all.mjs
 
-check: $(INSTALLED) ## Run the fast checks: format, lint, types, layers, dead code, generated files
+check: $(INSTALLED) ## Run the fast checks: format, lint, types, layers, dead code, generated files, words, commit messages
 	@node scripts/test-all.mjs --only=check
 
 unit: $(INSTALLED) ## Run the unit tests

@@ -41,6 +41,8 @@ export const SUITES: readonly Suite[] = [
   { name: 'layers', group: 'check', command: npm('layers') },
   { name: 'dead code', group: 'check', command: npm('dead-code') },
   { name: 'generated files', group: 'check', command: npm('generate:check') },
+  { name: 'words', group: 'check', command: ['node', 'scripts/check-words.ts'] },
+  { name: 'commit messages', group: 'check', command: ['node', 'scripts/check-commits.ts'] },
   { name: 'build', group: 'build', command: npm('build') },
   { name: 'test servers', group: 'integration', command: ['scripts/debian-servers.sh'], maySkip: true },
   {
@@ -67,11 +69,11 @@ export const SUITES: readonly Suite[] = [
   },
   // Three workers, each of which is idle for a third of the time.
   { name: 'unit', group: 'unit', jest: jest('unit', '--maxWorkers=3'), load: CAPACITY },
-  // Not concurrent with the cluster suites, because both took twice as long. Three workers, as for the unit tests.
+  // Not concurrent with the cluster suites, because both took twice as long.
   {
     name: 'integration',
     group: 'integration',
-    jest: jest('integration', '--maxWorkers=3'),
+    jest: jest('integration'),
     after: ['build', 'images', 'test servers'],
     load: CAPACITY,
     timeoutMinutes: 30,
