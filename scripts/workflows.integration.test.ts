@@ -31,8 +31,8 @@ interface Workflow {
 }
 const workflow = (file: string) => parse(textOf(file)) as Workflow;
 
-test('there are two workflows', () => {
-  expect(FILES).toEqual(['ci.yaml', 'release.yaml']);
+test('there are three workflows', () => {
+  expect(FILES).toEqual(['ci.yaml', 'docs.yaml', 'release.yaml']);
 });
 
 describe.each(FILES)('%s', (file) => {
@@ -66,7 +66,18 @@ describe.each(FILES)('%s', (file) => {
       steps.map((step) => step.run ?? ''),
     );
     expect(scripts.filter((script) => script.includes('${{'))).toEqual([]);
-    expect(scripts.some((script) => script.includes('.ci/run'))).toBe(true);
+    const command = file === 'docs.yaml' ? 'make docs' : '.ci/run';
+    expect(scripts.some((script) => script.includes(command))).toBe(true);
+  });
+});
+
+test('docs.yaml publishes what was built without an error, and only after a push', () => {
+  const { publish, build } = workflow('docs.yaml').jobs;
+  expect(build?.permissions).toEqual({ contents: 'read' });
+  expect(publish).toMatchObject({
+    needs: 'build',
+    if: "github.event_name == 'push'",
+    permissions: { contents: 'write' },
   });
 });
 

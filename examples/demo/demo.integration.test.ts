@@ -86,7 +86,7 @@ describe('make demo ONCE=1', () => {
     expect(output.stdout).toMatch(/^ {2}compliant +is compliant: /m);
     expect(output.stdout).toMatch(/^ {2}silent +is not compliant: .*; without evidence: tool calculator, /m);
     expect(output.stdout).toMatch(
-      /^ {2}lying +is not compliant: .*; reports that are contradicted: model gpt-4o \(usage of gpt-4o-mini in responses\), service orders-db \(sidecar probe: connection refused\)$/m,
+      /^ {2}lying +is not compliant: .*; contradicted reports: model gpt-4o \(usage of gpt-4o-mini in responses\), service orders-db \(sidecar probe: connection refused\)$/m,
     );
     expect(output.stdout).toMatch(/^misbehaving lost 70 points:$/m);
     expect(output.stdout).toMatch(/^compliant lost no points$/m);

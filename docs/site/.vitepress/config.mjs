@@ -2,6 +2,7 @@
 // fails the build. Links to other files of the repository lead to DOCS_SOURCE_URL (for example
 // https://github.com/OWNER/NAME/blob/main); without that variable they are plain text.
 import { posix } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { defineConfig } from 'vitepress';
 
 const SOURCE_URL = process.env.DOCS_SOURCE_URL?.replace(/\/$/, '');
@@ -46,7 +47,20 @@ export default defineConfig({
   rewrites: (page) => page.replace(/README\.md$/, 'index.md'),
   cleanUrls: false,
   lastUpdated: false,
-  markdown: { config: adaptLinks },
+  ignoreDeadLinks: 'localhostLinks',
+  // Pages have no HTML: `<name>` is text.
+  markdown: { html: false, config: adaptLinks },
+  vite: {
+    // The pages are outside of this directory, which has the packages.
+    resolve: {
+      alias: [
+        { find: /^vue(?=\/|$)/, replacement: fileURLToPath(new URL('../node_modules/vue', import.meta.url)) },
+      ],
+    },
+    esbuild: { tsconfigRaw: '{}' },
+    // The search index is one file.
+    build: { chunkSizeWarningLimit: 4_000 },
+  },
   themeConfig: {
     search: { provider: 'local' },
     outline: [2, 3],
