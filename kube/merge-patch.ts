@@ -1,13 +1,15 @@
+import { isRecord } from '../core/untrusted/fields.ts';
+
 /** The JSON merge patch (RFC 7386) that turns `from` into `to`, or null when they are equal. */
 export function mergePatchOf(from: unknown, to: unknown): Record<string, unknown> | null {
   const patch: Record<string, unknown> = {};
-  const before = isObject(from) ? from : {};
-  const after = isObject(to) ? to : {};
+  const before = isRecord(from) ? from : {};
+  const after = isRecord(to) ? to : {};
   for (const key of new Set([...Object.keys(before), ...Object.keys(after)])) {
     const [old, value] = [before[key], after[key]];
     if (value === undefined) {
       if (old !== undefined) patch[key] = null;
-    } else if (isObject(old) && isObject(value)) {
+    } else if (isRecord(old) && isRecord(value)) {
       const inner = mergePatchOf(old, value);
       if (inner) patch[key] = inner;
     } else if (!sameJson(old, value)) {
@@ -21,11 +23,7 @@ export function mergePatchOf(from: unknown, to: unknown): Record<string, unknown
 export function sameJson(a: unknown, b: unknown): boolean {
   if (Array.isArray(a) && Array.isArray(b))
     return a.length === b.length && a.every((item, index) => sameJson(item, b[index]));
-  if (isObject(a) && isObject(b))
+  if (isRecord(a) && isRecord(b))
     return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((key) => sameJson(a[key], b[key]));
   return a === b;
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,3 +1,4 @@
+import { isRecord } from '../core/untrusted/fields.ts';
 import type { HeartbeatReply } from '../core/heartbeat/heartbeat.ts';
 import { PROOF_ORIGINS, type ProofRecord } from '../core/proof/proof.ts';
 
@@ -21,7 +22,7 @@ export function parseReply(body: string): HeartbeatReply {
     reply.proof = proof.slice(0, MAX_PROOFS).flatMap((record) => parseProof(record) ?? []);
     reply.proofRevision = proofRevision;
   }
-  if (isObject(othersToday)) {
+  if (isRecord(othersToday)) {
     const tokens = othersToday['tokens'];
     const costUsd = othersToday['costUsd'];
     if (isAmount(tokens) && isAmount(costUsd)) reply.othersToday = { tokens, costUsd };
@@ -34,14 +35,14 @@ export function parseReply(body: string): HeartbeatReply {
 function objectFrom(body: string): Json | null {
   try {
     const value: unknown = JSON.parse(body);
-    return isObject(value) ? value : null;
+    return isRecord(value) ? value : null;
   } catch {
     return null;
   }
 }
 
 function parseProof(value: unknown): ProofRecord | null {
-  if (!isObject(value)) return null;
+  if (!isRecord(value)) return null;
   const {
     ruleId,
     verifiedBy,
@@ -64,8 +65,6 @@ function parseProof(value: unknown): ProofRecord | null {
   };
 }
 
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 const isText = (value: unknown): value is string => typeof value === 'string' && value.length <= MAX_TEXT;
 const isTime = (value: unknown): value is string => isText(value) && !Number.isNaN(Date.parse(value));
 const isAmount = (value: unknown): value is number =>

@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs';
+import { isRecord } from '../core/untrusted/fields.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
 
 /** A manifest option: the parsed object, or the path of a `.json` file. */
@@ -50,18 +51,16 @@ function readJson(path: string): unknown {
 
 const isNamed = (value: unknown): boolean =>
   typeof value === 'object' && value !== null && 'name' in value && typeof value.name === 'string';
-const isObject = (value: unknown): boolean =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const KINDS = {
   'a non-empty string': (value: unknown) => typeof value === 'string' && value !== '',
   'a string': (value: unknown) => typeof value === 'string',
   'a number': (value: unknown) => typeof value === 'number' && Number.isFinite(value),
   'true or false': (value: unknown) => typeof value === 'boolean',
-  'an object': isObject,
+  'an object': isRecord,
   'a list of strings': (value: unknown) =>
     Array.isArray(value) && value.every((item) => typeof item === 'string'),
-  'a list of objects': (value: unknown) => Array.isArray(value) && value.every(isObject),
+  'a list of objects': (value: unknown) => Array.isArray(value) && value.every(isRecord),
   'a list of objects with a name': (value: unknown) => Array.isArray(value) && value.every(isNamed),
 } as const;
 
@@ -141,6 +140,6 @@ function valuesAt(value: unknown, path: readonly string[], at = '', hasParent = 
   if (key === undefined) return [{ at, found: value, hasParent }];
   if (key === '*')
     return Array.isArray(value) ? value.flatMap((each, n) => valuesAt(each, rest, `${at}[${n}]`)) : [];
-  const inner: unknown = isObject(value) ? (value as Readonly<Record<string, unknown>>)[key] : undefined;
-  return valuesAt(inner, rest, at === '' ? key : `${at}.${key}`, isObject(value));
+  const inner: unknown = isRecord(value) ? (value as Readonly<Record<string, unknown>>)[key] : undefined;
+  return valuesAt(inner, rest, at === '' ? key : `${at}.${key}`, isRecord(value));
 }

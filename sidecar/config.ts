@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { isDnsLabel } from '../core/injection/names.ts';
+import { POLICY_MODES, type PolicyMode } from '../core/policy/engine.ts';
 import type { ProofWrites } from '../core/proof/proof.ts';
 import { isOwnHost } from '../probe/own-address.ts';
 import {
@@ -53,7 +54,7 @@ export interface SidecarConfig {
   AUDIT_QUERY: boolean;
   POLICY_URL: URL | null;
   POLICY_ENGINE: PolicyEngine;
-  POLICY_PROXY_MODE: 'track' | 'enforce' | 'off';
+  POLICY_PROXY_MODE: PolicyMode;
   POLICY_TIMEOUT_MS: number;
   ANTHROPIC_API_KEY: Secret | null;
   PROOF_STORE_PATH: string | null;
@@ -131,7 +132,7 @@ export const SIDECAR_FIELDS = {
   AUDIT_QUERY: flag(false),
   POLICY_URL: optionalHttpUrl,
   POLICY_ENGINE: optionalOneOf(['opa', 'builtin']),
-  POLICY_PROXY_MODE: oneOf(['track', 'enforce', 'off'], 'track'),
+  POLICY_PROXY_MODE: oneOf(POLICY_MODES, 'track'),
   POLICY_TIMEOUT_MS: integer({ min: 1, max: 60_000, default: 1000 }),
   ANTHROPIC_API_KEY: optionalSecret(),
   PROOF_STORE_PATH: optionalText,

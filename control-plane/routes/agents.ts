@@ -1,6 +1,6 @@
 import type { Request, Response } from 'express';
-import type { Grade } from '../../core/gap/gap.ts';
-import type { ObservationStatus, Phase } from '../../core/observation/observation.ts';
+import { GRADES, type Grade } from '../../core/gap/gap.ts';
+import { PHASES, type ObservationStatus, type Phase } from '../../core/observation/observation.ts';
 import type { Route } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { ControlPlaneContext } from '../context.ts';
@@ -12,8 +12,6 @@ import { integerIn, oneOf, readQuery } from './query.ts';
 /** Default number of agents per page. */
 const DEFAULT_LIMIT = 500;
 const MAX_LIMIT = 1000;
-const PHASES: readonly Phase[] = ['Pending', 'Healthy', 'Degraded', 'Unhealthy', 'Unknown'];
-const GRADES: readonly Grade[] = ['A', 'B', 'C', 'D', 'F'];
 
 interface AgentsQuery extends Record<string, unknown> {
   limit: number;

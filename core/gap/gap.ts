@@ -1,7 +1,8 @@
 import type { ReportSource } from '../health/health.ts';
 
 export type Severity = 'critical' | 'high' | 'medium' | 'low';
-export type Grade = 'A' | 'B' | 'C' | 'D' | 'F';
+export const GRADES = ['A', 'B', 'C', 'D', 'F'] as const;
+export type Grade = (typeof GRADES)[number];
 
 /** One difference between declared and observed (`GET /gap`, shape A). */
 export interface Issue {

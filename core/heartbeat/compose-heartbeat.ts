@@ -1,3 +1,4 @@
+import type { PolicyMode } from '../policy/engine.ts';
 import type { OutcomeCounts } from '../behavior/audit-entry.ts';
 import type { AuditSummary } from '../audit/summary.ts';
 import type { EvidenceReport } from '../evidence/evidence.ts';
@@ -7,7 +8,7 @@ import type { HealthReport } from '../health/health.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import type { ProofRecord } from '../proof/proof.ts';
 import type { UsageTotals, UsageWindow } from '../usage/usage.ts';
-import type { Heartbeat, PolicyMode } from './heartbeat.ts';
+import type { Heartbeat } from './heartbeat.ts';
 
 /** Input of one heartbeat. A sender leaves out the members that it does not have. */
 export interface HeartbeatInput {

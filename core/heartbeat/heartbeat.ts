@@ -4,11 +4,9 @@ import type { EvidenceReport } from '../evidence/evidence.ts';
 import type { PolicyFacts } from '../facts/facts.ts';
 import type { GapReport } from '../gap/gap.ts';
 import type { HealthReport } from '../health/health.ts';
+import type { PolicyMode } from '../policy/engine.ts';
 import type { ProofRecord } from '../proof/proof.ts';
 import type { UsageTotals, UsageWindow } from '../usage/usage.ts';
-
-export type PolicyMode = 'track' | 'enforce' | 'off';
-export const POLICY_MODES: readonly PolicyMode[] = ['track', 'enforce', 'off'];
 
 /** HeartbeatV1, sent by a sidecar or a reporter. `health` and `gap` are required; parse-heartbeat sets defaults for the rest. */
 export interface Heartbeat {

@@ -1,3 +1,4 @@
+import { POLICY_MODES } from '../policy/engine.ts';
 import type { OutcomeCounts } from '../behavior/audit-entry.ts';
 import { isRuleId } from '../audit/rules.ts';
 import type { GapReport, Issue } from '../gap/gap.ts';
@@ -22,7 +23,7 @@ import {
 } from '../untrusted/fields.ts';
 import { usageWindow } from '../usage/parse-usage-report.ts';
 import type { UsageTotals } from '../usage/usage.ts';
-import { POLICY_MODES, type Heartbeat } from './heartbeat.ts';
+import type { Heartbeat } from './heartbeat.ts';
 import { auditField, evidenceField } from './shown-fields.ts';
 
 export type ParsedHeartbeat = { ok: true; heartbeat: Heartbeat } | { ok: false; errors: FieldError[] };

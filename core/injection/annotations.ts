@@ -1,8 +1,8 @@
-import type { Grade } from '../gap/gap.ts';
-import { POLICY_MODES, type PolicyMode } from '../heartbeat/heartbeat.ts';
+import { POLICY_MODES, type PolicyMode } from '../policy/engine.ts';
+import { GRADES, type Grade } from '../gap/gap.ts';
 import { isDnsLabel, isDnsSubdomain } from './names.ts';
 import { parseQuantity } from './quantity.ts';
-import { shown } from './shown.ts';
+import { quoted } from '../untrusted/quoted.ts';
 import type { LogLevel } from './settings.ts';
 
 /** One pod annotation: the source for the parser, the rejection message and the reference page. */
@@ -36,7 +36,6 @@ function matching(
 }
 
 const MEBIBYTE = 2 ** 20;
-const GRADES: readonly Grade[] = ['A', 'B', 'C', 'D', 'F'];
 const LOG_LEVELS: readonly LogLevel[] = ['error', 'warn', 'info', 'debug'];
 
 const cpu = matching('a CPU quantity from 1m to 64, such as 250m', (raw) => {
@@ -169,5 +168,5 @@ export function readAnnotations(annotations: Readonly<Record<string, string>>): 
 
 /** The rejection message for one invalid annotation. */
 export function describeAnnotationProblem({ name, value, allowed }: AnnotationProblem): string {
-  return `annotation ${name}: ${shown(value)} is not ${allowed}`;
+  return `annotation ${name}: ${quoted(value)} is not ${allowed}`;
 }

@@ -1,4 +1,4 @@
-import type { PolicyMode } from '../heartbeat/heartbeat.ts';
+import type { PolicyMode } from '../policy/engine.ts';
 import {
   CA_ANNOTATION,
   CONTROL_PORT,

@@ -11,7 +11,7 @@ import { CA_ANNOTATION, INJECTED_ANNOTATION } from './names.ts';
 import type { Pod } from './pod.ts';
 import { RULES, type Rejection, type Subject } from './rejections.ts';
 import { defaultAgentPort } from './routing.ts';
-import { shown } from './shown.ts';
+import { quoted } from '../untrusted/quoted.ts';
 import type { InjectionSettings } from './settings.ts';
 
 /** Every skip code and its condition. A skipped pod is admitted unchanged. The reference page is generated from this table. */
@@ -114,7 +114,7 @@ function unknownAnnotations(annotations: Readonly<Record<string, string>>): stri
   );
   const warnings = unknown
     .slice(0, MAX_WARNINGS)
-    .map((name) => `annotation ${shown(name).slice(1, -1)} is not known to the injector and has no effect`);
+    .map((name) => `annotation ${quoted(name).slice(1, -1)} is not known to the injector and has no effect`);
   const more = unknown.length - warnings.length;
   return more > 0 ? [...warnings, `${more} more annotations are not known to the injector`] : warnings;
 }

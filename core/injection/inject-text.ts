@@ -1,4 +1,5 @@
 import { isMap, isScalar, parseAllDocuments, visit, type Document } from 'yaml';
+import { isRecord } from '../untrusted/fields.ts';
 import { changeMap, type JsonObject } from '../yaml-edit/edit-yaml.ts';
 import { styleOf } from '../yaml-edit/render.ts';
 import { TextEdits } from '../yaml-edit/text-edits.ts';
@@ -190,7 +191,7 @@ function withNulls(before: unknown, after: unknown): unknown {
     return after.map(
       (item: unknown): unknown => before.find((old) => isEqual(withoutNulls(old), item)) ?? item,
     );
-  if (!isObject(before) || !isObject(after)) return after;
+  if (!isRecord(before) || !isRecord(after)) return after;
   const names = Object.keys(before);
   const entries = Object.entries(after).map(([key, value]): [string, unknown] => [
     key,
@@ -203,6 +204,3 @@ function withNulls(before: unknown, after: unknown): unknown {
   }
   return Object.fromEntries(entries);
 }
-
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

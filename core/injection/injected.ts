@@ -1,3 +1,4 @@
+import { isRecord } from '../untrusted/fields.ts';
 import { INJECTED_ANNOTATION } from './names.ts';
 import type { Container, ContainerPort, PodMetadata } from './pod.ts';
 
@@ -98,8 +99,4 @@ function restoreTarget(container: Container, keys: readonly string[], was: strin
   let target: unknown = container;
   for (const key of keys.slice(0, -1)) target = isRecord(target) ? target[key] : undefined;
   if (isRecord(target) && target['port'] === number) target['port'] = was;
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null;
 }

@@ -1,3 +1,5 @@
+import { isRecord } from '../untrusted/fields.ts';
+
 /** One operation of RFC 6902. */
 export type PatchOperation =
   | { op: 'add'; path: string; value: unknown }
@@ -16,14 +18,10 @@ export function patchBetween(before: unknown, after: unknown): PatchOperation[] 
 
 type JsonObject = Readonly<Record<string, unknown>>;
 
-function isObject(value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
-}
-
 function patchValue(before: unknown, after: unknown, path: string, operations: PatchOperation[]): void {
   if (Object.is(before, after)) return;
   if (Array.isArray(before) && Array.isArray(after)) patchLists(before, after, path, operations);
-  else if (isObject(before) && isObject(after)) patchObjects(before, after, path, operations);
+  else if (isRecord(before) && isRecord(after)) patchObjects(before, after, path, operations);
   else operations.push({ op: 'replace', path, value: after });
 }
 
@@ -88,7 +86,7 @@ export function isEqual(a: unknown, b: unknown): boolean {
   if (Object.is(a, b)) return true;
   if (Array.isArray(a))
     return Array.isArray(b) && a.length === b.length && a.every((item, index) => isEqual(item, b[index]));
-  if (!isObject(a) || !isObject(b)) return false;
+  if (!isRecord(a) || !isRecord(b)) return false;
   const keys = Object.keys(a);
   return (
     keys.length === Object.keys(b).length &&

@@ -12,7 +12,7 @@ import {
 import type { Container, Pod } from './pod.ts';
 import { parseQuantity } from './quantity.ts';
 import { namesOfPort } from './routing.ts';
-import { shown } from './shown.ts';
+import { quoted } from '../untrusted/quoted.ts';
 import type { InjectionSettings, SidecarResources } from './settings.ts';
 
 /** Every rejection code and its condition; the reference page is generated from this table. */
@@ -74,7 +74,7 @@ export const RULES: readonly Rule[] = [
     return other
       ? rejection(
           'os-not-linux',
-          `the sidecar runs only on Linux, but ${other[0]} is ${shown(other[1] ?? '')}`,
+          `the sidecar runs only on Linux, but ${other[0]} is ${quoted(other[1] ?? '')}`,
         )
       : null;
   },
@@ -110,7 +110,7 @@ export const RULES: readonly Rule[] = [
       ? null
       : rejection(
           'agent-name-invalid',
-          `${shown(agentName.name)} is not a valid agent name (${ANNOTATIONS.agentName.allowed}): set annotation ${ANNOTATIONS.agentName.name}`,
+          `${quoted(agentName.name)} is not a valid agent name (${ANNOTATIONS.agentName.allowed}): set annotation ${ANNOTATIONS.agentName.name}`,
         ),
 
   ({ pod, agentName }) => {
@@ -119,7 +119,7 @@ export const RULES: readonly Rule[] = [
       ? null
       : rejection(
           'label-conflict',
-          `label ${AGENT_LABEL}: ${shown(label)} is not the agent's name "${agentName.name}": remove the label, or set annotation ${ANNOTATIONS.agentName.name} to it`,
+          `label ${AGENT_LABEL}: ${quoted(label)} is not the agent's name "${agentName.name}": remove the label, or set annotation ${ANNOTATIONS.agentName.name} to it`,
         );
   },
 
@@ -162,7 +162,7 @@ export const RULES: readonly Rule[] = [
     return other
       ? rejection(
           'port-name-shared',
-          `containers ${cut(agent.name)} and ${cut(other.name)} both have a port named ${names.map(shown).join(', ')}: give the agent's port a unique name`,
+          `containers ${cut(agent.name)} and ${cut(other.name)} both have a port named ${names.map((name) => quoted(name)).join(', ')}: give the agent's port a unique name`,
         )
       : null;
   },
@@ -227,7 +227,7 @@ function reservedPorts({ engine }: InjectionSettings): readonly number[] {
 }
 
 /** Names are not yet validated by the API server, so they may contain control characters or a megabyte of text. */
-const cut = (text: string): string => shown(text).slice(1, -1);
+const cut = (text: string): string => quoted(text).slice(1, -1);
 
 function everyContainer(pod: Pod): readonly Container[] {
   const { containers, initContainers } = pod.spec;

@@ -1,5 +1,5 @@
+import type { PolicyMode } from '../policy/engine.ts';
 import type { Grade } from '../gap/gap.ts';
-import type { PolicyMode } from '../heartbeat/heartbeat.ts';
 import type { ProofWrites } from '../proof/proof.ts';
 
 /** Requests and limits as Kubernetes quantities. */

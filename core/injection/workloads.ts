@@ -1,3 +1,4 @@
+import { isRecord } from '../untrusted/fields.ts';
 import type { Pod } from './pod.ts';
 
 /** A pod or a pod template inside a Kubernetes object. */
@@ -23,36 +24,31 @@ const PLACES: Readonly<Record<string, readonly string[]>> = {
   'CronJob.batch': ['spec', 'jobTemplate', 'spec', 'template'],
 };
 
-type JsonObject = Record<string, unknown>;
-
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');
 
 /** The kind of an object, for reports. */
 export function kindOf(object: unknown): string {
-  return isObject(object) ? text(object['kind']) : '';
+  return isRecord(object) ? text(object['kind']) : '';
 }
 
 /** The pods of a document: one for a workload, all pods of a List, none for other kinds. */
 export function podPlacesOf(object: unknown, path: readonly (string | number)[] = []): PodPlace[] {
-  if (!isObject(object)) return [];
+  if (!isRecord(object)) return [];
   const [kind, apiVersion] = [text(object['kind']), text(object['apiVersion'])];
   if (kind === 'List' && apiVersion === 'v1' && Array.isArray(object['items']))
     return object['items'].flatMap((item, index) => podPlacesOf(item, [...path, 'items', index]));
   const group = apiVersion.includes('/') ? apiVersion.slice(0, apiVersion.indexOf('/')) : '';
   const place = PLACES[`${kind}.${group}`];
   if (!place) return [];
-  const pod = place.reduce<unknown>((inner, key) => (isObject(inner) ? inner[key] : undefined), object);
-  const metadata = isObject(object['metadata']) ? object['metadata'] : {};
+  const pod = place.reduce<unknown>((inner, key) => (isRecord(inner) ? inner[key] : undefined), object);
+  const metadata = isRecord(object['metadata']) ? object['metadata'] : {};
   return [
     {
       path: [...path, ...place],
       kind,
       name: text(metadata['name']),
       namespace: text(metadata['namespace']),
-      pod: isObject(pod) ? pod : {},
+      pod: isRecord(pod) ? pod : {},
     },
   ];
 }

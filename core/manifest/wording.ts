@@ -1,3 +1,5 @@
+import { quoted as quotedText } from '../untrusted/quoted.ts';
+
 const LONGEST = 60;
 
 const PASSWORD_IN_URL = /:[^:@/\s]+@/;
@@ -7,13 +9,9 @@ export function holdsPassword(text: string): boolean {
   return PASSWORD_IN_URL.test(text);
 }
 
-/**
- * Quotes a value of the file for a message: one line, cut to a maximum length. Passwords are masked, because messages appear
- * in logs and reports.
- */
+/** Quotes a value of the manifest. Passwords are masked, because messages appear in logs and reports. */
 export function quoted(text: string): string {
-  const safe = text.replaceAll(new RegExp(PASSWORD_IN_URL, 'g'), ':***@');
-  return JSON.stringify(safe.length > LONGEST ? `${safe.slice(0, LONGEST)}…` : safe);
+  return quotedText(text.replaceAll(new RegExp(PASSWORD_IN_URL, 'g'), ':***@'), LONGEST);
 }
 
 /** `a, b or c` */

@@ -1,3 +1,4 @@
+import type { PolicyMode } from '../policy/engine.ts';
 import type { JudgedSuppression } from '../audit/suppressions.ts';
 import type { OutcomeCounts } from '../behavior/audit-entry.ts';
 import type { EvidenceItem } from '../evidence/evidence.ts';
@@ -5,11 +6,11 @@ import type { Grade, Issue } from '../gap/gap.ts';
 import type { PolicyFacts } from '../facts/facts.ts';
 import type { DriftReason } from '../injection/drift.ts';
 import type { Check, CheckStatus, HealthSummary } from '../health/health.ts';
-import type { PolicyMode } from '../heartbeat/heartbeat.ts';
 import type { ProofOrigin, ProofRecord } from '../proof/proof.ts';
 import type { UsageWindow } from '../usage/usage.ts';
 
-export type Phase = 'Pending' | 'Healthy' | 'Degraded' | 'Unhealthy' | 'Unknown';
+export const PHASES = ['Pending', 'Healthy', 'Degraded', 'Unhealthy', 'Unknown'] as const;
+export type Phase = (typeof PHASES)[number];
 
 export type ConditionType =
   | 'Ready'

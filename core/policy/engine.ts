@@ -1,5 +1,8 @@
 import type { PolicyInput } from './policy-input.ts';
 
+export const POLICY_MODES = ['track', 'enforce', 'off'] as const;
+export type PolicyMode = (typeof POLICY_MODES)[number];
+
 /** The result of a policy engine for one input. */
 export type PolicyAnswer =
   /** The denial reasons, sorted; empty: allowed. */

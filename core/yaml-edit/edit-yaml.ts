@@ -1,13 +1,11 @@
 import { isMap, isScalar, isSeq, type Node, type Pair, type YAMLMap, type YAMLSeq } from 'yaml';
+import { isRecord } from '../untrusted/fields.ts';
 import { commonEnds, isEqual } from '../injection/patch.ts';
 import { itemLines, pairLines } from './render.ts';
 import type { TextEdits } from './text-edits.ts';
 
 /** A JSON object: members by name. */
 export type JsonObject = Readonly<Record<string, unknown>>;
-
-const isObject = (value: unknown): value is JsonObject =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
 
 const startOf = (node: unknown): number => (node as Node).range?.[0] ?? 0;
 
@@ -89,7 +87,7 @@ function changeValue(
   [, before, after]: Change,
   pair: Pair | null,
 ): boolean {
-  if (isMap(node) && isObject(before) && isObject(after)) {
+  if (isMap(node) && isRecord(before) && isRecord(after)) {
     changeMap(edits, node, before, after);
     return true;
   }

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ServerResponse } from 'node:http';
+import { isRecord } from '../../core/untrusted/fields.ts';
 import type { Message, ToolOffer } from './model.ts';
 import { callToWire } from './remote-model.ts';
 import type { Turn, TurnRequest } from './turn.ts';
@@ -11,13 +12,9 @@ export interface ChatRequest extends TurnRequest {
 
 export type ParsedChatRequest = { ok: true; request: ChatRequest } | { ok: false; message: string };
 
-type Json = Readonly<Record<string, unknown>>;
-const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** `POST /v1/chat/completions`. `metadata.user_confirmed: "true"` means that the user confirmed a destructive action. */
 export function parseCompletionRequest(body: unknown): ParsedChatRequest {
-  if (!isObject(body) || !Array.isArray(body['messages']) || body['messages'].length === 0)
+  if (!isRecord(body) || !Array.isArray(body['messages']) || body['messages'].length === 0)
     return { ok: false, message: 'messages must be a non-empty list' };
   const messages = body['messages'].map(parseMessage);
   if (messages.some((message) => message === null))
@@ -28,16 +25,16 @@ export function parseCompletionRequest(body: unknown): ParsedChatRequest {
     request: {
       messages: messages.filter((message) => message !== null),
       callerTools: Array.isArray(tools) ? tools.flatMap((tool) => parseTool(tool) ?? []) : [],
-      confirmed: isObject(metadata) && metadata['user_confirmed'] === 'true',
+      confirmed: isRecord(metadata) && metadata['user_confirmed'] === 'true',
       streamed: stream === true,
-      includeUsage: isObject(options) && options['include_usage'] === true,
+      includeUsage: isRecord(options) && options['include_usage'] === true,
     },
   };
 }
 
 /** `POST /v1/chat`: `{message}` (or `{messages}`), and `confirmed: true`. */
 export function parsePlainRequest(body: unknown): ParsedChatRequest {
-  if (!isObject(body)) return { ok: false, message: 'the body must be an object' };
+  if (!isRecord(body)) return { ok: false, message: 'the body must be an object' };
   const messages =
     typeof body['message'] === 'string' ? [{ role: 'user', content: body['message'] }] : body['messages'];
   const parsed = parseCompletionRequest({ messages });
@@ -54,7 +51,7 @@ const ROLES: Readonly<Record<string, Message['role']>> = {
 };
 
 function parseMessage(value: unknown): Message | null {
-  if (!isObject(value)) return null;
+  if (!isRecord(value)) return null;
   const role = ROLES[String(value['role'])];
   const content = textOf(value['content']);
   if (role === undefined || content === null) return null;
@@ -68,18 +65,18 @@ function textOf(content: unknown): string | null {
   if (content === null || content === undefined) return '';
   if (!Array.isArray(content)) return null;
   return content
-    .map((part: unknown) => (isObject(part) && typeof part['text'] === 'string' ? part['text'] : ''))
+    .map((part: unknown) => (isRecord(part) && typeof part['text'] === 'string' ? part['text'] : ''))
     .join('');
 }
 
 function parseTool(value: unknown): ToolOffer | null {
-  const offer = isObject(value) ? value['function'] : null;
-  if (!isObject(offer) || typeof offer['name'] !== 'string') return null;
+  const offer = isRecord(value) ? value['function'] : null;
+  if (!isRecord(offer) || typeof offer['name'] !== 'string') return null;
   const { name, description, parameters } = offer;
   return {
     name: String(name),
     description: typeof description === 'string' ? description : '',
-    parameters: isObject(parameters) ? parameters : {},
+    parameters: isRecord(parameters) ? parameters : {},
   };
 }
 

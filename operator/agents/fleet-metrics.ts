@@ -1,9 +1,6 @@
-import type { Grade } from '../../core/gap/gap.ts';
-import type { AgentObservation, Phase } from '../../core/observation/observation.ts';
+import { GRADES } from '../../core/gap/gap.ts';
+import { PHASES, type AgentObservation } from '../../core/observation/observation.ts';
 import type { Metrics, Sample } from '../../runtime/metrics.ts';
-
-const PHASES: readonly Phase[] = ['Pending', 'Healthy', 'Degraded', 'Unhealthy', 'Unknown'];
-const GRADES: readonly Grade[] = ['A', 'B', 'C', 'D', 'F'];
 
 /**
  * Gauges over the observations that `list` returns. Every phase and grade has a sample, also with value 0, so that alert

@@ -1,6 +1,6 @@
-import type { Grade } from '../../core/gap/gap.ts';
+import { GRADES, type Grade } from '../../core/gap/gap.ts';
 import { isDnsLabel } from '../../core/injection/names.ts';
-import type { Phase } from '../../core/observation/observation.ts';
+import { PHASES, type Phase } from '../../core/observation/observation.ts';
 import { RUNTIMES, type Runtime } from '../../core/observation/runtimes.ts';
 import {
   fail,
@@ -43,8 +43,8 @@ const agent = object<OutsideAgent>({
   agentName: dnsLabel,
   namespace: dnsLabel,
   runtime: oneOf(RUNTIMES),
-  phase: oneOf(['Pending', 'Healthy', 'Degraded', 'Unhealthy', 'Unknown']),
-  grade: nullable(oneOf(['A', 'B', 'C', 'D', 'F'])),
+  phase: oneOf(PHASES),
+  grade: nullable(oneOf(GRADES)),
   score: nullable(integer({ min: 0, max: 100 })),
   tokens: nullable(integer({ min: 0 })),
   lastSeen: nullable(isoTime),

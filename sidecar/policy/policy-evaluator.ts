@@ -2,12 +2,10 @@ import type { AuditEntry, Outcome } from '../../core/behavior/audit-entry.ts';
 import { behaviorVersionOf, isCurrent, type BehaviorVersion } from '../../core/behavior/behavior-version.ts';
 import { hasBehavior } from '../../core/behavior/parse-behavior-headers.ts';
 import type { PolicyFacts } from '../../core/facts/facts.ts';
-import type { PolicyAnswer, PolicyEngine } from '../../core/policy/engine.ts';
+import type { PolicyAnswer, PolicyEngine, PolicyMode } from '../../core/policy/engine.ts';
 import { policyInputOf } from '../../core/policy/policy-input.ts';
 import type { Policy } from '../../core/policy/policy.ts';
 import type { UsageTotals } from '../../core/usage/usage.ts';
-
-export type PolicyMode = 'track' | 'enforce' | 'off';
 
 /** The policy verdict on one request. */
 export interface Verdict {

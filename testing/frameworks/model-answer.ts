@@ -1,9 +1,8 @@
+import { isRecord } from '../../core/untrusted/fields.ts';
+
 export type Json = Readonly<Record<string, unknown>>;
 
-export const isObject = (value: unknown): value is Json =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
-export const objectsIn = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isObject) : []);
+export const objectsIn = (value: unknown): Json[] => (Array.isArray(value) ? value.filter(isRecord) : []);
 
 export type Protocol = 'chat' | 'responses' | 'anthropic';
 

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { isObject, piecesOf, stepAt, type Json, type ModelAnswer, type Protocol } from './model-answer.ts';
+import { isRecord } from '../../core/untrusted/fields.ts';
+import { piecesOf, stepAt, type Json, type ModelAnswer, type Protocol } from './model-answer.ts';
 import { ANTHROPIC } from './wire-anthropic.ts';
 import { CHAT } from './wire-chat.ts';
 import { RESPONSES } from './wire-responses.ts';
@@ -150,7 +151,7 @@ async function bodyOf(request: IncomingMessage): Promise<Json | null> {
   for await (const piece of request.setEncoding('utf8') as AsyncIterable<string>) text += piece;
   try {
     const value: unknown = JSON.parse(text);
-    return isObject(value) ? value : null;
+    return isRecord(value) ? value : null;
   } catch {
     return null;
   }

@@ -1,9 +1,9 @@
+import { isRecord } from '../../core/untrusted/fields.ts';
 import {
   CACHED,
   CREATED,
   REASONING,
   event,
-  isObject,
   objectsIn,
   piecesOf,
   type ModelAnswer,
@@ -15,9 +15,9 @@ export const CHAT: Wire = {
   protocol: 'chat',
   path: '/chat/completions',
   toolsOf: ({ tools }) =>
-    objectsIn(tools).map(({ function: offer }) => (isObject(offer) ? String(offer['name']) : '')),
+    objectsIn(tools).map(({ function: offer }) => (isRecord(offer) ? String(offer['name']) : '')),
   statesUsageInStream: ({ stream_options: options }) =>
-    isObject(options) && options['include_usage'] === true,
+    isRecord(options) && options['include_usage'] === true,
   whole: (answer) => ({
     ...identity(answer, 'chat.completion'),
     choices: [
