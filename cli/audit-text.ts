@@ -1,5 +1,5 @@
 import type { AuditResult, Score, Verdict } from '../core/audit/audit.ts';
-import { PACKS, type Pack } from '../core/audit/packs.ts';
+import { PACKS, type Pack } from '../core/manifest/packs.ts';
 import type { Tier } from '../core/audit/rule.ts';
 import type { JudgedSuppression, SuppressionState } from '../core/audit/suppressions.ts';
 import type { Grade } from '../core/gap/gap.ts';

@@ -2,7 +2,8 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Check, HealthReport } from '../core/health/health.ts';
+import type { Check } from '../core/facts/check.ts';
+import type { HealthReport } from '../core/health/health.ts';
 import {
   startPostgres,
   startRedis,

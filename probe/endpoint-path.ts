@@ -1,5 +1,4 @@
-import { DEFAULT_PATHS } from '../core/facts/facts.ts';
-import type { Manifest } from '../core/manifest/manifest.ts';
+import { type Manifest, DEFAULT_PATHS } from '../core/manifest/manifest.ts';
 import { resolveReference, type ReferenceSources } from './references.ts';
 
 /** Where one endpoint of the agent is probed. */

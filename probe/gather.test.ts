@@ -3,6 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { RequestListener } from 'node:http';
+import type { CheckCategory } from '../core/facts/check.ts';
 import { aManifest, NOON } from '../testing/facts.ts';
 import { holdDeadlines } from '../testing/held-deadlines.ts';
 import { holdTimers } from '../testing/held-timers.ts';
@@ -10,7 +11,6 @@ import { until } from '../testing/proxy-rig.ts';
 import { TestServers } from '../testing/sockets.ts';
 import type { PolicyFacts } from '../core/facts/facts.ts';
 import { check } from '../core/health/check.ts';
-import type { CheckCategory } from '../core/health/health.ts';
 import type { ManifestSpec } from '../core/manifest/manifest.ts';
 import { gather, type AgentEnvironment, type GatherInput } from './gather.ts';
 

@@ -1,11 +1,6 @@
-import type {
-  BehaviorFacts,
-  EnvironmentFacts,
-  Facts,
-  PolicyFacts,
-  SecretFacts,
-} from '../core/facts/facts.ts';
-import type { CheckCategory } from '../core/health/health.ts';
+import type { BehaviorFacts } from '../core/behavior/summarize-behavior.ts';
+import type { CheckCategory } from '../core/facts/check.ts';
+import type { EnvironmentFacts, Facts, PolicyFacts, SecretFacts } from '../core/facts/facts.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
 import { referencesIn, secretVariable, type Reference } from '../core/manifest/references.ts';
 import type { ProofRecord } from '../core/proof/proof.ts';

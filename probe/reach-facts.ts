@@ -1,3 +1,4 @@
+import type { CheckCategory } from '../core/facts/check.ts';
 import { parseAddress, type HostPort } from '../core/facts/address.ts';
 import {
   modelCheckId,
@@ -6,7 +7,6 @@ import {
   type ReachTarget,
 } from '../core/facts/declared.ts';
 import type { Facts, Reach } from '../core/facts/facts.ts';
-import type { CheckCategory } from '../core/health/health.ts';
 import { categoryOf } from '../core/health/summarize.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
 import { createAddressGuard, type AddressGuard } from './address-guard.ts';

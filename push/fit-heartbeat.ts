@@ -1,6 +1,6 @@
+import type { Severity } from '../core/policy/policy-rule.ts';
+import type { Check } from '../core/facts/check.ts';
 import type { EvidenceTier } from '../core/evidence/evidence.ts';
-import type { Severity } from '../core/gap/gap.ts';
-import type { Check } from '../core/health/health.ts';
 import type { Heartbeat } from '../core/heartbeat/heartbeat.ts';
 import type { ModelUsage, UsageWindow } from '../core/usage/usage.ts';
 

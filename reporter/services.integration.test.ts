@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
-import type { Check } from '../core/health/health.ts';
+import type { Check } from '../core/facts/check.ts';
 import {
   startPostgres,
   startRedis,

@@ -1,5 +1,5 @@
 import { InvalidArgumentError, type Command } from 'commander';
-import { isPack, PACKS, type Pack } from '../../core/audit/packs.ts';
+import { isPack, PACKS, type Pack } from '../../core/manifest/packs.ts';
 import type { CliContext } from '../context.ts';
 import { load } from '../load.ts';
 import { httpUrl } from '../option-values.ts';

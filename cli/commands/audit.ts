@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { audit, type AuditResult } from '../../core/audit/audit.ts';
 import type { Evidence } from '../../core/audit/earned.ts';
-import type { Pack } from '../../core/audit/packs.ts';
+import type { Pack } from '../../core/manifest/packs.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import type { LoadedManifest } from '../../runtime/manifest-file.ts';
 import { auditText } from '../audit-text.ts';

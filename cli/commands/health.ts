@@ -1,6 +1,7 @@
 import { dirname, resolve } from 'node:path';
+import type { Check, CheckSeverity } from '../../core/facts/check.ts';
 import { check } from '../../core/health/check.ts';
-import type { Check, CheckSeverity, HealthReport } from '../../core/health/health.ts';
+import type { HealthReport } from '../../core/health/health.ts';
 import { gather } from '../../probe/gather.ts';
 import type { LoadedManifest } from '../../runtime/manifest-file.ts';
 import type { CliContext } from '../context.ts';

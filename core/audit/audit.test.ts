@@ -1,14 +1,14 @@
 import { describe, expect, test } from '@jest/globals';
+import type { Check, CheckStatus } from '../facts/check.ts';
 import { aManifest } from '../../testing/facts.ts';
 import { FULL_MANIFEST } from '../../testing/manifests/manifest-text.ts';
 import fc from '../../testing/properties.ts';
-import type { Check, CheckStatus } from '../health/health.ts';
 import { parseManifest } from '../manifest/parse-manifest.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import type { ProofRecord } from '../proof/proof.ts';
 import { audit, type AuditResult } from './audit.ts';
 import type { Evidence } from './earned.ts';
-import { PACKS, type Pack } from './packs.ts';
+import { PACKS, type Pack } from '../manifest/packs.ts';
 import { RULE_IDS, RULES } from './rules.ts';
 
 const AT = new Date('2026-03-01T12:00:00.000Z');

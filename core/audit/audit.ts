@@ -6,7 +6,7 @@ import { hasExpired } from '../proof/expiry.ts';
 import { isTrusted } from '../proof/counted.ts';
 import type { ProofOrigin, ProofWrites } from '../proof/proof.ts';
 import { earnedTier, type Evidence } from './earned.ts';
-import { isPack, PACKS, type Pack } from './packs.ts';
+import { isPack, PACKS, type Pack } from '../manifest/packs.ts';
 import { WEIGHTS, type Rule, type Tier } from './rule.ts';
 import { RULES } from './rules.ts';
 import { judgeSuppressions, type JudgedSuppression } from './suppressions.ts';

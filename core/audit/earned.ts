@@ -1,4 +1,4 @@
-import type { Check } from '../health/health.ts';
+import type { Check } from '../facts/check.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { countedProofs, type ProofTrust } from '../proof/counted.ts';
 import type { ProofOrigin, ProofRecord } from '../proof/proof.ts';

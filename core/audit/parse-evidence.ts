@@ -1,4 +1,5 @@
-import type { Check, HealthReport } from '../health/health.ts';
+import type { Check } from '../facts/check.ts';
+import type { HealthReport } from '../health/health.ts';
 import { parseHealthReport } from '../health/parse-health-report.ts';
 import { proofRecord } from '../proof/proof-record.ts';
 import { PROOF_ORIGINS, type ProofRecord, type ProofWrites } from '../proof/proof.ts';

@@ -1,7 +1,7 @@
-import type { Severity } from '../gap/gap.ts';
-import type { CheckCategory } from '../health/health.ts';
+import type { Severity } from '../policy/policy-rule.ts';
+import type { CheckCategory } from '../facts/check.ts';
 import type { GuardrailType, Manifest } from '../manifest/manifest.ts';
-import type { Pack } from './packs.ts';
+import type { Pack } from '../manifest/packs.ts';
 
 /** The evidence that a rule needs to count as proved: Declared (never proved), Probed, Behavioral, eXternal (a proof record). */
 export type Tier = 'D' | 'P' | 'B' | 'X';

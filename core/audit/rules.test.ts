@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { aManifest } from '../../testing/facts.ts';
 import type { Manifest } from '../manifest/manifest.ts';
-import { PACKS } from './packs.ts';
+import { PACKS } from '../manifest/packs.ts';
 import { RULE_IDS, RULES } from './rules.ts';
 
 const tool = (annotations?: object) => ({ name: 'pay', ...(annotations && { annotations }) });

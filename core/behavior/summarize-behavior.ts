@@ -1,8 +1,17 @@
-import type { BehaviorFacts } from '../facts/facts.ts';
 import type { AuditEntry } from './audit-entry.ts';
 import { hasBehavior } from './parse-behavior-headers.ts';
 
 const SAMPLE = 100;
+
+/** Guardrail invocations in the newest ring entries with behavioral data (at most 100). */
+export interface BehaviorFacts {
+  /** Number of entries with behavioral data; 0: nothing is known. */
+  sampled: number;
+  /** Guardrail type -> number of sampled entries in which it was invoked. */
+  guardrailsInvoked: ReadonlyMap<string, number>;
+  /** Number of newest consecutive requests that could have behavioral data but had none; absent: not counted. */
+  requestsWithout?: number;
+}
 
 /**
  * Counts guardrail invocations in the newest entries with behavioral data (at most 100).

@@ -1,7 +1,7 @@
+import type { Check } from '../facts/check.ts';
 import type { AuditEntry, Behavior } from '../behavior/audit-entry.ts';
 import { reportedName } from '../behavior/reported-name.ts';
 import type { Facts } from '../facts/facts.ts';
-import type { Check } from '../health/health.ts';
 
 /**
  * The source of a sighting. `probe`: a probe from the sidecar. `wire`: the traffic. `check`: a passing check reported by the

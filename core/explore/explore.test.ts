@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import type { Check, HealthReport } from '../health/health.ts';
+import type { Check } from '../facts/check.ts';
+import type { HealthReport } from '../health/health.ts';
 import type { Manifest, ManifestSpec } from '../manifest/manifest.ts';
 import { FULL_MANIFEST } from '../../testing/manifests/manifest-text.ts';
 import { parseManifest } from '../manifest/parse-manifest.ts';

@@ -1,7 +1,8 @@
+import type { Check, CheckCategory } from '../facts/check.ts';
 import { modelCheckId, reachTargets } from '../facts/declared.ts';
-import { AGENT_CARD_PATH, DEFAULT_PATHS, type EndpointAnswer, type Facts } from '../facts/facts.ts';
-import type { Check, CheckCategory, HealthReport, ReportSource } from '../health/health.ts';
-import type { Manifest } from '../manifest/manifest.ts';
+import { AGENT_CARD_PATH, type EndpointAnswer, type Facts } from '../facts/facts.ts';
+import type { HealthReport, ReportSource } from '../health/health.ts';
+import { type Manifest, DEFAULT_PATHS } from '../manifest/manifest.ts';
 import { declaredNotChecked } from './declared-not-checked.ts';
 
 /** `GET /explore`: the parts of the agent and the state of each part. null: not known. */

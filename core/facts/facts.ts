@@ -1,5 +1,6 @@
+import type { Check } from './check.ts';
+import type { BehaviorFacts } from '../behavior/summarize-behavior.ts';
 import type { ProofRecord } from '../proof/proof.ts';
-import type { Check } from '../health/health.ts';
 
 /** The result of one probe. `unknown`: not probed, with the reason. */
 export type Reach =
@@ -12,8 +13,6 @@ export type HttpAnswer =
   | { answered: true; status: number; latencyMs: number }
   | { answered: false; reason: string };
 
-/** The default paths of the agent's endpoints, for a manifest that declares no path. */
-export const DEFAULT_PATHS = { health: '/health', capabilities: '/capabilities' } as const;
 /** The path where A2A clients expect the agent card. */
 export const AGENT_CARD_PATH = '/.well-known/agent-card.json';
 
@@ -52,16 +51,6 @@ export interface InvalidReport {
   field: string;
   /** For example `must be a string`. */
   reason: string;
-}
-
-/** Guardrail invocations in the newest ring entries with behavioral data (at most 100). */
-export interface BehaviorFacts {
-  /** Number of entries with behavioral data; 0: nothing is known. */
-  sampled: number;
-  /** Guardrail type -> number of sampled entries in which it was invoked. */
-  guardrailsInvoked: ReadonlyMap<string, number>;
-  /** Number of newest consecutive requests that could have behavioral data but had none; absent: not counted. */
-  requestsWithout?: number;
 }
 
 /** The result of the policy engine query for the report. */

@@ -1,10 +1,10 @@
+import type { Severity } from '../policy/policy-rule.ts';
+import type { Check } from '../facts/check.ts';
 import { MAX_NAME_LENGTH } from '../behavior/reported-name.ts';
 import { declaredVariables, modelCheckId, reachTargets } from '../facts/declared.ts';
-import type { Check } from '../health/health.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { cut } from '../untrusted/fields.ts';
 import type { Finding, GapRule, RuleInput } from './finding.ts';
-import type { Severity } from './gap.ts';
 
 /** Declared check id -> manifest path that declares it. */
 type Declared = ReadonlyMap<string, string>;

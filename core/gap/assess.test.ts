@@ -1,8 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
+import type { BehaviorFacts } from '../behavior/summarize-behavior.ts';
+import type { Check, CheckStatus } from '../facts/check.ts';
 import { NOON, aManifest, someFacts } from '../../testing/facts.ts';
 import fc from '../../testing/properties.ts';
-import type { BehaviorFacts, Facts, HttpAnswer } from '../facts/facts.ts';
-import type { Check, CheckStatus } from '../health/health.ts';
+import type { Facts, HttpAnswer } from '../facts/facts.ts';
 import type { ManifestSpec } from '../manifest/manifest.ts';
 import { align } from './align.ts';
 import { assess, STATIC_FLOOR } from './assess.ts';

@@ -1,8 +1,7 @@
 import type { Guardrail } from '../manifest/manifest.ts';
-import type { RuleFacts } from '../policy/policy-rule.ts';
+import type { RuleFacts, Severity } from '../policy/policy-rule.ts';
 import { POLICY_RULES } from '../policy/rules.ts';
 import type { Finding, GapRule, RuleInput } from './finding.ts';
-import type { Severity } from './gap.ts';
 
 /** The policy rules by denial reason. Reasons that an engine adds itself have severity low. */
 const DENIALS: ReadonlyMap<string, RuleFacts> = new Map(POLICY_RULES.map((rule) => [rule.reason, rule]));

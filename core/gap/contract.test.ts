@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
+import type { CheckStatus } from '../facts/check.ts';
 import { aManifest, someFacts } from '../../testing/facts.ts';
 import fc from '../../testing/properties.ts';
 import type { Facts, HttpAnswer } from '../facts/facts.ts';
-import type { CheckStatus } from '../health/health.ts';
 import { assess } from './assess.ts';
 
 /** The contract's statements about the score. Test names quote the contract. */

@@ -1,7 +1,8 @@
+import type { Severity } from '../policy/policy-rule.ts';
+import type { Check } from '../facts/check.ts';
 import type { Facts } from '../facts/facts.ts';
-import type { Check } from '../health/health.ts';
 import type { Manifest } from '../manifest/manifest.ts';
-import type { AlignmentGap, Severity } from './gap.ts';
+import type { AlignmentGap } from './gap.ts';
 
 /** One difference between declared and observed, with the fields of both gap views. */
 export interface Finding {

@@ -1,6 +1,6 @@
 import type { ReportSource } from '../health/health.ts';
+import type { Severity } from '../policy/policy-rule.ts';
 
-export type Severity = 'critical' | 'high' | 'medium' | 'low';
 export const GRADES = ['A', 'B', 'C', 'D', 'F'] as const;
 export type Grade = (typeof GRADES)[number];
 

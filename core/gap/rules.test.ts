@@ -1,8 +1,8 @@
 import { expect, test } from '@jest/globals';
+import type { Check, CheckStatus } from '../facts/check.ts';
 import { aManifest, someFacts } from '../../testing/facts.ts';
 import type { Facts, HttpAnswer } from '../facts/facts.ts';
 import { check } from '../health/check.ts';
-import type { Check, CheckStatus } from '../health/health.ts';
 import type { ManifestSpec } from '../manifest/manifest.ts';
 import type { GapRule } from './finding.ts';
 import { GAP_RULES } from './rules.ts';

@@ -1,10 +1,11 @@
 import { describe, expect, test } from '@jest/globals';
+import type { Check, CheckSeverity, CheckStatus } from '../facts/check.ts';
 import { aManifest, NOON, someFacts } from '../../testing/facts.ts';
 import fc from '../../testing/properties.ts';
 import type { EnvironmentFacts, Facts, Reach } from '../facts/facts.ts';
 import type { ManifestSpec } from '../manifest/manifest.ts';
 import { check, readyOf } from './check.ts';
-import type { Check, CheckSeverity, CheckStatus, HealthReport } from './health.ts';
+import type { HealthReport } from './health.ts';
 
 const reportOf = (spec: Partial<ManifestSpec>, facts: Partial<Facts> = {}): HealthReport =>
   check(aManifest(spec), someFacts({ upstream: null, ...facts }));

@@ -1,15 +1,8 @@
+import type { Check, CheckStatus } from '../facts/check.ts';
 import { criticalServiceIds } from '../facts/declared.ts';
 import type { AgentReport, Facts, InvalidReport, Reach } from '../facts/facts.ts';
 import type { Manifest } from '../manifest/manifest.ts';
-import type {
-  Check,
-  CheckStatus,
-  HealthReport,
-  HealthStatus,
-  ReadyReport,
-  ReadyStatus,
-  ReportSource,
-} from './health.ts';
+import type { HealthReport, HealthStatus, ReadyReport, ReadyStatus, ReportSource } from './health.ts';
 import { ownChecks, reachOutcome } from './own-checks.ts';
 import { invalidReportText } from './parse-agent-report.ts';
 import { healthStatusOf, severityOf, summaryOf } from './summarize.ts';

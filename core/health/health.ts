@@ -1,29 +1,6 @@
+import type { Check } from '../facts/check.ts';
+
 /** The HealthReport of the contract, and the ReadyReport of `/health/ready`. */
-export type CheckCategory =
-  | 'env'
-  | 'model'
-  | 'service'
-  | 'tool'
-  | 'memory'
-  | 'mcp'
-  | 'file'
-  | 'secret'
-  | 'tracing';
-export type CheckStatus = 'pass' | 'fail' | 'skip';
-export type CheckSeverity = 'error' | 'warning' | 'info';
-
-export interface Check {
-  /** `env:<VAR>`, `model:<provider>/<id>`, `service:<name>`, `tool:<name>`, `memory:<role>`, `mcp:<name>`, `file:<path>`, `secret:<name>`, `agent:upstream`. */
-  id: string;
-  category: CheckCategory;
-  status: CheckStatus;
-  severity: CheckSeverity;
-  /** Milliseconds. */
-  latencyMs?: number;
-  message?: string;
-  remediation?: string;
-}
-
 export type HealthStatus = 'healthy' | 'degraded' | 'unhealthy';
 export type ReadyStatus = 'ready' | 'degraded' | 'not-ready';
 

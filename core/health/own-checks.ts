@@ -1,8 +1,8 @@
+import type { Check, CheckStatus } from '../facts/check.ts';
 import { declaredReferences, declaredVariables, modelCheckId, reachTargets } from '../facts/declared.ts';
 import type { EnvironmentFacts, Facts, Reach, SecretFacts } from '../facts/facts.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { referencesIn } from '../manifest/references.ts';
-import type { Check, CheckStatus } from './health.ts';
 import { categoryOf } from './summarize.ts';
 
 /** The result of a check. The severity is set later, in the same way for all checks. */

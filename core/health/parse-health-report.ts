@@ -1,3 +1,4 @@
+import type { Check, CheckCategory, CheckSeverity } from '../facts/check.ts';
 import {
   fail,
   INVALID,
@@ -12,7 +13,7 @@ import {
   type Field,
   type Parsed,
 } from '../untrusted/fields.ts';
-import type { Check, CheckCategory, CheckSeverity, HealthReport } from './health.ts';
+import type { HealthReport } from './health.ts';
 import { categoryOf, healthStatusOf, summaryOf } from './summarize.ts';
 
 /** Bounds of a report: additional checks are dropped, longer texts are cut. */

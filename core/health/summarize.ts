@@ -1,4 +1,5 @@
-import type { Check, CheckCategory, CheckSeverity, HealthStatus, HealthSummary } from './health.ts';
+import type { Check, CheckCategory, CheckSeverity } from '../facts/check.ts';
+import type { HealthStatus, HealthSummary } from './health.ts';
 
 /**
  * Counts every check in exactly one of the four numbers. `failed`: failures with severity error, which make the report

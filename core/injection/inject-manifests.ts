@@ -1,3 +1,4 @@
+import { isEqual } from '../yaml-edit/equal.ts';
 import { ANNOTATIONS } from './annotations.ts';
 import { changePods, type ChangedText, type PodChange } from './inject-text.ts';
 import { decide } from './decide.ts';
@@ -5,7 +6,6 @@ import { inject, uninject } from './inject.ts';
 import { parseInjected } from './injected.ts';
 import { OWN_CONTAINERS } from './names.ts';
 import { podProblem } from './parse-review.ts';
-import { isEqual } from './patch.ts';
 import type { Pod } from './pod.ts';
 import type { InjectionSettings } from './settings.ts';
 import { podOfPlace, type PodPlace } from './workloads.ts';

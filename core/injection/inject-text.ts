@@ -1,9 +1,9 @@
 import { isMap, isScalar, parseAllDocuments, visit, type Document } from 'yaml';
+import { isEqual } from '../yaml-edit/equal.ts';
 import { isRecord } from '../untrusted/fields.ts';
 import { changeMap, type JsonObject } from '../yaml-edit/edit-yaml.ts';
 import { styleOf } from '../yaml-edit/render.ts';
 import { TextEdits } from '../yaml-edit/text-edits.ts';
-import { isEqual } from './patch.ts';
 import { kindOf, podPlacesOf, type PodPlace } from './workloads.ts';
 
 /** The result for one workload, or for a document without a workload. */

@@ -1,7 +1,6 @@
 import { headerFormOf, MAX_NAME_LENGTH } from '../behavior/reported-name.ts';
-import { DEFAULT_PATHS } from '../facts/facts.ts';
 import { a2aAddress } from './a2a-address.ts';
-import type { Manifest } from './manifest.ts';
+import { type Manifest, DEFAULT_PATHS } from './manifest.ts';
 import { referenceOf } from './references.ts';
 import { tokenPriceOf } from './token-price.ts';
 import { quoted } from './wording.ts';

@@ -225,3 +225,6 @@ export interface ManifestProblem {
 }
 
 export type ParsedManifest = { ok: true; manifest: Manifest } | { ok: false; problems: ManifestProblem[] };
+
+/** The default paths of the agent's endpoints, for a manifest that declares no path. */
+export const DEFAULT_PATHS = { health: '/health', capabilities: '/capabilities' } as const;

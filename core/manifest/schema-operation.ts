@@ -1,4 +1,4 @@
-import { PACKS } from '../audit/packs.ts';
+import { PACKS } from './packs.ts';
 import { FORMATS, filled, flag, formatted, identifier, integer, list, map, number } from './schema-node.ts';
 import { object, secret, text, word, type SchemaNode } from './schema-node.ts';
 

@@ -1,7 +1,7 @@
+import type { CheckStatus } from '../facts/check.ts';
 import { EVALUATED, EVALUATED_PROOF } from '../gap/manifest-rules.ts';
 import { REPORTER_INVALID } from '../gap/reporter-rules.ts';
 import type { Heartbeat } from '../heartbeat/heartbeat.ts';
-import type { CheckStatus } from '../health/health.ts';
 import { hasExpired } from '../proof/expiry.ts';
 import type { ProofRecord } from '../proof/proof.ts';
 import { dayOf } from '../usage/day-totals.ts';

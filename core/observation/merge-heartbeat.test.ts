@@ -1,9 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
+import type { Check } from '../facts/check.ts';
 import { aHeartbeat } from '../../testing/heartbeat.ts';
 import fc from '../../testing/properties.ts';
 import type { Issue } from '../gap/gap.ts';
 import { gradeOf } from '../gap/grade.ts';
-import type { Check, HealthStatus } from '../health/health.ts';
+import type { HealthStatus } from '../health/health.ts';
 import type { Heartbeat } from '../heartbeat/heartbeat.ts';
 import type { ProofRecord } from '../proof/proof.ts';
 import { isRepeat, mergeHeartbeat, type Sender } from './merge-heartbeat.ts';

@@ -1,6 +1,6 @@
+import type { Check, CheckStatus } from '../facts/check.ts';
 import { SEVERITIES } from '../gap/finding.ts';
 import type { Issue } from '../gap/gap.ts';
-import type { Check, CheckStatus } from '../health/health.ts';
 import type { Heartbeat } from '../heartbeat/heartbeat.ts';
 import { mergeSentProofs, type ProofSet } from '../proof/proof-set.ts';
 import { instanceOf, isOutdated, isSameProcess, modelCheck, type SenderId } from './instance.ts';

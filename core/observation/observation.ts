@@ -1,3 +1,4 @@
+import type { Check, CheckStatus } from '../facts/check.ts';
 import type { PolicyMode } from '../policy/engine.ts';
 import type { JudgedSuppression } from '../audit/suppressions.ts';
 import type { OutcomeCounts } from '../behavior/audit-entry.ts';
@@ -5,7 +6,7 @@ import type { EvidenceItem } from '../evidence/evidence.ts';
 import type { Grade, Issue } from '../gap/gap.ts';
 import type { PolicyFacts } from '../facts/facts.ts';
 import type { DriftReason } from '../injection/drift.ts';
-import type { Check, CheckStatus, HealthSummary } from '../health/health.ts';
+import type { HealthSummary } from '../health/health.ts';
 import type { ProofOrigin, ProofRecord } from '../proof/proof.ts';
 import type { UsageWindow } from '../usage/usage.ts';
 

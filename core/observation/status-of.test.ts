@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
+import type { Check, CheckStatus } from '../facts/check.ts';
 import { aHeartbeat } from '../../testing/heartbeat.ts';
 import type { PolicyFacts } from '../facts/facts.ts';
 import type { Issue } from '../gap/gap.ts';
-import type { Check, CheckStatus } from '../health/health.ts';
 import type { Heartbeat } from '../heartbeat/heartbeat.ts';
 import { mergeHeartbeat } from './merge-heartbeat.ts';
 import type { ConditionType, ObservationStatus } from './observation.ts';

@@ -1,6 +1,8 @@
-import type { Severity } from '../gap/gap.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import type { PolicyInput } from './policy-input.ts';
+
+/** Severity of a violated rule, and of every other issue. */
+export type Severity = 'critical' | 'high' | 'medium' | 'low';
 
 export type DenialReason =
   | 'pii_detector_not_invoked'

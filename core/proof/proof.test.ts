@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from '../../testing/properties.ts';
-import { PACKS } from '../audit/packs.ts';
+import { PACKS } from '../manifest/packs.ts';
 import { RULE_IDS, RULES } from '../audit/rules.ts';
 import { withExpiry } from './expiry.ts';
 import { parseProofSubmission, proofRecordOf } from './parse-proof-submission.ts';

@@ -1,4 +1,3 @@
-import type { AuditEntry } from '../behavior/audit-entry.ts';
 import { setNewest } from '../untrusted/set-newest.ts';
 import type { ReadCall, ReadUsage } from './usage.ts';
 
@@ -24,7 +23,7 @@ export class CallMemory {
    */
   record(
     usage: ReadUsage,
-    { method, seq }: Pick<AuditEntry, 'method' | 'seq'>,
+    { method, seq }: { method: string; seq: number },
   ): { usage: ReadUsage; completed: number[] } {
     const completed: number[] = [];
     const calls = usage.calls.filter(({ id, isRoot }) => {

@@ -1,6 +1,6 @@
 import { isMap, isScalar, isSeq, type Node, type Pair, type YAMLMap, type YAMLSeq } from 'yaml';
+import { commonEnds, isEqual } from './equal.ts';
 import { isRecord } from '../untrusted/fields.ts';
-import { commonEnds, isEqual } from '../injection/patch.ts';
 import { itemLines, pairLines } from './render.ts';
 import type { TextEdits } from './text-edits.ts';
 

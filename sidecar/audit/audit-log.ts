@@ -17,7 +17,7 @@ import {
 import { requestUsageOf } from '../../core/usage/answer-usage.ts';
 import type { DeclaredApi } from '../../core/usage/create-usage-reader.ts';
 import { CallMemory } from '../../core/usage/call-memory.ts';
-import { callsIn, callsOf, callsWithoutUsageOf, lateCallsOf } from '../../core/usage/entry-usage.ts';
+import { callsIn, callsOf, callsWithoutUsageOf, lateCallsOf } from '../../core/behavior/entry-usage.ts';
 import { addCalls, emptyWindow, subtractWindow } from '../../core/usage/usage-window.ts';
 import { cut, detached } from '../../core/untrusted/fields.ts';
 import type { CallSum, ModelCall, ReadUsage, UsageTotals, UsageWindow } from '../../core/usage/usage.ts';

@@ -2,7 +2,7 @@ import type { Request } from 'express';
 import { cardOf } from '../../core/card/card.ts';
 import { exploreOf } from '../../core/explore/explore.ts';
 import { align } from '../../core/gap/align.ts';
-import { ringUsageReport } from '../../core/usage/ring-usage.ts';
+import { ringUsageReport } from '../../core/behavior/ring-usage.ts';
 import { probeAgentUsage } from '../../probe/agent.ts';
 import type { Route } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';

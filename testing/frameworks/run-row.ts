@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
-import { callsOf, callsWithoutUsageOf } from '../../core/usage/entry-usage.ts';
+import { callsOf, callsWithoutUsageOf } from '../../core/behavior/entry-usage.ts';
 import { totalOf } from '../../core/usage/answer-usage.ts';
 import type { RingUsageReport } from '../../core/usage/usage.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';

@@ -1,6 +1,6 @@
-import type { AuditEntry, BehavioralEvent } from '../behavior/audit-entry.ts';
-import { totalOf } from './answer-usage.ts';
-import type { ModelCall } from './usage.ts';
+import type { AuditEntry, BehavioralEvent } from './audit-entry.ts';
+import { totalOf } from '../usage/answer-usage.ts';
+import type { ModelCall } from '../usage/usage.ts';
 
 /** Calls of an entry: read from its response or reported by its `model` events, whichever total is larger; never both. */
 export function callsOf(entry: AuditEntry): readonly ModelCall[] {

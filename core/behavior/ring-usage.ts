@@ -1,7 +1,7 @@
-import type { AuditEntry } from '../behavior/audit-entry.ts';
+import type { AuditEntry } from './audit-entry.ts';
 import { callsOf, callsWithoutUsageOf } from './entry-usage.ts';
-import type { CallSum, RingUsageReport } from './usage.ts';
-import { addCalls, emptyWindow } from './usage-window.ts';
+import type { CallSum, RingUsageReport } from '../usage/usage.ts';
+import { addCalls, emptyWindow } from '../usage/usage-window.ts';
 
 /**
  * `GET /usage` from the audit ring. A response with unknown usage is counted separately, never as 0 tokens.

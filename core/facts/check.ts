@@ -1,0 +1,24 @@
+export type CheckCategory =
+  | 'env'
+  | 'model'
+  | 'service'
+  | 'tool'
+  | 'memory'
+  | 'mcp'
+  | 'file'
+  | 'secret'
+  | 'tracing';
+export type CheckStatus = 'pass' | 'fail' | 'skip';
+export type CheckSeverity = 'error' | 'warning' | 'info';
+
+export interface Check {
+  /** `env:<VAR>`, `model:<provider>/<id>`, `service:<name>`, `tool:<name>`, `memory:<role>`, `mcp:<name>`, `file:<path>`, `secret:<name>`, `agent:upstream`. */
+  id: string;
+  category: CheckCategory;
+  status: CheckStatus;
+  severity: CheckSeverity;
+  /** Milliseconds. */
+  latencyMs?: number;
+  message?: string;
+  remediation?: string;
+}
