@@ -8,10 +8,17 @@ import type {
 } from '../../core/observation/observation.ts';
 import { statusOf, withoutGone } from '../../core/observation/status-of.ts';
 import { sameJson } from '../../kube/merge-patch.ts';
+import type { StatusWriter } from '../../kube/status-writer.ts';
+import type { Pod } from '../../kube/types.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import { hasEnded } from './agent-pods.ts';
-import type { ReconcileContext } from './reconcile-agent.ts';
 
-type AgeContext = Pick<ReconcileContext, 'clock' | 'podsOf' | 'statusWriter'>;
+export interface AgeContext {
+  clock: Clock;
+  statusWriter: StatusWriter<AgentObservation, ObservationStatus>;
+  /** Pods of the agent, by label or by the name that injection would give them; includes ended and terminating pods. */
+  podsOf(key: string): Pod[];
+}
 
 /**
  * Updates a status for elapsed time, deleted pods and, if given, drift. Sends nothing if the status does not change.

@@ -1,6 +1,5 @@
 import type { Installed } from '../../core/injection/drift.ts';
-import type { AgentObservation, ObservationStatus } from '../../core/observation/observation.ts';
-import type { Clock } from '../../runtime/clock.ts';
+import type { AgentObservation } from '../../core/observation/observation.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import type { EventRecorder } from '../../kube/events.ts';
@@ -8,11 +7,10 @@ import { sameJson } from '../../kube/merge-patch.ts';
 import { deleteObject, expectOk } from '../../kube/objects.ts';
 import { AGENT_OBSERVATIONS, parseKey } from '../../kube/resources.ts';
 import { applyObject } from '../../kube/server-side-apply.ts';
-import type { StatusWriter } from '../../kube/status-writer.ts';
 import type { Pod, Service } from '../../kube/types.ts';
 import type { Requeue } from '../../kube/work-queue.ts';
 import { hasEnded, isLive } from './agent-pods.ts';
-import { age } from './age.ts';
+import { age, type AgeContext } from './age.ts';
 import { announceNew, announceNameTaken } from './announce.ts';
 import { makesAgent } from './claim.ts';
 import { OWN_CONDITIONS, ownConditions, type AgentState } from './conditions.ts';
@@ -26,12 +24,10 @@ export const FIELD_MANAGER = 'platform-operator';
 /** Forced, so that another writer's change of an own field does not block this process. */
 const APPLY = { fieldManager: FIELD_MANAGER, force: true };
 
-export interface ReconcileContext {
+export interface ReconcileContext extends AgeContext {
   client: KubeClient;
-  clock: Clock;
   logger: Logger;
   events: EventRecorder;
-  statusWriter: StatusWriter<AgentObservation, ObservationStatus>;
   observationAt(key: string): AgentObservation | undefined;
   /** What newly created pods get; null: unknown to this process. */
   installed: Installed | null;
@@ -39,8 +35,6 @@ export interface ReconcileContext {
   minimum: MinimumBars;
   /** Namespaces that are excluded from injection. */
   excludedNamespaces: readonly string[];
-  /** Pods of the agent, by label or by the name that injection would give them; includes ended and terminating pods. */
-  podsOf(key: string): Pod[];
   servicesIn(namespace: string): Service[];
 }
 
