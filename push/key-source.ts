@@ -5,7 +5,7 @@ import {
   type Credentials,
   type Revealable,
 } from './credentials.ts';
-import { writeKeyFile } from './key-file.ts';
+import { replaceFile } from './replace-file.ts';
 
 /** The storage of the token for pushes. */
 export interface KeySource {
@@ -24,7 +24,7 @@ export function keySourceOf(credentials: Credentials, now: () => Date): KeySourc
       read: () => readTokenFile(path),
       // The kubelet renews projected tokens; the sender renews registration keys only.
       isRenewable: isRegistrationKey,
-      keep: (key) => writeKeyFile(path, key),
+      keep: (key) => replaceFile(path, `${key}\n`, 0o600),
     };
   }
   const { key, keepPath } = credentials;
@@ -33,7 +33,7 @@ export function keySourceOf(credentials: Credentials, now: () => Date): KeySourc
   return {
     read: () => newerOf(key, keepPath, now()),
     isRenewable: () => true,
-    keep: (renewed) => writeKeyFile(keepPath, renewed),
+    keep: (renewed) => replaceFile(keepPath, `${renewed}\n`, 0o600),
   };
 }
 

@@ -9,7 +9,8 @@ import type { CliContext } from '../context.ts';
 import { failed, json, printable, type Rendered } from '../rendered.ts';
 import { fetchEvidence, shownUrl } from '../sidecar-evidence.ts';
 import { painter } from '../table.ts';
-import { causeOf, replaceFile } from '../write-file.ts';
+import { replaceFile } from '../../push/replace-file.ts';
+import { causeOf } from '../write-file.ts';
 import { problemLines, problemObjects } from './validate.ts';
 
 export interface AuditCommandOptions {
@@ -128,7 +129,7 @@ async function written(
   const isJson = options.json || output.toLowerCase().endsWith('.json');
   const text = isJson ? json(auditObject(result)) : textOf(result, options.url, false);
   try {
-    await replaceFile(resolve(context.cwd, output), text);
+    await replaceFile(resolve(context.cwd, output), text, 0o666);
   } catch (error) {
     const reason = `error: cannot write ${printable(output)}: ${causeOf(error)}\n`;
     return { ...rendered, errors: rendered.errors + reason, exitCode: 1 };

@@ -7,7 +7,8 @@ import type { CliContext } from '../context.ts';
 import { makeDirectory } from '../make-directory.ts';
 import { failed, json, printable, type Rendered } from '../rendered.ts';
 import { readSources, type SourceFile } from '../source-files.ts';
-import { causeOf, replaceFile } from '../write-file.ts';
+import { replaceFile } from '../../push/replace-file.ts';
+import { causeOf } from '../write-file.ts';
 
 export interface InjectTarget {
   /** Name of the agent, instead of the workload's name. */
@@ -100,7 +101,7 @@ async function writeAll(
     const place = places[index] ?? output;
     try {
       await makeDirectory(dirname(resolve(context.cwd, place)));
-      await replaceFile(resolve(context.cwd, place), result.text);
+      await replaceFile(resolve(context.cwd, place), result.text, 0o666);
       result.output = place;
     } catch (error) {
       return `cannot write ${printable(place)}: ${causeOf(error)}`;

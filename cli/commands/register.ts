@@ -9,7 +9,8 @@ import { connectionFailure } from '../connection-failure.ts';
 import type { CliContext } from '../context.ts';
 import { failed, json, printable, type Rendered } from '../rendered.ts';
 import { shownUrl } from '../sidecar-evidence.ts';
-import { causeOf, rejectionToWrite, replaceFile } from '../write-file.ts';
+import { replaceFile } from '../../push/replace-file.ts';
+import { causeOf, rejectionToWrite } from '../write-file.ts';
 import { problemLines, problemText } from './validate.ts';
 
 export interface RegisterOptions {
@@ -119,7 +120,7 @@ async function granted(key: Granted, options: RegisterOptions, context: CliConte
   ];
   if (path !== null) {
     try {
-      await replaceFile(path, `${key.apiKey}\n`, { mode: 0o600 });
+      await replaceFile(path, `${key.apiKey}\n`, 0o600);
     } catch (error) {
       const reason = `the key is lost, register again: cannot write ${printable(outFile ?? '')}: ${causeOf(error)}`;
       return rejection(reason, options);

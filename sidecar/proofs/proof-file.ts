@@ -1,8 +1,9 @@
-import { access, constants, open, readFile, rename } from 'node:fs/promises';
+import { access, constants, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { proofRecord } from '../../core/proof/proof-record.ts';
 import type { ProofRecord } from '../../core/proof/proof.ts';
 import { integer, list, object, parseWith } from '../../core/untrusted/fields.ts';
+import { replaceFile } from '../../push/replace-file.ts';
 
 /** The proofs of a sidecar, and the control plane's revision that they are based on. */
 export interface KeptProofs {
@@ -42,13 +43,8 @@ function withOrigins({ revision, proofs }: KeptProofs): KeptProofs {
   };
 }
 
-/** Replaces the file atomically. */
 export async function writeProofFile(path: string, proofs: KeptProofs): Promise<void> {
-  const temporary = `${path}.${process.pid}.tmp`;
-  await using file = await open(temporary, 'w', 0o600);
-  await file.writeFile(`${JSON.stringify(proofs, null, 2)}\n`);
-  await file.sync();
-  await rename(temporary, path);
+  await replaceFile(path, `${JSON.stringify(proofs, null, 2)}\n`, 0o600);
 }
 
 function jsonOf(content: string): unknown {
