@@ -9,6 +9,7 @@ import {
   port,
   readEnv,
   text,
+  type ConfigOf,
   type ConfigResult,
   type EnvField,
   type Environment,
@@ -91,14 +92,8 @@ export const CONTROL_PLANE_SUMMARIES: Summaries<typeof CONTROL_PLANE_FIELDS> = {
     "Path to a kubeconfig file, for a cluster other than the pod's own. Required for STORE=kubernetes outside a pod.",
 };
 
-type Fields = {
-  [K in keyof typeof CONTROL_PLANE_FIELDS]: (typeof CONTROL_PLANE_FIELDS)[K] extends EnvField<infer T>
-    ? T
-    : never;
-};
-
 export type ControlPlaneConfig = Pick<
-  Fields,
+  ConfigOf<typeof CONTROL_PLANE_FIELDS>,
   | 'LOG_LEVEL'
   | 'LOG_FORMAT'
   | 'PORT'
@@ -121,7 +116,7 @@ export type ControlPlaneConfig = Pick<
 
 /** Reads the environment of the control plane and returns all problems at once. Pure. */
 export function readConfig(env: Environment): ConfigResult<ControlPlaneConfig> {
-  const result = readEnv<Fields>(env, CONTROL_PLANE_FIELDS);
+  const result = readEnv(env, CONTROL_PLANE_FIELDS);
   const problems = [...(result.ok ? [] : result.problems), ...tlsProblems(env), ...clusterProblems(env)];
   if (!result.ok || problems.length > 0) return { ok: false, problems };
   const {

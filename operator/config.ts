@@ -11,9 +11,8 @@ import {
   optionalText,
   port,
   readEnv,
+  type ConfigOf,
   type ConfigResult,
-  type EnvField,
-  type EnvFields,
   type Environment,
   type EnvProblem,
   type Summaries,
@@ -28,8 +27,6 @@ import {
 } from '../runtime/injection-config.ts';
 import { REMOTE_FIELDS, REMOTE_SUMMARIES, remoteProblems } from './remote/config.ts';
 import type { MinimumBars } from './agents/desired.ts';
-
-type ValueOf<F> = F extends EnvField<infer T> ? T : never;
 
 /** Every variable of the operator; the reference page is generated from this table. */
 export const OPERATOR_FIELDS = {
@@ -80,11 +77,11 @@ export const OPERATOR_SUMMARIES: Summaries<typeof OPERATOR_FIELDS> = {
   KUBECONFIG: "Kubeconfig file of the cluster. Unset: the pod's own ServiceAccount.",
 };
 
-export type OperatorConfig = { [K in keyof typeof OPERATOR_FIELDS]: ValueOf<(typeof OPERATOR_FIELDS)[K]> };
+export type OperatorConfig = ConfigOf<typeof OPERATOR_FIELDS>;
 
 /** Reads the operator's environment; reports all invalid values and invalid combinations together. */
 export function readConfig(env: Environment): ConfigResult<OperatorConfig> {
-  const result = readEnv(env, OPERATOR_FIELDS as EnvFields<OperatorConfig>);
+  const result = readEnv(env, OPERATOR_FIELDS);
   const problems = [
     ...(result.ok ? [] : result.problems),
     ...injectionProblems(env),

@@ -18,18 +18,20 @@ export interface EnvField<T> {
   parse(raw: string | undefined): { ok: true; value: T } | { ok: false };
 }
 
-/** Fields by variable name; the reader's result has the same keys. */
-export type EnvFields<T> = { [K in keyof T]: EnvField<T[K]> };
+/** The values of a table of variables, by name. */
+export type ConfigOf<F> = { -readonly [K in keyof F]: F[K] extends EnvField<infer T> ? T : never };
 
 /**
  * Reads every variable of `fields` and reports all problems at once.
  * An empty value counts as unset: a chart renders an empty string for a value that is not set.
  */
-export function readEnv<T extends object>(env: Environment, fields: EnvFields<T>): ConfigResult<T> {
-  const config: Partial<T> = {};
+export function readEnv<F extends Readonly<Record<string, EnvField<unknown>>>>(
+  env: Environment,
+  fields: F,
+): ConfigResult<ConfigOf<F>> {
+  const config: Record<string, unknown> = {};
   const problems: EnvProblem[] = [];
-  for (const name of Object.keys(fields) as (keyof T & string)[]) {
-    const field = fields[name];
+  for (const [name, field] of Object.entries(fields)) {
     const raw = env[name] === '' ? undefined : env[name];
     const result = field.parse(raw);
     if (result.ok) config[name] = result.value;
@@ -40,7 +42,7 @@ export function readEnv<T extends object>(env: Environment, fields: EnvFields<T>
         wanted: field.wanted,
       });
   }
-  return problems.length > 0 ? { ok: false, problems } : { ok: true, config: config as T };
+  return problems.length > 0 ? { ok: false, problems } : { ok: true, config: config as ConfigOf<F> };
 }
 
 /** The lines that a process prints before it exits with 1: exactly one line per problem, whatever the values contain. */

@@ -8,14 +8,13 @@ import {
   kubernetesName,
   oneOf,
   port,
+  type ConfigOf,
   type EnvField,
   type Environment,
   type EnvProblem,
   type Summaries,
 } from './env.ts';
 import { VERSION } from './version.ts';
-
-type ValueOf<F> = F extends EnvField<infer T> ? T : never;
 
 /** The chart's default for an annotation must be a value that the annotation accepts. */
 const like = <T extends string>(row: AnnotationRow<T>, fallback: T): EnvField<T> => ({
@@ -102,9 +101,7 @@ export const INJECTION_SUMMARIES: Summaries<typeof INJECTION_FIELDS> = {
     'Lowest percentage that the annotation `platform.io/compliant-evidence` may set. A minimum above 50 also applies to pods without the annotation.',
 };
 
-export type InjectionConfig = {
-  [K in keyof typeof INJECTION_FIELDS]: ValueOf<(typeof INJECTION_FIELDS)[K]>;
-};
+export type InjectionConfig = ConfigOf<typeof INJECTION_FIELDS>;
 
 const MODES = ['off', 'track', 'enforce'] as const;
 

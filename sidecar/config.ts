@@ -1,7 +1,6 @@
 import { isIP } from 'node:net';
 import { isDnsLabel } from '../core/injection/names.ts';
-import { POLICY_MODES, type PolicyMode } from '../core/policy/engine.ts';
-import type { ProofWrites } from '../core/proof/proof.ts';
+import { POLICY_MODES } from '../core/policy/engine.ts';
 import { isOwnHost } from '../probe/own-address.ts';
 import {
   flag,
@@ -18,6 +17,7 @@ import {
   port,
   readEnv,
   text,
+  type ConfigOf,
   type ConfigResult,
   type Environment,
   type EnvField,
@@ -25,8 +25,6 @@ import {
   type Summaries,
 } from '../runtime/env.ts';
 import { ANY_ADDRESS } from '../runtime/http-listener.ts';
-import type { LoggerOptions } from '../runtime/logger.ts';
-import type { Secret } from '../runtime/secret.ts';
 
 export type PolicyEngine = 'none' | 'opa' | 'builtin';
 
@@ -36,39 +34,6 @@ export interface AgentEnvNames {
   /** The container uses `envFrom`, so variables that are not listed may exist. */
   partial: boolean;
 }
-
-export interface SidecarConfig {
-  LOG_LEVEL: LoggerOptions['level'];
-  LOG_FORMAT: LoggerOptions['format'];
-  UPSTREAM_URL: URL;
-  UPSTREAM_TIMEOUT_MS: number | null;
-  MANIFEST_PATH: string;
-  PROXY_PORT: number;
-  CONTROL_PLANE_PORT: number;
-  BIND_ADDRESS: string;
-  CONTROL_ACCESS: 'any' | 'local';
-  /** The agent name in the pod's label; null outside a cluster. */
-  AGENT_NAME: string | null;
-  AGENT_ENV_NAMES: AgentEnvNames | null;
-  AUDIT_RING_SIZE: number;
-  AUDIT_QUERY: boolean;
-  POLICY_URL: URL | null;
-  POLICY_ENGINE: PolicyEngine;
-  POLICY_PROXY_MODE: PolicyMode;
-  POLICY_TIMEOUT_MS: number;
-  ANTHROPIC_API_KEY: Secret | null;
-  PROOF_STORE_PATH: string | null;
-  PROOF_WRITES: ProofWrites;
-  PLATFORM_SECRET_DIR: string | null;
-  PLATFORM_URL: URL | null;
-  PLATFORM_KEY: Secret | null;
-  PLATFORM_KEY_STORE_PATH: string | null;
-  PLATFORM_TOKEN_FILE: string | null;
-  PLATFORM_CA_FILE: string | null;
-  HEARTBEAT_SECONDS: number;
-}
-
-type RawConfig = Omit<SidecarConfig, 'POLICY_ENGINE'> & { POLICY_ENGINE: 'opa' | 'builtin' | null };
 
 const DAY_MS = 86_400_000;
 const DEFAULT_UPSTREAM = 'http://localhost:8000';
@@ -144,7 +109,10 @@ export const SIDECAR_FIELDS = {
   PLATFORM_TOKEN_FILE: optionalText,
   PLATFORM_CA_FILE: optionalText,
   HEARTBEAT_SECONDS: integer({ min: 10, max: 3600, default: 30 }),
-} satisfies { [K in keyof RawConfig]: EnvField<RawConfig[K]> };
+};
+
+type RawConfig = ConfigOf<typeof SIDECAR_FIELDS>;
+export type SidecarConfig = Omit<RawConfig, 'POLICY_ENGINE'> & { POLICY_ENGINE: PolicyEngine };
 
 export const SIDECAR_SUMMARIES: Summaries<typeof SIDECAR_FIELDS> = {
   ...LOG_SUMMARIES,
@@ -189,7 +157,7 @@ export const SIDECAR_SUMMARIES: Summaries<typeof SIDECAR_FIELDS> = {
 
 /** Reads the sidecar's environment. All invalid values and combinations are reported together. */
 export function readConfig(env: Environment): ConfigResult<SidecarConfig> {
-  const result = readEnv<RawConfig>(env, SIDECAR_FIELDS);
+  const result = readEnv(env, SIDECAR_FIELDS);
   const invalid = result.ok ? [] : result.problems;
   const known = new Set(invalid.map((problem) => problem.name));
   const problems = [...invalid, ...wrongCombinations(env).filter((problem) => !known.has(problem.name))];

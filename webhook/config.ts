@@ -7,15 +7,12 @@ import {
   optionalText,
   port,
   readEnv,
+  type ConfigOf,
   type ConfigResult,
-  type EnvField,
-  type EnvFields,
   type Environment,
   type Summaries,
 } from '../runtime/env.ts';
 import { INJECTION_FIELDS, INJECTION_SUMMARIES, injectionProblems } from '../runtime/injection-config.ts';
-
-type ValueOf<F> = F extends EnvField<infer T> ? T : never;
 
 /** All environment variables of the webhook; the reference page is generated from this table. */
 export const WEBHOOK_FIELDS = {
@@ -45,11 +42,11 @@ export const WEBHOOK_SUMMARIES: Summaries<typeof WEBHOOK_FIELDS> = {
   KUBECONFIG: "The kubeconfig file of the cluster. Unset: the pod's own ServiceAccount.",
 };
 
-export type WebhookConfig = { [K in keyof typeof WEBHOOK_FIELDS]: ValueOf<(typeof WEBHOOK_FIELDS)[K]> };
+export type WebhookConfig = ConfigOf<typeof WEBHOOK_FIELDS>;
 
 /** Reads the webhook's environment. Invalid values and invalid combinations are all reported at once. */
 export function readConfig(env: Environment): ConfigResult<WebhookConfig> {
-  const result = readEnv(env, WEBHOOK_FIELDS as EnvFields<WebhookConfig>);
+  const result = readEnv(env, WEBHOOK_FIELDS);
   const problems = [...(result.ok ? [] : result.problems), ...injectionProblems(env)];
   return !result.ok || problems.length > 0 ? { ok: false, problems } : result;
 }

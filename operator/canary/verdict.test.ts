@@ -4,12 +4,12 @@ import { inject } from '../../core/injection/inject.ts';
 import type { Pod } from '../../core/injection/pod.ts';
 import type { InjectionSettings } from '../../core/injection/settings.ts';
 import type { KubeResponse } from '../../kube/client.ts';
-import { injectionSettings, INJECTION_FIELDS, type InjectionConfig } from '../../runtime/injection-config.ts';
-import { readEnv, type EnvFields } from '../../runtime/env.ts';
+import { injectionSettings, INJECTION_FIELDS } from '../../runtime/injection-config.ts';
+import { readEnv } from '../../runtime/env.ts';
 import { canaryPod } from './canary-pod.ts';
 import { verdictOf, type Verdict } from './verdict.ts';
 
-const read = readEnv({ SIDECAR_IMAGE: 'sidecar:1' }, INJECTION_FIELDS as EnvFields<InjectionConfig>);
+const read = readEnv({ SIDECAR_IMAGE: 'sidecar:1' }, INJECTION_FIELDS);
 if (!read.ok) throw new Error(JSON.stringify(read.problems));
 const SETTINGS = { ...injectionSettings(read.config, 'system'), ca: 'CA' };
 
