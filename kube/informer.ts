@@ -7,7 +7,12 @@ import { jsonLines } from './json-lines.ts';
 import { expectOk, listObjects, type ListSelection } from './objects.ts';
 import { collectionPath, keyText, type ObjectKey, type Resource } from './resources.ts';
 import type { KubeObject } from './types.ts';
-import { errorOf, type WatchEvent } from './watch-event.ts';
+
+/** One line of a watch. */
+interface WatchEvent<T> {
+  type: 'ADDED' | 'MODIFIED' | 'DELETED' | 'BOOKMARK' | 'ERROR';
+  object: T;
+}
 
 /** A change of one object. `before` is the previous copy in the cache. */
 export type Change<T> =
@@ -241,4 +246,16 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
     this.#failures = this.#versionFailures = 0;
     this.#isForbidden = false;
   }
+}
+
+interface Status {
+  code?: number;
+  reason?: string;
+  message?: string;
+}
+
+/** Converts the object of an ERROR event, a Status, to a KubeError. */
+function errorOf(object: unknown): KubeError {
+  const { code = 500, reason = '', message = 'the watch ended with an error' } = object as Status;
+  return new KubeError({ status: code, reason, message, retryAfterMs: null });
 }

@@ -2,9 +2,7 @@ import { hostname } from 'node:os';
 import { randomBytes } from 'node:crypto';
 import type { AgentObservation, ObservationStatus } from '../core/observation/observation.ts';
 import type { KubeClient } from '../kube/client.ts';
-import type { ClusterAccess } from '../kube/cluster-access.ts';
 import { createEventRecorder, type EventRecorder } from '../kube/events.ts';
-import type { InformerTiming } from '../kube/informer-timing.ts';
 import { AGENT_OBSERVATIONS, parseKey } from '../kube/resources.ts';
 import { createStatusWriter } from '../kube/status-writer.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -13,9 +11,9 @@ import type { Metrics } from '../runtime/metrics.ts';
 import { createAgentController, type AgentController } from './agents/controller.ts';
 import { addFleetMetrics } from './agents/fleet-metrics.ts';
 import { FIELD_MANAGER } from './agents/reconcile-agent.ts';
-import { excludedNamespacesOf, installedOf, minimumOf, type OperatorConfig } from './config.ts';
+import { excludedNamespacesOf, installedOf, minimumOf } from './config.ts';
 import { createInformers, type Informers } from './informers.ts';
-import { createInjectorWatch, type InjectorWatch } from './injector-watch.ts';
+import { createInjectorWatch, type InjectorWatch, type InjectorWatchParts } from './injector-watch.ts';
 import { mirrorSettings } from './remote/config.ts';
 import { createMirror, type Mirror } from './remote/mirror.ts';
 import { queueLabels, workObserver } from './reconcile-metrics.ts';
@@ -35,17 +33,7 @@ export interface OperatorContext {
   mirror: Mirror;
 }
 
-export interface ContextParts {
-  config: OperatorConfig;
-  /** The namespace of the release; null: unknown. */
-  namespace: string | null;
-  access: ClusterAccess;
-  client: KubeClient;
-  clock: Clock;
-  logger: Logger;
-  metrics: Metrics;
-  informerTiming?: Partial<InformerTiming> | undefined;
-}
+export type ContextParts = Omit<InjectorWatchParts, 'events' | 'observe'>;
 
 export function createContext(parts: ContextParts): OperatorContext {
   const { client, clock, logger, metrics } = parts;

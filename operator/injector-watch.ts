@@ -20,7 +20,7 @@ import { keepEvent } from './rejections/rejection.ts';
 
 export interface InjectorWatchParts {
   config: OperatorConfig;
-  /** The namespace of the release, which contains the canary's ServiceAccount; null: no canary. */
+  /** The namespace of the release, which contains the canary's ServiceAccount; null: unknown, so no canary. */
   namespace: string | null;
   access: ClusterAccess;
   client: KubeClient;

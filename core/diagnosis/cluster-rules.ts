@@ -1,6 +1,8 @@
 import type { ClusterFacts, ExistingObject, InstallFacts } from './facts.ts';
-import { LEAST_MINOR, minorOf } from './kubernetes-version.ts';
 import { judged, type CheckRule, type Problem } from './rule.ts';
+
+/** Same as the chart's kubeVersion: required for native sidecars and for their port names in EndpointSlices. */
+const LEAST_MINOR = 33;
 
 /** Requirements for every cluster. */
 export const CLUSTER_RULES: readonly CheckRule<ClusterFacts>[] = [
@@ -89,4 +91,10 @@ function nameConflict({ kind, name, owner }: ExistingObject, { release, namespac
         ? adopt
         : 'set canary.createNamespace or remote.createNamespace to false, or choose another namespace',
   };
+}
+
+/** `v1.33.0-eks-1`, `v1.36.4+k3s1`; null for other formats. */
+function minorOf(version: string): number | null {
+  const parts = /^v?1\.(\d+)(?:[.+-]|$)/.exec(version);
+  return parts ? Number(parts[1]) : null;
 }

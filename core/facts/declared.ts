@@ -1,6 +1,5 @@
 import type { Manifest, Memory, RequiredService } from '../manifest/manifest.ts';
 import { referencesIn, type Reference } from '../manifest/references.ts';
-import { serviceNameOf } from '../manifest/service-name.ts';
 
 /** A network dependency that the manifest declares. */
 export interface ReachTarget {
@@ -54,7 +53,7 @@ export function criticalServiceIds(manifest: Manifest): ReadonlySet<string> {
 }
 
 function serviceCheckId(service: RequiredService): string {
-  return `service:${serviceNameOf(service)}`;
+  return `service:${service.name ?? service.type ?? ''}`;
 }
 
 /** All network dependencies that the manifest declares, in manifest order; each id once. */

@@ -1,12 +1,11 @@
 import type { PolicyEngine } from '../../core/policy/engine.ts';
 import { policyInputOf, type PolicyInput } from '../../core/policy/policy-input.ts';
-import { policyOf, type Policy } from '../../core/policy/policy.ts';
+import { evaluate, policyOf, type Policy } from '../../core/policy/policy.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { SidecarConfig } from '../config.ts';
 import type { CurrentManifest } from '../manifest/current-manifest.ts';
 import { Breaker } from './breaker.ts';
-import { createBuiltinEngine } from './builtin-engine.ts';
 import { CanaryWatch } from './canary-watch.ts';
 import { createOpaEngine } from './opa-engine.ts';
 
@@ -37,7 +36,7 @@ export function createEngine(input: EngineInput): Engine {
   const policy = policyInForce(input.manifest);
   if (POLICY_ENGINE === 'opa' && POLICY_URL !== null) return watchedEngine(input, POLICY_URL, policy);
   return {
-    policyEngine: POLICY_ENGINE === 'builtin' ? createBuiltinEngine(policy) : null,
+    policyEngine: POLICY_ENGINE === 'builtin' ? builtinEngine(policy) : null,
     policy,
     isLoaded: () => true,
     failOpenSeconds: () => 0,
@@ -45,6 +44,11 @@ export function createEngine(input: EngineInput): Engine {
     close: () => Promise.resolve(),
   };
 }
+
+/** Evaluates the generated rules in this process, synchronously. */
+const builtinEngine = (policy: () => Policy): PolicyEngine => ({
+  evaluate: (input) => ({ state: 'answered', denials: evaluate(policy(), input) }),
+});
 
 function watchedEngine(input: EngineInput, url: URL, policy: () => Policy): Engine {
   const { config, manifest, logger, clock, signal } = input;
