@@ -1,7 +1,7 @@
 import type { PolicyAnswer, PolicyEngine } from '../core/policy/engine.ts';
 import { denyPathOf } from '../core/policy/package-name.ts';
 import { parseDenials } from '../core/policy/parse-denials.ts';
-import { evaluate, policyOf } from '../core/policy/policy.ts';
+import { builtinEngine, policyOf } from '../core/policy/policy.ts';
 import type { PolicyInput } from '../core/policy/policy-input.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
 import type { UsageTotals } from '../core/usage/usage.ts';
@@ -64,9 +64,10 @@ export type PolicyCheck = (facts?: PolicyFacts) => Promise<void>;
 
 export function createPolicyCheck(context: PolicyCheckContext): PolicyCheck {
   const { settings, manifest, totals, clock, logger } = context;
+  const policy = policyOf(manifest);
   const engine =
     settings.url === null
-      ? builtinEngine(manifest)
+      ? builtinEngine(() => policy)
       : withPauses(remoteEngine(settings.url, settings.timeoutMs), clock);
   let isUnavailable = false;
   return async (facts = {}) => {
@@ -85,11 +86,6 @@ export function createPolicyCheck(context: PolicyCheckContext): PolicyCheck {
     if (!isUnavailable) logger.warn('policy engine unavailable, model calls not evaluated', { reason });
     isUnavailable = true;
   };
-}
-
-function builtinEngine(manifest: Manifest): PolicyEngine {
-  const policy = policyOf(manifest);
-  return { evaluate: (input) => ({ state: 'answered', denials: evaluate(policy, input) }) };
 }
 
 /** With a hung engine the first five calls wait for the timeout, then only one call every five seconds. */

@@ -8,7 +8,8 @@ export type CheckCategory =
   | 'file'
   | 'secret'
   | 'tracing';
-export type CheckStatus = 'pass' | 'fail' | 'skip';
+export const WORST_FIRST = ['fail', 'skip', 'pass'] as const;
+export type CheckStatus = (typeof WORST_FIRST)[number];
 export type CheckSeverity = 'error' | 'warning' | 'info';
 
 export interface Check {

@@ -1,4 +1,4 @@
-import type { Check, CheckStatus } from '../facts/check.ts';
+import { WORST_FIRST, type Check } from '../facts/check.ts';
 import { criticalServiceIds } from '../facts/declared.ts';
 import type { AgentReport, Facts, InvalidReport, Reach } from '../facts/facts.ts';
 import type { Manifest } from '../manifest/manifest.ts';
@@ -45,8 +45,6 @@ export function readyOf(
   return { ...ready, note: `GET /platform/health on the agent did not return a valid report: ${problem}` };
 }
 
-const WORST: readonly CheckStatus[] = ['fail', 'skip', 'pass'];
-
 /** The agent's checks without `agent:` checks, which only the sidecar may report. */
 function agentChecks(report: AgentReport): Check[] {
   return report.checks.filter((each) => !each.id.startsWith('agent:'));
@@ -57,7 +55,7 @@ function uniqueById(checks: readonly Check[]): Check[] {
   const byId = new Map<string, Check>();
   for (const each of checks) {
     const known = byId.get(each.id);
-    if (known === undefined || WORST.indexOf(each.status) < WORST.indexOf(known.status))
+    if (known === undefined || WORST_FIRST.indexOf(each.status) < WORST_FIRST.indexOf(known.status))
       byId.set(each.id, each);
   }
   return [...byId.values()];

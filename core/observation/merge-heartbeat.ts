@@ -1,4 +1,4 @@
-import type { Check, CheckStatus } from '../facts/check.ts';
+import { WORST_FIRST, type Check } from '../facts/check.ts';
 import { SEVERITIES } from '../gap/finding.ts';
 import type { Issue } from '../gap/gap.ts';
 import type { Heartbeat } from '../heartbeat/heartbeat.ts';
@@ -178,8 +178,6 @@ function worstIssues(issues: readonly Issue[]): Issue[] {
   const rank = (issue: Issue): number => SEVERITIES.indexOf(issue.severity);
   return [...issues].sort((a, b) => rank(a) - rank(b)).slice(0, MAX_ISSUES);
 }
-
-const WORST_FIRST: readonly CheckStatus[] = ['fail', 'skip', 'pass'];
 
 /** The checks in the order of the sender. If there are too many, failed checks are kept first. */
 function worstChecks(checks: readonly Check[]): Check[] {

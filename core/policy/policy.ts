@@ -1,4 +1,5 @@
 import type { Manifest } from '../manifest/manifest.ts';
+import type { PolicyEngine } from './engine.ts';
 import { packageSegmentOf } from './package-name.ts';
 import type { DeclaredMemory, PolicyInput } from './policy-input.ts';
 import type { BoundRule, DenialReason, PolicyConfig } from './policy-rule.ts';
@@ -38,6 +39,11 @@ export function evaluate(policy: Policy, input: PolicyInput): DenialReason[] {
   for (const { rule, denies } of policy.rules) if (denies(input)) reasons.push(rule.reason);
   return reasons;
 }
+
+/** Evaluates the rules in this process, synchronously. */
+export const builtinEngine = (policy: () => Policy): PolicyEngine => ({
+  evaluate: (input) => ({ state: 'answered', denials: evaluate(policy(), input) }),
+});
 
 /** The values that the rules compare facts with. */
 export function policyConfigOf(rules: readonly BoundRule[]): PolicyConfig {

@@ -1,6 +1,6 @@
 import type { PolicyEngine } from '../../core/policy/engine.ts';
 import { policyInputOf, type PolicyInput } from '../../core/policy/policy-input.ts';
-import { evaluate, policyOf, type Policy } from '../../core/policy/policy.ts';
+import { builtinEngine, policyOf, type Policy } from '../../core/policy/policy.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { SidecarConfig } from '../config.ts';
@@ -44,11 +44,6 @@ export function createEngine(input: EngineInput): Engine {
     close: () => Promise.resolve(),
   };
 }
-
-/** Evaluates the generated rules in this process, synchronously. */
-const builtinEngine = (policy: () => Policy): PolicyEngine => ({
-  evaluate: (input) => ({ state: 'answered', denials: evaluate(policy(), input) }),
-});
 
 function watchedEngine(input: EngineInput, url: URL, policy: () => Policy): Engine {
   const { config, manifest, logger, clock, signal } = input;
