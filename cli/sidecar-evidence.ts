@@ -6,6 +6,7 @@ import {
   parseReady,
 } from '../core/audit/parse-evidence.ts';
 import { PROOF_WRITES_HEADER, type ProofRecord, type ProofWrites } from '../core/proof/proof.ts';
+import { jsonOf } from '../core/untrusted/fields.ts';
 import { exchange, type Exchange } from '../probe/http-exchange.ts';
 
 /** Evidence of a sidecar about its agent, or why the request failed and what to do. */
@@ -110,17 +111,9 @@ async function requestJson<T>(
       'reach',
     );
   if (body.length === 0) throw new Rejection(`${server} returned no body for ${route}`, 'local');
-  const value = parse(jsonOf(body), headers);
+  const value = parse(jsonOf(body.toString('utf8')), headers);
   if (value === null) throw new Rejection(`${server} returned an invalid response to ${route}`, 'other');
   return value;
-}
-
-function jsonOf(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8')) as unknown;
-  } catch {
-    return undefined;
-  }
 }
 
 /** The URL without user and password. */

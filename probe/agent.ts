@@ -10,7 +10,7 @@ import { listedTools } from '../core/facts/listed-tools.ts';
 import { parseAgentReport, type ExpectedReport } from '../core/health/parse-agent-report.ts';
 import { parseUsageReport } from '../core/usage/parse-usage-report.ts';
 import type { AgentUsageReport } from '../core/usage/usage.ts';
-import { isRecord } from '../core/untrusted/fields.ts';
+import { isRecord, jsonOf } from '../core/untrusted/fields.ts';
 import type { EndpointPath, EndpointPaths } from './endpoint-path.ts';
 import { httpAnswer, type AnswerWithBody } from './http-answer.ts';
 import { tcpReach } from './tcp-reach.ts';
@@ -61,11 +61,11 @@ export async function probeAgent(
 
 function capabilitiesFacts(answer: AnswerWithBody, endpoint: EndpointPath): CapabilitiesAnswer {
   const isHtml = isHtmlPage(answer);
-  return { ...withoutBody(answer), ...endpoint, isHtml, tools: isHtml ? null : listedTools(jsonOf(answer)) };
+  return { ...withoutBody(answer), ...endpoint, isHtml, tools: isHtml ? null : listedTools(valueOf(answer)) };
 }
 
 function cardFacts(answer: AnswerWithBody): AgentCardAnswer {
-  const card = isHtmlPage(answer) ? undefined : jsonOf(answer);
+  const card = isHtmlPage(answer) ? undefined : valueOf(answer);
   return { ...withoutBody(answer), isCard: isRecord(card), tools: listedTools(card) };
 }
 
@@ -85,7 +85,7 @@ export async function probeAgentUsage(
     maxBytes: MAX_REPORT_BYTES,
     signal,
   });
-  return parseUsageReport(jsonOf(answer));
+  return parseUsageReport(valueOf(answer));
 }
 
 /** The kernel accepts connections for a frozen process too, so "reachable" requires at least one HTTP response. */
@@ -99,7 +99,7 @@ type ReportFacts = Pick<Facts, 'agentReport' | 'invalidReport'>;
 function reportOf(answer: AnswerWithBody, { agentName, now }: ExpectedAgent): ReportFacts {
   if (!isSuccess(answer)) return { agentReport: null, invalidReport: null };
   if (answer.body === null) return invalidReport(`must be complete within 5 s and ${MAX_REPORT_BYTES} bytes`);
-  const value = jsonOf(answer);
+  const value = valueOf(answer);
   if (value === undefined) return invalidReport('must be JSON');
   const parsed = parseAgentReport(value, { agentName, at: now() });
   return parsed.ok
@@ -116,13 +116,8 @@ function isSuccess(answer: AnswerWithBody): answer is AnswerWithBody & { answere
 }
 
 /** The parsed JSON body of a 2xx response; undefined when the status or the body is different. */
-function jsonOf(answer: AnswerWithBody): unknown {
-  if (!isSuccess(answer) || answer.body === null) return undefined;
-  try {
-    return JSON.parse(answer.body.toString('utf8')) as unknown;
-  } catch {
-    return undefined;
-  }
+function valueOf(answer: AnswerWithBody): unknown {
+  return isSuccess(answer) && answer.body !== null ? jsonOf(answer.body.toString('utf8')) : undefined;
 }
 
 function withoutBody({ body: _, contentType: __, ...answer }: AnswerWithBody): HttpAnswer {

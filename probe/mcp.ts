@@ -1,6 +1,6 @@
 import type { HostPort } from '../core/facts/address.ts';
 import type { Reach } from '../core/facts/facts.ts';
-import { isRecord, own } from '../core/untrusted/fields.ts';
+import { isRecord, own, jsonOf } from '../core/untrusted/fields.ts';
 import { createSseData } from '../core/usage/sse-data.ts';
 import type { AddressGuard } from './address-guard.ts';
 import { exchange, HTTP_TIMEOUT_MS, type Exchange, type ExchangeOptions } from './http-exchange.ts';
@@ -174,12 +174,7 @@ function outcomeOf(answer: Exchange): Outcome {
 
 /** Whether this is a JSON-RPC response to `initialize`. MCP servers know that method; other JSON-RPC servers do not. */
 function isReply(text: string): boolean {
-  let message: unknown;
-  try {
-    message = JSON.parse(text);
-  } catch {
-    return false;
-  }
+  const message = jsonOf(text);
   if (!isRecord(message) || own(message, 'jsonrpc') !== '2.0') return false;
   const result = own(message, 'result');
   const error = own(message, 'error');

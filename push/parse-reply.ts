@@ -1,4 +1,4 @@
-import { isRecord } from '../core/untrusted/fields.ts';
+import { isRecord, jsonOf } from '../core/untrusted/fields.ts';
 import type { HeartbeatReply } from '../core/heartbeat/heartbeat.ts';
 import { PROOF_ORIGINS, type ProofRecord } from '../core/proof/proof.ts';
 
@@ -6,12 +6,10 @@ import { PROOF_ORIGINS, type ProofRecord } from '../core/proof/proof.ts';
 const MAX_PROOFS = 200;
 const MAX_TEXT = 2_048;
 
-type Json = Readonly<Record<string, unknown>>;
-
 /** Parses the 200 body of a heartbeat. Malformed members are left out and do not affect the other members. */
 export function parseReply(body: string): HeartbeatReply {
-  const value = objectFrom(body);
-  if (value === null) return {};
+  const value = jsonOf(body);
+  if (!isRecord(value)) return {};
   const reply: HeartbeatReply = {};
   const { proof, proofRevision, othersToday, intervalSeconds } = value as Record<
     keyof HeartbeatReply,
@@ -30,15 +28,6 @@ export function parseReply(body: string): HeartbeatReply {
   if (isCount(intervalSeconds) && intervalSeconds >= 10 && intervalSeconds <= 3_600)
     reply.intervalSeconds = intervalSeconds;
   return reply;
-}
-
-function objectFrom(body: string): Json | null {
-  try {
-    const value: unknown = JSON.parse(body);
-    return isRecord(value) ? value : null;
-  } catch {
-    return null;
-  }
 }
 
 function parseProof(value: unknown): ProofRecord | null {

@@ -1,5 +1,6 @@
 import { types } from 'node:util';
 import type { HeartbeatReply } from '../core/heartbeat/heartbeat.ts';
+import { isRecord, jsonOf } from '../core/untrusted/fields.ts';
 import { readText } from './credentials.ts';
 import { parseReply } from './parse-reply.ts';
 import { postJson, type PostReply } from './post-json.ts';
@@ -91,12 +92,8 @@ export function detailOf(body: string): string {
 
 function membersOf(body: string): Readonly<Record<'detail' | 'apiKey' | 'expiresAt', unknown>> {
   const none = { detail: undefined, apiKey: undefined, expiresAt: undefined };
-  try {
-    const value: unknown = JSON.parse(body);
-    return typeof value === 'object' && value !== null ? { ...none, ...value } : none;
-  } catch {
-    return none;
-  }
+  const value = jsonOf(body);
+  return isRecord(value) ? { ...none, ...value } : none;
 }
 
 /** One line with the error's message, code and causes. */

@@ -1,4 +1,4 @@
-import { isoTime, list, object, parseWith, text } from '../core/untrusted/fields.ts';
+import { isoTime, list, object, parseWith, text, jsonOf } from '../core/untrusted/fields.ts';
 import type { Runtime } from '../core/observation/runtimes.ts';
 import { postJson, type PostReply } from './post-json.ts';
 import { detailOf } from './push-heartbeat.ts';
@@ -67,12 +67,4 @@ function reasonIn(body: string): string {
   const parsed = parseWith(problems, jsonOf(body));
   const fields = parsed.ok ? parsed.value.errors.map(({ path, message }) => `${path} ${message}`) : [];
   return [detailOf(body), ...fields].filter((part) => part !== '').join('; ');
-}
-
-function jsonOf(body: string): unknown {
-  try {
-    return JSON.parse(body) as unknown;
-  } catch {
-    return undefined;
-  }
 }

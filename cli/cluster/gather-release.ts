@@ -8,6 +8,7 @@ import type {
   ProcessFacts,
   ReleaseFacts,
 } from '../../core/diagnosis/facts.ts';
+import { isRecord, jsonOf } from '../../core/untrusted/fields.ts';
 import { KubeError, type KubeClient } from '../../kube/client.ts';
 import { getObject, listObjects } from '../../kube/objects.ts';
 import { LEASES } from '../../kube/resources.ts';
@@ -178,12 +179,8 @@ async function processesOf(
 
 /** The `detail` of a problem document, else the text itself. */
 function reasonIn(text: string): string {
-  try {
-    const { detail } = JSON.parse(text) as { detail?: unknown };
-    return typeof detail === 'string' ? detail : text;
-  } catch {
-    return text;
-  }
+  const problem = jsonOf(text);
+  return isRecord(problem) && typeof problem['detail'] === 'string' ? problem['detail'] : text;
 }
 
 /** Longer than the interval between two renewals. */

@@ -1,4 +1,5 @@
 import type { PolicyAnswer } from './engine.ts';
+import { jsonOf } from '../untrusted/fields.ts';
 
 /** Bounds for an engine with custom rules, because denial reasons are copied into headers, logs and reports. */
 const MAX_REASONS = 100;
@@ -6,7 +7,7 @@ const MAX_LENGTH = 200;
 
 /** Parses `{result: [<denial reason>, ...]}`. An absent result means that the rules are not loaded. */
 export function parseDenials(body: string): PolicyAnswer {
-  const document = parseJson(body);
+  const document = jsonOf(body);
   if (typeof document !== 'object' || document === null)
     return { state: 'unreachable', reason: 'the response is not a JSON object' };
   const result = (document as { result?: unknown }).result;
@@ -15,12 +16,4 @@ export function parseDenials(body: string): PolicyAnswer {
     return { state: 'unreachable', reason: 'the result is not a list of denial reasons' };
   const reasons = [...new Set(result.map((reason) => reason.slice(0, MAX_LENGTH)))].sort();
   return { state: 'answered', denials: reasons.slice(0, MAX_REASONS) };
-}
-
-function parseJson(body: string): unknown {
-  try {
-    return JSON.parse(body);
-  } catch {
-    return undefined;
-  }
 }

@@ -31,6 +31,15 @@ export function fail(errors: FieldError[], path: string, message: string): typeo
   return INVALID;
 }
 
+/** The parsed JSON text; undefined for a text that is not JSON. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown;
+  } catch {
+    return undefined;
+  }
+}
+
 export function isRecord(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises';
+import { jsonOf } from '../../core/untrusted/fields.ts';
 import { exchange, type Exchange } from '../../probe/http-exchange.ts';
 import type { Secret } from '../../runtime/secret.ts';
 import { parseAgents, type OutsideAgent } from './outside-agent.ts';
@@ -78,21 +79,12 @@ function rowsOf(response: Exchange): AgentList {
   if (status === 401 || status === 403) return failed(`the admin key was rejected (${status})`);
   if (status !== 200) return failed(`unexpected status ${status}`);
   if (body === null) return failed('the list is too large, incomplete or late');
-  const parsed = parseAgents(parseJson(body));
+  const parsed = parseAgents(jsonOf(body.toString('utf8')));
   if (parsed.ok) return { ok: true, agents: parsed.value };
   const [first] = parsed.errors;
   return failed(
     `the response is not a valid agent list: ${first === undefined ? '' : `${first.path} ${first.message}`}`,
   );
-}
-
-/** Returns undefined, which is not a valid list, for invalid JSON. */
-function parseJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8')) as unknown;
-  } catch {
-    return undefined;
-  }
 }
 
 /** The next page from the `Link` header. The admin key is never sent to another server. */

@@ -2,7 +2,7 @@ import { access, constants, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { proofRecord } from '../../core/proof/proof-record.ts';
 import type { ProofRecord } from '../../core/proof/proof.ts';
-import { integer, list, object, parseWith } from '../../core/untrusted/fields.ts';
+import { integer, list, object, parseWith, jsonOf } from '../../core/untrusted/fields.ts';
 import { replaceFile } from '../../push/replace-file.ts';
 
 /** The proofs of a sidecar, and the control plane's revision that they are based on. */
@@ -45,12 +45,4 @@ function withOrigins({ revision, proofs }: KeptProofs): KeptProofs {
 
 export async function writeProofFile(path: string, proofs: KeptProofs): Promise<void> {
   await replaceFile(path, `${JSON.stringify(proofs, null, 2)}\n`, 0o600);
-}
-
-function jsonOf(content: string): unknown {
-  try {
-    return JSON.parse(content) as unknown;
-  } catch {
-    return undefined;
-  }
 }
