@@ -1,5 +1,5 @@
 import type { AgentObservation } from '../core/observation/observation.ts';
-import type { Lease, Pod, Service, Workload } from './types.ts';
+import type { Lease, Pod, Service, WebhookConfiguration, Workload } from './types.ts';
 
 /** The API path of one kind of object; `T` is the type of its objects. */
 export interface Resource<T> {
@@ -42,6 +42,12 @@ export const AGENT_OBSERVATIONS: Resource<AgentObservation> = {
   version: 'v1',
   plural: 'agentobservations',
   kind: 'AgentObservation',
+};
+export const WEBHOOK_CONFIGURATIONS: Resource<WebhookConfiguration> = {
+  group: 'admissionregistration.k8s.io',
+  version: 'v1',
+  plural: 'mutatingwebhookconfigurations',
+  kind: 'MutatingWebhookConfiguration',
 };
 
 function apps(plural: string, kind: string): Resource<Workload> {

@@ -138,3 +138,7 @@ export interface ObjectReference {
   namespace?: string;
   uid?: string;
 }
+
+export interface WebhookConfiguration extends KubeObject {
+  webhooks?: { name: string; clientConfig: { caBundle?: string } }[];
+}

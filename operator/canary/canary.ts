@@ -4,23 +4,13 @@ import type { Pod } from '../../core/injection/pod.ts';
 import type { InjectionSettings } from '../../core/injection/settings.ts';
 import type { KubeResponse, KubeClient } from '../../kube/client.ts';
 import { expectOk } from '../../kube/objects.ts';
-import { collectionPath, objectPath, PODS, type Resource } from '../../kube/resources.ts';
+import { collectionPath, objectPath, PODS, WEBHOOK_CONFIGURATIONS } from '../../kube/resources.ts';
+import type { WebhookConfiguration } from '../../kube/types.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { describeError, type Logger } from '../../runtime/logger.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { canaryPod } from './canary-pod.ts';
 import { verdictOf, type Outcome, type Verdict } from './verdict.ts';
-
-interface WebhookConfiguration {
-  webhooks?: { clientConfig: { caBundle?: string } }[];
-}
-
-const WEBHOOK_CONFIGURATIONS: Resource<WebhookConfiguration> = {
-  group: 'admissionregistration.k8s.io',
-  version: 'v1',
-  plural: 'mutatingwebhookconfigurations',
-  kind: 'MutatingWebhookConfiguration',
-};
 
 export interface CanaryOptions {
   /** Reads the webhook's configuration. */

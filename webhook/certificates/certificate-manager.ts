@@ -1,7 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import type { KubeClient } from '../../kube/client.ts';
 import { expectOk, getObject } from '../../kube/objects.ts';
-import { objectPath, type ObjectKey, type Resource } from '../../kube/resources.ts';
+import { objectPath, WEBHOOK_CONFIGURATIONS, type ObjectKey, type Resource } from '../../kube/resources.ts';
+import type { WebhookConfiguration } from '../../kube/types.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { describeError, type Logger } from '../../runtime/logger.ts';
 import {
@@ -18,10 +19,8 @@ import {
   decodedEntries,
   SECRETS,
   trustPatch,
-  WEBHOOK_CONFIGURATIONS,
   withEntries,
   type Secret,
-  type WebhookConfiguration,
 } from './managed-objects.ts';
 import { entriesOf, parseTlsState, trustBundle, usablePair, type TlsState } from './tls-state.ts';
 

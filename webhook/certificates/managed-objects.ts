@@ -1,23 +1,12 @@
 import type { Resource } from '../../kube/resources.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import type { KubeObject, WebhookConfiguration } from '../../kube/types.ts';
 import type { SecretEntries } from './tls-state.ts';
 
 export interface Secret extends KubeObject {
   data?: Record<string, string>;
 }
 
-export interface WebhookConfiguration extends KubeObject {
-  webhooks?: { name: string; clientConfig: { caBundle?: string } }[];
-}
-
 export const SECRETS: Resource<Secret> = { group: '', version: 'v1', plural: 'secrets', kind: 'Secret' };
-
-export const WEBHOOK_CONFIGURATIONS: Resource<WebhookConfiguration> = {
-  group: 'admissionregistration.k8s.io',
-  version: 'v1',
-  plural: 'mutatingwebhookconfigurations',
-  kind: 'MutatingWebhookConfiguration',
-};
 
 /** The caBundle of all webhooks of the configuration, as PEM; empty if their bundles differ. */
 export function bundleOf(configuration: WebhookConfiguration): string {
