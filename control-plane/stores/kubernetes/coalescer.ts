@@ -54,10 +54,13 @@ export interface Coalescer {
   statusOf(object: AgentObservation): ObservationStatus | undefined;
   /** False: the API server does not keep up, and another heartbeat would increase the loss after a crash. */
   hasRoom(object: AgentObservation, arrival: Arrival): boolean;
-  /** Queues an accepted heartbeat and schedules its write. */
-  add(object: AgentObservation, arrival: Arrival): void;
+  /**
+   * Queues an accepted heartbeat and schedules its write.
+   * @param status the result of `statusOf` merged with the heartbeat
+   */
+  add(object: AgentObservation, arrival: Arrival, status: ObservationStatus): void;
   /** Writes an accepted heartbeat and resolves when it is stored. On an error or timeout the heartbeat is removed again. */
-  write(object: AgentObservation, arrival: Arrival): Promise<'stored' | 'gone'>;
+  write(object: AgentObservation, arrival: Arrival, status: ObservationStatus): Promise<'stored' | 'gone'>;
   /** Discards the pending heartbeats of a deleted object. */
   drop(key: AgentKey): void;
   /** Number of pending heartbeats of all objects. */
@@ -97,26 +100,26 @@ class PendingHeartbeats implements Coalescer {
     return !isBehind && this.#bytes() < MAX_BYTES;
   }
 
-  add(object: AgentObservation, arrival: Arrival): void {
-    const pending = this.#enqueue(object, arrival);
-    const { clock } = this.#options;
-    const nowMs = clock.monotonicMs();
-    const after = this.statusOf(object);
+  add(object: AgentObservation, arrival: Arrival, status: ObservationStatus): void {
+    const pending = this.#enqueue(object, arrival, { status, isAwaited: false });
+    const nowMs = this.#options.clock.monotonicMs();
+    const { intervalSeconds } = arrival.heartbeat;
     const delayMs =
-      after === undefined || pending.queue.isMany() || this.#bytes() > MAX_BYTES / 2
+      pending.queue.isMany() || this.#bytes() > MAX_BYTES / 2
         ? 0
         : writeDelayMs(
-            { before: object.status, after },
-            {
-              sinceLastWriteMs: nowMs - pending.writtenMs,
-              intervalSeconds: arrival.heartbeat.intervalSeconds,
-            },
+            { before: object.status, after: status },
+            { sinceLastWriteMs: nowMs - pending.writtenMs, intervalSeconds },
           );
     this.#schedule(pending, nowMs + delayMs);
   }
 
-  async write(object: AgentObservation, arrival: Arrival): Promise<'stored' | 'gone'> {
-    const pending = this.#enqueue(object, arrival, true);
+  async write(
+    object: AgentObservation,
+    arrival: Arrival,
+    status: ObservationStatus,
+  ): Promise<'stored' | 'gone'> {
+    const pending = this.#enqueue(object, arrival, { status, isAwaited: true });
     const timer = new AbortController();
     const timeout = this.#options.clock.sleep(STORE_TIMEOUT_MS, timer.signal).then(
       () => Promise.reject(new KubeError(STORE_TIMEOUT)),
@@ -167,7 +170,11 @@ class PendingHeartbeats implements Coalescer {
     return [...this.#byKey.values()].reduce((sum, pending) => sum + pending.queue.bytes, 0);
   }
 
-  #enqueue(object: AgentObservation, arrival: Arrival, isAwaited = false): Pending {
+  #enqueue(
+    object: AgentObservation,
+    arrival: Arrival,
+    { status, isAwaited }: { status: ObservationStatus; isAwaited: boolean },
+  ): Pending {
     const { namespace, name } = object.metadata;
     const key = keyText({ namespace, name });
     const pending = this.#byKey.get(key) ?? {
@@ -181,13 +188,8 @@ class PendingHeartbeats implements Coalescer {
       failures: 0,
     };
     this.#byKey.set(key, pending);
-    // Merges one more heartbeat into the computed status instead of merging all of them again.
-    const before = pending.queue.length === 0 ? null : this.statusOf(object);
     pending.queue.add(arrival, this.#options.clock.monotonicMs(), isAwaited);
-    if (before !== null) {
-      const status = mergeArrival(before, arrival, contextOf(object));
-      pending.projected = { version: object.metadata.resourceVersion, status };
-    }
+    pending.projected = { version: object.metadata.resourceVersion, status };
     return pending;
   }
 

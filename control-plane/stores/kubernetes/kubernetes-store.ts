@@ -231,9 +231,9 @@ class KubernetesStore implements Store {
     if (!this.#heartbeats.hasRoom(object, arrival)) throw overloaded();
     if (isNewName && arrival.source === 'remote') this.#newNames.add(arrival, arrival.at);
     if (status.proofRevision === before?.proofRevision) {
-      this.#heartbeats.add(object, arrival);
+      this.#heartbeats.add(object, arrival, status);
     } else {
-      const outcome = await this.#guard(this.#heartbeats.write(object, arrival));
+      const outcome = await this.#guard(this.#heartbeats.write(object, arrival, status));
       if (outcome === 'gone') return { kind: 'unknown' };
     }
     return { kind: 'accepted', record: recordOf(object, status) };
