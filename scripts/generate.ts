@@ -60,6 +60,10 @@ const GENERATED: Generated[] = [
     file: 'docs/reference/routes.md',
     content: async () => (await import('./generate-routes-page.ts')).routesReferencePage(),
   },
+  {
+    file: 'docs/reference/http-bodies.md',
+    content: async () => (await import('./generate-http-bodies-page.ts')).httpBodiesReferencePage(),
+  },
 ];
 
 const root = dirname(import.meta.dirname);

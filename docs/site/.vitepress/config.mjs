@@ -106,6 +106,7 @@ export default defineConfig({
         ['Annotations', 'annotations'],
         ['Configuration', 'configuration'],
         ['HTTP routes', 'routes'],
+        ['HTTP bodies', 'http-bodies'],
         ['AgentObservation', 'agentobservation'],
         ['Events', 'events'],
         ['Metrics', 'metrics'],
