@@ -49,6 +49,10 @@ const GENERATED: Generated[] = [
     content: async () => (await import('./generate-cli-page.ts')).cliReferencePage(),
   },
   {
+    file: 'docs/reference/manifest-example.md',
+    content: async () => (await import('./generate-manifest-example.ts')).manifestExamplePage(),
+  },
+  {
     file: 'docs/reference/checks.md',
     content: async () => (await import('./generate-checks-page.ts')).checksReferencePage(),
   },

@@ -102,6 +102,7 @@ export default defineConfig({
       section('Reference', '/docs/reference/', [
         ['Overview', ''],
         ['Manifest', 'manifest'],
+        ['Manifest example', 'manifest-example'],
         ['Command line', 'cli'],
         ['Annotations', 'annotations'],
         ['Configuration', 'configuration'],
