@@ -10,6 +10,9 @@ import { complianceReferencePage } from './generate-compliance-page.ts';
 import { rulesReferencePage } from './generate-rules-page.ts';
 import { chartDefaults, chartPage } from './generate-chart-files.ts';
 import { clientsPage } from './generate-clients-page.ts';
+import { eventsReferencePage } from './generate-events-page.ts';
+import { logMessagesReferencePage } from './generate-log-messages-page.ts';
+import { metricsReferencePage } from './generate-metrics-page.ts';
 import { chartResourceDefinition, observationReferencePage } from './generate-observation-page.ts';
 
 interface Generated {
@@ -27,6 +30,9 @@ const GENERATED: Generated[] = [
   { file: 'docs/reference/rules.md', content: rulesReferencePage },
   { file: 'docs/reference/compliance.md', content: complianceReferencePage },
   { file: 'docs/reference/evidence.md', content: evidenceReferencePage },
+  { file: 'docs/reference/metrics.md', content: metricsReferencePage },
+  { file: 'docs/reference/events.md', content: eventsReferencePage },
+  { file: 'docs/reference/log-messages.md', content: logMessagesReferencePage },
   { file: 'docs/guide/clients.md', content: clientsPage },
   // Helm cannot read files outside the chart.
   { file: 'helm/agent-compliance/files/agentobservations.yaml', content: chartResourceDefinition },
@@ -43,6 +49,10 @@ const GENERATED: Generated[] = [
     content: async () => (await import('./generate-cli-page.ts')).cliReferencePage(),
   },
   {
+    file: 'docs/reference/manifest-example.md',
+    content: async () => (await import('./generate-manifest-example.ts')).manifestExamplePage(),
+  },
+  {
     file: 'docs/reference/checks.md',
     content: async () => (await import('./generate-checks-page.ts')).checksReferencePage(),
   },
@@ -53,6 +63,10 @@ const GENERATED: Generated[] = [
   {
     file: 'docs/reference/routes.md',
     content: async () => (await import('./generate-routes-page.ts')).routesReferencePage(),
+  },
+  {
+    file: 'docs/reference/http-bodies.md',
+    content: async () => (await import('./generate-http-bodies-page.ts')).httpBodiesReferencePage(),
   },
 ];
 
