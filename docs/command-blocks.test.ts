@@ -26,7 +26,7 @@ const RUN: Readonly<Record<string, string>> = {
   'docs/guide/enforcement.md': 'core/policy/opa.integration.test.ts',
 };
 
-/** Why the blocks are not run as they stand on the page. */
+/** Why the blocks are not run verbatim. */
 const NOT_RUN: Readonly<Record<string, string>> = {
   'docs/guide/agent.md#Events': 'needs the id of a request that was just sent',
   'docs/guide/alerts.md': FOR_AN_INCIDENT,
