@@ -1,20 +1,13 @@
-import type { AuditEntry, Outcome } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import { behaviorVersionOf, isCurrent, type BehaviorVersion } from '../../core/behavior/behavior-version.ts';
-import { hasBehavior } from '../../core/behavior/parse-behavior-headers.ts';
+import { hasBehavior, reportsBehavior } from '../../core/behavior/parse-behavior-headers.ts';
 import type { PolicyFacts } from '../../core/facts/facts.ts';
+import type { PolicyMode } from '../../core/heartbeat/heartbeat.ts';
 import type { PolicyAnswer, PolicyEngine } from '../../core/policy/engine.ts';
 import { policyInputOf } from '../../core/policy/policy-input.ts';
 import type { Policy } from '../../core/policy/policy.ts';
+import { NOT_EVALUATED, verdictOf, type Verdict } from '../../core/policy/verdict.ts';
 import type { UsageTotals } from '../../core/usage/usage.ts';
-
-export type PolicyMode = 'track' | 'enforce' | 'off';
-
-/** The policy verdict on one request. */
-export interface Verdict {
-  outcome: Outcome;
-  /** Denial reasons; empty: not denied. */
-  denials: readonly string[];
-}
 
 export interface PolicyEvaluatorOptions {
   mode: PolicyMode;
@@ -31,7 +24,7 @@ export interface PolicyEvaluatorOptions {
   now: () => number;
 }
 
-/** The single place for policy queries: builds the input and derives the verdict from the engine's result. */
+/** The single place for policy queries: builds the input and evaluates the engine's result. */
 export class PolicyEvaluator {
   readonly mode: PolicyMode;
   readonly #options: PolicyEvaluatorOptions;
@@ -53,13 +46,14 @@ export class PolicyEvaluator {
   }
 
   /**
-   * The verdict on a response head that reported behavior. null: the proxy does not evaluate responses. Synchronous if the
-   * engine is synchronous.
+   * The verdict on a response head; `platform`: the product's own headers in that head. A head without behavior is not
+   * evaluated. Synchronous if the engine is synchronous.
    */
-  judge(entry: AuditEntry): Verdict | Promise<Verdict> | null {
-    if (this.#options.engine === null || this.mode === 'off') return null;
+  judge(entry: AuditEntry, platform: ReadonlyMap<string, string>): Verdict | Promise<Verdict> {
+    const { mode } = this;
+    if (this.#options.engine === null || mode === 'off' || !reportsBehavior(platform)) return NOT_EVALUATED;
     const answer = this.#query(entry);
-    return answer instanceof Promise ? answer.then(verdictOf) : verdictOf(answer);
+    return answer instanceof Promise ? answer.then((late) => verdictOf(late, mode)) : verdictOf(answer, mode);
   }
 
   /**
@@ -110,12 +104,6 @@ export class PolicyEvaluator {
       return late;
     });
   }
-}
-
-function verdictOf(answer: PolicyAnswer): Verdict {
-  if (answer.state === 'unreachable') return { outcome: 'failOpen', denials: [] };
-  if (answer.state === 'not-loaded') return { outcome: 'notEvaluated', denials: [] };
-  return { outcome: answer.denials.length > 0 ? 'deny' : 'allow', denials: answer.denials };
 }
 
 /** Includes memory writes, which only events report. */

@@ -1,10 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { reportsBehavior } from '../../core/behavior/parse-behavior-headers.ts';
+import type { Verdict } from '../../core/policy/verdict.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
 import type { Recording } from '../audit/recording.ts';
-import type { PolicyEvaluator, Verdict } from '../policy/policy-evaluator.ts';
-import { answerViolation, VIOLATIONS_HEADER, violationsValue } from '../policy/violation-answer.ts';
+import type { PolicyEvaluator } from '../policy/policy-evaluator.ts';
+import { answerViolation, withViolations } from '../policy/violation-answer.ts';
 import { ResponseWriter, type Source } from './response-writer.ts';
 import { afterResponse, lingerOver } from './connection-end.ts';
 import type { Framed } from './framing.ts';
@@ -203,8 +204,8 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     const outgoing = { status, message, headers };
     const { policy, clock } = this.#context;
     const headAtMs = clock.monotonicMs();
-    const verdict = reportsBehavior(platform) ? policy.judge(this.#recording.entry) : null;
-    const passOn = (final: Verdict | null): void => {
+    const verdict = policy.judge(this.#recording.entry, platform);
+    const passOn = (final: Verdict): void => {
       this.#decide(outgoing, final);
       this.#context.onOverhead(this.#overheadMs + clock.monotonicMs() - headAtMs);
     };
@@ -224,24 +225,18 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     if (!this.#writer.isFull) this.#control?.resume();
   }
 
-  #decide(head: Head, verdict: Verdict | null): void {
-    if (verdict === null) {
-      this.#pass(head);
-      return;
-    }
+  #decide(head: Head, verdict: Verdict): void {
     this.#recording.judged(verdict);
     if (this.#isOver) return;
-    const { denials } = verdict;
-    if (denials.length === 0) this.#pass(head);
-    else if (this.#context.policy.mode === 'enforce') this.#block(head, denials);
-    else this.#pass({ ...head, headers: [...head.headers, VIOLATIONS_HEADER, violationsValue(denials)] });
+    if (verdict.blocks) this.#block(head, verdict.denials);
+    else this.#pass(head, verdict.denials);
   }
 
-  #pass({ status, message, headers }: Head): void {
+  #pass({ status, message, headers }: Head, denials: readonly string[]): void {
     const { response } = this.#input;
     if (this.#context.isDraining()) response.shouldKeepAlive = false;
     try {
-      response.writeHead(status, printable(message), headers);
+      response.writeHead(status, printable(message), withViolations(headers, denials));
     } catch (error) {
       this.#control?.abort();
       this.onError({ kind: 'broken', error: error as Error });

@@ -4,12 +4,11 @@ import type { Socket } from 'node:net';
 import type { Duplex, Readable } from 'node:stream';
 import { createProxyServer } from 'http-proxy-3';
 import type { UpstreamFailureKind } from '../../core/behavior/audit-entry.ts';
-import { reportsBehavior } from '../../core/behavior/parse-behavior-headers.ts';
+import type { Verdict } from '../../core/policy/verdict.ts';
 import { withoutBlanks } from '../../core/untrusted/http-blanks.ts';
 import { ChunkStore } from '../../runtime/chunk-store.ts';
 import type { Recording } from '../audit/recording.ts';
-import type { Verdict } from '../policy/policy-evaluator.ts';
-import { answerViolation, VIOLATIONS_HEADER, violationsValue } from '../policy/violation-answer.ts';
+import { answerViolation, withViolations } from '../policy/violation-answer.ts';
 import { cutOff } from './connection-end.ts';
 import type { ProxyContext } from './exchange.ts';
 import { frame, lineOf } from './framing.ts';
@@ -270,16 +269,13 @@ interface Judged {
 function judge(context: ProxyContext, judged: Judged): void {
   const { passage, source, head, pass } = judged;
   const { recording, client } = passage;
-  const decide = (verdict: Verdict | null): void => {
-    if (verdict !== null) recording.judged(verdict);
-    const denials = verdict?.denials ?? [];
+  const decide = (verdict: Verdict): void => {
+    recording.judged(verdict);
     if (client.destroyed) source.destroy();
-    else if (denials.length === 0) pass(head.headers);
-    else if (context.policy.mode !== 'enforce')
-      pass([...head.headers, VIOLATIONS_HEADER, violationsValue(denials)]);
-    else block(judged, denials);
+    else if (verdict.blocks) block(judged, verdict.denials);
+    else pass(withViolations(head.headers, verdict.denials));
   };
-  const verdict = reportsBehavior(head.platform) ? context.policy.judge(recording.entry) : null;
+  const verdict = context.policy.judge(recording.entry, head.platform);
   if (verdict instanceof Promise) passage.judging = verdict.then(decide);
   else decide(verdict);
 }
