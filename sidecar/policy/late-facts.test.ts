@@ -40,6 +40,7 @@ beforeEach(() => {
     policy: () => policy,
     isLoaded: () => true,
     totals: () => ({ tokensToday: 0 }),
+    onReviewed: (entry, denials) => audit.reviewed(entry, denials),
     onAnswer: () => undefined,
     now: () => 0,
   });

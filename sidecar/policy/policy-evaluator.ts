@@ -19,6 +19,8 @@ export interface PolicyEvaluatorOptions {
   isLoaded: () => boolean;
   /** Today's usage of all instances of the agent. */
   totals: () => UsageTotals;
+  /** Called after each review with the denial reasons. */
+  onReviewed: (entry: AuditEntry, denials: readonly string[]) => void;
   /** Called after each query with its duration in milliseconds. */
   onAnswer: (durationMs: number, state: PolicyAnswer['state']) => void;
   now: () => number;
@@ -29,16 +31,9 @@ export class PolicyEvaluator {
   readonly mode: PolicyMode;
   readonly #options: PolicyEvaluatorOptions;
 
-  #lateDenials = 0;
-
   constructor(options: PolicyEvaluatorOptions) {
     this.#options = options;
     this.mode = options.mode;
-  }
-
-  /** Requests since the start that were denied because of events or trailers. */
-  get lateDenials(): number {
-    return this.#lateDenials;
   }
 
   get hasEngine(): boolean {
@@ -57,11 +52,10 @@ export class PolicyEvaluator {
   }
 
   /**
-   * Evaluates an entry again after its response head was sent. New denials are recorded as late and do not block anything.
-   * Resolves with the engine's denials; with the known denials if the engine is unreachable.
+   * Evaluates an entry again after its response head was sent. New denials are late and do not block anything. Resolves with
+   * the engine's denials; with the known denials if the engine is unreachable.
    */
   async review(entry: AuditEntry): Promise<readonly string[]> {
-    if (this.#options.engine === null) return entry.policyViolations ?? [];
     let evaluated: BehaviorVersion;
     let answer: PolicyAnswer;
     do {
@@ -69,15 +63,9 @@ export class PolicyEvaluator {
       answer = await this.#query(entry);
       // Evaluate again if the head or another event added behavior meanwhile, since the result may be outdated.
     } while (!isCurrent(evaluated, entry));
-    if (answer.state !== 'answered') return entry.policyViolations ?? [];
-    const before = new Set(entry.policyViolations);
-    const added = answer.denials.filter((reason) => !before.has(reason));
-    if (added.length > 0) {
-      entry.policyViolations = [...before, ...added];
-      if (entry.lateDenial === undefined) this.#lateDenials += 1;
-      entry.lateDenial = true;
-    }
-    return answer.denials;
+    const denials = answer.state === 'answered' ? answer.denials : (entry.policyViolations ?? []);
+    this.#options.onReviewed(entry, denials);
+    return denials;
   }
 
   /** The policy facts of a report: the engine's result for the newest request with reported behavior. */

@@ -277,11 +277,9 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     if (this.#isOver) return;
     if (rawTrailers.length > 0) {
       const { headers, platform } = responseTrailers(rawTrailers);
-      this.#recording.trailers(platform);
-      const { policy, audit } = this.#context;
-      const { entry } = this.#recording;
-      if (policy.mode !== 'off' && reportsBehavior(platform))
-        void policy.review(entry).then(() => audit.changed(entry));
+      this.#recording.behavior(platform);
+      const { policy } = this.#context;
+      if (policy.mode !== 'off' && reportsBehavior(platform)) void policy.review(this.#recording.entry);
       if (headers.length > 0) response.addTrailers(pairsOf(headers));
     }
     this.#writer.end();
