@@ -10,7 +10,6 @@ import { ChunkStore } from '../../runtime/chunk-store.ts';
 import type { Recording } from '../audit/recording.ts';
 import { answerViolation, withViolations } from '../policy/violation-answer.ts';
 import { cutOff } from './connection-end.ts';
-import type { ProxyContext } from './exchange.ts';
 import { frame, lineOf } from './framing.ts';
 import {
   printable,
@@ -21,6 +20,7 @@ import {
   type ResponseHead,
 } from './headers.ts';
 import { costOfHead, type Holder, type LoadLimits } from './load-limits.ts';
+import type { ProxyContext } from './proxy-context.ts';
 import { OVERLOAD, writeProblem } from './problem-response.ts';
 import { requestIdOf } from './request-id.ts';
 import { connectTimeoutOf, FAILURE_RESPONSES, UNBUFFERED, type UpstreamOptions } from './upstream.ts';
@@ -164,7 +164,6 @@ function admit(
     requestId,
     host: framed.host,
     remoteAddress: client.remoteAddress ?? 'unknown',
-    proto: 'http',
   });
   request.url = framed.path;
   request.headers = { ...recordOf(head), connection: 'Upgrade', upgrade: 'websocket' };
