@@ -76,6 +76,7 @@ export async function createContext({ config, env, logger, clock }: ContextInput
     policy: engine.policy,
     isLoaded: () => engine.isLoaded(),
     totals: () => totalsOfAll(audit, others, manifest.manifest),
+    onReviewed: (entry, denials) => audit.reviewed(entry, denials),
     onAnswer: (ms, state) => durations.policy.observe(ms / 1000, { state }),
     now: () => clock.monotonicMs(),
   });

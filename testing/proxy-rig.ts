@@ -17,11 +17,12 @@ import type { AuditEntry } from '../core/behavior/audit-entry.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
 import { systemClock, type Clock } from '../runtime/clock.ts';
 import type { LogFields, Logger } from '../runtime/logger.ts';
+import type { PolicyMode } from '../core/heartbeat/heartbeat.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
 import type { PolicyEngine } from '../core/policy/engine.ts';
 import { policyOf } from '../core/policy/policy.ts';
 import { plainManifest } from './manifests/plain-manifest.ts';
-import { PolicyEvaluator, type PolicyMode } from '../sidecar/policy/policy-evaluator.ts';
+import { PolicyEvaluator } from '../sidecar/policy/policy-evaluator.ts';
 import { AuditLog } from '../sidecar/audit/audit-log.ts';
 import { createUpstream } from '../sidecar/proxy/create-upstream.ts';
 import { Http2Refusals } from '../sidecar/proxy/http2-refusal.ts';
@@ -122,6 +123,7 @@ export async function startProxyBefore(url: URL, options: RigOptions = {}): Prom
         policy: () => policy,
         isLoaded: () => true,
         totals: () => audit.totalsToday(undefined),
+        onReviewed: (entry, denials) => audit.reviewed(entry, denials),
         onAnswer: () => undefined,
         now: () => clock.monotonicMs(),
       }),

@@ -1,10 +1,10 @@
 import type { Socket } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import type { PolicyMode } from '../../core/heartbeat/heartbeat.ts';
 import type { PolicyAnswer, PolicyEngine } from '../../core/policy/engine.ts';
 import { eachRequest } from '../../testing/each-request.ts';
 import { aMoment } from '../../testing/moment.ts';
 import { askRaw, completedEntry, startRawRig, until, type ProxyRig } from '../../testing/proxy-rig.ts';
-import type { PolicyMode } from './policy-evaluator.ts';
 
 const UPGRADE =
   'GET /ws HTTP/1.1\r\nHost: a\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\nSec-WebSocket-Version: 13\r\n\r\n';

@@ -53,9 +53,8 @@ export function auditRoutes(context: SidecarContext): Route[] {
           if (entry === null) response.status(202).json({ requestId, found: false });
           else {
             // Without new events, the engine's last result is still valid.
-            const hasEvents = events.length > 0;
-            const opaViolations = hasEvents ? await policy.review(entry) : (entry.policyViolations ?? []);
-            if (hasEvents) audit.changed(entry);
+            const opaViolations =
+              events.length > 0 ? await policy.review(entry) : (entry.policyViolations ?? []);
             response.json({ requestId, found: true, opaViolations });
           }
         },

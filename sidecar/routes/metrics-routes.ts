@@ -62,7 +62,7 @@ const COUNTERS: readonly Row[] = [
   {
     name: 'platform_sidecar_late_denials_total',
     help: 'Requests denied because of trailers or events, and therefore not blocked.',
-    read: ({ policy }) => [{ value: policy.lateDenials }],
+    read: ({ audit }) => [{ value: audit.lateDenials }],
   },
   {
     name: 'platform_sidecar_policy_fail_open_seconds_total',
