@@ -1,9 +1,8 @@
 import type { Request, Response } from 'express';
 import type { Grade } from '../../core/gap/gap.ts';
 import type { ObservationStatus, Phase } from '../../core/observation/observation.ts';
-import type { Route } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
-import type { ControlPlaneContext } from '../context.ts';
+import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import { isDnsLabel } from '../../core/injection/names.ts';
 import type { AgentKey, AgentRecord } from '../stores/store.ts';
 import { findAgent, namespaceReader } from './find-agent.ts';
@@ -25,21 +24,22 @@ interface AgentsQuery extends Record<string, unknown> {
 }
 
 /** Fleet routes: `GET /agents`, `DELETE /agents/{name}`. */
-export function agentRoutes(context: ControlPlaneContext): Route[] {
-  const { requireAdmin } = context;
+export function agentRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
   return [
     {
       method: 'GET',
       path: '/api/v1/agents',
+      access: 'admin',
       summary: `\`[{agentId, agentName, namespace, runtime, phase, grade, score, tokens, evidence, proved, compliant, lastSeen}]\` ordered by namespace and name. Values that were never reported are null. \`evidence {percent, shown, declared}\` and the proved score \`proved\` come from the worst instance. \`compliant {status, reason, message}\` is the condition of the AgentObservation. Query: \`?limit=\` (1..${MAX_LIMIT}, default ${DEFAULT_LIMIT}), \`?continue=\`, \`?phase=\`, \`?grade=\`, \`?namespace=\`, \`?mirrored=false\` (without agents of other control planes). Response headers: \`X-Total-Count\`, and \`Link: <…>; rel="next"\` if there is a next page.`,
-      handlers: [requireAdmin, listAgents],
+      handlers: [listAgents],
     },
     {
       method: 'DELETE',
       path: '/api/v1/agents/:name',
+      access: 'admin',
       summary:
         '204. Revokes the keys of the agent and deletes its data. 409 for a workload of the cluster: its entry is deleted with the workload.',
-      handlers: [requireAdmin, removeAgent],
+      handlers: [removeAgent],
     },
   ];
 

@@ -2,38 +2,41 @@ import type { Request, Response } from 'express';
 import { isRuleId, RULE_IDS } from '../../core/audit/rules.ts';
 import { withExpiry } from '../../core/proof/expiry.ts';
 import { parseProofSubmission, proofRecordOf } from '../../core/proof/parse-proof-submission.ts';
-import { jsonBody, type Route } from '../../runtime/http-app.ts';
+import { jsonBody } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
-import type { ControlPlaneContext } from '../context.ts';
+import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import { findAgent } from './find-agent.ts';
 
 /** Fits two texts of 2048 characters in their longest JSON encoding. */
 const MAX_PROOF_BYTES = 32 * 1024;
 
 /** Proofs of one agent. The agent receives changes with the reply to its next heartbeat. */
-export function proofRoutes(context: ControlPlaneContext): Route[] {
-  const { requireAdmin, store, clock, logger } = context;
+export function proofRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
+  const { store, clock, logger } = context;
   const rule = '/api/v1/agents/:name/proof/rule/:ruleId';
   return [
     {
       method: 'GET',
       path: '/api/v1/agents/:name/proof',
+      access: 'admin',
       summary:
         'All proof records. `origin` is `control-plane` or `local`. Expired records have `expired: true`.',
-      handlers: [requireAdmin, listProofs],
+      handlers: [listProofs],
     },
     {
       method: 'POST',
       path: rule,
+      access: 'admin',
       summary:
         'Body `{verifiedBy, method, expiresAt?}`. 201 with the record of origin `control-plane`. The record replaces the previous record of the rule. The agent receives it with the reply to its next heartbeat. 400 with `errors`, or with `validIds` for an unknown rule.',
-      handlers: [requireAdmin, jsonBody(MAX_PROOF_BYTES), submitProof],
+      handlers: [jsonBody(MAX_PROOF_BYTES), submitProof],
     },
     {
       method: 'DELETE',
       path: rule,
+      access: 'admin',
       summary: '204. 404 if there is no record. Heartbeats do not restore a deleted record.',
-      handlers: [requireAdmin, removeProof],
+      handlers: [removeProof],
     },
   ];
 

@@ -1,9 +1,9 @@
 import type { Request, Response } from 'express';
-import { jsonBody, type Route } from '../../runtime/http-app.ts';
+import { jsonBody } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
-import { authenticate } from '../auth/caller.ts';
+import { callerOf } from '../auth/caller.ts';
 import type { RegistrationTokens } from '../auth/registration-token.ts';
-import type { ControlPlaneContext } from '../context.ts';
+import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import { parseRegistration } from '../registration/parse-registration.ts';
 import { MAX_LIVE_TOKENS } from '../status/tokens.ts';
 import type { TokenOutcome } from '../stores/store.ts';
@@ -12,19 +12,21 @@ import type { TokenOutcome } from '../stores/store.ts';
 const MAX_REGISTRATION_BYTES = 256 * 1024;
 
 /** Registration and key renewal for agents outside the cluster. */
-export function registrationRoutes(context: ControlPlaneContext): Route[] {
-  const { requireAdmin, store, clock, logger, tokens } = context;
+export function registrationRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
+  const { store, clock, logger, tokens } = context;
   return [
     {
       method: 'POST',
       path: '/api/v1/register',
+      access: 'admin',
       summary:
         'Body `{agentName, runtime, manifest?}`. 201 with `{agentId, apiKey, expiresAt}`. 200 for a known agent, with the same id and a new key; all older keys are revoked. The key is a JWT, valid for 30 days. 409 if the name belongs to a workload.',
-      handlers: [requireAdmin, jsonBody(MAX_REGISTRATION_BYTES), register],
+      handlers: [jsonBody(MAX_REGISTRATION_BYTES), register],
     },
     {
       method: 'POST',
       path: '/api/v1/token',
+      access: 'bearer',
       summary: `200 with a new key for a valid key. The old key stays valid until it expires. All renewals of one UTC day return the same key, which expires 30 days after that day. 429 if the agent has ${MAX_LIVE_TOKENS} valid keys (only possible with keys of 0.1.0). 403 for pods.`,
       handlers: [renew],
     },
@@ -51,8 +53,8 @@ export function registrationRoutes(context: ControlPlaneContext): Route[] {
       .json({ agentId, apiKey, expiresAt });
   }
 
-  async function renew(request: Request, response: Response): Promise<void> {
-    const caller = await authenticate(request, context);
+  async function renew(_request: Request, response: Response): Promise<void> {
+    const caller = callerOf(response);
     if (caller.kind === 'pod')
       throw new Problem(403, 'pod tokens are renewed by the kubelet, not by this API');
     const { key, agentId, family } = caller;

@@ -4,19 +4,20 @@ import { exploreOf } from '../../core/explore/explore.ts';
 import { align } from '../../core/gap/align.ts';
 import { ringUsageReport } from '../../core/usage/ring-usage.ts';
 import { probeAgentUsage } from '../../probe/agent.ts';
-import type { Route } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
+import type { SidecarRoute } from '../access.ts';
 import type { SidecarContext } from '../context.ts';
 import { SharedRun } from '../report/shared-run.ts';
 
 /** Reports about the agent's declared and observed state; each response names its data source. */
-export function reportRoutes(context: SidecarContext): Route[] {
+export function reportRoutes(context: SidecarContext): SidecarRoute[] {
   const { assessor, config, audit, manifest } = context;
   const usageProbe = new SharedRun(() => probeAgentUsage(config.UPSTREAM_URL, context.stopping.signal));
   return [
     {
       method: 'GET',
       path: '/gap',
+      access: 'local',
       summary:
         'Returns score, grade, source, issues and `evidence {shown, declared, reported, items[]}`, the evidence for manifest declarations in the last 24 hours. `?view=alignment`: the issues as declared and observed values.',
       handlers: [
@@ -35,6 +36,7 @@ export function reportRoutes(context: SidecarContext): Route[] {
     {
       method: 'GET',
       path: '/explore',
+      access: 'local',
       summary:
         "Returns the agent's components, the results of its endpoints, and declarations that are not checked. null: unknown.",
       handlers: [
@@ -47,6 +49,7 @@ export function reportRoutes(context: SidecarContext): Route[] {
     {
       method: 'GET',
       path: '/usage',
+      access: 'local',
       summary: "Returns tokens by model: the agent's own report, else the totals of the audit ring.",
       handlers: [
         async (_request, response) => {
@@ -55,9 +58,10 @@ export function reportRoutes(context: SidecarContext): Route[] {
         },
       ],
     },
-    ...['/capabilities', '/.well-known/agent-card.json'].map((path): Route => ({
+    ...['/capabilities', '/.well-known/agent-card.json'].map((path): SidecarRoute => ({
       method: 'GET',
       path,
+      access: 'open',
       summary: 'Returns the A2A agent card, derived from the manifest.',
       handlers: [(_request, response) => void response.json(cardOf(manifest.manifest))],
     })),
