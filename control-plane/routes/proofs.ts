@@ -1,4 +1,4 @@
-import type { Request, Response } from 'express';
+import type { Request, RequestHandler } from 'express';
 import { isRuleId, RULE_IDS } from '../../core/audit/rules.ts';
 import { withExpiry } from '../../core/proof/expiry.ts';
 import { parseProofSubmission, proofRecordOf } from '../../core/proof/parse-proof-submission.ts';
@@ -12,7 +12,6 @@ const MAX_PROOF_BYTES = 32 * 1024;
 
 /** Proofs of one agent. The agent receives changes with the reply to its next heartbeat. */
 export function proofRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
-  const { store, clock, logger } = context;
   const rule = '/api/v1/agents/:name/proof/rule/:ruleId';
   return [
     {
@@ -21,7 +20,7 @@ export function proofRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
       access: 'admin',
       summary:
         'All proof records. `origin` is `control-plane` or `local`. Expired records have `expired: true`.',
-      handlers: [listProofs],
+      handlers: [listProofs(context)],
     },
     {
       method: 'POST',
@@ -29,43 +28,49 @@ export function proofRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
       access: 'admin',
       summary:
         'Body `{verifiedBy, method, expiresAt?}`. 201 with the record of origin `control-plane`. The record replaces the previous record of the rule. The agent receives it with the reply to its next heartbeat. 400 with `errors`, or with `validIds` for an unknown rule.',
-      handlers: [jsonBody(MAX_PROOF_BYTES), submitProof],
+      handlers: [jsonBody(MAX_PROOF_BYTES), submitProof(context)],
     },
     {
       method: 'DELETE',
       path: rule,
       access: 'admin',
       summary: '204. 404 if there is no record. Heartbeats do not restore a deleted record.',
-      handlers: [removeProof],
+      handlers: [removeProof(context)],
     },
   ];
+}
 
-  async function listProofs(request: Request, response: Response): Promise<void> {
+function listProofs(context: ControlPlaneContext): RequestHandler {
+  return async (request, response) => {
     const { status } = await findAgent(request, context);
-    response.json(withExpiry(status.proofs ?? [], clock.now()));
-  }
+    response.json(withExpiry(status.proofs ?? [], context.clock.now()));
+  };
+}
 
-  async function submitProof(request: Request, response: Response): Promise<void> {
+function submitProof(context: ControlPlaneContext): RequestHandler {
+  return async (request, response) => {
     const { namespace, name } = await findAgent(request, context);
     const ruleId = ruleOf(request);
-    const at = clock.now();
+    const at = context.clock.now();
     const parsed = parseProofSubmission(request.body as unknown, at);
     if (!parsed.ok) throw new Problem(400, 'the proof is not valid', { extra: { errors: parsed.errors } });
     const record = proofRecordOf(ruleId, parsed.submission, { origin: 'control-plane', at });
-    const outcome = await store.putProof({ namespace, name, record, at });
+    const outcome = await context.store.putProof({ namespace, name, record, at });
     if (outcome === 'unknown-agent') throw new Problem(404, `agent ${name} not found`);
-    logger.info('proof stored', { agent: name, namespace, ruleId });
+    context.logger.info('proof stored', { agent: name, namespace, ruleId });
     response.status(201).json(record);
-  }
+  };
+}
 
-  async function removeProof(request: Request, response: Response): Promise<void> {
+function removeProof(context: ControlPlaneContext): RequestHandler {
+  return async (request, response) => {
     const { namespace, name } = await findAgent(request, context);
     const ruleId = ruleOf(request);
-    const outcome = await store.removeProof({ namespace, name, ruleId, at: clock.now() });
+    const outcome = await context.store.removeProof({ namespace, name, ruleId, at: context.clock.now() });
     if (outcome !== 'removed') throw new Problem(404, `${name} has no proof for ${ruleId}`);
-    logger.info('proof removed', { agent: name, namespace, ruleId });
+    context.logger.info('proof removed', { agent: name, namespace, ruleId });
     response.status(204).end();
-  }
+  };
 }
 
 function ruleOf(request: Request): string {
