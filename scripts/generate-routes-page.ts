@@ -1,12 +1,7 @@
-import { controlPlaneRoutes, createControlPlaneApp } from '../control-plane/app.ts';
-import { readConfig } from '../control-plane/config.ts';
-import { createContext, type ControlPlaneContext } from '../control-plane/context.ts';
-import type { Store } from '../control-plane/stores/store.ts';
+import { controlPlaneRoutes } from '../control-plane/app.ts';
+import type { ControlPlaneContext } from '../control-plane/context.ts';
 import type { Route } from '../runtime/http-app.ts';
-import { listen } from '../runtime/http-listener.ts';
-import { silentLogger } from '../runtime/logger.ts';
 import { processRoutes } from '../runtime/process-routes.ts';
-import { OPEN_PATHS } from '../sidecar/access.ts';
 import { createMetrics } from '../runtime/metrics.ts';
 import { sidecarRoutes } from '../sidecar/app.ts';
 import type { SidecarContext } from '../sidecar/context.ts';
@@ -40,6 +35,7 @@ const CONTROL_PLANE = `
 
 Port 8080, HTTPS in a cluster. Stored data and retention times are described in [the control plane](../control-plane.md).
 
+- *open*: no credentials.
 - *admin*: the header \`X-Admin-Key\` with the admin key. 401 without the header, 403 for a wrong key, 503 if no admin key is
   configured.
 - *bearer*: \`Authorization: Bearer <key>\` with the key from registration or, in a cluster, the projected ServiceAccount token of
@@ -81,17 +77,17 @@ The reporter adds these routes to the agent's own server. The sidecar requests b
 `;
 
 /** `docs/reference/routes.md`. */
-export async function routesReferencePage(): Promise<string> {
+export function routesReferencePage(): string {
   const metrics = createMetrics();
   // Only the route tables are used; no handler runs.
-  const sidecar = sidecarRoutes({ metrics: createMetrics() } as SidecarContext, () => 0);
+  const controlPlane = controlPlaneRoutes({ metrics } as ControlPlaneContext);
   const operator = processRoutes({ metrics, unready: () => null });
   const webhook = webhookRoutes({ metrics } as WebhookContext);
   return [
     INTRODUCTION,
-    accessTable(sidecar, ({ path }) => (OPEN_PATHS.has(path) ? 'open' : 'local')),
+    accessTable(sidecarRoutes({ metrics: createMetrics() } as SidecarContext, () => 0)),
     CONTROL_PLANE,
-    await controlPlaneTable(),
+    accessTable(controlPlane),
     AGENTS,
     WEBHOOK,
     plainTable(webhook),
@@ -107,49 +103,8 @@ const plainTable = (routes: readonly Route[]): string =>
     routes.map(({ method, path, summary }) => [method, `\`${path}\``, summary]),
   );
 
-function accessTable(routes: readonly Route[], accessOf: (route: Route) => string): string {
-  return markdownTable(
+const accessTable = (routes: readonly Route<string>[]): string =>
+  markdownTable(
     ['Method', 'Path', 'Access', 'Response'],
-    routes.map((route) => [route.method, `\`${route.path}\``, accessOf(route), route.summary]),
+    routes.map(({ method, path, access, summary }) => [method, `\`${path}\``, access, summary]),
   );
-}
-
-/** Determines the credential of each route from the response to a request without credentials. */
-async function controlPlaneTable(): Promise<string> {
-  const context = controlPlaneContext();
-  const routes = controlPlaneRoutes(context);
-  const listener = await listen({ handler: createControlPlaneApp(context), port: 0, host: '127.0.0.1' });
-  try {
-    const access = new Map<Route, string>();
-    for (const route of routes) {
-      const response = await fetch(`http://127.0.0.1:${listener.port}${route.path}`, {
-        method: route.method,
-      });
-      await response.body?.cancel();
-      access.set(route, ACCESS[response.headers.get('www-authenticate') ?? ''] ?? 'unknown');
-    }
-    return accessTable(routes, (route) => access.get(route) ?? 'unknown');
-  } finally {
-    await listener.close();
-  }
-}
-
-/** Access name by `WWW-Authenticate` challenge. */
-const ACCESS: Readonly<Record<string, string>> = {
-  '': 'none',
-  'X-Admin-Key': 'admin',
-  Bearer: 'bearer',
-};
-
-function controlPlaneContext(): ControlPlaneContext {
-  const config = readConfig({ PLATFORM_ADMIN_KEY: 'a-key-that-is-never-sent' });
-  if (!config.ok) throw new Error('the defaults of the control plane are not valid');
-  return createContext({
-    config: config.config,
-    logger: silentLogger,
-    metrics: createMetrics(),
-    // Only /readyz reaches the store.
-    store: { unready: () => null } as Store,
-    pods: null,
-  });
-}

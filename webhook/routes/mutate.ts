@@ -81,6 +81,7 @@ export function mutateRoutes(reviews: Reviews): Route[] {
     {
       method: 'POST',
       path: MUTATE_PATH,
+      access: 'open',
       summary:
         'Receives an AdmissionReview of a pod. Responds with the patch that injects the sidecar, or with the reasons for the rejection. 503 while no CA exists.',
       handlers: [

@@ -4,7 +4,7 @@ import { known, notKnown } from '../../core/diagnosis/fact.ts';
 import type { InstalledFacts } from '../../core/diagnosis/facts.ts';
 import { leftoverReport, type LabelledObject, type LeftFacts } from '../../core/diagnosis/leftovers.ts';
 import { installedFacts, observation, pod } from '../../testing/diagnosis-facts.ts';
-import { renderCheck } from './check-text.ts';
+import { renderCheck } from './check.ts';
 import { renderUninstall } from './uninstall.ts';
 
 const reportOf = (change: Partial<InstalledFacts> = {}): CheckReport =>
