@@ -30,7 +30,7 @@ type Spec = Record<string, unknown>;
 const agent = { name: 'agent', image: 'agent', ports: [{ containerPort: 8000 }] };
 const SETTINGS = injectionSettings({ image: 'registry.example/agent-compliance/sidecar:0.1.0' });
 const PLAN: InjectionPlan = {
-  ...{ agentName: 'x', agentContainer: 'agent', agentPort: 8000, manifestConfigMap: 'x-manifest' },
+  ...{ agentName: 'x', agentPort: 8000, manifestConfigMap: 'x-manifest' },
   ...{ mode: 'track', image: SETTINGS.image, logLevel: 'info', resources: SETTINGS.resources },
 };
 const GENUINE = buildSidecar(PLAN, agent, [], SETTINGS);

@@ -6,7 +6,6 @@ export function injectedSpec(agentName: string): { initContainers: object[]; vol
   const settings = injectionSettings();
   const plan: InjectionPlan = {
     agentName,
-    agentContainer: 'agent',
     agentPort: 8000,
     manifestConfigMap: `${agentName}-manifest`,
     mode: 'track',

@@ -73,6 +73,6 @@ export function outcomeOfCase({
   const decision = decide(before, settings);
   if (decision.action === 'skip') return { skipped: decision.code };
   if (decision.action === 'refuse') return { refused: decision.rejections };
-  const after = inject(before, decision.plan, settings);
+  const after = inject(before, decision, settings);
   return { after, ...(decision.warnings.length > 0 && { warnings: decision.warnings }) };
 }

@@ -16,7 +16,6 @@ import type { InjectionSettings, LogLevel, SidecarResources } from './settings.t
 /** The resolved values for one pod's injection, from the pod's annotations and the installation's settings. */
 export interface InjectionPlan {
   agentName: string;
-  agentContainer: string;
   agentPort: number;
   manifestConfigMap: string;
   mode: PolicyMode;

@@ -265,11 +265,14 @@ test.each<[RejectionCode, Pod, string]>([
 });
 
 test('the plan uses the defaults of the installation', () => {
+  const { spec } = optedInPod();
   expect(decide(optedInPod(), injectionSettings())).toEqual({
     action: 'inject',
+    record: null,
+    spec,
+    agent: spec.containers[0],
     plan: {
       agentName: 'chat',
-      agentContainer: 'agent',
       agentPort: 8000,
       manifestConfigMap: 'chat-manifest',
       mode: 'track',
@@ -300,9 +303,11 @@ test('the plan uses the value of every annotation', () => {
   });
   expect(decide(pod, injectionSettings({ allowedImages: ['good:2'] }))).toEqual({
     action: 'inject',
+    record: null,
+    spec: pod.spec,
+    agent: { name: 'web' },
     plan: {
       agentName: 'support',
-      agentContainer: 'web',
       agentPort: 7000,
       manifestConfigMap: 'support.v2',
       mode: 'enforce',
@@ -341,9 +346,11 @@ test('decides a pod that was injected with an older configuration like a plain p
   const pod = optedInPod();
   const first = decide(pod, settings);
   if (first.action !== 'inject') throw new Error('not injected');
-  const old = inject(pod, first.plan, injectionSettings({ configHash: 'old', ca: 'OLD', image: 'old:1' }));
-  expect(decide(old, settings)).toEqual(first);
-  expect(inject(old, first.plan, settings)).toEqual(inject(pod, first.plan, settings));
+  const old = inject(pod, first, injectionSettings({ configHash: 'old', ca: 'OLD', image: 'old:1' }));
+  const again = decide(old, settings);
+  if (again.action !== 'inject') throw new Error('not injected again');
+  expect({ ...again, record: null }).toEqual(first);
+  expect(inject(old, again, settings)).toEqual(inject(pod, first, settings));
 });
 
 test('restores only ports and probes from a forged injection record', () => {
@@ -357,5 +364,5 @@ test('restores only ports and probes from a forged injection record', () => {
   const pod = annotated({ 'platform.io/injected': JSON.stringify(forged) });
   const decision = decide(pod, injectionSettings());
   if (decision.action !== 'inject') throw new Error('not injected');
-  expect(inject(pod, decision.plan, injectionSettings()).spec.containers[0]?.image).toBe('agent:1');
+  expect(inject(pod, decision, injectionSettings()).spec.containers[0]?.image).toBe('agent:1');
 });

@@ -6,7 +6,8 @@ import {
 } from './annotations.ts';
 import { agentNameOf } from './agent-name.ts';
 import type { InjectionPlan } from './build-sidecar.ts';
-import { uninject } from './inject.ts';
+import { withoutInjection, type Target } from './inject.ts';
+import { parseInjected } from './injected.ts';
 import { CA_ANNOTATION, INJECTED_ANNOTATION } from './names.ts';
 import type { Pod } from './pod.ts';
 import { RULES, type Rejection, type Subject } from './rejections.ts';
@@ -29,7 +30,7 @@ export type Decision =
   | { action: 'skip'; code: Exclude<SkipCode, 'namespace-excluded'> }
   /** All reasons, not only the first. */
   | { action: 'refuse'; rejections: Rejection[] }
-  | { action: 'inject'; plan: InjectionPlan; warnings: string[] };
+  | ({ action: 'inject'; warnings: string[] } & Target);
 
 /**
  * Decides whether a pod is skipped, refused or injected.
@@ -55,10 +56,15 @@ export function decide(pod: Pod, settings: InjectionSettings): Decision {
       rejections: messages.map((message) => ({ code: 'annotation-invalid', message })),
     };
   }
-  const subject = subjectOf(uninject(pod), read.values, settings);
+  const record = parseInjected(pod.metadata);
+  const subject = subjectOf(record ? withoutInjection(pod, record) : pod, read.values, settings);
   const rejections = RULES.flatMap((rule) => rule(subject) ?? []);
-  if (rejections.length > 0) return { action: 'refuse', rejections };
-  return { action: 'inject', plan: planOf(subject), warnings: unknownAnnotations(annotations) };
+  const { agent } = subject;
+  // A rule rejects a pod without the agent's container.
+  if (rejections.length > 0 || !agent) return { action: 'refuse', rejections };
+  const { spec } = subject.pod;
+  const warnings = unknownAnnotations(annotations);
+  return { action: 'inject', plan: planOf(subject), record, spec, agent, warnings };
 }
 
 function subjectOf(pod: Pod, values: AnnotationValues, settings: InjectionSettings): Subject {
@@ -83,10 +89,10 @@ function subjectOf(pod: Pod, values: AnnotationValues, settings: InjectionSettin
   };
 }
 
-function planOf({ settings, values, agentName, agent, agentPort, resources }: Subject): InjectionPlan {
+function planOf(subject: Subject): InjectionPlan {
+  const { settings, values, agentName, agentPort, resources } = subject;
   return {
     agentName: agentName.name,
-    agentContainer: agent?.name ?? '',
     agentPort,
     manifestConfigMap: values.manifestConfigMap ?? `${agentName.name}-manifest`,
     mode: values.mode ?? settings.mode,

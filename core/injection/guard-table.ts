@@ -107,7 +107,6 @@ function currentInjection(): Injection {
   };
   const plan: InjectionPlan = {
     agentName: 'agent',
-    agentContainer: 'agent',
     agentPort: 8000,
     manifestConfigMap: 'agent-manifest',
     mode: 'track',
