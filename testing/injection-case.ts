@@ -26,7 +26,7 @@ export type InjectionCase = {
 } & CaseOutcome;
 
 /** The case whose file has the whole injected pod. The other files have the difference from its injection. */
-const WHOLE = 'bare-pod.yaml';
+export const WHOLE = 'bare-pod.yaml';
 
 /** The pod with what the injection adds to the bare pod. */
 function withBareInjection(before: Pod): object {
