@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { injectionSettings, optedInPod } from '../../testing/pods.ts';
+import { annotationDefaults } from './annotations.ts';
 import { decide, type Decision, type SkipCode } from './decide.ts';
 import { inject } from './inject.ts';
 import type { Pod } from './pod.ts';
@@ -264,6 +265,8 @@ test.each<[RejectionCode, Pod, string]>([
   expect(decide(pod, injectionSettings())).toEqual({ action: 'refuse', rejections: [{ code, message }] });
 });
 
+const DEFAULTS = annotationDefaults((_key, chart) => chart.default);
+
 test('the plan uses the defaults of the installation', () => {
   const { spec } = optedInPod();
   expect(decide(optedInPod(), injectionSettings())).toEqual({
@@ -275,10 +278,10 @@ test('the plan uses the defaults of the installation', () => {
       agentName: 'chat',
       agentPort: 8000,
       manifestConfigMap: 'chat-manifest',
-      mode: 'track',
       image: 'registry.example/agent-compliance/sidecar:1.0.0',
-      logLevel: 'info',
-      resources: { cpuRequest: '25m', cpuLimit: '1', memoryRequest: '96Mi', memoryLimit: '192Mi' },
+      ...DEFAULTS,
+      ...{ mode: 'track', logLevel: 'info' },
+      ...{ cpuRequest: '25m', cpuLimit: '1', memoryRequest: '96Mi', memoryLimit: '192Mi' },
     },
     warnings: [],
   });
@@ -310,10 +313,10 @@ test('the plan uses the value of every annotation', () => {
       agentName: 'support',
       agentPort: 7000,
       manifestConfigMap: 'support.v2',
-      mode: 'enforce',
       image: 'good:2',
-      logLevel: 'debug',
-      resources: { cpuRequest: '50m', cpuLimit: '2', memoryRequest: '128Mi', memoryLimit: '256Mi' },
+      ...DEFAULTS,
+      ...{ mode: 'enforce', logLevel: 'debug' },
+      ...{ cpuRequest: '50m', cpuLimit: '2', memoryRequest: '128Mi', memoryLimit: '256Mi' },
     },
     warnings: [],
   });

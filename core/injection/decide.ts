@@ -1,11 +1,11 @@
 import {
+  annotationDefaults,
   ANNOTATIONS,
   describeAnnotationProblem,
   readAnnotations,
   type AnnotationValues,
 } from './annotations.ts';
 import { agentNameOf } from './agent-name.ts';
-import type { InjectionPlan } from './build-sidecar.ts';
 import { withoutInjection, type Target } from './inject.ts';
 import { parseInjected } from './injected.ts';
 import { CA_ANNOTATION, INJECTED_ANNOTATION } from './names.ts';
@@ -62,9 +62,15 @@ export function decide(pod: Pod, settings: InjectionSettings): Decision {
   const { agent } = subject;
   // A rule rejects a pod without the agent's container.
   if (rejections.length > 0 || !agent) return { action: 'refuse', rejections };
-  const { spec } = subject.pod;
-  const warnings = unknownAnnotations(annotations);
-  return { action: 'inject', plan: planOf(subject), record, spec, agent, warnings };
+  const { plan, pod: plain } = subject;
+  return {
+    action: 'inject',
+    plan,
+    record,
+    spec: plain.spec,
+    agent,
+    warnings: unknownAnnotations(annotations),
+  };
 }
 
 function subjectOf(pod: Pod, values: AnnotationValues, settings: InjectionSettings): Subject {
@@ -73,33 +79,15 @@ function subjectOf(pod: Pod, values: AnnotationValues, settings: InjectionSettin
     wanted === undefined
       ? pod.spec.containers[0]
       : pod.spec.containers.find((container) => container.name === wanted);
-  return {
-    pod,
-    settings,
-    values,
-    agentName: agentNameOf(pod.metadata ?? {}, values.agentName),
-    agent,
-    agentPort: values.agentPort ?? (agent ? defaultAgentPort(agent) : 8000),
-    resources: {
-      cpuRequest: values.cpuRequest ?? settings.resources.cpuRequest,
-      cpuLimit: values.cpuLimit ?? settings.resources.cpuLimit,
-      memoryRequest: values.memoryRequest ?? settings.resources.memoryRequest,
-      memoryLimit: values.memoryLimit ?? settings.resources.memoryLimit,
-    },
-  };
-}
-
-function planOf(subject: Subject): InjectionPlan {
-  const { settings, values, agentName, agentPort, resources } = subject;
-  return {
+  const agentName = agentNameOf(pod.metadata ?? {}, values.agentName);
+  const plan = {
     agentName: agentName.name,
-    agentPort,
+    agentPort: values.agentPort ?? (agent ? defaultAgentPort(agent) : 8000),
     manifestConfigMap: values.manifestConfigMap ?? `${agentName.name}-manifest`,
-    mode: values.mode ?? settings.mode,
     image: values.image ?? settings.image,
-    logLevel: values.logLevel ?? settings.logLevel,
-    resources,
+    ...annotationDefaults((key) => values[key] ?? settings[key]),
   };
+  return { pod, settings, values, agentName, agent, plan };
 }
 
 /** The annotations that configure injection, and the product's annotations that pods carry for other reasons. */
