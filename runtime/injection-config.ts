@@ -1,11 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { AnnotationKind } from '../core/injection/annotation-kinds.ts';
-import {
-  annotationDefaults,
-  ANNOTATIONS,
-  DEFAULTED,
-  type DefaultVariables,
-} from '../core/injection/annotations.ts';
+import { annotationDefaults, ANNOTATIONS, type DefaultVariables } from '../core/injection/annotations.ts';
 import { isDnsLabel } from '../core/injection/names.ts';
 import { parseQuantity } from '../core/injection/quantity.ts';
 import type { InjectionSettings } from '../core/injection/settings.ts';
@@ -15,31 +9,14 @@ import {
   oneOf,
   port,
   type EnvField,
-  type EnvFields,
   type Environment,
   type EnvProblem,
   type Summaries,
 } from './env.ts';
+import { DEFAULT_FIELDS, DEFAULT_SUMMARIES, like } from './annotation-fields.ts';
 import { VERSION } from './version.ts';
 
 type ValueOf<F> = F extends EnvField<infer T> ? T : never;
-
-/** The chart's default for an annotation must be a value that the annotation accepts. */
-const like = <T>(kind: AnnotationKind<T>, fallback: T): EnvField<T> => ({
-  wanted: `${kind.allowed} (default ${String(fallback)})`,
-  parse: (raw = String(fallback)) => kind.read(raw),
-});
-
-const DEFAULT_FIELDS = Object.fromEntries(
-  DEFAULTED.map(([, row]) => [row.chart.variable, like(row, row.chart.default)]),
-) as EnvFields<DefaultVariables>;
-
-const DEFAULT_SUMMARIES = Object.fromEntries(
-  DEFAULTED.map(([, { name, chart }]) => [
-    chart.variable,
-    `Default of the annotation \`${name}\`: ${chart.text}.`,
-  ]),
-) as Summaries<DefaultVariables>;
 
 /** Required image reference. */
 export const image: EnvField<string> = {

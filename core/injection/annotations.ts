@@ -29,7 +29,7 @@ export interface ChartDefault<T> {
   text: string;
   /** The variable of the injector and of the operator. */
   variable: string;
-  /** The sidecar's variable, for a value that only the sidecar reads. */
+  /** The sidecar's variable, for a value that only the sidecar reads: a member of its configuration. */
   sidecarVariable?: string;
 }
 
@@ -174,6 +174,12 @@ export type AnnotationDefaults = { [K in DefaultedKey]: ValueOf<Rows[K]> };
 /** The same values by the injector's variable. */
 export type DefaultVariables = {
   [K in DefaultedKey as Rows[K]['chart']['variable']]: ValueOf<Rows[K]>;
+};
+/** The values that only the sidecar reads, by its variable. */
+export type SidecarVariables = {
+  [
+    K in DefaultedKey as Rows[K]['chart'] extends { sidecarVariable: infer N extends string } ? N : never
+  ]: ValueOf<Rows[K]>;
 };
 export type DefaultedRow = AnnotationRow<unknown> & { chart: ChartDefault<unknown> };
 
