@@ -32,12 +32,12 @@ const fieldOf = (row: DefaultedRow): EnvField<unknown> => like(row, row.chart.de
 export const DEFAULT_FIELDS = byVariable('variable', fieldOf) as EnvFields<DefaultVariables>;
 export const DEFAULT_SUMMARIES = byVariable(
   'variable',
-  ({ name, chart }) => `Default of the annotation \`${name}\`: ${chart.text}.`,
+  ({ name, summary }) => `${summary} The default of the annotation \`${name}\`.`,
 ) as Summaries<DefaultVariables>;
 
 /** The variables of the sidecar that the injector sets. */
 export const SIDECAR_VALUE_FIELDS = byVariable('sidecarVariable', fieldOf) as EnvFields<SidecarVariables>;
 export const SIDECAR_VALUE_SUMMARIES = byVariable(
   'sidecarVariable',
-  ({ name, chart }) => `The ${chart.text}. The injector sets the value of the annotation \`${name}\`.`,
+  ({ name, summary }) => `${summary} The injector sets the value of the annotation \`${name}\`.`,
 ) as Summaries<SidecarVariables>;

@@ -37,11 +37,11 @@ export function chartValues(): string {
   return text;
 }
 
-function valueOf({ name, allowed, chart }: DefaultedRow): string {
-  const text = chart.text.charAt(0).toUpperCase() + chart.text.slice(1);
+function valueOf({ name, summary, allowed, chart }: DefaultedRow): string {
   const [, key = ''] = chart.path.split('.');
   const value = stringify({ [key]: chart.default }, { version: '1.1', singleQuote: true }).trimEnd();
-  return `  # -- ${text}: ${allowed}. The default of the annotation ${name}.\n  ${value}`;
+  const text = `-- ${summary.replaceAll('`', '')} Must be ${allowed}. The default of the annotation ${name}.`;
+  return `${text.replaceAll(/(.{1,122})(?: |$)/g, '  # $1\n')}  ${value}`;
 }
 
 function valueAt(values: unknown, path: string): unknown {

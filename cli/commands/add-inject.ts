@@ -100,12 +100,13 @@ const choice = (flags: string, text: string, [first, ...others]: string[]): Opti
 
 /** One option for each annotation with a chart default, such as `--log-level <level>` for `logLevel`. */
 function defaultOptions(): Option[] {
-  return DEFAULTED.map(([key, { chart, ...kind }]) => {
+  return DEFAULTED.map(([key, { summary, chart, ...kind }]) => {
     const words = key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
     const flags = `--${words} <${words.slice(words.lastIndexOf('-') + 1)}>`;
+    const text = summary.replaceAll(/^The |`|\.( .*)?$/g, '');
     return kind.schema.enum
-      ? choice(flags, chart.text, [...new Set([chart.default, ...kind.schema.enum])].map(String))
-      : new Option(flags, chart.text).argParser(like(kind)).default(chart.default);
+      ? choice(flags, text, [...new Set([chart.default, ...kind.schema.enum])].map(String))
+      : new Option(flags, text).argParser(like(kind)).default(chart.default);
   });
 }
 

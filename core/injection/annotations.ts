@@ -10,6 +10,7 @@ import { shown } from './shown.ts';
  */
 export type AnnotationRow<T> = AnnotationKind<T> & {
   name: `platform.io/${string}`;
+  /** Sentences; of the first one, the option of `platform inject` shows what follows "The". */
   summary: string;
 } & (
     | {
@@ -25,8 +26,6 @@ export interface ChartDefault<T> {
   /** Path of the chart value. scripts/generate-chart-values.ts writes a value of `sidecar` or `policy` into values.yaml. */
   path: string;
   default: T;
-  /** A description without the article. */
-  text: string;
   /** The variable of the injector and of the operator. */
   variable: string;
   /** The sidecar's variable, for a value that only the sidecar reads: a member of its configuration. */
@@ -74,57 +73,52 @@ export const ANNOTATIONS = {
   mode: {
     name: 'platform.io/policy-proxy-mode',
     summary:
-      'How the proxy handles policy denials: `track` records them, `enforce` responds with 403, `off` does not query the policy engine.',
+      'The handling of policy denials: `track` records them, `enforce` responds with 403, `off` does not query the policy engine.',
     ...oneOf(POLICY_MODES),
     chart: {
       path: 'policy.mode',
       default: 'track',
-      text: 'policy mode of the sidecar',
       variable: 'POLICY_MODE',
       sidecarVariable: 'POLICY_PROXY_MODE',
     },
   },
   cpuRequest: {
     name: 'platform.io/sidecar-cpu-request',
-    summary: "The sidecar's CPU request.",
+    summary: 'The CPU request of the sidecar, at most its CPU limit.',
     ...cpu,
     chart: {
       path: 'sidecar.resources.requests.cpu',
       default: '25m',
-      text: 'CPU request of the sidecar, at most the CPU limit',
       variable: 'SIDECAR_CPU_REQUEST',
     },
   },
   cpuLimit: {
     name: 'platform.io/sidecar-cpu-limit',
-    summary: "The sidecar's CPU limit.",
+    summary: 'The CPU limit of the sidecar.',
     ...cpu,
     chart: {
       path: 'sidecar.resources.limits.cpu',
       default: '1',
-      text: 'CPU limit of the sidecar',
       variable: 'SIDECAR_CPU_LIMIT',
     },
   },
   memoryRequest: {
     name: 'platform.io/sidecar-memory-request',
-    summary: "The sidecar's memory request.",
+    summary: 'The memory request of the sidecar, at most its memory limit.',
     ...memory,
     chart: {
       path: 'sidecar.resources.requests.memory',
       default: '96Mi',
-      text: 'memory request of the sidecar, at most the memory limit',
       variable: 'SIDECAR_MEMORY_REQUEST',
     },
   },
   memoryLimit: {
     name: 'platform.io/sidecar-memory-limit',
-    summary: "The sidecar's memory limit; its JavaScript heap is half of it.",
+    summary: 'The memory limit of the sidecar; its JavaScript heap is half of it.',
     ...memory,
     chart: {
       path: 'sidecar.resources.limits.memory',
       default: '192Mi',
-      text: 'memory limit of the sidecar; its JavaScript heap is half of the limit',
       variable: 'SIDECAR_MEMORY_LIMIT',
     },
   },
@@ -141,7 +135,6 @@ export const ANNOTATIONS = {
     chart: {
       path: 'sidecar.logLevel',
       default: 'info',
-      text: 'log level of the sidecar',
       variable: 'SIDECAR_LOG_LEVEL',
       sidecarVariable: 'LOG_LEVEL',
     },
