@@ -9,6 +9,7 @@ import { evidenceReferencePage } from './generate-evidence-page.ts';
 import { complianceReferencePage } from './generate-compliance-page.ts';
 import { rulesReferencePage } from './generate-rules-page.ts';
 import { chartDefaults, chartPage } from './generate-chart-files.ts';
+import { chartAnnotations, chartSchema, chartValues } from './generate-chart-values.ts';
 import { clientsPage } from './generate-clients-page.ts';
 import { eventsReferencePage } from './generate-events-page.ts';
 import { logMessagesReferencePage } from './generate-log-messages-page.ts';
@@ -36,6 +37,10 @@ const GENERATED: Generated[] = [
   { file: 'docs/guide/clients.md', content: clientsPage },
   // Helm cannot read files outside the chart.
   { file: 'helm/agent-compliance/files/agentobservations.yaml', content: chartResourceDefinition },
+  { file: 'helm/agent-compliance/files/annotations.yaml', content: chartAnnotations },
+  // Parts of these two; the rows below read values.yaml.
+  { file: 'helm/agent-compliance/values.schema.json', content: chartSchema },
+  { file: 'helm/agent-compliance/values.yaml', content: chartValues },
   { file: 'helm/agent-compliance/files/defaults.yaml', content: chartDefaults },
   { file: 'helm/agent-compliance/README.md', content: chartPage },
   {

@@ -1,7 +1,9 @@
 import { isIP } from 'node:net';
 import { isDnsLabel } from '../core/injection/names.ts';
+import type { SidecarVariables } from '../core/injection/annotations.ts';
 import type { ProofWrites } from '../core/proof/proof.ts';
 import { isOwnHost } from '../probe/own-address.ts';
+import { SIDECAR_VALUE_FIELDS, SIDECAR_VALUE_SUMMARIES } from '../runtime/annotation-fields.ts';
 import {
   flag,
   integer,
@@ -36,8 +38,7 @@ export interface AgentEnvNames {
   partial: boolean;
 }
 
-export interface SidecarConfig {
-  LOG_LEVEL: LoggerOptions['level'];
+export interface SidecarConfig extends SidecarVariables {
   LOG_FORMAT: LoggerOptions['format'];
   UPSTREAM_URL: URL;
   UPSTREAM_TIMEOUT_MS: number | null;
@@ -53,7 +54,6 @@ export interface SidecarConfig {
   AUDIT_QUERY: boolean;
   POLICY_URL: URL | null;
   POLICY_ENGINE: PolicyEngine;
-  POLICY_PROXY_MODE: 'track' | 'enforce' | 'off';
   POLICY_TIMEOUT_MS: number;
   ANTHROPIC_API_KEY: Secret | null;
   PROOF_STORE_PATH: string | null;
@@ -117,6 +117,7 @@ const bindAddress: EnvField<string> = {
 
 /** Every variable of the sidecar; the reference page is generated from this table. */
 export const SIDECAR_FIELDS = {
+  ...SIDECAR_VALUE_FIELDS,
   ...LOG_FIELDS,
   UPSTREAM_URL: upstreamUrl,
   UPSTREAM_TIMEOUT_MS: optionalInteger({ min: 1, max: DAY_MS }),
@@ -146,6 +147,7 @@ export const SIDECAR_FIELDS = {
 } satisfies { [K in keyof RawConfig]: EnvField<RawConfig[K]> };
 
 export const SIDECAR_SUMMARIES: Summaries<typeof SIDECAR_FIELDS> = {
+  ...SIDECAR_VALUE_SUMMARIES,
   ...LOG_SUMMARIES,
   UPSTREAM_URL: "The agent's own server. A path in the URL is prepended to every request path.",
   UPSTREAM_TIMEOUT_MS: 'Milliseconds until the first byte of a response, else 504. Unset: no limit.',

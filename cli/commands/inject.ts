@@ -1,28 +1,28 @@
-import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import { ANNOTATIONS, type AnnotationRow } from '../../core/injection/annotations.ts';
+import type { AnnotationKind } from '../../core/injection/annotation-kinds.ts';
+import {
+  annotationDefaults,
+  ANNOTATIONS,
+  DEFAULTED,
+  type AnnotationDefaults,
+} from '../../core/injection/annotations.ts';
 import { injectManifests } from '../../core/injection/inject-manifests.ts';
 import { parseQuantity } from '../../core/injection/quantity.ts';
 import type { InjectionSettings } from '../../core/injection/settings.ts';
+import { withConfigHash } from '../../runtime/injection-config.ts';
 import { VERSION } from '../../runtime/version.ts';
 import { changeFiles, type Target } from '../change-files.ts';
 import type { AddCommand, CliContext } from '../context.ts';
 import { httpUrl } from '../option-values.ts';
 import { readCauseOf } from '../source-files.ts';
 
-interface InjectFlags extends Target {
+interface InjectFlags extends Target, AnnotationDefaults {
   image: string;
   imagePullPolicy: InjectionSettings['imagePullPolicy'];
   engine: 'builtin' | 'opa' | 'none';
   opaImage?: string;
-  mode: InjectionSettings['mode'];
-  logLevel: InjectionSettings['logLevel'];
-  cpuRequest: string;
-  cpuLimit: string;
-  memoryRequest: string;
-  memoryLimit: string;
   platformUrl?: URL;
   caFile?: string;
   heartbeatSeconds: number;
@@ -61,10 +61,8 @@ Exit codes: 0 written; 1 a workload was refused, or an input cannot be read.`;
 
 /** The counterparts of the chart values of an installation in a cluster. */
 function injectOptions(): Option[] {
-  const read = <T>(flags: string, text: string, row: AnnotationRow<T>): Option =>
-    new Option(flags, text).argParser(like(row));
-  const choice = (flags: string, text: string, [first, ...others]: string[]): Option =>
-    new Option(flags, text).choices([first ?? '', ...others]).default(first);
+  const read = <T>(flags: string, text: string, kind: AnnotationKind<T>): Option =>
+    new Option(flags, text).argParser(like(kind));
   return [
     read('--agent-name <name>', "name of the agent (default: the workload's name)", ANNOTATIONS.agentName),
     read('--image <image>', 'image of the sidecar', ANNOTATIONS.image).default(
@@ -77,20 +75,7 @@ function injectOptions(): Option[] {
     ]),
     choice('--engine <engine>', 'policy engine', ['builtin', 'opa', 'none']),
     read('--opa-image <image>', 'image of Open Policy Agent, for --engine opa', ANNOTATIONS.image),
-    choice('--mode <mode>', 'policy mode of workloads without an annotation for it', [
-      'track',
-      'enforce',
-      'off',
-    ]),
-    choice('--log-level <level>', 'log level of the sidecar', ['info', 'error', 'warn', 'debug']),
-    read('--cpu-request <quantity>', 'CPU request of the sidecar', ANNOTATIONS.cpuRequest).default('25m'),
-    read('--cpu-limit <quantity>', 'CPU limit of the sidecar', ANNOTATIONS.cpuLimit).default('1'),
-    read('--memory-request <quantity>', 'memory request of the sidecar', ANNOTATIONS.memoryRequest).default(
-      '96Mi',
-    ),
-    read('--memory-limit <quantity>', 'memory limit of the sidecar', ANNOTATIONS.memoryLimit).default(
-      '192Mi',
-    ),
+    ...defaultOptions(),
     new Option(
       '--platform-url <url>',
       'URL of the control plane; without it the sidecar sends no heartbeats',
@@ -103,12 +88,27 @@ function injectOptions(): Option[] {
   ];
 }
 
+const choice = (flags: string, text: string, [first, ...others]: string[]): Option =>
+  new Option(flags, text).choices([first ?? '', ...others]).default(first);
+
+/** One option for each annotation with a chart default, such as `--log-level <level>` for `logLevel`. */
+function defaultOptions(): Option[] {
+  return DEFAULTED.map(([key, { summary, chart, ...kind }]) => {
+    const words = key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    const flags = `--${words} <${words.slice(words.lastIndexOf('-') + 1)}>`;
+    const text = summary.replaceAll(/^The |`|\.( .*)?$/g, '');
+    return kind.schema.enum
+      ? choice(flags, text, [...new Set([chart.default, ...kind.schema.enum])].map(String))
+      : new Option(flags, text).argParser(like(kind)).default(chart.default);
+  });
+}
+
 /** An option accepts the same values as the corresponding annotation. */
 const like =
-  <T>(row: AnnotationRow<T>) =>
+  <T>(kind: AnnotationKind<T>) =>
   (raw: string): T => {
-    const read = row.read(raw);
-    if (!read.ok) throw new InvalidArgumentError(`Must be ${row.allowed}.`);
+    const read = kind.read(raw);
+    if (!read.ok) throw new InvalidArgumentError(`Must be ${kind.allowed}.`);
     return read.value;
   };
 
@@ -133,18 +133,15 @@ function settingsOf(flags: InjectFlags, command: Command, { cwd }: CliContext): 
     command.error(
       'error: --engine opa and --opa-image must be used together; an image is, for example, openpolicyagent/opa:1.22.0-static',
     );
-  const { cpuRequest, cpuLimit, memoryRequest, memoryLimit } = flags;
-  const settings = {
+  const settings = withConfigHash({
+    ...annotationDefaults((key) => flags[key]),
     image: flags.image,
     imagePullPolicy: flags.imagePullPolicy,
     allowedImages: [],
-    resources: { cpuRequest, cpuLimit, memoryRequest, memoryLimit },
-    logLevel: flags.logLevel,
     engine:
       flags.opaImage === undefined
         ? (flags.engine as 'builtin' | 'none')
         : { image: flags.opaImage, resources: ENGINE_RESOURCES },
-    mode: flags.mode,
     minimumMode: 'off' as const,
     minimumCompliantGrade: 'F' as const,
     minimumCompliantEvidence: 0,
@@ -152,11 +149,9 @@ function settingsOf(flags: InjectFlags, command: Command, { cwd }: CliContext): 
     controlPlaneUrl: flags.platformUrl?.href.replace(/\/$/, '') ?? null,
     proofWrites: 'local' as const,
     version: VERSION,
-  };
-  const configHash = createHash('sha256').update(JSON.stringify(settings)).digest('hex').slice(0, 12);
+  });
   return {
     ...settings,
-    configHash,
     ca: flags.caFile === undefined ? null : certificates(flags.caFile, command, cwd),
   };
 }

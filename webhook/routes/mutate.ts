@@ -109,7 +109,7 @@ function responseOf(uid: string, pod: Pod, decision: Decision, settings: Injecti
       allowed: false,
       status: { status: 'Failure', code: 422, reason: 'Invalid', message: messageOf(decision) },
     };
-  const patch = patchBetween(pod, inject(pod, decision.plan, settings));
+  const patch = patchBetween(pod, inject(pod, decision, settings));
   return {
     uid,
     allowed: true,
