@@ -78,7 +78,7 @@ function removeAgent(context: ControlPlaneContext): RequestHandler {
         `${name} is a workload of this cluster: delete the workload or remove its annotation`,
       );
     if (outcome === 'unknown-agent') throw new Problem(404, `agent ${name} not found`);
-    context.logger.info('agent removed', { agent: name, namespace });
+    context.logger.info('remote agent removed', { agent: name, namespace });
     response.status(204).end();
   };
 }

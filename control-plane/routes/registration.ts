@@ -47,7 +47,7 @@ function register(context: ControlPlaneContext): RequestHandler {
     const { agentId } = outcome.record;
     const issued = await signer(context).issue({ agentId, agentName }, at);
     await requireStored(store.replaceTokens({ namespace, name: agentName, agentId, token: issued, at }));
-    logger.info('agent registered', { agent: agentName, namespace, agentId, outcome: outcome.kind });
+    logger.info('remote agent registered', { agent: agentName, namespace, agentId, outcome: outcome.kind });
     const { apiKey, expiresAt } = issued;
     response
       .status(outcome.kind === 'created' ? 201 : 200)

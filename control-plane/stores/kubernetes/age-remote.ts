@@ -37,7 +37,7 @@ export async function ageRemote(options: AgingOptions, signal: AbortSignal): Pro
       const update: Update = (current) => (isOurs(current) ? aged(current, clock.now()) : null);
       // Debug level, because the API server outage is already in the log.
       await write({ namespace, name }, update).catch((error: unknown) =>
-        logger.debug('failed to mark stale agent', {
+        logger.debug('failed to mark remote agent as stale', {
           agent: keyText({ namespace, name }),
           error: describeError(error),
         }),

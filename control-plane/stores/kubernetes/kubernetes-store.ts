@@ -128,7 +128,9 @@ class KubernetesStore implements Store {
     await Promise.race([drained, clock.sleep(closeMs).then(() => timeout.abort())]);
     const lost = this.#heartbeats.size();
     if (lost > 0)
-      this.#options.logger.warn('heartbeats lost: API server accepts no writes', { heartbeats: lost });
+      this.#options.logger.warn('stopped with unwritten heartbeats: API server did not accept them in time', {
+        heartbeats: lost,
+      });
     await this.#observations.close();
   }
 
