@@ -81,39 +81,18 @@ export async function createContext({ config, env, logger, clock }: ContextInput
     now: () => clock.monotonicMs(),
   });
   const assessor = new Assessor({
-    policy,
-    upstreamUrl: config.UPSTREAM_URL,
+    ...{ config, manifest, proofs, audit, policy, clock, logger },
     environment: environmentOf(config, env),
-    ownPorts: [config.PROXY_PORT, config.CONTROL_PLANE_PORT],
-    podAgentName: config.AGENT_NAME,
-    manifest,
-    proofs,
-    proofWrites: config.PROOF_WRITES,
-    audit,
-    clock,
-    logger,
     signal: stopping.signal,
   });
   return {
-    config,
-    clock,
-    logger,
+    ...{ config, clock, logger, manifest, audit, load, proofs, assessor, others },
+    ...{ policy, engine, metrics, durations, stopping },
     startedAt: clock.now(),
     instance: config.AGENT_NAME === null ? `${hostname()}:${config.PROXY_PORT}` : hostname(),
-    manifest,
-    audit,
-    load,
     http2: new Http2Refusals(logger),
-    proofs,
-    assessor,
-    others,
-    policy,
-    engine,
-    metrics,
-    durations,
     isDraining: false,
     connectionsEndUntilMs: -Infinity,
-    stopping,
   };
 }
 
