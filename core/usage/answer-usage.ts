@@ -108,8 +108,9 @@ class Collector implements UsageCollector {
     const endsLast = kind === 'piece' && counts !== null && id.startsWith('run-') && last?.isWaiting === true;
     const known = (runId === null ? null : idsOfRuns.get(runId)) ?? (endsLast ? last?.id : null) ?? id;
     if (runId !== null && idsOfRuns.size < MAX_CALLS) idsOfRuns.set(runId, known);
+    if (known === id) return aliases.get(id) ?? id;
     const isNew = !this.#calls.has(`id ${id}`) && !aliases.has(id);
-    if (known !== id && isNew && aliases.size < MAX_CALLS) aliases.set(id, known);
+    if (isNew && aliases.size < MAX_CALLS) aliases.set(id, known);
     return aliases.get(id) ?? id;
   }
 }

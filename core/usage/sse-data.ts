@@ -67,11 +67,14 @@ class Events implements SseData {
   }
 
   #finishLine(): void {
+    if (this.#pieces.length === 0) {
+      this.#finishEvent();
+      return;
+    }
     const line = this.#pieces.join('');
     this.#pieces = [];
-    if (line === '') this.#finishEvent();
-    else if (this.#skipping) return;
-    else if (line.startsWith('data:')) this.#data.push(valueOf(line));
+    if (this.#skipping) return;
+    if (line.startsWith('data:')) this.#data.push(valueOf(line));
     else {
       this.#held -= line.length;
       if (line.startsWith('event:')) this.#event = valueOf(line);
