@@ -32,14 +32,12 @@ const codes = (names: readonly string[]): string => names.map((name) => `\`${nam
 function overview(results: readonly RowResult[]): string {
   const rows = results.map(({ name, versions, forms, cancel, denial }) => {
     const exact = forms.filter(({ tokens }) => tokens === 'exact').length;
+    const packages = Object.entries(versions).map(([each, version]) => `${each} ${version}`);
     return [
-      ...[
-        name,
-        Object.entries(versions)
-          .map(([each, version]) => `${each} ${version}`)
-          .join(', '),
-      ],
-      ...['identical', exact === forms.length ? `exact (${exact})` : `exact (${exact} of ${forms.length})`],
+      name,
+      packages.join(', '),
+      'identical',
+      exact === forms.length ? `exact (${exact})` : `exact (${exact} of ${forms.length})`,
       cancel.endsModelCall ? 'agent, model' : 'agent',
       `raised, ${denial.attempts === 1 ? '1 request' : `${denial.attempts} requests`}`,
     ];
@@ -85,10 +83,8 @@ function denials(results: readonly RowResult[]): string {
     const named = errors.findIndex(({ message }) => message.includes('pii_detector_not_invoked'));
     const header = at < 0 ? 'no' : `\`${errors[at]?.reasonAt}\`${at === 0 ? '' : ' of a cause'}`;
     const status = errors.find((error) => error.status !== null)?.status ?? null;
-    return [
-      ...[name, codes([outer?.type ?? '']), status === null ? 'no' : String(status)],
-      ...[named < 0 ? 'no' : named === 0 ? 'yes' : 'of a cause', header],
-    ];
+    const rule = named < 0 ? 'no' : named === 0 ? 'yes' : 'of a cause';
+    return [name, codes([outer?.type ?? '']), String(status ?? 'no'), rule, header];
   });
   const head = ['Client or framework', 'Error', 'Status', 'Rule in the message', 'Rule in the header'];
   return `## Denials
