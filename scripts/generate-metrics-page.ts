@@ -80,7 +80,9 @@ function metricOfRow(type: string, row: ts.ObjectLiteralExpression): Metric {
   const member = (name: string): ts.Expression | undefined =>
     row.properties.filter(ts.isPropertyAssignment).find((each) => each.name.getText() === name)?.initializer;
   const labels: Labels = new Map();
-  addSamples(labels, member('read'));
+  // A row either reads its samples, or has the labels of the samples that the loop reads.
+  if (member('labels') === undefined) addSamples(labels, member('read'));
+  else addLabels(labels, member('labels'));
   return { name: textOf(member('name')), type, help: textOf(member('help')), labels };
 }
 
