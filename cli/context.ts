@@ -1,4 +1,6 @@
+import type { Command } from 'commander';
 import type { Environment } from '../runtime/env.ts';
+import type { Rendered } from './rendered.ts';
 
 /** Process state that a command uses in addition to files and sockets. */
 export interface CliContext {
@@ -20,3 +22,10 @@ export interface CliContext {
 
 /** Asks one question; an empty line means `fallback`. Rejects if the user ends the input. */
 export type Ask = (question: string, fallback: string) => Promise<string>;
+
+/** Adds one command to the program. Its action passes its result to `finish`. */
+export type AddCommand = (
+  program: Command,
+  context: CliContext,
+  finish: (rendered: Rendered) => void,
+) => void;

@@ -1,8 +1,35 @@
 import { resolve } from 'node:path';
-import { loadManifestFile, type LoadedManifest } from '../runtime/manifest-file.ts';
+import { describeRefusal, loadManifestFile, type LoadedManifest } from '../runtime/manifest-file.ts';
 import type { CliContext } from './context.ts';
+import { failed, json, type Rendered } from './rendered.ts';
+
+export type InvalidManifest = LoadedManifest & { ok: false };
 
 /** Loads a manifest; messages show the path as typed. */
 export async function load(file: string, { cwd }: Pick<CliContext, 'cwd'>): Promise<LoadedManifest> {
   return { ...(await loadManifestFile(resolve(cwd, file))), file };
+}
+
+/** Result of a command that needs a valid manifest. */
+export function invalidManifest(loaded: InvalidManifest, isJson: boolean | undefined): Rendered {
+  const body = { error: 'the manifest is not valid', problems: problemObjects(loaded) };
+  return failed(problemLines(loaded), isJson ? json(body) : '');
+}
+
+/** Error lines for standard error. */
+export function problemLines(loaded: InvalidManifest): string {
+  return describeRefusal(loaded)
+    .map((line) => `error: ${line}\n`)
+    .join('');
+}
+
+export function problemObjects(loaded: InvalidManifest): object[] {
+  return loaded.problems.map(({ path, message, line, column, suggestion }) => ({
+    path,
+    message,
+    file: loaded.file,
+    line,
+    column,
+    ...(suggestion === undefined ? {} : { suggestion }),
+  }));
 }

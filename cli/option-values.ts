@@ -8,16 +8,6 @@ export function httpUrl(value: string): URL {
   return url;
 }
 
-const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
-
-/** Parses the value of a duration option; returns milliseconds. */
-export function duration(value: string): number {
-  const [, number = '', unit = ''] = /^(\d{1,5})([smh])$/.exec(value) ?? [];
-  const ms = Number(number) * (UNIT_MS[unit] ?? 0);
-  if (ms === 0) throw new InvalidArgumentError('Must be a number followed by s, m or h, such as 90s or 5m.');
-  return ms;
-}
-
 /** "$FILE" is empty if the shell variable is not set, so empty values are rejected. */
 export function rejectEmptyValues(command: Command): void {
   for (const option of command.options)

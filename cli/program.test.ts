@@ -8,7 +8,7 @@ import { FULL_MANIFEST, manifestText } from '../testing/manifests/manifest-text.
 import { MANIFEST_SCHEMA } from '../core/manifest/schema.ts';
 import type { HealthReport } from '../core/health/health.ts';
 import type { Ask, CliContext } from './context.ts';
-import { runCommandLine } from './program.ts';
+import { commandNames, runCommandLine } from './program.ts';
 import type { Rendered } from './rendered.ts';
 
 let cwd: string;
@@ -27,18 +27,7 @@ function platform(args: string | readonly string[], context: Partial<CliContext>
 
 const write = (name: string, text: string | Buffer): void => writeFileSync(join(cwd, name), text);
 
-const COMMANDS = [
-  'validate',
-  'init',
-  'health',
-  'audit',
-  'generate-policy',
-  'register',
-  'inject',
-  'uninject',
-  'check',
-  'uninstall',
-];
+const COMMANDS = commandNames({ env: {}, cwd: '/', now: () => new Date(), color: false, ask: null });
 
 describe('platform', () => {
   test.each(['', '--help', 'help'])('"%s" lists every command and exits with 0', async (args) => {

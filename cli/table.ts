@@ -27,3 +27,7 @@ export function table(head: readonly string[], rows: readonly Cell[][], paint: P
     })
     .join('');
 }
+
+export function plural(number: number, word: string): string {
+  return `${number} ${word}${number === 1 ? '' : 's'}`;
+}

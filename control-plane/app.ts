@@ -1,7 +1,8 @@
 import type { Express, RequestHandler } from 'express';
-import { createApp, type Route } from '../runtime/http-app.ts';
+import { createApp } from '../runtime/http-app.ts';
 import type { Metrics } from '../runtime/metrics.ts';
-import type { ControlPlaneContext } from './context.ts';
+import { requireCaller } from './auth/caller.ts';
+import type { ControlPlaneContext, ControlPlaneRoute } from './context.ts';
 import { agentRoutes } from './routes/agents.ts';
 import { heartbeatRoutes } from './routes/heartbeat.ts';
 import { processRoutes } from '../runtime/process-routes.ts';
@@ -11,15 +12,21 @@ import { reportRoutes } from './routes/reports.ts';
 
 /** The fleet REST API. */
 export function createControlPlaneApp(context: ControlPlaneContext): Express {
+  const guards: Record<ControlPlaneRoute['access'], RequestHandler[]> = {
+    open: [],
+    admin: [context.requireAdmin],
+    bearer: [requireCaller(context)],
+  };
+  const routes = controlPlaneRoutes(context);
   return createApp({
     logger: context.logger,
     before: [countRequests(context.metrics)],
-    routes: controlPlaneRoutes(context),
+    routes: routes.map((route) => ({ ...route, handlers: [...guards[route.access], ...route.handlers] })),
   });
 }
 
 /** All routes of the control plane. */
-export function controlPlaneRoutes(context: ControlPlaneContext): Route[] {
+export function controlPlaneRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
   return [
     ...processRoutes(context),
     ...registrationRoutes(context),

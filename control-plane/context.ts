@@ -1,5 +1,6 @@
 import type { RequestHandler } from 'express';
 import { systemClock, type Clock } from '../runtime/clock.ts';
+import type { Route } from '../runtime/http-app.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { createApiServerOutage, type ApiServerOutage } from './api-server-outage.ts';
@@ -9,6 +10,9 @@ import type { PodIdentity } from './auth/pod-identity.ts';
 import { createRegistrationTokens, signingKeysOf } from './auth/registration-token.ts';
 import type { ControlPlaneConfig } from './config.ts';
 import type { Store } from './stores/store.ts';
+
+/** A row of the route table. The application checks the credential of an `admin` or `bearer` route before its handlers. */
+export type ControlPlaneRoute = Route<'open' | 'admin' | 'bearer'>;
 
 /** Dependencies of the routes. */
 export interface ControlPlaneContext extends CallerDependencies {

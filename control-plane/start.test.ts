@@ -191,6 +191,6 @@ test('never logs keys', async () => {
   await push(url, `${apiKey}x`, 2);
   child.kill('SIGTERM');
   await exit;
-  expect(log()).toContain('agent registered');
+  expect(log()).toContain('remote agent registered');
   expect(log()).not.toContain(apiKey.slice(-20));
 });

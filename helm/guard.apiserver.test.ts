@@ -4,7 +4,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseAllDocuments } from 'yaml';
-import { ANNOTATIONS, describeAnnotationProblem } from '../core/injection/annotations.ts';
+import { annotationDefaults, ANNOTATIONS, describeAnnotationProblem } from '../core/injection/annotations.ts';
 import { buildSidecar, buildVolumes, type InjectionPlan } from '../core/injection/build-sidecar.ts';
 import { buildEngine, buildEngineVolumes } from '../core/injection/build-engine.ts';
 import type { Injection } from '../core/injection/guard-table.ts';
@@ -13,6 +13,7 @@ import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/
 import { createKubeClient, type KubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { run, type RunResult } from '../e2e/cluster/run.ts';
+import { ANNOTATION_VALUES } from '../testing/annotation-values.ts';
 import { clusterBinary } from '../testing/cluster-binary.ts';
 import { injectionSettings } from '../testing/pods.ts';
 
@@ -30,8 +31,9 @@ type Spec = Record<string, unknown>;
 const agent = { name: 'agent', image: 'agent', ports: [{ containerPort: 8000 }] };
 const SETTINGS = injectionSettings({ image: 'registry.example/agent-compliance/sidecar:0.1.0' });
 const PLAN: InjectionPlan = {
-  ...{ agentName: 'x', agentContainer: 'agent', agentPort: 8000, manifestConfigMap: 'x-manifest' },
-  ...{ mode: 'track', image: SETTINGS.image, logLevel: 'info', resources: SETTINGS.resources },
+  ...{ agentName: 'x', agentPort: 8000, manifestConfigMap: 'x-manifest' },
+  image: SETTINGS.image,
+  ...annotationDefaults((key) => SETTINGS[key]),
 };
 const GENUINE = buildSidecar(PLAN, agent, [], SETTINGS);
 const VOLUMES = buildVolumes(PLAN, SETTINGS);
@@ -527,24 +529,8 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     expect(await create(opted({ initContainers: [old], volumes: own }))).toEqual({ code: 0, stderr: '' });
   });
 
-  /** Values that may be invalid, and one valid value for each annotation. */
+  /** Values that may be invalid. */
   const BAD = ['', 'Not_A!Value', '0', 'x y'];
-  const GOOD: Record<keyof typeof ANNOTATIONS, string> = {
-    inject: 'true',
-    agentName: 'chat',
-    manifestConfigMap: 'chat.v1',
-    agentContainer: 'agent',
-    agentPort: '65535',
-    mode: 'enforce',
-    cpuRequest: '1m',
-    cpuLimit: '64',
-    memoryRequest: '96Mi',
-    memoryLimit: '16Gi',
-    image: 'registry:5000/a/b_c@sha256:0',
-    logLevel: 'debug',
-    compliantGrade: 'F',
-    compliantEvidence: '100',
-  };
   test.each(Object.entries(ANNOTATIONS))('has the same message for %s as the injector', async (key, row) => {
     const bad = BAD.filter((value) => !row.read(value).ok);
     expect(bad.length).toBeGreaterThan(0);
@@ -552,9 +538,10 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       const { stderr } = await create(opted({}, { [row.name]: value }));
       expect(stderr).toContain(describeAnnotationProblem({ name: row.name, value, allowed: row.allowed }));
     }
-    const good = GOOD[key as keyof typeof ANNOTATIONS];
-    expect(row.read(good).ok).toBe(true);
-    expect((await create(opted({}, { [row.name]: good }))).stderr).toContain(UNAVAILABLE);
+    // A pod with inject "false" needs no sidecar.
+    const { good } = ANNOTATION_VALUES[key as keyof typeof ANNOTATIONS];
+    for (const value of good.filter((each) => each !== 'false'))
+      expect((await create(opted({}, { [row.name]: value }))).stderr).toContain(UNAVAILABLE);
   });
 
   const change = (name: string, patch: object, type = 'strategic') =>
@@ -777,7 +764,7 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       POLICY_URL: 'http://127.0.0.1:8181',
       POLICY_PROXY_MODE: 'enforce',
     };
-    const settings = { ...SETTINGS, engine: { image: 'registry:5000/opa:1', resources: SETTINGS.resources } };
+    const settings = { ...SETTINGS, engine: { image: 'registry:5000/opa:1', resources: SETTINGS } };
     const injected = buildEngine(PLAN, settings);
     const [rules, opa] = injected as [Container, Container];
     const once = ({ restartPolicy: _r, startupProbe: _s, livenessProbe: _l, ...rest }: Container) => rest;

@@ -87,108 +87,115 @@ const LONGEST_RETRY_AFTER_MS = 30_000;
 const PROBE_MS = 15_000;
 
 export function createKubeClient(options: KubeClientOptions): KubeClient {
-  const connection = createConnection(options.access);
-  const streams = new Set<AbortController>();
-  const health = new ConnectionHealth({
-    probe: probeOf(connection, options.part),
-    // Watches alone are ended: they resume where they were. A request ends with its response or at its own limit.
-    onDead() {
-      connection.retire();
-      for (const stream of streams) stream.abort();
-    },
-    ...(options.clock && { clock: options.clock }),
-  });
-  const exchange = exchangeOn(connection, options);
-
-  async function send(request: KubeRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
-    const response = await exchange(request, signal);
-    health.received();
-    return response;
-  }
-
-  return {
-    send: (request) =>
-      guarded(request, async () => {
-        const isOver = health.begin();
-        try {
-          const limit = AbortSignal.timeout(request.timeoutMs ?? DEFAULT_TIMEOUT_MS);
-          const response = await send(request, anySignal(limit, request.signal));
-          const text = await response.body.text();
-          return parseResponse(response, text);
-        } finally {
-          isOver();
-        }
-      }),
-    stream: (request) =>
-      guarded(request, async () => {
-        const isOver = health.begin();
-        // The limit covers only the response head, so it is a timer that can be stopped, not AbortSignal.timeout.
-        const ended = new AbortController();
-        streams.add(ended);
-        const timer = setTimeout(() => ended.abort(), request.timeoutMs ?? DEFAULT_TIMEOUT_MS);
-        let isOpen = false;
-        try {
-          const response = await send(request, anySignal(ended.signal, request.signal));
-          if (response.statusCode !== 200) return failureOf(response, await response.body.text());
-          isOpen = true;
-          response.body.once('close', () => {
-            streams.delete(ended);
-            isOver();
-          });
-          return { ok: true as const, chunks: received(response.body, health) };
-        } finally {
-          clearTimeout(timer);
-          if (!isOpen) {
-            streams.delete(ended);
-            isOver();
-          }
-        }
-      }),
-    close: () => {
-      health.close();
-      return connection.close();
-    },
-  };
+  return new ApiServerClient(options);
 }
 
-/** Sends one request and waits for the head of its response. */
-function exchangeOn(
-  connection: Connection,
-  { part, mayWrite, observe }: KubeClientOptions,
-): (request: KubeRequest, signal: AbortSignal) => Promise<Dispatcher.ResponseData> {
-  const userAgent = userAgentOf(part);
-  const { host } = new URL(connection.origin);
+class ApiServerClient implements KubeClient {
+  readonly #options: KubeClientOptions;
+  readonly #connection: Connection;
+  readonly #health: ConnectionHealth;
+  readonly #host: string;
+  readonly #streams = new Set<AbortController>();
 
-  async function send(request: KubeRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+  constructor(options: KubeClientOptions) {
+    this.#options = options;
+    this.#connection = createConnection(options.access);
+    this.#host = new URL(this.#connection.origin).host;
+    this.#health = new ConnectionHealth({
+      probe: probeOf(this.#connection, options.part),
+      // Watches alone are ended: they resume where they were. A request ends with its response or at its own limit.
+      onDead: () => {
+        this.#connection.retire();
+        for (const stream of this.#streams) stream.abort();
+      },
+      ...(options.clock && { clock: options.clock }),
+    });
+  }
+
+  send<T>(request: KubeRequest): Promise<KubeResponse<T>> {
+    return guarded(request, async () => {
+      const isOver = this.#health.begin();
+      try {
+        const limit = AbortSignal.timeout(request.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+        const response = await this.#exchange(request, limit);
+        return parseResponse(response, await response.body.text());
+      } finally {
+        isOver();
+      }
+    });
+  }
+
+  stream(request: KubeRequest): Promise<KubeStream> {
+    return guarded(request, async () => {
+      // The limit covers only the response head, so it is a timer that can be stopped, not AbortSignal.timeout.
+      const ended = new AbortController();
+      const timer = setTimeout(() => ended.abort(), request.timeoutMs ?? DEFAULT_TIMEOUT_MS);
+      const isOver = this.#begin(ended);
+      try {
+        const response = await this.#exchange(request, ended.signal);
+        response.body.once('close', isOver);
+        if (response.statusCode !== 200) return failureOf(response, await response.body.text());
+        return { ok: true, chunks: received(response.body, this.#health) };
+      } catch (error) {
+        isOver();
+        throw error;
+      } finally {
+        clearTimeout(timer);
+      }
+    });
+  }
+
+  close(): Promise<void> {
+    this.#health.close();
+    return this.#connection.close();
+  }
+
+  /** A watch is in flight until the returned function is called. */
+  #begin(stream: AbortController): () => void {
+    const isOver = this.#health.begin();
+    this.#streams.add(stream);
+    return () => {
+      this.#streams.delete(stream);
+      isOver();
+    };
+  }
+
+  /** Sends one request and waits for the head of its response. */
+  async #exchange(request: KubeRequest, limit: AbortSignal): Promise<Dispatcher.ResponseData> {
+    const signal = request.signal ? AbortSignal.any([limit, request.signal]) : limit;
+    let code = '<error>';
+    try {
+      const response = await this.#dispatch(request, signal);
+      code = String(response.statusCode);
+      this.#health.received();
+      return response;
+    } finally {
+      this.#options.observe?.({ method: request.method, host: this.#host, code });
+    }
+  }
+
+  async #dispatch(request: KubeRequest, signal: AbortSignal): Promise<Dispatcher.ResponseData> {
+    const { part, mayWrite } = this.#options;
+    const connection = this.#connection;
     const { headers, dispatcher } = await connection.current();
     const isFenced = mayWrite !== undefined && request.method !== 'GET';
+    const hasBody = request.body !== undefined;
     const response = await (isFenced ? fenced(dispatcher, mayWrite) : dispatcher).request({
       origin: connection.origin,
       path: connection.prefix + request.path + queryText(request.query),
       method: request.method,
       headers: {
         ...headers,
-        'user-agent': userAgent,
+        'user-agent': userAgentOf(part),
         accept: acceptOf(request),
-        ...(request.body === undefined ? {} : { 'content-type': request.contentType ?? 'application/json' }),
+        ...(hasBody && { 'content-type': request.contentType ?? 'application/json' }),
       },
-      body: request.body === undefined ? null : JSON.stringify(request.body),
+      body: hasBody ? JSON.stringify(request.body) : null,
       signal,
     });
     if (response.statusCode === 401) connection.expire();
     return response;
   }
-
-  return async (request, signal) => {
-    let code = '<error>';
-    try {
-      const response = await send(request, signal);
-      code = String(response.statusCode);
-      return response;
-    } finally {
-      observe?.({ method: request.method, host, code });
-    }
-  };
 }
 
 /** Any response counts: every authenticated account may read the version, and an error response also shows a live server. */
@@ -218,10 +225,6 @@ async function* received(
     health.received();
     yield chunk;
   }
-}
-
-function anySignal(limit: AbortSignal, signal: AbortSignal | undefined): AbortSignal {
-  return signal ? AbortSignal.any([limit, signal]) : limit;
 }
 
 /** Maps every missing response to one error, except the caller's own abort. */

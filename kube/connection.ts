@@ -22,58 +22,72 @@ export interface Connection {
 const CREDENTIALS_MS = 10_000;
 
 export function createConnection(access: ClusterAccess): Connection {
-  const server = new URL(access.server);
-  let pool: { id: string; agent: Agent } | null = null;
-  /** Pools that still have requests in flight. */
-  const retired = new Set<Agent>();
-  /** The credentials that the pool was last compared with. */
-  let lastCompared: Credentials | null = null;
-  let read: { at: number; credentials: Promise<Credentials> } | null = null;
+  return new PooledConnection(access);
+}
 
-  function credentials(): Promise<Credentials> {
-    if (!read || performance.now() - read.at > CREDENTIALS_MS) {
-      const fresh = { at: performance.now(), credentials: access.credentials() };
-      fresh.credentials.catch(() => (read = read === fresh ? null : read));
-      read = fresh;
-    }
-    return read.credentials;
+class PooledConnection implements Connection {
+  readonly origin: string;
+  readonly prefix: string;
+  readonly #access: ClusterAccess;
+  #pool: { id: string; agent: Agent } | null = null;
+  /** Pools that still have requests in flight. */
+  readonly #retired = new Set<Agent>();
+  /** The credentials that the pool was last compared with. */
+  #lastCompared: Credentials | null = null;
+  #read: { at: number; credentials: Promise<Credentials> } | null = null;
+
+  constructor(access: ClusterAccess) {
+    const { origin, pathname } = new URL(access.server);
+    this.origin = origin;
+    this.prefix = pathname.replace(/\/$/, '');
+    this.#access = access;
   }
 
-  function retire(): void {
-    if (pool === null) return;
-    const { agent } = pool;
-    retired.add(agent);
+  async current(): Promise<{ headers: Record<string, string>; dispatcher: Dispatcher }> {
+    const fresh = await this.#credentials();
+    if (this.#pool === null || this.#lastCompared !== fresh) {
+      const id = identityOf(fresh.tls);
+      if (this.#pool?.id !== id) {
+        this.retire();
+        this.#pool = { id, agent: createAgent(fresh.tls) };
+      }
+      this.#lastCompared = fresh;
+    }
+    return { headers: fresh.headers, dispatcher: this.#pool.agent };
+  }
+
+  async another(): Promise<{ headers: Record<string, string>; dispatcher: Dispatcher }> {
+    const { headers, tls } = await this.#credentials();
+    return { headers, dispatcher: createAgent(tls) };
+  }
+
+  expire(): void {
+    this.#read = null;
+  }
+
+  retire(): void {
+    if (this.#pool === null) return;
+    const { agent } = this.#pool;
+    this.#retired.add(agent);
     // `close` below destroys the pools that still have requests.
     const ended = agent.close().catch(() => undefined);
-    void ended.then(() => retired.delete(agent));
-    pool = null;
+    void ended.then(() => this.#retired.delete(agent));
+    this.#pool = null;
   }
 
-  return {
-    origin: server.origin,
-    prefix: server.pathname.replace(/\/$/, ''),
-    async current() {
-      const fresh = await credentials();
-      if (pool === null || lastCompared !== fresh) {
-        const id = identityOf(fresh.tls);
-        if (pool?.id !== id) {
-          retire();
-          pool = { id, agent: createAgent(fresh.tls) };
-        }
-        lastCompared = fresh;
-      }
-      return { headers: fresh.headers, dispatcher: pool.agent };
-    },
-    async another() {
-      const { headers, tls } = await credentials();
-      return { headers, dispatcher: createAgent(tls) };
-    },
-    expire: () => (read = null),
-    retire,
-    close: async () => {
-      await Promise.all([...retired, ...(pool ? [pool.agent] : [])].map((agent) => agent.destroy()));
-    },
-  };
+  async close(): Promise<void> {
+    const agents = [...this.#retired, ...(this.#pool ? [this.#pool.agent] : [])];
+    await Promise.all(agents.map((agent) => agent.destroy()));
+  }
+
+  #credentials(): Promise<Credentials> {
+    if (!this.#read || performance.now() - this.#read.at > CREDENTIALS_MS) {
+      const fresh = { at: performance.now(), credentials: this.#access.credentials() };
+      fresh.credentials.catch(() => (this.#read = this.#read === fresh ? null : this.#read));
+      this.#read = fresh;
+    }
+    return this.#read.credentials;
+  }
 }
 
 function identityOf(tls: TlsOptions): string {

@@ -36,63 +36,39 @@ export interface OperatorContext {
 export type ContextParts = Omit<InjectorWatchParts, 'events' | 'observe'>;
 
 export function createContext(parts: ContextParts): OperatorContext {
-  const { client, clock, logger, metrics } = parts;
-  const podName = parts.config.POD_NAME ?? hostname();
+  const { config, namespace, client, clock, logger, metrics } = parts;
+  const podName = config.POD_NAME ?? hostname();
   const observe = workObserver(metrics, clock);
-  const events = createEventRecorder({
-    client,
-    controller: 'platform.io/operator',
-    instance: podName,
-    clock,
-    logger,
-  });
+  const events = createEventRecorder({ ...parts, controller: 'platform.io/operator', instance: podName });
+  const excludedNamespaces = excludedNamespacesOf(config, namespace);
   // The informers report changes to the controller, and the controller reads their caches.
-  const excludedNamespaces = excludedNamespacesOf(parts.config, parts.namespace);
-  const { informers, podsOf, servicesIn } = createInformers(
-    { ...parts, excludedNamespaces },
-    {
-      pod: (change) => agents.podChanged(change),
-      observation: (change) => agents.observationChanged(change),
-      service: (change) => agents.serviceChanged(change),
-    },
-  );
-  const { pods, unlabelledPods } = informers;
+  const { informers, podsOf, servicesIn } = createInformers({ ...parts, excludedNamespaces }, () => agents);
+  const { pods, unlabelledPods, observations } = informers;
+  const allObservations = () => observations.list();
   const statusWriter = createStatusWriter<ObservationStatus, AgentObservation>({
     client,
     resource: AGENT_OBSERVATIONS,
     fieldManager: FIELD_MANAGER,
     clock,
   });
-  const allObservations = () => informers.observations.list();
-  const agents = createAgentController({
-    client,
-    clock,
-    logger,
-    events,
-    statusWriter,
-    observationAt: (key) => informers.observations.get(parseKey(key)),
-    podsOf,
-    servicesIn,
+  const agents: AgentController = createAgentController({
+    ...parts,
+    ...{ events, statusWriter, podsOf, servicesIn, allObservations, excludedNamespaces, observe },
+    observationAt: (key) => observations.get(parseKey(key)),
     podAt: (key) => unlabelledPods.get(parseKey(key)) ?? pods.get(parseKey(key)),
     allPods: () => [...pods.list(), ...unlabelledPods.list()],
-    allObservations,
-    installed: installedOf(parts.config, parts.namespace),
-    minimum: minimumOf(parts.config),
-    excludedNamespaces,
-    observe,
+    installed: installedOf(config, namespace),
+    minimum: minimumOf(config),
   });
   const injectorWatch = createInjectorWatch({ ...parts, events, observe });
-  const mirror = createMirror({
-    ...{ client, clock, logger, metrics, statusWriter, allObservations },
-    ...mirrorSettings(parts.config),
-  });
-  const depths = () =>
+  const mirror = createMirror({ ...parts, statusWriter, allObservations, ...mirrorSettings(config) });
+  metrics.gauge('workqueue_depth', 'Current depth of workqueue by workqueue and priority', () =>
     [...agents.depths(), ...injectorWatch.depths()].map(({ queue, depth }) => ({
       labels: queueLabels(queue),
       value: depth,
-    }));
-  metrics.gauge('workqueue_depth', 'Current depth of workqueue by workqueue and priority', depths);
-  addFleetMetrics(metrics, () => informers.observations.list());
+    })),
+  );
+  addFleetMetrics(metrics, allObservations);
   const identity = `${podName}_${randomBytes(4).toString('hex')}`;
   return { client, clock, logger, metrics, identity, events, informers, agents, injectorWatch, mirror };
 }

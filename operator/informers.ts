@@ -4,12 +4,14 @@ import type { KubeClient } from '../kube/client.ts';
 import { createInformer, type Change, type Informer } from '../kube/informer.ts';
 import type { InformerTiming } from '../kube/informer-timing.ts';
 import { createIndex, type ObjectIndex } from '../kube/object-index.ts';
+import type { ListSelection } from '../kube/objects.ts';
 import { AGENT_OBSERVATIONS, PODS, SERVICES } from '../kube/resources.ts';
 import type { Pod, Service } from '../kube/types.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { keepOptedIn, keepPod } from './agents/agent-pods.ts';
 import { claimOf } from './agents/claim.ts';
+import type { AgentController } from './agents/controller.ts';
 
 /** The objects of the cluster that are always in memory. */
 export interface Informers {
@@ -30,18 +32,20 @@ export interface InformerParts {
   excludedNamespaces: readonly string[];
 }
 
-/** Called once per change, after the caches and indexes are updated. */
-export interface Listeners {
-  pod: (change: Change<Pod>) => void;
-  observation: (change: Change<AgentObservation>) => void;
-  service: (change: Change<Service>) => void;
-}
+/** Opted-in pods without the agent label. No selector covers annotations, so this watch receives all other pods. */
+const UNLABELLED = {
+  labelSelector: `!${AGENT_LABEL}`,
+  // Ended pods never run again.
+  fieldSelector: 'status.phase!=Succeeded,status.phase!=Failed',
+  only: 'metadata',
+} as const;
 
+/** `controller` is called once per change, after the caches and indexes are updated. */
 export function createInformers(
   { client, clock, logger, informerTiming, excludedNamespaces }: InformerParts,
-  listeners: Listeners,
+  controller: () => Pick<AgentController, 'podChanged' | 'observationChanged' | 'serviceChanged'>,
 ): { informers: Informers; podsOf: (agent: string) => Pod[]; servicesIn: (namespace: string) => Service[] } {
-  const common = { client, clock, logger, ...(informerTiming ? { timing: informerTiming } : {}) };
+  const common = { client, clock, logger, ...(informerTiming && { timing: informerTiming }) };
   const agentOf = (pod: Pod): string | null => {
     const claim = claimOf(pod, excludedNamespaces);
     return claim?.kind === 'agent' ? claim.key : null;
@@ -50,37 +54,24 @@ export function createInformers(
   // A separate index: a pod that gets the label is removed here and added there, in either order.
   const unlabelledPods = createIndex(agentOf);
   const services = createIndex((service: Service) => service.metadata.namespace ?? null);
+  const podInformer = (index: ObjectIndex<Pod>, selection: ListSelection, keep: (pod: Pod) => Pod | null) => {
+    const onChange = after(index, (change) => controller().podChanged(change));
+    return createInformer({ ...common, resource: PODS, selection, keep, onChange });
+  };
   const informers = {
-    pods: createInformer({
-      ...common,
-      resource: PODS,
-      selection: { labelSelector: AGENT_LABEL },
-      keep: keepPod,
-      onChange: after(pods, listeners.pod),
-    }),
-    unlabelledPods: createInformer({
-      ...common,
-      resource: PODS,
-      // No selector covers annotations, so this watch receives all other pods. Ended pods are excluded, as they never run again.
-      selection: {
-        labelSelector: `!${AGENT_LABEL}`,
-        fieldSelector: 'status.phase!=Succeeded,status.phase!=Failed',
-        only: 'metadata',
-      },
-      keep: keepOptedIn,
-      onChange: after(unlabelledPods, listeners.pod),
-    }),
+    pods: podInformer(pods, { labelSelector: AGENT_LABEL }, keepPod),
+    unlabelledPods: podInformer(unlabelledPods, UNLABELLED, keepOptedIn),
     observations: createInformer({
       ...common,
       resource: AGENT_OBSERVATIONS,
       keep: withoutManagedFields,
-      onChange: listeners.observation,
+      onChange: (change) => controller().observationChanged(change),
     }),
     services: createInformer({
       ...common,
       resource: SERVICES,
       keep: keepService,
-      onChange: after(services, listeners.service),
+      onChange: after(services, (change) => controller().serviceChanged(change)),
     }),
   };
   const podsOf = (agent: string): Pod[] => {

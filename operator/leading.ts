@@ -23,9 +23,10 @@ export interface Leadership {
 /** Competes for the Lease in `namespace`. Uses a separate connection, so that heavy load does not cost leadership. */
 export function withLeaderElection(
   context: OperatorContext,
-  namespace: string,
+  namespace: string | null,
   clientOptions: KubeClientOptions,
 ): Leadership {
+  if (namespace === null) throw new Error('LEADER_ELECT requires POD_NAMESPACE, the namespace of the Lease');
   const { clock, logger, identity, metrics } = context;
   const client = createKubeClient(clientOptions);
   const election = createLeaderElection({

@@ -38,27 +38,24 @@ export function workObserver(metrics: Metrics, clock: Clock): WorkObserver {
     created(queue, concurrency) {
       adds.add(queueLabels(queue), 0);
       retries.add(queueLabels(queue), 0);
-      reconciles.created(queue);
+      reconciles.created(queue, concurrency);
       running.created(queue, concurrency);
     },
     added: (queue) => adds.add(queueLabels(queue)),
     began(queue, key, waitedSeconds) {
       waited.observe(waitedSeconds, queueLabels(queue));
-      running.began(queue, key);
+      running.began(queue, key, waitedSeconds);
     },
-    done({ queue, key, outcome, seconds }) {
-      running.done(queue, key);
-      worked.observe(seconds, queueLabels(queue));
-      reconciles.done(queue, outcome, seconds);
-      if (outcome !== 'success') retries.add(queueLabels(queue));
+    done(work) {
+      running.done(work);
+      worked.observe(work.seconds, queueLabels(work.queue));
+      reconciles.done(work);
+      if (work.outcome !== 'success') retries.add(queueLabels(work.queue));
     },
   };
 }
 
-function reconcileMetrics(metrics: Metrics): {
-  created(controller: string): void;
-  done(controller: string, result: WorkOutcome, seconds: number): void;
-} {
+function reconcileMetrics(metrics: Metrics): Pick<WorkObserver, 'created' | 'done'> {
   const total = metrics.counter(
     'controller_runtime_reconcile_total',
     'Total number of reconciliations per controller',
@@ -78,7 +75,7 @@ function reconcileMetrics(metrics: Metrics): {
       errors.add({ controller }, 0);
       for (const result of RESULTS) total.add({ controller, result }, 0);
     },
-    done(controller, result, seconds) {
+    done({ queue: controller, outcome: result, seconds }) {
       total.add({ controller, result });
       took.observe(seconds, { controller });
       if (result === 'error') errors.add({ controller });
@@ -86,48 +83,55 @@ function reconcileMetrics(metrics: Metrics): {
   };
 }
 
-/** Only these metrics show work that hangs, because the others count work when it ends. */
-function runningWork(
-  metrics: Metrics,
-  clock: Clock,
-): {
-  created(queue: string, concurrency: number): void;
-  began(queue: string, key: string): void;
-  done(queue: string, key: string): void;
-} {
-  const limits = new Map<string, number>();
-  const queues = new Map<string, Map<string, number>>();
-  const read = (sum: (seconds: number[]) => number) => () =>
-    [...queues].map(([queue, keys]) => ({
-      labels: queueLabels(queue),
-      value: sum([...keys.values()].map((sinceMs) => (clock.monotonicMs() - sinceMs) / 1000)),
-    }));
-  metrics.gauge(
-    'workqueue_unfinished_work_seconds',
-    "How many seconds of work has been done that is in progress and hasn't been observed by work_duration. " +
+const GAUGES: {
+  name: string;
+  help: string;
+  labels: (queue: string) => Labels;
+  /** `seconds`: how long each item in progress has been worked on. */
+  value: (seconds: number[], concurrency: number) => number;
+}[] = [
+  {
+    name: 'workqueue_unfinished_work_seconds',
+    help:
+      "How many seconds of work has been done that is in progress and hasn't been observed by work_duration. " +
       'Large values indicate stuck threads. One can deduce the number of stuck threads by observing the rate at which this increases.',
-    read((seconds) => seconds.reduce((all, each) => all + each, 0)),
-  );
-  metrics.gauge(
-    'workqueue_longest_running_processor_seconds',
-    'How many seconds has the longest running processor for workqueue been running.',
-    read((seconds) => Math.max(0, ...seconds)),
-  );
-  metrics.gauge('controller_runtime_active_workers', 'Number of currently used workers per controller', () =>
-    [...queues].map(([controller, keys]) => ({ labels: { controller }, value: keys.size })),
-  );
-  metrics.gauge(
-    'controller_runtime_max_concurrent_reconciles',
-    'Maximum number of concurrent reconciles per controller',
-    () => [...limits].map(([controller, value]) => ({ labels: { controller }, value })),
-  );
+    labels: queueLabels,
+    value: (seconds) => seconds.reduce((all, each) => all + each, 0),
+  },
+  {
+    name: 'workqueue_longest_running_processor_seconds',
+    help: 'How many seconds has the longest running processor for workqueue been running.',
+    labels: queueLabels,
+    value: (seconds) => Math.max(0, ...seconds),
+  },
+  {
+    name: 'controller_runtime_active_workers',
+    help: 'Number of currently used workers per controller',
+    labels: (controller) => ({ controller }),
+    value: (seconds) => seconds.length,
+  },
+  {
+    name: 'controller_runtime_max_concurrent_reconciles',
+    help: 'Maximum number of concurrent reconciles per controller',
+    labels: (controller) => ({ controller }),
+    value: (_seconds, concurrency) => concurrency,
+  },
+];
+
+/** Only these metrics show work that hangs, because the others count work when it ends. */
+function runningWork(metrics: Metrics, clock: Clock): Pick<WorkObserver, 'created' | 'began' | 'done'> {
+  const queues = new Map<string, { concurrency: number; since: Map<string, number> }>();
+  for (const { name, help, labels, value } of GAUGES)
+    metrics.gauge(name, help, () =>
+      [...queues].map(([queue, { concurrency, since }]) => {
+        const seconds = [...since.values()].map((sinceMs) => (clock.monotonicMs() - sinceMs) / 1000);
+        return { labels: labels(queue), value: value(seconds, concurrency) };
+      }),
+    );
   return {
-    created(queue, concurrency) {
-      limits.set(queue, concurrency);
-      queues.set(queue, new Map());
-    },
-    began: (queue, key) => void queues.get(queue)?.set(key, clock.monotonicMs()),
-    done: (queue, key) => void queues.get(queue)?.delete(key),
+    created: (queue, concurrency) => void queues.set(queue, { concurrency, since: new Map() }),
+    began: (queue, key) => void queues.get(queue)?.since.set(key, clock.monotonicMs()),
+    done: ({ queue, key }) => void queues.get(queue)?.since.delete(key),
   };
 }
 

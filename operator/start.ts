@@ -9,7 +9,7 @@ import { createMetrics } from '../runtime/metrics.ts';
 import type { Running } from '../runtime/run-process.ts';
 import { createOperatorApp } from './app.ts';
 import type { OperatorConfig } from './config.ts';
-import { createContext } from './context.ts';
+import { createContext, type OperatorContext } from './context.ts';
 import { createFollowed } from './followed.ts';
 import { withLeaderElection, withoutLeaderElection, type Leadership } from './leading.ts';
 import { requestObserver } from './reconcile-metrics.ts';
@@ -34,51 +34,40 @@ export async function startOperator(
   const { clock = systemClock, informerTiming } = overrides;
   const access = loadClusterAccess(config.KUBECONFIG);
   const namespace = config.POD_NAMESPACE ?? access.namespace;
-  if (config.LEADER_ELECT && namespace === null)
-    throw new Error('LEADER_ELECT requires POD_NAMESPACE, the namespace of the Lease');
   const metrics = createMetrics();
   const clientOptions = { access, part: 'operator', observe: requestObserver(metrics) };
   const client = createKubeClient({ ...clientOptions, mayWrite: () => leadership.isLeader() });
-  const context = createContext({
-    config,
-    namespace,
-    access,
-    client,
-    clock,
-    logger,
-    metrics,
-    informerTiming,
-  });
+  const parts = { config, namespace, access, client, clock, logger, metrics, informerTiming };
+  const context = createContext(parts);
+  const { injectorWatch } = context;
   const leadership: Leadership = config.LEADER_ELECT
-    ? withLeaderElection(context, namespace ?? '', clientOptions)
+    ? withLeaderElection(context, namespace, clientOptions)
     : withoutLeaderElection(context);
-  const { pods, observations } = context.informers;
-  const informers = Object.values(context.informers) as Informer<unknown>[];
-  const { rejections } = context.injectorWatch;
-  const followed = createFollowed({ ...context.informers, ...(rejections ? { rejections } : {}) }, metrics);
+  const { rejections } = injectorWatch;
+  const followed = createFollowed({ ...context.informers, ...(rejections && { rejections }) }, metrics);
   const unready = () => (signal.aborted ? 'this process is stopping' : followed.unready());
-  const listener = await listen({
-    handler: createOperatorApp({ logger, metrics, unready }),
-    port: config.PORT,
-  });
+  const handler = createOperatorApp({ logger, metrics, unready });
+  const listener = await listen({ handler, port: config.PORT });
+  const informers = Object.values(context.informers) as Informer<unknown>[];
   for (const informer of informers) informer.start();
-  context.injectorWatch.start();
-  // With an incomplete pod cache the controller would treat every agent as deleted.
-  void Promise.all(informers.map((informer) => informer.synced())).then(() => {
-    logger.info('caches synced', {
-      pods: pods.list().length,
-      observations: observations.list().length,
-    });
-    leadership.start();
-  });
+  injectorWatch.start();
+  void leadWhenSynced(context, leadership);
   logger.info('listening', { port: listener.port });
   return {
     port: listener.port,
     async close() {
       await leadership.close();
-      await Promise.all([...informers, context.injectorWatch].map((each) => each.close()));
+      await Promise.all([...informers, injectorWatch].map((each) => each.close()));
       await listener.close();
       await client.close();
     },
   };
+}
+
+/** With an incomplete pod cache the controller would treat every agent as deleted. */
+async function leadWhenSynced({ informers, logger }: OperatorContext, leadership: Leadership): Promise<void> {
+  await Promise.all(Object.values(informers).map((informer: Informer<unknown>) => informer.synced()));
+  const { pods, observations } = informers;
+  logger.info('caches synced', { pods: pods.list().length, observations: observations.list().length });
+  leadership.start();
 }

@@ -5,6 +5,7 @@ import { guarded, RefusedAddress, type AddressGuard } from './address-guard.ts';
 import { reasonOf } from './reason.ts';
 
 export const HTTP_TIMEOUT_MS = 5000;
+const ABORTED = 'the probe was aborted';
 
 /** `body`: null when not requested, too large, cut off or late. */
 export type Exchange =
@@ -50,56 +51,49 @@ export interface ExchangeOptions {
  * arrived. A body that is endless or larger than allowed is cut off. Never rejects.
  */
 export function exchange(url: URL, options: ExchangeOptions = {}): Promise<Exchange> {
-  const { timeoutMs = HTTP_TIMEOUT_MS, maxBytes = 0, signal } = options;
+  const { timeoutMs = HTTP_TIMEOUT_MS, maxBytes = 0, isEnough } = options;
   const startedAt = performance.now();
+  const passedMs = () => Math.round(performance.now() - startedAt);
   return new Promise((resolve) => {
-    let head: Exchange = none(`no response within ${timeoutMs / 1000} s`);
     const request = start(url, options);
     if (!(request instanceof EventEmitter)) {
       resolve(request);
       return;
     }
+    let head: Exchange = none(`no response within ${timeoutMs / 1000} s`);
     let connectedMs: number | undefined;
     const finish = (body: Buffer | null): void => {
       clearTimeout(timer);
-      signal?.removeEventListener('abort', abort);
       request.destroy();
       if (head.answered) resolve({ ...head, body });
       else resolve(connectedMs === undefined ? head : { ...head, connectedMs });
     };
-    const fail = (reason: string): void => {
-      if (!head.answered && head.isRefused !== true) head = none(reason);
+    const fail = (failure: Unanswered): void => {
+      if (!head.answered) head = failure;
       finish(null);
     };
-    const abort = (): void => fail('the probe was aborted');
     const timer = setTimeout(() => finish(null), timeoutMs);
     // Stays attached, because destroying a request emits another error.
-    request.on('error', (error) => {
-      if (error instanceof RefusedAddress) head = refused(error.message);
-      fail(reasonOf(error));
-    });
-    if (signal?.aborted) {
-      abort();
-      return;
-    }
-    signal?.addEventListener('abort', abort, { once: true });
-    request.once('socket', (socket) =>
-      socket.once('connect', () => (connectedMs = Math.round(performance.now() - startedAt))),
-    );
-    request.once('upgrade', (response: IncomingMessage, socket) => {
+    request.on('error', (error) => fail(failureOf(error)));
+    request.once('socket', (socket) => socket.once('connect', () => (connectedMs = passedMs())));
+    request.once('upgrade', ({ statusCode = 101 }, socket) => {
       socket.destroy();
-      fail(`the server switched protocols (${response.statusCode ?? 101}) instead of responding`);
+      fail(none(`the server switched protocols (${statusCode}) instead of responding`));
     });
     request.once('response', (response) => {
-      const { headers, statusCode = 0 } = response;
-      const latencyMs = Math.round(performance.now() - startedAt);
-      head = { answered: true, status: statusCode, latencyMs, headers, body: null };
+      const { headers, statusCode: status = 0 } = response;
+      head = { answered: true, status, latencyMs: passedMs(), headers, body: null };
       response.on('error', () => finish(null));
       if (maxBytes === 0) finish(null);
-      else collect(response, { maxBytes, isEnough: options.isEnough }, finish);
+      else collect(response, { maxBytes, isEnough }, finish);
     });
     request.end(options.body);
   });
+}
+
+function failureOf(error: Error): Unanswered {
+  if (error instanceof RefusedAddress) return refused(error.message);
+  return none(error.name === 'AbortError' ? ABORTED : reasonOf(error));
 }
 
 function none(reason: string): Unanswered {
@@ -113,12 +107,13 @@ function refused(reason: string): Unanswered {
 /** Node throws on an invalid header value or URL. */
 function start(
   url: URL,
-  { method = 'GET', headers, ca, guard }: ExchangeOptions,
+  { method = 'GET', headers, ca, signal, guard }: ExchangeOptions,
 ): ClientRequest | Unanswered {
   const isTls = url.protocol === 'https:';
   const port = url.port === '' ? (isTls ? 443 : 80) : Number(url.port);
   const target = guarded(guard, url.hostname.replace(/^\[(.*)\]$/, '$1'), port);
   if (target.refusal !== null) return refused(target.refusal);
+  if (signal?.aborted) return none(ABORTED);
   const all = {
     accept: 'application/json',
     'user-agent': 'agent-compliance',
@@ -126,7 +121,7 @@ function start(
     ...headers,
   };
   const { lookup } = target;
-  const options = { method, agent: false as const, headers: all, ...(lookup && { lookup }) };
+  const options = { method, agent: false as const, headers: all, signal, ...(lookup && { lookup }) };
   try {
     return isTls ? httpsRequest(url, { ...options, ca }) : httpRequest(url, options);
   } catch {

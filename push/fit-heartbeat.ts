@@ -89,51 +89,42 @@ function withShortTexts(heartbeat: Heartbeat): Heartbeat {
 
 interface Trim {
   size: number;
-  apply(): Heartbeat;
+  apply(): Partial<Heartbeat>;
+}
+
+function trimOf<T>(
+  list: readonly T[] = [],
+  rankOf: (item: T) => number,
+  changed: (half: T[]) => Partial<Heartbeat>,
+): Trim {
+  return { size: sizeOf(list), apply: () => changed(worstHalf(list, rankOf)) };
 }
 
 /** null when every list is empty. */
 function withoutHalf(heartbeat: Heartbeat): Heartbeat | null {
   const { gap, health, usage, proof, evidence, audit } = heartbeat;
   const trims: Trim[] = [
-    {
-      size: sizeOf(evidence?.items ?? []),
-      apply: () => ({
-        ...heartbeat,
-        evidence: evidence && { ...evidence, items: worstHalf(evidence.items, itemRank) },
-      }),
-    },
-    {
-      size: sizeOf(audit?.suppressions ?? []),
-      apply: () => ({
-        ...heartbeat,
-        audit: audit && { ...audit, suppressions: worstHalf(audit.suppressions, () => 0) },
-      }),
-    },
-    {
-      size: sizeOf(gap.issues),
-      apply: () => ({ ...heartbeat, gap: { ...gap, issues: worstHalf(gap.issues, issueRank) } }),
-    },
-    {
-      size: sizeOf(health.checks),
-      apply: () => ({ ...heartbeat, health: { ...health, checks: worstHalf(health.checks, checkRank) } }),
-    },
+    trimOf(evidence?.items, itemRank, (items) => ({ evidence: evidence && { ...evidence, items } })),
+    trimOf(
+      audit?.suppressions,
+      () => 0,
+      (suppressions) => ({ audit: audit && { ...audit, suppressions } }),
+    ),
+    trimOf(gap.issues, issueRank, (issues) => ({ gap: { ...gap, issues } })),
+    trimOf(health.checks, checkRank, (checks) => ({ health: { ...health, checks } })),
     {
       size: usage === null || usage.models.length < 3 ? 0 : sizeOf(usage.models),
-      apply: () => ({ ...heartbeat, usage: usage === null ? null : withFoldedModels(usage) }),
+      apply: () => ({ usage: usage && withFoldedModels(usage) }),
     },
-    {
-      size: sizeOf(proof),
-      // With a revision, the receiver would treat missing proofs as removed; with revision 0 it only adds proofs.
-      apply: () => ({
-        ...heartbeat,
-        proof: worstHalf(proof, (record) => -Date.parse(record.verifiedAt)),
-        proofRevision: 0,
-      }),
-    },
+    // With a revision, the receiver would treat missing proofs as removed; with revision 0 it only adds proofs.
+    trimOf(
+      proof,
+      (record) => -Date.parse(record.verifiedAt),
+      (newest) => ({ proof: newest, proofRevision: 0 }),
+    ),
   ];
   const largest = trims.reduce((a, b) => (b.size > a.size ? b : a));
-  return largest.size === 0 ? null : largest.apply();
+  return largest.size === 0 ? null : { ...heartbeat, ...largest.apply() };
 }
 
 function sizeOf(list: readonly unknown[]): number {

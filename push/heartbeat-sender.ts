@@ -168,7 +168,7 @@ class Sender implements HeartbeatSender {
       return { kind: 'failed', reason: describe(error) };
     }
     const fitted = fitHeartbeat(heartbeat);
-    if (fitted.trimmed) this.#options.logger.warn('heartbeat truncated', { seq: beat.seq });
+    if (fitted.trimmed) this.#options.logger.warn('heartbeat shortened to the size limit', { seq: beat.seq });
     const outcome = await pushHeartbeat({ endpoint: this.#endpoint, bearer, signal }, fitted.body, () =>
       this.#clock.now(),
     );

@@ -264,7 +264,7 @@ describe('push mode with a real control plane', () => {
     reporter.start();
     await until(async () => (await stored('usage')) !== null);
     expect([(await stored('usage'))?.['totalTokens'], (await stored('gap'))?.['grade']]).toEqual([7, 'F']);
-    expect(messages('warn')).toEqual(['heartbeat truncated']);
+    expect(messages('warn')).toEqual(['heartbeat shortened to the size limit']);
   });
 
   test('createReporter rejects invalid push variables without printing the key', () => {

@@ -96,19 +96,14 @@ export function createReporter(options: ReporterOptions): Reporter {
   const settings = pushSettings(options.push, env);
   const policy = policySettings(options.policy, env);
   const url = sidecarUrl(options.sidecarUrl, env);
-  const ledger = createUsageLedger(() => clock.now(), tokenPriceOf(manifest));
+  const now = () => clock.now();
+  const ledger = createUsageLedger(now, tokenPriceOf(manifest));
   const manifestFolder =
     options.manifestFolder ?? (typeof options.manifest === 'string' ? dirname(options.manifest) : '.');
   let pusher: Pusher | null = null;
   const refresher = createRefresher<CheckedAgent>({
     check: () =>
-      runChecks({
-        manifest,
-        manifestFolder,
-        env,
-        now: () => clock.now(),
-        registeredTools: registered(options.tools),
-      }),
+      runChecks({ manifest, manifestFolder, env, now, registeredTools: registered(options.tools) }),
     onReport: (checked) => pusher?.noteReport(checked),
     refreshIntervalMs: milliseconds('refreshIntervalMs', options.refreshIntervalMs, 30_000),
     staleAfterMs: milliseconds('staleAfterMs', options.staleAfterMs, 60_000),
@@ -142,20 +137,14 @@ interface Parts {
   checkPolicy: PolicyCheck;
 }
 
-function assemble({ refresher, ledger, pusher, logger, events, checkPolicy }: Parts): Reporter {
+function assemble(parts: Parts): Reporter {
+  const { refresher, ledger, pusher, events, checkPolicy } = parts;
   const source = {
     getReport: async () => (await refresher.getReport())?.health ?? null,
     getUsage: () => ledger.report(),
   };
-  const warnOnce = onceEach(logger);
-  const countUsage = (requestId: string | null, ...call: [string, number, number]): boolean => {
-    const recorded = ledger.record(...call);
-    if (!recorded.ok) warnOnce('usage not counted', { reason: recorded.reason });
-    // With push the heartbeats contain the usage; an event would count it twice.
-    else if (pusher === null && !events.send(requestId, [{ type: 'model', ...recorded.call }]))
-      warnOnce('usage not sent to sidecar', { reason: 'event queue full' });
-    return recorded.ok;
-  };
+  const warnOnce = onceEach(parts.logger);
+  const countUsage = usageCounter(parts, warnOnce);
   return {
     ...source,
     events,
@@ -186,8 +175,21 @@ function assemble({ refresher, ledger, pusher, logger, events, checkPolicy }: Pa
   };
 }
 
+function usageCounter({ ledger, pusher, events }: Parts, warnOnce: WarnOnce) {
+  return (requestId: string | null, ...call: [string, number, number]): boolean => {
+    const recorded = ledger.record(...call);
+    if (!recorded.ok) warnOnce('usage not counted', { reason: recorded.reason });
+    // With push the heartbeats contain the usage; an event would count it twice.
+    else if (pusher === null && !events.send(requestId, [{ type: 'model', ...recorded.call }]))
+      warnOnce('usage not sent to sidecar', { reason: 'event queue full' });
+    return recorded.ok;
+  };
+}
+
+type WarnOnce = (message: string, kind: { reason: string }, more?: object) => void;
+
 /** Logs each kind of message once. A mistake in the agent's code repeats with every request. */
-function onceEach(logger: PushLogger): (message: string, kind: { reason: string }, more?: object) => void {
+function onceEach(logger: PushLogger): WarnOnce {
   const logged = new Set<string>();
   return (message, kind, more) => {
     const key = `${message}: ${kind.reason}`;

@@ -20,24 +20,28 @@ beforeAll(async () => {
       {
         method: 'GET',
         path: '/thing',
+        access: 'open',
         summary: '',
         handlers: [(_request, response) => void response.json({ ok: true })],
       },
       {
         method: 'POST',
         path: '/thing',
+        access: 'open',
         summary: '',
         handlers: [jsonBody(100), (request, response) => void response.json(request.body)],
       },
       {
         method: 'DELETE',
         path: '/thing/:id',
+        access: 'open',
         summary: '',
         handlers: [(_request, response) => void response.status(204).end()],
       },
       {
         method: 'GET',
         path: '/known',
+        access: 'open',
         summary: '',
         handlers: [
           () => {
@@ -51,6 +55,7 @@ beforeAll(async () => {
       {
         method: 'GET',
         path: '/off',
+        access: 'open',
         summary: '',
         handlers: [
           () => {
@@ -61,6 +66,7 @@ beforeAll(async () => {
       {
         method: 'GET',
         path: '/broken',
+        access: 'open',
         summary: '',
         handlers: [
           () => {
@@ -71,6 +77,7 @@ beforeAll(async () => {
       {
         method: 'GET',
         path: '/bug',
+        access: 'open',
         summary: '',
         handlers: [
           () => {
@@ -81,6 +88,7 @@ beforeAll(async () => {
       {
         method: 'GET',
         path: '/rejects',
+        access: 'open',
         summary: '',
         handlers: [() => Promise.reject(new Error('the password is hunter2'))],
       },

@@ -11,11 +11,13 @@ import { Problem } from './problem.ts';
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'DELETE' | 'PATCH';
 
-/** One row of a process's route table. Every GET route also serves HEAD. */
-export interface Route {
+/** One row of a process's route table. Every GET route also serves HEAD. `Access` lists the process's kinds of access. */
+export interface Route<Access extends string = 'open'> {
   method: Method;
   /** An Express 5 path, such as `/proof/rule/:ruleId`. */
   path: string;
+  /** Who may use the route; `open`: every client that reaches the port. */
+  access: Access;
   /** Description of the response, for docs/reference/routes.md. */
   summary: string;
   handlers: RequestHandler[];
@@ -23,7 +25,7 @@ export interface Route {
 
 export interface AppOptions {
   logger: Logger;
-  routes: readonly Route[];
+  routes: readonly Route<string>[];
   /** Each route is served under every prefix; default: only at the root. */
   prefixes?: readonly string[];
   /** Runs before all routes: access rules, metrics. */
@@ -45,7 +47,7 @@ export function createApp(options: AppOptions): Express {
   return app;
 }
 
-function mount(app: Express, prefix: string, routes: readonly Route[]): void {
+function mount(app: Express, prefix: string, routes: readonly Route<string>[]): void {
   for (const route of routes) {
     const verb = route.method.toLowerCase() as Lowercase<Method>;
     app[verb](prefix + route.path, ...route.handlers);

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { ANNOTATIONS, type AnnotationRow } from '../core/injection/annotations.ts';
+import { annotationDefaults, ANNOTATIONS, type DefaultVariables } from '../core/injection/annotations.ts';
 import { isDnsLabel } from '../core/injection/names.ts';
 import { parseQuantity } from '../core/injection/quantity.ts';
 import type { InjectionSettings } from '../core/injection/settings.ts';
@@ -14,13 +14,8 @@ import {
   type EnvProblem,
   type Summaries,
 } from './env.ts';
+import { DEFAULT_FIELDS, DEFAULT_SUMMARIES, like } from './annotation-fields.ts';
 import { VERSION } from './version.ts';
-
-/** The chart's default for an annotation must be a value that the annotation accepts. */
-const like = <T extends string>(row: AnnotationRow<T>, fallback: T): EnvField<T> => ({
-  wanted: `${row.allowed} (default ${fallback})`,
-  parse: (raw = fallback) => row.read(raw),
-});
 
 /** Required image reference. */
 export const image: EnvField<string> = {
@@ -52,11 +47,7 @@ export const INJECTION_FIELDS = {
   SIDECAR_IMAGE: image,
   SIDECAR_IMAGE_PULL_POLICY: oneOf(['Always', 'IfNotPresent', 'Never'], 'IfNotPresent'),
   SIDECAR_ALLOWED_IMAGES: imageList,
-  SIDECAR_CPU_REQUEST: like(ANNOTATIONS.cpuRequest, '25m'),
-  SIDECAR_CPU_LIMIT: like(ANNOTATIONS.cpuLimit, '1'),
-  SIDECAR_MEMORY_REQUEST: like(ANNOTATIONS.memoryRequest, '96Mi'),
-  SIDECAR_MEMORY_LIMIT: like(ANNOTATIONS.memoryLimit, '192Mi'),
-  SIDECAR_LOG_LEVEL: like(ANNOTATIONS.logLevel, 'info'),
+  ...DEFAULT_FIELDS,
   HEARTBEAT_SECONDS: integer({ min: 10, max: 3600, default: 30 }),
   PROOF_WRITES: oneOf(['local', 'control-plane'], 'local'),
   POLICY_ENGINE: oneOf(['builtin', 'opa', 'none'], 'builtin'),
@@ -65,7 +56,6 @@ export const INJECTION_FIELDS = {
   OPA_CPU_LIMIT: like(ANNOTATIONS.cpuLimit, '500m'),
   OPA_MEMORY_REQUEST: like(ANNOTATIONS.memoryRequest, '96Mi'),
   OPA_MEMORY_LIMIT: like(ANNOTATIONS.memoryLimit, '192Mi'),
-  POLICY_MODE: like(ANNOTATIONS.mode, 'track'),
   POLICY_MINIMUM_MODE: like(ANNOTATIONS.mode, 'off'),
   POLICY_MINIMUM_COMPLIANT_GRADE: like(ANNOTATIONS.compliantGrade, 'F'),
   POLICY_MINIMUM_COMPLIANT_EVIDENCE: integer({ min: 0, max: 100, default: 0 }),
@@ -77,11 +67,7 @@ export const INJECTION_SUMMARIES: Summaries<typeof INJECTION_FIELDS> = {
   SIDECAR_IMAGE: 'Image of the injected sidecar. Required.',
   SIDECAR_IMAGE_PULL_POLICY: 'Image pull policy of the sidecar.',
   SIDECAR_ALLOWED_IMAGES: 'Additional images that the annotation `platform.io/sidecar-image` may name.',
-  SIDECAR_CPU_REQUEST: "The sidecar's CPU request. Must not exceed the CPU limit.",
-  SIDECAR_CPU_LIMIT: "The sidecar's CPU limit.",
-  SIDECAR_MEMORY_REQUEST: "The sidecar's memory request. Must not exceed the memory limit.",
-  SIDECAR_MEMORY_LIMIT: "The sidecar's memory limit. The JavaScript heap gets half of the limit.",
-  SIDECAR_LOG_LEVEL: "The sidecar's log level.",
+  ...DEFAULT_SUMMARIES,
   HEARTBEAT_SECONDS: "The sidecar's heartbeat interval in seconds.",
   PROOF_WRITES:
     'Where proofs of injected agents can be written. `local`: at the sidecar or at the control plane. `control-plane`: only at the control plane, with the admin key.',
@@ -93,7 +79,6 @@ export const INJECTION_SUMMARIES: Summaries<typeof INJECTION_FIELDS> = {
   OPA_MEMORY_REQUEST: "The engine's memory request. Must not exceed the memory limit.",
   OPA_MEMORY_LIMIT:
     "The engine's memory limit. The soft memory limit of its Go runtime is four fifths of the limit.",
-  POLICY_MODE: 'Default mode of pods without a mode annotation.',
   POLICY_MINIMUM_MODE: 'Lowest mode that POLICY_MODE or an annotation may set: off < track < enforce.',
   POLICY_MINIMUM_COMPLIANT_GRADE:
     'Lowest grade that the annotation `platform.io/compliant-grade` may set. A minimum stricter than B also applies to pods without the annotation.',
@@ -150,19 +135,12 @@ function sizeOf(value: string): number {
 
 /** The injection settings of the release in `namespace`, without the CA bundle, which changes while a process runs. */
 export function injectionSettings(config: InjectionConfig, namespace: string): Omit<InjectionSettings, 'ca'> {
-  const settings = {
+  return withConfigHash({
+    ...annotationDefaults((_key, { variable }) => config[variable as keyof DefaultVariables]),
     image: config.SIDECAR_IMAGE,
     imagePullPolicy: config.SIDECAR_IMAGE_PULL_POLICY,
     allowedImages: config.SIDECAR_ALLOWED_IMAGES,
-    resources: {
-      cpuRequest: config.SIDECAR_CPU_REQUEST,
-      cpuLimit: config.SIDECAR_CPU_LIMIT,
-      memoryRequest: config.SIDECAR_MEMORY_REQUEST,
-      memoryLimit: config.SIDECAR_MEMORY_LIMIT,
-    },
-    logLevel: config.SIDECAR_LOG_LEVEL,
     engine: engineOf(config),
-    mode: config.POLICY_MODE,
     minimumMode: config.POLICY_MINIMUM_MODE,
     minimumCompliantGrade: config.POLICY_MINIMUM_COMPLIANT_GRADE,
     minimumCompliantEvidence: config.POLICY_MINIMUM_COMPLIANT_EVIDENCE,
@@ -170,7 +148,11 @@ export function injectionSettings(config: InjectionConfig, namespace: string): O
     controlPlaneUrl: `https://${config.CONTROL_PLANE_SERVICE}.${namespace}.svc:${config.CONTROL_PLANE_PORT}`,
     proofWrites: config.PROOF_WRITES,
     version: VERSION,
-  };
+  });
+}
+
+/** Adds the hash of the settings, by which pods with other settings are found. */
+export function withConfigHash<T extends object>(settings: T): T & { configHash: string } {
   const configHash = createHash('sha256').update(JSON.stringify(settings)).digest('hex').slice(0, 12);
   return { ...settings, configHash };
 }

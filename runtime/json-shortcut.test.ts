@@ -28,7 +28,10 @@ beforeAll(async () => {
     jsonBody(LIMIT),
     (from: { body?: unknown }, response: ServerResponse) => answer(from.body, response),
   ];
-  const app = createApp({ logger, routes: [{ method: 'POST', path: '/ask', summary: '', handlers }] });
+  const app = createApp({
+    logger,
+    routes: [{ method: 'POST', path: '/ask', access: 'open', summary: '', handlers }],
+  });
   const begin = (_request: unknown, response: ServerResponse): void => {
     begun += 1;
     response.once('close', () => (ended += 1));

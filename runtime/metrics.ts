@@ -43,20 +43,7 @@ export function createMetrics(): Metrics {
       const series = new Map<string, Series>();
       const lines = () => [...series.values()].flatMap((each) => histogramLines(name, buckets, each));
       families.push({ name, type: 'histogram', help, lines });
-      return {
-        observe: (value, labels = {}) => {
-          const key = labelsText(labels);
-          let current = series.get(key);
-          if (current === undefined) {
-            current = { labels, counts: buckets.map(() => 0), sum: 0, count: 0 };
-            series.set(key, current);
-          }
-          const bucket = buckets.findIndex((bound) => value <= bound);
-          if (bucket >= 0) current.counts[bucket] = (current.counts[bucket] ?? 0) + 1;
-          current.sum += value;
-          current.count += 1;
-        },
-      };
+      return { observe: (value, labels = {}) => observe(series, buckets, value, labels) };
     },
     gauge(name, help, read) {
       const lines = () => read().map(({ labels = {}, value }) => `${name}${labelsText(labels)} ${value}`);
@@ -71,6 +58,24 @@ export function createMetrics(): Metrics {
         ])
         .join('\n') + '\n',
   };
+}
+
+function observe(
+  series: Map<string, Series>,
+  buckets: readonly number[],
+  value: number,
+  labels: Labels,
+): void {
+  const key = labelsText(labels);
+  let current = series.get(key);
+  if (current === undefined) {
+    current = { labels, counts: buckets.map(() => 0), sum: 0, count: 0 };
+    series.set(key, current);
+  }
+  const bucket = buckets.findIndex((bound) => value <= bound);
+  if (bucket >= 0) current.counts[bucket] = (current.counts[bucket] ?? 0) + 1;
+  current.sum += value;
+  current.count += 1;
 }
 
 interface Series {

@@ -14,12 +14,14 @@ export function processRoutes(state: ProcessState): Route[] {
     {
       method: 'GET',
       path: '/livez',
+      access: 'open',
       summary: '`{"status": "live"}` while the process runs.',
       handlers: [(_request, response) => void response.json({ status: 'live' })],
     },
     {
       method: 'GET',
       path: '/readyz',
+      access: 'open',
       summary:
         '200 if the process is ready. 503 with the reason if the process is not ready or is shutting down.',
       handlers: [
@@ -34,6 +36,7 @@ export function processRoutes(state: ProcessState): Route[] {
     {
       method: 'GET',
       path: '/metrics',
+      access: 'open',
       summary: 'Prometheus metrics.',
       handlers: [
         (_request, response) => void response.type(METRICS_CONTENT_TYPE).send(state.metrics.render()),

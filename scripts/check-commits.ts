@@ -1,5 +1,5 @@
-// Checks the messages of the commits since the rule began: `component: imperative change`, at most 72 characters, and after an empty
-// line the reason. CONTRIBUTING.md explains the form. Prints each message that is wrong; exit code 1 when there is one.
+// Checks the messages of the commits since the rule began (CONTRIBUTING.md, "Commits"): `component: imperative change`, at most 72
+// characters, then an empty line before the reason. Prints each invalid message. Exit code 1 if there is one.
 import { execFileSync } from 'node:child_process';
 import { join } from 'node:path';
 

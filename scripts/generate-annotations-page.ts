@@ -1,4 +1,4 @@
-import { ANNOTATIONS } from '../core/injection/annotations.ts';
+import { ANNOTATIONS, type AnnotationRow } from '../core/injection/annotations.ts';
 import { SKIP_SUMMARIES } from '../core/injection/decide.ts';
 import { OWN_CONTAINERS, VOLUMES } from '../core/injection/names.ts';
 import { REJECTION_SUMMARIES } from '../core/injection/rejections.ts';
@@ -58,9 +58,9 @@ the log and in the output of \`platform inject --json\`.
 `;
 
 export function annotationsReferencePage(): string {
-  const rows = Object.values(ANNOTATIONS).map(
-    ({ name, summary, allowed, default: fallback }) =>
-      `| \`${name}\` | ${summary} | ${allowed} | ${fallback} |\n`,
+  const rows = Object.values<AnnotationRow<unknown>>(ANNOTATIONS).map(
+    ({ name, summary, allowed, chart, default: fallback }) =>
+      `| \`${name}\` | ${summary} | ${allowed} | ${chart ? `the chart value \`${chart.path}\`` : fallback} |\n`,
   );
   const codes = (summaries: Readonly<Record<string, string>>): string =>
     `| Code | When |\n| --- | --- |\n${Object.entries(summaries)

@@ -22,37 +22,9 @@ with OpenAI's and Anthropic's protocols. The simulated model requests a tool twi
 an agent takes up to three calls. \`make test\` runs six of the rows, \`make soak\` all of them; a result that differs from this
 page fails the test. Run \`node scripts/framework-matrix.ts && npm run generate\` to update the page.
 
-## Overview
-
 ${overview(results)}
-- **Bytes**: every request and response is identical on both sides of the sidecar, and identical to a run without a sidecar.
-- **Tokens**: response forms with exactly recorded tokens. The other forms contain no token usage ([below](#tokens)).
-- **Cancel**: the client disconnects during the response, and the sidecar closes the connection to the agent. If only "agent" is
-  listed, the framework does not end its model call immediately, with or without a sidecar.
-- **Denial**: number of requests for a denied response. A number above one means that the framework retries.
-
-## Tokens
-
-The table shows the tokens that one response of each form used, and the tokens that the sidecar recorded in \`GET /audit\` and
-\`GET /usage\`. A response on \`spec.api.chatEndpoint.path\` without token usage counts once in \`callsWithoutUsage\`, for any number
-of model calls. Events of the type \`model\` ([how to send them](agent.md#events)) replace this count.
-
 ${tokens(results)}
-For an agent with \`spec.api.type: mcp\` each tool result without token usage counts the same way. The handshake, lists and
-notifications of MCP do not count.
-
-## Denials
-
-A denied response is a 403 with the body \`{"error": "PolicyViolation", …}\` and the header \`X-Platform-Policy-Violations\`
-([what is denied](enforcement.md#what-enforce-stops)). Clients raise it as one of their own errors. For frameworks the table
-shows the error that they raise if the model is behind a sidecar that denies the call.
-
-${denials(results)}
-If the message does not contain the broken rule, read the header: \`error.response.headers\` in Python, \`error.headers\` in
-JavaScript (\`error.responseHeaders\` in the AI SDK). A cause is in \`__cause__\` or \`__context__\` in Python, in \`exceptions\` of an
-exception group, and in \`cause\` in JavaScript.
-
-${messages(results)}`;
+${denials(results)}`;
 }
 
 const codes = (names: readonly string[]): string => names.map((name) => `\`${name}\``).join(', ');
@@ -60,25 +32,40 @@ const codes = (names: readonly string[]): string => names.map((name) => `\`${nam
 function overview(results: readonly RowResult[]): string {
   const rows = results.map(({ name, versions, forms, cancel, denial }) => {
     const exact = forms.filter(({ tokens }) => tokens === 'exact').length;
+    const packages = Object.entries(versions).map(([each, version]) => `${each} ${version}`);
     return [
-      ...[
-        name,
-        Object.entries(versions)
-          .map(([each, version]) => `${each} ${version}`)
-          .join(', '),
-      ],
-      ...['identical', exact === forms.length ? `exact (${exact})` : `exact (${exact} of ${forms.length})`],
+      name,
+      packages.join(', '),
+      'identical',
+      exact === forms.length ? `exact (${exact})` : `exact (${exact} of ${forms.length})`,
       cancel.endsModelCall ? 'agent, model' : 'agent',
       `raised, ${denial.attempts === 1 ? '1 request' : `${denial.attempts} requests`}`,
     ];
   });
-  return markdownTable(['Client or framework', 'Version', 'Bytes', 'Tokens', 'Cancel', 'Denial'], rows);
+  return `## Overview
+
+${markdownTable(['Client or framework', 'Version', 'Bytes', 'Tokens', 'Cancel', 'Denial'], rows)}
+- **Bytes**: every request and response is identical on both sides of the sidecar, and identical to a run without a sidecar.
+- **Tokens**: response forms with exactly recorded tokens. The other forms contain no token usage ([below](#tokens)).
+- **Cancel**: the client disconnects during the response, and the sidecar closes the connection to the agent. If only "agent" is
+  listed, the framework does not end its model call immediately, with or without a sidecar.
+- **Denial**: number of requests for a denied response. A number above one means that the framework retries.
+`;
 }
 
 function tokens(results: readonly RowResult[]): string {
   const rows = results.flatMap(({ name, forms }) => forms.map((form) => [name, ...formCells(form, name)]));
   const head = ['Client or framework', 'Form', 'Calls', 'Tokens', 'Recorded', 'Without usage', 'Instead'];
-  return markdownTable(head, rows);
+  return `## Tokens
+
+The table shows the tokens that one response of each form used, and the tokens that the sidecar recorded in \`GET /audit\` and
+\`GET /usage\`. A response on \`spec.api.chatEndpoint.path\` without token usage counts once in \`callsWithoutUsage\`, for any number
+of model calls. Events of the type \`model\` ([how to send them](agent.md#events)) replace this count.
+
+${markdownTable(head, rows)}
+For an agent with \`spec.api.type: mcp\` each tool result without token usage counts the same way. The handshake, lists and
+notifications of MCP do not count.
+`;
 }
 
 function formCells({ name, vendor, recorded }: FormResult, row: string): string[] {
@@ -96,13 +83,22 @@ function denials(results: readonly RowResult[]): string {
     const named = errors.findIndex(({ message }) => message.includes('pii_detector_not_invoked'));
     const header = at < 0 ? 'no' : `\`${errors[at]?.reasonAt}\`${at === 0 ? '' : ' of a cause'}`;
     const status = errors.find((error) => error.status !== null)?.status ?? null;
-    return [
-      ...[name, codes([outer?.type ?? '']), status === null ? 'no' : String(status)],
-      ...[named < 0 ? 'no' : named === 0 ? 'yes' : 'of a cause', header],
-    ];
+    const rule = named < 0 ? 'no' : named === 0 ? 'yes' : 'of a cause';
+    return [name, codes([outer?.type ?? '']), String(status ?? 'no'), rule, header];
   });
   const head = ['Client or framework', 'Error', 'Status', 'Rule in the message', 'Rule in the header'];
-  return markdownTable(head, rows);
+  return `## Denials
+
+A denied response is a 403 with the body \`{"error": "PolicyViolation", …}\` and the header \`X-Platform-Policy-Violations\`
+([what is denied](enforcement.md#what-enforce-stops)). Clients raise it as one of their own errors. For frameworks the table
+shows the error that they raise if the model is behind a sidecar that denies the call.
+
+${markdownTable(head, rows)}
+If the message does not contain the broken rule, read the header: \`error.response.headers\` in Python, \`error.headers\` in
+JavaScript (\`error.responseHeaders\` in the AI SDK). A cause is in \`__cause__\` or \`__context__\` in Python, in \`exceptions\` of an
+exception group, and in \`cause\` in JavaScript.
+
+${messages(results)}`;
 }
 
 /** Each message once, with the errors that have it. */

@@ -82,6 +82,8 @@ aliases of complete values are accepted. The schema is strict: an unknown key is
 keys that start with \`x-\` and keys of maps. \`platform validate agent.yaml\` reports all problems with file, line, column and,
 if possible, a suggestion. \`platform validate --schema\` prints the JSON Schema (2020-12) for editors.
 
+[An example](manifest-example.md) has every key.
+
 ## References
 
 A value with the type text, URL, path, date or version can be a reference instead. The reference must be the whole value.

@@ -9,7 +9,11 @@ import { evidenceReferencePage } from './generate-evidence-page.ts';
 import { complianceReferencePage } from './generate-compliance-page.ts';
 import { rulesReferencePage } from './generate-rules-page.ts';
 import { chartDefaults, chartPage } from './generate-chart-files.ts';
+import { chartAnnotations, chartSchema, chartValues } from './generate-chart-values.ts';
 import { clientsPage } from './generate-clients-page.ts';
+import { eventsReferencePage } from './generate-events-page.ts';
+import { logMessagesReferencePage } from './generate-log-messages-page.ts';
+import { metricsReferencePage } from './generate-metrics-page.ts';
 import { chartResourceDefinition, observationReferencePage } from './generate-observation-page.ts';
 
 interface Generated {
@@ -27,9 +31,16 @@ const GENERATED: Generated[] = [
   { file: 'docs/reference/rules.md', content: rulesReferencePage },
   { file: 'docs/reference/compliance.md', content: complianceReferencePage },
   { file: 'docs/reference/evidence.md', content: evidenceReferencePage },
+  { file: 'docs/reference/metrics.md', content: metricsReferencePage },
+  { file: 'docs/reference/events.md', content: eventsReferencePage },
+  { file: 'docs/reference/log-messages.md', content: logMessagesReferencePage },
   { file: 'docs/guide/clients.md', content: clientsPage },
   // Helm cannot read files outside the chart.
   { file: 'helm/agent-compliance/files/agentobservations.yaml', content: chartResourceDefinition },
+  { file: 'helm/agent-compliance/files/annotations.yaml', content: chartAnnotations },
+  // Parts of these two; the rows below read values.yaml.
+  { file: 'helm/agent-compliance/values.schema.json', content: chartSchema },
+  { file: 'helm/agent-compliance/values.yaml', content: chartValues },
   { file: 'helm/agent-compliance/files/defaults.yaml', content: chartDefaults },
   { file: 'helm/agent-compliance/README.md', content: chartPage },
   {
@@ -43,6 +54,10 @@ const GENERATED: Generated[] = [
     content: async () => (await import('./generate-cli-page.ts')).cliReferencePage(),
   },
   {
+    file: 'docs/reference/manifest-example.md',
+    content: async () => (await import('./generate-manifest-example.ts')).manifestExamplePage(),
+  },
+  {
     file: 'docs/reference/checks.md',
     content: async () => (await import('./generate-checks-page.ts')).checksReferencePage(),
   },
@@ -53,6 +68,10 @@ const GENERATED: Generated[] = [
   {
     file: 'docs/reference/routes.md',
     content: async () => (await import('./generate-routes-page.ts')).routesReferencePage(),
+  },
+  {
+    file: 'docs/reference/http-bodies.md',
+    content: async () => (await import('./generate-http-bodies-page.ts')).httpBodiesReferencePage(),
   },
 ];
 

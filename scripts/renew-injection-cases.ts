@@ -3,9 +3,10 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { stringify } from 'yaml';
-import { CASES_FOLDER, outcomeOfCase, readCase, storedCase } from '../testing/injection-case.ts';
+import { CASES_FOLDER, outcomeOfCase, readCase, storedCase, WHOLE } from '../testing/injection-case.ts';
 
-for (const name of readdirSync(CASES_FOLDER)) {
+// The other files have the difference from the first one.
+for (const name of new Set([WHOLE, ...readdirSync(CASES_FOLDER)])) {
   const file = join(CASES_FOLDER, name);
   const { about, settings, before } = readCase(readFileSync(file, 'utf8'));
   const outcome = outcomeOfCase({ settings, before });

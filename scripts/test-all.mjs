@@ -1,6 +1,8 @@
 // Runs every suite of test-suites.ts, up to two at the same time. Prints the output of each suite as one block with its
 // duration, repeats the failures at the end, and ends with the summary line `N passed, N failed`.
 // A check (lint, types, ...) counts as one; a Jest suite counts its tests. Every skipped suite prints a reason.
+// A script and not a task runner, because it needs one last line for all suites, the output of concurrent suites in one block
+// each, and never more busy processes than cores.
 import { mkdirSync, mkdtempSync, rmSync } from 'node:fs';
 import { cpus, tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';

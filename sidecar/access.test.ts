@@ -5,6 +5,8 @@ import { listen, type Listener } from '../runtime/http-listener.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { isBodyHidden, localAccess } from './access.ts';
 
+const CARD = '/.well-known/agent-card.json';
+
 let listener: Listener;
 afterEach(() => listener.close());
 
@@ -16,19 +18,15 @@ async function startFor(address: string): Promise<(path: string) => Promise<Resp
         void response.json({ hidden: isBodyHidden(response) }),
     ],
   };
-  const paths = [
-    '/readyz',
-    '/health/live',
-    '/health/ready',
-    '/metrics',
-    '/capabilities',
-    '/.well-known/agent-card.json',
-    '/gap',
-    '/audit',
-    '/audit/stream',
-    '/usage',
-    '/explore',
-    '/proof',
+  const row = (path: string, access: 'open' | 'local') =>
+    ({ method: 'GET', path, access, summary: '', ...answer }) as const;
+  const open = ['/readyz', '/health/live', '/health/ready', '/metrics', '/capabilities', CARD];
+  const local = ['/gap', '/audit', '/audit/stream', '/usage', '/explore', '/proof', '/shared'];
+  const routes = [
+    ...open.map((path) => row(path, 'open')),
+    ...local.map((path) => row(path, 'local')),
+    // One local route closes the path.
+    { ...row('/shared', 'open'), method: 'POST' as const },
   ];
   const prefixes = ['', '/platform'];
   const app = createApp({
@@ -39,9 +37,9 @@ async function startFor(address: string): Promise<(path: string) => Promise<Resp
         Object.defineProperty(request.socket, 'remoteAddress', { value: address });
         next();
       },
-      localAccess(prefixes),
+      localAccess(routes, prefixes),
     ],
-    routes: paths.map((path) => ({ method: 'GET' as const, path, summary: '', ...answer })),
+    routes,
   });
   listener = await listen({ handler: app, port: 0, host: '127.0.0.1' });
   return (path) => fetch(`http://127.0.0.1:${listener.port}${path}`);
@@ -54,7 +52,7 @@ describe('a client outside loopback', () => {
     '/health/ready',
     '/metrics',
     '/capabilities',
-    '/.well-known/agent-card.json',
+    CARD,
     '/platform/readyz',
   ])('gets a response without reasons on %s', async (path) => {
     const response = await (await startFor('10.0.0.7'))(path);
@@ -68,6 +66,7 @@ describe('a client outside loopback', () => {
     '/usage',
     '/explore',
     '/proof',
+    '/shared',
     '/platform/gap',
     '/GAP',
     '/gap/',

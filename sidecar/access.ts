@@ -1,24 +1,20 @@
 import { isIPv4 } from 'node:net';
 import type { Request, RequestHandler, Response } from 'express';
+import type { Route } from '../runtime/http-app.ts';
 import { Problem } from '../runtime/problem.ts';
 
-/** Routes open to every client when CONTROL_ACCESS is local. `/health/ready` then returns only its status. */
-export const OPEN_PATHS: ReadonlySet<string> = new Set([
-  '/readyz',
-  '/drain',
-  '/health/live',
-  '/health/ready',
-  '/metrics',
-  '/capabilities',
-  '/.well-known/agent-card.json',
-]);
+/** With CONTROL_ACCESS=local, `local` routes are rejected outside loopback. An `open` path must not contain parameters. */
+export type SidecarRoute = Route<'open' | 'local'>;
 
 /**
- * Rejects requests to local routes unless they arrive over loopback (from the pod itself or a port-forward) with a loopback
- * `Host` and no foreign `Origin`. The headers are checked because DNS rebinding lets a web page reach 127.0.0.1 too.
+ * Rejects requests unless they arrive over loopback (from the pod itself or a port-forward) with a loopback `Host` and no
+ * foreign `Origin`. The headers are checked because DNS rebinding lets a web page reach 127.0.0.1 too. Other requests are
+ * accepted only on paths whose routes are all open; `/health/ready` then returns only its status.
  */
-export function localAccess(prefixes: readonly string[]): RequestHandler {
-  const open = new Set(prefixes.flatMap((prefix) => [...OPEN_PATHS].map((path) => prefix + path)));
+export function localAccess(routes: readonly SidecarRoute[], prefixes: readonly string[]): RequestHandler {
+  const closed = new Set(routes.filter(({ access }) => access !== 'open').map(({ path }) => path));
+  const paths = routes.map(({ path }) => path).filter((path) => !closed.has(path));
+  const open = new Set(prefixes.flatMap((prefix) => paths.map((path) => prefix + path)));
   return (request, response, next) => {
     const reason = rejectionReason(request);
     if (reason === null) {

@@ -1,6 +1,6 @@
 import type { Express } from 'express';
-import { createApp, type Route } from '../runtime/http-app.ts';
-import { localAccess } from './access.ts';
+import { createApp } from '../runtime/http-app.ts';
+import { localAccess, type SidecarRoute } from './access.ts';
 import type { SidecarContext } from './context.ts';
 import { auditRoutes } from './routes/audit-routes.ts';
 import { drainRoute } from './routes/drain-route.ts';
@@ -13,7 +13,7 @@ import { reportRoutes } from './routes/report-routes.ts';
 const PREFIXES = ['', '/platform'] as const;
 
 /** The route table of the control plane; the reference page is generated from it. */
-export function sidecarRoutes(context: SidecarContext, heartbeatFailures: () => number): Route[] {
+export function sidecarRoutes(context: SidecarContext, heartbeatFailures: () => number): SidecarRoute[] {
   return [
     ...healthRoutes(context),
     drainRoute(context),
@@ -26,10 +26,11 @@ export function sidecarRoutes(context: SidecarContext, heartbeatFailures: () => 
 
 /** The control plane of one sidecar (port 4001). */
 export function createSidecarApp(context: SidecarContext, heartbeatFailures: () => number): Express {
+  const routes = sidecarRoutes(context, heartbeatFailures);
   return createApp({
     logger: context.logger,
     prefixes: PREFIXES,
-    before: context.config.CONTROL_ACCESS === 'local' ? [localAccess(PREFIXES)] : [],
-    routes: sidecarRoutes(context, heartbeatFailures),
+    before: context.config.CONTROL_ACCESS === 'local' ? [localAccess(routes, PREFIXES)] : [],
+    routes,
   });
 }

@@ -1,5 +1,6 @@
 import { hostname, networkInterfaces } from 'node:os';
 import { describe, expect, test } from '@jest/globals';
+import { DEFAULTED } from '../core/injection/annotations.ts';
 import { describeProblems } from '../runtime/env.ts';
 import { readConfig } from './config.ts';
 
@@ -8,11 +9,17 @@ const problemsOf = (env: Record<string, string>) => {
   return result.ok ? [] : result.problems;
 };
 
+/** The variables that the table of annotations declares, with their defaults. */
+const SIDECAR_VALUES = DEFAULTED.flatMap(([, { chart }]) =>
+  chart.sidecarVariable === undefined ? [] : [[chart.sidecarVariable, chart.default]],
+);
+
 test('an empty environment results in the defaults of the contract', () => {
   const result = readConfig({});
   expect(result).toEqual({
     ok: true,
     config: {
+      ...Object.fromEntries(SIDECAR_VALUES),
       LOG_LEVEL: 'info',
       LOG_FORMAT: null,
       UPSTREAM_URL: new URL('http://localhost:8000'),

@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { isDnsLabel } from '../core/injection/names.ts';
 import { POLICY_MODES } from '../core/policy/engine.ts';
 import { isOwnHost } from '../probe/own-address.ts';
+import { SIDECAR_VALUE_FIELDS, SIDECAR_VALUE_SUMMARIES } from '../runtime/annotation-fields.ts';
 import {
   flag,
   integer,
@@ -83,6 +84,7 @@ const bindAddress: EnvField<string> = {
 
 /** Every variable of the sidecar; the reference page is generated from this table. */
 export const SIDECAR_FIELDS = {
+  ...SIDECAR_VALUE_FIELDS,
   ...LOG_FIELDS,
   UPSTREAM_URL: upstreamUrl,
   UPSTREAM_TIMEOUT_MS: optionalInteger({ min: 1, max: DAY_MS }),
@@ -115,6 +117,7 @@ type RawConfig = ConfigOf<typeof SIDECAR_FIELDS>;
 export type SidecarConfig = Omit<RawConfig, 'POLICY_ENGINE'> & { POLICY_ENGINE: PolicyEngine };
 
 export const SIDECAR_SUMMARIES: Summaries<typeof SIDECAR_FIELDS> = {
+  ...SIDECAR_VALUE_SUMMARIES,
   ...LOG_SUMMARIES,
   UPSTREAM_URL: "The agent's own server. A path in the URL is prepended to every request path.",
   UPSTREAM_TIMEOUT_MS: 'Milliseconds until the first byte of a response, else 504. Unset: no limit.',

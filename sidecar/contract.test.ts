@@ -254,31 +254,34 @@ const ENDPOINTS: readonly Row[] = [
   ['an unknown path', 'GET', '/nothing', null, 404, PROBLEM_TYPE, problem(404)],
 ];
 
-const ALLOWED: [path: string, allow: string][] = [
-  ['/health/live', 'GET, HEAD'],
-  ['/health/ready', 'GET, HEAD'],
-  ['/readyz', 'GET, HEAD'],
-  ['/drain', 'GET, HEAD'],
-  ['/metrics', 'GET, HEAD'],
-  ['/gap', 'GET, HEAD'],
-  ['/audit', 'GET, HEAD'],
-  ['/audit/stream', 'GET, HEAD'],
-  ['/explore', 'GET, HEAD'],
-  ['/capabilities', 'GET, HEAD'],
-  ['/.well-known/agent-card.json', 'GET, HEAD'],
-  ['/usage', 'GET, HEAD'],
-  ['/events', 'POST'],
-  ['/proof', 'GET, HEAD'],
-  ['/proof/rule/MEM-01', 'DELETE, GET, HEAD, POST'],
+/** `access`: whether a client outside loopback may use the route with CONTROL_ACCESS=local. */
+const ALLOWED: [path: string, allow: string, access: 'open' | 'local'][] = [
+  ['/health/live', 'GET, HEAD', 'open'],
+  ['/health/ready', 'GET, HEAD', 'open'],
+  ['/readyz', 'GET, HEAD', 'open'],
+  ['/drain', 'GET, HEAD', 'open'],
+  ['/metrics', 'GET, HEAD', 'open'],
+  ['/gap', 'GET, HEAD', 'local'],
+  ['/audit', 'GET, HEAD', 'local'],
+  ['/audit/stream', 'GET, HEAD', 'local'],
+  ['/explore', 'GET, HEAD', 'local'],
+  ['/capabilities', 'GET, HEAD', 'open'],
+  ['/.well-known/agent-card.json', 'GET, HEAD', 'open'],
+  ['/usage', 'GET, HEAD', 'local'],
+  ['/events', 'POST', 'local'],
+  ['/proof', 'GET, HEAD', 'local'],
+  ['/proof/rule/MEM-01', 'DELETE, GET, HEAD, POST', 'local'],
 ];
 
 test('the tables above have a row for every route', () => {
-  const served = new Map<string, string[]>();
-  for (const { path, method } of sidecarRoutes({ metrics: createMetrics() } as SidecarContext, () => 0))
-    served.set(path, [...(served.get(path) ?? []), ...(method === 'GET' ? ['GET', 'HEAD'] : [method])]);
-  const allowed = [...served].map(([path, methods]) => [
+  const routes = sidecarRoutes({ metrics: createMetrics() } as SidecarContext, () => 0);
+  const allowed = [...Map.groupBy(routes, ({ path }) => path)].map(([path, rows]) => [
     path.replace(':ruleId', 'MEM-01'),
-    methods.sort().join(', '),
+    rows
+      .flatMap(({ method }) => (method === 'GET' ? ['GET', 'HEAD'] : [method]))
+      .sort()
+      .join(', '),
+    [...new Set(rows.map(({ access }) => access))].join(),
   ]);
   expect(allowed.sort()).toEqual([...ALLOWED].sort());
 });

@@ -1,14 +1,14 @@
-import { listen } from '../runtime/http-listener.ts';
+import { listen, type Listener } from '../runtime/http-listener.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { createSidecarApp } from './app.ts';
 import type { SidecarConfig } from './config.ts';
 import { controlLimits, limitBodies } from './control-limits.ts';
-import { createContext, type ContextInput } from './context.ts';
+import { createContext, type ContextInput, type SidecarContext } from './context.ts';
 import { Heartbeats } from './heartbeat/heartbeats.ts';
 import { createUpstream } from './proxy/create-upstream.ts';
 import { OutageLog } from './proxy/outage-log.ts';
-import { startProxyServer } from './proxy/proxy-server.ts';
+import { startProxyServer, type ProxyServer } from './proxy/proxy-server.ts';
 
 export interface RunningSidecar {
   readonly proxyPort: number;
@@ -27,39 +27,15 @@ export async function startSidecar(
 ): Promise<RunningSidecar> {
   const { config, logger } = input;
   const context = await createContext({ clock: systemClock, ...input });
-  const { audit, clock } = context;
   warnAboutUnusedSettings(config, logger);
   const heartbeats = config.PLATFORM_URL === null ? null : new Heartbeats(context, config.PLATFORM_URL);
-  const agent = { url: config.UPSTREAM_URL, timeoutMs: config.UPSTREAM_TIMEOUT_MS };
   const cleanUp = async (error: unknown): Promise<never> => {
     context.stopping.abort();
     await context.engine.close();
     throw error;
   };
-  const proxy = await startProxyServer(
-    {
-      upstream: createUpstream(agent),
-      audit,
-      load: context.load,
-      policy: context.policy,
-      clock,
-      onOverhead: (ms) => context.durations.overhead.observe(ms / 1000),
-      outages: new OutageLog(logger),
-      isDraining: () => context.isDraining || clock.monotonicMs() < context.connectionsEndUntilMs,
-    },
-    { host: config.BIND_ADDRESS, port: config.PROXY_PORT, agent, http2: context.http2 },
-  ).catch(cleanUp);
-  const control = await listen({
-    handler: limitBodies(
-      createSidecarApp(context, () => heartbeats?.failures ?? 0),
-      context.load,
-      clock,
-    ),
-    limits: controlLimits(context.load),
-    host: config.BIND_ADDRESS,
-    port: config.CONTROL_PLANE_PORT,
-    clock,
-  }).catch(async (error: unknown) => {
+  const proxy = await startProxy(context).catch(cleanUp);
+  const control = await startControl(context, heartbeats).catch(async (error: unknown) => {
     await proxy.close(0);
     return cleanUp(error);
   });
@@ -79,6 +55,36 @@ export async function startSidecar(
       await context.engine.close();
     },
   };
+}
+
+function startProxy(context: SidecarContext): Promise<ProxyServer> {
+  const { config, audit, load, policy, clock, http2 } = context;
+  const agent = { url: config.UPSTREAM_URL, timeoutMs: config.UPSTREAM_TIMEOUT_MS };
+  return startProxyServer(
+    {
+      upstream: createUpstream(agent),
+      audit,
+      load,
+      policy,
+      clock,
+      onOverhead: (ms) => context.durations.overhead.observe(ms / 1000),
+      outages: new OutageLog(context.logger),
+      isDraining: () => context.isDraining || clock.monotonicMs() < context.connectionsEndUntilMs,
+    },
+    { host: config.BIND_ADDRESS, port: config.PROXY_PORT, agent, http2 },
+  );
+}
+
+function startControl(context: SidecarContext, heartbeats: Heartbeats | null): Promise<Listener> {
+  const { config, load, clock } = context;
+  const app = createSidecarApp(context, () => heartbeats?.failures ?? 0);
+  return listen({
+    handler: limitBodies(app, load, clock),
+    limits: controlLimits(load),
+    host: config.BIND_ADDRESS,
+    port: config.CONTROL_PLANE_PORT,
+    clock,
+  });
 }
 
 /** Warns about settings that have no effect. */

@@ -1,3 +1,4 @@
+import { annotationDefaults } from '../core/injection/annotations.ts';
 import { buildSidecar, buildVolumes, type InjectionPlan } from '../core/injection/build-sidecar.ts';
 import { injectionSettings } from './pods.ts';
 
@@ -6,13 +7,10 @@ export function injectedSpec(agentName: string): { initContainers: object[]; vol
   const settings = injectionSettings();
   const plan: InjectionPlan = {
     agentName,
-    agentContainer: 'agent',
     agentPort: 8000,
     manifestConfigMap: `${agentName}-manifest`,
-    mode: 'track',
     image: settings.image,
-    logLevel: 'info',
-    resources: settings.resources,
+    ...annotationDefaults((key) => settings[key]),
   };
   return {
     initContainers: [buildSidecar(plan, { name: 'agent' }, [], settings)],

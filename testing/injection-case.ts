@@ -26,7 +26,7 @@ export type InjectionCase = {
 } & CaseOutcome;
 
 /** The case whose file has the whole injected pod. The other files have the difference from its injection. */
-const WHOLE = 'bare-pod.yaml';
+export const WHOLE = 'bare-pod.yaml';
 
 /** The pod with what the injection adds to the bare pod. */
 function withBareInjection(before: Pod): object {
@@ -73,6 +73,6 @@ export function outcomeOfCase({
   const decision = decide(before, settings);
   if (decision.action === 'skip') return { skipped: decision.code };
   if (decision.action === 'refuse') return { refused: decision.rejections };
-  const after = inject(before, decision.plan, settings);
+  const after = inject(before, decision, settings);
   return { after, ...(decision.warnings.length > 0 && { warnings: decision.warnings }) };
 }

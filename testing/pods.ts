@@ -1,3 +1,4 @@
+import { annotationDefaults } from '../core/injection/annotations.ts';
 import type { Container, Pod, PodMetadata } from '../core/injection/pod.ts';
 import type { InjectionSettings } from '../core/injection/settings.ts';
 
@@ -6,12 +7,10 @@ export const CA = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\
 /** An installation's settings, with overrides. */
 export function injectionSettings(overrides: Partial<InjectionSettings> = {}): InjectionSettings {
   return {
+    ...annotationDefaults((_key, chart) => chart.default),
     image: 'registry.example/agent-compliance/sidecar:1.0.0',
     imagePullPolicy: 'IfNotPresent',
     allowedImages: [],
-    resources: { cpuRequest: '25m', cpuLimit: '1', memoryRequest: '96Mi', memoryLimit: '192Mi' },
-    logLevel: 'info',
-    mode: 'track',
     engine: 'builtin',
     minimumMode: 'off',
     minimumCompliantGrade: 'F',

@@ -122,6 +122,7 @@ export async function startProxyBefore(url: URL, options: RigOptions = {}): Prom
         policy: () => policy,
         isLoaded: () => true,
         totals: () => audit.totalsToday(undefined),
+        onReviewed: (entry, denials) => audit.reviewed(entry, denials),
         onAnswer: () => undefined,
         now: () => clock.monotonicMs(),
       }),

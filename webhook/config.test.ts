@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { DEFAULTED } from '../core/injection/annotations.ts';
 import { readConfig } from './config.ts';
 
 const IMAGE = { SIDECAR_IMAGE: 'agent-compliance/sidecar:1.0.0' };
@@ -11,6 +12,7 @@ test('requires only the sidecar image', () => {
   expect(readConfig(IMAGE)).toEqual({
     ok: true,
     config: {
+      ...Object.fromEntries(DEFAULTED.map(([, { chart }]) => [chart.variable, chart.default])),
       LOG_LEVEL: 'info',
       LOG_FORMAT: null,
       PORT: 9443,

@@ -12,7 +12,7 @@ import type { CertificateTiming } from './certificates/advance.ts';
 import { issueCa } from './certificates/issue.ts';
 import { createCertificateManager, type CertificateManager } from './certificates/certificate-manager.ts';
 import { createLeafUse } from './certificates/leaf-use.ts';
-import { isProven } from './certificates/proof.ts';
+import { isProven, type ProofSources } from './certificates/proof.ts';
 import type { WebhookConfig } from './config.ts';
 import { hostsOf } from './context.ts';
 import { MUTATE_PATH } from './routes/mutate.ts';
@@ -37,31 +37,12 @@ export async function startWebhook(
   signal: AbortSignal,
   options: StartOptions = {},
 ): Promise<Webhook> {
-  const { clock = systemClock, timing, everyMs } = options;
+  const { clock = systemClock } = options;
   const client = createKubeClient({ access: loadClusterAccess(config.KUBECONFIG), part: 'webhook' });
   const metrics = createMetrics();
   const settings = injectionSettings(config, config.POD_NAMESPACE);
-  const namespace = config.POD_NAMESPACE;
   const leafUse = createLeafUse(MUTATE_PATH);
-  const certificates = createCertificateManager({
-    client,
-    logger,
-    clock,
-    webhook: {
-      secret: { namespace, name: config.TLS_SECRET },
-      hosts: hostsOf(config.WEBHOOK_SERVICE, namespace),
-    },
-    controlPlane: {
-      secret: { namespace, name: config.CONTROL_PLANE_TLS_SECRET },
-      hosts: hostsOf(config.CONTROL_PLANE_SERVICE, namespace),
-    },
-    configuration: config.WEBHOOK_CONFIGURATION,
-    serve: (leaf) => leafUse.serve(leaf),
-    isProven: (trusted, stopped) =>
-      isProven(trusted, { client, logger, policy: config.CANARY_POLICY, leafUse }, stopped),
-    ...(timing && { timing }),
-    ...(everyMs !== undefined && { everyMs }),
-  });
+  const certificates = manageCertificates(config, { client, logger, leafUse }, { ...options, clock });
   const handler = createWebhookApp({
     logger,
     metrics,
@@ -88,6 +69,29 @@ export async function startWebhook(
       await client.close();
     },
   };
+}
+
+function manageCertificates(
+  config: WebhookConfig,
+  sources: Omit<ProofSources, 'policy'>,
+  options: StartOptions & { clock: Clock },
+): CertificateManager {
+  const { client, logger, leafUse } = sources;
+  const namespace = config.POD_NAMESPACE;
+  const servedBy = (service: string, secret: string) => ({
+    secret: { namespace, name: secret },
+    hosts: hostsOf(service, namespace),
+  });
+  return createCertificateManager({
+    ...options,
+    client,
+    logger,
+    webhook: servedBy(config.WEBHOOK_SERVICE, config.TLS_SECRET),
+    controlPlane: servedBy(config.CONTROL_PLANE_SERVICE, config.CONTROL_PLANE_TLS_SECRET),
+    configuration: config.WEBHOOK_CONFIGURATION,
+    serve: (leaf) => leafUse.serve(leaf),
+    isProven: (trusted, stopped) => isProven(trusted, { ...sources, policy: config.CANARY_POLICY }, stopped),
+  });
 }
 
 function watchTls(server: Server, metrics: Metrics, certificates: CertificateManager): void {

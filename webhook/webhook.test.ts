@@ -81,7 +81,7 @@ describe('a pod that opts in', () => {
         response: { uid: 'u-1', allowed: true, patchType: 'JSONPatch' },
       },
     });
-    expect(applyPatch(pod, patchOf(answer))).toEqual(inject(pod, decision.plan, injectionSettings()));
+    expect(applyPatch(pod, patchOf(answer))).toEqual(inject(pod, decision, injectionSettings()));
   });
 
   test('gets the same response in a dry run', async () => {

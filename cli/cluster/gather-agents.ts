@@ -24,7 +24,7 @@ import {
 } from '../../kube/resources.ts';
 import type { KubeObject, ObjectMeta, Pod } from '../../kube/types.ts';
 import { CONFIG_MAPS, type Data, type Deployment } from './kinds.ts';
-import { eachOf, readFact } from './read-fact.ts';
+import { eachOf, mapFact, readFact } from './read-fact.ts';
 
 export type AgentsPart = Pick<InstalledFacts, 'observations' | 'workloads' | 'pods'>;
 
@@ -87,7 +87,7 @@ function rejectionIn(object: KubeObject): string | null {
 async function manifestOf(client: KubeClient, namespace: string, configMap: string): Promise<ManifestFacts> {
   const key = { namespace, name: configMap };
   const found = await readFact(`get configmaps in ${namespace}`, () => getObject(client, CONFIG_MAPS, key));
-  return { configMap, text: found.known ? known(textIn(found.value)) : found };
+  return { configMap, text: mapFact(found, textIn) };
 }
 
 function textIn(configMap: Data | null): ManifestText {

@@ -1,18 +1,25 @@
 import type { X509Certificate } from 'node:crypto';
-import { known } from '../../core/diagnosis/fact.ts';
 import type {
   CertificateFacts,
+  GuardFacts,
   InjectorFacts,
   InstalledFacts,
   ReleaseFacts,
 } from '../../core/diagnosis/facts.ts';
 import { ADMISSION_POLICIES, canaryConditionOf, type AdmissionPolicy } from '../../kube/canary-condition.ts';
 import type { KubeClient } from '../../kube/client.ts';
-import { getObject, listObjects } from '../../kube/objects.ts';
+import { getObject, listObjects, type ListSelection } from '../../kube/objects.ts';
 import type { Resource } from '../../kube/resources.ts';
 import { certificatesIn, leadsTo } from './certificates.ts';
-import { BINDINGS, INJECTORS, labelsOf, SECRETS, type InjectorConfiguration } from './kinds.ts';
-import { chainFact, readFact } from './read-fact.ts';
+import {
+  BINDINGS,
+  INJECTORS,
+  labelsOf,
+  SECRETS,
+  type InjectorConfiguration,
+  type PolicyBinding,
+} from './kinds.ts';
+import { chainFact, mapFact, readFact } from './read-fact.ts';
 import { tryPod } from './trial.ts';
 
 /** The canary's policy, with the namespaces to which it applies. */
@@ -36,20 +43,13 @@ export async function gatherInjector(
   { name: release, namespace }: ReleaseFacts,
   prefix: string,
 ): Promise<InjectorPart> {
-  const labelSelector = labelsOf(release);
-  const [configuration, policies, bindings, pems] = await Promise.all([
-    readFact('list mutatingwebhookconfigurations', async () => {
-      const { items } = await listObjects(client, INJECTORS, { labelSelector });
-      return items[0] ?? null;
-    }),
-    readFact('list validatingadmissionpolicies', async () => {
-      const { items } = await listObjects(client, POLICIES, { labelSelector });
-      return items;
-    }),
-    readFact('list validatingadmissionpolicybindings', async () => {
-      const { items } = await listObjects(client, BINDINGS);
-      return items;
-    }),
+  const own = { labelSelector: labelsOf(release) };
+  const itemsOf = async <T>(resource: Resource<T>, selection?: ListSelection): Promise<T[]> =>
+    (await listObjects(client, resource, selection)).items;
+  const [injectors, policies, bindings, pems] = await Promise.all([
+    readFact('list mutatingwebhookconfigurations', () => itemsOf(INJECTORS, own)),
+    readFact('list validatingadmissionpolicies', () => itemsOf(POLICIES, own)),
+    readFact('list validatingadmissionpolicybindings', () => itemsOf(BINDINGS)),
     readFact(`get secrets in ${namespace}`, () => pemsOf(client, namespace, prefix)),
   ]);
   const guard = `${prefix}-guard`;
@@ -64,30 +64,32 @@ export async function gatherInjector(
     tryPod(client, place, 'maybe'),
   ]);
   return {
-    injector: configuration.known ? known(injectorFacts(configuration.value)) : configuration,
-    trusted: await chainFact(configuration, (found) =>
-      pems.known ? known(isTrusted(found, pems.value)) : pems,
-    ),
-    certificates: pems.known ? known(certificateFacts(pems.value)) : pems,
+    injector: mapFact(injectors, ([found]) => injectorFacts(found)),
+    trusted: await chainFact(injectors, ([found]) => mapFact(pems, (all) => isTrusted(found, all))),
+    certificates: mapFact(pems, certificateFacts),
     trial,
     wrongTrial,
-    guard: await chainFact(policies, (all) =>
-      bindings.known
-        ? known({
-            name: guard,
-            hasPolicy: all.some(({ metadata }) => metadata.name === guard),
-            bindings: bindings.value
-              .filter(({ spec }) => spec?.policyName === guard)
-              .map(({ spec }) => spec?.validationActions ?? []),
-          })
-        : bindings,
-    ),
-    canary: policies.known ? known(canary === undefined ? null : canaryConditionOf(canary)) : policies,
+    guard: await chainFact(policies, (all) => mapFact(bindings, (bound) => guardFacts(guard, all, bound))),
+    canary: mapFact(policies, () => canaryConditionOf(canary ?? null)),
   };
 }
 
-function injectorFacts(found: InjectorConfiguration | null): InjectorFacts | null {
-  if (found === null) return null;
+function guardFacts(
+  name: string,
+  policies: readonly Policy[],
+  bindings: readonly PolicyBinding[],
+): GuardFacts {
+  return {
+    name,
+    hasPolicy: policies.some(({ metadata }) => metadata.name === name),
+    bindings: bindings
+      .filter(({ spec }) => spec?.policyName === name)
+      .map(({ spec }) => spec?.validationActions ?? []),
+  };
+}
+
+function injectorFacts(found: InjectorConfiguration | undefined): InjectorFacts | null {
+  if (found === undefined) return null;
   const webhooks = found.webhooks ?? [];
   const excluded = webhooks
     .flatMap(({ namespaceSelector }) => namespaceSelector?.matchExpressions ?? [])
@@ -117,7 +119,7 @@ async function pemsOf(client: KubeClient, namespace: string, prefix: string): Pr
   };
 }
 
-function isTrusted(found: InjectorConfiguration | null, { injector }: Pems): boolean | null {
+function isTrusted(found: InjectorConfiguration | undefined, { injector }: Pems): boolean | null {
   const chain = certificatesIn(injector);
   if (chain.length === 0) return null;
   const bundles = (found?.webhooks ?? []).map(({ clientConfig }) =>

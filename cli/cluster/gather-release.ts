@@ -24,7 +24,7 @@ import {
   RELEASE_DEPLOYMENTS,
   type Deployment,
 } from './kinds.ts';
-import { chainFact, eachOf, readFact } from './read-fact.ts';
+import { chainFact, eachOf, mapFact, readFact } from './read-fact.ts';
 
 const COMPONENT = 'app.kubernetes.io/component';
 
@@ -71,7 +71,7 @@ export async function gatherRelease(
     readFact(`get leases in ${namespace}`, () => leaseOf(client, clock, namespace)),
   ]);
   return {
-    helm: helm.known ? known(helmFacts(helm.value)) : helm,
+    helm: mapFact(helm, helmFacts),
     missingObjects,
     deployments: known(deployments.map(deploymentFacts)),
     definition,

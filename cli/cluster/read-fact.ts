@@ -23,6 +23,11 @@ export async function chainFact<T, R>(
   return fact.known ? then(fact.value) : fact;
 }
 
+/** Converts the value of a known fact; an unknown fact stays unknown. */
+export function mapFact<T, R>(fact: Fact<T>, then: (value: T) => R): Fact<R> {
+  return fact.known ? known(then(fact.value)) : fact;
+}
+
 /** Concurrent requests; suits the connection pool. */
 const CONCURRENCY = 16;
 

@@ -14,7 +14,7 @@ import { CHART_LABEL, INJECTORS } from './kinds.ts';
 import { readFact } from './read-fact.ts';
 
 export interface CheckOptions extends ClusterOptions {
-  pre: boolean;
+  pre?: true;
   /** Namespace of the release. */
   namespace: string;
   release?: string;

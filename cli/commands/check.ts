@@ -1,24 +1,75 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import { InvalidArgumentError, Option } from 'commander';
 import type { CheckReport } from '../../core/diagnosis/check-report.ts';
-import { fails } from '../../core/diagnosis/report.ts';
-import type { CheckSeverity } from '../../core/diagnosis/rule.ts';
+import { fails, type CheckFinding } from '../../core/diagnosis/report.ts';
+import { CHECK_SEVERITIES, type CheckSeverity } from '../../core/diagnosis/rule.ts';
 import type { ClusterResult } from '../cluster/connect.ts';
-import type { CheckOptions } from '../cluster/run-check.ts';
-import type { CliContext } from '../context.ts';
-import { failed, json, printable, type Rendered } from '../rendered.ts';
-import { renderCheck } from './check-text.ts';
+import { addClusterOptions, noCluster, type ClusterFlags } from '../cluster-options.ts';
+import type { AddCommand, CliContext } from '../context.ts';
+import { json, printable, type Rendered } from '../rendered.ts';
+import { painter, plural, type Paint } from '../table.ts';
 
-export interface CheckFlags extends CheckOptions {
-  output: 'json' | 'text';
+interface CheckFlags extends ClusterFlags {
+  /** Check before the installation. */
+  pre?: true;
   failOn: CheckSeverity;
   /** Milliseconds; absent: one attempt. */
   wait?: number;
 }
 
+export const addCheck: AddCommand = (program, context, finish) => {
+  const command = program
+    .command('check')
+    .summary('check a cluster and the installation in it')
+    .description(
+      'Checks the cluster, the installation and its agents, and reports each problem with a hint. It changes nothing: test pods are created only as dry runs.',
+    )
+    .option('--pre', 'check before the installation whether the product can be installed')
+    .addOption(
+      new Option(
+        '--wait [duration]',
+        'retry until all checks pass, for at most 90s, 5m or 1h, for example; without a duration 2m',
+      )
+        .preset('2m')
+        .argParser(duration),
+    )
+    .addOption(
+      new Option('--fail-on <severity>', 'exit with 1 if a finding has at least this severity')
+        .choices(CHECK_SEVERITIES)
+        .default('error'),
+    );
+  addClusterOptions(command)
+    .addHelpText('after', HELP)
+    .action(async (flags: CheckFlags) => finish(await check(flags, context)));
+};
+
+const HELP = `
+Examples:
+  $ platform check --pre
+  $ platform check
+  $ platform check --wait 5m -n platform-system
+  $ platform check -o json --fail-on warning
+
+Each finding has a code, a hint and a link to docs/reference/checks.md. A check is "unknown" if you lack a permission that
+it needs. The missing permission is shown, and the check counts as a finding.
+
+Exit codes: 0 no finding of that severity (default: error) or above; 1 at least one such finding, or the cluster is
+unreachable.`;
+
+const UNIT_MS: Readonly<Record<string, number>> = { s: 1_000, m: 60_000, h: 3_600_000 };
+
+/** Parses the value of a duration option; returns milliseconds. */
+function duration(value: string): number {
+  const [, number = '', unit = ''] = /^(\d{1,5})([smh])$/.exec(value) ?? [];
+  const ms = Number(number) * (UNIT_MS[unit] ?? 0);
+  if (ms === 0) throw new InvalidArgumentError('Must be a number followed by s, m or h, such as 90s or 5m.');
+  return ms;
+}
+
 const PAUSE_MS = 2_000;
 
-/** `check`: finds problems of the cluster or the installation. */
-export async function check(flags: CheckFlags, context: CliContext): Promise<Rendered> {
+/** Finds problems of the cluster or the installation. */
+async function check(flags: CheckFlags, context: CliContext): Promise<Rendered> {
   const { runCheck } = await import('../cluster/main.ts');
   const endMs = performance.now() + (flags.wait ?? 0);
   for (;;) {
@@ -45,7 +96,45 @@ function rendered(result: ClusterResult<CheckReport>, flags: CheckFlags, { color
   return noCluster(result.reason, flags);
 }
 
-/** The cluster could not be queried. */
-export function noCluster(reason: string, { output }: Pick<CheckFlags, 'output'>): Rendered {
-  return failed(`error: ${printable(reason)}\n`, output === 'json' ? json({ error: reason }) : '');
+/** Output and exit code of `platform check`. */
+export function renderCheck(
+  report: CheckReport,
+  { output, failOn, color }: Pick<CheckFlags, 'output' | 'failOn'> & Pick<CliContext, 'color'>,
+): Rendered {
+  const exitCode = fails(report.findings, failOn) ? 1 : 0;
+  const text = output === 'json' ? json(report) : checkText(report, painter(color));
+  return { output: text, errors: '', exitCode };
+}
+
+function checkText({ server, kubernetes, release, findings, passed }: CheckReport, paint: Paint): string {
+  const head = [
+    `cluster ${printable(server)}${kubernetes === null ? '' : `, Kubernetes ${printable(kubernetes)}`}`,
+    ...(release === null
+      ? []
+      : [`release ${release.name} in ${release.namespace}, version ${release.versions.join(', ')}`]),
+  ];
+  const blocks = findings.map((finding) => findingText(finding, paint));
+  return [`${head.join('\n')}\n`, ...blocks, `${summary(findings, passed.length, paint)}\n`].join('\n');
+}
+
+function findingText({ code, severity, status, message, hint, docs }: CheckFinding, paint: Paint): string {
+  const word = status === 'unknown' ? 'unknown' : severity;
+  const style = status === 'unknown' ? 'dim' : severity === 'error' ? 'red' : 'yellow';
+  return `${paint(style, word)} ${paint('bold', code)}: ${printable(message)}\n  ${printable(hint)}\n  ${paint('dim', docs)}\n`;
+}
+
+function summary(findings: readonly CheckFinding[], passed: number, paint: Paint): string {
+  const count = (is: (finding: CheckFinding) => boolean) => findings.filter(is).length;
+  const parts = [
+    [count(({ status, severity }) => status === 'found' && severity === 'error'), 'error'],
+    [count(({ status, severity }) => status === 'found' && severity === 'warning'), 'warning'],
+  ] as const;
+  const counts = parts.filter(([number]) => number > 0).map(([number, word]) => plural(number, word));
+  const unknown = count(({ status }) => status === 'unknown');
+  const text = [
+    ...counts,
+    ...(unknown > 0 ? [`${unknown} unknown`] : []),
+    `${plural(passed, 'check')} passed`,
+  ].join(', ');
+  return findings.length === 0 ? paint('green', text) : text;
 }

@@ -2,41 +2,65 @@ import type { Manifest } from '../../core/manifest/manifest.ts';
 import { tokenPriceOf } from '../../core/manifest/token-price.ts';
 import { denyPathOf, packageOf } from '../../core/policy/package-name.ts';
 import { policyConfigOf, rulesOf } from '../../core/policy/policy.ts';
-import type { LoadedManifest } from '../../runtime/manifest-file.ts';
-import type { CliContext } from '../context.ts';
+import type { AddCommand, CliContext } from '../context.ts';
+import { invalidManifest, load } from '../load.ts';
 import { done, failed, json, printable, type Rendered } from '../rendered.ts';
 import { writePolicyDirectory } from '../policy-directory.ts';
 import { painter, table } from '../table.ts';
-import { problemLines, problemObjects } from './validate.ts';
 
-export interface GeneratePolicyOptions {
+interface PolicyFlags {
   /** Output directory, as typed; absent: nothing is written. */
   out?: string;
-  json: boolean;
+  json?: true;
 }
 
-/** `generate-policy <file>`: shows the policy rules of a manifest, or writes them to a directory for the policy engine. */
-export async function generatePolicy(
-  loaded: LoadedManifest,
-  options: GeneratePolicyOptions,
-  context: CliContext,
-): Promise<Rendered> {
-  if (!loaded.ok) {
-    const body = { error: 'the manifest is not valid', problems: problemObjects(loaded) };
-    return failed(problemLines(loaded), options.json ? json(body) : '');
-  }
-  const { manifest, file } = loaded;
-  const { out } = options;
+export const addGeneratePolicy: AddCommand = (program, context, finish) => {
+  program
+    .command('generate-policy')
+    .summary('generate policy engine rules from a manifest')
+    .description(
+      'Generates rules for Open Policy Agent from the behavior that a manifest declares, one rule per declaration. Without --out it prints them.',
+    )
+    .argument('<file>', 'path to the manifest, such as agent.yaml')
+    .option(
+      '--out <dir>',
+      'write policy.rego, data.json and policy_test.rego to a directory, which should contain nothing else',
+    )
+    .option('--json', 'print {agentName, package, denyPath, rules[], config}; with --out also files[]')
+    .addHelpText('after', HELP)
+    .action(async (file: string, flags: PolicyFlags) => finish(await generatePolicy(file, flags, context)));
+};
+
+const HELP = `
+Examples:
+  $ platform generate-policy agent.yaml
+  $ platform generate-policy agent.yaml --out policy/my-agent
+  $ opa test policy/my-agent
+  $ opa run --server --ignore '.*' policy/my-agent policy/other-agent
+
+The engine listens on localhost:8181; set POLICY_URL=http://localhost:8181 for the sidecar. For several agents on one
+engine, list each directory, as above. Listing only the parent directory would change the paths of their data.
+--ignore '.*' is needed for directories mounted from a ConfigMap. A new policy replaces an older policy of the same agent;
+other files are not changed.
+
+Exit codes: 0 printed or written; 1 the manifest is not valid, or nothing was written.`;
+
+/** Shows the policy rules of a manifest, or writes them to a directory for the policy engine. */
+async function generatePolicy(file: string, flags: PolicyFlags, context: CliContext): Promise<Rendered> {
+  const loaded = await load(file, context);
+  if (!loaded.ok) return invalidManifest(loaded, flags.json);
+  const { manifest } = loaded;
+  const { out } = flags;
   const shown = (output: string, notes: readonly string[] = []): Rendered => ({
     ...done(output),
     errors: [...notes, ...notEnforceable(manifest)].map((note) => `${note}\n`).join(''),
   });
   if (out === undefined)
-    return shown(options.json ? json(ruleSetOf(manifest)) : rulesText(manifest, file, context));
+    return shown(flags.json ? json(ruleSetOf(manifest)) : rulesText(manifest, file, context));
   const written = await writePolicyDirectory(manifest, out, context);
   if (!written.ok)
-    return failed(`error: ${written.reason}\n`, options.json ? json({ error: written.reason }) : '');
-  const output = options.json
+    return failed(`error: ${written.reason}\n`, flags.json ? json({ error: written.reason }) : '');
+  const output = flags.json
     ? json({ ...ruleSetOf(manifest), files: written.files })
     : writtenText(written.files, out);
   return shown(output, written.notes);

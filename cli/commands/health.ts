@@ -1,19 +1,20 @@
 import { dirname, resolve } from 'node:path';
+import { Option } from 'commander';
 import type { Check, CheckSeverity } from '../../core/facts/check.ts';
 import { check } from '../../core/health/check.ts';
 import type { HealthReport } from '../../core/health/health.ts';
 import { gather } from '../../probe/gather.ts';
-import type { LoadedManifest } from '../../runtime/manifest-file.ts';
-import type { CliContext } from '../context.ts';
-import { done, failed, json, printable, type Rendered } from '../rendered.ts';
+import type { AddCommand, CliContext } from '../context.ts';
+import { invalidManifest, load } from '../load.ts';
+import { done, json, printable, type Rendered } from '../rendered.ts';
 import { painter, table, type Cell, type Paint } from '../table.ts';
-import { problemLines, problemObjects } from './validate.ts';
 
 /** Most severe first. */
-export const SEVERITIES: readonly CheckSeverity[] = ['error', 'warning', 'info'];
-export const FORMATS = ['table', 'json'] as const;
+const SEVERITIES: readonly CheckSeverity[] = ['error', 'warning', 'info'];
+const FORMATS = ['table', 'json'] as const;
 
-export interface HealthOptions {
+interface HealthFlags {
+  json?: true;
   format: (typeof FORMATS)[number];
   failOn: CheckSeverity;
   model: boolean;
@@ -21,14 +22,47 @@ export interface HealthOptions {
   memory: boolean;
 }
 
-/** `health <file>`: checks from this machine what the manifest declares: environment, files, network. */
-export async function health(
-  loaded: LoadedManifest,
-  options: HealthOptions,
-  context: CliContext,
-): Promise<Rendered> {
-  if (!loaded.ok) return renderInvalid(loaded, options);
-  const { manifest, file } = loaded;
+export const addHealth: AddCommand = (program, context, finish) => {
+  program
+    .command('health')
+    .summary('check the requirements of a manifest from this machine')
+    .description(
+      'Checks from this machine the requirements of a manifest: variables, files, secrets, the model, services, MCP servers, memory.',
+    )
+    .argument('<file>', 'path to the manifest, such as agent.yaml')
+    .option('--json', 'same as --format json')
+    .addOption(new Option('--format <format>', 'output format').choices(FORMATS).default('table'))
+    .addOption(
+      new Option('--fail-on <severity>', 'exit with 1 if a failed check has at least this severity')
+        .choices(SEVERITIES)
+        .default('error'),
+    )
+    .option('--no-model', 'do not query the model provider')
+    .option('--no-mcp', 'do not connect to MCP servers')
+    .option('--no-memory', 'do not connect to memory stores')
+    .addHelpText('after', HELP)
+    .action(async (file: string, flags: HealthFlags) => finish(await health(file, flags, context)));
+};
+
+const HELP = `
+Examples:
+  $ platform health agent.yaml
+  $ platform health agent.yaml --json --no-model
+  $ platform health agent.yaml --fail-on warning
+
+Redis is checked with PING, PostgreSQL with a startup packet, other services with a TCP connection. No password is sent.
+PLATFORM_SECRET_DIR is the directory with the $secret: values. Without it they are read from PLATFORM_SECRET_<NAME>.
+<PROVIDER>_BASE_URL, such as OPENAI_BASE_URL, changes the address of the model check.
+
+Exit codes: 0 no failed check of that severity or above (default: error); 1 at least one such check, or the manifest is not
+valid.`;
+
+/** Checks from this machine what the manifest declares: environment, files, network. */
+async function health(file: string, flags: HealthFlags, context: CliContext): Promise<Rendered> {
+  const isJson = flags.json === true || flags.format === 'json';
+  const loaded = await load(file, context);
+  if (!loaded.ok) return invalidManifest(loaded, isJson);
+  const { manifest } = loaded;
   const secretDir = context.env['PLATFORM_SECRET_DIR'] ?? '';
   const facts = await gather({
     manifest,
@@ -40,33 +74,22 @@ export async function health(
       secretDir: secretDir === '' ? null : secretDir,
     },
     now: context.now,
-    checksModel: options.model,
+    checksModel: flags.model,
     pingsServices: true,
     skippedCategories: [
-      ...(options.mcp ? [] : (['mcp'] as const)),
-      ...(options.memory ? [] : (['memory'] as const)),
+      ...(flags.mcp ? [] : (['mcp'] as const)),
+      ...(flags.memory ? [] : (['memory'] as const)),
     ],
   });
-  return renderHealth(check(manifest, facts), options, context.color);
+  const report = check(manifest, facts);
+  const output = isJson ? json(report) : healthTable(report, painter(context.color));
+  return done(output, isFailed(report, flags.failOn) ? 1 : 0);
 }
 
-function renderInvalid(loaded: LoadedManifest & { ok: false }, { format }: HealthOptions): Rendered {
-  const body = { error: 'the manifest is not valid', problems: problemObjects(loaded) };
-  return failed(problemLines(loaded), format === 'json' ? json(body) : '');
-}
-
-/** Exit code 1 if a failed check is at least as severe as `failOn`. */
-export function renderHealth(
-  report: HealthReport,
-  options: Pick<HealthOptions, 'format' | 'failOn'>,
-  color: boolean,
-): Rendered {
-  const counted = SEVERITIES.slice(0, SEVERITIES.indexOf(options.failOn) + 1);
-  const isFailed = report.checks.some(
-    ({ status, severity }) => status === 'fail' && counted.includes(severity),
-  );
-  const output = options.format === 'json' ? json(report) : healthTable(report, painter(color));
-  return done(output, isFailed ? 1 : 0);
+/** Whether a failed check is at least as severe as `failOn`. */
+function isFailed({ checks }: HealthReport, failOn: CheckSeverity): boolean {
+  const counted = SEVERITIES.slice(0, SEVERITIES.indexOf(failOn) + 1);
+  return checks.some(({ status, severity }) => status === 'fail' && counted.includes(severity));
 }
 
 const STATUS_STYLE = { pass: 'green', fail: 'red', skip: 'dim' } as const;

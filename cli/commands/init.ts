@@ -2,13 +2,31 @@ import { writeFile } from 'node:fs/promises';
 import { basename, join, relative, resolve } from 'node:path';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import { FORMATS } from '../../core/manifest/schema-node.ts';
-import type { Ask, CliContext } from '../context.ts';
+import type { AddCommand, Ask, CliContext } from '../context.ts';
 import { fileFailure } from '../file-failure.ts';
 import { makeDirectory } from '../make-directory.ts';
 import { done, failed, type Rendered } from '../rendered.ts';
 
+export const addInit: AddCommand = (program, context, finish) => {
+  program
+    .command('init')
+    .summary('write a first manifest')
+    .description('Writes a first agent.yaml to a directory. Never overwrites an existing file.')
+    .argument('[dir]', 'target directory', '.')
+    .option('--yes', 'use the defaults without prompts (implied without a terminal)')
+    .addHelpText('after', HELP)
+    .action(async (dir: string, flags: { yes?: true }) => finish(await init(dir, flags, context)));
+};
+
+const HELP = `
+Examples:
+  $ platform init
+  $ platform init agents/travel --yes
+
+Exit codes: 0 written; 1 not written.`;
+
 /** Input for the first manifest of an agent. */
-export interface Answers {
+interface Answers {
   name: string;
   description: string;
   provider: string;
@@ -25,12 +43,12 @@ const DEFAULT_MODELS: ReadonlyMap<string, string> = new Map([
   ['cohere', 'command-a-03-2025'],
 ]);
 
-/** `init [dir]`: writes `agent.yaml`, with questions on a terminal. An existing file is never changed. */
-export async function init(dir: string, options: { yes: boolean }, context: CliContext): Promise<Rendered> {
+/** Writes `agent.yaml`, with questions on a terminal. An existing file is never changed. */
+async function init(dir: string, flags: { yes?: true }, context: CliContext): Promise<Rendered> {
   const directory = resolve(context.cwd, dir);
   const file = join(directory, 'agent.yaml');
   const shownFile = relative(context.cwd, file) || file;
-  const answers = await answersFor(directory, options.yes ? null : context.ask);
+  const answers = await answersFor(directory, flags.yes ? null : context.ask);
   if (answers === null)
     return failed('error: input ended before all questions were answered; nothing was written\n');
   const text = manifestText(answers);
@@ -100,7 +118,7 @@ function keyVariable(provider: string): string {
 }
 
 /** The manifest that `init` writes. Answers become JSON strings, which are valid YAML with any content. */
-export function manifestText({ name, description, provider, model }: Answers): string {
+function manifestText({ name, description, provider, model }: Answers): string {
   return `# Manifest of this agent. All keys: platform validate --schema
 apiVersion: platform.io/v1
 kind: PlatformAgent

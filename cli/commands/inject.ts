@@ -1,159 +1,170 @@
-import { stat } from 'node:fs/promises';
-import { dirname, join, resolve } from 'node:path';
-import { injectManifests, uninjectManifests } from '../../core/injection/inject-manifests.ts';
-import type { ChangedText, TextOutcome } from '../../core/injection/inject-text.ts';
+import { readFileSync } from 'node:fs';
+import { resolve } from 'node:path';
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import type { AnnotationKind } from '../../core/injection/annotation-kinds.ts';
+import {
+  annotationDefaults,
+  ANNOTATIONS,
+  DEFAULTED,
+  type AnnotationDefaults,
+} from '../../core/injection/annotations.ts';
+import { injectManifests } from '../../core/injection/inject-manifests.ts';
+import { parseQuantity } from '../../core/injection/quantity.ts';
 import type { InjectionSettings } from '../../core/injection/settings.ts';
-import type { CliContext } from '../context.ts';
-import { makeDirectory } from '../make-directory.ts';
-import { failed, json, printable, type Rendered } from '../rendered.ts';
-import { readSources, type SourceFile } from '../source-files.ts';
-import { replaceFile } from '../../push/replace-file.ts';
-import { causeOf } from '../write-file.ts';
+import { withConfigHash } from '../../runtime/injection-config.ts';
+import { VERSION } from '../../runtime/version.ts';
+import { changeFiles, type Target } from '../change-files.ts';
+import type { AddCommand, CliContext } from '../context.ts';
+import { httpUrl } from '../option-values.ts';
+import { readCauseOf } from '../source-files.ts';
 
-export interface InjectTarget {
-  /** Name of the agent, instead of the workload's name. */
-  agentName?: string;
-  /** File or directory to write to; absent: standard output. */
-  output?: string;
-  json: boolean;
+interface InjectFlags extends Target, AnnotationDefaults {
+  image: string;
+  imagePullPolicy: InjectionSettings['imagePullPolicy'];
+  engine: 'builtin' | 'opa' | 'none';
+  opaImage?: string;
+  platformUrl?: URL;
+  caFile?: string;
+  heartbeatSeconds: number;
 }
 
-interface Result extends ChangedText {
-  source: SourceFile;
-  /** Path of the written file; null: not written. */
-  output: string | null;
+export const addInject: AddCommand = (program, context, finish) => {
+  const command = program
+    .command('inject')
+    .summary('add the sidecar to the workloads in manifests')
+    .description(
+      'Adds the sidecar to Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs, CronJobs, Pods and Lists, as the injector in a cluster does. Everything else, including comments, stays unchanged.',
+    )
+    .argument('<paths...>', 'files, directories with .yaml, .yml and .json files, or - for standard input');
+  for (const option of injectOptions()) command.addOption(option);
+  command
+    .option('--output <path>', 'write to a file, or to a directory for several inputs')
+    .option('--json', 'print {injected, skipped, refused, passed, files[]}')
+    .addHelpText('after', HELP)
+    .action(async (paths: string[], flags: InjectFlags) => {
+      const settings = settingsOf(flags, command, context);
+      const change = (text: string) => injectManifests(text, settings, flags.agentName);
+      finish(await changeFiles(paths, { done: 'injected', change }, flags, context));
+    });
+};
+
+const HELP = `
+Examples:
+  $ platform inject deployment.yaml | kubectl apply -f -
+  $ helm template my-chart | platform inject - --mode enforce | kubectl apply -f -
+  $ platform inject manifests --output injected --json
+
+Annotations of a workload, such as platform.io/agent-port, override the options. platform.io/inject: "false" skips the
+workload. If a workload is refused, nothing is written, so that no workload is applied without its sidecar.
+
+Exit codes: 0 written; 1 a workload was refused, or an input cannot be read.`;
+
+/** The counterparts of the chart values of an installation in a cluster. */
+function injectOptions(): Option[] {
+  const read = <T>(flags: string, text: string, kind: AnnotationKind<T>): Option =>
+    new Option(flags, text).argParser(like(kind));
+  return [
+    read('--agent-name <name>', "name of the agent (default: the workload's name)", ANNOTATIONS.agentName),
+    read('--image <image>', 'image of the sidecar', ANNOTATIONS.image).default(
+      `agent-compliance/sidecar:${VERSION}`,
+    ),
+    choice('--image-pull-policy <policy>', 'pull policy of the added containers', [
+      'IfNotPresent',
+      'Always',
+      'Never',
+    ]),
+    choice('--engine <engine>', 'policy engine', ['builtin', 'opa', 'none']),
+    read('--opa-image <image>', 'image of Open Policy Agent, for --engine opa', ANNOTATIONS.image),
+    ...defaultOptions(),
+    new Option(
+      '--platform-url <url>',
+      'URL of the control plane; without it the sidecar sends no heartbeats',
+    ).argParser(httpUrl),
+    new Option(
+      '--ca-file <file>',
+      "PEM file with the CA certificates that verify the control plane's certificate",
+    ),
+    new Option('--heartbeat-seconds <n>', 'seconds between two heartbeats').argParser(seconds).default(30),
+  ];
 }
 
-/** `inject <paths>`: adds the sidecar to the workloads in manifests. */
-export async function injectFiles(
-  paths: readonly string[],
-  settings: InjectionSettings,
-  target: InjectTarget,
-  context: CliContext,
-): Promise<Rendered> {
-  const change = (text: string) => injectManifests(text, settings, target.agentName);
-  return changeFiles(paths, { done: 'injected', change }, target, context);
-}
+const choice = (flags: string, text: string, [first, ...others]: string[]): Option =>
+  new Option(flags, text).choices([first ?? '', ...others]).default(first);
 
-/** `uninject <paths>`: restores the manifests as they were before injection. */
-export async function uninjectFiles(
-  paths: readonly string[],
-  target: InjectTarget,
-  context: CliContext,
-): Promise<Rendered> {
-  return changeFiles(paths, { done: 'uninjected', change: uninjectManifests }, target, context);
-}
-
-interface Work {
-  /** Report word and JSON key for a changed workload. */
-  done: string;
-  change: (text: string) => ChangedText;
-}
-
-async function changeFiles(
-  paths: readonly string[],
-  { done, change }: Work,
-  target: InjectTarget,
-  context: CliContext,
-): Promise<Rendered> {
-  const fail = (problems: readonly string[]): Rendered =>
-    failed(
-      problems.map((problem) => `error: ${problem}\n`).join(''),
-      target.json ? json({ error: problems.join('; ') }) : '',
-    );
-  const read = await readSources(paths, context);
-  if (!read.ok) return fail(read.problems);
-  const results = read.sources.map((source): Result => ({ ...change(source.text), source, output: null }));
-  const outcomes = results.flatMap((result) => result.outcomes);
-  const problem = duplicateName(outcomes, target);
-  if (problem !== null) return fail([problem]);
-  const isRefused = outcomes.some(({ action }) => action === 'refused');
-  if (target.output !== undefined && !isRefused) {
-    const writeProblem = await writeAll(results, target.output, { isOne: read.isOne, context });
-    if (writeProblem !== null) return fail([writeProblem]);
-  }
-  const errors = results.flatMap((result) => reportLines(result, done)).join('');
-  const text = target.output === undefined && !isRefused ? joined(results) : '';
-  const output = target.json ? json(reportOf(results, done, { isRefused, target })) : text;
-  const rejection = 'error: nothing was written because a workload was refused\n';
-  return { output, errors: isRefused ? errors + rejection : errors, exitCode: isRefused ? 1 : 0 };
-}
-
-/** Two workloads with the same agent name would count as one agent. */
-function duplicateName(outcomes: readonly TextOutcome[], { agentName }: InjectTarget): string | null {
-  const count = outcomes.filter(({ action }) => action === 'changed').length;
-  return agentName !== undefined && count > 1
-    ? `--agent-name applies to a single workload, but ${count} would be injected; set the annotation platform.io/agent-name on each workload`
-    : null;
-}
-
-/** Returns the first problem; null: all written. A single file goes to the path itself unless the path is a directory. */
-async function writeAll(
-  results: readonly Result[],
-  output: string,
-  { isOne, context }: { isOne: boolean; context: CliContext },
-): Promise<string | null> {
-  const isInDirectory = !isOne || (await isDirectory(resolve(context.cwd, output)));
-  const places = results.map(({ source }) => (isInDirectory ? join(output, source.place) : output));
-  const duplicate = places.find((place, index) => places.indexOf(place) !== index);
-  if (duplicate !== undefined) return `${printable(duplicate)}: two inputs have this output path`;
-  for (const [index, result] of results.entries()) {
-    const place = places[index] ?? output;
-    try {
-      await makeDirectory(dirname(resolve(context.cwd, place)));
-      await replaceFile(resolve(context.cwd, place), result.text, 0o666);
-      result.output = place;
-    } catch (error) {
-      return `cannot write ${printable(place)}: ${causeOf(error)}`;
-    }
-  }
-  return null;
-}
-
-async function isDirectory(path: string): Promise<boolean> {
-  return (await stat(path).catch(() => null))?.isDirectory() ?? false;
-}
-
-/** One stream of documents. */
-function joined(results: readonly Result[]): string {
-  return results
-    .map(({ text }, index) => {
-      const ended = index === results.length - 1 || text.endsWith('\n') ? text : `${text}\n`;
-      return index === 0 || ended.startsWith('---') ? ended : `---\n${ended}`;
-    })
-    .join('');
-}
-
-function reportLines({ source, outcomes }: Result, done: string): string[] {
-  return outcomes.map(({ document, kind, name, action, message }) => {
-    const word = action === 'changed' ? done : action === 'passed' ? '' : action;
-    const what = [kind || 'document', name].filter(Boolean).join('/');
-    const result = [word, message].filter(Boolean).join(': ');
-    return `${printable(`${source.file}[${document + 1}] ${what}: ${result}`)}\n`;
+/** One option for each annotation with a chart default, such as `--log-level <level>` for `logLevel`. */
+function defaultOptions(): Option[] {
+  return DEFAULTED.map(([key, { summary, chart, ...kind }]) => {
+    const words = key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
+    const flags = `--${words} <${words.slice(words.lastIndexOf('-') + 1)}>`;
+    const text = summary.replaceAll(/^The |`|\.( .*)?$/g, '');
+    return kind.schema.enum
+      ? choice(flags, text, [...new Set([chart.default, ...kind.schema.enum])].map(String))
+      : new Option(flags, text).argParser(like(kind)).default(chart.default);
   });
 }
 
-function reportOf(
-  results: readonly Result[],
-  done: string,
-  { isRefused, target }: { isRefused: boolean; target: InjectTarget },
-): Record<string, unknown> {
-  const outcomes = results.flatMap((result) => result.outcomes);
-  const count = (action: TextOutcome['action']) => outcomes.filter((one) => one.action === action).length;
-  return {
-    [done]: isRefused ? 0 : count('changed'),
-    skipped: count('skipped'),
-    refused: count('refused'),
-    passed: count('passed'),
-    files: results.map(({ source, output, text, outcomes: own }) => ({
-      file: source.file,
-      ...(output !== null && { output }),
-      ...(target.output === undefined && !isRefused && { text }),
-      documents: own.map((outcome) => ({
-        ...outcome,
-        document: outcome.document + 1,
-        action: outcome.action === 'changed' ? done : outcome.action,
-      })),
-    })),
+/** An option accepts the same values as the corresponding annotation. */
+const like =
+  <T>(kind: AnnotationKind<T>) =>
+  (raw: string): T => {
+    const read = kind.read(raw);
+    if (!read.ok) throw new InvalidArgumentError(`Must be ${kind.allowed}.`);
+    return read.value;
   };
+
+function seconds(raw: string): number {
+  if (/^\d{2,4}$/.test(raw) && Number(raw) >= 10 && Number(raw) <= 3600) return Number(raw);
+  throw new InvalidArgumentError('Must be an integer from 10 to 3600.');
+}
+
+/** Ends the command with a usage error if options contradict each other. */
+function settingsOf(flags: InjectFlags, command: Command, { cwd }: CliContext): InjectionSettings {
+  for (const [request, limit] of [
+    ['cpuRequest', 'cpuLimit'],
+    ['memoryRequest', 'memoryLimit'],
+  ] as const)
+    if ((parseQuantity(flags[request]) ?? 0) > (parseQuantity(flags[limit]) ?? 0))
+      command.error(
+        `error: the ${request.replace('R', ' r')} ${flags[request]} exceeds the limit ${flags[limit]}`,
+      );
+  if (flags.caFile !== undefined && flags.platformUrl === undefined)
+    command.error('error: --ca-file requires --platform-url');
+  if ((flags.opaImage !== undefined) !== (flags.engine === 'opa'))
+    command.error(
+      'error: --engine opa and --opa-image must be used together; an image is, for example, openpolicyagent/opa:1.22.0-static',
+    );
+  const settings = withConfigHash({
+    ...annotationDefaults((key) => flags[key]),
+    image: flags.image,
+    imagePullPolicy: flags.imagePullPolicy,
+    allowedImages: [],
+    engine:
+      flags.opaImage === undefined
+        ? (flags.engine as 'builtin' | 'none')
+        : { image: flags.opaImage, resources: ENGINE_RESOURCES },
+    minimumMode: 'off' as const,
+    minimumCompliantGrade: 'F' as const,
+    minimumCompliantEvidence: 0,
+    heartbeatSeconds: flags.heartbeatSeconds,
+    controlPlaneUrl: flags.platformUrl?.href.replace(/\/$/, '') ?? null,
+    proofWrites: 'local' as const,
+    version: VERSION,
+  });
+  return {
+    ...settings,
+    ca: flags.caFile === undefined ? null : certificates(flags.caFile, command, cwd),
+  };
+}
+
+const ENGINE_RESOURCES = { cpuRequest: '10m', cpuLimit: '500m', memoryRequest: '96Mi', memoryLimit: '192Mi' };
+
+function certificates(file: string, command: Command, cwd: string): string {
+  let text: string;
+  try {
+    text = readFileSync(resolve(cwd, file), 'utf8');
+  } catch (error) {
+    return command.error(`error: --ca-file ${file}: ${readCauseOf(error)}`);
+  }
+  if (text.includes('-----BEGIN CERTIFICATE-----')) return text;
+  return command.error(`error: --ca-file ${file}: contains no PEM certificate`);
 }

@@ -1,24 +1,26 @@
 import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
-import type { Runtime } from '../../core/observation/runtimes.ts';
+import { InvalidArgumentError, Option, type Command } from 'commander';
+import { FORMATS } from '../../core/manifest/schema-node.ts';
+import { RUNTIMES, type Runtime } from '../../core/observation/runtimes.ts';
+import { reasonOf } from '../../probe/reason.ts';
 import { registerAgent, type RegistrationOutcome } from '../../push/register-agent.ts';
-import type { LoadedManifest } from '../../runtime/manifest-file.ts';
-import { adminKey } from '../admin-key.ts';
-import { connectionFailure } from '../connection-failure.ts';
-import type { CliContext } from '../context.ts';
+import { describeRefusal } from '../../runtime/manifest-file.ts';
+import type { AddCommand, CliContext } from '../context.ts';
+import { load, problemLines } from '../load.ts';
+import { httpUrl } from '../option-values.ts';
 import { failed, json, printable, type Rendered } from '../rendered.ts';
 import { shownUrl } from '../sidecar-evidence.ts';
 import { replaceFile } from '../../push/replace-file.ts';
 import { causeOf, rejectionToWrite } from '../write-file.ts';
-import { problemLines, problemText } from './validate.ts';
 
-export interface RegisterOptions {
+interface RegisterFlags {
   /** Name of the agent; default: the name in the manifest. */
   name?: string;
-  url: URL;
+  url?: URL;
   runtime: Runtime;
-  json: boolean;
+  json?: true;
   /** PEM file with the CA certificate of the control plane, as typed. */
   ca?: string;
   adminKeyFile?: string;
@@ -26,17 +28,79 @@ export interface RegisterOptions {
   outFile?: string;
 }
 
+type RegisterOptions = RegisterFlags & { url: URL };
+
+const URL_VARIABLE = 'PLATFORM_CONTROL_PLANE_URL';
+const ADMIN_KEY_VARIABLE = 'PLATFORM_ADMIN_KEY';
+
+export const addRegister: AddCommand = (program, context, finish) => {
+  program
+    .command('register')
+    .summary('get a key for an agent outside the cluster')
+    .description(
+      'Registers an agent with the control plane and prints the environment variables that its sidecar or reporter needs to send heartbeats. Agents in the cluster need no key.',
+    )
+    .argument('[file]', 'path to the manifest, such as agent.yaml; or pass --name')
+    .option('--name <name>', 'name of the agent; default: the name in the manifest', agentName)
+    .option('--url <url>', `URL of the control plane; default: ${URL_VARIABLE}`, httpUrl)
+    .addOption(new Option('--runtime <runtime>', 'where the agent runs').choices(RUNTIMES).default('local'))
+    .option('--ca <file>', 'PEM file with the CA certificate of the control plane')
+    .option('--admin-key-file <file>', 'file with the admin key; default: PLATFORM_ADMIN_KEY')
+    .option('--out-file <file>', 'write the key to a file that only you can read, instead of printing it')
+    .option('--json', 'print {agentId, agentName, expiresAt, isNew, settings}')
+    .addHelpText('after', HELP)
+    .action(async (file: string | undefined, flags: RegisterFlags, command: Command) => {
+      const url = flags.url ?? urlOf(context.env[URL_VARIABLE], command);
+      if (file === undefined && flags.name === undefined)
+        command.error('error: pass a manifest file or --name');
+      finish(await register(file, { ...flags, url }, context));
+    });
+};
+
+const HELP = `
+Examples:
+  $ platform register agent.yaml --url https://platform.example.com
+  $ platform register --name shop --runtime docker --out-file shop.key
+  $ platform register agent.yaml >> .env
+
+The admin key comes from PLATFORM_ADMIN_KEY or a file, never from an option, because other processes can read options.
+Standard output contains only PLATFORM_URL and PLATFORM_KEY. A sidecar renews PLATFORM_KEY while it runs, and renews a
+file written by --out-file (PLATFORM_TOKEN_FILE) in place. Registering an agent again creates a new key and invalidates
+the previous keys.
+
+Exit codes: 0 registered; 1 not registered.`;
+
+function agentName(value: string): string {
+  if (!new RegExp(FORMATS.dnsLabel.pattern).test(value))
+    throw new InvalidArgumentError(`Must be ${FORMATS.dnsLabel.wanted}.`);
+  return value;
+}
+
+/** The value may contain a password, so it is not shown. */
+function urlOf(value: string | undefined, command: Command): URL {
+  if (value === undefined || value === '') command.error(`error: --url is required (or set ${URL_VARIABLE})`);
+  try {
+    return httpUrl(value);
+  } catch {
+    command.error(`error: ${URL_VARIABLE} must be an http(s) URL without a query`);
+  }
+}
+
 const TIMEOUT_MS = 15_000;
 
-/** `register [file]`: gets a key from the control plane for an agent outside the cluster. */
-export async function register(
-  loaded: LoadedManifest | null,
+/** Gets a key from the control plane for an agent outside the cluster. */
+async function register(
+  file: string | undefined,
   options: RegisterOptions,
   context: CliContext,
 ): Promise<Rendered> {
   const { url, runtime, ca: caFile, outFile } = options;
+  const loaded = file === undefined ? null : await load(file, context);
   if (loaded?.ok === false)
-    return failed(problemLines(loaded), options.json ? json({ error: problemText(loaded) }) : '');
+    return failed(
+      problemLines(loaded),
+      options.json ? json({ error: describeRefusal(loaded).join('\n') }) : '',
+    );
   const agentName = options.name ?? loaded?.manifest.metadata.name ?? '';
   const admin = await adminKey(options.adminKeyFile, context);
   if (!admin.ok) return rejection(admin.reason, options);
@@ -64,6 +128,44 @@ export async function register(
 
 function rejection(reason: string, options: Pick<RegisterOptions, 'json'>): Rendered {
   return failed(`error: ${reason}\n`, options.json ? json({ error: reason }) : '');
+}
+
+type FoundAdminKey = { ok: true; key: string } | { ok: false; reason: string };
+
+/** From a file, else from the environment. Never from the command line: other processes on the machine can read it. */
+async function adminKey(
+  file: string | undefined,
+  { env, cwd }: Pick<CliContext, 'env' | 'cwd'>,
+): Promise<FoundAdminKey> {
+  if (file === undefined) {
+    const value = env[ADMIN_KEY_VARIABLE] ?? '';
+    if (value.trim() === '')
+      return {
+        ok: false,
+        reason: `no admin key of the control plane: set ${ADMIN_KEY_VARIABLE} or pass --admin-key-file`,
+      };
+    return usable(value, ADMIN_KEY_VARIABLE);
+  }
+  try {
+    return usable(await readFile(resolve(cwd, file), 'utf8'), printable(file));
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    return {
+      ok: false,
+      reason: `cannot read the admin key from ${printable(file)}: ${code ?? String(error)}`,
+    };
+  }
+}
+
+/** Messages never contain the key itself. */
+function usable(text: string, source: string): FoundAdminKey {
+  const key = text.trim();
+  if (!/^[\x20-\x7e]{1,4096}$/.test(key))
+    return {
+      ok: false,
+      reason: `${source} does not contain a valid admin key: expected one line of printable ASCII characters`,
+    };
+  return { ok: true, key };
 }
 
 type Ca = { ok: true; pem: string | null } | { ok: false; reason: string };
@@ -106,6 +208,51 @@ function failureReason(
     default:
       return `${server} did not register the agent (${status}${detail})`;
   }
+}
+
+const UNTRUSTED = new Set([
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE',
+  'UNABLE_TO_GET_ISSUER_CERT',
+  'UNABLE_TO_GET_ISSUER_CERT_LOCALLY',
+  'SELF_SIGNED_CERT_IN_CHAIN',
+  'DEPTH_ZERO_SELF_SIGNED_CERT',
+  'CERT_SIGNATURE_FAILURE',
+]);
+
+/** Why a connection failed, and what to do. `caFile`: the `--ca` file, as typed. */
+function connectionFailure(error: unknown, url: URL, caFile: string | undefined): string {
+  const code = codeOf(error);
+  if (UNTRUSTED.has(code))
+    return caFile === undefined
+      ? 'its certificate is not signed by a trusted CA; pass the CA file with --ca'
+      : `its certificate is not signed by the CA in ${caFile}`;
+  switch (code) {
+    case 'ERR_TLS_CERT_ALTNAME_INVALID':
+      return `its certificate is not valid for the host name ${url.hostname}`;
+    case 'CERT_HAS_EXPIRED':
+      return 'its certificate has expired';
+    case 'CERT_NOT_YET_VALID':
+      return 'its certificate is not valid yet; check the clock of this machine';
+    case '':
+      return error instanceof Error ? error.message : String(error);
+    default:
+      return reasonOf(error) + hint(code, url);
+  }
+}
+
+/** Using http for https, or the reverse, shows as a protocol error. */
+function hint(code: string, { protocol }: URL): string {
+  if (protocol === 'https:' && (code === 'EPROTO' || code.startsWith('ERR_SSL_')))
+    return '; check whether the URL should start with http://';
+  if (protocol === 'http:' && (code === 'ECONNRESET' || code.startsWith('HPE_')))
+    return '; check whether the URL should start with https://';
+  return '';
+}
+
+function codeOf(error: unknown): string {
+  return typeof error === 'object' && error !== null && 'code' in error && typeof error.code === 'string'
+    ? error.code
+    : '';
 }
 
 type Granted = RegistrationOutcome & { kind: 'registered' } & { agentName: string };

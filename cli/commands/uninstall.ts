@@ -1,19 +1,40 @@
 import type { Leftover, LeftoverReport } from '../../core/diagnosis/leftovers.ts';
-import type { UninstallOptions } from '../cluster/run-uninstall.ts';
-import type { CliContext } from '../context.ts';
+import { addClusterOptions, noCluster, type ClusterFlags } from '../cluster-options.ts';
+import type { AddCommand, CliContext } from '../context.ts';
 import { json, printable, type Rendered } from '../rendered.ts';
-import { painter, type Paint } from '../table.ts';
-import { plural } from './check-text.ts';
-import { noCluster } from './check.ts';
+import { painter, plural, type Paint } from '../table.ts';
 
-export interface UninstallFlags extends UninstallOptions {
+interface UninstallFlags extends ClusterFlags {
   /** Whether leftovers affect the exit code; else only the uninstall commands are printed. */
-  verify: boolean;
-  output: 'json' | 'text';
+  verify?: boolean;
 }
 
-/** `uninstall`: prints the uninstall commands, with `--verify` the leftovers. Removes nothing. */
-export async function uninstall(flags: UninstallFlags, context: CliContext): Promise<Rendered> {
+export const addUninstall: AddCommand = (program, context, finish) => {
+  const command = program
+    .command('uninstall')
+    .summary('print uninstall commands; --verify lists leftovers')
+    .description(
+      'Prints the commands that remove the product, and the objects that these commands keep. With --verify it lists what is left after the removal. It never removes anything itself.',
+    )
+    .option('--verify', 'list leftovers; objects kept on purpose (crds.keep) are listed but do not count');
+  addClusterOptions(command)
+    .addHelpText('after', HELP)
+    .action(async (flags: UninstallFlags) => finish(await uninstall(flags, context)));
+};
+
+const HELP = `
+Examples:
+  $ platform uninstall
+  $ helm uninstall agent-compliance -n platform-system --wait
+  $ platform uninstall --verify
+
+Pods with the sidecar count as leftovers. They continue to serve without a control plane until they are replaced.
+
+Exit codes: 0 commands printed; 1 nothing is installed there, or the cluster is unreachable.
+With --verify: 0 nothing is left; 1 something is left or could not be checked, or the cluster is unreachable.`;
+
+/** Prints the uninstall commands, with `--verify` the leftovers. Removes nothing. */
+async function uninstall(flags: UninstallFlags, context: CliContext): Promise<Rendered> {
   const { findLeftovers } = await import('../cluster/main.ts');
   const result = await findLeftovers(flags, context);
   return result.ok ? renderUninstall(result.report, flags, context) : noCluster(result.reason, flags);

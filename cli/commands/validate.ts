@@ -1,11 +1,45 @@
+import type { Command } from 'commander';
 import { manifestWarnings } from '../../core/manifest/manifest-warnings.ts';
 import { MANIFEST_SCHEMA } from '../../core/manifest/schema.ts';
 import { describeRefusal, type LoadedManifest } from '../../runtime/manifest-file.ts';
+import type { AddCommand } from '../context.ts';
+import { load, problemLines, problemObjects, type InvalidManifest } from '../load.ts';
 import { done, failed, json, printable, type Rendered } from '../rendered.ts';
 
-/** `validate <file>`: valid, with warnings on standard error, or every problem with its position. */
-export function renderValidation(loaded: LoadedManifest, options: { json: boolean }): Rendered {
-  if (options.json) return { ...done(json(validationOf(loaded))), exitCode: loaded.ok ? 0 : 1 };
+interface ValidateFlags {
+  json?: true;
+  schema?: true;
+}
+
+export const addValidate: AddCommand = (program, context, finish) => {
+  program
+    .command('validate')
+    .summary('check a manifest against the schema')
+    .description(
+      'Checks a manifest against the schema, without network or environment. Lists all problems, and warns about declarations that cannot be checked.',
+    )
+    .argument('[file]', 'path to the manifest, such as agent.yaml')
+    .option('--json', 'print {valid, agentName, version, apiVersion, problems[], warnings[]}')
+    .option('--schema', 'print the JSON Schema of manifests instead')
+    .addHelpText('after', HELP)
+    .action(async (file: string | undefined, flags: ValidateFlags, command: Command) => {
+      if (flags.schema) finish(done(json(MANIFEST_SCHEMA)));
+      else if (file === undefined) command.error("error: missing required argument 'file'");
+      else finish(renderValidation(await load(file, context), flags));
+    });
+};
+
+const HELP = `
+Examples:
+  $ platform validate agent.yaml
+  $ platform validate agent.yaml --json
+  $ platform validate --schema > agent.schema.json
+
+Exit codes: 0 valid; 1 not valid, or the file cannot be read.`;
+
+/** Valid, with warnings on standard error, or every problem with its position. */
+function renderValidation(loaded: LoadedManifest, flags: ValidateFlags): Rendered {
+  if (flags.json) return { ...done(json(validationOf(loaded))), exitCode: loaded.ok ? 0 : 1 };
   if (!loaded.ok) return renderProblems(loaded);
   const { name, version } = loaded.manifest.metadata;
   return {
@@ -17,25 +51,13 @@ export function renderValidation(loaded: LoadedManifest, options: { json: boolea
 }
 
 /** Problems in a file are the result, on standard output; an unreadable file is an error. */
-function renderProblems(loaded: LoadedManifest & { ok: false }): Rendered {
+function renderProblems(loaded: InvalidManifest): Rendered {
   if (loaded.unreadable === true) return failed(problemLines(loaded));
   const count = loaded.problems.length;
   return failed(
     `error: ${loaded.file} is not valid: ${count} ${count === 1 ? 'problem' : 'problems'}\n`,
-    `${problemText(loaded)}\n`,
+    `${describeRefusal(loaded).join('\n')}\n`,
   );
-}
-
-/** One line for each problem. */
-export function problemText(loaded: LoadedManifest & { ok: false }): string {
-  return describeRefusal(loaded).join('\n');
-}
-
-/** Error lines for standard error, used by every command that needs a valid manifest. */
-export function problemLines(loaded: LoadedManifest & { ok: false }): string {
-  return describeRefusal(loaded)
-    .map((line) => `error: ${line}\n`)
-    .join('');
 }
 
 function validationOf(loaded: LoadedManifest): Record<string, unknown> {
@@ -49,20 +71,4 @@ function validationOf(loaded: LoadedManifest): Record<string, unknown> {
     problems: [],
     warnings: manifestWarnings(loaded.manifest),
   };
-}
-
-export function problemObjects(loaded: LoadedManifest & { ok: false }): object[] {
-  return loaded.problems.map(({ path, message, line, column, suggestion }) => ({
-    path,
-    message,
-    file: loaded.file,
-    line,
-    column,
-    ...(suggestion === undefined ? {} : { suggestion }),
-  }));
-}
-
-/** `validate --schema` */
-export function renderSchema(): Rendered {
-  return done(json(MANIFEST_SCHEMA));
 }

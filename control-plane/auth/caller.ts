@@ -1,4 +1,4 @@
-import type { Request } from 'express';
+import type { Request, RequestHandler, Response } from 'express';
 import { decodeProtectedHeader } from 'jose';
 import type { Clock } from '../../runtime/clock.ts';
 import { Problem } from '../../runtime/problem.ts';
@@ -26,8 +26,21 @@ export interface CallerDependencies {
 
 const BEARER = /^Bearer +([\x21-\x7e]+)$/i;
 
+/** Requires a valid bearer token; `callerOf` returns its owner. */
+export function requireCaller(dependencies: CallerDependencies): RequestHandler {
+  return async (request, response, next) => {
+    response.locals['caller'] = await authenticate(request, dependencies);
+    next();
+  };
+}
+
+/** The caller of a `bearer` route. */
+export function callerOf(response: Response): Caller {
+  return response.locals['caller'] as Caller;
+}
+
 /** Identifies the caller by its bearer token. Throws a Problem (401, 403, 429, 503) if the caller cannot be identified. */
-export async function authenticate(request: Request, dependencies: CallerDependencies): Promise<Caller> {
+async function authenticate(request: Request, dependencies: CallerDependencies): Promise<Caller> {
   const token = BEARER.exec(request.get('authorization') ?? '')?.[1];
   if (token === undefined) throw unauthorized('header Authorization: Bearer <key> is required');
   if (isSymmetric(token)) return registeredAgent(token, dependencies);

@@ -7,9 +7,9 @@ import { reviewToken, type TokenVerdict } from '../../kube/token-review.ts';
 import { AGENT_LABEL, isDnsLabel, TOKEN_AUDIENCE } from '../../core/injection/names.ts';
 import { sidecarProblem, type SidecarImages } from '../../core/injection/true-sidecar.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { createProvenPods } from './proven-pods.ts';
+import { createProvenPods, type ProvenPods } from './proven-pods.ts';
 import { setNewest } from '../../core/untrusted/set-newest.ts';
-import { createReviewBudget, type Limited } from './review-budget.ts';
+import { createReviewBudget, type Limited, type ReviewBudget } from './review-budget.ts';
 
 /** The pod that a projected token is bound to, and the agent that runs in this pod. */
 export type PodIdentification =
@@ -60,23 +60,42 @@ export interface PodIdentityOptions {
 }
 
 /** Reviews tokens with the API server, and reads the agent's name from the pod. */
-export function createPodIdentity({ client, clock, sidecarImages }: PodIdentityOptions): PodIdentity {
-  const cache = new Map<string, CachedResult>();
-  const inFlight = new Map<string, Promise<PodIdentification>>();
-  const proven = createProvenPods(clock);
-  const isBad = ({ kind }: PodIdentification) => kind !== 'pod';
-  const bySource = createReviewBudget({ clock, isBad, maxBad: MAX_BAD_OF_SOURCE });
-  const byPod = createReviewBudget({ clock, isBad, maxBad: MAX_BAD_OF_POD });
+export function createPodIdentity(options: PodIdentityOptions): PodIdentity {
+  return new ReviewedPods(options);
+}
 
-  async function reviewToCache(token: string, hash: string): Promise<PodIdentification> {
-    const verdict = await reviewToken(client, { token, audience: TOKEN_AUDIENCE });
-    const found = await podOf({ client, sidecarImages }, verdict);
-    const now = clock.now().getTime();
-    const until = found.kind === 'pod' ? Math.min(now + POSITIVE_MS, expiryOf(token)) : now + NEGATIVE_MS;
-    // Failures may evict successful results; an evicted result costs one more review.
-    setNewest(cache, [hash, { found, until }], MAX_CACHED);
-    if (found.kind === 'pod') proven.add(found.uid);
-    return found;
+class ReviewedPods implements PodIdentity {
+  readonly #options: PodIdentityOptions;
+  readonly #cache = new Map<string, CachedResult>();
+  readonly #inFlight = new Map<string, Promise<PodIdentification>>();
+  readonly #proven: ProvenPods;
+  readonly #bySource: ReviewBudget<PodIdentification>;
+  readonly #byPod: ReviewBudget<PodIdentification>;
+
+  constructor(options: PodIdentityOptions) {
+    const { clock } = options;
+    const isBad = ({ kind }: PodIdentification) => kind !== 'pod';
+    this.#options = options;
+    this.#proven = createProvenPods(clock);
+    this.#bySource = createReviewBudget({ clock, isBad, maxBad: MAX_BAD_OF_SOURCE });
+    this.#byPod = createReviewBudget({ clock, isBad, maxBad: MAX_BAD_OF_POD });
+  }
+
+  identify(token: string, source: string): Promise<PodIdentification> {
+    const now = this.#options.clock.now();
+    const reason = localRejection(token, now);
+    if (reason !== null) return Promise.resolve({ kind: 'unauthenticated', reason });
+    const hash = createHash('sha256').update(token).digest('base64url');
+    const known = this.#cache.get(hash);
+    if (known !== undefined && known.until > now.getTime()) return Promise.resolve(known.found);
+    // Concurrent requests with one token share one review.
+    const running = this.#inFlight.get(hash);
+    if (running !== undefined) return running;
+    if (this.#inFlight.size >= MAX_IN_FLIGHT)
+      return Promise.reject(new Error('too many TokenReviews in flight'));
+    const result = this.#reviewWithinBudget(token, hash, source).finally(() => this.#inFlight.delete(hash));
+    this.#inFlight.set(hash, result);
+    return result;
   }
 
   /**
@@ -84,33 +103,27 @@ export function createPodIdentity({ client, clock, sidecarImages }: PodIdentityO
    * A token that names a reporting pod, such as the next token from the kubelet, uses that pod's budget first. The UID in the
    * token is not verified, so this budget is small.
    */
-  async function reviewWithinBudget(token: string, hash: string, source: string): Promise<PodIdentification> {
-    const review = () => reviewToCache(token, hash);
-    if (cache.get(hash)?.found.kind === 'pod') return review();
+  async #reviewWithinBudget(token: string, hash: string, source: string): Promise<PodIdentification> {
+    const review = () => this.#reviewToCache(token, hash);
+    if (this.#cache.get(hash)?.found.kind === 'pod') return review();
     const uid = podUidOf(token);
-    if (uid !== null && proven.has(uid)) {
-      const found = await byPod.within(uid, review);
+    if (uid !== null && this.#proven.has(uid)) {
+      const found = await this.#byPod.within(uid, review);
       if (found.kind !== 'limited') return found;
     }
-    return bySource.within(source, review);
+    return this.#bySource.within(source, review);
   }
 
-  return {
-    identify(token, source) {
-      const reason = localRejection(token, clock.now());
-      if (reason !== null) return Promise.resolve({ kind: 'unauthenticated', reason });
-      const hash = createHash('sha256').update(token).digest('base64url');
-      const known = cache.get(hash);
-      if (known !== undefined && known.until > clock.now().getTime()) return Promise.resolve(known.found);
-      // Concurrent requests with one token share one review.
-      const running = inFlight.get(hash);
-      if (running !== undefined) return running;
-      if (inFlight.size >= MAX_IN_FLIGHT) return Promise.reject(new Error('too many TokenReviews in flight'));
-      const result = reviewWithinBudget(token, hash, source).finally(() => inFlight.delete(hash));
-      inFlight.set(hash, result);
-      return result;
-    },
-  };
+  async #reviewToCache(token: string, hash: string): Promise<PodIdentification> {
+    const verdict = await reviewToken(this.#options.client, { token, audience: TOKEN_AUDIENCE });
+    const found = await podOf(this.#options, verdict);
+    const now = this.#options.clock.now().getTime();
+    const until = found.kind === 'pod' ? Math.min(now + POSITIVE_MS, expiryOf(token)) : now + NEGATIVE_MS;
+    // Failures may evict successful results; an evicted result costs one more review.
+    setNewest(this.#cache, [hash, { found, until }], MAX_CACHED);
+    if (found.kind === 'pod') this.#proven.add(found.uid);
+    return found;
+  }
 }
 
 type Lookup = Pick<PodIdentityOptions, 'client' | 'sidecarImages'>;

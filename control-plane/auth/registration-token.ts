@@ -104,40 +104,20 @@ const secondsOf = (at: Date): number => Math.floor(at.getTime() / 1000);
 const isoOf = (seconds: number): string => new Date(seconds * 1000).toISOString();
 const hashOf = (jti: string): string => createHash('sha256').update(jti).digest('base64url');
 
-/**
- * JWT HS256 with `sub` (the agent's id) and `jti`. `agent` is the agent's name in the store. `family` is the `jti` of the key
- * from registration.
- */
 export function createRegistrationTokens(keys: () => Promise<SigningKeys>): RegistrationTokens {
-  async function sign({ agentId, agentName }: TokenSubject, claims: Claims): Promise<IssuedToken> {
-    const { jti, family, issuedAt, expires } = claims;
-    const apiKey = await new SignJWT({ agent: agentName, ...(family === undefined ? {} : { family }) })
-      .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
-      .setIssuer(ISSUER)
-      .setAudience(AUDIENCE)
-      .setSubject(agentId)
-      .setJti(jti)
-      .setIssuedAt(issuedAt)
-      .setExpirationTime(expires)
-      .sign((await keys())[0]);
-    return { apiKey, expiresAt: isoOf(expires), hash: hashOf(jti) };
-  }
-
   return {
-    issue(subject, at) {
+    async issue(subject, at) {
       const issuedAt = secondsOf(at);
-      return sign(subject, { jti: randomUUID(), issuedAt, expires: issuedAt + TOKEN_LIFETIME_SECONDS });
+      const claims = { jti: randomUUID(), issuedAt, expires: issuedAt + TOKEN_LIFETIME_SECONDS };
+      return signWith((await keys())[0], subject, claims);
     },
 
-    renew({ family, ...subject }, at) {
+    async renew({ family, ...subject }, at) {
       const nextDay = new Date(at).setUTCHours(24, 0, 0, 0) / 1000;
       // The id is not a secret: a token without a valid signature is useless.
       const jti = hashOf(`${family} ${nextDay}`);
-      return sign(subject, {
-        ...{ jti, family },
-        issuedAt: secondsOf(at),
-        expires: nextDay + TOKEN_LIFETIME_SECONDS,
-      });
+      const expires = nextDay + TOKEN_LIFETIME_SECONDS;
+      return signWith((await keys())[0], subject, { jti, family, issuedAt: secondsOf(at), expires });
     },
 
     async verify(token, at) {
@@ -148,6 +128,27 @@ export function createRegistrationTokens(keys: () => Promise<SigningKeys>): Regi
       return null;
     },
   };
+}
+
+/**
+ * JWT HS256 with `sub` (the agent's id) and `jti`. `agent` is the agent's name in the store. `family` is the `jti` of the key
+ * from registration.
+ */
+async function signWith(
+  key: Uint8Array,
+  { agentId, agentName }: TokenSubject,
+  { jti, family, issuedAt, expires }: Claims,
+): Promise<IssuedToken> {
+  const apiKey = await new SignJWT({ agent: agentName, ...(family === undefined ? {} : { family }) })
+    .setProtectedHeader({ alg: 'HS256', typ: 'JWT' })
+    .setIssuer(ISSUER)
+    .setAudience(AUDIENCE)
+    .setSubject(agentId)
+    .setJti(jti)
+    .setIssuedAt(issuedAt)
+    .setExpirationTime(expires)
+    .sign(key);
+  return { apiKey, expiresAt: isoOf(expires), hash: hashOf(jti) };
 }
 
 async function verifyWith(key: Uint8Array, token: string, at: Date): Promise<VerifiedToken | null> {

@@ -34,30 +34,37 @@ export interface ReviewBudgetOptions<T> {
   isBad: (verdict: T) => boolean;
 }
 
-export function createReviewBudget<T>({ clock, maxBad, isBad }: ReviewBudgetOptions<T>): ReviewBudget<T> {
-  /** Ordered by the last bad verdict, oldest first. */
-  const entries = new Map<string, Entry>();
+export function createReviewBudget<T>(options: ReviewBudgetOptions<T>): ReviewBudget<T> {
+  return new SourceBudgets(options);
+}
 
-  function entryOf(source: string): Entry {
-    const key = entries.has(source) || entries.size < MAX_SOURCES ? source : OTHERS;
-    const entry = entries.get(key) ?? { key, bad: [], inFlight: 0, waiting: [] };
-    entries.set(key, entry);
-    const nowMs = clock.monotonicMs();
-    entry.bad = entry.bad.filter((ms) => nowMs - ms < WINDOW_MS);
-    return entry;
+class SourceBudgets<T> implements ReviewBudget<T> {
+  readonly #options: ReviewBudgetOptions<T>;
+  /** Ordered by the last bad verdict, oldest first. */
+  readonly #entries = new Map<string, Entry>();
+
+  constructor(options: ReviewBudgetOptions<T>) {
+    this.#options = options;
   }
 
-  function forgetOld(): void {
-    for (const [key, { bad, inFlight }] of entries) {
-      if (inFlight > 0 || clock.monotonicMs() - (bad.at(-1) ?? -Infinity) < WINDOW_MS) return;
-      entries.delete(key);
+  async within(source: string, review: () => Promise<T>): Promise<T | Limited> {
+    const entry = await this.#start(source);
+    if ('kind' in entry) return entry;
+    let wasBad = false;
+    try {
+      const verdict = await review();
+      wasBad = this.#options.isBad(verdict);
+      return verdict;
+    } finally {
+      this.#end(entry, wasBad);
     }
   }
 
-  async function start(source: string): Promise<Entry | Limited> {
+  async #start(source: string): Promise<Entry | Limited> {
+    const { clock, maxBad } = this.#options;
     for (;;) {
-      forgetOld();
-      const entry = entryOf(source);
+      this.#forgetOld();
+      const entry = this.#entryOf(source);
       const [oldest] = entry.bad;
       if (oldest !== undefined && entry.bad.length >= maxBad) {
         const retryAfterSeconds = Math.ceil((oldest + WINDOW_MS - clock.monotonicMs()) / 1000);
@@ -71,28 +78,29 @@ export function createReviewBudget<T>({ clock, maxBad, isBad }: ReviewBudgetOpti
     }
   }
 
-  function end(entry: Entry, wasBad: boolean): void {
+  #end(entry: Entry, wasBad: boolean): void {
     entry.inFlight -= 1;
     if (wasBad) {
-      entry.bad.push(clock.monotonicMs());
-      entries.delete(entry.key);
-      entries.set(entry.key, entry);
-    } else if (entry.inFlight === 0 && entry.bad.length === 0) entries.delete(entry.key);
+      entry.bad.push(this.#options.clock.monotonicMs());
+      this.#entries.delete(entry.key);
+      this.#entries.set(entry.key, entry);
+    } else if (entry.inFlight === 0 && entry.bad.length === 0) this.#entries.delete(entry.key);
     for (const resume of entry.waiting.splice(0)) resume();
   }
 
-  return {
-    async within(source, review) {
-      const entry = await start(source);
-      if ('kind' in entry) return entry;
-      let wasBad = false;
-      try {
-        const verdict = await review();
-        wasBad = isBad(verdict);
-        return verdict;
-      } finally {
-        end(entry, wasBad);
-      }
-    },
-  };
+  #entryOf(source: string): Entry {
+    const key = this.#entries.has(source) || this.#entries.size < MAX_SOURCES ? source : OTHERS;
+    const entry = this.#entries.get(key) ?? { key, bad: [], inFlight: 0, waiting: [] };
+    this.#entries.set(key, entry);
+    const nowMs = this.#options.clock.monotonicMs();
+    entry.bad = entry.bad.filter((ms) => nowMs - ms < WINDOW_MS);
+    return entry;
+  }
+
+  #forgetOld(): void {
+    for (const [key, { bad, inFlight }] of this.#entries) {
+      if (inFlight > 0 || this.#options.clock.monotonicMs() - (bad.at(-1) ?? -Infinity) < WINDOW_MS) return;
+      this.#entries.delete(key);
+    }
+  }
 }

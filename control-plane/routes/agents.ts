@@ -1,9 +1,8 @@
-import type { Request, Response } from 'express';
+import type { RequestHandler } from 'express';
 import { GRADES, type Grade } from '../../core/gap/gap.ts';
 import { PHASES, type ObservationStatus, type Phase } from '../../core/observation/observation.ts';
-import type { Route } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
-import type { ControlPlaneContext } from '../context.ts';
+import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import { isDnsLabel } from '../../core/injection/names.ts';
 import type { AgentKey, AgentRecord } from '../stores/store.ts';
 import { findAgent, namespaceReader } from './find-agent.ts';
@@ -23,25 +22,28 @@ interface AgentsQuery extends Record<string, unknown> {
 }
 
 /** Fleet routes: `GET /agents`, `DELETE /agents/{name}`. */
-export function agentRoutes(context: ControlPlaneContext): Route[] {
-  const { requireAdmin } = context;
+export function agentRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
   return [
     {
       method: 'GET',
       path: '/api/v1/agents',
+      access: 'admin',
       summary: `\`[{agentId, agentName, namespace, runtime, phase, grade, score, tokens, evidence, proved, compliant, lastSeen}]\` ordered by namespace and name. Values that were never reported are null. \`evidence {percent, shown, declared}\` and the proved score \`proved\` come from the worst instance. \`compliant {status, reason, message}\` is the condition of the AgentObservation. Query: \`?limit=\` (1..${MAX_LIMIT}, default ${DEFAULT_LIMIT}), \`?continue=\`, \`?phase=\`, \`?grade=\`, \`?namespace=\`, \`?mirrored=false\` (without agents of other control planes). Response headers: \`X-Total-Count\`, and \`Link: <…>; rel="next"\` if there is a next page.`,
-      handlers: [requireAdmin, listAgents],
+      handlers: [listAgents(context)],
     },
     {
       method: 'DELETE',
       path: '/api/v1/agents/:name',
+      access: 'admin',
       summary:
         '204. Revokes the keys of the agent and deletes its data. 409 for a workload of the cluster: its entry is deleted with the workload.',
-      handlers: [requireAdmin, removeAgent],
+      handlers: [removeAgent(context)],
     },
   ];
+}
 
-  async function listAgents(request: Request, response: Response): Promise<void> {
+function listAgents(context: ControlPlaneContext): RequestHandler {
+  return async (request, response) => {
     const query = readQuery<AgentsQuery>(request, {
       limit: integerIn(1, MAX_LIMIT),
       continue: parseContinue,
@@ -61,9 +63,11 @@ export function agentRoutes(context: ControlPlaneContext): Route[] {
       response.set('link', `</api/v1/agents?${parameters.toString()}>; rel="next"`);
     }
     response.json(page.agents.map(listItemOf));
-  }
+  };
+}
 
-  async function removeAgent(request: Request, response: Response): Promise<void> {
+function removeAgent(context: ControlPlaneContext): RequestHandler {
+  return async (request, response) => {
     const { namespace, name } = await findAgent(request, context);
     const outcome = await context.store.remove({ namespace, name });
     if (outcome === 'workload')
@@ -72,9 +76,9 @@ export function agentRoutes(context: ControlPlaneContext): Route[] {
         `${name} is a workload of this cluster: delete the workload or remove its annotation`,
       );
     if (outcome === 'unknown-agent') throw new Problem(404, `agent ${name} not found`);
-    context.logger.info('agent removed', { agent: name, namespace });
+    context.logger.info('remote agent removed', { agent: name, namespace });
     response.status(204).end();
-  }
+  };
 }
 
 /** One row of the list. Values that were never reported are null. */

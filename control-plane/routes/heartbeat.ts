@@ -1,9 +1,9 @@
 import type { Request, Response } from 'express';
 import { parseHeartbeat } from '../../core/heartbeat/parse-heartbeat.ts';
-import { jsonBody, type Route } from '../../runtime/http-app.ts';
+import { jsonBody } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
-import { authenticate, type Caller } from '../auth/caller.ts';
-import type { ControlPlaneContext } from '../context.ts';
+import { callerOf, type Caller } from '../auth/caller.ts';
+import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import { replyTo } from '../status/reply.ts';
 import type { HeartbeatOutcome } from '../stores/store.ts';
 
@@ -16,32 +16,23 @@ const TOO_EARLY = 'heartbeat rate limit of this instance exceeded; try again';
 const TOO_MANY_NAMES =
   'the agent has too many new instances right now, or 1,000 reporting instances; try again';
 
-interface Locals {
-  caller: Caller;
-}
-
 /** `POST /api/v1/heartbeat`. The credential identifies the sender and is checked before the body is read. */
-export function heartbeatRoutes(context: ControlPlaneContext): Route[] {
+export function heartbeatRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
   const { store, clock, rateLimitSeconds } = context;
   const results = context.metrics.counter('platform_control_plane_heartbeats_total', 'Heartbeats by result.');
   return [
     {
       method: 'POST',
       path: '/api/v1/heartbeat',
+      access: 'bearer',
       summary:
         '204, or 200 with `{proof?, proofRevision?, othersToday?, intervalSeconds?}` for the sender. A repeat (same `instance`, `startedAt`, `seq`) returns 204 and changes nothing. 400 with `errors`. 401. 403 for a pod without an agent. 409 if the agent name of a pod belongs to an agent that is registered here or mirrored from another control plane. 413 above 64 KiB. 429 with `Retry-After` within RATE_LIMIT_SECONDS of the previous heartbeat of the instance. 429 also for a new instance of a registered agent, after 60 new instances in that time or while 1,000 instances report. 503 with `Retry-After` until the observation of a new workload exists.',
-      handlers: [
-        async (request, response, next) => {
-          (response.locals as Locals).caller = await authenticate(request, context);
-          next();
-        },
-        jsonBody(MAX_HEARTBEAT_BYTES),
-        (request, response) => receive(request, response, (response.locals as Locals).caller),
-      ],
+      handlers: [jsonBody(MAX_HEARTBEAT_BYTES), receive],
     },
   ];
 
-  async function receive(request: Request, response: Response, caller: Caller): Promise<void> {
+  async function receive(request: Request, response: Response): Promise<void> {
+    const caller = callerOf(response);
     const at = clock.now();
     const parsed = parseHeartbeat(request.body as unknown, { agentName: caller.key.name, at });
     if (!parsed.ok) {

@@ -1,68 +1,76 @@
-import type { Request, Response } from 'express';
+import type { Request, RequestHandler } from 'express';
 import { isRuleId, RULE_IDS } from '../../core/audit/rules.ts';
 import { withExpiry } from '../../core/proof/expiry.ts';
 import { parseProofSubmission, proofRecordOf } from '../../core/proof/parse-proof-submission.ts';
-import { jsonBody, type Route } from '../../runtime/http-app.ts';
+import { jsonBody } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
-import type { ControlPlaneContext } from '../context.ts';
+import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import { findAgent } from './find-agent.ts';
 
 /** Fits two texts of 2048 characters in their longest JSON encoding. */
 const MAX_PROOF_BYTES = 32 * 1024;
 
 /** Proofs of one agent. The agent receives changes with the reply to its next heartbeat. */
-export function proofRoutes(context: ControlPlaneContext): Route[] {
-  const { requireAdmin, store, clock, logger } = context;
+export function proofRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
   const rule = '/api/v1/agents/:name/proof/rule/:ruleId';
   return [
     {
       method: 'GET',
       path: '/api/v1/agents/:name/proof',
+      access: 'admin',
       summary:
         'All proof records. `origin` is `control-plane` or `local`. Expired records have `expired: true`.',
-      handlers: [requireAdmin, listProofs],
+      handlers: [listProofs(context)],
     },
     {
       method: 'POST',
       path: rule,
+      access: 'admin',
       summary:
         'Body `{verifiedBy, method, expiresAt?}`. 201 with the record of origin `control-plane`. The record replaces the previous record of the rule. The agent receives it with the reply to its next heartbeat. 400 with `errors`, or with `validIds` for an unknown rule.',
-      handlers: [requireAdmin, jsonBody(MAX_PROOF_BYTES), submitProof],
+      handlers: [jsonBody(MAX_PROOF_BYTES), submitProof(context)],
     },
     {
       method: 'DELETE',
       path: rule,
+      access: 'admin',
       summary: '204. 404 if there is no record. Heartbeats do not restore a deleted record.',
-      handlers: [requireAdmin, removeProof],
+      handlers: [removeProof(context)],
     },
   ];
+}
 
-  async function listProofs(request: Request, response: Response): Promise<void> {
+function listProofs(context: ControlPlaneContext): RequestHandler {
+  return async (request, response) => {
     const { status } = await findAgent(request, context);
-    response.json(withExpiry(status.proofs ?? [], clock.now()));
-  }
+    response.json(withExpiry(status.proofs ?? [], context.clock.now()));
+  };
+}
 
-  async function submitProof(request: Request, response: Response): Promise<void> {
+function submitProof(context: ControlPlaneContext): RequestHandler {
+  return async (request, response) => {
     const { namespace, name } = await findAgent(request, context);
     const ruleId = ruleOf(request);
-    const at = clock.now();
+    const at = context.clock.now();
     const parsed = parseProofSubmission(request.body as unknown, at);
     if (!parsed.ok) throw new Problem(400, 'the proof is not valid', { extra: { errors: parsed.errors } });
     const record = proofRecordOf(ruleId, parsed.submission, { origin: 'control-plane', at });
-    const outcome = await store.putProof({ namespace, name, record, at });
+    const outcome = await context.store.putProof({ namespace, name, record, at });
     if (outcome === 'unknown-agent') throw new Problem(404, `agent ${name} not found`);
-    logger.info('proof stored', { agent: name, namespace, ruleId });
+    context.logger.info('proof stored', { agent: name, namespace, ruleId });
     response.status(201).json(record);
-  }
+  };
+}
 
-  async function removeProof(request: Request, response: Response): Promise<void> {
+function removeProof(context: ControlPlaneContext): RequestHandler {
+  return async (request, response) => {
     const { namespace, name } = await findAgent(request, context);
     const ruleId = ruleOf(request);
-    const outcome = await store.removeProof({ namespace, name, ruleId, at: clock.now() });
+    const outcome = await context.store.removeProof({ namespace, name, ruleId, at: context.clock.now() });
     if (outcome !== 'removed') throw new Problem(404, `${name} has no proof for ${ruleId}`);
-    logger.info('proof removed', { agent: name, namespace, ruleId });
+    context.logger.info('proof removed', { agent: name, namespace, ruleId });
     response.status(204).end();
-  }
+  };
 }
 
 function ruleOf(request: Request): string {

@@ -1,9 +1,9 @@
-import type { Request, Response } from 'express';
-import { jsonBody, type Route } from '../../runtime/http-app.ts';
+import type { RequestHandler } from 'express';
+import { jsonBody } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
-import { authenticate } from '../auth/caller.ts';
+import { callerOf } from '../auth/caller.ts';
 import type { RegistrationTokens } from '../auth/registration-token.ts';
-import type { ControlPlaneContext } from '../context.ts';
+import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import { parseRegistration } from '../registration/parse-registration.ts';
 import { MAX_LIVE_TOKENS } from '../status/tokens.ts';
 import type { TokenOutcome } from '../stores/store.ts';
@@ -12,25 +12,29 @@ import type { TokenOutcome } from '../stores/store.ts';
 const MAX_REGISTRATION_BYTES = 256 * 1024;
 
 /** Registration and key renewal for agents outside the cluster. */
-export function registrationRoutes(context: ControlPlaneContext): Route[] {
-  const { requireAdmin, store, clock, logger, tokens } = context;
+export function registrationRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
   return [
     {
       method: 'POST',
       path: '/api/v1/register',
+      access: 'admin',
       summary:
         'Body `{agentName, runtime, manifest?}`. 201 with `{agentId, apiKey, expiresAt}`. 200 for a known agent, with the same id and a new key; all older keys are revoked. The key is a JWT, valid for 30 days. 409 if the name belongs to a workload.',
-      handlers: [requireAdmin, jsonBody(MAX_REGISTRATION_BYTES), register],
+      handlers: [jsonBody(MAX_REGISTRATION_BYTES), register(context)],
     },
     {
       method: 'POST',
       path: '/api/v1/token',
+      access: 'bearer',
       summary: `200 with a new key for a valid key. The old key stays valid until it expires. All renewals of one UTC day return the same key, which expires 30 days after that day. 429 if the agent has ${MAX_LIVE_TOKENS} valid keys (only possible with keys of 0.1.0). 403 for pods.`,
-      handlers: [renew],
+      handlers: [renew(context)],
     },
   ];
+}
 
-  async function register(request: Request, response: Response): Promise<void> {
+function register(context: ControlPlaneContext): RequestHandler {
+  return async (request, response) => {
+    const { store, clock, logger } = context;
     const parsed = parseRegistration(request.body as unknown);
     if (!parsed.ok)
       throw new Problem(400, 'the registration is not valid', { extra: { errors: parsed.errors } });
@@ -41,35 +45,38 @@ export function registrationRoutes(context: ControlPlaneContext): Route[] {
     if (outcome.kind === 'taken')
       throw new Problem(409, `${agentName} is a workload of this cluster and does not need registration`);
     const { agentId } = outcome.record;
-    const issued = await signer().issue({ agentId, agentName }, at);
+    const issued = await signer(context).issue({ agentId, agentName }, at);
     await requireStored(store.replaceTokens({ namespace, name: agentName, agentId, token: issued, at }));
-    logger.info('agent registered', { agent: agentName, namespace, agentId, outcome: outcome.kind });
+    logger.info('remote agent registered', { agent: agentName, namespace, agentId, outcome: outcome.kind });
     const { apiKey, expiresAt } = issued;
     response
       .status(outcome.kind === 'created' ? 201 : 200)
       .set('cache-control', 'no-store')
       .json({ agentId, apiKey, expiresAt });
-  }
+  };
+}
 
-  async function renew(request: Request, response: Response): Promise<void> {
-    const caller = await authenticate(request, context);
+function renew(context: ControlPlaneContext): RequestHandler {
+  return async (_request, response) => {
+    const { store, clock, logger } = context;
+    const caller = callerOf(response);
     if (caller.kind === 'pod')
       throw new Problem(403, 'pod tokens are renewed by the kubelet, not by this API');
     const { key, agentId, family } = caller;
     const at = clock.now();
-    const issued = await signer().renew({ agentId, agentName: key.name, family }, at);
+    const issued = await signer(context).renew({ agentId, agentName: key.name, family }, at);
     await requireStored(store.addToken({ ...key, agentId, token: issued, at }));
     logger.info('key renewed', { agent: key.name, namespace: key.namespace, agentId });
     response
       .set('cache-control', 'no-store')
       .json({ agentId, apiKey: issued.apiKey, expiresAt: issued.expiresAt });
-  }
+  };
+}
 
-  function signer(): RegistrationTokens {
-    // Unreachable: register requires the admin key, and an admin key always gives a signing key.
-    if (tokens === null) throw new Problem(503, 'neither JWT_SECRET nor PLATFORM_ADMIN_KEY is set');
-    return tokens;
-  }
+function signer({ tokens }: ControlPlaneContext): RegistrationTokens {
+  // Unreachable: register requires the admin key, and an admin key always gives a signing key.
+  if (tokens === null) throw new Problem(503, 'neither JWT_SECRET nor PLATFORM_ADMIN_KEY is set');
+  return tokens;
 }
 
 async function requireStored(outcome: Promise<TokenOutcome>): Promise<void> {

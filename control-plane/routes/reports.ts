@@ -1,7 +1,6 @@
 import type { Request, Response } from 'express';
 import { Problem } from '../../runtime/problem.ts';
-import type { Route } from '../../runtime/http-app.ts';
-import type { ControlPlaneContext } from '../context.ts';
+import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import type { InstanceReport } from '../stores/store.ts';
 import { findAgent } from './find-agent.ts';
 import { matching, readQuery } from './query.ts';
@@ -12,13 +11,13 @@ const instanceReader = matching((raw) => raw !== '' && raw.length <= 253, 'a val
 type View = (report: InstanceReport) => object | null;
 
 /** The last report of an agent's worst live instance, or of `?instance=`. */
-export function reportRoutes(context: ControlPlaneContext): Route[] {
-  const { requireAdmin } = context;
-  const serve = (name: 'gap' | 'health' | 'usage', view: View, summary: string): Route => ({
+export function reportRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
+  const serve = (name: 'gap' | 'health' | 'usage', view: View, summary: string): ControlPlaneRoute => ({
     method: 'GET',
     path: `/api/v1/agents/:name/${name}`,
+    access: 'admin',
     summary,
-    handlers: [requireAdmin, (request: Request, response: Response) => sendReport(request, response, view)],
+    handlers: [(request: Request, response: Response) => sendReport(request, response, view)],
   });
   return [
     serve(

@@ -1,8 +1,7 @@
 import { isRepeat, mergeHeartbeat } from '../../core/observation/merge-heartbeat.ts';
-import type { BriefInstance, ObservationStatus } from '../../core/observation/observation.ts';
-import { isLive, staleLimitMs } from '../../core/observation/phase.ts';
-import { withoutGone, type ObservationContext } from '../../core/observation/status-of.ts';
-import { knownInstance, liveCount, MAX_INSTANCES } from '../../core/observation/worst-instances.ts';
+import type { ObservationStatus } from '../../core/observation/observation.ts';
+import type { ObservationContext } from '../../core/observation/status-of.ts';
+import { knownInstance, liveCount } from '../../core/observation/worst-instances.ts';
 import type { Arrival } from '../stores/store.ts';
 
 export type Received =
@@ -31,26 +30,22 @@ const FULL_RETRY_SECONDS = 60;
  * the limit. Pure, and the same for every store.
  */
 export function receive(
-  status: ObservationStatus | undefined,
+  before: ObservationStatus | undefined,
   arrival: Arrival,
   { context, rateLimitSeconds, newNames }: ReceiveOptions,
 ): Received {
-  const { heartbeat, at } = arrival;
-  if (isRepeat(status, heartbeat, arrival, at)) return { kind: 'repeat' };
-  const known = knownInstance(status, arrival.instance);
-  const waitSeconds =
-    known === undefined
-      ? waitOfNewName(status, arrival, { rateLimitSeconds, newNames })
-      : remaining(Date.parse(known.lastHeartbeat), at, rateLimitSeconds);
-  if (waitSeconds > 0) {
+  const known = knownInstance(before, arrival.instance);
+  const isNewName = known === undefined;
+  const waitSeconds = isNewName
+    ? waitOfNewName(before, arrival, { rateLimitSeconds, newNames })
+    : remaining(Date.parse(known.lastHeartbeat), arrival.at, rateLimitSeconds);
+  // Limited heartbeats are not merged, because a merge is much slower than this check.
+  if (waitSeconds > 0 && !isRepeat(before, arrival.heartbeat, arrival, arrival.at)) {
     const retryAfterSeconds = Math.ceil(waitSeconds);
-    return { kind: 'limited', retryAfterSeconds, ...(known === undefined ? { isNewName: true } : {}) };
+    return { kind: 'limited', retryAfterSeconds, ...(isNewName ? { isNewName } : {}) };
   }
-  return {
-    kind: 'accepted',
-    status: mergeArrival(status, arrival, context),
-    isNewName: known === undefined,
-  };
+  const status = mergeArrival(before, arrival, context);
+  return status === before ? { kind: 'repeat' } : { kind: 'accepted', status, isNewName };
 }
 
 /**
@@ -77,38 +72,11 @@ function remaining(sinceMs: number, at: Date, limitSeconds: number): number {
   return elapsed >= 0 && elapsed < limitSeconds ? limitSeconds - elapsed : 0;
 }
 
-/** The status after an accepted heartbeat; the same object if the status already contains the heartbeat. */
+/** The status after a heartbeat; the same object if the status already contains this heartbeat or a newer one. */
 export function mergeArrival(
   status: ObservationStatus | undefined,
   arrival: Arrival,
   context: ObservationContext,
 ): ObservationStatus {
-  const { heartbeat, at, instance, uid, proofs } = arrival;
-  const sender = {
-    ...context,
-    instance,
-    ...(uid === undefined ? {} : { uid }),
-    ...(proofs === undefined ? {} : { proofs }),
-  };
-  if (isRepeat(status, heartbeat, sender, at) && status !== undefined) return status;
-  const known = status === undefined ? undefined : withoutForgotten(status, arrival);
-  return mergeHeartbeat(known, heartbeat, sender, at);
-}
-
-/** Silent instances are dropped after this time, or after twice their stale limit if that is longer; milliseconds. */
-const FORGET_MS = 3_600_000;
-
-/**
- * Remote instances have no pod whose deletion the operator could detect. The next heartbeat drops those that are silent for
- * too long. Their tokens of the day stay counted.
- */
-function withoutForgotten(status: ObservationStatus, { instance, at }: Arrival): ObservationStatus {
-  // In a full list a new instance replaces silent instances.
-  const isFull = (status.instances ?? []).length >= MAX_INSTANCES;
-  const stays = (each: BriefInstance): boolean => {
-    if (each.name === instance || isLive(each, at)) return true;
-    const silentMs = at.getTime() - Date.parse(each.lastHeartbeat);
-    return !isFull && silentMs <= Math.max(FORGET_MS, 2 * staleLimitMs(each.intervalSeconds));
-  };
-  return withoutGone(status, stays, at);
+  return mergeHeartbeat(status, arrival.heartbeat, { ...context, ...arrival }, arrival.at);
 }

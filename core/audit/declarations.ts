@@ -1,6 +1,6 @@
 import type { Manifest } from '../manifest/manifest.ts';
 
-/** Whether a model id names one fixed version instead of the latest one. */
+/** Whether a model id is set and neither `latest` nor ends in `:latest`. An alias of a vendor such as `gpt-4o` also passes. */
 export function isPinned(id: string): boolean {
   const name = id.trim().toLowerCase();
   return name !== '' && name !== 'latest' && !name.endsWith(':latest');

@@ -15,15 +15,16 @@ export function applyEvents(entry: AuditEntry, events: readonly BehavioralEvent[
   const next: AuditEntry = { ...entry, events: [...(entry.events ?? []), ...events].slice(0, MAX_EVENTS) };
   if (guardrails.length > 0) {
     const invoked = guardrails.filter((event) => event.invoked).map((event) => event.guardrailType);
-    next.guardrailsInvoked = union(entry.guardrailsInvoked, invoked);
+    next.guardrailsInvoked = union(entry.guardrailsInvoked, invoked).slice(0, MAX_NAMES);
   }
   if (tools.length > 0) {
     const called = tools.map((event) => event.name);
-    next.toolsCalled = union(entry.toolsCalled, called);
+    next.toolsCalled = union(entry.toolsCalled, called).slice(0, MAX_NAMES);
   }
   return next;
 }
 
-function union(known: readonly string[] | undefined, added: readonly string[]): string[] {
-  return [...new Set([...(known ?? []), ...added])].slice(0, MAX_NAMES);
+/** Merges lists of names. Events may arrive before the head, and trailers arrive after it. */
+export function union(known: readonly string[] | undefined, added: readonly string[]): string[] {
+  return [...new Set(known === undefined ? added : [...known, ...added])];
 }

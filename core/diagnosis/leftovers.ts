@@ -3,7 +3,7 @@ import type { Fact } from './fact.ts';
 import type { PodFacts } from './facts.ts';
 
 /** Facts gathered before or after a release is removed. */
-export interface LeftFacts {
+export interface LeftoverFacts {
   /** Namespace of the release. */
   namespace: string;
   hasNamespace: Fact<boolean>;
@@ -49,7 +49,7 @@ export interface LeftoverReport {
   unknown: string[];
 }
 
-export function leftoverReport(server: string, facts: LeftFacts): LeftoverReport {
+export function leftoverReport(server: string, facts: LeftoverFacts): LeftoverReport {
   const { namespace } = facts;
   const releases = valueOf(facts.releases, []);
   const installed = releases.filter(({ status }) => status !== 'uninstalled');

@@ -13,7 +13,7 @@ export type CheckStatus = (typeof WORST_FIRST)[number];
 export type CheckSeverity = 'error' | 'warning' | 'info';
 
 export interface Check {
-  /** `env:<VAR>`, `model:<provider>/<id>`, `service:<name>`, `tool:<name>`, `memory:<role>`, `mcp:<name>`, `file:<path>`, `secret:<name>`, `agent:upstream`. */
+  /** `env:<VAR>`, `model:<provider>/<id>`, `service:<name>`, `tool:<name>`, `memory:<role>`, `mcp:<name>`, `file:<path>`, `secret:<name>`, `tracing:<backend>`, `agent:upstream`. */
   id: string;
   category: CheckCategory;
   status: CheckStatus;

@@ -1,144 +1,192 @@
-import { POLICY_MODES, type PolicyMode } from '../policy/engine.ts';
-import { GRADES, type Grade } from '../gap/gap.ts';
-import { isDnsLabel, isDnsSubdomain } from './names.ts';
-import { parseQuantity } from './quantity.ts';
+import { GRADES } from '../gap/gap.ts';
+import { POLICY_MODES } from '../policy/engine.ts';
 import { quoted } from '../untrusted/quoted.ts';
-import type { LogLevel } from './settings.ts';
+import { integer, matching, oneOf, quantity, type AnnotationKind } from './annotation-kinds.ts';
+import { DNS_LABEL, DNS_SUBDOMAIN } from './names.ts';
 
-/** One pod annotation: the source for the parser, the rejection message and the reference page. */
-export interface AnnotationRow<T> {
-  name: string;
+/**
+ * One pod annotation: the source for the parser, the rejection message, the guard and the reference page. With `chart`, also
+ * for the chart's value, the variable of the injector, the option of `platform inject` and the sidecar's variable.
+ */
+export type AnnotationRow<T> = AnnotationKind<T> & {
+  name: `platform.io/${string}`;
+  /** Sentences; of the first one, the option of `platform inject` shows what follows "The". */
   summary: string;
-  /** Description of the value that applies when the annotation is absent. */
-  default: string;
-  /** Description of the allowed values; completes the sentence "is not …". */
-  allowed: string;
-  read(raw: string): { ok: true; value: T } | { ok: false };
+} & (
+    | {
+        /** Description of the value that applies when the annotation is absent. */
+        default: string;
+        chart?: never;
+      }
+    | { default?: never; chart: ChartDefault<T> }
+  );
+
+/** The chart value that applies when the annotation is absent. */
+export interface ChartDefault<T> {
+  /** Path of the chart value. scripts/generate-chart-values.ts writes a value of `sidecar` or `policy` into values.yaml. */
+  path: string;
+  default: T;
+  /** The variable of the injector and of the operator. */
+  variable: string;
+  /** The sidecar's variable, for a value that only the sidecar reads: a member of its configuration. */
+  sidecarVariable?: string;
 }
 
-const invalid = { ok: false } as const;
-
-function oneOf<const V extends string>(values: readonly V[]): Pick<AnnotationRow<V>, 'allowed' | 'read'> {
-  return {
-    allowed: `one of ${values.map((value) => `"${value}"`).join(', ')}`,
-    read: (raw) => {
-      const value = values.find((candidate) => candidate === raw);
-      return value === undefined ? invalid : { ok: true, value };
-    },
-  };
-}
-
-function matching(
-  allowed: string,
-  accepts: (raw: string) => boolean,
-): Pick<AnnotationRow<string>, 'allowed' | 'read'> {
-  return { allowed, read: (raw) => (accepts(raw) ? { ok: true, value: raw } : invalid) };
-}
-
-const MEBIBYTE = 2 ** 20;
-const LOG_LEVELS: readonly LogLevel[] = ['error', 'warn', 'info', 'debug'];
-
-const cpu = matching('a CPU quantity from 1m to 64, such as 250m', (raw) => {
-  const value = parseQuantity(raw);
-  return value !== null && value >= 0.001 && value <= 64;
-});
-
+const cpu = quantity('a CPU quantity', { minimum: '1m', maximum: '64', example: '250m' });
 // Measured with 50 clients and 200 KB responses: with a limit of 64Mi the sidecar is killed, with 96Mi it is not.
-const memory = matching('a memory quantity from 96Mi to 16Gi, such as 192Mi', (raw) => {
-  const value = parseQuantity(raw);
-  return value !== null && value >= 96 * MEBIBYTE && value <= 16_384 * MEBIBYTE;
-});
-
-const row = <T>(name: string, rest: Omit<AnnotationRow<T>, 'name'>): AnnotationRow<T> => ({
-  name: `platform.io/${name}`,
-  ...rest,
-});
+const memory = quantity('a memory quantity', { minimum: '96Mi', maximum: '16Gi', example: '192Mi' });
 
 /** The table of all pod annotations. */
 export const ANNOTATIONS = {
-  inject: row<'true' | 'false'>('inject', {
+  inject: {
+    name: 'platform.io/inject',
     summary: '`"true"` injects the sidecar into the pod.',
     default: '`"false"`',
     ...oneOf(['true', 'false']),
-  }),
-  agentName: row<string>('agent-name', {
+  },
+  agentName: {
+    name: 'platform.io/agent-name',
     summary: 'The name of the agent and of its AgentObservation.',
     default: "the owning workload's name; required for a pod with generateName and without an owner",
-    ...matching('a DNS label of 1 to 63 characters (a-z, 0-9, "-")', isDnsLabel),
-  }),
-  manifestConfigMap: row<string>('manifest-configmap', {
+    ...matching('a DNS label of 1 to 63 characters (a-z, 0-9, "-")', DNS_LABEL),
+  },
+  manifestConfigMap: {
+    name: 'platform.io/manifest-configmap',
     summary: 'The ConfigMap that contains the manifest in its key `agent.yaml`.',
     default: '`<agent name>-manifest`',
-    ...matching('the name of a ConfigMap', isDnsSubdomain),
-  }),
-  agentContainer: row<string>('agent-container', {
+    ...matching('the name of a ConfigMap', DNS_SUBDOMAIN, 253),
+  },
+  agentContainer: {
+    name: 'platform.io/agent-container',
     summary: 'The container that runs the agent.',
     default: 'the first container',
-    ...matching('the name of a container', isDnsLabel),
-  }),
-  agentPort: row<number>('agent-port', {
+    ...matching('the name of a container', DNS_LABEL),
+  },
+  agentPort: {
+    name: 'platform.io/agent-port',
     summary: 'The TCP port on which the agent listens.',
     default: "the agent container's first TCP port, else 8000",
-    allowed: 'an integer from 1 to 65535',
-    read: (raw) =>
-      /^[1-9]\d{0,4}$/.test(raw) && Number(raw) <= 65_535 ? { ok: true, value: Number(raw) } : invalid,
-  }),
-  mode: row<PolicyMode>('policy-proxy-mode', {
+    ...integer(1, 65_535),
+  },
+  mode: {
+    name: 'platform.io/policy-proxy-mode',
     summary:
-      'How the proxy handles policy denials: `track` records them, `enforce` responds with 403, `off` does not query the policy engine.',
-    default: 'the chart value `policy.mode`',
+      'The handling of policy denials: `track` records them, `enforce` responds with 403, `off` does not query the policy engine.',
     ...oneOf(POLICY_MODES),
-  }),
-  cpuRequest: row<string>('sidecar-cpu-request', {
-    summary: "The sidecar's CPU request.",
-    default: 'the chart value `sidecar.resources.requests.cpu`',
+    chart: {
+      path: 'policy.mode',
+      default: 'track',
+      variable: 'POLICY_MODE',
+      sidecarVariable: 'POLICY_PROXY_MODE',
+    },
+  },
+  cpuRequest: {
+    name: 'platform.io/sidecar-cpu-request',
+    summary: 'The CPU request of the sidecar, at most its CPU limit.',
     ...cpu,
-  }),
-  cpuLimit: row<string>('sidecar-cpu-limit', {
-    summary: "The sidecar's CPU limit.",
-    default: 'the chart value `sidecar.resources.limits.cpu`',
+    chart: {
+      path: 'sidecar.resources.requests.cpu',
+      default: '25m',
+      variable: 'SIDECAR_CPU_REQUEST',
+    },
+  },
+  cpuLimit: {
+    name: 'platform.io/sidecar-cpu-limit',
+    summary: 'The CPU limit of the sidecar.',
     ...cpu,
-  }),
-  memoryRequest: row<string>('sidecar-memory-request', {
-    summary: "The sidecar's memory request.",
-    default: 'the chart value `sidecar.resources.requests.memory`',
+    chart: {
+      path: 'sidecar.resources.limits.cpu',
+      default: '1',
+      variable: 'SIDECAR_CPU_LIMIT',
+    },
+  },
+  memoryRequest: {
+    name: 'platform.io/sidecar-memory-request',
+    summary: 'The memory request of the sidecar, at most its memory limit.',
     ...memory,
-  }),
-  memoryLimit: row<string>('sidecar-memory-limit', {
-    summary: "The sidecar's memory limit; its JavaScript heap is half of it.",
-    default: 'the chart value `sidecar.resources.limits.memory`',
+    chart: {
+      path: 'sidecar.resources.requests.memory',
+      default: '96Mi',
+      variable: 'SIDECAR_MEMORY_REQUEST',
+    },
+  },
+  memoryLimit: {
+    name: 'platform.io/sidecar-memory-limit',
+    summary: 'The memory limit of the sidecar; its JavaScript heap is half of it.',
     ...memory,
-  }),
-  image: row<string>('sidecar-image', {
+    chart: {
+      path: 'sidecar.resources.limits.memory',
+      default: '192Mi',
+      variable: 'SIDECAR_MEMORY_LIMIT',
+    },
+  },
+  image: {
+    name: 'platform.io/sidecar-image',
     summary: 'A different sidecar image. Must be listed in the chart value `sidecar.allowedImages`.',
     default: "the chart's sidecar image",
-    ...matching('an image reference', (raw) => /^[\w.:/@-]{1,512}$/.test(raw)),
-  }),
-  logLevel: row<LogLevel>('sidecar-log-level', {
+    ...matching('an image reference', /^[a-zA-Z0-9_.:/@-]+$/, 512),
+  },
+  logLevel: {
+    name: 'platform.io/sidecar-log-level',
     summary: 'The log level of the sidecar.',
-    default: 'the chart value `sidecar.logLevel`',
-    ...oneOf(LOG_LEVELS),
-  }),
-  compliantGrade: row<Grade>('compliant-grade', {
+    ...oneOf(['error', 'warn', 'info', 'debug']),
+    chart: {
+      path: 'sidecar.logLevel',
+      default: 'info',
+      variable: 'SIDECAR_LOG_LEVEL',
+      sidecarVariable: 'LOG_LEVEL',
+    },
+  },
+  compliantGrade: {
+    name: 'platform.io/compliant-grade',
     summary:
       'The lowest grade for which the condition `Compliant` is true. With several pods, the strictest value applies. Must not be below the chart value `policy.minimumCompliantGrade`.',
     default: '`"B"`, or the chart value if it is stricter',
     ...oneOf(GRADES),
-  }),
-  compliantEvidence: row<number>('compliant-evidence', {
+  },
+  compliantEvidence: {
+    name: 'platform.io/compliant-evidence',
     summary:
       'The minimum evidence for which the condition `Compliant` is true, in percent of the declared items. With several pods, the highest value applies. Must not be below the chart value `policy.minimumCompliantEvidence`. `"0"` requires no evidence.',
     default: '`"50"`, or the chart value if it is higher',
-    allowed: 'an integer from 0 to 100',
-    read: (raw) => (/^(0|[1-9]\d?|100)$/.test(raw) ? { ok: true, value: Number(raw) } : invalid),
-  }),
-} as const;
+    ...integer(0, 100),
+  },
+} as const satisfies Readonly<Record<string, AnnotationRow<unknown>>>;
 
 type Rows = typeof ANNOTATIONS;
-type ValueOf<R> = R extends AnnotationRow<infer T> ? T : never;
+type ValueOf<R> = R extends AnnotationKind<infer T> ? T : never;
 
 /** The values of a pod's annotations; a missing member means that the annotation is not set. */
 export type AnnotationValues = { -readonly [K in keyof Rows]?: ValueOf<Rows[K]> };
+
+/** The annotations with a chart default. */
+type DefaultedKey = { [K in keyof Rows]: Rows[K] extends { chart: object } ? K : never }[keyof Rows];
+export type AnnotationDefaults = { [K in DefaultedKey]: ValueOf<Rows[K]> };
+/** The same values by the injector's variable. */
+export type DefaultVariables = {
+  [K in DefaultedKey as Rows[K]['chart']['variable']]: ValueOf<Rows[K]>;
+};
+/** The values that only the sidecar reads, by its variable. */
+export type SidecarVariables = {
+  [
+    K in DefaultedKey as Rows[K]['chart'] extends { sidecarVariable: infer N extends string } ? N : never
+  ]: ValueOf<Rows[K]>;
+};
+export type DefaultedRow = AnnotationRow<unknown> & { chart: ChartDefault<unknown> };
+
+const TABLE: [string, AnnotationRow<unknown>][] = Object.entries(ANNOTATIONS);
+export const DEFAULTED = TABLE.filter(([, { chart }]) => chart !== undefined) as [
+  DefaultedKey,
+  DefaultedRow,
+][];
+
+/** One value for each annotation with a chart default. */
+export function annotationDefaults(
+  valueOf: (key: DefaultedKey, chart: ChartDefault<unknown>) => unknown,
+): AnnotationDefaults {
+  const values = DEFAULTED.map(([key, { chart }]) => [key, valueOf(key, chart)]);
+  return Object.fromEntries(values) as AnnotationDefaults;
+}
 
 export interface AnnotationProblem {
   name: string;
@@ -149,8 +197,6 @@ export interface AnnotationProblem {
 export type ReadAnnotations =
   | { ok: true; values: AnnotationValues }
   | { ok: false; problems: AnnotationProblem[] };
-
-const TABLE = Object.entries(ANNOTATIONS);
 
 /** Parses every annotation of the table and reports all invalid annotations at once. */
 export function readAnnotations(annotations: Readonly<Record<string, string>>): ReadAnnotations {

@@ -39,9 +39,9 @@ function renderStep(plan: InjectionPlan, imagePullPolicy: string): Container {
     args: [...NODE_IMAGE_ARGS, 'render-policy', RULES_PATH],
     env: [
       { name: 'MANIFEST_PATH', value: '/manifest/agent.yaml' },
-      { name: 'NODE_OPTIONS', value: nodeOptions(plan.resources.memoryLimit) },
+      { name: 'NODE_OPTIONS', value: nodeOptions(plan.memoryLimit) },
     ],
-    resources: resourcesOf(plan.resources),
+    resources: resourcesOf(plan),
     securityContext: RESTRICTED,
     terminationMessagePath: '/dev/termination-log',
     terminationMessagePolicy: 'FallbackToLogsOnError',

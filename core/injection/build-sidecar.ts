@@ -1,4 +1,4 @@
-import type { PolicyMode } from '../policy/engine.ts';
+import { DEFAULTED, type AnnotationDefaults } from './annotations.ts';
 import {
   CA_ANNOTATION,
   CONTROL_PORT,
@@ -11,18 +11,14 @@ import {
 import type { Container, ContainerPort, EnvVariable, Volume } from './pod.ts';
 import { parseQuantity } from './quantity.ts';
 import { proxyPorts } from './routing.ts';
-import type { InjectionSettings, LogLevel, SidecarResources } from './settings.ts';
+import type { InjectionSettings, SidecarResources } from './settings.ts';
 
 /** The resolved values for one pod's injection, from the pod's annotations and the installation's settings. */
-export interface InjectionPlan {
+export interface InjectionPlan extends AnnotationDefaults {
   agentName: string;
-  agentContainer: string;
   agentPort: number;
   manifestConfigMap: string;
-  mode: PolicyMode;
   image: string;
-  logLevel: LogLevel;
-  resources: SidecarResources;
 }
 
 const IDENTITY_PATH = '/var/run/secrets/platform.io';
@@ -73,6 +69,11 @@ const CONSTANT_VARIABLES = {
   ca: { name: 'PLATFORM_CA_FILE', value: `${IDENTITY_PATH}/ca.crt` },
 } as const;
 
+/** The sidecar's variables whose values are those of an annotation. */
+export const PLAN_VARIABLES = DEFAULTED.flatMap(([key, { chart, pattern }]) =>
+  chart.sidecarVariable === undefined ? [] : [{ key, name: chart.sidecarVariable, pattern }],
+);
+
 export function resourcesOf(resources: SidecarResources): NonNullable<Container['resources']> {
   return {
     requests: { cpu: resources.cpuRequest, memory: resources.memoryRequest },
@@ -97,7 +98,7 @@ export function buildSidecar(
     restartPolicy: 'Always',
     ports: [...proxyPorts(portNames), controlPort],
     env: environment(plan, agent, settings),
-    resources: resourcesOf(plan.resources),
+    resources: resourcesOf(plan),
     startupProbe,
     readinessProbe,
     lifecycle,
@@ -141,15 +142,14 @@ function environment(plan: InjectionPlan, agent: Container, settings: InjectionS
     { name: 'UPSTREAM_URL', value: `http://localhost:${plan.agentPort}` },
     CONSTANT_VARIABLES.manifest,
     ...engineEnvironment(settings),
-    { name: 'POLICY_PROXY_MODE', value: plan.mode },
     CONSTANT_VARIABLES.controlAccess,
     { name: 'AGENT_ENV_NAMES', value: agentEnvNames(agent) },
     { name: 'AGENT_NAME', value: plan.agentName },
     ...controlPlaneEnvironment(settings),
     { name: 'HEARTBEAT_SECONDS', value: String(settings.heartbeatSeconds) },
-    { name: 'LOG_LEVEL', value: plan.logLevel },
+    ...PLAN_VARIABLES.map(({ key, name }) => ({ name, value: String(plan[key]) })),
     CONSTANT_VARIABLES.logFormat,
-    { name: 'NODE_OPTIONS', value: nodeOptions(plan.resources.memoryLimit) },
+    { name: 'NODE_OPTIONS', value: nodeOptions(plan.memoryLimit) },
   ];
 }
 

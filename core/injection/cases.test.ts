@@ -30,7 +30,7 @@ test.each(INJECTED)(
     const settings = injectionSettings(overrides);
     const again = decide(after, settings);
     if (again.action !== 'inject') throw new Error('not injected again');
-    expect(inject(after, again.plan, settings)).toEqual(after);
+    expect(inject(after, again, settings)).toEqual(after);
     expect(applyPatch(before, patchBetween(before, after))).toEqual(after);
     // Uninject removes the forged record of this case.
     if (name !== 'hostile-record') expect(withoutEmpties(uninject(after))).toEqual(withoutEmpties(before));

@@ -1,5 +1,6 @@
 import { expect, test } from '@jest/globals';
 import { injectionSettings, optedInPod } from '../../testing/pods.ts';
+import { annotationDefaults } from './annotations.ts';
 import { decide, type Decision, type SkipCode } from './decide.ts';
 import { inject } from './inject.ts';
 import type { Pod } from './pod.ts';
@@ -264,18 +265,23 @@ test.each<[RejectionCode, Pod, string]>([
   expect(decide(pod, injectionSettings())).toEqual({ action: 'refuse', rejections: [{ code, message }] });
 });
 
+const DEFAULTS = annotationDefaults((_key, chart) => chart.default);
+
 test('the plan uses the defaults of the installation', () => {
+  const { spec } = optedInPod();
   expect(decide(optedInPod(), injectionSettings())).toEqual({
     action: 'inject',
+    record: null,
+    spec,
+    agent: spec.containers[0],
     plan: {
       agentName: 'chat',
-      agentContainer: 'agent',
       agentPort: 8000,
       manifestConfigMap: 'chat-manifest',
-      mode: 'track',
       image: 'registry.example/agent-compliance/sidecar:1.0.0',
-      logLevel: 'info',
-      resources: { cpuRequest: '25m', cpuLimit: '1', memoryRequest: '96Mi', memoryLimit: '192Mi' },
+      ...DEFAULTS,
+      ...{ mode: 'track', logLevel: 'info' },
+      ...{ cpuRequest: '25m', cpuLimit: '1', memoryRequest: '96Mi', memoryLimit: '192Mi' },
     },
     warnings: [],
   });
@@ -300,15 +306,17 @@ test('the plan uses the value of every annotation', () => {
   });
   expect(decide(pod, injectionSettings({ allowedImages: ['good:2'] }))).toEqual({
     action: 'inject',
+    record: null,
+    spec: pod.spec,
+    agent: { name: 'web' },
     plan: {
       agentName: 'support',
-      agentContainer: 'web',
       agentPort: 7000,
       manifestConfigMap: 'support.v2',
-      mode: 'enforce',
       image: 'good:2',
-      logLevel: 'debug',
-      resources: { cpuRequest: '50m', cpuLimit: '2', memoryRequest: '128Mi', memoryLimit: '256Mi' },
+      ...DEFAULTS,
+      ...{ mode: 'enforce', logLevel: 'debug' },
+      ...{ cpuRequest: '50m', cpuLimit: '2', memoryRequest: '128Mi', memoryLimit: '256Mi' },
     },
     warnings: [],
   });
@@ -341,9 +349,11 @@ test('decides a pod that was injected with an older configuration like a plain p
   const pod = optedInPod();
   const first = decide(pod, settings);
   if (first.action !== 'inject') throw new Error('not injected');
-  const old = inject(pod, first.plan, injectionSettings({ configHash: 'old', ca: 'OLD', image: 'old:1' }));
-  expect(decide(old, settings)).toEqual(first);
-  expect(inject(old, first.plan, settings)).toEqual(inject(pod, first.plan, settings));
+  const old = inject(pod, first, injectionSettings({ configHash: 'old', ca: 'OLD', image: 'old:1' }));
+  const again = decide(old, settings);
+  if (again.action !== 'inject') throw new Error('not injected again');
+  expect({ ...again, record: null }).toEqual(first);
+  expect(inject(old, again, settings)).toEqual(inject(pod, first, settings));
 });
 
 test('restores only ports and probes from a forged injection record', () => {
@@ -357,5 +367,5 @@ test('restores only ports and probes from a forged injection record', () => {
   const pod = annotated({ 'platform.io/injected': JSON.stringify(forged) });
   const decision = decide(pod, injectionSettings());
   if (decision.action !== 'inject') throw new Error('not injected');
-  expect(inject(pod, decision.plan, injectionSettings()).spec.containers[0]?.image).toBe('agent:1');
+  expect(inject(pod, decision, injectionSettings()).spec.containers[0]?.image).toBe('agent:1');
 });

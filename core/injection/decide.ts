@@ -1,12 +1,13 @@
 import {
+  annotationDefaults,
   ANNOTATIONS,
   describeAnnotationProblem,
   readAnnotations,
   type AnnotationValues,
 } from './annotations.ts';
 import { agentNameOf } from './agent-name.ts';
-import type { InjectionPlan } from './build-sidecar.ts';
-import { uninject } from './inject.ts';
+import { withoutInjection, type Target } from './inject.ts';
+import { parseInjected } from './injected.ts';
 import { CA_ANNOTATION, INJECTED_ANNOTATION } from './names.ts';
 import type { Pod } from './pod.ts';
 import { RULES, type Rejection, type Subject } from './rejections.ts';
@@ -29,7 +30,7 @@ export type Decision =
   | { action: 'skip'; code: Exclude<SkipCode, 'namespace-excluded'> }
   /** All reasons, not only the first. */
   | { action: 'refuse'; rejections: Rejection[] }
-  | { action: 'inject'; plan: InjectionPlan; warnings: string[] };
+  | ({ action: 'inject'; warnings: string[] } & Target);
 
 /**
  * Decides whether a pod is skipped, refused or injected.
@@ -55,10 +56,21 @@ export function decide(pod: Pod, settings: InjectionSettings): Decision {
       rejections: messages.map((message) => ({ code: 'annotation-invalid', message })),
     };
   }
-  const subject = subjectOf(uninject(pod), read.values, settings);
+  const record = parseInjected(pod.metadata);
+  const subject = subjectOf(record ? withoutInjection(pod, record) : pod, read.values, settings);
   const rejections = RULES.flatMap((rule) => rule(subject) ?? []);
-  if (rejections.length > 0) return { action: 'refuse', rejections };
-  return { action: 'inject', plan: planOf(subject), warnings: unknownAnnotations(annotations) };
+  const { agent } = subject;
+  // A rule rejects a pod without the agent's container.
+  if (rejections.length > 0 || !agent) return { action: 'refuse', rejections };
+  const { plan, pod: plain } = subject;
+  return {
+    action: 'inject',
+    plan,
+    record,
+    spec: plain.spec,
+    agent,
+    warnings: unknownAnnotations(annotations),
+  };
 }
 
 function subjectOf(pod: Pod, values: AnnotationValues, settings: InjectionSettings): Subject {
@@ -67,33 +79,15 @@ function subjectOf(pod: Pod, values: AnnotationValues, settings: InjectionSettin
     wanted === undefined
       ? pod.spec.containers[0]
       : pod.spec.containers.find((container) => container.name === wanted);
-  return {
-    pod,
-    settings,
-    values,
-    agentName: agentNameOf(pod.metadata ?? {}, values.agentName),
-    agent,
-    agentPort: values.agentPort ?? (agent ? defaultAgentPort(agent) : 8000),
-    resources: {
-      cpuRequest: values.cpuRequest ?? settings.resources.cpuRequest,
-      cpuLimit: values.cpuLimit ?? settings.resources.cpuLimit,
-      memoryRequest: values.memoryRequest ?? settings.resources.memoryRequest,
-      memoryLimit: values.memoryLimit ?? settings.resources.memoryLimit,
-    },
-  };
-}
-
-function planOf({ settings, values, agentName, agent, agentPort, resources }: Subject): InjectionPlan {
-  return {
+  const agentName = agentNameOf(pod.metadata ?? {}, values.agentName);
+  const plan = {
     agentName: agentName.name,
-    agentContainer: agent?.name ?? '',
-    agentPort,
+    agentPort: values.agentPort ?? (agent ? defaultAgentPort(agent) : 8000),
     manifestConfigMap: values.manifestConfigMap ?? `${agentName.name}-manifest`,
-    mode: values.mode ?? settings.mode,
     image: values.image ?? settings.image,
-    logLevel: values.logLevel ?? settings.logLevel,
-    resources,
+    ...annotationDefaults((key) => values[key] ?? settings[key]),
   };
+  return { pod, settings, values, agentName, agent, plan };
 }
 
 /** The annotations that configure injection, and the product's annotations that pods carry for other reasons. */

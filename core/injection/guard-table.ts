@@ -1,5 +1,6 @@
+import { annotationDefaults } from './annotations.ts';
 import { buildEngine, buildEngineVolumes } from './build-engine.ts';
-import { buildSidecar, buildVolumes, type InjectionPlan } from './build-sidecar.ts';
+import { buildSidecar, buildVolumes, PLAN_VARIABLES, type InjectionPlan } from './build-sidecar.ts';
 import { VOLUMES } from './names.ts';
 import type { Container, Volume } from './pod.ts';
 import type { InjectionSettings } from './settings.ts';
@@ -37,6 +38,7 @@ export interface GuardTable {
  * chart's values, `controlPlane` is the URL of the chart's control plane.
  */
 const PATTERNS: Readonly<Record<string, string>> = {
+  ...Object.fromEntries(PLAN_VARIABLES.map(({ name, pattern }) => [name, pattern])),
   UPSTREAM_URL: '^http://(localhost|127[.]0[.]0[.]1):[1-9][0-9]{0,4}$',
   MANIFEST_PATH: '^/manifest/agent[.]yaml$',
   POLICY_ENGINE: '^{engine}$',
@@ -50,7 +52,6 @@ const PATTERNS: Readonly<Record<string, string>> = {
   PLATFORM_CA_FILE: '^/var/run/secrets/platform[.]io/ca[.]crt$',
   PROOF_WRITES: '^control-plane$',
   HEARTBEAT_SECONDS: '^([1-9][0-9]{1,2}|[12][0-9]{3}|3[0-5][0-9]{2}|3600)$',
-  LOG_LEVEL: '^(error|warn|info|debug)$',
   LOG_FORMAT: '^json$',
   NODE_OPTIONS: '^--max-old-space-size=[1-9][0-9]{1,5} --max-semi-space-size=8$',
   GOMEMLIMIT: '^[1-9][0-9]{1,5}MiB$',
@@ -86,15 +87,13 @@ export function guardTable(previous: readonly Injection[]): GuardTable {
 
 /** The additions of this version, with all features enabled. */
 function currentInjection(): Injection {
-  const resources = { cpuRequest: '25m', cpuLimit: '1', memoryRequest: '96Mi', memoryLimit: '192Mi' };
+  const defaults = annotationDefaults((_key, chart) => chart.default);
   const settings: InjectionSettings = {
+    ...defaults,
     image: 'sidecar:1',
     imagePullPolicy: 'IfNotPresent',
     allowedImages: [],
-    resources,
-    logLevel: 'info',
-    engine: { image: 'opa:1', resources },
-    mode: 'track',
+    engine: { image: 'opa:1', resources: defaults },
     minimumMode: 'off',
     minimumCompliantGrade: 'F',
     minimumCompliantEvidence: 0,
@@ -107,13 +106,10 @@ function currentInjection(): Injection {
   };
   const plan: InjectionPlan = {
     agentName: 'agent',
-    agentContainer: 'agent',
     agentPort: 8000,
     manifestConfigMap: 'agent-manifest',
-    mode: 'track',
     image: settings.image,
-    logLevel: 'info',
-    resources,
+    ...defaults,
   };
   const sidecar = buildSidecar(plan, { name: 'agent' }, [], settings);
   return {

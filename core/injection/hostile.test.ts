@@ -140,7 +140,7 @@ test('adds the same members and changes nothing else for any annotations', () =>
       const decision = decide(pod, settings);
       if (decision.action !== 'inject') return;
       injections += 1;
-      const after = inject(pod, decision.plan, settings);
+      const after = inject(pod, decision, settings);
       expect(structureOf(after)).toEqual(plain);
       expect(after.metadata?.annotations).toMatchObject(pod.metadata?.annotations ?? {});
     }),
@@ -152,7 +152,7 @@ test('adds the same members and changes nothing else for any annotations', () =>
 function injected(pod: Pod): Pod {
   const decision = decide(pod, settings);
   if (decision.action !== 'inject') throw new Error(`not injected: ${JSON.stringify(decision)}`);
-  return inject(pod, decision.plan, settings);
+  return inject(pod, decision, settings);
 }
 
 /** The paths and types of all members except the annotations. A value changes these only if it is misread as structure. */

@@ -33,7 +33,7 @@ export function injectManifests(text: string, settings: InjectionSettings, agent
       return decision.code === 'not-opted-in'
         ? skip('opted-out', `annotation ${ANNOTATIONS.inject.name} is "false"`)
         : skip(decision.code, 'the pod mirrors a static pod of a node');
-    const changed = inject(pod, decision.plan, settings);
+    const changed = inject(pod, decision, settings);
     if (isEqual(pod, changed)) return skip('up-to-date', 'already injected with this version and settings');
     const message = [`agent ${decision.plan.agentName}`, ...decision.warnings].join('; ');
     return { action: 'change', pod: changed, message };

@@ -25,7 +25,7 @@ const INSTALLATIONS: InjectionSettings[] = [
 function injected(pod: Pod, settings = injectionSettings()): Pod {
   const decision = decide(pod, settings);
   if (decision.action !== 'inject') throw new Error(`not injected: ${JSON.stringify(decision)}`);
-  return inject(pod, decision.plan, settings);
+  return inject(pod, decision, settings);
 }
 
 /** The pod without empty lists and maps, which mean the same as absent ones. */
@@ -194,7 +194,7 @@ invariant(
       for (const { name, containerPort, protocol = 'TCP' } of container.ports ?? []) {
         if (name === undefined) continue;
         const isAgents =
-          container.name === decision.plan.agentContainer &&
+          container.name === decision.agent.name &&
           containerPort === decision.plan.agentPort &&
           protocol === 'TCP';
         same([name, findPort(after, name, protocol)], [name, isAgents ? 4000 : containerPort]);

@@ -3,53 +3,54 @@ import { buildSidecar, buildVolumes, type InjectionPlan } from './build-sidecar.
 import { parseInjected, restoreContainer, type Injected } from './injected.ts';
 import { AGENT_LABEL, CA_ANNOTATION, INJECTED_ANNOTATION, OWN_CONTAINERS, OWN_VOLUMES } from './names.ts';
 import type { Container, Pod, PodMetadata, PodSpec, Quantities } from './pod.ts';
-import { namesOfPort, removePortNames } from './routing.ts';
+import { removePortNames } from './routing.ts';
 import type { InjectionSettings } from './settings.ts';
+
+/** What `decide` found in a pod that is injected. */
+export interface Target {
+  plan: InjectionPlan;
+  /** The record of an earlier injection. */
+  record: Injected | null;
+  /** The pod's spec without the earlier injection, and the agent's container in it. */
+  spec: PodSpec;
+  agent: Container;
+}
 
 /**
  * The pod with the sidecar. An earlier injection is removed first. Therefore `inject(inject(p)) = inject(p)`, and a pod
  * with an older configuration gets the current configuration.
  */
-export function inject(pod: Pod, plan: InjectionPlan, settings: InjectionSettings): Pod {
-  const plain = uninject(pod);
-  const agent = plain.spec.containers.find((container) => container.name === plan.agentContainer);
-  if (!agent) throw new Error(`the plan names container ${plan.agentContainer}, which the pod does not have`);
+export function inject(pod: Pod, { plan, record, spec, agent }: Target, settings: InjectionSettings): Pod {
+  const metadata = record ? plainMetadata(pod.metadata ?? {}, record) : pod.metadata;
   const unnamed = removePortNames(agent, plan.agentPort);
-  const sidecar = buildSidecar(plan, agent, namesOfPort(agent, plan.agentPort), settings);
-  const own = [...buildEngine(plan, settings), sidecar];
+  const own = [...buildEngine(plan, settings), buildSidecar(plan, agent, unnamed.names, settings)];
   const injected: Injected = {
     version: settings.version,
     config: settings.configHash,
     agent: { container: agent.name, port: plan.agentPort },
     restore: unnamed.restore,
-    ownLabel: plain.metadata?.labels?.[AGENT_LABEL] !== undefined,
+    ownLabel: metadata?.labels?.[AGENT_LABEL] !== undefined,
   };
   return {
-    ...plain,
+    ...pod,
     metadata: {
-      ...plain.metadata,
-      labels: { ...plain.metadata?.labels, [AGENT_LABEL]: plan.agentName },
+      ...metadata,
+      labels: { ...metadata?.labels, [AGENT_LABEL]: plan.agentName },
       annotations: {
-        ...plain.metadata?.annotations,
+        ...metadata?.annotations,
         [INJECTED_ANNOTATION]: JSON.stringify(injected),
         ...(settings.ca !== null && { [CA_ANNOTATION]: settings.ca }),
       },
     },
     spec: {
-      ...plain.spec,
-      containers: plain.spec.containers.map((container) =>
-        container === agent ? unnamed.container : container,
-      ),
+      ...spec,
+      containers: spec.containers.map((container) => (container === agent ? unnamed.container : container)),
       // First in the list: the sidecar then starts before every other init container and ends after all of them.
       initContainers: [
-        ...own.map((container) => keepOtherResources(container, pod)),
-        ...(plain.spec.initContainers ?? []),
+        ...(record ? own.map((container) => keepOtherResources(container, pod)) : own),
+        ...(spec.initContainers ?? []),
       ],
-      volumes: [
-        ...(plain.spec.volumes ?? []),
-        ...buildVolumes(plan, settings),
-        ...buildEngineVolumes(settings),
-      ],
+      volumes: [...(spec.volumes ?? []), ...buildVolumes(plan, settings), ...buildEngineVolumes(settings)],
     },
   };
 }
@@ -60,7 +61,7 @@ export function inject(pod: Pod, plan: InjectionPlan, settings: InjectionSetting
  */
 function keepOtherResources(container: Container, before: Pod): Container {
   const resources = before.spec.initContainers?.find(({ name }) => name === container.name)?.resources;
-  if (!resources || !parseInjected(before.metadata)) return container;
+  if (!resources) return container;
   const keep = (given: Quantities | undefined, own: Quantities | undefined): Quantities => ({
     ...Object.fromEntries(Object.entries(given ?? {}).filter(([name]) => name === 'ephemeral-storage')),
     ...own,
@@ -77,7 +78,11 @@ function keepOtherResources(container: Container, before: Pod): Container {
 /** The pod as it was before injection, without empty lists and maps. A pod that is not injected is returned unchanged. */
 export function uninject(pod: Pod): Pod {
   const injected = parseInjected(pod.metadata);
-  if (!injected) return pod;
+  return injected ? withoutInjection(pod, injected) : pod;
+}
+
+/** Undoes the injection with this record. */
+export function withoutInjection(pod: Pod, injected: Injected): Pod {
   const { metadata, ...rest } = pod;
   const plain = plainMetadata(metadata ?? {}, injected);
   const spec = plainSpec(pod.spec, injected);

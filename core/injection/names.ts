@@ -34,14 +34,14 @@ export const INJECTOR_WEBHOOK = 'pod.inject.platform.io';
 /** The audience of the pod's projected token; the API server itself does not accept this token. */
 export const TOKEN_AUDIENCE = 'platform.io';
 
-const LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
-const SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
+export const DNS_LABEL = /^[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?$/;
+export const DNS_SUBDOMAIN = /^[a-z0-9]([-a-z0-9]*[a-z0-9])?([.][a-z0-9]([-a-z0-9]*[a-z0-9])?)*$/;
 
 /** RFC 1123 label, 1 to 63 characters. */
-export const isDnsLabel = (text: string): boolean => LABEL.test(text);
+export const isDnsLabel = (text: string): boolean => DNS_LABEL.test(text);
 
 /** RFC 1123 subdomain, 1 to 253 characters: a valid ConfigMap name. */
-export const isDnsSubdomain = (text: string): boolean => text.length <= 253 && SUBDOMAIN.test(text);
+export const isDnsSubdomain = (text: string): boolean => text.length <= 253 && DNS_SUBDOMAIN.test(text);
 
 /** The exit code of a process whose port is already in use. The operator detects port conflicts of sidecars by it. */
 export const PORT_TAKEN_EXIT_CODE = 98;

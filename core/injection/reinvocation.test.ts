@@ -8,7 +8,7 @@ import type { Container, Pod } from './pod.ts';
 function injected(pod: Pod): Pod {
   const decision = decide(pod, injectionSettings());
   if (decision.action !== 'inject') throw new Error(`not injected: ${JSON.stringify(decision)}`);
-  return inject(pod, decision.plan, injectionSettings());
+  return inject(pod, decision, injectionSettings());
 }
 
 /** The pod with a changed sidecar, as if an admission plugin had changed it between two calls. */

@@ -1,5 +1,6 @@
 import type { AgentName } from './agent-name.ts';
 import { ANNOTATIONS, type AnnotationValues } from './annotations.ts';
+import type { InjectionPlan } from './build-sidecar.ts';
 import {
   AGENT_LABEL,
   CONTROL_PORT,
@@ -13,7 +14,7 @@ import type { Container, Pod } from './pod.ts';
 import { parseQuantity } from './quantity.ts';
 import { namesOfPort } from './routing.ts';
 import { quoted } from '../untrusted/quoted.ts';
-import type { InjectionSettings, SidecarResources } from './settings.ts';
+import type { InjectionSettings } from './settings.ts';
 
 /** Every rejection code and its condition; the reference page is generated from this table. */
 export const REJECTION_SUMMARIES = {
@@ -55,8 +56,7 @@ export interface Subject {
   values: AnnotationValues;
   agentName: AgentName;
   agent: Container | undefined;
-  agentPort: number;
-  resources: SidecarResources;
+  plan: InjectionPlan;
 }
 
 type Rule = (subject: Subject) => Rejection | null;
@@ -134,7 +134,7 @@ export const RULES: readonly Rule[] = [
         );
   },
 
-  ({ pod, agentPort, settings }) => {
+  ({ pod, plan: { agentPort }, settings }) => {
     const reserved = reservedPorts(settings);
     if (reserved.includes(agentPort))
       return rejection(
@@ -152,10 +152,10 @@ export const RULES: readonly Rule[] = [
       : null;
   },
 
-  ({ pod, agent, agentPort }) => {
+  ({ pod, agent, plan }) => {
     if (!agent) return null;
     // A Service uses the first container with the port name, so moving the name to the sidecar would change its target.
-    const names = namesOfPort(agent, agentPort);
+    const names = namesOfPort(agent, plan.agentPort);
     const other = pod.spec.containers.find(
       (container) => container !== agent && container.ports?.some((port) => names.includes(port.name ?? '')),
     );
@@ -202,8 +202,8 @@ export const RULES: readonly Rule[] = [
         );
   },
 
-  ({ resources }) => requestOverLimit('cpu', resources.cpuRequest, resources.cpuLimit),
-  ({ resources }) => requestOverLimit('memory', resources.memoryRequest, resources.memoryLimit),
+  ({ plan }) => requestOverLimit('cpu', plan.cpuRequest, plan.cpuLimit),
+  ({ plan }) => requestOverLimit('memory', plan.memoryRequest, plan.memoryLimit),
 ];
 
 function rejection(code: RejectionCode, message: string): Rejection {

@@ -24,9 +24,9 @@ export function defaultAgentPort(container: Container): number {
 export function removePortNames(
   container: Container,
   number: number,
-): { container: Container; restore: Restore[] } {
+): { container: Container; names: string[]; restore: Restore[] } {
   const names = namesOfPort(container, number);
-  if (names.length === 0) return { container, restore: [] };
+  if (names.length === 0) return { container, names, restore: [] };
   const restore: Restore[] = [];
   const changed: Container = { ...container };
   changed.ports = (container.ports ?? []).map((port, index) => {
@@ -40,14 +40,14 @@ export function removePortNames(
     const handler = container[probe];
     if (handler !== undefined) changed[probe] = byNumber(handler, { path: probe, names, number, restore });
   }
-  if (container.lifecycle === undefined) return { container: changed, restore };
+  if (container.lifecycle === undefined) return { container: changed, names, restore };
   changed.lifecycle = { ...container.lifecycle };
   for (const hook of ['postStart', 'preStop'] as const) {
     const handler = container.lifecycle[hook];
     if (handler !== undefined)
       changed.lifecycle[hook] = byNumber(handler, { path: `lifecycle/${hook}`, names, number, restore });
   }
-  return { container: changed, restore };
+  return { container: changed, names, restore };
 }
 
 /** The handler with the port number instead of one of the names; the same object if the handler uses none of the names. */

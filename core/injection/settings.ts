@@ -1,6 +1,7 @@
 import type { PolicyMode } from '../policy/engine.ts';
 import type { Grade } from '../gap/gap.ts';
 import type { ProofWrites } from '../proof/proof.ts';
+import type { AnnotationDefaults } from './annotations.ts';
 
 /** Requests and limits as Kubernetes quantities. */
 export interface SidecarResources {
@@ -10,25 +11,20 @@ export interface SidecarResources {
   memoryLimit: string;
 }
 
-export type LogLevel = 'error' | 'warn' | 'info' | 'debug';
-
 /** An Open Policy Agent next to each sidecar. */
 export interface EngineSettings {
   image: string;
   resources: SidecarResources;
 }
 
-/** The settings of the installation for all pods: the chart's values and the current CA. */
-export interface InjectionSettings {
+/** The settings of the installation for all pods: the chart's values, with the defaults of annotations, and the current CA. */
+export interface InjectionSettings extends AnnotationDefaults {
   image: string;
   imagePullPolicy: 'Always' | 'IfNotPresent' | 'Never';
   /** Images that `platform.io/sidecar-image` may name in addition to `image`. */
   allowedImages: readonly string[];
-  resources: SidecarResources;
-  logLevel: LogLevel;
   /** `none`: injected sidecars evaluate no policy. `EngineSettings`: every pod runs an engine with the rules of its manifest. */
   engine: 'builtin' | 'none' | EngineSettings;
-  mode: PolicyMode;
   /** The lowest mode that an annotation may set. */
   minimumMode: PolicyMode;
   /** The lowest grade that the annotation `platform.io/compliant-grade` may set. */

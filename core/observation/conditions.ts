@@ -227,7 +227,7 @@ export const CONDITIONS: readonly ConditionTable<ConditionInput>[] = [
 export function conditionsOf(
   known: readonly Condition[],
   input: ConditionInput,
-  about: { at: Date; observedGeneration?: number },
+  about: { at: Date; observedGeneration?: number | undefined },
 ): Condition[] {
   const { at, observedGeneration } = about;
   const computed = CONDITIONS.map((table) => ({

@@ -5,14 +5,15 @@ import type { Heartbeat } from '../heartbeat/heartbeat.ts';
 import { mergeSentProofs, type ProofSet } from '../proof/proof-set.ts';
 import { instanceOf, isOutdated, isSameProcess, modelCheck, type SenderId } from './instance.ts';
 import type { BriefInstance, InstanceStatus, ObservationStatus } from './observation.ts';
-import { isLive, worstOf } from './phase.ts';
+import { isLive, staleLimitMs, worstOf } from './phase.ts';
 import { proofMembersOf, proofSetOf } from './proofs.ts';
 import { shownOfReport } from './shown.ts';
-import { statusOf, type ObservationContext } from './status-of.ts';
+import { statusOf, withoutGone, type ObservationContext } from './status-of.ts';
 import { departed, hasLeftMore, hasRoomForDeparted, withDeparted, withReturned } from './tokens.ts';
 import {
   briefOf,
   knownInstance,
+  MAX_INSTANCES,
   MAX_UNLISTED,
   withoutSilentUnlisted,
   worstInstances,
@@ -57,7 +58,10 @@ export function mergeHeartbeat(
   at: Date,
 ): ObservationStatus {
   if (status !== undefined && isRepeat(status, heartbeat, sender, at)) return status;
-  const before = withoutSilentUnlisted(status ?? { phase: 'Pending' }, at);
+  const before = withoutSilentUnlisted(
+    withoutForgotten(status ?? { phase: 'Pending' }, sender.instance, at),
+    at,
+  );
   const known = knownInstance(before, sender.instance);
   const next = {
     ...withoutReturned(before, heartbeat, sender, at),
@@ -76,6 +80,24 @@ export function mergeHeartbeat(
   };
   const shown = isReportToShow(merged, instance, at) ? withReport(merged, heartbeat, instance) : merged;
   return statusOf(shown, at, sender);
+}
+
+/** Silent instances are dropped after this time, or after twice their stale limit if that is longer; milliseconds. */
+const FORGET_MS = 3_600_000;
+
+/**
+ * Remote instances have no pod whose deletion the operator could detect. The next heartbeat drops those that are silent for
+ * too long. Their tokens of the day stay counted.
+ */
+function withoutForgotten(status: ObservationStatus, sender: string, at: Date): ObservationStatus {
+  // In a full list a new instance replaces silent instances.
+  const isFull = (status.instances ?? []).length >= MAX_INSTANCES;
+  const stays = (each: BriefInstance): boolean => {
+    if (each.name === sender || isLive(each, at)) return true;
+    const silentMs = at.getTime() - Date.parse(each.lastHeartbeat);
+    return !isFull && silentMs <= Math.max(FORGET_MS, 2 * staleLimitMs(each.intervalSeconds));
+  };
+  return withoutGone(status, stays, at);
 }
 
 /** The lists of instances, with the new row of this instance. */

@@ -3,6 +3,7 @@ import type { Grade } from '../gap/gap.ts';
 import { DEFAULT_COMPLIANT_EVIDENCE } from '../evidence/evidence.ts';
 import { DEFAULT_COMPLIANT_GRADE, gradeOf } from '../gap/grade.ts';
 import { activityOf, awaitedSinceOf, silentSinceMs, type Activity } from './activity.ts';
+import type { ConditionInput } from './condition-input.ts';
 import { conditionsOf } from './conditions.ts';
 import type { BriefInstance, InstanceStatus, ObservationStatus, Phase } from './observation.ts';
 import { isLive, staleLimitMs, worstOf } from './phase.ts';
@@ -38,17 +39,15 @@ export function statusOf(
 ): ObservationStatus {
   const settled = withoutSilentUnlisted(known ?? PENDING, at);
   const { unlisted = [] } = settled;
-  const kept = withoutComputed(settled);
   const instances = (known?.instances ?? []).map((instance) => withStaleness(instance, at));
   const live = instances.filter((instance) => isLive(instance, at));
   const activity = activityOf(known, context.activity);
   const awaitedSince = awaitedSinceOf(known, { isReporting: live.length > 0, activity, at });
-  const silence = { ...kept, ...(awaitedSince === undefined ? {} : { awaitedSince }) };
+  const silence = { ...withoutComputed(settled), ...(awaitedSince === undefined ? {} : { awaitedSince }) };
   const phase = phaseNow(silence, { live, activity, at, heartbeatSeconds: context.heartbeatSeconds ?? 30 });
-  const aggregates = live.length > 0 ? aggregatesOf(live, unlisted) : {};
   const status: ObservationStatus = {
     ...silence,
-    ...aggregates,
+    ...(live.length > 0 ? aggregatesOf(live, unlisted) : {}),
     ...shownOfAgent(settled, live),
     ...departed(settled, [], at),
     phase,
@@ -56,27 +55,17 @@ export function statusOf(
     instanceCount: instances.length + unlisted.length,
     ...(unlisted.length > 0 ? { unlisted, unlistedCount: unlisted.length } : {}),
   };
+  const { observedGeneration } = context;
   if (status.lastChecked !== undefined) status.tokens = usedToday(status, at).tokens;
-  if (context.observedGeneration !== undefined) status.observedGeneration = context.observedGeneration;
-  const { lastChecked } = status;
-  const compliantGrade = context.compliantGrade ?? DEFAULT_COMPLIANT_GRADE;
-  const input = {
-    phase,
+  if (observedGeneration !== undefined) status.observedGeneration = observedGeneration;
+  const input: ConditionInput = {
+    ...{ phase, instances, live, activity, unlisted: unlisted.length, lastChecked: status.lastChecked },
     score: lowestOf(live, provedScore) ?? status.score,
     worstCaseScore: lowestOf(live, worstCaseProvedScore) ?? status.score,
-    instances,
-    live,
-    unlisted: unlisted.length,
-    activity,
-    lastChecked,
-    compliantGrade,
+    compliantGrade: context.compliantGrade ?? DEFAULT_COMPLIANT_GRADE,
     compliantEvidence: context.compliantEvidence ?? DEFAULT_COMPLIANT_EVIDENCE,
   };
-  const { observedGeneration } = context;
-  status.conditions = conditionsOf(known?.conditions ?? [], input, {
-    at,
-    ...(observedGeneration === undefined ? {} : { observedGeneration }),
-  });
+  status.conditions = conditionsOf(known?.conditions ?? [], input, { at, observedGeneration });
   return status;
 }
 

@@ -38,68 +38,81 @@ interface Call {
 }
 
 export function createUsageCollector(): UsageCollector {
-  const calls = new Map<string, Call>();
+  return new Collector();
+}
+
+class Collector implements UsageCollector {
+  readonly #calls = new Map<string, Call>();
   /** For a call with several ids: the id under which the call is kept, by each other id. */
-  const aliases = new Map<string, string>();
+  readonly #aliases = new Map<string, string>();
   /** The first call id in the events of a run, by run id. */
-  const idsOfRuns = new Map<string, string>();
+  readonly #idsOfRuns = new Map<string, string>();
   /** Usage without an id: of the whole response, or of its only call. */
-  const unnamed: Call = { ...NO_CALL };
-  let last: Call | null = null;
-  let modelId: string | null = null;
-  let steps = 0;
+  readonly #unnamed: Call = { ...NO_CALL };
+  #last: Call | null = null;
+  #modelId: string | null = null;
+  #steps = 0;
+
+  get heldBytes(): number {
+    return this.#calls.size * CALL_BYTES + (this.#aliases.size + this.#idsOfRuns.size) * ALIAS_BYTES;
+  }
+
+  add(value: unknown): void {
+    let ofEvent: TokenCounts | null = null;
+    for (const finding of findUsage(value)) {
+      const call = this.#callOf(finding);
+      this.#modelId ??= finding.modelId;
+      call.modelId ??= finding.modelId;
+      call.isFinished ||= finding.isFinished;
+      call.isRoot ||= finding.isRoot;
+      call.isToolResult ||= finding.isToolResult;
+      if (finding.counts === 'unreadable') call.isUnreadable = true;
+      else if (call === this.#unnamed) ofEvent = sumOf(ofEvent, finding.counts);
+      else if (finding.kind === 'piece') call.pieces = withPiece(call.pieces, finding.counts);
+      else call.counts = largestOf(call.counts, finding.counts);
+      call.isWaiting = finding.kind === 'piece' && countsOfCall(call) === null;
+      this.#last = call;
+    }
+    this.#unnamed.counts = largestOf(this.#unnamed.counts, ofEvent);
+  }
+
+  result(): ReadUsage | null {
+    const last = this.#last;
+    if (last === null) return null;
+    return resultOf([...this.#calls.values()], this.#unnamed, { last, modelId: this.#modelId });
+  }
+
+  #callOf(finding: Finding): Call {
+    const { kind } = finding;
+    const last = this.#last;
+    const id = this.#idOf(finding);
+    const isLast = kind === 'end' || (kind === 'tail' && last !== null && countsOfCall(last) === null);
+    if (isLast && last !== null && (id === null || !this.#calls.has(`id ${id}`))) return last;
+    if (id === null && kind !== 'step') return this.#unnamed;
+    const key = id === null ? `step ${(this.#steps += 1)}` : `id ${id}`;
+    const known = this.#calls.get(key);
+    if (known !== undefined) return known;
+    if (this.#calls.size >= MAX_CALLS) return this.#unnamed;
+    const call: Call = { ...NO_CALL, id };
+    this.#calls.set(key, call);
+    return call;
+  }
 
   /** The id under which the call of a finding is kept. */
-  const idOf = ({ id, runId, kind, counts }: Finding): string | null => {
+  #idOf({ id, runId, kind, counts }: Finding): string | null {
     if (id === null) return null;
+    const last = this.#last;
+    const aliases = this.#aliases;
+    const idsOfRuns = this.#idsOfRuns;
     // LangChain in JavaScript: the piece with the counts is the last piece and has a different id.
     const endsLast = kind === 'piece' && counts !== null && id.startsWith('run-') && last?.isWaiting === true;
     const known = (runId === null ? null : idsOfRuns.get(runId)) ?? (endsLast ? last?.id : null) ?? id;
     if (runId !== null && idsOfRuns.size < MAX_CALLS) idsOfRuns.set(runId, known);
-    const isNew = !calls.has(`id ${id}`) && !aliases.has(id);
-    if (known !== id && isNew && aliases.size < MAX_CALLS) aliases.set(id, known);
+    if (known === id) return aliases.get(id) ?? id;
+    const isNew = !this.#calls.has(`id ${id}`) && !aliases.has(id);
+    if (isNew && aliases.size < MAX_CALLS) aliases.set(id, known);
     return aliases.get(id) ?? id;
-  };
-
-  const callOf = (finding: Finding): Call => {
-    const { kind } = finding;
-    const id = idOf(finding);
-    const isLast = kind === 'end' || (kind === 'tail' && last !== null && countsOfCall(last) === null);
-    if (isLast && last !== null && (id === null || !calls.has(`id ${id}`))) return last;
-    if (id === null && kind !== 'step') return unnamed;
-    const key = id === null ? `step ${(steps += 1)}` : `id ${id}`;
-    const known = calls.get(key);
-    if (known !== undefined) return known;
-    if (calls.size >= MAX_CALLS) return unnamed;
-    const call: Call = { ...NO_CALL, id };
-    calls.set(key, call);
-    return call;
-  };
-
-  return {
-    get heldBytes() {
-      return calls.size * CALL_BYTES + (aliases.size + idsOfRuns.size) * ALIAS_BYTES;
-    },
-    add(value) {
-      let ofEvent: TokenCounts | null = null;
-      for (const finding of findUsage(value)) {
-        const call = callOf(finding);
-        modelId ??= finding.modelId;
-        call.modelId ??= finding.modelId;
-        call.isFinished ||= finding.isFinished;
-        call.isRoot ||= finding.isRoot;
-        call.isToolResult ||= finding.isToolResult;
-        if (finding.counts === 'unreadable') call.isUnreadable = true;
-        else if (call === unnamed) ofEvent = sumOf(ofEvent, finding.counts);
-        else if (finding.kind === 'piece') call.pieces = withPiece(call.pieces, finding.counts);
-        else call.counts = largestOf(call.counts, finding.counts);
-        call.isWaiting = finding.kind === 'piece' && countsOfCall(call) === null;
-        last = call;
-      }
-      unnamed.counts = largestOf(unnamed.counts, ofEvent);
-    },
-    result: () => (last === null ? null : resultOf([...calls.values()], unnamed, { last, modelId })),
-  };
+  }
 }
 
 const NO_CALL: Call = {

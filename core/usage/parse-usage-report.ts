@@ -23,7 +23,8 @@ export const usageWindow = object<UsageWindow>({
   totalCalls: count,
 });
 
-const report = object<AgentUsageReport>({
+/** The agent's own `GET /platform/usage`, before its totals are compared. */
+export const usageReport = object<AgentUsageReport>({
   source: oneOf(['agent-sdk']),
   windowStartedAt: isoTime,
   models: list(model, { max: MAX_REPORTED }),
@@ -36,7 +37,7 @@ const report = object<AgentUsageReport>({
  * not match its models.
  */
 export function parseUsageReport(value: unknown): AgentUsageReport | null {
-  const parsed = parseWith(report, value);
+  const parsed = parseWith(usageReport, value);
   if (!parsed.ok || !isConsistent(parsed.value)) return null;
   return { ...parsed.value, models: parsed.value.models.slice(0, MAX_MODELS) };
 }

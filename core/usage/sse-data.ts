@@ -12,70 +12,82 @@ export interface SseData {
 
 const LINE_END = /\r\n|\n|\r/g;
 
-export function createSseData(
-  /** `event`: name of the event; null: no name. */
-  onData: (data: string, event: string | null) => void,
-  maxLength: number,
-): SseData {
-  /** The unfinished line. Only new text is searched, so that a long line in small pieces stays cheap. */
-  let pieces: string[] = [];
-  let data: string[] = [];
-  let event: string | null = null;
-  let held = 0;
-  let skipping = false;
-  let afterCarriageReturn = false;
+/** `event`: name of the event; null: no name. */
+type OnData = (data: string, event: string | null) => void;
 
-  const finishEvent = (): void => {
-    if (data.length > 0 && !skipping) onData(data.join('\n'), event);
-    data = [];
-    event = null;
-    held = 0;
-    skipping = false;
-  };
-  const hold = (piece: string): void => {
-    held += piece.length;
-    if (!skipping) pieces.push(piece);
-    if (held <= maxLength) return;
-    skipping = true;
+export function createSseData(onData: OnData, maxLength: number): SseData {
+  return new Events(onData, maxLength);
+}
+
+class Events implements SseData {
+  readonly #onData: OnData;
+  readonly #maxLength: number;
+  /** The unfinished line. Only new text is searched, so that a long line in small pieces stays cheap. */
+  #pieces: string[] = [];
+  #data: string[] = [];
+  #event: string | null = null;
+  #held = 0;
+  #skipping = false;
+  #afterCarriageReturn = false;
+
+  constructor(onData: OnData, maxLength: number) {
+    this.#onData = onData;
+    this.#maxLength = maxLength;
+  }
+
+  heldLength(): number {
+    return this.#skipping ? 0 : this.#held;
+  }
+
+  write(text: string): void {
+    if (text === '') return;
+    let start = this.#afterCarriageReturn && text.startsWith('\n') ? 1 : 0;
+    LINE_END.lastIndex = start;
+    for (let found = LINE_END.exec(text); found !== null; found = LINE_END.exec(text)) {
+      if (found.index > start) this.#hold(text.slice(start, found.index));
+      this.#finishLine();
+      start = LINE_END.lastIndex;
+    }
+    if (start < text.length) this.#hold(text.slice(start));
+    this.#afterCarriageReturn = text.endsWith('\r');
+  }
+
+  end(): void {
+    if (this.#pieces.length > 0) this.#finishLine();
+    this.#finishEvent();
+  }
+
+  #hold(piece: string): void {
+    this.#held += piece.length;
+    if (!this.#skipping) this.#pieces.push(piece);
+    if (this.#held <= this.#maxLength) return;
+    this.#skipping = true;
     // The placeholder keeps the line non-blank, because a blank line would end the event.
-    [data, pieces] = [[], [':']];
-  };
-  const finishLine = (): void => {
-    const line = pieces.join('');
-    pieces = [];
-    if (line === '') {
-      finishEvent();
+    [this.#data, this.#pieces] = [[], [':']];
+  }
+
+  #finishLine(): void {
+    if (this.#pieces.length === 0) {
+      this.#finishEvent();
       return;
     }
-    if (skipping) return;
-    if (line.startsWith('data:')) data.push(valueOf(line));
+    const line = this.#pieces.join('');
+    this.#pieces = [];
+    if (this.#skipping) return;
+    if (line.startsWith('data:')) this.#data.push(valueOf(line));
     else {
-      held -= line.length;
-      if (line.startsWith('event:')) event = valueOf(line);
+      this.#held -= line.length;
+      if (line.startsWith('event:')) this.#event = valueOf(line);
     }
-  };
+  }
 
-  const heldLength = (): number => (skipping ? 0 : held);
-
-  return {
-    heldLength,
-    write(text) {
-      if (text === '') return;
-      let start = afterCarriageReturn && text.startsWith('\n') ? 1 : 0;
-      LINE_END.lastIndex = start;
-      for (let found = LINE_END.exec(text); found !== null; found = LINE_END.exec(text)) {
-        if (found.index > start) hold(text.slice(start, found.index));
-        finishLine();
-        start = LINE_END.lastIndex;
-      }
-      if (start < text.length) hold(text.slice(start));
-      afterCarriageReturn = text.endsWith('\r');
-    },
-    end() {
-      if (pieces.length > 0) finishLine();
-      finishEvent();
-    },
-  };
+  #finishEvent(): void {
+    if (this.#data.length > 0 && !this.#skipping) this.#onData(this.#data.join('\n'), this.#event);
+    this.#data = [];
+    this.#event = null;
+    this.#held = 0;
+    this.#skipping = false;
+  }
 }
 
 /** The text after the colon, without one leading space. */

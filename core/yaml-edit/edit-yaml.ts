@@ -1,3 +1,5 @@
+// Edits the text at the positions from the parser. A YAML library that writes a document again changes comments, quotes,
+// indentation and empty lines, so the diff of a file under version control would be unreadable (docs/decisions/0035).
 import { isMap, isScalar, isSeq, type Node, type Pair, type YAMLMap, type YAMLSeq } from 'yaml';
 import { commonEnds, isEqual } from './equal.ts';
 import { isRecord } from '../untrusted/fields.ts';

@@ -1,6 +1,6 @@
 import { GRADES } from '../../core/gap/gap.ts';
 import { PHASES, type AgentObservation } from '../../core/observation/observation.ts';
-import type { Metrics, Sample } from '../../runtime/metrics.ts';
+import type { Metrics } from '../../runtime/metrics.ts';
 
 /**
  * Gauges over the observations that `list` returns. Every phase and grade has a sample, also with value 0, so that alert
@@ -8,25 +8,31 @@ import type { Metrics, Sample } from '../../runtime/metrics.ts';
  */
 export function addFleetMetrics(metrics: Metrics, list: () => readonly AgentObservation[]): void {
   metrics.gauge('platform_operator_agents', 'AgentObservations by phase.', () =>
-    countBy('phase', PHASES, list(), ({ status }) => status?.phase ?? 'Pending'),
+    countBy(PHASES, list(), ({ status }) => status?.phase ?? 'Pending').map(([phase, value]) => ({
+      labels: { phase },
+      value,
+    })),
   );
   metrics.gauge(
     'platform_operator_agent_grades',
     'AgentObservations by grade, without those that have no grade.',
-    () => countBy('grade', GRADES, list(), ({ status }) => status?.grade),
+    () =>
+      countBy(GRADES, list(), ({ status }) => status?.grade).map(([grade, value]) => ({
+        labels: { grade },
+        value,
+      })),
   );
 }
 
 function countBy<T extends string>(
-  label: string,
   values: readonly T[],
   observations: readonly AgentObservation[],
   valueOf: (observation: AgentObservation) => T | null | undefined,
-): Sample[] {
+): [value: T, count: number][] {
   const counts = new Map(values.map((value) => [value, 0]));
   for (const observation of observations) {
     const value = valueOf(observation);
     if (value !== null && value !== undefined) counts.set(value, (counts.get(value) ?? 0) + 1);
   }
-  return [...counts].map(([value, count]) => ({ labels: { [label]: value }, value: count }));
+  return [...counts];
 }

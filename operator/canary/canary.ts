@@ -156,7 +156,7 @@ class DryRunCanary implements Canary {
     const decision = decide(pod, settings);
     if (decision.action !== 'inject')
       throw new Error(`the canary pod is not injected with these settings: ${JSON.stringify(decision)}`);
-    return inject(pod, decision.plan, settings);
+    return inject(pod, decision, settings);
   }
 
   async #create(pod: Pod, signal: AbortSignal): Promise<KubeResponse<Pod>> {

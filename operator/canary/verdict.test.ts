@@ -18,7 +18,7 @@ function injected(change: Partial<InjectionSettings> = {}): Pod {
   const settings = { ...SETTINGS, ...change };
   const decision = decide(pod, settings);
   if (decision.action !== 'inject') throw new Error('not injected');
-  return inject(pod, decision.plan, settings);
+  return inject(pod, decision, settings);
 }
 
 /** The pod with the fields that an API server adds. */

@@ -93,7 +93,7 @@ class PolledMirror implements Mirror {
       if (clock.monotonicMs() - this.#lastReadMs >= SILENT_MS) await this.#observations.age(signal);
       return false;
     }
-    if (this.#failures > 0) logger.info('listing remote agents recovered', { controlPlane });
+    if (this.#failures > 0) logger.info('remote control plane reachable again', { controlPlane });
     this.#lastReadMs = clock.monotonicMs();
     await this.#observations.sync(list.agents, controlPlane, signal);
     return true;

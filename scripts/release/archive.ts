@@ -1,4 +1,5 @@
-// Creates a .tgz that depends only on the names and contents of its files and on the given time.
+// Creates a .tgz that depends only on the names and contents of its files and on the given time. `tar` needs different options
+// for this on different systems. A library would be one more dependency, for one header per file.
 import { gzipSync } from 'node:zlib';
 
 const BLOCK = 512;

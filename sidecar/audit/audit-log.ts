@@ -1,4 +1,3 @@
-import { applyEvents } from '../../core/behavior/apply-events.ts';
 import type {
   AuditEntry,
   BehavioralEvent,
@@ -17,14 +16,20 @@ import {
 import { requestUsageOf } from '../../core/usage/answer-usage.ts';
 import type { DeclaredApi } from '../../core/usage/create-usage-reader.ts';
 import { CallMemory } from '../../core/usage/call-memory.ts';
-import { callsIn, callsOf, callsWithoutUsageOf, lateCallsOf } from '../../core/behavior/entry-usage.ts';
+import { callsIn, callsOf, callsWithoutUsageOf } from '../../core/behavior/entry-usage.ts';
 import { addCalls, emptyWindow, subtractWindow } from '../../core/usage/usage-window.ts';
 import { cut, detached } from '../../core/untrusted/fields.ts';
-import type { CallSum, ModelCall, ReadUsage, UsageTotals, UsageWindow } from '../../core/usage/usage.ts';
+import type { CallSum, ModelCall, UsageTotals, UsageWindow } from '../../core/usage/usage.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { EventMemory } from './event-memory.ts';
 import { Journal } from './journal.ts';
-import { Recording } from './recording.ts';
+import {
+  addEvents,
+  addLateDenials,
+  Recording,
+  removeUnknownUsage,
+  type RecordingOptions,
+} from './recording.ts';
 import { AuditRing } from './ring.ts';
 import { SeenTimes } from '../../core/evidence/seen-times.ts';
 
@@ -62,6 +67,8 @@ export class AuditLog {
   readonly seen: SeenTimes;
   /** Since the start of the process. */
   readonly outcomes: OutcomeCounts = { allow: 0, deny: 0, failOpen: 0, notEvaluated: 0 };
+  /** Requests since the start that were denied because of events or trailers. */
+  lateDenials = 0;
   readonly #options: AuditLogOptions;
   readonly #calls = new CallMemory();
   #tokens = { prompt: 0, completion: 0 };
@@ -102,7 +109,7 @@ export class AuditLog {
       declared: declared(),
       startedAtMs: clock.monotonicMs(),
       keepForUsage,
-      onNames: this.#named,
+      onDetails: this.#counted,
       onUsage: this.#used,
       onComplete: this.#completed,
     });
@@ -113,10 +120,7 @@ export class AuditLog {
     const entry = this.ring.find(batch.requestId);
     if (entry === undefined) return null;
     if (!this.eventMemory.hasRoom(entry, batch.events)) return 'full';
-    const next = applyEvents(entry, batch.events);
-    const late = lateCallsOf(entry, next);
-    Object.assign(entry, next);
-    if (batch.agentName !== undefined) entry.agentName = batch.agentName;
+    const late = addEvents(entry, batch);
     if (batch.events.length > 0) this.eventMemory.count(entry);
     if (hasBehavior(entry)) this.#withoutBehavior = 0;
     // A request in flight is noted when it completes.
@@ -137,9 +141,10 @@ export class AuditLog {
     };
   }
 
-  /** Reports a change to a complete entry; an incomplete entry is reported when it completes. */
-  changed(entry: AuditEntry): void {
-    if (entry.outcome !== undefined) this.journal.updated(entry);
+  /** Records an evaluation after the response head. Call it after each change by events or trailers. */
+  reviewed(entry: AuditEntry, denials: readonly string[]): void {
+    if (addLateDenials(entry, denials)) this.lateDenials += 1;
+    this.#changed(entry);
   }
 
   /** Tokens counted since the start of the process. */
@@ -179,23 +184,22 @@ export class AuditLog {
     this.#window = subtractWindow(this.#window, window, this.#options.clock.now());
   }
 
-  readonly #named = (entry: AuditEntry): void => this.eventMemory.count(entry);
+  readonly #counted = (entry: AuditEntry): void => this.eventMemory.count(entry);
 
-  /** Adds the usage of a response to its entry. Each call counts once, in the response that contains its usage first. */
-  readonly #used = (entry: AuditEntry, read: ReadUsage): void => {
+  /** The usage of a response that counts for its entry. Each call counts once, in the response that contains its usage first. */
+  readonly #used: RecordingOptions['onUsage'] = (entry, read) => {
     const fresh = this.#calls.record(read, entry);
-    const usage = requestUsageOf(fresh.usage);
-    if (usage !== null) {
-      entry.usage = usage;
-      this.eventMemory.count(entry);
-    }
     for (const seq of fresh.completed) {
       const earlier = this.ring.at(seq);
-      if (earlier?.usage === undefined || !('unavailable' in earlier.usage)) continue;
-      delete earlier.usage;
-      this.changed(earlier);
+      if (earlier !== undefined && removeUnknownUsage(earlier)) this.#changed(earlier);
     }
+    return requestUsageOf(fresh.usage);
   };
+
+  /** Reports a change to a complete entry; an incomplete entry is reported when it completes. */
+  #changed(entry: AuditEntry): void {
+    if (entry.outcome !== undefined) this.journal.updated(entry);
+  }
 
   readonly #completed = (entry: AuditEntry): void => {
     if (entry.outcome !== undefined) this.outcomes[entry.outcome] += 1;

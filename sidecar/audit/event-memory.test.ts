@@ -59,7 +59,7 @@ describe('names in heads and trailers', () => {
 
   test.each<[string, (recording: Recording, number: number) => void]>([
     ['a head', (recording, number) => recording.head(answer(namesOf(number)))],
-    ['trailers', (recording, number) => recording.trailers(namesOf(number))],
+    ['trailers', (recording, number) => recording.behavior(namesOf(number))],
   ])('of %s are counted; the newest entries keep all, the oldest keep the first few', (_title, report) => {
     const audit = logWith(0);
     for (let i = 0; i < 200; i += 1) report(arrive(audit, i), i);

@@ -1,4 +1,10 @@
-import type { AuditEntry, Behavior, Outcome, UpstreamFailureKind } from '../../core/behavior/audit-entry.ts';
+import { applyEvents, union } from '../../core/behavior/apply-events.ts';
+import type {
+  AuditEntry,
+  EventBatch,
+  Outcome,
+  UpstreamFailureKind,
+} from '../../core/behavior/audit-entry.ts';
 import { behaviorVersionOf, isCurrent, type BehaviorVersion } from '../../core/behavior/behavior-version.ts';
 import { parseBehaviorHeaders } from '../../core/behavior/parse-behavior-headers.ts';
 import {
@@ -6,7 +12,8 @@ import {
   type DeclaredApi,
   type UsageReader,
 } from '../../core/usage/create-usage-reader.ts';
-import type { ReadUsage } from '../../core/usage/usage.ts';
+import { lateCallsOf } from '../../core/behavior/entry-usage.ts';
+import type { ModelCall, ReadUsage, RequestUsage } from '../../core/usage/usage.ts';
 import { decodeBody } from '../usage/decode-body.ts';
 
 /** The parts of the response head that are recorded. */
@@ -26,15 +33,18 @@ export interface RecordingOptions {
   startedAtMs: number;
   /** Reserves memory for buffered response bytes; false: no memory is available. */
   keepForUsage(bytes: number): boolean;
-  /** Called when a head or trailers contained names. */
-  onNames(entry: AuditEntry): void;
-  /** Called at most once, before the entry is complete, with the usage read from the response. */
-  onUsage(entry: AuditEntry, read: ReadUsage): void;
+  /** Called when names or usage were added. */
+  onDetails(entry: AuditEntry): void;
+  /** Called at most once, with the usage read from the response. Returns the part that counts for this entry; null: none. */
+  onUsage(entry: AuditEntry, read: ReadUsage): RequestUsage | null;
   /** Called once, with the completed entry. */
   onComplete(entry: AuditEntry): void;
 }
 
-/** Updates the entry of one request while the request is proxied. All data has been forwarded before it is recorded. */
+/**
+ * Updates the entry of one request while the request is proxied. All data has been forwarded before it is recorded. No code
+ * outside this file adds facts to an entry.
+ */
 export class Recording {
   readonly #options: RecordingOptions;
   readonly #entry: AuditEntry;
@@ -77,7 +87,7 @@ export class Recording {
 
   head(facts: AnswerFacts): void {
     this.#entry.upstreamStatusCode = facts.statusCode;
-    this.#behavior(facts.platform);
+    this.behavior(facts.platform);
     this.#atHead = behaviorVersionOf(this.#entry);
     const { statusCode, contentType, contentEncoding } = facts;
     const { path, declared } = this.#options;
@@ -105,12 +115,11 @@ export class Recording {
     if (outcome !== 'allow' && outcome !== 'deny') return;
     const entry = this.#entry;
     const sinceHead = isCurrent(this.#atHead, entry) ? [] : (entry.policyViolations ?? []);
-    const late = sinceHead.filter((reason) => !denials.includes(reason));
     // Conditional, because `delete` slows down every later access to an object, even for an absent property.
     if (entry.lateDenial) delete entry.lateDenial;
     if (entry.policyViolations) delete entry.policyViolations;
-    if (denials.length + late.length > 0) entry.policyViolations = [...denials, ...late];
-    if (late.length > 0) entry.lateDenial = true;
+    if (denials.length > 0) entry.policyViolations = [...denials];
+    if (sinceHead.length > 0) addLateDenials(entry, sinceHead);
   }
 
   /** The client receives the denial instead of the response. */
@@ -122,8 +131,15 @@ export class Recording {
     this.#entry.bytesOut += count;
   }
 
-  trailers(platform: ReadonlyMap<string, string>): void {
-    this.#behavior(platform);
+  /** Adds the behavior that a head or trailers reported. */
+  behavior(platform: ReadonlyMap<string, string>): void {
+    if (platform.size === 0) return;
+    const entry = this.#entry;
+    const { guardrailsInvoked, toolsCalled, userConfirmed } = parseBehaviorHeaders(platform);
+    if (guardrailsInvoked) entry.guardrailsInvoked = union(entry.guardrailsInvoked, guardrailsInvoked);
+    if (toolsCalled) entry.toolsCalled = union(entry.toolsCalled, toolsCalled);
+    if (userConfirmed !== undefined) entry.userConfirmed = userConfirmed;
+    if (guardrailsInvoked?.length || toolsCalled?.length) this.#options.onDetails(entry);
   }
 
   /** Frees the buffered response bytes, because other responses need the memory. */
@@ -143,10 +159,14 @@ export class Recording {
     if (end.aborted) entry.aborted = true;
     if (!this.#isSent) entry.unsent = true;
     entry.durationMs = Math.round((end.atMs - this.#options.startedAtMs) * 10) / 10;
-    const usage = this.#usage?.end() ?? null;
+    const read = this.#usage?.end() ?? null;
     this.#usage = null;
     this.#keep(0);
-    if (usage !== null) this.#options.onUsage(entry, usage);
+    const usage = read === null ? null : this.#options.onUsage(entry, read);
+    if (usage !== null) {
+      entry.usage = usage;
+      this.#options.onDetails(entry);
+    }
     entry.outcome = this.#outcome;
     this.#options.onComplete(entry);
   }
@@ -168,25 +188,31 @@ export class Recording {
     this.#keptBytes = bytes;
     return true;
   }
-
-  #behavior(platform: ReadonlyMap<string, string>): void {
-    if (platform.size === 0) return;
-    const behavior = parseBehaviorHeaders(platform);
-    addBehavior(this.#entry, behavior);
-    if (behavior.guardrailsInvoked?.length || behavior.toolsCalled?.length)
-      this.#options.onNames(this.#entry);
-  }
 }
 
-/** Merges, because events may arrive before the head and trailers arrive after it. */
-function addBehavior(entry: AuditEntry, behavior: Behavior): void {
-  if (behavior.guardrailsInvoked)
-    entry.guardrailsInvoked = union(entry.guardrailsInvoked, behavior.guardrailsInvoked);
-  if (behavior.toolsCalled) entry.toolsCalled = union(entry.toolsCalled, behavior.toolsCalled);
-  if (behavior.userConfirmed !== undefined) entry.userConfirmed = behavior.userConfirmed;
+/** Adds events to an entry. Returns the model calls that the completion of the entry has not counted. */
+export function addEvents(entry: AuditEntry, { events, agentName }: EventBatch): readonly ModelCall[] {
+  const next = applyEvents(entry, events);
+  const late = lateCallsOf(entry, next);
+  Object.assign(entry, next);
+  if (agentName !== undefined) entry.agentName = agentName;
+  return late;
 }
 
-function union(known: readonly string[] | undefined, added: readonly string[]): string[] {
-  const names = known === undefined ? added : [...known, ...added];
-  return [...new Set(names)];
+/** Adds denials that came after the response head. Returns true if they are the first such denials of the entry. */
+export function addLateDenials(entry: AuditEntry, denials: readonly string[]): boolean {
+  const known = entry.policyViolations ?? [];
+  const late = denials.filter((reason) => !known.includes(reason));
+  if (late.length === 0) return false;
+  const isFirst = entry.lateDenial === undefined;
+  entry.policyViolations = [...known, ...late];
+  entry.lateDenial = true;
+  return isFirst;
+}
+
+/** Removes the mark that the usage is unknown, because a later response contained it. Returns false if there is no mark. */
+export function removeUnknownUsage(entry: AuditEntry): boolean {
+  if (entry.usage === undefined || !('unavailable' in entry.usage)) return false;
+  delete entry.usage;
+  return true;
 }

@@ -107,16 +107,16 @@ describe('a reader', () => {
     const audit = logOf(4);
     const [a] = [arrive(audit, 'a')];
     const reader = new StreamReader(audit, FROM_ALL);
-    audit.changed(a.entry);
+    audit.reviewed(a.entry, []);
     expect(readAll(reader)).toBe('');
     complete(a);
-    audit.changed(a.entry);
+    audit.reviewed(a.entry, []);
     expect(readAll(reader)).toBe('a ~a');
   });
 
   test('that resumes after an entry receives the later changes', () => {
     const audit = six(6, 'abcdef');
-    audit.changed(audit.ring.at(3)!);
+    audit.reviewed(audit.ring.at(3)!, []);
     expect(readAll(new StreamReader(audit, { lastEventId: 5 }))).toBe('f ~c');
     expect(readAll(new StreamReader(audit, { lastEventId: 6 }))).toBe('~c');
   });
@@ -126,7 +126,7 @@ describe('a reader', () => {
     const reader = new StreamReader(audit, FROM_ALL);
     const recording = arrive(audit, 'a');
     complete(recording);
-    for (let index = 0; index < 1005; index++) audit.changed(recording.entry);
+    for (let index = 0; index < 1005; index++) audit.reviewed(recording.entry, []);
     expect(reader.next()).toEqual({ kind: 'gap', lost: 1 });
     expect(new Set(readAll(reader).split(' '))).toEqual(new Set(['~a']));
   });
@@ -174,7 +174,7 @@ describe('for any sequence of arrivals, completions, changes, reads and reconnec
         inFlight.splice(each.which % Math.max(1, inFlight.length), 1).forEach(finish);
       else if (each.do === 'change') {
         const recording = finished[each.which % Math.max(1, finished.length)];
-        if (recording) audit.changed(recording.entry);
+        if (recording) audit.reviewed(recording.entry, []);
       } else if (each.do === 'burst')
         for (let index = 0; index < each.count; index++) finish(arrive(audit, 'r'));
       else if (each.do === 'read') read();

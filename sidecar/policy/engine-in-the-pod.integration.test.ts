@@ -21,7 +21,7 @@ function injectedContainers(): Record<string, Container> {
   const settings = injectionSettings({ engine: { image: 'opa:1', resources } });
   const decision = decide(optedInPod(), settings);
   if (decision.action !== 'inject') throw new Error('not injected');
-  const containers = inject(optedInPod(), decision.plan, settings).spec.initContainers ?? [];
+  const containers = inject(optedInPod(), decision, settings).spec.initContainers ?? [];
   return Object.fromEntries(containers.map((container) => [container.name, container]));
 }
 

@@ -3,11 +3,12 @@ import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import type { PolicyAnswer } from '../../core/policy/engine.ts';
 import type { PolicyInput } from '../../core/policy/policy-input.ts';
 import { evaluate, policyOf } from '../../core/policy/policy.ts';
+import type { Verdict } from '../../core/policy/verdict.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
 import type { Recording } from '../audit/recording.ts';
-import { PolicyEvaluator, type Verdict } from './policy-evaluator.ts';
+import { PolicyEvaluator } from './policy-evaluator.ts';
 import { auditLogOf } from '../../testing/audit-log.ts';
 
 const PII = 'pii_detector_not_invoked';
@@ -39,6 +40,7 @@ beforeEach(() => {
     policy: () => policy,
     isLoaded: () => true,
     totals: () => ({ tokensToday: 0 }),
+    onReviewed: (entry, denials) => audit.reviewed(entry, denials),
     onAnswer: () => undefined,
     now: () => 0,
   });
@@ -53,14 +55,11 @@ function reviewEvents(
   return evaluator.review(entry);
 }
 
-function head(platform: Record<string, string>): Promise<void> {
-  recording.head({
-    statusCode: 200,
-    contentType: undefined,
-    contentEncoding: undefined,
-    platform: new Map(Object.entries(platform)),
-  });
-  return (evaluator.judge(recording.entry) as Promise<Verdict>).then((verdict) => recording.judged(verdict));
+function head(headers: Record<string, string>): Promise<void> {
+  const platform = new Map(Object.entries(headers));
+  recording.head({ statusCode: 200, contentType: undefined, contentEncoding: undefined, platform });
+  const verdict = evaluator.judge(recording.entry, platform) as Promise<Verdict>;
+  return verdict.then((final) => recording.judged(final));
 }
 
 const recorded = ({ policyViolations, lateDenial }: AuditEntry) => ({ policyViolations, lateDenial });

@@ -70,49 +70,44 @@ export function createOpaEngine({ url, timeoutMs }: OpaEngineOptions): OpaEngine
 
 /** One request and its complete response; resolves within `timeoutMs` milliseconds. */
 function exchange(pool: Pool, { method, path, body }: EngineRequest, timeoutMs: number): Promise<Reply> {
-  return new Promise((resolve) => {
-    let status = 0;
-    let bytes = 0;
-    let isOver = false;
-    let control: Dispatcher.DispatchController | null = null;
-    const chunks: Buffer[] = [];
-    const end = (reply: Reply): void => {
-      if (isOver) return;
-      isOver = true;
-      clearTimeout(timer);
-      resolve(reply);
-    };
-    const giveUp = (reason: string): void => {
-      end({ ok: false, reason, isStale: false });
-      control?.abort(new errors.RequestAbortedError());
-    };
-    const timer = setTimeout(
-      () => giveUp(`no response within ${Math.ceil(timeoutMs)} ms`),
-      Math.max(1, timeoutMs),
-    );
-    const headers = body === null ? [] : ['content-type', 'application/json'];
-    pool.dispatch(
-      { method, path, headers, body },
-      {
-        onRequestStart: (controller) => {
-          control = controller;
-          // The request timed out while it waited for a connection.
-          if (isOver) controller.abort(new errors.RequestAbortedError());
-        },
-        onResponseStart: (_controller, statusCode) => {
-          status = statusCode;
-        },
-        onResponseData: (_controller, chunk) => {
-          bytes += chunk.byteLength;
-          if (bytes > MAX_BODY_BYTES) giveUp('the response is over 1 MiB');
-          else chunks.push(chunk);
-        },
-        onResponseEnd: () => end({ ok: true, status, body: Buffer.concat(chunks).toString() }),
-        onResponseError: (_controller, error) =>
-          end({ ok: false, reason: reasonOf(error), isStale: status === 0 && isDeadSocket(error) }),
+  const { promise, resolve } = Promise.withResolvers<Reply>();
+  let status = 0;
+  let bytes = 0;
+  let isOver = false;
+  let control: Dispatcher.DispatchController | null = null;
+  const chunks: Buffer[] = [];
+  // Only the first call has an effect.
+  const end = (reply: Reply): void => {
+    isOver = true;
+    clearTimeout(timer);
+    resolve(reply);
+  };
+  const giveUp = (reason: string): void => {
+    end({ ok: false, reason, isStale: false });
+    control?.abort(new errors.RequestAbortedError());
+  };
+  const timer = setTimeout(giveUp, Math.max(1, timeoutMs), `no response within ${Math.ceil(timeoutMs)} ms`);
+  const headers = body === null ? [] : ['content-type', 'application/json'];
+  pool.dispatch(
+    { method, path, headers, body },
+    {
+      onRequestStart: (controller) => {
+        control = controller;
+        // The request timed out while it waited for a connection.
+        if (isOver) controller.abort(new errors.RequestAbortedError());
       },
-    );
-  });
+      onResponseStart: (_controller, statusCode) => void (status = statusCode),
+      onResponseData: (_controller, chunk) => {
+        bytes += chunk.byteLength;
+        if (bytes > MAX_BODY_BYTES) giveUp('the response is over 1 MiB');
+        else chunks.push(chunk);
+      },
+      onResponseEnd: () => end({ ok: true, status, body: Buffer.concat(chunks).toString() }),
+      onResponseError: (_controller, error) =>
+        end({ ok: false, reason: reasonOf(error), isStale: status === 0 && isDeadSocket(error) }),
+    },
+  );
+  return promise;
 }
 
 function isDeadSocket(error: Error): boolean {

@@ -1,18 +1,12 @@
-import type { AuditEntry, Outcome } from '../../core/behavior/audit-entry.ts';
+import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import { behaviorVersionOf, isCurrent, type BehaviorVersion } from '../../core/behavior/behavior-version.ts';
-import { hasBehavior } from '../../core/behavior/parse-behavior-headers.ts';
+import { hasBehavior, reportsBehavior } from '../../core/behavior/parse-behavior-headers.ts';
 import type { PolicyFacts } from '../../core/facts/facts.ts';
 import type { PolicyAnswer, PolicyEngine, PolicyMode } from '../../core/policy/engine.ts';
 import { policyInputOf } from '../../core/policy/policy-input.ts';
 import type { Policy } from '../../core/policy/policy.ts';
+import { NOT_EVALUATED, verdictOf, type Verdict } from '../../core/policy/verdict.ts';
 import type { UsageTotals } from '../../core/usage/usage.ts';
-
-/** The policy verdict on one request. */
-export interface Verdict {
-  outcome: Outcome;
-  /** Denial reasons; empty: not denied. */
-  denials: readonly string[];
-}
 
 export interface PolicyEvaluatorOptions {
   mode: PolicyMode;
@@ -24,26 +18,21 @@ export interface PolicyEvaluatorOptions {
   isLoaded: () => boolean;
   /** Today's usage of all instances of the agent. */
   totals: () => UsageTotals;
+  /** Called after each review with the denial reasons. */
+  onReviewed: (entry: AuditEntry, denials: readonly string[]) => void;
   /** Called after each query with its duration in milliseconds. */
   onAnswer: (durationMs: number, state: PolicyAnswer['state']) => void;
   now: () => number;
 }
 
-/** The single place for policy queries: builds the input and derives the verdict from the engine's result. */
+/** The single place for policy queries: builds the input and evaluates the engine's result. */
 export class PolicyEvaluator {
   readonly mode: PolicyMode;
   readonly #options: PolicyEvaluatorOptions;
 
-  #lateDenials = 0;
-
   constructor(options: PolicyEvaluatorOptions) {
     this.#options = options;
     this.mode = options.mode;
-  }
-
-  /** Requests since the start that were denied because of events or trailers. */
-  get lateDenials(): number {
-    return this.#lateDenials;
   }
 
   get hasEngine(): boolean {
@@ -51,21 +40,21 @@ export class PolicyEvaluator {
   }
 
   /**
-   * The verdict on a response head that reported behavior. null: the proxy does not evaluate responses. Synchronous if the
-   * engine is synchronous.
+   * The verdict on a response head; `platform`: the product's own headers in that head. A head without behavior is not
+   * evaluated. Synchronous if the engine is synchronous.
    */
-  judge(entry: AuditEntry): Verdict | Promise<Verdict> | null {
-    if (this.#options.engine === null || this.mode === 'off') return null;
+  judge(entry: AuditEntry, platform: ReadonlyMap<string, string>): Verdict | Promise<Verdict> {
+    const { mode } = this;
+    if (this.#options.engine === null || mode === 'off' || !reportsBehavior(platform)) return NOT_EVALUATED;
     const answer = this.#query(entry);
-    return answer instanceof Promise ? answer.then(verdictOf) : verdictOf(answer);
+    return answer instanceof Promise ? answer.then((late) => verdictOf(late, mode)) : verdictOf(answer, mode);
   }
 
   /**
-   * Evaluates an entry again after its response head was sent. New denials are recorded as late and do not block anything.
-   * Resolves with the engine's denials; with the known denials if the engine is unreachable.
+   * Evaluates an entry again after its response head was sent. New denials are late and do not block anything. Resolves with
+   * the engine's denials; with the known denials if the engine is unreachable.
    */
   async review(entry: AuditEntry): Promise<readonly string[]> {
-    if (this.#options.engine === null) return entry.policyViolations ?? [];
     let evaluated: BehaviorVersion;
     let answer: PolicyAnswer;
     do {
@@ -73,15 +62,9 @@ export class PolicyEvaluator {
       answer = await this.#query(entry);
       // Evaluate again if the head or another event added behavior meanwhile, since the result may be outdated.
     } while (!isCurrent(evaluated, entry));
-    if (answer.state !== 'answered') return entry.policyViolations ?? [];
-    const before = new Set(entry.policyViolations);
-    const added = answer.denials.filter((reason) => !before.has(reason));
-    if (added.length > 0) {
-      entry.policyViolations = [...before, ...added];
-      if (entry.lateDenial === undefined) this.#lateDenials += 1;
-      entry.lateDenial = true;
-    }
-    return answer.denials;
+    const denials = answer.state === 'answered' ? answer.denials : (entry.policyViolations ?? []);
+    this.#options.onReviewed(entry, denials);
+    return denials;
   }
 
   /** The policy facts of a report: the engine's result for the newest request with reported behavior. */
@@ -108,12 +91,6 @@ export class PolicyEvaluator {
       return late;
     });
   }
-}
-
-function verdictOf(answer: PolicyAnswer): Verdict {
-  if (answer.state === 'unreachable') return { outcome: 'failOpen', denials: [] };
-  if (answer.state === 'not-loaded') return { outcome: 'notEvaluated', denials: [] };
-  return { outcome: answer.denials.length > 0 ? 'deny' : 'allow', denials: answer.denials };
 }
 
 /** Includes memory writes, which only events report. */

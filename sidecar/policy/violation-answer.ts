@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { pairsOf, type HeaderList } from '../proxy/headers.ts';
 
-export const VIOLATIONS_HEADER = 'X-Platform-Policy-Violations';
+const VIOLATIONS_HEADER = 'X-Platform-Policy-Violations';
 
 /** Headers that describe the agent's body or its caching; they do not apply to the denial that replaces it. */
 const OF_THE_ENTITY: ReadonlySet<string> = new Set([
@@ -26,7 +26,7 @@ const MAX_VALUE = 2048;
  * Denial reasons as one header value. Characters that are invalid in a header are replaced, because an engine's own reasons
  * may contain any text. Reasons beyond the size limit are omitted; the entry and the body contain all reasons.
  */
-export function violationsValue(reasons: readonly string[]): string {
+function violationsValue(reasons: readonly string[]): string {
   let value = '';
   for (const reason of reasons) {
     const text = reason.replace(/[^\x20-\x7e]|,/g, '?').trim();
@@ -34,6 +34,11 @@ export function violationsValue(reasons: readonly string[]): string {
     value = value === '' ? text : `${value},${text}`;
   }
   return value;
+}
+
+/** The headers of a response that passes, with its denial reasons if there are any. */
+export function withViolations(headers: string[], reasons: readonly string[]): string[] {
+  return reasons.length === 0 ? headers : [...headers, VIOLATIONS_HEADER, violationsValue(reasons)];
 }
 
 /**

@@ -1,10 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { reportsBehavior } from '../../core/behavior/parse-behavior-headers.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import type { AuditLog } from '../audit/audit-log.ts';
+import type { Verdict } from '../../core/policy/verdict.ts';
 import type { Recording } from '../audit/recording.ts';
-import type { PolicyEvaluator, Verdict } from '../policy/policy-evaluator.ts';
-import { answerViolation, VIOLATIONS_HEADER, violationsValue } from '../policy/violation-answer.ts';
+import { answerViolation, withViolations } from '../policy/violation-answer.ts';
+import { agentRequest, isRepeatable, isSafe } from './agent-request.ts';
 import { ResponseWriter, type Source } from './response-writer.ts';
 import { afterResponse, lingerOver } from './connection-end.ts';
 import type { Framed } from './framing.ts';
@@ -12,43 +11,26 @@ import {
   mayHaveTrailers,
   pairsOf,
   printable,
-  recordOf,
-  requestHeaders,
-  requestTrailers,
   responseHeaders,
   responseTrailers,
   valuesOf,
   without,
   type HeaderList,
 } from './headers.ts';
-import type { LoadLimits } from './load-limits.ts';
-import type { OutageLog } from './outage-log.ts';
+import { writeInformation } from './information.ts';
 import type { Turn } from './pipeline.ts';
+import type { ProxyContext } from './proxy-context.ts';
 import { respondWithProblem, writeProblemAndLinger, type ProblemResponse } from './problem-response.ts';
-import { BodyInlet, RequestBody } from './request-body.ts';
+import { BodyInlet } from './request-body.ts';
 import { BlockedResponse } from './blocked-response.ts';
 import { Stuck } from './stuck.ts';
 import {
   FAILURE_RESPONSES,
-  type Upstream,
   type UpstreamControl,
   type UpstreamFailure,
   type UpstreamHandler,
   type UpstreamRequest,
 } from './upstream.ts';
-
-export interface ProxyContext {
-  upstream: Upstream;
-  audit: AuditLog;
-  policy: PolicyEvaluator;
-  clock: Clock;
-  outages: OutageLog;
-  load: LoadLimits;
-  /** true: the process or its pod is stopping, so connections end with their current request. */
-  isDraining(): boolean;
-  /** Called with the milliseconds that the sidecar added to a request until its response head, without the agent's time. */
-  onOverhead(ms: number): void;
-}
 
 /** The agent's response head as it is passed on. */
 interface Head {
@@ -67,11 +49,6 @@ export interface ExchangeInput {
   /** Called once, when the complete response is sent. */
   onResponseSent(): void;
 }
-
-const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'QUERY']);
-
-/** Methods that may be sent twice: the agent may have received the first request. */
-const IDEMPOTENT: ReadonlySet<string> = new Set([...SAFE, 'PUT', 'DELETE']);
 
 /** One request to the agent, with its response. */
 export class Exchange implements UpstreamHandler, Source, Turn {
@@ -99,23 +76,12 @@ export class Exchange implements UpstreamHandler, Source, Turn {
 
   constructor(context: ProxyContext, input: ExchangeInput) {
     const { request, response, framed, requestId } = input;
-    const method = request.method ?? 'GET';
     this.#context = context;
     this.#input = input;
+    const method = request.method ?? 'GET';
     this.#recording = context.audit.arrive({ requestId, method, target: framed.path });
-    this.#outgoing = {
-      method,
-      path: framed.path,
-      headers: requestHeaders(request.rawHeaders, {
-        requestId,
-        host: framed.host,
-        remoteAddress: request.socket.remoteAddress ?? 'unknown',
-        proto: 'http',
-      }),
-      body: null,
-      chunked: framed.body === 'chunked',
-      trailers: () => requestTrailers(request.rawTrailers),
-    };
+    this.#outgoing = agentRequest(request, framed, requestId);
+    this.isSafe = isSafe(this.#outgoing, framed);
     this.#writer = new ResponseWriter(response, this);
     this.#inlet = framed.body === 'none' ? null : new BodyInlet(request);
     const forget = (): void => this.#recording.forget();
@@ -128,7 +94,6 @@ export class Exchange implements UpstreamHandler, Source, Turn {
       lingerOver(request);
       input.onResponseSent();
     });
-    this.isSafe = SAFE.has(method) && framed.body === 'none';
   }
 
   start(hasWaited: boolean, isEarly: boolean): void {
@@ -141,21 +106,12 @@ export class Exchange implements UpstreamHandler, Source, Turn {
 
   #send(fromMs: number): void {
     if (this.#isOver) return;
-    this.#outgoing.body = this.#takeBody();
+    if (this.#inlet !== null) {
+      const onBytes = (count: number): void => this.#recording.bytesIn(count);
+      this.#outgoing.body = this.#inlet.take(this.#input.framed.body === 'sized', onBytes, this.#stuck);
+    }
     this.#context.upstream.send(this.#outgoing, this);
     this.#overheadMs = this.#context.clock.monotonicMs() - fromMs;
-  }
-
-  /** A short body that arrived with its head needs no stream: head and body are sent in one write. */
-  #takeBody(): UpstreamRequest['body'] {
-    const { request, framed } = this.#input;
-    const inlet = this.#inlet;
-    if (inlet === null) return null;
-    const onBytes = (count: number): void => this.#recording.bytesIn(count);
-    const whole = framed.body === 'sized' ? inlet.whole() : null;
-    if (whole === null) return new RequestBody({ request, inlet }, onBytes, this.#stuck);
-    onBytes(whole.length);
-    return whole;
   }
 
   pause(): void {
@@ -175,16 +131,8 @@ export class Exchange implements UpstreamHandler, Source, Turn {
   }
 
   onInformation(status: number, raw: HeaderList): void {
-    const { request, response, requestId } = this.#input;
-    if (request.httpVersion === '1.0' || response.headersSent) return;
-    if (status === 102) response.writeProcessing();
-    if (status !== 103) return;
-    const hints = recordOf(responseHeaders(raw, requestId).headers);
-    try {
-      if (hints['link'] !== undefined) response.writeEarlyHints(hints);
-    } catch {
-      // Node.js accepts only some forms of Link. Early hints are optional.
-    }
+    const { response, requestId } = this.#input;
+    writeInformation(response, requestId, status, raw);
   }
 
   onHead(status: number, message: string, raw: HeaderList): void {
@@ -203,8 +151,8 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     const outgoing = { status, message, headers };
     const { policy, clock } = this.#context;
     const headAtMs = clock.monotonicMs();
-    const verdict = reportsBehavior(platform) ? policy.judge(this.#recording.entry) : null;
-    const passOn = (final: Verdict | null): void => {
+    const verdict = policy.judge(this.#recording.entry, platform);
+    const passOn = (final: Verdict): void => {
       this.#decide(outgoing, final);
       this.#context.onOverhead(this.#overheadMs + clock.monotonicMs() - headAtMs);
     };
@@ -224,24 +172,17 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     if (!this.#writer.isFull) this.#control?.resume();
   }
 
-  #decide(head: Head, verdict: Verdict | null): void {
-    if (verdict === null) {
-      this.#pass(head);
-      return;
-    }
+  #decide(head: Head, verdict: Verdict): void {
     this.#recording.judged(verdict);
     if (this.#isOver) return;
-    const { denials } = verdict;
-    if (denials.length === 0) this.#pass(head);
-    else if (this.#context.policy.mode === 'enforce') this.#block(head, denials);
-    else this.#pass({ ...head, headers: [...head.headers, VIOLATIONS_HEADER, violationsValue(denials)] });
+    if (this.#context.isDraining()) this.#input.response.shouldKeepAlive = false;
+    if (verdict.blocks) this.#block(head, verdict.denials);
+    else this.#pass(head, verdict.denials);
   }
 
-  #pass({ status, message, headers }: Head): void {
-    const { response } = this.#input;
-    if (this.#context.isDraining()) response.shouldKeepAlive = false;
+  #pass({ status, message, headers }: Head, denials: readonly string[]): void {
     try {
-      response.writeHead(status, printable(message), headers);
+      this.#input.response.writeHead(status, printable(message), withViolations(headers, denials));
     } catch (error) {
       this.#control?.abort();
       this.onError({ kind: 'broken', error: error as Error });
@@ -252,20 +193,15 @@ export class Exchange implements UpstreamHandler, Source, Turn {
 
   /** Sends the denial to the client. The agent has already acted. */
   #block({ headers }: Head, denials: readonly string[]): void {
-    const { response } = this.#input;
     this.#isOver = true;
     this.#recording.blocked();
-    if (this.#context.isDraining()) response.shouldKeepAlive = false;
-    this.#recording.bytesOut(answerViolation(response, denials, headers));
+    this.#recording.bytesOut(answerViolation(this.#input.response, denials, headers));
     const length = valuesOf(headers, 'content-length')[0];
     this.#blocked = new BlockedResponse(this.#control, length, (chunk) => this.#recording.unsent(chunk));
   }
 
   onData(chunk: Buffer): void {
-    if (this.#held !== null) {
-      this.#held.push(() => this.onData(chunk));
-      return;
-    }
+    if (this.#held !== null) return void this.#held.push(() => this.onData(chunk));
     this.#blocked?.take(chunk);
     if (this.#isOver) return;
     this.#writer.write(chunk);
@@ -274,19 +210,14 @@ export class Exchange implements UpstreamHandler, Source, Turn {
 
   onEnd(rawTrailers: HeaderList): void {
     const { response } = this.#input;
-    if (this.#held !== null) {
-      this.#held.push(() => this.onEnd(rawTrailers));
-      return;
-    }
+    if (this.#held !== null) return void this.#held.push(() => this.onEnd(rawTrailers));
     this.#blocked?.end();
     if (this.#isOver) return;
     if (rawTrailers.length > 0) {
       const { headers, platform } = responseTrailers(rawTrailers);
-      this.#recording.trailers(platform);
-      const { policy, audit } = this.#context;
-      const { entry } = this.#recording;
-      if (policy.mode !== 'off' && reportsBehavior(platform))
-        void policy.review(entry).then(() => audit.changed(entry));
+      this.#recording.behavior(platform);
+      const { policy } = this.#context;
+      if (policy.mode !== 'off' && reportsBehavior(platform)) void policy.review(this.#recording.entry);
       if (headers.length > 0) response.addTrailers(pairsOf(headers));
     }
     this.#writer.end();
@@ -294,13 +225,15 @@ export class Exchange implements UpstreamHandler, Source, Turn {
 
   onError(failure: UpstreamFailure): void {
     const { response, requestId } = this.#input;
-    if (this.#held !== null) {
-      this.#held.push(() => this.onError(failure));
-      return;
-    }
+    if (this.#held !== null) return void this.#held.push(() => this.onError(failure));
     this.#blocked?.end();
     if (this.#isOver) return;
-    if (failure.kind === 'stale' && this.#mayRetry()) {
+    if (
+      failure.kind === 'stale' &&
+      !this.#hasRetried &&
+      !response.headersSent &&
+      isRepeatable(this.#outgoing)
+    ) {
       this.#hasRetried = true;
       this.#recording.retried();
       this.#context.upstream.send(this.#outgoing, this);
@@ -338,11 +271,6 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     const { response, requestId } = this.#input;
     this.#isOver = true;
     this.#recording.bytesOut(respondWithProblem(response, { ...problem, requestId }));
-  }
-
-  #mayRetry(): boolean {
-    const { method, body } = this.#outgoing;
-    return !this.#hasRetried && body === null && IDEMPOTENT.has(method) && !this.#input.response.headersSent;
   }
 
   /** Called when the response has finished or the client has disconnected. */

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import { requestHeaders, requestTrailers, responseHeaders, responseTrailers } from './headers.ts';
 
-const to = { requestId: 'r-1', host: 'shop.test', remoteAddress: '10.0.0.9', proto: 'http' as const };
+const to = { requestId: 'r-1', host: 'shop.test', remoteAddress: '10.0.0.9' };
 const added = [
   'X-Forwarded-For',
   '10.0.0.9',

@@ -124,7 +124,6 @@ export interface ForwardedFor {
   host: string | null;
   /** Address of the peer. */
   remoteAddress: string;
-  proto: 'http' | 'https';
 }
 
 /** The headers of the request to the agent. */
@@ -152,27 +151,27 @@ export function requestHeaders(raw: HeaderList, to: ForwardedFor): string[] {
 }
 
 /** Adds headers about the origin of the request, except those that an earlier proxy has set (`present`: bits of `FORWARDED`). */
-function forward(head: string[], present: number, { host, proto, remoteAddress }: ForwardedFor): void {
+function forward(head: string[], present: number, { host, remoteAddress }: ForwardedFor): void {
   const address = plainAddress(remoteAddress);
   if ((present & FOR) === 0) head.push('X-Forwarded-For', address);
-  if ((present & PROTO) === 0) head.push('X-Forwarded-Proto', proto);
+  if ((present & PROTO) === 0) head.push('X-Forwarded-Proto', 'http');
   if (host !== null && (present & HOST) === 0) head.push('X-Forwarded-Host', host);
-  if (host !== null && (present & PORT) === 0) head.push('X-Forwarded-Port', portOf(host, proto));
-  if ((present & ELEMENT) === 0) head.push('Forwarded', forwardedElement(address, host, proto));
+  if (host !== null && (present & PORT) === 0) head.push('X-Forwarded-Port', portOf(host));
+  if ((present & ELEMENT) === 0) head.push('Forwarded', forwardedElement(address, host));
 }
 
 /** The port that the client requested. */
-function portOf(host: string, proto: 'http' | 'https'): string {
+function portOf(host: string): string {
   const colon = host.lastIndexOf(':');
   const port = colon > host.lastIndexOf(']') ? host.slice(colon + 1) : '';
-  return port === '' ? (proto === 'https' ? '443' : '80') : port;
+  return port === '' ? '80' : port;
 }
 
 /** RFC 7239 section 4. */
-function forwardedElement(address: string, host: string | null, proto: string): string {
+function forwardedElement(address: string, host: string | null): string {
   const source = address.includes(':') ? `"[${address}]"` : address;
   const target = host === null ? '' : `;host=${tokenOrQuoted(host)}`;
-  return `for=${source}${target};proto=${proto}`;
+  return `for=${source}${target};proto=http`;
 }
 
 function tokenOrQuoted(value: string): string {

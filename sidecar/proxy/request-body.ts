@@ -40,8 +40,16 @@ export class BodyInlet {
     request.push = (chunk: Buffer | null) => (chunk === null ? end(null) : this.#receive(chunk));
   }
 
+  /** A short body that arrived with its head needs no stream: head and body are sent in one write. */
+  take(isSized: boolean, onBytes: (count: number) => void, stuck: StuckSide): Buffer | RequestBody {
+    const whole = isSized ? this.#whole() : null;
+    if (whole === null) return new RequestBody({ request: this.#request, inlet: this }, onBytes, stuck);
+    onBytes(whole.length);
+    return whole;
+  }
+
   /** Returns the complete body; null: a part of the body has not arrived. */
-  whole(): Buffer | null {
+  #whole(): Buffer | null {
     if (!this.#request.complete) return null;
     // Makes the request end: its own buffer is empty.
     this.#request.resume();
@@ -135,7 +143,7 @@ export class BodyInlet {
  * The body of a request as a separate stream. The client library destroys a body that it no longer needs (after an early
  * response). If that were the request itself, its connection could not be read to the end.
  */
-export class RequestBody extends Readable implements Reader {
+class RequestBody extends Readable implements Reader {
   readonly #request: IncomingMessage;
   readonly #inlet: BodyInlet;
   readonly #onBytes: (count: number) => void;

@@ -1,58 +1,26 @@
-import { Agent, ServerResponse, type ClientRequest, type IncomingMessage } from 'node:http';
+import { Agent, type ClientRequest, type IncomingMessage } from 'node:http';
 import { Agent as TlsAgent } from 'node:https';
 import type { Socket } from 'node:net';
-import type { Duplex, Readable } from 'node:stream';
+import type { Duplex } from 'node:stream';
 import { createProxyServer } from 'http-proxy-3';
 import type { UpstreamFailureKind } from '../../core/behavior/audit-entry.ts';
-import { reportsBehavior } from '../../core/behavior/parse-behavior-headers.ts';
 import { withoutBlanks } from '../../core/untrusted/http-blanks.ts';
 import { ChunkStore } from '../../runtime/chunk-store.ts';
-import type { Recording } from '../audit/recording.ts';
-import type { Verdict } from '../policy/policy-evaluator.ts';
-import { answerViolation, VIOLATIONS_HEADER, violationsValue } from '../policy/violation-answer.ts';
-import { cutOff } from './connection-end.ts';
-import type { ProxyContext } from './exchange.ts';
+import { agentRequest } from './agent-request.ts';
 import { frame, lineOf } from './framing.ts';
-import {
-  printable,
-  recordOf,
-  requestHeaders,
-  responseHeaders,
-  valuesOf,
-  type ResponseHead,
-} from './headers.ts';
-import { costOfHead, type Holder, type LoadLimits } from './load-limits.ts';
+import { recordOf, valuesOf } from './headers.ts';
+import { costOfHead, type LoadLimits } from './load-limits.ts';
+import type { ProxyContext } from './proxy-context.ts';
 import { OVERLOAD, writeProblem } from './problem-response.ts';
 import { requestIdOf } from './request-id.ts';
-import { connectTimeoutOf, FAILURE_RESPONSES, UNBUFFERED, type UpstreamOptions } from './upstream.ts';
+import { fail, holdWhilePaused, judge, relay, type Passage } from './upgrade-response.ts';
+import { connectTimeoutOf, UNBUFFERED, type UpstreamOptions } from './upstream.ts';
 
 /** Proxies WebSocket connections to the agent and rejects invalid WebSocket requests. */
 export interface Upgrader {
   handle(request: IncomingMessage, socket: Duplex, head: Buffer): void;
   /** Cuts the connections that are still open. */
   close(): void;
-}
-
-interface Passage {
-  recording: Recording;
-  requestId: string;
-  client: Socket;
-  /** Memory of the head in bytes, above an ordinary head. */
-  headBytes: number;
-  statusCode?: number;
-  /** The agent's socket, set once the agent has switched protocols. */
-  agent?: Socket;
-  /** Bytes transferred on the agent's socket before the switch. */
-  atSwitch: { read: number; written: number };
-  /** true: the agent's response or its connection was cut. */
-  isCut: boolean;
-  isTimedOut: boolean;
-  /** true: the connection to the agent is established. */
-  isConnected: boolean;
-  /** Pending policy evaluation of the agent's head. The audit entry is completed only after it. */
-  judging: Promise<void> | null;
-  /** Stops watching the client while it waits for the agent. */
-  stopWatch(): void;
 }
 
 /** Maximum bytes that a client may send before the agent has switched protocols. Normally there are none. */
@@ -71,39 +39,14 @@ export function createUpgrader(context: ProxyContext, { url, timeoutMs }: Upstre
     const passage = passages.get(request);
     if (passage === undefined) return;
     prepare(outgoing, passage, timeoutMs);
-    outgoing.on('upgrade', (incoming, agent, head: Buffer) => {
-      context.outages.ended();
-      passage.agent = agent;
-      passage.atSwitch = { read: agent.bytesRead - head.length, written: agent.bytesWritten };
-      agent.on('error', () => (passage.isCut = true)).once('close', () => closeAbandoned(passage.client));
-      switched(context, passage, agent);
-      const pass = (headers: string[]): void => {
-        // The library writes these headers to the client.
-        incoming.headers = { ...recordOf(headers), connection: 'Upgrade', upgrade: 'websocket' };
-        carry(incoming, agent, head);
-      };
-      judge(context, { request, passage, source: agent, head: recordHead(incoming, passage), pass });
-    });
-    let carry: (...upgrade: unknown[]) => void = () => undefined;
-    const own = outgoing.listeners('upgrade');
-    process.nextTick(() => {
-      carry = deferUpgrade(outgoing, own);
-      // The library's own 'response' listener handles neither slow clients nor truncated responses.
-      outgoing.removeAllListeners('response').on('response', (incoming) => {
-        context.outages.ended();
-        relay(context, incoming, request, passage);
-      });
-    });
+    awaitResponse(context, outgoing, passage);
   });
   proxy.on('error', (error, request) => {
     const passage = passages.get(request);
     if (passage === undefined || passage.statusCode !== undefined) return;
-    const { requestId, client } = passage;
     const kind = failureOf(error, passage);
-    passage.recording.failed(kind);
-    context.outages.failed({ kind, error }, requestId);
-    passage.statusCode = FAILURE_RESPONSES[kind].status;
-    passage.recording.bytesOut(writeProblem(client, { ...FAILURE_RESPONSES[kind], requestId }));
+    context.outages.failed({ kind, error }, passage.requestId);
+    fail(passage, kind);
   });
 
   return {
@@ -161,21 +104,16 @@ function admit(
   }
   const requestId = requestIdOf(request.rawHeaders, context.audit.ring);
   const recording = context.audit.arrive({ requestId, method: 'GET', target: framed.path });
-  const head = requestHeaders(request.rawHeaders, {
-    requestId,
-    host: framed.host,
-    remoteAddress: client.remoteAddress ?? 'unknown',
-    proto: 'http',
-  });
+  const { headers } = agentRequest(request, framed, requestId);
   request.url = framed.path;
-  request.headers = { ...recordOf(head), connection: 'Upgrade', upgrade: 'websocket' };
-  const atSwitch = { read: 0, written: 0 };
+  request.headers = { ...recordOf(headers), connection: 'Upgrade', upgrade: 'websocket' };
   return {
+    request,
     recording,
     requestId,
     client,
     headBytes,
-    atSwitch,
+    atSwitch: { read: 0, written: 0 },
     isCut: false,
     isTimedOut: false,
     isConnected: false,
@@ -230,6 +168,28 @@ function prepare(outgoing: ClientRequest, passage: Passage, timeoutMs: number | 
   recordConnection(outgoing, passage);
 }
 
+function awaitResponse(context: ProxyContext, outgoing: ClientRequest, passage: Passage): void {
+  let carry: (...upgrade: unknown[]) => void = () => undefined;
+  outgoing.on('upgrade', (incoming, agent, head: Buffer) => {
+    passage.agent = agent;
+    passage.atSwitch = { read: agent.bytesRead - head.length, written: agent.bytesWritten };
+    agent.on('error', () => (passage.isCut = true)).once('close', () => closeAbandoned(passage.client));
+    switched(context, passage, agent);
+    const pass = (headers: string[]): void => {
+      // The library writes these headers to the client.
+      incoming.headers = { ...recordOf(headers), connection: 'Upgrade', upgrade: 'websocket' };
+      carry(incoming, agent, head);
+    };
+    judge(context, passage, { incoming, source: agent, pass });
+  });
+  const own = outgoing.listeners('upgrade');
+  process.nextTick(() => {
+    carry = deferUpgrade(outgoing, own);
+    // The library's own 'response' listener handles neither slow clients nor truncated responses.
+    outgoing.removeAllListeners('response').on('response', (incoming) => relay(context, passage, incoming));
+  });
+}
+
 function recordConnection(outgoing: ClientRequest, passage: Passage): void {
   const connected = (): void => {
     passage.isConnected = true;
@@ -256,115 +216,11 @@ function limitWait(outgoing: ClientRequest, passage: Passage, timeoutMs: number)
   for (const event of ['upgrade', 'response', 'close']) outgoing.once(event, () => clearTimeout(timer));
 }
 
-interface Judged {
-  request: IncomingMessage;
-  passage: Passage;
-  /** Source of the rest of the agent's response. */
-  source: Duplex | IncomingMessage;
-  head: ResponseHead;
-  /** Passes the response on with these headers. */
-  pass: (headers: string[]) => void;
-}
-
-/** Judges the response to an upgrade like any other response, so that an upgrade cannot bypass the policy. */
-function judge(context: ProxyContext, judged: Judged): void {
-  const { passage, source, head, pass } = judged;
-  const { recording, client } = passage;
-  const decide = (verdict: Verdict | null): void => {
-    if (verdict !== null) recording.judged(verdict);
-    const denials = verdict?.denials ?? [];
-    if (client.destroyed) source.destroy();
-    else if (denials.length === 0) pass(head.headers);
-    else if (context.policy.mode !== 'enforce')
-      pass([...head.headers, VIOLATIONS_HEADER, violationsValue(denials)]);
-    else block(judged, denials);
-  };
-  const verdict = reportsBehavior(head.platform) ? context.policy.judge(recording.entry) : null;
-  if (verdict instanceof Promise) passage.judging = verdict.then(decide);
-  else decide(verdict);
-}
-
-function block({ request, passage, source, head }: Judged, denials: readonly string[]): void {
-  const { client, recording } = passage;
-  source.destroy();
-  recording.blocked();
-  passage.statusCode = 403;
-  const response = new ServerResponse(request);
-  response.shouldKeepAlive = false;
-  response.assignSocket(client);
-  response.once('finish', () => client.destroySoon());
-  recording.bytesOut(answerViolation(response, denials, head.headers));
-}
-
 function switched({ load }: ProxyContext, passage: Passage, agent: Socket): void {
   const { client } = passage;
   client.once('close', () => closeAbandoned(agent));
   passage.stopWatch();
   holdWhilePaused(load, client, [agent, client]);
-}
-
-/** Registers the connection as stuck while `pipe` pauses one side because the other side does not read. */
-function holdWhilePaused(load: LoadLimits, client: Socket, sides: readonly Readable[]): void {
-  const holder: Holder = { shed: () => client.destroy() };
-  const isPaused = (): boolean => !client.destroyed && sides.some((side) => side.isPaused());
-  const release = (): void => {
-    if (!isPaused()) load.release(holder);
-  };
-  // If the kernel accepts the bytes, a side is paused only within one turn of the event loop.
-  const hold = (): void => void setImmediate(() => isPaused() && load.hold(holder));
-  for (const side of sides) side.on('pause', hold).on('resume', release);
-  client.once('close', () => load.release(holder));
-}
-
-/** Called if the agent did not switch protocols: passes its response to the client and ends the connection. */
-function relay(
-  context: ProxyContext,
-  incoming: IncomingMessage,
-  request: IncomingMessage,
-  passage: Passage,
-): void {
-  const head = recordHead(incoming, passage);
-  const pass = (headers: string[]): void => relayWith(headers, incoming, request, passage);
-  holdWhilePaused(context.load, passage.client, [incoming]);
-  judge(context, { request, passage, source: incoming, head, pass });
-}
-
-function relayWith(
-  headers: string[],
-  incoming: IncomingMessage,
-  request: IncomingMessage,
-  passage: Passage,
-): void {
-  const { client, recording, requestId } = passage;
-  const response = new ServerResponse(request);
-  response.shouldKeepAlive = false;
-  try {
-    response.writeHead(passage.statusCode ?? 0, printable(incoming.statusMessage ?? ''), headers);
-  } catch {
-    incoming.destroy();
-    passage.statusCode = FAILURE_RESPONSES.broken.status;
-    recording.failed('broken');
-    recording.bytesOut(writeProblem(client, { ...FAILURE_RESPONSES.broken, requestId }));
-    return;
-  }
-  response.assignSocket(client);
-  incoming.on('data', (chunk: Buffer) => recording.bytesOut(chunk.length));
-  incoming.on('error', () => {
-    passage.isCut = true;
-    cutOff(response);
-  });
-  // Writing to a client that has disconnected fails.
-  response.on('error', () => undefined).once('finish', () => client.destroySoon());
-  incoming.pipe(response);
-}
-
-function recordHead(incoming: IncomingMessage, passage: Passage): ResponseHead {
-  const statusCode = incoming.statusCode ?? 0;
-  const head = responseHeaders(incoming.rawHeaders, passage.requestId);
-  const { platform } = head;
-  passage.statusCode = statusCode;
-  passage.recording.head({ statusCode, contentType: undefined, contentEncoding: undefined, platform });
-  return head;
 }
 
 function finish(

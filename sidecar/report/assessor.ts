@@ -16,6 +16,7 @@ import { gather, type AgentEnvironment } from '../../probe/gather.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
+import type { SidecarConfig } from '../config.ts';
 import type { SeenTimes } from '../../core/evidence/seen-times.ts';
 import type { CurrentManifest } from '../manifest/current-manifest.ts';
 import type { PolicyEvaluator } from '../policy/policy-evaluator.ts';
@@ -37,14 +38,13 @@ export interface Assessment {
 }
 
 export interface AssessorOptions {
-  upstreamUrl: URL;
+  config: Pick<
+    SidecarConfig,
+    'UPSTREAM_URL' | 'PROXY_PORT' | 'CONTROL_PLANE_PORT' | 'AGENT_NAME' | 'PROOF_WRITES'
+  >;
   environment: AgentEnvironment;
-  /** The sidecar's own ports, which a manifest must not direct probes to. */
-  ownPorts: readonly number[];
-  podAgentName: string | null;
   manifest: CurrentManifest;
   proofs: ProofStore;
-  proofWrites: ProofWrites;
   audit: Pick<AuditLog, 'ring' | 'seen' | 'requestsWithoutBehavior'>;
   policy: PolicyEvaluator;
   clock: Clock;
@@ -87,33 +87,9 @@ export class Assessor {
   }
 
   async #run(): Promise<Assessment> {
-    const {
-      upstreamUrl,
-      environment,
-      ownPorts,
-      podAgentName,
-      proofs,
-      proofWrites,
-      audit: log,
-      policy,
-      clock,
-      signal,
-    } = this.#options;
+    const { config, audit: log, clock } = this.#options;
     const { manifest, hash: manifestHash, invalid } = this.#options.manifest;
-    const entries = log.ring.newest();
-    const facts = await gather({
-      manifest,
-      upstreamUrl,
-      environment,
-      ownPorts,
-      now: () => clock.now(),
-      behavior: { ...summarizeBehavior(entries), requestsWithout: log.requestsWithoutBehavior },
-      ...(policy.hasEngine && { policy: () => policy.facts(entries) }),
-      proofs: proofs.list().filter((proof) => isTrusted(proof, { writes: proofWrites })),
-      podAgentName,
-      manifestInvalid: invalid,
-      signal,
-    });
+    const facts = await this.#gather(manifest, invalid);
     this.#noteReport(facts.invalidReport);
     log.seen.note(sightingsInFacts(facts));
     const gap = assess(manifest, facts);
@@ -127,10 +103,26 @@ export class Assessor {
       gap,
       scoreWithoutLocalProofs: scoreWithoutLocalProofs(manifest, facts, gap),
       evidence: evidenceOf({ ...shown, ...facts }),
-      audit: auditOf(shown, proofWrites),
+      audit: auditOf(shown, config.PROOF_WRITES),
     };
     this.#latestAtMs = clock.monotonicMs();
     return this.#latest;
+  }
+
+  #gather(manifest: Manifest, manifestInvalid: Facts['manifestInvalid']): Promise<Facts> {
+    const { config, environment, proofs, audit: log, policy, clock, signal } = this.#options;
+    const entries = log.ring.newest();
+    return gather({
+      ...{ manifest, manifestInvalid, environment, signal },
+      upstreamUrl: config.UPSTREAM_URL,
+      // A manifest must not direct probes to the sidecar itself.
+      ownPorts: [config.PROXY_PORT, config.CONTROL_PLANE_PORT],
+      now: () => clock.now(),
+      behavior: { ...summarizeBehavior(entries), requestsWithout: log.requestsWithoutBehavior },
+      ...(policy.hasEngine && { policy: () => policy.facts(entries) }),
+      proofs: proofs.list().filter((proof) => isTrusted(proof, { writes: config.PROOF_WRITES })),
+      podAgentName: config.AGENT_NAME,
+    });
   }
 
   /** Logs one line per change of state. */

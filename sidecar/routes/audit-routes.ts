@@ -1,19 +1,21 @@
 import { EVENT_BATCH_LIMITS, parseEventBatch } from '../../core/behavior/parse-event-batch.ts';
-import { jsonBody, type Route } from '../../runtime/http-app.ts';
+import { jsonBody } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
 import { MAX_ENTRY_BYTES } from '../audit/event-memory.ts';
+import type { SidecarRoute } from '../access.ts';
 import type { SidecarContext } from '../context.ts';
 import { limitOf, ringHeaders, sinceOf } from './audit-query.ts';
 import { auditStreamRoute } from './audit-stream-route.ts';
 
 /** The audit entries of proxied requests, and the agent's events about them. */
-export function auditRoutes(context: SidecarContext): Route[] {
+export function auditRoutes(context: SidecarContext): SidecarRoute[] {
   const { audit, policy } = context;
   return [
     auditStreamRoute(context),
     {
       method: 'GET',
       path: '/audit',
+      access: 'local',
       summary:
         'Returns the entries of the audit ring, oldest first. `?limit=N`: the newest N; `?since=<seq or request id>`: entries after it. Headers `X-Platform-Audit-First`, `-Last`, `-Dropped`.',
       handlers: [
@@ -30,6 +32,7 @@ export function auditRoutes(context: SidecarContext): Route[] {
     {
       method: 'POST',
       path: '/events',
+      access: 'local',
       summary:
         'Records events of a request. Body `{requestId, events[], agentName?}`, at most 64 KiB and 500 events. 200 `{requestId, found: true, opaViolations[]}`. 202 `{requestId, found: false}` if the request is not in the ring. Without `requestId` (`model` events only): 202, and the tokens are counted without a request. 400 with `errors`. 413 if the events of the request need more than 512 KiB of memory; no event is recorded.',
       handlers: [
@@ -53,9 +56,8 @@ export function auditRoutes(context: SidecarContext): Route[] {
           if (entry === null) response.status(202).json({ requestId, found: false });
           else {
             // Without new events, the engine's last result is still valid.
-            const hasEvents = events.length > 0;
-            const opaViolations = hasEvents ? await policy.review(entry) : (entry.policyViolations ?? []);
-            if (hasEvents) audit.changed(entry);
+            const opaViolations =
+              events.length > 0 ? await policy.review(entry) : (entry.policyViolations ?? []);
             response.json({ requestId, found: true, opaViolations });
           }
         },

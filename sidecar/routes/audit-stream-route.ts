@@ -1,15 +1,16 @@
 import { Problem } from '../../runtime/problem.ts';
-import type { Route } from '../../runtime/http-app.ts';
 import { AuditStreams, MAX_STREAMS } from '../audit/audit-streams.ts';
+import type { SidecarRoute } from '../access.ts';
 import type { SidecarContext } from '../context.ts';
 import { ringHeaders, streamStartOf } from './audit-query.ts';
 
 /** The audit ring as server-sent events. */
-export function auditStreamRoute({ audit, clock, stopping }: SidecarContext): Route {
+export function auditStreamRoute({ audit, clock, stopping }: SidecarContext): SidecarRoute {
   let streams: AuditStreams | null = null;
   return {
     method: 'GET',
     path: '/audit/stream',
+    access: 'local',
     summary: `Streams audit entries as server-sent events: the completed entries of \`GET /audit\` (same query), then each entry when it completes, once each, in order of completion. Events: \`entry\` (\`id\` = seq), \`update\` (a late event changed the entry), \`gap\` \`{lost}\` (the reader was too slow). \`Last-Event-ID\` resumes after that entry. 503 for more than ${MAX_STREAMS} readers.`,
     handlers: [
       (request, response) => {

@@ -1,4 +1,4 @@
-import type { Route } from '../../runtime/http-app.ts';
+import type { SidecarRoute } from '../access.ts';
 import type { SidecarContext } from '../context.ts';
 
 /**
@@ -11,10 +11,11 @@ const DRAIN_SECONDS = 300;
  * Called by the kubelet when the pod terminates, together with the agent's SIGTERM. The sidecar receives its own SIGTERM only
  * after the agent has ended; until then a keep-alive client would stay on this pod and lose its next request.
  */
-export function drainRoute(context: SidecarContext): Route {
+export function drainRoute(context: SidecarContext): SidecarRoute {
   return {
     method: 'GET',
     path: '/drain',
+    access: 'open',
     summary: `For the kubelet, when the pod terminates: for ${DRAIN_SECONDS} seconds the proxy closes each connection after its next response (\`Connection: close\`), so that clients connect to another pod while the agent still serves. No request is rejected.`,
     handlers: [
       (_request, response) => {

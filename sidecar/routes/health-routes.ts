@@ -1,23 +1,24 @@
 import type { Response } from 'express';
 import { readyOf } from '../../core/health/check.ts';
-import type { Route } from '../../runtime/http-app.ts';
-import { comesOverLoopback, isBodyHidden } from '../access.ts';
+import { comesOverLoopback, isBodyHidden, type SidecarRoute } from '../access.ts';
 import type { SidecarContext } from '../context.ts';
 
 /** Milliseconds for which an assessment is reused for clients outside loopback. */
 const OUTSIDE_AGE_MS = 1_000;
 
-export function healthRoutes(context: SidecarContext): Route[] {
+export function healthRoutes(context: SidecarContext): SidecarRoute[] {
   return [
     {
       method: 'GET',
       path: '/health/live',
+      access: 'open',
       summary: 'Returns `{"status": "live"}` while the process runs.',
       handlers: [(_request, response) => void response.json({ status: 'live' })],
     },
     {
       method: 'GET',
       path: '/health/ready',
+      access: 'open',
       summary:
         "Checks the agent and its dependencies: 200 `ready` or `degraded`, 503 `not-ready`. Has a `note` if the agent's report is invalid. Requests from outside loopback cause at most one probe run per second.",
       handlers: [
@@ -37,6 +38,7 @@ export function healthRoutes(context: SidecarContext): Route[] {
     {
       method: 'GET',
       path: '/readyz',
+      access: 'open',
       summary:
         'For the kubelet: 200 while the sidecar itself can serve, 503 while it shuts down. Contains the policy mode and engine.',
       handlers: [(_request, response) => answerReadyz(context, response)],

@@ -1,8 +1,8 @@
 import { OUTCOMES } from '../../core/behavior/audit-entry.ts';
-import type { Route } from '../../runtime/http-app.ts';
 import { METRICS_CONTENT_TYPE, type Counter, type Labels, type Sample } from '../../runtime/metrics.ts';
 import { VERSION } from '../../runtime/version.ts';
 import { tokenPriceOf } from '../../core/manifest/token-price.ts';
+import type { SidecarRoute } from '../access.ts';
 import type { SidecarContext } from '../context.ts';
 
 interface Row {
@@ -62,7 +62,7 @@ const COUNTERS: readonly Row[] = [
   {
     name: 'platform_sidecar_late_denials_total',
     help: 'Requests denied because of trailers or events, and therefore not blocked.',
-    read: ({ policy }) => [{ value: policy.lateDenials }],
+    read: ({ audit }) => [{ value: audit.lateDenials }],
   },
   {
     name: 'platform_sidecar_policy_fail_open_seconds_total',
@@ -101,7 +101,7 @@ const GAUGES: readonly Row[] = [
 ];
 
 /** `GET /metrics`: totals are read on each scrape, so that proxied requests have no extra cost. */
-export function metricsRoutes(context: SidecarContext, heartbeatFailures: () => number): Route[] {
+export function metricsRoutes(context: SidecarContext, heartbeatFailures: () => number): SidecarRoute[] {
   const { metrics } = context;
   const counters = COUNTERS.map(({ name, help, read }) => ({
     rise: risingTo(metrics.counter(name, help)),
@@ -117,6 +117,7 @@ export function metricsRoutes(context: SidecarContext, heartbeatFailures: () => 
     {
       method: 'GET',
       path: '/metrics',
+      access: 'open',
       summary: 'Returns Prometheus metrics.',
       handlers: [
         (_request, response) => {

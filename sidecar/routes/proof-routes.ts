@@ -1,59 +1,70 @@
-import type { Request, RequestHandler, Response } from 'express';
+import type { Request, RequestHandler } from 'express';
 import { isRuleId, RULE_IDS } from '../../core/audit/rules.ts';
 import { withExpiry } from '../../core/proof/expiry.ts';
 import { parseProofSubmission, proofRecordOf } from '../../core/proof/parse-proof-submission.ts';
 import { PROOF_WRITES_HEADER } from '../../core/proof/proof.ts';
-import { jsonBody, type Route } from '../../runtime/http-app.ts';
+import { jsonBody } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
+import type { SidecarRoute } from '../access.ts';
 import type { SidecarContext } from '../context.ts';
 
 const BODY_BYTES = 16 * 1024;
 
 /** Proofs of compliance rules, submitted from outside. */
-export function proofRoutes(context: SidecarContext): Route[] {
-  const { proofs, clock } = context;
+export function proofRoutes(context: SidecarContext): SidecarRoute[] {
+  const rule = '/proof/rule/:ruleId';
   return [
     {
       method: 'GET',
       path: '/proof',
+      access: 'local',
       summary:
         'Returns the proof records with their `origin`, `control-plane` or `local`; expired records have `expired: true`. The header `X-Platform-Proof-Writes` contains the value of PROOF_WRITES.',
-      handlers: [
-        (_request, response) => {
-          response.setHeader(PROOF_WRITES_HEADER, context.config.PROOF_WRITES);
-          response.json(withExpiry(proofs.list(), clock.now()));
-        },
-      ],
+      handlers: [listProofs(context)],
     },
     {
       method: 'GET',
-      path: '/proof/rule/:ruleId',
+      path: rule,
+      access: 'local',
       summary: 'Returns one proof record; 404 if there is none.',
-      handlers: [
-        (request, response) => {
-          const record = proofs.find(ruleIdOf(request));
-          if (record === undefined) throw noRecord(request);
-          response.json(withExpiry([record], clock.now())[0]);
-        },
-      ],
+      handlers: [showProof(context)],
     },
     {
       method: 'POST',
-      path: '/proof/rule/:ruleId',
+      path: rule,
+      access: 'local',
       summary:
         'Stores a proof. Body `{verifiedBy, method, expiresAt?}`. 201 with the record, of origin `local`; an earlier local record is replaced. 400 with `errors`, or with `validIds` for an unknown rule. 403 with PROOF_WRITES=control-plane. 409 if the control plane has a record for the rule.',
-      handlers: [localWritesOnly(context), jsonBody(BODY_BYTES), submit],
+      handlers: [localWritesOnly(context), jsonBody(BODY_BYTES), submitProof(context)],
     },
     {
       method: 'DELETE',
-      path: '/proof/rule/:ruleId',
+      path: rule,
+      access: 'local',
       summary:
         'Deletes a local proof record. 204. 403 with PROOF_WRITES=control-plane. 404 without a record. 409 if the record belongs to the control plane.',
-      handlers: [localWritesOnly(context), remove],
+      handlers: [localWritesOnly(context), removeProof(context)],
     },
   ];
+}
 
-  async function submit(request: Request, response: Response): Promise<void> {
+function listProofs({ proofs, clock, config }: SidecarContext): RequestHandler {
+  return (_request, response) => {
+    response.setHeader(PROOF_WRITES_HEADER, config.PROOF_WRITES);
+    response.json(withExpiry(proofs.list(), clock.now()));
+  };
+}
+
+function showProof({ proofs, clock }: SidecarContext): RequestHandler {
+  return (request, response) => {
+    const record = proofs.find(ruleIdOf(request));
+    if (record === undefined) throw noRecord(request);
+    response.json(withExpiry([record], clock.now())[0]);
+  };
+}
+
+function submitProof({ proofs, clock }: SidecarContext): RequestHandler {
+  return async (request, response) => {
     const ruleId = ruleIdOf(request);
     if (!isRuleId(ruleId))
       throw new Problem(400, `unknown rule: ${ruleId}`, { extra: { validIds: RULE_IDS } });
@@ -63,14 +74,16 @@ export function proofRoutes(context: SidecarContext): Route[] {
     const record = proofRecordOf(ruleId, parsed.submission, { origin: 'local', at });
     if ((await proofs.put(record)) === 'not-local') throw notLocal(request);
     response.status(201).json(record);
-  }
+  };
+}
 
-  async function remove(request: Request, response: Response): Promise<void> {
+function removeProof({ proofs, clock }: SidecarContext): RequestHandler {
+  return async (request, response) => {
     const outcome = await proofs.remove(ruleIdOf(request), clock.now());
     if (outcome === 'no-proof') throw noRecord(request);
     if (outcome === 'not-local') throw notLocal(request);
     response.status(204).end();
-  }
+  };
 }
 
 /** With PROOF_WRITES=control-plane the sidecar rejects proofs, since the agent itself could submit them over loopback. */

@@ -1,67 +1,71 @@
-import type { Request } from 'express';
+import type { Request, RequestHandler } from 'express';
 import { cardOf } from '../../core/card/card.ts';
 import { exploreOf } from '../../core/explore/explore.ts';
 import { align } from '../../core/gap/align.ts';
 import { ringUsageReport } from '../../core/behavior/ring-usage.ts';
 import { probeAgentUsage } from '../../probe/agent.ts';
-import type { Route } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
+import type { SidecarRoute } from '../access.ts';
 import type { SidecarContext } from '../context.ts';
 import { SharedRun } from '../report/shared-run.ts';
 
 /** Reports about the agent's declared and observed state; each response names its data source. */
-export function reportRoutes(context: SidecarContext): Route[] {
-  const { assessor, config, audit, manifest } = context;
-  const usageProbe = new SharedRun(() => probeAgentUsage(config.UPSTREAM_URL, context.stopping.signal));
+export function reportRoutes(context: SidecarContext): SidecarRoute[] {
   return [
     {
       method: 'GET',
       path: '/gap',
+      access: 'local',
       summary:
         'Returns score, grade, source, issues and `evidence {shown, declared, reported, items[]}`, the evidence for manifest declarations in the last 24 hours. `?view=alignment`: the issues as declared and observed values.',
-      handlers: [
-        async (request, response) => {
-          const isAlignment = viewOf(request) === 'alignment';
-          const assessment = await assessor.assess();
-          const { gap, evidence } = assessment;
-          response.json(
-            isAlignment
-              ? { source: gap.source, ...align(assessment.manifest, assessment.facts) }
-              : { ...gap, evidence },
-          );
-        },
-      ],
+      handlers: [showGap(context)],
     },
     {
       method: 'GET',
       path: '/explore',
+      access: 'local',
       summary:
         "Returns the agent's components, the results of its endpoints, and declarations that are not checked. null: unknown.",
-      handlers: [
-        async (_request, response) => {
-          const { manifest, health, gap, facts } = await assessor.assess();
-          response.json(exploreOf(manifest, health, gap.source, facts));
-        },
-      ],
+      handlers: [showParts(context)],
     },
     {
       method: 'GET',
       path: '/usage',
+      access: 'local',
       summary: "Returns tokens by model: the agent's own report, else the totals of the audit ring.",
-      handlers: [
-        async (_request, response) => {
-          const reported = await usageProbe.join();
-          response.json(reported ?? ringUsageReport(audit.ring.newest(), audit.withoutRequest));
-        },
-      ],
+      handlers: [showUsage(context)],
     },
-    ...['/capabilities', '/.well-known/agent-card.json'].map((path): Route => ({
+    ...['/capabilities', '/.well-known/agent-card.json'].map((path): SidecarRoute => ({
       method: 'GET',
       path,
+      access: 'open',
       summary: 'Returns the A2A agent card, derived from the manifest.',
-      handlers: [(_request, response) => void response.json(cardOf(manifest.manifest))],
+      handlers: [(_request, response) => void response.json(cardOf(context.manifest.manifest))],
     })),
   ];
+}
+
+function showGap({ assessor }: SidecarContext): RequestHandler {
+  return async (request, response) => {
+    const isAlignment = viewOf(request) === 'alignment';
+    const { gap, evidence, manifest, facts } = await assessor.assess();
+    response.json(isAlignment ? { source: gap.source, ...align(manifest, facts) } : { ...gap, evidence });
+  };
+}
+
+function showParts({ assessor }: SidecarContext): RequestHandler {
+  return async (_request, response) => {
+    const { manifest, health, gap, facts } = await assessor.assess();
+    response.json(exploreOf(manifest, health, gap.source, facts));
+  };
+}
+
+function showUsage({ audit, config, stopping }: SidecarContext): RequestHandler {
+  const probe = new SharedRun(() => probeAgentUsage(config.UPSTREAM_URL, stopping.signal));
+  return async (_request, response) => {
+    const reported = await probe.join();
+    response.json(reported ?? ringUsageReport(audit.ring.newest(), audit.withoutRequest));
+  };
 }
 
 function viewOf(request: Request): 'score' | 'alignment' {

@@ -220,7 +220,7 @@ class CertificateRotation implements CertificateManager {
     const { cert, key } = leaf ?? (await newLeaf(state, wanted));
     const entries = { 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca };
     if (!(await this.#put(controlPlane.secret, withEntries(secret, entries)))) return false;
-    logger.info('control plane certificate issued', { secret: controlPlane.secret.name });
+    logger.info('control plane certificate Secret updated', { secret: controlPlane.secret.name });
     return true;
   }
 

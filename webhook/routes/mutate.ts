@@ -7,6 +7,7 @@ import { patchBetween } from '../../core/injection/patch.ts';
 import type { Pod } from '../../core/injection/pod.ts';
 import type { InjectionSettings } from '../../core/injection/settings.ts';
 import { jsonBody, type Route } from '../../runtime/http-app.ts';
+import type { Counter } from '../../runtime/metrics.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { WebhookContext } from '../context.ts';
 
@@ -58,16 +59,7 @@ export function createReviews(context: WebhookContext): Reviews {
     answer(body, response) {
       const parsed = parseReview(body);
       if (!parsed.ok) throw new Problem(400, parsed.problem);
-      const settings = context.settings();
-      // The guard policy then rejects the pod and reports that the injector did not answer.
-      if (settings === null) throw new Problem(503, context.unready() ?? 'this process is not ready');
-      const { uid, pod } = parsed.review;
-      const decision = pod && decide(pod, settings);
-      if (decision) {
-        decisions.add(labelsOf(decision));
-        logDecision(context, parsed.review, decision);
-      }
-      send(response, pod && decision ? responseOf(uid, pod, decision, settings) : { uid, allowed: true });
+      send(response, answerTo(parsed.review, context, decisions));
     },
   };
 }
@@ -81,6 +73,7 @@ export function mutateRoutes(reviews: Reviews): Route[] {
     {
       method: 'POST',
       path: MUTATE_PATH,
+      access: 'open',
       summary:
         'Receives an AdmissionReview of a pod. Responds with the patch that injects the sidecar, or with the reasons for the rejection. 503 while no CA exists.',
       handlers: [
@@ -90,6 +83,18 @@ export function mutateRoutes(reviews: Reviews): Route[] {
       ],
     },
   ];
+}
+
+function answerTo(review: PodReview, context: WebhookContext, decisions: Counter): ReviewResponse {
+  const settings = context.settings();
+  // The guard policy then rejects the pod and reports that the injector did not answer.
+  if (settings === null) throw new Problem(503, context.unready() ?? 'this process is not ready');
+  const { uid, pod } = review;
+  if (pod === null) return { uid, allowed: true };
+  const decision = decide(pod, settings);
+  decisions.add(labelsOf(decision));
+  logDecision(context, review, decision);
+  return responseOf(uid, pod, decision, settings);
 }
 
 /** Sends head and body together; Node computes the length of the text. */
@@ -108,7 +113,7 @@ function responseOf(uid: string, pod: Pod, decision: Decision, settings: Injecti
       allowed: false,
       status: { status: 'Failure', code: 422, reason: 'Invalid', message: messageOf(decision) },
     };
-  const patch = patchBetween(pod, inject(pod, decision.plan, settings));
+  const patch = patchBetween(pod, inject(pod, decision, settings));
   return {
     uid,
     allowed: true,

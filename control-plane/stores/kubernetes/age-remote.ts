@@ -7,6 +7,7 @@ import { keyText } from '../../../kube/resources.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { describeError, type Logger } from '../../../runtime/logger.ts';
 import type { AgentKey } from '../store.ts';
+import type { Update } from './observations.ts';
 
 export interface AgingOptions {
   clock: Clock;
@@ -14,7 +15,7 @@ export interface AgingOptions {
   /** Time between two sweeps, in milliseconds. */
   everyMs: number;
   list: () => AgentObservation[];
-  write: (key: AgentKey, update: (current: AgentObservation) => ObservationStatus | null) => Promise<unknown>;
+  write: (key: AgentKey, update: Update) => Promise<unknown>;
 }
 
 /**
@@ -33,10 +34,10 @@ export async function ageRemote(options: AgingOptions, signal: AbortSignal): Pro
     for (const object of list().filter((each) => isDue(each, clock.now()))) {
       const { namespace, name } = object.metadata;
       // Uses the time of the write. With a time of the previous day, today's tokens of removed instances would be dropped.
-      const update = (current: AgentObservation) => (isOurs(current) ? aged(current, clock.now()) : null);
+      const update: Update = (current) => (isOurs(current) ? aged(current, clock.now()) : null);
       // Debug level, because the API server outage is already in the log.
       await write({ namespace, name }, update).catch((error: unknown) =>
-        logger.debug('failed to mark stale agent', {
+        logger.debug('failed to mark remote agent as stale', {
           agent: keyText({ namespace, name }),
           error: describeError(error),
         }),

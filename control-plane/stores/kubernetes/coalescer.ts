@@ -4,19 +4,17 @@ import { writeDelayMs } from '../../../core/observation/write-due.ts';
 import { halfJitter } from '../../../kube/backoff.ts';
 import { KubeError } from '../../../kube/client.ts';
 import { keyText } from '../../../kube/resources.ts';
-import type { StatusWriter } from '../../../kube/status-writer.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import { describeError, type Logger } from '../../../runtime/logger.ts';
 import type { Counter } from '../../../runtime/metrics.ts';
 import type { ApiServerOutage } from '../../api-server-outage.ts';
 import { mergeArrival } from '../../status/receive.ts';
 import type { AgentKey, Arrival } from '../store.ts';
-import type { Observations } from './observations.ts';
 import { HeartbeatQueue } from './heartbeat-queue.ts';
+import type { Observations } from './observations.ts';
 
 export interface CoalescerOptions {
   observations: Observations;
-  writer: StatusWriter<AgentObservation, ObservationStatus>;
   clock: Clock;
   logger: Logger;
   apiServer: ApiServerOutage;
@@ -49,28 +47,7 @@ const STORE_TIMEOUT_MS = 8_000;
  * accepted heartbeats, because the status is computed from the stored status and the pending heartbeats, with the same
  * function as for the write. A crash loses at most the pending heartbeats.
  */
-export interface Coalescer {
-  /** The object's status merged with its pending heartbeats. */
-  statusOf(object: AgentObservation): ObservationStatus | undefined;
-  /** False: the API server does not keep up, and another heartbeat would increase the loss after a crash. */
-  hasRoom(object: AgentObservation, arrival: Arrival): boolean;
-  /** Queues an accepted heartbeat and schedules its write. */
-  add(object: AgentObservation, arrival: Arrival): void;
-  /** Writes an accepted heartbeat and resolves when it is stored. On an error or timeout the heartbeat is removed again. */
-  write(object: AgentObservation, arrival: Arrival): Promise<'stored' | 'gone'>;
-  /** Discards the pending heartbeats of a deleted object. */
-  drop(key: AgentKey): void;
-  /** Number of pending heartbeats of all objects. */
-  size(): number;
-  /** Writes all pending heartbeats, and retries failed writes until `signal` aborts. */
-  close(signal: AbortSignal): Promise<void>;
-}
-
-export function createCoalescer(options: CoalescerOptions): Coalescer {
-  return new PendingHeartbeats(options);
-}
-
-class PendingHeartbeats implements Coalescer {
+export class Coalescer {
   readonly #options: CoalescerOptions;
   readonly #byKey = new Map<string, Pending>();
   #closed = false;
@@ -79,6 +56,7 @@ class PendingHeartbeats implements Coalescer {
     this.#options = options;
   }
 
+  /** The object's status merged with its pending heartbeats. */
   statusOf(object: AgentObservation): ObservationStatus | undefined {
     const pending = this.#byKey.get(keyText(object.metadata));
     if (pending === undefined || pending.queue.length === 0) return object.status;
@@ -91,32 +69,41 @@ class PendingHeartbeats implements Coalescer {
     return pending.projected.status;
   }
 
+  /** False: the API server does not keep up, and another heartbeat would increase the loss after a crash. */
   hasRoom({ metadata }: AgentObservation, { heartbeat }: Arrival): boolean {
     const queue = this.#byKey.get(keyText(metadata))?.queue;
     const isBehind = queue?.isBehind(heartbeat.intervalSeconds, this.#options.clock.monotonicMs()) ?? false;
     return !isBehind && this.#bytes() < MAX_BYTES;
   }
 
-  add(object: AgentObservation, arrival: Arrival): void {
-    const pending = this.#enqueue(object, arrival);
-    const { clock } = this.#options;
-    const nowMs = clock.monotonicMs();
-    const after = this.statusOf(object);
+  /**
+   * Queues an accepted heartbeat and schedules its write.
+   * @param status the result of `statusOf` merged with the heartbeat
+   */
+  add(object: AgentObservation, arrival: Arrival, status: ObservationStatus): void {
+    const pending = this.#enqueue(object, arrival, { status, isAwaited: false });
+    const nowMs = this.#options.clock.monotonicMs();
+    const { intervalSeconds } = arrival.heartbeat;
     const delayMs =
-      after === undefined || pending.queue.isMany() || this.#bytes() > MAX_BYTES / 2
+      pending.queue.isMany() || this.#bytes() > MAX_BYTES / 2
         ? 0
         : writeDelayMs(
-            { before: object.status, after },
-            {
-              sinceLastWriteMs: nowMs - pending.writtenMs,
-              intervalSeconds: arrival.heartbeat.intervalSeconds,
-            },
+            { before: object.status, after: status },
+            { sinceLastWriteMs: nowMs - pending.writtenMs, intervalSeconds },
           );
     this.#schedule(pending, nowMs + delayMs);
   }
 
-  async write(object: AgentObservation, arrival: Arrival): Promise<'stored' | 'gone'> {
-    const pending = this.#enqueue(object, arrival, true);
+  /**
+   * Writes an accepted heartbeat and resolves when it is stored. On an error or timeout the heartbeat is removed again.
+   * @param status the result of `statusOf` merged with the heartbeat
+   */
+  async write(
+    object: AgentObservation,
+    arrival: Arrival,
+    status: ObservationStatus,
+  ): Promise<'stored' | 'gone'> {
+    const pending = this.#enqueue(object, arrival, { status, isAwaited: true });
     const timer = new AbortController();
     const timeout = this.#options.clock.sleep(STORE_TIMEOUT_MS, timer.signal).then(
       () => Promise.reject(new KubeError(STORE_TIMEOUT)),
@@ -134,40 +121,11 @@ class PendingHeartbeats implements Coalescer {
     return this.#byKey.get(keyText(pending.key)) === pending ? 'stored' : 'gone';
   }
 
-  drop(key: AgentKey): void {
-    const pending = this.#byKey.get(keyText(key));
-    if (pending === undefined) return;
-    pending.queue = new HeartbeatQueue();
-    pending.timer?.abort();
-    this.#byKey.delete(keyText(key));
-  }
-
-  size(): number {
-    return [...this.#byKey.values()].reduce((sum, pending) => sum + pending.queue.length, 0);
-  }
-
-  async close(signal: AbortSignal): Promise<void> {
-    this.#closed = true;
-    await Promise.all([...this.#byKey.values()].map((pending) => this.#drain(pending, signal)));
-  }
-
-  async #drain(pending: Pending, signal: AbortSignal): Promise<void> {
-    pending.timer?.abort();
-    for (let tries = 0; !signal.aborted; tries += 1) {
-      // A write in progress does not contain the heartbeats that arrived after its start.
-      await pending.writing?.catch(() => undefined);
-      if (pending.queue.length === 0) return;
-      if (tries > 0)
-        await this.#options.clock.sleep(halfJitter(tries - 1, RETRY), signal).catch(() => undefined);
-      await this.#flush(pending).catch(() => undefined);
-    }
-  }
-
-  #bytes(): number {
-    return [...this.#byKey.values()].reduce((sum, pending) => sum + pending.queue.bytes, 0);
-  }
-
-  #enqueue(object: AgentObservation, arrival: Arrival, isAwaited = false): Pending {
+  #enqueue(
+    object: AgentObservation,
+    arrival: Arrival,
+    { status, isAwaited }: { status: ObservationStatus; isAwaited: boolean },
+  ): Pending {
     const { namespace, name } = object.metadata;
     const key = keyText({ namespace, name });
     const pending = this.#byKey.get(key) ?? {
@@ -181,13 +139,8 @@ class PendingHeartbeats implements Coalescer {
       failures: 0,
     };
     this.#byKey.set(key, pending);
-    // Merges one more heartbeat into the computed status instead of merging all of them again.
-    const before = pending.queue.length === 0 ? null : this.statusOf(object);
     pending.queue.add(arrival, this.#options.clock.monotonicMs(), isAwaited);
-    if (before !== null) {
-      const status = mergeArrival(before, arrival, contextOf(object));
-      pending.projected = { version: object.metadata.resourceVersion, status };
-    }
+    pending.projected = { version: object.metadata.resourceVersion, status };
     return pending;
   }
 
@@ -214,21 +167,6 @@ class PendingHeartbeats implements Coalescer {
     await this.#flush(pending).catch((error: unknown) => this.#failed(pending, error));
   }
 
-  #failed(pending: Pending, error: unknown): void {
-    const { clock, logger, apiServer } = this.#options;
-    const fields = { agent: keyText(pending.key), error: describeError(error) };
-    if (isFinal(error)) {
-      logger.error('AgentObservation status rejected, heartbeats dropped', fields);
-      return;
-    }
-    apiServer.failed(error);
-    if (pending.failures === 0) logger.debug('failed to write AgentObservation status, retrying', fields);
-    const retryAfterMs = error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0;
-    const delayMs = Math.max(halfJitter(pending.failures, RETRY), retryAfterMs);
-    this.#schedule(pending, clock.monotonicMs() + delayMs);
-    pending.failures += 1;
-  }
-
   /** Writes the pending heartbeats, or joins a write in progress. */
   #flush(pending: Pending): Promise<void> {
     pending.writing ??= this.#store(pending).finally(() => (pending.writing = null));
@@ -236,19 +174,18 @@ class PendingHeartbeats implements Coalescer {
   }
 
   async #store(pending: Pending): Promise<void> {
-    const { observations, writer, clock, writes, apiServer } = this.#options;
+    const { observations, clock, writes, apiServer } = this.#options;
     const batch = pending.queue.arrivals;
     if (batch.length === 0) return;
     const beganMs = clock.monotonicMs();
     try {
-      const result = await writer.write(pending.key, (object) => merge(object, batch) ?? null);
+      const result = await observations.write(pending.key, (object) => merge(object, batch) ?? null);
       apiServer.succeeded();
       writes.add({ result: result.outcome === 'missing' ? 'gone' : result.outcome });
       if (result.outcome === 'missing') {
         this.drop(pending.key);
         return;
       }
-      observations.remember(result.object);
       this.#settle(pending, batch);
       pending.queue.storedAt(beganMs);
       pending.writtenMs = clock.monotonicMs();
@@ -264,6 +201,57 @@ class PendingHeartbeats implements Coalescer {
   #settle(pending: Pending, batch: readonly Arrival[]): void {
     pending.queue.remove(batch);
     pending.projected = null;
+  }
+
+  #failed(pending: Pending, error: unknown): void {
+    const { clock, logger, apiServer } = this.#options;
+    const fields = { agent: keyText(pending.key), error: describeError(error) };
+    if (isFinal(error)) {
+      logger.error('AgentObservation status rejected, heartbeats dropped', fields);
+      return;
+    }
+    apiServer.failed(error);
+    if (pending.failures === 0) logger.debug('failed to write AgentObservation status, retrying', fields);
+    const retryAfterMs = error instanceof KubeError ? (error.retryAfterMs ?? 0) : 0;
+    const delayMs = Math.max(halfJitter(pending.failures, RETRY), retryAfterMs);
+    this.#schedule(pending, clock.monotonicMs() + delayMs);
+    pending.failures += 1;
+  }
+
+  /** Discards the pending heartbeats of a deleted object. */
+  drop(key: AgentKey): void {
+    const pending = this.#byKey.get(keyText(key));
+    if (pending === undefined) return;
+    pending.queue = new HeartbeatQueue();
+    pending.timer?.abort();
+    this.#byKey.delete(keyText(key));
+  }
+
+  /** Number of pending heartbeats of all objects. */
+  size(): number {
+    return [...this.#byKey.values()].reduce((sum, pending) => sum + pending.queue.length, 0);
+  }
+
+  /** Writes all pending heartbeats, and retries failed writes until `signal` aborts. */
+  async close(signal: AbortSignal): Promise<void> {
+    this.#closed = true;
+    await Promise.all([...this.#byKey.values()].map((pending) => this.#drain(pending, signal)));
+  }
+
+  async #drain(pending: Pending, signal: AbortSignal): Promise<void> {
+    pending.timer?.abort();
+    for (let tries = 0; !signal.aborted; tries += 1) {
+      // A write in progress does not contain the heartbeats that arrived after its start.
+      await pending.writing?.catch(() => undefined);
+      if (pending.queue.length === 0) return;
+      if (tries > 0)
+        await this.#options.clock.sleep(halfJitter(tries - 1, RETRY), signal).catch(() => undefined);
+      await this.#flush(pending).catch(() => undefined);
+    }
+  }
+
+  #bytes(): number {
+    return [...this.#byKey.values()].reduce((sum, pending) => sum + pending.queue.bytes, 0);
   }
 }
 

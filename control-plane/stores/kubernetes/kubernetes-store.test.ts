@@ -229,7 +229,7 @@ test('closes after its timeout when the API server hangs, and logs the lost hear
   expect(isClosed).toBe(false);
   await clock.pass(1);
   await closed;
-  expect(log).toEqual(['warn: heartbeats lost: API server accepts no writes']);
+  expect(log).toEqual(['warn: stopped with unwritten heartbeats: API server did not accept them in time']);
 });
 
 test.each<[string, Fault['answer']]>([

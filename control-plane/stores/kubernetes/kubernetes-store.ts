@@ -2,9 +2,6 @@ import { contextOf } from '../../../core/observation/context-of.ts';
 import { isMirrored } from '../../../core/observation/mirrored.ts';
 import type { AgentObservation, ObservationStatus } from '../../../core/observation/observation.ts';
 import { KubeError, type KubeClient } from '../../../kube/client.ts';
-import { createObject, deleteObject } from '../../../kube/objects.ts';
-import { AGENT_OBSERVATIONS } from '../../../kube/resources.ts';
-import { createStatusWriter, type StatusWriter } from '../../../kube/status-writer.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import type { Logger } from '../../../runtime/logger.ts';
 import type { Metrics } from '../../../runtime/metrics.ts';
@@ -30,13 +27,12 @@ import type {
   TokenOutcome,
 } from '../store.ts';
 import { ageRemote } from './age-remote.ts';
-import { createCoalescer, type Coalescer } from './coalescer.ts';
-import { createObservations, type Observations } from './observations.ts';
+import { Coalescer } from './coalescer.ts';
 import { NewNames } from './new-names.ts';
+import { Observations, type Update } from './observations.ts';
+import { compareKeys, pageOf } from './page.ts';
 import { gone, overloaded, rejectMirrored, unavailable } from './problems.ts';
 import { agentIdOf, recordOf, reportOf } from './record.ts';
-
-export const FIELD_MANAGER = 'platform-control-plane';
 
 export interface KubernetesStoreOptions {
   client: KubeClient;
@@ -70,7 +66,6 @@ export function createKubernetesStore(options: KubernetesStoreOptions): Store {
 class KubernetesStore implements Store {
   readonly #options: KubernetesStoreOptions;
   readonly #observations: Observations;
-  readonly #writer: StatusWriter<AgentObservation, ObservationStatus>;
   readonly #heartbeats: Coalescer;
   readonly #apiServer: ApiServerOutage;
   readonly #newNames = new NewNames();
@@ -82,37 +77,26 @@ class KubernetesStore implements Store {
     this.#options = options;
     const { client, clock, logger, metrics } = options;
     this.#apiServer = options.apiServer ?? createApiServerOutage({ clock, logger });
-    this.#observations = createObservations({
+    const conflicts = metrics.counter(
+      'platform_control_plane_status_conflicts_total',
+      'AgentObservation status writes that were retried after a conflict.',
+    );
+    const writes = metrics.counter(
+      'platform_control_plane_status_writes_total',
+      'AgentObservation status writes for heartbeats, by result.',
+    );
+    const observations = new Observations({
       client,
       clock,
       logger,
+      conflicts,
       onGone: (key) => {
         this.#heartbeats.drop(key);
         this.#newNames.drop(key);
       },
     });
-    const conflicts = metrics.counter(
-      'platform_control_plane_status_conflicts_total',
-      'AgentObservation status writes that were retried after a conflict.',
-    );
-    this.#writer = createStatusWriter({
-      client,
-      clock,
-      resource: AGENT_OBSERVATIONS,
-      fieldManager: FIELD_MANAGER,
-      onConflict: () => conflicts.add(),
-    });
-    this.#heartbeats = createCoalescer({
-      observations: this.#observations,
-      writer: this.#writer,
-      clock,
-      logger,
-      apiServer: this.#apiServer,
-      writes: metrics.counter(
-        'platform_control_plane_status_writes_total',
-        'AgentObservation status writes for heartbeats, by result.',
-      ),
-    });
+    this.#observations = observations;
+    this.#heartbeats = new Coalescer({ observations, clock, logger, apiServer: this.#apiServer, writes });
     metrics.gauge(
       'platform_control_plane_pending_heartbeats',
       'Accepted heartbeats that are not yet written to the cluster.',
@@ -144,7 +128,9 @@ class KubernetesStore implements Store {
     await Promise.race([drained, clock.sleep(closeMs).then(() => timeout.abort())]);
     const lost = this.#heartbeats.size();
     if (lost > 0)
-      this.#options.logger.warn('heartbeats lost: API server accepts no writes', { heartbeats: lost });
+      this.#options.logger.warn('stopped with unwritten heartbeats: API server did not accept them in time', {
+        heartbeats: lost,
+      });
     await this.#observations.close();
   }
 
@@ -154,7 +140,8 @@ class KubernetesStore implements Store {
   }
 
   async register(registration: Registration, at: Date): Promise<RegisterOutcome> {
-    const made = await this.#ensureRemote(registration);
+    const made = await this.#guard(this.#observations.ensureRemote(registration));
+    if (made === undefined) throw gone(registration);
     if (made.object.spec.source === 'sidecar') return { kind: 'taken' };
     rejectMirrored(made.object);
     const object = await this.#write(registration, (current) =>
@@ -182,7 +169,7 @@ class KubernetesStore implements Store {
       agentIdOf(object) === agentId &&
       hasToken(object.status, token.hash, at);
     // Another replica may have issued the token recently.
-    return holds(this.#observations.get(key)) || holds(await this.#refresh(key));
+    return holds(this.#observations.get(key)) || holds(await this.#guard(this.#observations.refresh(key)));
   }
 
   async find(key: AgentKey): Promise<AgentRecord | null> {
@@ -196,18 +183,7 @@ class KubernetesStore implements Store {
   }
 
   async list(query: ListQuery): Promise<AgentPage> {
-    const { phase, grade, namespace, onlyOwn = false, after, limit } = query;
-    const matching = (await this.#all(onlyOwn)).filter(
-      (agent) =>
-        (namespace === undefined || agent.namespace === namespace) &&
-        (phase === undefined || agent.status.phase === phase) &&
-        (grade === undefined || agent.status.grade === grade),
-    );
-    const rest = after === null ? matching : matching.filter((agent) => compareKeys(agent, after) > 0);
-    const agents = rest.slice(0, limit);
-    const last = rest.length > agents.length ? agents.at(-1) : undefined;
-    const next = last === undefined ? null : { namespace: last.namespace, name: last.name };
-    return { agents, total: matching.length, next };
+    return pageOf(await this.#all(query.onlyOwn), query);
   }
 
   async report(key: AgentKey, instance: string | null): Promise<InstanceReport | null> {
@@ -216,7 +192,7 @@ class KubernetesStore implements Store {
   }
 
   async heartbeat(arrival: Arrival): Promise<HeartbeatOutcome> {
-    if (this.#observations.get(arrival) === undefined) await this.#refresh(arrival);
+    if (this.#observations.get(arrival) === undefined) await this.#guard(this.#observations.refresh(arrival));
     // No await from here until the heartbeat is queued, so that concurrent heartbeats see each other.
     const object = this.#observations.get(arrival);
     if (object === undefined) return { kind: 'unknown' };
@@ -231,9 +207,9 @@ class KubernetesStore implements Store {
     if (!this.#heartbeats.hasRoom(object, arrival)) throw overloaded();
     if (isNewName && arrival.source === 'remote') this.#newNames.add(arrival, arrival.at);
     if (status.proofRevision === before?.proofRevision) {
-      this.#heartbeats.add(object, arrival);
+      this.#heartbeats.add(object, arrival, status);
     } else {
-      const outcome = await this.#guard(this.#heartbeats.write(object, arrival));
+      const outcome = await this.#guard(this.#heartbeats.write(object, arrival, status));
       if (outcome === 'gone') return { kind: 'unknown' };
     }
     return { kind: 'accepted', record: recordOf(object, status) };
@@ -260,35 +236,12 @@ class KubernetesStore implements Store {
   }
 
   async remove(key: AgentKey): Promise<'removed' | 'unknown-agent' | 'workload'> {
-    const object = this.#observations.get(key) ?? (await this.#read(key));
+    const object = this.#observations.get(key) ?? (await this.#guard(this.#observations.read(key)));
     if (object === undefined) return 'unknown-agent';
     if (object.spec.source === 'sidecar') return 'workload';
     rejectMirrored(object);
-    const { client } = this.#options;
-    const removed = await this.#guard(deleteObject(client, AGENT_OBSERVATIONS, key, object.metadata.uid));
-    this.#observations.forget(object);
+    const removed = await this.#guard(this.#observations.remove(object));
     return removed ? 'removed' : 'unknown-agent';
-  }
-
-  async #ensureRemote(key: AgentKey): Promise<{ object: AgentObservation; created: boolean }> {
-    const { namespace, name } = key;
-    const known = await this.#read(key);
-    if (known !== undefined) return { object: known, created: false };
-    const desired: AgentObservation = {
-      apiVersion: 'platform.io/v1',
-      kind: 'AgentObservation',
-      metadata: { namespace, name },
-      spec: { source: 'remote' },
-    };
-    const made = await this.#guard(createObject(this.#options.client, AGENT_OBSERVATIONS, desired));
-    if (made.outcome === 'created') {
-      this.#observations.remember(made.object);
-      return { object: made.object, created: true };
-    }
-    // Another replica created the object first.
-    const object = await this.#read(key);
-    if (object === undefined) throw gone(key);
-    return { object, created: false };
   }
 
   async #changeTokens(
@@ -307,22 +260,9 @@ class KubernetesStore implements Store {
   }
 
   /** The object after the write; null: the object does not exist. */
-  async #write(
-    { namespace, name }: AgentKey,
-    update: (current: AgentObservation) => ObservationStatus | null,
-  ): Promise<AgentObservation | null> {
-    const result = await this.#guard(this.#writer.write({ namespace, name }, update));
-    if (result.outcome === 'missing') return null;
-    this.#observations.remember(result.object);
-    return result.object;
-  }
-
-  #read(key: AgentKey): Promise<AgentObservation | undefined> {
-    return this.#guard(this.#observations.read(key));
-  }
-
-  #refresh({ namespace, name }: AgentKey): Promise<AgentObservation | undefined> {
-    return this.#guard(this.#observations.refresh({ namespace, name }));
+  async #write(key: AgentKey, update: Update): Promise<AgentObservation | null> {
+    const result = await this.#guard(this.#observations.write(key, update));
+    return result.outcome === 'missing' ? null : result.object;
   }
 
   #record(object: AgentObservation): AgentRecord {
@@ -359,8 +299,3 @@ class KubernetesStore implements Store {
 }
 
 const statusIn = (object: AgentObservation): ObservationStatus => object.status ?? { phase: 'Pending' };
-
-function compareKeys(a: AgentKey, b: AgentKey): number {
-  if (a.namespace !== b.namespace) return a.namespace < b.namespace ? -1 : 1;
-  return a.name === b.name ? 0 : a.name < b.name ? -1 : 1;
-}

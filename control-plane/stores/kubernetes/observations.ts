@@ -1,32 +1,22 @@
-import type { AgentObservation } from '../../../core/observation/observation.ts';
+import type { AgentObservation, ObservationStatus } from '../../../core/observation/observation.ts';
 import type { KubeClient } from '../../../kube/client.ts';
 import { createInformer, type Change, type Informer } from '../../../kube/informer.ts';
-import { getObject } from '../../../kube/objects.ts';
+import { createObject, deleteObject, getObject } from '../../../kube/objects.ts';
 import { AGENT_OBSERVATIONS, keyText } from '../../../kube/resources.ts';
+import {
+  createStatusWriter,
+  type StatusUpdate,
+  type StatusWriter,
+  type WriteResult,
+} from '../../../kube/status-writer.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import type { Logger } from '../../../runtime/logger.ts';
+import type { Counter } from '../../../runtime/metrics.ts';
 import type { AgentKey } from '../store.ts';
 import { keptOf } from './record.ts';
 
-/** Cache of the cluster's AgentObservations that includes this process's own writes. */
-export interface Observations {
-  start(): void;
-  close(): Promise<void>;
-  /** The first list is complete. */
-  isSynced(): boolean;
-  /** Synced, and the API server responded recently. */
-  isFresh(): boolean;
-  get(key: AgentKey): AgentObservation | undefined;
-  list(): AgentObservation[];
-  /** Reads the object from the API server. */
-  read(key: AgentKey): Promise<AgentObservation | undefined>;
-  /** Like `read`, at most once per second and object. Finds recent writes of other replicas. */
-  refresh(key: AgentKey): Promise<AgentObservation | undefined>;
-  /** Keeps the result of a write until the watch delivers the same or a newer version. */
-  remember(object: AgentObservation): void;
-  /** Marks an object that this process has deleted. */
-  forget(object: AgentObservation): void;
-}
+/** The complete status that the object should have; null: no change. Runs again after a write conflict. */
+export type Update = StatusUpdate<AgentObservation, ObservationStatus>;
 
 interface OwnWrite {
   object: AgentObservation;
@@ -47,29 +37,37 @@ export interface ObservationsOptions {
   logger: Logger;
   /** Called when an object was deleted. */
   onGone(key: AgentKey): void;
+  /** Status writes that were retried because another process wrote between the read and the write. */
+  conflicts: Counter;
 }
 
-export function createObservations(options: ObservationsOptions): Observations {
-  return new WatchedObservations(options);
-}
-
-class WatchedObservations implements Observations {
+/** The cluster's AgentObservations, with a cache that includes this process's own writes. */
+export class Observations {
   readonly #options: ObservationsOptions;
   readonly #informer: Informer<AgentObservation>;
+  readonly #writer: StatusWriter<AgentObservation, ObservationStatus>;
   readonly #own = new Map<string, OwnWrite>();
   readonly #refreshes = new Map<string, { atMs: number; result: Promise<unknown> }>();
   #synced = false;
 
   constructor(options: ObservationsOptions) {
     this.#options = options;
-    const { client, clock, logger } = options;
+    const { client, clock, logger, conflicts } = options;
+    const resource = AGENT_OBSERVATIONS;
     this.#informer = createInformer<AgentObservation>({
       client,
       clock,
       logger,
-      resource: AGENT_OBSERVATIONS,
+      resource,
       keep: keptOf,
       onChange: (change) => this.#changed(change),
+    });
+    this.#writer = createStatusWriter({
+      client,
+      clock,
+      resource,
+      fieldManager: 'platform-control-plane',
+      onConflict: () => conflicts.add(),
     });
   }
 
@@ -82,10 +80,12 @@ class WatchedObservations implements Observations {
     return this.#informer.close();
   }
 
+  /** The first list is complete. */
   isSynced(): boolean {
     return this.#synced;
   }
 
+  /** Synced, and the API server responded recently. */
   isFresh(): boolean {
     return this.#informer.isFresh();
   }
@@ -105,13 +105,15 @@ class WatchedObservations implements Observations {
     });
   }
 
+  /** Reads the object from the API server. */
   async read({ namespace, name }: AgentKey): Promise<AgentObservation | undefined> {
     const inTime = AbortSignal.timeout(READ_MS);
     const object = await getObject(this.#options.client, AGENT_OBSERVATIONS, { namespace, name }, inTime);
-    if (object !== null) this.remember(object);
+    if (object !== null) this.#keep(object);
     return object === null ? undefined : this.get(object.metadata);
   }
 
+  /** Like `read`, at most once per second and object. Finds recent writes of other replicas. */
   async refresh(key: AgentKey): Promise<AgentObservation | undefined> {
     const text = keyText(key);
     const nowMs = this.#options.clock.monotonicMs();
@@ -123,16 +125,46 @@ class WatchedObservations implements Observations {
     return this.get(key);
   }
 
-  remember(object: AgentObservation): void {
-    this.#keep(object, false);
+  /** Computes the status from the stored object, which can be newer than the cached one, and writes it. */
+  async write({ namespace, name }: AgentKey, update: Update): Promise<WriteResult<AgentObservation>> {
+    const result = await this.#writer.write({ namespace, name }, update);
+    if (result.outcome !== 'missing') this.#keep(result.object);
+    return result;
   }
 
-  forget(object: AgentObservation): void {
+  /** Creates the object of a registered agent unless it exists. undefined: it was removed concurrently. */
+  async ensureRemote({
+    namespace,
+    name,
+  }: AgentKey): Promise<{ object: AgentObservation; created: boolean } | undefined> {
+    const known = await this.read({ namespace, name });
+    if (known !== undefined) return { object: known, created: false };
+    const made = await createObject<AgentObservation>(this.#options.client, AGENT_OBSERVATIONS, {
+      apiVersion: 'platform.io/v1',
+      kind: 'AgentObservation',
+      metadata: { namespace, name },
+      spec: { source: 'remote' },
+    });
+    if (made.outcome === 'created') {
+      this.#keep(made.object);
+      return { object: made.object, created: true };
+    }
+    // Another replica created the object first.
+    const object = await this.read({ namespace, name });
+    return object && { object, created: false };
+  }
+
+  /** False: the object did not exist any more. */
+  async remove(object: AgentObservation): Promise<boolean> {
+    const { namespace, name, uid } = object.metadata;
+    const removed = await deleteObject(this.#options.client, AGENT_OBSERVATIONS, { namespace, name }, uid);
     this.#keep(object, true);
     this.#options.onGone(object.metadata);
+    return removed;
   }
 
-  #keep(object: AgentObservation, deleted: boolean): void {
+  /** Keeps the result of a write until the watch delivers the same or a newer version. */
+  #keep(object: AgentObservation, deleted = false): void {
     const key = keyText(object.metadata);
     const known = this.#ownOf(key);
     // Responses can arrive out of order: the newer version wins, and a deleted object stays deleted.

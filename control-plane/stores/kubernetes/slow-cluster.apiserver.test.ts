@@ -71,7 +71,11 @@ const CLOSE_MS = IN_SOAK ? 12_000 : 120_000;
     [aheadMs, problems, metrics] = [0, [], createMetrics()];
     const collect = (message: string): void => void problems.push(message);
     store = createKubernetesStore({
-      client: { ...client, send: (request) => late().then(() => client.send(request)) },
+      client: {
+        send: (request) => late().then(() => client.send(request)),
+        stream: (request) => client.stream(request),
+        close: () => client.close(),
+      },
       clock: { ...systemClock, monotonicMs: () => performance.now() + aheadMs },
       logger: { ...silentLogger, warn: collect, error: collect },
       metrics,

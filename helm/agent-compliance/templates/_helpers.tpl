@@ -223,16 +223,13 @@ spec:
   value: {{ .Values.image.pullPolicy }}
 - name: SIDECAR_ALLOWED_IMAGES
   value: {{ join "," .Values.sidecar.allowedImages | quote }}
-- name: SIDECAR_CPU_REQUEST
-  value: {{ .Values.sidecar.resources.requests.cpu | quote }}
-- name: SIDECAR_CPU_LIMIT
-  value: {{ .Values.sidecar.resources.limits.cpu | quote }}
-- name: SIDECAR_MEMORY_REQUEST
-  value: {{ .Values.sidecar.resources.requests.memory | quote }}
-- name: SIDECAR_MEMORY_LIMIT
-  value: {{ .Values.sidecar.resources.limits.memory | quote }}
-- name: SIDECAR_LOG_LEVEL
-  value: {{ .Values.sidecar.logLevel }}
+{{- range (.Files.Get "files/annotations.yaml" | fromYaml).variables }}
+{{- $value := $.Values }}
+{{- range .path }}{{ $value = index $value . }}{{ end }}
+{{- /* toJson prints a large number without an exponent. */}}
+- name: {{ .variable }}
+  value: {{ kindIs "float64" $value | ternary (toJson $value) $value | quote }}
+{{- end }}
 - name: HEARTBEAT_SECONDS
   value: {{ .Values.sidecar.heartbeatSeconds | quote }}
 - name: PROOF_WRITES
@@ -253,8 +250,6 @@ spec:
   value: {{ .resources.limits.memory | quote }}
 {{- end }}
 {{- end }}
-- name: POLICY_MODE
-  value: {{ .Values.policy.mode | quote }}
 - name: POLICY_MINIMUM_MODE
   value: {{ .Values.policy.minimumMode | quote }}
 - name: POLICY_MINIMUM_COMPLIANT_GRADE

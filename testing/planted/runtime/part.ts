@@ -1,2 +1,2 @@
 // Planted violation: a shared package must not import a part.
-export { renderSchema } from '../../../cli/commands/validate.ts';
+export { addValidate } from '../../../cli/commands/validate.ts';

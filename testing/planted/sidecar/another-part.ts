@@ -1,2 +1,2 @@
 // Planted violation: a part must not import another part.
-export { renderSchema } from '../../../cli/commands/validate.ts';
+export { addValidate } from '../../../cli/commands/validate.ts';

@@ -2,9 +2,9 @@ import { describe, expect, test } from '@jest/globals';
 import { checkReport, type CheckReport } from '../../core/diagnosis/check-report.ts';
 import { known, notKnown } from '../../core/diagnosis/fact.ts';
 import type { InstalledFacts } from '../../core/diagnosis/facts.ts';
-import { leftoverReport, type LabelledObject, type LeftFacts } from '../../core/diagnosis/leftovers.ts';
+import { leftoverReport, type LabelledObject, type LeftoverFacts } from '../../core/diagnosis/leftovers.ts';
 import { installedFacts, observation, pod } from '../../testing/diagnosis-facts.ts';
-import { renderCheck } from './check-text.ts';
+import { renderCheck } from './check.ts';
 import { renderUninstall } from './uninstall.ts';
 
 const reportOf = (change: Partial<InstalledFacts> = {}): CheckReport =>
@@ -66,7 +66,7 @@ const object = (change: Partial<LabelledObject> = {}): LabelledObject => ({
   ...{ kind: 'Role', resource: 'roles.rbac.authorization.k8s.io', namespace: 'platform-system', name: 'r' },
   ...{ release: 'agent-compliance', isKept: false, ...change },
 });
-const left = (change: Partial<LeftFacts> = {}) =>
+const left = (change: Partial<LeftoverFacts> = {}) =>
   leftoverReport('https://cluster', {
     namespace: 'platform-system',
     hasNamespace: known(false),
@@ -77,10 +77,11 @@ const left = (change: Partial<LeftFacts> = {}) =>
     ...change,
   });
 const VERIFY = { verify: true, output: 'text', namespace: 'platform-system' } as const;
-const verify = (change: Partial<LeftFacts> = {}) => renderUninstall(left(change), VERIFY, { color: false });
+const verify = (change: Partial<LeftoverFacts> = {}) =>
+  renderUninstall(left(change), VERIFY, { color: false });
 
 describe('platform uninstall --verify', () => {
-  test.each<[what: string, change: Partial<LeftFacts>, exitCode: 0 | 1, lines: string[]]>([
+  test.each<[what: string, change: Partial<LeftoverFacts>, exitCode: 0 | 1, lines: string[]]>([
     ['no leftovers', {}, 0, ['nothing is left\n']],
     [
       'an object of the release',
@@ -167,7 +168,7 @@ describe('platform uninstall --verify', () => {
   });
 
   test('without --verify: nothing installed, or the uninstall commands', () => {
-    const plan = (change: Partial<LeftFacts>) =>
+    const plan = (change: Partial<LeftoverFacts>) =>
       renderUninstall(left(change), { ...VERIFY, verify: false }, { color: false });
     expect(plan({})).toMatchObject({
       exitCode: 1,

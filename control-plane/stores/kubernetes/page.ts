@@ -1,0 +1,24 @@
+import type { AgentKey, AgentPage, AgentRecord, ListQuery } from '../store.ts';
+
+/** The page of `agents`, which are ordered by key. */
+export function pageOf(
+  agents: readonly AgentRecord[],
+  { phase, grade, namespace, after, limit }: ListQuery,
+): AgentPage {
+  const matching = agents.filter(
+    (agent) =>
+      (namespace === undefined || agent.namespace === namespace) &&
+      (phase === undefined || agent.status.phase === phase) &&
+      (grade === undefined || agent.status.grade === grade),
+  );
+  const rest = after === null ? matching : matching.filter((agent) => compareKeys(agent, after) > 0);
+  const page = rest.slice(0, limit);
+  const last = rest.length > page.length ? page.at(-1) : undefined;
+  const next = last === undefined ? null : { namespace: last.namespace, name: last.name };
+  return { agents: page, total: matching.length, next };
+}
+
+export function compareKeys(a: AgentKey, b: AgentKey): number {
+  if (a.namespace !== b.namespace) return a.namespace < b.namespace ? -1 : 1;
+  return a.name === b.name ? 0 : a.name < b.name ? -1 : 1;
+}

@@ -1,0 +1,24 @@
+import type { Outcome } from '../behavior/audit-entry.ts';
+import type { PolicyAnswer, PolicyMode } from './engine.ts';
+
+/** The policy verdict on one response. */
+export interface Verdict {
+  outcome: Outcome;
+  /** Denial reasons; empty: not denied. A response that passes lists them in its head. */
+  denials: readonly string[];
+  /** true: the client receives the denial instead of the response. */
+  blocks: boolean;
+}
+
+/** The verdict on a response that no engine with the rules of the agent has evaluated. */
+export const NOT_EVALUATED: Verdict = { outcome: 'notEvaluated', denials: [], blocks: false };
+const FAIL_OPEN: Verdict = { outcome: 'failOpen', denials: [], blocks: false };
+
+/** In the mode `off`, responses are not evaluated. */
+export function verdictOf(answer: PolicyAnswer, mode: Exclude<PolicyMode, 'off'>): Verdict {
+  if (answer.state === 'unreachable') return FAIL_OPEN;
+  if (answer.state === 'not-loaded') return NOT_EVALUATED;
+  const { denials } = answer;
+  const isDenied = denials.length > 0;
+  return { outcome: isDenied ? 'deny' : 'allow', denials, blocks: isDenied && mode === 'enforce' };
+}

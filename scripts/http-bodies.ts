@@ -1,0 +1,293 @@
+import { SUPPRESSION_STATES } from '../core/audit/suppressions.ts';
+import { parseEventBatch } from '../core/behavior/parse-event-batch.ts';
+import { EVIDENCE_TIERS, ITEM_KINDS } from '../core/evidence/evidence.ts';
+import { readHealthReport } from '../core/health/parse-health-report.ts';
+import { parseHeartbeat } from '../core/heartbeat/parse-heartbeat.ts';
+import { parseWith, type Parsed } from '../core/untrusted/fields.ts';
+import { usageReport } from '../core/usage/parse-usage-report.ts';
+import { parseRegistration } from '../control-plane/registration/parse-registration.ts';
+
+export interface HttpBody {
+  title: string;
+  about: string;
+  /** A body with every member, which the parser accepts. */
+  example: Readonly<Record<string, unknown>>;
+  parse: (value: unknown) => Parsed<unknown>;
+  /** The type whose comments describe the members. */
+  type: { file: string; name: string };
+  /** Descriptions of members without a comment. */
+  meanings?: Readonly<Record<string, string>>;
+}
+
+const AT = '2026-11-21T08:30:00.000Z';
+const WINDOW = {
+  windowStartedAt: '2026-11-21T08:29:30.000Z',
+  models: [
+    {
+      modelId: 'gpt-4o-mini',
+      promptTokens: 230,
+      completionTokens: 150,
+      totalTokens: 380,
+      callCount: 10,
+    },
+  ],
+  totalTokens: 380,
+  totalCalls: 10,
+};
+const WINDOW_MEANINGS = {
+  windowStartedAt: 'Start of the window.',
+  models: 'One entry per model.',
+  'models[].modelId': 'Id of the model, as the vendor returns it.',
+  'models[].promptTokens': 'Tokens of the prompts.',
+  'models[].completionTokens': 'Tokens of the completions.',
+  'models[].totalTokens': 'At least the sum of the two; some vendors count reasoning tokens only here.',
+  'models[].callCount': 'Number of calls.',
+  totalTokens: 'Sum of the models.',
+  totalCalls: 'Sum of the models.',
+};
+const CHECK = {
+  id: 'service:orders-db',
+  category: 'service',
+  status: 'fail',
+  severity: 'error',
+  latencyMs: 12,
+  message: 'connection refused',
+  remediation: 'start the database',
+};
+const HEALTH = {
+  agentName: 'shop',
+  timestamp: AT,
+  status: 'unhealthy',
+  summary: { passed: 0, failed: 1, warnings: 0, skipped: 0 },
+  checks: [CHECK],
+};
+const HEALTH_MEANINGS = {
+  agentName: '`metadata.name` of the manifest.',
+  timestamp: 'Time of the checks.',
+  status: 'The receiver of a health report computes the status from the checks.',
+  summary: 'Number of checks by result.',
+  checks: 'The checks. A check with an unknown kind of id is dropped.',
+  'checks[].category': 'The part of the id before the colon.',
+  'checks[].status': 'Result of the check.',
+  'checks[].severity': 'Default: `info`.',
+  'checks[].message': 'Why the check failed.',
+  'checks[].remediation': 'How to fix it.',
+};
+const HEARTBEAT = {
+  version: 1,
+  instance: 'shop-7c9d8f6b5-x2x4z',
+  seq: 42,
+  intervalSeconds: 30,
+  sentAt: AT,
+  source: 'agent-sdk',
+  health: HEALTH,
+  gap: {
+    score: 85,
+    grade: 'B',
+    source: 'agent-sdk',
+    issues: [
+      {
+        severity: 'high',
+        property: 'policy.pii_detected',
+        description: 'A response contained personal data.',
+        recommendation: 'Add the guardrail pii-detector.',
+        message: 'A response contained personal data.',
+        source: 'policy',
+      },
+    ],
+  },
+  scoreWithoutLocalProofs: 85,
+  evidence: {
+    shown: 1,
+    declared: 2,
+    reported: 0,
+    shownWithoutLocalProofs: 1,
+    items: [
+      {
+        kind: 'tool',
+        name: 'search',
+        tier: 'observed',
+        shownBy: 'a request',
+        lastSeen: AT,
+        contradictedBy: 'the tool is not registered',
+      },
+    ],
+  },
+  audit: {
+    declared: 90,
+    proved: 70,
+    failed: ['SEC-LLM-01'],
+    suppressions: [
+      {
+        rule: 'SEC-LLM-04',
+        reason: 'accepted',
+        approvedBy: 'security@example.com',
+        expires: '2027-01-31',
+        state: 'active',
+      },
+    ],
+  },
+  proof: [
+    {
+      ruleId: 'EVAL-01',
+      origin: 'control-plane',
+      verifiedBy: 'ci',
+      method: 'deepeval run 17',
+      verifiedAt: AT,
+      expiresAt: '2027-01-31T00:00:00.000Z',
+    },
+  ],
+  proofRevision: 3,
+  usage: WINDOW,
+  totals: { tokensToday: 12_000, costTodayUsd: 0.04 },
+  outcomes: { allow: 900, deny: 3, failOpen: 0, notEvaluated: 20 },
+  policyMode: 'enforce',
+  policyState: 'answered',
+  manifestHash: '9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08',
+  model: { provider: 'openai', id: 'gpt-4o-mini' },
+  sidecarVersion: '0.2.0',
+  startedAt: '2026-11-21T08:00:00.000Z',
+};
+const oneOf = (values: readonly string[]): string =>
+  `One of ${values.join(', ')}; entries with other values are dropped.`;
+const HEARTBEAT_MEANINGS = {
+  version: 'Default: 1.',
+  intervalSeconds: 'Time to the next heartbeat. Default: 30.',
+  source: 'Whether the agent reported its own checks. Default: `gap.source`, else `manifest-static`.',
+  health: 'The health report.',
+  gap: 'Differences between the declaration and the observations.',
+  'gap.source': 'Default for `source`.',
+  'gap.issues': 'The differences that cost points.',
+  'gap.score': 'Rounded to a whole number.',
+  'gap.grade': 'Computed from the score.',
+  'gap.issues[].severity': 'Severity of the issue.',
+  'gap.issues[].description': 'What was found.',
+  'gap.issues[].recommendation': 'How to fix it.',
+  'evidence.items[].kind': oneOf(ITEM_KINDS),
+  'evidence.items[].tier': oneOf(EVIDENCE_TIERS),
+  'audit.suppressions': 'The suppressions of the manifest.',
+  'audit.suppressions[].rule': 'The suppressed rule.',
+  'audit.suppressions[].reason': 'Why it is suppressed.',
+  'audit.suppressions[].approvedBy': 'Who approved it.',
+  'audit.suppressions[].expires': 'Date after which the rule applies again.',
+  'audit.suppressions[].state': oneOf(SUPPRESSION_STATES),
+  proof: 'The proof records that the sender counts. Records of unknown rules are dropped.',
+  proofRevision: 'Revision of the list that the sender last received. Default: 0.',
+  'proof[].ruleId': 'Rule that the record proves.',
+  'proof[].verifiedBy': 'Person or program that ran the test.',
+  'proof[].method': 'How the rule was tested.',
+  usage: 'Usage since the previous heartbeat.',
+  'totals.tokensToday': 'Tokens of the current UTC day.',
+  'totals.costTodayUsd': 'Absent without prices in the manifest.',
+  policyMode: 'Policy mode of the sender.',
+  manifestHash: 'SHA-256 of the manifest file, hex.',
+  model: 'Model that the manifest declares.',
+  sidecarVersion: 'Version of the sender.',
+};
+
+const MANIFEST = `apiVersion: platform.io/v1
+kind: PlatformAgent
+metadata: { name: shop, version: 1.0.0, description: Answers questions about orders. }
+spec:
+  model: { provider: openai, id: gpt-4o-mini, apiKey: $env:OPENAI_API_KEY }
+`;
+
+const prefixed = (prefix: string, meanings: Readonly<Record<string, string>>): Record<string, string> =>
+  Object.fromEntries(Object.entries(meanings).map(([path, text]) => [`${prefix}.${path}`, text]));
+
+/** The bodies that another program can send to the product, or serve for it. */
+export const HTTP_BODIES: readonly HttpBody[] = [
+  {
+    title: 'Health report',
+    about:
+      'The response of the agent to `GET /platform/health`, which the sidecar requests ([integrate an agent](../guide/agent.md#health-report-in-another-language)). `agentName` must be the name in the manifest, and `timestamp` at most 120 s old and at most 60 s in the future. The whole report is ignored if one value is invalid.',
+    example: HEALTH,
+    parse: readHealthReport,
+    type: { file: 'core/health/health.ts', name: 'HealthReport' },
+    meanings: HEALTH_MEANINGS,
+  },
+  {
+    title: 'Usage report',
+    about:
+      'The response of the agent to `GET /platform/usage`, which the sidecar requests. The whole report is ignored if one value is invalid, or if the totals are not the sums over the models. Only the first 100 models are shown.',
+    example: { source: 'agent-sdk', ...WINDOW },
+    parse: (value) => parseWith(usageReport, value),
+    type: { file: 'core/usage/usage.ts', name: 'AgentUsageReport' },
+    meanings: { source: 'Marks a report of the agent itself.', ...WINDOW_MEANINGS },
+  },
+  {
+    title: 'Events',
+    about:
+      'The body of `POST /events` on the control port of the sidecar, at most 64 KiB ([integrate an agent](../guide/agent.md#events)). An event has the members of its `type`. An invalid batch is rejected with 400 and no event is recorded.',
+    example: {
+      requestId: 'c938296a-dc19-4091-ab5e-f4010596ce81',
+      agentName: 'shop',
+      events: [
+        { type: 'guardrail', guardrailType: 'pii-detector', invoked: true, blocked: false, score: 0.1 },
+        { type: 'tool', name: 'search', success: true, latencyMs: 12 },
+        { type: 'model', modelId: 'gpt-4o-mini', promptTokens: 23, completionTokens: 15 },
+        { type: 'memory', backend: 'redis', ttlSeconds: 3600, piiScrubbed: true },
+      ],
+    },
+    parse: parseEventBatch,
+    type: { file: 'core/behavior/audit-entry.ts', name: 'EventBatch' },
+    meanings: {
+      requestId:
+        '`X-Request-Id` of the request. If absent, the batch belongs to no request and has only `model` events.',
+      agentName: 'Recorded, not verified.',
+      events: 'The events, in order.',
+      'events[].type': 'Kind of the event; it decides the other members.',
+      'events[].guardrailType': '`type` of the guardrail in the manifest.',
+      'events[].invoked': 'Whether the guardrail ran.',
+      'events[].blocked': 'Whether it blocked the request or response.',
+      'events[].score': 'Score of the detector.',
+      'events[].name': 'Name of the tool in the manifest.',
+      'events[].success': 'Whether the call succeeded.',
+      'events[].latencyMs': 'Duration of the call in milliseconds.',
+      'events[].modelId': 'Model that was called.',
+      'events[].promptTokens': 'Tokens of the prompt.',
+      'events[].completionTokens': 'Tokens of the completion.',
+      'events[].backend': 'Memory backend that was written to.',
+      'events[].ttlSeconds': 'Time after which the entry expires.',
+      'events[].piiScrubbed': 'Whether personal data was removed first.',
+    },
+  },
+  {
+    title: 'Registration',
+    about:
+      'The body of `POST /api/v1/register` on the control plane, at most 256 KiB. The header `X-Admin-Key` is required. The response is `{agentId, apiKey, expiresAt}`.',
+    example: { agentName: 'shop', runtime: 'docker', manifest: MANIFEST },
+    parse: (value) => {
+      const parsed = parseRegistration(value);
+      return parsed.ok ? { ok: true, value: parsed.registration } : parsed;
+    },
+    type: { file: 'control-plane/registration/parse-registration.ts', name: 'ParsedRegistration' },
+    meanings: {
+      agentName: 'Name of the agent, unique in the namespace for remote agents.',
+      runtime: 'Where the agent runs.',
+      manifest: 'The manifest. It must be valid; only its hash and the model are stored.',
+    },
+  },
+  {
+    title: 'Heartbeat',
+    about:
+      'The body of `POST /api/v1/heartbeat` on the control plane, at most 64 KiB. Only `health` and `gap` are required; `null` means the same as an absent member. The header `Authorization: Bearer` decides which agent sends. The response is 204, or 200 with `{proof?, proofRevision?, othersToday?, intervalSeconds?}`; `othersToday` is `{tokens, costUsd}` of the other instances.',
+    example: HEARTBEAT,
+    parse: (value) => {
+      const parsed = parseHeartbeat(value, { agentName: 'shop', at: new Date(AT) });
+      return parsed.ok ? { ok: true, value: parsed.heartbeat } : parsed;
+    },
+    type: { file: 'core/heartbeat/heartbeat.ts', name: 'Heartbeat' },
+    meanings: {
+      ...HEARTBEAT_MEANINGS,
+      ...prefixed('health', {
+        ...HEALTH_MEANINGS,
+        agentName: 'The name of the credential is used instead.',
+        timestamp: 'Time of the checks. Default: `sentAt`, else the time of arrival.',
+        status: 'Health of the agent.',
+        summary: 'Default: computed from the checks.',
+      }),
+      ...prefixed('usage', WINDOW_MEANINGS),
+    },
+  },
+];

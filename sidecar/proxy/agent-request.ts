@@ -1,0 +1,34 @@
+import type { IncomingMessage } from 'node:http';
+import type { Framed } from './framing.ts';
+import { requestHeaders, requestTrailers } from './headers.ts';
+import type { UpstreamRequest } from './upstream.ts';
+
+const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'QUERY']);
+const IDEMPOTENT: ReadonlySet<string> = new Set([...SAFE, 'PUT', 'DELETE']);
+
+/** The client's request as it is sent to the agent, without its body. */
+export function agentRequest(
+  request: IncomingMessage,
+  { path, host, body }: Framed & { ok: true },
+  requestId: string,
+): UpstreamRequest {
+  const remoteAddress = request.socket.remoteAddress ?? 'unknown';
+  return {
+    method: request.method ?? 'GET',
+    path,
+    headers: requestHeaders(request.rawHeaders, { requestId, host, remoteAddress }),
+    body: null,
+    chunked: body === 'chunked',
+    trailers: () => requestTrailers(request.rawTrailers),
+  };
+}
+
+/** Whether the order of such requests does not matter: the method is safe and there is no body. */
+export function isSafe({ method }: UpstreamRequest, { body }: Framed & { ok: true }): boolean {
+  return SAFE.has(method) && body === 'none';
+}
+
+/** Whether the request may be sent twice: the agent may have received the first request. */
+export function isRepeatable({ method, body }: UpstreamRequest): boolean {
+  return body === null && IDEMPOTENT.has(method);
+}

@@ -1,0 +1,20 @@
+import type { ServerResponse } from 'node:http';
+import { recordOf, responseHeaders, type HeaderList } from './headers.ts';
+
+/** Passes on an informational response (1xx) if the client and Node.js support it. */
+export function writeInformation(
+  response: ServerResponse,
+  requestId: string,
+  status: number,
+  raw: HeaderList,
+): void {
+  if (response.req.httpVersion === '1.0' || response.headersSent) return;
+  if (status === 102) response.writeProcessing();
+  if (status !== 103) return;
+  const hints = recordOf(responseHeaders(raw, requestId).headers);
+  try {
+    if (hints['link'] !== undefined) response.writeEarlyHints(hints);
+  } catch {
+    // Node.js accepts only some forms of Link. Early hints are optional.
+  }
+}

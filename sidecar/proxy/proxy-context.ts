@@ -1,0 +1,19 @@
+import type { Clock } from '../../runtime/clock.ts';
+import type { AuditLog } from '../audit/audit-log.ts';
+import type { PolicyEvaluator } from '../policy/policy-evaluator.ts';
+import type { LoadLimits } from './load-limits.ts';
+import type { OutageLog } from './outage-log.ts';
+import type { Upstream } from './upstream.ts';
+
+export interface ProxyContext {
+  upstream: Upstream;
+  audit: AuditLog;
+  policy: PolicyEvaluator;
+  clock: Clock;
+  outages: OutageLog;
+  load: LoadLimits;
+  /** true: the process or its pod is stopping, so connections end with their current request. */
+  isDraining(): boolean;
+  /** Called with the milliseconds that the sidecar added to a request until its response head, without the agent's time. */
+  onOverhead(ms: number): void;
+}
