@@ -93,7 +93,8 @@ format: $(INSTALLED) ## Format every file
 	@npm run --silent format
 
 docs: ## Build the documentation site into dist/docs (DOCS_SOURCE_URL= for links to source files, DOCS_BASE= for its path)
-	@npm ci --prefix docs/site --no-fund --no-audit --loglevel=error
+	@# Not npm ci, which requires that the lock file has the binaries of every platform.
+	@npm install --prefix docs/site --no-save --no-fund --no-audit --loglevel=error
 	@npm run --silent --prefix docs/site build
 
 clean: ## Remove build results and installed packages
