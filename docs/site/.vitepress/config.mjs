@@ -9,8 +9,11 @@ const SOURCE_URL = process.env.DOCS_SOURCE_URL?.replace(/\/$/, '');
 const isPage = (href) => /\.md(?:#|$)/.test(href);
 const isRelative = (href) => !/^(?:[a-z]+:|\/|#)/i.test(href);
 
-/** Adapts the links of a page: README.md is the index of its directory, and files that are no pages are elsewhere. */
+/** Adapts a page: README.md is the index of its directory, files that are not pages are elsewhere, and comments are left out. */
 function adaptLinks(md) {
+  md.core.ruler.before('normalize', 'comments', (state) => {
+    state.src = state.src.replaceAll(/<!--.*?-->/gs, '');
+  });
   md.core.ruler.push('repository-links', ({ tokens, env }) => {
     const directory = posix.dirname(env.relativePath ?? '');
     for (const { children } of tokens) {
@@ -45,6 +48,14 @@ export default defineConfig({
   cacheDir: '../../node_modules/.cache/vitepress',
   srcExclude: ['**/node_modules/**', 'dist/**', 'testing/**', 'core/**', 'coverage/**'],
   rewrites: (page) => page.replace(/README\.md$/, 'index.md'),
+  // Room for tables with long names.
+  head: [
+    [
+      'style',
+      {},
+      '.vp-doc td code { overflow-wrap: anywhere; } .VPDoc.has-aside .content-container { max-width: 860px !important; }',
+    ],
+  ],
   cleanUrls: false,
   lastUpdated: false,
   ignoreDeadLinks: 'localhostLinks',
