@@ -3,7 +3,11 @@ import { dirname, join, relative } from 'node:path';
 import { expect, test } from '@jest/globals';
 
 const root = dirname(import.meta.dirname);
-const pages = globSync(['*.md', '{docs,examples,reporter,helm,e2e}/**/*.md'], { cwd: root }).sort();
+const pages = globSync(['*.md', '{docs,examples,reporter,helm,e2e}/**/*.md'], {
+  cwd: root,
+  // The packages of the site generator.
+  exclude: ['**/node_modules/**'],
+}).sort();
 
 /** The anchor that hosts of Markdown give a heading. */
 const anchorOf = (heading: string): string =>
