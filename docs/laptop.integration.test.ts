@@ -1,18 +1,19 @@
 // Runs the commands of docs/guide/laptop.md in their order, on free ports and in a directory of its own.
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
 import { execFile, spawn } from 'node:child_process';
-import { mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
-import { connect } from 'node:net';
+import { mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { freePorts } from '../examples/demo/free-ports.ts';
 import { ChildServer } from '../testing/child-server.ts';
+import { blocksUnder } from '../testing/documented-commands.ts';
+import { isListening } from '../testing/is-listening.ts';
 
 const run = promisify(execFile);
 const ROOT = dirname(import.meta.dirname);
-const PAGE = readFileSync(join(ROOT, 'docs/guide/laptop.md'), 'utf8');
+const PAGE = 'docs/guide/laptop.md';
 /** The ports on the page. */
 const PORTS = ['4000', '4001', '8000', '8001', '8080'];
 /** Programs that run until they are stopped, with the variables of their ports and the port that shows that they are up. */
@@ -22,15 +23,6 @@ const SERVERS: readonly { command: RegExp; env: Record<string, string>; up: stri
   { command: /dist\/sidecar\/main\.js/, env: { PROXY_PORT: '4000', CONTROL_PLANE_PORT: '4001' }, up: '4001' },
   { command: /push\.mjs/, env: {}, up: '8001' },
 ];
-
-/** The blocks under one heading by language, with the commands of `sh` blocks one by one. */
-function blocksUnder(heading: string): { language: string; body: string }[] {
-  const section = PAGE.split(/^(?=## )/m).find((each) => each.startsWith(`## ${heading}\n`)) ?? '';
-  return [...section.matchAll(/^```(\w*)\n(.*?)^```$/gms)].map(([, language = '', body = '']) => ({
-    language,
-    body,
-  }));
-}
 
 let directory: string;
 let ports: Map<string, string>;
@@ -68,13 +60,6 @@ const environment = (more: Record<string, string> = {}): Record<string, string> 
   ...Object.fromEntries(Object.entries(more).map(([name, port]) => [name, portOf(port)])),
 });
 
-const isOpen = (port: string): Promise<boolean> =>
-  new Promise((resolve) => {
-    const socket = connect(Number(portOf(port)), '127.0.0.1');
-    socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
-    socket.once('connect', () => socket.destroy());
-  });
-
 /** Runs one command as a shell does, and returns its output; a server is started and keeps running. */
 async function type(command: string): Promise<string> {
   const server = SERVERS.find((each) => each.command.test(command));
@@ -87,7 +72,7 @@ async function type(command: string): Promise<string> {
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const started = new ChildServer(child);
-  const pid = await started.untilUp(() => isOpen(server.up));
+  const pid = await started.untilUp(() => isListening(Number(portOf(server.up))));
   if (pid === null) throw new Error(`not up: ${command}`);
   servers.push({ pid, ended: started.ended });
   return '';
@@ -96,7 +81,7 @@ async function type(command: string): Promise<string> {
 /** The commands of a section with their outputs. */
 async function typeSection(heading: string): Promise<string[]> {
   const outputs: string[] = [];
-  for (const { language, body } of blocksUnder(heading)) {
+  for (const { language, body } of blocksUnder(PAGE, heading)) {
     if (language === 'js') writeFileSync(join(directory, 'push.mjs'), adapted(body));
     if (language !== 'sh') continue;
     for (const command of body.trim().split(/(?<!\\)\n/)) outputs.push(await type(command));
@@ -106,7 +91,9 @@ async function typeSection(heading: string): Promise<string[]> {
 
 /** The lines of the blocks without a language that show output. */
 const shownUnder = (heading: string): string[] =>
-  blocksUnder(heading).flatMap(({ language, body }) => (language === '' ? body.trim().split('\n') : []));
+  blocksUnder(PAGE, heading).flatMap(({ language, body }) =>
+    language === '' ? body.trim().split('\n') : [],
+  );
 
 test('creates and validates a manifest, and checks what a manifest requires', async () => {
   const [, validated, health = ''] = await typeSection('Create a manifest');

@@ -1,13 +1,10 @@
-import { existsSync, globSync, readFileSync } from 'node:fs';
+import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { expect, test } from '@jest/globals';
+import { DOCUMENTED_PAGES } from '../testing/documented-commands.ts';
 
 const root = dirname(import.meta.dirname);
-const pages = globSync(['*.md', '{docs,examples,reporter,helm,e2e}/**/*.md'], {
-  cwd: root,
-  // The packages of the site generator.
-  exclude: ['**/node_modules/**'],
-}).sort();
+const pages = DOCUMENTED_PAGES;
 
 /** The anchor that hosts of Markdown give a heading. */
 const anchorOf = (heading: string): string =>
