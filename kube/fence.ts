@@ -8,6 +8,8 @@ export class NotAllowed extends Error {
 /**
  * Wraps the dispatcher so that a request is blocked while `isAllowed` returns false. `isAllowed` is called right before the
  * request is written to its connection, so a process that was suspended after its decision to write does not write late.
+ * A process suspended in the microseconds between this call and the socket's write still sends that one request: its
+ * resourceVersion, or its being a creation, must prevent it from overwriting newer data.
  */
 export function fenced(dispatcher: Dispatcher, isAllowed: () => boolean): Dispatcher {
   return dispatcher.compose(

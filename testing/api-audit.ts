@@ -37,10 +37,14 @@ export interface AuditEntry {
 
 /** One request for objects. */
 export interface AuditedRequest {
+  /** Name of the ServiceAccount. */
+  account: string;
   verb: string;
   resource: string;
   /** Empty for a collection. */
   name: string;
+  /** HTTP status of the response. */
+  code: number;
 }
 
 export interface ApiAudit {
@@ -81,11 +85,19 @@ export function apiAudit(folder: string, rules: readonly PolicyRule[] = EVERY_AC
           .slice(0, -1)
           .map((line) => JSON.parse(line) as AuditEntry);
   const requests = (account?: string) =>
-    read().flatMap(({ stage, user, verb, objectRef }): AuditedRequest[] => {
-      const isOther = account !== undefined && !user.username.endsWith(`:${account}`);
-      if (isOther || objectRef === undefined || stage === 'ResponseStarted') return [];
+    read().flatMap(({ stage, user, verb, objectRef, responseStatus }): AuditedRequest[] => {
+      const from = user.username.split(':').at(-1) ?? '';
+      if (
+        (account !== undefined && from !== account) ||
+        objectRef === undefined ||
+        stage === 'ResponseStarted'
+      )
+        return [];
       const { resource, subresource, name = '' } = objectRef;
-      return [{ verb, resource: subresource ? `${resource}/${subresource}` : resource, name }];
+      const code = responseStatus?.code ?? 0;
+      return [
+        { account: from, verb, resource: subresource ? `${resource}/${subresource}` : resource, name, code },
+      ];
     });
   return {
     args: [
