@@ -1,0 +1,123 @@
+import type { Manifest } from '../manifest/manifest.ts';
+import { isRecord } from '../untrusted/fields.ts';
+
+/** One difference between two manifests. */
+export interface Change {
+  type: 'added' | 'removed' | 'changed';
+  /** Path with the identity of list items, for example `spec.guardrails.input[pii-detector].threshold`. */
+  property: string;
+  /** Undefined: absent in the first manifest. */
+  from: unknown;
+  /** Undefined: absent in the second manifest. */
+  to: unknown;
+  /** Path with list indexes in the manifest that has the value; in the second one, if both have it. */
+  path: Path;
+}
+
+export type Path = readonly (string | number)[];
+
+/** A value of both manifests; undefined where it is absent. */
+interface Pair {
+  property: string;
+  from: unknown;
+  to: unknown;
+  fromPath: Path;
+  toPath: Path;
+}
+
+/** Objects that are added or removed as one change, like items of lists. The members of other objects are compared one by one. */
+const UNITS: readonly string[] = [
+  'spec.model.fallback',
+  'spec.memory.shortTerm',
+  'spec.memory.longTerm',
+  'spec.memory.vector',
+  'spec.evaluation',
+  'spec.observability.tracing',
+  'spec.observability.metrics',
+  'spec.observability.logging',
+];
+
+/**
+ * All differences in the order of the second manifest; of each object and list, what was removed comes last. Items of lists are
+ * compared by their identity, so that their order is not a difference.
+ */
+export function changesBetween(from: Manifest, to: Manifest): Change[] {
+  return changesOf({ property: '', from, to, fromPath: [], toPath: [] });
+}
+
+function changesOf(pair: Pair): Change[] {
+  const { property, from, to, fromPath, toPath } = pair;
+  const isUnit = property.endsWith(']') || UNITS.includes(property);
+  if (!isUnit || (from !== undefined && to !== undefined)) {
+    const [before, after] = [from ?? emptyLike(to), to ?? emptyLike(from)];
+    if (Array.isArray(before) && Array.isArray(after)) return changesOfLists(pair, before, after);
+    if (isRecord(before) && isRecord(after)) return changesOfObjects(pair, before, after);
+  }
+  if (from === to) return [];
+  if (from === undefined) return [{ type: 'added', property, from, to, path: toPath }];
+  if (to === undefined) return [{ type: 'removed', property, from, to, path: fromPath }];
+  return [{ type: 'changed', property, from, to, path: toPath }];
+}
+
+function emptyLike(value: unknown): unknown {
+  if (Array.isArray(value)) return [];
+  return isRecord(value) ? {} : undefined;
+}
+
+function changesOfObjects(
+  { property, fromPath, toPath }: Pair,
+  from: Record<string, unknown>,
+  to: Record<string, unknown>,
+): Change[] {
+  return [...new Set([...Object.keys(to), ...Object.keys(from)])].flatMap((key) =>
+    changesOf({
+      property: property === '' ? key : `${property}.${key}`,
+      from: Object.hasOwn(from, key) ? from[key] : undefined,
+      to: Object.hasOwn(to, key) ? to[key] : undefined,
+      fromPath: [...fromPath, key],
+      toPath: [...toPath, key],
+    }),
+  );
+}
+
+function changesOfLists(
+  { property, fromPath, toPath }: Pair,
+  from: readonly unknown[],
+  to: readonly unknown[],
+): Change[] {
+  const [before, after] = [indexById(from), indexById(to)];
+  return [...new Set([...after.keys(), ...before.keys()])].flatMap((id) => {
+    const [fromIndex, toIndex] = [before.get(id) ?? -1, after.get(id) ?? -1];
+    return changesOf({
+      property: `${property}[${id}]`,
+      from: from[fromIndex],
+      to: to[toIndex],
+      fromPath: [...fromPath, fromIndex],
+      toPath: [...toPath, toIndex],
+    });
+  });
+}
+
+/** Index of each item by its identity. Items with the same identity get `#2`, `#3` and so on in the order of the list. */
+function indexById(items: readonly unknown[]): Map<string, number> {
+  const indexes = new Map<string, number>();
+  for (const [index, item] of items.entries()) {
+    const id = identityOf(item);
+    let unique = id;
+    for (let number = 2; indexes.has(unique); number += 1) unique = `${id}#${number}`;
+    indexes.set(unique, index);
+  }
+  return indexes;
+}
+
+/** Fields that identify an item, in order of precedence. */
+const IDENTITIES = ['name', 'id', 'rule', 'type'] as const;
+
+function identityOf(item: unknown): string {
+  if (!isRecord(item)) return String(item);
+  // A guardrail of the project's own code is identified by that code.
+  const { type, module, function: called } = item;
+  if (type === 'custom') return ['custom', module, called].filter((part) => part !== undefined).join(':');
+  const field = IDENTITIES.find((name) => item[name] !== undefined);
+  return field === undefined ? JSON.stringify(item) : String(item[field]);
+}
