@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { VERSION } from '../runtime/version.ts';
 import { addAudit } from './commands/audit.ts';
 import { addCheck } from './commands/check.ts';
+import { addDiff } from './commands/diff.ts';
 import { addGeneratePolicy } from './commands/generate-policy.ts';
 import { addHealth } from './commands/health.ts';
 import { addInit } from './commands/init.ts';
@@ -20,6 +21,7 @@ const COMMANDS: readonly AddCommand[] = [
   addInit,
   addHealth,
   addAudit,
+  addDiff,
   addGeneratePolicy,
   addRegister,
   addInject,

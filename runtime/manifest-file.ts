@@ -16,13 +16,17 @@ export type LoadedManifest =
 /** Reads and parses one manifest file. Never throws: an unreadable file is a problem at 1:1. */
 export async function loadManifestFile(path: string): Promise<LoadedManifest> {
   const read = await readBytes(path);
-  if ('failure' in read) return failed(path, read.failure);
-  const text = decode(read.bytes);
-  if (text === null) return failed(path, 'is not a UTF-8 text file');
+  return 'failure' in read ? unreadableManifest(path, read.failure) : parseManifestBytes(path, read.bytes);
+}
+
+/** Parses the content of a manifest file. `file` is its name in messages. */
+export function parseManifestBytes(file: string, bytes: Buffer): LoadedManifest {
+  const text = decode(bytes);
+  if (text === null) return unreadableManifest(file, 'is not a UTF-8 text file');
   const parsed = parseManifest(text);
-  if (!parsed.ok) return { ok: false, file: path, problems: parsed.problems };
-  const hash = createHash('sha256').update(read.bytes).digest('hex');
-  return { ok: true, file: path, manifest: parsed.manifest, hash, text };
+  if (!parsed.ok) return { ok: false, file, problems: parsed.problems };
+  const hash = createHash('sha256').update(bytes).digest('hex');
+  return { ok: true, file, manifest: parsed.manifest, hash, text };
 }
 
 /** Returns one line per problem. Problems of an unreadable file have no line and column. */
@@ -32,7 +36,8 @@ export function describeRefusal(loaded: LoadedManifest & { ok: false }): string[
   );
 }
 
-function failed(file: string, message: string): LoadedManifest {
+/** A manifest that has no text, for example because the file does not exist. */
+export function unreadableManifest(file: string, message: string): LoadedManifest {
   return { ok: false, file, problems: [{ path: '', message, line: 1, column: 1 }], unreadable: true };
 }
 

@@ -5,7 +5,17 @@ import type { Evidence } from '../../core/audit/earned.ts';
 import { isPack, PACKS, type Pack } from '../../core/manifest/packs.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { auditText } from '../audit-text.ts';
+import { parsePath, positionsIn } from '../../core/manifest/position.ts';
 import type { AddCommand, CliContext } from '../context.ts';
+import type { Finding, FindingsReport } from '../findings/finding.ts';
+import {
+  formatOf,
+  formatOption,
+  jsonOption,
+  type FormatFlags,
+  type OutputFormat,
+} from '../findings/format-option.ts';
+import { FINDING_FORMATS } from '../findings/formats.ts';
 import { invalidManifest, load } from '../load.ts';
 import { httpUrl } from '../option-values.ts';
 import { failed, json, printable, type Rendered } from '../rendered.ts';
@@ -14,14 +24,13 @@ import { painter } from '../table.ts';
 import { replaceFile } from '../../push/replace-file.ts';
 import { causeOf } from '../write-file.ts';
 
-interface AuditFlags {
+interface AuditFlags extends FormatFlags {
   /** Absent: the packs of the manifest, else all. */
   pack?: Pack[];
   /** URL of the sidecar's control port; absent: audit only the manifest. */
   url?: URL;
   /** Count local proofs even if the sidecar does not accept them. */
   acceptLocalProofs?: boolean;
-  json?: true;
   /** Additional output file, as typed. */
   output?: string;
   /** Exit code 1 if the declared score is below this, 0..100. */
@@ -50,13 +59,15 @@ export const addAudit: AddCommand = (program, context, finish) => {
       '--accept-local-proofs',
       'count proofs written through port 4001 even if the sidecar accepts proofs only from the control plane',
     )
-    .option(
-      '--json',
-      'print {overallScore, grade, passedRules, totalRules, violations[], suppressions[]}; with --url also provedScore, provedGrade, pendingProofCount, countedProofs[]{ruleId, origin}, uncountedProofs[]',
+    .addOption(
+      jsonOption(
+        '{overallScore, grade, passedRules, totalRules, violations[], suppressions[]}; with --url also provedScore, provedGrade, pendingProofCount, countedProofs[]{ruleId, origin}, uncountedProofs[]',
+      ),
     )
+    .addOption(formatOption())
     .option(
       '--output <file>',
-      'also write the report to a file: JSON with --json or a name ending in .json, else text',
+      'also write the report to a file, in the same format, or as JSON if its name ends in .json',
     )
     .option('--fail-below <score>', 'exit with 1 if the declared score is below this (0 to 100)', score)
     .addHelpText('after', HELP)
@@ -69,6 +80,7 @@ Examples:
   $ platform audit agent.yaml --pack owasp-llm-top10 --fail-below 75
   $ platform audit agent.yaml --url http://localhost:4001
   $ platform audit agent.yaml --json --output audit.json
+  $ platform audit agent.yaml --format sarif > audit.sarif
 
 A passed rule is marked [D] declared. With --url it can also be [P] probed (its check passes), [B] observed (requests
 through the sidecar show it) or [X] proved (an unexpired proof was submitted; its origin is shown). If the sidecar accepts
@@ -91,15 +103,28 @@ function score(value: string): number {
 /** Audits the manifest against the compliance rules, with `--url` also against the sidecar's evidence. */
 async function auditFile(file: string, flags: AuditFlags, context: CliContext): Promise<Rendered> {
   const loaded = await load(file, context);
-  if (!loaded.ok) return invalidManifest(loaded, flags.json);
+  if (!loaded.ok) return invalidManifest(loaded, formatOf(flags) === 'json');
   const { manifest } = loaded;
+  const isJson = formatOf(flags) === 'json';
   const fetched = flags.url === undefined ? null : await evidenceOf(manifest, flags.url, flags);
   if (fetched?.ok === false)
-    return failed(`error: ${fetched.reason}\n`, flags.json ? json({ error: fetched.reason }) : '');
+    return failed(`error: ${fetched.reason}\n`, isJson ? json({ error: fetched.reason }) : '');
   const evidence = fetched?.evidence ?? null;
   const result = audit(manifest, { packs: flags.pack ?? [], evidence, at: context.now() });
-  const rendered = renderAudit(result, flags, context.color);
-  return flags.output === undefined ? rendered : written(rendered, flags.output, { result, flags, context });
+  const outputIn = (format: OutputFormat, color: boolean): string => {
+    if (format === 'json') return json(auditObject(result));
+    if (format === 'text') return textOf(result, flags.url, color);
+    return FINDING_FORMATS[format](findingsOf(result, { file, text: loaded.text }));
+  };
+  const rendered = { ...belowOf(result, flags), output: outputIn(formatOf(flags), context.color) };
+  if (flags.output === undefined) return rendered;
+  const isJsonFile = formatOf(flags) === 'text' && flags.output.toLowerCase().endsWith('.json');
+  return await written(
+    rendered,
+    outputIn(isJsonFile ? 'json' : formatOf(flags), false),
+    flags.output,
+    context,
+  );
 }
 
 /** Evidence of the sidecar; a failure if the sidecar belongs to another agent. */
@@ -119,15 +144,11 @@ async function evidenceOf(
   };
 }
 
-/** Output of `audit`; exit code 1 if the declared score is below `failBelow`. */
-function renderAudit(result: AuditResult, flags: AuditFlags, color: boolean): Rendered {
+/** An error and exit code 1 if the declared score is below `failBelow`. */
+function belowOf(result: AuditResult, { failBelow }: AuditFlags): Pick<Rendered, 'errors' | 'exitCode'> {
   const { score } = result.declared;
-  const isBelow = flags.failBelow !== undefined && score < flags.failBelow;
-  return {
-    output: flags.json ? json(auditObject(result)) : textOf(result, flags.url, color),
-    errors: isBelow ? `error: the declared score ${score} is below ${flags.failBelow}\n` : '',
-    exitCode: isBelow ? 1 : 0,
-  };
+  if (failBelow === undefined || score >= failBelow) return { errors: '', exitCode: 0 };
+  return { errors: `error: the declared score ${score} is below ${failBelow}\n`, exitCode: 1 };
 }
 
 function textOf(result: AuditResult, url: URL | undefined, color: boolean): string {
@@ -168,16 +189,36 @@ function violationOf({ rule, path }: AuditResult['verdicts'][number] & { passed:
   return { ruleId: id, severity, pack, tier, message, path, recommendation, references };
 }
 
-/** Also writes the report to a file: JSON with `--json` or a name ending in .json, else text without colours. */
+/** The violations at their positions in the manifest. */
+function findingsOf(
+  { declared, proved, verdicts }: AuditResult,
+  { file, text }: { file: string; text: string },
+): FindingsReport {
+  const positionOf = positionsIn(text);
+  const scores = [`declared ${declared.score}/100 ${declared.grade}`];
+  if (proved !== null) scores.push(`proved ${proved.score}/100 ${proved.grade}`);
+  return {
+    command: 'audit',
+    summary: scores.join(', '),
+    passed: verdicts.flatMap(({ passed, rule }) => (passed ? [rule.id] : [])),
+    findings: verdicts.flatMap((verdict): Finding[] => {
+      if (verdict.passed) return [];
+      const { id, severity, message, recommendation } = verdict.rule;
+      const position = positionOf(parsePath(verdict.path));
+      return [{ code: id, severity, title: message, message, help: recommendation, file, ...position }];
+    }),
+  };
+}
+
+/** Also writes the report to the file `output`. */
 async function written(
   rendered: Rendered,
+  text: string,
   output: string,
-  { result, flags, context }: { result: AuditResult; flags: AuditFlags; context: CliContext },
+  { cwd }: CliContext,
 ): Promise<Rendered> {
-  const isJson = flags.json === true || output.toLowerCase().endsWith('.json');
-  const text = isJson ? json(auditObject(result)) : textOf(result, flags.url, false);
   try {
-    await replaceFile(resolve(context.cwd, output), text, 0o666);
+    await replaceFile(resolve(cwd, output), text, 0o666);
   } catch (error) {
     const reason = `error: cannot write ${printable(output)}: ${causeOf(error)}\n`;
     return { ...rendered, errors: rendered.errors + reason, exitCode: 1 };

@@ -2,12 +2,16 @@ import type { Command } from 'commander';
 import { manifestWarnings } from '../../core/manifest/manifest-warnings.ts';
 import { MANIFEST_SCHEMA } from '../../core/manifest/schema.ts';
 import { describeRefusal, type LoadedManifest } from '../../runtime/manifest-file.ts';
+import { parsePath, positionsIn } from '../../core/manifest/position.ts';
 import type { AddCommand } from '../context.ts';
+import type { Finding, FindingsReport } from '../findings/finding.ts';
+import { formatOf, formatOption, jsonOption, type FormatFlags } from '../findings/format-option.ts';
+import { FINDING_FORMATS } from '../findings/formats.ts';
 import { load, problemLines, problemObjects, type InvalidManifest } from '../load.ts';
 import { done, failed, json, printable, type Rendered } from '../rendered.ts';
+import { plural } from '../table.ts';
 
-interface ValidateFlags {
-  json?: true;
+interface ValidateFlags extends FormatFlags {
   schema?: true;
 }
 
@@ -19,7 +23,8 @@ export const addValidate: AddCommand = (program, context, finish) => {
       'Checks a manifest against the schema, without network or environment. Lists all problems, and warns about declarations that cannot be checked.',
     )
     .argument('[file]', 'path to the manifest, such as agent.yaml')
-    .option('--json', 'print {valid, agentName, version, apiVersion, problems[], warnings[]}')
+    .addOption(jsonOption('{valid, agentName, version, apiVersion, problems[], warnings[]}'))
+    .addOption(formatOption())
     .option('--schema', 'print the JSON Schema of manifests instead')
     .addHelpText('after', HELP)
     .action(async (file: string | undefined, flags: ValidateFlags, command: Command) => {
@@ -33,13 +38,19 @@ const HELP = `
 Examples:
   $ platform validate agent.yaml
   $ platform validate agent.yaml --json
+  $ platform validate agent.yaml --format github
   $ platform validate --schema > agent.schema.json
 
 Exit codes: 0 valid; 1 not valid, or the file cannot be read.`;
 
 /** Valid, with warnings on standard error, or every problem with its position. */
 function renderValidation(loaded: LoadedManifest, flags: ValidateFlags): Rendered {
-  if (flags.json) return { ...done(json(validationOf(loaded))), exitCode: loaded.ok ? 0 : 1 };
+  const format = formatOf(flags);
+  if (format !== 'text') {
+    const output =
+      format === 'json' ? json(validationOf(loaded)) : FINDING_FORMATS[format](findingsOf(loaded));
+    return done(output, loaded.ok ? 0 : 1);
+  }
   if (!loaded.ok) return renderProblems(loaded);
   const { name, version } = loaded.manifest.metadata;
   return {
@@ -53,11 +64,55 @@ function renderValidation(loaded: LoadedManifest, flags: ValidateFlags): Rendere
 /** Problems in a file are the result, on standard output; an unreadable file is an error. */
 function renderProblems(loaded: InvalidManifest): Rendered {
   if (loaded.unreadable === true) return failed(problemLines(loaded));
-  const count = loaded.problems.length;
   return failed(
-    `error: ${loaded.file} is not valid: ${count} ${count === 1 ? 'problem' : 'problems'}\n`,
+    `error: ${loaded.file} is not valid: ${plural(loaded.problems.length, 'problem')}\n`,
     `${describeRefusal(loaded).join('\n')}\n`,
   );
+}
+
+/** The gap report uses the same code for a manifest that is not valid. */
+const CODE = 'manifest.invalid';
+
+function findingsOf(loaded: LoadedManifest): FindingsReport {
+  const { file } = loaded;
+  const command = 'validate';
+  if (loaded.ok) {
+    const findings = warningsOf(loaded);
+    return { command, summary: `${file} is valid`, findings, passed: [CODE] };
+  }
+  const findings = loaded.problems.map(({ path, message, line, column, suggestion }): Finding => {
+    const help = suggestion === undefined ? '' : `Did you mean "${suggestion}"?`;
+    const text = path === '' ? message : `${path}: ${message}`;
+    return {
+      code: CODE,
+      severity: 'high',
+      title: 'The manifest is not valid.',
+      message: text,
+      help,
+      file,
+      line,
+      column,
+    };
+  });
+  return {
+    command,
+    summary: `${file} is not valid: ${plural(findings.length, 'problem')}`,
+    findings,
+    passed: [],
+  };
+}
+
+function warningsOf({ file, manifest, text }: LoadedManifest & { ok: true }): Finding[] {
+  const positionOf = positionsIn(text);
+  return manifestWarnings(manifest).map(({ path, message }) => ({
+    code: 'manifest.warning',
+    severity: 'low',
+    title: 'The manifest declares what cannot be checked.',
+    message: `${path}: ${message}`,
+    help: '',
+    file,
+    ...positionOf(parsePath(path)),
+  }));
 }
 
 function validationOf(loaded: LoadedManifest): Record<string, unknown> {

@@ -10,7 +10,7 @@ export interface Change {
   from: unknown;
   /** Undefined: absent in the second manifest. */
   to: unknown;
-  /** Path with list indexes in the manifest that has the value; in the second one, if both have it. */
+  /** Path with list indexes in the second manifest. Of a removed value, only a parent exists there; its list index is -1. */
   path: Path;
 }
 
@@ -21,8 +21,7 @@ interface Pair {
   property: string;
   from: unknown;
   to: unknown;
-  fromPath: Path;
-  toPath: Path;
+  path: Path;
 }
 
 /** Objects that are added or removed as one change, like items of lists. The members of other objects are compared one by one. */
@@ -42,11 +41,11 @@ const UNITS: readonly string[] = [
  * compared by their identity, so that their order is not a difference.
  */
 export function changesBetween(from: Manifest, to: Manifest): Change[] {
-  return changesOf({ property: '', from, to, fromPath: [], toPath: [] });
+  return changesOf({ property: '', from, to, path: [] });
 }
 
 function changesOf(pair: Pair): Change[] {
-  const { property, from, to, fromPath, toPath } = pair;
+  const { property, from, to, path } = pair;
   const isUnit = property.endsWith(']') || UNITS.includes(property);
   if (!isUnit || (from !== undefined && to !== undefined)) {
     const [before, after] = [from ?? emptyLike(to), to ?? emptyLike(from)];
@@ -54,9 +53,9 @@ function changesOf(pair: Pair): Change[] {
     if (isRecord(before) && isRecord(after)) return changesOfObjects(pair, before, after);
   }
   if (from === to) return [];
-  if (from === undefined) return [{ type: 'added', property, from, to, path: toPath }];
-  if (to === undefined) return [{ type: 'removed', property, from, to, path: fromPath }];
-  return [{ type: 'changed', property, from, to, path: toPath }];
+  if (from === undefined) return [{ type: 'added', property, from, to, path }];
+  if (to === undefined) return [{ type: 'removed', property, from, to, path }];
+  return [{ type: 'changed', property, from, to, path }];
 }
 
 function emptyLike(value: unknown): unknown {
@@ -65,7 +64,7 @@ function emptyLike(value: unknown): unknown {
 }
 
 function changesOfObjects(
-  { property, fromPath, toPath }: Pair,
+  { property, path }: Pair,
   from: Record<string, unknown>,
   to: Record<string, unknown>,
 ): Change[] {
@@ -74,26 +73,24 @@ function changesOfObjects(
       property: property === '' ? key : `${property}.${key}`,
       from: Object.hasOwn(from, key) ? from[key] : undefined,
       to: Object.hasOwn(to, key) ? to[key] : undefined,
-      fromPath: [...fromPath, key],
-      toPath: [...toPath, key],
+      path: [...path, key],
     }),
   );
 }
 
 function changesOfLists(
-  { property, fromPath, toPath }: Pair,
+  { property, path }: Pair,
   from: readonly unknown[],
   to: readonly unknown[],
 ): Change[] {
   const [before, after] = [indexById(from), indexById(to)];
   return [...new Set([...after.keys(), ...before.keys()])].flatMap((id) => {
-    const [fromIndex, toIndex] = [before.get(id) ?? -1, after.get(id) ?? -1];
+    const index = after.get(id) ?? -1;
     return changesOf({
       property: `${property}[${id}]`,
-      from: from[fromIndex],
-      to: to[toIndex],
-      fromPath: [...fromPath, fromIndex],
-      toPath: [...toPath, toIndex],
+      from: from[before.get(id) ?? -1],
+      to: to[index],
+      path: [...path, index],
     });
   });
 }
@@ -113,11 +110,17 @@ function indexById(items: readonly unknown[]): Map<string, number> {
 /** Fields that identify an item, in order of precedence. */
 const IDENTITIES = ['name', 'id', 'rule', 'type'] as const;
 
+/** Without brackets, which separate the identity from the rest of a path. */
 function identityOf(item: unknown): string {
+  return rawIdentityOf(item).replaceAll('[', '(').replaceAll(']', ')');
+}
+
+function rawIdentityOf(item: unknown): string {
   if (!isRecord(item)) return String(item);
   // A guardrail of the project's own code is identified by that code.
-  const { type, module, function: called } = item;
-  if (type === 'custom') return ['custom', module, called].filter((part) => part !== undefined).join(':');
-  const field = IDENTITIES.find((name) => item[name] !== undefined);
-  return field === undefined ? JSON.stringify(item) : String(item[field]);
+  if (item['type'] === 'custom') return `custom ${textOf(item['module'])}#${textOf(item['function'])}`;
+  const field = IDENTITIES.find((name) => typeof item[name] === 'string');
+  return field === undefined ? JSON.stringify(item) : textOf(item[field]);
 }
+
+const textOf = (value: unknown): string => (typeof value === 'string' ? value : '');

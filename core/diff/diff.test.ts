@@ -142,7 +142,7 @@ const CASES: [code: string, from: Spec, to: Spec, property: string, type: string
 ];
 
 describe('rows of the table', () => {
-  test.each(CASES)('%s: %j to %j', (code, from, to, property, type) => {
+  test.each(CASES)('%s: %j to %j', (code, from, to, ...[property, type]) => {
     const rule = DRIFT_RULES.find((each) => each.code === code);
     expect(diff(from, to).changes).toEqual([
       expect.objectContaining({
@@ -201,6 +201,13 @@ describe('the report', () => {
     });
   });
 
+  test('a removed field of a guardrail is no removed guardrail, whatever its name', () => {
+    const input = (fields: string[]) => ({
+      guardrails: { input: [{ type: 'pii-detector' as const, fields }] },
+    });
+    expect(diff(input(['a]']), input([])).changes.map(({ code }) => code)).toEqual(['guardrail-changed']);
+  });
+
   test('describes each type of change, with passwords masked', () => {
     const connection = (password: string) => ({
       memory: { longTerm: { backend: 'postgres', connectionString: `postgres://app:${password}@db/agent` } },
@@ -221,7 +228,7 @@ describe('the report', () => {
     const [added] = diff({ tools: [TOOL] }, { tools: [TOOL, { name: 'pay' }] }).changes;
     expect(added?.path).toEqual(['spec', 'tools', 1]);
     const [removed] = diff({ tools: [{ name: 'pay' }, TOOL] }, { tools: [TOOL] }).changes;
-    expect(removed?.path).toEqual(['spec', 'tools', 0]);
+    expect(removed?.path).toEqual(['spec', 'tools', -1]);
   });
 });
 

@@ -31,7 +31,7 @@ export interface Drift {
   description: string;
   /** Code of the row of the table in drift-rules.ts. */
   code: string;
-  /** Path of the value with list indexes, in the second manifest, or in the first one if it was removed. */
+  /** Path with list indexes in the second manifest; see `Change`. */
   path: Change['path'];
 }
 

@@ -1,0 +1,39 @@
+import type { Severity } from '../../core/policy/policy-rule.ts';
+
+/** One result of a command, in a form that the tools of a CI system can show at its line. */
+export interface Finding {
+  /** The code that is used everywhere for this finding: rule id, gap property or drift code. */
+  code: string;
+  severity: Severity;
+  /** What the code means, for any file. */
+  title: string;
+  /** What was found here; one sentence. */
+  message: string;
+  /** What to do; empty: nothing. */
+  help: string;
+  /** Path as typed. */
+  file: string;
+  /** 1-based. */
+  line: number;
+  /** 1-based. */
+  column: number;
+}
+
+/** All findings of one run of a command. */
+export interface FindingsReport {
+  /** The command, for example `audit`. */
+  command: string;
+  /** One line for people, for example `declared 75/100 B`. */
+  summary: string;
+  findings: readonly Finding[];
+  /** Codes of the rules that passed. */
+  passed: readonly string[];
+}
+
+/** Severity as SARIF and GitHub name it. */
+export const LEVELS = {
+  critical: 'error',
+  high: 'error',
+  medium: 'warning',
+  low: 'note',
+} as const satisfies Record<Severity, string>;

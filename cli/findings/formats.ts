@@ -1,0 +1,133 @@
+import { isAbsolute } from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { VERSION } from '../../runtime/version.ts';
+import { json, printable } from '../rendered.ts';
+import { LEVELS, type Finding, type FindingsReport } from './finding.ts';
+
+/** Formats of findings for other tools, by the value of `--format`. */
+export const FINDING_FORMATS = {
+  sarif: (report) => json(sarif(report)),
+  junit,
+  github,
+  markdown,
+} as const satisfies Record<string, (report: FindingsReport) => string>;
+
+/** SARIF 2.1.0 (OASIS), which code scanning of GitHub and others import. */
+function sarif({ command, findings }: FindingsReport): object {
+  const codes = [...new Map(findings.map((finding) => [finding.code, finding])).values()];
+  return {
+    $schema: 'https://json.schemastore.org/sarif-2.1.0.json',
+    version: '2.1.0',
+    runs: [
+      {
+        tool: {
+          driver: {
+            name: 'platform',
+            version: VERSION,
+            rules: codes.map(({ code, title, help, severity }) => ({
+              id: code,
+              shortDescription: { text: title },
+              help: { text: help || title },
+              defaultConfiguration: { level: LEVELS[severity] },
+            })),
+          },
+        },
+        automationDetails: { id: `platform/${command}/` },
+        columnKind: 'utf16CodeUnits',
+        results: findings.map((finding) => ({
+          ruleId: finding.code,
+          ruleIndex: codes.findIndex(({ code }) => code === finding.code),
+          level: LEVELS[finding.severity],
+          message: { text: sentences(finding) },
+          locations: [
+            {
+              physicalLocation: {
+                artifactLocation: { uri: uriOf(finding.file) },
+                region: { startLine: finding.line, startColumn: finding.column },
+              },
+            },
+          ],
+        })),
+      },
+    ],
+  };
+}
+
+const sentences = ({ message, help }: Pick<Finding, 'message' | 'help'>): string =>
+  help === '' ? message : `${message} ${help}`;
+
+/** A relative path stays relative to the root of the repository. */
+function uriOf(file: string): string {
+  if (isAbsolute(file)) return pathToFileURL(file).href;
+  return file.replaceAll('\\', '/').split('/').map(encodeURIComponent).join('/');
+}
+
+/** JUnit XML: one test case per rule, which fails if the rule has a finding. */
+function junit({ command, findings, passed }: FindingsReport): string {
+  const cases = [
+    ...findings.map(
+      (finding) =>
+        `    <testcase name="${xml(finding.code)}" classname="${xml(finding.file)}">\n` +
+        `      <failure type="${finding.severity}" message="${xml(finding.message)}">${xml(`${finding.file}:${finding.line}:${finding.column}: ${sentences(finding)}`)}</failure>\n` +
+        '    </testcase>\n',
+    ),
+    ...passed.map((code) => `    <testcase name="${xml(code)}" classname="${xml(command)}"/>\n`),
+  ];
+  const counts = `tests="${cases.length}" failures="${findings.length}" errors="0"`;
+  return [
+    '<?xml version="1.0" encoding="UTF-8"?>\n',
+    `<testsuites name="platform" ${counts}>\n  <testsuite name="platform ${xml(command)}" ${counts}>\n`,
+    ...cases,
+    '  </testsuite>\n</testsuites>\n',
+  ].join('');
+}
+
+const XML: Readonly<Record<string, string>> = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&apos;',
+};
+/** XML 1.0 allows neither control characters nor lone surrogates, not even escaped. */
+const xml = (text: string): string =>
+  printable(text.toWellFormed())
+    .replaceAll(/[\ufffe\uffff]/g, '\ufffd')
+    .replaceAll(/[&<>"']/g, (character) => XML[character] ?? '');
+
+/** Workflow commands of GitHub Actions, which annotate the changed lines of a pull request. */
+function github({ findings }: FindingsReport): string {
+  const kinds = { error: 'error', warning: 'warning', note: 'notice' } as const;
+  return findings
+    .map((finding) => {
+      const { code, file, line, column, severity } = finding;
+      const properties = Object.entries({ file, line, col: column, title: code }).map(
+        ([name, value]) =>
+          `${name}=${commandText(String(value)).replaceAll(':', '%3A').replaceAll(',', '%2C')}`,
+      );
+      return `::${kinds[LEVELS[severity]]} ${properties.join(',')}::${commandText(sentences(finding))}\n`;
+    })
+    .join('');
+}
+
+const commandText = (text: string): string =>
+  text.replaceAll('%', '%25').replaceAll('\r', '%0D').replaceAll('\n', '%0A');
+
+/** A section for the description of a pull request or the summary of a job. */
+function markdown({ command, summary, findings }: FindingsReport): string {
+  const heading = `### platform ${command}\n\n${cell(summary)}\n`;
+  if (findings.length === 0) return `${heading}\nNo findings.\n`;
+  const rows = findings.map(
+    ({ severity, code, message, help, file, line }) =>
+      `| ${severity} | ${codeSpan(code)} | ${codeSpan(`${file}:${line}`)} | ${cell(sentences({ message, help }))} |\n`,
+  );
+  return `${heading}\n| Severity | Code | Position | Finding |\n|---|---|---|---|\n${rows.join('')}`;
+}
+
+/** Text of the manifest must not become markup, a link or a mention. */
+const cell = (text: string): string =>
+  printable(text.replaceAll('\n', ' ')).replaceAll(/[\\`*_{}[\]()#+!|<>~@]/g, String.raw`\$&`);
+const codeSpan = (text: string): string =>
+  `\`${printable(text)
+    .replaceAll('`', 'ʼ')
+    .replaceAll('|', String.raw`\|`)}\``;
