@@ -3,6 +3,7 @@ import { VERSION } from '../runtime/version.ts';
 import { addAudit } from './commands/audit.ts';
 import { addCheck } from './commands/check.ts';
 import { addDiff } from './commands/diff.ts';
+import { addExport } from './commands/export.ts';
 import { addGeneratePolicy } from './commands/generate-policy.ts';
 import { addHealth } from './commands/health.ts';
 import { addInit } from './commands/init.ts';
@@ -22,6 +23,7 @@ const COMMANDS: readonly AddCommand[] = [
   addHealth,
   addAudit,
   addDiff,
+  addExport,
   addGeneratePolicy,
   addRegister,
   addInject,

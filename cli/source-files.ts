@@ -30,7 +30,7 @@ export async function readSources(paths: readonly string[], context: CliContext)
           file === '-'
             ? await (context.stdin?.() ?? missingInput())
             : await readFile(resolve(context.cwd, file));
-        sources.push({ file, place: placeOf(path, file), text: decode(bytes) });
+        sources.push({ file, place: placeOf(path, file), text: decodeText(bytes) });
       }
     } catch (error) {
       problems.push(`${printable(path)}: ${readCauseOf(error)}`);
@@ -61,7 +61,8 @@ function placeOf(path: string, file: string): string {
   return path === file ? basename(file) : relative(path, file);
 }
 
-function decode(bytes: Uint8Array): string {
+/** Decodes UTF-8; throws a message for people if the bytes are not UTF-8. */
+export function decodeText(bytes: Uint8Array): string {
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch {

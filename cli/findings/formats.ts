@@ -1,6 +1,7 @@
 import { isAbsolute } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { VERSION } from '../../runtime/version.ts';
+import { markdownCode, markdownText } from '../markdown.ts';
 import { json, printable } from '../rendered.ts';
 import { LEVELS, type Finding, type FindingsReport } from './finding.ts';
 
@@ -115,19 +116,11 @@ const commandText = (text: string): string =>
 
 /** A section for the description of a pull request or the summary of a job. */
 function markdown({ command, summary, findings }: FindingsReport): string {
-  const heading = `### platform ${command}\n\n${cell(summary)}\n`;
+  const heading = `### platform ${command}\n\n${markdownText(summary)}\n`;
   if (findings.length === 0) return `${heading}\nNo findings.\n`;
   const rows = findings.map(
     ({ severity, code, message, help, file, line }) =>
-      `| ${severity} | ${codeSpan(code)} | ${codeSpan(`${file}:${line}`)} | ${cell(sentences({ message, help }))} |\n`,
+      `| ${severity} | ${markdownCode(code)} | ${markdownCode(`${file}:${line}`)} | ${markdownText(sentences({ message, help }))} |\n`,
   );
   return `${heading}\n| Severity | Code | Position | Finding |\n|---|---|---|---|\n${rows.join('')}`;
 }
-
-/** Text of the manifest must not become markup, a link or a mention. */
-const cell = (text: string): string =>
-  printable(text.replaceAll('\n', ' ')).replaceAll(/[\\`*_{}[\]()#+!|<>~@]/g, String.raw`\$&`);
-const codeSpan = (text: string): string =>
-  `\`${printable(text)
-    .replaceAll('`', 'ʼ')
-    .replaceAll('|', String.raw`\|`)}\``;
