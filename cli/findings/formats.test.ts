@@ -111,7 +111,7 @@ describe('markdown', () => {
     expect(render('markdown', [])).toBe('### platform audit\n\ndeclared 50/100 D\n\nNo findings.\n');
   });
 
-  test('text of the manifest is no markup, link or mention', () => {
+  test('text of the manifest cannot become markup, a link or a mention', () => {
     const row =
       render('markdown', [finding({ message: HOSTILE, file: HOSTILE })])
         .split('\n')

@@ -201,7 +201,7 @@ describe('the report', () => {
     });
   });
 
-  test('a removed field of a guardrail is no removed guardrail, whatever its name', () => {
+  test('a removed field of a guardrail is not a removed guardrail, whatever its name', () => {
     const input = (fields: string[]) => ({
       guardrails: { input: [{ type: 'pii-detector' as const, fields }] },
     });
