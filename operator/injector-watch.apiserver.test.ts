@@ -1,4 +1,5 @@
 // The chart's guard and canary on a real API server with its controllers, the real webhook and the real operator.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import {
@@ -136,6 +137,7 @@ async function trustsOldCaUntilCanaryPassed(rig: InjectorRig): Promise<void> {
   for (const end = performance.now() + 3_000; performance.now() < end;) {
     expect(await rig.refused(optedIn('while-it-waits'))).toBeNull();
     expect(retired()).toBe(0);
+    await sleep(50);
   }
   await rig.startOperator();
   await until('three complete CA rotations', () => retired() >= 3);
