@@ -130,7 +130,7 @@ async function trustsOldCaUntilCanaryPassed(rig: InjectorRig): Promise<void> {
   const retired = () => steps.filter((step) => step === 'retire-previous').length;
   // Every CA is due for renewal immediately.
   const timing = { ...TIMING, caDays: 10, caRenewDays: 5_000, leafDays: 5, leafRenewDays: 1 };
-  const options = { timing: { ...timing, settleMs: 1_000 }, everyMs: 50, logger };
+  const options = { timing: { ...timing, settleMs: 1_000 }, everyMs: 100, logger };
   await rig.startInjector({ CANARY_POLICY }, options);
   await until('a new CA', () => steps.includes('promote-next'));
   // The next step waits for the canary, although it is due after a second and pods are injected with the new certificate.
