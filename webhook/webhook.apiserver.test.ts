@@ -8,7 +8,7 @@ import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/
 import { run } from '../e2e/cluster/run.ts';
 import type { Container, Pod } from '../core/injection/pod.ts';
 import { silentLogger } from '../runtime/logger.ts';
-import { clusterBinary } from '../testing/cluster-binary.ts';
+import { APPLY, clusterBinary, UNVALIDATED } from '../testing/cluster-binary.ts';
 import { REQUIRED } from '../testing/rendered-chart.ts';
 import { tokenKubeconfig } from '../testing/token-kubeconfig.ts';
 import { issueCa } from './certificates/issue.ts';
@@ -98,7 +98,17 @@ interface KubeObject {
 
   const create = (object: Pod, dryRun = false, namespace = 'team') =>
     kubectl(
-      ['create', '-n', namespace, '-o', 'json', '-f', '-', ...(dryRun ? ['--dry-run=server'] : [])],
+      [
+        'create',
+        UNVALIDATED,
+        '-n',
+        namespace,
+        '-o',
+        'json',
+        '-f',
+        '-',
+        ...(dryRun ? ['--dry-run=server'] : []),
+      ],
       object,
     );
 
@@ -132,7 +142,7 @@ interface KubeObject {
       (document) => document.toJS() as KubeObject | null,
     );
     await expectOk(
-      kubectl(['apply', '-f', '-'], {
+      kubectl([...APPLY, '-f', '-'], {
         apiVersion: 'v1',
         kind: 'List',
         items: objects.filter((object) => object),
