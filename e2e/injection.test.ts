@@ -443,7 +443,9 @@ describe('with policy.engine: opa', () => {
   const OWN = ['platform-policy', 'platform-opa', 'platform-sidecar'];
 
   beforeAll(async () => {
-    await installProduct(cluster, { policy: { engine: 'opa', opa: { image: cluster.imageRef('opa') } } });
+    await installProduct(cluster, {
+      values: { policy: { engine: 'opa', opa: { image: cluster.imageRef('opa') } } },
+    });
     const [manifest, deployment, service] = lingeringDeployment(ENGINE, image, {
       annotations: { 'platform.io/policy-proxy-mode': 'enforce' },
       container: {

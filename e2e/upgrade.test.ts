@@ -75,9 +75,9 @@ const fieldsAfter: string[][] = [];
 
 async function helm(...args: string[]): Promise<void> {
   const values = valuesFor(cluster);
-  const controlPlane = { ...(values['controlPlane'] as object), rateLimitSeconds: 0 };
+  const controlPlane = { ...values['controlPlane'], rateLimitSeconds: 0 };
   // A slow response is not an error.
-  const webhook = { ...(values['webhook'] as object), timeoutSeconds: 30 };
+  const webhook = { ...values['webhook'], timeoutSeconds: 30 };
   const command = ['helm', '-n', SYSTEM_NAMESPACE, ...args, '--wait', '--timeout', HELM_TIMEOUT];
   const input = JSON.stringify({ ...values, controlPlane, webhook });
   const { code, stderr } = await cluster.exec(command, { input, timeoutMs: HELM_MS });
