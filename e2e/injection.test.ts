@@ -21,7 +21,7 @@ jest.setTimeout(TEST_MS);
 
 const RESTRICTED = 'restricted';
 /** A memory limit below the default, with which the sidecar still starts. */
-const SMALL_SIDECAR = { 'platform.io/sidecar-memory-limit': '128Mi' };
+const SMALL_SIDECAR = { ...OPTED_IN, 'platform.io/sidecar-memory-limit': '128Mi' };
 
 let cluster: Cluster;
 let image: string;
@@ -129,14 +129,13 @@ beforeAll(async () => {
       },
     },
     ...lingeringDeployment('plain', image),
-    ...lingeringDeployment('by-number', image, { annotations: SMALL_SIDECAR }).filter(
-      ({ kind }) => kind !== 'Service',
-    ),
-    serviceOf('by-number', 'by-number', 8000),
+    serviceOf('by-number', 'each', 8000),
     severalContainers(),
     serviceOf('several-admin', 'several', 'admin'),
     workload('StatefulSet', 'set', { replicas: 2, serviceName: 'set', podManagementPolicy: 'Parallel' }),
-    workload('DaemonSet', 'each', {}),
+    workload('DaemonSet', 'each', {
+      template: podTemplate('each', [lingeringAgent(image)], { annotations: SMALL_SIDECAR }),
+    }),
     ...['batch', 'failing'].map((name) => ({
       apiVersion: 'batch/v1',
       kind: 'Job',
@@ -270,9 +269,9 @@ describe('rejected pods', () => {
 });
 
 describe('the route to the agent', () => {
-  const audited = async (deployment: string): Promise<string[]> => {
+  const audited = async (workload: string): Promise<string[]> => {
     const ring = await kubectl.script(
-      `deploy/${deployment}`,
+      workload,
       'platform-sidecar',
       `fetch('http://127.0.0.1:4001/audit').then((a) => a.text()).then(console.log)`,
     );
@@ -285,16 +284,16 @@ describe('the route to the agent', () => {
   };
 
   test('a Service that targets the port name goes through the sidecar, a port number bypasses it, and Routed reports both', async () => {
-    await readyOf('deploy/by-number');
+    await readyOf('ds/each');
     expect(await ask('plain', 'http://plain/by-name')).toBe('200\n');
     expect(await ask('plain', 'http://by-number/by-number')).toBe('200\n');
     // The client receives the response shortly before the entry is written.
     await eventually(
       'the request in the audit ring',
-      () => audited('plain'),
+      () => audited('deploy/plain'),
       (paths) => paths.includes('/by-name'),
     );
-    expect(await audited('by-number')).not.toContain('/by-number');
+    expect(await audited('ds/each')).not.toContain('/by-number');
     const verdict = async (name: string, status: string) =>
       (
         await eventually(
@@ -306,7 +305,7 @@ describe('the route to the agent', () => {
     expect(await verdict('plain', 'True')).toMatchObject({
       message: expect.stringContaining('Service plain'),
     });
-    expect(await verdict('by-number', 'False')).toMatchObject({
+    expect(await verdict('each', 'False')).toMatchObject({
       reason: 'ServiceBypassesSidecar',
       message: expect.stringContaining('Service by-number port 80 targets 8000'),
     });
@@ -324,7 +323,7 @@ describe('the route to the agent', () => {
       );
     };
     // No startup, readiness or liveness probe went through the sidecar.
-    expect(await audited('plain')).not.toContain('/health');
+    expect(await audited('deploy/plain')).not.toContain('/health');
     expect(await restarts()).toEqual({ 'platform-sidecar': [0, true], agent: [0, true] });
     expect(await ask('plain', 'http://127.0.0.1:8000/break')).toBe('200\n');
     const { answer } = await eventually(
