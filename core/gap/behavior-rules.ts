@@ -1,9 +1,9 @@
-import type { RuleFacts, Severity } from '../policy/policy-rule.ts';
+import type { PolicyRule, Severity } from '../policy/policy-rule.ts';
 import { POLICY_RULES } from '../policy/rules.ts';
 import type { Finding, GapRule, RuleInput } from './finding.ts';
 
 /** The policy rules by denial reason. Reasons that an engine adds itself have severity low. */
-const DENIALS: ReadonlyMap<string, RuleFacts> = new Map(POLICY_RULES.map((rule) => [rule.reason, rule]));
+const DENIALS: ReadonlyMap<string, PolicyRule> = new Map(POLICY_RULES.map((rule) => [rule.reason, rule]));
 
 /** Number of consecutive requests without behavioral data that is an issue. */
 const UNREPORTED_REQUESTS = 100;
