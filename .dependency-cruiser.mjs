@@ -1,5 +1,5 @@
-// The rooms of the house and the only arrows between them (docs/architecture.md). Every rule is proven by a planted
-// violation under testing/planted (scripts/check-layers.mjs), because a layer check that finds nothing also passes.
+// The packages and the allowed imports between them (docs/architecture.md). Every rule is tested with a planted violation
+// under testing/planted (scripts/check-layers.mjs), because a layer check that finds nothing also passes.
 const PARTS = '(sidecar|operator|webhook|control-plane|reporter|cli)';
 const TEST = '(\\.test\\.ts$|^testing/(?!planted/)|^e2e/|^bench/|^examples/|^scripts/)';
 
@@ -7,9 +7,9 @@ const TEST = '(\\.test\\.ts$|^testing/(?!planted/)|^e2e/|^bench/|^examples/|^scr
 export default {
   forbidden: [
     {
-      name: 'parts-are-islands',
+      name: 'parts-do-not-import-parts',
       severity: 'error',
-      comment: 'A part never imports another part; what two parts share lives in a room below them.',
+      comment: 'A part never imports another part. What two parts share is in a package below them.',
       from: { path: `^(?:testing/planted/)?${PARTS}/`, pathNot: '\\.test\\.ts$' },
       to: { path: `^${PARTS}/`, pathNot: '^$1/' },
     },
@@ -17,7 +17,7 @@ export default {
       name: 'core-is-pure',
       severity: 'error',
       comment:
-        'core/ imports itself, ajv and the YAML parser: no clock, no environment, no network, no files.',
+        'core/ imports only itself, ajv and the YAML parser: no clock, no environment, no network, no files.',
       from: { path: '^(?:testing/planted/)?core/', pathNot: '\\.test\\.ts$' },
       to: {
         pathNot:
@@ -28,7 +28,7 @@ export default {
       name: 'kubernetes-client-under-kube',
       severity: 'error',
       comment:
-        'The Kubernetes client is imported under kube/ alone: the sidecar bundle and the reporter stay small.',
+        'Only kube/ imports the Kubernetes client, so that the bundles of the sidecar and the reporter stay small.',
       from: { pathNot: '^(kube/|e2e/|node_modules/)' },
       to: { path: 'node_modules/@kubernetes/client-node' },
     },
@@ -36,7 +36,7 @@ export default {
       name: 'kube-for-cluster-parts',
       severity: 'error',
       comment:
-        'kube/ serves the operator, the webhook and the control plane, never the sidecar or the reporter; of the CLI only what is loaded for a cluster.',
+        'kube/ is for the operator, the webhook, the control plane and the cluster commands of the CLI.',
       from: {
         path: '^(?:testing/planted/)?(sidecar|reporter|cli(?!/cluster/)|core|probe|push|runtime)/',
         pathNot: '\\.test\\.ts$',
@@ -46,7 +46,7 @@ export default {
     {
       name: 'cluster-commands-load-late',
       severity: 'error',
-      comment: 'The CLI loads what speaks to a cluster only for the commands that do (scripts/build.mjs).',
+      comment: 'The CLI loads the Kubernetes client only for the commands that need it (scripts/build.mjs).',
       from: { path: '^(?:testing/planted/)?cli/(?!cluster/)', pathNot: '\\.test\\.ts$' },
       to: { path: '^cli/cluster/', dependencyTypesNot: ['dynamic-import', 'type-only'] },
     },
@@ -54,14 +54,14 @@ export default {
       name: 'reporter-has-no-dependency',
       severity: 'error',
       comment:
-        "The reporter runs inside other people's servers: Node's builtins, probe/, push/ and core/ only.",
+        "The reporter runs in the user's process: only Node's built-in modules, probe/, push/ and core/.",
       from: { path: '^(?:testing/planted/)?(reporter|probe|push)/', pathNot: '\\.test\\.ts$' },
       to: { pathNot: '^(reporter|probe|push|core)/', dependencyTypesNot: ['core'] },
     },
     {
-      name: 'shared-rooms-know-no-part',
+      name: 'packages-do-not-import-parts',
       severity: 'error',
-      comment: 'The arrows only point down.',
+      comment: 'Shared packages do not import the parts that use them.',
       from: { path: '^(?:testing/planted/)?(core|runtime|kube|probe|push)/', pathNot: '\\.test\\.ts$' },
       to: { path: `^${PARTS}/` },
     },

@@ -150,7 +150,7 @@ beforeAll(async () => {
   kubectl = kubectlOf(cluster, NAMESPACE);
   system = kubectlOf(cluster, SYSTEM_NAMESPACE);
   await kubectl.run('create', 'namespace', NAMESPACE);
-  await installProduct(cluster, { canary: { intervalSeconds: 5 } });
+  await installProduct(cluster);
 });
 
 afterAll(async () => {

@@ -13,6 +13,7 @@ import {
   programsConfigMap,
   type ContainerEnd,
   type PodObject,
+  type ServiceObject,
 } from './program-pods.ts';
 
 export const DELETION_NAMESPACE = 'deletion';
@@ -78,26 +79,24 @@ async function resultOf<T>(name: string): Promise<T> {
 
 /**
  * Runs `act` while two clients send continuously, one with reused and one with new connections. Afterwards each worker
- * finishes its current request and sends one more. `reuse, before` is the result of the first client before `act`.
+ * finishes its current request and sends one more. `reuse, before` is the result of the first client before `act`. Both run in
+ * one pod.
  */
 async function underTraffic(
   agent: string,
   act: (busiest: string) => Promise<void>,
 ): Promise<Record<string, Traffic>> {
-  const kinds = ['reuse', 'fresh'];
   const url = `http://${agent}`;
-  const ip = await kubectl.run('get', 'service', agent, '-o', 'jsonpath={.spec.clusterIP}');
-  const nameOf = (kind: string) => `${agent}-${kind}`;
-  const argsOf = (kind: string) => ['steady-client.ts', url, String(WORKERS), kind];
-  await kubectl.apply(kinds.map((kind) => clientPod(nameOf(kind), argsOf(kind), { [agent]: ip })));
-  const [reuse] = await Promise.all(kinds.map((kind) => firstResult<Traffic>(nameOf(kind))));
+  const { spec } = await kubectl.get<ServiceObject>('service', agent);
+  const name = `traffic-to-${agent}`;
+  const args = ['steady-client.ts', url, String(WORKERS), 'reuse,fresh'];
+  await kubectl.apply([clientPod(name, args, { [agent]: spec.clusterIP })]);
+  const { reuse } = await firstResult<Record<string, Traffic>>(name);
   // The pod with the most reused connections.
   const [busiest] = Object.entries(reuse?.answers ?? {}).sort(([, a], [, b]) => b - a)[0] ?? [];
   await act(String(busiest));
-  const end = `process.kill(1, 'SIGTERM')`;
-  await Promise.all(kinds.map((kind) => kubectl.script(nameOf(kind), 'client', end)));
-  const results = await Promise.all(kinds.map((kind) => resultOf<Traffic>(nameOf(kind))));
-  return { ...Object.fromEntries(kinds.map((kind, n) => [kind, results[n]!])), 'reuse, before': reuse! };
+  await kubectl.script(name, 'client', `process.kill(1, 'SIGTERM')`);
+  return { ...(await resultOf<Record<string, Traffic>>(name)), 'reuse, before': reuse! };
 }
 
 /** Waits until all containers of the deleted pod have ended, then releases the pod object and returns it. */

@@ -20,15 +20,16 @@ import {
 jest.setTimeout(TEST_MS);
 
 const RESTRICTED = 'restricted';
-const NAMESPACES = [RESTRICTED, 'with-defaults', 'narrow', 'with-quota'];
+/** A memory limit below the default, with which the sidecar still starts. */
+const SMALL_SIDECAR = { ...OPTED_IN, 'platform.io/sidecar-memory-limit': '128Mi' };
 
 let cluster: Cluster;
 let image: string;
 /** kubectl for the restricted namespace. */
 let kubectl: Kubectl;
 
-const podsOf = async (app: string, where = kubectl): Promise<PodObject[]> =>
-  (await where.get<{ items: PodObject[] }>('pods', '-l', `app=${app}`)).items;
+const podsOf = async (app: string): Promise<PodObject[]> =>
+  (await kubectl.get<{ items: PodObject[] }>('pods', '-l', `app=${app}`)).items;
 const endsOf = ({ status }: PodObject) =>
   [...(status.initContainerStatuses ?? []), ...(status.containerStatuses ?? [])].map(({ name, state }) => [
     name,
@@ -37,23 +38,13 @@ const endsOf = ({ status }: PodObject) =>
 const initNames = ({ spec }: PodObject) => spec.initContainers.map(({ name }) => name);
 const manifestFor = (name: string) => manifestConfigMap(name, manifestOf(name));
 const script = (name: string, text: string) => programContainer(name, image, ['-e', text]);
-const readyOf = async (what: string, where = kubectl) => where.rolledOut(what);
+const readyOf = async (what: string) => kubectl.rolledOut(what);
 
 interface Status {
   conditions?: { type: string; status: string; reason: string; message: string }[];
 }
-const condition = async (kind: string, name: string, type: string, where = kubectl) =>
-  (await where.get<{ status?: Status }>(kind, name)).status?.conditions?.find((each) => each.type === type);
-
-/** The rejection message in the condition ReplicaFailure of the Deployment. */
-async function rejectionOf(name: string, where: Kubectl): Promise<string> {
-  const { answer } = await eventually(
-    `the rejection of ${name}`,
-    () => condition('deploy', name, 'ReplicaFailure', where),
-    (seen) => seen?.status === 'True',
-  );
-  return answer?.message ?? '';
-}
+const condition = async (kind: string, name: string, type: string) =>
+  (await kubectl.get<{ status?: Status }>(kind, name)).status?.conditions?.find((each) => each.type === type);
 
 const job = (name: string, container: KubeObject): KubeObject => ({
   backoffLimit: 0,
@@ -120,10 +111,10 @@ beforeAll(async () => {
     'pod-security.kubernetes.io/enforce': 'restricted',
     'pod-security.kubernetes.io/warn': 'restricted',
   };
-  await kubectl.apply(
-    NAMESPACES.map((name) => ({ apiVersion: 'v1', kind: 'Namespace', metadata: { name, labels } })),
-  );
-  await Promise.all(NAMESPACES.map((name) => kubectlOf(cluster, name).apply([programsConfigMap()])));
+  await kubectl.apply([
+    { apiVersion: 'v1', kind: 'Namespace', metadata: { name: RESTRICTED, labels } },
+    programsConfigMap(),
+  ]);
   await kubectl.apply([
     ...['several', 'set', 'each', 'batch', 'failing', 'often', 'named'].map(manifestFor),
     // First, because it waits for the start of the next minute.
@@ -138,12 +129,13 @@ beforeAll(async () => {
       },
     },
     ...lingeringDeployment('plain', image),
-    ...lingeringDeployment('by-number', image).filter(({ kind }) => kind !== 'Service'),
-    serviceOf('by-number', 'by-number', 8000),
+    serviceOf('by-number', 'each', 8000),
     severalContainers(),
     serviceOf('several-admin', 'several', 'admin'),
     workload('StatefulSet', 'set', { replicas: 2, serviceName: 'set', podManagementPolicy: 'Parallel' }),
-    workload('DaemonSet', 'each', {}),
+    workload('DaemonSet', 'each', {
+      template: podTemplate('each', [lingeringAgent(image)], { annotations: SMALL_SIDECAR }),
+    }),
     ...['batch', 'failing'].map((name) => ({
       apiVersion: 'batch/v1',
       kind: 'Job',
@@ -155,7 +147,7 @@ beforeAll(async () => {
 });
 
 afterAll(async () => {
-  await leave(cluster, ...NAMESPACES, DELETION_NAMESPACE);
+  await leave(cluster, RESTRICTED, DELETION_NAMESPACE);
 });
 
 describe('in a namespace that enforces the restricted profile', () => {
@@ -266,21 +258,20 @@ describe('rejected pods', () => {
     const annotations = { ...OPTED_IN, 'platform.io/agent-name': 'named' };
     const pod = barePod({ generateName: 'bare-', annotations });
     const { stdout, stderr } = await cluster.exec(
-      ['kubectl', '-n', RESTRICTED, 'create', '-f', '-', '-o', 'name'],
+      ['kubectl', '-n', RESTRICTED, 'create', '-f', '-', '-o', 'json', '--dry-run=server'],
       { input: JSON.stringify(pod) },
     );
     expect(stderr).toBe('');
-    const seen = await kubectl.get<PodObject>(stdout.trim());
+    const seen = JSON.parse(stdout) as PodObject;
     expect(seen.metadata.labels).toMatchObject({ 'platform.io/agent': 'named' });
     expect(initNames(seen)).toEqual(['platform-sidecar']);
-    await kubectl.run('delete', stdout.trim(), '--wait=false');
   });
 });
 
 describe('the route to the agent', () => {
-  const audited = async (deployment: string): Promise<string[]> => {
+  const audited = async (workload: string): Promise<string[]> => {
     const ring = await kubectl.script(
-      `deploy/${deployment}`,
+      workload,
       'platform-sidecar',
       `fetch('http://127.0.0.1:4001/audit').then((a) => a.text()).then(console.log)`,
     );
@@ -293,16 +284,16 @@ describe('the route to the agent', () => {
   };
 
   test('a Service that targets the port name goes through the sidecar, a port number bypasses it, and Routed reports both', async () => {
-    await readyOf('deploy/by-number');
+    await readyOf('ds/each');
     expect(await ask('plain', 'http://plain/by-name')).toBe('200\n');
     expect(await ask('plain', 'http://by-number/by-number')).toBe('200\n');
     // The client receives the response shortly before the entry is written.
     await eventually(
       'the request in the audit ring',
-      () => audited('plain'),
+      () => audited('deploy/plain'),
       (paths) => paths.includes('/by-name'),
     );
-    expect(await audited('by-number')).not.toContain('/by-number');
+    expect(await audited('ds/each')).not.toContain('/by-number');
     const verdict = async (name: string, status: string) =>
       (
         await eventually(
@@ -314,7 +305,7 @@ describe('the route to the agent', () => {
     expect(await verdict('plain', 'True')).toMatchObject({
       message: expect.stringContaining('Service plain'),
     });
-    expect(await verdict('by-number', 'False')).toMatchObject({
+    expect(await verdict('each', 'False')).toMatchObject({
       reason: 'ServiceBypassesSidecar',
       message: expect.stringContaining('Service by-number port 80 targets 8000'),
     });
@@ -332,7 +323,7 @@ describe('the route to the agent', () => {
       );
     };
     // No startup, readiness or liveness probe went through the sidecar.
-    expect(await audited('plain')).not.toContain('/health');
+    expect(await audited('deploy/plain')).not.toContain('/health');
     expect(await restarts()).toEqual({ 'platform-sidecar': [0, true], agent: [0, true] });
     expect(await ask('plain', 'http://127.0.0.1:8000/break')).toBe('200\n');
     const { answer } = await eventually(
@@ -350,91 +341,6 @@ describe('the route to the agent', () => {
   });
 });
 
-describe('a LimitRange', () => {
-  test('with defaults sets only those sidecar resources that the injector leaves unset', async () => {
-    const where = kubectlOf(cluster, 'with-defaults');
-    const limits = [
-      {
-        type: 'Container',
-        default: { cpu: '500m', memory: '160Mi', 'ephemeral-storage': '1Gi' },
-        defaultRequest: { cpu: '10m', memory: '64Mi', 'ephemeral-storage': '10Mi' },
-      },
-    ];
-    await where.apply([
-      { apiVersion: 'v1', kind: 'LimitRange', metadata: { name: 'defaults' }, spec: { limits } },
-      ...lingeringDeployment('plain', image),
-    ]);
-    await readyOf('deploy/plain', where);
-    const [pod] = await podsOf('plain', where);
-    expect(pod?.spec.initContainers[0]?.resources).toEqual({
-      requests: { cpu: '25m', memory: '96Mi', 'ephemeral-storage': '10Mi' },
-      limits: { cpu: '1', memory: '192Mi', 'ephemeral-storage': '1Gi' },
-    });
-    expect(pod?.spec.containers[0]?.resources).toMatchObject({ limits: { cpu: '500m', memory: '160Mi' } });
-    await where.run('delete', 'deploy', 'plain', '--wait=false');
-  });
-
-  test('with a maximum and a minimum rejects the pod with a clear message, and annotations make the sidecar fit', async () => {
-    const where = kubectlOf(cluster, 'narrow');
-    const limits = [
-      { type: 'Container', max: { memory: '128Mi', cpu: '2' }, min: { cpu: '50m', memory: '32Mi' } },
-    ];
-    const resources = {
-      requests: { cpu: '50m', memory: '64Mi' },
-      limits: { cpu: '1', memory: '128Mi' },
-    };
-    const annotations = {
-      'platform.io/sidecar-cpu-request': '50m',
-      'platform.io/sidecar-memory-limit': '128Mi',
-    };
-    await where.apply([
-      { apiVersion: 'v1', kind: 'LimitRange', metadata: { name: 'narrow' }, spec: { limits } },
-      ...lingeringDeployment('too-big', image, { container: { resources } }),
-      ...lingeringDeployment('fitted', image, { container: { resources }, annotations }),
-    ]);
-    const message = await rejectionOf('too-big', where);
-    expect(message).toMatch(/maximum memory usage per Container is 128Mi, but limit is 192Mi/);
-    expect(message).toMatch(/minimum cpu usage per Container is 50m, but request is 25m/);
-    await readyOf('deploy/fitted', where);
-    await where.run('delete', 'deploy', '--all', '--wait=false');
-  });
-});
-
-describe('a ResourceQuota', () => {
-  test('counts the sidecar’s requests, and rejects a pod above the quota with a clear message', async () => {
-    const where = kubectlOf(cluster, 'with-quota');
-    const hard = {
-      'requests.cpu': '100m',
-      'requests.memory': '200Mi',
-      'limits.cpu': '3',
-      'limits.memory': '500Mi',
-    };
-    const resources = {
-      requests: { cpu: '50m', memory: '64Mi' },
-      limits: { cpu: '1', memory: '128Mi' },
-    };
-    const used = async () =>
-      (await where.get<{ status: { used?: Record<string, string> } }>('quota', 'small')).status.used;
-    await where.apply([
-      { apiVersion: 'v1', kind: 'ResourceQuota', metadata: { name: 'small' }, spec: { hard } },
-    ]);
-    await eventually('the quota', used, (seen) => seen?.['requests.cpu'] === '0');
-    await where.apply(lingeringDeployment('first', image, { container: { resources } }));
-    await readyOf('deploy/first', where);
-    expect(await used()).toEqual({
-      'requests.cpu': '75m',
-      'requests.memory': '160Mi',
-      'limits.cpu': '2',
-      'limits.memory': '320Mi',
-    });
-    await where.apply(lingeringDeployment('second', image, { container: { resources } }));
-    expect(await rejectionOf('second', where)).toMatch(
-      /exceeded quota: small, requested: .*requests\.cpu=75m.*used: .*requests\.cpu=75m.*limited: .*requests\.cpu=100m/,
-    );
-    await where.run('delete', 'deploy', '--all', '--wait=false');
-  });
-});
-
 // Before the release is upgraded, so that all pods of these scenarios have the same injection.
 describeDeletions();
 
@@ -443,7 +349,9 @@ describe('with policy.engine: opa', () => {
   const OWN = ['platform-policy', 'platform-opa', 'platform-sidecar'];
 
   beforeAll(async () => {
-    await installProduct(cluster, { policy: { engine: 'opa', opa: { image: cluster.imageRef('opa') } } });
+    await installProduct(cluster, {
+      values: { policy: { engine: 'opa', opa: { image: cluster.imageRef('opa') } } },
+    });
     const [manifest, deployment, service] = lingeringDeployment(ENGINE, image, {
       annotations: { 'platform.io/policy-proxy-mode': 'enforce' },
       container: {

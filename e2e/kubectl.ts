@@ -34,6 +34,7 @@ const KUBECTL_MS = 30_000;
 const COLLECTIONS: readonly (readonly [names: readonly string[], group: string, collection: string])[] = [
   [['pod', 'pods'], 'api/v1', 'pods'],
   [['secret'], 'api/v1', 'secrets'],
+  [['service'], 'api/v1', 'services'],
   [['ao'], 'apis/platform.io/v1', 'agentobservations'],
   [['deployments'], 'apis/apps/v1', 'deployments'],
 ];

@@ -11,8 +11,8 @@ export const HELM_TIMEOUT = '300s';
 export const HELM_MS = 330_000;
 /** The shortest interval, to detect failures early. */
 export const HEARTBEAT_SECONDS = 10;
-/** The chart's default. */
-const INJECTORS = 2;
+/** The chart's default number of webhooks and operators. */
+const REPLICAS = 2;
 const CRD = 'agentobservations.platform.io';
 /** The chart's default for agents outside the cluster. */
 const REMOTE_NAMESPACE = 'platform-remote';
@@ -42,8 +42,11 @@ export async function removeKept(cluster: Cluster): Promise<void> {
   await cluster.exec(remove, { timeoutMs: HELM_MS });
 }
 
-/** Chart values with the images of this cluster. */
-export function valuesFor(cluster: Cluster): Record<string, unknown> {
+/**
+ * Chart values with the images of this cluster. The suites share one release, and a different value restarts its processes.
+ * Therefore they also share the canary's interval.
+ */
+export function valuesFor(cluster: Cluster): Record<string, Record<string, unknown>> {
   const image = (part: string) => {
     const reference = cluster.imageRef(part);
     const colon = reference.lastIndexOf(':');
@@ -55,19 +58,24 @@ export function valuesFor(cluster: Cluster): Record<string, unknown> {
     webhook: image('webhook'),
     controlPlane: image('control-plane'),
     sidecar: { ...image('sidecar'), heartbeatSeconds: HEARTBEAT_SECONDS },
+    canary: { intervalSeconds: 5 },
   };
 }
 
 /**
  * Installs or upgrades the chart with `values` in addition to `valuesFor`, and waits until it is ready. Also waits until no
  * previous injector is left, because it still responds on existing connections for some seconds.
+ * `replicas`: of the webhook and of the operator. Another number than in the suite before restarts them, because it changes the
+ * pod template.
  * Throws with the state of the namespace. Returns the duration of the installation in milliseconds.
  */
 export async function installProduct(
   cluster: Cluster,
-  values: Record<string, unknown> = {},
+  { replicas = REPLICAS, values = {} }: { replicas?: number; values?: Record<string, unknown> } = {},
 ): Promise<number> {
   const started = performance.now();
+  const base = valuesFor(cluster);
+  const scaled = { operator: { ...base['operator'], replicas }, webhook: { ...base['webhook'], replicas } };
   const command = [
     'helm',
     'upgrade',
@@ -79,16 +87,16 @@ export async function installProduct(
     '--create-namespace',
   ];
   const result = await cluster.exec([...command, '--wait', '--timeout', HELM_TIMEOUT, '-f', '-'], {
-    input: JSON.stringify({ ...valuesFor(cluster), ...values }),
+    input: JSON.stringify({ ...base, ...scaled, ...values }),
     timeoutMs: HELM_MS,
   });
   const tookMs = performance.now() - started;
   const system = kubectlOf(cluster, SYSTEM_NAMESPACE);
   if (result.code === 0) {
     const injectors = () =>
-      system.run('get', 'pods', '-l', 'app.kubernetes.io/component=webhook', '-o', 'name');
-    const isAlone = (pods: string) => pods.trim().split('\n').length === INJECTORS;
-    await eventually('the end of the previous injectors', injectors, isAlone);
+      system.get<{ items: unknown[] }>('pods', '-l', 'app.kubernetes.io/component=webhook');
+    const areAlone = ({ items }: { items: unknown[] }) => items.length === replicas;
+    await eventually('the end of the previous injectors', injectors, areAlone);
     return tookMs;
   }
   const logs = ['--all-containers', '--prefix', '-l', 'app.kubernetes.io/name=agent-compliance', '--tail=50'];

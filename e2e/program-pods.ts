@@ -106,6 +106,10 @@ export function serviceOf(name: string, app: string, targetPort: string | number
   };
 }
 
+export interface ServiceObject {
+  spec: { clusterIP: string };
+}
+
 export interface ContainerEnd {
   name: string;
   state: { terminated?: { exitCode: number; reason: string; finishedAt: string } };

@@ -35,6 +35,7 @@ import {
   programContainer,
   programsConfigMap,
   type PodObject,
+  type ServiceObject,
 } from './program-pods.ts';
 
 jest.setTimeout(TEST_MS);
@@ -75,9 +76,9 @@ const fieldsAfter: string[][] = [];
 
 async function helm(...args: string[]): Promise<void> {
   const values = valuesFor(cluster);
-  const controlPlane = { ...(values['controlPlane'] as object), rateLimitSeconds: 0 };
+  const controlPlane = { ...values['controlPlane'], rateLimitSeconds: 0 };
   // A slow response is not an error.
-  const webhook = { ...(values['webhook'] as object), timeoutSeconds: 30 };
+  const webhook = { ...values['webhook'], timeoutSeconds: 30 };
   const command = ['helm', '-n', SYSTEM_NAMESPACE, ...args, '--wait', '--timeout', HELM_TIMEOUT];
   const input = JSON.stringify({ ...values, controlPlane, webhook });
   const { code, stderr } = await cluster.exec(command, { input, timeoutMs: HELM_MS });
@@ -132,10 +133,11 @@ async function startProgram(
   args: readonly string[],
   env: Record<string, string> = {},
 ): Promise<void> {
-  const ip = await kubectlOf(cluster, service.namespace).run(
-    ...['get', 'service', service.name, '-o', 'jsonpath={.spec.clusterIP}'],
+  const { spec: target } = await kubectlOf(cluster, service.namespace).get<ServiceObject>(
+    'service',
+    service.name,
   );
-  const hostAliases = [{ ip, hostnames: [`${service.name}.${service.namespace}.svc`] }];
+  const hostAliases = [{ ip: target.clusterIP, hostnames: [`${service.name}.${service.namespace}.svc`] }];
   const container = {
     ...programContainer('program', cluster.imageRef('example-agents'), args),
     env: Object.entries(env).map(([variable, value]) => ({ name: variable, value })),
@@ -330,7 +332,7 @@ describe('after all steps', () => {
     await kubectl.script('client', 'program', `process.kill(1, 'SIGTERM')`);
     await kubectl.waitFor('jsonpath={.status.phase}=Succeeded', 'pod/client');
     const log = (await kubectl.run('logs', 'client')).trim().split('\n');
-    expect(JSON.parse(log.at(-1) ?? '')).toMatchObject({ failed: 0, failures: [] });
+    expect(JSON.parse(log.at(-1) ?? '')).toMatchObject({ fresh: { failed: 0, failures: [] } });
   });
 
   if (IN_SOAK)

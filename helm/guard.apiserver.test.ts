@@ -12,9 +12,10 @@ import type { Container } from '../core/injection/pod.ts';
 import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
 import { createKubeClient, type KubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
+import { expectOk } from '../kube/objects.ts';
 import { run, type RunResult } from '../e2e/cluster/run.ts';
 import { ANNOTATION_VALUES } from '../testing/annotation-values.ts';
-import { clusterBinary } from '../testing/cluster-binary.ts';
+import { APPLY, clusterBinary, UNVALIDATED } from '../testing/cluster-binary.ts';
 import { injectionSettings } from '../testing/pods.ts';
 
 // Much longer than the tests need.
@@ -86,6 +87,12 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     return answer.ok ? { code: 0, stderr: '' } : { code: 1, stderr: answer.message };
   }
 
+  /** Creates and stores a pod of `team`. */
+  async function store(body: object): Promise<void> {
+    const query = { fieldValidation: 'Strict' };
+    expectOk(await client.send({ method: 'POST', path: '/api/v1/namespaces/team/pods', query, body }));
+  }
+
   /** Applies the guard and waits about a second until it is active. `isActive` excludes other rejections of the probe. */
   async function guard(
     action: string,
@@ -105,10 +112,10 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       ...values.flatMap((value) => ['--set', value]),
     ]);
     if (rendered.code !== 0) throw new Error(rendered.stderr);
-    for (const document of parseAllDocuments(rendered.stdout)) {
-      const { code, stderr } = await kubectl(['apply', '-f', '-'], document.toJS());
-      if (code !== 0) throw new Error(stderr);
-    }
+    const items = parseAllDocuments(rendered.stdout).map((document) => document.toJS() as unknown);
+    const list = { apiVersion: 'v1', kind: 'List', items: items.filter((item) => item !== null) };
+    const { code, stderr } = await kubectl([...APPLY, '-f', '-'], list);
+    if (code !== 0) throw new Error(stderr);
     for (const end = performance.now() + 120_000; !isActive(await create(probe));) {
       if (performance.now() > end) throw new Error('the guard is not active');
       await delay(200);
@@ -552,7 +559,7 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
 
   test('admits other updates and ephemeral containers', async () => {
     const bare = { ...pod({}, { initContainers: [{ name: 'x', image: 'a' }] }), metadata: { name: 'later' } };
-    expect((await kubectl(['create', '-n', 'team', '-f', '-'], bare)).code).toBe(0);
+    await store(bare);
     // A pod without a sidecar can still be updated after it gets the annotation and an invalid value, for example to delete it.
     const annotations = { 'platform.io/inject': 'true', 'platform.io/agent-port': 'x' };
     expect(await change('later', { metadata: { annotations, finalizers: ['a/b'] } })).toMatchObject({
@@ -568,7 +575,7 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
   test('rejects another image for a running sidecar', async () => {
     const live = { ...opted({ initContainers: [sidecar()] }) };
     live.metadata.name = 'live';
-    expect(await kubectl(['create', '-n', 'team', '-f', '-'], live)).toMatchObject({ code: 0 });
+    await store(live);
     expect((await change('live', imageOf('busybox'))).stderr).toContain(NOT_INJECTED);
     // Also after the pod has opted out, and with the annotation of a mirror pod.
     const out = { metadata: { annotations: { 'platform.io/inject': 'false' } } };
@@ -613,12 +620,12 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     test('must not be added, changed or removed later', async () => {
       const later = 'must not be added or changed later';
       const bare = { ...pod(undefined), metadata: { name: 'bare' } };
-      expect(await kubectl(['create', '-n', 'team', '-f', '-'], bare)).toMatchObject({ code: 0 });
+      await store(bare);
       const label = (value: string | null) => ({ metadata: { labels: { 'platform.io/agent': value } } });
       expect((await change('bare', label('pay'))).stderr).toContain(later);
       const injected = { ...opted({ initContainers: [sidecar()] }) };
       injected.metadata.name = 'labelled';
-      expect(await kubectl(['create', '-n', 'team', '-f', '-'], injected)).toMatchObject({ code: 0 });
+      await store(injected);
       expect((await change('labelled', label('pay'))).stderr).toContain(later);
       expect((await change('labelled', label(null))).stderr).toContain(
         'or removed while the pod has the sidecar',
@@ -630,13 +637,13 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       const ca = (value: string | null) => ({ metadata: { annotations: { 'platform.io/ca': value } } });
       const injected = opted({ initContainers: [sidecar()] }, { 'platform.io/ca': 'of the product' });
       injected.metadata.name = 'trusting';
-      expect(await kubectl(['create', '-n', 'team', '-f', '-'], injected)).toMatchObject({ code: 0 });
+      await store(injected);
       for (const value of ["of the agent's author", null])
         expect((await change('trusting', ca(value))).stderr).toContain(
           'the injector sets the annotation platform.io/ca when a pod is created',
         );
       const bare = { ...pod(undefined), metadata: { name: 'unlabelled' } };
-      expect(await kubectl(['create', '-n', 'team', '-f', '-'], bare)).toMatchObject({ code: 0 });
+      await store(bare);
       expect(await change('unlabelled', ca('of another author'))).toMatchObject({ code: 0 });
     });
   });
@@ -644,7 +651,7 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
   test('protects the identity from ephemeral containers, and the resources of the sidecar', async () => {
     const own = { ...opted({ ...foreignVolume, initContainers: [sidecar()] }) };
     own.metadata.name = 'debugged';
-    expect(await kubectl(['create', '-n', 'team', '-f', '-'], own)).toMatchObject({ code: 0 });
+    await store(own);
     const path = '/api/v1/namespaces/team/pods/debugged';
     const contentType = 'application/strategic-merge-patch+json';
     const rejectionOf = async (subresource: string, spec: Spec): Promise<string> => {
@@ -881,7 +888,7 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
 
     test('rejects compliance thresholds of an observation below the minimum', async () => {
       const crd = join(import.meta.dirname, '../crds/agentobservations.yaml');
-      expect(await kubectl(['apply', '-f', crd])).toMatchObject({ code: 0 });
+      expect(await kubectl([...APPLY, '-f', crd])).toMatchObject({ code: 0 });
       await kubectl(['wait', '--for=condition=Established', 'crd/agentobservations.platform.io']);
       const observation = (grade: string | null, name = 'bar') => ({
         apiVersion: 'platform.io/v1',
@@ -890,8 +897,12 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
         spec: { source: 'remote' },
       });
       const dryRun = async (grade: string) =>
-        (await kubectl(['create', '-n', 'team', '--dry-run=server', '-f', '-'], observation(grade, 'new')))
-          .stderr;
+        (
+          await kubectl(
+            ['create', UNVALIDATED, '-n', 'team', '--dry-run=server', '-f', '-'],
+            observation(grade, 'new'),
+          )
+        ).stderr;
       // This is a separate policy for a new resource, so it may become active later.
       for (const end = performance.now() + 120_000; (await dryRun('D')) === '';) {
         if (performance.now() > end) throw new Error('the guard of observations is not active');
@@ -901,7 +912,9 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
         'AgentObservation new: annotation platform.io/compliant-grade: "E" is not one of "A", "B", "C"';
       expect(await dryRun('E')).toContain(message);
       expect(await dryRun('C')).toBe('');
-      expect(await kubectl(['create', '-n', 'team', '-f', '-'], observation('A'))).toMatchObject({ code: 0 });
+      expect(await kubectl(['create', UNVALIDATED, '-n', 'team', '-f', '-'], observation('A'))).toMatchObject(
+        { code: 0 },
+      );
       const setGrade = async (grade: string | null) => {
         const patch = { metadata: { annotations: { 'platform.io/compliant-grade': grade } } };
         const args = ['patch', '-n', 'team', 'ao', 'bar', '--type=merge', '-p', JSON.stringify(patch)];
@@ -924,7 +937,7 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     test('rejects another image for a running engine', async () => {
       const live = whole([rules, opa]);
       live.metadata.name = 'live-engine';
-      expect(await kubectl(['create', '-n', 'team', '-f', '-'], live)).toMatchObject({ code: 0 });
+      await store(live);
       expect((await change('live-engine', imageOf('busybox', 'platform-opa'))).stderr).toContain(
         ENGINE_NOT_INJECTED,
       );
@@ -935,7 +948,7 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
 
   test('with guard.action=warn admits the pod and warns the client', async () => {
     await guard('warn', ({ code }) => code === 0);
-    const dry = ['create', '-n', 'team', '--dry-run=server', '-f', '-'];
+    const dry = ['create', UNVALIDATED, '-n', 'team', '--dry-run=server', '-f', '-'];
     const { code, stderr } = await kubectl(dry, opted());
     expect(code).toBe(0);
     expect(stderr).toMatch(/^Warning: /);

@@ -8,7 +8,7 @@ import { parseAllDocuments } from 'yaml';
 import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
 import { run, type RunResult } from '../e2e/cluster/run.ts';
 import { CHART_OPTIONS } from '../testing/chart-options.ts';
-import { clusterBinary } from '../testing/cluster-binary.ts';
+import { clusterBinary, UNVALIDATED } from '../testing/cluster-binary.ts';
 import { exposedMetrics, expressionsIn, metricsIn } from '../testing/exposed-metrics.ts';
 import { SCHEMAS } from '../testing/kubernetes-schemas.ts';
 import { ProcessRig } from '../testing/process-rig.ts';
@@ -50,10 +50,10 @@ interface Workload extends ChartObject {
       input,
     });
   /** helm/manifests.integration.test.ts validates the rendered chart; here validation took half of the processor time. */
-  const UNVALIDATED = ['--disable-openapi-validation'];
+  const WITHOUT_SCHEMAS = ['--disable-openapi-validation'];
   const helm = (args: readonly string[], values?: object) => {
     const given = values ? ['-f', '-'] : [];
-    if (args[0] === 'install' || args[0] === 'upgrade') given.push(...UNVALIDATED);
+    if (args[0] === 'install' || args[0] === 'upgrade') given.push(...WITHOUT_SCHEMAS);
     const command = [clusterBinary('helm'), '--kubeconfig', control.kubeconfig, '-n', RELEASE_NAMESPACE];
     return run([...command, ...args, ...given], { input: values ? JSON.stringify(values) : '' });
   };
@@ -144,18 +144,22 @@ interface Workload extends ChartObject {
 
     /** Without values, Helm uses the values of the previous revision. */
     const REMOTE = ['--set', 'remote.createNamespace=true,remote.namespace=platform-remote'];
-    test("keeps registered agents when their namespace is no longer the release's", async () => {
+    // Helm takes two seconds of processor time for an upgrade, so each upgrade here tests both.
+    test("keeps registered agents when their namespace is no longer the release's, and accepts an absent or long enough key", async () => {
+      const key = ['secret', 'generic', 'stored-key', '--from-literal=admin-key=sixteen-letters-'];
       const agent = {
         apiVersion: 'platform.io/v1',
         kind: 'AgentObservation',
         metadata: { name: 'far-away', namespace: 'platform-remote' },
         spec: { source: 'remote' },
       };
-      await ok(kubectl(['create', '-n', 'platform-remote', '-f', '-'], JSON.stringify(agent)));
+      await ok(kubectl(['create', UNVALIDATED, '-n', 'platform-remote', '-f', '-'], JSON.stringify(agent)));
       const uid = () => valueOf('.metadata.uid', 'ao', 'far-away', '-n', 'platform-remote');
       const before = await uid();
-      await upgrade('--set', 'remote.createNamespace=false');
-      await upgrade('--set', 'remote.namespace=elsewhere');
+      await upgrade('--set', 'remote.createNamespace=false,adminKey.existingSecret=stored-key');
+      await ok(kubectl(['create', ...key]));
+      await upgrade('--set', 'remote.namespace=elsewhere,adminKey.existingSecret=stored-key');
+      await ok(kubectl(['delete', 'secret', 'stored-key']));
       await upgrade(...REMOTE);
       expect(await uid()).toBe(before);
       expect(await valueOf('.status.phase', KEPT_NAMESPACE)).toBe('Active');
@@ -203,17 +207,6 @@ interface Workload extends ChartObject {
       },
     );
 
-    test('is upgraded with a long enough key in a Secret, or without the Secret', async () => {
-      const set = ['--set', 'adminKey.existingSecret=stored-key'];
-      await upgrade(...set);
-      await ok(
-        kubectl(['create', 'secret', 'generic', 'stored-key', '--from-literal=admin-key=sixteen-letters-']),
-      );
-      await upgrade(...set);
-      await ok(kubectl(['delete', 'secret', 'stored-key']));
-      await upgrade('--set', 'adminKey.existingSecret=');
-    });
-
     test('is uninstalled and leaves only the CRD and registered agents', async () => {
       await ok(helm(['uninstall', RELEASE]));
       await untilGone(CANARY_NAMESPACE);
@@ -232,7 +225,7 @@ interface Workload extends ChartObject {
 
     beforeAll(async () => {
       const definitions = MONITORS.flatMap((kind) => ['-f', join(SCHEMAS, `${kind}.yaml`)]);
-      await ok(kubectl(['create', ...definitions]));
+      await ok(kubectl(['create', UNVALIDATED, ...definitions]));
       await ok(kubectl(['create', 'namespace', 'team']));
       const modes = ['enforce', 'warn'].map((mode) => `pod-security.kubernetes.io/${mode}=restricted`);
       await ok(kubectl(['label', 'namespace', RELEASE_NAMESPACE, ...modes]));
@@ -325,11 +318,9 @@ interface Workload extends ChartObject {
       }
     });
 
-    test('keeps its generated admin key across an upgrade and an uninstallation', async () => {
+    test('keeps its generated admin key across an uninstallation', async () => {
       const generated = (await ok(kubectl(KEY))).stdout;
       expect(Buffer.from(generated, 'base64').toString()).toMatch(/^[A-Za-z0-9]{48}$/);
-      await ok(helm(['upgrade', RELEASE, CHART, '--reuse-values', '--set', 'webhook.timeoutSeconds=4']));
-      expect((await ok(kubectl(KEY))).stdout).toBe(generated);
       await ok(helm(['uninstall', RELEASE, '--wait', '--timeout', '110s']));
       expect((await ok(kubectl(KEY))).stdout).toBe(generated);
       await untilGone(CANARY_NAMESPACE);
@@ -337,8 +328,10 @@ interface Workload extends ChartObject {
       expect((await ok(kubectl(KEY))).stdout).toBe(generated);
     });
 
-    test('with crds.keep=false removes the CRD', async () => {
+    test('keeps the key across an upgrade, and with crds.keep=false removes the CRD', async () => {
+      const generated = (await ok(kubectl(KEY))).stdout;
       await ok(helm(['upgrade', RELEASE, CHART, '--reuse-values', '--set', 'crds.keep=false']));
+      expect((await ok(kubectl(KEY))).stdout).toBe(generated);
       await ok(helm(['uninstall', RELEASE]));
       await untilGone(DEFINITION);
       // The canary's namespace is removed some seconds later.

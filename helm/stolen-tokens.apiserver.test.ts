@@ -8,7 +8,7 @@ import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/
 import { run } from '../e2e/cluster/run.ts';
 import { createKubeClient, type KubeResponse, type KubeClient, type KubeRequest } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
-import { clusterBinary } from '../testing/cluster-binary.ts';
+import { APPLY, clusterBinary } from '../testing/cluster-binary.ts';
 import { render, RELEASE_NAMESPACE } from '../testing/rendered-chart.ts';
 import { tokenKubeconfig } from '../testing/token-kubeconfig.ts';
 
@@ -343,7 +343,7 @@ const PARTS = {
     run([clusterBinary('kubectl'), '--kubeconfig', control.kubeconfig, ...args], { input });
   async function apply(...items: readonly unknown[]): Promise<void> {
     const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
-    const { code, stderr } = await kubectl(['apply', '-f', '-'], list);
+    const { code, stderr } = await kubectl([...APPLY, '-f', '-'], list);
     if (code !== 0) throw new Error(stderr);
   }
   /** Sends a dry-run request, which is subject to the same roles and policies. */

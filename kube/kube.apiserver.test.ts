@@ -69,7 +69,7 @@ import type { Pod, Service } from './types.ts';
     const end = performance.now() + 120_000;
     while (!(await condition())) {
       if (performance.now() > end) throw new Error('condition not met within 2 minutes');
-      await delay(20);
+      await delay(50);
     }
   }
 

@@ -1,4 +1,5 @@
 // The chart's guard and canary on a real API server with its controllers, the real webhook and the real operator.
+import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import {
@@ -129,13 +130,14 @@ async function trustsOldCaUntilCanaryPassed(rig: InjectorRig): Promise<void> {
   const retired = () => steps.filter((step) => step === 'retire-previous').length;
   // Every CA is due for renewal immediately.
   const timing = { ...TIMING, caDays: 10, caRenewDays: 5_000, leafDays: 5, leafRenewDays: 1 };
-  const options = { timing: { ...timing, settleMs: 1_000 }, everyMs: 50, logger };
+  const options = { timing: { ...timing, settleMs: 1_000 }, everyMs: 100, logger };
   await rig.startInjector({ CANARY_POLICY }, options);
   await until('a new CA', () => steps.includes('promote-next'));
   // The next step waits for the canary, although it is due after a second and pods are injected with the new certificate.
   for (const end = performance.now() + 3_000; performance.now() < end;) {
     expect(await rig.refused(optedIn('while-it-waits'))).toBeNull();
     expect(retired()).toBe(0);
+    await sleep(50);
   }
   await rig.startOperator();
   await until('three complete CA rotations', () => retired() >= 3);

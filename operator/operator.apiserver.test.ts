@@ -206,7 +206,7 @@ const template = (agent: string, extra: object = {}) => ({
       if (found) return found;
       if (performance.now() > end)
         throw new Error(`timeout waiting for ${what}; ${JSON.stringify(await observe('x'))}`);
-      await delay(50);
+      await delay(100);
     }
   }
 

@@ -1,7 +1,7 @@
 import type { HostPort } from '../core/facts/address.ts';
 import type { Reach } from '../core/facts/facts.ts';
 import { isRecord, own, jsonOf } from '../core/untrusted/fields.ts';
-import { createSseData } from '../core/usage/sse-data.ts';
+import { SseEvents } from '../core/usage/sse-data.ts';
 import type { AddressGuard } from './address-guard.ts';
 import { exchange, HTTP_TIMEOUT_MS, type Exchange, type ExchangeOptions } from './http-exchange.ts';
 
@@ -138,7 +138,7 @@ async function requestEvent(
 ): Promise<{ answer: Exchange; found: boolean }> {
   let found = false;
   const decoder = new TextDecoder();
-  const events = createSseData((data, event) => (found ||= isWanted(data, event)), MAX_BYTES);
+  const events = new SseEvents((data, event) => (found ||= isWanted(data, event)), MAX_BYTES);
   const answer = await exchange(url, {
     ...options,
     isEnough: (chunk, headers) => {

@@ -30,11 +30,11 @@ const PLANTED = {
   'core-is-pure': 'testing/planted/core/planted.ts',
   'kubernetes-client-under-kube': 'testing/planted/sidecar/planted.ts',
   'reporter-has-no-dependency': 'testing/planted/reporter/planted.ts',
-  'parts-are-islands': 'testing/planted/sidecar/another-part.ts',
+  'parts-do-not-import-parts': 'testing/planted/sidecar/another-part.ts',
   'kube-for-cluster-parts': 'testing/planted/sidecar/kube.ts',
   'cluster-commands-load-late': 'testing/planted/cli/early-cluster.ts',
   'no-tests-in-product': 'testing/planted/sidecar/test-code.ts',
-  'shared-rooms-know-no-part': 'testing/planted/runtime/part.ts',
+  'packages-do-not-import-parts': 'testing/planted/runtime/part.ts',
   'not-to-dev-dependency': 'testing/planted/runtime/dev-dependency.ts',
   'no-cycles': 'testing/planted/core/cycle-back.ts',
 };

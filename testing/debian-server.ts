@@ -22,6 +22,7 @@ const PROGRAMS = {
   postgres: ['usr/lib/postgresql/15/bin/postgres', 'usr/lib/postgresql/17/bin/postgres'],
   initdb: ['usr/lib/postgresql/15/bin/initdb', 'usr/lib/postgresql/17/bin/initdb'],
   wrk: ['usr/bin/wrk'],
+  shellcheck: ['usr/bin/shellcheck'],
 } as const;
 
 export type DebianProgram = keyof typeof PROGRAMS;

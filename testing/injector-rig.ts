@@ -15,7 +15,7 @@ import { silentLogger, type Logger } from '../runtime/logger.ts';
 import { readConfig as readWebhookConfig } from '../webhook/config.ts';
 import { startWebhook, type StartOptions, type Webhook } from '../webhook/start.ts';
 import { apiAudit, type ApiAudit } from './api-audit.ts';
-import { clusterBinary } from './cluster-binary.ts';
+import { APPLY, clusterBinary } from './cluster-binary.ts';
 import { configOf } from './operator-config.ts';
 import { until } from './operator-rig.ts';
 import { render, RELEASE_NAMESPACE as SYSTEM } from './rendered-chart.ts';
@@ -71,7 +71,7 @@ export class InjectorRig {
       // A node without a kubelet, for which a DaemonSet still creates a pod.
       await rig.post('/api/v1/nodes', { metadata: { name: 'node1' } });
       await rig.post('/api/v1/namespaces', { metadata: { name: SYSTEM } });
-      await rig.kubectl(['apply', '-f', '-'], JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
+      await rig.kubectl([...APPLY, '-f', '-'], JSON.stringify({ apiVersion: 'v1', kind: 'List', items }));
       // A policy takes about a second to become effective.
       await until('the guard', async () => (await rig.refused(optedIn('probe'))) !== null);
       return rig;

@@ -216,7 +216,7 @@ export async function until(
   const began = performance.now();
   while (!(await look())) {
     if (performance.now() - began > ms) throw new Error(`${what}: not reached within ${ms} ms`);
-    await sleep(50);
+    await sleep(100);
   }
   return performance.now() - began;
 }

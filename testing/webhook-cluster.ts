@@ -8,7 +8,7 @@ import { CHART } from '../e2e/product.ts';
 import type { Pod } from '../core/injection/pod.ts';
 import { createKubeClient, type KubeResponse, type KubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
-import { clusterBinary } from './cluster-binary.ts';
+import { APPLY, clusterBinary, UNVALIDATED } from './cluster-binary.ts';
 import { optedInPod } from './pods.ts';
 import { REGISTRY } from './rendered-chart.ts';
 import { tokenKubeconfig } from './token-kubeconfig.ts';
@@ -116,7 +116,7 @@ export class WebhookCluster {
 
   async apply(items: readonly unknown[]): Promise<void> {
     const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items });
-    const { code, stderr } = await this.kubectl(['apply', '-f', '-'], list);
+    const { code, stderr } = await this.kubectl([...APPLY, '-f', '-'], list);
     if (code !== 0) throw new Error(stderr);
   }
 
@@ -159,7 +159,7 @@ export class WebhookCluster {
   async forgetCertificates(): Promise<void> {
     await this.#patch(CONFIGURATION, [{ op: 'add', path: '/webhooks/0/clientConfig/caBundle', value: '' }]);
     const list = JSON.stringify({ apiVersion: 'v1', kind: 'List', items: this.#secrets });
-    const { code, stderr } = await this.kubectl(['replace', '-f', '-'], list);
+    const { code, stderr } = await this.kubectl(['replace', UNVALIDATED, '-f', '-'], list);
     if (code !== 0) throw new Error(stderr);
   }
 

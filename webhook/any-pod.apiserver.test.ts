@@ -1,5 +1,5 @@
-// Creates generated pods at a real API server, which also validates each of them.
-import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+// Creates generated pods and very large pods at a real API server, which also validates each of them.
+import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import { decide } from '../core/injection/decide.ts';
 import { INJECTED_ANNOTATION, SIDECAR_CONTAINER } from '../core/injection/names.ts';
 import type { Container, Pod } from '../core/injection/pod.ts';
@@ -7,12 +7,19 @@ import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { injectionSettings } from '../runtime/injection-config.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { anyPod } from '../testing/any-pod.ts';
+import { optedInPod } from '../testing/pods.ts';
 import fc from '../testing/properties.ts';
+import { IN_SOAK } from '../testing/real-time.ts';
 import { WebhookCluster } from '../testing/webhook-cluster.ts';
 import { readConfig, type WebhookConfig } from './config.ts';
+import { API_SERVER_LIMIT } from './routes/mutate.ts';
 import { startWebhook, type Webhook } from './start.ts';
 
-const PODS = 300;
+// Much longer than the tests need.
+jest.setTimeout(300_000);
+
+/** The property tests of decide() generate more. */
+const PODS = IN_SOAK ? 1_000 : 150;
 
 /** Annotations with valid and invalid values. */
 const variations = fc.record(
@@ -91,65 +98,105 @@ const pods = fc
     }),
   );
 
-(whyNoControlPlane() ? describe.skip : describe)('generated pods at a real API server', () => {
+/** A pod that opts in, with about this many bytes in the request to the API server. */
+const podOf = (bytes: number) =>
+  optedInPod({ container: { env: [{ name: 'TEXT', value: '<'.repeat(bytes) }] } });
+const OVERHEAD = 4096;
+
+(whyNoControlPlane() ? describe.skip : describe)('at a real API server', () => {
   let cluster: WebhookCluster;
   let webhook: Webhook;
-  let config: WebhookConfig;
 
   beforeAll(async () => {
     cluster = await WebhookCluster.open();
-    const env = {
-      SIDECAR_IMAGE: 'registry.example/agent-compliance/sidecar:0.1.0',
-      KUBECONFIG: cluster.kubeconfig,
-    };
-    const read = readConfig(env);
+  });
+  afterAll(() => cluster?.close());
+
+  async function start(env: Record<string, string>): Promise<WebhookConfig> {
+    const read = readConfig({ ...env, KUBECONFIG: cluster.kubeconfig });
     if (!read.ok) throw new Error(JSON.stringify(read.problems));
-    config = read.config;
-    webhook = await startWebhook({ ...config, PORT: 0 }, silentLogger, new AbortController().signal, {
-      everyMs: 200,
-    });
+    const { signal } = new AbortController();
+    webhook = await startWebhook({ ...read.config, PORT: 0 }, silentLogger, signal, { everyMs: 200 });
     await cluster.pointTo(webhook.port);
-  });
+    return read.config;
+  }
 
-  afterAll(async () => {
-    await webhook.close();
-    await cluster.close();
-  });
+  describe('generated pods', () => {
+    let config: WebhookConfig;
 
-  test(`${PODS} pods are injected, admitted unchanged or rejected exactly as decide() returns`, async () => {
-    const settings = { ...injectionSettings(config, config.POD_NAMESPACE), ca: null };
-    const seen = { inject: 0, skip: 0, refuse: 0, invalid: 0, labelled: 0 };
-    for (const pod of fc.sample(pods, { numRuns: PODS })) {
-      const decision = decide(pod, settings);
-      const answer = await cluster.create(pod);
-      if (decision.action === 'refuse') {
-        seen.refuse += 1;
-        const reasons = decision.rejections.map(({ message }) => message).join('; ');
-        expect(answer).toMatchObject({ ok: false, status: 422 });
-        expect(answer.ok ? '' : answer.message).toContain(reasons);
-      } else if (
-        !answer.ok &&
-        answer.message.includes('only the injector may set the label platform.io/agent')
-      ) {
-        seen.labelled += 1;
-        expect([decision.action, Object.keys(pod.metadata?.labels ?? {})]).toEqual([
-          'skip',
-          expect.arrayContaining(['platform.io/agent']),
-        ]);
-      } else if (!answer.ok) {
-        // Rejected by the API server's own validation, which runs after the webhook; not by the webhook or the guard.
-        seen.invalid += 1;
-        expect(answer.message).toMatch(/^Pod "|strict decoding error|cannot unmarshal|is invalid/);
-        expect(answer.message).not.toMatch(/platform-|admission webhook/);
-      } else {
-        seen[decision.action] += 1;
-        const isInjected = answer.body.metadata?.annotations?.[INJECTED_ANNOTATION] !== undefined;
-        const first = answer.body.spec.initContainers?.[0]?.name;
-        expect([isInjected, first === SIDECAR_CONTAINER]).toEqual(
-          decision.action === 'inject' ? [true, true] : [false, false],
-        );
+    beforeAll(async () => {
+      config = await start({ SIDECAR_IMAGE: 'registry.example/agent-compliance/sidecar:0.1.0' });
+    });
+    afterAll(() => webhook?.close());
+
+    test(`${PODS} pods are injected, admitted unchanged or rejected exactly as decide() returns`, async () => {
+      const settings = { ...injectionSettings(config, config.POD_NAMESPACE), ca: null };
+      const seen = { inject: 0, skip: 0, refuse: 0, invalid: 0, labelled: 0 };
+      for (const pod of fc.sample(pods, { numRuns: PODS })) {
+        const decision = decide(pod, settings);
+        const answer = await cluster.create(pod);
+        if (decision.action === 'refuse') {
+          seen.refuse += 1;
+          const reasons = decision.rejections.map(({ message }) => message).join('; ');
+          expect(answer).toMatchObject({ ok: false, status: 422 });
+          expect(answer.ok ? '' : answer.message).toContain(reasons);
+        } else if (
+          !answer.ok &&
+          answer.message.includes('only the injector may set the label platform.io/agent')
+        ) {
+          seen.labelled += 1;
+          expect([decision.action, Object.keys(pod.metadata?.labels ?? {})]).toEqual([
+            'skip',
+            expect.arrayContaining(['platform.io/agent']),
+          ]);
+        } else if (!answer.ok) {
+          // Rejected by the API server's own validation, which runs after the webhook; not by the webhook or the guard.
+          seen.invalid += 1;
+          expect(answer.message).toMatch(/^Pod "|strict decoding error|cannot unmarshal|is invalid/);
+          expect(answer.message).not.toMatch(/platform-|admission webhook/);
+        } else {
+          seen[decision.action] += 1;
+          const isInjected = answer.body.metadata?.annotations?.[INJECTED_ANNOTATION] !== undefined;
+          const first = answer.body.spec.initContainers?.[0]?.name;
+          expect([isInjected, first === SIDECAR_CONTAINER]).toEqual(
+            decision.action === 'inject' ? [true, true] : [false, false],
+          );
+        }
       }
-    }
-    expect(Math.min(seen.inject, seen.skip + seen.labelled, seen.refuse)).toBeGreaterThan(PODS / 100);
+      expect(Math.min(seen.inject, seen.skip + seen.labelled, seen.refuse)).toBeGreaterThan(PODS / 100);
+    });
+  });
+
+  // The AdmissionReview is much larger than the pod, because the API server escapes characters to six bytes in JSON.
+  describe('a pod with many escaped characters', () => {
+    beforeAll(async () => {
+      await start(await cluster.configure(['webhook.timeoutSeconds=30']));
+    });
+    afterAll(() => webhook?.close());
+
+    test.each([
+      ['600 KB', 600_000],
+      ['the maximum size that the API server accepts', API_SERVER_LIMIT - OVERHEAD],
+    ])('is injected: %s', async (_what, bytes) => {
+      const answer = await cluster.create(podOf(bytes));
+      if (!answer.ok) throw new Error(answer.message);
+      expect(answer.body.spec.initContainers?.map(({ name }) => name)).toEqual(['platform-sidecar']);
+      expect(answer.body.spec.containers[0]?.env?.[0]?.value).toHaveLength(bytes);
+    });
+
+    test('is rejected by the API server above the limit that the webhook assumes', async () => {
+      const answer = await cluster.create(podOf(API_SERVER_LIMIT));
+      expect(answer).toMatchObject({ ok: false, status: 413 });
+      expect(answer.ok ? '' : answer.message).toContain(`limit is ${API_SERVER_LIMIT}`);
+    });
+
+    test('is rejected by the guard if the webhook is unavailable', async () => {
+      await webhook.close();
+      for (const bytes of [600_000, API_SERVER_LIMIT - OVERHEAD]) {
+        const answer = await cluster.create(podOf(bytes));
+        expect(answer).toMatchObject({ ok: false, status: 403 });
+        expect(answer.ok ? '' : answer.message).toContain('the injector did not answer');
+      }
+    });
   });
 });

@@ -8,7 +8,7 @@ import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/
 import { run } from '../e2e/cluster/run.ts';
 import type { Container, Pod } from '../core/injection/pod.ts';
 import { silentLogger } from '../runtime/logger.ts';
-import { clusterBinary } from '../testing/cluster-binary.ts';
+import { APPLY, clusterBinary, UNVALIDATED } from '../testing/cluster-binary.ts';
 import { REQUIRED } from '../testing/rendered-chart.ts';
 import { tokenKubeconfig } from '../testing/token-kubeconfig.ts';
 import { issueCa } from './certificates/issue.ts';
@@ -98,7 +98,17 @@ interface KubeObject {
 
   const create = (object: Pod, dryRun = false, namespace = 'team') =>
     kubectl(
-      ['create', '-n', namespace, '-o', 'json', '-f', '-', ...(dryRun ? ['--dry-run=server'] : [])],
+      [
+        'create',
+        UNVALIDATED,
+        '-n',
+        namespace,
+        '-o',
+        'json',
+        '-f',
+        '-',
+        ...(dryRun ? ['--dry-run=server'] : []),
+      ],
       object,
     );
 
@@ -132,7 +142,7 @@ interface KubeObject {
       (document) => document.toJS() as KubeObject | null,
     );
     await expectOk(
-      kubectl(['apply', '-f', '-'], {
+      kubectl([...APPLY, '-f', '-'], {
         apiVersion: 'v1',
         kind: 'List',
         items: objects.filter((object) => object),
@@ -296,6 +306,86 @@ interface KubeObject {
         /^platform_webhook_certificate_expiry_seconds \d{10}$/,
       ])
         expect(await lines()).toContainEqual(expect.stringMatching(sample));
+    });
+
+    /** Creates a namespace with an object that limits its pods. */
+    async function limited(namespace: string, kind: string, spec: unknown): Promise<void> {
+      await expectOk(kubectl(['create', 'namespace', namespace]));
+      await expectOk(kubectl(['create', 'serviceaccount', 'default', '-n', namespace]));
+      const object = { apiVersion: 'v1', kind, metadata: { name: 'small', namespace }, spec };
+      await expectOk(kubectl(['create', '-f', '-'], object));
+    }
+    const withResources = (name: string, annotations: Record<string, string> = {}) => {
+      const resources = {
+        requests: { cpu: '50m', memory: '64Mi' },
+        limits: { cpu: '1', memory: '128Mi' },
+      };
+      return pod(name, annotations, { containers: [{ name: 'agent', image: 'agent:1', resources }] });
+    };
+
+    test('a LimitRange with defaults sets only those sidecar resources that the injector leaves unset', async () => {
+      const limits = {
+        type: 'Container',
+        default: { cpu: '500m', memory: '160Mi', 'ephemeral-storage': '1Gi' },
+        defaultRequest: { cpu: '10m', memory: '64Mi', 'ephemeral-storage': '10Mi' },
+      };
+      await limited('with-defaults', 'LimitRange', { limits: [limits] });
+      const answer = await expectOk(create(pod('chat'), true, 'with-defaults'));
+      const { spec } = JSON.parse(answer.stdout) as Pod;
+      expect(spec.initContainers?.[0]?.resources).toEqual({
+        requests: { cpu: '25m', memory: '96Mi', 'ephemeral-storage': '10Mi' },
+        limits: { cpu: '1', memory: '192Mi', 'ephemeral-storage': '1Gi' },
+      });
+      expect(spec.containers[0]?.resources).toMatchObject({ limits: { cpu: '500m', memory: '160Mi' } });
+    });
+
+    test('a LimitRange with a maximum and a minimum rejects the pod with a clear message, and annotations make the sidecar fit', async () => {
+      const limits = {
+        type: 'Container',
+        max: { memory: '128Mi', cpu: '2' },
+        min: { cpu: '50m', memory: '32Mi' },
+      };
+      await limited('narrow', 'LimitRange', { limits: [limits] });
+      const tooBig = await create(withResources('too-big'), true, 'narrow');
+      expect(tooBig.code).toBe(1);
+      expect(tooBig.stderr).toMatch(/maximum memory usage per Container is 128Mi, but limit is 192Mi/);
+      expect(tooBig.stderr).toMatch(/minimum cpu usage per Container is 50m, but request is 25m/);
+      const annotations = {
+        'platform.io/sidecar-cpu-request': '50m',
+        'platform.io/sidecar-memory-limit': '128Mi',
+      };
+      const fitted = await create(withResources('fitted', annotations), true, 'narrow');
+      expect(fitted).toMatchObject({ code: 0, stderr: '' });
+    });
+
+    test('a ResourceQuota counts the sidecar’s requests, and rejects a pod above the quota with a clear message', async () => {
+      const hard = {
+        'requests.cpu': '100m',
+        'requests.memory': '200Mi',
+        'limits.cpu': '3',
+        'limits.memory': '500Mi',
+      };
+      await limited('with-quota', 'ResourceQuota', { hard });
+      // The controller that does this does not run here.
+      const none = Object.fromEntries(Object.keys(hard).map((resource) => [resource, '0']));
+      const status = JSON.stringify({ status: { hard, used: none } });
+      const quota = ['-n', 'with-quota', 'quota', 'small'];
+      await expectOk(kubectl(['patch', ...quota, '--subresource=status', `-p=${status}`]));
+      // Pods are rejected until the API server has this status.
+      await until(async () => (await create(withResources('first'), true, 'with-quota')).code === 0);
+      await expectOk(create(withResources('first'), false, 'with-quota'));
+      const { status: counted } = await get<{ status: { used: unknown } }>(...quota);
+      expect(counted.used).toEqual({
+        'requests.cpu': '75m',
+        'requests.memory': '160Mi',
+        'limits.cpu': '2',
+        'limits.memory': '320Mi',
+      });
+      const second = await create(withResources('second'), true, 'with-quota');
+      expect(second.code).toBe(1);
+      expect(second.stderr).toMatch(
+        /exceeded quota: small, requested: .*requests\.cpu=75m.*used: .*requests\.cpu=75m.*limited: .*requests\.cpu=100m/,
+      );
     });
 
     test.each([

@@ -13,7 +13,7 @@ import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../../e
 import { run } from '../../e2e/cluster/run.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { runBuiltCommand } from '../../testing/built-command.ts';
-import { clusterBinary } from '../../testing/cluster-binary.ts';
+import { APPLY, clusterBinary, UNVALIDATED } from '../../testing/cluster-binary.ts';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
 import { optedInPod } from '../../testing/pods.ts';
 import { REQUIRED } from '../../testing/rendered-chart.ts';
@@ -79,7 +79,7 @@ const deployment = (name: string): Body => ({
     if (code !== 0) throw new Error(`${args.join(' ')}: ${stderr}`);
     return stdout;
   }
-  const apply = (object: Body) => kubectl(['apply', '-f', '-'], object);
+  const apply = (object: Body) => kubectl([...APPLY, '-f', '-'], object);
   const merge = (object: readonly string[], patch: Body, ...args: string[]) =>
     kubectl(['patch', ...object, '--type=merge', `-p=${JSON.stringify(patch)}`, ...args]);
   const helm = async (...args: string[]) => {
@@ -171,7 +171,7 @@ const deployment = (name: string): Body => ({
     return merge(['ao', 'chat', '-n', 'team'], { status }, '--subresource=status');
   };
   const manifest = (data: Record<string, string>) =>
-    kubectl(['replace', '-f', '-'], {
+    kubectl(['replace', UNVALIDATED, '-f', '-'], {
       ...{ apiVersion: 'v1', kind: 'ConfigMap' },
       ...{ metadata: { name: 'chat-manifest', namespace: 'team' }, data },
     });
@@ -314,7 +314,7 @@ const deployment = (name: string): Body => ({
         'image-pull',
         'ErrImagePull, not found',
         async () => {
-          await kubectl(['create', '-n', 'team', '-f', '-'], optedInPod());
+          await kubectl(['create', UNVALIDATED, '-n', 'team', '-f', '-'], optedInPod());
           const image = { image: '', imageID: '', ready: false, restartCount: 0 };
           const containerStatuses = [{ name: 'agent', state: { waiting: WAITING }, ...image }];
           const pod = ['pod', 'chat', '-n', 'team'];
@@ -423,7 +423,7 @@ const deployment = (name: string): Body => ({
       await kubectl(['delete', ...quota]);
       const { report } = await guardIneffective('found');
       expect(codesOf(report)).toEqual(expect.arrayContaining(['guard-missing', 'injector-no-answer']));
-      await kubectl(['create', '-n', 'team', '-f', '-'], optedInPod());
+      await kubectl(['create', UNVALIDATED, '-n', 'team', '-f', '-'], optedInPod());
       expect((await found('pod-without-sidecar'))[0]).toMatchObject({
         message: 'pod chat in team opts in but runs without a sidecar',
         hint: 'kubectl delete pod chat -n team, and create it again',
@@ -579,7 +579,7 @@ const deployment = (name: string): Body => ({
 
     test('--verify lists each leftover with its command, and nothing after they are removed', async () => {
       await recovered();
-      await kubectl(['create', '-n', 'team', '-f', '-'], optedInPod());
+      await kubectl(['create', UNVALIDATED, '-n', 'team', '-f', '-'], optedInPod());
       await helm('uninstall', RELEASE);
       const labels = { 'app.kubernetes.io/name': 'agent-compliance', 'app.kubernetes.io/instance': RELEASE };
       await apply({

@@ -1,13 +1,12 @@
 import { missingScrubFields } from './declarations.ts';
 import { MEMORY, PROOF } from './evidence-kinds.ts';
 import { OWASP } from './references.ts';
-import type { Rule } from './rule.ts';
+import type { RuleOfPack } from './rule.ts';
 
 /** Rules about the agent's memory: personal data, retention, audit, isolation and size. */
-export const MEMORY_RULES: readonly Rule[] = [
+export const MEMORY_RULES: readonly RuleOfPack[] = [
   {
     id: 'MEM-01',
-    pack: 'memory-hygiene',
     severity: 'critical',
     tier: 'X',
     passesWhen: 'there is no memory.longTerm, or memory.hygiene.piiScrubFields is not empty',
@@ -19,7 +18,6 @@ export const MEMORY_RULES: readonly Rule[] = [
   },
   {
     id: 'MEM-02',
-    pack: 'memory-hygiene',
     severity: 'high',
     tier: 'P',
     passesWhen:
@@ -38,7 +36,6 @@ export const MEMORY_RULES: readonly Rule[] = [
   },
   {
     id: 'MEM-03',
-    pack: 'memory-hygiene',
     severity: 'medium',
     tier: 'P',
     passesWhen: 'there is no memory.longTerm, or memory.hygiene.auditLog is true',
@@ -53,7 +50,6 @@ export const MEMORY_RULES: readonly Rule[] = [
   },
   {
     id: 'MEM-04',
-    pack: 'memory-hygiene',
     severity: 'medium',
     tier: 'P',
     passesWhen: 'there is no memory.vector, or it has a namespace',
@@ -68,7 +64,6 @@ export const MEMORY_RULES: readonly Rule[] = [
   },
   {
     id: 'MEM-05',
-    pack: 'memory-hygiene',
     severity: 'low',
     tier: 'P',
     passesWhen: 'there is no memory.shortTerm, or it has maxTokens',

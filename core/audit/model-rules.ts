@@ -1,13 +1,12 @@
 import { isPinned } from './declarations.ts';
 import { MODEL, PROOF } from './evidence-kinds.ts';
 import { OWASP } from './references.ts';
-import type { Rule } from './rule.ts';
+import type { RuleOfPack } from './rule.ts';
 
 /** Rules about the model: fallback, pinned version, cost limit and retries. */
-export const MODEL_RULES: readonly Rule[] = [
+export const MODEL_RULES: readonly RuleOfPack[] = [
   {
     id: 'MODEL-01',
-    pack: 'model-resilience',
     severity: 'high',
     tier: 'X',
     passesWhen: 'model.fallback is declared',
@@ -19,7 +18,6 @@ export const MODEL_RULES: readonly Rule[] = [
   },
   {
     id: 'MODEL-02',
-    pack: 'model-resilience',
     severity: 'medium',
     tier: 'P',
     passesWhen: 'model.id is neither latest nor *:latest',
@@ -31,7 +29,6 @@ export const MODEL_RULES: readonly Rule[] = [
   },
   {
     id: 'MODEL-03',
-    pack: 'model-resilience',
     severity: 'medium',
     tier: 'X',
     passesWhen: 'model.costControls.maxMonthlyUSD is set',
@@ -45,7 +42,6 @@ export const MODEL_RULES: readonly Rule[] = [
   },
   {
     id: 'MODEL-04',
-    pack: 'model-resilience',
     severity: 'low',
     tier: 'X',
     passesWhen: 'there is no model.fallback, or its maxRetries is set',

@@ -1,7 +1,7 @@
 import type { Manifest } from '../manifest/manifest.ts';
 import { EVALUATION, NONE, PROOF, TRACING } from './evidence-kinds.ts';
 import { OWASP } from './references.ts';
-import type { Rule } from './rule.ts';
+import type { RuleOfPack } from './rule.ts';
 
 const HALLUCINATION = 'hallucination';
 /** Above this temperature, responses vary strongly between calls. */
@@ -19,10 +19,9 @@ function missingHallucinationPath({ spec: { evaluation } }: Manifest): string | 
 }
 
 /** Rules about the evaluation of the agent. */
-export const EVALUATION_RULES: readonly Rule[] = [
+export const EVALUATION_RULES: readonly RuleOfPack[] = [
   {
     id: 'EVAL-01',
-    pack: 'evaluation-coverage',
     severity: 'medium',
     tier: 'P',
     passesWhen: 'evaluation.datasets has at least one dataset',
@@ -34,7 +33,6 @@ export const EVALUATION_RULES: readonly Rule[] = [
   },
   {
     id: 'EVAL-02',
-    pack: 'evaluation-coverage',
     severity: 'medium',
     tier: 'P',
     passesWhen: 'evaluation.ciGate is true',
@@ -46,7 +44,6 @@ export const EVALUATION_RULES: readonly Rule[] = [
   },
   {
     id: 'EVAL-03',
-    pack: 'evaluation-coverage',
     severity: 'medium',
     tier: 'P',
     passesWhen: 'evaluation.metrics and evaluation.thresholds contain hallucination',
@@ -59,10 +56,9 @@ export const EVALUATION_RULES: readonly Rule[] = [
 ];
 
 /** Rules about tracing and logging. */
-export const OBSERVABILITY_RULES: readonly Rule[] = [
+export const OBSERVABILITY_RULES: readonly RuleOfPack[] = [
   {
     id: 'OBS-01',
-    pack: 'observability',
     severity: 'medium',
     tier: 'P',
     passesWhen: 'observability.tracing.backend is set',
@@ -75,7 +71,6 @@ export const OBSERVABILITY_RULES: readonly Rule[] = [
   },
   {
     id: 'OBS-02',
-    pack: 'observability',
     severity: 'low',
     tier: 'B',
     passesWhen: 'observability.logging.structured is not false',
@@ -89,7 +84,6 @@ export const OBSERVABILITY_RULES: readonly Rule[] = [
   },
   {
     id: 'OBS-03',
-    pack: 'observability',
     severity: 'medium',
     tier: 'X',
     passesWhen: 'observability.logging.redactFields is not empty',
@@ -103,10 +97,9 @@ export const OBSERVABILITY_RULES: readonly Rule[] = [
 ];
 
 /** Rules about metadata and model parameters. */
-export const METADATA_RULES: readonly Rule[] = [
+export const METADATA_RULES: readonly RuleOfPack[] = [
   {
     id: 'META-01',
-    pack: 'metadata-quality',
     severity: 'low',
     tier: 'D',
     passesWhen: 'metadata.description is not blank',
@@ -118,7 +111,6 @@ export const METADATA_RULES: readonly Rule[] = [
   },
   {
     id: 'META-02',
-    pack: 'metadata-quality',
     severity: 'medium',
     tier: 'D',
     passesWhen: `model.parameters.temperature is not set, or at most ${HIGHEST_TEMPERATURE}`,

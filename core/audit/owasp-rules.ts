@@ -3,7 +3,7 @@ import { referenceOf } from '../manifest/references.ts';
 import { EVALUATION, KEY_SECRET, MODEL, PROMPT_FILE, PROOF } from './evidence-kinds.ts';
 import { isPinned, missingScrubFields } from './declarations.ts';
 import { OWASP } from './references.ts';
-import type { Rule } from './rule.ts';
+import type { RuleOfPack } from './rule.ts';
 
 /** Input guardrails that protect against prompt injection. */
 function injectionGuardrails({ spec }: Manifest): Guardrail[] {
@@ -22,10 +22,9 @@ function firstToolWithout(
 }
 
 /** Rules based on the OWASP Top 10 for LLM Applications; the ids follow its first edition. */
-export const OWASP_RULES: readonly Rule[] = [
+export const OWASP_RULES: readonly RuleOfPack[] = [
   {
     id: 'SEC-LLM-01',
-    pack: 'owasp-llm-top10',
     severity: 'high',
     tier: 'B',
     passesWhen: 'an input guardrail of type prompt-injection or topic-filter is declared',
@@ -37,7 +36,6 @@ export const OWASP_RULES: readonly Rule[] = [
   },
   {
     id: 'SEC-LLM-02',
-    pack: 'owasp-llm-top10',
     severity: 'high',
     tier: 'B',
     passesWhen: 'an output guardrail is declared',
@@ -52,7 +50,6 @@ export const OWASP_RULES: readonly Rule[] = [
   },
   {
     id: 'SEC-LLM-03',
-    pack: 'owasp-llm-top10',
     severity: 'medium',
     tier: 'P',
     passesWhen: 'prompts.system is a $file: reference',
@@ -66,7 +63,6 @@ export const OWASP_RULES: readonly Rule[] = [
   },
   {
     id: 'SEC-LLM-04',
-    pack: 'owasp-llm-top10',
     severity: 'medium',
     tier: 'X',
     passesWhen: 'api.rateLimit.requestsPerMinute or model.costControls.maxMonthlyUSD is set',
@@ -83,7 +79,6 @@ export const OWASP_RULES: readonly Rule[] = [
   },
   {
     id: 'SEC-LLM-05',
-    pack: 'owasp-llm-top10',
     severity: 'medium',
     tier: 'P',
     passesWhen: 'model.provider is set and model.id is pinned, not latest',
@@ -98,7 +93,6 @@ export const OWASP_RULES: readonly Rule[] = [
   },
   {
     id: 'SEC-LLM-06',
-    pack: 'owasp-llm-top10',
     severity: 'critical',
     tier: 'X',
     passesWhen: 'there is no memory.longTerm, or memory.hygiene.piiScrubFields is not empty',
@@ -111,7 +105,6 @@ export const OWASP_RULES: readonly Rule[] = [
   },
   {
     id: 'SEC-LLM-07',
-    pack: 'owasp-llm-top10',
     severity: 'medium',
     tier: 'X',
     passesWhen: 'there are no tools, or every tool has annotations',
@@ -124,7 +117,6 @@ export const OWASP_RULES: readonly Rule[] = [
   },
   {
     id: 'SEC-LLM-08',
-    pack: 'owasp-llm-top10',
     severity: 'high',
     tier: 'X',
     passesWhen: 'there are no tools, or every tool declares destructiveHint',
@@ -138,7 +130,6 @@ export const OWASP_RULES: readonly Rule[] = [
   },
   {
     id: 'SEC-LLM-09',
-    pack: 'owasp-llm-top10',
     severity: 'medium',
     tier: 'P',
     passesWhen: 'evaluation.framework is set and evaluation.ciGate is true',
@@ -153,7 +144,6 @@ export const OWASP_RULES: readonly Rule[] = [
   },
   {
     id: 'SEC-LLM-10',
-    pack: 'owasp-llm-top10',
     severity: 'high',
     tier: 'P',
     passesWhen: 'model.apiKey is a $secret: reference',

@@ -20,7 +20,7 @@ export function parseReady(value: unknown): { agentName: string; checks: Check[]
 
 const MAX_NAMES = 1000;
 const entries = list(
-  object<{ seq: number }, { guardrailsInvoked: string[] }>(
+  object(
     { seq: integer({ min: 0 }) },
     { guardrailsInvoked: list(text({ max: 500, cut: true }), { max: MAX_NAMES, cut: true }) },
   ),

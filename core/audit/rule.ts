@@ -36,5 +36,8 @@ export interface Rule {
   references: readonly string[];
 }
 
+/** A row of a table that contains one pack. */
+export type RuleOfPack = Omit<Rule, 'pack'>;
+
 /** Weight of a rule in the score. */
 export const WEIGHTS: Readonly<Record<Severity, number>> = { critical: 4, high: 3, medium: 2, low: 1 };

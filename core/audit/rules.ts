@@ -2,17 +2,22 @@ import { MEMORY_RULES } from './memory-rules.ts';
 import { MODEL_RULES } from './model-rules.ts';
 import { EVALUATION_RULES, METADATA_RULES, OBSERVABILITY_RULES } from './operation-rules.ts';
 import { OWASP_RULES } from './owasp-rules.ts';
-import type { Rule } from './rule.ts';
+import { PACKS, type Pack } from '../manifest/packs.ts';
+import type { Rule, RuleOfPack } from './rule.ts';
+
+const RULES_OF: Readonly<Record<Pack, readonly RuleOfPack[]>> = {
+  'owasp-llm-top10': OWASP_RULES,
+  'model-resilience': MODEL_RULES,
+  'memory-hygiene': MEMORY_RULES,
+  'evaluation-coverage': EVALUATION_RULES,
+  observability: OBSERVABILITY_RULES,
+  'metadata-quality': METADATA_RULES,
+};
 
 /** All compliance rules, grouped by pack. */
-export const RULES: readonly Rule[] = [
-  ...OWASP_RULES,
-  ...MODEL_RULES,
-  ...MEMORY_RULES,
-  ...EVALUATION_RULES,
-  ...OBSERVABILITY_RULES,
-  ...METADATA_RULES,
-];
+export const RULES: readonly Rule[] = PACKS.flatMap((pack) =>
+  RULES_OF[pack].map((rule) => ({ ...rule, pack })),
+);
 
 /** All rule ids; every rule may have a proof. */
 export const RULE_IDS: readonly string[] = RULES.map((rule) => rule.id);

@@ -3,25 +3,19 @@ import type { Rule } from './rule.ts';
 import { isRuleId } from './rules.ts';
 
 /** The effect of a suppression on this audit. */
-export type SuppressionState =
+export const SUPPRESSION_STATES = [
   /** The rule is excluded from the score. */
-  | 'active'
-  /** The suppression has expired, so the rule counts again. */
-  | 'expired'
-  /** `expires` is not a date, for example a reference, which an audit does not resolve. The rule counts. */
-  | 'unreadable'
-  /** The rule is not in an audited pack. */
-  | 'outside'
-  /** The rule does not exist. */
-  | 'unknown';
-
-export const SUPPRESSION_STATES: readonly SuppressionState[] = [
   'active',
+  /** The suppression has expired, so the rule counts again. */
   'expired',
+  /** `expires` is not a date, for example a reference, which an audit does not resolve. The rule counts. */
   'unreadable',
+  /** The rule is not in an audited pack. */
   'outside',
+  /** The rule does not exist. */
   'unknown',
-];
+] as const;
+export type SuppressionState = (typeof SUPPRESSION_STATES)[number];
 
 export interface JudgedSuppression extends Suppression {
   state: SuppressionState;

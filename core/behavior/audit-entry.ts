@@ -1,8 +1,8 @@
 import type { RequestUsage } from '../usage/usage.ts';
 
 /** Every proxied request has exactly one outcome. */
-export type Outcome = 'allow' | 'deny' | 'failOpen' | 'notEvaluated';
-export const OUTCOMES: readonly Outcome[] = ['allow', 'deny', 'failOpen', 'notEvaluated'];
+export const OUTCOMES = ['allow', 'deny', 'failOpen', 'notEvaluated'] as const;
+export type Outcome = (typeof OUTCOMES)[number];
 export type OutcomeCounts = Record<Outcome, number>;
 
 export type UpstreamFailureKind =

@@ -8,16 +8,11 @@ const TEXT_BYTES = 24;
 /** Maximum bytes of each list of names after the details of an entry are removed. */
 const MAX_KEPT_BYTES = 2048;
 
-/** Upper estimate of the memory of events in bytes. A character uses one or two bytes. */
-export function eventBytes(events: readonly BehavioralEvent[]): number {
-  return recordBytes(events);
-}
-
 /** Estimated memory of an entry's events, names and list of model calls in bytes. */
 export function detailBytes(entry: AuditEntry): number {
   const { events = [], guardrailsInvoked = [], toolsCalled = [] } = entry;
   const names = OBJECT_BYTES + listBytes(guardrailsInvoked) + listBytes(toolsCalled);
-  return names + eventBytes(events) + recordBytes(listedCalls(entry) ?? []);
+  return names + eventBytes(events) + eventBytes(listedCalls(entry) ?? []);
 }
 
 /** Whether `withoutDetails` would remove anything from the entry. */
@@ -45,7 +40,8 @@ function listedCalls({ usage }: AuditEntry): readonly ModelCall[] | undefined {
   return usage === undefined || 'unavailable' in usage ? undefined : usage.calls;
 }
 
-function recordBytes(records: readonly object[]): number {
+/** Upper estimate of the memory of events or model calls in bytes. A character uses one or two bytes. */
+export function eventBytes(records: readonly (BehavioralEvent | ModelCall)[]): number {
   let bytes = 0;
   for (const record of records) {
     bytes += OBJECT_BYTES;

@@ -30,17 +30,15 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
     remediation: 'See the message of the API server for the reason.',
     evaluate: ({ workloads }) =>
       judged(workloads, (all) =>
-        all.flatMap((workload) =>
-          workload.refused === null
-            ? []
-            : [
-                ofWorkload(
-                  workload,
-                  `its pods are rejected: ${workload.refused}`,
-                  `kubectl describe ${workload.kind.toLowerCase()} ${workload.name} -n ${workload.namespace}`,
-                ),
-              ],
-        ),
+        all
+          .filter(({ refused }) => refused !== null)
+          .map((workload) =>
+            ofWorkload(
+              workload,
+              `its pods are rejected: ${workload.refused}`,
+              `kubectl describe ${workload.kind.toLowerCase()} ${workload.name} -n ${workload.namespace}`,
+            ),
+          ),
       ),
   },
   {
@@ -149,7 +147,7 @@ function condition(
   return { code, ...rest, evaluate: ({ observations }) => judged(observations, (all) => all.flatMap(find)) };
 }
 
-type JudgeManifest = (workload: WorkloadFacts, manifest: ManifestFacts) => Problem[];
+type JudgeManifest = (workload: WorkloadFacts, manifest: ManifestFacts) => Problem | null;
 
 function ofManifests({ workloads }: InstalledFacts, judge: JudgeManifest): ReturnType<typeof mergeOutcomes> {
   if (!workloads.known) return { problems: [], unknown: [workloads.why] };
@@ -161,38 +159,34 @@ function ofManifests({ workloads }: InstalledFacts, judge: JudgeManifest): Retur
   );
 }
 
-function missingManifest(workload: WorkloadFacts, { configMap, text }: ManifestFacts): Problem[] {
-  if (!text.known || text.value.state === 'there') return [];
+function missingManifest(workload: WorkloadFacts, { configMap, text }: ManifestFacts): Problem | null {
+  if (!text.known || text.value.state === 'there') return null;
   const isAbsent = text.value.state === 'absent';
   const make = `kubectl create configmap ${configMap} -n ${workload.namespace} --from-file=agent.yaml`;
-  return [
-    ofWorkload(
-      workload,
-      isAbsent
-        ? `its ConfigMap ${configMap} does not exist`
-        : `its ConfigMap ${configMap} has no key agent.yaml`,
-      isAbsent ? make : `${make} --dry-run=client -o yaml | kubectl apply -f -`,
-    ),
-  ];
+  return ofWorkload(
+    workload,
+    isAbsent
+      ? `its ConfigMap ${configMap} does not exist`
+      : `its ConfigMap ${configMap} has no key agent.yaml`,
+    isAbsent ? make : `${make} --dry-run=client -o yaml | kubectl apply -f -`,
+  );
 }
 
 /** The first problems are enough to find the cause. */
 const MAX_PROBLEMS = 3;
 
-function invalidManifest(workload: WorkloadFacts, { configMap, text }: ManifestFacts): Problem[] {
-  if (!text.known || text.value.state !== 'there') return [];
+function invalidManifest(workload: WorkloadFacts, { configMap, text }: ManifestFacts): Problem | null {
+  if (!text.known || text.value.state !== 'there') return null;
   const parsed = parseManifest(text.value.text);
-  if (parsed.ok) return [];
+  if (parsed.ok) return null;
   const described = parsed.problems.slice(0, MAX_PROBLEMS).map((each) => describeProblem('agent.yaml', each));
   const more = parsed.problems.length - described.length;
   const rest = more > 0 ? ` and ${more} more` : '';
-  return [
-    ofWorkload(
-      workload,
-      `its ConfigMap ${configMap} contains no valid manifest: ${described.join('; ')}${rest}`,
-      `kubectl get configmap ${configMap} -n ${workload.namespace} -o jsonpath='{.data.agent\\.yaml}' > agent.yaml; platform validate agent.yaml`,
-    ),
-  ];
+  return ofWorkload(
+    workload,
+    `its ConfigMap ${configMap} contains no valid manifest: ${described.join('; ')}${rest}`,
+    `kubectl get configmap ${configMap} -n ${workload.namespace} -o jsonpath='{.data.agent\\.yaml}' > agent.yaml; platform validate agent.yaml`,
+  );
 }
 
 function ofWorkload({ kind, namespace, name }: WorkloadFacts, what: string, hint: string): Problem {
@@ -200,22 +194,16 @@ function ofWorkload({ kind, namespace, name }: WorkloadFacts, what: string, hint
   return { subject, message: `${kind} ${name} in ${namespace}: ${what}`, hint };
 }
 
-function ofPod({ namespace, name, owner }: PodFacts, what: string): Problem {
-  return {
-    subject: `Pod ${namespace}/${name}`,
-    message: `pod ${name} in ${namespace} ${what}`,
-    hint: replaceCommand({ namespace, name, owner }),
-  };
+function ofPod(pod: PodFacts, what: string): Problem {
+  const { namespace, name } = pod;
+  const message = `pod ${name} in ${namespace} ${what}`;
+  return { subject: `Pod ${namespace}/${name}`, message, hint: replaceCommand(pod) };
 }
 
 const RESTARTED = ['Deployment', 'StatefulSet', 'DaemonSet'];
 
 /** The command that replaces a pod, through the owner of the pod if there is one. */
-export function replaceCommand({
-  namespace,
-  name,
-  owner,
-}: Pick<PodFacts, 'namespace' | 'name' | 'owner'>): string {
+export function replaceCommand({ namespace, name, owner }: PodFacts): string {
   // The owner's name comes from the pod's metadata and may be any text, but the user runs it as a part of a command.
   if (owner !== null && RESTARTED.includes(owner.kind) && isDnsSubdomain(owner.name))
     return `kubectl rollout restart ${owner.kind.toLowerCase()} ${owner.name} -n ${namespace}`;
@@ -223,26 +211,12 @@ export function replaceCommand({
   return owner === null ? `${own}, and create it again` : own;
 }
 
-function outdated(pod: PodFacts, today: { version: string; config: string }): Problem[] {
-  const what = outdatedMessage(pod, today);
-  return what === null ? [] : [ofPod(pod, what)];
-}
-
-function outdatedMessage(
-  pod: PodFacts,
-  { version, config }: { version: string; config: string },
-): string | null {
-  switch (driftOf(pod, { version, configHash: config })) {
-    case 'version-outdated':
-      return `has a sidecar of version ${pod.injected?.version}, but the injector has version ${version}`;
-    case 'configuration-outdated':
-      return 'has a sidecar with outdated settings';
-    case 'sidecar-missing':
-    case 'not-opted-in':
-    case 'record-missing':
-    case null:
-      return null;
-  }
+function outdated(pod: PodFacts, { version, config }: { version: string; config: string }): Problem[] {
+  const drift = driftOf(pod, { version, configHash: config });
+  if (drift === 'configuration-outdated') return [ofPod(pod, 'has a sidecar with outdated settings')];
+  if (drift !== 'version-outdated') return [];
+  const was = pod.injected?.version;
+  return [ofPod(pod, `has a sidecar of version ${was}, but the injector has version ${version}`)];
 }
 
 function isExcluded({ injector }: InstalledFacts, namespace: string): boolean {

@@ -15,16 +15,14 @@ const FIND_RULES: readonly CheckRule<{ namespace: string; elsewhere: Fact<readon
     when: 'the namespace has no Deployment of the chart; all checks of the installation are then skipped',
     remediation: 'Install the chart, or set the namespace and the release name with `-n` and `--release`.',
     evaluate: ({ namespace, elsewhere }) =>
-      judged(elsewhere, ([other]) => [
-        {
-          subject: `Namespace ${namespace}`,
-          message: `the product is not installed in ${namespace}`,
-          hint:
-            other === undefined
-              ? `helm install agent-compliance <chart> -n ${namespace} --create-namespace`
-              : `a release may be installed in ${other}: platform check -n ${other}`,
-        },
-      ]),
+      judged(elsewhere, ([other]) => ({
+        subject: `Namespace ${namespace}`,
+        message: `the product is not installed in ${namespace}`,
+        hint:
+          other === undefined
+            ? `helm install agent-compliance <chart> -n ${namespace} --create-namespace`
+            : `a release may be installed in ${other}: platform check -n ${other}`,
+      })),
   },
 ];
 

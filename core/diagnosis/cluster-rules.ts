@@ -11,7 +11,7 @@ export const CLUSTER_RULES: readonly CheckRule<ClusterFacts>[] = [
     severity: 'error',
     when: `the API server is older than 1.${LEAST_MINOR}, or its version is not recognised`,
     remediation: `Upgrade the cluster to 1.${LEAST_MINOR} or later: older versions support native sidecars only in part.`,
-    evaluate: ({ version }) => judged(version, versionProblems),
+    evaluate: ({ version }) => judged(version, versionProblem),
   },
   {
     code: 'kubernetes-api',
@@ -59,17 +59,15 @@ export const INSTALL_RULES: readonly CheckRule<InstallFacts>[] = [
   },
 ];
 
-function versionProblems(version: string): Problem[] {
+function versionProblem(version: string): Problem | null {
   const minor = minorOf(version);
-  if (minor !== null && minor >= LEAST_MINOR) return [];
+  if (minor !== null && minor >= LEAST_MINOR) return null;
   const what = minor === null ? 'is not a recognised version' : `is older than 1.${LEAST_MINOR}`;
-  return [
-    {
-      subject: 'API server',
-      message: `Kubernetes ${version} ${what}`,
-      hint: `upgrade the cluster to 1.${LEAST_MINOR} or later`,
-    },
-  ];
+  return {
+    subject: 'API server',
+    message: `Kubernetes ${version} ${what}`,
+    hint: `upgrade the cluster to 1.${LEAST_MINOR} or later`,
+  };
 }
 
 function isOf({ owner }: ExistingObject, { release, namespace }: InstallFacts): boolean {

@@ -1,6 +1,6 @@
 import type { CertificateFacts, GuardFacts, InstalledFacts, ReleaseFacts } from './facts.ts';
 import { judged, type CheckRule, type Outcome, type Problem } from './rule.ts';
-import { upgradeCommand } from './upgrade-command.ts';
+import { logsCommand, upgradeCommand } from './commands.ts';
 
 /** Checks of injection and guard. */
 export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
@@ -12,14 +12,12 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     evaluate: ({ injector, release }) =>
       judged(injector, (found) =>
         found === null
-          ? [
-              about(
-                release,
-                'the release has no MutatingWebhookConfiguration: no pod is injected',
-                upgradeCommand(release),
-              ),
-            ]
-          : [],
+          ? about(
+              release,
+              'the release has no MutatingWebhookConfiguration: no pod is injected',
+              upgradeCommand(release),
+            )
+          : null,
       ),
   },
   {
@@ -37,19 +35,14 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     remediation:
       'Check the pods and the log of the webhook, and the network between the API server and port 9443 of the webhook (network policies, firewalls of managed control planes).',
     evaluate: ({ trial, release }) =>
-      judged(trial, (found) =>
-        found.outcome === 'admitted' || (found.outcome === 'refused' && found.noAnswer)
-          ? [
-              about(
-                release,
-                found.outcome === 'admitted'
-                  ? 'a pod that opts in is admitted without a sidecar'
-                  : `a pod that opts in is rejected because the injector did not answer`,
-                `kubectl logs -n ${release.namespace} -l app.kubernetes.io/component=webhook --tail=50`,
-              ),
-            ]
-          : [],
-      ),
+      judged(trial, (found) => {
+        const hint = logsCommand(release.namespace, 'webhook');
+        if (found.outcome === 'admitted')
+          return about(release, 'a pod that opts in is admitted without a sidecar', hint);
+        return found.outcome === 'refused' && found.noAnswer
+          ? about(release, 'a pod that opts in is rejected because the injector did not answer', hint)
+          : null;
+      }),
   },
   {
     code: 'injection-refused',
@@ -59,14 +52,12 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     evaluate: ({ trial, release }) =>
       judged(trial, (found) =>
         found.outcome === 'refused' && !found.noAnswer
-          ? [
-              about(
-                release,
-                `a pod that opts in is rejected: ${found.message}`,
-                'the message names the component that rejected the pod',
-              ),
-            ]
-          : [],
+          ? about(
+              release,
+              `a pod that opts in is rejected: ${found.message}`,
+              'the message names the component that rejected the pod',
+            )
+          : null,
       ),
   },
   {
@@ -78,14 +69,8 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     evaluate: ({ canary, release }) =>
       judged(canary, (found) =>
         found?.status === 'False'
-          ? [
-              about(
-                release,
-                `the canary fails: ${found.message}`,
-                `kubectl logs -n ${release.namespace} -l app.kubernetes.io/component=operator --tail=50`,
-              ),
-            ]
-          : [],
+          ? about(release, `the canary fails: ${found.message}`, logsCommand(release.namespace, 'operator'))
+          : null,
       ),
   },
   {
@@ -97,7 +82,7 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     evaluate: ({ guard, helm, release }) =>
       judged(guard, (found) =>
         isDisabledByValue(helm)
-          ? []
+          ? null
           : missingParts(found).map((what) => about(release, what, upgradeCommand(release))),
       ),
   },
@@ -110,18 +95,14 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     evaluate: ({ guard, helm, release }) =>
       judged(guard, (found) => {
         const hint = upgradeCommand(release, '--set guard.action=deny');
-        if (isDisabledByValue(helm))
-          return [about(release, 'the guard is switched off (guard.action)', hint)];
-        const weak = found.bindings.filter((actions) => !actions.includes('Deny'));
-        return found.bindings.length > 0 && weak.length === found.bindings.length
-          ? [
-              about(
-                release,
-                `the guard ${found.name} does not deny; its validationActions: ${weak.flat().join(', ')}`,
-                hint,
-              ),
-            ]
-          : [];
+        if (isDisabledByValue(helm)) return about(release, 'the guard is switched off (guard.action)', hint);
+        if (!isWarnOnly(found)) return null;
+        const actions = found.bindings.flat().join(', ');
+        return about(
+          release,
+          `the guard ${found.name} does not deny; its validationActions: ${actions}`,
+          hint,
+        );
       }),
   },
   {
@@ -139,11 +120,7 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
       'The webhook renews the certificates; check its log. If you delete tls.crt in the Secret, the webhook issues a new certificate.',
     evaluate: ({ certificates, at, release }) =>
       judged(certificates, (all) =>
-        all
-          .filter(({ notAfter }) => notAfter <= at)
-          .map((each) =>
-            certificate(each, release, `expired on ${each.notAfter.toISOString().slice(0, 10)}`),
-          ),
+        all.filter(({ notAfter }) => notAfter <= at).map((each) => certificate(each, release, 'expired')),
       ),
   },
   {
@@ -159,9 +136,7 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
             const days = (notAfter.getTime() - at.getTime()) / DAY_MS;
             return days > 0 && days < lateDays;
           })
-          .map((each) =>
-            certificate(each, release, `expires on ${each.notAfter.toISOString().slice(0, 10)}`),
-          ),
+          .map((each) => certificate(each, release, 'expires')),
       ),
   },
 ];
@@ -172,42 +147,34 @@ function about({ namespace, name }: ReleaseFacts, message: string, hint: string)
   return { subject: `release ${namespace}/${name}`, message, hint };
 }
 
-function certificate({ what }: CertificateFacts, release: ReleaseFacts, expiry: string): Problem {
-  const hint = `kubectl logs -n ${release.namespace} -l app.kubernetes.io/component=webhook --tail=50`;
-  return { subject: what, message: `the ${what} ${expiry}`, hint };
+function certificate(
+  { what, notAfter }: CertificateFacts,
+  { namespace }: ReleaseFacts,
+  verb: 'expired' | 'expires',
+): Problem {
+  const message = `the ${what} ${verb} on ${notAfter.toISOString().slice(0, 10)}`;
+  return { subject: what, message, hint: logsCommand(namespace, 'webhook') };
 }
 
 function trustOutcome({ injector, trusted, release }: InstalledFacts): Outcome {
-  const hint = `kubectl logs -n ${release.namespace} -l app.kubernetes.io/component=webhook --tail=50`;
-  if (injector.known && injector.value?.hasCa === false)
-    return {
-      problems: [
-        about(
-          release,
-          `MutatingWebhookConfiguration ${injector.value.name} has no caBundle: the API server trusts no certificate`,
-          hint,
-        ),
-      ],
-      unknown: [],
-    };
-  return judged(trusted, (isTrusted) =>
-    isTrusted === true
-      ? []
-      : [
-          about(
-            release,
-            isTrusted === null
-              ? 'the injector has no certificate yet'
-              : 'the certificate of the injector is not signed by a CA in the caBundle',
-            hint,
-          ),
-        ],
-  );
+  const untrusted = (what: string): Problem =>
+    about(release, what, logsCommand(release.namespace, 'webhook'));
+  if (injector.known && injector.value?.hasCa === false) {
+    const what = `MutatingWebhookConfiguration ${injector.value.name} has no caBundle: the API server trusts no certificate`;
+    return { problems: [untrusted(what)], unknown: [] };
+  }
+  return judged(trusted, (isTrusted) => {
+    if (isTrusted === null) return untrusted('the injector has no certificate yet');
+    return isTrusted
+      ? null
+      : untrusted('the certificate of the injector is not signed by a CA in the caBundle');
+  });
 }
 
 /** A rejection by another component proves nothing about the injector and the guard. */
 function wrongTrialOutcome({ wrongTrial, guard, helm, release }: InstalledFacts): Outcome {
-  if (isDisabledByValue(helm) || isWarnOnly(guard)) return judged(wrongTrial, () => []);
+  if (isDisabledByValue(helm) || (guard.known && isWarnOnly(guard.value)))
+    return judged(wrongTrial, () => null);
   if (wrongTrial.known && wrongTrial.value.outcome === 'refused' && wrongTrial.value.by === 'other')
     return {
       problems: [],
@@ -217,14 +184,12 @@ function wrongTrialOutcome({ wrongTrial, guard, helm, release }: InstalledFacts)
     };
   return judged(wrongTrial, ({ outcome }) =>
     outcome === 'refused'
-      ? []
-      : [
-          about(
-            release,
-            'a pod with platform.io/inject: "maybe" is admitted: neither the injector nor the guard rejects invalid values',
-            upgradeCommand(release),
-          ),
-        ],
+      ? null
+      : about(
+          release,
+          'a pod with platform.io/inject: "maybe" is admitted: neither the injector nor the guard rejects invalid values',
+          upgradeCommand(release),
+        ),
   );
 }
 
@@ -233,17 +198,13 @@ function isDisabledByValue(helm: InstalledFacts['helm']): boolean {
   return helm.known && helm.value?.hasGuard === false;
 }
 
-function isWarnOnly(guard: InstalledFacts['guard']): boolean {
-  return (
-    guard.known && guard.value.bindings.length > 0 && guard.value.bindings.every((a) => !a.includes('Deny'))
-  );
+function isWarnOnly({ bindings }: GuardFacts): boolean {
+  return bindings.length > 0 && bindings.every((actions) => !actions.includes('Deny'));
 }
 
 function missingParts({ name, hasPolicy, bindings }: GuardFacts): string[] {
-  return [
-    ...(hasPolicy ? [] : [`ValidatingAdmissionPolicy ${name} does not exist: the guard rejects nothing`]),
-    ...(bindings.length > 0
-      ? []
-      : [`ValidatingAdmissionPolicyBinding ${name} does not exist: the guard rejects nothing`]),
-  ];
+  const missing = [];
+  if (!hasPolicy) missing.push('ValidatingAdmissionPolicy');
+  if (bindings.length === 0) missing.push('ValidatingAdmissionPolicyBinding');
+  return missing.map((kind) => `${kind} ${name} does not exist: the guard rejects nothing`);
 }

@@ -1,4 +1,5 @@
 import type {
+  DefinitionFacts,
   DeploymentFacts,
   InstalledFacts,
   PodFacts,
@@ -7,7 +8,7 @@ import type {
   UnreadableRevision,
 } from './facts.ts';
 import { judged, mergeOutcomes, type CheckRule, type Problem } from './rule.ts';
-import { upgradeCommand } from './upgrade-command.ts';
+import { logsCommand, upgradeCommand } from './commands.ts';
 
 const DEFINITION = 'agentobservations.platform.io';
 const VERSION = 'v1';
@@ -22,14 +23,12 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
     evaluate: ({ helm, release }) =>
       judged(helm, (found) =>
         found === null || found.status === 'deployed'
-          ? []
-          : [
-              {
-                subject: `release ${release.name}`,
-                message: `release ${release.name} in ${release.namespace} is "${found.status}", not deployed`,
-                hint: `helm history ${release.name} -n ${release.namespace}; then helm upgrade again, or helm rollback`,
-              },
-            ],
+          ? null
+          : {
+              subject: `release ${release.name}`,
+              message: `release ${release.name} in ${release.namespace} is "${found.status}", not deployed`,
+              hint: `helm history ${release.name} -n ${release.namespace}; then helm upgrade again, or helm rollback`,
+            },
       ),
   },
   {
@@ -39,7 +38,7 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
     remediation:
       'Save a copy of the Secret and delete the Secret; Helm then continues from the previous revision. Repeat `helm upgrade`.',
     evaluate: ({ helm, release }) =>
-      judged(helm, (found) => (found?.unreadable ? [unreadable(found.unreadable, release)] : [])),
+      judged(helm, (found) => (found?.unreadable ? unreadable(found.unreadable, release) : null)),
   },
   {
     code: 'release-versions',
@@ -49,14 +48,12 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
     evaluate: ({ release }) =>
       judged({ known: true, value: release.versions }, (versions) =>
         versions.length < 2
-          ? []
-          : [
-              {
-                subject: `release ${release.name}`,
-                message: `the components of release ${release.name} have different versions: ${versions.join(', ')}`,
-                hint: `helm status ${release.name} -n ${release.namespace}; then repeat helm upgrade`,
-              },
-            ],
+          ? null
+          : {
+              subject: `release ${release.name}`,
+              message: `the components of release ${release.name} have different versions: ${versions.join(', ')}`,
+              hint: `helm status ${release.name} -n ${release.namespace}; then repeat helm upgrade`,
+            },
       ),
   },
   {
@@ -79,7 +76,7 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
     when: 'the CustomResourceDefinition of AgentObservations does not exist, does not serve version v1, or is not established',
     remediation:
       'Install with `crds.install`, or apply `crds/agentobservations.yaml`; then check the conditions of the CustomResourceDefinition.',
-    evaluate: ({ definition }) => judged(definition, definitionProblems),
+    evaluate: ({ definition }) => judged(definition, definitionProblem),
   },
   {
     code: 'deployment-unavailable',
@@ -107,9 +104,7 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
     evaluate: ({ processes, release }) =>
       mergeOutcomes(
         processes.map((process) =>
-          judged(process.answer, (answer) =>
-            answer.ok ? [] : [notReady(process, answer.text, release.namespace)],
-          ),
+          judged(process.answer, ({ ok, text }) => (ok ? null : notReady(process, text, release.namespace))),
         ),
       ),
   },
@@ -121,20 +116,18 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
       'Check the log of the operator. Without a leader, no status is written and no new agent is discovered.',
     evaluate: ({ lease, release }) =>
       judged(lease, (found) => {
-        if (found !== null && found.holder !== '' && found.fresh) return [];
+        if (found !== null && found.holder !== '' && found.fresh) return null;
         const what =
           found === null
             ? 'does not exist'
             : found.holder === ''
               ? 'has no holder'
               : `is no longer renewed by ${found.holder}`;
-        return [
-          {
-            subject: `Lease ${release.namespace}/platform-operator`,
-            message: `the Lease platform-operator in ${release.namespace} ${what}`,
-            hint: `kubectl logs -n ${release.namespace} -l app.kubernetes.io/component=operator --tail=50`,
-          },
-        ];
+        return {
+          subject: `Lease ${release.namespace}/platform-operator`,
+          message: `the Lease platform-operator in ${release.namespace} ${what}`,
+          hint: logsCommand(release.namespace, 'operator'),
+        };
       }),
   },
 ];
@@ -147,7 +140,7 @@ function unreadable({ secret, why }: UnreadableRevision, { name, namespace }: Re
   };
 }
 
-function definitionProblems(found: { established: boolean; served: readonly string[] } | null): Problem[] {
+function definitionProblem(found: DefinitionFacts | null): Problem | null {
   const what =
     found === null
       ? 'does not exist'
@@ -156,17 +149,15 @@ function definitionProblems(found: { established: boolean; served: readonly stri
         : found.established
           ? null
           : 'is not established';
-  if (what === null) return [];
-  return [
-    {
-      subject: `CustomResourceDefinition ${DEFINITION}`,
-      message: `CustomResourceDefinition ${DEFINITION} ${what}`,
-      hint:
-        found === null
-          ? 'helm upgrade with crds.install=true, or kubectl apply -f crds/agentobservations.yaml'
-          : `kubectl describe crd ${DEFINITION}`,
-    },
-  ];
+  if (what === null) return null;
+  return {
+    subject: `CustomResourceDefinition ${DEFINITION}`,
+    message: `CustomResourceDefinition ${DEFINITION} ${what}`,
+    hint:
+      found === null
+        ? 'helm upgrade with crds.install=true, or kubectl apply -f crds/agentobservations.yaml'
+        : `kubectl describe crd ${DEFINITION}`,
+  };
 }
 
 function unavailable({ name, wanted, available }: DeploymentFacts, namespace: string): Problem | null {
@@ -201,6 +192,6 @@ function notReady({ part }: ProcessFacts, text: string, namespace: string): Prob
   return {
     subject: part,
     message: `the ${part} in ${namespace} is not ready: ${text}`,
-    hint: `kubectl logs -n ${namespace} -l app.kubernetes.io/component=${part} --tail=50`,
+    hint: logsCommand(namespace, part),
   };
 }

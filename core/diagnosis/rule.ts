@@ -33,16 +33,21 @@ export interface CheckRule<F> {
   evaluate(facts: F): Outcome;
 }
 
+/** What a check finds in known facts; null: nothing. */
+export type Judgement = readonly Problem[] | Problem | null;
+
 /** The problems that `judge` finds in a fact; an unknown fact is reported as unknown. */
-export function judged<T>(fact: Fact<T>, judge: (value: T) => Problem[]): Outcome {
-  return fact.known ? { problems: judge(fact.value), unknown: [] } : { problems: [], unknown: [fact.why] };
+export function judged<T>(fact: Fact<T>, judge: (value: T) => Judgement): Outcome {
+  return fact.known
+    ? { problems: [judge(fact.value) ?? []].flat(), unknown: [] }
+    : { problems: [], unknown: [fact.why] };
 }
 
 /** The problems that `judge` finds in two facts. */
 export function judgedBoth<T, U>(
   first: Fact<T>,
   second: Fact<U>,
-  judge: (first: T, second: U) => Problem[],
+  judge: (first: T, second: U) => Judgement,
 ): Outcome {
   if (!first.known) return { problems: [], unknown: [first.why] };
   return judged(second, (value) => judge(first.value, value));

@@ -2,20 +2,10 @@
  * The kind of evidence for an item of the manifest. `probed`: a probe from the sidecar. `observed`: the traffic.
  * `proved`: a proof record. `reported`: only a report of the agent. `none`: no evidence.
  */
-export type EvidenceTier = 'probed' | 'observed' | 'proved' | 'reported' | 'none';
-export const EVIDENCE_TIERS: readonly EvidenceTier[] = ['probed', 'observed', 'proved', 'reported', 'none'];
+export const EVIDENCE_TIERS = ['probed', 'observed', 'proved', 'reported', 'none'] as const;
+export type EvidenceTier = (typeof EVIDENCE_TIERS)[number];
 
-export type ItemKind =
-  | 'model'
-  | 'tool'
-  | 'guardrail'
-  | 'service'
-  | 'memory'
-  | 'mcp'
-  | 'budget'
-  | 'evaluation';
-
-export const ITEM_KINDS: readonly ItemKind[] = [
+export const ITEM_KINDS = [
   'model',
   'tool',
   'guardrail',
@@ -24,7 +14,8 @@ export const ITEM_KINDS: readonly ItemKind[] = [
   'mcp',
   'budget',
   'evaluation',
-];
+] as const;
+export type ItemKind = (typeof ITEM_KINDS)[number];
 
 /** One declared item and the best evidence of it. */
 export interface EvidenceItem {

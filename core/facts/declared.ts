@@ -125,21 +125,12 @@ interface MemoryRole {
 /** The role `backend` has the address of the first memory with the same backend. */
 function memoryRoles({ backend, shortTerm, longTerm, vector }: Memory): MemoryRole[] {
   const roles: MemoryRole[] = [];
-  const add = (role: string, key: string, of: Pick<MemoryRole, 'backend' | 'connection'>): void => {
-    roles.push({ role, path: `spec.memory.${role}.${key}`, ...of });
+  const add = (role: string, key: string, used: string | undefined, connection: string | undefined): void => {
+    roles.push({ role, path: `spec.memory.${role}.${key}`, backend: used, connection });
   };
-  if (shortTerm)
-    add('shortTerm', 'connection', {
-      backend: shortTerm.backend ?? backend,
-      connection: shortTerm.connection,
-    });
-  if (longTerm)
-    add('longTerm', 'connectionString', {
-      backend: longTerm.backend,
-      connection: longTerm.connectionString,
-    });
-  if (vector)
-    add('vector', 'connectionString', { backend: vector.backend, connection: vector.connectionString });
+  if (shortTerm) add('shortTerm', 'connection', shortTerm.backend ?? backend, shortTerm.connection);
+  if (longTerm) add('longTerm', 'connectionString', longTerm.backend, longTerm.connectionString);
+  if (vector) add('vector', 'connectionString', vector.backend, vector.connectionString);
   if (backend === undefined) return roles;
   const same = roles.find((each) => each.backend === backend && each.connection !== undefined);
   const path = same?.path ?? 'spec.memory.backend';

@@ -80,7 +80,7 @@ function checkRule(row: {
       ...(mustBeShown && { low: NOT_SHOWN_TEXT }),
     },
     find: ({ manifest, agentChecks }) => {
-      if (agentChecks === null) return [];
+      if (agentChecks === null) return null;
       const declared = row.declared(manifest);
       const findings: Finding[] = [];
       for (const [id, field] of declared)
@@ -99,13 +99,13 @@ function notShownRule(prefix: string, placeholder: string): GapRule {
     property: `${prefix}<${placeholder}>`,
     when: { low: NOT_SHOWN_OR_REPORTED_TEXT },
     find: ({ manifest, agentChecks }) => {
-      if (agentChecks === null) return [];
+      if (agentChecks === null) return null;
       const declared = reachIds(prefix)(manifest);
       const missing = [...declared].filter(([id]) => !agentChecks.has(id));
       return [
         ...skipped(declared, agentChecks),
         ...missing.map(([id, field]) =>
-          notShown({ id, field, observed: null, why: "the agent's report does not contain this check." }),
+          notShown(id, { field, observed: null, why: "the agent's report does not contain this check." }),
         ),
       ];
     },
@@ -118,20 +118,14 @@ function skipped(declared: Declared, agentChecks: ReadonlyMap<string, Check>): F
     const found = agentChecks.get(id);
     if (found?.status !== 'skip') return [];
     const why = `the agent skipped the check${found.message ? `: ${found.message}` : '.'}`;
-    return [notShown({ id, field, observed: 'skip', why })];
+    return [notShown(id, { field, observed: 'skip', why })];
   });
 }
 
-function notShown({
-  id,
-  why,
-  ...rest
-}: {
-  id: string;
-  field: string;
-  observed: string | null;
-  why: string;
-}): Finding {
+function notShown(
+  id: string,
+  { why, ...rest }: { why: string } & Pick<Finding, 'field' | 'observed'>,
+): Finding {
   return {
     ...rest,
     severity: 'low',
@@ -171,11 +165,11 @@ function notReported(id: string, field: string, severity: Severity): Finding {
   };
 }
 
-function findModel({ manifest, agentChecks }: RuleInput): Finding[] {
-  if (agentChecks === null) return [];
+function findModel({ manifest, agentChecks }: RuleInput): Finding | null {
+  if (agentChecks === null) return null;
   const id = modelCheckId(manifest.spec.model);
   const found = agentChecks.get(id);
-  if (found?.status === 'pass') return [];
+  if (found?.status === 'pass') return null;
   const common = {
     property: 'model.apiKey',
     field: 'spec.model.apiKey',
@@ -183,28 +177,24 @@ function findModel({ manifest, agentChecks }: RuleInput): Finding[] {
     declared: id,
   };
   if (found === undefined)
-    return [
-      {
-        ...common,
-        severity: 'high',
-        description: `The agent's report does not contain the check ${id}. It is not known whether the agent can use its declared model.`,
-        recommendation: "Configure the agent's reporter with this manifest so that it checks the model.",
-        observed: null,
-      },
-    ];
+    return {
+      ...common,
+      severity: 'high',
+      description: `The agent's report does not contain the check ${id}. It is not known whether the agent can use its declared model.`,
+      recommendation: "Configure the agent's reporter with this manifest so that it checks the model.",
+      observed: null,
+    };
   const problem =
     found.status === 'fail' ? "cannot be used with the agent's API key" : 'was not checked by the agent';
   const fallback =
     found.status === 'fail'
       ? "Check the model provider's address and status, and verify that the API key is valid."
       : `Set the API key that ${manifest.spec.model.apiKey.startsWith('$') ? manifest.spec.model.apiKey : 'spec.model.apiKey'} refers to.`;
-  return [
-    {
-      ...common,
-      severity: found.status === 'fail' ? 'critical' : 'high',
-      description: `The model ${id.replace(/^model:/, '')} ${problem}${found.message ? `: ${found.message}` : '.'}`,
-      recommendation: found.remediation ?? fallback,
-      observed: found.status,
-    },
-  ];
+  return {
+    ...common,
+    severity: found.status === 'fail' ? 'critical' : 'high',
+    description: `The model ${id.replace(/^model:/, '')} ${problem}${found.message ? `: ${found.message}` : '.'}`,
+    recommendation: found.remediation ?? fallback,
+    observed: found.status,
+  };
 }

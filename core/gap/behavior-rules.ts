@@ -1,10 +1,9 @@
-import type { Guardrail } from '../manifest/manifest.ts';
-import type { RuleFacts, Severity } from '../policy/policy-rule.ts';
+import type { PolicyRule, Severity } from '../policy/policy-rule.ts';
 import { POLICY_RULES } from '../policy/rules.ts';
 import type { Finding, GapRule, RuleInput } from './finding.ts';
 
 /** The policy rules by denial reason. Reasons that an engine adds itself have severity low. */
-const DENIALS: ReadonlyMap<string, RuleFacts> = new Map(POLICY_RULES.map((rule) => [rule.reason, rule]));
+const DENIALS: ReadonlyMap<string, PolicyRule> = new Map(POLICY_RULES.map((rule) => [rule.reason, rule]));
 
 /** Number of consecutive requests without behavioral data that is an issue. */
 const UNREPORTED_REQUESTS = 100;
@@ -47,64 +46,57 @@ export const BEHAVIOR_RULES: readonly GapRule[] = [
     },
     find: ({ facts }) =>
       facts.policy.state === 'not-loaded'
-        ? [
-            {
-              severity: 'high',
-              property: 'policy.not-loaded',
-              description:
-                "The policy engine responds but does not have this agent's rules, or has the rules of another manifest. A request that the engine allows is therefore not verified.",
-              recommendation:
-                'Generate the rules with `platform generate-policy` and load them into the engine.',
-              field: 'spec',
-              declared: 'policy rules',
-              observed: null,
-              evidenceLevel: 'probed',
-            },
-          ]
-        : [],
+        ? {
+            severity: 'high',
+            property: 'policy.not-loaded',
+            description:
+              "The policy engine responds but does not have this agent's rules, or has the rules of another manifest. A request that the engine allows is therefore not verified.",
+            recommendation:
+              'Generate the rules with `platform generate-policy` and load them into the engine.',
+            field: 'spec',
+            declared: 'policy rules',
+            observed: null,
+            evidenceLevel: 'probed',
+          }
+        : null,
   },
 ];
 
 function findGuardrails({ manifest, facts }: RuleInput, where: 'input' | 'output'): Finding[] {
   const { sampled, guardrailsInvoked } = facts.behavior;
   if (sampled === 0) return [];
-  return (manifest.spec.guardrails?.[where] ?? []).flatMap((guardrail: Guardrail, index) => {
-    const { type } = guardrail;
+  return (manifest.spec.guardrails?.[where] ?? []).flatMap(({ type }, index) => {
     const seen = guardrailsInvoked.get(type) ?? 0;
     const severity = severityOfRate(seen / sampled);
     if (severity === null) return [];
-    return [
-      {
-        severity,
-        property: `guardrails.${where}.${type}`,
-        description: `The declared guardrail ${type} was observed in ${seen} of the last ${sampled} requests with behavioral data.`,
-        recommendation: `Run ${type} on every request and report it in X-Platform-Guardrails-Invoked, or remove it from spec.guardrails.${where}.`,
-        field: `spec.guardrails.${where}[${index}].type`,
-        declared: type,
-        observed: seen === 0 ? null : `${seen} of ${sampled} requests`,
-        evidenceLevel: 'behavioral' as const,
-      },
-    ];
+    return {
+      severity,
+      property: `guardrails.${where}.${type}`,
+      description: `The declared guardrail ${type} was observed in ${seen} of the last ${sampled} requests with behavioral data.`,
+      recommendation: `Run ${type} on every request and report it in X-Platform-Guardrails-Invoked, or remove it from spec.guardrails.${where}.`,
+      field: `spec.guardrails.${where}[${index}].type`,
+      declared: type,
+      observed: seen === 0 ? null : `${seen} of ${sampled} requests`,
+      evidenceLevel: 'behavioral' as const,
+    };
   });
 }
 
-function findUnreported({ manifest, facts }: RuleInput): Finding[] {
+function findUnreported({ manifest, facts }: RuleInput): Finding | null {
   const { input = [], output = [] } = manifest.spec.guardrails ?? {};
   const { requestsWithout = 0 } = facts.behavior;
-  if (input.length + output.length === 0 || requestsWithout < UNREPORTED_REQUESTS) return [];
-  return [
-    {
-      severity: 'low',
-      property: 'guardrails.unreported',
-      description: `Guardrails are declared, but the last ${UNREPORTED_REQUESTS} requests or more had no behavioral data. There is no evidence that a guardrail runs.`,
-      recommendation:
-        'Report the guardrails that run in the header X-Platform-Guardrails-Invoked or as events (POST /events).',
-      field: 'spec.guardrails',
-      declared: [...input, ...output].map(({ type }) => type).join(', '),
-      observed: null,
-      evidenceLevel: 'behavioral',
-    },
-  ];
+  if (input.length + output.length === 0 || requestsWithout < UNREPORTED_REQUESTS) return null;
+  return {
+    severity: 'low',
+    property: 'guardrails.unreported',
+    description: `Guardrails are declared, but the last ${UNREPORTED_REQUESTS} requests or more had no behavioral data. There is no evidence that a guardrail runs.`,
+    recommendation:
+      'Report the guardrails that run in the header X-Platform-Guardrails-Invoked or as events (POST /events).',
+    field: 'spec.guardrails',
+    declared: [...input, ...output].map(({ type }) => type).join(', '),
+    observed: null,
+    evidenceLevel: 'behavioral',
+  };
 }
 
 /** The severity for a share of requests (0..1) with the guardrail; null: the guardrail was in every request. */

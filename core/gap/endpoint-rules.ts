@@ -10,18 +10,16 @@ export const ENDPOINT_RULES: readonly GapRule[] = [
     property: 'healthcheckable',
     when: { high: 'GET `spec.api.healthEndpoint` (default `/health`) on the agent returns no 2xx response' },
     find: ({ manifest, facts: { health } }) => {
-      if (health === null || isSuccess(health)) return [];
+      if (health === null || isSuccess(health)) return null;
       const path = health.path ?? DEFAULT_PATHS.health;
-      return [
-        missing(health, {
-          severity: 'high',
-          property: 'healthcheckable',
-          field: 'spec.api.healthEndpoint',
-          description: `GET ${path} on the agent ${outcomeOf(health)}.`,
-          recommendation: `Return a 2xx status for GET ${path} on the agent's port while the agent can serve requests.`,
-          declared: `GET ${manifest.spec.api?.healthEndpoint ?? path}`,
-        }),
-      ];
+      return missing(health, {
+        severity: 'high',
+        property: 'healthcheckable',
+        field: 'spec.api.healthEndpoint',
+        description: `GET ${path} on the agent ${outcomeOf(health)}.`,
+        recommendation: `Return a 2xx status for GET ${path} on the agent's port while the agent can serve requests.`,
+        declared: `GET ${manifest.spec.api?.healthEndpoint ?? path}`,
+      });
     },
   },
   {
@@ -30,9 +28,9 @@ export const ENDPOINT_RULES: readonly GapRule[] = [
       medium: `GET \`spec.api.capabilitiesEndpoint\` (default \`/capabilities\`) on the agent returns no 2xx response or an HTML page, and GET ${AGENT_CARD_PATH} returns no 2xx response with a JSON object`,
     },
     find: ({ manifest, facts: { capabilities, agentCard } }) => {
-      if (capabilities === null || agentCard?.isCard === true) return [];
+      if (capabilities === null || agentCard?.isCard === true) return null;
       const { isHtml } = capabilities;
-      if (isSuccess(capabilities) && isHtml !== true) return [];
+      if (isSuccess(capabilities) && isHtml !== true) return null;
       const path = capabilities.path ?? DEFAULT_PATHS.capabilities;
       const outcome = isHtml === true ? 'returned an HTML page instead of JSON' : outcomeOf(capabilities);
       const finding = missing(capabilities, {
@@ -43,7 +41,7 @@ export const ENDPOINT_RULES: readonly GapRule[] = [
         recommendation: `Return a 2xx status and the agent's tools as JSON for GET ${path} on the agent's port, or serve an A2A agent card at ${AGENT_CARD_PATH}.`,
         declared: `GET ${manifest.spec.api?.capabilitiesEndpoint ?? path}`,
       });
-      return [isHtml === true ? { ...finding, observed: 'HTML page' } : finding];
+      return isHtml === true ? { ...finding, observed: 'HTML page' } : finding;
     },
   },
   {
@@ -53,7 +51,7 @@ export const ENDPOINT_RULES: readonly GapRule[] = [
     },
     find: ({ manifest, facts }) => {
       const list = listOf(facts);
-      if (list === null) return [];
+      if (list === null) return null;
       return (manifest.spec.tools ?? []).flatMap(({ name }, index) =>
         list.tools.includes(cut(name, MAX_NAME_LENGTH))
           ? []

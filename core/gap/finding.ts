@@ -34,7 +34,8 @@ export interface GapRule {
   property: string;
   /** The condition for each severity that the row can find; source of docs/reference/rules.md. */
   when: Readonly<Partial<Record<Severity, string>>>;
-  find(input: RuleInput): Finding[];
+  /** null: nothing is found. */
+  find(input: RuleInput): readonly Finding[] | Finding | null;
 }
 
 /** Points per issue; the score is 100 minus their sum, at least 0. */

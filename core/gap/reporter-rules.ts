@@ -12,21 +12,19 @@ export const REPORTER_RULES: readonly GapRule[] = [
       high: 'GET /platform/health on the agent returns a 2xx response that is not a valid report: a field is invalid, `agentName` does not match, or `timestamp` is more than 120 s old or more than 60 s ahead',
     },
     find: ({ facts }) => {
-      if (facts.invalidReport === null) return [];
+      if (facts.invalidReport === null) return null;
       const problem = invalidReportText(facts.invalidReport);
-      return [
-        {
-          severity: 'high',
-          property: REPORTER_INVALID,
-          description: `GET /platform/health on the agent did not return a valid report: ${problem}.`,
-          recommendation:
-            "Return the HealthReport of the product's reporter, configured with this manifest, and keep the clocks in sync.",
-          field: 'spec.api',
-          declared: 'GET /platform/health',
-          observed: problem,
-          evidenceLevel: 'probed',
-        },
-      ];
+      return {
+        severity: 'high',
+        property: REPORTER_INVALID,
+        description: `GET /platform/health on the agent did not return a valid report: ${problem}.`,
+        recommendation:
+          "Return the HealthReport of the product's reporter, configured with this manifest, and keep the clocks in sync.",
+        field: 'spec.api',
+        declared: 'GET /platform/health',
+        observed: problem,
+        evidenceLevel: 'probed',
+      };
     },
   },
 ];

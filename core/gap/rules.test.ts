@@ -71,7 +71,7 @@ function severitiesOf(rule: GapRule, [spec, some]: Case): string[] {
   const facts = someFacts(some);
   const checks = check(manifest, facts).checks;
   const agentChecks = facts.agentReport === null ? null : new Map(checks.map((each) => [each.id, each]));
-  return rule.find({ manifest, facts, agentChecks }).map((finding) => finding.severity);
+  return [rule.find({ manifest, facts, agentChecks }) ?? []].flat().map((finding) => finding.severity);
 }
 
 test.each(GAP_RULES.map((rule): [string, GapRule] => [rule.property, rule]))(

@@ -36,7 +36,7 @@ export function findingsOf(manifest: Manifest, facts: Facts): Found[] {
   const input: RuleInput = { manifest, facts, agentChecks: agentChecksOf(manifest, facts) };
   const byProperty = new Map<string, Found>();
   for (const [part, rules] of PARTS)
-    for (const finding of rules.flatMap((rule) => rule.find(input))) {
+    for (const finding of rules.flatMap((rule) => rule.find(input) ?? [])) {
       const known = byProperty.get(finding.property);
       if (known === undefined || rankOf(finding) < rankOf(known))
         byProperty.set(finding.property, { ...finding, part });

@@ -23,10 +23,7 @@ const MAX_TEXT = 500;
 const shortText = text({ max: MAX_TEXT, cut: true });
 const severity = withDefault<CheckSeverity>(oneOf(['error', 'warning', 'info']), 'info');
 
-const members = object<
-  Pick<Check, 'id' | 'status' | 'severity'>,
-  { latencyMs: number; message: string; remediation: string }
->(
+const members: Field<Omit<Check, 'category'>> = object(
   { id: shortText, status: oneOf(['pass', 'fail', 'skip']), severity },
   { latencyMs: number({ min: 0, max: 1e9 }), message: shortText, remediation: shortText },
 );

@@ -22,27 +22,6 @@ export function healthStatusOf(checks: readonly Check[]): HealthStatus {
   return hasFailed('warning') ? 'degraded' : 'healthy';
 }
 
-/** Check id prefix -> category. The sidecar uses `agent:` for its check of the agent's own port. */
-const CATEGORIES: Readonly<Record<string, CheckCategory>> = {
-  env: 'env',
-  model: 'model',
-  service: 'service',
-  agent: 'service',
-  tool: 'tool',
-  memory: 'memory',
-  mcp: 'mcp',
-  file: 'file',
-  secret: 'secret',
-  tracing: 'tracing',
-};
-
-/** The category of a check id, from its prefix; null: unknown prefix. */
-export function categoryOf(id: string): CheckCategory | null {
-  const colon = id.indexOf(':');
-  const prefix = id.slice(0, Math.max(colon, 0));
-  return Object.hasOwn(CATEGORIES, prefix) ? (CATEGORIES[prefix] ?? null) : null;
-}
-
 const SEVERITIES: Readonly<Record<CheckCategory, CheckSeverity>> = {
   env: 'error',
   model: 'error',
@@ -54,6 +33,14 @@ const SEVERITIES: Readonly<Record<CheckCategory, CheckSeverity>> = {
   tool: 'info',
   tracing: 'info',
 };
+
+/** The category of a check id, which is its prefix; null: unknown prefix. */
+export function categoryOf(id: string): CheckCategory | null {
+  const prefix = id.slice(0, Math.max(id.indexOf(':'), 0));
+  // The sidecar's check of the agent's own port.
+  if (prefix === 'agent') return 'service';
+  return Object.hasOwn(SEVERITIES, prefix) ? (prefix as CheckCategory) : null;
+}
 
 /** The severity of a check from any sender; a service that the manifest declares critical has severity error. */
 export function severityOf(

@@ -57,7 +57,7 @@ const health = object(
   },
 );
 
-const issue = object<Omit<Issue, 'message' | 'source'>, Pick<Required<Issue>, 'message' | 'source'>>(
+const issue: Field<Issue> = object(
   {
     severity: oneOf(['critical', 'high', 'medium', 'low']),
     property: text({ max: MAX_TEXT }),
@@ -74,7 +74,7 @@ const gap = object(
   { source },
 );
 
-const totals = object<Pick<UsageTotals, 'tokensToday'>, { costTodayUsd: number }>(
+const totals: Field<UsageTotals> = object(
   { tokensToday: count },
   { costTodayUsd: number({ min: 0, max: 1e12 }) },
 );

@@ -29,10 +29,7 @@ type Loose<T, K extends keyof T> = { [P in keyof T]: P extends K ? string : T[P]
 type LooseItem = Loose<EvidenceItem, 'kind' | 'tier'>;
 type LooseSuppression = Loose<JudgedSuppression, 'state'>;
 
-const item = object<
-  Pick<LooseItem, 'kind' | 'name' | 'tier'>,
-  Pick<Required<LooseItem>, 'shownBy' | 'lastSeen' | 'contradictedBy'>
->(
+const item: Field<LooseItem> = object(
   { kind: code, name: cutText, tier: code },
   { shownBy: cutText, lastSeen: isoTime, contradictedBy: cutText },
 );
@@ -41,10 +38,7 @@ const isKnownItem = (each: LooseItem): each is EvidenceItem =>
   ITEM_KINDS.some((kind) => kind === each.kind) && EVIDENCE_TIERS.some((tier) => tier === each.tier);
 
 /** `evidence` of a heartbeat. */
-export const evidenceField: Field<EvidenceReport> = object<
-  Omit<EvidenceReport, 'shownWithoutLocalProofs'>,
-  Pick<Required<EvidenceReport>, 'shownWithoutLocalProofs'>
->(
+export const evidenceField: Field<EvidenceReport> = object(
   {
     shown: number(amount),
     declared: integer(amount),
@@ -54,10 +48,10 @@ export const evidenceField: Field<EvidenceReport> = object<
   { shownWithoutLocalProofs: number(amount) },
 );
 
-const suppression = object<
-  Pick<LooseSuppression, 'rule' | 'reason' | 'state'>,
-  Pick<Required<LooseSuppression>, 'approvedBy' | 'expires'>
->({ rule: code, reason: cutText, state: code }, { approvedBy: cutText, expires: code });
+const suppression: Field<LooseSuppression> = object(
+  { rule: code, reason: cutText, state: code },
+  { approvedBy: cutText, expires: code },
+);
 
 const isKnownSuppression = (each: LooseSuppression): each is JudgedSuppression =>
   SUPPRESSION_STATES.some((state) => state === each.state);
@@ -65,7 +59,7 @@ const isKnownSuppression = (each: LooseSuppression): each is JudgedSuppression =
 const score = integer({ min: 0, max: 100 });
 
 /** `audit` of a heartbeat. */
-export const auditField: Field<AuditSummary> = object<AuditSummary>({
+export const auditField: Field<AuditSummary> = object({
   declared: score,
   proved: score,
   failed: list(code, { max: MAX_RULES, cut: true }),

@@ -1,19 +1,12 @@
 import { isDnsLabel } from './names.ts';
+import type { OwnerReference, PodMetadata } from './pod.ts';
 
 /** The pod metadata from which the agent's name is derived. */
-interface NamedPod {
-  name?: string;
-  /** The name prefix of a pod that has no name yet. */
-  generateName?: string;
-  labels?: Readonly<Record<string, string>>;
+interface NamedPod extends Pick<PodMetadata, 'name' | 'generateName' | 'labels'> {
   ownerReferences?: readonly PodOwner[];
 }
 
-interface PodOwner {
-  kind: string;
-  name: string;
-  controller?: boolean;
-}
+type PodOwner = Pick<OwnerReference, 'kind' | 'name' | 'controller'>;
 
 export type AgentName =
   | { ok: true; name: string }

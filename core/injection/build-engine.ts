@@ -1,10 +1,11 @@
 import {
+  COMMON_FIELDS,
   manifestMount,
   noApiMount,
   nodeOptions,
   NODE_IMAGE_ARGS,
+  probeOf,
   resourcesOf,
-  RESTRICTED,
   type InjectionPlan,
 } from './build-sidecar.ts';
 import { ENGINE_CONTAINER, ENGINE_HEALTH_PORT, ENGINE_PORT, RULES_CONTAINER, VOLUMES } from './names.ts';
@@ -42,9 +43,7 @@ function renderStep(plan: InjectionPlan, imagePullPolicy: string): Container {
       { name: 'NODE_OPTIONS', value: nodeOptions(plan.memoryLimit) },
     ],
     resources: resourcesOf(plan),
-    securityContext: RESTRICTED,
-    terminationMessagePath: '/dev/termination-log',
-    terminationMessagePolicy: 'FallbackToLogsOnError',
+    ...COMMON_FIELDS,
     volumeMounts: [manifestMount, { name: VOLUMES.policy, mountPath: RULES_PATH }, noApiMount],
   };
 }
@@ -69,23 +68,9 @@ function engine({ image, resources }: EngineSettings, imagePullPolicy: string): 
     ],
     env: [{ name: 'GOMEMLIMIT', value: `${goMebibytes(resources.memoryLimit)}MiB` }],
     resources: resourcesOf(resources),
-    startupProbe: {
-      httpGet: health,
-      timeoutSeconds: 2,
-      successThreshold: 1,
-      periodSeconds: 1,
-      failureThreshold: 120,
-    },
-    livenessProbe: {
-      httpGet: health,
-      timeoutSeconds: 2,
-      successThreshold: 1,
-      periodSeconds: 10,
-      failureThreshold: 3,
-    },
-    securityContext: RESTRICTED,
-    terminationMessagePath: '/dev/termination-log',
-    terminationMessagePolicy: 'FallbackToLogsOnError',
+    startupProbe: probeOf(health, { periodSeconds: 1, failureThreshold: 120 }),
+    livenessProbe: probeOf(health, { periodSeconds: 10, failureThreshold: 3 }),
+    ...COMMON_FIELDS,
     volumeMounts: [{ name: VOLUMES.policy, mountPath: RULES_PATH, readOnly: true }, noApiMount],
   };
 }

@@ -8,7 +8,7 @@ import {
   TOKEN_AUDIENCE,
   VOLUMES,
 } from './names.ts';
-import type { Container, ContainerPort, EnvVariable, Volume } from './pod.ts';
+import type { Container, ContainerPort, EnvVariable, Handler, PortTarget, Volume } from './pod.ts';
 import { parseQuantity } from './quantity.ts';
 import { proxyPorts } from './routing.ts';
 import type { InjectionSettings, SidecarResources } from './settings.ts';
@@ -26,17 +26,22 @@ const IDENTITY_PATH = '/var/run/secrets/platform.io';
 /** The default command of the sidecar image; callers append their own arguments. */
 export const NODE_IMAGE_ARGS: readonly string[] = ['dist/sidecar/main.js'];
 
-/** The restricted Pod Security profile at container level, which overrides the pod's own settings. */
-export const RESTRICTED: Readonly<Record<string, unknown>> = {
-  allowPrivilegeEscalation: false,
-  capabilities: { drop: ['ALL'] },
-  privileged: false,
-  readOnlyRootFilesystem: true,
-  runAsGroup: 65532,
-  runAsNonRoot: true,
-  runAsUser: 65532,
-  seccompProfile: { type: 'RuntimeDefault' },
-};
+/** Fields of every injected container. */
+export const COMMON_FIELDS = {
+  // The restricted Pod Security profile at container level, which overrides the pod's own settings.
+  securityContext: {
+    allowPrivilegeEscalation: false,
+    capabilities: { drop: ['ALL'] },
+    privileged: false,
+    readOnlyRootFilesystem: true,
+    runAsGroup: 65532,
+    runAsNonRoot: true,
+    runAsUser: 65532,
+    seccompProfile: { type: 'RuntimeDefault' },
+  },
+  terminationMessagePath: '/dev/termination-log',
+  terminationMessagePolicy: 'FallbackToLogsOnError',
+} satisfies Partial<Container>;
 
 export const manifestMount = { name: VOLUMES.manifest, mountPath: '/manifest', readOnly: true };
 // The ServiceAccount admission plugin mounts the agent's API token into every container without a mount at this path.
@@ -50,8 +55,9 @@ const identityMount = { name: VOLUMES.identity, mountPath: IDENTITY_PATH, readOn
 
 // These objects are shared between all pods; callers do not modify the result of an injection.
 // The initial delay prevents a failed probe, and with it a warning event, at the start of every pod.
-const startupProbe = readyz({ initialDelaySeconds: 1, periodSeconds: 1, failureThreshold: 120 });
-const readinessProbe = readyz({ periodSeconds: 5, failureThreshold: 3 });
+const readyz = { path: '/readyz', port: CONTROL_PORT, scheme: 'HTTP' };
+const startupProbe = probeOf(readyz, { initialDelaySeconds: 1, periodSeconds: 1, failureThreshold: 120 });
+const readinessProbe = probeOf(readyz, { periodSeconds: 5, failureThreshold: 3 });
 // Runs when pod termination starts. SIGTERM arrives only after the agent has ended, too late to redirect clients.
 const lifecycle = { preStop: { httpGet: { path: '/drain', port: CONTROL_PORT, scheme: 'HTTP' } } };
 const controlPort: ContainerPort = {
@@ -102,9 +108,7 @@ export function buildSidecar(
     startupProbe,
     readinessProbe,
     lifecycle,
-    securityContext: RESTRICTED,
-    terminationMessagePath: '/dev/termination-log',
-    terminationMessagePolicy: 'FallbackToLogsOnError',
+    ...COMMON_FIELDS,
     volumeMounts:
       settings.controlPlaneUrl === null
         ? [manifestMount, noApiMount]
@@ -197,15 +201,9 @@ export function heapMebibytes(memoryLimit: string): number {
   return Math.floor((parseQuantity(memoryLimit) ?? 0) / 2 ** 20 / 2);
 }
 
-function readyz(timing: {
-  initialDelaySeconds?: number;
-  periodSeconds: number;
-  failureThreshold: number;
-}): Record<string, unknown> {
-  return {
-    httpGet: { path: '/readyz', port: CONTROL_PORT, scheme: 'HTTP' },
-    timeoutSeconds: 2,
-    successThreshold: 1,
-    ...timing,
-  };
+export function probeOf(
+  httpGet: PortTarget,
+  timing: { initialDelaySeconds?: number; periodSeconds: number; failureThreshold: number },
+): Handler {
+  return { httpGet, timeoutSeconds: 2, successThreshold: 1, ...timing };
 }

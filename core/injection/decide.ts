@@ -10,7 +10,7 @@ import { withoutInjection, type Target } from './inject.ts';
 import { parseInjected } from './injected.ts';
 import { CA_ANNOTATION, INJECTED_ANNOTATION } from './names.ts';
 import type { Pod } from './pod.ts';
-import { RULES, type Rejection, type Subject } from './rejections.ts';
+import { rejectionsOf, type Rejection, type Subject } from './rejections.ts';
 import { defaultAgentPort } from './routing.ts';
 import { quoted } from '../untrusted/quoted.ts';
 import type { InjectionSettings } from './settings.ts';
@@ -40,7 +40,7 @@ export type Decision =
  * | absent, `"false"` | any | skip `not-opted-in` |
  * | anything else | a mirror of a static pod | skip `mirror-pod` |
  * | any annotation of the table with an invalid value | | refuse `annotation-invalid` |
- * | `"true"` | violates one or more of RULES | refuse, with every code |
+ * | `"true"` | has one or more of `rejectionsOf` | refuse, with every code |
  * | `"true"` | otherwise | inject |
  */
 export function decide(pod: Pod, settings: InjectionSettings): Decision {
@@ -51,14 +51,12 @@ export function decide(pod: Pod, settings: InjectionSettings): Decision {
   const read = readAnnotations(annotations);
   if (!read.ok) {
     const messages = read.problems.map(describeAnnotationProblem);
-    return {
-      action: 'refuse',
-      rejections: messages.map((message) => ({ code: 'annotation-invalid', message })),
-    };
+    const rejections = messages.map((message) => ({ code: 'annotation-invalid' as const, message }));
+    return { action: 'refuse', rejections };
   }
   const record = parseInjected(pod.metadata);
   const subject = subjectOf(record ? withoutInjection(pod, record) : pod, read.values, settings);
-  const rejections = RULES.flatMap((rule) => rule(subject) ?? []);
+  const rejections = rejectionsOf(subject);
   const { agent } = subject;
   // A rule rejects a pod without the agent's container.
   if (rejections.length > 0 || !agent) return { action: 'refuse', rejections };

@@ -1,4 +1,4 @@
-import { isEqual } from '../yaml-edit/equal.ts';
+import { isEqual } from './equal.ts';
 import { ANNOTATIONS } from './annotations.ts';
 import { changePods, type ChangedText, type PodChange } from './inject-text.ts';
 import { decide } from './decide.ts';

@@ -1,9 +1,7 @@
 import { isMap, isScalar, parseAllDocuments, visit, type Document } from 'yaml';
-import { isEqual } from '../yaml-edit/equal.ts';
-import { isRecord } from '../untrusted/fields.ts';
-import { changeMap, type JsonObject } from '../yaml-edit/edit-yaml.ts';
-import { styleOf } from '../yaml-edit/render.ts';
-import { TextEdits } from '../yaml-edit/text-edits.ts';
+import { isRecord, jsonOf } from '../untrusted/fields.ts';
+import { AS_WRITTEN, changeMap, styleOf, type JsonObject } from './edit-yaml.ts';
+import { isEqual } from './equal.ts';
 import { kindOf, podPlacesOf, type PodPlace } from './workloads.ts';
 
 /** The result for one workload, or for a document without a workload. */
@@ -38,8 +36,8 @@ interface Change {
 }
 
 /**
- * Changes the pods in a text of one or more YAML documents, or of JSON. Unchanged parts of YAML keep every character,
- * including comments, order, quotes and empty lines.
+ * Changes the pods in a text of one or more YAML documents, or of JSON. A YAML document without a changed pod keeps every
+ * character. A document with one keeps its comments, order and quotes; spaces and line breaks may change.
  */
 export function changePods(text: string, change: (place: PodPlace) => PodChange): ChangedText {
   const documents = parseDocuments(text);
@@ -60,7 +58,11 @@ export function changePods(text: string, change: (place: PodPlace) => PodChange)
     });
   });
   if (outcomes.some(({ action }) => action === 'refused')) return { text, outcomes };
-  const changed = isJson(text) ? changedJson(text, changes.flat()) : changedYaml(text, documents, changes);
+  const json = jsonOf(text);
+  const changed =
+    json === undefined
+      ? changedYaml(text, documents, changes)
+      : changedJson({ text, value: json }, changes.flat());
   if (changed !== null) return { text: changed, outcomes };
   const message =
     'the text cannot be changed in place: replace the anchors and aliases of its workloads with their values';
@@ -92,7 +94,7 @@ function nameOf(object: unknown): string {
 }
 
 const parseDocuments = (text: string): Document.Parsed[] => {
-  const documents = parseAllDocuments(text, { keepSourceTokens: true, merge: true, prettyErrors: true });
+  const documents = parseAllDocuments(text, { merge: true, prettyErrors: true });
   return 'empty' in documents ? [] : documents;
 };
 
@@ -116,21 +118,11 @@ function nonScalarKey(document: Document.Parsed): string | null {
   return isFound ? 'a key is not a scalar; render the template first' : null;
 }
 
-function isJson(text: string): boolean {
-  try {
-    JSON.parse(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
 /** JSON has no comments to keep, so the text is serialized again with its own indentation. */
-function changedJson(text: string, changes: readonly Change[]): string {
+function changedJson({ text, value }: { text: string; value: unknown }, changes: readonly Change[]): string {
   const [, indent = ''] = /^\s*[[{]\r?\n([ \t]+)/.exec(text) ?? [];
   const ending = /\s*$/.exec(text)?.[0] ?? '';
-  const object: unknown = JSON.parse(text);
-  return JSON.stringify(withNulls(object, withChanges(withoutNulls(object), changes)), null, indent) + ending;
+  return JSON.stringify(withNulls(value, withChanges(withoutNulls(value), changes)), null, indent) + ending;
 }
 
 /** null: the edited text does not parse to the expected objects and must not be written. */
@@ -139,14 +131,20 @@ function changedYaml(
   documents: readonly Document.Parsed[],
   changes: readonly (readonly Change[])[],
 ): string | null {
-  const edits = new TextEdits(text, styleOf(text));
-  documents.forEach((document, index) => {
+  const style = styleOf(text);
+  const newline = text.includes('\r\n') ? '\r\n' : '\n';
+  let end = 0;
+  const chunks = parseAllDocuments(text, AS_WRITTEN).map((document, index) => {
+    const chunk = text.slice(end, (end = document.range[2]));
+    if (changes[index]?.length === 0) return chunk;
     for (const { place, before, after } of changes[index] ?? []) {
-      const node = document.getIn(place.path, true);
-      if (isMap(node)) changeMap(edits, node, before, after);
+      const pod = document.getIn(place.path, true);
+      if (isMap(pod)) changeMap(pod, before, after);
     }
+    const written = document.toString(style).replaceAll('\n', newline);
+    return chunk.endsWith('\n') ? written : written.trimEnd();
   });
-  const edited = edits.apply();
+  const edited = chunks.join('');
   const parsed = parseDocuments(edited);
   const isAsExpected =
     parsed.length === documents.length &&

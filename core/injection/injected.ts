@@ -1,4 +1,4 @@
-import { isRecord } from '../untrusted/fields.ts';
+import { isRecord, jsonOf } from '../untrusted/fields.ts';
 import { INJECTED_ANNOTATION } from './names.ts';
 import type { Container, ContainerPort, PodMetadata } from './pod.ts';
 
@@ -26,25 +26,19 @@ const RESTORABLE =
 /** The parsed annotation; null if the pod was not injected or the value is not a valid record. */
 export function parseInjected(metadata: PodMetadata | undefined): Injected | null {
   const text = metadata?.annotations?.[INJECTED_ANNOTATION];
-  if (text === undefined) return null;
-  try {
-    const value: unknown = JSON.parse(text);
-    return isInjected(value) ? value : null;
-  } catch {
-    return null;
-  }
+  const value = text === undefined ? undefined : jsonOf(text);
+  return isInjected(value) ? value : null;
 }
 
 function isInjected(value: unknown): value is Injected {
-  if (typeof value !== 'object' || value === null) return false;
-  const { version, config, agent, restore, ownLabel } = value as Record<string, unknown>;
+  if (!isRecord(value)) return false;
+  const { version, config, agent, restore, ownLabel } = value;
   return (
     typeof version === 'string' &&
     typeof config === 'string' &&
-    typeof agent === 'object' &&
-    agent !== null &&
-    typeof (agent as Record<string, unknown>)['container'] === 'string' &&
-    typeof (agent as Record<string, unknown>)['port'] === 'number' &&
+    isRecord(agent) &&
+    typeof agent['container'] === 'string' &&
+    typeof agent['port'] === 'number' &&
     Array.isArray(restore) &&
     restore.every(isRestore) &&
     typeof ownLabel === 'boolean'

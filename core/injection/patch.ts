@@ -1,4 +1,4 @@
-import { commonEnds } from '../yaml-edit/equal.ts';
+import { commonEnds } from './equal.ts';
 import { isRecord } from '../untrusted/fields.ts';
 
 /** One operation of RFC 6902. */

@@ -16,39 +16,6 @@ import { namesOfPort } from './routing.ts';
 import { quoted } from '../untrusted/quoted.ts';
 import type { InjectionSettings } from './settings.ts';
 
-/** Every rejection code and its condition; the reference page is generated from this table. */
-export const REJECTION_SUMMARIES = {
-  'annotation-invalid': 'an annotation of the table above has an invalid value',
-  'os-not-linux': 'the pod is not for Linux: `spec.os.name`, or the node selector `kubernetes.io/os`',
-  'host-network': '`hostNetwork` is true: the sidecar would take its ports on the node',
-  'name-reserved':
-    'the pod has no record of an injection, but a container or volume has a reserved name, or a container mounts a volume with a reserved name',
-  'agent-name-unknown':
-    'the pod has no owner, no name yet (`generateName`) and no annotation `platform.io/agent-name`',
-  'agent-name-invalid': "the workload's name is not a valid DNS label",
-  'label-conflict':
-    "the pod has the label `platform.io/agent` with a value that differs from the agent's name",
-  'container-unknown': 'no container has the name in `platform.io/agent-container`',
-  'port-reserved':
-    'the agent or another container uses a port of the sidecar (4000, 4001) or of its policy engine (8181 and 8282 with `policy.engine: opa`)',
-  'port-name-shared': "another container has a port with the same name as the agent's port",
-  'mode-below-minimum': '`platform.io/policy-proxy-mode` is below the chart value `policy.minimumMode`',
-  'grade-below-minimum':
-    '`platform.io/compliant-grade` is below the chart value `policy.minimumCompliantGrade`',
-  'evidence-below-minimum':
-    '`platform.io/compliant-evidence` is below the chart value `policy.minimumCompliantEvidence`',
-  'image-not-allowed': '`platform.io/sidecar-image` is not listed in the chart value `sidecar.allowedImages`',
-  'request-over-limit':
-    'a resource request of the sidecar is over its limit; the request is not reduced automatically',
-} as const;
-
-export type RejectionCode = keyof typeof REJECTION_SUMMARIES;
-
-export interface Rejection {
-  code: RejectionCode;
-  message: string;
-}
-
 /** The input of the rules: the pod without an earlier injection, and the values that were parsed and derived from it. */
 export interface Subject {
   pod: Pod;
@@ -59,164 +26,178 @@ export interface Subject {
   plan: InjectionPlan;
 }
 
-type Rule = (subject: Subject) => Rejection | null;
+/** One reason to reject a pod. */
+interface RejectionRule {
+  /** When a pod is rejected, for the reference page. */
+  summary: string;
+  /** The messages for the pod's author; null: the pod is not rejected. */
+  problems: (subject: Subject) => readonly string[] | string | null;
+}
 
 const MODE_RANK = { off: 0, track: 1, enforce: 2 } as const;
 
-/** One rule per reason. */
-export const RULES: readonly Rule[] = [
-  ({ pod }) => {
-    const named: [string, string | undefined][] = [
-      ['spec.os.name', pod.spec.os?.name],
-      ['the node selector kubernetes.io/os', pod.spec.nodeSelector?.['kubernetes.io/os']],
-    ];
-    const other = named.find(([, os]) => os !== undefined && os !== 'linux');
-    return other
-      ? rejection(
-          'os-not-linux',
-          `the sidecar runs only on Linux, but ${other[0]} is ${quoted(other[1] ?? '')}`,
-        )
-      : null;
+/** The rejections by code. The reference page is generated from this table. */
+const REJECTIONS = {
+  'annotation-invalid': {
+    summary: 'an annotation of the table above has an invalid value',
+    // `decide` rejects these pods before it evaluates the rules, which need the values.
+    problems: () => null,
   },
-
-  ({ pod }) =>
-    pod.spec.hostNetwork === true
-      ? rejection(
-          'host-network',
-          `a pod with hostNetwork cannot be injected: ports ${PROXY_PORT} and ${CONTROL_PORT} would be taken on the node`,
-        )
-      : null,
-
-  ({ pod }) => {
-    const conflicts = reservedNames(pod);
-    return conflicts.length > 0
-      ? rejection(
-          'name-reserved',
-          `${conflicts.join(', ')}: this name is reserved for the injector; rename it`,
-        )
-      : null;
+  'os-not-linux': {
+    summary: 'the pod is not for Linux: `spec.os.name`, or the node selector `kubernetes.io/os`',
+    problems: ({ pod }) => {
+      const named: [string, string | undefined][] = [
+        ['spec.os.name', pod.spec.os?.name],
+        ['the node selector kubernetes.io/os', pod.spec.nodeSelector?.['kubernetes.io/os']],
+      ];
+      const other = named.find(([, os]) => os !== undefined && os !== 'linux');
+      return other ? `the sidecar runs only on Linux, but ${other[0]} is ${quoted(other[1] ?? '')}` : null;
+    },
   },
-
-  ({ agentName }) =>
-    agentName.ok || agentName.reason !== 'unknown'
-      ? null
-      : rejection(
-          'agent-name-unknown',
-          `the pod has no owner and no name yet: set annotation ${ANNOTATIONS.agentName.name}`,
-        ),
-
-  ({ agentName }) =>
-    agentName.ok || agentName.reason !== 'invalid'
-      ? null
-      : rejection(
-          'agent-name-invalid',
-          `${quoted(agentName.name)} is not a valid agent name (${ANNOTATIONS.agentName.allowed}): set annotation ${ANNOTATIONS.agentName.name}`,
-        ),
-
-  ({ pod, agentName }) => {
-    const label = pod.metadata?.labels?.[AGENT_LABEL];
-    return label === undefined || !agentName.ok || label === agentName.name
-      ? null
-      : rejection(
-          'label-conflict',
-          `label ${AGENT_LABEL}: ${quoted(label)} is not the agent's name "${agentName.name}": remove the label, or set annotation ${ANNOTATIONS.agentName.name} to it`,
-        );
+  'host-network': {
+    summary: '`hostNetwork` is true: the sidecar would take its ports on the node',
+    problems: ({ pod }) =>
+      pod.spec.hostNetwork === true
+        ? `a pod with hostNetwork cannot be injected: ports ${PROXY_PORT} and ${CONTROL_PORT} would be taken on the node`
+        : null,
   },
-
-  ({ pod, values, agent }) => {
-    if (agent) return null;
-    const names = pod.spec.containers.map((container) => container.name).join(', ');
-    return values.agentContainer === undefined
-      ? rejection('container-unknown', 'the pod has no container')
-      : rejection(
-          'container-unknown',
-          `annotation ${ANNOTATIONS.agentContainer.name}: "${values.agentContainer}" is not one of the pod's containers (${cut(names)})`,
-        );
+  'name-reserved': {
+    summary:
+      'the pod has no record of an injection, but a container or volume has a reserved name, or a container mounts a volume with a reserved name',
+    problems: ({ pod }) => {
+      const conflicts = reservedNames(pod).join(', ');
+      return conflicts === '' ? null : `${conflicts}: this name is reserved for the injector; rename it`;
+    },
   },
-
-  ({ pod, plan: { agentPort }, settings }) => {
-    const reserved = reservedPorts(settings);
-    if (reserved.includes(agentPort))
-      return rejection(
-        'port-reserved',
-        `the agent's port ${agentPort} is reserved for the sidecar (${reserved.join(', ')}): use another port`,
+  'agent-name-unknown': {
+    summary: 'the pod has no owner, no name yet (`generateName`) and no annotation `platform.io/agent-name`',
+    problems: ({ agentName }) =>
+      agentName.ok || agentName.reason !== 'unknown'
+        ? null
+        : `the pod has no owner and no name yet: set annotation ${ANNOTATIONS.agentName.name}`,
+  },
+  'agent-name-invalid': {
+    summary: "the workload's name is not a valid DNS label",
+    problems: ({ agentName }) =>
+      agentName.ok || agentName.reason !== 'invalid'
+        ? null
+        : `${quoted(agentName.name)} is not a valid agent name (${ANNOTATIONS.agentName.allowed}): set annotation ${ANNOTATIONS.agentName.name}`,
+  },
+  'label-conflict': {
+    summary: "the pod has the label `platform.io/agent` with a value that differs from the agent's name",
+    problems: ({ pod, agentName }) => {
+      const label = pod.metadata?.labels?.[AGENT_LABEL];
+      return label === undefined || !agentName.ok || label === agentName.name
+        ? null
+        : `label ${AGENT_LABEL}: ${quoted(label)} is not the agent's name "${agentName.name}": remove the label, or set annotation ${ANNOTATIONS.agentName.name} to it`;
+    },
+  },
+  'container-unknown': {
+    summary: 'no container has the name in `platform.io/agent-container`',
+    problems: ({ pod, values, agent }) => {
+      if (agent) return null;
+      const names = pod.spec.containers.map((container) => container.name).join(', ');
+      return values.agentContainer === undefined
+        ? 'the pod has no container'
+        : `annotation ${ANNOTATIONS.agentContainer.name}: "${values.agentContainer}" is not one of the pod's containers (${cut(names)})`;
+    },
+  },
+  'port-reserved': {
+    summary:
+      'the agent or another container uses a port of the sidecar (4000, 4001) or of its policy engine (8181 and 8282 with `policy.engine: opa`)',
+    problems: ({ pod, plan: { agentPort }, settings }) => {
+      const reserved = reservedPorts(settings);
+      if (reserved.includes(agentPort))
+        return `the agent's port ${agentPort} is reserved for the sidecar (${reserved.join(', ')}): use another port`;
+      const other = everyContainer(pod).find((container) =>
+        container.ports?.some((port) => reserved.includes(port.containerPort)),
       );
-    const other = everyContainer(pod).find((container) =>
-      container.ports?.some((port) => reserved.includes(port.containerPort)),
-    );
-    return other
-      ? rejection(
-          'port-reserved',
-          `container ${cut(other.name)} uses a port that is reserved for the sidecar (${reserved.join(', ')}): use another port`,
-        )
-      : null;
+      return other
+        ? `container ${cut(other.name)} uses a port that is reserved for the sidecar (${reserved.join(', ')}): use another port`
+        : null;
+    },
   },
-
-  ({ pod, agent, plan }) => {
-    if (!agent) return null;
-    // A Service uses the first container with the port name, so moving the name to the sidecar would change its target.
-    const names = namesOfPort(agent, plan.agentPort);
-    const other = pod.spec.containers.find(
-      (container) => container !== agent && container.ports?.some((port) => names.includes(port.name ?? '')),
-    );
-    return other
-      ? rejection(
-          'port-name-shared',
-          `containers ${cut(agent.name)} and ${cut(other.name)} both have a port named ${names.map((name) => quoted(name)).join(', ')}: give the agent's port a unique name`,
-        )
-      : null;
+  'port-name-shared': {
+    summary: "another container has a port with the same name as the agent's port",
+    problems: ({ pod, agent, plan }) => {
+      if (!agent) return null;
+      // A Service uses the first container with the port name, so moving the name to the sidecar would change its target.
+      const names = namesOfPort(agent, plan.agentPort);
+      const other = pod.spec.containers.find(
+        (each) => each !== agent && each.ports?.some((port) => names.includes(port.name ?? '')),
+      );
+      return other
+        ? `containers ${cut(agent.name)} and ${cut(other.name)} both have a port named ${names.map((name) => quoted(name)).join(', ')}: give the agent's port a unique name`
+        : null;
+    },
   },
-
-  ({ values, settings }) =>
-    values.mode !== undefined && MODE_RANK[values.mode] < MODE_RANK[settings.minimumMode]
-      ? rejection(
-          'mode-below-minimum',
-          `annotation ${ANNOTATIONS.mode.name}: "${values.mode}" is below this cluster's minimum "${settings.minimumMode}"`,
-        )
-      : null,
-
-  // Grades are letters from A to F; a later letter is worse.
-  ({ values, settings }) =>
-    values.compliantGrade !== undefined && values.compliantGrade > settings.minimumCompliantGrade
-      ? rejection(
-          'grade-below-minimum',
-          `annotation ${ANNOTATIONS.compliantGrade.name}: "${values.compliantGrade}" is below this cluster's minimum "${settings.minimumCompliantGrade}"`,
-        )
-      : null,
-
-  ({ values, settings }) =>
-    values.compliantEvidence !== undefined && values.compliantEvidence < settings.minimumCompliantEvidence
-      ? rejection(
-          'evidence-below-minimum',
-          `annotation ${ANNOTATIONS.compliantEvidence.name}: "${values.compliantEvidence}" is below this cluster's minimum "${settings.minimumCompliantEvidence}"`,
-        )
-      : null,
-
-  ({ values, settings }) => {
-    const allowed = [settings.image, ...settings.allowedImages];
-    return values.image === undefined || allowed.includes(values.image)
-      ? null
-      : rejection(
-          'image-not-allowed',
-          `annotation ${ANNOTATIONS.image.name}: "${values.image}" is not one of the images that this cluster allows (${allowed.join(', ')})`,
-        );
+  'mode-below-minimum': {
+    summary: '`platform.io/policy-proxy-mode` is below the chart value `policy.minimumMode`',
+    problems: ({ values: { mode }, settings: { minimumMode } }) =>
+      mode !== undefined && MODE_RANK[mode] < MODE_RANK[minimumMode]
+        ? belowMinimum('mode', mode, minimumMode)
+        : null,
   },
+  'grade-below-minimum': {
+    summary: '`platform.io/compliant-grade` is below the chart value `policy.minimumCompliantGrade`',
+    // Grades are letters from A to F; a later letter is worse.
+    problems: ({ values: { compliantGrade: grade }, settings: { minimumCompliantGrade: minimum } }) =>
+      grade !== undefined && grade > minimum ? belowMinimum('compliantGrade', grade, minimum) : null,
+  },
+  'evidence-below-minimum': {
+    summary: '`platform.io/compliant-evidence` is below the chart value `policy.minimumCompliantEvidence`',
+    problems: ({ values: { compliantEvidence: share }, settings: { minimumCompliantEvidence: minimum } }) =>
+      share !== undefined && share < minimum ? belowMinimum('compliantEvidence', share, minimum) : null,
+  },
+  'image-not-allowed': {
+    summary: '`platform.io/sidecar-image` is not listed in the chart value `sidecar.allowedImages`',
+    problems: ({ values: { image }, settings }) => {
+      const allowed = [settings.image, ...settings.allowedImages];
+      return image === undefined || allowed.includes(image)
+        ? null
+        : `annotation ${ANNOTATIONS.image.name}: "${image}" is not one of the images that this cluster allows (${allowed.join(', ')})`;
+    },
+  },
+  'request-over-limit': {
+    summary: 'a resource request of the sidecar is over its limit; the request is not reduced automatically',
+    problems: ({ plan }) => [
+      ...requestOverLimit('cpu', plan.cpuRequest, plan.cpuLimit),
+      ...requestOverLimit('memory', plan.memoryRequest, plan.memoryLimit),
+    ],
+  },
+} as const satisfies Readonly<Record<string, RejectionRule>>;
 
-  ({ plan }) => requestOverLimit('cpu', plan.cpuRequest, plan.cpuLimit),
-  ({ plan }) => requestOverLimit('memory', plan.memoryRequest, plan.memoryLimit),
-];
+export type RejectionCode = keyof typeof REJECTIONS;
 
-function rejection(code: RejectionCode, message: string): Rejection {
-  return { code, message };
+export interface Rejection {
+  code: RejectionCode;
+  message: string;
 }
 
-function requestOverLimit(resource: 'cpu' | 'memory', request: string, limit: string): Rejection | null {
+const RULES = Object.entries<RejectionRule>(REJECTIONS) as [RejectionCode, RejectionRule][];
+
+/** Every rejection code and its condition. */
+export const REJECTION_SUMMARIES = Object.fromEntries(
+  RULES.map(([code, { summary }]) => [code, summary]),
+) as Record<RejectionCode, string>;
+
+/** All reasons to reject a pod; empty: the pod can be injected. */
+export function rejectionsOf(subject: Subject): Rejection[] {
+  return RULES.flatMap(([code, { problems }]) =>
+    [problems(subject) ?? []].flat().map((message) => ({ code, message })),
+  );
+}
+
+function belowMinimum(key: keyof AnnotationValues, value: string | number, minimum: string | number): string {
+  return `annotation ${ANNOTATIONS[key].name}: "${value}" is below this cluster's minimum "${minimum}"`;
+}
+
+function requestOverLimit(resource: 'cpu' | 'memory', request: string, limit: string): string[] {
   return (parseQuantity(request) ?? 0) > (parseQuantity(limit) ?? 0)
-    ? rejection(
-        'request-over-limit',
+    ? [
         `the sidecar's ${resource} request ${request} is over its limit ${limit}: set both platform.io/sidecar-${resource}-request and platform.io/sidecar-${resource}-limit`,
-      )
-    : null;
+      ]
+    : [];
 }
 
 const SIDECAR_PORTS: readonly number[] = [PROXY_PORT, CONTROL_PORT];

@@ -2,8 +2,7 @@ import type { ManifestProblem } from './manifest.ts';
 import { referenceMistake } from './reference-problems.ts';
 import { quoted } from './wording.ts';
 import { formatPath, nodeAt, valueOffsetAt } from './yaml-tree.ts';
-import type { Located, PathToken } from './yaml-tree.ts';
-import type { Place } from './line-index.ts';
+import type { Located, PathToken, Place } from './yaml-tree.ts';
 
 /** Lists whose entries need a unique name, because reports, checks and cards identify the entries by name. */
 const UNIQUE: readonly { list: string[]; nameOf: readonly string[] }[] = [

@@ -5,8 +5,7 @@ import { nearest } from './nearest.ts';
 import { schemaProblems } from './schema-problems.ts';
 import { quoted } from './wording.ts';
 import { keyOffsetAt, nodeAt, readYamlTree, valueOffsetAt } from './yaml-tree.ts';
-import type { Located } from './yaml-tree.ts';
-import type { Place } from './line-index.ts';
+import type { Located, Place } from './yaml-tree.ts';
 
 /** Maximum size in bytes of UTF-8, the size limit of a ConfigMap. */
 export const MAX_MANIFEST_BYTES = 1024 * 1024;

@@ -1,5 +1,5 @@
 import { nearest } from './nearest.ts';
-import { REFERENCE_FUNCTIONS, REFERENCE_KINDS } from './references.ts';
+import { REFERENCE_FUNCTIONS, REFERENCE_KINDS, type ReferenceKind } from './references.ts';
 import { oneOf, quoted } from './wording.ts';
 
 /** A mistake in a string that looks like a reference, and the reference that was probably meant. */
@@ -18,24 +18,21 @@ export function referenceMistake(text: string): ReferenceMistake | null {
   const match = REFERENCE_LIKE.exec(text);
   if (match === null) return null;
   const [, kind = '', name = ''] = match;
-  switch (kind) {
-    case 'env':
-      return checkVariable(name);
-    case 'file':
-      return checkFile(name);
-    case 'secret':
-      return checkSecret(name);
-    case 'func':
-      return checkFunction(name);
-    default: {
-      const near = nearest(kind, REFERENCE_KINDS);
-      return {
-        message: `${quoted(`$${kind}:`)} is not a valid reference prefix; use ${FORMS}`,
-        ...(near === undefined ? {} : { suggestion: `$${near}:${name}` }),
-      };
-    }
-  }
+  const known = REFERENCE_KINDS.find((each) => each === kind);
+  if (known !== undefined) return CHECKS[known](name);
+  const near = nearest(kind, REFERENCE_KINDS);
+  return {
+    message: `${quoted(`$${kind}:`)} is not a valid reference prefix; use ${FORMS}`,
+    ...(near === undefined ? {} : { suggestion: `$${near}:${name}` }),
+  };
 }
+
+const CHECKS: Readonly<Record<ReferenceKind, (name: string) => ReferenceMistake | null>> = {
+  env: checkVariable,
+  file: checkFile,
+  secret: checkSecret,
+  func: checkFunction,
+};
 
 function checkVariable(name: string): ReferenceMistake | null {
   if (name === '') return { message: 'the reference $env: has no variable name' };

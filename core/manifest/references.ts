@@ -1,8 +1,7 @@
 import type { Manifest } from './manifest.ts';
 
-export type ReferenceKind = 'env' | 'file' | 'secret' | 'func';
-
-export const REFERENCE_KINDS: readonly ReferenceKind[] = ['env', 'file', 'secret', 'func'];
+export const REFERENCE_KINDS = ['env', 'file', 'secret', 'func'] as const;
+export type ReferenceKind = (typeof REFERENCE_KINDS)[number];
 export const REFERENCE_FUNCTIONS = ['now_iso', 'now_unix', 'now_date'] as const;
 export type ReferenceFunction = (typeof REFERENCE_FUNCTIONS)[number];
 

@@ -1,3 +1,5 @@
+import { present } from '../untrusted/present.ts';
+
 /** The subset of JSON Schema 2020-12 that the manifest schema uses. */
 export interface SchemaNode {
   $schema?: string;
@@ -66,7 +68,7 @@ export function list(description: string, items: SchemaNode): SchemaNode {
 
 /** Any string, including a reference. */
 export function text(description: string, fallback?: string): SchemaNode {
-  return { type: 'string', description, ...(fallback === undefined ? {} : { default: fallback }) };
+  return { type: 'string', description, ...present({ default: fallback }) };
 }
 
 /** A non-empty string. */
@@ -99,12 +101,7 @@ export function identifier(description: string, format: { pattern: string; wante
 
 /** One of a fixed set of values. It is read before references are resolved, so a reference is not allowed. */
 export function word(description: string, words: readonly string[], fallback?: string): SchemaNode {
-  return {
-    type: 'string',
-    description,
-    enum: [...words],
-    ...(fallback === undefined ? {} : { default: fallback }),
-  };
+  return { type: 'string', description, enum: [...words], ...present({ default: fallback }) };
 }
 
 interface Range {
@@ -122,15 +119,11 @@ export function number(description: string, range: Range = {}): SchemaNode {
 }
 
 function bounds(range: Range): SchemaNode {
-  return {
-    ...(range.min === undefined ? {} : { minimum: range.min }),
-    ...(range.max === undefined ? {} : { maximum: range.max }),
-    ...(range.default === undefined ? {} : { default: range.default }),
-  };
+  return present({ minimum: range.min, maximum: range.max, default: range.default });
 }
 
 export function flag(description: string, fallback?: boolean): SchemaNode {
-  return { type: 'boolean', description, ...(fallback === undefined ? {} : { default: fallback }) };
+  return { type: 'boolean', description, ...present({ default: fallback }) };
 }
 
 /** Prefix of a reference. The manifest parser checks the rest, because it can report a more precise problem than a pattern. */

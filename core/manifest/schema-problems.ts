@@ -6,8 +6,7 @@ import { suggestValue } from './suggest-value.ts';
 import { validateManifest } from './validate.generated.ts';
 import { oneOf, quoted } from './wording.ts';
 import { formatPath, keyOffsetAt, nodeAt, valueOffsetAt } from './yaml-tree.ts';
-import type { Located, PathToken } from './yaml-tree.ts';
-import type { Place } from './line-index.ts';
+import type { Located, PathToken, Place } from './yaml-tree.ts';
 
 /** An error of ajv. `messages: false` is set, because this file composes the messages. */
 interface ValidationError {

@@ -1,6 +1,6 @@
 import { isScalar, visit, type Document, type YAMLError } from 'yaml';
 import type { ManifestProblem } from './manifest.ts';
-import type { Place } from './line-index.ts';
+import type { Place } from './yaml-tree.ts';
 
 /** Syntax errors of the YAML library, one problem per line of the file, because the first error of a line causes the others. */
 export function syntaxProblems(document: Document, text: string, place: Place): ManifestProblem[] {

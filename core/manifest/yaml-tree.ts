@@ -1,6 +1,5 @@
-import { isAlias, isMap, isPair, isScalar, isSeq, parseDocument } from 'yaml';
+import { isAlias, isMap, isPair, isScalar, isSeq, LineCounter, parseDocument } from 'yaml';
 import type { Alias, Document, Node, Pair, Scalar, YAMLMap, YAMLSeq } from 'yaml';
-import { placesIn, type Place } from './line-index.ts';
 import type { ManifestProblem } from './manifest.ts';
 import { quoted } from './wording.ts';
 import { syntaxProblems } from './yaml-syntax.ts';
@@ -10,6 +9,9 @@ const MAX_VALUES = 100_000;
 const MAX_DEPTH = 64;
 
 export type PathToken = string | number;
+
+/** Line and column (1-based) of an offset into the text. Columns count UTF-16 units, as editors do. */
+export type Place = (offset: number) => Pick<ManifestProblem, 'line' | 'column'>;
 
 /** A value with its position in the text. */
 export interface Located {
@@ -32,7 +34,9 @@ export type YamlTree =
 
 /** Reads one YAML 1.2 document with positions. If `ok` is true, the tree is usable in spite of its `problems`. */
 export function readYamlTree(text: string): YamlTree {
+  const lineCounter = new LineCounter();
   const document = parseDocument(text, {
+    lineCounter,
     version: '1.2',
     schema: 'core',
     // The check of the library is quadratic: a file with very many keys would take minutes. #map detects duplicates instead.
@@ -40,7 +44,11 @@ export function readYamlTree(text: string): YamlTree {
     prettyErrors: false,
     logLevel: 'error',
   });
-  const place = placesIn(text);
+  const place: Place = (offset) => {
+    // An unclosed quote has its end after the end of the text.
+    const { line, col } = lineCounter.linePos(Math.min(offset, text.length));
+    return { line, column: col };
+  };
   const syntax = syntaxProblems(document, text, place);
   if (syntax.length > 0) return { ok: false, problems: syntax };
   const reader = new TreeReader(place);

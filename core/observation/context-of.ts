@@ -1,6 +1,7 @@
 import { ANNOTATIONS } from '../injection/annotations.ts';
 import type { Activity } from './activity.ts';
 import type { AgentObservation } from './observation.ts';
+import { present } from '../untrusted/present.ts';
 import type { ObservationContext } from './status-of.ts';
 
 /** Annotations of the AgentObservation: the lowest grade and the minimum evidence that count as compliant. */
@@ -19,11 +20,11 @@ export function contextOf(
   const { annotations, generation } = observation.metadata;
   const grade = ANNOTATIONS.compliantGrade.read(annotations?.[COMPLIANT_GRADE_ANNOTATION] ?? '');
   const evidence = ANNOTATIONS.compliantEvidence.read(annotations?.[COMPLIANT_EVIDENCE_ANNOTATION] ?? '');
-  return {
-    ...(activity === undefined ? {} : { activity }),
+  return present({
+    activity,
     heartbeatSeconds: observation.spec.heartbeatSeconds ?? 30,
-    ...(grade.ok ? { compliantGrade: grade.value } : {}),
-    ...(evidence.ok ? { compliantEvidence: evidence.value } : {}),
-    ...(generation === undefined ? {} : { observedGeneration: generation }),
-  };
+    compliantGrade: grade.ok ? grade.value : undefined,
+    compliantEvidence: evidence.ok ? evidence.value : undefined,
+    observedGeneration: generation,
+  });
 }

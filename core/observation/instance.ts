@@ -5,6 +5,7 @@ import type { Heartbeat } from '../heartbeat/heartbeat.ts';
 import { hasExpired } from '../proof/expiry.ts';
 import type { ProofRecord } from '../proof/proof.ts';
 import { dayOf } from '../usage/day-totals.ts';
+import { present } from '../untrusted/present.ts';
 import type { BriefInstance, InstanceStatus } from './observation.ts';
 import { isLive, phaseOf } from './phase.ts';
 import { shownOfInstance } from './shown.ts';
@@ -53,11 +54,9 @@ export function instanceOf(
   { at, proofs }: Receipt,
 ): InstanceStatus {
   const before = known !== undefined && isSameProcess(known, heartbeat, sender) ? known : undefined;
-  const reachable = agentReachable(heartbeat);
-  const modelStatus = modelCheck(heartbeat)?.status;
   return {
     name: sender.instance,
-    ...(sender.uid === undefined ? {} : { uid: sender.uid }),
+    ...present({ uid: sender.uid }),
     startedAt: heartbeat.startedAt ?? before?.startedAt ?? at.toISOString(),
     seq: heartbeat.seq ?? (before === undefined ? 0 : before.seq + 1),
     phase: phaseOf(heartbeat.health.status),
@@ -65,16 +64,18 @@ export function instanceOf(
     ...withoutLocalProofs(heartbeat, { at, proofs }),
     lastHeartbeat: at.toISOString(),
     intervalSeconds: heartbeat.intervalSeconds,
-    ...(heartbeat.sidecarVersion === null ? {} : { sidecarVersion: heartbeat.sidecarVersion }),
+    ...present({ sidecarVersion: heartbeat.sidecarVersion }),
     ...dayTotals(before, heartbeat, at),
     violations: violationsOf(heartbeat),
     criticalIssues: heartbeat.gap.issues.filter((issue) => issue.severity === 'critical').length,
     ...shownOfInstance(heartbeat),
     ...(hasInvalidReport(heartbeat) ? { reporterInvalid: true } : {}),
-    ...(reachable === undefined ? {} : { agentReachable: reachable }),
-    ...(modelStatus === undefined ? {} : { modelStatus }),
-    ...(heartbeat.policyState === null ? {} : { policyState: heartbeat.policyState }),
-    ...(heartbeat.outcomes === null ? {} : { outcomes: heartbeat.outcomes }),
+    ...present({
+      agentReachable: agentReachable(heartbeat),
+      modelStatus: modelCheck(heartbeat)?.status,
+      policyState: heartbeat.policyState,
+      outcomes: heartbeat.outcomes,
+    }),
     deniedInWindow: Math.max(0, (heartbeat.outcomes?.deny ?? 0) - (before?.outcomes?.deny ?? 0)),
   };
 }

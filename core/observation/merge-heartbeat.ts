@@ -4,6 +4,7 @@ import type { Issue } from '../gap/gap.ts';
 import type { Heartbeat } from '../heartbeat/heartbeat.ts';
 import { mergeSentProofs, type ProofSet } from '../proof/proof-set.ts';
 import { instanceOf, isOutdated, isSameProcess, modelCheck, type SenderId } from './instance.ts';
+import { present } from '../untrusted/present.ts';
 import type { BriefInstance, InstanceStatus, ObservationStatus } from './observation.ts';
 import { isLive, staleLimitMs, worstOf } from './phase.ts';
 import { proofMembersOf, proofSetOf } from './proofs.ts';
@@ -127,7 +128,7 @@ function withoutReturned(
 
 const processOf = ({ startedAt }: Heartbeat, { instance: name, uid }: SenderId) => ({
   ...{ name, startedAt },
-  ...(uid === undefined ? {} : { uid }),
+  ...present({ uid }),
 });
 
 /**
@@ -163,13 +164,11 @@ function withReport(
 ): ObservationStatus {
   const { usage: _usage, policyMode: _mode, manifestHash: _hash, ...others } = status;
   const { evidence: _evidence, audit: _audit, ...kept } = others;
-  const { gap, health } = heartbeat;
+  const { gap, health, usage, policyMode, manifestHash } = heartbeat;
   return {
     ...kept,
     ...modelOf(status, heartbeat),
-    ...(heartbeat.usage === null ? {} : { usage: heartbeat.usage }),
-    ...(heartbeat.policyMode === null ? {} : { policyMode: heartbeat.policyMode }),
-    ...(heartbeat.manifestHash === null ? {} : { manifestHash: heartbeat.manifestHash }),
+    ...present({ usage, policyMode, manifestHash }),
     ...shownOfReport(heartbeat),
     source: heartbeat.source,
     issues: worstIssues(gap.issues),
@@ -185,15 +184,8 @@ function withReport(
 function modelOf(status: ObservationStatus, heartbeat: Heartbeat): Pick<ObservationStatus, 'model'> {
   const { provider, id } = heartbeat.model ?? status.model ?? {};
   if (provider === undefined || id === undefined) return {};
-  const check = modelCheck(heartbeat);
-  return {
-    model: {
-      provider,
-      id,
-      ...(check === undefined ? {} : { status: check.status }),
-      ...(check?.latencyMs === undefined ? {} : { latencyMs: check.latencyMs }),
-    },
-  };
+  const { status: state, latencyMs } = modelCheck(heartbeat) ?? {};
+  return { model: { provider, id, ...present({ status: state, latencyMs }) } };
 }
 
 function worstIssues(issues: readonly Issue[]): Issue[] {

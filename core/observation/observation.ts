@@ -1,13 +1,14 @@
 import type { Check, CheckStatus } from '../facts/check.ts';
 import type { PolicyMode } from '../policy/engine.ts';
-import type { JudgedSuppression } from '../audit/suppressions.ts';
+import type { AuditSummary } from '../audit/summary.ts';
 import type { OutcomeCounts } from '../behavior/audit-entry.ts';
-import type { EvidenceItem } from '../evidence/evidence.ts';
+import type { EvidenceReport } from '../evidence/evidence.ts';
 import type { Grade, Issue } from '../gap/gap.ts';
 import type { PolicyFacts } from '../facts/facts.ts';
 import type { DriftReason } from '../injection/drift.ts';
 import type { HealthSummary } from '../health/health.ts';
-import type { ProofOrigin, ProofRecord } from '../proof/proof.ts';
+import type { ProofRecord } from '../proof/proof.ts';
+import type { Tombstone } from '../proof/proof-set.ts';
 import type { UsageWindow } from '../usage/usage.ts';
 
 export const PHASES = ['Pending', 'Healthy', 'Degraded', 'Unhealthy', 'Unknown'] as const;
@@ -93,14 +94,14 @@ export interface ObservationStatus {
   usage?: UsageWindow;
   outcomes?: OutcomeCounts;
   summary?: HealthSummary;
-  model?: { provider: string; id: string; status?: 'pass' | 'fail' | 'skip'; latencyMs?: number };
+  model?: { provider: string; id: string; status?: CheckStatus; latencyMs?: number };
   policyMode?: PolicyMode;
   manifestHash?: string;
   agentId?: string;
   runtime?: string;
   tokenHashes?: TokenHash[];
   proofRevision?: number;
-  proofTombstones?: { ruleId: string; origin?: ProofOrigin; at: string }[];
+  proofTombstones?: Tombstone[];
   /** The worst fifty instances, sorted by name. */
   instances?: InstanceStatus[];
   /** Other instances with a recent heartbeat. They are counted but do not affect phase and score. */
@@ -124,41 +125,29 @@ export interface ObservationStatus {
 }
 
 /** Evidence for the declared items: numbers of the instance with the least evidence, items of `reportedBy`. */
-export interface ObservedEvidence {
+export interface ObservedEvidence extends Omit<EvidenceReport, 'shownWithoutLocalProofs'> {
   /** `shown` of `declared`, rounded down. */
   percent: number;
-  shown: number;
-  declared: number;
-  /** Items that only the agent reports. */
-  reported: number;
-  items: EvidenceItem[];
 }
 
 /** Compliance rules: scores of the instance with the lowest proved score, lists of `reportedBy`. */
-export interface ObservedAudit {
-  declared: number;
-  proved: number;
-  failed: string[];
-  suppressions: JudgedSuppression[];
+export type ObservedAudit = AuditSummary;
+
+/** Tokens and cost of one UTC day. */
+export interface DayUse {
+  tokens: number;
+  costUsd: number;
 }
 
 /** Usage on one UTC day by processes that no longer exist. */
-export interface DepartedToday {
+export interface DepartedToday extends DayUse {
   /** YYYY-MM-DD */
   day: string;
-  tokens: number;
-  costUsd: number;
   /** The most recent of these processes. If one of them reports again, its part is removed from the totals. */
   instances?: DepartedInstance[];
 }
 
-export interface DepartedInstance {
-  name: string;
-  uid?: string;
-  startedAt: string;
-  tokens: number;
-  costUsd: number;
-}
+export interface DepartedInstance extends DayUse, Pick<BriefInstance, 'name' | 'uid' | 'startedAt'> {}
 
 /** Live pods that do not match the current installation. */
 export interface Drift {
@@ -192,12 +181,7 @@ export interface BriefInstance {
 }
 
 /** Evidence of one instance, without the list of items. */
-export interface InstanceEvidence {
-  shown: number;
-  declared: number;
-  reported: number;
-  /** Absent: no local proof counts. */
-  shownWithoutLocalProofs?: number;
+export interface InstanceEvidence extends Omit<EvidenceReport, 'items'> {
   /** The first items without evidence. */
   notShown: string[];
 }
@@ -216,7 +200,7 @@ export interface InstanceStatus extends BriefInstance {
   /** Absent: not reported (sidecar 0.1.0). */
   evidence?: InstanceEvidence;
   /** Absent: not reported. */
-  audit?: { declared: number; proved: number };
+  audit?: Pick<AuditSummary, 'declared' | 'proved'>;
   /** The last gap report has the issue `reporter.invalid`. */
   reporterInvalid?: true;
   /** Absent: unknown. */

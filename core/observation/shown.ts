@@ -1,13 +1,8 @@
-import type { AuditSummary } from '../audit/summary.ts';
 import { evidencePercent, itemText, type EvidenceReport } from '../evidence/evidence.ts';
+import type { Heartbeat } from '../heartbeat/heartbeat.ts';
 import { cut } from '../untrusted/fields.ts';
-import type {
-  InstanceEvidence,
-  InstanceStatus,
-  ObservationStatus,
-  ObservedAudit,
-  ObservedEvidence,
-} from './observation.ts';
+import { present } from '../untrusted/present.ts';
+import type { InstanceEvidence, InstanceStatus, ObservationStatus, ObservedEvidence } from './observation.ts';
 
 /** List limits of the CRD. */
 const MAX_ITEMS = 100;
@@ -16,19 +11,16 @@ const MAX_RULES = 100;
 const MAX_NOT_SHOWN = 5;
 const MAX_NAME = 80;
 
+type ShownReports = Pick<Heartbeat, 'evidence' | 'audit'>;
 type Shown = Pick<InstanceStatus, 'evidence' | 'audit'>;
 type ObservedShown = Pick<ObservationStatus, 'evidence' | 'audit'>;
 
 /** The part of evidence and audit that is stored in the row of an instance. The aggregates are computed from these rows. */
-export function shownOfInstance(report: {
-  evidence: EvidenceReport | null;
-  audit: AuditSummary | null;
-}): Shown {
-  const { evidence, audit } = report;
-  return {
-    ...(evidence === null ? {} : { evidence: rowOf(evidence) }),
-    ...(audit === null ? {} : { audit: { declared: audit.declared, proved: audit.proved } }),
-  };
+export function shownOfInstance({ evidence, audit }: ShownReports): Shown {
+  return present({
+    evidence: evidence && rowOf(evidence),
+    audit: audit && { declared: audit.declared, proved: audit.proved },
+  });
 }
 
 function rowOf({ items, ...sums }: EvidenceReport): InstanceEvidence {
@@ -37,26 +29,15 @@ function rowOf({ items, ...sums }: EvidenceReport): InstanceEvidence {
 }
 
 /** Evidence and audit with the lists of the instance whose report is shown. The sums are later computed from all rows. */
-export function shownOfReport(report: {
-  evidence: EvidenceReport | null;
-  audit: AuditSummary | null;
-}): ObservedShown {
-  const { evidence, audit } = report;
-  return {
-    ...(evidence === null
-      ? {}
-      : { evidence: { ...sumsOf(evidence), items: evidence.items.slice(0, MAX_ITEMS) } }),
-    ...(audit === null
-      ? {}
-      : {
-          audit: {
-            declared: audit.declared,
-            proved: audit.proved,
-            failed: audit.failed.slice(0, MAX_RULES),
-            suppressions: audit.suppressions.slice(0, MAX_RULES),
-          },
-        }),
-  };
+export function shownOfReport({ evidence, audit }: ShownReports): ObservedShown {
+  return present({
+    evidence: evidence && { ...sumsOf(evidence), items: evidence.items.slice(0, MAX_ITEMS) },
+    audit: audit && {
+      ...audit,
+      failed: audit.failed.slice(0, MAX_RULES),
+      suppressions: audit.suppressions.slice(0, MAX_RULES),
+    },
+  });
 }
 
 /**
@@ -64,7 +45,7 @@ export function shownOfReport(report: {
  * values are kept.
  */
 export function shownOfAgent(known: ObservedShown, live: readonly InstanceStatus[]): ObservedShown {
-  if (live.length === 0) return kept(known);
+  if (live.length === 0) return present({ evidence: known.evidence, audit: known.audit });
   const evidence = least(
     live.flatMap((each) => each.evidence ?? []),
     evidencePercent,
@@ -73,28 +54,19 @@ export function shownOfAgent(known: ObservedShown, live: readonly InstanceStatus
     live.flatMap((each) => each.audit ?? []),
     ({ proved }) => proved,
   );
-  return {
-    ...(evidence === undefined
-      ? {}
-      : { evidence: { ...sumsOf(evidence), items: known.evidence?.items ?? [] } }),
-    ...(audit === undefined ? {} : { audit: { ...listsOf(known.audit), ...audit } }),
-  };
-}
-
-function kept({ evidence, audit }: ObservedShown): ObservedShown {
-  return { ...(evidence === undefined ? {} : { evidence }), ...(audit === undefined ? {} : { audit }) };
+  const { failed = [], suppressions = [] } = known.audit ?? {};
+  return present({
+    evidence: evidence && { ...sumsOf(evidence), items: known.evidence?.items ?? [] },
+    audit: audit && { failed, suppressions, ...audit },
+  });
 }
 
 /** Removes the lists, because their instance no longer exists. */
 export function withoutLists({ evidence, audit }: ObservedShown): ObservedShown {
-  return {
-    ...(evidence === undefined ? {} : { evidence: { ...evidence, items: [] } }),
-    ...(audit === undefined ? {} : { audit: { ...audit, failed: [], suppressions: [] } }),
-  };
-}
-
-function listsOf(audit: ObservedAudit | undefined): Pick<ObservedAudit, 'failed' | 'suppressions'> {
-  return { failed: audit?.failed ?? [], suppressions: audit?.suppressions ?? [] };
+  return present({
+    evidence: evidence && { ...evidence, items: [] },
+    audit: audit && { ...audit, failed: [], suppressions: [] },
+  });
 }
 
 function sumsOf(

@@ -1,4 +1,4 @@
-import type { OutcomeCounts } from '../behavior/audit-entry.ts';
+import { OUTCOMES, type OutcomeCounts } from '../behavior/audit-entry.ts';
 import type { Grade } from '../gap/gap.ts';
 import { DEFAULT_COMPLIANT_EVIDENCE } from '../evidence/evidence.ts';
 import { DEFAULT_COMPLIANT_GRADE, gradeOf } from '../gap/grade.ts';
@@ -160,10 +160,5 @@ function lowestOf(
 }
 
 function addOutcomes(a: OutcomeCounts, b: OutcomeCounts): OutcomeCounts {
-  return {
-    allow: a.allow + b.allow,
-    deny: a.deny + b.deny,
-    failOpen: a.failOpen + b.failOpen,
-    notEvaluated: a.notEvaluated + b.notEvaluated,
-  };
+  return Object.fromEntries(OUTCOMES.map((each) => [each, a[each] + b[each]])) as OutcomeCounts;
 }

@@ -1,15 +1,11 @@
 import { dayOf } from '../usage/day-totals.ts';
-import type { BriefInstance, DepartedInstance, ObservationStatus } from './observation.ts';
-
-/** Tokens and cost of one UTC day. */
-export interface DayUse {
-  tokens: number;
-  costUsd: number;
-}
+import { present } from '../untrusted/present.ts';
+import type { BriefInstance, DayUse, DepartedInstance, ObservationStatus } from './observation.ts';
 
 const NONE: DayUse = { tokens: 0, costUsd: 0 };
 
 type Users = Pick<ObservationStatus, 'instances' | 'unlisted' | 'departedToday'>;
+type Departed = Pick<ObservationStatus, 'departedToday'>;
 
 /** Usage of the whole agent on the UTC day of `at`, including departed instances. */
 export function usedToday(status: Users, at: Date): DayUse {
@@ -29,26 +25,19 @@ export function othersToday(status: Users, instance: string, at: Date): DayUse {
 
 /** `departedToday` after instances have departed. Totals of an earlier day are dropped. */
 export function withDeparted(
-  status: Pick<ObservationStatus, 'departedToday'>,
+  status: Departed,
   departedInstances: readonly BriefInstance[],
   at: Date,
-): Pick<ObservationStatus, 'departedToday'> {
+): Departed {
   const rows = departedInstances
     .map((instance) => ({ instance, use: useOf(instance, at) }))
     .filter(({ use }) => use.tokens > 0 || use.costUsd > 0)
-    .map(({ instance: { name, uid, startedAt }, use }) => ({
-      ...{ name, startedAt, ...use },
-      ...(uid === undefined ? {} : { uid }),
-    }));
+    .map(({ instance: { name, uid, startedAt }, use }) => ({ name, startedAt, ...use, ...present({ uid }) }));
   return departedOf(at, sumOf([departedOn(status, at), ...rows]), [...rowsOn(status, at), ...rows]);
 }
 
 /** `departedToday` with additional usage that belongs to no instance. */
-export function departed(
-  status: Pick<ObservationStatus, 'departedToday'>,
-  uses: readonly DayUse[],
-  at: Date,
-): Pick<ObservationStatus, 'departedToday'> {
+export function departed(status: Departed, uses: readonly DayUse[], at: Date): Departed {
   return departedOf(at, sumOf([departedOn(status, at), ...uses]), rowsOn(status, at));
 }
 
@@ -64,7 +53,7 @@ function isOf(row: DepartedInstance, { name, uid, startedAt }: Process): boolean
  * the last counted report, for example because another replica delayed it.
  */
 export function hasLeftMore(
-  status: Pick<ObservationStatus, 'departedToday'>,
+  status: Departed,
   process: Process,
   { tokens, at }: { tokens: number; at: Date },
 ): boolean {
@@ -76,11 +65,7 @@ export function hasLeftMore(
  * heartbeat of a deleted pod, or the pod still exists.
  * @param process `startedAt` is null if the sender does not report it; then all processes with its name and UID match
  */
-export function withReturned(
-  status: Pick<ObservationStatus, 'departedToday'>,
-  process: Process,
-  at: Date,
-): Pick<ObservationStatus, 'departedToday'> {
+export function withReturned(status: Departed, process: Process, at: Date): Departed {
   const rows = rowsOn(status, at);
   const isSame = (row: DepartedInstance): boolean => isOf(row, process);
   const back = rows.filter(isSame).map(({ tokens, costUsd }) => ({ tokens: -tokens, costUsd: -costUsd }));
@@ -95,15 +80,11 @@ export function withReturned(
 const MAX_DEPARTED = 150;
 
 /** Whether another process can be remembered without dropping one. */
-export function hasRoomForDeparted(status: Pick<ObservationStatus, 'departedToday'>, at: Date): boolean {
+export function hasRoomForDeparted(status: Departed, at: Date): boolean {
   return rowsOn(status, at).length < MAX_DEPARTED;
 }
 
-function departedOf(
-  at: Date,
-  { tokens, costUsd }: DayUse,
-  rows: readonly DepartedInstance[],
-): Pick<ObservationStatus, 'departedToday'> {
+function departedOf(at: Date, { tokens, costUsd }: DayUse, rows: readonly DepartedInstance[]): Departed {
   if (rows.length === 0 && tokens === 0 && costUsd === 0) return {};
   const instances = rows.slice(-MAX_DEPARTED);
   // Rounding errors of floating point subtraction can result in a tiny negative cost.
@@ -111,7 +92,7 @@ function departedOf(
   return { departedToday: { day: dayOf(at), ...use, ...(instances.length > 0 ? { instances } : {}) } };
 }
 
-function rowsOn({ departedToday }: Pick<ObservationStatus, 'departedToday'>, at: Date): DepartedInstance[] {
+function rowsOn({ departedToday }: Departed, at: Date): DepartedInstance[] {
   return departedToday?.day === dayOf(at) ? (departedToday.instances ?? []) : [];
 }
 
@@ -119,7 +100,7 @@ function useOf(instance: BriefInstance, at: Date): DayUse {
   return instance.day === dayOf(at) ? { tokens: instance.tokensToday, costUsd: instance.costTodayUsd } : NONE;
 }
 
-function departedOn(status: Pick<ObservationStatus, 'departedToday'>, at: Date): DayUse {
+function departedOn(status: Departed, at: Date): DayUse {
   const total = status.departedToday;
   return total?.day === dayOf(at) ? { tokens: total.tokens, costUsd: total.costUsd } : NONE;
 }

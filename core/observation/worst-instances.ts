@@ -1,4 +1,5 @@
 import { evidencePercent } from '../evidence/evidence.ts';
+import { present } from '../untrusted/present.ts';
 import type { BriefInstance, InstanceStatus, ObservationStatus } from './observation.ts';
 import { BEST_FIRST, isLive, worstFirst } from './phase.ts';
 import { provedScore, worstCaseProvedScore } from './proved-score.ts';
@@ -71,11 +72,8 @@ function mostOf(instances: readonly InstanceStatus[], badness: Badness): Instanc
 export function briefOf(instance: InstanceStatus): BriefInstance {
   const { name, uid, startedAt, seq, lastHeartbeat, intervalSeconds, outcomes } = instance;
   const { tokensToday, costTodayUsd, day } = instance;
-  return {
-    ...{ name, startedAt, seq, lastHeartbeat, intervalSeconds, tokensToday, costTodayUsd, day },
-    ...(uid === undefined ? {} : { uid }),
-    ...(outcomes === undefined ? {} : { outcomes }),
-  };
+  const counters = { lastHeartbeat, intervalSeconds, tokensToday, costTodayUsd, day };
+  return { name, startedAt, seq, ...counters, ...present({ uid, outcomes }) };
 }
 
 /** The instance of this name, listed or not. */

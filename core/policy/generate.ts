@@ -1,7 +1,7 @@
 import type { Manifest } from '../manifest/manifest.ts';
 import { packageOf } from './package-name.ts';
 import { policyDataOf, rulesOf } from './policy.ts';
-import { REGO_TESTS } from './rego-tests.ts';
+import { regoTestsOf } from './rego-tests.ts';
 
 /** First line of both Rego files. Later runs use this line to recognize generated files. */
 export const GENERATED_MARK =
@@ -39,7 +39,7 @@ function policyText(manifest: Manifest): string {
 /** Tests have a separate root package: next to the agents' packages, a test package could collide with another agent. */
 function testText(manifest: Manifest): string {
   const name = packageOf(manifest.metadata.name);
-  const texts = rulesOf(manifest).map(({ rule }) => REGO_TESTS[rule.reason]);
+  const texts = rulesOf(manifest).map(({ rule }) => regoTestsOf(rule.reason));
   return document([
     `${GENERATED_MARK}\npackage ${name.replace('platform.agent', 'platform.agent_test')}`,
     `import data.${name} as policy`,

@@ -23,8 +23,8 @@ export interface PolicyConfig {
   destructiveTools?: readonly string[];
 }
 
-/** The parts of a rule that do not depend on a manifest. */
-export interface RuleFacts {
+/** One row of the table of rules. */
+export interface PolicyRule {
   reason: DenialReason;
   /** Manifest path of the declaration that activates the rule. */
   field: string;
@@ -37,11 +37,11 @@ export interface RuleFacts {
   recommendation: string;
   /** The rule in Rego, the same text for every manifest: manifest values are only written to the data. */
   rego: string;
+  /** What a manifest declares for the rule; null: the manifest does not declare it. */
+  bind: (manifest: Manifest) => Declared | null;
 }
 
-/** A rule together with what one manifest declares for it. */
-export interface BoundRule {
-  rule: RuleFacts;
+interface Declared {
   /** The rule's part of the data. */
   config: PolicyConfig;
   denies: (input: PolicyInput) => boolean;
@@ -49,28 +49,7 @@ export interface BoundRule {
   canaries: readonly Partial<PolicyInput>[];
 }
 
-/** One row of the table. */
-export interface PolicyRule extends RuleFacts {
-  /** Binds the rule to a manifest; null: the manifest does not declare it. */
-  bind: (manifest: Manifest) => BoundRule | null;
-}
-
-/** The source of a row; `C` is the rule's part of the data. */
-export interface RuleSource<C extends PolicyConfig> extends RuleFacts {
-  /** null: the manifest does not declare the rule. */
-  configOf: (manifest: Manifest) => C | null;
-  denierOf: (config: C) => (input: PolicyInput) => boolean;
-  canariesOf: (config: C) => readonly Partial<PolicyInput>[];
-}
-
-export function policyRule<C extends PolicyConfig>(source: RuleSource<C>): PolicyRule {
-  const { configOf, denierOf, canariesOf, ...facts } = source;
-  return {
-    ...facts,
-    bind(manifest) {
-      const config = configOf(manifest);
-      if (config === null) return null;
-      return { rule: facts, config, denies: denierOf(config), canaries: canariesOf(config) };
-    },
-  };
+/** A rule together with what one manifest declares for it. */
+export interface BoundRule extends Declared {
+  rule: PolicyRule;
 }

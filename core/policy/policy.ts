@@ -20,7 +20,10 @@ export function policyOf(manifest: Manifest): Policy {
 
 /** The rules that the manifest declares, sorted by reason. */
 export function rulesOf(manifest: Manifest): BoundRule[] {
-  return POLICY_RULES.flatMap((rule) => rule.bind(manifest) ?? []);
+  return POLICY_RULES.flatMap((rule) => {
+    const declared = rule.bind(manifest);
+    return declared === null ? [] : { rule, ...declared };
+  });
 }
 
 function memoryOf({ spec: { memory } }: Manifest): DeclaredMemory {

@@ -1,132 +1,86 @@
 import type { DenialReason } from './policy-rule.ts';
 
-/**
- * Rego tests of each rule. The tests define their own data; the last test of each rule uses the generated data.
- * `policy` is the package under test. The text is the same for every manifest.
- */
-export const REGO_TESTS: Readonly<Record<DenialReason, string>> = {
-  daily_token_limit_exceeded: `test_daily_token_limit_exceeded_at_the_limit if {
-	"daily_token_limit_exceeded" in policy.deny with input as {"tokens_today": 1000}
-		with policy.config as {"maxTokensPerDay": 1000}
+interface RegoTest {
+  input: string;
+  /** Data of the test instead of the generated data. */
+  config?: string;
+  /** The test holds for every value of a variable that `input` contains. */
+  every?: string;
 }
 
-test_daily_token_limit_exceeded_not_below if {
-	not "daily_token_limit_exceeded" in policy.deny with input as {"tokens_today": 999}
-		with policy.config as {"maxTokensPerDay": 1000}
-}
-
-test_daily_token_limit_exceeded_not_when_unknown if {
-	not "daily_token_limit_exceeded" in policy.deny with input as {}
-		with policy.config as {"maxTokensPerDay": 1000}
-}
-
-test_daily_token_limit_exceeded_as_declared if {
-	"daily_token_limit_exceeded" in policy.deny with input as {"tokens_today": policy.config.maxTokensPerDay}
-}`,
-
-  destructive_tool_without_confirmation: `test_destructive_tool_without_confirmation_when_absent if {
-	"destructive_tool_without_confirmation" in policy.deny with input as {"tools_called": ["look", "drop"]}
-		with policy.config as {"destructiveTools": ["wipe", "drop"]}
-}
-
-test_destructive_tool_without_confirmation_when_refused if {
-	"destructive_tool_without_confirmation" in policy.deny with input as {"tools_called": ["drop"], "user_confirmed": false}
-		with policy.config as {"destructiveTools": ["drop"]}
-}
-
-test_destructive_tool_without_confirmation_not_when_confirmed if {
-	not "destructive_tool_without_confirmation" in policy.deny with input as {"tools_called": ["drop"], "user_confirmed": true}
-		with policy.config as {"destructiveTools": ["drop"]}
-}
-
-test_destructive_tool_without_confirmation_not_for_others if {
-	not "destructive_tool_without_confirmation" in policy.deny with input as {"tools_called": ["look"]}
-		with policy.config as {"destructiveTools": ["drop"]}
-}
-
-test_destructive_tool_without_confirmation_not_when_unknown if {
-	not "destructive_tool_without_confirmation" in policy.deny with input as {}
-		with policy.config as {"destructiveTools": ["drop"]}
-}
-
-test_destructive_tool_without_confirmation_as_declared if {
-	every tool in policy.config.destructiveTools {
-		"destructive_tool_without_confirmation" in policy.deny with input as {"tools_called": [tool]}
-	}
-}`,
-
-  memory_ttl_mismatch: `test_memory_ttl_mismatch_shorter_or_longer if {
-	every ttl in [0, 3599, 3601] {
-		"memory_ttl_mismatch" in policy.deny with input as {"memory_write": {"ttl_seconds": ttl}}
-			with policy.config as {"ttlSeconds": 3600}
-	}
-}
-
-test_memory_ttl_mismatch_not_when_equal if {
-	not "memory_ttl_mismatch" in policy.deny with input as {"memory_write": {"ttl_seconds": 3600}}
-		with policy.config as {"ttlSeconds": 3600}
-}
-
-test_memory_ttl_mismatch_not_when_unknown if {
-	not "memory_ttl_mismatch" in policy.deny with input as {}
-		with policy.config as {"ttlSeconds": 3600}
-}
-
-test_memory_ttl_mismatch_as_declared if {
-	"memory_ttl_mismatch" in policy.deny with input as {"memory_write": {"ttl_seconds": -1}}
-}`,
-
-  monthly_cost_limit_exceeded: `test_monthly_cost_limit_exceeded_at_the_limit if {
-	"monthly_cost_limit_exceeded" in policy.deny with input as {"cost_today_usd": 2.5}
-		with policy.config as {"maxDailyUSD": 2.5}
-}
-
-test_monthly_cost_limit_exceeded_not_below if {
-	not "monthly_cost_limit_exceeded" in policy.deny with input as {"cost_today_usd": 2.49}
-		with policy.config as {"maxDailyUSD": 2.5}
-}
-
-test_monthly_cost_limit_exceeded_not_when_unknown if {
-	not "monthly_cost_limit_exceeded" in policy.deny with input as {}
-		with policy.config as {"maxDailyUSD": 2.5}
-}
-
-test_monthly_cost_limit_exceeded_as_declared if {
-	"monthly_cost_limit_exceeded" in policy.deny with input as {"cost_today_usd": policy.config.maxDailyUSD}
-}`,
-
-  pii_detector_not_invoked: `test_pii_detector_not_invoked_when_unknown if {
-	"pii_detector_not_invoked" in policy.deny with input as {"request_type": "llm_call"}
-}
-
-test_pii_detector_not_invoked_among_others if {
-	"pii_detector_not_invoked" in policy.deny with input as {"request_type": "llm_call", "guardrails_invoked": ["custom"]}
-}
-
-test_pii_detector_not_invoked_not_when_invoked if {
-	not "pii_detector_not_invoked" in policy.deny with input as {"request_type": "llm_call", "guardrails_invoked": ["custom", "pii-detector"]}
-}
-
-test_pii_detector_not_invoked_not_in_a_report if {
-	not "pii_detector_not_invoked" in policy.deny with input as {"request_type": "report"}
-}`,
-
-  toxicity_threshold_exceeded: `test_toxicity_threshold_exceeded_at_the_threshold if {
-	"toxicity_threshold_exceeded" in policy.deny with input as {"toxicity_score": 0.7}
-		with policy.config as {"toxicityThreshold": 0.7}
-}
-
-test_toxicity_threshold_exceeded_not_below if {
-	not "toxicity_threshold_exceeded" in policy.deny with input as {"toxicity_score": 0.69}
-		with policy.config as {"toxicityThreshold": 0.7}
-}
-
-test_toxicity_threshold_exceeded_not_when_unknown if {
-	not "toxicity_threshold_exceeded" in policy.deny with input as {}
-		with policy.config as {"toxicityThreshold": 0.7}
-}
-
-test_toxicity_threshold_exceeded_as_declared if {
-	"toxicity_threshold_exceeded" in policy.deny with input as {"toxicity_score": policy.config.toxicityThreshold}
-}`,
+/** By rule and name. The rule must deny the input; where the name begins with `not_`, it must not. */
+const TESTS: Readonly<Record<DenialReason, Readonly<Record<string, RegoTest>>>> = {
+  daily_token_limit_exceeded: {
+    at_the_limit: { input: '{"tokens_today": 1000}', config: '{"maxTokensPerDay": 1000}' },
+    not_below: { input: '{"tokens_today": 999}', config: '{"maxTokensPerDay": 1000}' },
+    not_when_unknown: { input: '{}', config: '{"maxTokensPerDay": 1000}' },
+    as_declared: { input: '{"tokens_today": policy.config.maxTokensPerDay}' },
+  },
+  destructive_tool_without_confirmation: {
+    when_absent: {
+      input: '{"tools_called": ["look", "drop"]}',
+      config: '{"destructiveTools": ["wipe", "drop"]}',
+    },
+    when_refused: {
+      input: '{"tools_called": ["drop"], "user_confirmed": false}',
+      config: '{"destructiveTools": ["drop"]}',
+    },
+    not_when_confirmed: {
+      input: '{"tools_called": ["drop"], "user_confirmed": true}',
+      config: '{"destructiveTools": ["drop"]}',
+    },
+    not_for_others: { input: '{"tools_called": ["look"]}', config: '{"destructiveTools": ["drop"]}' },
+    not_when_unknown: { input: '{}', config: '{"destructiveTools": ["drop"]}' },
+    as_declared: { every: 'tool in policy.config.destructiveTools', input: '{"tools_called": [tool]}' },
+  },
+  memory_ttl_mismatch: {
+    shorter_or_longer: {
+      every: 'ttl in [0, 3599, 3601]',
+      input: '{"memory_write": {"ttl_seconds": ttl}}',
+      config: '{"ttlSeconds": 3600}',
+    },
+    not_when_equal: { input: '{"memory_write": {"ttl_seconds": 3600}}', config: '{"ttlSeconds": 3600}' },
+    not_when_unknown: { input: '{}', config: '{"ttlSeconds": 3600}' },
+    as_declared: { input: '{"memory_write": {"ttl_seconds": -1}}' },
+  },
+  monthly_cost_limit_exceeded: {
+    at_the_limit: { input: '{"cost_today_usd": 2.5}', config: '{"maxDailyUSD": 2.5}' },
+    not_below: { input: '{"cost_today_usd": 2.49}', config: '{"maxDailyUSD": 2.5}' },
+    not_when_unknown: { input: '{}', config: '{"maxDailyUSD": 2.5}' },
+    as_declared: { input: '{"cost_today_usd": policy.config.maxDailyUSD}' },
+  },
+  pii_detector_not_invoked: {
+    when_unknown: { input: '{"request_type": "llm_call"}' },
+    among_others: { input: '{"request_type": "llm_call", "guardrails_invoked": ["custom"]}' },
+    not_when_invoked: {
+      input: '{"request_type": "llm_call", "guardrails_invoked": ["custom", "pii-detector"]}',
+    },
+    not_in_a_report: { input: '{"request_type": "report"}' },
+  },
+  toxicity_threshold_exceeded: {
+    at_the_threshold: { input: '{"toxicity_score": 0.7}', config: '{"toxicityThreshold": 0.7}' },
+    not_below: { input: '{"toxicity_score": 0.69}', config: '{"toxicityThreshold": 0.7}' },
+    not_when_unknown: { input: '{}', config: '{"toxicityThreshold": 0.7}' },
+    as_declared: { input: '{"toxicity_score": policy.config.toxicityThreshold}' },
+  },
 };
+
+/** The tests of a rule in Rego, formatted like `opa fmt`; the same text for every manifest. `policy`: the package under test. */
+export function regoTestsOf(reason: DenialReason): string {
+  return Object.entries(TESTS[reason])
+    .map(([name, test]) => regoTest(reason, name, test))
+    .join('\n\n');
+}
+
+function regoTest(reason: DenialReason, name: string, { input, config, every }: RegoTest): string {
+  const indent = every === undefined ? '\t' : '\t\t';
+  const not = name.startsWith('not_') ? 'not ' : '';
+  return [
+    `test_${reason}_${name} if {`,
+    ...(every === undefined ? [] : [`\tevery ${every} {`]),
+    `${indent}${not}"${reason}" in policy.deny with input as ${input}`,
+    ...(config === undefined ? [] : [`${indent}\twith policy.config as ${config}`]),
+    ...(every === undefined ? [] : ['\t}']),
+    '}',
+  ].join('\n');
+}

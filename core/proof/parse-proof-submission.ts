@@ -1,9 +1,9 @@
-import { isoTime, object, parseWith, text, type FieldError } from '../untrusted/fields.ts';
+import { isoTime, object, parseWith, text, type Field, type FieldError } from '../untrusted/fields.ts';
 import type { ProofOrigin, ProofRecord, ProofSubmission } from './proof.ts';
 
 const longText = text({ max: 2048 });
 
-const submission = object<Pick<ProofSubmission, 'verifiedBy' | 'method'>, { expiresAt: string }>(
+const submission: Field<ProofSubmission> = object(
   { verifiedBy: longText, method: longText },
   { expiresAt: isoTime },
 );

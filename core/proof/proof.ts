@@ -1,6 +1,6 @@
 /** Where a record was written: on the control plane with the admin key, or on port 4001 of a sidecar (the agent can reach it). */
-export type ProofOrigin = 'control-plane' | 'local';
-export const PROOF_ORIGINS: readonly ProofOrigin[] = ['control-plane', 'local'];
+export const PROOF_ORIGINS = ['control-plane', 'local'] as const;
+export type ProofOrigin = (typeof PROOF_ORIGINS)[number];
 
 /** Where the records of an agent are written (PROOF_WRITES of its sidecar). */
 export type ProofWrites = ProofOrigin;
@@ -8,14 +8,10 @@ export type ProofWrites = ProofOrigin;
 export const PROOF_WRITES_HEADER = 'X-Platform-Proof-Writes';
 
 /** A proof record: the result of an external compliance test. */
-export interface ProofRecord {
+export interface ProofRecord extends ProofSubmission {
   ruleId: string;
   /** Absent: written by an older version without origins. */
   origin?: ProofOrigin;
-  verifiedBy: string;
-  method: string;
-  /** ISO 8601; the proof does not count after this time. */
-  expiresAt?: string;
   /** ISO 8601; set by the service. */
   verifiedAt: string;
   /** Only in responses, when `expiresAt` has passed. */
@@ -26,5 +22,6 @@ export interface ProofRecord {
 export interface ProofSubmission {
   verifiedBy: string;
   method: string;
+  /** ISO 8601; the proof does not count after this time. */
   expiresAt?: string;
 }

@@ -1,6 +1,6 @@
-import { isRecord } from '../untrusted/fields.ts';
-import { createLines, createSseData } from './sse-data.ts';
-import { createUsageCollector, TOOL_RESULT } from './answer-usage.ts';
+import { isRecord, jsonOf } from '../untrusted/fields.ts';
+import { createLines, SseEvents } from './sse-data.ts';
+import { TOOL_RESULT, UsageCollector } from './answer-usage.ts';
 import type { ReadUsage } from './usage.ts';
 
 /** Format of a body that may contain usage: one JSON document, server-sent events, or lines of JSON. */
@@ -56,10 +56,10 @@ const WHOLE_TEXT = new TextDecoder();
 
 /** Usage in a complete JSON body; `broken`: the body is not valid JSON. */
 export function usageOfJson(body: Uint8Array): ReadUsage | 'broken' | null {
-  const parsed = parseJson(WHOLE_TEXT.decode(body));
-  if (!parsed.ok) return 'broken';
-  const usage = createUsageCollector();
-  usage.add(parsed.value);
+  const value = jsonOf(WHOLE_TEXT.decode(body));
+  if (value === undefined) return 'broken';
+  const usage = new UsageCollector();
+  usage.add(value);
   return usage.result();
 }
 
@@ -75,15 +75,14 @@ export interface StreamText {
 /** Creates an incremental reader of a stream's events or lines. */
 export function createStreamText(form: 'stream' | 'lines'): StreamText {
   const decoder = new TextDecoder();
-  const usage = createUsageCollector();
+  const usage = new UsageCollector();
   const addText = (text: string, code?: string): void => {
-    const parsed = text === '[DONE]' ? null : parseJson(text);
-    if (parsed?.ok)
-      usage.add(code === STEP_CODE && isRecord(parsed.value) ? stepOf(parsed.value) : parsed.value);
+    const value = text === '[DONE]' ? undefined : jsonOf(text);
+    if (value !== undefined) usage.add(code === STEP_CODE && isRecord(value) ? stepOf(value) : value);
   };
   const events =
     form === 'stream'
-      ? createSseData((data) => addText(data), MAX_READ_BYTES / 2)
+      ? new SseEvents((data) => addText(data), MAX_READ_BYTES / 2)
       : createLines((line) => addText(...withoutCode(line)), MAX_READ_BYTES / 2);
   return {
     write: (chunk) => events.write(decoder.decode(chunk, { stream: true })),
@@ -124,12 +123,4 @@ export function startsLikeModelAnswer(form: AnswerForm, start: Uint8Array): bool
   stream.write(start);
   const usage = stream.end();
   return usage !== null && usage.reason !== TOOL_RESULT;
-}
-
-function parseJson(text: string): { ok: true; value: unknown } | { ok: false } {
-  try {
-    return { ok: true, value: JSON.parse(text) as unknown };
-  } catch {
-    return { ok: false };
-  }
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from '../../testing/properties.ts';
-import { createUsageCollector, requestUsageOf } from './answer-usage.ts';
+import { requestUsageOf, UsageCollector } from './answer-usage.ts';
 import type { RequestUsage } from './usage.ts';
 
 const call = (modelId: string, promptTokens: number, completionTokens: number, totalTokens: number) => ({
@@ -12,7 +12,7 @@ const call = (modelId: string, promptTokens: number, completionTokens: number, t
 
 /** The usage of a response that consists of these JSON values. */
 function usageOf(...values: readonly unknown[]): RequestUsage | null {
-  const collector = createUsageCollector();
+  const collector = new UsageCollector();
   for (const value of values) collector.add(value);
   const read = collector.result();
   return read === null ? null : requestUsageOf(read);

@@ -1,19 +1,6 @@
-import type { TokenCounts } from './token-counts.ts';
+import { addTokens, NO_TOKENS, type TokenCounts } from './token-counts.ts';
 import { findUsage, type Finding } from './usage-in-json.ts';
 import type { ModelCall, ReadCall, ReadUsage, RequestUsage } from './usage.ts';
-
-/**
- * Sums the usage of the model calls in one response: a JSON document, or the events of a stream. Calls are identified by
- * their ids, so a repeated call counts once.
- */
-export interface UsageCollector {
-  /** One JSON value. */
-  add(value: unknown): void;
-  /** Estimated memory of the ids and calls in bytes. */
-  readonly heldBytes: number;
-  /** null: no model response was found. */
-  result(): ReadUsage | null;
-}
 
 /** Maximum calls of one response that are kept by id. Further calls are handled like usage without an id: the largest counts. */
 const MAX_CALLS = 1000;
@@ -37,11 +24,11 @@ interface Call {
   isToolResult: boolean;
 }
 
-export function createUsageCollector(): UsageCollector {
-  return new Collector();
-}
-
-class Collector implements UsageCollector {
+/**
+ * Sums the usage of the model calls in one response: a JSON document, or the events of a stream. Calls are identified by
+ * their ids, so a repeated call counts once.
+ */
+export class UsageCollector {
   readonly #calls = new Map<string, Call>();
   /** For a call with several ids: the id under which the call is kept, by each other id. */
   readonly #aliases = new Map<string, string>();
@@ -53,10 +40,12 @@ class Collector implements UsageCollector {
   #modelId: string | null = null;
   #steps = 0;
 
+  /** Estimated memory of the ids and calls in bytes. */
   get heldBytes(): number {
     return this.#calls.size * CALL_BYTES + (this.#aliases.size + this.#idsOfRuns.size) * ALIAS_BYTES;
   }
 
+  /** Adds one JSON value. */
   add(value: unknown): void {
     let ofEvent: TokenCounts | null = null;
     for (const finding of findUsage(value)) {
@@ -76,6 +65,7 @@ class Collector implements UsageCollector {
     this.#unnamed.counts = largestOf(this.#unnamed.counts, ofEvent);
   }
 
+  /** null: no model response was found. */
   result(): ReadUsage | null {
     const last = this.#last;
     if (last === null) return null;
@@ -189,26 +179,21 @@ function restOf(sum: TokenCounts | null, read: readonly ReadCall[]): TokenCounts
 
 /** The sum of several calls. The model id is `(several)` if the calls have different models. */
 export function totalOf(calls: readonly ModelCall[]): ModelCall {
-  const sum: ModelCall = { modelId: calls[0]?.modelId ?? UNKNOWN, ...NOTHING };
+  const sum: ModelCall = { modelId: calls[0]?.modelId ?? UNKNOWN, ...NO_TOKENS };
   for (const call of calls) {
-    sum.promptTokens += call.promptTokens;
-    sum.completionTokens += call.completionTokens;
-    sum.totalTokens += call.totalTokens;
+    addTokens(sum, call);
     if (call.modelId !== sum.modelId) sum.modelId = SEVERAL;
   }
   return sum;
 }
 
-const NOTHING: TokenCounts = { promptTokens: 0, completionTokens: 0, totalTokens: 0 };
 const SEVERAL = '(several)';
 
 function sumOf(first: TokenCounts | null, second: TokenCounts | null): TokenCounts | null {
   if (first === null || second === null) return first ?? second;
-  return {
-    promptTokens: first.promptTokens + second.promptTokens,
-    completionTokens: first.completionTokens + second.completionTokens,
-    totalTokens: first.totalTokens + second.totalTokens,
-  };
+  const sum = { ...first };
+  addTokens(sum, second);
+  return sum;
 }
 
 /**

@@ -1,12 +1,10 @@
+import { addTokens, NO_TOKENS, type TokenCounts } from './token-counts.ts';
 import type { ModelCall, UsageTotals } from './usage.ts';
 
 /** Token usage of one instance on one UTC day. */
-export interface DayTotals {
+export interface DayTotals extends TokenCounts {
   /** UTC day, YYYY-MM-DD. */
   day: string;
-  promptTokens: number;
-  completionTokens: number;
-  totalTokens: number;
 }
 
 /** The manifest's `model.costControls.usdPerMillionTokens`. */
@@ -28,17 +26,13 @@ export function dayOf(at: Date): string {
 }
 
 export function emptyDay(at: Date): DayTotals {
-  return { day: dayOf(at), promptTokens: 0, completionTokens: 0, totalTokens: 0 };
+  return { day: dayOf(at), ...NO_TOKENS };
 }
 
 /** Adds calls that ended at `at`. The first call of a new UTC day starts from zero. */
 export function addToDay(totals: DayTotals, calls: readonly ModelCall[], at: Date): DayTotals {
   const sum = totals.day === dayOf(at) ? { ...totals } : emptyDay(at);
-  for (const call of calls) {
-    sum.promptTokens += call.promptTokens;
-    sum.completionTokens += call.completionTokens;
-    sum.totalTokens += call.totalTokens;
-  }
+  for (const call of calls) addTokens(sum, call);
   return sum;
 }
 

@@ -1,11 +1,11 @@
 // A response of an agent can contain several model calls. Each call counts once in every protocol.
 import { describe, expect, test } from '@jest/globals';
-import { createUsageCollector, requestUsageOf } from './answer-usage.ts';
+import { requestUsageOf, UsageCollector } from './answer-usage.ts';
 import { CallMemory } from './call-memory.ts';
 import type { ReadUsage } from './usage.ts';
 
 function read(...values: readonly unknown[]): ReadUsage {
-  const collector = createUsageCollector();
+  const collector = new UsageCollector();
   for (const value of values) collector.add(value);
   return collector.result() ?? { calls: [], unknown: [], reason: '' };
 }

@@ -1,10 +1,10 @@
 import { describe, expect, test } from '@jest/globals';
 import fc from '../../testing/properties.ts';
-import { createSseData } from './sse-data.ts';
+import { SseEvents } from './sse-data.ts';
 
 function dataOf(pieces: readonly string[], maxLength = 1000): string[] {
   const found: string[] = [];
-  const events = createSseData((data) => found.push(data), maxLength);
+  const events = new SseEvents((data) => found.push(data), maxLength);
   for (const piece of pieces) events.write(piece);
   events.end();
   return found;
@@ -12,7 +12,7 @@ function dataOf(pieces: readonly string[], maxLength = 1000): string[] {
 
 test('each event has its own name, which does not carry over to the next event', () => {
   const found: [string, string | null][] = [];
-  const events = createSseData((data, event) => found.push([data, event]), 1000);
+  const events = new SseEvents((data, event) => found.push([data, event]), 1000);
   events.write('event: endpoint\r\ndata: /messages\r\n\r\ndata: a\n\nevent:x\n\ndata: b\n\n');
   expect(found).toEqual([
     ['/messages', 'endpoint'],

@@ -1,25 +1,13 @@
-/**
- * Splits a stream of server-sent events into the data of its events, independent of chunk boundaries. Keeps one unfinished
- * event of at most `maxLength` UTF-16 units. A longer event is skipped completely.
- */
-export interface SseData {
-  write(text: string): void;
-  /** UTF-16 units kept of the unfinished event. */
-  heldLength(): number;
-  /** Ends the stream. A last event without a blank line still counts, because many servers end their streams this way. */
-  end(): void;
-}
-
 const LINE_END = /\r\n|\n|\r/g;
 
 /** `event`: name of the event; null: no name. */
 type OnData = (data: string, event: string | null) => void;
 
-export function createSseData(onData: OnData, maxLength: number): SseData {
-  return new Events(onData, maxLength);
-}
-
-class Events implements SseData {
+/**
+ * Splits a stream of server-sent events into the data of its events, independent of chunk boundaries. Keeps one unfinished
+ * event of at most `maxLength` UTF-16 units. A longer event is skipped completely.
+ */
+export class SseEvents {
   readonly #onData: OnData;
   readonly #maxLength: number;
   /** The unfinished line. Only new text is searched, so that a long line in small pieces stays cheap. */
@@ -35,6 +23,7 @@ class Events implements SseData {
     this.#maxLength = maxLength;
   }
 
+  /** UTF-16 units kept of the unfinished event. */
   heldLength(): number {
     return this.#skipping ? 0 : this.#held;
   }
@@ -52,6 +41,7 @@ class Events implements SseData {
     this.#afterCarriageReturn = text.endsWith('\r');
   }
 
+  /** Ends the stream. A last event without a blank line still counts, because many servers end their streams this way. */
   end(): void {
     if (this.#pieces.length > 0) this.#finishLine();
     this.#finishEvent();
@@ -96,8 +86,11 @@ function valueOf(line: string): string {
   return value.startsWith(' ') ? value.slice(1) : value;
 }
 
-/** Splits text into lines, like `createSseData` for events. A line longer than `maxLength` units is skipped completely. */
-export function createLines(onLine: (line: string) => void, maxLength: number): SseData {
+/** Splits text into lines, like `SseEvents` for events. A line longer than `maxLength` units is skipped completely. */
+export function createLines(
+  onLine: (line: string) => void,
+  maxLength: number,
+): Pick<SseEvents, 'write' | 'heldLength' | 'end'> {
   let pieces: string[] = [];
   let held = 0;
   const finishLine = (): void => {

@@ -7,6 +7,15 @@ export interface TokenCounts {
   totalTokens: number;
 }
 
+export const NO_TOKENS: Readonly<TokenCounts> = { promptTokens: 0, completionTokens: 0, totalTokens: 0 };
+
+/** Adds the counts of `more` to `sum`. */
+export function addTokens(sum: TokenCounts, more: TokenCounts): void {
+  sum.promptTokens += more.promptTokens;
+  sum.completionTokens += more.completionTokens;
+  sum.totalTokens += more.totalTokens;
+}
+
 /** The members that contain the token counts in one protocol. */
 interface Vocabulary {
   /** Protocols and libraries that use it. */

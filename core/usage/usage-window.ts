@@ -1,3 +1,4 @@
+import { addTokens, NO_TOKENS } from './token-counts.ts';
 import type { ModelCall, ModelUsage, UsageWindow } from './usage.ts';
 
 /**
@@ -19,10 +20,8 @@ export function addCalls(window: UsageWindow, calls: readonly ModelCall[]): Usag
   const models = new Map(window.models.map((model) => [model.modelId, { ...model }]));
   for (const call of calls) {
     const modelId = models.has(call.modelId) || models.size < MAX_MODELS ? call.modelId : OTHER;
-    const sum = models.get(modelId) ?? { ...NONE, modelId };
-    sum.promptTokens += call.promptTokens;
-    sum.completionTokens += call.completionTokens;
-    sum.totalTokens += call.totalTokens;
+    const sum = models.get(modelId) ?? { modelId, ...NO_TOKENS, callCount: 0 };
+    addTokens(sum, call);
     sum.callCount += 1;
     models.set(modelId, sum);
   }
@@ -33,7 +32,7 @@ export function addCalls(window: UsageWindow, calls: readonly ModelCall[]): Usag
 export function subtractWindow(window: UsageWindow, shipped: UsageWindow, at: Date): UsageWindow {
   const sentByModel = new Map(shipped.models.map((model) => [model.modelId, model]));
   const remaining = window.models.map((model) => {
-    const sent = sentByModel.get(model.modelId) ?? NONE;
+    const sent = sentByModel.get(model.modelId) ?? { ...NO_TOKENS, callCount: 0 };
     return {
       modelId: model.modelId,
       promptTokens: model.promptTokens - sent.promptTokens,
@@ -47,14 +46,6 @@ export function subtractWindow(window: UsageWindow, shipped: UsageWindow, at: Da
     remaining.filter((model) => model.callCount > 0),
   );
 }
-
-const NONE: ModelUsage = {
-  modelId: '',
-  promptTokens: 0,
-  completionTokens: 0,
-  totalTokens: 0,
-  callCount: 0,
-};
 
 function windowOf(windowStartedAt: string, models: ModelUsage[]): UsageWindow {
   return {

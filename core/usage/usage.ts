@@ -1,27 +1,18 @@
+import type { TokenCounts } from './token-counts.ts';
+
 /** `GET /usage` if the agent reports its own usage. */
-export interface AgentUsageReport {
+export interface AgentUsageReport extends UsageWindow {
   source: 'agent-sdk';
-  /** ISO 8601 */
-  windowStartedAt: string;
-  models: ModelUsage[];
-  totalTokens: number;
-  totalCalls: number;
 }
 
-export interface ModelUsage {
-  modelId: string;
-  promptTokens: number;
-  completionTokens: number;
-  totalTokens: number;
+export interface ModelUsage extends ModelCall {
   callCount: number;
 }
 
 /** `GET /usage` from the audit ring. */
-export interface RingUsageReport {
+export interface RingUsageReport extends CallSum {
   source: 'audit-ring';
-  models: { modelId: string; totalTokens: number; callCount: number }[];
-  totalTokens: number;
-  totalCalls: number;
+  models: Pick<ModelUsage, 'modelId' | 'totalTokens' | 'callCount'>[];
   /** Ring entries that carry usage. */
   sampleSize: number;
   /** Model responses whose usage could not be read. */
@@ -37,11 +28,10 @@ export interface CallSum {
 }
 
 /** The usage window of one heartbeat. */
-export interface UsageWindow {
+export interface UsageWindow extends CallSum {
+  /** ISO 8601 */
   windowStartedAt: string;
   models: ModelUsage[];
-  totalTokens: number;
-  totalCalls: number;
 }
 
 /** Tokens and cost of the current UTC day. The cost is absent without `usdPerMillionTokens`. */
@@ -51,11 +41,8 @@ export interface UsageTotals {
 }
 
 /** One model call and its token usage. */
-export interface ModelCall {
+export interface ModelCall extends TokenCounts {
   modelId: string;
-  promptTokens: number;
-  completionTokens: number;
-  totalTokens: number;
 }
 
 /** A model call that was read from a response. */

@@ -1,26 +1,30 @@
 // Reads from an API server without a process per request, because polling with kubectl costs a hundred times as much.
 import { Agent, request } from 'node:https';
-import { loadClusterAccess, type ClusterAccess } from '../../kube/cluster-access.ts';
+import type { ClusterAccess } from '../../kube/cluster-access.ts';
 import type { Forward } from './forward.ts';
 
 /** `path` with its query string. Returns the body; throws the server's message if the status is not 200. */
 export type ReadApi = (path: string) => Promise<string>;
 
+/** How to reach the API server. */
+export type Access = () => Promise<Pick<ClusterAccess, 'server' | 'credentials'>>;
+
 export class ApiReader {
-  readonly #access: ClusterAccess;
+  readonly #access: Access;
   readonly #agent = new Agent({ keepAlive: true });
   #forward: Promise<Forward> | null = null;
   readonly #connect: ((server: URL) => Promise<Forward>) | null;
 
   /** `connect` opens a loopback port for a server that is not reachable directly; null: directly reachable. */
-  constructor(kubeconfig: string, connect: ((server: URL) => Promise<Forward>) | null) {
-    this.#access = loadClusterAccess(kubeconfig);
+  constructor(access: Access, connect: ((server: URL) => Promise<Forward>) | null) {
+    this.#access = access;
     this.#connect = connect;
   }
 
   readonly read: ReadApi = async (path) => {
-    const server = new URL(this.#access.server);
-    const { headers, tls } = await this.#access.credentials();
+    const access = await this.#access();
+    const server = new URL(access.server);
+    const { headers, tls } = await access.credentials();
     if (this.#connect !== null) {
       this.#forward ??= this.#connect(server);
       server.host = new URL((await this.#forward).url).host;

@@ -160,7 +160,7 @@ cyclonedx_schemas() {
   local directory
   directory=$(cd "$1" && GO111MODULE=on go mod download -json "github.com/CycloneDX/cyclonedx-go@$CYCLONEDX_VERSION" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p')
   mkdir -p "$BIN/cyclonedx"
-  install -m 644 "$folder"/schema/{bom-1.6.schema.json,spdx.schema.json,jsf-0.82.schemax.json} "$BIN/cyclonedx/"
+  install -m 644 "$directory"/schema/{bom-1.6.schema.json,spdx.schema.json,jsf-0.82.schemax.json} "$BIN/cyclonedx/"
 }
 if want cyclonedx && ! built cyclonedx "$CYCLONEDX_VERSION"; then
   cyclonedx_schemas "$(module cyclonedx github.com/CycloneDX/cyclonedx-go "$CYCLONEDX_VERSION")"
@@ -174,11 +174,11 @@ if want schemas && ! built schemas "$SCHEMAS_VERSIONS"; then
   mkdir -p "$BIN/schemas"
   for version in "$KUBERNETES_OLDEST_VERSION" "$KUBERNETES_VERSION"; do
     directory=$(directory_of "k8s.io/kubernetes@$version")
-    install -m 644 "$folder/api/openapi-spec/swagger.json" "$BIN/schemas/kubernetes-$version.json"
+    install -m 644 "$directory/api/openapi-spec/swagger.json" "$BIN/schemas/kubernetes-$version.json"
   done
   directory=$(directory_of "github.com/prometheus-operator/prometheus-operator@$PROMETHEUS_OPERATOR_VERSION")
   for kind in servicemonitors podmonitors prometheusrules; do
-    install -m 644 "$folder/example/prometheus-operator-crd/monitoring.coreos.com_$kind.yaml" "$BIN/schemas/$kind.yaml"
+    install -m 644 "$directory/example/prometheus-operator-crd/monitoring.coreos.com_$kind.yaml" "$BIN/schemas/$kind.yaml"
   done
   echo "$SCHEMAS_VERSIONS" > "$STAMPS/schemas"
 fi
@@ -234,7 +234,7 @@ kwok_stages() {
   directory=$(cd "$1" && go list -m -f '{{.Dir}}' sigs.k8s.io/kwok)/kustomize/stage
   for file in node/fast/node-initialize node/heartbeat-with-lease/node-heartbeat-with-lease pod/fast/pod-ready pod/fast/pod-complete pod/fast/pod-delete; do
     echo ---
-    cat "$folder/$file.yaml"
+    cat "$directory/$file.yaml"
   done > "$BIN/kwok-stages.yaml"
 }
 if want kwok && ! { built kwok "$KWOK_VERSION" && [ -s "$BIN/kwok-stages.yaml" ]; }; then

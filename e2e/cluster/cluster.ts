@@ -7,7 +7,7 @@ import { apiAudit, type ApiAudit } from '../../testing/api-audit.ts';
 import { CLUSTER_CACHE } from '../../testing/cluster-binary.ts';
 import { forwardByKubectl, forwardInside, type Forward } from './forward.ts';
 import { requestedIn } from '../../testing/used-permissions.ts';
-import { ApiReader, type ReadApi } from './api-reader.ts';
+import { ApiReader, type Access, type ReadApi } from './api-reader.ts';
 import { hold } from './hold.ts';
 import { processesWith } from './processes.ts';
 import { run, type RunOptions, type RunResult } from './run.ts';
@@ -142,7 +142,8 @@ function inside(
   const exec: Cluster['exec'] = (command, execOptions) =>
     run([enter, ...command], { ...execOptions, env: withTools(env) });
   const kubeconfig = join(directory, 'kubeconfig');
-  const reader = new ApiReader(kubeconfig, ({ hostname, port }) =>
+  const access = administratorOf(directory);
+  const reader = new ApiReader(access, ({ hostname, port }) =>
     forwardInside(enter, directory, { host: hostname, port: Number(port) }),
   );
   return {
@@ -151,6 +152,16 @@ function inside(
       forwardInside(enter, directory, { host: await clusterIpOf(exec, namespace, name), port }),
     imageRef: (part) => `localhost/agent-compliance/${part}:dev`,
   };
+}
+
+/** The administrator of a local cluster, without the Kubernetes client, whose import takes half a second in each test file. */
+function administratorOf(directory: string): Access {
+  const read = (file: string) => readFileSync(join(directory, 'pki', file));
+  const tls = { ca: read('ca.crt'), cert: read('admin.crt'), key: read('admin.key') };
+  return async () => ({
+    server: 'https://127.0.0.1:6443',
+    credentials: async () => ({ headers: {}, tls }),
+  });
 }
 
 /** Records the product's API requests for scripts/check-permissions.ts; writes nothing if there were none. */
@@ -169,7 +180,8 @@ function external(kubeconfig: string, env: NodeJS.ProcessEnv): Cluster {
   const prefix = env['E2E_IMAGE_PREFIX'] ?? 'localhost/agent-compliance';
   const tag = env['E2E_IMAGE_TAG'] ?? 'dev';
   const tools = { ...withTools(env), KUBECONFIG: kubeconfig };
-  const reader = new ApiReader(kubeconfig, null);
+  const access = async () => (await import('../../kube/cluster-access.ts')).loadClusterAccess(kubeconfig);
+  const reader = new ApiReader(access, null);
   return {
     kubeconfig,
     readApi: reader.read,

@@ -32,6 +32,21 @@ apiserver_command() {
     "${@:4}" "${extra[@]}")
 }
 
+# api_ready PKI PORT PID... - waits for the API server; fails early if one of the processes has exited (port in use, invalid flag).
+# Starting kubectl for each attempt would take five times the processor time.
+api_ready() {
+  local pki=$1 port=$2 answer pid
+  shift 2
+  for _ in $(seq 1800); do
+    answer=$(printf 'GET /readyz HTTP/1.0\r\n\r\n' | timeout 10 openssl s_client -quiet -connect "127.0.0.1:$port" \
+      -CAfile "$pki/ca.crt" -verify_return_error -cert "$pki/admin.crt" -key "$pki/admin.key" 2>/dev/null) || true
+    if [[ $answer == "HTTP/1.0 200 "* ]]; then return; fi
+    for pid in "$@"; do alive "$pid" || return 1; done
+    sleep 0.1
+  done
+  return 1
+}
+
 # controller_manager_command PKI FLAGS... - with the default rate limits, the default ServiceAccount of a new namespace is
 # created four to five seconds late.
 controller_manager_command() {

@@ -39,20 +39,9 @@ stop() {
   rm -rf "$DIR/etcd" "$DIR/pki"
 }
 
-answers() { [ "$("$BIN/kubectl" --kubeconfig "$DIR/pki/admin.kubeconfig" get --raw /readyz 2>/dev/null)" = ok ]; }
-
-# ready - waits for the API server; fails early if it has exited (port in use, invalid flag)
-ready() {
-  for _ in $(seq 1800); do
-    answers && return
-    runs "$(cat "$DIR/kube-apiserver.pid")" "$DIR/" && runs "$(cat "$DIR/etcd.pid")" "$DIR/" || return 1
-    sleep 0.1
-  done
-  return 1
-}
-
+# start_servers PORT
 start_servers() {
-  local etcd_port=${ETCD_PORT:-$(free_port 20000)} port=${PORT:-$(free_port 24000)}
+  local etcd_port=${ETCD_PORT:-$(free_port 20000)} port=$1
   "$CLUSTER_DIR/pki.sh" "$DIR/pki" "https://127.0.0.1:$port"
   etcd_command "$DIR/etcd" "$etcd_port"
   start etcd
@@ -62,13 +51,14 @@ start_servers() {
 }
 
 up() {
-  local try
+  local try port
   binaries_there etcd kube-apiserver kubectl
   mkdir -p "$DIR"
   for try in 1 2 3; do
     stop
-    start_servers
-    if ready; then break; fi
+    port=${PORT:-$(free_port 24000)}
+    start_servers "$port"
+    if api_ready "$DIR/pki" "$port" "$(cat "$DIR/kube-apiserver.pid")" "$(cat "$DIR/etcd.pid")"; then break; fi
     if [ "$try" = 3 ]; then
       tail -n 5 "$DIR/etcd.log" "$DIR/kube-apiserver.log" >&2
       stop
@@ -82,7 +72,7 @@ up() {
     scheduler_command "$DIR/pki" --bind-address 127.0.0.1 --secure-port 0
     start kube-scheduler
     # Pods are rejected in a namespace without the default ServiceAccount.
-    until_ok 120 "$BIN/kubectl" --kubeconfig "$DIR/pki/admin.kubeconfig" -n default get serviceaccount default
+    "$BIN/kubectl" --kubeconfig "$DIR/pki/admin.kubeconfig" -n default wait --for=create serviceaccount/default --timeout=120s > /dev/null
   fi
   echo "export KUBECONFIG=$DIR/pki/admin.kubeconfig"
 }

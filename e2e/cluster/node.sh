@@ -17,17 +17,6 @@ lap() { echo "$((($(date +%s%N) - started) / 1000000)) ms  $*"; }
 # The shell starts background processes with SIGINT and SIGQUIT ignored, and the pods would inherit this.
 start() { env --default-signal=INT,QUIT "${COMMAND[@]}" > "$RUN/log/$1.log" 2>&1 < /dev/null & }
 
-# api_ready - waits for the API server; fails early if it has exited
-api_ready() {
-  for _ in $(seq 1800); do
-    kubectl get --raw /readyz > /dev/null 2>&1 && return
-    alive "$apiserver" || { echo "kube-apiserver exited, see its log"; return 1; }
-    sleep 0.1
-  done
-  echo "kube-apiserver did not become ready"
-  return 1
-}
-
 # Private to the cluster, but shared inside it: containerd and the kubelet pass mounts to each other.
 mounts() {
   mount --make-rprivate /
@@ -202,7 +191,7 @@ control_plane
 lap "namespaces, network, keys"
 container_runtime
 lap "containerd, images imported"
-api_ready
+api_ready "$PKI" 6443 "$apiserver" || { echo "kube-apiserver exited or did not become ready, see its log"; exit 1; }
 lap "API server"
 controller_manager_command "$PKI"
 start kube-controller-manager
@@ -211,10 +200,10 @@ start kube-scheduler
 node_agent
 service_proxy
 kubectl apply -f "$CLUSTER_DIR/coredns.yaml" > "$RUN/log/coredns-apply.log"
-until_ok 180 kubectl get node "$NODE"
+kubectl wait --for=create "node/$NODE" --timeout=180s
 kubectl wait --for=condition=Ready "node/$NODE" --timeout=180s
 # Pods are rejected in a namespace without the default ServiceAccount.
-until_ok 180 kubectl -n default get serviceaccount default
+kubectl -n default wait --for=create serviceaccount/default --timeout=180s
 lap "node"
 kubectl -n kube-system rollout status deployment/coredns --timeout=180s
 lap "DNS"

@@ -5,7 +5,7 @@ import { readConfig } from '../../webhook/config.ts';
 import { startWebhook } from '../../webhook/start.ts';
 
 const timing = { ...TIMING, caDays: 10, caRenewDays: 5000, leafDays: 5, leafRenewDays: 1 };
-const options = { timing: { ...timing, settleMs: 400 }, everyMs: 50 };
+const options = { timing: { ...timing, settleMs: 400 }, everyMs: 100 };
 
 void runProcess({
   part: 'webhook',

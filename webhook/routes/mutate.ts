@@ -11,7 +11,7 @@ import type { Counter } from '../../runtime/metrics.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { WebhookContext } from '../context.ts';
 
-/** The largest request that a Kubernetes API server accepts, in bytes; webhook/large-pods.apiserver.test.ts checks it. */
+/** The largest request that a Kubernetes API server accepts, in bytes; webhook/any-pod.apiserver.test.ts checks it. */
 export const API_SERVER_LIMIT = 3 * 2 ** 20;
 /**
  * A review escapes `<`, `>` and `&` to six bytes each, and repeats the names of a pod's lists in `managedFields`. The pod

@@ -66,7 +66,7 @@ async function until(what: string, check: () => boolean | Promise<boolean>): Pro
   const end = performance.now() + 100_000;
   while (!(await check())) {
     if (performance.now() > end) throw new Error(`timeout while waiting for ${what}`);
-    await delay(20);
+    await delay(50);
   }
 }
 
