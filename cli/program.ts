@@ -2,6 +2,7 @@ import { Command, CommanderError } from 'commander';
 import { VERSION } from '../runtime/version.ts';
 import { addAudit } from './commands/audit.ts';
 import { addCheck } from './commands/check.ts';
+import { addCompletion } from './commands/completion.ts';
 import { addDiff } from './commands/diff.ts';
 import { addExport } from './commands/export.ts';
 import { addGeneratePolicy } from './commands/generate-policy.ts';
@@ -30,6 +31,7 @@ const COMMANDS: readonly AddCommand[] = [
   addUninject,
   addCheck,
   addUninstall,
+  addCompletion,
 ];
 
 /** Runs one command line. Returns every output, including help and usage errors; writes nothing itself. */

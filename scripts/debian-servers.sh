@@ -1,12 +1,12 @@
 #!/bin/bash
-# debian-servers.sh - servers for tests (nginx, Redis, PostgreSQL), a load generator (wrk) and shellcheck from Debian packages.
+# debian-servers.sh - servers for tests (nginx, Redis, PostgreSQL), a load generator (wrk), shellcheck and shells from Debian packages.
 #
 # The packages are unpacked into the cache and run from there. Nothing is installed, no service starts, and root is not needed.
 # Packages that the machine already has are used. Idempotent: a second run takes a tenth of a second.
 # Exit 3: not supported on this machine (no apt); the reason is printed.
 set -euo pipefail
 CACHE=${AGENT_COMPLIANCE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/agent-compliance}/debian
-PACKAGES="nginx-light redis-server postgresql wrk shellcheck"
+PACKAGES="nginx-light redis-server postgresql wrk shellcheck zsh fish"
 ROOT=$CACHE/root
 STAMP=$CACHE/unpacked
 

@@ -8,7 +8,7 @@ import { ChildServer } from './child-server.ts';
 import { TestServers } from './sockets.ts';
 
 /** Directory into which scripts/debian-servers.sh unpacks (same default). */
-const ROOT = join(
+export const DEBIAN_ROOT = join(
   process.env['AGENT_COMPLIANCE_CACHE'] ??
     join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'agent-compliance'),
   'debian/root',
@@ -23,6 +23,8 @@ const PROGRAMS = {
   initdb: ['usr/lib/postgresql/15/bin/initdb', 'usr/lib/postgresql/17/bin/initdb'],
   wrk: ['usr/bin/wrk'],
   shellcheck: ['usr/bin/shellcheck'],
+  zsh: ['bin/zsh', 'usr/bin/zsh'],
+  fish: ['usr/bin/fish'],
 } as const;
 
 export type DebianProgram = keyof typeof PROGRAMS;
@@ -53,12 +55,12 @@ export interface Program {
 
 /** How to run one of Debian's programs. Throws if it does not exist; call `whyNoDebianServers` first. */
 export function debianServer(name: DebianProgram): Program {
-  const candidates = PROGRAMS[name].flatMap((path) => [join(ROOT, path), join('/', path)]);
+  const candidates = PROGRAMS[name].flatMap((path) => [join(DEBIAN_ROOT, path), join('/', path)]);
   const command = candidates.find((path) => existsSync(path));
   if (command === undefined)
     throw new Error(`${name} not found: run scripts/debian-servers.sh (expected ${candidates.join(', ')})`);
   const libraries = ['usr/lib', 'lib'].flatMap((folder) =>
-    ['x86_64-linux-gnu', 'aarch64-linux-gnu'].map((triple) => join(ROOT, folder, triple)),
+    ['x86_64-linux-gnu', 'aarch64-linux-gnu'].map((triple) => join(DEBIAN_ROOT, folder, triple)),
   );
   const env = { ...process.env, LD_LIBRARY_PATH: libraries.join(':') };
   // PostgreSQL does not run as root. In a user namespace it has another user id but can still access our files.

@@ -1,5 +1,5 @@
 import { resolve } from 'node:path';
-import { InvalidArgumentError } from 'commander';
+import { InvalidArgumentError, Option } from 'commander';
 import { audit, type AuditResult } from '../../core/audit/audit.ts';
 import type { Evidence } from '../../core/audit/earned.ts';
 import { isPack, PACKS, type Pack } from '../../core/manifest/packs.ts';
@@ -45,10 +45,13 @@ export const addAudit: AddCommand = (program, context, finish) => {
       'Audits a manifest against the compliance rules. The declared score rates the declarations in the manifest. With --url, the proved score rates the declarations for which the sidecar has evidence.',
     )
     .argument('<file>', 'path to the manifest, such as agent.yaml')
-    .option(
-      '--pack <pack>',
-      `audit only this pack; repeatable (${PACKS.join(', ')}; default: spec.compliance.packs, else all)`,
-      collectPack,
+    .addOption(
+      new Option(
+        '--pack <pack>',
+        'audit only this pack; repeatable; default: spec.compliance.packs, else all',
+      )
+        .choices(PACKS)
+        .argParser(collectPack),
     )
     .option(
       '--url <url>',

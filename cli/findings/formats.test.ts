@@ -1,4 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
+import { parse } from 'junit2json';
 import type { Finding } from './finding.ts';
 import { FINDING_FORMATS } from './formats.ts';
 
@@ -69,6 +70,15 @@ describe('junit', () => {
   </testsuite>
 </testsuites>
 `);
+  });
+
+  test('is read by a parser, whatever the manifest contains', async () => {
+    const report = await parse(render('junit', [finding({ code: HOSTILE, message: HOSTILE })], ['MODEL-01']));
+    expect(report).toMatchObject({
+      tests: 2,
+      failures: 1,
+      testsuite: [{ testcase: [{ failure: [{ type: 'critical' }] }, { name: 'MODEL-01' }] }],
+    });
   });
 
   test('has no character that XML does not allow', () => {

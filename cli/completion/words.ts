@@ -1,0 +1,48 @@
+import type { Command, Option } from 'commander';
+
+/** What a shell can complete after `platform`. */
+export interface CompletionWords {
+  commands: readonly CommandWords[];
+}
+
+export interface CommandWords {
+  name: string;
+  summary: string;
+  options: readonly OptionWords[];
+  /** Values of its argument; empty: file names. */
+  values: readonly string[];
+}
+
+export interface OptionWords {
+  /** With the dashes, for example `--format`. */
+  flags: readonly string[];
+  description: string;
+  takesValue: boolean;
+  /** Allowed values; empty: file names, or any text. */
+  values: readonly string[];
+}
+
+/** Reads the words from the definition of the program, so that the scripts cannot be incomplete. */
+export function completionWords(program: Command): CompletionWords {
+  const commands = program.createHelp().visibleCommands(program).map(wordsOf);
+  const names = commands.map(({ name }) => name);
+  return { commands: commands.map((each) => (each.name === 'help' ? { ...each, values: names } : each)) };
+}
+
+function wordsOf(command: Command): CommandWords {
+  return {
+    name: command.name(),
+    summary: command.summary(),
+    options: command.createHelp().visibleOptions(command).map(optionOf),
+    values: command.registeredArguments.flatMap(({ argChoices }) => argChoices ?? []),
+  };
+}
+
+function optionOf(option: Option): OptionWords {
+  return {
+    flags: [option.long, option.short].filter((flag) => flag !== undefined),
+    description: option.description,
+    takesValue: !option.isBoolean(),
+    values: option.argChoices ?? [],
+  };
+}
