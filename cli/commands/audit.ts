@@ -8,11 +8,11 @@ import { auditText } from '../audit-text.ts';
 import type { AddCommand, CliContext } from '../context.ts';
 import { invalidManifest, load } from '../load.ts';
 import { httpUrl } from '../option-values.ts';
-import { failed, json, printable, type Rendered } from '../rendered.ts';
+import { json, printable, refusal, type Rendered } from '../rendered.ts';
 import { fetchEvidence, shownUrl } from '../sidecar-evidence.ts';
 import { painter } from '../table.ts';
 import { replaceFile } from '../../push/replace-file.ts';
-import { causeOf } from '../write-file.ts';
+import { causeOf } from '../file-failure.ts';
 
 interface AuditFlags {
   /** Absent: the packs of the manifest, else all. */
@@ -94,8 +94,7 @@ async function auditFile(file: string, flags: AuditFlags, context: CliContext): 
   if (!loaded.ok) return invalidManifest(loaded, flags.json);
   const { manifest } = loaded;
   const fetched = flags.url === undefined ? null : await evidenceOf(manifest, flags.url, flags);
-  if (fetched?.ok === false)
-    return failed(`error: ${fetched.reason}\n`, flags.json ? json({ error: fetched.reason }) : '');
+  if (fetched?.ok === false) return refusal(fetched.reason, flags.json);
   const evidence = fetched?.evidence ?? null;
   const result = audit(manifest, { packs: flags.pack ?? [], evidence, at: context.now() });
   const rendered = renderAudit(result, flags, context.color);

@@ -5,6 +5,7 @@ import { describeRefusal, type LoadedManifest } from '../../runtime/manifest-fil
 import type { AddCommand } from '../context.ts';
 import { load, problemLines, problemObjects, type InvalidManifest } from '../load.ts';
 import { done, failed, json, printable, type Rendered } from '../rendered.ts';
+import { plural } from '../table.ts';
 
 interface ValidateFlags {
   json?: true;
@@ -53,9 +54,8 @@ function renderValidation(loaded: LoadedManifest, flags: ValidateFlags): Rendere
 /** Problems in a file are the result, on standard output; an unreadable file is an error. */
 function renderProblems(loaded: InvalidManifest): Rendered {
   if (loaded.unreadable === true) return failed(problemLines(loaded));
-  const count = loaded.problems.length;
   return failed(
-    `error: ${loaded.file} is not valid: ${count} ${count === 1 ? 'problem' : 'problems'}\n`,
+    `error: ${loaded.file} is not valid: ${plural(loaded.problems.length, 'problem')}\n`,
     `${describeRefusal(loaded).join('\n')}\n`,
   );
 }
