@@ -4,7 +4,7 @@ import type { Tier } from '../core/audit/rule.ts';
 import type { JudgedSuppression, SuppressionState } from '../core/audit/suppressions.ts';
 import type { Grade } from '../core/gap/gap.ts';
 import { printable } from './rendered.ts';
-import type { Paint } from './table.ts';
+import { plural, type Paint } from './table.ts';
 
 /** The audit report as text. `sidecar`: address that the evidence comes from; null: no evidence was requested. */
 export function auditText(result: AuditResult, sidecar: string | null, paint: Paint): string {
@@ -40,11 +40,11 @@ function heading(result: AuditResult, sidecar: string | null, paint: Paint): str
   const verifiedCount = verdicts.filter((each) => each.passed && each.earned !== 'D').length;
   const lines = [
     paint('bold', `${printable(agentName)} ${printable(version)}`),
-    `  declared ${scoreText(declared, paint)}   ${passedCount} of ${counted(verdicts.length, 'rule')} passed`,
+    `  declared ${scoreText(declared, paint)}   ${passedCount} of ${plural(verdicts.length, 'rule')} passed`,
   ];
   if (proved !== null && sidecar !== null)
     lines.push(
-      `  proved   ${scoreText(proved, paint)}   ${verifiedCount} of ${counted(verdicts.length, 'rule')} verified at ${sidecar}, ${counted(pendingProofs.length, 'proof')} pending`,
+      `  proved   ${scoreText(proved, paint)}   ${verifiedCount} of ${plural(verdicts.length, 'rule')} verified at ${sidecar}, ${plural(pendingProofs.length, 'proof')} pending`,
     );
   if (verdicts.length === 0) lines.push('  no rule applies: every rule of these packs is suppressed');
   return lines.map((line) => `${line}\n`).join('');
@@ -53,8 +53,6 @@ function heading(result: AuditResult, sidecar: string | null, paint: Paint): str
 function scoreText({ score, grade }: Score, paint: Paint): string {
   return paint(GRADE_STYLE[grade], `${String(score).padStart(3)}/100 ${grade}`);
 }
-
-const counted = (count: number, noun: string): string => `${count} ${count === 1 ? noun : `${noun}s`}`;
 
 const TIER_STYLE: Readonly<Record<Tier, 'dim' | 'green'>> = { D: 'dim', P: 'green', B: 'green', X: 'green' };
 const ID_WIDTH = 10;

@@ -6,7 +6,7 @@ import { makeDirectory } from './make-directory.ts';
 import { failed, json, printable, type Rendered } from './rendered.ts';
 import { readSources, type SourceFile } from './source-files.ts';
 import { replaceFile } from '../push/replace-file.ts';
-import { causeOf } from './write-file.ts';
+import { causeOf } from './file-failure.ts';
 
 export interface Target {
   /** Name of the agent, instead of the workload's name. */

@@ -1,13 +1,9 @@
 import { Option, type Command } from 'commander';
+import type { ClusterOptions } from './cluster/connect.ts';
 import { failed, json, printable, type Rendered } from './rendered.ts';
 
 /** Options of every command that needs a cluster. */
-export interface ClusterFlags {
-  kubeconfig?: string;
-  context?: string;
-  /** Namespace of the release. */
-  namespace: string;
-  release?: string;
+export interface ClusterFlags extends ClusterOptions {
   output: 'json' | 'text';
 }
 

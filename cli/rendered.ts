@@ -15,6 +15,11 @@ export function failed(errors: string, output = ''): Rendered {
   return { output, errors, exitCode: 1 };
 }
 
+/** A failure with one reason, on standard error, and as JSON on standard output if that is wanted. */
+export function refusal(reason: string, isJson: boolean | undefined): Rendered {
+  return failed(`error: ${reason}\n`, isJson ? json({ error: reason }) : '');
+}
+
 export function json(value: unknown): string {
   return `${JSON.stringify(value, null, 2)}\n`;
 }

@@ -1,7 +1,7 @@
 import { readdir, readFile, stat } from 'node:fs/promises';
 import { basename, join, relative, resolve } from 'node:path';
 import type { CliContext } from './context.ts';
-import { fileFailure } from './file-failure.ts';
+import { readCauseOf } from './file-failure.ts';
 import { printable } from './rendered.ts';
 
 /** One input text of a command. */
@@ -68,9 +68,4 @@ export function decodeText(bytes: Uint8Array): string {
   } catch {
     throw new Error('is not valid UTF-8 text');
   }
-}
-
-/** Why a file could not be read. */
-export function readCauseOf(error: unknown): string {
-  return fileFailure(error, { ENOENT: 'does not exist', EISDIR: 'is a directory' });
 }

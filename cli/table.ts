@@ -1,10 +1,10 @@
-export type Paint = (style: 'red' | 'green' | 'yellow' | 'dim' | 'bold', text: string) => string;
+import { styleText } from 'node:util';
 
-const CODES = { red: [31, 39], green: [32, 39], yellow: [33, 39], dim: [2, 22], bold: [1, 22] } as const;
+export type Paint = (style: 'red' | 'green' | 'yellow' | 'dim' | 'bold', text: string) => string;
 
 /** Returns a function that adds colour codes, or none if `color` is false. */
 export function painter(color: boolean): Paint {
-  return (style, text) => (color ? `\u001b[${CODES[style][0]}m${text}\u001b[${CODES[style][1]}m` : text);
+  return (style, text) => (color ? styleText(style, text, { validateStream: false }) : text);
 }
 
 /** One cell: its text, which determines the width, and its style. */

@@ -6,7 +6,6 @@ import type { Metrics } from '../runtime/metrics.ts';
 import { createApiServerOutage, type ApiServerOutage } from './api-server-outage.ts';
 import { requireAdminKey } from './auth/admin-key.ts';
 import type { CallerDependencies } from './auth/caller.ts';
-import type { PodIdentity } from './auth/pod-identity.ts';
 import { createRegistrationTokens, signingKeysOf } from './auth/registration-token.ts';
 import type { ControlPlaneConfig } from './config.ts';
 import type { Store } from './stores/store.ts';
@@ -30,7 +29,7 @@ export interface ContextParts {
   logger: Logger;
   metrics: Metrics;
   store: Store;
-  pods: PodIdentity | null;
+  pods: CallerDependencies['pods'];
   clock?: Clock;
   /** Shared with the store; default: a new tracker. */
   apiServer?: ApiServerOutage;

@@ -6,7 +6,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { parse, stringify } from 'yaml';
 import type { AgentObservation } from '../core/observation/observation.ts';
 import { startControlPlane as startCluster, whyNoControlPlane } from '../e2e/cluster/control.ts';
-import { createKubeClient, type KubeClient } from '../kube/client.ts';
+import { KubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { deleteObject, expectOk, getObject } from '../kube/objects.ts';
 import { AGENT_OBSERVATIONS, collectionPath, PODS } from '../kube/resources.ts';
@@ -34,7 +34,7 @@ const REMOTE = 'platform-remote';
 
   beforeAll(async () => {
     cluster = await startCluster({ apiServerArgs: audit.args });
-    client = createKubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'test' });
+    client = new KubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'test' });
     const crd: unknown = parse(
       readFileSync(join(import.meta.dirname, '../crds/agentobservations.yaml'), 'utf8'),
     );

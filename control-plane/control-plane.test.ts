@@ -18,7 +18,7 @@ import { createControlPlaneApp } from './app.ts';
 import type { PodIdentification } from './auth/pod-identity.ts';
 import type { ControlPlaneConfig } from './config.ts';
 import { createContext } from './context.ts';
-import { createSqliteStore } from './stores/sqlite/sqlite-store.ts';
+import { SqliteStore } from './stores/sqlite/sqlite-store.ts';
 import type { Store } from './stores/store.ts';
 
 const ADMIN = 'admin-key-of-a-test';
@@ -97,7 +97,7 @@ beforeEach(async () => {
   clock = new ManualClock('2026-03-01T10:00:00.000Z');
   stopping = false;
   warnings = [];
-  store = createSqliteStore({ directory, clock, rateLimitSeconds: 10 });
+  store = new SqliteStore({ directory, clock, rateLimitSeconds: 10 });
   await store.start(new AbortController().signal);
   await start();
 });

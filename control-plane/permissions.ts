@@ -1,9 +1,4 @@
-/** A rule of a ClusterRole or Role. */
-interface PermissionRule {
-  apiGroups: readonly string[];
-  resources: readonly string[];
-  verbs: readonly string[];
-}
+import type { PermissionRule } from '../kube/types.ts';
 
 /**
  * All API server permissions of the control plane. A test runs the control plane with exactly these permissions and compares

@@ -6,7 +6,7 @@ import { parse } from 'yaml';
 import type { AgentObservation, ObservationStatus } from '../core/observation/observation.ts';
 import { startControlPlane as startCluster, whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
-import { createKubeClient, type KubeClient } from '../kube/client.ts';
+import { KubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { deleteObject, expectOk, getObject } from '../kube/objects.ts';
 import { AGENT_OBSERVATIONS, collectionPath, DEPLOYMENTS, PODS, REPLICA_SETS } from '../kube/resources.ts';
@@ -55,7 +55,7 @@ interface Instance {
 
     beforeAll(async () => {
       cluster = await startCluster();
-      client = createKubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'test' });
+      client = new KubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'test' });
       const crd: unknown = parse(readFileSync(join(ROOT, 'crds/agentobservations.yaml'), 'utf8'));
       await post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
       await post('/api/v1/namespaces', { metadata: { name: 'platform-remote' } });

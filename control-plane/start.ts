@@ -8,7 +8,7 @@ import { createControlPlaneApp } from './app.ts';
 import type { ControlPlaneConfig } from './config.ts';
 import { createContext } from './context.ts';
 import { openStores } from './stores/open-stores.ts';
-import { readKeyPair, reloadKeyPair, type KeyPair } from './tls.ts';
+import { readKeyPair, reloadKeyPair } from './tls.ts';
 
 /** How often the certificate files are checked, in milliseconds. */
 const CERTIFICATE_CHECK_MS = 10_000;
@@ -25,7 +25,7 @@ export async function startControlPlane(
   logger: Logger,
   signal: AbortSignal,
 ): Promise<ControlPlane> {
-  const tls = config.tls === null ? null : await readKeyPair(config.tls);
+  const tls = config.tls && { files: config.tls, current: await readKeyPair(config.tls) };
   const metrics = createMetrics();
   const stores = await openStores({ config, logger, metrics }, signal);
   let listener: Listener | undefined;
@@ -34,13 +34,22 @@ export async function startControlPlane(
     const isStopping = (): boolean => signal.aborted;
     const context = createContext({ config, logger, metrics, store, pods, apiServer, isStopping });
     const handler = createControlPlaneApp(context);
-    listener = await listen({ handler, port: config.PORT, ...(tls === null ? {} : { tls }) });
+    listener = await listen({ handler, port: config.PORT, ...(tls && { tls: tls.current }) });
   } catch (error) {
     await stores.close();
     throw error;
   }
   const stopping = new AbortController();
-  const reload = tls === null ? null : watchCertificate(config, { listener, tls, logger, stopping });
+  const reload =
+    tls &&
+    reloadKeyPair({
+      ...tls,
+      server: listener.server as Server,
+      clock: systemClock,
+      logger,
+      everyMs: CERTIFICATE_CHECK_MS,
+      signal: stopping.signal,
+    });
   if (config.PLATFORM_ADMIN_KEY === null)
     logger.warn('admin routes and registration return 503: PLATFORM_ADMIN_KEY is not set');
   logger.info('listening', { port: listener.port, tls: tls !== null, store: config.STORE });
@@ -53,20 +62,4 @@ export async function startControlPlane(
       await stores.close();
     },
   };
-}
-
-function watchCertificate(
-  config: ControlPlaneConfig,
-  parts: { listener: Listener; tls: KeyPair; logger: Logger; stopping: AbortController },
-): Promise<void> | null {
-  if (config.tls === null) return null;
-  return reloadKeyPair({
-    files: config.tls,
-    server: parts.listener.server as Server,
-    current: parts.tls,
-    clock: systemClock,
-    logger: parts.logger,
-    everyMs: CERTIFICATE_CHECK_MS,
-    signal: parts.stopping.signal,
-  });
 }

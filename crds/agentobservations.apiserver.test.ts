@@ -7,7 +7,7 @@ import { parse } from 'yaml';
 import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
 import { run } from '../e2e/cluster/run.ts';
 import type { AgentObservation } from '../core/observation/observation.ts';
-import { createKubeClient, type KubeClient } from '../kube/client.ts';
+import { KubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { expectOk } from '../kube/objects.ts';
 import { AGENT_OBSERVATIONS, collectionPath, objectPath } from '../kube/resources.ts';
@@ -42,7 +42,7 @@ const DEFINITIONS = '/apis/apiextensions.k8s.io/v1/customresourcedefinitions';
 
   beforeAll(async () => {
     control = await startControlPlane();
-    client = createKubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'test' });
+    client = new KubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'test' });
     const body: unknown = parse(readFileSync(join(import.meta.dirname, 'agentobservations.yaml'), 'utf8'));
     expectOk(await client.send({ method: 'POST', path: DEFINITIONS, body }));
     // The API server serves the collection before the definition is established.

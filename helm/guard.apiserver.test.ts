@@ -10,7 +10,7 @@ import { buildEngine, buildEngineVolumes } from '../core/injection/build-engine.
 import type { Injection } from '../core/injection/guard-table.ts';
 import type { Container } from '../core/injection/pod.ts';
 import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
-import { createKubeClient, type KubeClient } from '../kube/client.ts';
+import { KubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { expectOk } from '../kube/objects.ts';
 import { run, type RunResult } from '../e2e/cluster/run.ts';
@@ -124,7 +124,7 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
 
   beforeAll(async () => {
     control = await startControlPlane();
-    client = createKubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'test' });
+    client = new KubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'test' });
     for (const name of ['team', 'platform-system']) {
       await kubectl(['create', 'namespace', name]);
       // The controller that creates it does not run here.

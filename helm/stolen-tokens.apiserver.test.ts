@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
 import { run } from '../e2e/cluster/run.ts';
-import { createKubeClient, type KubeResponse, type KubeClient, type KubeRequest } from '../kube/client.ts';
+import { KubeClient, type KubeResponse, type KubeRequest } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { APPLY, clusterBinary } from '../testing/cluster-binary.ts';
 import { render, RELEASE_NAMESPACE } from '../testing/rendered-chart.ts';
@@ -387,7 +387,7 @@ const PARTS = {
       const { stdout } = await kubectl(['create', 'token', name, '-n', RELEASE_NAMESPACE, '--duration=1h']);
       const path = join(dirname(control.kubeconfig), `${part}.kubeconfig`);
       await writeFile(path, tokenKubeconfig(control.kubeconfig, { token: stdout.trim() }));
-      clients.set(part, createKubeClient({ access: loadClusterAccess(path), part: 'test' }));
+      clients.set(part, new KubeClient({ access: loadClusterAccess(path), part: 'test' }));
     }
     // A policy becomes active about a second after its creation; by then the roles are active too.
     const last: [string, KubeRequest][] = [

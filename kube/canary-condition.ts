@@ -1,6 +1,6 @@
 // The operator's canary publishes its result as a condition on the ValidatingAdmissionPolicy that allows it dry runs only.
 import { createHash } from 'node:crypto';
-import type { Resource } from './resources.ts';
+import { resource } from './resources.ts';
 import type { KubeObject } from './types.ts';
 
 export const CANARY_CONDITION = 'CanaryPassing';
@@ -19,12 +19,11 @@ export interface AdmissionPolicy extends KubeObject {
   status?: { conditions?: PolicyCondition[] };
 }
 
-export const ADMISSION_POLICIES: Resource<AdmissionPolicy> = {
-  group: 'admissionregistration.k8s.io',
-  version: 'v1',
-  plural: 'validatingadmissionpolicies',
-  kind: 'ValidatingAdmissionPolicy',
-};
+export const ADMISSION_POLICIES = resource<AdmissionPolicy>(
+  'admissionregistration.k8s.io',
+  'validatingadmissionpolicies',
+  'ValidatingAdmissionPolicy',
+);
 
 export function canaryConditionOf(policy: AdmissionPolicy | null): PolicyCondition | null {
   return policy?.status?.conditions?.find(({ type }) => type === CANARY_CONDITION) ?? null;

@@ -4,7 +4,7 @@ import type { AddressInfo, Socket } from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
 import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
 import { SteppingClock } from '../testing/stepping-clock.ts';
-import { createKubeClient, KubeError, type KubeClient } from './client.ts';
+import { KubeClient, KubeError } from './client.ts';
 import { createObject, deleteObject, getObject, listObjects } from './objects.ts';
 import { PODS } from './resources.ts';
 
@@ -17,7 +17,7 @@ describe('the client', () => {
 
   beforeEach(async () => {
     server = await startFakeApiServer();
-    client = createKubeClient({ access: server.access, part: 'test' });
+    client = new KubeClient({ access: server.access, part: 'test' });
   });
   afterEach(async () => {
     await client.close();
@@ -82,7 +82,7 @@ describe('the client', () => {
   test('sends only GET requests while writes are blocked, and throws KUBE_FENCED for others', async () => {
     let mayWrite = false;
     const codes: string[] = [];
-    const fenced = createKubeClient({
+    const fenced = new KubeClient({
       access: server.access,
       part: 'test',
       mayWrite: () => mayWrite,
@@ -179,7 +179,7 @@ describe('the connection', () => {
     credentials: () => Promise<{ headers: Record<string, string>; tls: object }>,
   ): KubeClient {
     const access = { server: `${addressOf(server)}/prefix/`, namespace: null, credentials };
-    return createKubeClient({ access, part: 'test' });
+    return new KubeClient({ access, part: 'test' });
   }
 
   test('is reused between requests', async () => {
@@ -202,7 +202,7 @@ describe('the connection', () => {
     });
     const credentials = async () => ({ headers: {}, tls: {} });
     const access = { server: addressOf(server), namespace: null, credentials };
-    const client = createKubeClient({ access, part: 'test', clock });
+    const client = new KubeClient({ access, part: 'test', clock });
     const slow = client.send({ method: 'PATCH', path: '/slow', body: {}, timeoutMs: 300_000 });
     const stream = await client.stream({ method: 'GET', path: '/watch' });
     if (!stream.ok) throw new Error(stream.message);

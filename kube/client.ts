@@ -2,7 +2,7 @@ import type { Dispatcher } from 'undici';
 import type { Clock } from '../runtime/clock.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import { ConnectionHealth } from './connection-health.ts';
-import { createConnection, userAgentOf, type Connection } from './connection.ts';
+import { Connection, userAgentOf } from './connection.ts';
 import { fenced, NotAllowed } from './fence.ts';
 
 export interface KubeRequest {
@@ -34,14 +34,6 @@ export interface KubeFailure {
 
 export type KubeResponse<T> = { ok: true; status: number; body: T } | KubeFailure;
 export type KubeStream = { ok: true; chunks: AsyncIterable<Uint8Array> } | KubeFailure;
-
-/** Requests to one API server. Returns every response, whatever its status; throws a KubeError with status 0 without one. */
-export interface KubeClient {
-  send<T>(request: KubeRequest): Promise<KubeResponse<T>>;
-  /** A watch. It lasts until the server ends it, `signal` aborts or its connection is dead. */
-  stream(request: KubeRequest): Promise<KubeStream>;
-  close(): Promise<void>;
-}
 
 export interface KubeClientOptions {
   access: ClusterAccess;
@@ -86,11 +78,8 @@ const LONGEST_RETRY_AFTER_MS = 30_000;
 /** How long a probe waits for its response, so that a late one still shows that the server is slow and not unreachable. */
 const PROBE_MS = 15_000;
 
-export function createKubeClient(options: KubeClientOptions): KubeClient {
-  return new ApiServerClient(options);
-}
-
-class ApiServerClient implements KubeClient {
+/** Requests to one API server. Returns every response, whatever its status; throws a KubeError with status 0 without one. */
+export class KubeClient {
   readonly #options: KubeClientOptions;
   readonly #connection: Connection;
   readonly #health: ConnectionHealth;
@@ -99,7 +88,7 @@ class ApiServerClient implements KubeClient {
 
   constructor(options: KubeClientOptions) {
     this.#options = options;
-    this.#connection = createConnection(options.access);
+    this.#connection = new Connection(options.access);
     this.#host = new URL(this.#connection.origin).host;
     this.#health = new ConnectionHealth({
       probe: probeOf(this.#connection, options.part),
@@ -125,6 +114,7 @@ class ApiServerClient implements KubeClient {
     });
   }
 
+  /** A watch. It lasts until the server ends it, `signal` aborts or its connection is dead. */
   stream(request: KubeRequest): Promise<KubeStream> {
     return guarded(request, async () => {
       // The limit covers only the response head, so it is a timer that can be stopped, not AbortSignal.timeout.

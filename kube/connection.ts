@@ -3,30 +3,13 @@ import { Agent, type Dispatcher } from 'undici';
 import type { ClusterAccess, Credentials, TlsOptions } from './cluster-access.ts';
 import { VERSION } from '../runtime/version.ts';
 
-/** One connection pool to one API server, replaced only when the TLS material changes or its connections are dead. */
-export interface Connection {
-  origin: string;
-  /** The path of a server address such as https://host/k8s/clusters/c-1; usually empty. */
-  prefix: string;
-  current(): Promise<{ headers: Record<string, string>; dispatcher: Dispatcher }>;
-  /** A separate pool for one request; the caller destroys it. */
-  another(): Promise<{ headers: Record<string, string>; dispatcher: Dispatcher }>;
-  /** Makes the next request read the credentials again. */
-  expire(): void;
-  /** Sends new requests to a new pool. Requests on the old pool continue until their response or their time limit. */
-  retire(): void;
-  close(): Promise<void>;
-}
-
 /** Tokens and certificates on disk are re-read after this time. */
 const CREDENTIALS_MS = 10_000;
 
-export function createConnection(access: ClusterAccess): Connection {
-  return new PooledConnection(access);
-}
-
-class PooledConnection implements Connection {
+/** One connection pool to one API server, replaced only when the TLS material changes or its connections are dead. */
+export class Connection {
   readonly origin: string;
+  /** The path of a server address such as https://host/k8s/clusters/c-1; usually empty. */
   readonly prefix: string;
   readonly #access: ClusterAccess;
   #pool: { id: string; agent: Agent } | null = null;
@@ -56,15 +39,18 @@ class PooledConnection implements Connection {
     return { headers: fresh.headers, dispatcher: this.#pool.agent };
   }
 
+  /** A separate pool for one request; the caller destroys it. */
   async another(): Promise<{ headers: Record<string, string>; dispatcher: Dispatcher }> {
     const { headers, tls } = await this.#credentials();
     return { headers, dispatcher: createAgent(tls) };
   }
 
+  /** Makes the next request read the credentials again. */
   expire(): void {
     this.#read = null;
   }
 
+  /** Sends new requests to a new pool. Requests on the old pool continue until their response or their time limit. */
   retire(): void {
     if (this.#pool === null) return;
     const { agent } = this.#pool;

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { silentLogger, type Logger } from '../runtime/logger.ts';
 import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
-import { createKubeClient, type KubeClient } from './client.ts';
-import { createEventRecorder, type EventNote, type EventRecorder } from './events.ts';
+import { KubeClient } from './client.ts';
+import { EventRecorder, type EventNote } from './events.ts';
 
 const EVENTS = '/apis/events.k8s.io/v1/namespaces/n/events';
 const NOTE: EventNote = {
@@ -19,7 +19,7 @@ let nowMs: number;
 
 beforeEach(async () => {
   server = await startFakeApiServer();
-  client = createKubeClient({ access: server.access, part: 'test' });
+  client = new KubeClient({ access: server.access, part: 'test' });
   nowMs = 0;
 });
 afterEach(async () => {
@@ -33,7 +33,7 @@ function recorder(logger: Logger = silentLogger): EventRecorder {
     monotonicMs: () => nowMs,
     sleep: () => Promise.resolve(),
   };
-  return createEventRecorder({
+  return new EventRecorder({
     client,
     controller: 'platform.io/operator',
     instance: 'pod-1',

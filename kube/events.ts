@@ -3,8 +3,8 @@ import { describeError, type Logger } from '../runtime/logger.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { KubeResponse, KubeClient } from './client.ts';
 import { microTime } from './lease.ts';
-import { expectOk, listObjects } from './objects.ts';
-import { collectionPath, objectPath, type Resource } from './resources.ts';
+import { expectOk, listObjects, patchObject } from './objects.ts';
+import { collectionPath, resource } from './resources.ts';
 import type { ObjectMeta, ObjectReference } from './types.ts';
 
 /** The content of an Event, as `kubectl describe` shows it. */
@@ -26,13 +26,6 @@ export interface EventNote {
   series?: string;
 }
 
-export interface EventRecorder {
-  /** Never throws and never waits. An Event that cannot be written is only logged. */
-  record(note: EventNote): void;
-  /** Waits until all recorded Events are written or dropped. */
-  flush(): Promise<void>;
-}
-
 export interface EventRecorderOptions {
   client: KubeClient;
   /** `platform.io/operator` */
@@ -52,12 +45,7 @@ export interface StoredEvent {
   series?: { count: number; lastObservedTime: string };
 }
 
-export const EVENTS: Resource<StoredEvent> = {
-  group: 'events.k8s.io',
-  version: 'v1',
-  plural: 'events',
-  kind: 'Event',
-};
+export const EVENTS = resource<StoredEvent>('events.k8s.io', 'events', 'Event');
 /**
  * Annotation with the occurrences that an Event has counted. A new leader records the occurrences of the last minute again
  * and skips those listed here. The list keeps occurrences for much longer than a minute.
@@ -81,11 +69,7 @@ interface Series {
   untilMs: number;
 }
 
-export function createEventRecorder(options: EventRecorderOptions): EventRecorder {
-  return new Recorder(options);
-}
-
-class Recorder implements EventRecorder {
+export class EventRecorder {
   readonly #options: EventRecorderOptions;
   readonly #series = new Map<string, Series>();
   /** Occurrences that this process has already emitted. */
@@ -98,6 +82,7 @@ class Recorder implements EventRecorder {
     this.#options = options;
   }
 
+  /** Never throws and never waits. An Event that cannot be written is only logged. */
   record(note: EventNote): void {
     if (this.#waiting >= WAITING) {
       this.#options.logger.warn('event dropped', { reason: note.reason, waiting: this.#waiting });
@@ -107,6 +92,7 @@ class Recorder implements EventRecorder {
     this.#last = this.#last.then(() => this.#store(note));
   }
 
+  /** Waits until all recorded Events are written or dropped. */
   flush(): Promise<void> {
     return this.#last;
   }
@@ -156,7 +142,7 @@ class Recorder implements EventRecorder {
   #count({ metadata, series }: StoredEvent, occurrences: readonly string[]): Promise<KubeResponse<unknown>> {
     const { name, resourceVersion } = metadata;
     const annotations = { [OCCURRENCES]: occurrences.slice(-OCCURRENCES_KEPT).join(' ') };
-    return this.#patch(metadata, {
+    return patchObject(this.#options.client, EVENTS, metadata, {
       metadata: { name, resourceVersion, annotations },
       series: this.#seriesOf((series?.count ?? 1) + 1),
     });
@@ -196,15 +182,6 @@ class Recorder implements EventRecorder {
     return client.send({ method: 'POST', path: collectionPath(EVENTS, metadata.namespace), body });
   }
 
-  #patch({ namespace = '', name }: ObjectMeta, body: object): Promise<KubeResponse<unknown>> {
-    return this.#options.client.send({
-      method: 'PATCH',
-      path: objectPath(EVENTS, { namespace, name }),
-      contentType: 'application/merge-patch+json',
-      body,
-    });
-  }
-
   #seriesOf(count: number): StoredEvent['series'] {
     return { count, lastObservedTime: microTime(this.#options.clock.now()) };
   }
@@ -212,7 +189,9 @@ class Recorder implements EventRecorder {
   /** Returns null when the first Event no longer exists. */
   async #repeat(known: Series, namespace: string): Promise<Series | null> {
     const count = known.count + 1;
-    const response = await this.#patch({ namespace, name: known.name }, { series: this.#seriesOf(count) });
+    const key = { namespace, name: known.name };
+    const series = this.#seriesOf(count);
+    const response = await patchObject(this.#options.client, EVENTS, key, { series });
     if (!response.ok && response.status === 404) return null;
     expectOk(response);
     return { name: known.name, count, untilMs: this.#options.clock.monotonicMs() + SERIES_MS };

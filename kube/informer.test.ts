@@ -6,8 +6,8 @@ import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-serv
 import { holdTimers } from '../testing/held-timers.ts';
 import { ManualClock } from '../testing/manual-clock.ts';
 import { aMoment } from '../testing/moment.ts';
-import { createKubeClient, type KubeClient } from './client.ts';
-import { createInformer, type Informer, type InformerOptions } from './informer.ts';
+import { KubeClient } from './client.ts';
+import { Informer, type InformerOptions } from './informer.ts';
 import { PODS } from './resources.ts';
 import type { Pod } from './types.ts';
 
@@ -27,7 +27,7 @@ let changes: string[];
 
 beforeEach(async () => {
   server = await startFakeApiServer();
-  client = createKubeClient({ access: server.access, part: 'test' });
+  client = new KubeClient({ access: server.access, part: 'test' });
   changes = [];
 });
 
@@ -38,7 +38,7 @@ afterEach(async () => {
 });
 
 function start(options: Partial<InformerOptions<Pod>> = {}): void {
-  informer = createInformer({
+  informer = new Informer({
     client,
     resource: PODS,
     logger: silentLogger,

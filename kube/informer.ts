@@ -2,11 +2,9 @@ import type { Clock } from '../runtime/clock.ts';
 import { describeError, type Logger } from '../runtime/logger.ts';
 import { halfJitter } from './backoff.ts';
 import { KubeError, type KubeClient } from './client.ts';
-import { TIMING, type InformerTiming } from './informer-timing.ts';
 import { jsonLines } from './json-lines.ts';
 import { expectOk, listObjects, type ListSelection } from './objects.ts';
 import { collectionPath, keyText, type ObjectKey, type Resource } from './resources.ts';
-import type { KubeObject } from './types.ts';
 
 /** One line of a watch. */
 interface WatchEvent<T> {
@@ -33,32 +31,37 @@ export interface InformerOptions<T> {
   timing?: Partial<InformerTiming>;
 }
 
+/** All in milliseconds. */
+export interface InformerTiming {
+  /** Requested duration of a watch; varied by ±25 % and rounded up to whole seconds. */
+  watchMs: number;
+  /** Limit for opening a watch. */
+  openMs: number;
+  /** A watch that has not ended this long after its duration is dead. A quiet watch differs in nothing else. */
+  lateMs: number;
+  /** The cache is fresh for this long after a watch delivered an event or ended in time. */
+  freshMs: number;
+  /** First and longest delay after an error. Short, because the delay also limits how late the end of an outage is detected. */
+  backoff: { baseMs: number; maxMs: number };
+}
+
+const TIMING: InformerTiming = {
+  watchMs: 4_500,
+  openMs: 15_000,
+  lateMs: 2_000,
+  freshMs: 15_000,
+  backoff: { baseMs: 500, maxMs: 5_000 },
+};
+
 const FAILURES_UNTIL_LIST = 5;
 /** A watch that the server ends sooner than this is treated as an error, to avoid a tight loop. */
 const SHORTEST_WATCH_MS = 500;
 
-/** A cache of all objects of one kind, kept up to date by a watch. */
-export interface Informer<T> {
-  start(): void;
-  close(): Promise<void>;
-  /** Resolves when the cache contains the first list. */
-  synced(): Promise<void>;
-  /** False before the first list, and when no watch has confirmed the cache for `freshMs`. */
-  isFresh(): boolean;
-  /** True while the API server returns 403 for list or watch. The informer keeps retrying. */
-  isForbidden(): boolean;
-  get(key: ObjectKey): T | undefined;
-  list(): T[];
-}
-
-/** Lists once in pages, then watches with bookmarks. Lists again when the version is too old (410) or failures repeat. */
-export function createInformer<T extends KubeObject | (object & { metadata: ObjectKey })>(
-  options: InformerOptions<T>,
-): Informer<T> {
-  return new ListWatch(options);
-}
-
-class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }> implements Informer<T> {
+/**
+ * A cache of all objects of one kind, kept up to date by a watch. Lists once in pages, then watches with bookmarks. Lists
+ * again when the version is too old (410) or failures repeat.
+ */
+export class Informer<T extends { metadata: ObjectKey & { resourceVersion?: string } }> {
   readonly #options: InformerOptions<T>;
   readonly #timing: InformerTiming;
   readonly #stop = new AbortController();
@@ -91,15 +94,18 @@ class ListWatch<T extends { metadata: ObjectKey & { resourceVersion?: string } }
     await this.#loop;
   }
 
+  /** Resolves when the cache contains the first list. */
   synced(): Promise<void> {
     return this.#firstList.promise;
   }
 
+  /** False before the first list, and when no watch has confirmed the cache for `freshMs`. */
   isFresh(): boolean {
     const sinceMs = this.#options.clock.monotonicMs() - (this.#confirmedMs ?? -Infinity);
     return sinceMs < this.#timing.freshMs;
   }
 
+  /** True while the API server returns 403 for list or watch. The informer keeps retrying. */
   isForbidden(): boolean {
     return this.#isForbidden;
   }

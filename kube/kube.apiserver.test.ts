@@ -9,11 +9,11 @@ import { systemClock } from '../runtime/clock.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { withinLimit } from '../testing/real-time.ts';
 import { startTcpRelay, type TcpRelay } from '../testing/tcp-relay.ts';
-import { createKubeClient, type KubeClient } from './client.ts';
+import { KubeClient } from './client.ts';
 import { loadClusterAccess, type ClusterAccess } from './cluster-access.ts';
-import { createEventRecorder, EVENTS } from './events.ts';
-import { createInformer, type Informer } from './informer.ts';
-import { createLeaderElection } from './lease.ts';
+import { EventRecorder, EVENTS } from './events.ts';
+import { Informer } from './informer.ts';
+import { LeaderElection } from './lease.ts';
 import { createObject, deleteObject, expectOk, getObject, listObjects } from './objects.ts';
 import {
   AGENT_OBSERVATIONS,
@@ -25,7 +25,7 @@ import {
   type Resource,
 } from './resources.ts';
 import { applyObject } from './server-side-apply.ts';
-import { createStatusWriter } from './status-writer.ts';
+import { StatusWriter } from './status-writer.ts';
 import { reviewToken } from './token-review.ts';
 import type { Pod, Service } from './types.ts';
 
@@ -39,7 +39,7 @@ import type { Pod, Service } from './types.ts';
   beforeAll(async () => {
     control = await startControlPlane({ controllers: true });
     access = loadClusterAccess(control.kubeconfig);
-    client = createKubeClient({ access, part: 'test' });
+    client = new KubeClient({ access, part: 'test' });
     const crd: unknown = parse(
       readFileSync(join(import.meta.dirname, '../crds/agentobservations.yaml'), 'utf8'),
     );
@@ -87,13 +87,13 @@ import type { Pod, Service } from './types.ts';
     beforeEach(async () => {
       const { hostname, port } = new URL(access.server);
       relay = await startTcpRelay({ host: hostname, port: Number(port) });
-      distant = createKubeClient({
+      distant = new KubeClient({
         access: { ...access, server: `https://127.0.0.1:${relay.port}` },
         part: 'test',
       });
       changes = [];
       for (const name of ['a', 'b', 'c']) await createObject(client, SERVICES, service(name));
-      informer = createInformer({
+      informer = new Informer({
         client: distant,
         resource: SERVICES,
         selection: { namespace, pageSize: 2 },
@@ -176,7 +176,7 @@ import type { Pod, Service } from './types.ts';
         return { ...(current.status ?? { phase: 'Pending' }), instances, tokens: instances.length };
       };
     const writerOf = (of: KubeClient) =>
-      createStatusWriter<ObservationStatus, AgentObservation>({
+      new StatusWriter<AgentObservation, ObservationStatus>({
         client: of,
         resource: AGENT_OBSERVATIONS,
         fieldManager: 'platform-control-plane',
@@ -192,8 +192,9 @@ import type { Pod, Service } from './types.ts';
 
     test('keeps all fifty instances that eight processes report at once, and conditions that another process applies', async () => {
       await make();
-      const clients = Array.from({ length: 8 }, (_, index) =>
-        createKubeClient({ access, part: `test-${index}` }),
+      const clients = Array.from(
+        { length: 8 },
+        (_, index) => new KubeClient({ access, part: `test-${index}` }),
       );
       const condition = {
         type: 'Injected',
@@ -262,7 +263,7 @@ import type { Pod, Service } from './types.ts';
   test('a released lease is acquired by another candidate immediately', async () => {
     const leading: string[] = [];
     const candidate = (identity: string) =>
-      createLeaderElection({
+      new LeaderElection({
         client,
         lease: { namespace, name: 'lead' },
         identity,
@@ -297,7 +298,7 @@ import type { Pod, Service } from './types.ts';
       clock: systemClock,
       logger: silentLogger,
     };
-    const events = createEventRecorder({ client, ...options });
+    const events = new EventRecorder({ client, ...options });
     const regarding = { apiVersion: 'v1', kind: 'Service', name: 'x', namespace };
     for (let index = 0; index < 3; index += 1)
       events.record({
@@ -324,7 +325,7 @@ import type { Pod, Service } from './types.ts';
 
   test('occurrences of a series are counted in one Event, each once, even from several replicas', async () => {
     const options = { controller: 'platform.io/test', clock: systemClock, logger: silentLogger };
-    const replicas = ['a', 'b'].map((instance) => createEventRecorder({ client, instance, ...options }));
+    const replicas = ['a', 'b'].map((instance) => new EventRecorder({ client, instance, ...options }));
     const regarding = { apiVersion: 'v1', kind: 'Service', name: 'counted', namespace, uid: 'u' };
     const about = { regarding, type: 'Normal', action: 'Test', note: 'it happened' } as const;
     for (const version of [1, 2, 3, 4])
@@ -391,7 +392,7 @@ import type { Pod, Service } from './types.ts';
     const { status } = expectOk(
       await client.send<{ status: { token: string } }>({ method: 'POST', path, body: { spec: {} } }),
     );
-    const weak = createKubeClient({
+    const weak = new KubeClient({
       access: {
         ...access,
         credentials: async () => {

@@ -3,8 +3,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { silentLogger } from '../runtime/logger.ts';
 import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
 import { SteppingClock } from '../testing/stepping-clock.ts';
-import { createKubeClient, type KubeClient } from './client.ts';
-import { createLeaderElection, microTime, type LeaderElection, type LeaderElectionOptions } from './lease.ts';
+import { KubeClient } from './client.ts';
+import { LeaderElection, microTime, type LeaderElectionOptions } from './lease.ts';
 
 const COLLECTION = '/apis/coordination.k8s.io/v1/namespaces/n/leases';
 const LEASE = { namespace: 'n', name: 'operator' };
@@ -19,7 +19,7 @@ let log: string[];
 
 beforeEach(async () => {
   server = await startFakeApiServer();
-  client = createKubeClient({ access: server.access, part: 'test' });
+  client = new KubeClient({ access: server.access, part: 'test' });
   clock = new SteppingClock('2026-03-01T10:00:00.000Z');
   [elections, leading, log] = [[], [], []];
 });
@@ -30,7 +30,7 @@ afterEach(async () => {
 });
 
 function candidate(identity: string, options: Partial<LeaderElectionOptions> = {}): LeaderElection {
-  const election = createLeaderElection({
+  const election = new LeaderElection({
     client,
     lease: LEASE,
     identity,

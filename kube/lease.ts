@@ -32,19 +32,7 @@ export interface LeaseTiming {
 const TIMING: LeaseTiming = { leaseMs: 15_000, renewWithinMs: 10_000, retryMs: 2_000, checkMs: 500 };
 
 /** Elects one leader among the replicas of a process through a coordination.k8s.io Lease. */
-export interface LeaderElection {
-  start(): void;
-  /** False as soon as the renewal is overdue, even if this process has not handled the loss yet. */
-  isLeader(): boolean;
-  /** Ends `lead`, then releases the lease so that another replica becomes leader immediately. */
-  close(): Promise<void>;
-}
-
-export function createLeaderElection(options: LeaderElectionOptions): LeaderElection {
-  return new Election(options);
-}
-
-class Election implements LeaderElection {
+export class LeaderElection {
   readonly #options: LeaderElectionOptions;
   readonly #timing: LeaseTiming;
   readonly #stop = new AbortController();
@@ -68,10 +56,12 @@ class Election implements LeaderElection {
     this.#loop ??= this.#run();
   }
 
+  /** False as soon as the renewal is overdue, even if this process has not handled the loss yet. */
   isLeader(): boolean {
     return this.#leading && this.#leftMs() > 0;
   }
 
+  /** Ends `lead`, then releases the lease so that another replica becomes leader immediately. */
   async close(): Promise<void> {
     this.#stop.abort();
     await this.#loop;

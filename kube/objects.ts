@@ -100,6 +100,17 @@ export async function deleteObject(
   return false;
 }
 
+/** Applies a JSON merge patch. */
+export function patchObject<T>(
+  client: KubeClient,
+  resource: Resource<T>,
+  key: ObjectKey,
+  body: object,
+): Promise<KubeResponse<T>> {
+  const contentType = 'application/merge-patch+json';
+  return client.send<T>({ method: 'PATCH', path: objectPath(resource, key), contentType, body });
+}
+
 /** Returns the response's object; throws a KubeError for every error response. */
 export function expectOk<T>(response: KubeResponse<T>): T {
   if (response.ok) return response.body;

@@ -1,5 +1,5 @@
 import type { AgentObservation } from '../core/observation/observation.ts';
-import type { Lease, Pod, Service, WebhookConfiguration, Workload } from './types.ts';
+import type { Data, Lease, Pod, Service, WebhookConfiguration, Workload } from './types.ts';
 
 /** The API path of one kind of object; `T` is the type of its objects. */
 export interface Resource<T> {
@@ -18,41 +18,31 @@ export interface ObjectKey {
   name: string;
 }
 
-export const PODS: Resource<Pod> = { group: '', version: 'v1', plural: 'pods', kind: 'Pod' };
-export const SERVICES: Resource<Service> = { group: '', version: 'v1', plural: 'services', kind: 'Service' };
-export const DEPLOYMENTS: Resource<Workload> = apps('deployments', 'Deployment');
-export const REPLICA_SETS: Resource<Workload> = apps('replicasets', 'ReplicaSet');
-export const STATEFUL_SETS: Resource<Workload> = apps('statefulsets', 'StatefulSet');
-export const DAEMON_SETS: Resource<Workload> = apps('daemonsets', 'DaemonSet');
-export const JOBS: Resource<Workload> = { group: 'batch', version: 'v1', plural: 'jobs', kind: 'Job' };
-export const CRON_JOBS: Resource<Workload> = {
-  group: 'batch',
-  version: 'v1',
-  plural: 'cronjobs',
-  kind: 'CronJob',
-};
-export const LEASES: Resource<Lease> = {
-  group: 'coordination.k8s.io',
-  version: 'v1',
-  plural: 'leases',
-  kind: 'Lease',
-};
-export const AGENT_OBSERVATIONS: Resource<AgentObservation> = {
-  group: 'platform.io',
-  version: 'v1',
-  plural: 'agentobservations',
-  kind: 'AgentObservation',
-};
-export const WEBHOOK_CONFIGURATIONS: Resource<WebhookConfiguration> = {
-  group: 'admissionregistration.k8s.io',
-  version: 'v1',
-  plural: 'mutatingwebhookconfigurations',
-  kind: 'MutatingWebhookConfiguration',
-};
-
-function apps(plural: string, kind: string): Resource<Workload> {
-  return { group: 'apps', version: 'v1', plural, kind };
+/** A kind in version v1 of its group. */
+export function resource<T>(group: string, plural: string, kind: string): Resource<T> {
+  return { group, version: 'v1', plural, kind };
 }
+
+export const PODS = resource<Pod>('', 'pods', 'Pod');
+export const SERVICES = resource<Service>('', 'services', 'Service');
+export const SECRETS = resource<Data>('', 'secrets', 'Secret');
+export const DEPLOYMENTS = resource<Workload>('apps', 'deployments', 'Deployment');
+export const REPLICA_SETS = resource<Workload>('apps', 'replicasets', 'ReplicaSet');
+export const STATEFUL_SETS = resource<Workload>('apps', 'statefulsets', 'StatefulSet');
+export const DAEMON_SETS = resource<Workload>('apps', 'daemonsets', 'DaemonSet');
+export const JOBS = resource<Workload>('batch', 'jobs', 'Job');
+export const CRON_JOBS = resource<Workload>('batch', 'cronjobs', 'CronJob');
+export const LEASES = resource<Lease>('coordination.k8s.io', 'leases', 'Lease');
+export const AGENT_OBSERVATIONS = resource<AgentObservation>(
+  'platform.io',
+  'agentobservations',
+  'AgentObservation',
+);
+export const WEBHOOK_CONFIGURATIONS = resource<WebhookConfiguration>(
+  'admissionregistration.k8s.io',
+  'mutatingwebhookconfigurations',
+  'MutatingWebhookConfiguration',
+);
 
 /** `v1`, `apps/v1`, ... */
 export function apiVersionOf(resource: Resource<unknown>): string {

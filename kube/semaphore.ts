@@ -1,24 +1,27 @@
 /** A counting semaphore, first come first served. */
-export interface Semaphore {
-  take(): Promise<void>;
-  give(): void;
-}
+export class Semaphore {
+  readonly #waiting: (() => void)[] = [];
+  #free: number;
 
-export function createSemaphore(count: number): Semaphore {
-  const waiting: (() => void)[] = [];
-  let free = count;
-  return {
-    take: () => {
-      if (free > 0) {
-        free -= 1;
-        return Promise.resolve();
-      }
-      return new Promise((resolve) => waiting.push(resolve));
-    },
-    give: () => {
-      const next = waiting.shift();
+  constructor(count: number) {
+    this.#free = count;
+  }
+
+  /** Runs `work` when fewer than `count` others run, and never before the caller's synchronous code has ended. */
+  async run<T>(work: () => Promise<T>): Promise<T> {
+    await this.#take();
+    try {
+      return await work();
+    } finally {
+      const next = this.#waiting.shift();
       if (next) next();
-      else free += 1;
-    },
-  };
+      else this.#free += 1;
+    }
+  }
+
+  #take(): Promise<void> {
+    if (this.#free === 0) return new Promise((resolve) => this.#waiting.push(resolve));
+    this.#free -= 1;
+    return Promise.resolve();
+  }
 }

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
 import { ManualClock } from '../testing/manual-clock.ts';
-import { createKubeClient, type KubeClient } from './client.ts';
+import { KubeClient } from './client.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import { accessAs } from './service-account.ts';
 
@@ -14,7 +14,7 @@ let access: ClusterAccess;
 
 beforeEach(async () => {
   server = await startFakeApiServer();
-  client = createKubeClient({ access: server.access, part: 'test' });
+  client = new KubeClient({ access: server.access, part: 'test' });
   clock = new ManualClock('2026-01-01T00:00:00Z');
   const own = async () => {
     const { tls } = await server.access.credentials();

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
-import { createKubeClient, type KubeClient } from './client.ts';
+import { KubeClient } from './client.ts';
 import type { Resource } from './resources.ts';
-import { createStatusWriter, type StatusWriter } from './status-writer.ts';
+import { StatusWriter } from './status-writer.ts';
 import type { KubeObject } from './types.ts';
 
 interface Status {
@@ -22,7 +22,7 @@ let client: KubeClient;
 
 beforeEach(async () => {
   server = await startFakeApiServer();
-  client = createKubeClient({ access: server.access, part: 'test' });
+  client = new KubeClient({ access: server.access, part: 'test' });
 });
 afterEach(async () => {
   await client.close();
@@ -30,7 +30,7 @@ afterEach(async () => {
 });
 
 const writerOf = (): StatusWriter<Thing, Status> =>
-  createStatusWriter<Status, Thing>({ client, resource: THINGS, fieldManager: 'test' });
+  new StatusWriter<Thing, Status>({ client, resource: THINGS, fieldManager: 'test' });
 const patches = () => server.requests.filter((request) => request.method === 'PATCH');
 
 /** An aggregate that is wrong as soon as one write is lost. */

@@ -4,7 +4,7 @@ import { KubeError, type KubeClient } from './client.ts';
 import { mergePatchOf } from './merge-patch.ts';
 import { getObject } from './objects.ts';
 import { keyText, objectPath, type ObjectKey, type Resource } from './resources.ts';
-import { createSemaphore } from './semaphore.ts';
+import { Semaphore } from './semaphore.ts';
 import type { ObjectMeta } from './types.ts';
 
 interface WithStatus<S> {
@@ -22,19 +22,11 @@ export type WriteResult<T> =
   /** `object` is what the API server stored. */
   { outcome: 'written'; object: T } | { outcome: 'unchanged'; object: T } | { outcome: 'missing' };
 
-/** Every process writes a status through this interface. */
-export interface StatusWriter<T, S> {
-  /** Resolves when the update is stored. Throws a KubeError when the API server returns an error or is unreachable. */
-  write(key: ObjectKey, update: StatusUpdate<T, S>): Promise<WriteResult<T>>;
-}
-
 export interface StatusWriterOptions<T> {
   client: KubeClient;
   resource: Resource<T>;
   fieldManager: string;
   clock?: Clock;
-  /** Objects written concurrently; default 8. */
-  concurrency?: number;
   /** Called when another process wrote between the read and the write, before the retry. */
   onConflict?: () => void;
 }
@@ -46,49 +38,53 @@ interface Waiting<T, S> {
 }
 
 /**
+ * Every process writes a status through this class.
  * Reads, computes, compares and sends a merge patch with the resourceVersion that was read; retries on 409.
  * Does not use server-side apply: replicas share aggregates (worst phase, sum of tokens), and the API server would delete
  * the fields that one replica omits. Per object one write is in progress; later updates are merged into the next write.
  */
-export function createStatusWriter<S extends object, T extends WithStatus<S>>(
-  options: StatusWriterOptions<T>,
-): StatusWriter<T, S> {
-  const queues = new Map<string, Waiting<T, S>[]>();
-  const semaphore = createSemaphore(options.concurrency ?? 8);
+export class StatusWriter<T extends WithStatus<S>, S extends object> {
+  readonly #options: StatusWriterOptions<T>;
+  readonly #queues = new Map<string, Waiting<T, S>[]>();
+  readonly #semaphore = new Semaphore(CONCURRENCY);
 
-  async function drain(key: ObjectKey, queue: Waiting<T, S>[]): Promise<void> {
-    while (queue.length > 0) {
-      await semaphore.take();
-      const batch = queue.splice(0);
-      const updates = batch.map((waiting) => waiting.update);
-      try {
-        const result = await store(options, key, updates);
-        for (const waiting of batch) waiting.resolve(result);
-      } catch (error) {
-        for (const waiting of batch) waiting.reject(error);
-      } finally {
-        semaphore.give();
-      }
-    }
-    queues.delete(keyText(key));
+  constructor(options: StatusWriterOptions<T>) {
+    this.#options = options;
   }
 
-  return {
-    write: (key, update) =>
-      new Promise((resolve, reject) => {
-        const waiting = { update, resolve, reject };
-        const queue = queues.get(keyText(key));
-        if (queue) {
-          queue.push(waiting);
-          return;
-        }
-        const fresh = [waiting];
-        queues.set(keyText(key), fresh);
-        void drain(key, fresh);
-      }),
-  };
+  /** Resolves when the update is stored. Throws a KubeError when the API server returns an error or is unreachable. */
+  write(key: ObjectKey, update: StatusUpdate<T, S>): Promise<WriteResult<T>> {
+    return new Promise((resolve, reject) => {
+      const waiting = { update, resolve, reject };
+      const queue = this.#queues.get(keyText(key));
+      if (queue) {
+        queue.push(waiting);
+        return;
+      }
+      const fresh = [waiting];
+      this.#queues.set(keyText(key), fresh);
+      void this.#drain(key, fresh);
+    });
+  }
+
+  async #drain(key: ObjectKey, queue: Waiting<T, S>[]): Promise<void> {
+    while (queue.length > 0) await this.#semaphore.run(() => this.#storeAll(key, queue.splice(0)));
+    this.#queues.delete(keyText(key));
+  }
+
+  async #storeAll(key: ObjectKey, batch: readonly Waiting<T, S>[]): Promise<void> {
+    const updates = batch.map(({ update }) => update);
+    try {
+      const result = await store(this.#options, key, updates);
+      for (const waiting of batch) waiting.resolve(result);
+    } catch (error) {
+      for (const waiting of batch) waiting.reject(error);
+    }
+  }
 }
 
+/** Objects written concurrently. */
+const CONCURRENCY = 8;
 /** With full jitter of 0..20 ms·2^n, eight writers of one object need up to 18 attempts. */
 const MAX_TRIES = 30;
 const CONFLICT_DELAY = { baseMs: 20, maxMs: 2_000 };

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
-import { createKubeClient, type KubeClient } from './client.ts';
+import { KubeClient } from './client.ts';
 import { reviewToken } from './token-review.ts';
 
 let server: FakeApiServer;
@@ -8,7 +8,7 @@ let client: KubeClient;
 
 beforeEach(async () => {
   server = await startFakeApiServer();
-  client = createKubeClient({ access: server.access, part: 'test' });
+  client = new KubeClient({ access: server.access, part: 'test' });
 });
 afterEach(async () => {
   await client.close();

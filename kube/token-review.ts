@@ -28,9 +28,8 @@ const POD_UID = 'authentication.kubernetes.io/pod-uid';
  */
 export async function reviewToken(
   client: KubeClient,
-  review: { token: string; audience: string; signal?: AbortSignal },
+  { token, audience }: { token: string; audience: string },
 ): Promise<TokenVerdict> {
-  const { token, audience, signal } = review;
   const body = {
     apiVersion: 'authentication.k8s.io/v1',
     kind: 'TokenReview',
@@ -42,12 +41,10 @@ export async function reviewToken(
       path: PATH,
       body,
       timeoutMs: 5_000,
-      signal,
     });
     if (response.ok) return verdictOf(response.body, audience);
     return { kind: 'unavailable', reason: response.message, retryAfterMs: response.retryAfterMs };
-  } catch (error) {
-    if (signal?.aborted) throw error;
+  } catch {
     return { kind: 'unavailable', reason: 'the API server did not respond', retryAfterMs: null };
   }
 }

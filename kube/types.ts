@@ -72,6 +72,7 @@ export interface ContainerStatus {
 
 interface ContainerState {
   running?: object;
+  waiting?: { reason?: string; message?: string };
   terminated?: { exitCode: number };
 }
 
@@ -93,10 +94,12 @@ export interface Workload extends KubeObject {
     /** Of a DaemonSet. */
     desiredNumberScheduled?: number;
     currentNumberScheduled?: number;
+    /** Of a Deployment. */
+    availableReplicas?: number;
     /** Of a Job. */
     active?: number;
     succeeded?: number;
-    conditions?: { type: string; status: string }[];
+    conditions?: { type: string; status: string; message?: string }[];
   };
 }
 
@@ -139,6 +142,23 @@ export interface ObjectReference {
   uid?: string;
 }
 
+/** The entries of a Secret (base64) or a ConfigMap (text). */
+export interface Data extends KubeObject {
+  data?: Record<string, string>;
+}
+
 export interface WebhookConfiguration extends KubeObject {
-  webhooks?: { name: string; clientConfig: { caBundle?: string } }[];
+  webhooks?: {
+    name: string;
+    clientConfig: { caBundle?: string; service?: { namespace: string } };
+    namespaceSelector?: { matchExpressions?: { key: string; operator: string; values?: string[] }[] };
+  }[];
+}
+
+/** A rule of a ClusterRole or Role. */
+export interface PermissionRule {
+  apiGroups: readonly string[];
+  resources: readonly string[];
+  verbs: readonly string[];
+  resourceNames?: readonly string[];
 }

@@ -3,10 +3,10 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { systemClock, type Clock } from '../runtime/clock.ts';
 import { silentLogger, type Logger } from '../runtime/logger.ts';
 import { KubeError } from './client.ts';
-import { createWorkQueue, type WorkObserver, type WorkQueueOptions } from './work-queue.ts';
+import { WorkQueue, type WorkObserver, type WorkQueueOptions } from './work-queue.ts';
 
 function queueOf(work: WorkQueueOptions['work'], options: Partial<WorkQueueOptions> = {}) {
-  return createWorkQueue({ name: 'test', work, logger: silentLogger, ...options });
+  return new WorkQueue({ name: 'test', work, logger: silentLogger, ...options });
 }
 
 const broken = () => new KubeError({ status: 500, reason: '', message: 'broken', retryAfterMs: null });

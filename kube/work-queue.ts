@@ -34,23 +34,6 @@ export interface WorkObserver {
 /** After `error` the key is retried. */
 export type WorkOutcome = 'success' | 'requeue_after' | 'error';
 
-/**
- * A queue of keys. One worker at a time processes a key. A key that is added during its processing is processed once more.
- * A key that is added several times while it waits is processed once.
- * While the API server is unavailable, one key is tried from time to time and all others wait. If one key keeps failing
- * in the same manner while others succeed, only that key waits.
- */
-export interface WorkQueue {
-  add(key: string): void;
-  /** Adds the key later. If the key is already scheduled, the earlier time applies. */
-  addAfter(key: string, ms: number): void;
-  /** Number of keys that are due and wait; scheduled keys are not counted. */
-  readonly length: number;
-  start(): void;
-  /** Stops accepting keys, aborts the signal of running work and waits for the work to end. */
-  close(): Promise<void>;
-}
-
 /** The failures of one key since its last success. */
 interface Failures {
   /** Failures during an outage of the API server. */
@@ -67,11 +50,13 @@ const OUTAGE_BACKOFF = { baseMs: 200, maxMs: 5_000 };
 /** Spreads keys that keep failing while others succeed: all of them together cause about forty requests per second. */
 const BETWEEN_FAILING_MS = 25;
 
-export function createWorkQueue(options: WorkQueueOptions): WorkQueue {
-  return new KeyedQueue(options);
-}
-
-class KeyedQueue implements WorkQueue {
+/**
+ * A queue of keys. One worker at a time processes a key. A key that is added during its processing is processed once more.
+ * A key that is added several times while it waits is processed once.
+ * While the API server is unavailable, one key is tried from time to time and all others wait. If one key keeps failing
+ * in the same manner while others succeed, only that key waits.
+ */
+export class WorkQueue {
   readonly #options: WorkQueueOptions;
   readonly #clock: Clock;
   readonly #stop = new AbortController();
@@ -93,6 +78,7 @@ class KeyedQueue implements WorkQueue {
     options.observe?.created(options.name, this.#concurrency);
   }
 
+  /** Number of keys that are due and wait; scheduled keys are not counted. */
   get length(): number {
     return this.#ready.size;
   }
@@ -107,6 +93,7 @@ class KeyedQueue implements WorkQueue {
     this.#pump();
   }
 
+  /** Adds the key later. If the key is already scheduled, the earlier time applies. */
   addAfter(key: string, ms: number): void {
     if (this.#stop.signal.aborted || this.#ready.has(key)) return;
     const atMs = this.#clock.monotonicMs() + ms;
@@ -121,6 +108,7 @@ class KeyedQueue implements WorkQueue {
     this.#pump();
   }
 
+  /** Stops accepting keys, aborts the signal of running work and waits for the work to end. */
   async close(): Promise<void> {
     this.#stop.abort();
     for (const key of [...this.#later.keys()]) this.#forgetTimer(key);

@@ -1,8 +1,9 @@
 import type { Informer } from '../kube/informer.ts';
+import type { KubeObject } from '../kube/types.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 
 /** The informers of this process, by their name in /readyz and in the metric. */
-export type Followed = Readonly<Record<string, Pick<Informer<unknown>, 'isFresh' | 'isForbidden'>>>;
+export type Followed = Readonly<Record<string, Pick<Informer<KubeObject>, 'isFresh' | 'isForbidden'>>>;
 
 /** Without permission for these the process does the rest of its work; the metric and the log name them. */
 const OPTIONAL: readonly string[] = ['rejections'];

@@ -1,27 +1,16 @@
 import { AGENT_LABEL } from '../core/injection/names.ts';
 import type { AgentObservation } from '../core/observation/observation.ts';
 import type { KubeClient } from '../kube/client.ts';
-import { createInformer, type Change, type Informer } from '../kube/informer.ts';
-import type { InformerTiming } from '../kube/informer-timing.ts';
+import { Informer, type Change, type InformerTiming } from '../kube/informer.ts';
 import { createIndex, type ObjectIndex } from '../kube/object-index.ts';
 import type { ListSelection } from '../kube/objects.ts';
 import { AGENT_OBSERVATIONS, PODS, SERVICES } from '../kube/resources.ts';
-import type { Pod, Service } from '../kube/types.ts';
+import type { KubeObject, Pod, Service } from '../kube/types.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/logger.ts';
-import { keepOptedIn, keepPod } from './agents/agent-pods.ts';
+import { defined, keepOptedIn, keepPod } from './agents/agent-pods.ts';
 import { claimOf } from './agents/claim.ts';
 import type { AgentController } from './agents/controller.ts';
-
-/** The objects of the cluster that are always in memory. */
-export interface Informers {
-  /** Pods with the agent label. */
-  pods: Informer<Pod>;
-  /** Metadata of opted-in pods without the agent label: these pods were not injected. */
-  unlabelledPods: Informer<Pod>;
-  observations: Informer<AgentObservation>;
-  services: Informer<Service>;
-}
 
 export interface InformerParts {
   client: KubeClient;
@@ -40,11 +29,14 @@ const UNLABELLED = {
   only: 'metadata',
 } as const;
 
-/** `controller` is called once per change, after the caches and indexes are updated. */
+/**
+ * The objects of the cluster that are always in memory. `controller` is called once per change, after the caches and indexes
+ * are updated.
+ */
 export function createInformers(
   { client, clock, logger, informerTiming, excludedNamespaces }: InformerParts,
   controller: () => Pick<AgentController, 'podChanged' | 'observationChanged' | 'serviceChanged'>,
-): { informers: Informers; podsOf: (agent: string) => Pod[]; servicesIn: (namespace: string) => Service[] } {
+) {
   const common = { client, clock, logger, ...(informerTiming && { timing: informerTiming }) };
   const agentOf = (pod: Pod): string | null => {
     const claim = claimOf(pod, excludedNamespaces);
@@ -56,18 +48,20 @@ export function createInformers(
   const services = createIndex((service: Service) => service.metadata.namespace ?? null);
   const podInformer = (index: ObjectIndex<Pod>, selection: ListSelection, keep: (pod: Pod) => Pod | null) => {
     const onChange = after(index, (change) => controller().podChanged(change));
-    return createInformer({ ...common, resource: PODS, selection, keep, onChange });
+    return new Informer({ ...common, resource: PODS, selection, keep, onChange });
   };
   const informers = {
+    /** Pods with the agent label. */
     pods: podInformer(pods, { labelSelector: AGENT_LABEL }, keepPod),
+    /** Metadata of opted-in pods without the agent label: these pods were not injected. */
     unlabelledPods: podInformer(unlabelledPods, UNLABELLED, keepOptedIn),
-    observations: createInformer({
+    observations: new Informer({
       ...common,
       resource: AGENT_OBSERVATIONS,
       keep: withoutManagedFields,
       onChange: (change) => controller().observationChanged(change),
     }),
-    services: createInformer({
+    services: new Informer({
       ...common,
       resource: SERVICES,
       keep: keepService,
@@ -82,7 +76,10 @@ export function createInformers(
   return { informers, podsOf, servicesIn: services.at };
 }
 
-function after<T>(index: ObjectIndex<T>, listener: (change: Change<T>) => void): (change: Change<T>) => void {
+function after<T extends KubeObject>(
+  index: ObjectIndex<T>,
+  listener: (change: Change<T>) => void,
+): (change: Change<T>) => void {
   return (change) => {
     index.changed(change);
     listener(change);
@@ -101,7 +98,7 @@ function keepService({ metadata, spec }: Service): Service {
   const { name, namespace, resourceVersion } = metadata;
   const { type, selector, ports } = spec ?? {};
   return {
-    metadata: { name, ...(namespace ? { namespace } : {}), ...(resourceVersion ? { resourceVersion } : {}) },
-    spec: { ...(type ? { type } : {}), ...(selector ? { selector } : {}), ...(ports ? { ports } : {}) },
+    metadata: { name, ...defined({ namespace, resourceVersion }) },
+    spec: defined({ type, selector, ports }),
   };
 }

@@ -1,8 +1,8 @@
-import { createKubeClient, type KubeClient } from '../kube/client.ts';
+import { once } from 'node:events';
+import { KubeClient } from '../kube/client.ts';
 import type { ClusterAccess } from '../kube/cluster-access.ts';
 import { EVENTS, type EventRecorder, type StoredEvent } from '../kube/events.ts';
-import { createInformer, type Informer } from '../kube/informer.ts';
-import type { InformerTiming } from '../kube/informer-timing.ts';
+import { Informer, type InformerTiming } from '../kube/informer.ts';
 import { getObject } from '../kube/objects.ts';
 import { DEPLOYMENTS } from '../kube/resources.ts';
 import { accessAs } from '../kube/service-account.ts';
@@ -11,11 +11,11 @@ import type { Clock } from '../runtime/clock.ts';
 import { injectionSettings } from '../runtime/injection-config.ts';
 import { describeError, type Logger } from '../runtime/logger.ts';
 import type { Metrics } from '../runtime/metrics.ts';
-import { createCanary, type Canary } from './canary/canary.ts';
+import { Canary } from './canary/canary.ts';
 import { updateCondition } from './canary/condition.ts';
 import type { Outcome, Verdict } from './canary/verdict.ts';
 import { canaryOf, type OperatorConfig } from './config.ts';
-import { createRejectionController, type RejectionController } from './rejections/controller.ts';
+import { RejectionController } from './rejections/controller.ts';
 import { keepEvent } from './rejections/rejection.ts';
 
 export interface InjectorWatchParts {
@@ -33,37 +33,26 @@ export interface InjectorWatchParts {
 }
 
 /** The operator's work for the injector: the canary, and reports and retries for rejected pods. */
-export interface InjectorWatch {
-  start(): void;
-  /** The Events of rejected pods; null: not configured. */
-  rejections: Informer<StoredEvent> | null;
-  /** Waiting keys by queue. */
-  depths(): { queue: string; depth: number }[];
-  /** Runs while this process is the leader. */
-  run(signal: AbortSignal): Promise<void>;
-  close(): Promise<void>;
-}
-
-export function createInjectorWatch(parts: InjectorWatchParts): InjectorWatch {
+export function createInjectorWatch(parts: InjectorWatchParts) {
   const canary = createCanaryOf(parts, () => rejections?.controller.injectorResponded());
   const rejections = createRejections(parts, canary?.canary ?? null);
   return {
+    /** The Events of rejected pods; null: not configured. */
     rejections: rejections?.informer ?? null,
     start: () => rejections?.informer.start(),
+    /** Waiting keys by queue. */
     depths: () => (rejections ? [{ queue: 'rejections', depth: rejections.controller.depth() }] : []),
-    async run(signal) {
+    /** Runs while this process is the leader. */
+    async run(signal: AbortSignal): Promise<void> {
       const rejectionsRun = rejections?.informer.synced().then(() => {
         // The signal may belong to an earlier leadership that ended before the first list.
         return signal.aborted ? undefined : rejections.controller.run(signal);
       });
-      const ended = new Promise<void>((resolve) => {
-        if (signal.aborted) resolve();
-        else signal.addEventListener('abort', () => resolve(), { once: true });
-      });
       // Without permission to read Events there is never a first list.
+      const ended = signal.aborted ? null : once(signal, 'abort');
       await Promise.all([canary?.canary.run(signal), rejectionsRun && Promise.race([rejectionsRun, ended])]);
     },
-    async close() {
+    async close(): Promise<void> {
       await rejections?.informer.close();
       await canary?.account.close();
     },
@@ -77,7 +66,7 @@ function createRejections(
   const { config, client, clock, logger, metrics, events, observe, informerTiming } = parts;
   const guardPolicy = config.GUARD_POLICY;
   if (guardPolicy === null) return null;
-  const informer: Informer<StoredEvent> = createInformer({
+  const informer = new Informer<StoredEvent>({
     client,
     clock,
     logger,
@@ -87,7 +76,7 @@ function createRejections(
     keep: keepEvent(guardPolicy),
     onChange: (change) => controller.eventChanged(change),
   });
-  const controller = createRejectionController({
+  const controller = new RejectionController({
     ...{ client, clock, logger, events, observe, guardPolicy, injector },
     retries: metrics.counter(
       'platform_operator_wakes_total',
@@ -107,11 +96,11 @@ function createCanaryOf(
   const wanted = canaryOf(config);
   if (wanted === null || namespace === null) return null;
   const name = config.CANARY_SERVICE_ACCOUNT;
-  const account = createKubeClient({
+  const account = new KubeClient({
     access: accessAs({ namespace, name }, { client, access, clock }),
     part: 'canary',
   });
-  const canary = createCanary({
+  const canary = new Canary({
     ...{ client, account, clock, logger, metrics, onResponse },
     namespace: wanted.namespace,
     configuration: config.WEBHOOK_CONFIGURATION,

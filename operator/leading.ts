@@ -1,5 +1,5 @@
-import { createKubeClient, type KubeClientOptions } from '../kube/client.ts';
-import { createLeaderElection } from '../kube/lease.ts';
+import { KubeClient, type KubeClientOptions } from '../kube/client.ts';
+import { LeaderElection } from '../kube/lease.ts';
 import type { OperatorContext } from './context.ts';
 
 /** The Lease that the replicas compete for, in the operator's own namespace. */
@@ -28,8 +28,8 @@ export function withLeaderElection(
 ): Leadership {
   if (namespace === null) throw new Error('LEADER_ELECT requires POD_NAMESPACE, the namespace of the Lease');
   const { clock, logger, identity, metrics } = context;
-  const client = createKubeClient(clientOptions);
-  const election = createLeaderElection({
+  const client = new KubeClient(clientOptions);
+  const election = new LeaderElection({
     client,
     lease: { namespace, name: LEASE_NAME },
     identity,

@@ -9,7 +9,7 @@ import type { ObservationStatus } from '../core/observation/observation.ts';
 import { statusOf } from '../core/observation/status-of.ts';
 import { contextOf } from '../core/observation/context-of.ts';
 import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
-import { createKubeClient, type KubeClient } from '../kube/client.ts';
+import { KubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { expectOk, getObject, listObjects } from '../kube/objects.ts';
 import {
@@ -27,7 +27,7 @@ import {
   STATEFUL_SETS,
   type Resource,
 } from '../kube/resources.ts';
-import { createStatusWriter } from '../kube/status-writer.ts';
+import { StatusWriter } from '../kube/status-writer.ts';
 import type { Pod } from '../kube/types.ts';
 import { silentLogger, type Logger } from '../runtime/logger.ts';
 import { installedOf } from './config.ts';
@@ -79,7 +79,7 @@ const template = (agent: string, extra: object = {}) => ({
 
   beforeAll(async () => {
     control = await startControlPlane({ controllers: true, apiServerArgs: audit.args });
-    client = createKubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'test' });
+    client = new KubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'test' });
     const crd: unknown = parse(
       readFileSync(join(import.meta.dirname, '../crds/agentobservations.yaml'), 'utf8'),
     );
@@ -138,7 +138,7 @@ const template = (agent: string, extra: object = {}) => ({
     config.users = [{ name: config.users[0].name, user: { token: status.token } }];
     kubeconfig = join(scratch, `${namespace}.kubeconfig`);
     writeFileSync(kubeconfig, stringify(config), { mode: 0o600 });
-    const probe = createKubeClient({ access: loadClusterAccess(kubeconfig), part: 'probe' });
+    const probe = new KubeClient({ access: loadClusterAccess(kubeconfig), part: 'probe' });
     await until(
       'the permissions',
       async () => (await probe.send({ method: 'GET', path: collectionPath(PODS), query: { limit: 1 } })).ok,
@@ -266,7 +266,7 @@ const template = (agent: string, extra: object = {}) => ({
 
   /** Writes the status that the control plane writes for a heartbeat. */
   async function report(name: string, pod: Pod, change: Partial<InstanceStatus> = {}): Promise<void> {
-    const writer = createStatusWriter<ObservationStatus, AgentObservation>({
+    const writer = new StatusWriter<AgentObservation, ObservationStatus>({
       client,
       resource: AGENT_OBSERVATIONS,
       fieldManager: 'platform-control-plane',

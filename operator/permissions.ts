@@ -1,10 +1,4 @@
-/** A rule of a ClusterRole or Role. */
-export interface PermissionRule {
-  apiGroups: readonly string[];
-  resources: readonly string[];
-  verbs: readonly string[];
-  resourceNames?: readonly string[];
-}
+import type { PermissionRule } from '../kube/types.ts';
 
 /**
  * The exact permissions of the operator. A test runs the operator with these permissions and compares them with the API

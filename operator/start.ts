@@ -1,7 +1,6 @@
-import { createKubeClient } from '../kube/client.ts';
+import { KubeClient } from '../kube/client.ts';
+import type { InformerTiming } from '../kube/informer.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
-import type { Informer } from '../kube/informer.ts';
-import type { InformerTiming } from '../kube/informer-timing.ts';
 import { systemClock, type Clock } from '../runtime/clock.ts';
 import { listen } from '../runtime/http-listener.ts';
 import type { Logger } from '../runtime/logger.ts';
@@ -36,7 +35,7 @@ export async function startOperator(
   const namespace = config.POD_NAMESPACE ?? access.namespace;
   const metrics = createMetrics();
   const clientOptions = { access, part: 'operator', observe: requestObserver(metrics) };
-  const client = createKubeClient({ ...clientOptions, mayWrite: () => leadership.isLeader() });
+  const client = new KubeClient({ ...clientOptions, mayWrite: () => leadership.isLeader() });
   const parts = { config, namespace, access, client, clock, logger, metrics, informerTiming };
   const context = createContext(parts);
   const { injectorWatch } = context;
@@ -48,7 +47,7 @@ export async function startOperator(
   const unready = () => (signal.aborted ? 'this process is stopping' : followed.unready());
   const handler = createOperatorApp({ logger, metrics, unready });
   const listener = await listen({ handler, port: config.PORT });
-  const informers = Object.values(context.informers) as Informer<unknown>[];
+  const informers = Object.values(context.informers);
   for (const informer of informers) informer.start();
   injectorWatch.start();
   void leadWhenSynced(context, leadership);
@@ -66,7 +65,7 @@ export async function startOperator(
 
 /** With an incomplete pod cache the controller would treat every agent as deleted. */
 async function leadWhenSynced({ informers, logger }: OperatorContext, leadership: Leadership): Promise<void> {
-  await Promise.all(Object.values(informers).map((informer: Informer<unknown>) => informer.synced()));
+  await Promise.all(Object.values(informers).map((informer) => informer.synced()));
   const { pods, observations } = informers;
   logger.info('caches synced', { pods: pods.list().length, observations: observations.list().length });
   leadership.start();

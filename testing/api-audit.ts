@@ -1,7 +1,7 @@
 // Reads the API server's audit log for tests.
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { PermissionRule } from '../operator/permissions.ts';
+import type { PermissionRule } from '../kube/types.ts';
 
 /** Level and matching requests; the first matching rule applies, and requests without a match are not logged. */
 interface PolicyRule {

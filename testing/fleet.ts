@@ -3,8 +3,8 @@ import type { AgentObservation, InstanceStatus, ObservationStatus } from '../cor
 import { statusOf } from '../core/observation/status-of.ts';
 import { expectOk, listObjects } from '../kube/objects.ts';
 import { AGENT_OBSERVATIONS, PODS } from '../kube/resources.ts';
-import { createStatusWriter } from '../kube/status-writer.ts';
-import { createSemaphore } from '../kube/semaphore.ts';
+import { StatusWriter } from '../kube/status-writer.ts';
+import { Semaphore } from '../kube/semaphore.ts';
 import type { Pod } from '../kube/types.ts';
 import type { OperatorRig } from './operator-rig.ts';
 
@@ -52,12 +52,11 @@ export async function makeAgents(
   rig: OperatorRig,
   agents: readonly { namespace: string; name: string; pods: number }[],
 ): Promise<void> {
-  const slots = createSemaphore(24);
+  const slots = new Semaphore(24);
   const apps = (namespace: string, plural: string) => `/apis/apps/v1/namespaces/${namespace}/${plural}`;
   await Promise.all(
-    agents.map(async ({ namespace, name, pods }) => {
-      await slots.take();
-      try {
+    agents.map(({ namespace, name, pods }) =>
+      slots.run(async () => {
         const spec = {
           replicas: pods,
           selector: { matchLabels: { app: name } },
@@ -76,10 +75,8 @@ export async function makeAgents(
             spec: { ...containers, nodeName: `fake-${index}` },
           });
         }
-      } finally {
-        slots.give();
-      }
-    }),
+      }),
+    ),
   );
 }
 
@@ -143,7 +140,7 @@ export async function report(
   });
   const at = new Date();
   const instances = items.map((pod) => reportedInstance(pod, at, { intervalSeconds: 300, ...change }));
-  const writer = createStatusWriter<ObservationStatus, AgentObservation>({
+  const writer = new StatusWriter<AgentObservation, ObservationStatus>({
     client: rig.client,
     resource: AGENT_OBSERVATIONS,
     fieldManager: 'platform-control-plane',

@@ -5,7 +5,7 @@ import { startControlPlane, type ControlPlane } from '../e2e/cluster/control.ts'
 import { run } from '../e2e/cluster/run.ts';
 import type { Pod } from '../core/injection/pod.ts';
 import type { PolicyCondition } from '../kube/canary-condition.ts';
-import { createKubeClient, type KubeClient } from '../kube/client.ts';
+import { KubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { expectOk } from '../kube/objects.ts';
 import { collectionPath, objectPath, type Resource } from '../kube/resources.ts';
@@ -56,7 +56,7 @@ export class InjectorRig {
 
   private constructor(scratch: string, audit: ApiAudit, control: ControlPlane) {
     [this.#scratch, this.audit, this.#control] = [scratch, audit, control];
-    this.#client = createKubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'test' });
+    this.#client = new KubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'test' });
   }
 
   static async open(): Promise<InjectorRig> {

@@ -5,7 +5,7 @@ import { parse } from 'yaml';
 import type { AgentObservation } from '../core/observation/observation.ts';
 import { startControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
-import { createKubeClient, KubeError, type KubeClient } from '../kube/client.ts';
+import { KubeClient, KubeError } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { expectOk, listObjects } from '../kube/objects.ts';
 import { AGENT_OBSERVATIONS, collectionPath } from '../kube/resources.ts';
@@ -51,7 +51,7 @@ export class OperatorRig {
     this.control = control;
     this.processes = processes;
     this.audit = audit;
-    this.client = createKubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'test' });
+    this.client = new KubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'test' });
   }
 
   /** `namespaces`: for agents; their ServiceAccount `default` is created explicitly, because no controller runs. */

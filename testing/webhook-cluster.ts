@@ -6,7 +6,7 @@ import { startControlPlane, type ControlPlane } from '../e2e/cluster/control.ts'
 import { run } from '../e2e/cluster/run.ts';
 import { CHART } from '../e2e/product.ts';
 import type { Pod } from '../core/injection/pod.ts';
-import { createKubeClient, type KubeResponse, type KubeClient } from '../kube/client.ts';
+import { KubeClient, type KubeResponse } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { APPLY, clusterBinary, UNVALIDATED } from './cluster-binary.ts';
 import { optedInPod } from './pods.ts';
@@ -44,7 +44,7 @@ export class WebhookCluster {
 
   private constructor(control: ControlPlane, kubeconfig: string, secrets: Rendered[]) {
     this.control = control;
-    this.client = createKubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'test' });
+    this.client = new KubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'test' });
     this.kubeconfig = kubeconfig;
     this.#secrets = secrets;
   }

@@ -1,5 +1,5 @@
 import type { Server } from 'node:https';
-import { createKubeClient } from '../kube/client.ts';
+import { KubeClient } from '../kube/client.ts';
 import { loadClusterAccess } from '../kube/cluster-access.ts';
 import { systemClock, type Clock } from '../runtime/clock.ts';
 import { listen } from '../runtime/http-listener.ts';
@@ -10,8 +10,8 @@ import type { Running } from '../runtime/run-process.ts';
 import { createWebhookApp } from './app.ts';
 import type { CertificateTiming } from './certificates/advance.ts';
 import { issueCa } from './certificates/issue.ts';
-import { createCertificateManager, type CertificateManager } from './certificates/certificate-manager.ts';
-import { createLeafUse } from './certificates/leaf-use.ts';
+import { CertificateManager } from './certificates/certificate-manager.ts';
+import { createLeafUse, type LeafUse } from './certificates/leaf-use.ts';
 import { isProven, type ProofSources } from './certificates/proof.ts';
 import type { WebhookConfig } from './config.ts';
 import { hostsOf } from './context.ts';
@@ -38,7 +38,7 @@ export async function startWebhook(
   options: StartOptions = {},
 ): Promise<Webhook> {
   const { clock = systemClock } = options;
-  const client = createKubeClient({ access: loadClusterAccess(config.KUBECONFIG), part: 'webhook' });
+  const client = new KubeClient({ access: loadClusterAccess(config.KUBECONFIG), part: 'webhook' });
   const metrics = createMetrics();
   const settings = injectionSettings(config, config.POD_NAMESPACE);
   const leafUse = createLeafUse(MUTATE_PATH);
@@ -73,7 +73,7 @@ export async function startWebhook(
 
 function manageCertificates(
   config: WebhookConfig,
-  sources: Omit<ProofSources, 'policy'>,
+  sources: Omit<ProofSources, 'policy'> & { leafUse: LeafUse },
   options: StartOptions & { clock: Clock },
 ): CertificateManager {
   const { client, logger, leafUse } = sources;
@@ -82,7 +82,7 @@ function manageCertificates(
     secret: { namespace, name: secret },
     hosts: hostsOf(service, namespace),
   });
-  return createCertificateManager({
+  return new CertificateManager({
     ...options,
     client,
     logger,

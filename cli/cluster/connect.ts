@@ -1,12 +1,15 @@
 import { existsSync } from 'node:fs';
 import { delimiter, join, resolve } from 'node:path';
-import { createKubeClient, KubeError, type KubeClient } from '../../kube/client.ts';
+import { KubeClient, KubeError } from '../../kube/client.ts';
 import { loadClusterAccess, loadContextAccess, type ClusterAccess } from '../../kube/cluster-access.ts';
 import type { CliContext } from '../context.ts';
 
 export interface ClusterOptions {
   kubeconfig?: string;
   context?: string;
+  /** Namespace of the release. */
+  namespace: string;
+  release?: string;
 }
 
 /** The report, or why the cluster could not be queried; `isTransient`: a retry may succeed. */
@@ -21,7 +24,7 @@ export async function withCluster<T>(
   let client: KubeClient | null = null;
   try {
     const access = accessFor(options, context);
-    client = createKubeClient({ access, part: 'cli' });
+    client = new KubeClient({ access, part: 'cli' });
     return { ok: true, report: await act({ server: access.server, client }) };
   } catch (error) {
     return {

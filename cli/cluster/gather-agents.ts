@@ -22,8 +22,9 @@ import {
   STATEFUL_SETS,
   type Resource,
 } from '../../kube/resources.ts';
-import type { KubeObject, ObjectMeta, Pod } from '../../kube/types.ts';
-import { CONFIG_MAPS, type Data, type Deployment } from './kinds.ts';
+import { isLive, MIRROR_ANNOTATION } from '../../kube/pods.ts';
+import type { ContainerStatus, Data, KubeObject, ObjectMeta, Pod, Workload } from '../../kube/types.ts';
+import { CONFIG_MAPS } from './kinds.ts';
 import { eachOf, mapFact, readFact } from './read-fact.ts';
 
 export type AgentsPart = Pick<InstalledFacts, 'observations' | 'workloads' | 'pods'>;
@@ -79,7 +80,7 @@ async function optedIn(
 
 /** A Deployment reports in its status why pods cannot be created; other controllers report it only in Events. */
 function rejectionIn(object: KubeObject): string | null {
-  const { conditions = [] } = (object as Deployment).status ?? {};
+  const { conditions = [] } = (object as Workload).status ?? {};
   const failure = conditions.find(({ type, status }) => type === 'ReplicaFailure' && status === 'True');
   return failure?.message ?? null;
 }
@@ -96,18 +97,6 @@ function textIn(configMap: Data | null): ManifestText {
   return text === undefined ? { state: 'no-key' } : { state: 'there', text };
 }
 
-/** A pod with the waiting state of its containers. */
-interface WaitingPod extends Pod {
-  status?: Pod['status'] & Partial<Record<(typeof STATUSES)[number], ContainerStatus[]>>;
-}
-
-interface ContainerStatus {
-  name: string;
-  state?: { waiting?: { reason?: string; message?: string } };
-}
-
-const STATUSES = ['initContainerStatuses', 'containerStatuses'] as const;
-
 /** Pods of the release, pods that opt in and pods with a sidecar. Other pods are dropped while reading, to save memory. */
 export async function podsOf(client: KubeClient, system: string): Promise<PodFacts[]> {
   const found: PodFacts[] = [];
@@ -120,24 +109,20 @@ export async function podsOf(client: KubeClient, system: string): Promise<PodFac
   return found;
 }
 
-function isLive({ metadata, status }: Pod): boolean {
-  const hasEnded = status?.phase === 'Succeeded' || status?.phase === 'Failed';
-  return !hasEnded && metadata.deletionTimestamp === undefined;
-}
-
-function podFacts({ metadata, spec, status }: WaitingPod, system: string): PodFacts {
+function podFacts({ metadata, spec, status }: Pod, system: string): PodFacts {
   const { namespace = '', name, annotations, labels } = metadata;
   const containers = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
+  const statuses = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
   const injected = annotations === undefined ? null : parseInjected({ annotations });
   return {
     namespace,
     name,
     owner: ownerOf(metadata),
     isOwn: namespace === system && labels?.['app.kubernetes.io/part-of'] === 'agent-compliance',
-    optedIn: optsIn(annotations ?? {}) && annotations?.['kubernetes.io/config.mirror'] === undefined,
+    optedIn: optsIn(annotations ?? {}) && annotations?.[MIRROR_ANNOTATION] === undefined,
     hasSidecar: containers.some((container) => container.name === SIDECAR_CONTAINER),
     injected: injected === null ? null : { version: injected.version, config: injected.config },
-    waiting: STATUSES.flatMap((key) => status?.[key] ?? []).flatMap(waitingOf),
+    waiting: statuses.flatMap(waitingOf),
   };
 }
 

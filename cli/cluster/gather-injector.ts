@@ -9,16 +9,10 @@ import type {
 import { ADMISSION_POLICIES, canaryConditionOf, type AdmissionPolicy } from '../../kube/canary-condition.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { getObject, listObjects, type ListSelection } from '../../kube/objects.ts';
-import type { Resource } from '../../kube/resources.ts';
+import { SECRETS, WEBHOOK_CONFIGURATIONS, type Resource } from '../../kube/resources.ts';
+import type { WebhookConfiguration } from '../../kube/types.ts';
 import { certificatesIn, leadsTo } from './certificates.ts';
-import {
-  BINDINGS,
-  INJECTORS,
-  labelsOf,
-  SECRETS,
-  type InjectorConfiguration,
-  type PolicyBinding,
-} from './kinds.ts';
+import { BINDINGS, labelsOf, type PolicyBinding } from './kinds.ts';
 import { chainFact, mapFact, readFact } from './read-fact.ts';
 import { tryPod } from './trial.ts';
 
@@ -47,7 +41,7 @@ export async function gatherInjector(
   const itemsOf = async <T>(resource: Resource<T>, selection?: ListSelection): Promise<T[]> =>
     (await listObjects(client, resource, selection)).items;
   const [injectors, policies, bindings, pems] = await Promise.all([
-    readFact('list mutatingwebhookconfigurations', () => itemsOf(INJECTORS, own)),
+    readFact('list mutatingwebhookconfigurations', () => itemsOf(WEBHOOK_CONFIGURATIONS, own)),
     readFact('list validatingadmissionpolicies', () => itemsOf(POLICIES, own)),
     readFact('list validatingadmissionpolicybindings', () => itemsOf(BINDINGS)),
     readFact(`get secrets in ${namespace}`, () => pemsOf(client, namespace, prefix)),
@@ -88,7 +82,7 @@ function guardFacts(
   };
 }
 
-function injectorFacts(found: InjectorConfiguration | undefined): InjectorFacts | null {
+function injectorFacts(found: WebhookConfiguration | undefined): InjectorFacts | null {
   if (found === undefined) return null;
   const webhooks = found.webhooks ?? [];
   const excluded = webhooks
@@ -119,7 +113,7 @@ async function pemsOf(client: KubeClient, namespace: string, prefix: string): Pr
   };
 }
 
-function isTrusted(found: InjectorConfiguration | undefined, { injector }: Pems): boolean | null {
+function isTrusted(found: WebhookConfiguration | undefined, { injector }: Pems): boolean | null {
   const chain = certificatesIn(injector);
   if (chain.length === 0) return null;
   const bundles = (found?.webhooks ?? []).map(({ clientConfig }) =>

@@ -11,19 +11,12 @@ import type {
 import { isRecord, jsonOf } from '../../core/untrusted/fields.ts';
 import { KubeError, type KubeClient } from '../../kube/client.ts';
 import { getObject, listObjects } from '../../kube/objects.ts';
-import { LEASES } from '../../kube/resources.ts';
+import { DEPLOYMENTS, LEASES } from '../../kube/resources.ts';
+import type { Workload } from '../../kube/types.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { pluralsOf, type ServedResource } from './gather-cluster.ts';
 import { readHelmRelease, type HelmRelease, type ManifestObject } from './helm-release.ts';
-import {
-  CHART_LABEL,
-  DEFINITION_NAME,
-  DEFINITIONS,
-  labelsOf,
-  LEASE_NAME,
-  RELEASE_DEPLOYMENTS,
-  type Deployment,
-} from './kinds.ts';
+import { CHART_LABEL, DEFINITION_NAME, DEFINITIONS, labelsOf, LEASE_NAME } from './kinds.ts';
 import { chainFact, eachOf, mapFact, readFact } from './read-fact.ts';
 
 const COMPONENT = 'app.kubernetes.io/component';
@@ -33,9 +26,9 @@ export async function findRelease(
   client: KubeClient,
   namespace: string,
   wanted: string | null,
-): Promise<{ release: ReleaseFacts; deployments: Deployment[] } | null> {
+): Promise<{ release: ReleaseFacts; deployments: Workload[] } | null> {
   const labelSelector = wanted === null ? CHART_LABEL : labelsOf(wanted);
-  const { items } = await listObjects(client, RELEASE_DEPLOYMENTS, { namespace, labelSelector });
+  const { items } = await listObjects(client, DEPLOYMENTS, { namespace, labelSelector });
   const names = [...new Set(items.map((each) => label(each, 'app.kubernetes.io/instance')))].sort();
   const [name] = names;
   if (name === undefined) return null;
@@ -47,7 +40,7 @@ export async function findRelease(
   return { release: { name, namespace, versions }, deployments: items };
 }
 
-function label({ metadata }: Deployment, name: string): string {
+function label({ metadata }: Workload, name: string): string {
   return metadata.labels?.[name] ?? '';
 }
 
@@ -59,7 +52,7 @@ export type ReleasePart = Pick<
 export async function gatherRelease(
   client: KubeClient,
   clock: Clock,
-  found: { release: ReleaseFacts; deployments: readonly Deployment[] },
+  found: { release: ReleaseFacts; deployments: readonly Workload[] },
 ): Promise<ReleasePart> {
   const { release, deployments } = found;
   const { namespace } = release;
@@ -90,7 +83,7 @@ function helmFacts(kept: HelmRelease | null): HelmFacts | null {
   return { status, hasGuard, unreadable: null };
 }
 
-function deploymentFacts({ metadata, spec, status }: Deployment): DeploymentFacts {
+function deploymentFacts({ metadata, spec, status }: Workload): DeploymentFacts {
   return { name: metadata.name, wanted: spec?.replicas ?? 1, available: status?.availableReplicas ?? 0 };
 }
 
@@ -159,7 +152,7 @@ const PROCESSES = [
 async function processesOf(
   client: KubeClient,
   namespace: string,
-  deployments: readonly Deployment[],
+  deployments: readonly Workload[],
 ): Promise<ProcessFacts[]> {
   return Promise.all(
     PROCESSES.map(async ({ part, scheme, port }) => {

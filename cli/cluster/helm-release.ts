@@ -3,7 +3,8 @@ import { parseAllDocuments } from 'yaml';
 import { isRecord } from '../../core/untrusted/fields.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { listObjects } from '../../kube/objects.ts';
-import { SECRETS, type Data } from './kinds.ts';
+import { SECRETS } from '../../kube/resources.ts';
+import type { Data } from '../../kube/types.ts';
 
 /** An object in a Helm manifest. */
 export interface ManifestObject {
@@ -31,7 +32,7 @@ export async function readHelmRelease(
   { name, namespace }: { name: string; namespace: string },
 ): Promise<HelmRelease | null> {
   const labelSelector = `owner=helm,name=${name}`;
-  const { items } = await listObjects<Data>(client, SECRETS, { namespace, labelSelector });
+  const { items } = await listObjects(client, SECRETS, { namespace, labelSelector });
   const revision = ({ metadata }: Data) => Number(metadata.labels?.['version']) || 0;
   const [newest] = items.sort((a, b) => revision(b) - revision(a));
   if (newest === undefined) return null;

@@ -1,16 +1,7 @@
-import type { Resource } from '../../kube/resources.ts';
-import type { KubeObject } from '../../kube/types.ts';
-
-const ADMISSION = 'admissionregistration.k8s.io';
+import { resource } from '../../kube/resources.ts';
+import type { Data, KubeObject } from '../../kube/types.ts';
 
 /** Fields of objects that only this command reads. */
-export interface InjectorConfiguration extends KubeObject {
-  webhooks?: {
-    clientConfig: { caBundle?: string; service?: { namespace: string } };
-    namespaceSelector?: { matchExpressions?: { key: string; operator: string; values?: string[] }[] };
-  }[];
-}
-
 export interface PolicyBinding extends KubeObject {
   spec?: { policyName?: string; validationActions?: string[] };
 }
@@ -20,41 +11,18 @@ export interface Definition extends KubeObject {
   status?: { conditions?: { type: string; status: string }[] };
 }
 
-export interface Deployment extends KubeObject {
-  spec?: { replicas?: number };
-  status?: { availableReplicas?: number; conditions?: { type: string; status: string; message?: string }[] };
-}
-
-export interface Data extends KubeObject {
-  data?: Record<string, string>;
-}
-
-export const kind = <T>(group: string, plural: string, name: string): Resource<T> => ({
-  group,
-  version: 'v1',
-  plural,
-  kind: name,
-});
-
-export const INJECTORS = kind<InjectorConfiguration>(
-  ADMISSION,
-  'mutatingwebhookconfigurations',
-  'MutatingWebhookConfiguration',
-);
-export const BINDINGS = kind<PolicyBinding>(
-  ADMISSION,
+export const BINDINGS = resource<PolicyBinding>(
+  'admissionregistration.k8s.io',
   'validatingadmissionpolicybindings',
   'ValidatingAdmissionPolicyBinding',
 );
-export const DEFINITIONS = kind<Definition>(
+export const DEFINITIONS = resource<Definition>(
   'apiextensions.k8s.io',
   'customresourcedefinitions',
   'CustomResourceDefinition',
 );
-export const RELEASE_DEPLOYMENTS = kind<Deployment>('apps', 'deployments', 'Deployment');
-export const NAMESPACES = kind<KubeObject>('', 'namespaces', 'Namespace');
-export const SECRETS = kind<Data>('', 'secrets', 'Secret');
-export const CONFIG_MAPS = kind<Data>('', 'configmaps', 'ConfigMap');
+export const NAMESPACES = resource<KubeObject>('', 'namespaces', 'Namespace');
+export const CONFIG_MAPS = resource<Data>('', 'configmaps', 'ConfigMap');
 
 export const DEFINITION_NAME = 'agentobservations.platform.io';
 /** Label selector for every object of the chart. */

@@ -1,5 +1,6 @@
 import { known, notKnown, type Fact } from '../../core/diagnosis/fact.ts';
 import { KubeError } from '../../kube/client.ts';
+import { Semaphore } from '../../kube/semaphore.ts';
 
 /**
  * The result of `read`. An error status becomes a reason that names `permission`, such as "list pods in every
@@ -32,15 +33,7 @@ export function mapFact<T, R>(fact: Fact<T>, then: (value: T) => R): Fact<R> {
 const CONCURRENCY = 16;
 
 /** Maps items with limited concurrency; results keep the order of the items. */
-export async function eachOf<T, R>(items: readonly T[], each: (item: T) => Promise<R>): Promise<R[]> {
-  const results: R[] = [];
-  let next = 0;
-  const worker = async (): Promise<void> => {
-    while (next < items.length) {
-      const index = next++;
-      results[index] = await each(items[index] as T);
-    }
-  };
-  await Promise.all(Array.from({ length: Math.min(CONCURRENCY, items.length) }, worker));
-  return results;
+export function eachOf<T, R>(items: readonly T[], each: (item: T) => Promise<R>): Promise<R[]> {
+  const semaphore = new Semaphore(CONCURRENCY);
+  return Promise.all(items.map((item) => semaphore.run(() => each(item))));
 }

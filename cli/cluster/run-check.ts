@@ -3,6 +3,7 @@ import { checkReport, type CheckReport, type CheckInput } from '../../core/diagn
 import { known } from '../../core/diagnosis/fact.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { listObjects } from '../../kube/objects.ts';
+import { WEBHOOK_CONFIGURATIONS } from '../../kube/resources.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { CliContext } from '../context.ts';
 import { withCluster, type ClusterOptions, type ClusterResult } from './connect.ts';
@@ -10,15 +11,10 @@ import { gatherAgents } from './gather-agents.ts';
 import { gatherCluster, gatherInstall } from './gather-cluster.ts';
 import { gatherInjector } from './gather-injector.ts';
 import { findRelease, gatherRelease } from './gather-release.ts';
-import { CHART_LABEL, INJECTORS } from './kinds.ts';
+import { CHART_LABEL } from './kinds.ts';
 import { readFact } from './read-fact.ts';
 
-export interface CheckOptions extends ClusterOptions {
-  pre?: true;
-  /** Namespace of the release. */
-  namespace: string;
-  release?: string;
-}
+export type CheckOptions = ClusterOptions & { pre?: true };
 
 /** Checks the cluster once. */
 export async function runCheck(
@@ -74,7 +70,7 @@ function prefixOf(deployments: readonly string[]): string {
 /** Namespaces that the product's webhook configurations point to; empty if reading them is not permitted. */
 async function elsewhereOf(client: KubeClient): Promise<string[]> {
   const fact = await readFact('list mutatingwebhookconfigurations', () =>
-    listObjects(client, INJECTORS, { labelSelector: CHART_LABEL }),
+    listObjects(client, WEBHOOK_CONFIGURATIONS, { labelSelector: CHART_LABEL }),
   );
   if (!fact.known) return [];
   const namespaces = fact.value.items

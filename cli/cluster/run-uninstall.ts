@@ -2,8 +2,17 @@ import type { Fact } from '../../core/diagnosis/fact.ts';
 import { leftoverReport, type LabelledObject, type LeftoverReport } from '../../core/diagnosis/leftovers.ts';
 import { KubeError, type KubeClient } from '../../kube/client.ts';
 import { getObject, listObjects } from '../../kube/objects.ts';
-import { AGENT_OBSERVATIONS, LEASES, SERVICES, type Resource } from '../../kube/resources.ts';
-import type { KubeObject } from '../../kube/types.ts';
+import {
+  AGENT_OBSERVATIONS,
+  DEPLOYMENTS,
+  LEASES,
+  resource,
+  SECRETS,
+  SERVICES,
+  WEBHOOK_CONFIGURATIONS,
+  type Resource,
+} from '../../kube/resources.ts';
+import type { Data, KubeObject } from '../../kube/types.ts';
 import type { CliContext } from '../context.ts';
 import { withCluster, type ClusterOptions, type ClusterResult } from './connect.ts';
 import { podsOf } from './gather-agents.ts';
@@ -13,45 +22,36 @@ import {
   CHART_NAME,
   CONFIG_MAPS,
   DEFINITIONS,
-  INJECTORS,
-  kind,
   labelsOf,
   NAMESPACES,
-  RELEASE_DEPLOYMENTS,
-  SECRETS,
-  type Data,
 } from './kinds.ts';
 import { chartIn } from './helm-release.ts';
 import { eachOf, readFact } from './read-fact.ts';
-
-export interface UninstallOptions extends ClusterOptions {
-  namespace: string;
-  release?: string;
-}
 
 const RBAC = 'rbac.authorization.k8s.io';
 
 /** Every kind that the chart can create. */
 const KINDS: readonly Resource<KubeObject>[] = [
-  ...[INJECTORS, BINDINGS, DEFINITIONS, NAMESPACES, RELEASE_DEPLOYMENTS, SECRETS, CONFIG_MAPS],
+  ...[WEBHOOK_CONFIGURATIONS, BINDINGS, DEFINITIONS, NAMESPACES, DEPLOYMENTS, SECRETS, CONFIG_MAPS],
   ...[SERVICES, LEASES],
-  kind('admissionregistration.k8s.io', 'validatingadmissionpolicies', 'ValidatingAdmissionPolicy'),
-  kind(RBAC, 'clusterroles', 'ClusterRole'),
-  kind(RBAC, 'clusterrolebindings', 'ClusterRoleBinding'),
-  kind(RBAC, 'roles', 'Role'),
-  kind(RBAC, 'rolebindings', 'RoleBinding'),
-  kind('', 'serviceaccounts', 'ServiceAccount'),
-  kind('', 'pods', 'Pod'),
-  kind('batch', 'jobs', 'Job'),
-  kind('policy', 'poddisruptionbudgets', 'PodDisruptionBudget'),
-  kind('networking.k8s.io', 'networkpolicies', 'NetworkPolicy'),
+  resource('admissionregistration.k8s.io', 'validatingadmissionpolicies', 'ValidatingAdmissionPolicy'),
+  resource(RBAC, 'clusterroles', 'ClusterRole'),
+  resource(RBAC, 'clusterrolebindings', 'ClusterRoleBinding'),
+  resource(RBAC, 'roles', 'Role'),
+  resource(RBAC, 'rolebindings', 'RoleBinding'),
+  resource('', 'serviceaccounts', 'ServiceAccount'),
+  resource('', 'pods', 'Pod'),
+  resource('batch', 'jobs', 'Job'),
+  resource('policy', 'poddisruptionbudgets', 'PodDisruptionBudget'),
+  resource('networking.k8s.io', 'networkpolicies', 'NetworkPolicy'),
 ];
 
 /** Lists the objects of the product that exist in the cluster. */
 export async function findLeftovers(
-  { namespace, release, ...options }: UninstallOptions,
+  options: ClusterOptions,
   context: Pick<CliContext, 'env' | 'cwd'>,
 ): Promise<ClusterResult<LeftoverReport>> {
+  const { namespace, release } = options;
   return withCluster(options, context, async ({ server, client }) => {
     const [hasNamespace, releases, objects, observations, pods] = await Promise.all([
       readFact(
@@ -59,7 +59,7 @@ export async function findLeftovers(
         async () => (await getObject(client, NAMESPACES, { name: namespace })) !== null,
       ),
       readFact(`list secrets in ${namespace}`, () => releasesIn(client, namespace, release)),
-      eachOf(KINDS, (resource) => labelled(client, resource, release)),
+      eachOf(KINDS, (kind) => labelled(client, kind, release)),
       readFact('list agentobservations in every namespace', () => observationsOf(client)),
       readFact('list pods in every namespace', () => podsOf(client, namespace)),
     ]);
@@ -89,15 +89,15 @@ async function releasesIn(
 /** Objects of one kind with the chart's label, in every namespace. */
 async function labelled(
   client: KubeClient,
-  resource: Resource<KubeObject>,
+  kind: Resource<KubeObject>,
   release: string | undefined,
 ): Promise<Fact<LabelledObject[]>> {
   const labelSelector = release === undefined ? CHART_LABEL : labelsOf(release);
-  return readFact(`list ${resource.plural} in every namespace`, async () => {
-    const { items } = await orNone(listObjects(client, resource, { labelSelector }));
+  return readFact(`list ${kind.plural} in every namespace`, async () => {
+    const { items } = await orNone(listObjects(client, kind, { labelSelector }));
     return items
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-      .map((object) => labelledObject(object, resource));
+      .map((object) => labelledObject(object, kind));
   });
 }
 

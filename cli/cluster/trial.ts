@@ -5,10 +5,7 @@ import { parseInjected } from '../../core/injection/injected.ts';
 import { INJECTOR_WEBHOOK, NO_ANSWER, SIDECAR_CONTAINER } from '../../core/injection/names.ts';
 import type { Pod } from '../../core/injection/pod.ts';
 import type { KubeResponse, KubeClient } from '../../kube/client.ts';
-import { collectionPath, PODS } from '../../kube/resources.ts';
-
-/** The API server calls the injector at most twice and waits for each call. */
-const TIMEOUT_MS = 70_000;
+import { dryRunPod } from '../../kube/pods.ts';
 
 export interface TrialPlace {
   namespace: string;
@@ -25,13 +22,7 @@ export async function tryPod(
   { namespace, guard }: TrialPlace,
   inject: 'true' | 'maybe',
 ): Promise<Fact<TrialFacts>> {
-  const response = await client.send<Pod>({
-    method: 'POST',
-    path: collectionPath(PODS, namespace),
-    query: { dryRun: 'All' },
-    body: trialPod(namespace, inject),
-    timeoutMs: TIMEOUT_MS,
-  });
+  const response = await dryRunPod(client, namespace, trialPod(namespace, inject));
   return trialOf(response, { namespace, guard });
 }
 

@@ -18,11 +18,11 @@ import {
 import { FINDING_FORMATS } from '../findings/formats.ts';
 import { invalidManifest, load } from '../load.ts';
 import { httpUrl } from '../option-values.ts';
-import { failed, json, printable, type Rendered } from '../rendered.ts';
+import { json, printable, refusal, type Rendered } from '../rendered.ts';
 import { fetchEvidence, shownUrl } from '../sidecar-evidence.ts';
 import { painter } from '../table.ts';
 import { replaceFile } from '../../push/replace-file.ts';
-import { causeOf } from '../write-file.ts';
+import { causeOf } from '../file-failure.ts';
 
 interface AuditFlags extends FormatFlags {
   /** Absent: the packs of the manifest, else all. */
@@ -105,13 +105,12 @@ function score(value: string): number {
 
 /** Audits the manifest against the compliance rules, with `--url` also against the sidecar's evidence. */
 async function auditFile(file: string, flags: AuditFlags, context: CliContext): Promise<Rendered> {
-  const loaded = await load(file, context);
-  if (!loaded.ok) return invalidManifest(loaded, formatOf(flags) === 'json');
-  const { manifest } = loaded;
   const isJson = formatOf(flags) === 'json';
+  const loaded = await load(file, context);
+  if (!loaded.ok) return invalidManifest(loaded, isJson);
+  const { manifest } = loaded;
   const fetched = flags.url === undefined ? null : await evidenceOf(manifest, flags.url, flags);
-  if (fetched?.ok === false)
-    return failed(`error: ${fetched.reason}\n`, isJson ? json({ error: fetched.reason }) : '');
+  if (fetched?.ok === false) return refusal(fetched.reason, isJson);
   const evidence = fetched?.evidence ?? null;
   const result = audit(manifest, { packs: flags.pack ?? [], evidence, at: context.now() });
   const outputIn = (format: OutputFormat, color: boolean): string => {

@@ -6,10 +6,10 @@ import type { Manifest } from '../../core/manifest/manifest.ts';
 import { replaceFile } from '../../push/replace-file.ts';
 import { agentsMdBlock, withAgentsMdBlock } from '../agents-md.ts';
 import type { AddCommand, CliContext } from '../context.ts';
+import { causeOf, readCauseOf } from '../file-failure.ts';
 import { invalidManifest, load } from '../load.ts';
 import { done, failed, json, printable, type Rendered } from '../rendered.ts';
-import { decodeText, readCauseOf } from '../source-files.ts';
-import { causeOf } from '../write-file.ts';
+import { decodeText } from '../source-files.ts';
 
 const FORMATS = ['agentcard', 'agents-md-block'] as const;
 

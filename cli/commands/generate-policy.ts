@@ -4,9 +4,9 @@ import { denyPathOf, packageOf } from '../../core/policy/package-name.ts';
 import { policyConfigOf, rulesOf } from '../../core/policy/policy.ts';
 import type { AddCommand, CliContext } from '../context.ts';
 import { invalidManifest, load } from '../load.ts';
-import { done, failed, json, printable, type Rendered } from '../rendered.ts';
+import { done, json, printable, refusal, type Rendered } from '../rendered.ts';
 import { writePolicyDirectory } from '../policy-directory.ts';
-import { painter, table } from '../table.ts';
+import { painter, plural, table } from '../table.ts';
 
 interface PolicyFlags {
   /** Output directory, as typed; absent: nothing is written. */
@@ -58,8 +58,7 @@ async function generatePolicy(file: string, flags: PolicyFlags, context: CliCont
   if (out === undefined)
     return shown(flags.json ? json(ruleSetOf(manifest)) : rulesText(manifest, file, context));
   const written = await writePolicyDirectory(manifest, out, context);
-  if (!written.ok)
-    return failed(`error: ${written.reason}\n`, flags.json ? json({ error: written.reason }) : '');
+  if (!written.ok) return refusal(written.reason, flags.json);
   const output = flags.json
     ? json({ ...ruleSetOf(manifest), files: written.files })
     : writtenText(written.files, out);
@@ -103,9 +102,8 @@ function rulesText(manifest: Manifest, file: string, { color }: CliContext): str
   const rows = rules.map(({ rule }) =>
     [rule.reason, rule.severity, rule.field, rule.deniesWhen].map((text) => ({ text })),
   );
-  const count = `${rules.length} ${rules.length === 1 ? 'rule' : 'rules'}`;
   return [
-    `${name}: ${count}, package ${packageOf(name)}\n\n`,
+    `${name}: ${plural(rules.length, 'rule')}, package ${packageOf(name)}\n\n`,
     table(['REASON', 'SEVERITY', 'DECLARED AT', 'DENIES WHEN'], rows, painter(color)),
     `\nto write the rules for a policy engine: platform generate-policy ${shellWord(file)} --out <dir>\n`,
   ].join('');

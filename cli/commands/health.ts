@@ -7,7 +7,7 @@ import { gather } from '../../probe/gather.ts';
 import type { AddCommand, CliContext } from '../context.ts';
 import { invalidManifest, load } from '../load.ts';
 import { done, json, printable, type Rendered } from '../rendered.ts';
-import { painter, table, type Cell, type Paint } from '../table.ts';
+import { painter, plural, table, type Cell, type Paint } from '../table.ts';
 
 /** Most severe first. */
 const SEVERITIES: readonly CheckSeverity[] = ['error', 'warning', 'info'];
@@ -97,7 +97,7 @@ const REPORT_STYLE = { healthy: 'green', degraded: 'yellow', unhealthy: 'red' } 
 
 function healthTable(report: HealthReport, paint: Paint): string {
   const { passed, failed: errors, warnings, skipped } = report.summary;
-  const counts = `${passed} passed, ${errors} failed, ${warnings} ${warnings === 1 ? 'warning' : 'warnings'}, ${skipped} skipped`;
+  const counts = `${passed} passed, ${errors} failed, ${plural(warnings, 'warning')}, ${skipped} skipped`;
   const head = `${printable(report.agentName)} is ${paint(REPORT_STYLE[report.status], report.status)}: ${counts}\n`;
   if (report.checks.length === 0) return head;
   const rows = report.checks.map((each) => rowOf(each));

@@ -16,7 +16,7 @@ import { VERSION } from '../../runtime/version.ts';
 import { changeFiles, type Target } from '../change-files.ts';
 import type { AddCommand, CliContext } from '../context.ts';
 import { httpUrl } from '../option-values.ts';
-import { readCauseOf } from '../source-files.ts';
+import { readCauseOf } from '../file-failure.ts';
 
 interface InjectFlags extends Target, AnnotationDefaults {
   image: string;

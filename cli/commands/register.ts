@@ -10,10 +10,10 @@ import { describeRefusal } from '../../runtime/manifest-file.ts';
 import type { AddCommand, CliContext } from '../context.ts';
 import { load, problemLines } from '../load.ts';
 import { httpUrl } from '../option-values.ts';
-import { failed, json, printable, type Rendered } from '../rendered.ts';
+import { failed, json, printable, refusal, type Rendered } from '../rendered.ts';
 import { shownUrl } from '../sidecar-evidence.ts';
 import { replaceFile } from '../../push/replace-file.ts';
-import { causeOf, rejectionToWrite } from '../write-file.ts';
+import { causeOf, rejectionToWrite } from '../file-failure.ts';
 
 interface RegisterFlags {
   /** Name of the agent; default: the name in the manifest. */
@@ -103,12 +103,12 @@ async function register(
     );
   const agentName = options.name ?? loaded?.manifest.metadata.name ?? '';
   const admin = await adminKey(options.adminKeyFile, context);
-  if (!admin.ok) return rejection(admin.reason, options);
+  if (!admin.ok) return refusal(admin.reason, options.json);
   const ca = await readCa(caFile, url, context);
-  if (!ca.ok) return rejection(ca.reason, options);
+  if (!ca.ok) return refusal(ca.reason, options.json);
   // Checked before the request, because a new key invalidates the old keys.
   const blocked = outFile === undefined ? null : await rejectionToWrite(resolve(context.cwd, outFile));
-  if (blocked !== null) return rejection(`cannot write ${printable(outFile ?? '')}: ${blocked}`, options);
+  if (blocked !== null) return refusal(`cannot write ${printable(outFile ?? '')}: ${blocked}`, options.json);
   if (isUnencrypted(url))
     context.warn?.(
       `warning: the admin key and the new key are sent unencrypted to ${shownUrl(url)}; use https://`,
@@ -122,12 +122,8 @@ async function register(
     ca: ca.pem,
     timeoutMs: TIMEOUT_MS,
   });
-  if (outcome.kind !== 'registered') return rejection(failureReason(outcome, options), options);
+  if (outcome.kind !== 'registered') return refusal(failureReason(outcome, options), options.json);
   return granted({ ...outcome, agentName }, options, context);
-}
-
-function rejection(reason: string, options: Pick<RegisterOptions, 'json'>): Rendered {
-  return failed(`error: ${reason}\n`, options.json ? json({ error: reason }) : '');
 }
 
 type FoundAdminKey = { ok: true; key: string } | { ok: false; reason: string };
@@ -270,7 +266,7 @@ async function granted(key: Granted, options: RegisterOptions, context: CliConte
       await replaceFile(path, `${key.apiKey}\n`, 0o600);
     } catch (error) {
       const reason = `the key is lost, register again: cannot write ${printable(outFile ?? '')}: ${causeOf(error)}`;
-      return rejection(reason, options);
+      return refusal(reason, options.json);
     }
     messages.push(`wrote the key to ${printable(outFile ?? '')}`);
   }

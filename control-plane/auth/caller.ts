@@ -20,7 +20,7 @@ export interface CallerDependencies {
   /** null: no signing key is configured, and registration tokens are rejected. */
   tokens: RegistrationTokens | null;
   /** null: no cluster is configured, and projected tokens are rejected. */
-  pods: PodIdentity | null;
+  pods: Pick<PodIdentity, 'identify'> | null;
   apiServer: ApiServerOutage;
 }
 

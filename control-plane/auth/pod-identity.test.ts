@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { UnsecuredJWT } from 'jose';
-import { createKubeClient, type KubeClient } from '../../kube/client.ts';
+import { KubeClient } from '../../kube/client.ts';
 import { startFakeApiServer, type FakeApiServer } from '../../testing/fake-api-server.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
-import { createPodIdentity, type PodIdentity } from './pod-identity.ts';
+import { PodIdentity } from './pod-identity.ts';
 
 const START = '2026-03-01T10:00:00.000Z';
 
@@ -14,9 +14,9 @@ let pods: PodIdentity;
 
 beforeEach(async () => {
   server = await startFakeApiServer();
-  client = createKubeClient({ access: server.access, part: 'test' });
+  client = new KubeClient({ access: server.access, part: 'test' });
   clock = new ManualClock(START);
-  pods = createPodIdentity({ client, clock, sidecarImages: IMAGES });
+  pods = new PodIdentity({ client, clock, sidecarImages: IMAGES });
   putPod();
 });
 afterEach(async () => {

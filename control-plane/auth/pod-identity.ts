@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto';
 import { decodeJwt, type JWTPayload } from 'jose';
 import type { KubeClient } from '../../kube/client.ts';
 import { getObject } from '../../kube/objects.ts';
+import { hasEnded } from '../../kube/pods.ts';
 import { PODS } from '../../kube/resources.ts';
 import { reviewToken, type TokenVerdict } from '../../kube/token-review.ts';
 import { AGENT_LABEL, isDnsLabel, TOKEN_AUDIENCE } from '../../core/injection/names.ts';
 import { sidecarProblem, type SidecarImages } from '../../core/injection/true-sidecar.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { createProvenPods, type ProvenPods } from './proven-pods.ts';
 import { setNewest } from '../../core/untrusted/set-newest.ts';
-import { createReviewBudget, type Limited, type ReviewBudget } from './review-budget.ts';
+import { ReviewBudget, type Limited } from './review-budget.ts';
 
 /** The pod that a projected token is bound to, and the agent that runs in this pod. */
 export type PodIdentification =
@@ -21,14 +21,6 @@ export type PodIdentification =
   /** Not reviewed, because the sender has sent too many invalid tokens: 429. */
   | Limited;
 
-export interface PodIdentity {
-  /**
-   * Rejects if the API server is unavailable.
-   * @param source the sender's address: each address has a budget of reviews for invalid tokens
-   */
-  identify(token: string, source: string): Promise<PodIdentification>;
-}
-
 /** How long a successful result is cached, in milliseconds. A deleted pod can report for at most this time. */
 const POSITIVE_MS = 60_000;
 /**
@@ -38,7 +30,9 @@ const POSITIVE_MS = 60_000;
 const NEGATIVE_MS = 5_000;
 /** Timeout for reading the pod, in milliseconds. A sender waits ten seconds; the TokenReview takes at most five of them. */
 const POD_MS = 4_000;
-/** Maximum number of cached results. With more pods than this, each request costs a review. */
+/** A pod counts as reporting for this time after a valid token. Longer than one hour, the lifetime of an injected pod's token. */
+const PROVEN_MS = 2 * 3600_000;
+/** Maximum number of cached results and of reporting pods. With more pods than this, each request costs a review. */
 const MAX_CACHED = 10_000;
 /** Maximum number of reviews in flight. Further requests must retry, so a flood of tokens does not reach the API server. */
 const MAX_IN_FLIGHT = 100;
@@ -60,15 +54,15 @@ export interface PodIdentityOptions {
 }
 
 /** Reviews tokens with the API server, and reads the agent's name from the pod. */
-export function createPodIdentity(options: PodIdentityOptions): PodIdentity {
-  return new ReviewedPods(options);
-}
-
-class ReviewedPods implements PodIdentity {
+export class PodIdentity {
   readonly #options: PodIdentityOptions;
   readonly #cache = new Map<string, CachedResult>();
   readonly #inFlight = new Map<string, Promise<PodIdentification>>();
-  readonly #proven: ProvenPods;
+  /**
+   * Times of the last valid token by UID of the pod, oldest first. The next token of such a pod, from kubelet rotation, is
+   * probably valid.
+   */
+  readonly #proven = new Map<string, number>();
   readonly #bySource: ReviewBudget<PodIdentification>;
   readonly #byPod: ReviewBudget<PodIdentification>;
 
@@ -76,11 +70,14 @@ class ReviewedPods implements PodIdentity {
     const { clock } = options;
     const isBad = ({ kind }: PodIdentification) => kind !== 'pod';
     this.#options = options;
-    this.#proven = createProvenPods(clock);
-    this.#bySource = createReviewBudget({ clock, isBad, maxBad: MAX_BAD_OF_SOURCE });
-    this.#byPod = createReviewBudget({ clock, isBad, maxBad: MAX_BAD_OF_POD });
+    this.#bySource = new ReviewBudget({ clock, isBad, maxBad: MAX_BAD_OF_SOURCE });
+    this.#byPod = new ReviewBudget({ clock, isBad, maxBad: MAX_BAD_OF_POD });
   }
 
+  /**
+   * Rejects if the API server is unavailable.
+   * @param source the sender's address: each address has a budget of reviews for invalid tokens
+   */
   identify(token: string, source: string): Promise<PodIdentification> {
     const now = this.#options.clock.now();
     const reason = localRejection(token, now);
@@ -107,7 +104,7 @@ class ReviewedPods implements PodIdentity {
     const review = () => this.#reviewToCache(token, hash);
     if (this.#cache.get(hash)?.found.kind === 'pod') return review();
     const uid = podUidOf(token);
-    if (uid !== null && this.#proven.has(uid)) {
+    if (uid !== null && this.#isProven(uid)) {
       const found = await this.#byPod.within(uid, review);
       if (found.kind !== 'limited') return found;
     }
@@ -121,8 +118,14 @@ class ReviewedPods implements PodIdentity {
     const until = found.kind === 'pod' ? Math.min(now + POSITIVE_MS, expiryOf(token)) : now + NEGATIVE_MS;
     // Failures may evict successful results; an evicted result costs one more review.
     setNewest(this.#cache, [hash, { found, until }], MAX_CACHED);
-    if (found.kind === 'pod') this.#proven.add(found.uid);
+    if (found.kind === 'pod')
+      setNewest(this.#proven, [found.uid, this.#options.clock.monotonicMs()], MAX_CACHED);
     return found;
+  }
+
+  #isProven(uid: string): boolean {
+    const atMs = this.#proven.get(uid) ?? -Infinity;
+    return this.#options.clock.monotonicMs() - atMs < PROVEN_MS;
   }
 }
 
@@ -148,8 +151,7 @@ async function agentOf(
 ): Promise<PodIdentification> {
   const inTime = AbortSignal.timeout(POD_MS);
   const pod = await getObject(client, PODS, { namespace, name: podName }, inTime);
-  const phase = pod?.status?.phase ?? '';
-  if (pod?.metadata.uid !== podUid || phase === 'Succeeded' || phase === 'Failed')
+  if (pod?.metadata.uid !== podUid || hasEnded(pod))
     return {
       kind: 'unauthenticated',
       reason: `the pod ${namespace}/${podName} of the token is no longer running`,

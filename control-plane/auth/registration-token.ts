@@ -31,17 +31,6 @@ export interface VerifiedToken extends TokenSubject {
   expiresAt: string;
 }
 
-export interface RegistrationTokens {
-  issue(subject: TokenSubject, at: Date): Promise<IssuedToken>;
-  /**
-   * A new token of the family. All renewals of one UTC day return a token with the same id, so that endless renewals do not
-   * fill the list of live tokens. It expires 30 days after the end of that day.
-   */
-  renew(from: TokenSubject & { family: string }, at: Date): Promise<IssuedToken>;
-  /** null: not signed by this control plane, expired, or not a registration token. Does not check revocation. */
-  verify(token: string, at: Date): Promise<VerifiedToken | null>;
-}
-
 /** The first key signs; a token is valid if any of the keys signed it. */
 export type SigningKeys = readonly [Uint8Array, ...Uint8Array[]];
 
@@ -104,15 +93,19 @@ const secondsOf = (at: Date): number => Math.floor(at.getTime() / 1000);
 const isoOf = (seconds: number): string => new Date(seconds * 1000).toISOString();
 const hashOf = (jti: string): string => createHash('sha256').update(jti).digest('base64url');
 
-export function createRegistrationTokens(keys: () => Promise<SigningKeys>): RegistrationTokens {
+export function createRegistrationTokens(keys: () => Promise<SigningKeys>) {
   return {
-    async issue(subject, at) {
+    async issue(subject: TokenSubject, at: Date): Promise<IssuedToken> {
       const issuedAt = secondsOf(at);
       const claims = { jti: randomUUID(), issuedAt, expires: issuedAt + TOKEN_LIFETIME_SECONDS };
       return signWith((await keys())[0], subject, claims);
     },
 
-    async renew({ family, ...subject }, at) {
+    /**
+     * A new token of the family. All renewals of one UTC day return a token with the same id, so that endless renewals do not
+     * fill the list of live tokens. It expires 30 days after the end of that day.
+     */
+    async renew({ family, ...subject }: TokenSubject & { family: string }, at: Date): Promise<IssuedToken> {
       const nextDay = new Date(at).setUTCHours(24, 0, 0, 0) / 1000;
       // The id is not a secret: a token without a valid signature is useless.
       const jti = hashOf(`${family} ${nextDay}`);
@@ -120,7 +113,8 @@ export function createRegistrationTokens(keys: () => Promise<SigningKeys>): Regi
       return signWith((await keys())[0], subject, { jti, family, issuedAt: secondsOf(at), expires });
     },
 
-    async verify(token, at) {
+    /** null: not signed by this control plane, expired, or not a registration token. Does not check revocation. */
+    async verify(token: string, at: Date): Promise<VerifiedToken | null> {
       for (const key of await keys()) {
         const verified = await verifyWith(key, token, at);
         if (verified !== null) return verified;
@@ -129,6 +123,8 @@ export function createRegistrationTokens(keys: () => Promise<SigningKeys>): Regi
     },
   };
 }
+
+export type RegistrationTokens = ReturnType<typeof createRegistrationTokens>;
 
 /**
  * JWT HS256 with `sub` (the agent's id) and `jti`. `agent` is the agent's name in the store. `family` is the `jti` of the key

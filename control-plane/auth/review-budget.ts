@@ -10,15 +10,6 @@ export interface Limited {
   retryAfterSeconds: number;
 }
 
-/** Limits the reviews of unknown tokens per source, so that forged tokens do not load the API server. */
-export interface ReviewBudget<T> {
-  /**
-   * Only a bad verdict is charged; a good verdict or an error costs nothing. Reviews in flight could all end with a bad
-   * verdict. A review that would then exceed the budget waits for them.
-   */
-  within(source: string, review: () => Promise<T>): Promise<T | Limited>;
-}
-
 interface Entry {
   key: string;
   /** Times of bad verdicts, oldest first. */
@@ -34,11 +25,8 @@ export interface ReviewBudgetOptions<T> {
   isBad: (verdict: T) => boolean;
 }
 
-export function createReviewBudget<T>(options: ReviewBudgetOptions<T>): ReviewBudget<T> {
-  return new SourceBudgets(options);
-}
-
-class SourceBudgets<T> implements ReviewBudget<T> {
+/** Limits the reviews of unknown tokens per source, so that forged tokens do not load the API server. */
+export class ReviewBudget<T> {
   readonly #options: ReviewBudgetOptions<T>;
   /** Ordered by the last bad verdict, oldest first. */
   readonly #entries = new Map<string, Entry>();
@@ -47,6 +35,10 @@ class SourceBudgets<T> implements ReviewBudget<T> {
     this.#options = options;
   }
 
+  /**
+   * Only a bad verdict is charged; a good verdict or an error costs nothing. Reviews in flight could all end with a bad
+   * verdict. A review that would then exceed the budget waits for them.
+   */
   async within(source: string, review: () => Promise<T>): Promise<T | Limited> {
     const entry = await this.#start(source);
     if ('kind' in entry) return entry;

@@ -1,6 +1,6 @@
 import type { RequestHandler } from 'express';
-import { GRADES, type Grade } from '../../core/gap/gap.ts';
-import { PHASES, type ObservationStatus, type Phase } from '../../core/observation/observation.ts';
+import { GRADES } from '../../core/gap/gap.ts';
+import { PHASES, type ObservationStatus } from '../../core/observation/observation.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import { isDnsLabel } from '../../core/injection/names.ts';
@@ -11,15 +11,6 @@ import { integerIn, oneOf, readQuery } from './query.ts';
 /** Default number of agents per page. */
 const DEFAULT_LIMIT = 500;
 const MAX_LIMIT = 1000;
-
-interface AgentsQuery extends Record<string, unknown> {
-  limit: number;
-  continue: AgentKey;
-  phase: Phase;
-  grade: Grade;
-  namespace: string;
-  mirrored: 'true' | 'false';
-}
 
 /** Fleet routes: `GET /agents`, `DELETE /agents/{name}`. */
 export function agentRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
@@ -44,7 +35,7 @@ export function agentRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
 
 function listAgents(context: ControlPlaneContext): RequestHandler {
   return async (request, response) => {
-    const query = readQuery<AgentsQuery>(request, {
+    const query = readQuery(request, {
       limit: integerIn(1, MAX_LIMIT),
       continue: parseContinue,
       phase: oneOf(PHASES),

@@ -10,7 +10,7 @@ export const namespaceReader = matching(isDnsLabel, 'a namespace (a DNS label)')
 /** The agent of `{name}` and `?namespace=`. 404 if not found, 409 if the name exists in several namespaces. */
 export async function findAgent(request: Request, context: ControlPlaneContext): Promise<AgentRecord> {
   const name = request.params['name'] as string;
-  const { namespace } = readQuery<{ namespace: string }>(request, { namespace: namespaceReader });
+  const { namespace } = readQuery(request, { namespace: namespaceReader });
   // No store contains an invalid name, and it must not become part of an API server path.
   const all = isDnsLabel(name) ? await context.store.findByName(name, context.clock.now()) : [];
   const found = all.filter((agent) => namespace === undefined || agent.namespace === namespace);

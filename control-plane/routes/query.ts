@@ -1,11 +1,6 @@
 import type { Request } from 'express';
+import type { FieldError } from '../../core/untrusted/fields.ts';
 import { Problem } from '../../runtime/problem.ts';
-
-/** One wrong query parameter. */
-interface QueryError {
-  path: string;
-  message: string;
-}
 
 type Reader<T> = (raw: string) => T | { error: string };
 
@@ -19,7 +14,7 @@ export function readQuery<T extends Record<string, unknown>>(
 ): Partial<T> {
   const query = request.query as Record<string, string | string[] | undefined>;
   const values: Partial<T> = {};
-  const errors: QueryError[] = [];
+  const errors: FieldError[] = [];
   for (const name of Object.keys(readers) as (keyof T & string)[]) {
     const raw = query[name];
     if (raw === undefined) continue;

@@ -35,7 +35,7 @@ export function reportRoutes(context: ControlPlaneContext): ControlPlaneRoute[] 
 
   async function sendReport(request: Request, response: Response, view: View): Promise<void> {
     const agent = await findAgent(request, context);
-    const { instance } = readQuery<{ instance: string }>(request, { instance: instanceReader });
+    const { instance } = readQuery(request, { instance: instanceReader });
     const report = await context.store.report(agent, instance ?? null, context.clock.now());
     if (report === null)
       throw new Problem(

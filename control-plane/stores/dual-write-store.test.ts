@@ -7,7 +7,7 @@ import { aHeartbeat } from '../../testing/heartbeat.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
 import { storeContract } from '../../testing/store-contract.ts';
 import { createDualWriteStore } from './dual-write-store.ts';
-import { createSqliteStore } from './sqlite/sqlite-store.ts';
+import { SqliteStore } from './sqlite/sqlite-store.ts';
 import type { Arrival, Store } from './store.ts';
 
 const START = '2026-03-01T10:00:00.000Z';
@@ -17,7 +17,7 @@ const KEY = { namespace: 'team', name: 'shop' };
 /** A second database replaces the cluster; both kinds of store fulfil the same contract. */
 function openPair(directory: string): { store: Store; mirror: Store } {
   const open = (name: string): Store =>
-    createSqliteStore({
+    new SqliteStore({
       directory: join(directory, name),
       clock: new ManualClock(START),
       rateLimitSeconds: 10,
@@ -129,7 +129,7 @@ describe('A dual-write store', () => {
       removeProof: act,
       remove: act,
     };
-    const primary = createSqliteStore({ directory: join(directory, 'own'), clock, rateLimitSeconds: 10 });
+    const primary = new SqliteStore({ directory: join(directory, 'own'), clock, rateLimitSeconds: 10 });
     const logger = { ...silentLogger, warn: (message: string) => void warnings.push(message) };
     const mirrored = createDualWriteStore({ primary, mirror: fake, clock, logger });
     await mirrored.start(new AbortController().signal);

@@ -1,22 +1,7 @@
-import type { Clock } from '../../runtime/clock.ts';
 import { proofSetOf } from '../../core/observation/proofs.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import { describeError, type Logger } from '../../runtime/logger.ts';
-import type {
-  AgentKey,
-  AgentPage,
-  AgentRecord,
-  Arrival,
-  HeartbeatOutcome,
-  InstanceReport,
-  ListQuery,
-  ProofRemoval,
-  ProofWrite,
-  RegisterOutcome,
-  Registration,
-  Store,
-  TokenGrant,
-  TokenOutcome,
-} from './store.ts';
+import type { AgentRecord, Arrival, Store } from './store.ts';
 
 export interface MirrorOptions {
   /** Serves all reads and decides all outcomes. */
@@ -35,122 +20,97 @@ const MIRROR_TIMEOUT_MS = 2_000;
  * mirror write is logged and does not change the response; the next heartbeat repairs the mirror.
  */
 export function createDualWriteStore(options: MirrorOptions): Store {
-  return new DualWriteStore(options);
+  const { primary, mirror } = options;
+  const reflect = reflector(options);
+  return {
+    ...unmirrored(primary),
+    async start(signal) {
+      await primary.start(signal);
+      await mirror.start(signal);
+    },
+    async close() {
+      await mirror.close();
+      await primary.close();
+    },
+    async register(registration, at) {
+      const outcome = await primary.register(registration, at);
+      if (outcome.kind === 'taken') return outcome;
+      const { agentId } = outcome.record;
+      await reflect(() => mirror.register({ ...registration, agentId }, at));
+      return outcome;
+    },
+    async heartbeat(arrival) {
+      const outcome = await primary.heartbeat(arrival);
+      if (outcome.kind !== 'accepted') return outcome;
+      const { record } = outcome;
+      const heartbeatSeconds = await reflect(() => reflectHeartbeat(mirror, arrival, record));
+      return { kind: 'accepted', record: { ...record, heartbeatSeconds } };
+    },
+    async putProof(write) {
+      const outcome = await primary.putProof(write);
+      if (outcome === 'stored') await reflect(() => mirror.putProof(write));
+      return outcome;
+    },
+    async removeProof(removal) {
+      const outcome = await primary.removeProof(removal);
+      if (outcome === 'removed') await reflect(() => mirror.removeProof(removal));
+      return outcome;
+    },
+    async remove(key) {
+      const outcome = await primary.remove(key);
+      if (outcome === 'removed') await reflect(() => mirror.remove(key));
+      return outcome;
+    },
+  };
 }
 
-class DualWriteStore implements Store {
-  readonly #options: MirrorOptions;
-  readonly #primary: Store;
-  readonly #mirror: Store;
-  #failing = false;
+type Mirrored = 'start' | 'close' | 'register' | 'heartbeat' | 'putProof' | 'removeProof' | 'remove';
 
-  constructor(options: MirrorOptions) {
-    this.#options = options;
-    this.#primary = options.primary;
-    this.#mirror = options.mirror;
+/** The reads, and the tokens, which only the database keeps. */
+function unmirrored(primary: Store): Omit<Store, Mirrored> {
+  return {
+    unready: () => primary.unready(),
+    replaceTokens: (grant) => primary.replaceTokens(grant),
+    addToken: (grant) => primary.addToken(grant),
+    hasToken: (grant) => primary.hasToken(grant),
+    find: (key, at) => primary.find(key, at),
+    findByName: (name, at) => primary.findByName(name, at),
+    list: (query, at) => primary.list(query, at),
+    report: (key, instance, at) => primary.report(key, instance, at),
+  };
+}
+
+/** Resolves with the heartbeat interval of the agent, which only the observation contains; null: none. */
+async function reflectHeartbeat(
+  mirror: Store,
+  arrival: Arrival,
+  record: AgentRecord,
+): Promise<number | null> {
+  // A heartbeat alone does not carry a control-plane proof that the mirror missed.
+  const decided = { ...arrival, proofs: proofSetOf(record.status) };
+  const mirrored = await mirror.heartbeat(decided);
+  if (mirrored.kind === 'accepted') return mirrored.record.heartbeatSeconds;
+  if (mirrored.kind === 'unknown' && record.source === 'remote') {
+    // The agent was registered while there was no cluster.
+    const { namespace, name, runtime, agentId } = record;
+    await mirror.register({ namespace, name, runtime, agentId, manifest: null }, arrival.at);
+    await mirror.heartbeat(decided);
   }
+  return null;
+}
 
-  async start(signal: AbortSignal): Promise<void> {
-    await this.#primary.start(signal);
-    await this.#mirror.start(signal);
-  }
-
-  async close(): Promise<void> {
-    await this.#mirror.close();
-    await this.#primary.close();
-  }
-
-  unready(): string | null {
-    return this.#primary.unready();
-  }
-
-  async register(registration: Registration, at: Date): Promise<RegisterOutcome> {
-    const outcome = await this.#primary.register(registration, at);
-    if (outcome.kind === 'taken') return outcome;
-    const { agentId } = outcome.record;
-    await this.#reflect(() => this.#mirror.register({ ...registration, agentId }, at));
-    return outcome;
-  }
-
-  replaceTokens(grant: TokenGrant): Promise<TokenOutcome> {
-    return this.#primary.replaceTokens(grant);
-  }
-
-  addToken(grant: TokenGrant): Promise<TokenOutcome> {
-    return this.#primary.addToken(grant);
-  }
-
-  hasToken(grant: TokenGrant): Promise<boolean> {
-    return this.#primary.hasToken(grant);
-  }
-
-  find(key: AgentKey, at: Date): Promise<AgentRecord | null> {
-    return this.#primary.find(key, at);
-  }
-
-  findByName(name: string, at: Date): Promise<AgentRecord[]> {
-    return this.#primary.findByName(name, at);
-  }
-
-  list(query: ListQuery, at: Date): Promise<AgentPage> {
-    return this.#primary.list(query, at);
-  }
-
-  report(key: AgentKey, instance: string | null, at: Date): Promise<InstanceReport | null> {
-    return this.#primary.report(key, instance, at);
-  }
-
-  async heartbeat(arrival: Arrival): Promise<HeartbeatOutcome> {
-    const outcome = await this.#primary.heartbeat(arrival);
-    if (outcome.kind !== 'accepted') return outcome;
-    const { record } = outcome;
-    const heartbeatSeconds = await this.#reflect(async () => {
-      // A heartbeat alone does not carry a control-plane proof that the mirror missed.
-      const decided = { ...arrival, proofs: proofSetOf(record.status) };
-      const mirrored = await this.#mirror.heartbeat(decided);
-      if (mirrored.kind === 'unknown' && record.source === 'remote') await this.#adopt(record, decided);
-      // Only the observation contains the interval.
-      return mirrored.kind === 'accepted' ? mirrored.record.heartbeatSeconds : null;
-    });
-    return { kind: 'accepted', record: { ...record, heartbeatSeconds: heartbeatSeconds ?? null } };
-  }
-
-  async putProof(write: ProofWrite): Promise<'stored' | 'unknown-agent'> {
-    const outcome = await this.#primary.putProof(write);
-    if (outcome === 'stored') await this.#reflect(() => this.#mirror.putProof(write));
-    return outcome;
-  }
-
-  async removeProof(removal: ProofRemoval): Promise<'removed' | 'no-proof' | 'unknown-agent'> {
-    const outcome = await this.#primary.removeProof(removal);
-    if (outcome === 'removed') await this.#reflect(() => this.#mirror.removeProof(removal));
-    return outcome;
-  }
-
-  async remove(key: AgentKey): Promise<'removed' | 'unknown-agent' | 'workload'> {
-    const outcome = await this.#primary.remove(key);
-    if (outcome === 'removed') await this.#reflect(() => this.#mirror.remove(key));
-    return outcome;
-  }
-
-  /** Adds an agent to the mirror that was registered while there was no cluster. */
-  async #adopt({ namespace, name, runtime, agentId }: AgentRecord, arrival: Arrival): Promise<void> {
-    const registration = { namespace, name, runtime, agentId, manifest: null };
-    await this.#mirror.register(registration, arrival.at);
-    await this.#mirror.heartbeat(arrival);
-  }
-
-  /** null: the change failed or exceeded the timeout. After the timeout the change continues in the background. */
-  async #reflect<T>(change: () => Promise<T>): Promise<T | null> {
-    const { clock, logger } = this.#options;
+/** Runs changes of the mirror. null: the change failed or exceeded the timeout; after it the change continues. */
+function reflector({ clock, logger }: MirrorOptions): <T>(change: () => Promise<T>) => Promise<T | null> {
+  let isFailing = false;
+  return async (change) => {
     const done = change().then(
       (result) => {
-        this.#failing = false;
+        isFailing = false;
         return result;
       },
       (error: unknown) => {
-        if (!this.#failing) logger.warn('failed to write AgentObservation', { error: describeError(error) });
-        this.#failing = true;
+        if (!isFailing) logger.warn('failed to write AgentObservation', { error: describeError(error) });
+        isFailing = true;
         return null;
       },
     );
@@ -162,5 +122,5 @@ class DualWriteStore implements Store {
     const result = await Promise.race([done, timeout]);
     timer.abort();
     return result;
-  }
+  };
 }

@@ -1,14 +1,14 @@
-import { createKubeClient, type KubeClient } from '../../kube/client.ts';
+import { KubeClient } from '../../kube/client.ts';
 import { loadClusterAccess } from '../../kube/cluster-access.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
 import { createApiServerOutage, type ApiServerOutage } from '../api-server-outage.ts';
-import { createPodIdentity, type PodIdentity } from '../auth/pod-identity.ts';
+import { PodIdentity } from '../auth/pod-identity.ts';
 import type { ControlPlaneConfig } from '../config.ts';
-import { createKubernetesStore } from './kubernetes/kubernetes-store.ts';
+import { KubernetesStore } from './kubernetes/kubernetes-store.ts';
 import { createDualWriteStore } from './dual-write-store.ts';
-import { createSqliteStore } from './sqlite/sqlite-store.ts';
+import { SqliteStore } from './sqlite/sqlite-store.ts';
 import type { Store } from './store.ts';
 
 export interface OpenStores {
@@ -31,7 +31,7 @@ export async function openStores(parts: Parts, signal: AbortSignal): Promise<Ope
   const client =
     cluster === null
       ? null
-      : createKubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'control-plane' });
+      : new KubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'control-plane' });
   const apiServer = createApiServerOutage({ clock: systemClock, logger: parts.logger });
   const store = storeOf({ ...parts, apiServer }, client);
   const close = async (): Promise<void> => {
@@ -44,7 +44,7 @@ export async function openStores(parts: Parts, signal: AbortSignal): Promise<Ope
     await close();
     throw error;
   }
-  const pods = client && createPodIdentity({ client, clock: systemClock, sidecarImages });
+  const pods = client && new PodIdentity({ client, clock: systemClock, sidecarImages });
   return { store, pods, apiServer, close };
 }
 
@@ -55,10 +55,10 @@ function storeOf(
   const clock = systemClock;
   const rateLimitSeconds = config.RATE_LIMIT_SECONDS;
   const observations =
-    client && createKubernetesStore({ client, clock, logger, metrics, rateLimitSeconds, apiServer });
+    client && new KubernetesStore({ client, clock, logger, metrics, rateLimitSeconds, apiServer });
   // readConfig always sets a cluster with this store.
   if (config.STORE === 'kubernetes' && observations !== null) return observations;
-  const database = createSqliteStore({ directory: config.DATA_DIR, clock, rateLimitSeconds });
+  const database = new SqliteStore({ directory: config.DATA_DIR, clock, rateLimitSeconds });
   return observations === null
     ? database
     : createDualWriteStore({ primary: database, mirror: observations, clock, logger });

@@ -11,11 +11,11 @@ import { sameJson } from '../../kube/merge-patch.ts';
 import type { StatusWriter } from '../../kube/status-writer.ts';
 import type { Pod } from '../../kube/types.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { hasEnded } from './agent-pods.ts';
+import { hasEnded } from '../../kube/pods.ts';
 
 export interface AgeContext {
   clock: Clock;
-  statusWriter: StatusWriter<AgentObservation, ObservationStatus>;
+  statusWriter: Pick<StatusWriter<AgentObservation, ObservationStatus>, 'write'>;
   /** Pods of the agent, by label or by the name that injection would give them; includes ended and terminating pods. */
   podsOf(key: string): Pod[];
 }

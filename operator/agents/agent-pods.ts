@@ -1,11 +1,9 @@
 import { optsIn } from '../../core/injection/drift.ts';
 import { CA_ANNOTATION, SIDECAR_CONTAINER } from '../../core/injection/names.ts';
 import { sameJson } from '../../kube/merge-patch.ts';
+import { MIRROR_ANNOTATION } from '../../kube/pods.ts';
 import type { Container, Pod, PodContainers } from '../../kube/types.ts';
 import { keepSidecarStatuses } from './sidecar-state.ts';
-
-/** On mirror pods, which the kubelet creates for the static pods of its node. */
-export const MIRROR_ANNOTATION = 'kubernetes.io/config.mirror';
 
 export function hasSidecar(containers: PodContainers | undefined): boolean {
   return containersOf(containers).some((container) => container.name === SIDECAR_CONTAINER);
@@ -15,16 +13,6 @@ export function hasSidecar(containers: PodContainers | undefined): boolean {
 export function containersOf(containers: PodContainers | undefined): Container[] {
   const sidecars = containers?.initContainers?.filter((container) => container.restartPolicy === 'Always');
   return [...(sidecars ?? []), ...(containers?.containers ?? [])];
-}
-
-/** All of the pod's containers have ended; the object stays until it is deleted. */
-export function hasEnded(pod: Pod): boolean {
-  return pod.status?.phase === 'Succeeded' || pod.status?.phase === 'Failed';
-}
-
-/** The pod runs or will run: it has neither ended nor is it being deleted. */
-export function isLive(pod: Pod): boolean {
-  return !hasEnded(pod) && pod.metadata.deletionTimestamp === undefined;
 }
 
 /** Reduces a pod without the agent label to the cached metadata; null if the pod does not opt in. */
@@ -70,6 +58,6 @@ export function isSamePod(a: Pod, b: Pod): boolean {
 type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
 
 /** Removes undefined members. */
-function defined<T extends object>(members: T): Defined<T> {
+export function defined<T extends object>(members: T): Defined<T> {
   return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Defined<T>;
 }

@@ -15,6 +15,9 @@ export function notesOf(before: AgentObservation, after: AgentObservation): Even
   }));
 }
 
+const conditionIn = ({ status }: AgentObservation, type: Condition['type']): Condition | undefined =>
+  status?.conditions?.find((condition) => condition.type === type);
+
 type InjectionState = Pick<Condition, 'status' | 'message'>;
 
 /** The injection state, for the owner. The condition message contains what is missing and an example. */
@@ -34,18 +37,14 @@ export function injectionNote(
 
 /** The first verdict is not a transition; `announceNew` emits it. */
 function injectionNotes(before: AgentObservation, after: AgentObservation): EventNote[] {
-  const [from, to] = [before, after].map(({ status }) =>
-    status?.conditions?.find((condition) => condition.type === 'Injected'),
-  );
+  const [from, to] = [conditionIn(before, 'Injected'), conditionIn(after, 'Injected')];
   if (from === undefined || to === undefined || from.status === to.status) return [];
   return ownerNotes(after, injectionNote(to, after.metadata.name));
 }
 
 /** Another process in the pod uses a port of the sidecar. Emitted for the first verdict too. */
 function portNotes(before: AgentObservation, after: AgentObservation): EventNote[] {
-  const [from, to] = [before, after].map(({ status }) =>
-    status?.conditions?.find((condition) => condition.type === 'Routed'),
-  );
+  const [from, to] = [conditionIn(before, 'Routed'), conditionIn(after, 'Routed')];
   if (to?.reason !== PORT_TAKEN || from?.reason === PORT_TAKEN) return [];
   const note = { type: 'Warning', action: 'Route', reason: PORT_TAKEN, note: to.message } as const;
   return [{ ...note, regarding: regarding(after) }, ...ownerNotes(after, note)];

@@ -6,7 +6,8 @@ import { AGENT_LABEL, isDnsLabel } from '../../core/injection/names.ts';
 import { REJECTION_SUMMARIES } from '../../core/injection/rejections.ts';
 import { keyText } from '../../kube/resources.ts';
 import type { Pod } from '../../kube/types.ts';
-import { hasSidecar, MIRROR_ANNOTATION } from './agent-pods.ts';
+import { hasSidecar } from './agent-pods.ts';
+import { MIRROR_ANNOTATION } from '../../kube/pods.ts';
 
 const NAMELESS = {
   'agent-name-unknown': REJECTION_SUMMARIES['agent-name-unknown'],

@@ -1,12 +1,12 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { AgentObservation, Phase } from '../../core/observation/observation.ts';
-import { createKubeClient, type KubeClient } from '../../kube/client.ts';
-import { createEventRecorder } from '../../kube/events.ts';
+import { KubeClient } from '../../kube/client.ts';
+import { EventRecorder } from '../../kube/events.ts';
 import { AGENT_OBSERVATIONS } from '../../kube/resources.ts';
-import { createStatusWriter } from '../../kube/status-writer.ts';
+import { StatusWriter } from '../../kube/status-writer.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { startFakeApiServer, type FakeApiServer } from '../../testing/fake-api-server.ts';
-import { createAgentController } from './controller.ts';
+import { AgentController } from './controller.ts';
 
 let server: FakeApiServer;
 let client: KubeClient;
@@ -14,7 +14,7 @@ let nowMs = 0;
 
 beforeEach(async () => {
   server = await startFakeApiServer();
-  client = createKubeClient({ access: server.access, part: 'test' });
+  client = new KubeClient({ access: server.access, part: 'test' });
   nowMs = 0;
 });
 afterEach(async () => {
@@ -30,19 +30,19 @@ const clock = {
 
 /** A replica of the operator, reduced to Events about observations. */
 function replica() {
-  const events = createEventRecorder({
+  const events = new EventRecorder({
     client,
     controller: 'platform.io/operator',
     instance: 'pod-1',
     clock,
     logger: silentLogger,
   });
-  const controller = createAgentController({
+  const controller = new AgentController({
     client,
     clock,
     logger: silentLogger,
     events,
-    statusWriter: createStatusWriter({ client, resource: AGENT_OBSERVATIONS, fieldManager: 'test' }),
+    statusWriter: new StatusWriter({ client, resource: AGENT_OBSERVATIONS, fieldManager: 'test' }),
     installed: null,
     minimum: { grade: 'F', evidence: 0 },
     excludedNamespaces: [],

@@ -8,7 +8,7 @@ import type { EventNote } from '../../kube/events.ts';
 import type { Change } from '../../kube/informer.ts';
 import { keyText } from '../../kube/resources.ts';
 import type { Pod, Service } from '../../kube/types.ts';
-import { createWorkQueue, type Requeue, type WorkObserver, type WorkQueue } from '../../kube/work-queue.ts';
+import { WorkQueue, type Requeue, type WorkObserver } from '../../kube/work-queue.ts';
 import { isSamePod } from './agent-pods.ts';
 import { notesOf } from './changes.ts';
 import { claimOf } from './claim.ts';
@@ -23,17 +23,6 @@ export interface ControllerContext extends ReconcileContext {
   allPods(): Pod[];
   podAt(key: string): Pod | undefined;
   allObservations(): AgentObservation[];
-}
-
-/** Maintains one AgentObservation per agent while this process is the leader. The informers always report changes to it. */
-export interface AgentController {
-  podChanged(change: Change<Pod>): void;
-  observationChanged(change: Change<AgentObservation>): void;
-  serviceChanged(change: Change<Service>): void;
-  /** Waiting keys by queue. */
-  depths(): { queue: string; depth: number }[];
-  /** Reconciles every agent, then each changed agent, until `signal` aborts. */
-  run(signal: AbortSignal): Promise<void>;
 }
 
 /** Collects the pod changes of one rollout, which come in bursts. */
@@ -51,11 +40,8 @@ interface Queues {
 const MISSED_MS = 60_000;
 const MISSED_NOTES = 1_000;
 
-export function createAgentController(context: ControllerContext): AgentController {
-  return new Controller(context);
-}
-
-class Controller implements AgentController {
+/** Maintains one AgentObservation per agent while this process is the leader. The informers always report changes to it. */
+export class AgentController {
   readonly #context: ControllerContext;
   /** Null while another replica is the leader. This replica reconciles everything when it becomes leader. */
   #queues: Queues | null = null;
@@ -89,11 +75,13 @@ class Controller implements AgentController {
       if (copies.some((service) => selects(service, pod))) this.#addAgentOf(pod);
   }
 
+  /** Waiting keys by queue. */
   depths(): { queue: string; depth: number }[] {
     const queues = Object.entries(this.#queues ?? {}) as [string, WorkQueue][];
     return queues.map(([queue, { length }]) => ({ queue, depth: length }));
   }
 
+  /** Reconciles every agent, then each changed agent, until `signal` aborts. */
   async run(signal: AbortSignal): Promise<void> {
     const { agents, aging, skippedPods } = (this.#queues = this.#createQueues());
     const missed = this.#missed.splice(0);
@@ -135,7 +123,7 @@ class Controller implements AgentController {
     const { logger, clock, observe } = this.#context;
     const context = this.#context;
     const queue = (name: string, work: (key: string) => Promise<Requeue | undefined>) =>
-      createWorkQueue({ name, work, logger, clock, observe });
+      new WorkQueue({ name, work, logger, clock, observe });
     const agents = queue('agents', (key) => reconcileAgent(context, key));
     const aging = queue('aging', (key) => Promise.resolve(this.#checkAge(key, agents)));
     const skippedPods = queue('skipped-pods', (key) => reportSkippedPods(context, key));

@@ -14,18 +14,13 @@ const REASONS = Object.keys(DRIFT_SUMMARIES) as DriftReason[];
 
 /** The pods that the current installation would inject differently, grouped by reason, in the order of DRIFT_SUMMARIES. */
 export function driftIn(pods: readonly Pod[], installed: Installed | null): Drift[] {
-  const names = new Map<DriftReason, string[]>();
-  for (const pod of pods) {
-    const { annotations = {} } = pod.metadata;
+  const byReason = Map.groupBy(pods, ({ metadata: { annotations = {} }, spec }) => {
     const injected = parseInjected({ annotations });
-    const reason = driftOf(
-      { optedIn: optsIn(annotations), hasSidecar: hasSidecar(pod.spec), injected },
-      installed,
-    );
-    if (reason !== null) names.set(reason, [...(names.get(reason) ?? []), pod.metadata.name]);
-  }
+    return driftOf({ optedIn: optsIn(annotations), hasSidecar: hasSidecar(spec), injected }, installed);
+  });
   return REASONS.flatMap((reason) => {
-    const [example, ...others] = (names.get(reason) ?? []).sort();
+    const names = (byReason.get(reason) ?? []).map(({ metadata }) => metadata.name);
+    const [example, ...others] = names.sort();
     return example === undefined ? [] : [{ reason, pods: others.length + 1, example }];
   });
 }

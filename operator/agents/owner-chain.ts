@@ -14,12 +14,7 @@ import {
 import type { KubeObject, OwnerReference, Workload } from '../../kube/types.ts';
 
 /** The workload at the top of a pod's owner chain. */
-export interface WorkloadRef {
-  apiVersion: string;
-  kind: string;
-  name: string;
-  uid: string;
-}
+export type WorkloadRef = Pick<OwnerReference, 'apiVersion' | 'kind' | 'name' | 'uid'>;
 
 export type OwnerResult =
   | { state: 'found'; workload: WorkloadRef }
@@ -47,14 +42,7 @@ const LONGEST_CHAIN = 5;
  * Reads owners from the API server and not from a cache: an object with an owner reference to a deleted uid is garbage
  * collected. Use one reader per reconcile.
  */
-export interface OwnerReader {
-  ownerOf(pod: KubeObject): Promise<OwnerResult>;
-  /** The same for a controller; a controller without an owner is the result itself. */
-  topOf(object: KubeObject, self: Omit<WorkloadRef, 'uid'>): Promise<OwnerResult>;
-  read(ref: Omit<WorkloadRef, 'uid'>, namespace: string): Promise<WorkloadResult>;
-}
-
-export function createOwnerReader(client: KubeClient): OwnerReader {
+export function createOwnerReader(client: KubeClient) {
   const seen = new Map<string, Promise<WorkloadResult>>();
 
   function read(ref: Omit<WorkloadRef, 'uid'>, namespace: string): Promise<WorkloadResult> {
@@ -64,6 +52,7 @@ export function createOwnerReader(client: KubeClient): OwnerReader {
     return result;
   }
 
+  /** The owner of a controller; a controller without an owner is the result itself. */
   async function topOf(object: KubeObject, self: Omit<WorkloadRef, 'uid'>): Promise<OwnerResult> {
     const namespace = object.metadata.namespace ?? '';
     const { apiVersion, kind, name } = self;
@@ -86,6 +75,8 @@ export function createOwnerReader(client: KubeClient): OwnerReader {
 
   return { ownerOf, topOf, read };
 }
+
+export type OwnerReader = ReturnType<typeof createOwnerReader>;
 
 async function readWorkload(
   client: KubeClient,

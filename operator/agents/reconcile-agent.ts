@@ -9,7 +9,7 @@ import { AGENT_OBSERVATIONS, parseKey } from '../../kube/resources.ts';
 import { applyObject } from '../../kube/server-side-apply.ts';
 import type { Pod, Service } from '../../kube/types.ts';
 import type { Requeue } from '../../kube/work-queue.ts';
-import { hasEnded, isLive } from './agent-pods.ts';
+import { hasEnded, isLive } from '../../kube/pods.ts';
 import { age, type AgeContext } from './age.ts';
 import { announceNew, announceNameTaken } from './announce.ts';
 import { makesAgent } from './claim.ts';

@@ -3,7 +3,7 @@ import type { EventRecorder } from '../../kube/events.ts';
 import type { Pod } from '../../kube/types.ts';
 import type { Requeue } from '../../kube/work-queue.ts';
 import { claimOf, SKIPPED_POD_SUMMARIES } from './claim.ts';
-import { isLive } from './agent-pods.ts';
+import { isLive } from '../../kube/pods.ts';
 import { createOwnerReader, type WorkloadRef } from './owner-chain.ts';
 
 export interface SkippedPodsContext {

@@ -33,7 +33,8 @@ export function activityOf(kind: string, workload: Workload): Activity {
   }
 }
 
-function hasJobEnded(job: Workload): boolean {
+/** Complete or failed. */
+export function hasJobEnded(job: Workload): boolean {
   const ends = job.status?.conditions?.filter((each) => each.type === 'Complete' || each.type === 'Failed');
   return ends?.some((each) => each.status === 'True') ?? false;
 }

@@ -4,7 +4,8 @@ import type { Pod } from '../../core/injection/pod.ts';
 import type { InjectionSettings } from '../../core/injection/settings.ts';
 import type { KubeResponse, KubeClient } from '../../kube/client.ts';
 import { expectOk } from '../../kube/objects.ts';
-import { collectionPath, objectPath, PODS, WEBHOOK_CONFIGURATIONS } from '../../kube/resources.ts';
+import { dryRunPod } from '../../kube/pods.ts';
+import { objectPath, WEBHOOK_CONFIGURATIONS } from '../../kube/resources.ts';
 import type { WebhookConfiguration } from '../../kube/types.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { describeError, type Logger } from '../../runtime/logger.ts';
@@ -38,15 +39,6 @@ export interface CanaryOptions {
   report: (verdict: Verdict) => void;
 }
 
-/** Checks regularly, with dry-run requests to the real API server, that an opted-in pod is injected as expected. */
-export interface Canary {
-  run(signal: AbortSignal): Promise<void>;
-  /** Requests the next check as soon as possible. */
-  checkSoon(): void;
-  /** Start of the last check in which the injector responded, on the monotonic clock. */
-  respondedAtMs(): number;
-}
-
 /** Minimum interval between two checks. */
 const MIN_INTERVAL_MS = 250;
 /** Interval after a failed check. */
@@ -64,11 +56,8 @@ const REPORT_AFTER_MS: Record<Exclude<Outcome, 'passed'>, number> = {
   unusable: 30_000,
 };
 
-export function createCanary(options: CanaryOptions): Canary {
-  return new DryRunCanary(options);
-}
-
-class DryRunCanary implements Canary {
+/** Checks regularly, with dry-run requests to the real API server, that an opted-in pod is injected as expected. */
+export class Canary {
   readonly #options: CanaryOptions;
   readonly #checks;
   #last: Outcome | null = null;
@@ -98,10 +87,12 @@ class DryRunCanary implements Canary {
     );
   }
 
+  /** Requests the next check as soon as possible. */
   checkSoon(): void {
     this.#checkRequest.abort();
   }
 
+  /** Start of the last check in which the injector responded, on the monotonic clock. */
   respondedAtMs(): number {
     return this.#respondedAtMs;
   }
@@ -161,15 +152,7 @@ class DryRunCanary implements Canary {
 
   async #create(pod: Pod, signal: AbortSignal): Promise<KubeResponse<Pod>> {
     const { account, namespace } = this.#options;
-    const response = await account.send<Pod>({
-      method: 'POST',
-      path: collectionPath(PODS, namespace),
-      query: { dryRun: 'All' },
-      body: pod,
-      signal,
-      // The API server calls the webhook at most twice and waits for each call.
-      timeoutMs: 70_000,
-    });
+    const response = await dryRunPod(account, namespace, pod, signal);
     // Other errors come neither from the guard nor from the injector: a missing namespace, a rejected token.
     if (!response.ok && response.status !== 422 && !/denied|PodSecurity|quota/.test(response.message))
       expectOk(response);

@@ -2,10 +2,10 @@ import { once } from 'node:events';
 import type { KubeClient } from '../../kube/client.ts';
 import type { EventRecorder, StoredEvent } from '../../kube/events.ts';
 import type { Change } from '../../kube/informer.ts';
-import { expectOk } from '../../kube/objects.ts';
-import { apiVersionOf, objectPath } from '../../kube/resources.ts';
+import { expectOk, patchObject } from '../../kube/objects.ts';
+import { apiVersionOf } from '../../kube/resources.ts';
 import type { ObjectReference, Workload } from '../../kube/types.ts';
-import { createWorkQueue, type Requeue, type WorkObserver, type WorkQueue } from '../../kube/work-queue.ts';
+import { WorkQueue, type Requeue, type WorkObserver } from '../../kube/work-queue.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Counter } from '../../runtime/metrics.ts';
@@ -33,15 +33,6 @@ export interface RejectionContext {
   allEvents(): StoredEvent[];
 }
 
-/** Reports rejections on the owners of the pods, and retries the controllers when the injector is available again. */
-export interface RejectionController {
-  eventChanged(change: Change<StoredEvent>): void;
-  /** Call when the injector has responded. */
-  injectorResponded(): void;
-  depth(): number;
-  run(signal: AbortSignal): Promise<void>;
-}
-
 /** Delay between retries, so that not all rejected workloads of a cluster start at once. */
 const APART_MS = 100;
 /** A controller with missing pods is retried after 5, 10, 20, 40, 60, 60, … seconds, up to `times` retries. */
@@ -59,11 +50,8 @@ interface Known {
   nextRetryMs: number;
 }
 
-export function createRejectionController(context: RejectionContext): RejectionController {
-  return new Controller(context);
-}
-
-class Controller implements RejectionController {
+/** Reports rejections on the owners of the pods, and retries the controllers when the injector is available again. */
+export class RejectionController {
   readonly #context: RejectionContext;
   /** By kind and name: each controller with a rejection Event, until the controller has its pods. */
   readonly #known = new Map<string, Known>();
@@ -86,6 +74,7 @@ class Controller implements RejectionController {
     this.#queue.addAfter(keyOf(rejection.controller), APART_MS);
   }
 
+  /** Call when the injector has responded. */
   injectorResponded(): void {
     let waitMs = 0;
     for (const [key, known] of this.#known)
@@ -100,7 +89,7 @@ class Controller implements RejectionController {
     const { logger, clock, observe } = this.#context;
     this.#known.clear();
     const work = (key: string) => this.#check(key);
-    this.#queue = createWorkQueue({ name: 'rejections', work, logger, clock, observe, concurrency: 2 });
+    this.#queue = new WorkQueue({ name: 'rejections', work, logger, clock, observe, concurrency: 2 });
     let waitMs = 0;
     for (const event of this.#context.allEvents()) {
       const rejection = rejectionOf(event, this.#context.guardPolicy);
@@ -186,14 +175,7 @@ class Controller implements RejectionController {
     const resource = POD_CONTROLLERS.find((each) => each.kind === kind && apiVersionOf(each) === apiVersion);
     if (resource === undefined) return;
     const annotations = { [RETRY_ANNOTATION]: clock.now().toISOString() };
-    expectOk(
-      await client.send({
-        method: 'PATCH',
-        path: objectPath(resource, { namespace, name }),
-        contentType: 'application/merge-patch+json',
-        body: { metadata: { annotations } },
-      }),
-    );
+    expectOk(await patchObject(client, resource, { namespace, name }, { metadata: { annotations } }));
     retries.add({ kind });
     logger.info('retrying workload after injector outage', { namespace, kind, name });
   }

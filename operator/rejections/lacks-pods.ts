@@ -1,4 +1,5 @@
 import type { Workload } from '../../kube/types.ts';
+import { hasJobEnded } from '../agents/workload-state.ts';
 
 /**
  * Whether a controller has fewer pods than desired.
@@ -10,7 +11,8 @@ import type { Workload } from '../../kube/types.ts';
  * | Job that is not suspended, complete or failed | `active` < its parallelism and < its remaining completions |
  * | all others | never: they do not create pods themselves |
  */
-export function lacksPods(kind: string, { spec = {}, status = {} }: Workload): boolean {
+export function lacksPods(kind: string, workload: Workload): boolean {
+  const { spec = {}, status = {} } = workload;
   switch (kind) {
     case 'ReplicaSet':
     case 'StatefulSet':
@@ -18,10 +20,7 @@ export function lacksPods(kind: string, { spec = {}, status = {} }: Workload): b
     case 'DaemonSet':
       return (status.currentNumberScheduled ?? 0) < (status.desiredNumberScheduled ?? 0);
     case 'Job': {
-      const ended = status.conditions?.some(
-        (each) => (each.type === 'Complete' || each.type === 'Failed') && each.status === 'True',
-      );
-      if (ended === true || spec.suspend === true) return false;
+      if (hasJobEnded(workload) || spec.suspend === true) return false;
       const left = (spec.completions ?? Infinity) - (status.succeeded ?? 0);
       return (status.active ?? 0) < Math.min(spec.parallelism ?? 1, left);
     }

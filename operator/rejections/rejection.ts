@@ -1,6 +1,7 @@
 import { INJECTOR_WEBHOOK, NO_ANSWER } from '../../core/injection/names.ts';
 import type { StoredEvent } from '../../kube/events.ts';
 import type { ObjectReference } from '../../kube/types.ts';
+import { defined } from '../agents/agent-pods.ts';
 
 /** A controller could not create a pod, because the guard or the injector rejected the pod. */
 export interface Rejection {
@@ -40,9 +41,6 @@ export function keepEvent(guardPolicy: string): (event: StoredEvent) => StoredEv
     const { regarding, note } = event;
     if (!rejectionOf(event, guardPolicy) || !regarding || !note) return null;
     const { name, namespace, uid, resourceVersion } = event.metadata;
-    const metadata = Object.fromEntries(
-      Object.entries({ name, namespace, uid, resourceVersion }).filter(([, value]) => value !== undefined),
-    ) as unknown as StoredEvent['metadata'];
-    return { metadata, regarding, note };
+    return { metadata: { name, ...defined({ namespace, uid, resourceVersion }) }, regarding, note };
   };
 }

@@ -5,10 +5,10 @@ import {
   optionalHeaderSecret,
   optionalHttpUrl,
   optionalText,
+  type ConfigOf,
   type EnvProblem,
   type Summaries,
 } from '../../runtime/env.ts';
-import type { Secret } from '../../runtime/secret.ts';
 import type { MirrorContext } from './mirror.ts';
 
 /** The variables for the remote control plane (outside the cluster). */
@@ -30,13 +30,7 @@ export const REMOTE_SUMMARIES: Summaries<typeof REMOTE_FIELDS> = {
   REMOTE_POLL_SECONDS: 'Seconds between two polls of the agent list while they succeed.',
 };
 
-interface RemoteConfig {
-  PLATFORM_CONTROL_PLANE_URL: URL | null;
-  PLATFORM_ADMIN_KEY: Secret | null;
-  PLATFORM_CA_FILE: string | null;
-  REMOTE_NAMESPACE: string;
-  REMOTE_POLL_SECONDS: number;
-}
+type RemoteConfig = ConfigOf<typeof REMOTE_FIELDS>;
 
 /** The control plane would reject every request without the key. */
 export function remoteProblems({

@@ -8,12 +8,12 @@ import type { Heartbeat } from '../../core/heartbeat/heartbeat.ts';
 import type { AgentObservation, ObservationStatus } from '../../core/observation/observation.ts';
 import { startControlPlane as startCluster, whyNoControlPlane } from '../../e2e/cluster/control.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
-import { createKubeClient, type KubeClient } from '../../kube/client.ts';
+import { KubeClient } from '../../kube/client.ts';
 import { loadClusterAccess } from '../../kube/cluster-access.ts';
-import { createInformer } from '../../kube/informer.ts';
+import { Informer } from '../../kube/informer.ts';
 import { expectOk, listObjects } from '../../kube/objects.ts';
 import { AGENT_OBSERVATIONS, collectionPath } from '../../kube/resources.ts';
-import { createStatusWriter } from '../../kube/status-writer.ts';
+import { StatusWriter } from '../../kube/status-writer.ts';
 import { exchange } from '../../probe/http-exchange.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import { silentLogger } from '../../runtime/logger.ts';
@@ -24,7 +24,7 @@ import { configOf } from '../../testing/operator-config.ts';
 import { ProcessRig, type RunningPart } from '../../testing/process-rig.ts';
 import { issueCa, issueLeaf } from '../../webhook/certificates/issue.ts';
 import { startOperator, type Operator } from '../start.ts';
-import { createMirror } from './mirror.ts';
+import { Mirror } from './mirror.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const NAMESPACE = 'platform-remote';
@@ -53,7 +53,7 @@ interface EventItem {
 
   beforeAll(async () => {
     [cluster, rig] = await Promise.all([startCluster(), ProcessRig.open()]);
-    client = createKubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'test' });
+    client = new KubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'test' });
     const crd: unknown = parse(readFileSync(join(ROOT, 'crds/agentobservations.yaml'), 'utf8'));
     await post('/apis/apiextensions.k8s.io/v1/customresourcedefinitions', crd);
     for (const name of [NAMESPACE, 'platform-system'])
@@ -264,12 +264,12 @@ interface EventItem {
   test('are Unknown after two minutes without a response, and up to date when the control plane is back', async () => {
     let aheadMs = 0;
     const clock = { ...systemClock, monotonicMs: () => performance.now() + aheadMs };
-    const informer = createInformer<AgentObservation>({
+    const informer = new Informer<AgentObservation>({
       ...{ client, clock: systemClock, logger: silentLogger, resource: AGENT_OBSERVATIONS },
     });
     informer.start();
     await informer.synced();
-    const mirror = createMirror({
+    const mirror = new Mirror({
       ...{
         client,
         clock,
@@ -283,7 +283,7 @@ interface EventItem {
         adminKey: new Secret('admin-key-of-a-test'),
         caFile: settings['PLATFORM_CA_FILE']!,
       },
-      statusWriter: createStatusWriter<ObservationStatus, AgentObservation>({
+      statusWriter: new StatusWriter<AgentObservation, ObservationStatus>({
         ...{ client, resource: AGENT_OBSERVATIONS, fieldManager: 'platform-operator' },
       }),
       allObservations: () => informer.list(),

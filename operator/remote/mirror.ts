@@ -3,11 +3,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Counter, Metrics } from '../../runtime/metrics.ts';
 import { fetchAgents, type OutsideControlPlane } from './fetch-agents.ts';
-import {
-  createMirroredObservations,
-  type MirroredObservations,
-  type MirrorTarget,
-} from './mirrored-observations.ts';
+import { MirroredObservations, type MirrorTarget } from './mirrored-observations.ts';
 
 export interface MirrorContext extends MirrorTarget {
   /** null: this operator mirrors nothing and removes mirrored observations. */
@@ -19,22 +15,13 @@ export interface MirrorContext extends MirrorTarget {
   metrics: Metrics;
 }
 
-/** Mirrors the agents of a control plane outside the cluster as AgentObservations, while this process is the leader. */
-export interface Mirror {
-  /** Polls the list until `signal` aborts; never rejects. */
-  run(signal: AbortSignal): Promise<void>;
-}
-
 /** After this time without a response the agents' state is unknown; equals the stale limit of the default interval. */
 const SILENT_MS = 120_000;
 /** Backoff after a failure, in milliseconds. The maximum is well below SILENT_MS, so that silence is detected in time. */
 const RETRY = { baseMs: 2_000, maxMs: 60_000 };
 
-export function createMirror(context: MirrorContext): Mirror {
-  return new PolledMirror(context);
-}
-
-class PolledMirror implements Mirror {
+/** Mirrors the agents of a control plane outside the cluster as AgentObservations, while this process is the leader. */
+export class Mirror {
   readonly #context: MirrorContext;
   readonly #observations: MirroredObservations;
   readonly #polls: Counter;
@@ -46,7 +33,7 @@ class PolledMirror implements Mirror {
   constructor(context: MirrorContext) {
     this.#context = context;
     const { metrics } = context;
-    this.#observations = createMirroredObservations(context);
+    this.#observations = new MirroredObservations(context);
     this.#polls = metrics.counter(
       'platform_operator_mirror_polls_total',
       'Polls of the agent list of the remote control plane, by result.',
@@ -62,6 +49,7 @@ class PolledMirror implements Mirror {
     ]);
   }
 
+  /** Polls the list until `signal` aborts; never rejects. */
   async run(signal: AbortSignal): Promise<void> {
     const { source, clock, pollSeconds } = this.#context;
     this.#lastReadMs = clock.monotonicMs();

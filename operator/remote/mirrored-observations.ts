@@ -12,7 +12,7 @@ import { sameJson } from '../../kube/merge-patch.ts';
 import { createObject, deleteObject, expectOk } from '../../kube/objects.ts';
 import { AGENT_OBSERVATIONS, keyText } from '../../kube/resources.ts';
 import { applyObject } from '../../kube/server-side-apply.ts';
-import { createSemaphore } from '../../kube/semaphore.ts';
+import { Semaphore } from '../../kube/semaphore.ts';
 import type { StatusWriter } from '../../kube/status-writer.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { describeError, type Logger } from '../../runtime/logger.ts';
@@ -34,17 +34,6 @@ export interface MirrorTarget {
   allObservations: () => AgentObservation[];
 }
 
-/** The mirrored observations of remote agents. A failed write is logged and retried with the next call. */
-export interface MirroredObservations {
-  count(): number;
-  /** Updates the observations to match the complete agent list of the control plane at `from`; writes only changes. */
-  sync(agents: readonly OutsideAgent[], from: string, signal: AbortSignal): Promise<void>;
-  /** Marks the agents as Unknown, because the control plane does not respond. */
-  age(signal: AbortSignal): Promise<void>;
-  /** Returns whether all were removed. */
-  removeAll(signal: AbortSignal): Promise<boolean>;
-}
-
 type Update = (current: AgentObservation) => ObservationStatus;
 
 /** Interval in seconds for coalescing writes that are not urgent; the list does not contain the agents' intervals. */
@@ -52,11 +41,8 @@ const INTERVAL_SECONDS = 30;
 /** Observations written concurrently. */
 const CONCURRENCY = 8;
 
-export function createMirroredObservations(target: MirrorTarget): MirroredObservations {
-  return new ClusterObservations(target);
-}
-
-class ClusterObservations implements MirroredObservations {
+/** The mirrored observations of remote agents. A failed write is logged and retried with the next call. */
+export class MirroredObservations {
   readonly #target: MirrorTarget;
   readonly #writes: Counter;
   /** Time of the last write by observation; monotonic milliseconds. */
@@ -74,6 +60,7 @@ class ClusterObservations implements MirroredObservations {
     return this.#mirrored().length;
   }
 
+  /** Updates the observations to match the complete agent list of the control plane at `from`; writes only changes. */
   async sync(agents: readonly OutsideAgent[], from: string, signal: AbortSignal): Promise<void> {
     const mirrored = this.#mirrored();
     const others = this.#inNamespace().filter((each) => !isMirrored(each));
@@ -90,12 +77,14 @@ class ClusterObservations implements MirroredObservations {
     });
   }
 
+  /** Marks the agents as Unknown, because the control plane does not respond. */
   async age(signal: AbortSignal): Promise<void> {
     await this.#each(this.#mirrored(), signal, (observation) =>
       this.#write(observation, (current) => unreachableStatus(current, this.#target.clock.now())),
     );
   }
 
+  /** Returns whether all were removed. */
   async removeAll(signal: AbortSignal): Promise<boolean> {
     return await this.#each(this.#mirrored(), signal, (observation) => this.#remove(observation));
   }
@@ -168,20 +157,17 @@ class ClusterObservations implements MirroredObservations {
     signal: AbortSignal,
     work: (item: T) => Promise<void>,
   ): Promise<boolean> {
-    const semaphore = createSemaphore(CONCURRENCY);
+    const semaphore = new Semaphore(CONCURRENCY);
     const failures: unknown[] = [];
     const one = async (item: T): Promise<void> => {
-      await semaphore.take();
       try {
         if (!signal.aborted) await work(item);
       } catch (error) {
         failures.push(error);
         this.#writes.add({ result: 'failed' });
-      } finally {
-        semaphore.give();
       }
     };
-    await Promise.all(items.map(one));
+    await Promise.all(items.map((item) => semaphore.run(() => one(item))));
     if (failures.length > 0)
       this.#target.logger.warn('failed to write mirrored AgentObservations, retrying', {
         observations: failures.length,

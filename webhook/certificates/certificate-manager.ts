@@ -1,8 +1,14 @@
 import { X509Certificate } from 'node:crypto';
 import type { KubeClient } from '../../kube/client.ts';
 import { expectOk, getObject } from '../../kube/objects.ts';
-import { objectPath, WEBHOOK_CONFIGURATIONS, type ObjectKey, type Resource } from '../../kube/resources.ts';
-import type { WebhookConfiguration } from '../../kube/types.ts';
+import {
+  objectPath,
+  SECRETS,
+  WEBHOOK_CONFIGURATIONS,
+  type ObjectKey,
+  type Resource,
+} from '../../kube/resources.ts';
+import type { Data, WebhookConfiguration } from '../../kube/types.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { describeError, type Logger } from '../../runtime/logger.ts';
 import {
@@ -14,14 +20,7 @@ import {
   type Circumstances,
 } from './advance.ts';
 import type { KeyPair } from './issue.ts';
-import {
-  bundleOf,
-  decodedEntries,
-  SECRETS,
-  trustPatch,
-  withEntries,
-  type Secret,
-} from './managed-objects.ts';
+import { bundleOf, decodedEntries, trustPatch, withEntries } from './managed-objects.ts';
 import { entriesOf, parseTlsState, trustBundle, usablePair, type TlsState } from './tls-state.ts';
 
 export interface CertificateManagerOptions {
@@ -43,26 +42,11 @@ export interface CertificateManagerOptions {
   everyMs?: number;
 }
 
-/** Manages the product's certificates: issues, shares, renews and rotates them, and maintains the caBundle. */
-export interface CertificateManager {
-  start(): void;
-  close(): Promise<void>;
-  /** The CA certificates for sidecars; null until a CA exists. */
-  trust(): string | null;
-  /** Why requests of the API server cannot be served yet; null: ready. */
-  unready(): string | null;
-  /** Expiry of the serving certificate. */
-  expiresAt(): Date | null;
-}
-
-export function createCertificateManager(options: CertificateManagerOptions): CertificateManager {
-  return new CertificateRotation(options);
-}
-
 /** Attempts per reconciliation when other replicas write first. */
 const CONFLICT_ATTEMPTS = 5;
 
-class CertificateRotation implements CertificateManager {
+/** Manages the product's certificates: issues, shares, renews and rotates them, and maintains the caBundle. */
+export class CertificateManager {
   readonly #options: CertificateManagerOptions;
   readonly #timing: CertificateTiming;
   readonly #stop = new AbortController();
@@ -86,14 +70,17 @@ class CertificateRotation implements CertificateManager {
     await this.#loop;
   }
 
+  /** The CA certificates for sidecars; null until a CA exists. */
   trust(): string | null {
     return this.#trust;
   }
 
+  /** Why requests of the API server cannot be served yet; null: ready. */
   unready(): string | null {
     return this.#unready;
   }
 
+  /** Expiry of the serving certificate. */
   expiresAt(): Date | null {
     return this.#served && new X509Certificate(this.#served.cert).validToDate;
   }
@@ -143,7 +130,7 @@ class CertificateRotation implements CertificateManager {
   }
 
   /** Applies the due steps and writes the result into the shared Secret; null: another replica wrote it first. */
-  async #updateState(secret: Secret, trusted: string, issued: Secret | null): Promise<TlsState | null> {
+  async #updateState(secret: Data, trusted: string, issued: Data | null): Promise<TlsState | null> {
     const { clock, logger, webhook, controlPlane } = this.#options;
     const current = parseTlsState(decodedEntries(secret));
     const isProven =
@@ -210,7 +197,7 @@ class CertificateRotation implements CertificateManager {
     return true;
   }
 
-  async #updateControlPlane(state: TlsState, secret: Secret): Promise<boolean> {
+  async #updateControlPlane(state: TlsState, secret: Data): Promise<boolean> {
     const { clock, controlPlane, logger } = this.#options;
     const wanted = { now: clock.now(), hosts: controlPlane.hosts, timing: this.#timing };
     const current = leafIn(secret);
@@ -225,7 +212,7 @@ class CertificateRotation implements CertificateManager {
   }
 
   /** false: another process wrote the Secret after it was read. */
-  async #put(key: ObjectKey, secret: Secret): Promise<boolean> {
+  async #put(key: ObjectKey, secret: Data): Promise<boolean> {
     const path = objectPath(SECRETS, key);
     const { signal } = this.#stop;
     const answer = await this.#options.client.send({ method: 'PUT', path, body: secret, signal });
@@ -241,7 +228,7 @@ class CertificateRotation implements CertificateManager {
   }
 }
 
-function leafIn(secret: Secret): KeyPair | null {
+function leafIn(secret: Data): KeyPair | null {
   const entries = decodedEntries(secret);
   return usablePair(entries['tls.crt'], entries['tls.key']);
 }

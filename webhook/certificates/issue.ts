@@ -1,6 +1,7 @@
 import {
   createHash,
   createPrivateKey,
+  createPublicKey,
   generateKeyPairSync,
   randomBytes,
   webcrypto,
@@ -49,7 +50,6 @@ export async function issueCa(validity: Validity): Promise<KeyPair> {
     issuer: name,
     publicKey: keys.publicKey,
     signer: keys.privateKey,
-    signerPublicKey: keys.publicKey,
     notAfter: endOf(validity),
     validity,
     extensions: caExtensions(),
@@ -69,7 +69,6 @@ export async function crossSign(next: KeyPair, old: KeyPair, now: Date): Promise
     issuer: commonNameOf(oldCertificate.subject),
     publicKey: nextCertificate.publicKey,
     signer: createPrivateKey(old.key),
-    signerPublicKey: oldCertificate.publicKey,
     notAfter: oldCertificate.validToDate,
     validity: { now, days: 0 },
     extensions: caExtensions(),
@@ -86,7 +85,6 @@ export async function issueLeaf(ca: KeyPair, hosts: readonly string[], validity:
     issuer: commonNameOf(issuer.subject),
     publicKey: keys.publicKey,
     signer: createPrivateKey(ca.key),
-    signerPublicKey: issuer.publicKey,
     notAfter: end < issuer.validToDate ? end : issuer.validToDate,
     validity,
     extensions: leafExtensions(hosts),
@@ -99,7 +97,6 @@ interface Signing {
   issuer: string;
   publicKey: KeyObject;
   signer: KeyObject;
-  signerPublicKey: KeyObject;
   notAfter: Date;
   validity: Validity;
   extensions: Extension[];
@@ -118,7 +115,9 @@ async function sign(signing: Signing): Promise<string> {
   certificate.notAfter = time(signing.notAfter);
   const publicKey = signing.publicKey.toCryptoKey(CURVE, true, ['verify']);
   await certificate.subjectPublicKeyInfo.importKey(publicKey, engine);
-  const authorityKey = new AuthorityKeyIdentifier({ keyIdentifier: keyIdentifier(signing.signerPublicKey) });
+  const authorityKey = new AuthorityKeyIdentifier({
+    keyIdentifier: keyIdentifier(createPublicKey(signing.signer)),
+  });
   certificate.extensions = [
     ...signing.extensions,
     extension('2.5.29.14', false, keyIdentifier(signing.publicKey)),

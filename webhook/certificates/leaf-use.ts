@@ -4,44 +4,43 @@ import type { Server } from 'node:https';
 import type { TLSSocket } from 'node:tls';
 import type { KeyPair } from './issue.ts';
 
-/** Tracks the certificate of each connection, because a new certificate is used only for new connections. */
-export interface LeafUse {
-  /** Uses this certificate for new connections. */
-  serve(leaf: KeyPair): void;
-  /** Whether a request to `path` was received over a connection with the latest certificate. */
-  isUsed(): boolean;
-  /** Tracks the connections of a server, and sets the server's secure context. */
-  follow(server: Server): void;
-  /** Closes a connection with an older certificate after its next response, so that the client uses the new certificate. */
-  around(handler: RequestListener): RequestListener;
-}
-
-/** `path`: a path that only clients request that verify the certificate. */
-export function createLeafUse(path: string): LeafUse {
+/**
+ * Tracks the certificate of each connection, because a new certificate is used only for new connections.
+ * @param path a path that only clients request that verify the certificate
+ */
+export function createLeafUse(path: string) {
   const used = new WeakMap<object, string | undefined>();
   let server: Server | null = null;
   let latest: string | undefined;
   let isUsed = false;
   return {
-    serve({ cert, key }) {
+    /** Uses this certificate for new connections. */
+    serve({ cert, key }: KeyPair): void {
       server?.setSecureContext({ cert, key, minVersion: 'TLSv1.2' });
       latest = new X509Certificate(cert).fingerprint256;
       isUsed = false;
     },
+    /** Whether a request to `path` was received over a connection with the latest certificate. */
     isUsed: () => isUsed,
-    follow(followed) {
+    /** Tracks the connections of a server, and sets the server's secure context. */
+    follow(followed: Server): void {
       server = followed;
       server.on('secureConnection', (socket: TLSSocket) =>
         used.set(socket, socket.getX509Certificate()?.fingerprint256),
       );
     },
-    around: (handler) => (request, response) => {
-      // The API server appends its time-out as a query.
-      if (request.url?.split('?', 1)[0] === path) {
-        if (used.get(request.socket) === latest) isUsed = true;
-        else response.setHeader('Connection', 'close');
-      }
-      handler(request, response);
-    },
+    /** Closes a connection with an older certificate after its next response, so that the client uses the new certificate. */
+    around:
+      (handler: RequestListener): RequestListener =>
+      (request, response) => {
+        // The API server appends its time-out as a query.
+        if (request.url?.split('?', 1)[0] === path) {
+          if (used.get(request.socket) === latest) isUsed = true;
+          else response.setHeader('Connection', 'close');
+        }
+        handler(request, response);
+      },
   };
 }
+
+export type LeafUse = ReturnType<typeof createLeafUse>;

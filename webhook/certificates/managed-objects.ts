@@ -1,12 +1,5 @@
-import type { Resource } from '../../kube/resources.ts';
-import type { KubeObject, WebhookConfiguration } from '../../kube/types.ts';
+import type { Data, WebhookConfiguration } from '../../kube/types.ts';
 import type { SecretEntries } from './tls-state.ts';
-
-export interface Secret extends KubeObject {
-  data?: Record<string, string>;
-}
-
-export const SECRETS: Resource<Secret> = { group: '', version: 'v1', plural: 'secrets', kind: 'Secret' };
 
 /** The caBundle of all webhooks of the configuration, as PEM; empty if their bundles differ. */
 export function bundleOf(configuration: WebhookConfiguration): string {
@@ -33,7 +26,7 @@ export function trustPatch(configuration: WebhookConfiguration, bundle: string):
   return [{ op: 'add', path: '/metadata/resourceVersion', value: resourceVersion }, ...operations];
 }
 
-export function decodedEntries(secret: Secret): Record<string, string> {
+export function decodedEntries(secret: Data): Record<string, string> {
   return Object.fromEntries(
     Object.entries(secret.data ?? {}).map(([name, value]) => [
       name,
@@ -43,7 +36,7 @@ export function decodedEntries(secret: Secret): Record<string, string> {
 }
 
 /** The Secret with exactly these entries. */
-export function withEntries(secret: Secret, entries: SecretEntries): Secret {
+export function withEntries(secret: Data, entries: SecretEntries): Data {
   const data = Object.entries(entries).map(([name, value]) => [name, Buffer.from(value).toString('base64')]);
   return { ...secret, data: Object.fromEntries(data) as Record<string, string> };
 }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { CANARY_CONDITION, passedWith } from '../../kube/canary-condition.ts';
-import { createKubeClient, type KubeClient } from '../../kube/client.ts';
+import { KubeClient } from '../../kube/client.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { startFakeApiServer, type FakeApiServer } from '../../testing/fake-api-server.ts';
 import { isProven } from './proof.ts';
@@ -10,7 +10,7 @@ let client: KubeClient;
 
 beforeEach(async () => {
   server = await startFakeApiServer();
-  client = createKubeClient({ access: server.access, part: 'test' });
+  client = new KubeClient({ access: server.access, part: 'test' });
 });
 afterEach(async () => {
   await client.close();

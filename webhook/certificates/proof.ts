@@ -9,7 +9,7 @@ export interface ProofSources {
   logger: Logger;
   /** The ValidatingAdmissionPolicy with the canary's condition. */
   policy: string | null;
-  leafUse: LeafUse;
+  leafUse: Pick<LeafUse, 'isUsed'>;
 }
 
 /**

@@ -18,35 +18,26 @@ export interface TlsState {
 /** Entries of a Secret, decoded. */
 export type SecretEntries = Readonly<Record<string, string>>;
 
-const ENTRIES = {
-  ca: ['ca.crt', 'ca.key'],
-  nextCa: ['next-ca.crt', 'next-ca.key'],
-  leaf: ['tls.crt', 'tls.key'],
-} as const;
-
 /** Parses the Secret's entries. Missing, invalid or mismatched entries become null. */
 export function parseTlsState(entries: SecretEntries): TlsState {
-  const pair = ([cert, key]: readonly [string, string]) => usablePair(entries[cert], entries[key]);
   return {
-    ca: pair(ENTRIES.ca),
-    nextCa: pair(ENTRIES.nextCa),
+    ca: usablePair(entries['ca.crt'], entries['ca.key']),
+    nextCa: usablePair(entries['next-ca.crt'], entries['next-ca.key']),
     previousCa: usableCertificate(entries['previous-ca.crt']),
     cross: usableCertificate(entries['cross-ca.crt']),
-    leaf: pair(ENTRIES.leaf),
+    leaf: usablePair(entries['tls.crt'], entries['tls.key']),
   };
 }
 
 /** The Secret's entries for a state; null members have no entries. */
-export function entriesOf(state: TlsState): Record<string, string> {
-  const entries: [string, string | undefined][] = [
-    ...(['ca', 'nextCa', 'leaf'] as const).flatMap((name): [string, string | undefined][] => [
-      [ENTRIES[name][0], state[name]?.cert],
-      [ENTRIES[name][1], state[name]?.key],
-    ]),
-    ['previous-ca.crt', state.previousCa ?? undefined],
-    ['cross-ca.crt', state.cross ?? undefined],
-  ];
-  return Object.fromEntries(entries.filter((entry): entry is [string, string] => entry[1] !== undefined));
+export function entriesOf({ ca, nextCa, previousCa, cross, leaf }: TlsState): Record<string, string> {
+  return {
+    ...(ca && { 'ca.crt': ca.cert, 'ca.key': ca.key }),
+    ...(nextCa && { 'next-ca.crt': nextCa.cert, 'next-ca.key': nextCa.key }),
+    ...(leaf && { 'tls.crt': leaf.cert, 'tls.key': leaf.key }),
+    ...(previousCa !== null && { 'previous-ca.crt': previousCa }),
+    ...(cross !== null && { 'cross-ca.crt': cross }),
+  };
 }
 
 /** All CAs whose leaves must currently be accepted, for the API server's caBundle and the sidecars. */

@@ -24,14 +24,7 @@ export const MUTATE_PATH = '/mutate/pod';
 type ReviewResponse = { uid: string; allowed: boolean } & Record<string, unknown>;
 
 /** Responds to admission reviews and counts them. */
-export interface Reviews {
-  /** Counts the request when its response is closed. */
-  begin(request: IncomingMessage, response: ServerResponse): void;
-  /** `body`: an AdmissionReview. Throws a Problem for an invalid body, and while no CA exists. */
-  answer(body: unknown, response: ServerResponse): void;
-}
-
-export function createReviews(context: WebhookContext): Reviews {
+export function createReviews(context: WebhookContext) {
   const { clock, metrics } = context;
   const decisions = metrics.counter(
     'platform_webhook_decisions_total',
@@ -47,7 +40,8 @@ export function createReviews(context: WebhookContext): Reviews {
     [0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1, 5],
   );
   return {
-    begin(request, response) {
+    /** Counts the request when its response is closed. */
+    begin(request: IncomingMessage, response: ServerResponse): void {
       const started = clock.monotonicMs();
       response.once('close', () => {
         // After an incomplete body no response is delivered.
@@ -56,13 +50,16 @@ export function createReviews(context: WebhookContext): Reviews {
         latency.observe((clock.monotonicMs() - started) / 1000, { webhook: MUTATE_PATH });
       });
     },
-    answer(body, response) {
+    /** `body`: an AdmissionReview. Throws a Problem for an invalid body, and while no CA exists. */
+    answer(body: unknown, response: ServerResponse): void {
       const parsed = parseReview(body);
       if (!parsed.ok) throw new Problem(400, parsed.problem);
       send(response, answerTo(parsed.review, context, decisions));
     },
   };
 }
+
+export type Reviews = ReturnType<typeof createReviews>;
 
 export function mutateRoutes(reviews: Reviews): Route[] {
   const measure: RequestHandler = (request, response, next) => {

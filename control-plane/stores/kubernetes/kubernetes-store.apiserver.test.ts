@@ -8,7 +8,7 @@ import { parseHeartbeat } from '../../../core/heartbeat/parse-heartbeat.ts';
 import type { AgentObservation } from '../../../core/observation/observation.ts';
 import { RULE_IDS } from '../../../core/audit/rules.ts';
 import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../../../e2e/cluster/control.ts';
-import { createKubeClient, type KubeClient } from '../../../kube/client.ts';
+import { KubeClient } from '../../../kube/client.ts';
 import { loadClusterAccess } from '../../../kube/cluster-access.ts';
 import { expectOk, getObject } from '../../../kube/objects.ts';
 import { AGENT_OBSERVATIONS, collectionPath, objectPath } from '../../../kube/resources.ts';
@@ -18,7 +18,7 @@ import { createMetrics } from '../../../runtime/metrics.ts';
 import { aHeartbeat } from '../../../testing/heartbeat.ts';
 import { CONTRACT_RATE_LIMIT_SECONDS, storeContract } from '../../../testing/store-contract.ts';
 import type { AgentKey, Arrival, Store } from '../store.ts';
-import { createKubernetesStore } from './kubernetes-store.ts';
+import { KubernetesStore } from './kubernetes-store.ts';
 
 const START = '2026-03-01T10:00:00.000Z';
 const at = (seconds: number): Date => new Date(Date.parse(START) + seconds * 1000);
@@ -40,8 +40,8 @@ let namespaces = 0;
 const opened: { store: Store; client: KubeClient }[] = [];
 
 async function open(overrides: { clock?: Clock; sweepMs?: number } = {}): Promise<Store> {
-  const own = createKubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'control-plane' });
-  const store = createKubernetesStore({
+  const own = new KubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'control-plane' });
+  const store: Store = new KubernetesStore({
     client: own,
     clock: clockAt(() => at(0)),
     logger: silentLogger,
@@ -92,7 +92,7 @@ const observed = (key: AgentKey): Promise<AgentObservation | null> =>
 (whyNoControlPlane() ? describe.skip : describe)('on a real API server', () => {
   beforeAll(async () => {
     control = await startControlPlane();
-    client = createKubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'test' });
+    client = new KubeClient({ access: loadClusterAccess(control.kubeconfig), part: 'test' });
     const crd: unknown = parse(
       readFileSync(join(import.meta.dirname, '../../../crds/agentobservations.yaml'), 'utf8'),
     );

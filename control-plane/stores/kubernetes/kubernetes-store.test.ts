@@ -3,7 +3,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import type { Heartbeat } from '../../../core/heartbeat/heartbeat.ts';
 import { mergeHeartbeat } from '../../../core/observation/merge-heartbeat.ts';
 import type { ObservationStatus } from '../../../core/observation/observation.ts';
-import { createKubeClient, type KubeClient } from '../../../kube/client.ts';
+import { KubeClient } from '../../../kube/client.ts';
 import { silentLogger } from '../../../runtime/logger.ts';
 import { createMetrics, type Metrics } from '../../../runtime/metrics.ts';
 import { startFakeApiServer, type FakeApiServer, type Fault } from '../../../testing/fake-api-server.ts';
@@ -11,7 +11,7 @@ import { aHeartbeat } from '../../../testing/heartbeat.ts';
 import { aMoment } from '../../../testing/moment.ts';
 import { SteppingClock } from '../../../testing/stepping-clock.ts';
 import type { HeartbeatOutcome, Store } from '../store.ts';
-import { createKubernetesStore } from './kubernetes-store.ts';
+import { KubernetesStore } from './kubernetes-store.ts';
 
 const COLLECTION = '/apis/platform.io/v1/namespaces/team/agentobservations';
 const KEY = { namespace: 'team', name: 'shop' };
@@ -40,10 +40,10 @@ afterEach(async () => {
 });
 
 async function open(): Promise<void> {
-  client = createKubeClient({ access: server.access, part: 'control-plane' });
+  client = new KubeClient({ access: server.access, part: 'control-plane' });
   metrics = createMetrics();
   log = [];
-  store = createKubernetesStore({
+  store = new KubernetesStore({
     client,
     metrics,
     logger: {

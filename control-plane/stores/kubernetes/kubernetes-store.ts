@@ -59,11 +59,7 @@ const CLOSE_MS = 12_000;
  * Keeps each agent in its AgentObservation. The state of heartbeats is coalesced, so a crash may lose one window of state.
  * Tokens and proofs are written to the cluster before the response.
  */
-export function createKubernetesStore(options: KubernetesStoreOptions): Store {
-  return new KubernetesStore(options);
-}
-
-class KubernetesStore implements Store {
+export class KubernetesStore implements Store {
   readonly #options: KubernetesStoreOptions;
   readonly #observations: Observations;
   readonly #heartbeats: Coalescer;

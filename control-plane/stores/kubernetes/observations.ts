@@ -1,14 +1,9 @@
 import type { AgentObservation, ObservationStatus } from '../../../core/observation/observation.ts';
 import type { KubeClient } from '../../../kube/client.ts';
-import { createInformer, type Change, type Informer } from '../../../kube/informer.ts';
+import { Informer, type Change } from '../../../kube/informer.ts';
 import { createObject, deleteObject, getObject } from '../../../kube/objects.ts';
 import { AGENT_OBSERVATIONS, keyText } from '../../../kube/resources.ts';
-import {
-  createStatusWriter,
-  type StatusUpdate,
-  type StatusWriter,
-  type WriteResult,
-} from '../../../kube/status-writer.ts';
+import { StatusWriter, type StatusUpdate, type WriteResult } from '../../../kube/status-writer.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import type { Logger } from '../../../runtime/logger.ts';
 import type { Counter } from '../../../runtime/metrics.ts';
@@ -54,7 +49,7 @@ export class Observations {
     this.#options = options;
     const { client, clock, logger, conflicts } = options;
     const resource = AGENT_OBSERVATIONS;
-    this.#informer = createInformer<AgentObservation>({
+    this.#informer = new Informer<AgentObservation>({
       client,
       clock,
       logger,
@@ -62,7 +57,7 @@ export class Observations {
       keep: keptOf,
       onChange: (change) => this.#changed(change),
     });
-    this.#writer = createStatusWriter({
+    this.#writer = new StatusWriter({
       client,
       clock,
       resource,

@@ -5,7 +5,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/gl
 import { parse } from 'yaml';
 import type { Heartbeat } from '../../../core/heartbeat/heartbeat.ts';
 import { startControlPlane, whyNoControlPlane } from '../../../e2e/cluster/control.ts';
-import { createKubeClient, type KubeClient } from '../../../kube/client.ts';
+import { KubeClient, type KubeRequest, type KubeResponse } from '../../../kube/client.ts';
 import { loadClusterAccess } from '../../../kube/cluster-access.ts';
 import { expectOk, getObject } from '../../../kube/objects.ts';
 import { AGENT_OBSERVATIONS, collectionPath } from '../../../kube/resources.ts';
@@ -16,7 +16,7 @@ import { aHeartbeat } from '../../../testing/heartbeat.ts';
 import { stopProcess } from '../../../testing/stop-process.ts';
 import { IN_SOAK, withinLimit } from '../../../testing/real-time.ts';
 import type { HeartbeatOutcome, Store } from '../store.ts';
-import { createKubernetesStore } from './kubernetes-store.ts';
+import { KubernetesStore } from './kubernetes-store.ts';
 
 const AGENTS = Array.from({ length: 16 }, (_, index) => `agent-${index}`);
 /** Additional delay of each request, in milliseconds. */
@@ -24,9 +24,20 @@ const DELAY_MS = IN_SOAK ? 2_000 : 500;
 /** How long the store may take to write pending heartbeats, in milliseconds: 12 s as in the product in soak, else 120 s. */
 const CLOSE_MS = IN_SOAK ? 12_000 : 120_000;
 
+/** A client whose requests all wait for `late` first. */
+class LateClient extends KubeClient {
+  late: () => Promise<void> = () => Promise.resolve();
+
+  override async send<T>(request: KubeRequest): Promise<KubeResponse<T>> {
+    await this.late();
+    return super.send<T>(request);
+  }
+}
+
 (whyNoControlPlane() ? describe.skip : describe)('while the API server is slow', () => {
   let cluster: Awaited<ReturnType<typeof startControlPlane>>;
   let client: KubeClient;
+  let lateClient: LateClient;
   let apiServer: number;
   let store: Store;
   let metrics: Metrics;
@@ -37,7 +48,8 @@ const CLOSE_MS = IN_SOAK ? 12_000 : 120_000;
 
   beforeAll(async () => {
     cluster = await startControlPlane();
-    client = createKubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'test' });
+    client = new KubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'test' });
+    lateClient = new LateClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'late' });
     const directory = join(dirname(cluster.kubeconfig), '..');
     apiServer = Number(readFileSync(join(directory, 'kube-apiserver.pid'), 'utf8'));
     const crd: unknown = parse(
@@ -52,6 +64,7 @@ const CLOSE_MS = IN_SOAK ? 12_000 : 120_000;
 
   afterAll(async () => {
     await client?.close();
+    await lateClient?.close();
     await cluster?.close();
   });
 
@@ -70,12 +83,9 @@ const CLOSE_MS = IN_SOAK ? 12_000 : 120_000;
       });
     [aheadMs, problems, metrics] = [0, [], createMetrics()];
     const collect = (message: string): void => void problems.push(message);
-    store = createKubernetesStore({
-      client: {
-        send: (request) => late().then(() => client.send(request)),
-        stream: (request) => client.stream(request),
-        close: () => client.close(),
-      },
+    lateClient.late = late;
+    store = new KubernetesStore({
+      client: lateClient,
       clock: { ...systemClock, monotonicMs: () => performance.now() + aheadMs },
       logger: { ...silentLogger, warn: collect, error: collect },
       metrics,

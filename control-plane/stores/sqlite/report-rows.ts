@@ -5,13 +5,7 @@ import type { AgentKey, Arrival, InstanceReport } from '../store.ts';
 const MAX_HEARTBEATS = 100;
 
 /** The last report of each instance, and the last hundred heartbeats of each agent. */
-export interface ReportRows {
-  /** `listed`: the instances in the agent's status. Reports of other instances are deleted, so they do not accumulate. */
-  put(arrival: Arrival, listed: readonly string[]): void;
-  get(key: AgentKey, instance: string): InstanceReport | null;
-}
-
-export function createReportRows(database: DatabaseSync): ReportRows {
+export function createReportRows(database: DatabaseSync) {
   const putReport = database.prepare(`
     INSERT OR REPLACE INTO reports (namespace, name, instance, received_at, gap, health, usage, evidence, audit)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`);
@@ -26,7 +20,8 @@ export function createReportRows(database: DatabaseSync): ReportRows {
   const keepOnly = database.prepare(`
     DELETE FROM reports WHERE namespace = ? AND name = ? AND instance NOT IN (SELECT value FROM json_each(?))`);
   return {
-    put({ namespace, name, instance, heartbeat, at }, listed) {
+    /** `listed`: the instances in the agent's status. Reports of other instances are deleted, so they do not accumulate. */
+    put({ namespace, name, instance, heartbeat, at }: Arrival, listed: readonly string[]): void {
       const { gap, health, usage, evidence, audit } = heartbeat;
       const received = at.toISOString();
       const parts = [gap, health, usage, evidence, audit];
@@ -36,7 +31,7 @@ export function createReportRows(database: DatabaseSync): ReportRows {
       trim.run(namespace, name);
       keepOnly.run(namespace, name, JSON.stringify(listed));
     },
-    get({ namespace, name }, instance) {
+    get({ namespace, name }: AgentKey, instance: string): InstanceReport | null {
       const row = get.get(namespace, name, instance);
       if (row === undefined) return null;
       return {

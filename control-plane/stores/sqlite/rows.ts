@@ -6,20 +6,10 @@ import type { AgentKey, AgentRecord, ListQuery } from '../store.ts';
 
 type Row = Record<string, unknown>;
 
-/** The table `agents`. Every method runs one statement; the caller handles transactions. */
-export interface AgentRows {
-  get(key: AgentKey): AgentRecord | null;
-  byName(name: string): AgentRecord[];
-  page(query: ListQuery): { agents: AgentRecord[]; total: number };
-  /** Agents whose status changes at or before `at` without a heartbeat. */
-  due(at: Date): AgentRecord[];
-  put(agent: AgentRecord, at: Date): void;
-  delete(key: AgentKey): boolean;
-}
-
 const COLUMNS = 'namespace, name, agent_id, source, runtime, status';
 
-export function createAgentRows(database: DatabaseSync): AgentRows {
+/** The table `agents`. Every method runs one statement; the caller handles transactions. */
+export function createAgentRows(database: DatabaseSync) {
   const get = database.prepare(`SELECT ${COLUMNS} FROM agents WHERE namespace = ? AND name = ?`);
   const byName = database.prepare(`SELECT ${COLUMNS} FROM agents WHERE name = ? ORDER BY namespace`);
   const due = database.prepare(`SELECT ${COLUMNS} FROM agents WHERE due_at <= ?`);
@@ -30,17 +20,18 @@ export function createAgentRows(database: DatabaseSync): AgentRows {
       due_at = excluded.due_at`);
   const remove = database.prepare('DELETE FROM agents WHERE namespace = ? AND name = ?');
   return {
-    get: ({ namespace, name }) => agentOf(get.get(namespace, name)),
-    byName: (name) => agentsOf(byName, name),
-    due: (at) => agentsOf(due, at.getTime()),
-    put(agent, at) {
+    get: ({ namespace, name }: AgentKey) => agentOf(get.get(namespace, name)),
+    byName: (name: string) => agentsOf(byName, name),
+    /** Agents whose status changes at or before `at` without a heartbeat. */
+    due: (at: Date) => agentsOf(due, at.getTime()),
+    put(agent: AgentRecord, at: Date): void {
       const { namespace, name, agentId, source, runtime, status } = agent;
       const text = JSON.stringify(status);
       const columns = [status.phase, status.grade ?? null, dueAt(status, at)];
       put.run(namespace, name, agentId, source, runtime, text, ...columns);
     },
-    delete: ({ namespace, name }) => remove.run(namespace, name).changes > 0,
-    page: (query) => pageOf(database, query),
+    delete: ({ namespace, name }: AgentKey) => remove.run(namespace, name).changes > 0,
+    page: (query: ListQuery) => pageOf(database, query),
   };
 }
 

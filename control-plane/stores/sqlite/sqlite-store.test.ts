@@ -11,7 +11,7 @@ import { SEED } from '../../../testing/seed.ts';
 import { CONTRACT_RATE_LIMIT_SECONDS, storeContract } from '../../../testing/store-contract.ts';
 import type { Arrival, Store } from '../store.ts';
 import { SCHEMA_VERSION } from './migrations.ts';
-import { createSqliteStore } from './sqlite-store.ts';
+import { SqliteStore } from './sqlite-store.ts';
 
 const START = '2026-03-01T10:00:00.000Z';
 const at = (seconds: number): Date => new Date(Date.parse(START) + seconds * 1000);
@@ -21,7 +21,7 @@ let store: Store;
 let clock: ManualClock;
 
 async function open(rateLimitSeconds = CONTRACT_RATE_LIMIT_SECONDS): Promise<Store> {
-  const opened = createSqliteStore({ directory, clock, rateLimitSeconds });
+  const opened: Store = new SqliteStore({ directory, clock, rateLimitSeconds });
   await opened.start(new AbortController().signal);
   return opened;
 }
@@ -30,7 +30,7 @@ storeContract('The SQLite store', async () => {
   const own = mkdtempSync(join(tmpdir(), 'agents-'));
   const make = async (): Promise<Store> => {
     const ownClock = new ManualClock(START);
-    const opened = createSqliteStore({ directory: own, clock: ownClock, rateLimitSeconds: 10 });
+    const opened: Store = new SqliteStore({ directory: own, clock: ownClock, rateLimitSeconds: 10 });
     await opened.start(new AbortController().signal);
     return opened;
   };

@@ -1,5 +1,4 @@
 import { randomUUID } from 'node:crypto';
-import type { DatabaseSync } from 'node:sqlite';
 import type { ObservationStatus } from '../../../core/observation/observation.ts';
 import { isLive, worstOf } from '../../../core/observation/phase.ts';
 import { statusOf } from '../../../core/observation/status-of.ts';
@@ -25,10 +24,10 @@ import type {
   TokenGrant,
   TokenOutcome,
 } from '../store.ts';
-import { createNewNameRows, type NewNameRows } from './new-name-rows.ts';
+import { createNewNameRows } from './new-name-rows.ts';
 import { openDatabase, transaction } from './open-database.ts';
-import { createReportRows, type ReportRows } from './report-rows.ts';
-import { createAgentRows, type AgentRows } from './rows.ts';
+import { createReportRows } from './report-rows.ts';
+import { createAgentRows } from './rows.ts';
 
 export interface SqliteStoreOptions {
   /** Directory of the database file; created if missing. */
@@ -41,19 +40,20 @@ export interface SqliteStoreOptions {
 
 const SWEEP_MS = 10_000;
 
+type Tables = ReturnType<typeof openTables>;
+
+function openTables(directory: string) {
+  const database = openDatabase(directory);
+  return {
+    database,
+    agents: createAgentRows(database),
+    reports: createReportRows(database),
+    newNames: createNewNameRows(database),
+  };
+}
+
 /** The embedded store. SQLite is synchronous, so every operation completes before the next one starts. */
-export function createSqliteStore(options: SqliteStoreOptions): Store {
-  return new SqliteStore(options);
-}
-
-interface Tables {
-  database: DatabaseSync;
-  agents: AgentRows;
-  reports: ReportRows;
-  newNames: NewNameRows;
-}
-
-class SqliteStore implements Store {
+export class SqliteStore implements Store {
   readonly #options: SqliteStoreOptions;
   readonly #stop = new AbortController();
   #tables: Tables | null = null;
@@ -64,13 +64,7 @@ class SqliteStore implements Store {
   }
 
   start(): Promise<void> {
-    const database = openDatabase(this.#options.directory);
-    this.#tables = {
-      database,
-      agents: createAgentRows(database),
-      reports: createReportRows(database),
-      newNames: createNewNameRows(database),
-    };
+    this.#tables = openTables(this.#options.directory);
     this.#sweeps = this.#sweep();
     return Promise.resolve();
   }
