@@ -90,26 +90,20 @@ export class Heartbeats {
       verdict: first?.verdict ?? verdictOf(assessment, current),
     };
     this.#shipped = shipped;
+    const { facts, ...reports } = assessment;
     return composeHeartbeat({
+      ...beat,
+      ...reports,
       instance,
-      seq: beat.seq,
-      intervalSeconds: beat.intervalSeconds,
       at: clock.now(),
       startedAt,
-      manifest: assessment.manifest,
-      manifestHash: assessment.manifestHash,
-      health: assessment.health,
-      gap: assessment.gap,
-      scoreWithoutLocalProofs: assessment.scoreWithoutLocalProofs,
-      evidence: assessment.evidence,
-      audit: assessment.audit,
       proofs: shipped.proofs.proofs,
       proofRevision: shipped.proofs.revision,
       usage: shipped.window,
       totals: audit.totalsToday(tokenPriceOf(assessment.manifest)),
       outcomes: { ...audit.outcomes },
       policyMode: config.POLICY_PROXY_MODE,
-      policyState: assessment.facts.policy.state,
+      policyState: facts.policy.state,
       sidecarVersion: VERSION,
     });
   }
