@@ -1,14 +1,11 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
-import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
-import { freePorts } from '../examples/demo/free-ports.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { startFakeApiServer, type FakeApiServer } from '../testing/fake-api-server.ts';
-import { configOf } from '../testing/operator-config.ts';
+import { configOf, kubeconfigFor } from '../testing/operator-config.ts';
 import { startOperator, type Operator } from './start.ts';
 
 const PODS = '/api/v1/pods';
@@ -16,25 +13,12 @@ const PODS = '/api/v1/pods';
 let server: FakeApiServer;
 let scratch: string;
 let kubeconfig: string;
-/** The compile cache of Node.js, shared by all processes; compiling takes half of the start time. */
-let compiled: string;
-
-beforeAll(() => {
-  compiled = mkdtempSync(join(tmpdir(), 'compiled-'));
-});
-afterAll(() => rmSync(compiled, { recursive: true }));
 
 beforeEach(async () => {
   server = await startFakeApiServer();
   scratch = mkdtempSync(join(tmpdir(), 'agent-compliance-operator-'));
   kubeconfig = join(scratch, 'kubeconfig');
-  const config = {
-    clusters: [{ name: 'c', cluster: { server: server.access.server, 'insecure-skip-tls-verify': true } }],
-    users: [{ name: 'u', user: { token: 'secret-token' } }],
-    contexts: [{ name: 'x', context: { cluster: 'c', user: 'u', namespace: 'system' } }],
-    'current-context': 'x',
-  };
-  writeFileSync(kubeconfig, JSON.stringify(config));
+  writeFileSync(kubeconfig, kubeconfigFor(server.access.server));
 });
 afterEach(async () => {
   await server.close();
@@ -42,7 +26,6 @@ afterEach(async () => {
 });
 
 async function until<T>(check: () => Promise<T | false> | T | false): Promise<T> {
-  // A process may take long to start.
   const end = performance.now() + 90_000;
   for (;;) {
     const found = await check();
@@ -118,58 +101,5 @@ describe('the operator', () => {
     await until(() => server.get(path) !== undefined);
     await operator.close();
     expect(server.get(path)?.['spec']).toMatchObject({ holderIdentity: '' });
-  });
-});
-
-describe('the process', () => {
-  let child: ChildProcess;
-  // A failed test must not leave a process running.
-  afterEach(() => void child.kill('SIGKILL'));
-
-  /** `exit` resolves after the complete output of the process is read. */
-  function spawnOperator(env: Record<string, string>): { exit: Promise<unknown[]>; log: () => string } {
-    const started = spawn(process.execPath, ['operator/main.ts'], {
-      env: { PATH: process.env['PATH'], NODE_COMPILE_CACHE: compiled, LOG_FORMAT: 'json', ...env },
-      stdio: ['ignore', 'ignore', 'pipe'],
-    });
-    child = started;
-    let log = '';
-    started.stderr.setEncoding('utf8').on('data', (text: string) => (log += text));
-    return { exit: once(started, 'close'), log: () => log };
-  }
-
-  test('runs, and ends on SIGTERM with exit code 0, without credentials in its log', async () => {
-    const { exit, log } = spawnOperator({
-      KUBECONFIG: kubeconfig,
-      PORT: String((await freePorts(1))[0]),
-      LOG_LEVEL: 'debug',
-    });
-    await until(() => log().includes('"message":"became leader"'));
-    child.kill('SIGTERM');
-    expect(await exit).toEqual([0, null]);
-    const messages = log()
-      .trim()
-      .split('\n')
-      .map((line) => (JSON.parse(line) as { message: string }).message)
-      // On a busy machine the API server may respond late.
-      .filter((message) => !['watch interrupted', 'leader election error'].includes(message));
-    expect(messages).toEqual([
-      'listening',
-      'caches synced',
-      'became leader',
-      'shutting down',
-      'released leadership',
-      'stopped',
-    ]);
-    expect(log()).not.toContain('secret-token');
-  });
-
-  test.each<[string, Record<string, string>, string]>([
-    ['no pod and no kubeconfig', {}, 'this process does not run in a pod with a ServiceAccount'],
-    ['a missing kubeconfig', { KUBECONFIG: '/nowhere/config' }, 'ENOENT'],
-  ])('ends with exit code 1 and the reason for %s', async (_, env, reason) => {
-    const { exit, log } = spawnOperator(env);
-    expect(await exit).toEqual([1, null]);
-    expect(log()).toContain(reason);
   });
 });

@@ -1,3 +1,4 @@
+import { hostPortOf } from '../core/facts/address.ts';
 import {
   AGENT_CARD_PATH,
   type AgentCardAnswer,
@@ -12,7 +13,7 @@ import { parseUsageReport } from '../core/usage/parse-usage-report.ts';
 import type { AgentUsageReport } from '../core/usage/usage.ts';
 import { isRecord, jsonOf } from '../core/untrusted/fields.ts';
 import type { EndpointPath, EndpointPaths } from './endpoint-path.ts';
-import { httpAnswer, type AnswerWithBody } from './http-answer.ts';
+import { exchange, type Exchange } from './http-exchange.ts';
 import { tcpReach } from './tcp-reach.ts';
 
 /** Maximum bytes read from a response of the agent. */
@@ -38,11 +39,12 @@ export async function probeAgent(
   signal?: AbortSignal,
 ): Promise<AgentFacts> {
   const { endpoints } = expected;
-  const get = (path: string, maxBytes = 0): Promise<AnswerWithBody> =>
-    httpAnswer(pathOn(upstreamUrl, path), { maxBytes, signal });
+  const { host, port } = hostPortOf(upstreamUrl);
+  const get = (path: string, maxBytes = 0): Promise<Exchange> =>
+    exchange(pathOn(upstreamUrl, path), { maxBytes, signal });
   const capabilitiesOf = get(endpoints.capabilities.path, MAX_CAPABILITIES_BYTES);
   const [connection, health, capabilities, card, report] = await Promise.all([
-    tcpReach(hostOf(upstreamUrl), portOf(upstreamUrl), { signal }),
+    tcpReach(host, port, { signal }),
     get(endpoints.health.path),
     capabilitiesOf,
     endpoints.capabilities.path === AGENT_CARD_PATH
@@ -59,20 +61,21 @@ export async function probeAgent(
   };
 }
 
-function capabilitiesFacts(answer: AnswerWithBody, endpoint: EndpointPath): CapabilitiesAnswer {
+function capabilitiesFacts(answer: Exchange, endpoint: EndpointPath): CapabilitiesAnswer {
   const isHtml = isHtmlPage(answer);
   return { ...withoutBody(answer), ...endpoint, isHtml, tools: isHtml ? null : listedTools(valueOf(answer)) };
 }
 
-function cardFacts(answer: AnswerWithBody): AgentCardAnswer {
+function cardFacts(answer: Exchange): AgentCardAnswer {
   const card = isHtmlPage(answer) ? undefined : valueOf(answer);
   return { ...withoutBody(answer), isCard: isRecord(card), tools: listedTools(card) };
 }
 
 /** An HTML page, which many web servers return with 200 for every path. */
-function isHtmlPage(answer: AnswerWithBody): boolean {
+function isHtmlPage(answer: Exchange): boolean {
   if (!isSuccess(answer)) return false;
-  if (/^\s*(?:text\/html|application\/xhtml\+xml)\s*(?:;|$)/i.test(answer.contentType ?? '')) return true;
+  const contentType = answer.headers['content-type'] ?? '';
+  if (/^\s*(?:text\/html|application\/xhtml\+xml)\s*(?:;|$)/i.test(contentType)) return true;
   return answer.body !== null && /^\uFEFF?\s*</.test(answer.body.toString('utf8'));
 }
 
@@ -81,7 +84,7 @@ export async function probeAgentUsage(
   upstreamUrl: URL,
   signal?: AbortSignal,
 ): Promise<AgentUsageReport | null> {
-  const answer = await httpAnswer(pathOn(upstreamUrl, '/platform/usage'), {
+  const answer = await exchange(pathOn(upstreamUrl, '/platform/usage'), {
     maxBytes: MAX_REPORT_BYTES,
     signal,
   });
@@ -89,14 +92,14 @@ export async function probeAgentUsage(
 }
 
 /** The kernel accepts connections for a frozen process too, so "reachable" requires at least one HTTP response. */
-function upstreamReach(connection: Reach, answers: readonly HttpAnswer[]): Reach {
+function upstreamReach(connection: Reach, answers: readonly Exchange[]): Reach {
   if (connection.state !== 'reachable' || answers.some((answer) => answer.answered)) return connection;
   return { state: 'unreachable', reason: 'connection accepted, but no response to any HTTP request' };
 }
 
 type ReportFacts = Pick<Facts, 'agentReport' | 'invalidReport'>;
 
-function reportOf(answer: AnswerWithBody, { agentName, now }: ExpectedAgent): ReportFacts {
+function reportOf(answer: Exchange, { agentName, now }: ExpectedAgent): ReportFacts {
   if (!isSuccess(answer)) return { agentReport: null, invalidReport: null };
   if (answer.body === null) return invalidReport(`must be complete within 5 s and ${MAX_REPORT_BYTES} bytes`);
   const value = valueOf(answer);
@@ -111,17 +114,18 @@ function invalidReport(reason: string): ReportFacts {
   return { agentReport: null, invalidReport: { field: '', reason } };
 }
 
-function isSuccess(answer: AnswerWithBody): answer is AnswerWithBody & { answered: true } {
+function isSuccess(answer: Exchange): answer is Exchange & { answered: true } {
   return answer.answered && answer.status >= 200 && answer.status <= 299;
 }
 
 /** The parsed JSON body of a 2xx response; undefined when the status or the body is different. */
-function valueOf(answer: AnswerWithBody): unknown {
+function valueOf(answer: Exchange): unknown {
   return isSuccess(answer) && answer.body !== null ? jsonOf(answer.body.toString('utf8')) : undefined;
 }
 
-function withoutBody({ body: _, contentType: __, ...answer }: AnswerWithBody): HttpAnswer {
-  return answer;
+function withoutBody(answer: Exchange): HttpAnswer {
+  if (!answer.answered) return { answered: false, reason: answer.reason };
+  return { answered: true, status: answer.status, latencyMs: answer.latencyMs };
 }
 
 function pathOn(base: URL, pathAndQuery: string): URL {
@@ -131,13 +135,4 @@ function pathOn(base: URL, pathAndQuery: string): URL {
   url.search = query.join('?');
   url.hash = '';
   return url;
-}
-
-function hostOf(url: URL): string {
-  return url.hostname.replace(/^\[(.*)\]$/, '$1');
-}
-
-function portOf(url: URL): number {
-  if (url.port !== '') return Number(url.port);
-  return url.protocol === 'https:' ? 443 : 80;
 }

@@ -1,12 +1,10 @@
 import type { BehaviorFacts } from '../core/behavior/summarize-behavior.ts';
-import type { CheckCategory } from '../core/facts/check.ts';
 import type { EnvironmentFacts, Facts, PolicyFacts, SecretFacts } from '../core/facts/facts.ts';
-import type { Manifest } from '../core/manifest/manifest.ts';
 import { referencesIn, secretVariable, type Reference } from '../core/manifest/references.ts';
 import type { ProofRecord } from '../core/proof/proof.ts';
 import { probeAgent, type AgentFacts } from './agent.ts';
 import { endpointPaths } from './endpoint-path.ts';
-import { reachFacts } from './reach-facts.ts';
+import { reachFacts, type ReachInput } from './reach-facts.ts';
 import { foundSecrets, readableFiles, type Environment, type ReferenceSources } from './references.ts';
 
 /** What this process can read of the agent's environment and files. */
@@ -17,8 +15,7 @@ export type AgentEnvironment =
   | { kind: 'declared'; names: ReadonlySet<string>; partial: boolean };
 
 /** The inputs of one report; an absent source is not queried. */
-export interface GatherInput {
-  manifest: Manifest;
+export interface GatherInput extends Omit<ReachInput, 'sources' | 'signal'> {
   /** The agent's own port; null: the port is not probed (reporter, CLI). */
   upstreamUrl: URL | null;
   environment: AgentEnvironment;
@@ -32,14 +29,6 @@ export interface GatherInput {
   manifestInvalid?: string | null;
   /** The agent's tool registry, if this process is the agent; null: no registry was passed. */
   registeredTools?: ReadonlySet<string> | null;
-  /** Whether the model's API is called, with the agent's own key. */
-  checksModel?: boolean;
-  /** Whether services and memory get a protocol-level ping, where one exists, instead of a TCP connection only. */
-  pingsServices?: boolean;
-  /** Categories of targets that are not probed. */
-  skippedCategories?: readonly CheckCategory[];
-  /** Ports of this process, which are not probed on this machine's own addresses. */
-  ownPorts?: readonly number[];
   /** On abort, `gather` rejects with the signal's reason. */
   signal?: AbortSignal;
 }

@@ -1,6 +1,7 @@
 import { EventEmitter } from 'node:events';
 import { request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
+import { hostPortOf } from '../core/facts/address.ts';
 import { guarded, RefusedAddress, type AddressGuard } from './address-guard.ts';
 import { reasonOf } from './reason.ts';
 
@@ -109,9 +110,8 @@ function start(
   url: URL,
   { method = 'GET', headers, ca, signal, guard }: ExchangeOptions,
 ): ClientRequest | Unanswered {
-  const isTls = url.protocol === 'https:';
-  const port = url.port === '' ? (isTls ? 443 : 80) : Number(url.port);
-  const target = guarded(guard, url.hostname.replace(/^\[(.*)\]$/, '$1'), port);
+  const { host, port } = hostPortOf(url);
+  const target = guarded(guard, host, port);
   if (target.refusal !== null) return refused(target.refusal);
   if (signal?.aborted) return none(ABORTED);
   const all = {
@@ -123,7 +123,7 @@ function start(
   const { lookup } = target;
   const options = { method, agent: false as const, headers: all, signal, ...(lookup && { lookup }) };
   try {
-    return isTls ? httpsRequest(url, { ...options, ca }) : httpRequest(url, options);
+    return url.protocol === 'https:' ? httpsRequest(url, { ...options, ca }) : httpRequest(url, options);
   } catch {
     return none('the request cannot be sent to this address');
   }

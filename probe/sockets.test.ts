@@ -6,8 +6,7 @@ import { holdTimers } from '../testing/held-timers.ts';
 import { until } from '../testing/proxy-rig.ts';
 import { TestServers } from '../testing/sockets.ts';
 import { probeAgent, probeAgentUsage } from './agent.ts';
-import { exchange } from './http-exchange.ts';
-import { httpAnswer, type AnswerWithBody } from './http-answer.ts';
+import { exchange, type Exchange } from './http-exchange.ts';
 import { tcpReach } from './tcp-reach.ts';
 
 const servers = new TestServers();
@@ -60,12 +59,13 @@ describe('tcpReach', () => {
 
 describe('an HTTP response', () => {
   const MAX = 1000;
-  const get = async (port: number, path = '/', timeoutMs = 60_000): Promise<AnswerWithBody> =>
-    httpAnswer(new URL(`http://127.0.0.1:${port}${path}`), { maxBytes: MAX, timeoutMs });
+  const get = async (port: number, path = '/', timeoutMs = 60_000): Promise<Exchange> =>
+    exchange(new URL(`http://127.0.0.1:${port}${path}`), { maxBytes: MAX, timeoutMs });
   const answered = (status: number, body: string | null): unknown => ({
     answered: true,
     status,
     latencyMs,
+    headers: expect.any(Object),
     body: body === null ? null : Buffer.from(body),
   });
 
@@ -139,7 +139,7 @@ describe('an HTTP response', () => {
 
   test('is returned after its head when no body is requested', async () => {
     const port = await servers.http((_request, response) => response.writeHead(200).write('never ends'));
-    expect(await httpAnswer(new URL(`http://127.0.0.1:${port}/`))).toEqual(answered(200, null));
+    expect(await exchange(new URL(`http://127.0.0.1:${port}/`))).toEqual(answered(200, null));
   });
 
   test('with a redirect is not followed', async () => {
@@ -177,6 +177,7 @@ describe('an HTTP response', () => {
       answered: false,
       reason,
       body: null,
+      connectedMs: expect.any(Number),
     });
   });
 
@@ -193,7 +194,8 @@ describe('an HTTP response', () => {
     ['during the request', AbortSignal.timeout(30)],
   ])('that is aborted %s counts as unanswered', async (_name, signal) => {
     const port = await servers.tcp(() => undefined);
-    expect(await httpAnswer(new URL(`http://127.0.0.1:${port}/`), { signal })).toEqual({
+    const answer = await exchange(new URL(`http://127.0.0.1:${port}/`), { signal });
+    expect({ ...answer, connectedMs: undefined }).toEqual({
       answered: false,
       reason: 'the probe was aborted',
       body: null,

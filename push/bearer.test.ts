@@ -14,7 +14,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { ManualClock } from '../testing/manual-clock.ts';
-import { createBearer, type Bearer } from './bearer.ts';
+import { Bearer } from './bearer.ts';
 import type { Credentials } from './credentials.ts';
 
 const NOW = '2026-03-21T00:00:00.000Z';
@@ -55,7 +55,7 @@ afterEach(async () => {
 
 function aBearer(credentials: Credentials): Bearer {
   const base = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  return createBearer(credentials, {
+  return new Bearer(credentials, {
     endpoint: { base, caFile: null, timeoutMs: 100_000 },
     clock: new ManualClock(NOW),
     logger: { warn: (message) => void warnings.push(message), info: () => undefined, debug: () => undefined },

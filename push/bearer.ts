@@ -1,15 +1,8 @@
 import type { PushClock, PushLogger } from './clock.ts';
 import { isRenewalDue, lifetimeOf, type Credentials } from './credentials.ts';
 import { keySourceOf, type KeySource } from './key-source.ts';
-import { describe, renewKey, type Endpoint } from './push-heartbeat.ts';
-
-/** The token of the pushes. */
-export interface Bearer {
-  /** Rejects when the token file cannot be read. */
-  current(): Promise<string>;
-  /** Renews a registration token past two thirds of its lifetime. Never rejects; the next push retries a failed renewal. */
-  renewIfDue(signal: AbortSignal): Promise<void>;
-}
+import { describeError } from '../core/untrusted/describe-error.ts';
+import { renewKey, type Endpoint } from './push-heartbeat.ts';
 
 export interface BearerContext {
   endpoint: Endpoint;
@@ -17,31 +10,27 @@ export interface BearerContext {
   logger: PushLogger;
 }
 
-export function createBearer(credentials: Credentials, context: BearerContext): Bearer {
-  return new RenewedKey(
-    keySourceOf(credentials, () => context.clock.now()),
-    context,
-  );
-}
-
-class RenewedKey implements Bearer {
+/** The token of the pushes. */
+export class Bearer {
   readonly #context: BearerContext;
   readonly #source: KeySource;
   /** A renewed key, which may not be stored, and the stored key that it replaces. */
   #renewed: { from: string; key: string } | null = null;
   #failing = false;
 
-  constructor(source: KeySource, context: BearerContext) {
-    this.#source = source;
+  constructor(credentials: Credentials, context: BearerContext) {
+    this.#source = keySourceOf(credentials, () => context.clock.now());
     this.#context = context;
   }
 
+  /** Rejects when the token file cannot be read. */
   async current(): Promise<string> {
     const stored = await this.#source.read();
     // A different key in the source: the agent was registered again, or another process renewed the key.
     return this.#renewed?.from === stored ? this.#renewed.key : stored;
   }
 
+  /** Renews a registration token past two thirds of its lifetime. Never rejects; the next push retries a failed renewal. */
   async renewIfDue(signal: AbortSignal): Promise<void> {
     const { endpoint, clock, logger } = this.#context;
     // An unreadable token is reported by the push itself.
@@ -69,7 +58,7 @@ class RenewedKey implements Bearer {
       await this.#source.keep?.(key);
     } catch (error) {
       this.#context.logger.warn('failed to store renewed key, key is lost on restart', {
-        reason: describe(error),
+        reason: describeError(error),
       });
     }
   }

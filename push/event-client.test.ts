@@ -7,7 +7,7 @@ import type { BehavioralEvent, EventBatch } from '../core/behavior/audit-entry.t
 import { EVENT_BATCH_LIMITS, parseEventBatch } from '../core/behavior/parse-event-batch.ts';
 import { until } from '../testing/proxy-rig.ts';
 import { TestServers } from '../testing/sockets.ts';
-import { createEventClient, type EventClient, type EventClientOptions } from './event-client.ts';
+import { EventSender, type EventClient, type EventClientOptions } from './event-client.ts';
 
 const servers = new TestServers();
 let bodies: string[];
@@ -45,7 +45,7 @@ afterEach(async () => {
 });
 
 function aClient(overrides: Partial<EventClientOptions> = {}): EventClient {
-  client = createEventClient({
+  client = new EventSender({
     url: new URL(`http://127.0.0.1:${port}`),
     agentName: 'shop',
     logger,
@@ -263,9 +263,9 @@ describe('dropped events are counted and nothing throws', () => {
 describe('the process', () => {
   const run = async (lines: string): Promise<string> => {
     const program = `
-      import { createEventClient } from ${JSON.stringify(join(import.meta.dirname, 'event-client.ts'))};
+      import { EventSender } from ${JSON.stringify(join(import.meta.dirname, 'event-client.ts'))};
       const logger = { warn() {}, info() {}, debug() {} };
-      const client = createEventClient({ url: new URL(process.argv[1]), logger, timeoutMs: 60_000 });
+      const client = new EventSender({ url: new URL(process.argv[1]), logger, timeoutMs: 60_000 });
       client.send('a', [{ type: 'tool', name: 'x' }]);
       ${lines}`;
     const { stdout } = await promisify(execFile)(
@@ -295,7 +295,7 @@ function bound(of: EventClient): { [K in keyof EventClient]: EventClient[K] } {
   return {
     send: (requestId, events) => of.send(requestId, events),
     // A long time-out, so that a slow machine does not fail the test.
-    flush: (ms = 60_000) => of.flush(ms),
+    flush: (ms) => of.flush(ms ?? 60_000),
     close: (ms) => of.close(ms),
     counts: () => of.counts(),
   };

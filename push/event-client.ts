@@ -2,9 +2,10 @@ import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import type { BehavioralEvent } from '../core/behavior/audit-entry.ts';
 import { EVENT_BATCH_LIMITS, parseEventBatch } from '../core/behavior/parse-event-batch.ts';
+import { describeError } from '../core/untrusted/describe-error.ts';
 import type { PushLogger } from './clock.ts';
 import { postJson } from './post-json.ts';
-import { describe } from './push-heartbeat.ts';
+import { urlBelow } from './push-heartbeat.ts';
 
 export interface EventClientOptions {
   /** The URL of the sidecar's control port, such as `http://127.0.0.1:4001`; a path in the URL is kept. */
@@ -28,32 +29,10 @@ export interface EventCounts {
   queued: number;
 }
 
-/**
- * Sends behavioral events to the sidecar's `POST /events`. Events are sent once, without waiting and without retries. The
- * exception: `model` events of a request that the sidecar does not have are sent again without the request id, so that their
- * tokens are counted.
- */
-export interface EventClient {
-  /**
-   * Sends the events of the request with this id (`x-request-id` from the sidecar); null: `model` events without a request.
-   * Returns immediately; false: the events are dropped. Never throws and does not keep the process alive.
-   */
-  send(requestId: string | null, events: readonly BehavioralEvent[]): boolean;
-  /** Resolves when no event is queued, or after `timeoutMs` (default 1000). Keeps the process alive until then. */
-  flush(timeoutMs?: number): Promise<void>;
-  /** Flushes, then drops the remaining events and every later event. */
-  close(timeoutMs?: number): Promise<void>;
-  counts(): EventCounts;
-}
-
 const TIMEOUT_MS = 2_000;
 const MAX_QUEUED = 1_000;
 const FLUSH_MS = 1_000;
 const MAX_IN_FLIGHT = 4;
-
-export function createEventClient(options: EventClientOptions): EventClient {
-  return new Client(options);
-}
 
 /** An event as JSON, and whether it counts without its request. */
 interface Queued {
@@ -71,7 +50,12 @@ interface Batch {
   usage: readonly Queued[];
 }
 
-class Client implements EventClient {
+/**
+ * Sends behavioral events to the sidecar's `POST /events`. Events are sent once, without waiting and without retries. The
+ * exception: `model` events of a request that the sidecar does not have are sent again without the request id, so that their
+ * tokens are counted.
+ */
+export class EventSender {
   readonly #options: EventClientOptions;
   readonly #endpoint: URL;
   readonly #agent: HttpAgent;
@@ -90,10 +74,9 @@ class Client implements EventClient {
   #hasLoggedInvalid = false;
 
   constructor(options: EventClientOptions) {
-    const base = options.url.href.endsWith('/') ? options.url.href : `${options.url.href}/`;
     const keeping = { keepAlive: true, maxSockets: MAX_IN_FLIGHT };
     this.#options = options;
-    this.#endpoint = new URL('events', base);
+    this.#endpoint = urlBelow(options.url, '/events');
     this.#agent = options.url.protocol === 'https:' ? new HttpsAgent(keeping) : new HttpAgent(keeping);
   }
 
@@ -101,6 +84,10 @@ class Client implements EventClient {
     return { delivered: this.#delivered, dropped: this.#dropped, queued: this.#waiting + this.#sent };
   }
 
+  /**
+   * Sends the events of the request with this id (`x-request-id` from the sidecar); null: `model` events without a request.
+   * Returns immediately; false: the events are dropped. Never throws and does not keep the process alive.
+   */
   send(requestId: string | null, events: readonly BehavioralEvent[]): boolean {
     const valid = this.#validated(requestId, events);
     if (valid === null || !this.#enqueue(requestId, valid)) return false;
@@ -121,6 +108,7 @@ class Client implements EventClient {
     return true;
   }
 
+  /** Resolves when no event is queued, or after `timeoutMs` (default 1000). Keeps the process alive until then. */
   async flush(timeoutMs = FLUSH_MS): Promise<void> {
     if (this.#waiting + this.#inFlight === 0) return;
     await new Promise<void>((resolve) => {
@@ -135,6 +123,7 @@ class Client implements EventClient {
     });
   }
 
+  /** Flushes, then drops the remaining events and every later event. */
   async close(timeoutMs = FLUSH_MS): Promise<void> {
     await this.flush(timeoutMs);
     this.#closing.abort();
@@ -165,7 +154,8 @@ class Client implements EventClient {
       reason = error;
     }
     this.#dropped += Math.max(count, 1);
-    if (!this.#hasLoggedInvalid) this.#options.logger.warn('events rejected', { reason: describe(reason) });
+    if (!this.#hasLoggedInvalid)
+      this.#options.logger.warn('events rejected', { reason: describeError(reason) });
     this.#hasLoggedInvalid = true;
     return null;
   }
@@ -220,10 +210,7 @@ class Client implements EventClient {
       signal: this.#closing.signal,
       agent: this.#agent,
       isBackground: true,
-    }).then(
-      ({ status }) => status,
-      (error: unknown) => describe(error),
-    );
+    }).then(({ status }) => status, describeError);
     this.#inFlight -= 1;
     this.#sent -= count;
     const again = answer === 202 ? usage : [];
@@ -249,3 +236,6 @@ class Client implements EventClient {
       this.#options.logger.warn('failed to deliver events', { url: this.#endpoint.origin, reason });
   }
 }
+
+/** The public part of an `EventSender`, which any object can implement. */
+export type EventClient = Pick<EventSender, keyof EventSender>;

@@ -158,23 +158,14 @@ function withFoldedModels(usage: UsageWindow): UsageWindow {
     .sort((a, b) => b.totalTokens - a.totalTokens);
   const kept = named.slice(0, Math.floor(named.length / 2));
   const folded = usage.models.filter((model) => !kept.includes(model));
-  return { ...usage, models: [...kept, folded.reduce(addModels, emptyModel(FOLDED))] };
-}
-
-const emptyModel = (modelId: string): ModelUsage => ({
-  modelId,
-  promptTokens: 0,
-  completionTokens: 0,
-  totalTokens: 0,
-  callCount: 0,
-});
-
-function addModels(sum: ModelUsage, model: ModelUsage): ModelUsage {
-  return {
-    modelId: sum.modelId,
-    promptTokens: sum.promptTokens + model.promptTokens,
-    completionTokens: sum.completionTokens + model.completionTokens,
-    totalTokens: sum.totalTokens + model.totalTokens,
-    callCount: sum.callCount + model.callCount,
+  const sum = (key: keyof Omit<ModelUsage, 'modelId'>): number =>
+    folded.reduce((total, model) => total + model[key], 0);
+  const other: ModelUsage = {
+    modelId: FOLDED,
+    promptTokens: sum('promptTokens'),
+    completionTokens: sum('completionTokens'),
+    totalTokens: sum('totalTokens'),
+    callCount: sum('callCount'),
   };
+  return { ...usage, models: [...kept, other] };
 }

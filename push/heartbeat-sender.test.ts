@@ -7,11 +7,7 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Heartbeat } from '../core/heartbeat/heartbeat.ts';
 import { aHeartbeat } from '../testing/heartbeat.ts';
 import { ManualClock } from '../testing/manual-clock.ts';
-import {
-  createHeartbeatSender,
-  type HeartbeatSender,
-  type HeartbeatSenderOptions,
-} from './heartbeat-sender.ts';
+import { HeartbeatSender, type HeartbeatSenderOptions } from './heartbeat-sender.ts';
 
 interface Received {
   path: string;
@@ -89,7 +85,7 @@ function aSender(overrides: Partial<HeartbeatSenderOptions> = {}): HeartbeatSend
     (level: string) =>
     (message: string, fields: unknown = {}): void =>
       void log.push([level, message, fields]);
-  sender = createHeartbeatSender({
+  sender = new HeartbeatSender({
     url: plane.url,
     credentials: { kind: 'key', key: { reveal: () => KEY } },
     intervalSeconds: 30,

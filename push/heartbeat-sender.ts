@@ -1,9 +1,10 @@
 import type { Heartbeat, HeartbeatReply } from '../core/heartbeat/heartbeat.ts';
-import { createBearer, type Bearer } from './bearer.ts';
+import { describeError } from '../core/untrusted/describe-error.ts';
+import { Bearer } from './bearer.ts';
 import { builtinClock, type PushClock, type PushLogger } from './clock.ts';
 import type { Credentials } from './credentials.ts';
 import { fitHeartbeat } from './fit-heartbeat.ts';
-import { describe, pushHeartbeat, type Endpoint, type PushOutcome } from './push-heartbeat.ts';
+import { pushHeartbeat, type Endpoint, type PushOutcome } from './push-heartbeat.ts';
 import { pauseAfterFailure, pauseAfterLimit, pauseAfterSuccess, type Pause } from './schedule.ts';
 
 /** Values that the sender sets in each heartbeat, so that the receiver can distinguish a repeat from a new heartbeat. */
@@ -47,25 +48,11 @@ export interface SenderState {
   intervalSeconds: number;
 }
 
-export interface HeartbeatSender {
-  /** Sends the first heartbeat immediately. Idempotent. */
-  start(): void;
-  /** Sends the next heartbeat early. Back-off and Retry-After still apply; several triggers in a row cause one heartbeat. */
-  trigger(): void;
-  state(): SenderState;
-  /** Sends a final heartbeat (best effort) and stops; resolves within about one second. Idempotent. */
-  close(): Promise<void>;
-}
-
 const TIMEOUT_MS = 10_000;
 const LAST_BEAT_MS = 1_000;
 
 /** Pushes heartbeats until closed. Never throws: an unavailable control plane must not affect the agent. */
-export function createHeartbeatSender(options: HeartbeatSenderOptions): HeartbeatSender {
-  return new Sender(options);
-}
-
-class Sender implements HeartbeatSender {
+export class HeartbeatSender {
   readonly #options: HeartbeatSenderOptions;
   readonly #clock: PushClock;
   readonly #random: () => number;
@@ -92,7 +79,7 @@ class Sender implements HeartbeatSender {
       caFile: options.caFile ?? null,
       timeoutMs: options.timeoutMs ?? TIMEOUT_MS,
     };
-    this.#bearer = createBearer(options.credentials, {
+    this.#bearer = new Bearer(options.credentials, {
       endpoint: this.#endpoint,
       clock: this.#clock,
       logger: options.logger,
@@ -102,10 +89,12 @@ class Sender implements HeartbeatSender {
       : this.#stopping.signal;
   }
 
+  /** Sends the first heartbeat immediately. Idempotent. */
   start(): void {
     if (this.#closing === null) this.#loop ??= this.#run();
   }
 
+  /** Sends the next heartbeat early. Back-off and Retry-After still apply; several triggers in a row cause one heartbeat. */
   trigger(): void {
     this.#triggered = true;
     this.#pausing?.abort();
@@ -119,6 +108,7 @@ class Sender implements HeartbeatSender {
     };
   }
 
+  /** Sends a final heartbeat (best effort) and stops; resolves within about one second. Idempotent. */
   close(): Promise<void> {
     this.#closing ??= this.#end();
     return this.#closing;
@@ -165,7 +155,7 @@ class Sender implements HeartbeatSender {
       bearer = await this.#bearer.current();
       heartbeat = await this.#options.compose(beat);
     } catch (error) {
-      return { kind: 'failed', reason: describe(error) };
+      return { kind: 'failed', reason: describeError(error) };
     }
     const fitted = fitHeartbeat(heartbeat);
     if (fitted.trimmed) this.#options.logger.warn('heartbeat shortened to the size limit', { seq: beat.seq });
@@ -183,7 +173,7 @@ class Sender implements HeartbeatSender {
     try {
       this.#options.onReply?.(reply, sent);
     } catch (error) {
-      this.#options.logger.warn('failed to apply heartbeat reply', { reason: describe(error) });
+      this.#options.logger.warn('failed to apply heartbeat reply', { reason: describeError(error) });
     }
   }
 

@@ -1,5 +1,5 @@
-import { types } from 'node:util';
 import type { HeartbeatReply } from '../core/heartbeat/heartbeat.ts';
+import { describeError } from '../core/untrusted/describe-error.ts';
 import { isRecord, jsonOf } from '../core/untrusted/fields.ts';
 import { readText } from './credentials.ts';
 import { parseReply } from './parse-reply.ts';
@@ -28,6 +28,8 @@ export interface AuthorizedRequest {
   signal: AbortSignal;
 }
 
+/** Visible ASCII, a valid header value: a key that cannot be sent would permanently stop the pushes. */
+export const SENDABLE_KEY = /^[\x21-\x7e]{1,16384}$/;
 const MAX_DETAIL = 300;
 /** The pause after a rate limit without Retry-After. */
 const DEFAULT_LIMIT_MS = 10_000;
@@ -38,12 +40,8 @@ export async function pushHeartbeat(
   body: string,
   now: () => Date,
 ): Promise<PushOutcome> {
-  let answer: PostReply;
-  try {
-    answer = await post(request, 'api/v1/heartbeat', body);
-  } catch (error) {
-    return { kind: 'failed', reason: redact(describe(error), request.bearer) };
-  }
+  const answer = await post(request, '/api/v1/heartbeat', body);
+  if ('reason' in answer) return { kind: 'failed', ...answer };
   const { status } = answer;
   if (status >= 200 && status < 300)
     return { kind: 'accepted', reply: status === 200 ? parseReply(answer.body) : {} };
@@ -57,12 +55,8 @@ export type RenewalOutcome = { ok: true; key: string; expiresAt: Date } | { ok: 
 
 /** `POST /api/v1/token`: exchanges a valid key for a new key; never rejects. */
 export async function renewKey(request: AuthorizedRequest): Promise<RenewalOutcome> {
-  let answer: PostReply;
-  try {
-    answer = await post(request, 'api/v1/token', null);
-  } catch (error) {
-    return { ok: false, reason: redact(describe(error), request.bearer) };
-  }
+  const answer = await post(request, '/api/v1/token', null);
+  if ('reason' in answer) return { ok: false, ...answer };
   if (answer.status < 200 || answer.status >= 300)
     return {
       ok: false,
@@ -70,18 +64,34 @@ export async function renewKey(request: AuthorizedRequest): Promise<RenewalOutco
     };
   const { apiKey, expiresAt } = membersOf(answer.body);
   const expiry = new Date(typeof expiresAt === 'string' ? expiresAt : Number.NaN);
-  // Valid header values only: a key that cannot be sent would permanently stop the pushes.
-  if (typeof apiKey !== 'string' || !/^[\x21-\x7e]{1,16384}$/.test(apiKey) || Number.isNaN(expiry.getTime()))
+  if (typeof apiKey !== 'string' || !SENDABLE_KEY.test(apiKey) || Number.isNaN(expiry.getTime()))
     return { ok: false, reason: 'the response contains no valid key' };
   return { ok: true, key: apiKey, expiresAt: expiry };
 }
 
-async function post(request: AuthorizedRequest, path: string, body: string | null): Promise<PostReply> {
-  const { endpoint, bearer, signal } = request;
-  // Read each time, because the control plane's CA may be rotated while this process runs.
-  const ca = endpoint.caFile === null ? null : await readText('CA', endpoint.caFile);
-  const base = endpoint.base.href.endsWith('/') ? endpoint.base : new URL(`${endpoint.base.href}/`);
-  return postJson({ url: new URL(path, base), bearer, body, ca, timeoutMs: endpoint.timeoutMs, signal });
+/** `reason`: why there is no complete response. */
+async function post(
+  { endpoint, bearer, signal }: AuthorizedRequest,
+  path: string,
+  body: string | null,
+): Promise<PostReply | { reason: string }> {
+  const { base, caFile, timeoutMs } = endpoint;
+  try {
+    // Read each time, because the control plane's CA may be rotated while this process runs.
+    const ca = caFile === null ? null : await readText('CA', caFile);
+    return await postJson({ url: urlBelow(base, path), bearer, body, ca, timeoutMs, signal });
+  } catch (error) {
+    return { reason: redact(describeError(error), bearer) };
+  }
+}
+
+/** The URL of a path below a base URL, whose own path is kept. */
+export function urlBelow(base: URL, path: string): URL {
+  const url = new URL(base);
+  url.pathname = base.pathname.replace(/\/+$/, '') + path;
+  url.search = '';
+  url.hash = '';
+  return url;
 }
 
 /** The `detail` of a problem body, else an empty text: an unknown body may contain anything. */
@@ -90,20 +100,9 @@ export function detailOf(body: string): string {
   return typeof detail === 'string' ? detail.slice(0, MAX_DETAIL) : '';
 }
 
-function membersOf(body: string): Readonly<Record<'detail' | 'apiKey' | 'expiresAt', unknown>> {
-  const none = { detail: undefined, apiKey: undefined, expiresAt: undefined };
+function membersOf(body: string): { detail?: unknown; apiKey?: unknown; expiresAt?: unknown } {
   const value = jsonOf(body);
-  return isRecord(value) ? { ...none, ...value } : none;
-}
-
-/** One line with the error's message, code and causes. */
-export function describe(error: unknown): string {
-  // Both checks: a Node.js error may come from another realm, and a DOMException is not a native error.
-  if (!types.isNativeError(error) && !(error instanceof Error)) return String(error);
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  const message = error.message === '' ? error.name : error.message;
-  const own = code === '' || message.includes(code) ? message : `${code}: ${message}`;
-  return error.cause === undefined ? own : `${own} (${describe(error.cause)})`;
+  return isRecord(value) ? value : {};
 }
 
 function redact(text: string, key: string): string {

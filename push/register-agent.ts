@@ -1,7 +1,7 @@
 import { isoTime, list, object, parseWith, text, jsonOf } from '../core/untrusted/fields.ts';
 import type { Runtime } from '../core/observation/runtimes.ts';
 import { postJson, type PostReply } from './post-json.ts';
-import { detailOf } from './push-heartbeat.ts';
+import { detailOf, SENDABLE_KEY, urlBelow } from './push-heartbeat.ts';
 
 export interface RegistrationRequest {
   /** Base URL of the control plane; a path in the URL is kept. */
@@ -27,8 +27,6 @@ export type RegistrationOutcome =
   /** No complete response; the agent may be registered. */
   | { kind: 'failed'; error: unknown };
 
-/** Visible ASCII, a valid header value. */
-const KEY = /^[\x21-\x7e]{1,16384}$/;
 const granted = object({ agentId: text({ max: 100 }), apiKey: text({ max: 16_384 }), expiresAt: isoTime });
 const problems = object({
   errors: list(object({ path: text({ max: 300, cut: true }), message: text({ max: 300, cut: true }) }), {
@@ -43,7 +41,7 @@ export async function registerAgent(request: RegistrationRequest): Promise<Regis
   let answer: PostReply;
   try {
     answer = await postJson({
-      url: new URL(`${base.pathname.replace(/\/+$/, '')}/api/v1/register`, base),
+      url: urlBelow(base, '/api/v1/register'),
       bearer: null,
       headers: { 'x-admin-key': adminKey },
       body: JSON.stringify({ agentName, runtime, ...(manifest === null ? {} : { manifest }) }),
@@ -58,7 +56,7 @@ export async function registerAgent(request: RegistrationRequest): Promise<Regis
   if (status !== 200 && status !== 201)
     return { kind: 'refused', status, detail: reasonIn(body).replaceAll(adminKey, '[secret]') };
   const parsed = parseWith(granted, jsonOf(body));
-  if (!parsed.ok || !KEY.test(parsed.value.apiKey)) return { kind: 'unexpected', status };
+  if (!parsed.ok || !SENDABLE_KEY.test(parsed.value.apiKey)) return { kind: 'unexpected', status };
   return { kind: 'registered', isNew: status === 201, ...parsed.value };
 }
 

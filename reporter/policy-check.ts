@@ -4,10 +4,10 @@ import { parseDenials } from '../core/policy/parse-denials.ts';
 import { builtinEngine, policyOf } from '../core/policy/policy.ts';
 import type { PolicyInput } from '../core/policy/policy-input.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
+import { describeError } from '../core/untrusted/describe-error.ts';
 import type { UsageTotals } from '../core/usage/usage.ts';
 import type { PushClock, PushLogger } from '../push/clock.ts';
 import { postJson } from '../push/post-json.ts';
-import { describe } from '../push/push-heartbeat.ts';
 import { policyInputFrom, type PolicyFacts } from './policy-facts.ts';
 
 /** The declared policy denies the model call. */
@@ -125,7 +125,7 @@ function remoteEngine(base: URL, timeoutMs: number): PolicyEngine {
         if (status === 200) return parseDenials(text);
         return { state: 'unreachable', reason: `the engine responded with status ${status}` };
       } catch (error) {
-        return { state: 'unreachable', reason: describe(error) };
+        return { state: 'unreachable', reason: describeError(error) };
       }
     },
   };

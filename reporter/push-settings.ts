@@ -1,4 +1,5 @@
 import { hostname } from 'node:os';
+import type { Environment } from '../probe/references.ts';
 import type { Credentials } from '../push/credentials.ts';
 
 /** The control plane that receives the heartbeats of a reporter without a sidecar. */
@@ -26,8 +27,6 @@ export interface PushSettings {
   intervalSeconds: number;
   instance: string;
 }
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Thrown by createReporter with all problems and without secrets. */
 export class PushOptionsError extends Error {

@@ -6,6 +6,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { Manifest } from '../core/manifest/manifest.ts';
+import { COMPILE_CACHE } from '../testing/compile-cache.ts';
 import { TestServers } from '../testing/sockets.ts';
 import { SteppingClock } from '../testing/stepping-clock.ts';
 import { stopProcess } from '../testing/stop-process.ts';
@@ -33,6 +34,7 @@ async function startPlane(env: Record<string, string> = {}): Promise<void> {
   const child = spawn(process.execPath, [CONTROL_PLANE], {
     env: {
       PATH: process.env['PATH'],
+      ...COMPILE_CACHE,
       LOG_FORMAT: 'json',
       DATA_DIR: join(directory, 'data'),
       PORT: String(port),

@@ -6,7 +6,7 @@ import type { HealthStatus } from '../core/health/health.ts';
 import { composeHeartbeat } from '../core/heartbeat/compose-heartbeat.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
 import type { PushClock, PushLogger } from '../push/clock.ts';
-import { createHeartbeatSender, type Beat, type HeartbeatSender } from '../push/heartbeat-sender.ts';
+import { HeartbeatSender, type Beat } from '../push/heartbeat-sender.ts';
 import type { CheckedAgent } from './health-checks.ts';
 import type { PushSettings } from './push-settings.ts';
 import type { Refresher } from './refresher.ts';
@@ -21,31 +21,27 @@ export interface PusherContext {
   logger: PushLogger;
 }
 
-/** Heartbeats of an agent that has no sidecar. */
-export interface Pusher {
-  /** Idempotent. */
-  start(): void;
-  stop(): Promise<void>;
-  /** Sends a heartbeat immediately if the health status has changed. */
-  noteReport(checked: CheckedAgent): void;
-}
+export type Pusher = ReturnType<typeof createPusher>;
 
-export function createPusher(context: PusherContext): Pusher {
+/** Heartbeats of an agent that has no sidecar. */
+export function createPusher(context: PusherContext) {
   let sender: HeartbeatSender | null = null;
   let lastStatus: HealthStatus | null = null;
   return {
-    start: () => {
+    /** Idempotent. */
+    start: (): void => {
       if (sender !== null) return;
       // The sequence restarts at 1, so the control plane needs a new start time.
       sender = senderOf(context, context.clock.now());
       sender.start();
     },
-    stop: async () => {
+    stop: async (): Promise<void> => {
       const ending = sender;
       sender = null;
       await ending?.close();
     },
-    noteReport: ({ health }) => {
+    /** Sends a heartbeat immediately if the health status has changed. */
+    noteReport: ({ health }: CheckedAgent): void => {
       if (lastStatus !== null && lastStatus !== health.status) sender?.trigger();
       lastStatus = health.status;
     },
@@ -56,7 +52,7 @@ function senderOf(context: PusherContext, startedAt: Date): HeartbeatSender {
   const { settings, manifest, refresher, ledger, clock, logger } = context;
   const seen = new SeenTimes(() => clock.now());
   const idOf = (seq: number | null): string => `${startedAt.toISOString()} ${seq}`;
-  return createHeartbeatSender({
+  return new HeartbeatSender({
     ...settings,
     logger,
     clock,

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { ManualClock } from '../testing/manual-clock.ts';
-import { createRefresher, type Refresher, type RefresherOptions } from './refresher.ts';
+import { Refresher, type RefresherOptions } from './refresher.ts';
 
 let clock: ManualClock;
 let log: unknown[];
@@ -8,7 +8,7 @@ let checks: number;
 let refresher: Refresher<number>;
 
 function aRefresher(overrides: Partial<RefresherOptions<number>> = {}): Refresher<number> {
-  refresher = createRefresher<number>({
+  refresher = new Refresher<number>({
     check: () => Promise.resolve(++checks),
     refreshIntervalMs: 30_000,
     staleAfterMs: 60_000,

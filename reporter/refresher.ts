@@ -1,5 +1,5 @@
+import { describeError } from '../core/untrusted/describe-error.ts';
 import type { PushClock, PushLogger } from '../push/clock.ts';
-import { describe } from '../push/push-heartbeat.ts';
 
 export interface RefresherOptions<R> {
   /** Creates a report; concurrent requests share one run. */
@@ -13,23 +13,7 @@ export interface RefresherOptions<R> {
 }
 
 /** Reporter lifecycle of the contract: a cached report that a timer renews. */
-export interface Refresher<R> {
-  /** Starts the first check immediately, without blocking, then one every `refreshIntervalMs`. No effect while running. */
-  start(): void;
-  /**
-   * Running: the cached report, or a new report if the cached report is missing or older than `staleAfterMs`.
-   * Stopped: the last cached report without new checks; null if there is none.
-   */
-  getReport(): Promise<R | null>;
-  /** Clears the timer; a running check completes. */
-  stop(): void;
-}
-
-export function createRefresher<R>(options: RefresherOptions<R>): Refresher<R> {
-  return new TimedRefresher(options);
-}
-
-class TimedRefresher<R> implements Refresher<R> {
+export class Refresher<R> {
   readonly #options: RefresherOptions<R>;
   #running: AbortController | null = null;
   #cached: { report: R; atMs: number } | null = null;
@@ -39,17 +23,23 @@ class TimedRefresher<R> implements Refresher<R> {
     this.#options = options;
   }
 
+  /** Starts the first check immediately, without blocking, then one every `refreshIntervalMs`. No effect while running. */
   start(): void {
     if (this.#running) return;
     this.#running = new AbortController();
     void this.#run(this.#running.signal);
   }
 
+  /** Clears the timer; a running check completes. */
   stop(): void {
     this.#running?.abort();
     this.#running = null;
   }
 
+  /**
+   * Running: the cached report, or a new report if the cached report is missing or older than `staleAfterMs`.
+   * Stopped: the last cached report without new checks; null if there is none.
+   */
   async getReport(): Promise<R | null> {
     const { clock, staleAfterMs } = this.#options;
     const cached = this.#cached;
@@ -62,7 +52,7 @@ class TimedRefresher<R> implements Refresher<R> {
     const { clock, logger, refreshIntervalMs } = this.#options;
     while (!stopped.aborted) {
       this.#refresh().catch((error: unknown) => {
-        logger.warn('health check failed', { reason: describe(error) });
+        logger.warn('health check failed', { reason: describeError(error) });
       });
       // The sleep rejects only when the refresher is stopped.
       await clock.sleep(refreshIntervalMs, stopped).catch(() => undefined);

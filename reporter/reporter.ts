@@ -4,7 +4,7 @@ import type { HealthReport } from '../core/health/health.ts';
 import { tokenPriceOf } from '../core/manifest/token-price.ts';
 import type { AgentUsageReport } from '../core/usage/usage.ts';
 import { builtinClock, type PushClock, type PushLogger } from '../push/clock.ts';
-import { createEventClient, type EventClient } from '../push/event-client.ts';
+import { EventSender, type EventClient } from '../push/event-client.ts';
 import { currentRequestId, followRequests, requestIdOf, type RequestWithId } from './current-request.ts';
 import {
   createFastifyPlugin,
@@ -19,7 +19,7 @@ import { runChecks, type CheckedAgent } from './health-checks.ts';
 import { manifestFrom, type ManifestInput } from './manifest-input.ts';
 import { createPusher, type Pusher } from './pusher.ts';
 import { pushSettings, type PushOptions } from './push-settings.ts';
-import { createRefresher, type Refresher } from './refresher.ts';
+import { Refresher } from './refresher.ts';
 import { createPolicyCheck, type PolicyCheck } from './policy-check.ts';
 import { createRequestBehavior, type HeadWriter, type RequestBehavior } from './request-behavior.ts';
 import { milliseconds, policySettings, sidecarUrl, type PolicyOptions } from './settings.ts';
@@ -101,7 +101,7 @@ export function createReporter(options: ReporterOptions): Reporter {
   const manifestFolder =
     options.manifestFolder ?? (typeof options.manifest === 'string' ? dirname(options.manifest) : '.');
   let pusher: Pusher | null = null;
-  const refresher = createRefresher<CheckedAgent>({
+  const refresher = new Refresher<CheckedAgent>({
     check: () =>
       runChecks({ manifest, manifestFolder, env, now, registeredTools: registered(options.tools) }),
     onReport: (checked) => pusher?.noteReport(checked),
@@ -117,7 +117,7 @@ export function createReporter(options: ReporterOptions): Reporter {
     ledger,
     pusher,
     logger,
-    events: createEventClient({ url, agentName: manifest.metadata.name, logger }),
+    events: new EventSender({ url, agentName: manifest.metadata.name, logger }),
     checkPolicy: createPolicyCheck({
       settings: policy,
       manifest,

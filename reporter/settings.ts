@@ -1,3 +1,4 @@
+import type { Environment } from '../probe/references.ts';
 import type { PolicyCheckSettings } from './policy-check.ts';
 
 /** How model calls are evaluated, and the outcome without a verdict. */
@@ -9,8 +10,6 @@ export interface PolicyOptions {
   /** Timeout of one query, in milliseconds; default 1000. */
   timeoutMs?: number;
 }
-
-type Environment = Readonly<Record<string, string | undefined>>;
 
 const SIDECAR_URL = 'http://127.0.0.1:4001';
 

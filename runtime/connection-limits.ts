@@ -24,11 +24,6 @@ export interface ConnectionLimits {
 
 /** A response with fewer buffered bytes counts as in transit, not as unread. */
 const UNREAD_BYTES = 64 * 1024;
-/** Return value that Node's parser treats as an upgrade: the parser skips the bytes after that head in the current buffer. */
-const STOP_PARSING = 2;
-
-type ParsedSocket = Socket & { parser?: { onIncoming: () => number } | null };
-
 /** One open connection. */
 interface Connection {
   /** The response that is being prepared or sent; null: the connection is idle. */
@@ -83,7 +78,6 @@ function problemOf(
   return new Problem(503, 'too many unanswered requests on this connection', { headers });
 }
 
-/** Stops parsing after the rejected request: Node.js would keep objects for each further request. */
 function reject(
   connection: Connection,
   { socket }: IncomingMessage,
@@ -91,9 +85,19 @@ function reject(
   problem: Problem,
 ): void {
   connection.isRejected = true;
+  stopParsing(socket);
+  sendProblem(response, problem);
+}
+
+/** Node's parser of a connection. It calls `onIncoming` for each complete head. */
+type ParsedSocket = Socket & { parser?: { onIncoming: () => number } | null };
+/** Return value that the parser treats as an upgrade: it skips the bytes after that head in the current buffer. */
+const STOP_PARSING = 2;
+
+/** Stops parsing after a rejected request: Node.js would keep objects for each further request of the connection. */
+export function stopParsing(socket: Socket): void {
   const { parser } = socket as ParsedSocket;
   if (parser) parser.onIncoming = () => STOP_PARSING;
-  sendProblem(response, problem);
 }
 
 class Connections {

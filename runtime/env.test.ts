@@ -2,7 +2,6 @@ import { describe, expect, test } from '@jest/globals';
 import {
   describeProblems,
   flag,
-  httpUrl,
   integer,
   oneOf,
   optionalHttpUrl,
@@ -10,16 +9,18 @@ import {
   optionalOneOf,
   optionalSecret,
   optionalText,
+  parseHttpUrl,
   port,
   readEnv,
   text,
+  withDefault,
 } from './env.ts';
 
 const fields = {
   PORT: port(4000),
   MODE: oneOf(['track', 'off'], 'track'),
   KIND: optionalOneOf(['a', 'b']),
-  URL: httpUrl('http://localhost:8000'),
+  URL: withDefault('a URL', 'http://localhost:8000', parseHttpUrl),
   OTHER: optionalHttpUrl,
   SIZE: integer({ min: 1, max: 10, default: 3 }),
   LIMIT: optionalInteger({ min: 1, max: 10 }),

@@ -64,154 +64,113 @@ function printable(value: string): string {
   return harmless.length > MAX_SHOWN ? `${harmless.slice(0, MAX_SHOWN)}…` : harmless;
 }
 
+/**
+ * A variable with a default, which is written like a value.
+ * @param read returns undefined for a value that is not accepted
+ */
+export const withDefault = <T>(
+  wanted: string,
+  fallback: string,
+  read: (raw: string) => T | undefined,
+): EnvField<T> => ({
+  wanted: `${wanted} (default ${fallback})`,
+  parse: (raw = fallback) => resultOf(read(raw)),
+});
+
+/**
+ * A variable that may be unset; then its value is null.
+ * @param read returns undefined for a value that is not accepted
+ */
+export const optional = <T>(wanted: string, read: (raw: string) => T | undefined): EnvField<T | null> => ({
+  wanted: `${wanted}, or unset`,
+  parse: (raw) => (raw === undefined ? { ok: true, value: null } : resultOf(read(raw))),
+});
+
+const resultOf = <T>(value: T | undefined): ReturnType<EnvField<T>['parse']> =>
+  value === undefined ? { ok: false } : { ok: true, value };
+
 const INTEGER = /^-?\d{1,15}$/;
 
-export function integer(range: { min: number; max: number; default: number }): EnvField<number> {
-  return {
-    wanted: `an integer from ${range.min} to ${range.max} (default ${range.default})`,
-    parse: (raw) => {
-      if (raw === undefined) return { ok: true, value: range.default };
-      const value = Number(raw);
-      return INTEGER.test(raw) && value >= range.min && value <= range.max
-        ? { ok: true, value }
-        : { ok: false };
-    },
-  };
-}
+const integerIn = (min: number, max: number) => (raw: string) =>
+  INTEGER.test(raw) && Number(raw) >= min && Number(raw) <= max ? Number(raw) : undefined;
 
-export function optionalInteger(range: { min: number; max: number }): EnvField<number | null> {
-  const field = integer({ ...range, default: range.min });
-  return {
-    wanted: `an integer from ${range.min} to ${range.max}, or unset`,
-    parse: (raw) => (raw === undefined ? { ok: true, value: null } : field.parse(raw)),
-  };
-}
+export const integer = (range: { min: number; max: number; default: number }): EnvField<number> =>
+  withDefault(
+    `an integer from ${range.min} to ${range.max}`,
+    String(range.default),
+    integerIn(range.min, range.max),
+  );
 
-export const kubernetesName = (fallback: string, accepts: (raw: string) => boolean): EnvField<string> => ({
-  wanted: `the name of a Kubernetes object (default ${fallback})`,
-  parse: (raw = fallback) => (accepts(raw) ? { ok: true, value: raw } : { ok: false }),
-});
-
-export const optionalName = (what: string, accepts: (raw: string) => boolean): EnvField<string | null> => ({
-  wanted: `${what}, or unset`,
-  parse: (raw) => {
-    if (raw === undefined) return { ok: true, value: null };
-    return accepts(raw) ? { ok: true, value: raw } : { ok: false };
-  },
-});
-
-/** Comma-separated list. */
-export const optionalNames = (
-  what: string,
-  accepts: (raw: string) => boolean,
-): EnvField<string[] | null> => ({
-  wanted: `${what} separated by commas, or unset`,
-  parse: (raw) => {
-    if (raw === undefined) return { ok: true, value: null };
-    const names = raw.split(',').map((name) => name.trim());
-    return names.every(accepts) ? { ok: true, value: names } : { ok: false };
-  },
-});
+export const optionalInteger = ({ min, max }: { min: number; max: number }): EnvField<number | null> =>
+  optional(`an integer from ${min} to ${max}`, integerIn(min, max));
 
 export const port = (value: number): EnvField<number> => integer({ min: 1, max: 65535, default: value });
 
-export function oneOf<const V extends string>(values: readonly V[], fallback: V): EnvField<V> {
-  return {
-    wanted: `one of ${values.join(', ')} (default ${fallback})`,
-    parse: (raw) => {
-      if (raw === undefined) return { ok: true, value: fallback };
-      const value = values.find((candidate) => candidate === raw);
-      return value === undefined ? { ok: false } : { ok: true, value };
-    },
-  };
-}
+const textIf = (accepts: (raw: string) => boolean) => (raw: string) => (accepts(raw) ? raw : undefined);
 
-export function optionalOneOf<const V extends string>(values: readonly V[]): EnvField<V | null> {
-  return {
-    wanted: `one of ${values.join(', ')}, or unset`,
-    parse: (raw) => {
-      if (raw === undefined) return { ok: true, value: null };
-      const value = values.find((candidate) => candidate === raw);
-      return value === undefined ? { ok: false } : { ok: true, value };
-    },
-  };
-}
+export const kubernetesName = (fallback: string, accepts: (raw: string) => boolean): EnvField<string> =>
+  withDefault('the name of a Kubernetes object', fallback, textIf(accepts));
 
-export function flag(fallback: boolean): EnvField<boolean> {
-  return {
-    wanted: `true or false (default ${fallback})`,
-    parse: (raw) => {
-      if (raw === undefined) return { ok: true, value: fallback };
-      return raw === 'true' || raw === 'false' ? { ok: true, value: raw === 'true' } : { ok: false };
-    },
-  };
-}
+export const optionalName = (what: string, accepts: (raw: string) => boolean): EnvField<string | null> =>
+  optional(what, textIf(accepts));
+
+/** Comma-separated list. */
+export const optionalNames = (what: string, accepts: (raw: string) => boolean): EnvField<string[] | null> =>
+  optional(`${what} separated by commas`, (raw) => {
+    const names = raw.split(',').map((name) => name.trim());
+    return names.every(accepts) ? names : undefined;
+  });
+
+export const oneOf = <const V extends string>(values: readonly V[], fallback: V): EnvField<V> =>
+  withDefault(`one of ${values.join(', ')}`, fallback, (raw) => values.find((value) => value === raw));
+
+export const optionalOneOf = <const V extends string>(values: readonly V[]): EnvField<V | null> =>
+  optional(`one of ${values.join(', ')}`, (raw) => values.find((value) => value === raw));
+
+export const flag = (fallback: boolean): EnvField<boolean> =>
+  withDefault('true or false', String(fallback), (raw) =>
+    raw === 'true' || raw === 'false' ? raw === 'true' : undefined,
+  );
 
 /** Rejects credentials in a URL: they would be logged with the URL, and some clients drop them. */
-function parseHttpUrl(raw: string): URL | null {
+export function parseHttpUrl(raw: string): URL | undefined {
   const url = URL.parse(raw);
-  const accepted =
+  const isAccepted =
     url !== null &&
     (url.protocol === 'http:' || url.protocol === 'https:') &&
     url.hostname !== '' &&
     url.username + url.password === '';
-  return accepted ? url : null;
+  return isAccepted ? url : undefined;
 }
 
-export function httpUrl(fallback: string): EnvField<URL> {
-  return {
-    wanted: `a URL with the http: or https: protocol, without credentials (default ${fallback})`,
-    parse: (raw) => {
-      const value = parseHttpUrl(raw ?? fallback);
-      return value === null ? { ok: false } : { ok: true, value };
-    },
-  };
-}
+export const optionalHttpUrl: EnvField<URL | null> = optional(
+  'a URL with the http: or https: protocol, without credentials',
+  parseHttpUrl,
+);
 
-export const optionalHttpUrl: EnvField<URL | null> = {
-  wanted: 'a URL with the http: or https: protocol, without credentials, or unset',
-  parse: (raw) => {
-    if (raw === undefined) return { ok: true, value: null };
-    const value = parseHttpUrl(raw);
-    return value === null ? { ok: false } : { ok: true, value };
-  },
-};
+export const text = (fallback: string): EnvField<string> => withDefault('text', fallback, (raw) => raw);
 
-export function text(fallback: string): EnvField<string> {
-  return { wanted: `text (default ${fallback})`, parse: (raw) => ({ ok: true, value: raw ?? fallback }) };
-}
+export const optionalText: EnvField<string | null> = optional('text', (raw) => raw);
 
-export const optionalText: EnvField<string | null> = {
-  wanted: 'text, or unset',
-  parse: (raw) => ({ ok: true, value: raw ?? null }),
-};
+const optionalSecretIf = (wanted: string, accepts: (raw: string) => boolean): EnvField<Secret | null> => ({
+  ...optional(wanted, (raw) => (accepts(raw) ? new Secret(raw) : undefined)),
+  secret: true,
+});
 
 /** A secret that is sent in a header. A trailing line feed, as `echo` leaves in a Secret, would make every request fail. */
-export function headerSecret(minimumLength: number): EnvField<Secret | null> {
-  const length = minimumLength > 1 ? `at least ${minimumLength} ` : '';
-  return {
-    wanted: `a key of ${length}visible ASCII characters without spaces, or unset`,
-    secret: true,
-    parse: (raw) => {
-      if (raw === undefined) return { ok: true, value: null };
-      const isUsable = /^[\x21-\x7e]+$/.test(raw) && raw.length >= minimumLength;
-      return isUsable ? { ok: true, value: new Secret(raw) } : { ok: false };
-    },
-  };
-}
+export const headerSecret = (minimumLength: number): EnvField<Secret | null> =>
+  optionalSecretIf(
+    `a key of ${minimumLength > 1 ? `at least ${minimumLength} ` : ''}visible ASCII characters without spaces`,
+    (raw) => /^[\x21-\x7e]+$/.test(raw) && raw.length >= minimumLength,
+  );
 
 export const optionalHeaderSecret = headerSecret(1);
 
-export function optionalSecret(minimumLength = 1): EnvField<Secret | null> {
-  return {
-    wanted: minimumLength > 1 ? `at least ${minimumLength} characters, or unset` : 'a secret, or unset',
-    secret: true,
-    parse: (raw) => {
-      if (raw === undefined) return { ok: true, value: null };
-      return raw.length >= minimumLength ? { ok: true, value: new Secret(raw) } : { ok: false };
-    },
-  };
-}
+export const optionalSecret = (minimumLength = 1): EnvField<Secret | null> =>
+  optionalSecretIf(
+    minimumLength > 1 ? `at least ${minimumLength} characters` : 'a secret',
+    (raw) => raw.length >= minimumLength,
+  );
 
 /** LOG_LEVEL and LOG_FORMAT, which every process reads. */
 export const LOG_FIELDS = {

@@ -1,4 +1,7 @@
 import winston from 'winston';
+import { describeError } from '../core/untrusted/describe-error.ts';
+
+export { describeError };
 
 export type LogFields = Readonly<Record<string, unknown>>;
 
@@ -55,16 +58,6 @@ export function createLogger(options: LoggerOptions): Logger {
 
 function unfoldError(fields: LogFields): LogFields {
   return fields['error'] instanceof Error ? { ...fields, error: describeError(fields['error']) } : fields;
-}
-
-/** Describes an error and its causes in one line, without the stack: code and message are enough to locate it. */
-export function describeError(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const code = 'code' in error && typeof error.code === 'string' ? error.code : '';
-  const message = error.message || error.name;
-  const cause = error.cause === undefined ? '' : ` (${describeError(error.cause)})`;
-  // System errors already begin with their code.
-  return `${message.includes(code) ? message : `${code}: ${message}`}${cause}`;
 }
 
 /** winston's slower serialiser, for circular objects and for values that JSON does not support. */

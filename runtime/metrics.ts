@@ -1,9 +1,11 @@
-/** Prometheus metrics of one process. Code updates counters and histograms; gauges are read on each scrape. */
+/** Prometheus metrics of one process. Code updates counters and histograms; gauges and totals are read on each scrape. */
 export interface Metrics {
   counter(name: string, help: string): Counter;
   /** `buckets`: upper bounds in ascending order; seconds for durations. */
   histogram(name: string, help: string, buckets: readonly number[]): Histogram;
   gauge(name: string, help: string, read: () => readonly Sample[]): void;
+  /** A counter whose value another component counts. */
+  total(name: string, help: string, read: () => readonly Sample[]): void;
   /** Returns the Prometheus text exposition format. */
   render(): string;
 }
@@ -27,6 +29,12 @@ export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
 export function createMetrics(): Metrics {
   const families: { name: string; type: string; help: string; lines: () => string[] }[] = [];
+  const readBy =
+    (type: string) =>
+    (name: string, help: string, read: () => readonly Sample[]): void => {
+      const lines = () => read().map(({ labels = {}, value }) => `${name}${labelsText(labels)} ${value}`);
+      families.push({ name, type, help, lines });
+    };
   return {
     counter(name, help) {
       const series = new Map<string, number>();
@@ -45,10 +53,8 @@ export function createMetrics(): Metrics {
       families.push({ name, type: 'histogram', help, lines });
       return { observe: (value, labels = {}) => observe(series, buckets, value, labels) };
     },
-    gauge(name, help, read) {
-      const lines = () => read().map(({ labels = {}, value }) => `${name}${labelsText(labels)} ${value}`);
-      families.push({ name, type: 'gauge', help, lines });
-    },
+    gauge: readBy('gauge'),
+    total: readBy('counter'),
     render: () =>
       families
         .flatMap(({ name, type, help, lines }) => [

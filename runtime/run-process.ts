@@ -1,15 +1,21 @@
 import { PORT_TAKEN_EXIT_CODE } from '../core/injection/names.ts';
-import { describeProblems, type ConfigResult, type Environment } from './env.ts';
-import { createLogger, describeError, type Logger, type LoggerOptions } from './logger.ts';
+import {
+  describeProblems,
+  type ConfigOf,
+  type ConfigResult,
+  type Environment,
+  type LOG_FIELDS,
+} from './env.ts';
+import { createLogger, describeError, type Logger } from './logger.ts';
 
 /** Handle of a started process, used to stop it. */
 export interface Running {
   close(): Promise<void>;
 }
 
-export interface ProcessDefinition<
-  C extends { LOG_LEVEL: LoggerOptions['level']; LOG_FORMAT: LoggerOptions['format'] },
-> {
+type LogConfig = ConfigOf<typeof LOG_FIELDS>;
+
+export interface ProcessDefinition<C extends LogConfig> {
   part: string;
   env: Environment;
   readConfig(env: Environment): ConfigResult<C>;
@@ -22,20 +28,16 @@ export interface ProcessDefinition<
  * An invalid environment or a failed start sets exit code 1; a port in use sets `PORT_TAKEN_EXIT_CODE`. A second signal exits
  * immediately.
  */
-export async function runProcess<
-  C extends { LOG_LEVEL: LoggerOptions['level']; LOG_FORMAT: LoggerOptions['format'] },
->(definition: ProcessDefinition<C>): Promise<void> {
-  const result = definition.readConfig(definition.env);
+export async function runProcess<C extends LogConfig>(definition: ProcessDefinition<C>): Promise<void> {
+  const { part, env } = definition;
+  const result = definition.readConfig(env);
   if (!result.ok) {
-    process.stderr.write(`${definition.part} cannot start:\n${describeProblems(result.problems)}\n`);
+    process.stderr.write(`${part} cannot start:\n${describeProblems(result.problems)}\n`);
     process.exitCode = 1;
     return;
   }
-  const logger = createLogger({
-    part: definition.part,
-    level: result.config.LOG_LEVEL,
-    format: result.config.LOG_FORMAT,
-  });
+  const { LOG_LEVEL: level, LOG_FORMAT: format } = result.config;
+  const logger = createLogger({ part, level, format });
   const stopping = new AbortController();
   const stopped = onStopSignal(stopping);
   try {

@@ -4,6 +4,7 @@ import { dirname, join } from 'node:path';
 import { CONTROL_PLANE_FIELDS } from '../control-plane/config.ts';
 import { OPERATOR_FIELDS } from '../operator/config.ts';
 import { SIDECAR_FIELDS } from '../sidecar/config.ts';
+import { COMPILE_CACHE } from '../testing/compile-cache.ts';
 import { WEBHOOK_FIELDS } from '../webhook/config.ts';
 import type { EnvField } from './env.ts';
 
@@ -36,7 +37,7 @@ const PROCESSES: readonly [string, Readonly<Record<string, EnvField<unknown>>>][
 function start(part: string, env: Record<string, string>): { status: number | null; stderr: string } {
   const bundle = join(ROOT, 'dist', part, 'main.js');
   const { status, stderr } = spawnSync(process.execPath, [bundle], {
-    env,
+    env: { ...COMPILE_CACHE, ...env },
     encoding: 'utf8',
     timeout: 120_000,
   });

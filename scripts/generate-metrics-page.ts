@@ -19,7 +19,10 @@ const UPDATES: Readonly<Record<string, { method: string; labels: number } | null
   counter: { method: 'add', labels: 0 },
   histogram: { method: 'observe', labels: 1 },
   gauge: null,
+  total: null,
 };
+
+const typeOf = (method: string): string => (method === 'total' ? 'counter' : method);
 
 /** Values by label; null: values that the code does not list. */
 type Labels = Map<string, Set<string> | null>;
@@ -55,7 +58,7 @@ function metricOf(call: MethodCall, calls: readonly MethodCall[]): Metric {
   else
     for (const { args: update } of updatesOf(call, updates.method, calls))
       addLabels(labels, update[updates.labels]);
-  return { name, type, help, labels };
+  return { name, type: typeOf(type), help, labels };
 }
 
 /** The rows of the table that a loop or `map` around the call reads; null: the call has literal arguments. */
@@ -83,7 +86,7 @@ function metricOfRow(type: string, row: ts.ObjectLiteralExpression): Metric {
   // A row either reads its samples, or has the labels of the samples that the loop reads.
   if (member('labels') === undefined) addSamples(labels, member('read'));
   else addLabels(labels, member('labels'));
-  return { name: textOf(member('name')), type, help: textOf(member('help')), labels };
+  return { name: textOf(member('name')), type: typeOf(type), help: textOf(member('help')), labels };
 }
 
 function textOf(node: ts.Expression | undefined): string {

@@ -5,8 +5,7 @@ import TestSequencer from '@jest/test-sequencer';
 
 /** Durations of the slowest files in seconds, from a full run. Unlisted files are faster. */
 const SECONDS = {
-  'control-plane/start.test.ts': 9,
-  'operator/operator.test.ts': 7,
+  'operator/operator.test.ts': 5,
   'sidecar/proxy/proxy-server.test.ts': 6,
   'sidecar/proxy/hostile-answers.test.ts': 5,
   'examples/demo/demo.integration.test.ts': 23,

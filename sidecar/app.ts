@@ -3,7 +3,6 @@ import { createApp } from '../runtime/http-app.ts';
 import { localAccess, type SidecarRoute } from './access.ts';
 import type { SidecarContext } from './context.ts';
 import { auditRoutes } from './routes/audit-routes.ts';
-import { drainRoute } from './routes/drain-route.ts';
 import { healthRoutes } from './routes/health-routes.ts';
 import { metricsRoutes } from './routes/metrics-routes.ts';
 import { proofRoutes } from './routes/proof-routes.ts';
@@ -16,7 +15,6 @@ const PREFIXES = ['', '/platform'] as const;
 export function sidecarRoutes(context: SidecarContext, heartbeatFailures: () => number): SidecarRoute[] {
   return [
     ...healthRoutes(context),
-    drainRoute(context),
     ...reportRoutes(context),
     ...auditRoutes(context),
     ...proofRoutes(context),

@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import { hostPortOf } from '../core/facts/address.ts';
 import { isDnsLabel } from '../core/injection/names.ts';
 import { POLICY_MODES } from '../core/policy/engine.ts';
 import { isOwnHost } from '../probe/own-address.ts';
@@ -9,78 +10,58 @@ import {
   LOG_FIELDS,
   LOG_SUMMARIES,
   oneOf,
+  optional,
   optionalHeaderSecret,
   optionalHttpUrl,
   optionalInteger,
+  optionalName,
   optionalOneOf,
   optionalSecret,
   optionalText,
+  parseHttpUrl,
   port,
   readEnv,
   text,
+  withDefault,
   type ConfigOf,
   type ConfigResult,
   type Environment,
-  type EnvField,
   type EnvProblem,
   type Summaries,
 } from '../runtime/env.ts';
 import { ANY_ADDRESS } from '../runtime/http-listener.ts';
 
-export type PolicyEngine = 'none' | 'opa' | 'builtin';
-
-/** The names of the agent container's variables, passed by the injector. */
-export interface AgentEnvNames {
-  names: string[];
-  /** The container uses `envFrom`, so variables that are not listed may exist. */
-  partial: boolean;
-}
-
 const DAY_MS = 86_400_000;
 const DEFAULT_UPSTREAM = 'http://localhost:8000';
 
 /** The agent's own address. A query, a fragment or credentials would have no effect, so they are rejected. */
-const upstreamUrl: EnvField<URL> = {
-  wanted: `a URL and must use http: or https: protocol, without credentials, query or fragment (default ${DEFAULT_UPSTREAM})`,
-  parse: (raw) => {
-    const url = URL.parse(raw ?? DEFAULT_UPSTREAM);
-    const accepted =
-      url !== null &&
-      (url.protocol === 'http:' || url.protocol === 'https:') &&
-      url.username + url.password + url.search + url.hash === '';
-    return accepted ? { ok: true, value: url } : { ok: false };
+const upstreamUrl = withDefault(
+  'a URL and must use http: or https: protocol, without credentials, query or fragment',
+  DEFAULT_UPSTREAM,
+  (raw) => {
+    const url = parseHttpUrl(raw);
+    return url?.search === '' && url.hash === '' ? url : undefined;
   },
-};
+);
 
-/** Comma-separated; `*` stands for variables from `envFrom`. A single comma means that there are no variables. */
-const agentEnvNames: EnvField<AgentEnvNames | null> = {
-  wanted: 'comma-separated names, with * for variables from envFrom, or unset',
-  parse: (raw) => {
-    if (raw === undefined) return { ok: true, value: null };
-    const listed = raw
-      .split(',')
-      .map((name) => name.trim())
-      .filter((name) => name !== '');
-    const names = listed.filter((name) => name !== '*');
-    if (names.some((name) => /[\s=*]/.test(name))) return { ok: false };
-    return { ok: true, value: { names, partial: names.length < listed.length } };
-  },
-};
-
-const agentName: EnvField<string | null> = {
-  wanted: 'a DNS label (1 to 63 of a-z, 0-9 and -), or unset',
-  parse: (raw) => {
-    if (raw === undefined) return { ok: true, value: null };
-    return isDnsLabel(raw) ? { ok: true, value: raw } : { ok: false };
-  },
-};
+/**
+ * The names of the agent container's variables, comma-separated. A single comma means that there are no variables. `*`
+ * stands for variables from `envFrom`, so variables that are not listed may exist (`partial`).
+ */
+const agentEnvNames = optional('comma-separated names, with * for variables from envFrom', (raw) => {
+  const listed = raw
+    .split(',')
+    .map((name) => name.trim())
+    .filter((name) => name !== '');
+  const names = listed.filter((name) => name !== '*');
+  if (names.some((name) => /[\s=*]/.test(name))) return undefined;
+  return { names, partial: names.length < listed.length };
+});
 
 /** Host names are not accepted: a misspelt name would fail later, with an error that does not mention the variable. */
-const bindAddress: EnvField<string> = {
-  wanted: 'an IP address, such as 127.0.0.1 or ::, or localhost (default ::)',
-  parse: (raw = ANY_ADDRESS) =>
-    isIP(raw) > 0 || raw === 'localhost' ? { ok: true, value: raw } : { ok: false },
-};
+const bindAddress = withDefault('an IP address, such as 127.0.0.1 or ::, or localhost', ANY_ADDRESS, (raw) =>
+  isIP(raw) > 0 || raw === 'localhost' ? raw : undefined,
+);
 
 /** Every variable of the sidecar; the reference page is generated from this table. */
 export const SIDECAR_FIELDS = {
@@ -93,7 +74,7 @@ export const SIDECAR_FIELDS = {
   CONTROL_PLANE_PORT: port(4001),
   BIND_ADDRESS: bindAddress,
   CONTROL_ACCESS: oneOf(['any', 'local'], 'any'),
-  AGENT_NAME: agentName,
+  AGENT_NAME: optionalName('a DNS label (1 to 63 of a-z, 0-9 and -)', isDnsLabel),
   AGENT_ENV_NAMES: agentEnvNames,
   AUDIT_RING_SIZE: integer({ min: 1, max: 100_000, default: 1000 }),
   AUDIT_QUERY: flag(false),
@@ -114,7 +95,9 @@ export const SIDECAR_FIELDS = {
 };
 
 type RawConfig = ConfigOf<typeof SIDECAR_FIELDS>;
-export type SidecarConfig = Omit<RawConfig, 'POLICY_ENGINE'> & { POLICY_ENGINE: PolicyEngine };
+export type SidecarConfig = Omit<RawConfig, 'POLICY_ENGINE'> & {
+  POLICY_ENGINE: NonNullable<RawConfig['POLICY_ENGINE']> | 'none';
+};
 
 export const SIDECAR_SUMMARIES: Summaries<typeof SIDECAR_FIELDS> = {
   ...SIDECAR_VALUE_SUMMARIES,
@@ -175,7 +158,8 @@ export function readConfig(env: Environment): ConfigResult<SidecarConfig> {
 interface Combination {
   name: keyof RawConfig;
   wanted: string;
-  isWrong(set: (name: keyof RawConfig) => string | undefined): boolean;
+  /** `given`: the variables that are set. */
+  isWrong(given: { [name in keyof RawConfig]?: string }): boolean;
 }
 
 /** Combinations of values that are invalid although each value is valid. */
@@ -183,61 +167,52 @@ export const COMBINATIONS: readonly Combination[] = [
   {
     name: 'POLICY_ENGINE',
     wanted: 'used with POLICY_URL when it is opa',
-    isWrong: (set) => set('POLICY_ENGINE') === 'opa' && set('POLICY_URL') === undefined,
+    isWrong: ({ POLICY_ENGINE, POLICY_URL }) => POLICY_ENGINE === 'opa' && POLICY_URL === undefined,
   },
   {
     name: 'POLICY_ENGINE',
     wanted: 'used without POLICY_URL when it is builtin',
-    isWrong: (set) => set('POLICY_ENGINE') === 'builtin' && set('POLICY_URL') !== undefined,
+    isWrong: ({ POLICY_ENGINE, POLICY_URL }) => POLICY_ENGINE === 'builtin' && POLICY_URL !== undefined,
   },
   {
     name: 'CONTROL_PLANE_PORT',
     wanted: 'different from PROXY_PORT',
-    isWrong: (set) => (set('CONTROL_PLANE_PORT') ?? '4001') === (set('PROXY_PORT') ?? '4000'),
+    isWrong: ({ CONTROL_PLANE_PORT = '4001', PROXY_PORT = '4000' }) => CONTROL_PLANE_PORT === PROXY_PORT,
   },
   {
     name: 'UPSTREAM_URL',
     wanted: "the address of the agent, not the sidecar's own proxy or control port",
-    isWrong: (set) =>
-      pointsAt(set('UPSTREAM_URL') ?? DEFAULT_UPSTREAM, [
-        set('PROXY_PORT') ?? '4000',
-        set('CONTROL_PLANE_PORT') ?? '4001',
-      ]),
+    isWrong: ({ UPSTREAM_URL = DEFAULT_UPSTREAM, CONTROL_PLANE_PORT = '4001', PROXY_PORT = '4000' }) => {
+      const url = URL.parse(UPSTREAM_URL);
+      const ownPorts = [PROXY_PORT, CONTROL_PLANE_PORT].map(Number);
+      return url !== null && isOwnHost(url.hostname) && ownPorts.includes(hostPortOf(url).port);
+    },
   },
   {
     name: 'PLATFORM_TOKEN_FILE',
     wanted: 'unset when PLATFORM_KEY is set, because only one of them can be the credential',
-    isWrong: (set) => set('PLATFORM_TOKEN_FILE') !== undefined && set('PLATFORM_KEY') !== undefined,
+    isWrong: ({ PLATFORM_TOKEN_FILE, PLATFORM_KEY }) =>
+      PLATFORM_TOKEN_FILE !== undefined && PLATFORM_KEY !== undefined,
   },
   {
     name: 'PLATFORM_KEY_STORE_PATH',
     wanted: 'used with PLATFORM_KEY, because PLATFORM_TOKEN_FILE is renewed in place',
-    isWrong: (set) => set('PLATFORM_KEY_STORE_PATH') !== undefined && set('PLATFORM_KEY') === undefined,
+    isWrong: ({ PLATFORM_KEY_STORE_PATH, PLATFORM_KEY }) =>
+      PLATFORM_KEY_STORE_PATH !== undefined && PLATFORM_KEY === undefined,
   },
   {
     name: 'PLATFORM_URL',
     wanted: 'used with PLATFORM_KEY or PLATFORM_TOKEN_FILE, because heartbeats need a credential',
-    isWrong: (set) =>
-      set('PLATFORM_URL') !== undefined &&
-      set('PLATFORM_KEY') === undefined &&
-      set('PLATFORM_TOKEN_FILE') === undefined,
+    isWrong: ({ PLATFORM_URL, PLATFORM_KEY, PLATFORM_TOKEN_FILE }) =>
+      PLATFORM_URL !== undefined && PLATFORM_KEY === undefined && PLATFORM_TOKEN_FILE === undefined,
   },
 ];
 
-function pointsAt(upstream: string, ownPorts: readonly string[]): boolean {
-  const url = URL.parse(upstream);
-  return (
-    url !== null &&
-    isOwnHost(url.hostname) &&
-    ownPorts.map(Number).includes(Number(url.port || (url.protocol === 'https:' ? '443' : '80')))
-  );
-}
-
 function wrongCombinations(env: Environment): EnvProblem[] {
-  const set = (name: keyof RawConfig): string | undefined => (env[name] === '' ? undefined : env[name]);
-  return COMBINATIONS.filter((row) => row.isWrong(set)).map((row) => ({
-    name: row.name,
-    value: set(row.name) ?? '(unset)',
-    wanted: row.wanted,
+  const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));
+  return COMBINATIONS.filter((row) => row.isWrong(given)).map(({ name, wanted }) => ({
+    name,
+    value: given[name] ?? '(unset)',
+    wanted,
   }));
 }

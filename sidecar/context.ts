@@ -7,12 +7,12 @@ import type { AgentEnvironment } from '../probe/gather.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Environment } from '../runtime/env.ts';
 import type { Logger } from '../runtime/logger.ts';
-import { createMetrics, type Metrics } from '../runtime/metrics.ts';
+import { createMetrics } from '../runtime/metrics.ts';
 import { AuditLog } from './audit/audit-log.ts';
 import type { SidecarConfig } from './config.ts';
 import { CurrentManifest } from './manifest/current-manifest.ts';
-import { createDurations, type Durations } from './durations.ts';
-import { createEngine, type Engine } from './policy/create-engine.ts';
+import { createDurations } from './durations.ts';
+import { createEngine } from './policy/create-engine.ts';
 import { PolicyEvaluator } from './policy/policy-evaluator.ts';
 import { Http2Refusals } from './proxy/http2-refusal.ts';
 import { LoadLimits } from './proxy/load-limits.ts';
@@ -23,31 +23,7 @@ import { PeerUsage } from './usage/peer-usage.ts';
 import { totalsOfAll } from './usage/totals-of-all.ts';
 
 /** Shared state of a running sidecar. */
-export interface SidecarContext {
-  config: SidecarConfig;
-  clock: Clock;
-  logger: Logger;
-  startedAt: Date;
-  /** Identifies this instance of the agent; in a cluster the pod's name. */
-  instance: string;
-  manifest: CurrentManifest;
-  audit: AuditLog;
-  load: LoadLimits;
-  http2: Http2Refusals;
-  proofs: ProofStore;
-  assessor: Assessor;
-  others: PeerUsage;
-  policy: PolicyEvaluator;
-  engine: Engine;
-  metrics: Metrics;
-  durations: Durations;
-  /** The process is stopping. */
-  isDraining: boolean;
-  /** Monotonic milliseconds; until this time, each connection is closed after its next response. */
-  connectionsEndUntilMs: number;
-  /** Aborted to end all background work. */
-  stopping: AbortController;
-}
+export type SidecarContext = Awaited<ReturnType<typeof createContext>>;
 
 export interface ContextInput {
   config: SidecarConfig;
@@ -58,7 +34,8 @@ export interface ContextInput {
 }
 
 /** Loads the manifest and the stored proofs and creates all components; rejects when the manifest or the proofs are invalid. */
-export async function createContext({ config, env, logger, clock }: ContextInput): Promise<SidecarContext> {
+export async function createContext({ config, env, logger, clock }: ContextInput) {
+  /** Aborted to end all background work. */
   const stopping = new AbortController();
   await requireDirectory('PLATFORM_SECRET_DIR', config.PLATFORM_SECRET_DIR);
   // Proofs first: loading the manifest also starts a file watch, which a later failure would leave open.
@@ -89,9 +66,12 @@ export async function createContext({ config, env, logger, clock }: ContextInput
     ...{ config, clock, logger, manifest, audit, load, proofs, assessor, others },
     ...{ policy, engine, metrics, durations, stopping },
     startedAt: clock.now(),
+    /** Identifies this instance of the agent; in a cluster the pod's name. */
     instance: config.AGENT_NAME === null ? `${hostname()}:${config.PROXY_PORT}` : hostname(),
     http2: new Http2Refusals(logger),
+    /** The process is stopping. */
     isDraining: false,
+    /** Monotonic milliseconds; until this time, each connection is closed after its next response. */
     connectionsEndUntilMs: -Infinity,
   };
 }

@@ -1,18 +1,11 @@
-import type { Histogram, Metrics } from '../runtime/metrics.ts';
-
-/** Duration histograms, in seconds. */
-export interface Durations {
-  /** Time of a request in the sidecar, without the agent's time, until its response head is sent. */
-  overhead: Histogram;
-  /** Time of a policy query, by the state of its result. */
-  policy: Histogram;
-}
+import type { Metrics } from '../runtime/metrics.ts';
 
 const SECONDS = [
   0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5,
 ] as const;
 
-export function createDurations(metrics: Metrics): Durations {
+/** Duration histograms, in seconds. */
+export function createDurations(metrics: Metrics) {
   return {
     overhead: metrics.histogram(
       'platform_sidecar_overhead_seconds',

@@ -10,6 +10,7 @@ import type { AuditEntry } from '../core/behavior/audit-entry.ts';
 import type { HealthReport } from '../core/health/health.ts';
 import { nodeOptions } from '../core/injection/build-sidecar.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
+import { COMPILE_CACHE } from '../testing/compile-cache.ts';
 import { until } from '../testing/proxy-rig.ts';
 import { manifestText } from '../testing/sidecar-rig.ts';
 
@@ -55,7 +56,7 @@ interface Run {
 
 function run(env: Record<string, string>): Run {
   child = spawn(process.execPath, [BUNDLE], {
-    env: { LOG_FORMAT: 'json', ...env },
+    env: { LOG_FORMAT: 'json', ...COMPILE_CACHE, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const started = child;

@@ -1,6 +1,7 @@
 import { spawn } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { COMPILE_CACHE } from './compile-cache.ts';
 
 /** Path of the built CLI. */
 export const COMMAND_BUNDLE = join(dirname(import.meta.dirname), 'dist', 'cli', 'main.js');
@@ -21,7 +22,7 @@ export function runBuiltCommand(
   return new Promise((resolve, reject) => {
     const child = spawn(process.execPath, [COMMAND_BUNDLE, ...args], {
       cwd,
-      env,
+      env: { ...COMPILE_CACHE, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const ended: Ended = { output: '', errors: '', exitCode: null };

@@ -6,6 +6,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { freePorts } from '../examples/demo/free-ports.ts';
+import { COMPILE_CACHE } from './compile-cache.ts';
 
 const ROOT = dirname(import.meta.dirname);
 const HOST = '127.0.0.1';
@@ -56,7 +57,7 @@ export class ProcessRig {
     env: Record<string, string>,
   ): Promise<RunningPart> {
     const child = spawn(process.execPath, [file], {
-      env: { LOG_FORMAT: 'text', ...env },
+      env: { LOG_FORMAT: 'text', ...COMPILE_CACHE, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
     const started = runningPart(child, () => this.#running.delete(started));

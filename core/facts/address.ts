@@ -54,6 +54,12 @@ export function parseAddress(address: string, type?: string): HostPort | null {
   return plain === null ? null : hostPort(plain[1], plain[2], type?.toLowerCase() ?? '');
 }
 
+/** The host, without the brackets of an IPv6 address, and the port of an http(s) URL. */
+export function hostPortOf({ protocol, hostname, port }: URL): HostPort {
+  const fallback = protocol === 'https:' ? 443 : 80;
+  return { host: hostname.replace(/^\[(.*)\]$/, '$1'), port: port === '' ? fallback : Number(port) };
+}
+
 function hostPort(host: string | undefined, port: string | undefined, scheme: string): HostPort | null {
   const family = scheme.split('+')[0] ?? '';
   const fallback = Object.hasOwn(PORTS, family) ? PORTS[family] : undefined;

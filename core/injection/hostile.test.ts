@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { injectionSettings, optedInPod } from '../../testing/pods.ts';
-import fc, { anyCharacter } from '../../testing/properties.ts';
+import fc, { anyCharacter, runs } from '../../testing/properties.ts';
 import { ANNOTATIONS } from './annotations.ts';
 import { decide } from './decide.ts';
 import { inject } from './inject.ts';
@@ -133,6 +133,7 @@ test('adds the same members and changes nothing else for any annotations', () =>
     ),
     { maxKeys: 8 },
   );
+  const RUNS = runs(2_000);
   let injections = 0;
   fc.assert(
     fc.property(annotations, (given) => {
@@ -144,9 +145,9 @@ test('adds the same members and changes nothing else for any annotations', () =>
       expect(structureOf(after)).toEqual(plain);
       expect(after.metadata?.annotations).toMatchObject(pod.metadata?.annotations ?? {});
     }),
-    { numRuns: 2000 },
+    { numRuns: RUNS },
   );
-  expect(injections).toBeGreaterThan(300);
+  expect(injections).toBeGreaterThan(0.15 * RUNS);
 });
 
 function injected(pod: Pod): Pod {

@@ -3,7 +3,7 @@ import { isDeepStrictEqual } from 'node:util';
 import { applyPatch } from '../../testing/json-patch.ts';
 import { anyPod } from '../../testing/any-pod.ts';
 import { injectionSettings, optedInPod } from '../../testing/pods.ts';
-import fc from '../../testing/properties.ts';
+import fc, { runs } from '../../testing/properties.ts';
 import { decide } from './decide.ts';
 import { inject, uninject } from './inject.ts';
 import { OWN_CONTAINERS, VOLUMES } from './names.ts';
@@ -111,7 +111,7 @@ const invariant = (name: string, predicate: (pod: Pod, inject: (pod: Pod) => Pod
       fc.property(anyPod, fc.constantFrom(...INSTALLATIONS), (pod, settings) =>
         predicate(pod, (plain) => injected(plain, settings)),
       ),
-      { numRuns: 400 },
+      { numRuns: runs(400) },
     );
   });
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
 import type { Check } from '../facts/check.ts';
 import { aHeartbeat } from '../../testing/heartbeat.ts';
-import fc from '../../testing/properties.ts';
+import fc, { runs } from '../../testing/properties.ts';
 import type { Issue } from '../gap/gap.ts';
 import { gradeOf } from '../gap/grade.ts';
 import type { HealthStatus } from '../health/health.ts';
@@ -805,7 +805,7 @@ describe('properties', () => {
           verdict(statusOf({ ...listed, instances: all, unlisted: [] }, at(0))),
         );
       }),
-      { numRuns: 20 },
+      { numRuns: runs(20) },
     );
   });
 

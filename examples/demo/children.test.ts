@@ -97,7 +97,9 @@ setInterval(() => {}, 1000);`,
     delete process.env['PLATFORM_URL'];
     const log = join(folder, 'part.log');
     await until(() => existsSync(log) && readFileSync(log, 'utf8').includes(']'));
-    expect(JSON.parse(readFileSync(log, 'utf8'))).toEqual(['LOG_FORMAT', 'MINE', 'PATH']);
+    const names = JSON.parse(readFileSync(log, 'utf8')) as string[];
+    // `make test` sets a compile cache.
+    expect(names.filter((name) => name !== 'NODE_COMPILE_CACHE')).toEqual(['LOG_FORMAT', 'MINE', 'PATH']);
   });
 
   test('cannot be started while the others are being stopped', async () => {

@@ -41,18 +41,14 @@ export class Children {
     if (this.#stopping) throw new Error('the demo is stopping');
     const logFile = join(this.#folder, `${spec.name}.log`);
     const log = openSync(logFile, 'a');
-    const child = spawn(
-      process.execPath,
-      ['--enable-source-maps', '--import', endWithParent(this.#folder), spec.program],
-      {
-        // Without the caller's environment, because a PLATFORM_URL of another cluster must not be used.
-        env: { PATH: process.env['PATH'] ?? '', LOG_FORMAT: 'text', ...spec.env },
-        // Nothing is written to the pipe; its end signals the end of the demo to the child.
-        stdio: ['pipe', log, log],
-        // Own process group, so that Ctrl-C reaches only the demo, which stops its processes in order.
-        detached: true,
-      },
-    );
+    const child = spawn(process.execPath, ['--import', endWithParent(this.#folder), spec.program], {
+      // Without the caller's environment, because a PLATFORM_URL of another cluster must not be used.
+      env: { PATH: process.env['PATH'] ?? '', ...compileCache(), LOG_FORMAT: 'text', ...spec.env },
+      // Nothing is written to the pipe; its end signals the end of the demo to the child.
+      stdio: ['pipe', log, log],
+      // Own process group, so that Ctrl-C reaches only the demo, which stops its processes in order.
+      detached: true,
+    });
     closeSync(log);
     const entry: Child = { name: spec.name, process: child, logFile, exited: this.#exitOf(child, spec.name) };
     this.#running.add(entry);
@@ -95,9 +91,15 @@ export class Children {
   }
 }
 
+/** A compile cache of the caller. Its processes compile the same three bundles. */
+function compileCache(): Record<string, string> {
+  const folder = process.env['NODE_COMPILE_CACHE'];
+  return folder === undefined ? {} : { NODE_COMPILE_CACHE: folder };
+}
+
 /** Module that ends a process when the demo is gone, and removes the demo's directory. */
 function endWithParent(folder: string): string {
-  const program = new URL('end-with-parent.ts', import.meta.url);
+  const program = new URL('end-with-parent.mjs', import.meta.url);
   program.searchParams.set('folder', folder);
   return program.href;
 }

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { COMPILE_CACHE } from '../../testing/compile-cache.ts';
 import { isListening } from '../../testing/is-listening.ts';
 
 const run = promisify(execFile);
@@ -27,7 +28,7 @@ function startDemo(env: Record<string, string>): void {
   output = { stdout: '', stderr: '' };
   // TMPDIR: files left by the demo are visible in the test's directory.
   demo = spawn(process.execPath, [MAIN], {
-    env: { PATH: process.env['PATH'] ?? '', TMPDIR: folder, ...env },
+    env: { PATH: process.env['PATH'] ?? '', TMPDIR: folder, ...COMPILE_CACHE, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   demo.stdout?.on('data', (chunk: Buffer) => (output.stdout += chunk.toString()));
@@ -118,7 +119,8 @@ describe('make demo', () => {
 
   test('fails with the reason when one of its processes exits, and leaves nothing behind', async () => {
     startDemo({});
-    await shown('control plane on');
+    // The first line after the start of the control plane.
+    await shown('compliant on');
     const { stdout } = await run('ps', ['-A', '-o', 'pid=,ppid=,args=']);
     const controlPlane = stdout
       .split('\n')
@@ -134,7 +136,8 @@ describe('make demo', () => {
 
   test('leaves nothing behind when killed: its processes exit on their own', async () => {
     startDemo({});
-    await shown('Press Ctrl-C to stop.');
+    // All processes run.
+    await shown('sending chat requests');
     demo.kill('SIGKILL');
     await exited;
     const deadline = Date.now() + 200_000;

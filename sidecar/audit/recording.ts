@@ -46,8 +46,8 @@ export interface RecordingOptions {
  * outside this file adds facts to an entry.
  */
 export class Recording {
+  readonly entry: AuditEntry;
   readonly #options: RecordingOptions;
-  readonly #entry: AuditEntry;
   #usage: UsageReader | null = null;
   #keptBytes = 0;
   #isReading = false;
@@ -58,16 +58,12 @@ export class Recording {
 
   constructor(options: RecordingOptions) {
     this.#options = options;
-    this.#entry = options.entry;
-  }
-
-  get entry(): AuditEntry {
-    return this.#entry;
+    this.entry = options.entry;
   }
 
   /** Counts request bytes. Bytes after the end of the response are ignored: only events change a complete entry. */
   bytesIn(count: number): void {
-    if (!this.#isComplete) this.#entry.bytesIn += count;
+    if (!this.#isComplete) this.entry.bytesIn += count;
   }
 
   /** The request was, or may have been, sent to the agent. */
@@ -77,27 +73,27 @@ export class Recording {
 
   /** The agent's response is missing or incomplete. */
   failed(kind: UpstreamFailureKind): void {
-    this.#entry.upstreamFailure = kind;
-    if (kind === 'unreachable' && this.#entry.retried !== true) this.#isSent = false;
+    this.entry.upstreamFailure = kind;
+    if (kind === 'unreachable' && this.entry.retried !== true) this.#isSent = false;
   }
 
   retried(): void {
-    this.#entry.retried = true;
+    this.entry.retried = true;
   }
 
   head(facts: AnswerFacts): void {
-    this.#entry.upstreamStatusCode = facts.statusCode;
+    this.entry.upstreamStatusCode = facts.statusCode;
     this.behavior(facts.platform);
-    this.#atHead = behaviorVersionOf(this.#entry);
+    this.#atHead = behaviorVersionOf(this.entry);
     const { statusCode, contentType, contentEncoding } = facts;
     const { path, declared } = this.#options;
-    const { method } = this.#entry;
+    const { method } = this.entry;
     const answer = { statusCode, method, contentType, contentEncoding, path, declared };
     this.#usage = createUsageReader(answer, decodeBody);
   }
 
   chunk(chunk: Uint8Array): void {
-    this.#entry.bytesOut += chunk.byteLength;
+    this.entry.bytesOut += chunk.byteLength;
     this.#read(chunk);
   }
 
@@ -113,7 +109,7 @@ export class Recording {
   judged({ outcome, denials }: { outcome: Outcome; denials: readonly string[] }): void {
     this.#outcome = outcome;
     if (outcome !== 'allow' && outcome !== 'deny') return;
-    const entry = this.#entry;
+    const entry = this.entry;
     const sinceHead = isCurrent(this.#atHead, entry) ? [] : (entry.policyViolations ?? []);
     // Conditional, because `delete` slows down every later access to an object, even for an absent property.
     if (entry.lateDenial) delete entry.lateDenial;
@@ -124,17 +120,17 @@ export class Recording {
 
   /** The client receives the denial instead of the response. */
   blocked(): void {
-    this.#entry.blocked = true;
+    this.entry.blocked = true;
   }
 
   bytesOut(count: number): void {
-    this.#entry.bytesOut += count;
+    this.entry.bytesOut += count;
   }
 
   /** Adds the behavior that a head or trailers reported. */
   behavior(platform: ReadonlyMap<string, string>): void {
     if (platform.size === 0) return;
-    const entry = this.#entry;
+    const entry = this.entry;
     const { guardrailsInvoked, toolsCalled, userConfirmed } = parseBehaviorHeaders(platform);
     if (guardrailsInvoked) entry.guardrailsInvoked = union(entry.guardrailsInvoked, guardrailsInvoked);
     if (toolsCalled) entry.toolsCalled = union(entry.toolsCalled, toolsCalled);
@@ -154,7 +150,7 @@ export class Recording {
   complete(end: { statusCode?: number; aborted: boolean; atMs: number }): void {
     if (this.#isComplete) return;
     this.#isComplete = true;
-    const entry = this.#entry;
+    const entry = this.entry;
     if (end.statusCode !== undefined) entry.statusCode = end.statusCode;
     if (end.aborted) entry.aborted = true;
     if (!this.#isSent) entry.unsent = true;

@@ -1,13 +1,10 @@
-import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import type { AuditLog } from './audit-log.ts';
-import type { JournalPlace } from './journal.ts';
+import type { JournalPlace, JournalRecord } from './journal.ts';
 
 /** A message of the audit stream. */
 export type StreamMessage =
-  /** The entry is complete. */
-  | { kind: 'entry'; entry: AuditEntry }
-  /** A complete entry was changed; replaces the entry that was sent before. */
-  | { kind: 'update'; entry: AuditEntry }
+  /** An `update` replaces the entry that was sent before. */
+  | Pick<JournalRecord, 'kind' | 'entry'>
   /** The number of skipped completed entries; null: unknown. */
   | { kind: 'gap'; lost: number | null };
 

@@ -3,7 +3,7 @@ import type { Heartbeat, HeartbeatReply } from '../../core/heartbeat/heartbeat.t
 import { tokenPriceOf } from '../../core/manifest/token-price.ts';
 import type { UsageWindow } from '../../core/usage/usage.ts';
 import type { Credentials } from '../../push/credentials.ts';
-import { createHeartbeatSender, type Beat, type HeartbeatSender } from '../../push/heartbeat-sender.ts';
+import { HeartbeatSender, type Beat } from '../../push/heartbeat-sender.ts';
 import { describeError } from '../../runtime/logger.ts';
 import { VERSION } from '../../runtime/version.ts';
 import type { SidecarContext } from '../context.ts';
@@ -43,7 +43,7 @@ export class Heartbeats {
   constructor(context: SidecarContext, url: URL) {
     const { config, logger, clock } = context;
     this.#context = context;
-    this.#sender = createHeartbeatSender({
+    this.#sender = new HeartbeatSender({
       url,
       credentials: credentialsOf(context),
       caFile: config.PLATFORM_CA_FILE,
@@ -90,26 +90,20 @@ export class Heartbeats {
       verdict: first?.verdict ?? verdictOf(assessment, current),
     };
     this.#shipped = shipped;
+    const { facts, ...reports } = assessment;
     return composeHeartbeat({
+      ...beat,
+      ...reports,
       instance,
-      seq: beat.seq,
-      intervalSeconds: beat.intervalSeconds,
       at: clock.now(),
       startedAt,
-      manifest: assessment.manifest,
-      manifestHash: assessment.manifestHash,
-      health: assessment.health,
-      gap: assessment.gap,
-      scoreWithoutLocalProofs: assessment.scoreWithoutLocalProofs,
-      evidence: assessment.evidence,
-      audit: assessment.audit,
       proofs: shipped.proofs.proofs,
       proofRevision: shipped.proofs.revision,
       usage: shipped.window,
       totals: audit.totalsToday(tokenPriceOf(assessment.manifest)),
       outcomes: { ...audit.outcomes },
       policyMode: config.POLICY_PROXY_MODE,
-      policyState: assessment.facts.policy.state,
+      policyState: facts.policy.state,
       sidecarVersion: VERSION,
     });
   }

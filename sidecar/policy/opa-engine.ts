@@ -6,13 +6,7 @@ import { denyPathOf } from '../../core/policy/package-name.ts';
 import type { PolicyInput } from '../../core/policy/policy-input.ts';
 import { parseDenials } from '../../core/policy/parse-denials.ts';
 
-/** A policy engine over HTTP, on keep-alive connections. */
-export interface OpaEngine {
-  evaluate(input: PolicyInput): Promise<PolicyAnswer>;
-  /** `GET /health`. Only the status code counts, because Open Policy Agent's body is `{}`. */
-  isHealthy(): Promise<boolean>;
-  close(): Promise<void>;
-}
+export type OpaEngine = ReturnType<typeof createOpaEngine>;
 
 export interface OpaEngineOptions {
   /** A path in the URL is prepended to every path. */
@@ -34,7 +28,8 @@ interface EngineRequest {
 
 type Reply = { ok: true; status: number; body: string } | { ok: false; reason: string; isStale: boolean };
 
-export function createOpaEngine({ url, timeoutMs }: OpaEngineOptions): OpaEngine {
+/** A policy engine over HTTP, on keep-alive connections. */
+export function createOpaEngine({ url, timeoutMs }: OpaEngineOptions) {
   const pool = new Pool(url.origin, {
     connections: CONNECTIONS,
     allowH2: false,
@@ -52,7 +47,7 @@ export function createOpaEngine({ url, timeoutMs }: OpaEngineOptions): OpaEngine
     return !first.ok && first.isStale && leftMs > 0 ? exchange(pool, request, leftMs) : first;
   };
   return {
-    async evaluate(input) {
+    async evaluate(input: PolicyInput): Promise<PolicyAnswer> {
       const path = prefix + denyPathOf(input.agent_name);
       const reply = await send({ method: 'POST', path, body: JSON.stringify({ input }) });
       if (!reply.ok) return { state: 'unreachable', reason: reply.reason };
@@ -60,11 +55,12 @@ export function createOpaEngine({ url, timeoutMs }: OpaEngineOptions): OpaEngine
         return { state: 'unreachable', reason: `the engine responded with status ${reply.status}` };
       return parseDenials(reply.body);
     },
-    async isHealthy() {
+    /** `GET /health`. Only the status code counts, because Open Policy Agent's body is `{}`. */
+    async isHealthy(): Promise<boolean> {
       const reply = await send({ method: 'GET', path: `${prefix}/health`, body: null });
       return reply.ok && reply.status >= 200 && reply.status < 300;
     },
-    close: () => pool.destroy(),
+    close: (): Promise<void> => pool.destroy(),
   };
 }
 

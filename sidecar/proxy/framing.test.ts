@@ -1,9 +1,9 @@
 import { describe, expect, test } from '@jest/globals';
-import { frame, type RequestLine } from './framing.ts';
+import { frame, type RequestHead } from './framing.ts';
 
-const line = (overrides: Partial<RequestLine> = {}): RequestLine => ({
+const line = (overrides: Partial<RequestHead> = {}): RequestHead => ({
   method: 'GET',
-  target: '/a?b=1',
+  url: '/a?b=1',
   httpVersion: '1.1',
   rawHeaders: ['Host', 'shop.test'],
   ...overrides,
@@ -12,30 +12,26 @@ const line = (overrides: Partial<RequestLine> = {}): RequestLine => ({
 describe('accepts a request', () => {
   test.each([
     ['in origin form', line(), { path: '/a?b=1', host: 'shop.test', body: 'none' }],
-    ['with a doubled slash', line({ target: '//a' }), { path: '//a', host: 'shop.test', body: 'none' }],
+    ['with a doubled slash', line({ url: '//a' }), { path: '//a', host: 'shop.test', body: 'none' }],
     [
       'in absolute form, whose authority replaces Host',
-      line({ target: 'http://other.test:81/x?y' }),
+      line({ url: 'http://other.test:81/x?y' }),
       { path: '/x?y', host: 'other.test:81', body: 'none' },
     ],
     [
       'in absolute form without a path',
-      line({ target: 'HTTP://other.test' }),
+      line({ url: 'HTTP://other.test' }),
       { path: '/', host: 'other.test', body: 'none' },
     ],
     [
       'in absolute form with only a query',
-      line({ target: 'http://o?q' }),
+      line({ url: 'http://o?q' }),
       { path: '/?q', host: 'o', body: 'none' },
     ],
-    [
-      'with OPTIONS *',
-      line({ method: 'OPTIONS', target: '*' }),
-      { path: '*', host: 'shop.test', body: 'none' },
-    ],
+    ['with OPTIONS *', line({ method: 'OPTIONS', url: '*' }), { path: '*', host: 'shop.test', body: 'none' }],
     [
       'with OPTIONS for a whole host',
-      line({ method: 'OPTIONS', target: 'http://o' }),
+      line({ method: 'OPTIONS', url: 'http://o' }),
       { path: '*', host: 'o', body: 'none' },
     ],
     [
@@ -68,8 +64,8 @@ describe('rejects a request', () => {
     ['with two Host headers', line({ rawHeaders: ['Host', 'a', 'hOST', 'a'] }), 400],
     ['without Host', line({ rawHeaders: [] }), 400],
     ['with an invalid Host', line({ rawHeaders: ['Host', 'a, b'] }), 400],
-    ['with a fragment', line({ target: '/a#b' }), 400],
-    ['with an invalid host in its target', line({ target: 'http://a b/' }), 400],
+    ['with a fragment', line({ url: '/a#b' }), 400],
+    ['with an invalid host in its target', line({ url: 'http://a b/' }), 400],
     [
       'with a length above the safe integers',
       line({ rawHeaders: ['Host', 'a', 'Content-Length', '9007199254740993'] }),
@@ -97,10 +93,10 @@ describe('rejects a request', () => {
       line({ rawHeaders: ['Host', 'a', 'Transfer-Encoding', 'chunked', 'Transfer-Encoding', 'chunked'] }),
       501,
     ],
-    ['for * with another method', line({ target: '*' }), 400],
-    ['for another scheme', line({ target: 'ftp://a/' }), 400],
-    ['with credentials in its target', line({ target: 'http://u:p@a/' }), 400],
-    ['for a target that is not a path', line({ target: 'a/b' }), 400],
+    ['for * with another method', line({ url: '*' }), 400],
+    ['for another scheme', line({ url: 'ftp://a/' }), 400],
+    ['with credentials in its target', line({ url: 'http://u:p@a/' }), 400],
+    ['for a target that is not a path', line({ url: 'a/b' }), 400],
   ])('%s', (_title, request, status) => {
     expect(frame(request)).toMatchObject({ ok: false, status });
   });

@@ -1,17 +1,11 @@
 import type { IncomingMessage } from 'node:http';
-import { valuesOf, type HeaderList } from './headers.ts';
+import { valuesOf } from './headers.ts';
 
 /** Maximum number of header fields of a request. */
 export const MAX_HEADER_FIELDS = 256;
 
 /** The parts of a request that determine its target and its end. */
-export interface RequestLine {
-  method: string;
-  /** The request target as sent. */
-  target: string;
-  httpVersion: string;
-  rawHeaders: HeaderList;
-}
+export type RequestHead = Pick<IncomingMessage, 'method' | 'url' | 'httpVersion' | 'rawHeaders'>;
 
 export type Framed =
   | {
@@ -25,37 +19,30 @@ export type Framed =
     }
   | { ok: false; status: 400 | 413 | 431 | 501 | 505; detail: string };
 
-export const lineOf = (request: IncomingMessage): RequestLine => ({
-  method: request.method ?? 'GET',
-  target: request.url ?? '/',
-  httpVersion: request.httpVersion,
-  rawHeaders: request.rawHeaders,
-});
-
 /**
  * Rejects ambiguous requests, which two servers could read differently, and normalises all others. Node's strict parser has
  * already rejected a length next to a transfer coding, two lengths, bare line feeds and folded lines.
  */
-export function frame(line: RequestLine): Framed {
-  if (line.rawHeaders.length > 2 * MAX_HEADER_FIELDS)
+export function frame(head: RequestHead): Framed {
+  if (head.rawHeaders.length > 2 * MAX_HEADER_FIELDS)
     return rejected(431, `the request has more than ${MAX_HEADER_FIELDS} header fields`);
-  if (line.httpVersion !== '1.1' && line.httpVersion !== '1.0')
+  if (head.httpVersion !== '1.1' && head.httpVersion !== '1.0')
     return rejected(505, 'only HTTP/1.1 and HTTP/1.0 are supported');
-  const hosts = valuesOf(line.rawHeaders, 'host');
-  if (hosts.length === 0 && line.httpVersion === '1.1')
+  const hosts = valuesOf(head.rawHeaders, 'host');
+  if (hosts.length === 0 && head.httpVersion === '1.1')
     return rejected(400, 'the request has no Host header');
   if (hosts.length > 1) return rejected(400, 'the request has more than one Host header');
   if (!hosts.every((host) => AUTHORITY.test(host)))
     return rejected(400, 'the Host header is not a valid host');
-  const codings = valuesOf(line.rawHeaders, 'transfer-encoding');
-  if (codings.length > 0 && line.httpVersion === '1.0')
+  const codings = valuesOf(head.rawHeaders, 'transfer-encoding');
+  if (codings.length > 0 && head.httpVersion === '1.0')
     return rejected(400, 'HTTP/1.0 does not support Transfer-Encoding');
   if (codings.length > 0 && !CHUNKED.test(codings.join(',')))
     return rejected(501, 'the only supported Transfer-Encoding is chunked');
-  const target = targetOf(line);
+  const target = targetOf(head);
   if (target === null)
     return rejected(400, 'the request target is neither a path nor an absolute http(s) URL');
-  const length = Number(valuesOf(line.rawHeaders, 'content-length')[0] ?? 0);
+  const length = Number(valuesOf(head.rawHeaders, 'content-length')[0] ?? 0);
   if (!Number.isSafeInteger(length)) return rejected(413, 'the Content-Length is too large');
   return {
     ok: true,
@@ -77,7 +64,7 @@ const AUTHORITY = /^(?:\[[\da-f:.]+\]|(?:[\w.~!$&'()*+;=-]|%[\da-f]{2})+)(?::\d*
 const ABSOLUTE = /^https?:\/\/([^/?]+)([/?].*)?$/i;
 
 /** The authority of an absolute-form target replaces the Host header (RFC 9112 section 3.2.2). */
-function targetOf({ method, target }: RequestLine): { path: string; authority?: string } | null {
+function targetOf({ method, url: target = '/' }: RequestHead): { path: string; authority?: string } | null {
   // A target must not have a fragment: some servers remove it, others treat it as a part of the path.
   if (target.includes('#')) return null;
   if (target.startsWith('/')) return { path: target };

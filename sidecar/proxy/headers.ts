@@ -36,16 +36,9 @@ const NEVER_LISTED: ReadonlySet<string> = new Set(['content-length', 'host']);
 
 /** A variant of these names with `_` is dropped from requests too: some servers treat `_` and `-` as equal. */
 const NO_TWINS: ReadonlySet<string> = new Set([
+  ...HOP_BY_HOP,
+  ...FORWARDED.keys(),
   'content-length',
-  'keep-alive',
-  'proxy-authenticate',
-  'proxy-authorization',
-  'proxy-connection',
-  'transfer-encoding',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-port',
-  'x-forwarded-proto',
   'x-request-id',
 ]);
 
@@ -256,15 +249,11 @@ const NEVER_A_TRAILER: ReadonlySet<string> = new Set([
   'content-type',
   'cookie',
   'expect',
-  'forwarded',
   'host',
   'max-forwards',
   'range',
   'trailer',
-  'x-forwarded-for',
-  'x-forwarded-host',
-  'x-forwarded-port',
-  'x-forwarded-proto',
+  ...FORWARDED.keys(),
 ]);
 
 /** Whether a client may send this field as a trailer. */

@@ -1,4 +1,5 @@
 import type { Socket } from 'node:net';
+import { stopParsing } from '../../runtime/connection-limits.ts';
 import type { LoadLimits, PipelineShare } from './load-limits.ts';
 
 /** Unanswered requests of one connection. At this number, reading stops; requests that were already read are still accepted. */
@@ -15,11 +16,6 @@ export interface Turn {
    */
   start(hasWaited: boolean, isEarly: boolean): void;
 }
-
-/** Node's parser of a connection. It calls `onIncoming` for each complete head. */
-type ParsedSocket = Socket & { parser?: { onIncoming: () => number } | null };
-/** Return value that the parser treats as an upgrade: it skips the bytes after that head in the current buffer. */
-const STOP_PARSING = 2;
 
 /** Bytes reserved for one request. */
 export interface Admission {
@@ -86,13 +82,12 @@ export class Pipeline<T extends Turn> implements PipelineShare {
     setImmediate(this.#pause);
   }
 
-  /** Rejects the current request. Stops parsing after it: Node.js would keep objects for each further request. */
+  /** Rejects the current request, after which nothing is parsed any more. */
   reject(): void {
     this.newest = null;
     // Further bytes are dropped, but reading must continue to detect the end of the connection.
     if (this.#isPaused) this.#resume();
-    const { parser } = this.#socket as ParsedSocket;
-    if (parser) parser.onIncoming = () => STOP_PARSING;
+    stopParsing(this.#socket);
   }
 
   /** Call it when the complete response to the first request is sent. */

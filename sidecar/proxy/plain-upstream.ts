@@ -3,6 +3,7 @@ import { Agent as TlsAgent, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import errors from 'undici/lib/core/errors.js';
+import { hostPortOf } from '../../core/facts/address.ts';
 import { pairsOf } from './headers.ts';
 import {
   connectTimeoutOf,
@@ -32,8 +33,7 @@ export function createPlainUpstream({ url, timeoutMs, idleMs = IDLE_MS }: Upstre
       const options = {
         agent,
         method: request.method,
-        host: url.hostname.replace(/^\[|\]$/g, ''),
-        port: url.port === '' ? (isTls ? 443 : 80) : Number(url.port),
+        ...hostPortOf(url),
         path,
         headers,
         setHost: false,
@@ -99,11 +99,7 @@ class PlainExchange {
 
   #sendBody({ body, trailers }: UpstreamRequest): void {
     const outgoing = this.#outgoing;
-    if (body === null) {
-      outgoing.end();
-      return;
-    }
-    if (Buffer.isBuffer(body)) {
+    if (body === null || Buffer.isBuffer(body)) {
       outgoing.end(body);
       return;
     }

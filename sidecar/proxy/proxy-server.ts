@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream';
 import { bind, endOf } from '../../runtime/http-listener.ts';
 import { isLingering, lingerAtEnd } from './connection-end.ts';
 import { Exchange } from './exchange.ts';
-import { frame, lineOf, MAX_HEADER_FIELDS } from './framing.ts';
+import { frame, MAX_HEADER_FIELDS } from './framing.ts';
 import { HTTP2_PREFACE, type Http2Refusals } from './http2-refusal.ts';
 import { ignoreUpgrade, wantsWebSocket } from './ignore-upgrade.ts';
 import { costOfHead, type LoadLimits } from './load-limits.ts';
@@ -105,7 +105,7 @@ function handleRequests(server: Server, pipelineOf: PipelineOf, context: ProxyCo
     });
   };
   const onContinue: Handler = (request, response) => {
-    if (frame(lineOf(request)).ok) response.writeContinue();
+    if (frame(request).ok) response.writeContinue();
     onRequest(request, response);
   };
   server.on('request', unlessRejected(onRequest));
@@ -154,7 +154,7 @@ function pass(
   response: ServerResponse,
 ): void {
   const arrivedAtMs = context.clock.monotonicMs();
-  const framed = frame(lineOf(request));
+  const framed = frame(request);
   if (!framed.ok) {
     pipeline.newest = null;
     lingerAtEnd(request.socket);

@@ -7,7 +7,7 @@ import type { UpstreamFailureKind } from '../../core/behavior/audit-entry.ts';
 import { withoutBlanks } from '../../core/untrusted/http-blanks.ts';
 import { ChunkStore } from '../../runtime/chunk-store.ts';
 import { agentRequest } from './agent-request.ts';
-import { frame, lineOf } from './framing.ts';
+import { frame } from './framing.ts';
 import { recordOf, valuesOf } from './headers.ts';
 import { costOfHead, type LoadLimits } from './load-limits.ts';
 import type { ProxyContext } from './proxy-context.ts';
@@ -16,19 +16,15 @@ import { requestIdOf } from './request-id.ts';
 import { fail, holdWhilePaused, judge, relay, type Passage } from './upgrade-response.ts';
 import { connectTimeoutOf, UNBUFFERED, type UpstreamOptions } from './upstream.ts';
 
-/** Proxies WebSocket connections to the agent and rejects invalid WebSocket requests. */
-export interface Upgrader {
-  handle(request: IncomingMessage, socket: Duplex, head: Buffer): void;
-  /** Cuts the connections that are still open. */
-  close(): void;
-}
+export type Upgrader = ReturnType<typeof createUpgrader>;
 
 /** Maximum bytes that a client may send before the agent has switched protocols. Normally there are none. */
 const MAX_EARLY_BYTES = 16 * 1024;
 /** How long a side may read the last bytes after the other side has disconnected. */
 const LINGER_MS = 5_000;
 
-export function createUpgrader(context: ProxyContext, { url, timeoutMs }: UpstreamOptions): Upgrader {
+/** Proxies WebSocket connections to the agent and rejects invalid WebSocket requests. */
+export function createUpgrader(context: ProxyContext, { url, timeoutMs }: UpstreamOptions) {
   // toProxy: passes the path unchanged. Otherwise the path is parsed as a URL, which removes dot segments.
   const connectTimeout = connectTimeoutOf(timeoutMs);
   const agent = agentOf(url);
@@ -50,7 +46,7 @@ export function createUpgrader(context: ProxyContext, { url, timeoutMs }: Upstre
   });
 
   return {
-    handle(request, socket, head) {
+    handle(request: IncomingMessage, socket: Duplex, head: Buffer): void {
       const admitted = admit(context, request, socket as Socket);
       if (admitted === null) return;
       socket.once('close', () => leave(context.load, admitted));
@@ -63,7 +59,8 @@ export function createUpgrader(context: ProxyContext, { url, timeoutMs }: Upstre
       });
       proxy.ws(request, passage.client, Buffer.alloc(0));
     },
-    close() {
+    /** Cuts the connections that are still open. */
+    close(): void {
       for (const { client } of passages.values()) client.destroy();
     },
   };
@@ -86,7 +83,7 @@ function admit(
   client: Socket,
 ): Omit<Passage, 'stopWatch'> | null {
   client.on('error', () => client.destroy());
-  const framed = frame(lineOf(request));
+  const framed = frame(request);
   if (!framed.ok) {
     writeProblem(client, framed);
     return null;

@@ -3,6 +3,12 @@ import { readyOf } from '../../core/health/check.ts';
 import { comesOverLoopback, isBodyHidden, type SidecarRoute } from '../access.ts';
 import type { SidecarContext } from '../context.ts';
 
+/**
+ * Duration of a drain: longer than the idle time-out of a keep-alive connection and the shutdown of nearly any pod. The route
+ * is open to every client in the network, so its effect is harmless and temporary.
+ */
+const DRAIN_SECONDS = 300;
+
 /** Milliseconds for which an assessment is reused for clients outside loopback. */
 const OUTSIDE_AGE_MS = 1_000;
 
@@ -43,6 +49,13 @@ export function healthRoutes(context: SidecarContext): SidecarRoute[] {
         'For the kubelet: 200 while the sidecar itself can serve, 503 while it shuts down. Contains the policy mode and engine.',
       handlers: [(_request, response) => answerReadyz(context, response)],
     },
+    {
+      method: 'GET',
+      path: '/drain',
+      access: 'open',
+      summary: `For the kubelet, when the pod terminates: for ${DRAIN_SECONDS} seconds the proxy closes each connection after its next response (\`Connection: close\`), so that clients connect to another pod while the agent still serves. No request is rejected.`,
+      handlers: [(_request, response) => drain(context, response)],
+    },
   ];
 }
 
@@ -52,4 +65,13 @@ function answerReadyz({ isDraining, config }: SidecarContext, response: Response
     status: isDraining ? 'draining' : 'ok',
     policy: { mode: config.POLICY_PROXY_MODE, engine: config.POLICY_ENGINE },
   });
+}
+
+/**
+ * Called by the kubelet when the pod terminates, together with the agent's SIGTERM. The sidecar receives its own SIGTERM only
+ * after the agent has ended; until then a keep-alive client would stay on this pod and lose its next request.
+ */
+function drain(context: SidecarContext, response: Response): void {
+  context.connectionsEndUntilMs = context.clock.monotonicMs() + DRAIN_SECONDS * 1_000;
+  response.json({ forSeconds: DRAIN_SECONDS });
 }

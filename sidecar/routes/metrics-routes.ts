@@ -1,5 +1,5 @@
 import { OUTCOMES } from '../../core/behavior/audit-entry.ts';
-import { METRICS_CONTENT_TYPE, type Counter, type Labels, type Sample } from '../../runtime/metrics.ts';
+import { METRICS_CONTENT_TYPE, type Sample } from '../../runtime/metrics.ts';
 import { VERSION } from '../../runtime/version.ts';
 import { tokenPriceOf } from '../../core/manifest/token-price.ts';
 import type { SidecarRoute } from '../access.ts';
@@ -13,7 +13,7 @@ interface Row {
 }
 
 /** Totals since the start of the process that other components count. */
-const COUNTERS: readonly Row[] = [
+const TOTALS: readonly Row[] = [
   {
     name: 'platform_sidecar_requests_total',
     help: 'Proxied requests by policy outcome.',
@@ -100,13 +100,10 @@ const GAUGES: readonly Row[] = [
   },
 ];
 
-/** `GET /metrics`: totals are read on each scrape, so that proxied requests have no extra cost. */
+/** `GET /metrics`. Nearly all values are read on each scrape, so that proxied requests have no extra cost. */
 export function metricsRoutes(context: SidecarContext, heartbeatFailures: () => number): SidecarRoute[] {
   const { metrics } = context;
-  const counters = COUNTERS.map(({ name, help, read }) => ({
-    rise: risingTo(metrics.counter(name, help)),
-    read,
-  }));
+  for (const { name, help, read } of TOTALS) metrics.total(name, help, () => read(context));
   for (const { name, help, read } of GAUGES) metrics.gauge(name, help, () => read(context));
   metrics.gauge(
     'platform_sidecar_heartbeat_failures',
@@ -119,23 +116,7 @@ export function metricsRoutes(context: SidecarContext, heartbeatFailures: () => 
       path: '/metrics',
       access: 'open',
       summary: 'Returns Prometheus metrics.',
-      handlers: [
-        (_request, response) => {
-          for (const { rise, read } of counters)
-            for (const { value, labels } of read(context)) rise(value, labels);
-          response.type(METRICS_CONTENT_TYPE).send(metrics.render());
-        },
-      ],
+      handlers: [(_request, response) => void response.type(METRICS_CONTENT_TYPE).send(metrics.render())],
     },
   ];
-}
-
-/** Raises a counter to a total that another component counts. */
-function risingTo(counter: Counter): (total: number, labels?: Labels) => void {
-  const known = new Map<string, number>();
-  return (total, labels = {}) => {
-    const key = JSON.stringify(labels);
-    counter.add(labels, total - (known.get(key) ?? 0));
-    known.set(key, total);
-  };
 }

@@ -4,19 +4,13 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from '@jest/globals';
+import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { freePorts } from '../examples/demo/free-ports.ts';
+import { COMPILE_CACHE } from '../testing/compile-cache.ts';
 import { aHeartbeat } from '../testing/heartbeat.ts';
 
 let directory: string;
 let running: ChildProcess[];
-/** Compile cache that all processes share; it halves their start time. */
-let compiled: string;
-
-beforeAll(() => {
-  compiled = mkdtempSync(join(tmpdir(), 'compiled-'));
-});
-afterAll(() => rmSync(compiled, { recursive: true }));
 
 beforeEach(() => {
   directory = mkdtempSync(join(tmpdir(), 'agents-'));
@@ -37,10 +31,10 @@ interface Process {
 }
 
 function run(env: Record<string, string>): Process {
-  const child = spawn(process.execPath, ['control-plane/main.ts'], {
+  const child = spawn(process.execPath, ['dist/control-plane/main.js'], {
     env: {
       PATH: process.env['PATH'],
-      NODE_COMPILE_CACHE: compiled,
+      ...COMPILE_CACHE,
       LOG_FORMAT: 'json',
       DATA_DIR: join(directory, 'data'),
       ...env,
