@@ -9,6 +9,7 @@ import { addGeneratePolicy } from './commands/generate-policy.ts';
 import { addHealth } from './commands/health.ts';
 import { addInit } from './commands/init.ts';
 import { addInject } from './commands/inject.ts';
+import { addMigrate } from './commands/migrate.ts';
 import { addRegister } from './commands/register.ts';
 import { addUninject } from './commands/uninject.ts';
 import { addUninstall } from './commands/uninstall.ts';
@@ -24,6 +25,7 @@ const COMMANDS: readonly AddCommand[] = [
   addHealth,
   addAudit,
   addDiff,
+  addMigrate,
   addExport,
   addGeneratePolicy,
   addRegister,

@@ -125,22 +125,18 @@ describe('a document that is not a manifest', () => {
       'an older version of the format, with one problem in total',
       'apiVersion: platform.io/v1alpha1\nkind: PlatformAgent\nspec: { old: true }\n',
       [
-        '1:13 apiVersion | "platform.io/v1alpha1" is an older manifest version, which is not supported => platform.io/v1',
+        '1:13 apiVersion | "platform.io/v1alpha1" is an older manifest version; convert it with "platform migrate"',
       ],
     ],
     [
       'an agentspec manifest',
       'kind: AgentSpec\napiVersion: agentspec.io/v1\n',
-      [
-        '2:13 apiVersion | "agentspec.io/v1" is an agentspec manifest, which is not supported => platform.io/v1',
-      ],
+      ['2:13 apiVersion | "agentspec.io/v1" is an agentspec manifest; convert it with "platform migrate"'],
     ],
     [
       'a legacy agentspec manifest',
       'apiVersion: agentspec/v1alpha1\nkind: AgentSpec\n',
-      [
-        '1:13 apiVersion | "agentspec/v1alpha1" is an agentspec manifest, which is not supported => platform.io/v1',
-      ],
+      ['1:13 apiVersion | "agentspec/v1alpha1" is an agentspec manifest; convert it with "platform migrate"'],
     ],
     [
       'another resource',

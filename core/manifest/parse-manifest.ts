@@ -3,6 +3,7 @@ import type { Manifest, ManifestProblem, ParsedManifest } from './manifest.ts';
 import { MANIFEST_API_VERSION, MANIFEST_KIND } from './schema.ts';
 import { nearest } from './nearest.ts';
 import { schemaProblems } from './schema-problems.ts';
+import { RELATED_FORMATS } from './related-formats.ts';
 import { quoted } from './wording.ts';
 import { keyOffsetAt, nodeAt, readYamlTree, valueOffsetAt } from './yaml-tree.ts';
 import type { Located, Place } from './yaml-tree.ts';
@@ -66,25 +67,17 @@ function inOrder(problems: readonly ManifestProblem[]): ManifestProblem[] {
   return [...sorted.slice(0, MAX_PROBLEMS), { ...last, path: '', message: `and ${rest} more problems` }];
 }
 
-/** Formats of other versions and products. */
-const RELATED = new Map([
-  ['platform.io/v1alpha1', 'an older manifest version'],
-  ['agentspec.io/v1', 'an agentspec manifest'],
-  ['agentspec/v1alpha1', 'an agentspec manifest'],
-]);
-
 /** A document in another format gets one problem instead of one per key. */
 function foreignProblem(root: Located, place: Place): ManifestProblem | null {
   const [apiVersion, kind] = ['apiVersion', 'kind'].map((key) => nodeAt(root, [key])?.value);
   if (typeof apiVersion !== 'string') return null;
   const at = place(valueOffsetAt(root, ['apiVersion']));
-  const related = RELATED.get(apiVersion);
+  const related = RELATED_FORMATS.get(apiVersion);
   if (related !== undefined)
     return {
       path: 'apiVersion',
-      message: `${quoted(apiVersion)} is ${related}, which is not supported`,
+      message: `${quoted(apiVersion)} is ${related}; convert it with "platform migrate"`,
       ...at,
-      suggestion: MANIFEST_API_VERSION,
     };
   const isNear = (word: unknown, wanted: string): boolean =>
     typeof word !== 'string' || nearest(word, [wanted]) !== undefined;

@@ -1,0 +1,55 @@
+import { parseDocument, type Document } from 'yaml';
+import { AS_WRITTEN } from '../injection/edit-yaml.ts';
+import type { ManifestProblem } from '../manifest/manifest.ts';
+import { parseManifest } from '../manifest/parse-manifest.ts';
+import { parsePath } from '../manifest/position.ts';
+import { MANIFEST_API_VERSION, MANIFEST_KIND } from '../manifest/schema.ts';
+import { formatPath } from '../manifest/yaml-tree.ts';
+import { mapAt, TextEdits, type MigrationChange } from './edits.ts';
+import { STEPS } from './steps.ts';
+
+export type Migration =
+  | { outcome: 'current' }
+  /** `text`: a valid manifest in the current format; only the changed characters differ from the source. */
+  | { outcome: 'migrated'; text: string; changes: { path: string; change: string }[] }
+  /** The source has another format, or what it declares is not valid after the conversion. */
+  | { outcome: 'failed'; reason: string; problems: ManifestProblem[] };
+
+/** Converts a manifest of another version or of agentspec to the current format. Nothing is dropped. */
+export function migrate(text: string): Migration {
+  const parsed = parseManifest(text);
+  if (parsed.ok) return { outcome: 'current' };
+  const document = parseDocument(text, AS_WRITTEN);
+  const steps = document.errors.length > 0 ? undefined : STEPS[String(document.get('apiVersion'))];
+  if (steps === undefined) return failure('no migration exists for it', parsed.problems);
+  const edits = new TextEdits(text);
+  edits.setValue(document, 'apiVersion', MANIFEST_API_VERSION);
+  edits.setValue(document, 'kind', MANIFEST_KIND);
+  for (const step of steps) step(document, edits);
+  return keepUnknownKeys(edits.applied(), edits.changes);
+}
+
+/** Keeps fields that the schema does not have under `x-` keys, until the manifest is valid or none is left. */
+function keepUnknownKeys(text: string, changes: readonly MigrationChange[]): Migration {
+  const parsed = parseManifest(text);
+  if (parsed.ok) {
+    const shown = changes.map(({ path, change }) => ({ path: formatPath(path), change }));
+    return { outcome: 'migrated', text, changes: shown };
+  }
+  const document: Document = parseDocument(text, AS_WRITTEN);
+  const edits = new TextEdits(text);
+  for (const { path } of parsed.problems.filter(isUnknownKey)) {
+    const tokens = parsePath(path);
+    const map = mapAt(document, tokens.slice(0, -1));
+    if (map !== undefined) edits.setAside(map, tokens, `${MANIFEST_API_VERSION} has no such field`);
+  }
+  if (edits.changes.length === 0)
+    return failure('it would not be valid after the migration', parsed.problems);
+  return keepUnknownKeys(edits.applied(), [...changes, ...edits.changes]);
+}
+
+function failure(reason: string, problems: ManifestProblem[]): Migration {
+  return { outcome: 'failed', reason, problems };
+}
+
+const isUnknownKey = ({ message }: ManifestProblem): boolean => message.startsWith('unknown key ');
