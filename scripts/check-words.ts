@@ -71,7 +71,11 @@ export function wordsIn(file: string, text: string): Finding[] {
 }
 
 function main(root: string): number {
-  const listed = execFileSync('git', ['ls-files', '-z'], { cwd: root, encoding: 'utf8', maxBuffer: 2 ** 26 });
+  const listed = execFileSync('git', ['ls-files', '-co', '--exclude-standard', '-z'], {
+    cwd: root,
+    encoding: 'utf8',
+    maxBuffer: 2 ** 26,
+  });
   const files = listed.split('\0').filter((file) => TEXT.test(file));
   const findings = files.flatMap((file) => wordsIn(file, readFileSync(join(root, file), 'utf8')));
   for (const { file, line, word, use } of findings) console.log(`${file}:${line}: "${word}": use ${use}`);

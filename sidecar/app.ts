@@ -11,7 +11,7 @@ import { reportRoutes } from './routes/report-routes.ts';
 /** Every route is available with and without the prefix. */
 const PREFIXES = ['', '/platform'] as const;
 
-/** The route table of the control plane; the reference page is generated from it. */
+/** The route table of the control port; the reference page is generated from it. */
 export function sidecarRoutes(context: SidecarContext, heartbeatFailures: () => number): SidecarRoute[] {
   return [
     ...healthRoutes(context),
@@ -22,7 +22,7 @@ export function sidecarRoutes(context: SidecarContext, heartbeatFailures: () => 
   ];
 }
 
-/** The control plane of one sidecar (port 4001). */
+/** The control port of one sidecar (4001). */
 export function createSidecarApp(context: SidecarContext, heartbeatFailures: () => number): Express {
   const routes = sidecarRoutes(context, heartbeatFailures);
   return createApp({

@@ -178,7 +178,7 @@ test('a text with random changes gives a valid manifest or a problem with a posi
       const migration = migrate(mutated.join('\n'));
       if (migration.outcome === 'migrated') expect(parseManifest(migration.text).ok).toBe(true);
       else if (migration.outcome === 'failed')
-        expect(migration.problems[0]).toMatchObject({ line: expect.any(Number) as number });
+        expect(migration.problems[0]).toMatchObject({ line: expect.any(Number) as unknown });
     }),
     { numRuns: runs(150) },
   );
