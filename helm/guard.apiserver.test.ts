@@ -39,6 +39,14 @@ const PLAN: InjectionPlan = {
 const GENUINE = buildSidecar(PLAN, agent, [], SETTINGS);
 const VOLUMES = buildVolumes(PLAN, SETTINGS);
 const ENV = Object.fromEntries((GENUINE.env ?? []).map(({ name, value }) => [name, value]));
+/** The variables that every version sets. The guard accepts a sidecar without a newer variable. */
+const REQUIRED = Object.keys(ENV).filter((name) =>
+  readdirSync(PREVIOUS).every((file) => {
+    const { containers } = JSON.parse(readFileSync(join(PREVIOUS, file), 'utf8')) as Injection;
+    const sidecar = containers.find((container) => container.name === GENUINE.name);
+    return sidecar?.env?.some((variable) => variable.name === name);
+  }),
+);
 const envOf = (change: Record<string, string | undefined> = {}) =>
   Object.entries({ ...ENV, ...change }).flatMap(([name, value]) =>
     value === undefined ? [] : [{ name, value }],
@@ -330,7 +338,7 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       env(name),
       `environment variables platform-sidecar/${name} (for variables of other`,
     ]),
-    ...Object.keys(ENV).map((name): [string, Spec, string] => [
+    ...REQUIRED.map((name): [string, Spec, string] => [
       `omits ${name}`,
       { env: envOf({ [name]: undefined }) },
       `environment variables platform-sidecar/${name} (for variables of other`,
