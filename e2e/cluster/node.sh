@@ -155,8 +155,6 @@ registryPullQPS: 0
 makeIPTablesUtilChains: false
 eventRecordQPS: 0
 evictionHard: {memory.available: 50Mi, nodefs.available: "0.1%", imagefs.available: "0.1%", nodefs.inodesFree: "0.1%"}
-nodeStatusUpdateFrequency: 2s
-syncFrequency: 5s
 featureGates: {KubeletCrashLoopBackOffMax: true}
 crashLoopBackOff: {maxContainerRestartPeriod: 10s}
 syncFrequency: 10s
