@@ -16,6 +16,8 @@ export interface CliContext {
   progress?: (line: string) => void;
   /** Prints a warning immediately, before the command continues; absent: warnings are dropped. */
   warn?: (line: string) => void;
+  /** From its call on, Ctrl-C aborts this signal instead of ending the process, so that a command can report what it has. */
+  onInterrupt?: () => AbortSignal;
   /** Reads all of standard input; absent: no standard input. */
   stdin?: () => Promise<Uint8Array>;
 }

@@ -18,6 +18,13 @@ const ask: Ask = async (question, fallback) => {
   }
 };
 
+/** A second Ctrl-C ends the process. */
+function onInterrupt(): AbortSignal {
+  const controller = new AbortController();
+  process.once('SIGINT', () => controller.abort());
+  return controller.signal;
+}
+
 async function main(): Promise<void> {
   // A reader such as head closes the pipe early; that is not a failure.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -35,6 +42,7 @@ async function main(): Promise<void> {
     ask: isTerminal ? ask : null,
     ...(process.stderr.isTTY && { progress: (line: string) => process.stderr.write(`${line}\n`) }),
     warn: (line) => process.stderr.write(`${line}\n`),
+    onInterrupt,
     stdin: () => buffer(process.stdin),
   });
   process.exitCode = exitCode;

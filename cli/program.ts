@@ -4,6 +4,7 @@ import { addAudit } from './commands/audit.ts';
 import { addCheck } from './commands/check.ts';
 import { addCompletion } from './commands/completion.ts';
 import { addDiff } from './commands/diff.ts';
+import { addEvaluate } from './commands/evaluate.ts';
 import { addExport } from './commands/export.ts';
 import { addGeneratePolicy } from './commands/generate-policy.ts';
 import { addHealth } from './commands/health.ts';
@@ -24,6 +25,7 @@ const COMMANDS: readonly AddCommand[] = [
   addInit,
   addHealth,
   addAudit,
+  addEvaluate,
   addDiff,
   addMigrate,
   addExport,

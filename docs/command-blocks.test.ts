@@ -21,6 +21,7 @@ const RUN: Readonly<Record<string, string>> = {
 const COVERED: Readonly<Record<string, string>> = {
   'docs/guide/agent.md#The reporter': 'reporter/package.integration.test.ts',
   'docs/guide/audit.md#Compare with the main branch': 'cli/commands/diff.test.ts',
+  'docs/guide/audit.md#Evaluate an agent': 'cli/commands/evaluate.test.ts',
   'docs/guide/enforcement.md': 'core/policy/opa.integration.test.ts',
   'docs/guide/kubernetes.md': IN_CLUSTER,
   'docs/guide/kubernetes.md#Inject without the webhook': 'cli/commands/inject.test.ts',

@@ -1,0 +1,288 @@
+import { readFile } from 'node:fs/promises';
+import { dirname, resolve } from 'node:path';
+import { InvalidArgumentError, Option } from 'commander';
+import { parseDataset, selectSamples, type Sample } from '../../core/evaluation/dataset.ts';
+import {
+  evaluationReport,
+  type EvaluationReport,
+  type SampleResult,
+} from '../../core/evaluation/evaluation.ts';
+import type { Manifest } from '../../core/manifest/manifest.ts';
+import { referenceOf } from '../../core/manifest/references.ts';
+import { replaceFile } from '../../push/replace-file.ts';
+import { urlBelow } from '../../push/push-heartbeat.ts';
+import type { AddCommand, CliContext } from '../context.ts';
+import { BODY_FORMS, SampleSender, type BodyForm } from '../evaluate/send-sample.ts';
+import { submitEvaluation } from '../evaluate/submit-evaluation.ts';
+import { causeOf, readCauseOf } from '../file-failure.ts';
+import { FINDING_FORMATS } from '../findings/formats.ts';
+import { invalidManifest, load } from '../load.ts';
+import { httpUrl } from '../option-values.ts';
+import { json, printable, refusal, type Rendered } from '../rendered.ts';
+import { shownUrl } from '../sidecar-evidence.ts';
+import { decodeText } from '../source-files.ts';
+import { painter, table, type Cell } from '../table.ts';
+
+interface EvaluateFlags {
+  url: URL;
+  dataset: string;
+  sampleSize?: number;
+  tag?: string;
+  timeout: number;
+  concurrency: number;
+  body: 'auto' | BodyForm;
+  json?: true;
+  /** Path of a JUnit file, as typed. */
+  junit?: string;
+  submit?: true;
+  controlUrl: URL;
+}
+
+export const addEvaluate: AddCommand = (program, context, finish) => {
+  program
+    .command('evaluate')
+    .summary('send a dataset to a running agent and compare the responses')
+    .description(
+      'Sends each sample of a dataset as the user message to the chat endpoint of an agent. A sample passes if the response contains the expected text, in upper or lower case.',
+    )
+    .argument('<file>', 'path to the manifest, such as agent.yaml')
+    .requiredOption('--url <url>', 'base URL of the agent or of its sidecar', httpUrl)
+    .requiredOption('--dataset <name>', 'name of a dataset in spec.evaluation.datasets')
+    .option('--sample-size <n>', 'send only this many samples, spread evenly over the dataset', integer(1))
+    .option('--tag <tag>', 'send only samples with this tag')
+    .option('--timeout <ms>', 'milliseconds for each response', integer(1), 10_000)
+    .option('--concurrency <n>', 'samples in flight at the same time', integer(1, 100), 4)
+    .addOption(
+      new Option(
+        '--body <form>',
+        'request body; auto: from chatEndpoint.protocol, else what the agent accepts',
+      )
+        .choices(['auto', ...BODY_FORMS])
+        .default('auto'),
+    )
+    .option(
+      '--json',
+      'print {dataset, agentUrl, totalSamples, metrics, threshold, ciGateResult, latencyMs, tokens, samples[]}',
+    )
+    .option('--junit <file>', 'also write a JUnit file with one test case per sample')
+    .option('--submit', 'post the result as proof of EVAL-01')
+    .option(
+      '--control-url <url>',
+      "with --submit: URL of the sidecar's control port",
+      httpUrl,
+      new URL('http://localhost:4001'),
+    )
+    .addHelpText('after', HELP)
+    .action(async (file: string, flags: EvaluateFlags) => finish(await evaluate(file, flags, context)));
+};
+
+const HELP = `
+Examples:
+  $ platform evaluate agent.yaml --url http://localhost:4000 --dataset smoke
+  $ platform evaluate agent.yaml --url http://localhost:4000 --dataset smoke --tag refunds --json
+  $ platform evaluate agent.yaml --url http://localhost:4000 --dataset smoke --junit evaluation.xml --submit
+
+A dataset has one JSON object per line: {"input": "...", "expected": "...", "tags": ["..."]}. Failed requests are not
+repeated. Ctrl-C ends the run and prints the samples that have a result. --submit sends the proof to the control plane if
+PLATFORM_CONTROL_PLANE_URL and PLATFORM_ADMIN_KEY are set, else to --control-url; it is valid for 30 days.
+
+Exit codes: 0 complete; 1 pass_rate is below its threshold and ciGate is true, the run was interrupted, no sample got a
+response, or the manifest, the dataset or an option is not valid.`;
+
+function integer(min: number, max = Number.MAX_SAFE_INTEGER): (value: string) => number {
+  return (value) => {
+    const number = /^\d{1,15}$/.test(value) ? Number(value) : Number.NaN;
+    if (!(number >= min && number <= max))
+      throw new InvalidArgumentError(
+        `Must be a whole number from ${min}${max < Number.MAX_SAFE_INTEGER ? ` to ${max}` : ''}.`,
+      );
+    return number;
+  };
+}
+
+async function evaluate(file: string, flags: EvaluateFlags, context: CliContext): Promise<Rendered> {
+  const loaded = await load(file, context);
+  if (!loaded.ok) return invalidManifest(loaded, flags.json);
+  const { manifest } = loaded;
+  const read = await readDataset(manifest, { file, name: flags.dataset, cwd: context.cwd });
+  if (!read.ok) return refusal(read.reason, flags.json);
+  const selected = selectSamples(read.samples, { tag: flags.tag ?? null, size: flags.sampleSize ?? null });
+  if (selected.length === 0)
+    return refusal(`no sample has the tag "${printable(flags.tag ?? '')}"`, flags.json);
+  const samples = await runSamples(selected, manifest, flags, context);
+  const isInterrupted = samples.length < selected.length;
+  const agentUrl = shownUrl(flags.url);
+  const report = evaluationReport(manifest, { dataset: flags.dataset, agentUrl, samples, isInterrupted });
+  const notes = [
+    ...failuresOf(report, selected.length),
+    ...(await sideEffects(report, manifest, flags, context)),
+  ];
+  const isFailed = report.ciGateResult === 'FAIL' || notes.some((note) => note.startsWith('error: '));
+  return {
+    output: flags.json ? json(report) : reportText(report, context),
+    errors: notes.map((note) => `${note}\n`).join(''),
+    exitCode: isFailed ? 1 : 0,
+  };
+}
+
+type ReadDataset = { ok: true; samples: Sample[] } | { ok: false; reason: string };
+
+/** The path of a dataset is relative to the manifest; `$file:` may be in front of it. */
+async function readDataset(
+  { spec: { evaluation } }: Manifest,
+  { file, name, cwd }: { file: string; name: string; cwd: string },
+): Promise<ReadDataset> {
+  const datasets = evaluation?.datasets ?? [];
+  const declared = datasets.find((dataset) => dataset.name === name);
+  if (declared === undefined) {
+    const names = datasets.map((dataset) => printable(dataset.name)).join(', ') || 'none';
+    return {
+      ok: false,
+      reason: `${printable(file)} declares no dataset "${printable(name)}"; declared: ${names}`,
+    };
+  }
+  const path =
+    referenceOf(declared.path)?.kind === 'file' ? declared.path.slice('$file:'.length) : declared.path;
+  const shown = printable(path);
+  try {
+    const parsed = parseDataset(decodeText(await readFile(resolve(cwd, dirname(file), path))));
+    if (parsed.ok) return parsed;
+    const lines = parsed.problems.map(
+      ({ line, column, message }) => `${shown}:${line}:${column}: ${printable(message)}`,
+    );
+    return { ok: false, reason: lines.join('\nerror: ') };
+  } catch (error) {
+    return { ok: false, reason: `cannot read dataset ${shown}: ${readCauseOf(error)}` };
+  }
+}
+
+/** Results in the order in which they arrive; fewer than samples if the run was interrupted. */
+async function runSamples(
+  samples: readonly Sample[],
+  { spec }: Manifest,
+  flags: EvaluateFlags,
+  { onInterrupt, progress }: CliContext,
+): Promise<SampleResult[]> {
+  const interrupt = onInterrupt?.();
+  const { path = '/v1/chat', protocol } = spec.api?.chatEndpoint ?? {};
+  const declared: BodyForm[] = protocol === 'openai-compatible' ? ['openai'] : ['plain'];
+  const detected: BodyForm[] = protocol === undefined ? ['openai', 'plain'] : declared;
+  const sender = new SampleSender({
+    url: urlBelow(flags.url, path),
+    model: spec.model.id,
+    forms: flags.body === 'auto' ? detected : [flags.body],
+    timeoutMs: flags.timeout,
+    signal: interrupt,
+  });
+  const results: SampleResult[] = [];
+  const queue = [...samples];
+  const work = async () => {
+    for (let sample = queue.shift(); sample !== undefined; sample = queue.shift()) {
+      if (interrupt?.aborted === true) return;
+      const result = await sender.send(sample);
+      if (result !== null) results.push(result);
+      progress?.(
+        `${results.length}/${samples.length}, ${results.filter(({ passed }) => passed).length} passed`,
+      );
+    }
+  };
+  // The first sample finds the form of the body.
+  const first = queue.splice(1);
+  await work();
+  queue.push(...first);
+  await Promise.all(Array.from({ length: flags.concurrency }, work));
+  return results;
+}
+
+function failuresOf(
+  { samples, ciGateResult, metrics, threshold }: EvaluationReport,
+  selected: number,
+): string[] {
+  const notes: string[] = [];
+  if (samples.length < selected)
+    notes.push(`error: interrupted: ${samples.length} of ${selected} samples have a result`);
+  const [first] = samples;
+  if (first !== undefined && samples.every(({ error }) => error !== undefined))
+    notes.push(`error: no sample got a response to compare; the first: ${printable(first.error ?? '')}`);
+  if (ciGateResult === 'FAIL')
+    notes.push(`error: pass_rate ${metrics.pass_rate.toFixed(3)} is below the threshold ${threshold}`);
+  return notes;
+}
+
+/** Writes the JUnit file and submits the proof. Returns a line for each. */
+async function sideEffects(
+  report: EvaluationReport,
+  { metadata }: Manifest,
+  flags: EvaluateFlags,
+  context: CliContext,
+): Promise<string[]> {
+  const notes: string[] = [];
+  if (flags.junit !== undefined) {
+    try {
+      await replaceFile(resolve(context.cwd, flags.junit), junitOf(report), 0o666);
+      notes.push(`wrote ${printable(flags.junit)}`);
+    } catch (error) {
+      notes.push(`error: cannot write ${printable(flags.junit)}: ${causeOf(error)}`);
+    }
+  }
+  if (flags.submit !== true) return notes;
+  if (report.interrupted === true || report.ciGateResult === 'FAIL')
+    return [...notes, 'the proof of EVAL-01 was not submitted'];
+  const submitted = await submitEvaluation(metadata.name, report, {
+    env: context.env,
+    controlUrl: flags.controlUrl,
+    now: context.now(),
+  });
+  notes.push(
+    submitted.ok
+      ? `submitted the proof of EVAL-01 to ${submitted.receiver}`
+      : `error: ${printable(submitted.reason)}`,
+  );
+  return notes;
+}
+
+function junitOf({ dataset, samples }: EvaluationReport): string {
+  return FINDING_FORMATS.junit({
+    command: 'evaluate',
+    summary: dataset,
+    passed: samples.filter(({ passed }) => passed).map(({ line }) => `${dataset}:${line}`),
+    findings: samples
+      .filter(({ passed }) => !passed)
+      .map((sample) => ({
+        code: `${dataset}:${sample.line}`,
+        severity: 'medium',
+        title: 'The response does not contain the expected text.',
+        message: failureText(sample),
+        help: '',
+        file: dataset,
+        line: sample.line,
+        column: 1,
+      })),
+  });
+}
+
+const failureText = ({ expected, response, error }: SampleResult): string =>
+  error ?? `expected ${JSON.stringify(expected)} in ${JSON.stringify(response ?? '')}`;
+
+function reportText(report: EvaluationReport, { color }: CliContext): string {
+  const paint = painter(color);
+  const { metrics, threshold, totalSamples, latencyMs, tokens, samples } = report;
+  const failed = samples.filter(({ passed }) => !passed);
+  const rate = `${(metrics.pass_rate * 100).toFixed(1)} %`;
+  const lines = [
+    `${paint('bold', printable(report.dataset))} at ${report.agentUrl}`,
+    `  ${paint(report.ciGateResult === 'PASS' ? 'green' : 'red', report.ciGateResult)}  ${totalSamples - failed.length} of ${totalSamples} passed (${rate}${threshold === null ? '' : `, threshold ${threshold * 100} %`})`,
+  ];
+  if (latencyMs !== null)
+    lines.push(`  latency p50 ${latencyMs.p50} ms, p95 ${latencyMs.p95} ms, p99 ${latencyMs.p99} ms`);
+  lines.push(
+    `  tokens ${tokens.total}${tokens.samplesWithoutTokens === 0 ? '' : `, unknown for ${tokens.samplesWithoutTokens} samples`}`,
+  );
+  const rows = failed.map((sample): Cell[] => [
+    { text: String(sample.line) },
+    { text: printable(sample.input).slice(0, 40) },
+    { text: printable(failureText(sample)).slice(0, 120), style: 'red' },
+  ]);
+  const failures = rows.length === 0 ? '' : `\n${table(['LINE', 'INPUT', 'FAILURE'], rows, paint)}`;
+  return `${lines.join('\n')}\n${failures}`;
+}
