@@ -18,10 +18,10 @@ export const addCompletion: AddCommand = (program: Command, _context, finish) =>
 
 const HELP = `
 Examples:
-  $ source <(platform completion bash)
-  $ source <(platform completion zsh)
+  $ platform completion bash > ~/.local/share/bash-completion/completions/platform
   $ platform completion fish > ~/.config/fish/completions/platform.fish
+  $ source <(platform completion zsh)
 
-Add the first or second line to ~/.bashrc or ~/.zshrc (after compinit) for every new shell.
+For zsh, add the last line to ~/.zshrc after compinit.
 
 Exit codes: 0 printed; 1 unknown shell.`;
