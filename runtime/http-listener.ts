@@ -4,6 +4,12 @@ import type { AddressInfo, Server as TcpServer, Socket } from 'node:net';
 import { systemClock, type Clock } from './clock.ts';
 import { limitConnections, type ConnectionLimits } from './connection-limits.ts';
 
+/** A certificate (PEM, with its chain) and its private key (PEM). */
+export interface KeyPair {
+  cert: string;
+  key: string;
+}
+
 export interface Listener {
   readonly server: Server | TlsServer;
   readonly port: number;
@@ -16,7 +22,7 @@ export interface ListenOptions {
   port: number;
   /** Address to bind; default: all IPv6 and IPv4 addresses. */
   host?: string;
-  tls?: { cert: string; key: string };
+  tls?: KeyPair;
   /** Limits on the memory that clients can occupy; only without TLS; default: no limits. */
   limits?: ConnectionLimits;
   /** Measures the grace period of requests in flight; default: the system clock. */

@@ -19,7 +19,7 @@ import {
   type CertificateTiming,
   type Circumstances,
 } from './advance.ts';
-import type { KeyPair } from './issue.ts';
+import type { KeyPair } from '../../runtime/http-listener.ts';
 import { bundleOf, decodedEntries, trustPatch, withEntries } from './managed-objects.ts';
 import { entriesOf, parseTlsState, trustBundle, usablePair, type TlsState } from './tls-state.ts';
 

@@ -1,5 +1,5 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import type { KeyPair } from './issue.ts';
+import type { KeyPair } from '../../runtime/http-listener.ts';
 
 /** The state that the webhook's replicas share in their Secret. All certificates are PEM. */
 export interface TlsState {
