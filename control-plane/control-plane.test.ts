@@ -98,7 +98,7 @@ beforeEach(async () => {
   stopping = false;
   warnings = [];
   store = new SqliteStore({ directory, clock, rateLimitSeconds: 10 });
-  await store.start(new AbortController().signal);
+  await store.start();
   await start();
 });
 

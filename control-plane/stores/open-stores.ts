@@ -3,63 +3,57 @@ import { loadClusterAccess } from '../../kube/cluster-access.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
-import { createApiServerOutage, type ApiServerOutage } from '../api-server-outage.ts';
+import { createApiServerOutage } from '../api-server-outage.ts';
 import { PodIdentity } from '../auth/pod-identity.ts';
 import type { ControlPlaneConfig } from '../config.ts';
-import { KubernetesStore } from './kubernetes/kubernetes-store.ts';
-import { createDualWriteStore } from './dual-write-store.ts';
+import { KubernetesStore, type KubernetesStoreOptions } from './kubernetes/kubernetes-store.ts';
+import { DualWriteStore } from './dual-write-store.ts';
 import { SqliteStore } from './sqlite/sqlite-store.ts';
 import type { Store } from './store.ts';
 
-export interface OpenStores {
-  store: Store;
-  /** null: no cluster is configured. */
-  pods: PodIdentity | null;
-  apiServer: ApiServerOutage;
-  close(): Promise<void>;
-}
-
-interface Parts {
+/** Opens the configured store. Rejects if it cannot be opened; then nothing stays open. */
+export async function openStores({
+  config,
+  logger,
+  metrics,
+}: {
   config: ControlPlaneConfig;
   logger: Logger;
   metrics: Metrics;
-}
-
-/** Opens the configured store. Rejects if it cannot be opened; then nothing stays open. */
-export async function openStores(parts: Parts, signal: AbortSignal): Promise<OpenStores> {
-  const { cluster, sidecarImages } = parts.config;
+}) {
+  const { cluster, sidecarImages } = config;
+  const clock = systemClock;
   const client =
-    cluster === null
-      ? null
-      : new KubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'control-plane' });
-  const apiServer = createApiServerOutage({ clock: systemClock, logger: parts.logger });
-  const store = storeOf({ ...parts, apiServer }, client);
+    cluster && new KubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'control-plane' });
+  const apiServer = createApiServerOutage({ clock, logger });
+  const store = storeOf({ config, clock, logger, metrics, apiServer }, client);
   const close = async (): Promise<void> => {
     await store.close();
     await client?.close();
   };
   try {
-    await store.start(signal);
+    await store.start();
   } catch (error) {
     await close();
     throw error;
   }
-  const pods = client && new PodIdentity({ client, clock: systemClock, sidecarImages });
-  return { store, pods, apiServer, close };
+  return { store, apiServer, pods: client && new PodIdentity({ client, clock, sidecarImages }), close };
 }
 
 function storeOf(
-  { config, logger, metrics, apiServer }: Parts & { apiServer: ApiServerOutage },
+  {
+    config,
+    ...parts
+  }: Omit<KubernetesStoreOptions, 'client' | 'rateLimitSeconds'> & { config: ControlPlaneConfig },
   client: KubeClient | null,
 ): Store {
-  const clock = systemClock;
+  const { clock, logger } = parts;
   const rateLimitSeconds = config.RATE_LIMIT_SECONDS;
-  const observations =
-    client && new KubernetesStore({ client, clock, logger, metrics, rateLimitSeconds, apiServer });
+  const observations = client && new KubernetesStore({ ...parts, client, rateLimitSeconds });
   // readConfig always sets a cluster with this store.
   if (config.STORE === 'kubernetes' && observations !== null) return observations;
-  const database = new SqliteStore({ directory: config.DATA_DIR, clock, rateLimitSeconds });
+  const database = { directory: config.DATA_DIR, clock, rateLimitSeconds };
   return observations === null
-    ? database
-    : createDualWriteStore({ primary: database, mirror: observations, clock, logger });
+    ? new SqliteStore(database)
+    : new DualWriteStore({ ...database, mirror: observations, logger });
 }
