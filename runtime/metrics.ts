@@ -1,15 +1,3 @@
-/** Prometheus metrics of one process. Code updates counters and histograms; gauges and totals are read on each scrape. */
-export interface Metrics {
-  counter(name: string, help: string): Counter;
-  /** `buckets`: upper bounds in ascending order; seconds for durations. */
-  histogram(name: string, help: string, buckets: readonly number[]): Histogram;
-  gauge(name: string, help: string, read: () => readonly Sample[]): void;
-  /** A counter whose value another component counts. */
-  total(name: string, help: string, read: () => readonly Sample[]): void;
-  /** Returns the Prometheus text exposition format. */
-  render(): string;
-}
-
 export type Labels = Readonly<Record<string, string>>;
 
 export interface Counter {
@@ -27,7 +15,10 @@ export interface Sample {
 
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-export function createMetrics(): Metrics {
+export type Metrics = ReturnType<typeof createMetrics>;
+
+/** Prometheus metrics of one process. Code updates counters and histograms; gauges and totals are read on each scrape. */
+export function createMetrics() {
   const families: { name: string; type: string; help: string; lines: () => string[] }[] = [];
   const readBy =
     (type: string) =>
@@ -36,7 +27,7 @@ export function createMetrics(): Metrics {
       families.push({ name, type, help, lines });
     };
   return {
-    counter(name, help) {
+    counter(name: string, help: string): Counter {
       const series = new Map<string, number>();
       const lines = () => [...series].map(([labels, value]) => `${name}${labels} ${value}`);
       families.push({ name, type: 'counter', help, lines });
@@ -47,15 +38,18 @@ export function createMetrics(): Metrics {
         },
       };
     },
-    histogram(name, help, buckets) {
+    /** `buckets`: upper bounds in ascending order; seconds for durations. */
+    histogram(name: string, help: string, buckets: readonly number[]): Histogram {
       const series = new Map<string, Series>();
       const lines = () => [...series.values()].flatMap((each) => histogramLines(name, buckets, each));
       families.push({ name, type: 'histogram', help, lines });
       return { observe: (value, labels = {}) => observe(series, buckets, value, labels) };
     },
     gauge: readBy('gauge'),
+    /** A counter whose value another component counts. */
     total: readBy('counter'),
-    render: () =>
+    /** Returns the Prometheus text exposition format. */
+    render: (): string =>
       families
         .flatMap(({ name, type, help, lines }) => [
           `# HELP ${name} ${help}`,
