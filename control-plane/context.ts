@@ -1,10 +1,9 @@
-import type { RequestHandler } from 'express';
 import { systemClock } from '../runtime/clock.ts';
 import type { Route } from '../runtime/http-app.ts';
 import type { Logger } from '../runtime/logger.ts';
 import type { Metrics } from '../runtime/metrics.ts';
+import type { Secret } from '../runtime/secret.ts';
 import { createApiServerOutage } from './api-server-outage.ts';
-import { requireAdminKey } from './auth/admin-key.ts';
 import type { CallerDependencies } from './auth/caller.ts';
 import { createRegistrationTokens, signingKeysOf } from './auth/registration-token.ts';
 import type { ControlPlaneConfig } from './config.ts';
@@ -16,7 +15,8 @@ export type ControlPlaneRoute = Route<'open' | 'admin' | 'bearer'>;
 export interface ControlPlaneContext extends CallerDependencies {
   logger: Logger;
   metrics: Metrics;
-  requireAdmin: RequestHandler;
+  /** null: not configured. */
+  adminKey: Secret | null;
   /** Minimum time between two accepted heartbeats of one instance; 0: no limit. */
   rateLimitSeconds: number;
   /** null: ready; else the reason for `/readyz`. */
@@ -44,7 +44,7 @@ export function createContext({ config, isStopping, ...given }: ContextParts): C
     clock,
     apiServer: given.apiServer ?? createApiServerOutage({ clock, logger }),
     tokens: keys && createRegistrationTokens(keys),
-    requireAdmin: requireAdminKey({ adminKey, clock, logger, metrics }),
+    adminKey,
     remoteNamespace: config.REMOTE_NAMESPACE,
     rateLimitSeconds: config.RATE_LIMIT_SECONDS,
     unready: () => (isStopping?.() ? 'this process is stopping' : store.unready()),

@@ -62,11 +62,9 @@ export class PodIdentity {
   readonly #byPod: ReviewBudget<PodIdentification>;
 
   constructor(options: PodIdentityOptions) {
-    const { clock } = options;
-    const isBad = ({ kind }: PodIdentification) => kind !== 'pod';
     this.#options = options;
-    this.#bySource = new ReviewBudget({ clock, isBad, maxBad: MAX_BAD_OF_SOURCE });
-    this.#byPod = new ReviewBudget({ clock, isBad, maxBad: MAX_BAD_OF_POD });
+    this.#bySource = new ReviewBudget(options.clock, MAX_BAD_OF_SOURCE);
+    this.#byPod = new ReviewBudget(options.clock, MAX_BAD_OF_POD);
   }
 
   /**

@@ -38,7 +38,7 @@ function register(context: ControlPlaneContext): RequestHandler {
     const parsed = parseRegistration(request.body as unknown);
     if (!parsed.ok)
       throw new Problem(400, 'the registration is not valid', { extra: { errors: parsed.errors } });
-    const { agentName, runtime, manifest } = parsed.registration;
+    const { agentName, runtime, manifest } = parsed.value;
     const namespace = context.remoteNamespace;
     const at = clock.now();
     const outcome = await store.register({ namespace, name: agentName, runtime, manifest }, at);

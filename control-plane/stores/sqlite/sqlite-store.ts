@@ -32,10 +32,9 @@ export interface SqliteStoreOptions {
   directory: string;
   clock: Clock;
   rateLimitSeconds: number;
-  /** How often agents are checked for staleness, in milliseconds; default 10,000. Every read checks as well. */
-  sweepMs?: number;
 }
 
+/** How often agents are checked for staleness, in milliseconds. Every read checks as well. */
 const SWEEP_MS = 10_000;
 
 /** The embedded store. SQLite is synchronous, so every operation completes before the next one starts. */
@@ -198,9 +197,9 @@ export class SqliteStore implements Store {
   }
 
   async #sweep(): Promise<void> {
-    const { clock, sweepMs = SWEEP_MS } = this.#options;
+    const { clock } = this.#options;
     // A failed sweep (such as with a full disk) is repeated; until then every request returns the error.
-    while (await slept(clock, sweepMs, this.#stop.signal))
+    while (await slept(clock, SWEEP_MS, this.#stop.signal))
       await this.#read(clock.now(), () => null).catch(() => undefined);
   }
 }
