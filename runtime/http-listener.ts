@@ -1,3 +1,4 @@
+import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
 import type { AddressInfo, Server as TcpServer, Socket } from 'node:net';
@@ -71,15 +72,10 @@ export async function bind(
   return (server.address() as AddressInfo).port;
 }
 
-function bindTo(server: TcpServer, port: number, host: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    // Explicit, because the system default may be IPv6 only.
-    server.listen({ port, host, ipv6Only: false }, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
+async function bindTo(server: TcpServer, port: number, host: string): Promise<void> {
+  // Explicit, because the system default may be IPv6 only.
+  server.listen({ port, host, ipv6Only: false });
+  await once(server, 'listening');
 }
 
 /** Milliseconds between two attempts to close idle connections while a server stops. */
