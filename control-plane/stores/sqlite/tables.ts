@@ -54,7 +54,7 @@ function pageOf(database: DatabaseSync, query: ListQuery): { agents: AgentRecord
   const where = (conditions: string[]): string =>
     conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
   const texts = filters.map((column) => `${column} = ?`);
-  const values = filters.map((column) => query[column] as string);
+  const values = filters.map((column) => query[column] ?? null);
   const counted = database.prepare(`SELECT count(*) AS total FROM agents ${where(texts)}`).get(...values);
   const after = query.after === null ? [] : [query.after.namespace, query.after.name];
   const resumed = query.after === null ? texts : [...texts, '(namespace, name) > (?, ?)'];
