@@ -342,6 +342,13 @@ describe('a renewed key', () => {
     expect((await push(apiKey, aHeartbeat())).status).toBe(401);
   });
 
+  test('and the key from registration reach the store only as hashes', async () => {
+    await renew((await registered()).apiKey);
+    const [agent] = await store.findByName('shop', clock.now());
+    const stored = { hash: expect.any(String), expiresAt: expect.any(String) };
+    expect(agent?.status.tokenHashes).toEqual([stored, stored]);
+  });
+
   test('is not issued to pods', async () => {
     expect((await renew('token-of-shop-1')).body).toEqual(
       problem(403, 'Forbidden', 'pod tokens are renewed by the kubelet, not by this API'),

@@ -1,3 +1,15 @@
+/** Prometheus metrics of one process. Code updates counters and histograms; gauges and totals are read on each scrape. */
+export interface Metrics {
+  counter(name: string, help: string): Counter;
+  /** `buckets`: upper bounds in ascending order; seconds for durations. */
+  histogram(name: string, help: string, buckets: readonly number[]): Histogram;
+  gauge(name: string, help: string, read: () => readonly Sample[]): void;
+  /** A counter whose value another component counts. */
+  total(name: string, help: string, read: () => readonly Sample[]): void;
+  /** Returns the Prometheus text exposition format. */
+  render(): string;
+}
+
 export type Labels = Readonly<Record<string, string>>;
 
 export interface Counter {
@@ -15,10 +27,7 @@ export interface Sample {
 
 export const METRICS_CONTENT_TYPE = 'text/plain; version=0.0.4; charset=utf-8';
 
-export type Metrics = ReturnType<typeof createMetrics>;
-
-/** Prometheus metrics of one process. Code updates counters and histograms; gauges and totals are read on each scrape. */
-export function createMetrics() {
+export function createMetrics(): Metrics {
   const families: { name: string; type: string; help: string; lines: () => string[] }[] = [];
   const readBy =
     (type: string) =>
@@ -27,7 +36,7 @@ export function createMetrics() {
       families.push({ name, type, help, lines });
     };
   return {
-    counter(name: string, help: string): Counter {
+    counter(name, help) {
       const series = new Map<string, number>();
       const lines = () => [...series].map(([labels, value]) => `${name}${labels} ${value}`);
       families.push({ name, type: 'counter', help, lines });
@@ -38,18 +47,15 @@ export function createMetrics() {
         },
       };
     },
-    /** `buckets`: upper bounds in ascending order; seconds for durations. */
-    histogram(name: string, help: string, buckets: readonly number[]): Histogram {
+    histogram(name, help, buckets) {
       const series = new Map<string, Series>();
       const lines = () => [...series.values()].flatMap((each) => histogramLines(name, buckets, each));
       families.push({ name, type: 'histogram', help, lines });
       return { observe: (value, labels = {}) => observe(series, buckets, value, labels) };
     },
     gauge: readBy('gauge'),
-    /** A counter whose value another component counts. */
     total: readBy('counter'),
-    /** Returns the Prometheus text exposition format. */
-    render: (): string =>
+    render: () =>
       families
         .flatMap(({ name, type, help, lines }) => [
           `# HELP ${name} ${help}`,

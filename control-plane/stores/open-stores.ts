@@ -6,27 +6,28 @@ import type { Metrics } from '../../runtime/metrics.ts';
 import { createApiServerOutage } from '../api-server-outage.ts';
 import { PodIdentity } from '../auth/pod-identity.ts';
 import type { ControlPlaneConfig } from '../config.ts';
-import { KubernetesStore, type KubernetesStoreOptions } from './kubernetes/kubernetes-store.ts';
-import { DualWriteStore } from './dual-write-store.ts';
+import { KubernetesStore } from './kubernetes/kubernetes-store.ts';
+import { DualWriteStore, type DualWriteOptions } from './dual-write-store.ts';
 import { SqliteStore } from './sqlite/sqlite-store.ts';
 import type { Store } from './store.ts';
 
-/** Opens the configured store. Rejects if it cannot be opened; then nothing stays open. */
-export async function openStores({
-  config,
-  logger,
-  metrics,
-}: {
+interface Parts {
   config: ControlPlaneConfig;
   logger: Logger;
   metrics: Metrics;
-}) {
-  const { cluster, sidecarImages } = config;
+}
+
+/** Opens the configured store. Rejects if it cannot be opened; then nothing stays open. */
+export async function openStores({ config, logger, metrics }: Parts) {
+  const { cluster, sidecarImages, RATE_LIMIT_SECONDS: rateLimitSeconds } = config;
   const clock = systemClock;
+  const apiServer = createApiServerOutage({ clock, logger });
   const client =
     cluster && new KubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'control-plane' });
-  const apiServer = createApiServerOutage({ clock, logger });
-  const store = storeOf({ config, clock, logger, metrics, apiServer }, client);
+  const observations =
+    client && new KubernetesStore({ client, clock, logger, metrics, rateLimitSeconds, apiServer });
+  const database = { directory: config.DATA_DIR, clock, rateLimitSeconds, logger };
+  const store = storeOf(config, observations, database);
   const close = async (): Promise<void> => {
     await store.close();
     await client?.close();
@@ -37,23 +38,16 @@ export async function openStores({
     await close();
     throw error;
   }
+  // Without a cluster there are no pods to identify.
   return { store, apiServer, pods: client && new PodIdentity({ client, clock, sidecarImages }), close };
 }
 
+/** readConfig always sets a cluster with the Kubernetes store, so its observations are never null. */
 function storeOf(
-  {
-    config,
-    ...parts
-  }: Omit<KubernetesStoreOptions, 'client' | 'rateLimitSeconds'> & { config: ControlPlaneConfig },
-  client: KubeClient | null,
+  { STORE }: ControlPlaneConfig,
+  observations: KubernetesStore | null,
+  database: Omit<DualWriteOptions, 'mirror'>,
 ): Store {
-  const { clock, logger } = parts;
-  const rateLimitSeconds = config.RATE_LIMIT_SECONDS;
-  const observations = client && new KubernetesStore({ ...parts, client, rateLimitSeconds });
-  // readConfig always sets a cluster with this store.
-  if (config.STORE === 'kubernetes' && observations !== null) return observations;
-  const database = { directory: config.DATA_DIR, clock, rateLimitSeconds };
-  return observations === null
-    ? new SqliteStore(database)
-    : new DualWriteStore({ ...database, mirror: observations, logger });
+  if (observations === null) return new SqliteStore(database);
+  return STORE === 'kubernetes' ? observations : new DualWriteStore({ ...database, mirror: observations });
 }
