@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import type { KubeClient } from '../../kube/client.ts';
+import { bundleOf, decodedEntries } from '../../kube/encoded.ts';
 import { expectOk, getObject } from '../../kube/objects.ts';
 import {
   objectPath,
@@ -10,7 +10,7 @@ import {
 } from '../../kube/resources.ts';
 import type { Data, WebhookConfiguration } from '../../kube/types.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { describeError, type Logger } from '../../runtime/logger.ts';
+import { describeError } from '../../runtime/logger.ts';
 import {
   advance,
   isGoodLeaf,
@@ -20,23 +20,19 @@ import {
   type Circumstances,
 } from './advance.ts';
 import type { KeyPair } from './issue.ts';
-import { bundleOf, decodedEntries, trustPatch, withEntries } from './managed-objects.ts';
+import type { LeafUse } from './leaf-use.ts';
+import { isProven, type ProofSources } from './proof.ts';
 import { entriesOf, parseTlsState, trustBundle, usablePair, type TlsState } from './tls-state.ts';
 
-export interface CertificateManagerOptions {
-  client: KubeClient;
-  logger: Logger;
+export interface CertificateManagerOptions extends ProofSources {
   clock: Clock;
+  leafUse: Pick<LeafUse, 'isUsed' | 'serve'>;
   /** The Secret that this process's replicas share, and the host names of the webhook. */
   webhook: { secret: ObjectKey; hosts: readonly string[] };
   /** The Secret that the control plane mounts, and the host names of the control plane. */
   controlPlane: { secret: ObjectKey; hosts: readonly string[] };
   /** The MutatingWebhookConfiguration that must trust the webhook. */
   configuration: string;
-  /** Sets the server's certificate. */
-  serve(leaf: KeyPair): void;
-  /** Whether an API server that trusts only `trusted` is proven to accept the served certificate. See `proof.ts`. */
-  isProven(trusted: string, signal: AbortSignal): Promise<boolean>;
   timing?: CertificateTiming;
   /** Milliseconds between two reconciliations of the Secrets and the configuration. */
   everyMs?: number;
@@ -133,22 +129,22 @@ export class CertificateManager {
   async #updateState(secret: Data, trusted: string, issued: Data | null): Promise<TlsState | null> {
     const { clock, logger, webhook, controlPlane } = this.#options;
     const current = parseTlsState(decodedEntries(secret));
-    const isProven =
-      current.previousCa === null || (await this.#options.isProven(trusted, this.#stop.signal));
+    const hasProof =
+      current.previousCa === null || (await isProven(trusted, this.#options, this.#stop.signal));
     const { state, steps } = await advance(current, {
       now: clock.now(),
       hosts: webhook.hosts,
       trusted,
       trustedMs: this.#unchangedMs('trusted', trusted),
       leafMs: this.#unchangedMs('leaf', current.leaf?.cert),
-      isProven,
+      isProven: hasProof,
       issued: issued === null ? [] : [this.#issuedTo(controlPlane.hosts, leafIn(issued))],
       timing: this.#timing,
     });
     if (steps.length === 0) return state;
     if (!(await this.#put(webhook.secret, withEntries(secret, entriesOf(state))))) return null;
     logger.info('certificates updated', { steps });
-    if (steps.includes('retire-previous') && !isProven)
+    if (steps.includes('retire-previous') && !hasProof)
       logger.warn('previous CA removed after the hold time without a passed canary', {
         days: this.#timing.holdDays,
       });
@@ -175,7 +171,7 @@ export class CertificateManager {
   #serve({ leaf, ca }: TlsState, trusted: string): void {
     if (leaf === null || leaf.cert === this.#served?.cert) return;
     if (this.#served !== null && !trusted.includes(ca?.cert ?? '')) return;
-    this.#options.serve(leaf);
+    this.#options.leafUse.serve(leaf);
     this.#served = leaf;
     this.#options.logger.info('serving certificate loaded', { until: this.expiresAt()?.toISOString() });
   }
@@ -231,4 +227,26 @@ export class CertificateManager {
 function leafIn(secret: Data): KeyPair | null {
   const entries = decodedEntries(secret);
   return usablePair(entries['tls.crt'], entries['tls.key']);
+}
+
+/**
+ * The JSON Patch that sets `bundle` in every webhook of the configuration; empty if all have it. The API server responds
+ * with 409 if the configuration was changed after it was read.
+ */
+function trustPatch(configuration: WebhookConfiguration, bundle: string): unknown[] {
+  const caBundle = Buffer.from(bundle).toString('base64');
+  const operations = (configuration.webhooks ?? []).flatMap(({ clientConfig }, index) =>
+    clientConfig.caBundle === caBundle
+      ? []
+      : [{ op: 'add', path: `/webhooks/${index}/clientConfig/caBundle`, value: caBundle }],
+  );
+  if (operations.length === 0) return [];
+  const { resourceVersion } = configuration.metadata;
+  return [{ op: 'add', path: '/metadata/resourceVersion', value: resourceVersion }, ...operations];
+}
+
+/** The Secret with exactly these entries. */
+function withEntries(secret: Data, entries: Record<string, string>): Data {
+  const data = Object.entries(entries).map(([name, value]) => [name, Buffer.from(value).toString('base64')]);
+  return { ...secret, data: Object.fromEntries(data) as Record<string, string> };
 }
