@@ -1,4 +1,10 @@
-import type { ClusterFacts, ExistingObject, InstallFacts } from '../../core/diagnosis/facts.ts';
+import {
+  known,
+  type ClusterFacts,
+  type ExistingObject,
+  type Fact,
+  type InstallFacts,
+} from '../../core/diagnosis/facts.ts';
 import {
   describePermission,
   ESCALATE,
@@ -7,7 +13,6 @@ import {
   installPermissions,
   type Permission,
 } from '../../core/diagnosis/install-permissions.ts';
-import { known, type Fact } from '../../core/diagnosis/fact.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { expectOk, getObject } from '../../kube/objects.ts';
 import type { KubeObject } from '../../kube/types.ts';
@@ -102,13 +107,13 @@ async function existingOf(
   namespaces: readonly string[],
 ): Promise<Fact<ExistingObject[]>> {
   const wanted = [
-    ...namespaces.map((name) => ({ resource: NAMESPACES, kind: 'Namespace' as const, name })),
-    { resource: DEFINITIONS, kind: 'CustomResourceDefinition' as const, name: DEFINITION_NAME },
+    ...namespaces.map((name) => ({ resource: NAMESPACES, name })),
+    { resource: DEFINITIONS, name: DEFINITION_NAME },
   ];
   const found: ExistingObject[] = [];
-  for (const { resource, kind, name } of wanted) {
-    const right = `get ${resource.plural}`;
-    const fact = await readFact(right, () => getObject<KubeObject>(client, resource, { name }));
+  for (const { resource, name } of wanted) {
+    const { kind, plural } = resource;
+    const fact = await readFact(`get ${plural}`, () => getObject<KubeObject>(client, resource, { name }));
     if (!fact.known) return fact;
     if (fact.value !== null) found.push({ kind, name, owner: ownerOf(fact.value) });
   }

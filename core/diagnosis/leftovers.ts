@@ -1,6 +1,5 @@
 import { replaceCommand } from './agent-rules.ts';
-import type { Fact } from './fact.ts';
-import type { PodFacts } from './facts.ts';
+import type { Fact, PodFacts } from './facts.ts';
 
 /** Facts gathered before or after a release is removed. */
 export interface LeftoverFacts {
