@@ -54,12 +54,10 @@ async function workloadsOf(client: KubeClient): Promise<Fact<WorkloadFacts[]>> {
     found.push(...fact.value);
   }
   return known(
-    await eachOf(found, async ({ optedIn: { kind, namespace, name, configMap }, object }) => ({
-      kind,
-      namespace,
-      name,
+    await eachOf(found, async ({ optedIn: { configMap, ...workload }, object }) => ({
+      ...workload,
       refused: rejectionIn(object),
-      manifest: configMap === null ? null : await manifestOf(client, namespace, configMap),
+      manifest: configMap === null ? null : await manifestOf(client, workload.namespace, configMap),
     })),
   );
 }
@@ -109,18 +107,17 @@ export async function podsOf(client: KubeClient, system: string): Promise<PodFac
 }
 
 function podFacts({ metadata, spec, status }: Pod, system: string): PodFacts {
-  const { namespace = '', name, annotations, labels } = metadata;
+  const { namespace = '', name, annotations = {}, labels } = metadata;
   const containers = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
   const statuses = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
-  const injected = annotations === undefined ? null : parseInjected({ annotations });
   return {
     namespace,
     name,
     owner: workloadOf(metadata),
     isOwn: namespace === system && labels?.['app.kubernetes.io/part-of'] === 'agent-compliance',
-    optedIn: optsIn(annotations ?? {}) && annotations?.[MIRROR_ANNOTATION] === undefined,
+    optedIn: optsIn(annotations) && annotations[MIRROR_ANNOTATION] === undefined,
     hasSidecar: containers.some((container) => container.name === SIDECAR_CONTAINER),
-    injected: injected === null ? null : { version: injected.version, config: injected.config },
+    injected: parseInjected({ annotations }),
     waiting: statuses.flatMap(waitingOf),
   };
 }

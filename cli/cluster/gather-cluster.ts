@@ -68,16 +68,17 @@ export async function pluralsOf(client: KubeClient, groupVersion: string): Promi
   return (expectOk(answer).resources ?? []).filter(({ name }) => !name.includes('/'));
 }
 
-/** `namespaces`: those that the chart creates by default. */
+/** Namespaces that the chart creates by default. */
+const CHART_NAMESPACES = ['platform-remote', 'platform-canary'];
+
 export async function gatherInstall(
   client: KubeClient,
-  about: { release: string; namespace: string; namespaces: readonly string[] },
+  { release, namespace }: { release: string; namespace: string },
 ): Promise<InstallFacts> {
-  const { release, namespace, namespaces } = about;
   const [cluster, missingPermissions, existing] = await Promise.all([
     gatherCluster(client),
     readFact('create selfsubjectaccessreviews', () => missingPermissionsOf(client, namespace)),
-    existingOf(client, namespaces),
+    existingOf(client),
   ]);
   return { ...cluster, release, namespace, missingPermissions, existing };
 }
@@ -102,12 +103,9 @@ export async function isAllowed(client: KubeClient, { resource, ...right }: Perm
   return expectOk(answer).status?.allowed === true;
 }
 
-async function existingOf(
-  client: KubeClient,
-  namespaces: readonly string[],
-): Promise<Fact<ExistingObject[]>> {
+async function existingOf(client: KubeClient): Promise<Fact<ExistingObject[]>> {
   const wanted = [
-    ...namespaces.map((name) => ({ resource: NAMESPACES, name })),
+    ...CHART_NAMESPACES.map((name) => ({ resource: NAMESPACES, name })),
     { resource: DEFINITIONS, name: DEFINITION_NAME },
   ];
   const found: ExistingObject[] = [];

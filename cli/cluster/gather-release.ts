@@ -26,9 +26,9 @@ const COMPONENT = 'app.kubernetes.io/component';
 export async function findRelease(
   client: KubeClient,
   namespace: string,
-  wanted: string | null,
+  wanted: string | undefined,
 ): Promise<{ release: ReleaseFacts; deployments: Workload[] } | null> {
-  const labelSelector = wanted === null ? CHART_LABEL : labelsOf(wanted);
+  const labelSelector = wanted === undefined ? CHART_LABEL : labelsOf(wanted);
   const { items } = await listObjects(client, DEPLOYMENTS, { namespace, labelSelector });
   const names = [...new Set(items.map((each) => label(each, 'app.kubernetes.io/instance')))].sort();
   const [name] = names;

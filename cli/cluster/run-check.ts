@@ -24,15 +24,13 @@ export async function runCheck(
   );
 }
 
-/** Default names in the chart. */
-const NAMESPACES = ['platform-remote', 'platform-canary'];
-
 async function gatherFacts(client: KubeClient, options: CheckOptions, now: () => Date): Promise<CheckInput> {
-  const { pre, namespace, release = null } = options;
-  if (pre) {
-    const about = { release: release ?? CHART_NAME, namespace, namespaces: NAMESPACES };
-    return { stage: 'pre', facts: await gatherInstall(client, about) };
-  }
+  const { pre, namespace, release } = options;
+  if (pre)
+    return {
+      stage: 'pre',
+      facts: await gatherInstall(client, { release: release ?? CHART_NAME, namespace }),
+    };
   const [cluster, search] = await Promise.all([
     gatherCluster(client),
     readFact(`list deployments in ${namespace}`, () => findRelease(client, namespace, release)),

@@ -211,6 +211,11 @@ const UNTRUSTED = new Set([
   'CERT_SIGNATURE_FAILURE',
 ]);
 
+const INVALID: Readonly<Record<string, string>> = {
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+  CERT_NOT_YET_VALID: 'its certificate is not valid yet; check the clock of this machine',
+};
+
 /** Why a connection failed, and what to do. `caFile`: the `--ca` file, as typed. */
 function connectionFailure(error: unknown, url: URL, caFile: string | undefined): string {
   const code = codeOf(error);
@@ -218,18 +223,10 @@ function connectionFailure(error: unknown, url: URL, caFile: string | undefined)
     return caFile === undefined
       ? 'its certificate is not signed by a trusted CA; pass the CA file with --ca'
       : `its certificate is not signed by the CA in ${caFile}`;
-  switch (code) {
-    case 'ERR_TLS_CERT_ALTNAME_INVALID':
-      return `its certificate is not valid for the host name ${url.hostname}`;
-    case 'CERT_HAS_EXPIRED':
-      return 'its certificate has expired';
-    case 'CERT_NOT_YET_VALID':
-      return 'its certificate is not valid yet; check the clock of this machine';
-    case '':
-      return error instanceof Error ? error.message : String(error);
-    default:
-      return reasonOf(error) + hint(code, url);
-  }
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return `its certificate is not valid for the host name ${url.hostname}`;
+  if (code === '') return error instanceof Error ? error.message : String(error);
+  return INVALID[code] ?? reasonOf(error) + hint(code, url);
 }
 
 /** Using http for https, or the reverse, shows as a protocol error. */

@@ -1,3 +1,4 @@
+import type { DriftingPod } from '../injection/drift.ts';
 import type { AgentObservation } from '../observation/observation.ts';
 
 /** A gathered value, or the reason why it could not be gathered. An unknown value never passes a check. */
@@ -165,17 +166,13 @@ export interface ManifestFacts {
 /** `absent`: the ConfigMap does not exist. `no-key`: it has no key `agent.yaml`. */
 export type ManifestText = { state: 'there'; text: string } | { state: 'no-key' | 'absent' };
 
-export interface PodFacts {
+export interface PodFacts extends DriftingPod {
   namespace: string;
   name: string;
   /** `Deployment chat`, for the command that replaces the pod; null: a pod without an owner. */
   owner: { kind: string; name: string } | null;
   /** The pod belongs to the release itself, not to an agent. */
   isOwn: boolean;
-  optedIn: boolean;
-  hasSidecar: boolean;
-  /** Version and configuration hash of the injection. */
-  injected: { version: string; config: string } | null;
   /** Containers that cannot start: `ImagePullBackOff`, ... */
   waiting: readonly { container: string; reason: string; message: string }[];
 }

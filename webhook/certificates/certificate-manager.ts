@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto';
+import type { KubeRequest } from '../../kube/client.ts';
 import { bundleOf, decodedEntries } from '../../kube/encoded.ts';
 import { expectOk, getObject } from '../../kube/objects.ts';
 import {
@@ -11,14 +12,7 @@ import {
 import type { Data, WebhookConfiguration } from '../../kube/types.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { describeError } from '../../runtime/logger.ts';
-import {
-  advance,
-  isGoodLeaf,
-  newLeaf,
-  TIMING,
-  type CertificateTiming,
-  type Circumstances,
-} from './advance.ts';
+import { advance, isGoodLeaf, newLeaf, TIMING, type CertificateTiming } from './advance.ts';
 import type { KeyPair } from './issue.ts';
 import type { LeafUse } from './leaf-use.ts';
 import { isProven, type ProofSources } from './proof.ts';
@@ -131,6 +125,7 @@ export class CertificateManager {
     const current = parseTlsState(decodedEntries(secret));
     const hasProof =
       current.previousCa === null || (await isProven(trusted, this.#options, this.#stop.signal));
+    const other = issued && leafIn(issued);
     const { state, steps } = await advance(current, {
       now: clock.now(),
       hosts: webhook.hosts,
@@ -138,21 +133,19 @@ export class CertificateManager {
       trustedMs: this.#unchangedMs('trusted', trusted),
       leafMs: this.#unchangedMs('leaf', current.leaf?.cert),
       isProven: hasProof,
-      issued: issued === null ? [] : [this.#issuedTo(controlPlane.hosts, leafIn(issued))],
+      issued: issued
+        ? [{ hosts: controlPlane.hosts, leaf: other, leafMs: this.#unchangedMs('issued', other?.cert) }]
+        : [],
       timing: this.#timing,
     });
     if (steps.length === 0) return state;
-    if (!(await this.#put(webhook.secret, withEntries(secret, entriesOf(state))))) return null;
+    if (!(await this.#putEntries(webhook.secret, secret, entriesOf(state)))) return null;
     logger.info('certificates updated', { steps });
     if (steps.includes('retire-previous') && !hasProof)
       logger.warn('previous CA removed after the hold time without a passed canary', {
         days: this.#timing.holdDays,
       });
     return state;
-  }
-
-  #issuedTo(hosts: readonly string[], leaf: KeyPair | null): Circumstances['issued'][number] {
-    return { hosts, leaf, leafMs: this.#unchangedMs('issued', leaf?.cert) };
   }
 
   /** Milliseconds since `what` was observed to change to `value`. The count starts again when the process restarts. */
@@ -177,18 +170,12 @@ export class CertificateManager {
   }
 
   async #updateTrust(current: WebhookConfiguration, bundle: string): Promise<boolean> {
-    const { client, configuration, logger } = this.#options;
+    const { configuration, logger } = this.#options;
     const operations = trustPatch(current, bundle);
     if (operations.length === 0) return true;
-    const answer = await client.send({
-      method: 'PATCH',
-      path: objectPath(WEBHOOK_CONFIGURATIONS, { name: configuration }),
-      body: operations,
-      contentType: 'application/json-patch+json',
-      signal: this.#stop.signal,
-    });
-    if (!answer.ok && answer.status === 409) return false;
-    expectOk(answer);
+    const path = objectPath(WEBHOOK_CONFIGURATIONS, { name: configuration });
+    const contentType = 'application/json-patch+json';
+    if (!(await this.#write({ method: 'PATCH', path, contentType, body: operations }))) return false;
     logger.info('caBundle updated', { configuration });
     return true;
   }
@@ -202,16 +189,24 @@ export class CertificateManager {
     if (leaf !== null && decodedEntries(secret)['ca.crt'] === ca) return true;
     const { cert, key } = leaf ?? (await newLeaf(state, wanted));
     const entries = { 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca };
-    if (!(await this.#put(controlPlane.secret, withEntries(secret, entries)))) return false;
+    if (!(await this.#putEntries(controlPlane.secret, secret, entries))) return false;
     logger.info('control plane certificate Secret updated', { secret: controlPlane.secret.name });
     return true;
   }
 
-  /** false: another process wrote the Secret after it was read. */
-  async #put(key: ObjectKey, secret: Data): Promise<boolean> {
-    const path = objectPath(SECRETS, key);
-    const { signal } = this.#stop;
-    const answer = await this.#options.client.send({ method: 'PUT', path, body: secret, signal });
+  /** The Secret gets exactly these entries. false: another process wrote the Secret after it was read. */
+  #putEntries(key: ObjectKey, secret: Data, entries: Record<string, string>): Promise<boolean> {
+    const encoded = Object.entries(entries).map(([name, value]) => [
+      name,
+      Buffer.from(value).toString('base64'),
+    ]);
+    const body = { ...secret, data: Object.fromEntries(encoded) as Record<string, string> };
+    return this.#write({ method: 'PUT', path: objectPath(SECRETS, key), body });
+  }
+
+  /** false: another process wrote the object after it was read. */
+  async #write(request: KubeRequest): Promise<boolean> {
+    const answer = await this.#options.client.send({ ...request, signal: this.#stop.signal });
     if (!answer.ok && answer.status === 409) return false;
     expectOk(answer);
     return true;
@@ -243,10 +238,4 @@ function trustPatch(configuration: WebhookConfiguration, bundle: string): unknow
   if (operations.length === 0) return [];
   const { resourceVersion } = configuration.metadata;
   return [{ op: 'add', path: '/metadata/resourceVersion', value: resourceVersion }, ...operations];
-}
-
-/** The Secret with exactly these entries. */
-function withEntries(secret: Data, entries: Record<string, string>): Data {
-  const data = Object.entries(entries).map(([name, value]) => [name, Buffer.from(value).toString('base64')]);
-  return { ...secret, data: Object.fromEntries(data) as Record<string, string> };
 }
