@@ -1,6 +1,6 @@
 import { access, constants, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { proofRecord } from '../../core/proof/proof-record.ts';
+import { proofRecord } from '../../core/proof/parse-proof.ts';
 import type { ProofRecord } from '../../core/proof/proof.ts';
 import { integer, list, object, parseWith, jsonOf } from '../../core/untrusted/fields.ts';
 import { replaceFile } from '../../push/replace-file.ts';

@@ -1,7 +1,7 @@
 import type { Request, RequestHandler } from 'express';
 import { isRuleId, RULE_IDS } from '../../core/audit/rules.ts';
 import { withExpiry } from '../../core/proof/expiry.ts';
-import { parseProofSubmission, proofRecordOf } from '../../core/proof/parse-proof-submission.ts';
+import { parseProofSubmission, proofRecordOf } from '../../core/proof/parse-proof.ts';
 import { PROOF_WRITES_HEADER } from '../../core/proof/proof.ts';
 import { jsonBody } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
