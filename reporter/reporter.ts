@@ -6,15 +6,7 @@ import type { AgentUsageReport } from '../core/usage/usage.ts';
 import { builtinClock, type PushClock, type PushLogger } from '../push/clock.ts';
 import { EventSender, type EventClient } from '../push/event-client.ts';
 import { currentRequestId, followRequests, requestIdOf, type RequestWithId } from './current-request.ts';
-import {
-  createFastifyPlugin,
-  createFetchHandler,
-  createHealthHandler,
-  createNodeHandler,
-  createUsageHandler,
-  type FastifyRoutes,
-  type JsonResponse,
-} from './handlers.ts';
+import { createHandlers, type FastifyRoutes, type JsonResponse } from './handlers.ts';
 import { runChecks, type CheckedAgent } from './health-checks.ts';
 import { manifestFrom, type ManifestInput } from './manifest-input.ts';
 import { createPusher, type Pusher } from './pusher.ts';
@@ -103,7 +95,7 @@ export function createReporter(options: ReporterOptions): Reporter {
   let pusher: Pusher | null = null;
   const refresher = new Refresher<CheckedAgent>({
     check: () =>
-      runChecks({ manifest, manifestFolder, env, now, registeredTools: registered(options.tools) }),
+      runChecks({ manifest, now, registeredTools: registered(options.tools) }, manifestFolder, env),
     onReport: (checked) => pusher?.noteReport(checked),
     refreshIntervalMs: milliseconds('refreshIntervalMs', options.refreshIntervalMs, 30_000),
     staleAfterMs: milliseconds('staleAfterMs', options.staleAfterMs, 60_000),
@@ -158,11 +150,7 @@ function assemble(parts: Parts): Reporter {
       await Promise.all([pusher?.stop(), events.flush()]);
     },
     recordUsage: (...call) => countUsage(currentRequestId(), ...call),
-    handle: createNodeHandler(source),
-    healthHandler: createHealthHandler(source),
-    usageHandler: createUsageHandler(source),
-    fetch: createFetchHandler(source),
-    fastify: createFastifyPlugin(source),
+    ...createHandlers(source),
     behavior: (request, response) => {
       const requestId = requestIdOf(request);
       return createRequestBehavior({
