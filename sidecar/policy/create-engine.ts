@@ -19,7 +19,7 @@ export interface Engine extends Pick<PolicyEvaluatorOptions, 'engine' | 'policy'
 }
 
 export interface EngineInput {
-  config: Pick<SidecarConfig, 'POLICY_ENGINE' | 'POLICY_URL' | 'POLICY_TIMEOUT_MS'>;
+  config: SidecarConfig;
   manifest: CurrentManifest;
   logger: Logger;
   clock: Clock;

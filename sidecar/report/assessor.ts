@@ -36,17 +36,14 @@ export interface Assessment {
 }
 
 export interface AssessorOptions {
-  config: Pick<
-    SidecarConfig,
-    'UPSTREAM_URL' | 'PROXY_PORT' | 'CONTROL_PLANE_PORT' | 'AGENT_NAME' | 'PROOF_WRITES'
-  >;
+  config: SidecarConfig;
   environment: AgentEnvironment;
   manifest: CurrentManifest;
   proofs: ProofStore;
-  audit: Pick<AuditLog, 'ring' | 'seen' | 'requestsWithoutBehavior'>;
+  audit: AuditLog;
   policy: PolicyEvaluator;
   clock: Clock;
-  logger: Pick<Logger, 'warn' | 'info'>;
+  logger: Logger;
   signal: AbortSignal;
 }
 
