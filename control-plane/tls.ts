@@ -2,17 +2,13 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import type { Server } from 'node:https';
-import type { Clock } from '../runtime/clock.ts';
+import { slept, type Clock } from '../runtime/clock.ts';
+import type { KeyPair } from '../runtime/http-listener.ts';
 import { describeError, type Logger } from '../runtime/logger.ts';
 
 export interface TlsFiles {
   certFile: string;
   keyFile: string;
-}
-
-export interface KeyPair {
-  cert: string;
-  key: string;
 }
 
 /** Rejects with a message that names the variables if a file cannot be read or the key does not match the certificate. */
@@ -56,12 +52,7 @@ export async function reloadKeyPair(options: KeyPairReload): Promise<void> {
   const { files, server, clock, logger, everyMs, signal } = options;
   let { current } = options;
   let failing = false;
-  for (;;) {
-    try {
-      await clock.sleep(everyMs, signal);
-    } catch {
-      return;
-    }
+  while (await slept(clock, everyMs, signal)) {
     try {
       const next = await readKeyPair(files);
       failing = false;

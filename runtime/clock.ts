@@ -16,3 +16,11 @@ export const systemClock: Clock = {
     await delay(ms, undefined, signal ? { signal, ref: false } : { ref: false });
   },
 };
+
+/** Sleeps; false: `signal` aborted meanwhile. */
+export function slept(clock: Pick<Clock, 'sleep'>, ms: number, signal: AbortSignal): Promise<boolean> {
+  return clock.sleep(ms, signal).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { watch, type FSWatcher } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
@@ -21,8 +22,8 @@ export async function loadManifestFile(path: string): Promise<LoadedManifest> {
 
 /** Parses the content of a manifest file. `file` is its name in messages. */
 export function parseManifestBytes(file: string, bytes: Buffer): LoadedManifest {
-  const text = decode(bytes);
-  if (text === null) return unreadableManifest(file, 'is not a UTF-8 text file');
+  if (bytes.includes(0) || !isUtf8(bytes)) return unreadableManifest(file, 'is not a UTF-8 text file');
+  const text = new TextDecoder().decode(bytes);
   const parsed = parseManifest(text);
   if (!parsed.ok) return { ok: false, file, problems: parsed.problems };
   const hash = createHash('sha256').update(bytes).digest('hex');
@@ -70,15 +71,6 @@ async function readBytes(path: string): Promise<{ bytes: Buffer } | { failure: s
 }
 
 const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? '';
-
-function decode(bytes: Buffer): string | null {
-  if (bytes.includes(0)) return null;
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    return null;
-  }
-}
 
 export interface WatchOptions {
   /** The manifest in force. Changes are detected against it. */
