@@ -56,9 +56,9 @@ export function readOptions(args: readonly string[]): Read {
       options: {
         help: values.help,
         json: values.json,
-        rounds: within('--rounds', values.rounds, 100),
-        seconds: within('--seconds', values.seconds, 60),
-        connections: within('--connections', values.connections, 1000),
+        rounds: integerUpTo('--rounds', values.rounds, 100),
+        seconds: integerUpTo('--seconds', values.seconds, 60),
+        connections: integerUpTo('--connections', values.connections, 1000),
         scenarios: SCENARIOS.filter(({ name }) => chosen.includes(name)),
         targets: values.target?.map((name) => oneOf('--target', name, names)) ?? null,
         others: values.other,
@@ -70,7 +70,7 @@ export function readOptions(args: readonly string[]): Read {
 }
 
 /** Parses an integer from 1 to `max`. Throws an error that names the option and its accepted values. */
-export function within(option: string, raw: string, max: number): number {
+export function integerUpTo(option: string, raw: string, max: number): number {
   const value = Number(raw);
   if (!/^\d+$/.test(raw) || value < 1 || value > max)
     throw new Error(`${option}=${raw}: must be an integer from 1 to ${max}`);

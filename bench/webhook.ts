@@ -8,7 +8,7 @@ import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import { optedInPod } from '../testing/pods.ts';
 import { TestServers } from '../testing/sockets.ts';
 import { WebhookCluster } from '../testing/webhook-cluster.ts';
-import { within } from './options.ts';
+import { integerUpTo } from './options.ts';
 import { cpuMs, startNode, type Started } from './processes.ts';
 import { spreadOf } from './report.ts';
 

@@ -13,12 +13,12 @@ export interface SourceFile {
   text: string;
 }
 
-export type ReadSources =
+export type SourcesResult =
   /** `isOne`: the input is a single file, so the output may be a file too. */
   { ok: true; sources: SourceFile[]; isOne: boolean } | { ok: false; problems: string[] };
 
 /** Reads files, directories (`.yaml`, `.yml` and `.json`, except hidden files) and standard input. Returns all problems. */
-export async function readSources(paths: readonly string[], context: CliContext): Promise<ReadSources> {
+export async function readSources(paths: readonly string[], context: CliContext): Promise<SourcesResult> {
   const sources: SourceFile[] = [];
   const problems: string[] = [];
   for (const path of paths) {

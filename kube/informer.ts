@@ -148,8 +148,8 @@ export class Informer<T extends { metadata: ObjectKey & { resourceVersion?: stri
     const fields = { resource: resource.plural, error: describeError(error), retryInMs: Math.round(delay) };
     // Warns on the second, fourth, eighth, ... consecutive failure, so that a lasting failure does not fill the log.
     if (this.#failures > 1 && Number.isInteger(Math.log2(this.#failures)))
-      logger.warn('watch failed', fields);
-    else logger.debug('watch interrupted', fields);
+      logger.warn('list or watch failed', fields);
+    else logger.debug('list or watch interrupted', fields);
     await clock.sleep(delay, this.#stop.signal).catch(() => undefined);
   }
 

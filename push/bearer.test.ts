@@ -159,6 +159,6 @@ describe('a given key', () => {
     expect(await pushed(bearer)).toBe(fresh);
     expect(await pushed(bearer)).toBe(fresh);
     expect(renewals).toHaveLength(1);
-    expect(warnings).toEqual(['failed to store renewed key, key is lost on restart']);
+    expect(warnings).toEqual(['failed to store renewed key, a restart uses the previous key']);
   });
 });

@@ -77,7 +77,7 @@ export class Bearer {
     try {
       if (path !== undefined) await replaceFile(path, `${key}\n`, 0o600);
     } catch (error) {
-      this.#context.logger.warn('failed to store renewed key, key is lost on restart', {
+      this.#context.logger.warn('failed to store renewed key, a restart uses the previous key', {
         reason: describeError(error),
       });
     }

@@ -23,7 +23,7 @@ export class PolicyDeniedError extends Error {
   }
 }
 
-/** With `failClosed`: there is no verdict on the call. */
+/** The engine gave no verdict on the call. Thrown only with `failClosed`. */
 export class PolicyUnavailableError extends Error {
   readonly code = 'PLATFORM_POLICY_UNAVAILABLE';
 
@@ -83,7 +83,7 @@ export function createPolicyCheck(context: PolicyCheckContext): PolicyCheck {
       result.state === 'not-loaded' ? 'the engine does not have the rules of this agent' : result.reason;
     if (settings.failClosed) throw new PolicyUnavailableError(reason);
     // One warning per outage.
-    if (!isUnavailable) logger.warn('policy engine unavailable, model calls not evaluated', { reason });
+    if (!isUnavailable) logger.warn('no verdict from the policy engine, model calls allowed', { reason });
     isUnavailable = true;
   };
 }

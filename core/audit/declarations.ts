@@ -7,7 +7,7 @@ export function isPinned(id: string): boolean {
 }
 
 /** Manifest path of the missing scrub fields of long-term memory; null: no long-term memory, or the fields are declared. */
-export function missingScrubFields({ spec }: Manifest): string | null {
+export function missingScrubFieldsPath({ spec }: Manifest): string | null {
   const { longTerm, hygiene } = spec.memory ?? {};
   if (longTerm === undefined || (hygiene?.piiScrubFields ?? []).length > 0) return null;
   return 'spec.memory.hygiene.piiScrubFields';

@@ -1,4 +1,4 @@
-import { missingScrubFields } from './declarations.ts';
+import { missingScrubFieldsPath } from './declarations.ts';
 import { MEMORY, PROOF } from './evidence-kinds.ts';
 import { OWASP } from './references.ts';
 import type { RuleOfPack } from './rule.ts';
@@ -10,7 +10,7 @@ export const MEMORY_RULES: readonly RuleOfPack[] = [
     severity: 'critical',
     tier: 'X',
     passesWhen: 'there is no memory.longTerm, or memory.hygiene.piiScrubFields is not empty',
-    violatedAt: missingScrubFields,
+    violatedAt: missingScrubFieldsPath,
     evidence: PROOF,
     message: 'Personal data is stored in long-term memory without scrubbing.',
     recommendation: 'List the fields to scrub in spec.memory.hygiene.piiScrubFields.',

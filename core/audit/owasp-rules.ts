@@ -1,7 +1,7 @@
 import type { Guardrail, Manifest } from '../manifest/manifest.ts';
 import { referenceOf } from '../manifest/references.ts';
 import { EVALUATION, KEY_SECRET, MODEL, PROMPT_FILE, PROOF } from './evidence-kinds.ts';
-import { isPinned, missingScrubFields } from './declarations.ts';
+import { isPinned, missingScrubFieldsPath } from './declarations.ts';
 import { OWASP } from './references.ts';
 import type { RuleOfPack } from './rule.ts';
 
@@ -96,7 +96,7 @@ export const OWASP_RULES: readonly RuleOfPack[] = [
     severity: 'critical',
     tier: 'X',
     passesWhen: 'there is no memory.longTerm, or memory.hygiene.piiScrubFields is not empty',
-    violatedAt: missingScrubFields,
+    violatedAt: missingScrubFieldsPath,
     evidence: PROOF,
     message: 'User data is stored in long-term memory without scrubbing personal data.',
     recommendation:

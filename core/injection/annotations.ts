@@ -194,12 +194,12 @@ export interface AnnotationProblem {
   allowed: string;
 }
 
-export type ReadAnnotations =
+export type AnnotationsResult =
   | { ok: true; values: AnnotationValues }
   | { ok: false; problems: AnnotationProblem[] };
 
 /** Parses every annotation of the table and reports all invalid annotations at once. */
-export function readAnnotations(annotations: Readonly<Record<string, string>>): ReadAnnotations {
+export function readAnnotations(annotations: Readonly<Record<string, string>>): AnnotationsResult {
   const values: Record<string, unknown> = {};
   const problems: AnnotationProblem[] = [];
   for (const [key, annotation] of TABLE) {

@@ -124,7 +124,7 @@ const NO_MEMORY = unreadable('the sidecar did not have enough memory to read the
 const TOO_LARGE = unreadable('the body is larger than 1 MiB');
 /** Bytes kept of a body that is too large, to detect whether it is a model response. */
 const KEPT_OF_TOO_LARGE = 4096;
-/** Prefix lengths of a compressed body to decode until enough bytes are available. A zstd block has up to 128 KiB. */
+/** Prefix lengths of a compressed body to decode until enough bytes are available. The last one holds a whole zstd block (128 KiB). */
 const DECODED_OF_TOO_LARGE = [64, 1024, 4096, 16 * 1024, 132 * 1024] as const;
 const KEPT_OF_COMPRESSED = 132 * 1024;
 

@@ -112,7 +112,7 @@ export class MirroredObservations {
       const created = await createObject(client, AGENT_OBSERVATIONS, desired);
       if (created.outcome === 'exists') return null;
       this.#writes.add({ result: 'created' });
-      logger.info('mirrored remote agent', { namespace, agent: name, controlPlane: from });
+      logger.info('created observation of remote agent', { namespace, agent: name, controlPlane: from });
       return created.object;
     }
     const shown = known.metadata.annotations ?? {};
