@@ -86,7 +86,8 @@ export interface ObservationStatus {
   tokens?: number;
   violations?: number;
   evidence?: ObservedEvidence;
-  audit?: ObservedAudit;
+  /** Compliance rules: scores of the instance with the lowest proved score, lists of `reportedBy`. */
+  audit?: AuditSummary;
   issues?: Issue[];
   issuesTotal?: number;
   checks?: Check[];
@@ -129,9 +130,6 @@ export interface ObservedEvidence extends Omit<EvidenceReport, 'shownWithoutLoca
   /** `shown` of `declared`, rounded down. */
   percent: number;
 }
-
-/** Compliance rules: scores of the instance with the lowest proved score, lists of `reportedBy`. */
-export type ObservedAudit = AuditSummary;
 
 /** Tokens and cost of one UTC day. */
 export interface DayUse {

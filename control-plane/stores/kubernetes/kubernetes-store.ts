@@ -1,12 +1,12 @@
 import { contextOf } from '../../../core/observation/context-of.ts';
 import { isMirrored } from '../../../core/observation/mirrored.ts';
 import type { AgentObservation, ObservationStatus } from '../../../core/observation/observation.ts';
+import { withoutProof, withProof } from '../../../core/observation/proofs.ts';
 import { KubeError, type KubeClient } from '../../../kube/client.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import type { Logger } from '../../../runtime/logger.ts';
 import type { Metrics } from '../../../runtime/metrics.ts';
 import { createApiServerOutage, type ApiServerOutage } from '../../api-server-outage.ts';
-import { withoutProof, withProof } from '../../status/proofs.ts';
 import { receive } from '../../status/receive.ts';
 import { registeredStatus } from '../../status/register.ts';
 import { hasToken, withOnlyToken, withToken } from '../../status/tokens.ts';
