@@ -2,7 +2,7 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import type { Server } from 'node:https';
-import type { Clock } from '../runtime/clock.ts';
+import { repeat, type Clock } from '../runtime/clock.ts';
 import { describeError, type Logger } from '../runtime/logger.ts';
 
 export interface TlsFiles {
@@ -56,16 +56,11 @@ export async function reloadKeyPair(options: KeyPairReload): Promise<void> {
   const { files, server, clock, logger, everyMs, signal } = options;
   let { current } = options;
   let failing = false;
-  for (;;) {
-    try {
-      await clock.sleep(everyMs, signal);
-    } catch {
-      return;
-    }
+  await repeat({ clock, everyMs, signal }, async () => {
     try {
       const next = await readKeyPair(files);
       failing = false;
-      if (next.cert === current.cert && next.key === current.key) continue;
+      if (next.cert === current.cert && next.key === current.key) return;
       server.setSecureContext({ ...next, minVersion: 'TLSv1.2' });
       current = next;
       logger.info('certificate reloaded', { certFile: files.certFile });
@@ -73,5 +68,5 @@ export async function reloadKeyPair(options: KeyPairReload): Promise<void> {
       if (!failing) logger.warn('failed to reload certificate', { error: describeError(error) });
       failing = true;
     }
-  }
+  });
 }

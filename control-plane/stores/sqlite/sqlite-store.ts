@@ -3,11 +3,10 @@ import type { ObservationStatus } from '../../../core/observation/observation.ts
 import { isLive, worstOf } from '../../../core/observation/phase.ts';
 import { withoutProof, withProof } from '../../../core/observation/proofs.ts';
 import { statusOf } from '../../../core/observation/status-of.ts';
-import type { Clock } from '../../../runtime/clock.ts';
+import { repeat, type Clock } from '../../../runtime/clock.ts';
 import { Problem } from '../../../runtime/problem.ts';
+import { hasToken, registeredStatus, withOnlyToken, withToken } from '../../status/changes.ts';
 import { receive } from '../../status/receive.ts';
-import { registeredStatus } from '../../status/register.ts';
-import { hasToken, withOnlyToken, withToken } from '../../status/tokens.ts';
 import type {
   AgentKey,
   AgentPage,
@@ -65,7 +64,10 @@ export class SqliteStore implements Store {
 
   start(): Promise<void> {
     this.#tables = openTables(this.#options.directory);
-    this.#sweeps = this.#sweep();
+    const { clock, sweepMs: everyMs = SWEEP_MS } = this.#options;
+    // A failed sweep (such as with a full disk) is repeated; until then every request returns the error.
+    const sweep = () => this.#read(clock.now(), () => undefined).catch(() => undefined);
+    this.#sweeps = repeat({ clock, everyMs, signal: this.#stop.signal }, sweep);
     return Promise.resolve();
   }
 
@@ -217,19 +219,6 @@ export class SqliteStore implements Store {
       ageAgents(tables, at);
       return work(tables);
     });
-  }
-
-  async #sweep(): Promise<void> {
-    const { clock, sweepMs = SWEEP_MS } = this.#options;
-    for (;;) {
-      try {
-        await clock.sleep(sweepMs, this.#stop.signal);
-      } catch {
-        return;
-      }
-      // A failed sweep (such as with a full disk) is repeated; until then every request returns the error.
-      await this.#read(clock.now(), () => null).catch(() => undefined);
-    }
   }
 }
 
