@@ -145,10 +145,7 @@ export class MirroredObservations {
     this.#writtenMs.delete(keyText({ namespace, name }));
     if (!(await deleteObject(client, AGENT_OBSERVATIONS, { namespace, name }, uid))) return;
     this.#writes.add({ result: 'removed' });
-    logger.info('deleted mirrored AgentObservation', {
-      namespace,
-      agent: name,
-    });
+    logger.info('deleted mirrored AgentObservation', { namespace, agent: name });
   }
 
   /** Returns whether all items succeeded. */
