@@ -11,7 +11,7 @@ import type { Pod, Service } from '../../kube/types.ts';
 import type { Requeue } from '../../kube/work-queue.ts';
 import { hasEnded, isLive } from '../../kube/pods.ts';
 import { age, type AgeContext } from './age.ts';
-import { announceNew, announceNameTaken } from './announce.ts';
+import { announceNameTaken, announceNew } from './changes.ts';
 import { makesAgent } from './claim.ts';
 import { OWN_CONDITIONS, ownConditions, type AgentState } from './conditions.ts';
 import { agentWorkloadFirst, desiredObservation, isAsDesired, type MinimumBars } from './desired.ts';
@@ -39,7 +39,7 @@ export interface ReconcileContext extends AgeContext {
 }
 
 /** Retry delay while owners are being deleted, before their pods or the observation are deleted too. */
-const DELETING_RETRY_MS = 2_000;
+export const DELETING_RETRY_MS = 2_000;
 /** Changes that no watch reports (a workload is scaled or no longer opts in) are detected after this time at the latest. */
 const RESYNC_MS = 600_000;
 const IDLE_RESYNC_MS = 60_000;
