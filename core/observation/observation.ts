@@ -36,17 +36,11 @@ export interface Condition {
   observedGeneration?: number;
 }
 
-export interface AgentObservation {
-  apiVersion: 'platform.io/v1';
-  kind: 'AgentObservation';
-  metadata: ObservationMetadata;
-  spec: ObservationSpec;
-  status?: ObservationStatus;
-}
-
-export interface ObservationMetadata {
+/** The metadata of a Kubernetes object, as far as this product reads it. */
+export interface ObjectMeta {
   name: string;
-  namespace: string;
+  /** Absent on cluster-scoped objects. */
+  namespace?: string;
   uid?: string;
   resourceVersion?: string;
   generation?: number;
@@ -54,14 +48,24 @@ export interface ObservationMetadata {
   deletionTimestamp?: string;
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
-  ownerReferences?: {
-    apiVersion: string;
-    kind: string;
-    name: string;
-    uid: string;
-    controller?: boolean;
-    blockOwnerDeletion?: boolean;
-  }[];
+  ownerReferences?: OwnerReference[];
+}
+
+export interface OwnerReference {
+  apiVersion: string;
+  kind: string;
+  name: string;
+  uid: string;
+  controller?: boolean;
+  blockOwnerDeletion?: boolean;
+}
+
+export interface AgentObservation {
+  apiVersion: 'platform.io/v1';
+  kind: 'AgentObservation';
+  metadata: ObjectMeta & { namespace: string };
+  spec: ObservationSpec;
+  status?: ObservationStatus;
 }
 
 export interface ObservationSpec {

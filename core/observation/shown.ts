@@ -44,14 +44,9 @@ export function shownOfReport({ evidence, audit }: ShownReports): Replaced {
 
 /** Evidence and audit of an agent: the sums of its worst live instance with the known lists. */
 export function shownOfAgent(known: ObservedShown, live: readonly InstanceStatus[]): Replaced {
-  const evidence = least(
-    live.flatMap((each) => each.evidence ?? []),
-    evidencePercent,
-  );
-  const audit = least(
-    live.flatMap((each) => each.audit ?? []),
-    ({ proved }) => proved,
-  );
+  const evidence = least(evidenceIn(live), evidencePercent);
+  const audits = live.flatMap((each) => each.audit ?? []);
+  const audit = least(audits, ({ proved }) => proved);
   const { failed = [], suppressions = [] } = known.audit ?? {};
   return {
     evidence: evidence && { ...sumsOf(evidence), items: known.evidence?.items ?? [] },
@@ -74,6 +69,9 @@ function sumsOf(
   return { percent: evidencePercent(evidence), shown, declared, reported };
 }
 
+const evidenceIn = (instances: readonly InstanceStatus[]): InstanceEvidence[] =>
+  instances.flatMap((each) => each.evidence ?? []);
+
 /** The first element with the lowest value. */
 export function least<T>(all: readonly T[], valueOf: (each: T) => number): T | undefined {
   let [lowest] = all;
@@ -89,10 +87,7 @@ export function provedPercent(evidence: InstanceEvidence): number {
 
 /** The least evidence of all live instances, which decides `Compliant`; undefined: no instance has sent evidence. */
 export function leastEvidence(live: readonly InstanceStatus[]): InstanceEvidence | undefined {
-  return least(
-    live.flatMap((each) => each.evidence ?? []),
-    provedPercent,
-  );
+  return least(evidenceIn(live), provedPercent);
 }
 
 /** For example `tool search, service db and 3 more`; empty: every item has some evidence. */

@@ -13,7 +13,7 @@ import { hasEnded, isLive } from '../../kube/pods.ts';
 import { age, type AgeContext } from './age.ts';
 import { announceNameTaken, announceNew } from './changes.ts';
 import { makesAgent } from './claim.ts';
-import { OWN_CONDITIONS, ownConditions, type AgentState } from './conditions.ts';
+import { ownConditions, type AgentState } from './conditions.ts';
 import { agentWorkloadFirst, desiredObservation, isAsDesired, type MinimumBars } from './desired.ts';
 import { driftIn } from './drift.ts';
 import { createOwnerReader, type OwnerReader, type WorkloadResult, type WorkloadRef } from './owner-chain.ts';
@@ -165,7 +165,7 @@ async function applyConditions(
   agentState: AgentState,
 ): Promise<void> {
   const { name, namespace } = observation.metadata;
-  const known = (observation.status?.conditions ?? []).filter((condition) => isOwn(condition.type));
+  const known = observation.status?.conditions ?? [];
   const conditions = ownConditions(agentState, known, context.clock.now());
   const unchanged = conditions.every((condition) => known.some((each) => sameJson(each, condition)));
   if (unchanged) return;
@@ -173,8 +173,6 @@ async function applyConditions(
   const options = { ...APPLY, subresource: 'status' as const };
   expectOk(await applyObject(context.client, AGENT_OBSERVATIONS, applied, options));
 }
-
-const isOwn = (type: string): boolean => (OWN_CONDITIONS as readonly string[]).includes(type);
 
 async function remove(context: ReconcileContext, observation: AgentObservation, why: string): Promise<void> {
   const { name, namespace, uid } = observation.metadata;
