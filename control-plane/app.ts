@@ -1,6 +1,7 @@
 import type { Express, RequestHandler } from 'express';
 import { createApp } from '../runtime/http-app.ts';
 import type { Metrics } from '../runtime/metrics.ts';
+import { requireAdminKey } from './auth/admin-key.ts';
 import { requireCaller } from './auth/caller.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from './context.ts';
 import { agentRoutes } from './routes/agents.ts';
@@ -14,7 +15,7 @@ import { reportRoutes } from './routes/reports.ts';
 export function createControlPlaneApp(context: ControlPlaneContext): Express {
   const guards: Record<ControlPlaneRoute['access'], RequestHandler[]> = {
     open: [],
-    admin: [context.requireAdmin],
+    admin: [requireAdminKey(context)],
     bearer: [requireCaller(context)],
   };
   const routes = controlPlaneRoutes(context);

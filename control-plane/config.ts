@@ -9,6 +9,7 @@ import {
   port,
   readEnv,
   text,
+  withDefault,
   type ConfigOf,
   type ConfigResult,
   type EnvField,
@@ -18,9 +19,6 @@ import {
 } from '../runtime/env.ts';
 import { imageList, optionalImage } from '../runtime/injection-config.ts';
 import { isDnsLabel } from '../core/injection/names.ts';
-import type { SidecarImages } from '../core/injection/true-sidecar.ts';
-
-export type StoreKind = 'kubernetes' | 'sqlite';
 
 /** Minimum length of the admin key, in characters; the chart's schema has the same bound. */
 export const ADMIN_KEY_MINIMUM = 16;
@@ -31,7 +29,7 @@ const JWT_SECRET_MINIMUM = 32;
  * The documented list of stores contains PostgreSQL, but this build has no such store. Selecting it must fail the start: a
  * fallback would store the fleet's data in an unexpected place.
  */
-const STORE: EnvField<StoreKind | null> = {
+const STORE = {
   ...optionalOneOf(['kubernetes', 'sqlite']),
   wanted: 'kubernetes or sqlite, or unset (this build has no PostgreSQL store)',
 };
@@ -43,11 +41,6 @@ const DATABASE_URL: EnvField<null> = {
   parse: (raw) => (raw === undefined ? { ok: true, value: null } : { ok: false }),
 };
 
-const dnsLabel = (fallback: string): EnvField<string> => ({
-  wanted: `a DNS label: 1 to 63 characters of a-z, 0-9 and "-" (default ${fallback})`,
-  parse: (raw = fallback) => (isDnsLabel(raw) ? { ok: true, value: raw } : { ok: false }),
-});
-
 /** Every variable of the control plane; docs/reference is generated from this table. */
 export const CONTROL_PLANE_FIELDS = {
   ...LOG_FIELDS,
@@ -58,7 +51,11 @@ export const CONTROL_PLANE_FIELDS = {
   DATA_DIR: text('./data'),
   DATABASE_URL,
   RATE_LIMIT_SECONDS: integer({ min: 0, max: 3600, default: 10 }),
-  REMOTE_NAMESPACE: dnsLabel('platform-remote'),
+  REMOTE_NAMESPACE: withDefault(
+    'a DNS label: 1 to 63 characters of a-z, 0-9 and "-"',
+    'platform-remote',
+    (raw) => (isDnsLabel(raw) ? raw : undefined),
+  ),
   SIDECAR_REPOSITORY: optionalImage,
   SIDECAR_ALLOWED_IMAGES: imageList,
   TLS_CERT_FILE: optionalText,
@@ -92,35 +89,19 @@ export const CONTROL_PLANE_SUMMARIES: Summaries<typeof CONTROL_PLANE_FIELDS> = {
     "Path to a kubeconfig file, for a cluster other than the pod's own. Required for STORE=kubernetes outside a pod.",
 };
 
-export type ControlPlaneConfig = Pick<
-  ConfigOf<typeof CONTROL_PLANE_FIELDS>,
-  | 'LOG_LEVEL'
-  | 'LOG_FORMAT'
-  | 'PORT'
-  | 'PLATFORM_ADMIN_KEY'
-  | 'JWT_SECRET'
-  | 'DATA_DIR'
-  | 'RATE_LIMIT_SECONDS'
-  | 'REMOTE_NAMESPACE'
-> & {
-  STORE: StoreKind;
-  /**
-   * The cluster whose pods authenticate with projected tokens, and whose AgentObservations are written. A null `kubeconfig`
-   * means the pod's own ServiceAccount. null: no cluster.
-   */
-  cluster: { kubeconfig: string | null } | null;
-  /** Allowed sidecar images of pods that report; null: any. */
-  sidecarImages: SidecarImages | null;
-  tls: { certFile: string; keyFile: string } | null;
-};
+export type ControlPlaneConfig = ReturnType<typeof configOf>;
 
 /** Reads the environment of the control plane and returns all problems at once. Pure. */
 export function readConfig(env: Environment): ConfigResult<ControlPlaneConfig> {
   const result = readEnv(env, CONTROL_PLANE_FIELDS);
   const problems = [...(result.ok ? [] : result.problems), ...tlsProblems(env), ...clusterProblems(env)];
-  if (!result.ok || problems.length > 0) return { ok: false, problems };
+  return !result.ok || problems.length > 0
+    ? { ok: false, problems }
+    : { ok: true, config: configOf(result.config) };
+}
+
+function configOf(values: ConfigOf<typeof CONTROL_PLANE_FIELDS>) {
   const {
-    STORE: store,
     DATABASE_URL: _,
     TLS_CERT_FILE: certFile,
     TLS_KEY_FILE: keyFile,
@@ -129,17 +110,19 @@ export function readConfig(env: Environment): ConfigResult<ControlPlaneConfig> {
     SIDECAR_REPOSITORY: repository,
     SIDECAR_ALLOWED_IMAGES: allowed,
     ...fields
-  } = result.config;
-  const STORE = store ?? (apiServer === null ? 'sqlite' : 'kubernetes');
+  } = values;
+  const STORE = fields.STORE ?? (apiServer === null ? 'sqlite' : 'kubernetes');
   return {
-    ok: true,
-    config: {
-      ...fields,
-      STORE,
-      cluster: apiServer !== null || STORE === 'kubernetes' ? { kubeconfig } : null,
-      sidecarImages: repository === null ? null : { repository, allowed },
-      tls: certFile === null || keyFile === null ? null : { certFile, keyFile },
-    },
+    ...fields,
+    STORE,
+    /**
+     * The cluster whose pods authenticate with projected tokens, and whose AgentObservations are written. A null `kubeconfig`
+     * means the pod's own ServiceAccount. null: no cluster.
+     */
+    cluster: apiServer !== null || STORE === 'kubernetes' ? { kubeconfig } : null,
+    /** Allowed sidecar images of pods that report; null: any. */
+    sidecarImages: repository === null ? null : { repository, allowed },
+    tls: certFile === null || keyFile === null ? null : { certFile, keyFile },
   };
 }
 
@@ -148,10 +131,10 @@ const isSet = (env: Environment, name: string): boolean => (env[name] ?? '') !==
 /** With only one of the two files the server would silently use plain HTTP. */
 function tlsProblems(env: Environment): EnvProblem[] {
   const names = ['TLS_CERT_FILE', 'TLS_KEY_FILE'];
-  const missing = names.filter((name) => !isSet(env, name));
-  if (missing.length !== 1) return [];
-  const given = names.find((name) => !missing.includes(name)) ?? '';
-  return missing.map((name) => ({ name, value: '(unset)', wanted: `set, because ${given} is set` }));
+  const [given, ...both] = names.filter((name) => isSet(env, name));
+  if (given === undefined || both.length > 0) return [];
+  const wanted = `set, because ${given} is set`;
+  return names.filter((name) => name !== given).map((name) => ({ name, value: '(unset)', wanted }));
 }
 
 function clusterProblems(env: Environment): EnvProblem[] {

@@ -98,7 +98,7 @@ beforeEach(async () => {
   stopping = false;
   warnings = [];
   store = new SqliteStore({ directory, clock, rateLimitSeconds: 10 });
-  await store.start(new AbortController().signal);
+  await store.start();
   await start();
 });
 
@@ -340,6 +340,13 @@ describe('a renewed key', () => {
     await admin('DELETE', '/agents/shop');
     await registered();
     expect((await push(apiKey, aHeartbeat())).status).toBe(401);
+  });
+
+  test('and the key from registration reach the store only as hashes', async () => {
+    await renew((await registered()).apiKey);
+    const [agent] = await store.findByName('shop', clock.now());
+    const stored = { hash: expect.any(String), expiresAt: expect.any(String) };
+    expect(agent?.status.tokenHashes).toEqual([stored, stored]);
   });
 
   test('is not issued to pods', async () => {

@@ -27,13 +27,11 @@ export async function startControlPlane(
 ): Promise<ControlPlane> {
   const tls = config.tls && { files: config.tls, current: await readKeyPair(config.tls) };
   const metrics = createMetrics();
-  const stores = await openStores({ config, logger, metrics }, signal);
+  const stores = await openStores({ config, logger, metrics });
   let listener: Listener | undefined;
   try {
-    const { store, pods, apiServer } = stores;
     const isStopping = (): boolean => signal.aborted;
-    const context = createContext({ config, logger, metrics, store, pods, apiServer, isStopping });
-    const handler = createControlPlaneApp(context);
+    const handler = createControlPlaneApp(createContext({ config, logger, metrics, isStopping, ...stores }));
     listener = await listen({ handler, port: config.PORT, ...(tls && { tls: tls.current }) });
   } catch (error) {
     await stores.close();

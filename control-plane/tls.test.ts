@@ -5,10 +5,10 @@ import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { X509Certificate } from 'node:crypto';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { listen, type Listener } from '../runtime/http-listener.ts';
+import { listen, type Listener, type KeyPair } from '../runtime/http-listener.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import { ManualClock } from '../testing/manual-clock.ts';
-import { issueCa, issueLeaf, type KeyPair } from '../webhook/certificates/issue.ts';
+import { issueCa, issueLeaf } from '../webhook/certificates/issue.ts';
 import { readKeyPair, reloadKeyPair } from './tls.ts';
 
 let directory: string;

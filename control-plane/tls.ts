@@ -2,17 +2,13 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { createSecureContext } from 'node:tls';
 import type { Server } from 'node:https';
-import { repeat, type Clock } from '../runtime/clock.ts';
+import { slept, type Clock } from '../runtime/clock.ts';
+import type { KeyPair } from '../runtime/http-listener.ts';
 import { describeError, type Logger } from '../runtime/logger.ts';
 
 export interface TlsFiles {
   certFile: string;
   keyFile: string;
-}
-
-export interface KeyPair {
-  cert: string;
-  key: string;
 }
 
 /** Rejects with a message that names the variables if a file cannot be read or the key does not match the certificate. */
@@ -56,11 +52,11 @@ export async function reloadKeyPair(options: KeyPairReload): Promise<void> {
   const { files, server, clock, logger, everyMs, signal } = options;
   let { current } = options;
   let failing = false;
-  await repeat({ clock, everyMs, signal }, async () => {
+  while (await slept(clock, everyMs, signal)) {
     try {
       const next = await readKeyPair(files);
       failing = false;
-      if (next.cert === current.cert && next.key === current.key) return;
+      if (next.cert === current.cert && next.key === current.key) continue;
       server.setSecureContext({ ...next, minVersion: 'TLSv1.2' });
       current = next;
       logger.info('certificate reloaded', { certFile: files.certFile });
@@ -68,5 +64,5 @@ export async function reloadKeyPair(options: KeyPairReload): Promise<void> {
       if (!failing) logger.warn('failed to reload certificate', { error: describeError(error) });
       failing = true;
     }
-  });
+  }
 }

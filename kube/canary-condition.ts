@@ -31,14 +31,11 @@ export function canaryConditionOf(policy: AdmissionPolicy | null): PolicyConditi
 
 /** The condition message of a canary that passed while the webhook's caBundle was `bundle` (PEM). */
 export function passedWith(bundle: string): string {
-  return `the injected pod is the expected one; caBundle ${fingerprintOf(bundle)}`;
+  const fingerprint = createHash('sha256').update(bundle).digest('hex');
+  return `the injected pod is the expected one; caBundle sha256:${fingerprint}`;
 }
 
 /** True when the canary passes and its last pass was with exactly this caBundle. */
 export function isPassedWith(condition: PolicyCondition | null, bundle: string): boolean {
   return condition?.status === 'True' && condition.message === passedWith(bundle);
-}
-
-function fingerprintOf(bundle: string): string {
-  return `sha256:${createHash('sha256').update(bundle).digest('hex')}`;
 }

@@ -3,7 +3,6 @@ import type { Clock } from '../runtime/clock.ts';
 import type { ClusterAccess } from './cluster-access.ts';
 import { ConnectionHealth } from './connection-health.ts';
 import { Connection, userAgentOf } from './connection.ts';
-import { fenced, NotAllowed } from './fence.ts';
 
 export interface KubeRequest {
   method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE';
@@ -207,6 +206,30 @@ const probeOf =
     }
   };
 
+/**
+ * Wraps the dispatcher so that a request is blocked while `isAllowed` returns false. `isAllowed` is called right before the
+ * request is written to its connection, so a process that was suspended after its decision to write does not write late.
+ * A process suspended in the microseconds between this call and the socket's write still sends that one request: its
+ * resourceVersion, or its being a creation, must prevent it from overwriting newer data.
+ */
+function fenced(dispatcher: Dispatcher, isAllowed: () => boolean): Dispatcher {
+  return dispatcher.compose((dispatch) => (options, handler) => {
+    const start = handler.onRequestStart?.bind(handler);
+    handler.onRequestStart = (...parts) => {
+      if (!isAllowed()) throw new KubeError(FENCED);
+      start?.(...parts);
+    };
+    return dispatch(options, handler);
+  });
+}
+
+const FENCED = {
+  status: 0,
+  reason: 'fenced',
+  message: 'write blocked: this process is not the leader',
+  retryAfterMs: null,
+};
+
 async function* received(
   chunks: AsyncIterable<Uint8Array>,
   health: ConnectionHealth,
@@ -223,8 +246,7 @@ async function guarded<T>(request: KubeRequest, run: () => Promise<T>): Promise<
     return await run();
   } catch (error) {
     if (request.signal?.aborted) throw request.signal.reason;
-    if (error instanceof NotAllowed)
-      throw new KubeError({ status: 0, reason: 'fenced', message: error.message, retryAfterMs: null });
+    if (error instanceof KubeError) throw error;
     const message = `the API server did not respond to ${request.method} ${request.path}`;
     throw new KubeError({ status: 0, reason: 'unreachable', message, retryAfterMs: null }, { cause: error });
   }

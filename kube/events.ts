@@ -1,4 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto';
+import { setNewest } from '../core/untrusted/set-newest.ts';
 import { describeError, type Logger } from '../runtime/logger.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { KubeResponse, KubeClient } from './client.ts';
@@ -63,17 +64,17 @@ const REMEMBERED = 1_000;
  */
 const WAITING = 5_000;
 
-interface Series {
+/** An Event of this process, and how often it was counted. */
+interface Counted {
   name: string;
   count: number;
-  untilMs: number;
 }
 
 export class EventRecorder {
   readonly #options: EventRecorderOptions;
-  readonly #series = new Map<string, Series>();
+  readonly #series = new Map<string, Counted & { untilMs: number }>();
   /** Occurrences that this process has already emitted. */
-  readonly #emitted = new Set<string>();
+  readonly #emitted = new Map<string, true>();
   /** Events are written one after the other, so that a repetition never overtakes the first one. */
   #last = Promise.resolve();
   #waiting = 0;
@@ -119,8 +120,7 @@ export class EventRecorder {
     if (this.#emitted.has(id)) return;
     for (let attempt = 1; !(await this.#tryToEmit(note, name, occurrence)); attempt += 1)
       if (attempt === ATTEMPTS) throw new Error(`could not write Event ${name} in ${ATTEMPTS} attempts`);
-    this.#emitted.add(id);
-    forgetOldest(this.#emitted);
+    setNewest(this.#emitted, [id, true], REMEMBERED);
   }
 
   /** Returns false when another process changed the Event meanwhile, or the Event expired. */
@@ -155,16 +155,15 @@ export class EventRecorder {
     const key = [uid, namespace, name, note.type, note.reason, note.note].join('\0');
     const known = this.#series.get(key);
     this.#series.delete(key);
-    const repeated =
-      known && clock.monotonicMs() < known.untilMs ? await this.#repeat(known, namespace) : null;
-    this.#series.set(key, repeated ?? (await this.#create(note)));
-    forgetOldest(this.#series);
+    const isRepeated = known !== undefined && clock.monotonicMs() < known.untilMs;
+    const event = (isRepeated ? await this.#repeat(known, namespace) : null) ?? (await this.#create(note));
+    setNewest(this.#series, [key, { ...event, untilMs: clock.monotonicMs() + SERIES_MS }], REMEMBERED);
   }
 
-  async #create(note: EventNote): Promise<Series> {
+  async #create(note: EventNote): Promise<Counted> {
     const name = nameOf(note, randomBytes(8).toString('hex'));
     expectOk(await this.#post(note, { name, namespace: note.regarding.namespace }));
-    return { name, count: 1, untilMs: this.#options.clock.monotonicMs() + SERIES_MS };
+    return { name, count: 1 };
   }
 
   #post(note: EventNote, metadata: ObjectMeta & { namespace: string }): Promise<KubeResponse<unknown>> {
@@ -187,21 +186,14 @@ export class EventRecorder {
   }
 
   /** Returns null when the first Event no longer exists. */
-  async #repeat(known: Series, namespace: string): Promise<Series | null> {
-    const count = known.count + 1;
-    const key = { namespace, name: known.name };
+  async #repeat({ name, count: before }: Counted, namespace: string): Promise<Counted | null> {
+    const count = before + 1;
     const series = this.#seriesOf(count);
-    const response = await patchObject(this.#options.client, EVENTS, key, { series });
+    const response = await patchObject(this.#options.client, EVENTS, { namespace, name }, { series });
     if (!response.ok && response.status === 404) return null;
     expectOk(response);
-    return { name: known.name, count, untilMs: this.#options.clock.monotonicMs() + SERIES_MS };
+    return { name, count };
   }
-}
-
-/** A Map and a Set keep the insertion order, so the first key is the oldest. */
-function forgetOldest(remembered: Map<string, unknown> | Set<string>): void {
-  const [oldest] = remembered.keys();
-  if (remembered.size > REMEMBERED && oldest !== undefined) remembered.delete(oldest);
 }
 
 const nameOf = ({ regarding }: EventNote, suffix: string): string =>

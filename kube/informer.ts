@@ -2,7 +2,6 @@ import type { Clock } from '../runtime/clock.ts';
 import { describeError, type Logger } from '../runtime/logger.ts';
 import { halfJitter } from './backoff.ts';
 import { KubeError, type KubeClient } from './client.ts';
-import { jsonLines } from './json-lines.ts';
 import { expectOk, listObjects, type ListSelection } from './objects.ts';
 import { collectionPath, keyText, type ObjectKey, type Resource } from './resources.ts';
 
@@ -254,14 +253,26 @@ export class Informer<T extends { metadata: ObjectKey & { resourceVersion?: stri
   }
 }
 
-interface Status {
-  code?: number;
-  reason?: string;
-  message?: string;
+/** Converts the object of an ERROR event, a Status, to a KubeError. */
+function errorOf(object: object): KubeError {
+  const status: { code?: number; reason?: string; message?: string } = object;
+  const { code = 500, reason = '', message = 'the watch ended with an error' } = status;
+  return new KubeError({ status: code, reason, message, retryAfterMs: null });
 }
 
-/** Converts the object of an ERROR event, a Status, to a KubeError. */
-function errorOf(object: unknown): KubeError {
-  const { code = 500, reason = '', message = 'the watch ended with an error' } = object as Status;
-  return new KubeError({ status: code, reason, message, retryAfterMs: null });
+/** Parses each line of a watch as JSON. A last line without a line feed is incomplete and is dropped. */
+export async function* jsonLines(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<unknown> {
+  const decoder = new TextDecoder();
+  // Pieces are joined once per line, because an object of a megabyte arrives in many chunks.
+  let pieces: string[] = [];
+  for await (const chunk of chunks) {
+    const lines = decoder.decode(chunk, { stream: true }).split('\n');
+    const rest = lines.pop() ?? '';
+    for (const line of lines) {
+      const text = pieces.join('') + line;
+      pieces = [];
+      if (text.trim() !== '') yield JSON.parse(text);
+    }
+    if (rest !== '') pieces.push(rest);
+  }
 }

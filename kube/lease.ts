@@ -68,9 +68,11 @@ export class LeaderElection {
   }
 
   async #run(): Promise<void> {
-    while (!this.#stop.signal.aborted) {
+    const { retryMs, checkMs } = this.#timing;
+    const { signal } = this.#stop;
+    while (!signal.aborted) {
       if (await this.#hold()) await this.#term();
-      await this.#pause();
+      await this.#options.clock.sleep(this.#isFailing ? retryMs : checkMs, signal).catch(() => undefined);
     }
   }
 
@@ -95,12 +97,6 @@ export class LeaderElection {
     this.#leading = false;
     if (isStillHolder) await this.#release();
     else logger.warn('lost leadership', { identity });
-  }
-
-  async #pause(): Promise<void> {
-    const { retryMs, checkMs } = this.#timing;
-    const ms = this.#isFailing ? retryMs : checkMs;
-    await this.#options.clock.sleep(ms, this.#stop.signal).catch(() => undefined);
   }
 
   /** Milliseconds for which this process certainly still holds the lease. */

@@ -9,10 +9,6 @@ const LIFETIME_SECONDS = 600;
 /** A token is renewed after this fraction of its lifetime. */
 const RENEWED_AT = 2 / 3;
 
-interface TokenRequest {
-  status: { token: string };
-}
-
 /**
  * Access as another ServiceAccount. `client` requests its tokens and needs the permission `create` on
  * `serviceaccounts/token` of that name. No client credentials of `access` are sent. Rejects with the KubeError of a
@@ -29,7 +25,7 @@ export function accessAs(
     const { namespace, name } = account;
     const sentMs = clock.monotonicMs();
     const { status } = expectOk(
-      await client.send<TokenRequest>({
+      await client.send<{ status: { token: string } }>({
         method: 'POST',
         path: `/api/v1/namespaces/${encodeURIComponent(namespace)}/serviceaccounts/${encodeURIComponent(name)}/token`,
         body: {

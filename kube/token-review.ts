@@ -1,14 +1,13 @@
 import type { KubeClient } from './client.ts';
+import { expectOk } from './objects.ts';
 
 /** The identity of a ServiceAccount token. */
 export type TokenVerdict =
   /** A running pod: the token contains its name and uid, and the API server has found the pod. */
-  | { kind: 'pod'; namespace: string; serviceAccount: string; podName: string; podUid: string }
+  | { kind: 'pod'; namespace: string; podName: string; podUid: string }
   /** A valid token that is not bound to a pod; any client with permission to create tokens may have created it. */
-  | { kind: 'unbound'; username: string }
-  | { kind: 'rejected'; reason: string }
-  /** The API server gave no result; retry later. */
-  | { kind: 'unavailable'; reason: string; retryAfterMs: number | null };
+  | { kind: 'unbound' }
+  | { kind: 'rejected'; reason: string };
 
 interface TokenReview {
   status?: {
@@ -24,7 +23,8 @@ const POD_NAME = 'authentication.kubernetes.io/pod-name';
 const POD_UID = 'authentication.kubernetes.io/pod-uid';
 
 /**
- * Sends a TokenReview for `token`. Without an audience the API server would use its own. Never throws for an invalid token.
+ * Sends a TokenReview for `token`. Without an audience the API server would use its own. Never throws for an invalid token;
+ * throws a KubeError if the API server gives no result.
  */
 export async function reviewToken(
   client: KubeClient,
@@ -35,18 +35,8 @@ export async function reviewToken(
     kind: 'TokenReview',
     spec: { token, audiences: [audience] },
   };
-  try {
-    const response = await client.send<TokenReview>({
-      method: 'POST',
-      path: PATH,
-      body,
-      timeoutMs: 5_000,
-    });
-    if (response.ok) return verdictOf(response.body, audience);
-    return { kind: 'unavailable', reason: response.message, retryAfterMs: response.retryAfterMs };
-  } catch {
-    return { kind: 'unavailable', reason: 'the API server did not respond', retryAfterMs: null };
-  }
+  const response = await client.send<TokenReview>({ method: 'POST', path: PATH, body, timeoutMs: 5_000 });
+  return verdictOf(expectOk(response), audience);
 }
 
 /** Every failure is a 201 without `authenticated` and with `error`. */
@@ -56,10 +46,8 @@ function verdictOf(review: TokenReview, audience: string): TokenVerdict {
     return { kind: 'rejected', reason: status.error ?? 'the token is not valid' };
   if (!(status.audiences ?? []).includes(audience))
     return { kind: 'rejected', reason: `the token is not for the audience ${audience}` };
-  const username = status.user?.username ?? '';
-  const [, namespace, serviceAccount] = /^system:serviceaccount:([^:]+):([^:]+)$/.exec(username) ?? [];
+  const [, namespace] = /^system:serviceaccount:([^:]+):[^:]+$/.exec(status.user?.username ?? '') ?? [];
   const podName = status.user?.extra?.[POD_NAME]?.[0];
   const podUid = status.user?.extra?.[POD_UID]?.[0];
-  if (!podName || !podUid || !namespace || !serviceAccount) return { kind: 'unbound', username };
-  return { kind: 'pod', namespace, serviceAccount, podName, podUid };
+  return podName && podUid && namespace ? { kind: 'pod', namespace, podName, podUid } : { kind: 'unbound' };
 }

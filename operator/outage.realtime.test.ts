@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { whyNoControlPlane } from '../e2e/cluster/control.ts';
 import type { AgentObservation } from '../core/observation/observation.ts';
 import { KubeError } from '../kube/client.ts';
-import { jsonLines } from '../kube/json-lines.ts';
+import { jsonLines } from '../kube/informer.ts';
 import { sameJson } from '../kube/merge-patch.ts';
 import { listObjects } from '../kube/objects.ts';
 import { AGENT_OBSERVATIONS, collectionPath } from '../kube/resources.ts';

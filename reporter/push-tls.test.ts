@@ -4,7 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { issueCa, issueLeaf, type KeyPair } from '../webhook/certificates/issue.ts';
+import { issueCa, issueLeaf } from '../webhook/certificates/issue.ts';
+import type { KeyPair } from '../runtime/http-listener.ts';
 import { createReporter, type Reporter } from './index.ts';
 
 const MANIFEST = {

@@ -115,6 +115,11 @@ export class ChunkBrake {
   };
 }
 
+/** true: the request headers announce a body of at least one byte. */
+export function hasBody({ headers }: IncomingMessage): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+}
+
 /** Milliseconds after which small chunks are passed to a reader that has not read the previous chunks. */
 const GATHER_MS = 50;
 

@@ -9,17 +9,6 @@ export interface Clock {
   sleep(ms: number, signal?: AbortSignal): Promise<void>;
 }
 
-/** Calls `work` every `everyMs` milliseconds until `signal` aborts. Resolves after the last call; rejects if a call rejects. */
-export async function repeat(
-  { clock, everyMs, signal }: { clock: Clock; everyMs: number; signal: AbortSignal },
-  work: () => Promise<void>,
-): Promise<void> {
-  while (!signal.aborted) {
-    await clock.sleep(everyMs, signal).catch(() => undefined);
-    if (!signal.aborted) await work();
-  }
-}
-
 export const systemClock: Clock = {
   now: () => new Date(),
   monotonicMs: () => performance.now(),
@@ -27,3 +16,11 @@ export const systemClock: Clock = {
     await delay(ms, undefined, signal ? { signal, ref: false } : { ref: false });
   },
 };
+
+/** Sleeps; false: `signal` aborted meanwhile. */
+export function slept(clock: Pick<Clock, 'sleep'>, ms: number, signal: AbortSignal): Promise<boolean> {
+  return clock.sleep(ms, signal).then(
+    () => true,
+    () => false,
+  );
+}

@@ -1,7 +1,6 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
-import { gatherChunks } from './chunk-store.ts';
-import { hasBody } from './has-body.ts';
+import { gatherChunks, hasBody } from './chunk-store.ts';
 import { sendProblem } from './http-app.ts';
 import { Problem } from './problem.ts';
 

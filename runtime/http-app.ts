@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import express, {
-  type ErrorRequestHandler,
   type Express,
+  type NextFunction,
   type Request,
   type RequestHandler,
   type Response,
@@ -43,7 +43,10 @@ export function createApp(options: AppOptions): Express {
   app.use((request) => {
     throw new Problem(404, `no route ${request.path}`);
   });
-  app.use(errorHandler(options.logger));
+  // Express recognises error handlers by their four parameters.
+  app.use((error: unknown, request: Request, response: Response, _next: NextFunction) =>
+    answerError(options.logger, error, request, response),
+  );
   return app;
 }
 
@@ -142,12 +145,6 @@ export function answerError(
       error: describeError(error),
     });
   sendProblem(response, problem);
-}
-
-function errorHandler(logger: Logger): ErrorRequestHandler {
-  // Express recognises error handlers by their four parameters.
-  return (error: unknown, request: Request, response: Response, _next) =>
-    answerError(logger, error, request, response);
 }
 
 interface BodyParserError extends Error {

@@ -1,8 +1,15 @@
+import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
 import type { AddressInfo, Server as TcpServer, Socket } from 'node:net';
 import { systemClock, type Clock } from './clock.ts';
 import { limitConnections, type ConnectionLimits } from './connection-limits.ts';
+
+/** A certificate (PEM, with its chain) and its private key (PEM). */
+export interface KeyPair {
+  cert: string;
+  key: string;
+}
 
 export interface Listener {
   readonly server: Server | TlsServer;
@@ -16,7 +23,7 @@ export interface ListenOptions {
   port: number;
   /** Address to bind; default: all IPv6 and IPv4 addresses. */
   host?: string;
-  tls?: { cert: string; key: string };
+  tls?: KeyPair;
   /** Limits on the memory that clients can occupy; only without TLS; default: no limits. */
   limits?: ConnectionLimits;
   /** Measures the grace period of requests in flight; default: the system clock. */
@@ -65,15 +72,10 @@ export async function bind(
   return (server.address() as AddressInfo).port;
 }
 
-function bindTo(server: TcpServer, port: number, host: string): Promise<void> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    // Explicit, because the system default may be IPv6 only.
-    server.listen({ port, host, ipv6Only: false }, () => {
-      server.off('error', reject);
-      resolve();
-    });
-  });
+async function bindTo(server: TcpServer, port: number, host: string): Promise<void> {
+  // Explicit, because the system default may be IPv6 only.
+  server.listen({ port, host, ipv6Only: false });
+  await once(server, 'listening');
 }
 
 /** Milliseconds between two attempts to close idle connections while a server stops. */

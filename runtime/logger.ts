@@ -5,18 +5,15 @@ export { describeError };
 
 export type LogFields = Readonly<Record<string, unknown>>;
 
+type Level = 'error' | 'warn' | 'info' | 'debug';
+
 /** Logger of every component. Messages are lower case ("manifest reloaded"); details are fields. Never log bodies or keys. */
-export interface Logger {
-  error(message: string, fields?: LogFields): void;
-  warn(message: string, fields?: LogFields): void;
-  info(message: string, fields?: LogFields): void;
-  debug(message: string, fields?: LogFields): void;
-}
+export type Logger = Readonly<Record<Level, (message: string, fields?: LogFields) => void>>;
 
 export interface LoggerOptions {
   /** The process: `sidecar`, `operator`, ... */
   part: string;
-  level: 'error' | 'warn' | 'info' | 'debug';
+  level: Level;
   /** null: text if standard error is a terminal, else JSON. */
   format: 'json' | 'text' | null;
 }
@@ -46,7 +43,7 @@ export function createLogger(options: LoggerOptions): Logger {
     transports: [new StandardError({ stream: process.stderr })],
   });
   const log =
-    (level: LoggerOptions['level']) =>
+    (level: Level) =>
     (message: string, fields: LogFields = {}): void => {
       // Not `logger.log`, which searches the message for placeholders and formats entries that are then not written.
       if (!logger.isLevelEnabled(level)) return;

@@ -1,3 +1,4 @@
+import { isUtf8 } from 'node:buffer';
 import { createHash } from 'node:crypto';
 import { watch, type FSWatcher } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
@@ -17,8 +18,8 @@ export type LoadedManifest =
 export async function loadManifestFile(path: string): Promise<LoadedManifest> {
   const read = await readBytes(path);
   if ('failure' in read) return failed(path, read.failure);
-  const text = decode(read.bytes);
-  if (text === null) return failed(path, 'is not a UTF-8 text file');
+  if (read.bytes.includes(0) || !isUtf8(read.bytes)) return failed(path, 'is not a UTF-8 text file');
+  const text = new TextDecoder().decode(read.bytes);
   const parsed = parseManifest(text);
   if (!parsed.ok) return { ok: false, file: path, problems: parsed.problems };
   const hash = createHash('sha256').update(read.bytes).digest('hex');
@@ -65,15 +66,6 @@ async function readBytes(path: string): Promise<{ bytes: Buffer } | { failure: s
 }
 
 const codeOf = (error: unknown): string => (error as NodeJS.ErrnoException).code ?? '';
-
-function decode(bytes: Buffer): string | null {
-  if (bytes.includes(0)) return null;
-  try {
-    return new TextDecoder('utf-8', { fatal: true }).decode(bytes);
-  } catch {
-    return null;
-  }
-}
 
 export interface WatchOptions {
   /** The manifest in force. Changes are detected against it. */

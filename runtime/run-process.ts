@@ -48,9 +48,10 @@ export async function runProcess<C extends LogConfig>(definition: ProcessDefinit
     logger.info('stopped');
   } catch (error) {
     // A start that the stop signal interrupts rejects with an AbortError. That is not a failure.
-    if (isAbort(error) && stopping.signal.aborted) return;
+    const { name, code } = error as NodeJS.ErrnoException;
+    if (name === 'AbortError' && stopping.signal.aborted) return;
     logger.error('exiting after fatal error', { error: describeError(error) });
-    process.exitCode = isPortTaken(error) ? PORT_TAKEN_EXIT_CODE : 1;
+    process.exitCode = code === 'EADDRINUSE' ? PORT_TAKEN_EXIT_CODE : 1;
   } finally {
     // The delay lets standard error flush. Open timers and sockets are bugs, but must not delay the termination of the pod.
     // oxlint-disable-next-line no-restricted-properties -- last resort after everything was closed
@@ -60,14 +61,6 @@ export async function runProcess<C extends LogConfig>(definition: ProcessDefinit
 
 /** A second signal within this time is a copy of the first signal. */
 const ECHO_MS = 500;
-
-function isPortTaken(error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'EADDRINUSE';
-}
-
-function isAbort(error: unknown): boolean {
-  return error instanceof Error && error.name === 'AbortError';
-}
 
 function onStopSignal(stopping: AbortController): Promise<string> {
   return new Promise((resolve) => {

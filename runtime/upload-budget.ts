@@ -1,6 +1,6 @@
 import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
+import { hasBody } from './chunk-store.ts';
 import type { Clock } from './clock.ts';
-import { hasBody } from './has-body.ts';
 
 export interface UploadLimits {
   /** Bytes of incomplete bodies in memory. Above this number, only the oldest upload is read. */

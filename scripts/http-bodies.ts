@@ -257,10 +257,7 @@ export const HTTP_BODIES: readonly HttpBody[] = [
     about:
       'The body of `POST /api/v1/register` on the control plane, at most 256 KiB. The header `X-Admin-Key` is required. The response is `{agentId, apiKey, expiresAt}`.',
     example: { agentName: 'shop', runtime: 'docker', manifest: MANIFEST },
-    parse: (value) => {
-      const parsed = parseRegistration(value);
-      return parsed.ok ? { ok: true, value: parsed.registration } : parsed;
-    },
+    parse: parseRegistration,
     type: { file: 'control-plane/registration/parse-registration.ts', name: 'ParsedRegistration' },
     meanings: {
       agentName: 'Name of the agent, unique in the namespace for remote agents.',

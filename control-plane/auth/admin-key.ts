@@ -1,32 +1,20 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { RequestHandler } from 'express';
-import type { Clock } from '../../runtime/clock.ts';
-import type { Logger } from '../../runtime/logger.ts';
-import type { Metrics } from '../../runtime/metrics.ts';
 import { Problem } from '../../runtime/problem.ts';
-import type { Secret } from '../../runtime/secret.ts';
-import { oncePerSource } from './once-per-source.ts';
-import { sourceOf } from './source-of.ts';
+import type { ControlPlaneContext } from '../context.ts';
+import { oncePerSource, sourceOf } from './once-per-source.ts';
 
 const digest = (text: string): Buffer => createHash('sha256').update(text).digest();
 
 /** Minimum time between two warnings about wrong admin keys from one source, in milliseconds. */
 const WARN_MS = 60_000;
 
-export interface AdminKeyOptions {
-  /** null: not configured. */
-  adminKey: Secret | null;
-  clock: Clock;
-  logger: Logger;
-  metrics: Metrics;
-}
-
 /**
  * Requires the admin key in `X-Admin-Key`: 401 if the header is missing, 403 if the key is wrong. Without a configured key
  * every admin route returns 503, because a default installation must be neither open nor look broken. Wrong keys are
  * counted, and logged at most once per minute and source.
  */
-export function requireAdminKey({ adminKey, clock, logger, metrics }: AdminKeyOptions): RequestHandler {
+export function requireAdminKey({ adminKey, clock, logger, metrics }: ControlPlaneContext): RequestHandler {
   // Digests have equal length, so the comparison takes the same time for every input.
   const wanted = adminKey === null ? null : digest(adminKey.reveal());
   const wrongKeys = metrics.counter(

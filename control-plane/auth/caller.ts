@@ -6,7 +6,7 @@ import type { ApiServerOutage } from '../api-server-outage.ts';
 import type { AgentKey, Store } from '../stores/store.ts';
 import type { PodIdentity } from './pod-identity.ts';
 import type { RegistrationTokens } from './registration-token.ts';
-import { sourceOf } from './source-of.ts';
+import { sourceOf } from './once-per-source.ts';
 
 /** The sender of a heartbeat. Its identity comes from the credential, never from the request body. */
 export type Caller =

@@ -1,3 +1,4 @@
+import type { Request } from 'express';
 import type { Clock } from '../../runtime/clock.ts';
 
 /** Maximum number of remembered sources. A further source is not due until a remembered source expires. */
@@ -21,4 +22,9 @@ export function oncePerSource(options: { clock: Clock; everyMs: number }): (sour
     sources.set(source, nowMs);
     return true;
   };
+}
+
+/** The remote address of a request. An IPv4 address has the same form on a dual-stack and on an IPv4-only listener. */
+export function sourceOf(request: Request): string {
+  return (request.socket.remoteAddress ?? 'unknown').replace(/^::ffff:/, '');
 }

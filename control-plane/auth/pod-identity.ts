@@ -4,7 +4,7 @@ import type { KubeClient } from '../../kube/client.ts';
 import { getObject } from '../../kube/objects.ts';
 import { hasEnded } from '../../kube/pods.ts';
 import { PODS } from '../../kube/resources.ts';
-import { reviewToken, type TokenVerdict } from '../../kube/token-review.ts';
+import { reviewToken } from '../../kube/token-review.ts';
 import { AGENT_LABEL, isDnsLabel, TOKEN_AUDIENCE } from '../../core/injection/names.ts';
 import { sidecarProblem, type SidecarImages } from '../../core/injection/true-sidecar.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -41,11 +41,6 @@ const MAX_BAD_OF_SOURCE = 20;
 /** Maximum number of invalid tokens per minute that name one pod which already reports. */
 const MAX_BAD_OF_POD = 5;
 
-interface CachedResult {
-  found: PodIdentification;
-  until: number;
-}
-
 export interface PodIdentityOptions {
   client: KubeClient;
   clock: Clock;
@@ -56,7 +51,7 @@ export interface PodIdentityOptions {
 /** Reviews tokens with the API server, and reads the agent's name from the pod. */
 export class PodIdentity {
   readonly #options: PodIdentityOptions;
-  readonly #cache = new Map<string, CachedResult>();
+  readonly #cache = new Map<string, { found: PodIdentification; until: number }>();
   readonly #inFlight = new Map<string, Promise<PodIdentification>>();
   /**
    * Times of the last valid token by UID of the pod, oldest first. The next token of such a pod, from kubelet rotation, is
@@ -67,31 +62,32 @@ export class PodIdentity {
   readonly #byPod: ReviewBudget<PodIdentification>;
 
   constructor(options: PodIdentityOptions) {
-    const { clock } = options;
-    const isBad = ({ kind }: PodIdentification) => kind !== 'pod';
     this.#options = options;
-    this.#bySource = new ReviewBudget({ clock, isBad, maxBad: MAX_BAD_OF_SOURCE });
-    this.#byPod = new ReviewBudget({ clock, isBad, maxBad: MAX_BAD_OF_POD });
+    this.#bySource = new ReviewBudget(options.clock, MAX_BAD_OF_SOURCE);
+    this.#byPod = new ReviewBudget(options.clock, MAX_BAD_OF_POD);
   }
 
   /**
    * Rejects if the API server is unavailable.
    * @param source the sender's address: each address has a budget of reviews for invalid tokens
    */
-  identify(token: string, source: string): Promise<PodIdentification> {
+  identify(text: string, source: string): Promise<PodIdentification> {
     const now = this.#options.clock.now();
-    const reason = localRejection(token, now);
-    if (reason !== null) return Promise.resolve({ kind: 'unauthenticated', reason });
-    const hash = createHash('sha256').update(token).digest('base64url');
-    const known = this.#cache.get(hash);
+    const token = parseToken(text);
+    if (token === null)
+      return unauthenticated('the token is neither a registration key nor a ServiceAccount token');
+    if (!token.audiences.includes(TOKEN_AUDIENCE))
+      return unauthenticated(`the token is not for the audience ${TOKEN_AUDIENCE}`);
+    if (token.expiresMs <= now.getTime()) return unauthenticated('the token has expired');
+    const known = this.#cache.get(token.hash);
     if (known !== undefined && known.until > now.getTime()) return Promise.resolve(known.found);
     // Concurrent requests with one token share one review.
-    const running = this.#inFlight.get(hash);
+    const running = this.#inFlight.get(token.hash);
     if (running !== undefined) return running;
     if (this.#inFlight.size >= MAX_IN_FLIGHT)
       return Promise.reject(new Error('too many TokenReviews in flight'));
-    const result = this.#reviewWithinBudget(token, hash, source).finally(() => this.#inFlight.delete(hash));
-    this.#inFlight.set(hash, result);
+    const result = this.#reviewWithinBudget(token, source).finally(() => this.#inFlight.delete(token.hash));
+    this.#inFlight.set(token.hash, result);
     return result;
   }
 
@@ -100,22 +96,20 @@ export class PodIdentity {
    * A token that names a reporting pod, such as the next token from the kubelet, uses that pod's budget first. The UID in the
    * token is not verified, so this budget is small.
    */
-  async #reviewWithinBudget(token: string, hash: string, source: string): Promise<PodIdentification> {
-    const review = () => this.#reviewToCache(token, hash);
-    if (this.#cache.get(hash)?.found.kind === 'pod') return review();
-    const uid = podUidOf(token);
-    if (uid !== null && this.#isProven(uid)) {
-      const found = await this.#byPod.within(uid, review);
+  async #reviewWithinBudget(token: Token, source: string): Promise<PodIdentification> {
+    const review = () => this.#reviewToCache(token);
+    if (this.#cache.get(token.hash)?.found.kind === 'pod') return review();
+    if (token.podUid !== null && this.#isProven(token.podUid)) {
+      const found = await this.#byPod.within(token.podUid, review);
       if (found.kind !== 'limited') return found;
     }
     return this.#bySource.within(source, review);
   }
 
-  async #reviewToCache(token: string, hash: string): Promise<PodIdentification> {
-    const verdict = await reviewToken(this.#options.client, { token, audience: TOKEN_AUDIENCE });
-    const found = await podOf(this.#options, verdict);
+  async #reviewToCache({ text, hash, expiresMs }: Token): Promise<PodIdentification> {
+    const found = await reviewed(text, this.#options);
     const now = this.#options.clock.now().getTime();
-    const until = found.kind === 'pod' ? Math.min(now + POSITIVE_MS, expiryOf(token)) : now + NEGATIVE_MS;
+    const until = found.kind === 'pod' ? Math.min(now + POSITIVE_MS, expiresMs) : now + NEGATIVE_MS;
     // Failures may evict successful results; an evicted result costs one more review.
     setNewest(this.#cache, [hash, { found, until }], MAX_CACHED);
     if (found.kind === 'pod')
@@ -129,26 +123,22 @@ export class PodIdentity {
   }
 }
 
-type Lookup = Pick<PodIdentityOptions, 'client' | 'sidecarImages'>;
-
-async function podOf(lookup: Lookup, verdict: TokenVerdict): Promise<PodIdentification> {
-  switch (verdict.kind) {
-    case 'rejected':
-      return { kind: 'unauthenticated', reason: `the token was rejected: ${verdict.reason}` };
-    case 'unbound':
-      return { kind: 'no-agent', reason: 'the token is not bound to a pod, so it identifies no agent' };
-    case 'unavailable':
-      throw new Error(`TokenReview failed: ${verdict.reason}`);
-    case 'pod':
-      return agentOf(lookup, verdict);
-  }
-}
+const unauthenticated = (reason: string): Promise<PodIdentification> =>
+  Promise.resolve({ kind: 'unauthenticated', reason });
 
 /** Compares the UID, because a StatefulSet reuses pod names. Checks the sidecar too, because any pod can have the label. */
-async function agentOf(
-  { client, sidecarImages }: Lookup,
-  { namespace, podName, podUid }: Extract<TokenVerdict, { kind: 'pod' }>,
+async function reviewed(
+  token: string,
+  { client, sidecarImages }: PodIdentityOptions,
 ): Promise<PodIdentification> {
+  const verdict = await reviewToken(client, { token, audience: TOKEN_AUDIENCE }).catch((error: Error) => {
+    throw new Error(`TokenReview failed: ${error.message}`);
+  });
+  if (verdict.kind === 'rejected')
+    return { kind: 'unauthenticated', reason: `the token was rejected: ${verdict.reason}` };
+  if (verdict.kind === 'unbound')
+    return { kind: 'no-agent', reason: 'the token is not bound to a pod, so it identifies no agent' };
+  const { namespace, podName, podUid } = verdict;
   const inTime = AbortSignal.timeout(POD_MS);
   const pod = await getObject(client, PODS, { namespace, name: podName }, inTime);
   if (pod?.metadata.uid !== podUid || hasEnded(pod))
@@ -164,32 +154,32 @@ async function agentOf(
   return { kind: 'pod', namespace, pod: podName, uid: podUid, agentName };
 }
 
-/** The reason to reject a token without a TokenReview; null: review the token. Nothing in the token is verified here. */
-function localRejection(token: string, now: Date): string | null {
-  const claims = claimsOf(token);
-  if (claims === null) return 'the token is neither a registration key nor a ServiceAccount token';
-  const audiences = [claims.aud ?? []].flat();
-  if (!audiences.includes(TOKEN_AUDIENCE)) return `the token is not for the audience ${TOKEN_AUDIENCE}`;
-  return expiryOf(token) <= now.getTime() ? 'the token has expired' : null;
+/** A token with its claims, none of which is verified here. */
+interface Token {
+  text: string;
+  hash: string;
+  audiences: readonly string[];
+  /** The UID of the pod that the token names. */
+  podUid: string | null;
+  /** Milliseconds since the epoch. */
+  expiresMs: number;
 }
 
-function claimsOf(token: string): JWTPayload | null {
+/** null: not a JWT. */
+function parseToken(text: string): Token | null {
+  let claims: JWTPayload;
   try {
-    return decodeJwt(token);
+    claims = decodeJwt(text);
   } catch {
     return null;
   }
-}
-
-/** The UID of the pod that the token names, unverified. */
-function podUidOf(token: string): string | null {
-  const { 'kubernetes.io': bound } = claimsOf(token) ?? {};
+  const { aud = [], exp, 'kubernetes.io': bound } = claims;
   const uid = (bound as { pod?: { uid?: unknown } | null } | null | undefined)?.pod?.uid;
-  return typeof uid === 'string' ? uid : null;
-}
-
-/** Expiry of the token, in milliseconds since the epoch. */
-function expiryOf(token: string): number {
-  const { exp } = claimsOf(token) ?? {};
-  return typeof exp === 'number' ? exp * 1000 : Number.POSITIVE_INFINITY;
+  return {
+    text,
+    hash: createHash('sha256').update(text).digest('base64url'),
+    audiences: [aud].flat(),
+    podUid: typeof uid === 'string' ? uid : null,
+    expiresMs: typeof exp === 'number' ? exp * 1000 : Number.POSITIVE_INFINITY,
+  };
 }

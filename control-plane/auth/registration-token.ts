@@ -1,7 +1,8 @@
 import { createHash, hkdfSync, randomUUID, scrypt } from 'node:crypto';
 import { errors, jwtVerify, SignJWT } from 'jose';
-import type { Secret } from '../../runtime/secret.ts';
 import { isDnsLabel } from '../../core/injection/names.ts';
+import type { TokenHash } from '../../core/observation/observation.ts';
+import type { Secret } from '../../runtime/secret.ts';
 
 /** Lifetime of a registered agent's apiKey, in seconds (30 days). */
 export const TOKEN_LIFETIME_SECONDS = 30 * 24 * 3600;
@@ -15,20 +16,14 @@ export interface TokenSubject {
   agentName: string;
 }
 
-export interface IssuedToken {
+/** A new token. The store gets its hash, from which no token can be derived. `expiresAt`: ISO 8601. */
+export interface IssuedToken extends TokenHash {
   apiKey: string;
-  /** ISO 8601 */
-  expiresAt: string;
-  /** Hash of the token's id, for the store. No token can be derived from it. */
-  hash: string;
 }
 
-export interface VerifiedToken extends TokenSubject {
-  hash: string;
+export interface VerifiedToken extends TokenSubject, TokenHash {
   /** The id of the key from registration that this key was renewed from; its own id if it is that key. */
   family: string;
-  /** ISO 8601 */
-  expiresAt: string;
 }
 
 /** The first key signs; a token is valid if any of the keys signed it. */

@@ -18,21 +18,20 @@ interface Entry {
   waiting: (() => void)[];
 }
 
-export interface ReviewBudgetOptions<T> {
-  clock: Clock;
-  /** Maximum number of bad verdicts of one source per minute. */
-  maxBad: number;
-  isBad: (verdict: T) => boolean;
-}
-
-/** Limits the reviews of unknown tokens per source, so that forged tokens do not load the API server. */
-export class ReviewBudget<T> {
-  readonly #options: ReviewBudgetOptions<T>;
+/**
+ * Limits the reviews of unknown tokens per source, so that forged tokens do not load the API server. Every verdict other than
+ * `pod` is bad.
+ */
+export class ReviewBudget<T extends { kind: string }> {
+  readonly #clock: Clock;
+  readonly #maxBad: number;
   /** Ordered by the last bad verdict, oldest first. */
   readonly #entries = new Map<string, Entry>();
 
-  constructor(options: ReviewBudgetOptions<T>) {
-    this.#options = options;
+  /** `maxBad`: maximum number of bad verdicts of one source per minute. */
+  constructor(clock: Clock, maxBad: number) {
+    this.#clock = clock;
+    this.#maxBad = maxBad;
   }
 
   /**
@@ -45,7 +44,7 @@ export class ReviewBudget<T> {
     let wasBad = false;
     try {
       const verdict = await review();
-      wasBad = this.#options.isBad(verdict);
+      wasBad = verdict.kind !== 'pod';
       return verdict;
     } finally {
       this.#end(entry, wasBad);
@@ -53,16 +52,15 @@ export class ReviewBudget<T> {
   }
 
   async #start(source: string): Promise<Entry | Limited> {
-    const { clock, maxBad } = this.#options;
     for (;;) {
       this.#forgetOld();
       const entry = this.#entryOf(source);
       const [oldest] = entry.bad;
-      if (oldest !== undefined && entry.bad.length >= maxBad) {
-        const retryAfterSeconds = Math.ceil((oldest + WINDOW_MS - clock.monotonicMs()) / 1000);
+      if (oldest !== undefined && entry.bad.length >= this.#maxBad) {
+        const retryAfterSeconds = Math.ceil((oldest + WINDOW_MS - this.#clock.monotonicMs()) / 1000);
         return { kind: 'limited', retryAfterSeconds };
       }
-      if (entry.bad.length + entry.inFlight < maxBad) {
+      if (entry.bad.length + entry.inFlight < this.#maxBad) {
         entry.inFlight += 1;
         return entry;
       }
@@ -73,7 +71,7 @@ export class ReviewBudget<T> {
   #end(entry: Entry, wasBad: boolean): void {
     entry.inFlight -= 1;
     if (wasBad) {
-      entry.bad.push(this.#options.clock.monotonicMs());
+      entry.bad.push(this.#clock.monotonicMs());
       this.#entries.delete(entry.key);
       this.#entries.set(entry.key, entry);
     } else if (entry.inFlight === 0 && entry.bad.length === 0) this.#entries.delete(entry.key);
@@ -84,14 +82,14 @@ export class ReviewBudget<T> {
     const key = this.#entries.has(source) || this.#entries.size < MAX_SOURCES ? source : OTHERS;
     const entry = this.#entries.get(key) ?? { key, bad: [], inFlight: 0, waiting: [] };
     this.#entries.set(key, entry);
-    const nowMs = this.#options.clock.monotonicMs();
+    const nowMs = this.#clock.monotonicMs();
     entry.bad = entry.bad.filter((ms) => nowMs - ms < WINDOW_MS);
     return entry;
   }
 
   #forgetOld(): void {
     for (const [key, { bad, inFlight }] of this.#entries) {
-      if (inFlight > 0 || this.#options.clock.monotonicMs() - (bad.at(-1) ?? -Infinity) < WINDOW_MS) return;
+      if (inFlight > 0 || this.#clock.monotonicMs() - (bad.at(-1) ?? -Infinity) < WINDOW_MS) return;
       this.#entries.delete(key);
     }
   }

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
-import { object, oneOf, parseWith, type Field, type FieldError, fail } from '../../core/untrusted/fields.ts';
+import { object, oneOf, parseWith, type Field, type Parsed, fail } from '../../core/untrusted/fields.ts';
 import { isDnsLabel } from '../../core/injection/names.ts';
 import { RUNTIMES, type Runtime } from '../../core/observation/runtimes.ts';
 import type { Registration } from '../stores/store.ts';
@@ -29,13 +29,11 @@ const body = object<{ agentName: string; runtime: Runtime }, { manifest: string 
   { manifest: manifestText },
 );
 
-export function parseRegistration(
-  value: unknown,
-): { ok: true; registration: ParsedRegistration } | { ok: false; errors: FieldError[] } {
+export function parseRegistration(value: unknown): Parsed<ParsedRegistration> {
   const parsed = parseWith(body, value);
   if (!parsed.ok) return parsed;
-  const { agentName, runtime, manifest: text } = parsed.value;
-  if (text === undefined) return { ok: true, registration: { agentName, runtime, manifest: null } };
+  const { manifest: text, ...registration } = parsed.value;
+  if (text === undefined) return { ok: true, value: { ...registration, manifest: null } };
   const read = parseManifest(text);
   if (!read.ok)
     return {
@@ -47,5 +45,5 @@ export function parseRegistration(
     };
   const { provider, id } = read.manifest.spec.model;
   const hash = createHash('sha256').update(text).digest('hex');
-  return { ok: true, registration: { agentName, runtime, manifest: { hash, model: { provider, id } } } };
+  return { ok: true, value: { ...registration, manifest: { hash, model: { provider, id } } } };
 }

@@ -1,4 +1,4 @@
-import type { RequestHandler } from 'express';
+import type { Request, Response } from 'express';
 import { GRADES } from '../../core/gap/gap.ts';
 import { PHASES, type ObservationStatus } from '../../core/observation/observation.ts';
 import { Problem } from '../../runtime/problem.ts';
@@ -14,13 +14,14 @@ const MAX_LIMIT = 1000;
 
 /** Fleet routes: `GET /agents`, `DELETE /agents/{name}`. */
 export function agentRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
+  const { store, clock, logger } = context;
   return [
     {
       method: 'GET',
       path: '/api/v1/agents',
       access: 'admin',
       summary: `\`[{agentId, agentName, namespace, runtime, phase, grade, score, tokens, evidence, proved, compliant, lastSeen}]\` ordered by namespace and name. Values that were never reported are null. \`evidence {percent, shown, declared}\` and the proved score \`proved\` come from the worst instance. \`compliant {status, reason, message}\` is the condition of the AgentObservation. Query: \`?limit=\` (1..${MAX_LIMIT}, default ${DEFAULT_LIMIT}), \`?continue=\`, \`?phase=\`, \`?grade=\`, \`?namespace=\`, \`?mirrored=false\` (without agents of other control planes). Response headers: \`X-Total-Count\`, and \`Link: <…>; rel="next"\` if there is a next page.`,
-      handlers: [listAgents(context)],
+      handlers: [listAgents],
     },
     {
       method: 'DELETE',
@@ -28,13 +29,11 @@ export function agentRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
       access: 'admin',
       summary:
         '204. Revokes the keys of the agent and deletes its data. 409 for a workload of the cluster: its entry is deleted with the workload.',
-      handlers: [removeAgent(context)],
+      handlers: [removeAgent],
     },
   ];
-}
 
-function listAgents(context: ControlPlaneContext): RequestHandler {
-  return async (request, response) => {
+  async function listAgents(request: Request, response: Response): Promise<void> {
     const query = readQuery(request, {
       limit: integerIn(1, MAX_LIMIT),
       continue: parseContinue,
@@ -46,7 +45,7 @@ function listAgents(context: ControlPlaneContext): RequestHandler {
     const { limit = DEFAULT_LIMIT, continue: after = null, ...filter } = query;
     const { mirrored, ...wanted } = filter;
     const onlyOwn = mirrored === 'false';
-    const page = await context.store.list({ limit, after, onlyOwn, ...wanted }, context.clock.now());
+    const page = await store.list({ limit, after, onlyOwn, ...wanted }, clock.now());
     response.set('x-total-count', String(page.total));
     if (page.next !== null) {
       const parameters = new URLSearchParams({ limit: String(limit), ...filter });
@@ -54,22 +53,20 @@ function listAgents(context: ControlPlaneContext): RequestHandler {
       response.set('link', `</api/v1/agents?${parameters.toString()}>; rel="next"`);
     }
     response.json(page.agents.map(listItemOf));
-  };
-}
+  }
 
-function removeAgent(context: ControlPlaneContext): RequestHandler {
-  return async (request, response) => {
+  async function removeAgent(request: Request, response: Response): Promise<void> {
     const { namespace, name } = await findAgent(request, context);
-    const outcome = await context.store.remove({ namespace, name });
+    const outcome = await store.remove({ namespace, name });
     if (outcome === 'workload')
       throw new Problem(
         409,
         `${name} is a workload of this cluster: delete the workload or remove its annotation`,
       );
     if (outcome === 'unknown-agent') throw new Problem(404, `agent ${name} not found`);
-    context.logger.info('remote agent removed', { agent: name, namespace });
+    logger.info('remote agent removed', { agent: name, namespace });
     response.status(204).end();
-  };
+  }
 }
 
 /** One row of the list. Values that were never reported are null. */

@@ -46,26 +46,20 @@ export function heartbeatRoutes(context: ControlPlaneContext): ControlPlaneRoute
         : { source: 'remote' as const, instance: heartbeat.instance };
     const outcome = await store.heartbeat({ ...caller.key, ...sender, heartbeat, at });
     results.add({ result: outcome.kind });
-    if (outcome.kind !== 'accepted') {
-      respondUnchanged(outcome, caller, response);
-      return;
-    }
-    const reply = replyTo(outcome.record, { heartbeat, instance: sender.instance, at, rateLimitSeconds });
+    const reply =
+      outcome.kind === 'accepted'
+        ? replyTo(outcome.record, { heartbeat, instance: sender.instance, at, rateLimitSeconds })
+        : replyUnchanged(outcome, caller);
     if (reply === null) response.status(204).end();
     else response.json(reply);
   }
 }
 
-/** The response to a heartbeat that changed nothing. */
-function respondUnchanged(
-  outcome: Exclude<HeartbeatOutcome, { kind: 'accepted' }>,
-  caller: Caller,
-  response: Response,
-): void {
+/** The reply to a heartbeat that changed nothing: none to a repeat. Throws a Problem if the heartbeat was not accepted. */
+function replyUnchanged(outcome: Exclude<HeartbeatOutcome, { kind: 'accepted' }>, caller: Caller): null {
   switch (outcome.kind) {
     case 'repeat':
-      response.status(204).end();
-      return;
+      return null;
     case 'limited':
       throw new Problem(429, outcome.isNewName === true ? TOO_MANY_NAMES : TOO_EARLY, {
         headers: { 'retry-after': String(outcome.retryAfterSeconds) },

@@ -1,4 +1,4 @@
-import type { Request, RequestHandler } from 'express';
+import type { Request, Response } from 'express';
 import { isRuleId, RULE_IDS } from '../../core/audit/rules.ts';
 import { withExpiry } from '../../core/proof/expiry.ts';
 import { parseProofSubmission, proofRecordOf } from '../../core/proof/parse-proof-submission.ts';
@@ -12,6 +12,7 @@ const MAX_PROOF_BYTES = 32 * 1024;
 
 /** Proofs of one agent. The agent receives changes with the reply to its next heartbeat. */
 export function proofRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
+  const { store, clock, logger } = context;
   const rule = '/api/v1/agents/:name/proof/rule/:ruleId';
   return [
     {
@@ -20,7 +21,7 @@ export function proofRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
       access: 'admin',
       summary:
         'All proof records. `origin` is `control-plane` or `local`. Expired records have `expired: true`.',
-      handlers: [listProofs(context)],
+      handlers: [listProofs],
     },
     {
       method: 'POST',
@@ -28,49 +29,43 @@ export function proofRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
       access: 'admin',
       summary:
         'Body `{verifiedBy, method, expiresAt?}`. 201 with the record of origin `control-plane`. The record replaces the previous record of the rule. The agent receives it with the reply to its next heartbeat. 400 with `errors`, or with `validIds` for an unknown rule.',
-      handlers: [jsonBody(MAX_PROOF_BYTES), submitProof(context)],
+      handlers: [jsonBody(MAX_PROOF_BYTES), submitProof],
     },
     {
       method: 'DELETE',
       path: rule,
       access: 'admin',
       summary: '204. 404 if there is no record. Heartbeats do not restore a deleted record.',
-      handlers: [removeProof(context)],
+      handlers: [removeProof],
     },
   ];
-}
 
-function listProofs(context: ControlPlaneContext): RequestHandler {
-  return async (request, response) => {
+  async function listProofs(request: Request, response: Response): Promise<void> {
     const { status } = await findAgent(request, context);
-    response.json(withExpiry(status.proofs ?? [], context.clock.now()));
-  };
-}
+    response.json(withExpiry(status.proofs ?? [], clock.now()));
+  }
 
-function submitProof(context: ControlPlaneContext): RequestHandler {
-  return async (request, response) => {
+  async function submitProof(request: Request, response: Response): Promise<void> {
     const { namespace, name } = await findAgent(request, context);
     const ruleId = ruleOf(request);
-    const at = context.clock.now();
+    const at = clock.now();
     const parsed = parseProofSubmission(request.body as unknown, at);
     if (!parsed.ok) throw new Problem(400, 'the proof is not valid', { extra: { errors: parsed.errors } });
     const record = proofRecordOf(ruleId, parsed.submission, { origin: 'control-plane', at });
-    const outcome = await context.store.putProof({ namespace, name, record, at });
+    const outcome = await store.putProof({ namespace, name, record, at });
     if (outcome === 'unknown-agent') throw new Problem(404, `agent ${name} not found`);
-    context.logger.info('proof stored', { agent: name, namespace, ruleId });
+    logger.info('proof stored', { agent: name, namespace, ruleId });
     response.status(201).json(record);
-  };
-}
+  }
 
-function removeProof(context: ControlPlaneContext): RequestHandler {
-  return async (request, response) => {
+  async function removeProof(request: Request, response: Response): Promise<void> {
     const { namespace, name } = await findAgent(request, context);
     const ruleId = ruleOf(request);
-    const outcome = await context.store.removeProof({ namespace, name, ruleId, at: context.clock.now() });
+    const outcome = await store.removeProof({ namespace, name, ruleId, at: clock.now() });
     if (outcome !== 'removed') throw new Problem(404, `${name} has no proof for ${ruleId}`);
-    context.logger.info('proof removed', { agent: name, namespace, ruleId });
+    logger.info('proof removed', { agent: name, namespace, ruleId });
     response.status(204).end();
-  };
+  }
 }
 
 function ruleOf(request: Request): string {

@@ -38,21 +38,20 @@ function register(context: ControlPlaneContext): RequestHandler {
     const parsed = parseRegistration(request.body as unknown);
     if (!parsed.ok)
       throw new Problem(400, 'the registration is not valid', { extra: { errors: parsed.errors } });
-    const { agentName, runtime, manifest } = parsed.registration;
+    const { agentName, runtime, manifest } = parsed.value;
     const namespace = context.remoteNamespace;
     const at = clock.now();
     const outcome = await store.register({ namespace, name: agentName, runtime, manifest }, at);
     if (outcome.kind === 'taken')
       throw new Problem(409, `${agentName} is a workload of this cluster and does not need registration`);
     const { agentId } = outcome.record;
-    const issued = await signer(context).issue({ agentId, agentName }, at);
-    await requireStored(store.replaceTokens({ namespace, name: agentName, agentId, token: issued, at }));
+    const { apiKey, ...token } = await signer(context).issue({ agentId, agentName }, at);
+    await requireStored(store.replaceTokens({ namespace, name: agentName, agentId, token, at }));
     logger.info('remote agent registered', { agent: agentName, namespace, agentId, outcome: outcome.kind });
-    const { apiKey, expiresAt } = issued;
     response
       .status(outcome.kind === 'created' ? 201 : 200)
       .set('cache-control', 'no-store')
-      .json({ agentId, apiKey, expiresAt });
+      .json({ agentId, apiKey, expiresAt: token.expiresAt });
   };
 }
 
@@ -64,12 +63,10 @@ function renew(context: ControlPlaneContext): RequestHandler {
       throw new Problem(403, 'pod tokens are renewed by the kubelet, not by this API');
     const { key, agentId, family } = caller;
     const at = clock.now();
-    const issued = await signer(context).renew({ agentId, agentName: key.name, family }, at);
-    await requireStored(store.addToken({ ...key, agentId, token: issued, at }));
+    const { apiKey, ...token } = await signer(context).renew({ agentId, agentName: key.name, family }, at);
+    await requireStored(store.addToken({ ...key, agentId, token, at }));
     logger.info('key renewed', { agent: key.name, namespace: key.namespace, agentId });
-    response
-      .set('cache-control', 'no-store')
-      .json({ agentId, apiKey: issued.apiKey, expiresAt: issued.expiresAt });
+    response.set('cache-control', 'no-store').json({ agentId, apiKey, expiresAt: token.expiresAt });
   };
 }
 

@@ -6,7 +6,7 @@ import { silentLogger } from '../../runtime/logger.ts';
 import { aHeartbeat } from '../../testing/heartbeat.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
 import { storeContract } from '../../testing/store-contract.ts';
-import { createDualWriteStore } from './dual-write-store.ts';
+import { DualWriteStore } from './dual-write-store.ts';
 import { SqliteStore } from './sqlite/sqlite-store.ts';
 import type { Arrival, Store } from './store.ts';
 
@@ -16,23 +16,20 @@ const KEY = { namespace: 'team', name: 'shop' };
 
 /** A second database replaces the cluster; both kinds of store fulfil the same contract. */
 function openPair(directory: string): { store: Store; mirror: Store } {
-  const open = (name: string): Store =>
-    new SqliteStore({
-      directory: join(directory, name),
-      clock: new ManualClock(START),
-      rateLimitSeconds: 10,
-    });
-  const mirror = open('mirror');
-  const primary = open('primary');
-  const clock = new ManualClock(START);
-  return { store: createDualWriteStore({ primary, mirror, clock, logger: silentLogger }), mirror };
+  const database = (name: string) => ({
+    directory: join(directory, name),
+    clock: new ManualClock(START),
+    rateLimitSeconds: 10,
+  });
+  const mirror = new SqliteStore(database('mirror'));
+  return { store: new DualWriteStore({ ...database('primary'), mirror, logger: silentLogger }), mirror };
 }
 
 storeContract('A dual-write store', async () => {
   const directory = mkdtempSync(join(tmpdir(), 'agents-'));
   const make = async (): Promise<Store> => {
     const { store } = openPair(directory);
-    await store.start(new AbortController().signal);
+    await store.start();
     return store;
   };
   let current = await make();
@@ -67,7 +64,7 @@ describe('A dual-write store', () => {
   beforeEach(async () => {
     directory = mkdtempSync(join(tmpdir(), 'agents-'));
     ({ store, mirror } = openPair(directory));
-    await store.start(new AbortController().signal);
+    await store.start();
   });
   afterEach(async () => {
     await store.close();
@@ -129,10 +126,10 @@ describe('A dual-write store', () => {
       removeProof: act,
       remove: act,
     };
-    const primary = new SqliteStore({ directory: join(directory, 'own'), clock, rateLimitSeconds: 10 });
+    const database = { directory: join(directory, 'own'), clock, rateLimitSeconds: 10 };
     const logger = { ...silentLogger, warn: (message: string) => void warnings.push(message) };
-    const mirrored = createDualWriteStore({ primary, mirror: fake, clock, logger });
-    await mirrored.start(new AbortController().signal);
+    const mirrored = new DualWriteStore({ ...database, mirror: fake, logger });
+    await mirrored.start();
     return { mirrored, warnings, clock };
   };
 

@@ -1,14 +1,20 @@
 import { proofSetOf } from '../../core/observation/proofs.ts';
-import type { Clock } from '../../runtime/clock.ts';
+import { slept } from '../../runtime/clock.ts';
 import { describeError, type Logger } from '../../runtime/logger.ts';
-import type { AgentRecord, Arrival, Store } from './store.ts';
+import { SqliteStore, type SqliteStoreOptions } from './sqlite/sqlite-store.ts';
+import type {
+  AgentKey,
+  AgentRecord,
+  Arrival,
+  ProofRemoval,
+  ProofWrite,
+  Registration,
+  Store,
+} from './store.ts';
 
-export interface MirrorOptions {
-  /** Serves all reads and decides all outcomes. */
-  primary: Store;
+export interface DualWriteOptions extends SqliteStoreOptions {
   /** Receives the changes, so that the agents are also visible in the cluster. */
   mirror: Store;
-  clock: Clock;
   logger: Logger;
 }
 
@@ -16,111 +22,97 @@ export interface MirrorOptions {
 const MIRROR_TIMEOUT_MS = 2_000;
 
 /**
- * A database inside a cluster. The database is the source of truth, and the AgentObservations are written as well. A failed
- * mirror write is logged and does not change the response; the next heartbeat repairs the mirror.
+ * A database inside a cluster. The database is the source of truth: it serves all reads, decides all outcomes and alone keeps
+ * the tokens. The AgentObservations are written as well. A failed mirror write is logged and does not change the response; the
+ * next heartbeat repairs the mirror.
  */
-export function createDualWriteStore(options: MirrorOptions): Store {
-  const { primary, mirror } = options;
-  const reflect = reflector(options);
-  return {
-    ...unmirrored(primary),
-    async start(signal) {
-      await primary.start(signal);
-      await mirror.start(signal);
-    },
-    async close() {
-      await mirror.close();
-      await primary.close();
-    },
-    async register(registration, at) {
-      const outcome = await primary.register(registration, at);
-      if (outcome.kind === 'taken') return outcome;
-      const { agentId } = outcome.record;
-      await reflect(() => mirror.register({ ...registration, agentId }, at));
-      return outcome;
-    },
-    async heartbeat(arrival) {
-      const outcome = await primary.heartbeat(arrival);
-      if (outcome.kind !== 'accepted') return outcome;
-      const { record } = outcome;
-      const heartbeatSeconds = await reflect(() => reflectHeartbeat(mirror, arrival, record));
-      return { kind: 'accepted', record: { ...record, heartbeatSeconds } };
-    },
-    async putProof(write) {
-      const outcome = await primary.putProof(write);
-      if (outcome === 'stored') await reflect(() => mirror.putProof(write));
-      return outcome;
-    },
-    async removeProof(removal) {
-      const outcome = await primary.removeProof(removal);
-      if (outcome === 'removed') await reflect(() => mirror.removeProof(removal));
-      return outcome;
-    },
-    async remove(key) {
-      const outcome = await primary.remove(key);
-      if (outcome === 'removed') await reflect(() => mirror.remove(key));
-      return outcome;
-    },
-  };
-}
+export class DualWriteStore extends SqliteStore {
+  readonly #options: DualWriteOptions;
+  #isFailing = false;
 
-type Mirrored = 'start' | 'close' | 'register' | 'heartbeat' | 'putProof' | 'removeProof' | 'remove';
-
-/** The reads, and the tokens, which only the database keeps. */
-function unmirrored(primary: Store): Omit<Store, Mirrored> {
-  return {
-    unready: () => primary.unready(),
-    replaceTokens: (grant) => primary.replaceTokens(grant),
-    addToken: (grant) => primary.addToken(grant),
-    hasToken: (grant) => primary.hasToken(grant),
-    find: (key, at) => primary.find(key, at),
-    findByName: (name, at) => primary.findByName(name, at),
-    list: (query, at) => primary.list(query, at),
-    report: (key, instance, at) => primary.report(key, instance, at),
-  };
-}
-
-/** Resolves with the heartbeat interval of the agent, which only the observation contains; null: none. */
-async function reflectHeartbeat(
-  mirror: Store,
-  arrival: Arrival,
-  record: AgentRecord,
-): Promise<number | null> {
-  // A heartbeat alone does not carry a control-plane proof that the mirror missed.
-  const decided = { ...arrival, proofs: proofSetOf(record.status) };
-  const mirrored = await mirror.heartbeat(decided);
-  if (mirrored.kind === 'accepted') return mirrored.record.heartbeatSeconds;
-  if (mirrored.kind === 'unknown' && record.source === 'remote') {
-    // The agent was registered while there was no cluster.
-    const { namespace, name, runtime, agentId } = record;
-    await mirror.register({ namespace, name, runtime, agentId, manifest: null }, arrival.at);
-    await mirror.heartbeat(decided);
+  constructor(options: DualWriteOptions) {
+    super(options);
+    this.#options = options;
   }
-  return null;
-}
 
-/** Runs changes of the mirror. null: the change failed or exceeded the timeout; after it the change continues. */
-function reflector({ clock, logger }: MirrorOptions): <T>(change: () => Promise<T>) => Promise<T | null> {
-  let isFailing = false;
-  return async (change) => {
+  override async start(): Promise<void> {
+    await super.start();
+    await this.#options.mirror.start();
+  }
+
+  override async close(): Promise<void> {
+    await this.#options.mirror.close();
+    await super.close();
+  }
+
+  override async register(registration: Registration, at: Date) {
+    const outcome = await super.register(registration, at);
+    if (outcome.kind === 'taken') return outcome;
+    const { agentId } = outcome.record;
+    await this.#reflect(() => this.#options.mirror.register({ ...registration, agentId }, at));
+    return outcome;
+  }
+
+  override async heartbeat(arrival: Arrival): ReturnType<Store['heartbeat']> {
+    const outcome = await super.heartbeat(arrival);
+    if (outcome.kind !== 'accepted') return outcome;
+    const { record } = outcome;
+    const heartbeatSeconds = await this.#reflect(() => this.#reflectHeartbeat(arrival, record));
+    return { kind: 'accepted', record: { ...record, heartbeatSeconds } };
+  }
+
+  override async putProof(write: ProofWrite) {
+    const outcome = await super.putProof(write);
+    if (outcome === 'stored') await this.#reflect(() => this.#options.mirror.putProof(write));
+    return outcome;
+  }
+
+  override async removeProof(removal: ProofRemoval) {
+    const outcome = await super.removeProof(removal);
+    if (outcome === 'removed') await this.#reflect(() => this.#options.mirror.removeProof(removal));
+    return outcome;
+  }
+
+  override async remove(key: AgentKey) {
+    const outcome = await super.remove(key);
+    if (outcome === 'removed') await this.#reflect(() => this.#options.mirror.remove(key));
+    return outcome;
+  }
+
+  /** Resolves with the heartbeat interval of the agent, which only the observation contains; null: none. */
+  async #reflectHeartbeat(arrival: Arrival, record: AgentRecord): Promise<number | null> {
+    // A heartbeat alone does not carry a control-plane proof that the mirror missed.
+    const decided = { ...arrival, proofs: proofSetOf(record.status) };
+    const { mirror } = this.#options;
+    const mirrored = await mirror.heartbeat(decided);
+    if (mirrored.kind === 'accepted') return mirrored.record.heartbeatSeconds;
+    if (mirrored.kind === 'unknown' && record.source === 'remote') {
+      // The agent was registered while there was no cluster.
+      const { namespace, name, runtime, agentId } = record;
+      await mirror.register({ namespace, name, runtime, agentId, manifest: null }, arrival.at);
+      await mirror.heartbeat(decided);
+    }
+    return null;
+  }
+
+  /** Changes the mirror. null: the change failed or exceeded the timeout; after it the change continues. */
+  async #reflect<T>(change: () => Promise<T>): Promise<T | null> {
+    const { clock, logger } = this.#options;
     const done = change().then(
       (result) => {
-        isFailing = false;
+        this.#isFailing = false;
         return result;
       },
       (error: unknown) => {
-        if (!isFailing) logger.warn('failed to write AgentObservation', { error: describeError(error) });
-        isFailing = true;
+        if (!this.#isFailing)
+          logger.warn('failed to write AgentObservation', { error: describeError(error) });
+        this.#isFailing = true;
         return null;
       },
     );
     const timer = new AbortController();
-    const timeout = clock.sleep(MIRROR_TIMEOUT_MS, timer.signal).then(
-      () => null,
-      () => null,
-    );
-    const result = await Promise.race([done, timeout]);
+    const result = await Promise.race([done, slept(clock, MIRROR_TIMEOUT_MS, timer.signal).then(() => null)]);
     timer.abort();
     return result;
-  };
+  }
 }

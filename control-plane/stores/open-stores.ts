@@ -3,21 +3,13 @@ import { loadClusterAccess } from '../../kube/cluster-access.ts';
 import { systemClock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
-import { createApiServerOutage, type ApiServerOutage } from '../api-server-outage.ts';
+import { createApiServerOutage } from '../api-server-outage.ts';
 import { PodIdentity } from '../auth/pod-identity.ts';
 import type { ControlPlaneConfig } from '../config.ts';
 import { KubernetesStore } from './kubernetes/kubernetes-store.ts';
-import { createDualWriteStore } from './dual-write-store.ts';
+import { DualWriteStore, type DualWriteOptions } from './dual-write-store.ts';
 import { SqliteStore } from './sqlite/sqlite-store.ts';
 import type { Store } from './store.ts';
-
-export interface OpenStores {
-  store: Store;
-  /** null: no cluster is configured. */
-  pods: PodIdentity | null;
-  apiServer: ApiServerOutage;
-  close(): Promise<void>;
-}
 
 interface Parts {
   config: ControlPlaneConfig;
@@ -26,40 +18,36 @@ interface Parts {
 }
 
 /** Opens the configured store. Rejects if it cannot be opened; then nothing stays open. */
-export async function openStores(parts: Parts, signal: AbortSignal): Promise<OpenStores> {
-  const { cluster, sidecarImages } = parts.config;
+export async function openStores({ config, logger, metrics }: Parts) {
+  const { cluster, sidecarImages, RATE_LIMIT_SECONDS: rateLimitSeconds } = config;
+  const clock = systemClock;
+  const apiServer = createApiServerOutage({ clock, logger });
   const client =
-    cluster === null
-      ? null
-      : new KubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'control-plane' });
-  const apiServer = createApiServerOutage({ clock: systemClock, logger: parts.logger });
-  const store = storeOf({ ...parts, apiServer }, client);
+    cluster && new KubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'control-plane' });
+  const observations =
+    client && new KubernetesStore({ client, clock, logger, metrics, rateLimitSeconds, apiServer });
+  const database = { directory: config.DATA_DIR, clock, rateLimitSeconds, logger };
+  const store = storeOf(config, observations, database);
   const close = async (): Promise<void> => {
     await store.close();
     await client?.close();
   };
   try {
-    await store.start(signal);
+    await store.start();
   } catch (error) {
     await close();
     throw error;
   }
-  const pods = client && new PodIdentity({ client, clock: systemClock, sidecarImages });
-  return { store, pods, apiServer, close };
+  // Without a cluster there are no pods to identify.
+  return { store, apiServer, pods: client && new PodIdentity({ client, clock, sidecarImages }), close };
 }
 
+/** readConfig always sets a cluster with the Kubernetes store, so its observations are never null. */
 function storeOf(
-  { config, logger, metrics, apiServer }: Parts & { apiServer: ApiServerOutage },
-  client: KubeClient | null,
+  { STORE }: ControlPlaneConfig,
+  observations: KubernetesStore | null,
+  database: Omit<DualWriteOptions, 'mirror'>,
 ): Store {
-  const clock = systemClock;
-  const rateLimitSeconds = config.RATE_LIMIT_SECONDS;
-  const observations =
-    client && new KubernetesStore({ client, clock, logger, metrics, rateLimitSeconds, apiServer });
-  // readConfig always sets a cluster with this store.
-  if (config.STORE === 'kubernetes' && observations !== null) return observations;
-  const database = new SqliteStore({ directory: config.DATA_DIR, clock, rateLimitSeconds });
-  return observations === null
-    ? database
-    : createDualWriteStore({ primary: database, mirror: observations, clock, logger });
+  if (observations === null) return new SqliteStore(database);
+  return STORE === 'kubernetes' ? observations : new DualWriteStore({ ...database, mirror: observations });
 }

@@ -134,7 +134,7 @@ export interface TokenGrant extends AgentKey {
  * Methods reject if the storage is unreachable; the HTTP layer returns 503.
  */
 export interface Store {
-  start(signal: AbortSignal): Promise<void>;
+  start(): Promise<void>;
   close(): Promise<void>;
   /** null: ready; else the reason. */
   unready(): string | null;

@@ -1,7 +1,8 @@
 import { X509Certificate } from 'node:crypto';
 import { beforeAll, describe, expect, test } from '@jest/globals';
 import { advance, nextStep, TIMING, type Circumstances, type Step } from './advance.ts';
-import { issueCa, issueLeaf, type KeyPair } from './issue.ts';
+import { issueCa, issueLeaf } from './issue.ts';
+import type { KeyPair } from '../../runtime/http-listener.ts';
 import { certificatesIn, entriesOf, parseTlsState, trustBundle, type TlsState } from './tls-state.ts';
 
 const START = new Date('2026-01-01T00:00:00Z');

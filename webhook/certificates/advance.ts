@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
-import { crossSign, issueCa, issueLeaf, type KeyPair } from './issue.ts';
+import { crossSign, issueCa, issueLeaf } from './issue.ts';
+import type { KeyPair } from '../../runtime/http-listener.ts';
 import { certificatesIn, type TlsState } from './tls-state.ts';
 
 /** Lifetimes and waiting times of certificates, in days and milliseconds. */

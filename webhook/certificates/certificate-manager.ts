@@ -19,9 +19,9 @@ import {
   type CertificateTiming,
   type Circumstances,
 } from './advance.ts';
-import type { KeyPair } from './issue.ts';
-import { bundleOf, decodedEntries, trustPatch, withEntries } from './managed-objects.ts';
-import { entriesOf, parseTlsState, trustBundle, usablePair, type TlsState } from './tls-state.ts';
+import type { KeyPair } from '../../runtime/http-listener.ts';
+import { bundleOf, decodedEntries, encodedEntries, trustPatch } from './managed-objects.ts';
+import { entriesOf, parseTlsState, trustBundle, type SecretEntries, type TlsState } from './tls-state.ts';
 
 export interface CertificateManagerOptions {
   client: KubeClient;
@@ -93,7 +93,7 @@ export class CertificateManager {
         await this.#reconcile();
         failures = 0;
       } catch (error) {
-        if (this.#isStopping()) return;
+        if (this.#stop.signal.aborted) return;
         failures += 1;
         if (this.#unready !== null) this.#unready = describeError(error);
         logger.warn('certificate reconciliation failed', { error: describeError(error) });
@@ -102,10 +102,6 @@ export class CertificateManager {
       const wait = this.#unready === null ? everyMs : Math.min(500 * 2 ** Math.min(failures, 5), everyMs);
       await clock.sleep(wait, this.#stop.signal).catch(() => undefined);
     }
-  }
-
-  #isStopping(): boolean {
-    return this.#stop.signal.aborted;
   }
 
   async #reconcile(): Promise<void> {
@@ -131,7 +127,7 @@ export class CertificateManager {
 
   /** Applies the due steps and writes the result into the shared Secret; null: another replica wrote it first. */
   async #updateState(secret: Data, trusted: string, issued: Data | null): Promise<TlsState | null> {
-    const { clock, logger, webhook, controlPlane } = this.#options;
+    const { clock, logger, webhook } = this.#options;
     const current = parseTlsState(decodedEntries(secret));
     const isProven =
       current.previousCa === null || (await this.#options.isProven(trusted, this.#stop.signal));
@@ -142,11 +138,11 @@ export class CertificateManager {
       trustedMs: this.#unchangedMs('trusted', trusted),
       leafMs: this.#unchangedMs('leaf', current.leaf?.cert),
       isProven,
-      issued: issued === null ? [] : [this.#issuedTo(controlPlane.hosts, leafIn(issued))],
+      issued: issued === null ? [] : [this.#issuedIn(issued)],
       timing: this.#timing,
     });
     if (steps.length === 0) return state;
-    if (!(await this.#put(webhook.secret, withEntries(secret, entriesOf(state))))) return null;
+    if (!(await this.#replace(secret, entriesOf(state)))) return null;
     logger.info('certificates updated', { steps });
     if (steps.includes('retire-previous') && !isProven)
       logger.warn('previous CA removed after the hold time without a passed canary', {
@@ -155,7 +151,9 @@ export class CertificateManager {
     return state;
   }
 
-  #issuedTo(hosts: readonly string[], leaf: KeyPair | null): Circumstances['issued'][number] {
+  #issuedIn(secret: Data): Circumstances['issued'][number] {
+    const { leaf } = parseTlsState(decodedEntries(secret));
+    const { hosts } = this.#options.controlPlane;
     return { hosts, leaf, leafMs: this.#unchangedMs('issued', leaf?.cert) };
   }
 
@@ -200,22 +198,23 @@ export class CertificateManager {
   async #updateControlPlane(state: TlsState, secret: Data): Promise<boolean> {
     const { clock, controlPlane, logger } = this.#options;
     const wanted = { now: clock.now(), hosts: controlPlane.hosts, timing: this.#timing };
-    const current = leafIn(secret);
-    const leaf = current !== null && isGoodLeaf(current, state, wanted) ? current : null;
+    const current = decodedEntries(secret);
+    const { leaf } = parseTlsState(current);
+    const kept = isGoodLeaf(leaf, state, wanted) ? leaf : null;
     const ca = trustBundle(state);
-    if (leaf !== null && decodedEntries(secret)['ca.crt'] === ca) return true;
-    const { cert, key } = leaf ?? (await newLeaf(state, wanted));
-    const entries = { 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca };
-    if (!(await this.#put(controlPlane.secret, withEntries(secret, entries)))) return false;
+    if (kept !== null && current['ca.crt'] === ca) return true;
+    const { cert, key } = kept ?? (await newLeaf(state, wanted));
+    if (!(await this.#replace(secret, { 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca }))) return false;
     logger.info('control plane certificate Secret updated', { secret: controlPlane.secret.name });
     return true;
   }
 
-  /** false: another process wrote the Secret after it was read. */
-  async #put(key: ObjectKey, secret: Data): Promise<boolean> {
-    const path = objectPath(SECRETS, key);
+  /** Gives the Secret exactly these entries. false: another process wrote it after it was read. */
+  async #replace(secret: Data, entries: SecretEntries): Promise<boolean> {
+    const path = objectPath(SECRETS, secret.metadata);
+    const body = { ...secret, data: encodedEntries(entries) };
     const { signal } = this.#stop;
-    const answer = await this.#options.client.send({ method: 'PUT', path, body: secret, signal });
+    const answer = await this.#options.client.send({ method: 'PUT', path, body, signal });
     if (!answer.ok && answer.status === 409) return false;
     expectOk(answer);
     return true;
@@ -226,9 +225,4 @@ export class CertificateManager {
     if (object === null) throw new Error(`${resource.kind} ${key.name} does not exist; the chart creates it`);
     return object;
   }
-}
-
-function leafIn(secret: Data): KeyPair | null {
-  const entries = decodedEntries(secret);
-  return usablePair(entries['tls.crt'], entries['tls.key']);
 }

@@ -3,7 +3,8 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { connect } from 'node:tls';
 import { afterEach, expect, test } from '@jest/globals';
-import { crossSign, issueCa, issueLeaf, type KeyPair } from './issue.ts';
+import { crossSign, issueCa, issueLeaf } from './issue.ts';
+import type { KeyPair } from '../../runtime/http-listener.ts';
 
 const now = new Date();
 const HOSTS = ['webhook.platform-system.svc', '127.0.0.1'];

@@ -23,12 +23,7 @@ import {
   Time,
   TimeType,
 } from 'pkijs';
-
-/** A certificate (PEM, with its chain) and its private key (PKCS #8, PEM). */
-export interface KeyPair {
-  cert: string;
-  key: string;
-}
+import type { KeyPair } from '../../runtime/http-listener.ts';
 
 export interface Validity {
   now: Date;

@@ -2,7 +2,8 @@ import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { Agent, request } from 'node:https';
 import { afterEach, beforeEach, expect, test } from '@jest/globals';
-import { issueCa, type KeyPair } from './issue.ts';
+import { issueCa } from './issue.ts';
+import type { KeyPair } from '../../runtime/http-listener.ts';
 import { createLeafUse, type LeafUse } from './leaf-use.ts';
 
 let server: Server;

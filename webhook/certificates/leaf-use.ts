@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import type { RequestListener } from 'node:http';
 import type { Server } from 'node:https';
 import type { TLSSocket } from 'node:tls';
-import type { KeyPair } from './issue.ts';
+import type { KeyPair } from '../../runtime/http-listener.ts';
 
 /**
  * Tracks the certificate of each connection, because a new certificate is used only for new connections.

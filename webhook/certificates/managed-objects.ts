@@ -26,17 +26,11 @@ export function trustPatch(configuration: WebhookConfiguration, bundle: string):
   return [{ op: 'add', path: '/metadata/resourceVersion', value: resourceVersion }, ...operations];
 }
 
-export function decodedEntries(secret: Data): Record<string, string> {
-  return Object.fromEntries(
-    Object.entries(secret.data ?? {}).map(([name, value]) => [
-      name,
-      Buffer.from(value, 'base64').toString('utf8'),
-    ]),
-  );
-}
+export const decodedEntries = ({ data = {} }: Data): SecretEntries =>
+  mapValues(data, (value) => Buffer.from(value, 'base64').toString('utf8'));
 
-/** The Secret with exactly these entries. */
-export function withEntries(secret: Data, entries: SecretEntries): Data {
-  const data = Object.entries(entries).map(([name, value]) => [name, Buffer.from(value).toString('base64')]);
-  return { ...secret, data: Object.fromEntries(data) as Record<string, string> };
-}
+export const encodedEntries = (entries: SecretEntries): SecretEntries =>
+  mapValues(entries, (value) => Buffer.from(value).toString('base64'));
+
+const mapValues = (entries: SecretEntries, map: (value: string) => string): SecretEntries =>
+  Object.fromEntries(Object.entries(entries).map(([name, value]) => [name, map(value)]));

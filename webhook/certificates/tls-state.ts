@@ -1,5 +1,5 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
-import type { KeyPair } from './issue.ts';
+import type { KeyPair } from '../../runtime/http-listener.ts';
 
 /** The state that the webhook's replicas share in their Secret. All certificates are PEM. */
 export interface TlsState {
@@ -42,13 +42,11 @@ export function entriesOf({ ca, nextCa, previousCa, cross, leaf }: TlsState): Re
 
 /** All CAs whose leaves must currently be accepted, for the API server's caBundle and the sidecars. */
 export function trustBundle(state: TlsState): string {
-  return [state.ca?.cert, state.nextCa?.cert, state.previousCa]
-    .filter((cert) => cert !== null && cert !== undefined)
-    .join('');
+  return [state.ca?.cert, state.nextCa?.cert, state.previousCa].join('');
 }
 
-export function usablePair(cert: string | undefined, key: string | undefined): KeyPair | null {
-  if (cert === undefined || key === undefined || usableCertificate(cert) === null) return null;
+function usablePair(cert: string | undefined, key: string | undefined): KeyPair | null {
+  if (cert === undefined || key === undefined) return null;
   try {
     return new X509Certificate(cert).checkPrivateKey(createPrivateKey(key)) ? { cert, key } : null;
   } catch {

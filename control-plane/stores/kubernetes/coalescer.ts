@@ -4,7 +4,7 @@ import { writeDelayMs } from '../../../core/observation/write-due.ts';
 import { halfJitter } from '../../../kube/backoff.ts';
 import { KubeError } from '../../../kube/client.ts';
 import { keyText } from '../../../kube/resources.ts';
-import type { Clock } from '../../../runtime/clock.ts';
+import { slept, type Clock } from '../../../runtime/clock.ts';
 import { describeError, type Logger } from '../../../runtime/logger.ts';
 import type { Counter, Metrics } from '../../../runtime/metrics.ts';
 import type { ApiServerOutage } from '../../api-server-outage.ts';
@@ -172,11 +172,7 @@ export class Coalescer {
   }
 
   async #flushAfter(pending: Pending, timer: AbortController, ms: number): Promise<void> {
-    try {
-      if (ms > 0) await this.#options.clock.sleep(ms, timer.signal);
-    } catch {
-      return;
-    }
+    if (ms > 0 && !(await slept(this.#options.clock, ms, timer.signal))) return;
     pending.timer = null;
     pending.dueMs = Number.POSITIVE_INFINITY;
     // A write in progress does not contain the heartbeats that arrived after its start.
@@ -261,8 +257,7 @@ export class Coalescer {
       // A write in progress does not contain the heartbeats that arrived after its start.
       await pending.writing?.catch(() => undefined);
       if (pending.queue.length === 0) return;
-      if (tries > 0)
-        await this.#options.clock.sleep(halfJitter(tries - 1, RETRY), signal).catch(() => undefined);
+      if (tries > 0) await slept(this.#options.clock, halfJitter(tries - 1, RETRY), signal);
       await this.#flush(pending).catch(() => undefined);
     }
   }

@@ -49,7 +49,7 @@ async function open(overrides: { clock?: Clock; sweepMs?: number } = {}): Promis
     rateLimitSeconds: CONTRACT_RATE_LIMIT_SECONDS,
     ...overrides,
   });
-  await store.start(new AbortController().signal);
+  await store.start();
   opened.push({ store, client: own });
   await until('the list', () => store.unready() === null);
   return store;

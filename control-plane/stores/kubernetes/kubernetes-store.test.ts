@@ -55,7 +55,7 @@ async function open(): Promise<void> {
     rateLimitSeconds: 0,
     closeMs: CLOSE_MS,
   });
-  await store.start(new AbortController().signal);
+  await store.start();
 }
 
 function observation(name: string, status: ObservationStatus = { phase: 'Pending' }) {

@@ -6,7 +6,7 @@ import { statusOf } from '../../../core/observation/status-of.ts';
 import { KubeError, type KubeClient } from '../../../kube/client.ts';
 import { sameJson } from '../../../kube/merge-patch.ts';
 import { keyText } from '../../../kube/resources.ts';
-import { repeat, type Clock } from '../../../runtime/clock.ts';
+import { slept, type Clock } from '../../../runtime/clock.ts';
 import { describeError, type Logger } from '../../../runtime/logger.ts';
 import type { Metrics } from '../../../runtime/metrics.ts';
 import { createApiServerOutage, type ApiServerOutage } from '../../api-server-outage.ts';
@@ -86,9 +86,13 @@ export class KubernetesStore implements Store {
   /** Does not wait for the cluster. The process is live, and becomes ready when the AgentObservations are listed. */
   start(): Promise<void> {
     this.#observations.start();
-    const { clock, sweepMs: everyMs = SWEEP_MS } = this.#options;
-    this.#sweeps = repeat({ clock, everyMs, signal: this.#stop.signal }, () => this.#ageRemote());
+    this.#sweeps = this.#sweep();
     return Promise.resolve();
+  }
+
+  async #sweep(): Promise<void> {
+    const { clock, sweepMs = SWEEP_MS } = this.#options;
+    while (await slept(clock, sweepMs, this.#stop.signal)) await this.#ageRemote();
   }
 
   /**

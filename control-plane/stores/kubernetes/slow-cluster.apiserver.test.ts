@@ -92,7 +92,7 @@ class LateClient extends KubeClient {
       rateLimitSeconds: 0,
       closeMs: CLOSE_MS,
     });
-    await store.start(new AbortController().signal);
+    await store.start();
     while (store.unready() !== null) await sleep(20);
   }
 

@@ -22,7 +22,7 @@ let clock: ManualClock;
 
 async function open(rateLimitSeconds = CONTRACT_RATE_LIMIT_SECONDS): Promise<Store> {
   const opened: Store = new SqliteStore({ directory, clock, rateLimitSeconds });
-  await opened.start(new AbortController().signal);
+  await opened.start();
   return opened;
 }
 
@@ -31,7 +31,7 @@ storeContract('The SQLite store', async () => {
   const make = async (): Promise<Store> => {
     const ownClock = new ManualClock(START);
     const opened: Store = new SqliteStore({ directory: own, clock: ownClock, rateLimitSeconds: 10 });
-    await opened.start(new AbortController().signal);
+    await opened.start();
     return opened;
   };
   let current = await make();

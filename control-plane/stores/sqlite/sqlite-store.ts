@@ -3,7 +3,7 @@ import type { ObservationStatus } from '../../../core/observation/observation.ts
 import { isLive, worstOf } from '../../../core/observation/phase.ts';
 import { withoutProof, withProof } from '../../../core/observation/proofs.ts';
 import { statusOf } from '../../../core/observation/status-of.ts';
-import { repeat, type Clock } from '../../../runtime/clock.ts';
+import { slept, type Clock } from '../../../runtime/clock.ts';
 import { Problem } from '../../../runtime/problem.ts';
 import { hasToken, registeredStatus, withOnlyToken, withToken } from '../../status/changes.ts';
 import { receive } from '../../status/receive.ts';
@@ -23,33 +23,18 @@ import type {
   TokenGrant,
   TokenOutcome,
 } from '../store.ts';
-import { createNewNameRows } from './new-name-rows.ts';
-import { openDatabase, transaction } from './open-database.ts';
-import { createReportRows } from './report-rows.ts';
-import { createAgentRows } from './rows.ts';
+import { transaction } from './open-database.ts';
+import { openTables, type Tables } from './tables.ts';
 
 export interface SqliteStoreOptions {
   /** Directory of the database file; created if missing. */
   directory: string;
   clock: Clock;
   rateLimitSeconds: number;
-  /** How often agents are checked for staleness, in milliseconds; default 10,000. Every read checks as well. */
-  sweepMs?: number;
 }
 
+/** How often agents are checked for staleness, in milliseconds. Every read checks as well. */
 const SWEEP_MS = 10_000;
-
-type Tables = ReturnType<typeof openTables>;
-
-function openTables(directory: string) {
-  const database = openDatabase(directory);
-  return {
-    database,
-    agents: createAgentRows(database),
-    reports: createReportRows(database),
-    newNames: createNewNameRows(database),
-  };
-}
 
 /** The embedded store. SQLite is synchronous, so every operation completes before the next one starts. */
 export class SqliteStore implements Store {
@@ -64,10 +49,7 @@ export class SqliteStore implements Store {
 
   start(): Promise<void> {
     this.#tables = openTables(this.#options.directory);
-    const { clock, sweepMs: everyMs = SWEEP_MS } = this.#options;
-    // A failed sweep (such as with a full disk) is repeated; until then every request returns the error.
-    const sweep = () => this.#read(clock.now(), () => undefined).catch(() => undefined);
-    this.#sweeps = repeat({ clock, everyMs, signal: this.#stop.signal }, sweep);
+    this.#sweeps = this.#sweep();
     return Promise.resolve();
   }
 
@@ -86,29 +68,21 @@ export class SqliteStore implements Store {
     return this.#change(({ agents }) => {
       const known = agents.get(registration);
       if (known?.source === 'sidecar') return { kind: 'taken' };
-      const agentId = known?.agentId ?? registration.agentId ?? newAgentId();
+      const agent = known ?? newAgent(registration, 'remote');
+      const { agentId } = agent;
       const status = registeredStatus(known?.status, { ...registration, agentId }, { at, context: {} });
-      const { namespace, name, runtime } = registration;
-      const record: AgentRecord = {
-        namespace,
-        name,
-        runtime,
-        agentId,
-        source: 'remote',
-        heartbeatSeconds: null,
-        status,
-      };
+      const record = { ...agent, runtime: registration.runtime, status };
       agents.put(record, at);
       return { kind: known === null ? 'created' : 'exists', record };
     });
   }
 
   replaceTokens(grant: TokenGrant): Promise<TokenOutcome> {
-    return this.#changeTokens(grant, (status) => withOnlyToken(status, tokenOf(grant)));
+    return this.#changeTokens(grant, (status) => withOnlyToken(status, grant.token));
   }
 
   addToken(grant: TokenGrant): Promise<TokenOutcome> {
-    return this.#changeTokens(grant, (status) => withToken(status, tokenOf(grant), grant.at));
+    return this.#changeTokens(grant, (status) => withToken(status, grant.token, grant.at));
   }
 
   hasToken({ token, agentId, at, ...key }: TokenGrant): Promise<boolean> {
@@ -156,7 +130,7 @@ export class SqliteStore implements Store {
         newNames: newNames.of(arrival),
       });
       if (received.kind !== 'accepted') return received;
-      const record = { ...(known ?? newWorkload(arrival)), status: received.status };
+      const record = { ...(known ?? newAgent(arrival, 'sidecar')), status: received.status };
       agents.put(record, arrival.at);
       if (received.isNewName && arrival.source === 'remote') newNames.add(arrival, arrival.at);
       const listed = (record.status.instances ?? []).map((each) => each.name);
@@ -220,6 +194,13 @@ export class SqliteStore implements Store {
       return work(tables);
     });
   }
+
+  async #sweep(): Promise<void> {
+    const { clock } = this.#options;
+    // A failed sweep (such as with a full disk) is repeated; until then every request returns the error.
+    while (await slept(clock, SWEEP_MS, this.#stop.signal))
+      await this.#read(clock.now(), () => null).catch(() => undefined);
+  }
 }
 
 function ageAgents({ agents }: Tables, at: Date): void {
@@ -233,23 +214,11 @@ function reporterOf(status: ObservationStatus | undefined, at: Date): string | n
   return worstOf(live.length > 0 ? live : instances)?.name ?? null;
 }
 
-function newWorkload({ namespace, name }: Arrival): Omit<AgentRecord, 'status'> {
-  return {
-    namespace,
-    name,
-    agentId: newAgentId(),
-    source: 'sidecar',
-    runtime: 'k8s',
-    heartbeatSeconds: null,
-  };
-}
-
-function newAgentId(): string {
-  return `agt_${randomUUID().replaceAll('-', '')}`;
-}
-
-function tokenOf({ token }: TokenGrant): TokenGrant['token'] {
-  return { hash: token.hash, expiresAt: token.expiresAt };
+function newAgent(
+  { namespace, name, agentId = `agt_${randomUUID().replaceAll('-', '')}` }: AgentKey & { agentId?: string },
+  source: AgentRecord['source'],
+): Omit<AgentRecord, 'status'> {
+  return { namespace, name, agentId, source, runtime: 'k8s', heartbeatSeconds: null };
 }
 
 /** Other errors are bugs and must not become a 503. */
