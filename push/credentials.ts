@@ -37,6 +37,20 @@ export async function readText(what: 'token' | 'CA', path: string): Promise<stri
   }
 }
 
+/**
+ * The kept key if it belongs to the same agent and is newer than `own`; else `own`. A new registration
+ * issues a newer key, which replaces the kept key. A missing file or other content is ignored.
+ */
+export async function newerOf(own: string, keepPath: string, now: Date): Promise<string> {
+  const kept = await readTokenFile(keepPath).catch(() => null);
+  if (kept === null || !isRegistrationKey(kept)) return own;
+  const [ownClaims, keptClaims] = [claimsOf(own), claimsOf(kept)];
+  const isSameAgent = keptClaims?.sub !== undefined && keptClaims.sub === ownClaims?.sub;
+  const isLater = Number(keptClaims?.iat) > Number(ownClaims?.iat);
+  const isAlive = Number(keptClaims?.exp) * 1_000 > now.getTime();
+  return isSameAgent && isLater && isAlive ? kept : own;
+}
+
 export interface KeyLifetime {
   issuedAtMs: number;
   expiresAtMs: number;
@@ -57,7 +71,7 @@ export function lifetimeOf(key: string, now: Date): KeyLifetime | null {
 type Members = Readonly<Partial<Record<'alg' | 'sub' | 'iat' | 'exp', unknown>>>;
 
 /** The unverified claims of a JWT; null for a key that is not a JWT. */
-export function claimsOf(key: string): Members | null {
+function claimsOf(key: string): Members | null {
   return partOf(key, 1);
 }
 

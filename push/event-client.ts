@@ -203,9 +203,7 @@ export class EventSender {
     this.#sent += count;
     const answer = await postJson({
       url: this.#endpoint,
-      bearer: null,
       body,
-      ca: null,
       timeoutMs,
       signal: this.#closing.signal,
       agent: this.#agent,

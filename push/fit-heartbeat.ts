@@ -49,42 +49,15 @@ function short(text: string): string {
   return text.length <= SHORT_TEXT ? text : `${text.slice(0, SHORT_TEXT - 1)}…`;
 }
 
+/** The members of issues, checks, evidence, suppressions and models whose text may be shortened. */
+const SHORTENED: ReadonlySet<string> = new Set([
+  ...['description', 'recommendation', 'message', 'remediation', 'contradictedBy', 'reason', 'modelId'],
+]);
+
 function withShortTexts(heartbeat: Heartbeat): Heartbeat {
-  return {
-    ...heartbeat,
-    gap: {
-      ...heartbeat.gap,
-      issues: heartbeat.gap.issues.map((issue) => ({
-        ...issue,
-        description: short(issue.description),
-        recommendation: short(issue.recommendation),
-        ...(issue.message === undefined ? {} : { message: short(issue.message) }),
-      })),
-    },
-    evidence: heartbeat.evidence && {
-      ...heartbeat.evidence,
-      items: heartbeat.evidence.items.map((item) => ({
-        ...item,
-        ...(item.contradictedBy === undefined ? {} : { contradictedBy: short(item.contradictedBy) }),
-      })),
-    },
-    audit: heartbeat.audit && {
-      ...heartbeat.audit,
-      suppressions: heartbeat.audit.suppressions.map((each) => ({ ...each, reason: short(each.reason) })),
-    },
-    usage: heartbeat.usage && {
-      ...heartbeat.usage,
-      models: heartbeat.usage.models.map((model) => ({ ...model, modelId: short(model.modelId) })),
-    },
-    health: {
-      ...heartbeat.health,
-      checks: heartbeat.health.checks.map((check) => ({
-        ...check,
-        ...(check.message === undefined ? {} : { message: short(check.message) }),
-        ...(check.remediation === undefined ? {} : { remediation: short(check.remediation) }),
-      })),
-    },
-  };
+  const shortened = (name: string, value: unknown): unknown =>
+    typeof value === 'string' && SHORTENED.has(name) ? short(value) : value;
+  return JSON.parse(JSON.stringify(heartbeat, shortened)) as Heartbeat;
 }
 
 interface Trim {

@@ -1,4 +1,5 @@
 import { isRecord, jsonOf } from '../core/untrusted/fields.ts';
+import { present } from '../core/untrusted/present.ts';
 import type { HeartbeatReply } from '../core/heartbeat/heartbeat.ts';
 import { PROOF_ORIGINS, type ProofRecord } from '../core/proof/proof.ts';
 
@@ -32,27 +33,15 @@ export function parseReply(body: string): HeartbeatReply {
 
 function parseProof(value: unknown): ProofRecord | null {
   if (!isRecord(value)) return null;
-  const {
-    ruleId,
-    verifiedBy,
-    method,
-    verifiedAt,
-    expiresAt,
-    origin: sent,
-  } = value as Record<keyof ProofRecord, unknown>;
+  const { ruleId, verifiedBy, method, verifiedAt, expiresAt, origin } = value as Unread;
   if (!isText(ruleId) || !isText(verifiedBy) || !isText(method) || !isTime(verifiedAt)) return null;
   if (expiresAt !== undefined && !isTime(expiresAt)) return null;
   // An older control plane does not send origins.
-  const origin = PROOF_ORIGINS.find((each) => each === sent);
-  return {
-    ruleId,
-    ...(origin === undefined ? {} : { origin }),
-    verifiedBy,
-    method,
-    verifiedAt,
-    ...(expiresAt === undefined ? {} : { expiresAt }),
-  };
+  const known = PROOF_ORIGINS.find((each) => each === origin);
+  return present({ ruleId, origin: known, verifiedBy, method, verifiedAt, expiresAt });
 }
+
+type Unread = Record<keyof ProofRecord, unknown>;
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value.length <= MAX_TEXT;
 const isTime = (value: unknown): value is string => isText(value) && !Number.isNaN(Date.parse(value));

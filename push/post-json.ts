@@ -11,16 +11,16 @@ const MAX_REPLY_BYTES = 256 * 1024;
 
 export interface PostRequest {
   url: URL;
-  /** null: the request carries no credential. */
-  bearer: string | null;
+  /** Absent: the request carries no credential. */
+  bearer?: string;
   headers?: Readonly<Record<string, string>>;
   /** JSON text, or null for a POST without a body. */
   body: string | null;
-  /** PEM; null: the certificates that Node.js trusts. */
-  ca: string | null;
+  /** PEM; null or absent: the certificates that Node.js trusts. */
+  ca?: string | null;
   /** Limit for the whole exchange, including a slow reply. */
   timeoutMs: number;
-  signal: AbortSignal;
+  signal?: AbortSignal;
   /** Reuses connections; absent: each request has its own connection. */
   agent?: Agent;
   /** Whether the exchange must not keep the process alive. */
@@ -36,8 +36,9 @@ export interface PostReply {
 /** One POST. Rejects when the response is missing or incomplete; redirects are not followed. */
 export async function postJson(post: PostRequest): Promise<PostReply> {
   const timeout = AbortSignal.timeout(post.timeoutMs);
-  return exchange(post, AbortSignal.any([post.signal, timeout])).catch((error: unknown) => {
-    const isLate = timeout.aborted && !post.signal.aborted;
+  const signal = post.signal === undefined ? timeout : AbortSignal.any([post.signal, timeout]);
+  return exchange(post, signal).catch((error: unknown) => {
+    const isLate = timeout.aborted && post.signal?.aborted !== true;
     // No `cause`: the original error only states that a signal aborted the request.
     throw isLate ? new Error(`no response within ${post.timeoutMs} ms`) : error;
   });
@@ -52,7 +53,7 @@ function exchange(post: PostRequest, signal: AbortSignal): Promise<PostReply> {
     signal,
     headers: {
       ...post.headers,
-      ...(post.bearer === null ? {} : { authorization: `Bearer ${post.bearer}` }),
+      ...(post.bearer === undefined ? {} : { authorization: `Bearer ${post.bearer}` }),
       accept: 'application/json',
       'content-length': Buffer.byteLength(body),
       ...(post.body === null ? {} : { 'content-type': 'application/json' }),
@@ -64,7 +65,7 @@ function exchange(post: PostRequest, signal: AbortSignal): Promise<PostReply> {
     };
     const request =
       post.url.protocol === 'https:'
-        ? httpsRequest(post.url, post.ca === null ? options : { ...options, ca: post.ca }, onResponse)
+        ? httpsRequest(post.url, { ...options, ca: post.ca ?? undefined }, onResponse)
         : httpRequest(post.url, options, onResponse);
     if (post.isBackground === true) request.once('socket', (socket) => socket.unref());
     request.on('error', reject);

@@ -42,12 +42,10 @@ export async function registerAgent(request: RegistrationRequest): Promise<Regis
   try {
     answer = await postJson({
       url: urlBelow(base, '/api/v1/register'),
-      bearer: null,
       headers: { 'x-admin-key': adminKey },
       body: JSON.stringify({ agentName, runtime, ...(manifest === null ? {} : { manifest }) }),
       ca,
       timeoutMs,
-      signal: new AbortController().signal,
     });
   } catch (error) {
     return { kind: 'failed', error };

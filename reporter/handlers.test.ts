@@ -6,14 +6,7 @@ import express from 'express';
 import fastify from 'fastify';
 import { Hono } from 'hono';
 import type { HealthReport } from '../core/health/health.ts';
-import {
-  createFastifyPlugin,
-  createFetchHandler,
-  createHealthHandler,
-  createNodeHandler,
-  createUsageHandler,
-  type ReportSource,
-} from './handlers.ts';
+import { createHandlers, type ReportSource } from './handlers.ts';
 
 const HEALTH: HealthReport = {
   agentName: 'shop',
@@ -57,7 +50,7 @@ const PROBLEM_TYPE = 'application/problem+json';
 describe('mounted in a node:http server', () => {
   let url: string;
   beforeEach(async () => {
-    const handle = createNodeHandler(source);
+    const { handle } = createHandlers(source);
     url = await serve((request, response) => {
       if (!handle(request, response)) response.writeHead(418).end('"mine"');
     });
@@ -108,8 +101,8 @@ describe('mounted in Express', () => {
   let url: string;
   beforeEach(async () => {
     const app = express();
-    app.get('/platform/health', createHealthHandler(source));
-    app.get('/platform/usage', createUsageHandler(source));
+    app.get('/platform/health', createHandlers(source).healthHandler);
+    app.get('/platform/usage', createHandlers(source).usageHandler);
     url = await serve(app);
   });
 
@@ -130,7 +123,7 @@ const MOUNTS: readonly [string, () => Promise<string>][] = [
     'Express, before its own routes',
     () => {
       const app = express();
-      const handle = createNodeHandler(source);
+      const { handle } = createHandlers(source);
       app.use((request, response, next) => {
         if (!handle(request, response)) next();
       });
@@ -142,7 +135,7 @@ const MOUNTS: readonly [string, () => Promise<string>][] = [
     'Fastify',
     async () => {
       const app = fastify();
-      await app.register(createFastifyPlugin(source));
+      await app.register(createHandlers(source).fastify);
       app.get('/mine', () => JSON.stringify('mine'));
       await app.ready();
       server = app.server;
@@ -154,7 +147,7 @@ const MOUNTS: readonly [string, () => Promise<string>][] = [
     'Hono',
     () => {
       const app = new Hono();
-      const respond = createFetchHandler(source);
+      const respond = createHandlers(source).fetch;
       app.get('/platform/*', (context) => respond(context.req.raw));
       app.get('/mine', (context) => context.json('mine'));
       const listen = getRequestListener(app.fetch);
@@ -164,7 +157,7 @@ const MOUNTS: readonly [string, () => Promise<string>][] = [
   [
     'a server of Request and Response',
     () => {
-      const respond = createFetchHandler(source);
+      const respond = createHandlers(source).fetch;
       const listen = getRequestListener((request) =>
         new URL(request.url).pathname === '/mine' ? Response.json('mine') : respond(request),
       );
@@ -236,7 +229,7 @@ describe.each(MOUNTS)('mounted in %s', (_name, mount) => {
 
 test('the fetch handler returns a problem for a wrong method or path', async () => {
   server = createServer();
-  const respond = createFetchHandler(source);
+  const respond = createHandlers(source).fetch;
   const resultOf = async (method: string, path: string): Promise<unknown[]> => {
     const response = await respond(new Request(`http://agent${path}`, { method }));
     return [

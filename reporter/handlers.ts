@@ -34,56 +34,11 @@ function problem(status: number, title: string, detail: string): RouteResult {
   return { status, body: { type: 'about:blank', title, status, detail } };
 }
 
-/** Handler for `app.get('/platform/health', ...)` in frameworks with `response.status(code).json(body)`. Never rejects. */
-export function createHealthHandler(source: ReportSource) {
-  return async (_request: unknown, response: JsonResponse): Promise<void> => {
-    const { status, body } = await healthResult(source);
-    response.status(status).json(body);
-  };
-}
-
-/** Handler for `app.get('/platform/usage', ...)` in frameworks with `response.status(code).json(body)`. */
-export function createUsageHandler(source: ReportSource) {
-  return (_request: unknown, response: JsonResponse): void => {
-    response.status(200).json(source.getUsage());
-  };
-}
-
-const usageResult = (source: ReportSource): Promise<RouteResult> =>
-  Promise.resolve({ status: 200, body: source.getUsage() });
-
-const ROUTES: ReadonlyMap<string, (source: ReportSource) => Promise<RouteResult>> = new Map([
-  ['/platform/health', healthResult],
-  ['/platform/usage', usageResult],
-]);
-
-/** The result for a method and a path; null: not a path of the reporter. Never rejects. */
-function resultFor(source: ReportSource, method: string, path: string): Promise<RouteResult> | null {
-  const route = ROUTES.get(path);
-  if (route === undefined) return null;
-  if (method === 'GET' || method === 'HEAD') return route(source);
-  const notAllowed = problem(405, 'Method Not Allowed', `${method} is not allowed on ${path}`);
-  return Promise.resolve({ ...notAllowed, headers: { allow: 'GET, HEAD' } });
-}
-
 function headersOf(result: RouteResult): Record<string, string> {
   return {
     'content-type': result.status === 200 ? 'application/json' : 'application/problem+json',
     'cache-control': 'no-store',
     ...result.headers,
-  };
-}
-
-/**
- * For `node:http` and frameworks that expose its request and response. Serves the reporter's two paths and returns true;
- * returns false for every other path.
- */
-export function createNodeHandler(source: ReportSource) {
-  return (request: IncomingMessage, response: ServerResponse): boolean => {
-    const path = (request.url ?? '').split('?', 1)[0] ?? '';
-    const result = resultFor(source, request.method ?? '', path);
-    void result?.then((found) => send(response, found));
-    return result !== null;
   };
 }
 
@@ -93,17 +48,6 @@ function send(response: ServerResponse, result: RouteResult): void {
   response.writeHead(result.status, { ...headersOf(result), 'content-length': Buffer.byteLength(body) });
   // Node.js omits the body of a response to HEAD.
   response.end(body);
-}
-
-/** For servers that return a `Response` for a `Request` (Hono, Next.js, Deno, Bun). 404 except for the reporter's two paths. */
-export function createFetchHandler(source: ReportSource) {
-  return async (request: Request): Promise<Response> => {
-    const path = new URL(request.url).pathname;
-    const result =
-      (await resultFor(source, request.method, path)) ?? problem(404, 'Not Found', `no route ${path}`);
-    const body = request.method === 'HEAD' ? null : JSON.stringify(result.body);
-    return new Response(body, { status: result.status, headers: headersOf(result) });
-  };
 }
 
 /** The part of a Fastify instance that the reporter uses. */
@@ -117,17 +61,50 @@ export interface FastifyReplying {
   send(body: string): unknown;
 }
 
-/** A Fastify plugin: `app.register(...)`. */
-export function createFastifyPlugin(source: ReportSource) {
-  return (app: FastifyRoutes): Promise<void> => {
-    for (const [path, route] of ROUTES)
-      app.get(path, async (_request, reply) => {
-        const result = await route(source);
-        reply.code(result.status);
-        for (const [name, value] of Object.entries(headersOf(result))) reply.header(name, value);
-        // Text, so that no schema or serializer of the agent changes the body.
-        return reply.send(JSON.stringify(result.body));
-      });
-    return Promise.resolve();
+/** The handlers of a reporter for its two paths. `Reporter` describes each of them. */
+export function createHandlers(source: ReportSource) {
+  const routes: ReadonlyMap<string, () => Promise<RouteResult>> = new Map([
+    ['/platform/health', () => healthResult(source)],
+    ['/platform/usage', () => Promise.resolve({ status: 200, body: source.getUsage() })],
+  ]);
+  /** The result for a method and a path; null: not a path of the reporter. */
+  const resultFor = (method: string, path: string): Promise<RouteResult> | null => {
+    const route = routes.get(path);
+    if (route === undefined) return null;
+    if (method === 'GET' || method === 'HEAD') return route();
+    const notAllowed = problem(405, 'Method Not Allowed', `${method} is not allowed on ${path}`);
+    return Promise.resolve({ ...notAllowed, headers: { allow: 'GET, HEAD' } });
+  };
+  return {
+    handle: (request: IncomingMessage, response: ServerResponse): boolean => {
+      const path = (request.url ?? '').split('?', 1)[0] ?? '';
+      const result = resultFor(request.method ?? '', path);
+      void result?.then((found) => send(response, found));
+      return result !== null;
+    },
+    healthHandler: async (_request: unknown, response: JsonResponse): Promise<void> => {
+      const { status, body } = await healthResult(source);
+      response.status(status).json(body);
+    },
+    usageHandler: (_request: unknown, response: JsonResponse): void => {
+      response.status(200).json(source.getUsage());
+    },
+    fetch: async (request: Request): Promise<Response> => {
+      const path = new URL(request.url).pathname;
+      const result = (await resultFor(request.method, path)) ?? problem(404, 'Not Found', `no route ${path}`);
+      const body = request.method === 'HEAD' ? null : JSON.stringify(result.body);
+      return new Response(body, { status: result.status, headers: headersOf(result) });
+    },
+    fastify: (app: FastifyRoutes): Promise<void> => {
+      for (const [path, route] of routes)
+        app.get(path, async (_request, reply) => {
+          const result = await route();
+          reply.code(result.status);
+          for (const [name, value] of Object.entries(headersOf(result))) reply.header(name, value);
+          // Text, so that no schema or serializer of the agent changes the body.
+          return reply.send(JSON.stringify(result.body));
+        });
+      return Promise.resolve();
+    },
   };
 }

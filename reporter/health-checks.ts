@@ -1,41 +1,24 @@
-import type { Facts } from '../core/facts/facts.ts';
 import { check } from '../core/health/check.ts';
-import type { HealthReport } from '../core/health/health.ts';
-import type { Manifest } from '../core/manifest/manifest.ts';
-import { gather } from '../probe/gather.ts';
+import { gather, type GatherInput } from '../probe/gather.ts';
+import type { Environment } from '../probe/references.ts';
 
 /** The result of one check run: the report and the facts behind it. */
-export interface CheckedAgent {
-  health: HealthReport;
-  facts: Facts;
-}
+export type CheckedAgent = Awaited<ReturnType<typeof runChecks>>;
 
-export interface ChecksInput {
-  manifest: Manifest;
-  manifestFolder: string;
-  env: Readonly<Record<string, string | undefined>>;
-  /** null: no registry was given. */
-  registeredTools: ReadonlySet<string> | null;
-  now: () => Date;
-}
+type ChecksInput = Pick<GatherInput, 'manifest' | 'registeredTools' | 'now'>;
 
-/** Runs the checks inside the agent's process: variables, files, tools, services, and the model with its key. */
-export async function runChecks(input: ChecksInput): Promise<CheckedAgent> {
-  const { manifest, env, now, registeredTools } = input;
-  const secretDir = env['PLATFORM_SECRET_DIR'] ?? '';
+/**
+ * Runs the checks inside the agent's process: variables, files, tools, services, and the model with its key.
+ * @param folder the directory for `$file:` references
+ */
+export async function runChecks(input: ChecksInput, folder: string, variables: Environment) {
+  const { PLATFORM_SECRET_DIR: secretDir = '' } = variables;
   const facts = await gather({
-    manifest,
+    ...input,
     upstreamUrl: null,
-    environment: {
-      kind: 'own',
-      variables: env,
-      folder: input.manifestFolder,
-      secretDir: secretDir === '' ? null : secretDir,
-    },
-    registeredTools,
+    environment: { kind: 'own', variables, folder, secretDir: secretDir === '' ? null : secretDir },
     checksModel: true,
     pingsServices: true,
-    now,
   });
-  return { health: check(manifest, facts), facts };
+  return { health: check(input.manifest, facts), facts };
 }

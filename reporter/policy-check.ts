@@ -113,15 +113,7 @@ function remoteEngine(base: URL, timeoutMs: number): PolicyEngine {
       url.pathname = base.pathname.replace(/\/$/, '') + denyPathOf(input.agent_name);
       try {
         const body = JSON.stringify({ input });
-        const signal = new AbortController().signal;
-        const { status, body: text } = await postJson({
-          url,
-          bearer: null,
-          body,
-          ca: null,
-          timeoutMs,
-          signal,
-        });
+        const { status, body: text } = await postJson({ url, body, timeoutMs });
         if (status === 200) return parseDenials(text);
         return { state: 'unreachable', reason: `the engine responded with status ${status}` };
       } catch (error) {

@@ -6,15 +6,7 @@ import type { AgentUsageReport } from '../core/usage/usage.ts';
 import { builtinClock, type PushClock, type PushLogger } from '../push/clock.ts';
 import { EventSender, type EventClient } from '../push/event-client.ts';
 import { currentRequestId, followRequests, requestIdOf, type RequestWithId } from './current-request.ts';
-import {
-  createFastifyPlugin,
-  createFetchHandler,
-  createHealthHandler,
-  createNodeHandler,
-  createUsageHandler,
-  type FastifyRoutes,
-  type JsonResponse,
-} from './handlers.ts';
+import { createHandlers, type FastifyRoutes, type JsonResponse } from './handlers.ts';
 import { runChecks, type CheckedAgent } from './health-checks.ts';
 import { manifestFrom, type ManifestInput } from './manifest-input.ts';
 import { createPusher, type Pusher } from './pusher.ts';
@@ -103,7 +95,7 @@ export function createReporter(options: ReporterOptions): Reporter {
   let pusher: Pusher | null = null;
   const refresher = new Refresher<CheckedAgent>({
     check: () =>
-      runChecks({ manifest, manifestFolder, env, now, registeredTools: registered(options.tools) }),
+      runChecks({ manifest, now, registeredTools: registered(options.tools) }, manifestFolder, env),
     onReport: (checked) => pusher?.noteReport(checked),
     refreshIntervalMs: milliseconds('refreshIntervalMs', options.refreshIntervalMs, 30_000),
     staleAfterMs: milliseconds('staleAfterMs', options.staleAfterMs, 60_000),
@@ -112,43 +104,19 @@ export function createReporter(options: ReporterOptions): Reporter {
   });
   followRequests();
   if (settings !== null) pusher = createPusher({ settings, manifest, refresher, ledger, clock, logger });
-  return assemble({
-    refresher,
-    ledger,
-    pusher,
-    logger,
-    events: new EventSender({ url, agentName: manifest.metadata.name, logger }),
-    checkPolicy: createPolicyCheck({
-      settings: policy,
-      manifest,
-      totals: () => ledger.totals(),
-      clock,
-      logger,
-    }),
-  });
-}
-
-interface Parts {
-  refresher: Refresher<CheckedAgent>;
-  ledger: UsageLedger;
-  pusher: Pusher | null;
-  logger: PushLogger;
-  events: EventClient;
-  checkPolicy: PolicyCheck;
-}
-
-function assemble(parts: Parts): Reporter {
-  const { refresher, ledger, pusher, events, checkPolicy } = parts;
+  const events = new EventSender({ url, agentName: manifest.metadata.name, logger });
+  const totals = () => ledger.totals();
+  const warnOnce = onceEach(logger);
+  const countUsage = usageCounter({ ledger, pusher, events, warnOnce });
   const source = {
     getReport: async () => (await refresher.getReport())?.health ?? null,
     getUsage: () => ledger.report(),
   };
-  const warnOnce = onceEach(parts.logger);
-  const countUsage = usageCounter(parts, warnOnce);
   return {
     ...source,
+    ...createHandlers(source),
     events,
-    checkPolicy,
+    checkPolicy: createPolicyCheck({ settings: policy, manifest, totals, clock, logger }),
     start: () => {
       refresher.start();
       pusher?.start();
@@ -158,11 +126,6 @@ function assemble(parts: Parts): Reporter {
       await Promise.all([pusher?.stop(), events.flush()]);
     },
     recordUsage: (...call) => countUsage(currentRequestId(), ...call),
-    handle: createNodeHandler(source),
-    healthHandler: createHealthHandler(source),
-    usageHandler: createUsageHandler(source),
-    fetch: createFetchHandler(source),
-    fastify: createFastifyPlugin(source),
     behavior: (request, response) => {
       const requestId = requestIdOf(request);
       return createRequestBehavior({
@@ -175,7 +138,14 @@ function assemble(parts: Parts): Reporter {
   };
 }
 
-function usageCounter({ ledger, pusher, events }: Parts, warnOnce: WarnOnce) {
+interface UsageParts {
+  ledger: UsageLedger;
+  pusher: Pusher | null;
+  events: EventClient;
+  warnOnce: WarnOnce;
+}
+
+function usageCounter({ ledger, pusher, events, warnOnce }: UsageParts) {
   return (requestId: string | null, ...call: [string, number, number]): boolean => {
     const recorded = ledger.record(...call);
     if (!recorded.ok) warnOnce('usage not counted', { reason: recorded.reason });

@@ -22,7 +22,7 @@ export function localAccess(routes: readonly SidecarRoute[], prefixes: readonly 
       return;
     }
     if (!open.has(request.path)) throw new Problem(403, reason);
-    hideBody(response);
+    response.locals[HIDDEN] = true;
     next();
   };
 }
@@ -56,10 +56,6 @@ function isLoopbackOrigin(origin: string): boolean {
 }
 
 const HIDDEN = 'hidesBody';
-
-function hideBody(response: Response): void {
-  response.locals[HIDDEN] = true;
-}
 
 /** Whether the response must contain only the status. */
 export function isBodyHidden(response: Response): boolean {

@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { hostname } from 'node:os';
 import type { Manifest } from '../core/manifest/manifest.ts';
+import { tokenPriceOf } from '../core/manifest/token-price.ts';
 import type { DeclaredApi } from '../core/usage/create-usage-reader.ts';
 import type { AgentEnvironment } from '../probe/gather.ts';
 import type { Clock } from '../runtime/clock.ts';
@@ -20,7 +21,6 @@ import { memoryLimit } from './proxy/memory-limit.ts';
 import { ProofStore } from './proofs/proof-store.ts';
 import { Assessor } from './report/assessor.ts';
 import { PeerUsage } from './usage/peer-usage.ts';
-import { totalsOfAll } from './usage/totals-of-all.ts';
 
 /** Shared state of a running sidecar. */
 export type SidecarContext = Awaited<ReturnType<typeof createContext>>;
@@ -42,17 +42,22 @@ export async function createContext({ config, env, logger, clock }: ContextInput
   const proofs = await ProofStore.open(config.PROOF_STORE_PATH);
   const manifest = await CurrentManifest.load(config.MANIFEST_PATH, logger, stopping.signal);
   const load = new LoadLimits(memoryLimit());
-  const audit = createAudit(config, manifest, load, clock);
+  const audit = new AuditLog({
+    capacity: config.AUDIT_RING_SIZE,
+    clock,
+    withQuery: config.AUDIT_QUERY,
+    declared: () => declaredApiOf(manifest.manifest),
+    keepForUsage: (bytes) => load.keepForUsage(bytes),
+    maxEventBytes: load.maxEventBytes,
+  });
   const others = new PeerUsage(clock);
   const metrics = createMetrics();
   const durations = createDurations(metrics);
   const engine = createEngine({ config, manifest, logger, clock, signal: stopping.signal });
   const policy = new PolicyEvaluator({
     mode: config.POLICY_PROXY_MODE,
-    engine: engine.policyEngine,
-    policy: engine.policy,
-    isLoaded: () => engine.isLoaded(),
-    totals: () => totalsOfAll(audit, others, manifest.manifest),
+    ...engine,
+    totals: () => others.withOwn(audit.totalsToday(tokenPriceOf(manifest.manifest))),
     onReviewed: (entry, denials) => audit.reviewed(entry, denials),
     onAnswer: (ms, state) => durations.policy.observe(ms / 1000, { state }),
     now: () => clock.monotonicMs(),
@@ -74,23 +79,6 @@ export async function createContext({ config, env, logger, clock }: ContextInput
     /** Monotonic milliseconds; until this time, each connection is closed after its next response. */
     connectionsEndUntilMs: -Infinity,
   };
-}
-
-/** The audit log; the response bytes that it buffers count against the sidecar's memory limit. */
-function createAudit(
-  config: SidecarConfig,
-  manifest: CurrentManifest,
-  load: LoadLimits,
-  clock: Clock,
-): AuditLog {
-  return new AuditLog({
-    capacity: config.AUDIT_RING_SIZE,
-    clock,
-    withQuery: config.AUDIT_QUERY,
-    declared: () => declaredApiOf(manifest.manifest),
-    keepForUsage: (bytes) => load.keepForUsage(bytes),
-    maxEventBytes: load.maxEventBytes,
-  });
 }
 
 /** Fails at start, because a missing directory would otherwise be reported as many missing secrets. */

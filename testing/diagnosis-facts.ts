@@ -1,5 +1,11 @@
-import { known } from '../core/diagnosis/fact.ts';
-import type { InstalledFacts, InstallFacts, PodFacts, WorkloadFacts } from '../core/diagnosis/facts.ts';
+import {
+  known,
+  type HelmFacts,
+  type InstalledFacts,
+  type InstallFacts,
+  type PodFacts,
+  type WorkloadFacts,
+} from '../core/diagnosis/facts.ts';
 import type { AgentObservation, ConditionType } from '../core/observation/observation.ts';
 import { manifestText } from './manifests/manifest-text.ts';
 
@@ -23,7 +29,7 @@ export function installedFacts(change: Partial<InstalledFacts> = {}): InstalledF
     ...CLUSTER,
     at: new Date('2026-02-01T00:00:00Z'),
     release: { name: 'agent-compliance', namespace: 'platform-system', versions: ['1.0'] },
-    helm: known({ status: 'deployed', hasGuard: true, unreadable: null }),
+    helm: known(helmFacts()),
     missingObjects: known([]),
     deployments: known([{ name: 'agent-compliance-webhook', wanted: 2, available: 2 }]),
     definition: known({ established: true, served: ['v1'] }),
@@ -39,6 +45,21 @@ export function installedFacts(change: Partial<InstalledFacts> = {}): InstalledF
     observations: known([observation('Routed', 'True', 'ThroughSidecar', '')]),
     workloads: known([workload()]),
     pods: known([pod()]),
+    ...change,
+  };
+}
+
+const GUARD = {
+  apiVersion: 'admissionregistration.k8s.io/v1',
+  kind: 'ValidatingAdmissionPolicy',
+  name: 'agent-compliance-guard',
+};
+
+export function helmFacts(change: Partial<HelmFacts> = {}): HelmFacts {
+  return {
+    status: 'deployed',
+    secret: 'sh.helm.release.v1.r.v2',
+    content: { ok: true, objects: [GUARD] },
     ...change,
   };
 }

@@ -13,9 +13,3 @@ export interface WebhookContext {
   /** null: this process is ready; otherwise the reason, for `/readyz`. */
   unready(): string | null;
 }
-
-/** The host names of a Service of the release, and loopback for a port-forward. */
-export function hostsOf(service: string, namespace: string): string[] {
-  const name = `${service}.${namespace}.svc`;
-  return [name, `${name}.cluster.local`, `${service}.${namespace}`, service, 'localhost', '127.0.0.1'];
-}

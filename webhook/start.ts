@@ -11,10 +11,8 @@ import { createWebhookApp } from './app.ts';
 import type { CertificateTiming } from './certificates/advance.ts';
 import { issueCa } from './certificates/issue.ts';
 import { CertificateManager } from './certificates/certificate-manager.ts';
-import { createLeafUse, type LeafUse } from './certificates/leaf-use.ts';
-import { isProven, type ProofSources } from './certificates/proof.ts';
+import { createLeafUse } from './certificates/leaf-use.ts';
 import type { WebhookConfig } from './config.ts';
-import { hostsOf } from './context.ts';
 import { MUTATE_PATH } from './routes/mutate.ts';
 
 /** Time for requests in flight after the stop signal. The API server waits no longer than its time-out. */
@@ -38,11 +36,22 @@ export async function startWebhook(
   options: StartOptions = {},
 ): Promise<Webhook> {
   const { clock = systemClock } = options;
+  const namespace = config.POD_NAMESPACE;
   const client = new KubeClient({ access: loadClusterAccess(config.KUBECONFIG), part: 'webhook' });
   const metrics = createMetrics();
-  const settings = injectionSettings(config, config.POD_NAMESPACE);
+  const settings = injectionSettings(config, namespace);
   const leafUse = createLeafUse(MUTATE_PATH);
-  const certificates = manageCertificates(config, { client, logger, leafUse }, { ...options, clock });
+  const servedBy = (service: string, secret: string) => ({
+    secret: { namespace, name: secret },
+    hosts: hostsOf(service, namespace),
+  });
+  const certificates = new CertificateManager({
+    ...{ ...options, client, logger, clock, leafUse },
+    webhook: servedBy(config.WEBHOOK_SERVICE, config.TLS_SECRET),
+    controlPlane: servedBy(config.CONTROL_PLANE_SERVICE, config.CONTROL_PLANE_TLS_SECRET),
+    configuration: config.WEBHOOK_CONFIGURATION,
+    policy: config.CANARY_POLICY,
+  });
   const handler = createWebhookApp({
     logger,
     metrics,
@@ -71,29 +80,6 @@ export async function startWebhook(
   };
 }
 
-function manageCertificates(
-  config: WebhookConfig,
-  sources: Omit<ProofSources, 'policy'> & { leafUse: LeafUse },
-  options: StartOptions & { clock: Clock },
-): CertificateManager {
-  const { client, logger, leafUse } = sources;
-  const namespace = config.POD_NAMESPACE;
-  const servedBy = (service: string, secret: string) => ({
-    secret: { namespace, name: secret },
-    hosts: hostsOf(service, namespace),
-  });
-  return new CertificateManager({
-    ...options,
-    client,
-    logger,
-    webhook: servedBy(config.WEBHOOK_SERVICE, config.TLS_SECRET),
-    controlPlane: servedBy(config.CONTROL_PLANE_SERVICE, config.CONTROL_PLANE_TLS_SECRET),
-    configuration: config.WEBHOOK_CONFIGURATION,
-    serve: (leaf) => leafUse.serve(leaf),
-    isProven: (trusted, stopped) => isProven(trusted, { ...sources, policy: config.CANARY_POLICY }, stopped),
-  });
-}
-
 function watchTls(server: Server, metrics: Metrics, certificates: CertificateManager): void {
   const errors = metrics.counter(
     'platform_webhook_tls_errors_total',
@@ -110,4 +96,10 @@ function watchTls(server: Server, metrics: Metrics, certificates: CertificateMan
       return end === null ? [] : [{ value: Math.floor(end.getTime() / 1000) }];
     },
   );
+}
+
+/** The host names of a Service of the release, and loopback for a port-forward. */
+function hostsOf(service: string, namespace: string): string[] {
+  const name = `${service}.${namespace}.svc`;
+  return [name, `${name}.cluster.local`, `${service}.${namespace}`, service, 'localhost', '127.0.0.1'];
 }

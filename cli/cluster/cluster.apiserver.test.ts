@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseAllDocuments } from 'yaml';
 import type { CheckReport } from '../../core/diagnosis/check-report.ts';
-import type { CheckFinding } from '../../core/diagnosis/report.ts';
+import type { CheckFinding } from '../../core/diagnosis/rule.ts';
 import { CHART_KINDS, GRANTED } from '../../core/diagnosis/install-permissions.ts';
 import type { LeftoverReport } from '../../core/diagnosis/leftovers.ts';
 import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../../e2e/cluster/control.ts';

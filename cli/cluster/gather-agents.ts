@@ -1,12 +1,13 @@
-import { known, type Fact } from '../../core/diagnosis/fact.ts';
-import type {
-  InstalledFacts,
-  ManifestFacts,
-  ManifestText,
-  PodFacts,
-  WorkloadFacts,
+import {
+  known,
+  type Fact,
+  type ManifestFacts,
+  type ManifestText,
+  type PodFacts,
+  type WorkloadFacts,
 } from '../../core/diagnosis/facts.ts';
 import { MANIFEST_KEY, optedInOf, type OptedIn } from '../../core/diagnosis/opted-in.ts';
+import { workloadOf } from '../../core/injection/agent-name.ts';
 import { optsIn } from '../../core/injection/drift.ts';
 import { parseInjected } from '../../core/injection/injected.ts';
 import { SIDECAR_CONTAINER } from '../../core/injection/names.ts';
@@ -23,19 +24,17 @@ import {
   type Resource,
 } from '../../kube/resources.ts';
 import { isLive, MIRROR_ANNOTATION } from '../../kube/pods.ts';
-import type { ContainerStatus, Data, KubeObject, ObjectMeta, Pod, Workload } from '../../kube/types.ts';
+import type { ContainerStatus, Data, KubeObject, Pod, Workload } from '../../kube/types.ts';
 import { CONFIG_MAPS } from './kinds.ts';
 import { eachOf, mapFact, readFact } from './read-fact.ts';
 
-export type AgentsPart = Pick<InstalledFacts, 'observations' | 'workloads' | 'pods'>;
-
 /** `system`: the namespace of the release. */
-export async function gatherAgents(client: KubeClient, system: string): Promise<AgentsPart> {
+export async function gatherAgents(client: KubeClient, system: string) {
   const [observations, workloads, pods] = await Promise.all([
-    readFact('list agentobservations in every namespace', async () => {
-      const { items } = await listObjects(client, AGENT_OBSERVATIONS);
-      return items;
-    }),
+    readFact(
+      'list agentobservations in every namespace',
+      async () => (await listObjects(client, AGENT_OBSERVATIONS)).items,
+    ),
     workloadsOf(client),
     readFact('list pods in every namespace', () => podsOf(client, system)),
   ]);
@@ -55,12 +54,10 @@ async function workloadsOf(client: KubeClient): Promise<Fact<WorkloadFacts[]>> {
     found.push(...fact.value);
   }
   return known(
-    await eachOf(found, async ({ optedIn: { kind, namespace, name, configMap }, object }) => ({
-      kind,
-      namespace,
-      name,
+    await eachOf(found, async ({ optedIn: { configMap, ...workload }, object }) => ({
+      ...workload,
       refused: rejectionIn(object),
-      manifest: configMap === null ? null : await manifestOf(client, namespace, configMap),
+      manifest: configMap === null ? null : await manifestOf(client, workload.namespace, configMap),
     })),
   );
 }
@@ -110,18 +107,17 @@ export async function podsOf(client: KubeClient, system: string): Promise<PodFac
 }
 
 function podFacts({ metadata, spec, status }: Pod, system: string): PodFacts {
-  const { namespace = '', name, annotations, labels } = metadata;
+  const { namespace = '', name, annotations = {}, labels } = metadata;
   const containers = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
   const statuses = [...(status?.initContainerStatuses ?? []), ...(status?.containerStatuses ?? [])];
-  const injected = annotations === undefined ? null : parseInjected({ annotations });
   return {
     namespace,
     name,
-    owner: ownerOf(metadata),
+    owner: workloadOf(metadata),
     isOwn: namespace === system && labels?.['app.kubernetes.io/part-of'] === 'agent-compliance',
-    optedIn: optsIn(annotations ?? {}) && annotations?.[MIRROR_ANNOTATION] === undefined,
+    optedIn: optsIn(annotations) && annotations[MIRROR_ANNOTATION] === undefined,
     hasSidecar: containers.some((container) => container.name === SIDECAR_CONTAINER),
-    injected: injected === null ? null : { version: injected.version, config: injected.config },
+    injected: parseInjected({ annotations }),
     waiting: statuses.flatMap(waitingOf),
   };
 }
@@ -129,15 +125,4 @@ function podFacts({ metadata, spec, status }: Pod, system: string): PodFacts {
 function waitingOf({ name, state }: ContainerStatus): PodFacts['waiting'] {
   const { reason, message = '' } = state?.waiting ?? {};
   return reason === undefined ? [] : [{ container: name, reason, message }];
-}
-
-/** The Deployment instead of its ReplicaSet, because users restart the Deployment. */
-function ownerOf({ ownerReferences = [], labels }: ObjectMeta): PodFacts['owner'] {
-  const owner = ownerReferences.find(({ controller }) => controller === true);
-  if (owner === undefined) return null;
-  const hash = labels?.['pod-template-hash'];
-  const isOfDeployment = owner.kind === 'ReplicaSet' && hash !== undefined && owner.name.endsWith(`-${hash}`);
-  return isOfDeployment
-    ? { kind: 'Deployment', name: owner.name.slice(0, -hash.length - 1) }
-    : { kind: owner.kind, name: owner.name };
 }

@@ -1,4 +1,10 @@
-import type { ClusterFacts, ExistingObject, InstallFacts } from '../../core/diagnosis/facts.ts';
+import {
+  known,
+  type ClusterFacts,
+  type ExistingObject,
+  type Fact,
+  type InstallFacts,
+} from '../../core/diagnosis/facts.ts';
 import {
   describePermission,
   ESCALATE,
@@ -7,7 +13,6 @@ import {
   installPermissions,
   type Permission,
 } from '../../core/diagnosis/install-permissions.ts';
-import { known, type Fact } from '../../core/diagnosis/fact.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { expectOk, getObject } from '../../kube/objects.ts';
 import type { KubeObject } from '../../kube/types.ts';
@@ -63,16 +68,17 @@ export async function pluralsOf(client: KubeClient, groupVersion: string): Promi
   return (expectOk(answer).resources ?? []).filter(({ name }) => !name.includes('/'));
 }
 
-/** `namespaces`: those that the chart creates by default. */
+/** Namespaces that the chart creates by default. */
+const CHART_NAMESPACES = ['platform-remote', 'platform-canary'];
+
 export async function gatherInstall(
   client: KubeClient,
-  about: { release: string; namespace: string; namespaces: readonly string[] },
+  { release, namespace }: { release: string; namespace: string },
 ): Promise<InstallFacts> {
-  const { release, namespace, namespaces } = about;
   const [cluster, missingPermissions, existing] = await Promise.all([
     gatherCluster(client),
     readFact('create selfsubjectaccessreviews', () => missingPermissionsOf(client, namespace)),
-    existingOf(client, namespaces),
+    existingOf(client),
   ]);
   return { ...cluster, release, namespace, missingPermissions, existing };
 }
@@ -97,18 +103,15 @@ export async function isAllowed(client: KubeClient, { resource, ...right }: Perm
   return expectOk(answer).status?.allowed === true;
 }
 
-async function existingOf(
-  client: KubeClient,
-  namespaces: readonly string[],
-): Promise<Fact<ExistingObject[]>> {
+async function existingOf(client: KubeClient): Promise<Fact<ExistingObject[]>> {
   const wanted = [
-    ...namespaces.map((name) => ({ resource: NAMESPACES, kind: 'Namespace' as const, name })),
-    { resource: DEFINITIONS, kind: 'CustomResourceDefinition' as const, name: DEFINITION_NAME },
+    ...CHART_NAMESPACES.map((name) => ({ resource: NAMESPACES, name })),
+    { resource: DEFINITIONS, name: DEFINITION_NAME },
   ];
   const found: ExistingObject[] = [];
-  for (const { resource, kind, name } of wanted) {
-    const right = `get ${resource.plural}`;
-    const fact = await readFact(right, () => getObject<KubeObject>(client, resource, { name }));
+  for (const { resource, name } of wanted) {
+    const { kind, plural } = resource;
+    const fact = await readFact(`get ${plural}`, () => getObject<KubeObject>(client, resource, { name }));
     if (!fact.known) return fact;
     if (fact.value !== null) found.push({ kind, name, owner: ownerOf(fact.value) });
   }

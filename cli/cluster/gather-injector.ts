@@ -1,13 +1,12 @@
-import type { X509Certificate } from 'node:crypto';
 import type {
   CertificateFacts,
   GuardFacts,
   InjectorFacts,
-  InstalledFacts,
   ReleaseFacts,
 } from '../../core/diagnosis/facts.ts';
 import { ADMISSION_POLICIES, canaryConditionOf, type AdmissionPolicy } from '../../kube/canary-condition.ts';
 import type { KubeClient } from '../../kube/client.ts';
+import { bundleOf, decodedEntries } from '../../kube/encoded.ts';
 import { getObject, listObjects, type ListSelection } from '../../kube/objects.ts';
 import { SECRETS, WEBHOOK_CONFIGURATIONS, type Resource } from '../../kube/resources.ts';
 import type { WebhookConfiguration } from '../../kube/types.ts';
@@ -26,17 +25,12 @@ const NAMESPACE_NAME = 'kubernetes.io/metadata.name';
 /** Used if no canary is installed. */
 const ANY_NAMESPACE = 'default';
 
-export type InjectorPart = Pick<
-  InstalledFacts,
-  'injector' | 'trusted' | 'certificates' | 'trial' | 'wrongTrial' | 'guard' | 'canary'
->;
-
 /** `prefix`: common name prefix of the release's objects. */
 export async function gatherInjector(
   client: KubeClient,
   { name: release, namespace }: ReleaseFacts,
   prefix: string,
-): Promise<InjectorPart> {
+) {
   const own = { labelSelector: labelsOf(release) };
   const itemsOf = async <T>(resource: Resource<T>, selection?: ListSelection): Promise<T[]> =>
     (await listObjects(client, resource, selection)).items;
@@ -94,32 +88,25 @@ function injectorFacts(found: WebhookConfiguration | undefined): InjectorFacts |
 }
 
 /** PEM texts of the release's Secrets; empty if the Secret does not exist yet. */
-interface Pems {
-  injector: string;
-  ca: string;
-  controlPlane: string;
-}
+type Pems = Awaited<ReturnType<typeof pemsOf>>;
 
-async function pemsOf(client: KubeClient, namespace: string, prefix: string): Promise<Pems> {
-  const entry = async (name: string) => {
-    const secret = await getObject(client, SECRETS, { namespace, name: `${prefix}-${name}-tls` });
-    return (key: string) => Buffer.from(secret?.data?.[key] ?? '', 'base64').toString('utf8');
-  };
-  const [webhook, controlPlane] = await Promise.all([entry('webhook'), entry('control-plane')]);
+async function pemsOf(client: KubeClient, namespace: string, prefix: string) {
+  const [injector, controlPlane] = await Promise.all(
+    ['webhook', 'control-plane'].map(async (part) =>
+      decodedEntries(await getObject(client, SECRETS, { namespace, name: `${prefix}-${part}-tls` })),
+    ),
+  );
   return {
-    injector: webhook('tls.crt'),
-    ca: webhook('ca.crt'),
-    controlPlane: controlPlane('tls.crt'),
+    injector: injector?.['tls.crt'] ?? '',
+    ca: injector?.['ca.crt'] ?? '',
+    controlPlane: controlPlane?.['tls.crt'] ?? '',
   };
 }
 
 function isTrusted(found: WebhookConfiguration | undefined, { injector }: Pems): boolean | null {
   const chain = certificatesIn(injector);
   if (chain.length === 0) return null;
-  const bundles = (found?.webhooks ?? []).map(({ clientConfig }) =>
-    certificatesIn(Buffer.from(clientConfig.caBundle ?? '', 'base64').toString('utf8')),
-  );
-  return bundles.length > 0 && bundles.every((bundle) => leadsTo(chain, bundle));
+  return leadsTo(chain, certificatesIn(found ? bundleOf(found) : ''));
 }
 
 /** The webhook renews leaf certificates 30 days before they expire, CAs one year before. */
@@ -131,8 +118,9 @@ function certificateFacts({ injector, ca, controlPlane }: Pems): CertificateFact
     ['CA of the injector', ca, LATE_DAYS.ca],
     ['certificate of the control plane', controlPlane, LATE_DAYS.leaf],
   ];
-  return named.flatMap(([what, pem, lateDays]) => {
-    const [first]: (X509Certificate | undefined)[] = certificatesIn(pem);
-    return first === undefined ? [] : [{ what, notAfter: first.validToDate, lateDays }];
-  });
+  return named.flatMap(([what, pem, lateDays]) =>
+    certificatesIn(pem)
+      .slice(0, 1)
+      .map(({ validToDate }) => ({ what, notAfter: validToDate, lateDays })),
+  );
 }

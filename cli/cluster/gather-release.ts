@@ -1,23 +1,24 @@
-import { known, notKnown, type Fact } from '../../core/diagnosis/fact.ts';
-import type {
-  DefinitionFacts,
-  DeploymentFacts,
-  HelmFacts,
-  InstalledFacts,
-  LeaseFacts,
-  ProcessFacts,
-  ReleaseFacts,
+import { setTimeout as sleep } from 'node:timers/promises';
+import {
+  known,
+  notKnown,
+  type DefinitionFacts,
+  type DeploymentFacts,
+  type Fact,
+  type HelmFacts,
+  type LeaseFacts,
+  type ProcessFacts,
+  type ReleaseFacts,
 } from '../../core/diagnosis/facts.ts';
 import { isRecord, jsonOf } from '../../core/untrusted/fields.ts';
 import { KubeError, type KubeClient } from '../../kube/client.ts';
 import { getObject, listObjects } from '../../kube/objects.ts';
 import { DEPLOYMENTS, LEASES } from '../../kube/resources.ts';
 import type { Workload } from '../../kube/types.ts';
-import type { Clock } from '../../runtime/clock.ts';
-import { pluralsOf, type ServedResource } from './gather-cluster.ts';
-import { readHelmRelease, type HelmRelease, type ManifestObject } from './helm-release.ts';
+import { pluralsOf } from './gather-cluster.ts';
+import { readHelmRelease } from './helm-release.ts';
 import { CHART_LABEL, DEFINITION_NAME, DEFINITIONS, labelsOf, LEASE_NAME } from './kinds.ts';
-import { chainFact, eachOf, mapFact, readFact } from './read-fact.ts';
+import { chainFact, eachOf, readFact } from './read-fact.ts';
 
 const COMPONENT = 'app.kubernetes.io/component';
 
@@ -25,9 +26,9 @@ const COMPONENT = 'app.kubernetes.io/component';
 export async function findRelease(
   client: KubeClient,
   namespace: string,
-  wanted: string | null,
+  wanted: string | undefined,
 ): Promise<{ release: ReleaseFacts; deployments: Workload[] } | null> {
-  const labelSelector = wanted === null ? CHART_LABEL : labelsOf(wanted);
+  const labelSelector = wanted === undefined ? CHART_LABEL : labelsOf(wanted);
   const { items } = await listObjects(client, DEPLOYMENTS, { namespace, labelSelector });
   const names = [...new Set(items.map((each) => label(each, 'app.kubernetes.io/instance')))].sort();
   const [name] = names;
@@ -44,43 +45,21 @@ function label({ metadata }: Workload, name: string): string {
   return metadata.labels?.[name] ?? '';
 }
 
-export type ReleasePart = Pick<
-  InstalledFacts,
-  'helm' | 'missingObjects' | 'deployments' | 'definition' | 'processes' | 'lease'
->;
-
 export async function gatherRelease(
   client: KubeClient,
-  clock: Clock,
-  found: { release: ReleaseFacts; deployments: readonly Workload[] },
-): Promise<ReleasePart> {
-  const { release, deployments } = found;
+  now: () => Date,
+  { release, deployments }: { release: ReleaseFacts; deployments: readonly Workload[] },
+) {
   const { namespace } = release;
   const helm = await readFact(`list secrets in ${namespace}`, () => readHelmRelease(client, release));
   const [missingObjects, definition, processes, lease] = await Promise.all([
     chainFact(helm, (kept) => missingOf(client, kept, namespace)),
     readFact('get customresourcedefinitions', () => definitionOf(client)),
     processesOf(client, namespace, deployments),
-    readFact(`get leases in ${namespace}`, () => leaseOf(client, clock, namespace)),
+    readFact(`get leases in ${namespace}`, () => leaseOf(client, now, namespace)),
   ]);
-  return {
-    helm: mapFact(helm, helmFacts),
-    missingObjects,
-    deployments: known(deployments.map(deploymentFacts)),
-    definition,
-    processes,
-    lease,
-  };
-}
-
-function helmFacts(kept: HelmRelease | null): HelmFacts | null {
-  if (kept === null) return null;
-  const { status, secret, content } = kept;
-  if (!content.ok) return { status, hasGuard: null, unreadable: { secret, why: content.why } };
-  const hasGuard = content.objects.some(
-    ({ kind, name }) => kind === 'ValidatingAdmissionPolicy' && name.endsWith('-guard'),
-  );
-  return { status, hasGuard, unreadable: null };
+  const sizes = known(deployments.map(deploymentFacts));
+  return { helm, missingObjects, deployments: sizes, definition, processes, lease };
 }
 
 function deploymentFacts({ metadata, spec, status }: Workload): DeploymentFacts {
@@ -89,7 +68,7 @@ function deploymentFacts({ metadata, spec, status }: Workload): DeploymentFacts 
 
 async function missingOf(
   client: KubeClient,
-  kept: HelmRelease | null,
+  kept: HelmFacts | null,
   namespace: string,
 ): Promise<Fact<string[]>> {
   if (kept === null) return known([]);
@@ -107,10 +86,13 @@ async function missingOf(
     if (!api.known) return api;
     const resource = api.value.find(({ kind }) => kind === object.kind);
     if (resource === undefined) return known(`${object.kind} ${object.name}`);
-    const where = resource.namespaced ? ` in ${object.namespace ?? namespace}` : '';
-    return readFact(`get ${resource.name}${where}`, async () =>
-      (await isThere(client, object, resource, namespace)) ? null : `${object.kind} ${object.name}`,
-    );
+    const { name: plural, namespaced } = resource;
+    const key = { name: object.name, ...(namespaced && { namespace: object.namespace ?? namespace }) };
+    const [version = '', group = ''] = object.apiVersion.split('/').reverse();
+    return readFact(`get ${plural}${namespaced ? ` in ${key.namespace}` : ''}`, async () => {
+      const found = await getObject(client, { group, version, plural, kind: object.kind }, key);
+      return found === null ? `${object.kind} ${object.name}` : null;
+    });
   });
   const unreadable = facts.find((fact) => !fact.known);
   // An object known to be missing is reported in preference to an object that could not be read.
@@ -118,28 +100,14 @@ async function missingOf(
   return missing.length === 0 && unreadable?.known === false ? notKnown(unreadable.why) : known(missing);
 }
 
-async function isThere(
-  client: KubeClient,
-  { apiVersion, kind, name, namespace }: ManifestObject,
-  { name: plural, namespaced }: ServedResource,
-  fallback: string,
-): Promise<boolean> {
-  const [version = '', group = ''] = apiVersion.split('/').reverse();
-  const key = { name, ...(namespaced && { namespace: namespace ?? fallback }) };
-  return (await getObject(client, { group, version, plural, kind }, key)) !== null;
-}
-
 async function definitionOf(client: KubeClient): Promise<DefinitionFacts | null> {
   const found = await getObject(client, DEFINITIONS, { name: DEFINITION_NAME });
   if (found === null) return null;
+  const { conditions = [] } = found.status ?? {};
   return {
-    established: found.status?.conditions?.some(isEstablished) === true,
+    established: conditions.some(({ type, status }) => type === 'Established' && status === 'True'),
     served: (found.spec?.versions ?? []).filter(({ served }) => served).map(({ name }) => name),
   };
-}
-
-function isEstablished({ type, status }: { type: string; status: string }): boolean {
-  return type === 'Established' && status === 'True';
 }
 
 /** Port names as in the chart. */
@@ -181,16 +149,16 @@ const RENEWAL_MS = 2_500;
 const MAX_READS = 3;
 
 /** The clocks of this machine and the cluster may differ, so an apparently old Lease is watched for a renewal. */
-async function leaseOf(client: KubeClient, clock: Clock, namespace: string): Promise<LeaseFacts | null> {
+async function leaseOf(client: KubeClient, now: () => Date, namespace: string): Promise<LeaseFacts | null> {
   const key = { namespace, name: LEASE_NAME };
   const first = await getObject(client, LEASES, key);
   if (first === null) return null;
   const { holderIdentity: holder = '', renewTime, leaseDurationSeconds = 0 } = first.spec ?? {};
-  const ageMs = clock.now().getTime() - Date.parse(renewTime ?? '');
+  const ageMs = now().getTime() - Date.parse(renewTime ?? '');
   if (holder === '' || (ageMs >= 0 && ageMs <= leaseDurationSeconds * 1_000))
     return { holder, fresh: holder !== '' };
   for (let reads = 0; reads < MAX_READS; reads++) {
-    await clock.sleep(RENEWAL_MS);
+    await sleep(RENEWAL_MS);
     const again = await getObject(client, LEASES, key);
     if (again?.metadata.resourceVersion !== first.metadata.resourceVersion) return { holder, fresh: true };
   }

@@ -1,47 +1,34 @@
 import { gunzipSync } from 'node:zlib';
 import { parseAllDocuments } from 'yaml';
+import type { HelmFacts, HelmObject } from '../../core/diagnosis/facts.ts';
 import { isRecord } from '../../core/untrusted/fields.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { listObjects } from '../../kube/objects.ts';
 import { SECRETS } from '../../kube/resources.ts';
 import type { Data } from '../../kube/types.ts';
 
-/** An object in a Helm manifest. */
-export interface ManifestObject {
-  apiVersion: string;
-  kind: string;
-  name: string;
-  /** Absent if the manifest sets no namespace. */
-  namespace?: string;
-}
-
-/** The newest revision of a release, as stored by Helm. */
-export interface HelmRelease {
-  /** Name of its Secret. */
-  secret: string;
-  status: string;
-  content: RevisionContent;
-}
-
-/** `why` quotes nothing from the Secret, because the Secret contains the chart's values. */
-export type RevisionContent = { ok: true; objects: ManifestObject[] } | { ok: false; why: string };
-
 /** Reads the newest revision; null: Helm stores none. */
 export async function readHelmRelease(
   client: KubeClient,
   { name, namespace }: { name: string; namespace: string },
-): Promise<HelmRelease | null> {
+): Promise<HelmFacts | null> {
   const labelSelector = `owner=helm,name=${name}`;
   const { items } = await listObjects(client, SECRETS, { namespace, labelSelector });
-  const revision = ({ metadata }: Data) => Number(metadata.labels?.['version']) || 0;
-  const [newest] = items.sort((a, b) => revision(b) - revision(a));
+  const newest = newestOf(items);
   if (newest === undefined) return null;
   const { name: secret, labels } = newest.metadata;
   return { secret, status: labels?.['status'] ?? 'unknown', content: contentOf(newest.data?.['release']) };
 }
 
+const revisionOf = ({ metadata }: Data) => Number(metadata.labels?.['version']) || 0;
+
+/** The Secret of the newest revision. */
+export function newestOf(secrets: readonly Data[]): Data | undefined {
+  return secrets.toSorted((a, b) => revisionOf(b) - revisionOf(a))[0];
+}
+
 /** Decodes the content of a revision's Secret. */
-export function contentOf(encoded: string | undefined): RevisionContent {
+export function contentOf(encoded: string | undefined): HelmFacts['content'] {
   if (encoded === undefined) return { ok: false, why: 'it has no key "release"' };
   const release = decode(encoded);
   if (release === null) return { ok: false, why: 'it is not a Helm release encoding (base64, gzip, JSON)' };
@@ -78,7 +65,7 @@ function decode(encoded: string): Record<string, unknown> | null {
 }
 
 /** null: a document is not valid YAML. */
-function objectsIn(manifest: string): ManifestObject[] | null {
+function objectsIn(manifest: string): HelmObject[] | null {
   const values = valuesIn(manifest);
   return (
     values?.flatMap((value) => {

@@ -1,17 +1,15 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { checkReport, type CheckReport, type CheckInput } from '../../core/diagnosis/check-report.ts';
-import { known } from '../../core/diagnosis/fact.ts';
+import { known } from '../../core/diagnosis/facts.ts';
 import type { KubeClient } from '../../kube/client.ts';
 import { listObjects } from '../../kube/objects.ts';
 import { WEBHOOK_CONFIGURATIONS } from '../../kube/resources.ts';
-import type { Clock } from '../../runtime/clock.ts';
 import type { CliContext } from '../context.ts';
 import { withCluster, type ClusterOptions, type ClusterResult } from './connect.ts';
 import { gatherAgents } from './gather-agents.ts';
 import { gatherCluster, gatherInstall } from './gather-cluster.ts';
 import { gatherInjector } from './gather-injector.ts';
 import { findRelease, gatherRelease } from './gather-release.ts';
-import { CHART_LABEL } from './kinds.ts';
+import { CHART_LABEL, CHART_NAME } from './kinds.ts';
 import { readFact } from './read-fact.ts';
 
 export type CheckOptions = ClusterOptions & { pre?: true };
@@ -26,16 +24,13 @@ export async function runCheck(
   );
 }
 
-/** Default names in the chart. */
-const RELEASE = 'agent-compliance';
-const NAMESPACES = ['platform-remote', 'platform-canary'];
-
 async function gatherFacts(client: KubeClient, options: CheckOptions, now: () => Date): Promise<CheckInput> {
-  const { pre, namespace, release = null } = options;
-  if (pre) {
-    const about = { release: release ?? RELEASE, namespace, namespaces: NAMESPACES };
-    return { stage: 'pre', facts: await gatherInstall(client, about) };
-  }
+  const { pre, namespace, release } = options;
+  if (pre)
+    return {
+      stage: 'pre',
+      facts: await gatherInstall(client, { release: release ?? CHART_NAME, namespace }),
+    };
   const [cluster, search] = await Promise.all([
     gatherCluster(client),
     readFact(`list deployments in ${namespace}`, () => findRelease(client, namespace, release)),
@@ -46,14 +41,8 @@ async function gatherFacts(client: KubeClient, options: CheckOptions, now: () =>
   }
   const found = search.value;
   const prefix = prefixOf(found.deployments.map(({ metadata }) => metadata.name));
-  const clock: Clock = {
-    now,
-    monotonicMs: () => performance.now(),
-    // Keeps the process alive, unlike the sleep of the services.
-    sleep: (ms) => sleep(ms),
-  };
   const [own, injector, agents] = await Promise.all([
-    gatherRelease(client, clock, found),
+    gatherRelease(client, now, found),
     gatherInjector(client, found.release, prefix),
     gatherAgents(client, namespace),
   ]);

@@ -1,4 +1,4 @@
-import type { Fact } from '../../core/diagnosis/fact.ts';
+import type { Fact } from '../../core/diagnosis/facts.ts';
 import { leftoverReport, type LabelledObject, type LeftoverReport } from '../../core/diagnosis/leftovers.ts';
 import { KubeError, type KubeClient } from '../../kube/client.ts';
 import { getObject, listObjects } from '../../kube/objects.ts';
@@ -12,7 +12,7 @@ import {
   WEBHOOK_CONFIGURATIONS,
   type Resource,
 } from '../../kube/resources.ts';
-import type { Data, KubeObject } from '../../kube/types.ts';
+import type { KubeObject } from '../../kube/types.ts';
 import type { CliContext } from '../context.ts';
 import { withCluster, type ClusterOptions, type ClusterResult } from './connect.ts';
 import { podsOf } from './gather-agents.ts';
@@ -25,7 +25,7 @@ import {
   labelsOf,
   NAMESPACES,
 } from './kinds.ts';
-import { chartIn } from './helm-release.ts';
+import { chartIn, newestOf } from './helm-release.ts';
 import { eachOf, readFact } from './read-fact.ts';
 
 const RBAC = 'rbac.authorization.k8s.io';
@@ -75,15 +75,12 @@ async function releasesIn(
 ): Promise<{ name: string; status: string }[]> {
   const labelSelector = wanted === undefined ? 'owner=helm' : `owner=helm,name=${wanted}`;
   const { items } = await listObjects(client, SECRETS, { namespace, labelSelector });
-  const newest = new Map<string, { revision: number; secret: Data }>();
-  for (const secret of items) {
-    const { name = '', version = '0' } = secret.metadata.labels ?? {};
-    const revision = Number(version);
-    if (revision >= (newest.get(name)?.revision ?? 0)) newest.set(name, { revision, secret });
-  }
-  return [...newest]
-    .filter(([, { secret }]) => chartIn(secret) === CHART_NAME)
-    .map(([name, { secret }]) => ({ name, status: secret.metadata.labels?.['status'] ?? 'unknown' }));
+  const byName = Map.groupBy(items, ({ metadata }) => metadata.labels?.['name'] ?? '');
+  return [...byName].flatMap(([name, secrets]) => {
+    const newest = newestOf(secrets);
+    if (newest === undefined || chartIn(newest) !== CHART_NAME) return [];
+    return [{ name, status: newest.metadata.labels?.['status'] ?? 'unknown' }];
+  });
 }
 
 /** Objects of one kind with the chart's label, in every namespace. */
@@ -97,22 +94,15 @@ async function labelled(
     const { items } = await orNone(listObjects(client, kind, { labelSelector }));
     return items
       .filter(({ metadata }) => metadata.deletionTimestamp === undefined)
-      .map((object) => labelledObject(object, kind));
+      .map(({ metadata: { namespace = null, name, labels, annotations } }) => ({
+        kind: kind.kind,
+        resource: kind.group === '' ? kind.plural : `${kind.plural}.${kind.group}`,
+        namespace,
+        name,
+        release: labels?.['app.kubernetes.io/instance'] ?? '',
+        isKept: annotations?.['helm.sh/resource-policy'] === 'keep',
+      }));
   });
-}
-
-function labelledObject(
-  { metadata }: KubeObject,
-  { kind: name, plural, group }: Resource<KubeObject>,
-): LabelledObject {
-  return {
-    kind: name,
-    resource: group === '' ? plural : `${plural}.${group}`,
-    namespace: metadata.namespace ?? null,
-    name: metadata.name,
-    release: metadata.labels?.['app.kubernetes.io/instance'] ?? '',
-    isKept: metadata.annotations?.['helm.sh/resource-policy'] === 'keep',
-  };
 }
 
 async function observationsOf(client: KubeClient): Promise<{ namespace: string; name: string }[]> {

@@ -1,11 +1,10 @@
-import type { Fact } from '../../core/diagnosis/fact.ts';
-import { known, notKnown } from '../../core/diagnosis/fact.ts';
-import type { TrialFacts } from '../../core/diagnosis/facts.ts';
+import { known, notKnown, type Fact, type TrialFacts } from '../../core/diagnosis/facts.ts';
 import { parseInjected } from '../../core/injection/injected.ts';
 import { INJECTOR_WEBHOOK, NO_ANSWER, SIDECAR_CONTAINER } from '../../core/injection/names.ts';
 import type { Pod } from '../../core/injection/pod.ts';
 import type { KubeResponse, KubeClient } from '../../kube/client.ts';
 import { dryRunPod } from '../../kube/pods.ts';
+import { testPod } from '../../kube/test-pod.ts';
 
 export interface TrialPlace {
   namespace: string;
@@ -22,8 +21,8 @@ export async function tryPod(
   { namespace, guard }: TrialPlace,
   inject: 'true' | 'maybe',
 ): Promise<Fact<TrialFacts>> {
-  const response = await dryRunPod(client, namespace, trialPod(namespace, inject));
-  return trialOf(response, { namespace, guard });
+  const pod = testPod({ name: 'platform-check', namespace, inject });
+  return trialOf(await dryRunPod(client, namespace, pod), { namespace, guard });
 }
 
 /** Outcome of the dry run for the injector and the guard. */
@@ -47,24 +46,4 @@ export function trialOf(response: KubeResponse<Pod>, { namespace, guard }: Trial
 function rejectedBy(message: string, guard: string): 'guard' | 'injector' | 'other' {
   if (message.includes(`admission webhook "${INJECTOR_WEBHOOK}" denied the request`)) return 'injector';
   return message.includes(`ValidatingAdmissionPolicy '${guard}'`) ? 'guard' : 'other';
-}
-
-/** Meets the restricted Pod Security profile of the canary's namespace. */
-function trialPod(namespace: string, inject: string): Pod {
-  return {
-    apiVersion: 'v1',
-    kind: 'Pod',
-    metadata: { name: 'platform-check', namespace, annotations: { 'platform.io/inject': inject } },
-    spec: {
-      securityContext: { runAsNonRoot: true, runAsUser: 65532, seccompProfile: { type: 'RuntimeDefault' } },
-      containers: [
-        {
-          name: 'agent',
-          image: 'platform-check',
-          ports: [{ name: 'http', containerPort: 8000 }],
-          securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
-        },
-      ],
-    },
-  };
 }

@@ -1,7 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { checkReport, type CheckReport } from '../../core/diagnosis/check-report.ts';
-import { known, notKnown } from '../../core/diagnosis/fact.ts';
-import type { InstalledFacts } from '../../core/diagnosis/facts.ts';
+import { known, notKnown, type InstalledFacts } from '../../core/diagnosis/facts.ts';
 import { leftoverReport, type LabelledObject, type LeftoverFacts } from '../../core/diagnosis/leftovers.ts';
 import { installedFacts, observation, pod } from '../../testing/diagnosis-facts.ts';
 import { renderCheck } from './check.ts';

@@ -1,8 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { InvalidArgumentError, Option } from 'commander';
 import type { CheckReport } from '../../core/diagnosis/check-report.ts';
-import { fails, type CheckFinding } from '../../core/diagnosis/report.ts';
-import { CHECK_SEVERITIES, type CheckSeverity } from '../../core/diagnosis/rule.ts';
+import { CHECK_SEVERITIES, fails, type CheckFinding, type CheckSeverity } from '../../core/diagnosis/rule.ts';
 import type { ClusterResult } from '../cluster/connect.ts';
 import { addClusterOptions, noCluster, type ClusterFlags } from '../cluster-options.ts';
 import type { AddCommand, CliContext } from '../context.ts';
@@ -75,7 +74,10 @@ async function check(flags: CheckFlags, context: CliContext): Promise<Rendered> 
   for (;;) {
     const result = await runCheck(flags, context);
     const leftMs = endMs - performance.now();
-    if (leftMs <= 0 || !shouldRetry(result, flags)) return rendered(result, flags, context);
+    if (leftMs <= 0 || !shouldRetry(result, flags))
+      return result.ok
+        ? renderCheck(result.report, { ...flags, color: context.color })
+        : noCluster(result.reason, flags);
     context.progress?.(`${progressOf(result, flags)}; ${Math.ceil(leftMs / 1_000)} s left`);
     await sleep(Math.min(PAUSE_MS, leftMs));
   }
@@ -89,11 +91,6 @@ function progressOf(result: ClusterResult<CheckReport>, { failOn }: CheckFlags):
   if (!result.ok) return `waiting: ${printable(result.reason)}`;
   const codes = result.report.findings.filter((each) => fails([each], failOn)).map(({ code }) => code);
   return `waiting for ${[...new Set(codes)].join(', ')}`;
-}
-
-function rendered(result: ClusterResult<CheckReport>, flags: CheckFlags, { color }: CliContext): Rendered {
-  if (result.ok) return renderCheck(result.report, { ...flags, color });
-  return noCluster(result.reason, flags);
 }
 
 /** Output and exit code of `platform check`. */
@@ -117,24 +114,20 @@ function checkText({ server, kubernetes, release, findings, passed }: CheckRepor
   return [`${head.join('\n')}\n`, ...blocks, `${summary(findings, passed.length, paint)}\n`].join('\n');
 }
 
-function findingText({ code, severity, status, message, hint, docs }: CheckFinding, paint: Paint): string {
-  const word = status === 'unknown' ? 'unknown' : severity;
-  const style = status === 'unknown' ? 'dim' : severity === 'error' ? 'red' : 'yellow';
-  return `${paint(style, word)} ${paint('bold', code)}: ${printable(message)}\n  ${printable(hint)}\n  ${paint('dim', docs)}\n`;
+const STYLE = { error: 'red', warning: 'yellow', unknown: 'dim' } as const;
+
+const wordOf = ({ status, severity }: CheckFinding) => (status === 'unknown' ? status : severity);
+
+function findingText(finding: CheckFinding, paint: Paint): string {
+  const word = wordOf(finding);
+  const { code, message, hint, docs } = finding;
+  return `${paint(STYLE[word], word)} ${paint('bold', code)}: ${printable(message)}\n  ${printable(hint)}\n  ${paint('dim', docs)}\n`;
 }
 
 function summary(findings: readonly CheckFinding[], passed: number, paint: Paint): string {
-  const count = (is: (finding: CheckFinding) => boolean) => findings.filter(is).length;
-  const parts = [
-    [count(({ status, severity }) => status === 'found' && severity === 'error'), 'error'],
-    [count(({ status, severity }) => status === 'found' && severity === 'warning'), 'warning'],
-  ] as const;
-  const counts = parts.filter(([number]) => number > 0).map(([number, word]) => plural(number, word));
-  const unknown = count(({ status }) => status === 'unknown');
-  const text = [
-    ...counts,
-    ...(unknown > 0 ? [`${unknown} unknown`] : []),
-    `${plural(passed, 'check')} passed`,
-  ].join(', ');
+  const count = (word: keyof typeof STYLE) => findings.filter((each) => wordOf(each) === word).length;
+  const counted = CHECK_SEVERITIES.filter((word) => count(word) > 0).map((word) => plural(count(word), word));
+  const unknown = count('unknown') > 0 ? [`${count('unknown')} unknown`] : [];
+  const text = [...counted, ...unknown, `${plural(passed, 'check')} passed`].join(', ');
   return findings.length === 0 ? paint('green', text) : text;
 }

@@ -100,16 +100,15 @@ function healthTable(report: HealthReport, paint: Paint): string {
   const counts = `${passed} passed, ${errors} failed, ${plural(warnings, 'warning')}, ${skipped} skipped`;
   const head = `${printable(report.agentName)} is ${paint(REPORT_STYLE[report.status], report.status)}: ${counts}\n`;
   if (report.checks.length === 0) return head;
-  const rows = report.checks.map((each) => rowOf(each));
-  const remedies = report.checks.filter(
-    ({ status, remediation }) => status === 'fail' && remediation !== undefined,
+  const remedies = report.checks.flatMap(({ id, status, remediation }) =>
+    status === 'fail' && remediation !== undefined ? [`  ${printable(id)}: ${printable(remediation)}\n`] : [],
   );
   return [
     head,
     '\n',
-    table(['STATUS', 'CHECK', 'SEVERITY', 'LATENCY', 'MESSAGE'], rows, paint),
+    table(['STATUS', 'CHECK', 'SEVERITY', 'LATENCY', 'MESSAGE'], report.checks.map(rowOf), paint),
     ...(remedies.length === 0 ? [] : ['\nRemediation:\n']),
-    ...remedies.map(({ id, remediation }) => `  ${printable(id)}: ${printable(remediation ?? '')}\n`),
+    ...remedies,
   ].join('');
 }
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { resolve } from 'node:path';
 import { InvalidArgumentError, Option, type Command } from 'commander';
-import type { AnnotationKind } from '../../core/injection/annotation-kinds.ts';
+import { integer, type AnnotationKind } from '../../core/injection/annotation-kinds.ts';
 import {
   annotationDefaults,
   ANNOTATIONS,
@@ -84,7 +84,7 @@ function injectOptions(): Option[] {
       '--ca-file <file>',
       "PEM file with the CA certificates that verify the control plane's certificate",
     ),
-    new Option('--heartbeat-seconds <n>', 'seconds between two heartbeats').argParser(seconds).default(30),
+    read('--heartbeat-seconds <n>', 'seconds between two heartbeats', integer(10, 3600)).default(30),
   ];
 }
 
@@ -112,11 +112,6 @@ const like =
     return read.value;
   };
 
-function seconds(raw: string): number {
-  if (/^\d{2,4}$/.test(raw) && Number(raw) >= 10 && Number(raw) <= 3600) return Number(raw);
-  throw new InvalidArgumentError('Must be an integer from 10 to 3600.');
-}
-
 /** Ends the command with a usage error if options contradict each other. */
 function settingsOf(flags: InjectFlags, command: Command, { cwd }: CliContext): InjectionSettings {
   for (const [request, limit] of [
@@ -133,7 +128,7 @@ function settingsOf(flags: InjectFlags, command: Command, { cwd }: CliContext): 
     command.error(
       'error: --engine opa and --opa-image must be used together; an image is, for example, openpolicyagent/opa:1.22.0-static',
     );
-  const settings = withConfigHash({
+  const settings: Omit<InjectionSettings, 'ca' | 'configHash'> = {
     ...annotationDefaults((key) => flags[key]),
     image: flags.image,
     imagePullPolicy: flags.imagePullPolicy,
@@ -142,18 +137,16 @@ function settingsOf(flags: InjectFlags, command: Command, { cwd }: CliContext): 
       flags.opaImage === undefined
         ? (flags.engine as 'builtin' | 'none')
         : { image: flags.opaImage, resources: ENGINE_RESOURCES },
-    minimumMode: 'off' as const,
-    minimumCompliantGrade: 'F' as const,
+    minimumMode: 'off',
+    minimumCompliantGrade: 'F',
     minimumCompliantEvidence: 0,
     heartbeatSeconds: flags.heartbeatSeconds,
     controlPlaneUrl: flags.platformUrl?.href.replace(/\/$/, '') ?? null,
-    proofWrites: 'local' as const,
+    proofWrites: 'local',
     version: VERSION,
-  });
-  return {
-    ...settings,
-    ca: flags.caFile === undefined ? null : certificates(flags.caFile, command, cwd),
   };
+  const ca = flags.caFile === undefined ? null : certificates(flags.caFile, command, cwd);
+  return { ...withConfigHash(settings), ca };
 }
 
 const ENGINE_RESOURCES = { cpuRequest: '10m', cpuLimit: '500m', memoryRequest: '96Mi', memoryLimit: '192Mi' };

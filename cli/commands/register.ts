@@ -115,70 +115,66 @@ async function register(
     );
   const outcome = await registerAgent({
     base: url,
-    adminKey: admin.key,
+    adminKey: admin.value,
     agentName,
     runtime,
     manifest: loaded?.text ?? null,
-    ca: ca.pem,
+    ca: ca.value,
     timeoutMs: TIMEOUT_MS,
   });
   if (outcome.kind !== 'registered') return refusal(failureReason(outcome, options), options.json);
   return granted({ ...outcome, agentName }, options, context);
 }
 
-type FoundAdminKey = { ok: true; key: string } | { ok: false; reason: string };
+type Found<T> = { ok: true; value: T } | { ok: false; reason: string };
+
+const notFound = (reason: string) => ({ ok: false as const, reason });
 
 /** From a file, else from the environment. Never from the command line: other processes on the machine can read it. */
 async function adminKey(
   file: string | undefined,
   { env, cwd }: Pick<CliContext, 'env' | 'cwd'>,
-): Promise<FoundAdminKey> {
+): Promise<Found<string>> {
   if (file === undefined) {
     const value = env[ADMIN_KEY_VARIABLE] ?? '';
-    if (value.trim() === '')
-      return {
-        ok: false,
-        reason: `no admin key of the control plane: set ${ADMIN_KEY_VARIABLE} or pass --admin-key-file`,
-      };
-    return usable(value, ADMIN_KEY_VARIABLE);
+    return value.trim() === ''
+      ? notFound(`no admin key of the control plane: set ${ADMIN_KEY_VARIABLE} or pass --admin-key-file`)
+      : usable(value, ADMIN_KEY_VARIABLE);
   }
   try {
     return usable(await readFile(resolve(cwd, file), 'utf8'), printable(file));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
-    return {
-      ok: false,
-      reason: `cannot read the admin key from ${printable(file)}: ${code ?? String(error)}`,
-    };
+    return notFound(`cannot read the admin key from ${printable(file)}: ${code ?? String(error)}`);
   }
 }
 
 /** Messages never contain the key itself. */
-function usable(text: string, source: string): FoundAdminKey {
-  const key = text.trim();
-  if (!/^[\x20-\x7e]{1,4096}$/.test(key))
-    return {
-      ok: false,
-      reason: `${source} does not contain a valid admin key: expected one line of printable ASCII characters`,
-    };
-  return { ok: true, key };
+function usable(text: string, source: string): Found<string> {
+  const value = text.trim();
+  return /^[\x20-\x7e]{1,4096}$/.test(value)
+    ? { ok: true, value }
+    : notFound(
+        `${source} does not contain a valid admin key: expected one line of printable ASCII characters`,
+      );
 }
 
-type Ca = { ok: true; pem: string | null } | { ok: false; reason: string };
-
-async function readCa(file: string | undefined, url: URL, { cwd }: CliContext): Promise<Ca> {
-  if (file === undefined) return { ok: true, pem: null };
-  if (url.protocol !== 'https:')
-    return { ok: false, reason: `--ca requires an https:// URL, got ${shownUrl(url)}` };
+async function readCa(
+  file: string | undefined,
+  url: URL,
+  { cwd }: CliContext,
+): Promise<Found<string | null>> {
+  if (file === undefined) return { ok: true, value: null };
+  if (url.protocol !== 'https:') return notFound(`--ca requires an https:// URL, got ${shownUrl(url)}`);
   try {
-    const pem = await readFile(resolve(cwd, file), 'utf8');
+    const value = await readFile(resolve(cwd, file), 'utf8');
     // Node.js would accept a file without a certificate as an empty list.
-    void new X509Certificate(pem);
-    return { ok: true, pem };
+    void new X509Certificate(value);
+    return { ok: true, value };
   } catch (error) {
     const { code = '' } = error as NodeJS.ErrnoException;
     const why = code.startsWith('ERR_') ? 'it contains no PEM certificate' : code;
-    return { ok: false, reason: `cannot read the CA from ${printable(file)}: ${why}` };
+    return notFound(`cannot read the CA from ${printable(file)}: ${why}`);
   }
 }
 
@@ -215,6 +211,11 @@ const UNTRUSTED = new Set([
   'CERT_SIGNATURE_FAILURE',
 ]);
 
+const INVALID: Readonly<Record<string, string>> = {
+  CERT_HAS_EXPIRED: 'its certificate has expired',
+  CERT_NOT_YET_VALID: 'its certificate is not valid yet; check the clock of this machine',
+};
+
 /** Why a connection failed, and what to do. `caFile`: the `--ca` file, as typed. */
 function connectionFailure(error: unknown, url: URL, caFile: string | undefined): string {
   const code = codeOf(error);
@@ -222,18 +223,10 @@ function connectionFailure(error: unknown, url: URL, caFile: string | undefined)
     return caFile === undefined
       ? 'its certificate is not signed by a trusted CA; pass the CA file with --ca'
       : `its certificate is not signed by the CA in ${caFile}`;
-  switch (code) {
-    case 'ERR_TLS_CERT_ALTNAME_INVALID':
-      return `its certificate is not valid for the host name ${url.hostname}`;
-    case 'CERT_HAS_EXPIRED':
-      return 'its certificate has expired';
-    case 'CERT_NOT_YET_VALID':
-      return 'its certificate is not valid yet; check the clock of this machine';
-    case '':
-      return error instanceof Error ? error.message : String(error);
-    default:
-      return reasonOf(error) + hint(code, url);
-  }
+  if (code === 'ERR_TLS_CERT_ALTNAME_INVALID')
+    return `its certificate is not valid for the host name ${url.hostname}`;
+  if (code === '') return error instanceof Error ? error.message : String(error);
+  return INVALID[code] ?? reasonOf(error) + hint(code, url);
 }
 
 /** Using http for https, or the reverse, shows as a protocol error. */

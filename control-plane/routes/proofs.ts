@@ -1,7 +1,7 @@
 import type { Request, Response } from 'express';
 import { isRuleId, RULE_IDS } from '../../core/audit/rules.ts';
 import { withExpiry } from '../../core/proof/expiry.ts';
-import { parseProofSubmission, proofRecordOf } from '../../core/proof/parse-proof-submission.ts';
+import { parseProofSubmission, proofRecordOf } from '../../core/proof/parse-proof.ts';
 import { jsonBody } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';

@@ -1,4 +1,5 @@
 import type { Manifest, Suppression } from '../manifest/manifest.ts';
+import { present } from '../untrusted/present.ts';
 import type { Rule } from './rule.ts';
 import { isRuleId } from './rules.ts';
 
@@ -28,10 +29,7 @@ export function judgeSuppressions(
   at: Date,
 ): JudgedSuppression[] {
   return (manifest.spec.compliance?.suppressions ?? []).map(({ rule, reason, approvedBy, expires }) => ({
-    rule,
-    reason,
-    ...(approvedBy === undefined ? {} : { approvedBy }),
-    ...(expires === undefined ? {} : { expires }),
+    ...present({ rule, reason, approvedBy, expires }),
     state: stateOf({ rule, expires }, audited, at),
   }));
 }

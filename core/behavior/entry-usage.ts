@@ -1,6 +1,7 @@
 import type { AuditEntry, BehavioralEvent } from './audit-entry.ts';
 import { totalOf } from '../usage/answer-usage.ts';
-import type { ModelCall } from '../usage/usage.ts';
+import type { CallSum, ModelCall, RingUsageReport } from '../usage/usage.ts';
+import { addCalls, emptyWindow } from '../usage/usage-window.ts';
 
 /** Calls of an entry: read from its response or reported by its `model` events, whichever total is larger; never both. */
 export function callsOf(entry: AuditEntry): readonly ModelCall[] {
@@ -55,4 +56,22 @@ export function callsIn(events: readonly BehavioralEvent[]): ModelCall[] {
       completionTokens,
       totalTokens: promptTokens + completionTokens,
     }));
+}
+
+/**
+ * `GET /usage` from the audit ring. A response with unknown usage is counted separately, never as 0 tokens.
+ * @param withoutRequest calls without an entry
+ */
+export function ringUsageReport(entries: readonly AuditEntry[], withoutRequest: CallSum): RingUsageReport {
+  const calls = entries.map(callsOf);
+  const totals = addCalls(emptyWindow(''), calls.flat());
+  return {
+    source: 'audit-ring',
+    models: totals.models.map(({ modelId, totalTokens, callCount }) => ({ modelId, totalTokens, callCount })),
+    totalTokens: totals.totalTokens,
+    totalCalls: totals.totalCalls,
+    sampleSize: calls.filter((ofEntry) => ofEntry.length > 0).length,
+    callsWithoutUsage: entries.reduce((sum, entry) => sum + callsWithoutUsageOf(entry), 0),
+    ...(withoutRequest.totalCalls > 0 && { withoutRequest }),
+  };
 }

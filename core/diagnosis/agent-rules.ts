@@ -3,8 +3,16 @@ import { isDnsSubdomain } from '../injection/names.ts';
 import { describeProblem } from '../manifest/describe-problem.ts';
 import { parseManifest } from '../manifest/parse-manifest.ts';
 import type { AgentObservation, ConditionType } from '../observation/observation.ts';
-import type { InstalledFacts, ManifestFacts, PodFacts, WorkloadFacts } from './facts.ts';
-import { judged, judgedBoth, mergeOutcomes, type CheckRule, type Problem } from './rule.ts';
+import type { InstalledFacts, ManifestText, PodFacts, WorkloadFacts } from './facts.ts';
+import {
+  judged,
+  judgedBoth,
+  judging,
+  mergeOutcomes,
+  type CheckRule,
+  type Outcome,
+  type Problem,
+} from './rule.ts';
 
 /** Checks of the workloads that opt in, and of their agents. */
 export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
@@ -28,18 +36,17 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
     severity: 'error',
     when: 'a Deployment opts in, but its pods are rejected, for example by the guard, the injector, Pod Security or a quota',
     remediation: 'See the message of the API server for the reason.',
-    evaluate: ({ workloads }) =>
-      judged(workloads, (all) =>
-        all
-          .filter(({ refused }) => refused !== null)
-          .map((workload) =>
-            ofWorkload(
-              workload,
-              `its pods are rejected: ${workload.refused}`,
-              `kubectl describe ${workload.kind.toLowerCase()} ${workload.name} -n ${workload.namespace}`,
-            ),
+    evaluate: judging('workloads', (all) =>
+      all
+        .filter(({ refused }) => refused !== null)
+        .map((workload) =>
+          ofWorkload(
+            workload,
+            `its pods are rejected: ${workload.refused}`,
+            `kubectl describe ${workload.kind.toLowerCase()} ${workload.name} -n ${workload.namespace}`,
           ),
-      ),
+        ),
+    ),
   },
   {
     code: 'namespace-excluded',
@@ -65,12 +72,11 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
     severity: 'error',
     when: 'a pod opts in but runs without a sidecar; it was created before the installation or while the guard was off',
     remediation: 'Replace the pod: `kubectl rollout restart`.',
-    evaluate: (facts) =>
-      judged(facts.pods, (pods) =>
-        pods
-          .filter((pod) => driftOf(pod, null) === 'sidecar-missing' && !isExcluded(facts, pod.namespace))
-          .map((pod) => ofPod(pod, 'opts in but runs without a sidecar')),
-      ),
+    evaluate: judging('pods', (pods, facts) =>
+      pods
+        .filter((pod) => driftOf(pod, null) === 'sidecar-missing' && !isExcluded(facts, pod.namespace))
+        .map((pod) => ofPod(pod, 'opts in but runs without a sidecar')),
+    ),
   },
   {
     code: 'pod-outdated',
@@ -144,24 +150,24 @@ function condition(
     const hint = `kubectl describe agentobservation ${name} -n ${namespace}`;
     return [{ subject, message: `agent ${name} in ${namespace}: ${found.message}`, hint }];
   };
-  return { code, ...rest, evaluate: ({ observations }) => judged(observations, (all) => all.flatMap(find)) };
+  return { code, ...rest, evaluate: judging('observations', (all) => all.flatMap(find)) };
 }
 
-type JudgeManifest = (workload: WorkloadFacts, manifest: ManifestFacts) => Problem | null;
+type JudgeManifest = (workload: WorkloadFacts, configMap: string, text: ManifestText) => Problem | null;
 
-function ofManifests({ workloads }: InstalledFacts, judge: JudgeManifest): ReturnType<typeof mergeOutcomes> {
+function ofManifests({ workloads }: InstalledFacts, judge: JudgeManifest): Outcome {
   if (!workloads.known) return { problems: [], unknown: [workloads.why] };
   return mergeOutcomes(
     workloads.value.flatMap((workload) => {
       const { manifest } = workload;
-      return manifest === null ? [] : [judged(manifest.text, () => judge(workload, manifest))];
+      return manifest ? judged(manifest.text, (text) => judge(workload, manifest.configMap, text)) : [];
     }),
   );
 }
 
-function missingManifest(workload: WorkloadFacts, { configMap, text }: ManifestFacts): Problem | null {
-  if (!text.known || text.value.state === 'there') return null;
-  const isAbsent = text.value.state === 'absent';
+function missingManifest(workload: WorkloadFacts, configMap: string, found: ManifestText): Problem | null {
+  if (found.state === 'there') return null;
+  const isAbsent = found.state === 'absent';
   const make = `kubectl create configmap ${configMap} -n ${workload.namespace} --from-file=agent.yaml`;
   return ofWorkload(
     workload,
@@ -175,10 +181,9 @@ function missingManifest(workload: WorkloadFacts, { configMap, text }: ManifestF
 /** The first problems are enough to find the cause. */
 const MAX_PROBLEMS = 3;
 
-function invalidManifest(workload: WorkloadFacts, { configMap, text }: ManifestFacts): Problem | null {
-  if (!text.known || text.value.state !== 'there') return null;
-  const parsed = parseManifest(text.value.text);
-  if (parsed.ok) return null;
+function invalidManifest(workload: WorkloadFacts, configMap: string, found: ManifestText): Problem | null {
+  const parsed = found.state === 'there' ? parseManifest(found.text) : null;
+  if (parsed === null || parsed.ok) return null;
   const described = parsed.problems.slice(0, MAX_PROBLEMS).map((each) => describeProblem('agent.yaml', each));
   const more = parsed.problems.length - described.length;
   const rest = more > 0 ? ` and ${more} more` : '';

@@ -1,11 +1,9 @@
 import { AGENT_RULES } from './agent-rules.ts';
 import { CLUSTER_RULES, INSTALL_RULES } from './cluster-rules.ts';
-import type { ClusterFacts, InstallFacts, InstalledFacts, ReleaseFacts } from './facts.ts';
+import type { ClusterFacts, Fact, InstallFacts, InstalledFacts, ReleaseFacts } from './facts.ts';
 import { INJECTOR_RULES } from './injector-rules.ts';
 import { RELEASE_RULES } from './release-rules.ts';
-import { runChecks, type Checked, type CheckFinding } from './report.ts';
-import type { Fact } from './fact.ts';
-import { judged, type CheckRule } from './rule.ts';
+import { findingsOf, judged, type CheckFinding, type CheckRule } from './rule.ts';
 
 /** The check for the installation itself. */
 const FIND_RULES: readonly CheckRule<{ namespace: string; elsewhere: Fact<readonly string[]> }>[] = [
@@ -29,11 +27,7 @@ const FIND_RULES: readonly CheckRule<{ namespace: string; elsewhere: Fact<readon
 /** One heading of docs/reference/checks.md. */
 export const CHECK_GROUPS: readonly { title: string; about: string; rules: readonly RuleText[] }[] = [
   { title: 'The cluster', about: 'Checked in every run.', rules: CLUSTER_RULES },
-  {
-    title: 'Before an installation',
-    about: 'Checked only with `--pre`.',
-    rules: INSTALL_RULES.filter(({ code }) => !CLUSTER_RULES.some((rule) => rule.code === code)),
-  },
+  { title: 'Before an installation', about: 'Checked only with `--pre`.', rules: INSTALL_RULES },
   { title: 'The release', about: 'Checked without `--pre`.', rules: [...FIND_RULES, ...RELEASE_RULES] },
   { title: 'Injection and guard', about: 'Checked without `--pre`.', rules: INJECTOR_RULES },
   { title: 'Agents', about: 'Checked without `--pre`, in every namespace.', rules: AGENT_RULES },
@@ -62,37 +56,35 @@ export interface CheckReport {
 }
 
 export function checkReport(server: string, input: CheckInput): CheckReport {
-  const { findings, passed } = checked(input);
+  const checks = [...run(CLUSTER_RULES, input.facts), ...checksOf(input)];
   const { version } = input.facts;
   return {
     version: 1,
     server,
     kubernetes: version.known ? version.value : null,
     release: input.stage === 'installed' ? input.facts.release : null,
-    findings: [...findings].sort((a, b) => rankOf(a) - rankOf(b)),
-    passed,
+    findings: checks.flatMap(({ findings }) => findings).sort((a, b) => rankOf(a) - rankOf(b)),
+    passed: checks.filter(({ findings }) => findings.length === 0).map(({ code }) => code),
   };
 }
 
-function checked(input: CheckInput): Checked {
+/** The findings of each check of a table, in order. */
+function run<F>(rules: readonly CheckRule<F>[], facts: F): { code: string; findings: CheckFinding[] }[] {
+  return rules.map((rule) => ({ code: rule.code, findings: findingsOf(rule, facts) }));
+}
+
+function checksOf(input: CheckInput): ReturnType<typeof run> {
   switch (input.stage) {
     case 'pre':
-      return runChecks(INSTALL_RULES, input.facts);
+      return run(INSTALL_RULES, input.facts);
     case 'missing':
-      return joined(runChecks(CLUSTER_RULES, input.facts), runChecks(FIND_RULES, input));
-    case 'installed': {
-      const own = runChecks([...RELEASE_RULES, ...INJECTOR_RULES, ...AGENT_RULES], input.facts);
-      const found: Checked = { findings: [], passed: FIND_RULES.map(({ code }) => code) };
-      return joined(runChecks(CLUSTER_RULES, input.facts), found, own);
-    }
+      return run(FIND_RULES, input);
+    case 'installed':
+      return [
+        ...FIND_RULES.map(({ code }) => ({ code, findings: [] })),
+        ...run([...RELEASE_RULES, ...INJECTOR_RULES, ...AGENT_RULES], input.facts),
+      ];
   }
-}
-
-function joined(...all: readonly Checked[]): Checked {
-  return {
-    findings: all.flatMap(({ findings }) => findings),
-    passed: all.flatMap(({ passed }) => passed),
-  };
 }
 
 function rankOf({ severity, status }: CheckFinding): number {

@@ -1,10 +1,23 @@
 import { describe, expect, test } from '@jest/globals';
-import { installedFacts, installFacts, observation, pod, workload } from '../../testing/diagnosis-facts.ts';
+import {
+  helmFacts,
+  installedFacts,
+  installFacts,
+  observation,
+  pod,
+  workload,
+} from '../../testing/diagnosis-facts.ts';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
 import { CHECK_GROUPS, checkReport, type CheckInput } from './check-report.ts';
-import { known, notKnown, type Fact } from './fact.ts';
-import type { InstalledFacts, InstallFacts, ManifestText } from './facts.ts';
-import { fails } from './report.ts';
+import {
+  known,
+  notKnown,
+  type Fact,
+  type InstalledFacts,
+  type InstallFacts,
+  type ManifestText,
+} from './facts.ts';
+import { fails } from './rule.ts';
 
 const reportOf = (input: CheckInput) => checkReport('https://cluster', input);
 const installed = (change: Partial<InstalledFacts> = {}): CheckInput => ({
@@ -22,7 +35,6 @@ const missing = (elsewhere: Fact<readonly string[]>): CheckInput => ({
   elsewhere,
 });
 
-const REVISION = { secret: 'sh.helm.release.v1.r.v2', why: 'it has no manifest' };
 const rejection = { outcome: 'refused' as const, by: 'guard' as const, message: 'denied', noAnswer: false };
 const image = { container: 'agent', reason: 'ImagePullBackOff', message: 'not found' };
 const configMap = (text: string) => {
@@ -93,14 +105,14 @@ const FOUND: [fault: string, input: CheckInput, code: string, message: string, h
   ],
   [
     'an upgrade that failed',
-    installed({ helm: known({ status: 'failed', hasGuard: true, unreadable: null }) }),
+    installed({ helm: known(helmFacts({ status: 'failed' })) }),
     'release-not-deployed',
     '"failed"',
     'helm history',
   ],
   [
     'an unreadable newest revision',
-    installed({ helm: known({ status: 'deployed', hasGuard: null, unreadable: REVISION }) }),
+    installed({ helm: known(helmFacts({ content: { ok: false, why: 'it has no manifest' } })) }),
     'release-unreadable',
     'Secret sh.helm.release.v1.r.v2 in platform-system, cannot be read: it has no manifest',
     'kubectl delete secret sh.helm.release.v1.r.v2 -n platform-system',
@@ -265,7 +277,7 @@ const FOUND: [fault: string, input: CheckInput, code: string, message: string, h
   [
     'a guard that is switched off',
     installed({
-      helm: known({ status: 'deployed', hasGuard: false, unreadable: null }),
+      helm: known(helmFacts({ content: { ok: true, objects: [] } })),
       guard: known({ name: 'g', hasPolicy: false, bindings: [] }),
     }),
     'guard-off',

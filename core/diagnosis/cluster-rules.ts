@@ -1,5 +1,5 @@
 import type { ClusterFacts, ExistingObject, InstallFacts } from './facts.ts';
-import { judged, type CheckRule, type Problem } from './rule.ts';
+import { judging, type CheckRule, type Problem } from './rule.ts';
 
 /** Same as the chart's kubeVersion: required for native sidecars and for their port names in EndpointSlices. */
 const LEAST_MINOR = 33;
@@ -11,40 +11,37 @@ export const CLUSTER_RULES: readonly CheckRule<ClusterFacts>[] = [
     severity: 'error',
     when: `the API server is older than 1.${LEAST_MINOR}, or its version is not recognised`,
     remediation: `Upgrade the cluster to 1.${LEAST_MINOR} or later: older versions support native sidecars only in part.`,
-    evaluate: ({ version }) => judged(version, versionProblem),
+    evaluate: judging('version', versionProblem),
   },
   {
     code: 'kubernetes-api',
     severity: 'error',
     when: 'an API that the product uses is not served, such as ValidatingAdmissionPolicies',
     remediation: 'Enable the API in the flag `--runtime-config` of the API server.',
-    evaluate: ({ missingApis }) =>
-      judged(missingApis, (missing) =>
-        missing.map((api) => ({
-          subject: 'API server',
-          message: `the API server does not serve ${api}`,
-          hint: 'check --runtime-config of the API server',
-        })),
-      ),
+    evaluate: judging('missingApis', (missing) =>
+      missing.map((api) => ({
+        subject: 'API server',
+        message: `the API server does not serve ${api}`,
+        hint: 'check --runtime-config of the API server',
+      })),
+    ),
   },
 ];
 
-/** All requirements for an installation. */
+/** Further requirements for an installation. */
 export const INSTALL_RULES: readonly CheckRule<InstallFacts>[] = [
-  ...CLUSTER_RULES,
   {
     code: 'rights-install',
     severity: 'error',
     when: 'the caller lacks a permission that `helm install` needs, including the permissions that the chart grants in roles',
     remediation: 'Install as a cluster administrator, or ask an administrator for the listed permissions.',
-    evaluate: ({ missingPermissions }) =>
-      judged(missingPermissions, (missing) =>
-        missing.map((permission) => ({
-          subject: 'caller',
-          message: `missing permission: ${permission}`,
-          hint: 'install as a cluster administrator, or ask an administrator for this permission',
-        })),
-      ),
+    evaluate: judging('missingPermissions', (missing) =>
+      missing.map((permission) => ({
+        subject: 'caller',
+        message: `missing permission: ${permission}`,
+        hint: 'install as a cluster administrator, or ask an administrator for this permission',
+      })),
+    ),
   },
   {
     code: 'name-taken',
@@ -52,10 +49,9 @@ export const INSTALL_RULES: readonly CheckRule<InstallFacts>[] = [
     when: 'a namespace of the chart or the CustomResourceDefinition already exists and does not belong to this release; Helm then refuses to install',
     remediation:
       'For a namespace: set `canary.createNamespace` or `remote.createNamespace` to false, or choose another namespace. For the CustomResourceDefinition: transfer it to this release with the commands in the hint.',
-    evaluate: (facts) =>
-      judged(facts.existing, (existing) =>
-        existing.filter((object) => !isOf(object, facts)).map((object) => nameConflict(object, facts)),
-      ),
+    evaluate: judging('existing', (existing, facts) =>
+      existing.filter((object) => !isOf(object, facts)).map((object) => nameConflict(object, facts)),
+    ),
   },
 ];
 

@@ -1,5 +1,11 @@
+import type { DriftingPod } from '../injection/drift.ts';
 import type { AgentObservation } from '../observation/observation.ts';
-import type { Fact } from './fact.ts';
+
+/** A gathered value, or the reason why it could not be gathered. An unknown value never passes a check. */
+export type Fact<T> = { known: true; value: T } | { known: false; why: string };
+
+export const known = <T>(value: T): Fact<T> => ({ known: true, value });
+export const notKnown = (why: string): { known: false; why: string } => ({ known: false, why });
 
 /** Facts for every run. */
 export interface ClusterFacts {
@@ -20,7 +26,8 @@ export interface InstallFacts extends ClusterFacts {
 }
 
 export interface ExistingObject {
-  kind: 'Namespace' | 'CustomResourceDefinition';
+  /** `Namespace` or `CustomResourceDefinition`. */
+  kind: string;
   name: string;
   /** From Helm's annotations; null: not owned by a release. */
   owner: { release: string; namespace: string } | null;
@@ -62,20 +69,23 @@ export interface ReleaseFacts {
   versions: readonly string[];
 }
 
+/** The newest revision of the release. */
 export interface HelmFacts {
   /** `deployed`, `failed`, `pending-upgrade`, ... */
   status: string;
-  /** Whether the release contains a guard; null: the release record cannot be read. */
-  hasGuard: boolean | null;
-  /** The newest revision, if it is not a valid Helm record. */
-  unreadable: UnreadableRevision | null;
-}
-
-export interface UnreadableRevision {
   /** Name of its Secret. */
   secret: string;
-  /** The reason, without any content of the Secret. */
-  why: string;
+  /** `why` it is not a valid Helm record; without any content of the Secret, which contains the chart's values. */
+  content: { ok: true; objects: readonly HelmObject[] } | { ok: false; why: string };
+}
+
+/** An object in a Helm manifest. */
+export interface HelmObject {
+  apiVersion: string;
+  kind: string;
+  name: string;
+  /** Absent if the manifest sets no namespace. */
+  namespace?: string;
 }
 
 export interface DeploymentFacts {
@@ -156,17 +166,13 @@ export interface ManifestFacts {
 /** `absent`: the ConfigMap does not exist. `no-key`: it has no key `agent.yaml`. */
 export type ManifestText = { state: 'there'; text: string } | { state: 'no-key' | 'absent' };
 
-export interface PodFacts {
+export interface PodFacts extends DriftingPod {
   namespace: string;
   name: string;
   /** `Deployment chat`, for the command that replaces the pod; null: a pod without an owner. */
   owner: { kind: string; name: string } | null;
   /** The pod belongs to the release itself, not to an agent. */
   isOwn: boolean;
-  optedIn: boolean;
-  hasSidecar: boolean;
-  /** Version and configuration hash of the injection. */
-  injected: { version: string; config: string } | null;
   /** Containers that cannot start: `ImagePullBackOff`, ... */
   waiting: readonly { container: string; reason: string; message: string }[];
 }

@@ -1,5 +1,5 @@
 import type { CertificateFacts, GuardFacts, InstalledFacts, ReleaseFacts } from './facts.ts';
-import { judged, type CheckRule, type Outcome, type Problem } from './rule.ts';
+import { judged, judging, type CheckRule, type Outcome, type Problem } from './rule.ts';
 import { logsCommand, upgradeCommand } from './commands.ts';
 
 /** Checks of injection and guard. */
@@ -9,16 +9,15 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     severity: 'error',
     when: 'the MutatingWebhookConfiguration does not exist, so that the API server does not call the injector',
     remediation: 'Repeat `helm upgrade` with the same values.',
-    evaluate: ({ injector, release }) =>
-      judged(injector, (found) =>
-        found === null
-          ? about(
-              release,
-              'the release has no MutatingWebhookConfiguration: no pod is injected',
-              upgradeCommand(release),
-            )
-          : null,
-      ),
+    evaluate: judging('injector', (found, { release }) =>
+      found === null
+        ? about(
+            release,
+            'the release has no MutatingWebhookConfiguration: no pod is injected',
+            upgradeCommand(release),
+          )
+        : null,
+    ),
   },
   {
     code: 'injector-not-trusted',
@@ -34,31 +33,29 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     when: 'a dry-run pod that opts in is admitted without a sidecar, or the guard reports that the injector did not answer. The check tests the full request path with the live certificate',
     remediation:
       'Check the pods and the log of the webhook, and the network between the API server and port 9443 of the webhook (network policies, firewalls of managed control planes).',
-    evaluate: ({ trial, release }) =>
-      judged(trial, (found) => {
-        const hint = logsCommand(release.namespace, 'webhook');
-        if (found.outcome === 'admitted')
-          return about(release, 'a pod that opts in is admitted without a sidecar', hint);
-        return found.outcome === 'refused' && found.noAnswer
-          ? about(release, 'a pod that opts in is rejected because the injector did not answer', hint)
-          : null;
-      }),
+    evaluate: judging('trial', (found, { release }) => {
+      const hint = logsCommand(release.namespace, 'webhook');
+      if (found.outcome === 'admitted')
+        return about(release, 'a pod that opts in is admitted without a sidecar', hint);
+      return found.outcome === 'refused' && found.noAnswer
+        ? about(release, 'a pod that opts in is rejected because the injector did not answer', hint)
+        : null;
+    }),
   },
   {
     code: 'injection-refused',
     severity: 'error',
     when: 'a valid dry-run pod that opts in is rejected by another component, such as a quota, another policy or another webhook',
     remediation: 'The message names the component that rejected the pod.',
-    evaluate: ({ trial, release }) =>
-      judged(trial, (found) =>
-        found.outcome === 'refused' && !found.noAnswer
-          ? about(
-              release,
-              `a pod that opts in is rejected: ${found.message}`,
-              'the message names the component that rejected the pod',
-            )
-          : null,
-      ),
+    evaluate: judging('trial', (found, { release }) =>
+      found.outcome === 'refused' && !found.noAnswer
+        ? about(
+            release,
+            `a pod that opts in is rejected: ${found.message}`,
+            'the message names the component that rejected the pod',
+          )
+        : null,
+    ),
   },
   {
     code: 'canary-failing',
@@ -66,12 +63,11 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     when: "the operator's canary finds an unexpected result in its dry-run pods",
     remediation:
       'The message and the reason of the condition `CanaryPassing` describe the finding. [The canary](../guide/kubernetes.md#the-canary) lists all findings.',
-    evaluate: ({ canary, release }) =>
-      judged(canary, (found) =>
-        found?.status === 'False'
-          ? about(release, `the canary fails: ${found.message}`, logsCommand(release.namespace, 'operator'))
-          : null,
-      ),
+    evaluate: judging('canary', (found, { release }) =>
+      found?.status === 'False'
+        ? about(release, `the canary fails: ${found.message}`, logsCommand(release.namespace, 'operator'))
+        : null,
+    ),
   },
   {
     code: 'guard-missing',
@@ -79,12 +75,11 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     when: 'the guard is part of the release, but its ValidatingAdmissionPolicy or its binding does not exist',
     remediation:
       'Repeat `helm upgrade` with the same values; until then, an agent can start without a sidecar.',
-    evaluate: ({ guard, helm, release }) =>
-      judged(guard, (found) =>
-        isDisabledByValue(helm)
-          ? null
-          : missingParts(found).map((what) => about(release, what, upgradeCommand(release))),
-      ),
+    evaluate: judging('guard', (found, { helm, release }) =>
+      isDisabledByValue(helm)
+        ? null
+        : missingParts(found).map((what) => about(release, what, upgradeCommand(release))),
+    ),
   },
   {
     code: 'guard-off',
@@ -92,18 +87,13 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     when: 'the chart value `guard.action` is `off` or `warn`, or the binding has no action `Deny`',
     remediation:
       'Set `guard.action` to `deny`. Otherwise an agent starts without a sidecar while the injector is unavailable.',
-    evaluate: ({ guard, helm, release }) =>
-      judged(guard, (found) => {
-        const hint = upgradeCommand(release, '--set guard.action=deny');
-        if (isDisabledByValue(helm)) return about(release, 'the guard is switched off (guard.action)', hint);
-        if (!isWarnOnly(found)) return null;
-        const actions = found.bindings.flat().join(', ');
-        return about(
-          release,
-          `the guard ${found.name} does not deny; its validationActions: ${actions}`,
-          hint,
-        );
-      }),
+    evaluate: judging('guard', (found, { helm, release }) => {
+      const hint = upgradeCommand(release, '--set guard.action=deny');
+      if (isDisabledByValue(helm)) return about(release, 'the guard is switched off (guard.action)', hint);
+      if (!isWarnOnly(found)) return null;
+      const actions = found.bindings.flat().join(', ');
+      return about(release, `the guard ${found.name} does not deny; its validationActions: ${actions}`, hint);
+    }),
   },
   {
     code: 'guard-ineffective',
@@ -118,10 +108,9 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     when: 'a certificate of the product has expired',
     remediation:
       'The webhook renews the certificates; check its log. If you delete tls.crt in the Secret, the webhook issues a new certificate.',
-    evaluate: ({ certificates, at, release }) =>
-      judged(certificates, (all) =>
-        all.filter(({ notAfter }) => notAfter <= at).map((each) => certificate(each, release, 'expired')),
-      ),
+    evaluate: judging('certificates', (all, { at, release }) =>
+      all.filter(({ notAfter }) => notAfter <= at).map((each) => certificate(each, release, 'expired')),
+    ),
   },
   {
     code: 'certificate-not-renewed',
@@ -129,15 +118,14 @@ export const INJECTOR_RULES: readonly CheckRule<InstalledFacts>[] = [
     when: 'a certificate expires soon, although the webhook should already have renewed it',
     remediation:
       'Check the log of the webhook. The webhook renews its own certificate 30 days before expiry, and a CA one year before expiry.',
-    evaluate: ({ certificates, at, release }) =>
-      judged(certificates, (all) =>
-        all
-          .filter(({ notAfter, lateDays }) => {
-            const days = (notAfter.getTime() - at.getTime()) / DAY_MS;
-            return days > 0 && days < lateDays;
-          })
-          .map((each) => certificate(each, release, 'expires')),
-      ),
+    evaluate: judging('certificates', (all, { at, release }) =>
+      all
+        .filter(({ notAfter, lateDays }) => {
+          const days = (notAfter.getTime() - at.getTime()) / DAY_MS;
+          return days > 0 && days < lateDays;
+        })
+        .map((each) => certificate(each, release, 'expires')),
+    ),
   },
 ];
 
@@ -195,7 +183,9 @@ function wrongTrialOutcome({ wrongTrial, guard, helm, release }: InstalledFacts)
 
 /** Whether the chart's value disables the guard. Without permission to read Secrets, it counts as not disabled. */
 function isDisabledByValue(helm: InstalledFacts['helm']): boolean {
-  return helm.known && helm.value?.hasGuard === false;
+  if (!helm.known || !helm.value?.content.ok) return false;
+  const { objects } = helm.value.content;
+  return !objects.some(({ kind, name }) => kind === 'ValidatingAdmissionPolicy' && name.endsWith('-guard'));
 }
 
 function isWarnOnly({ bindings }: GuardFacts): boolean {

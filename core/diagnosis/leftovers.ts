@@ -1,6 +1,5 @@
 import { replaceCommand } from './agent-rules.ts';
-import type { Fact } from './fact.ts';
-import type { PodFacts } from './facts.ts';
+import type { Fact, PodFacts } from './facts.ts';
 
 /** Facts gathered before or after a release is removed. */
 export interface LeftoverFacts {
@@ -53,10 +52,8 @@ export function leftoverReport(server: string, facts: LeftoverFacts): LeftoverRe
   const { namespace } = facts;
   const releases = valueOf(facts.releases, []);
   const installed = releases.filter(({ status }) => status !== 'uninstalled');
-  const isInstalled = (release: string) => installed.some(({ name }) => name === release);
   const objects = facts.objects.flatMap((each) => valueOf(each, []));
-  const gone = objects.filter(({ release }) => !isInstalled(release));
-  const hasRelease = installed.length > 0;
+  const orphans = objects.filter(({ release }) => !installed.some(({ name }) => name === release));
   return {
     version: 1,
     server,
@@ -66,16 +63,14 @@ export function leftoverReport(server: string, facts: LeftoverFacts): LeftoverRe
       command: `helm uninstall ${name} -n ${namespace} --wait`,
     })),
     left: [
-      ...gone.filter(({ isKept }) => !isKept).map((object) => leftObject(object, 'is left')),
+      ...orphans.filter(({ isKept }) => !isKept).map((object) => leftObject(object, 'is left')),
       ...releases
         .filter(({ status }) => status === 'uninstalled')
         .map(({ name }) => historyOf(name, namespace)),
-      ...(hasRelease ? [] : injectedPods(valueOf(facts.pods, []))),
+      ...(installed.length > 0 ? [] : injectedPods(valueOf(facts.pods, []))),
     ],
     kept: [
-      ...(hasRelease ? objects : gone)
-        .filter(({ isKept }) => isKept)
-        .map((object) => leftObject(object, 'is kept')),
+      ...objects.filter(({ isKept }) => isKept).map((object) => leftObject(object, 'is kept')),
       ...observationsOf(valueOf(facts.observations, [])),
       ...(valueOf(facts.hasNamespace, false) ? [ownNamespace(namespace)] : []),
     ],
@@ -100,14 +95,12 @@ const DATA: Readonly<Record<string, string>> = {
 };
 
 function leftObject({ kind, resource, namespace, name }: LabelledObject, what: string): Leftover {
-  const where = namespace === null ? '' : ` -n ${namespace}`;
-  const inside = namespace === null ? '' : ` in ${namespace}`;
-  const data = DATA[kind] ?? '';
+  const [inside, where] = namespace === null ? ['', ''] : [` in ${namespace}`, ` -n ${namespace}`];
   return {
     kind,
     namespace,
     name,
-    message: `${kind} ${name}${inside} ${what}${data}`,
+    message: `${kind} ${name}${inside} ${what}${DATA[kind] ?? ''}`,
     command: `kubectl delete ${resource} ${name}${where}`,
   };
 }
@@ -137,9 +130,9 @@ function injectedPods(pods: readonly PodFacts[]): Leftover[] {
 
 /** One line per namespace, because there may be thousands of observations. */
 function observationsOf(observations: readonly { namespace: string; name: string }[]): Leftover[] {
-  const namespaces = [...new Set(observations.map(({ namespace }) => namespace))].sort();
-  return namespaces.map((namespace) => {
-    const count = observations.filter((each) => each.namespace === namespace).length;
+  const byNamespace = Map.groupBy(observations, ({ namespace }) => namespace);
+  return [...byNamespace.keys()].sort().map((namespace) => {
+    const count = byNamespace.get(namespace)?.length ?? 0;
     return {
       kind: 'AgentObservation',
       namespace,

@@ -1,13 +1,5 @@
-import type {
-  DefinitionFacts,
-  DeploymentFacts,
-  InstalledFacts,
-  PodFacts,
-  ProcessFacts,
-  ReleaseFacts,
-  UnreadableRevision,
-} from './facts.ts';
-import { judged, mergeOutcomes, type CheckRule, type Problem } from './rule.ts';
+import type { DefinitionFacts, DeploymentFacts, InstalledFacts, PodFacts, ProcessFacts } from './facts.ts';
+import { judged, judging, mergeOutcomes, type CheckRule, type Problem } from './rule.ts';
 import { logsCommand, upgradeCommand } from './commands.ts';
 
 const DEFINITION = 'agentobservations.platform.io';
@@ -20,16 +12,15 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
     severity: 'error',
     when: 'Helm reports that the last installation or upgrade did not complete',
     remediation: 'Check `helm history`, then repeat the upgrade or roll it back.',
-    evaluate: ({ helm, release }) =>
-      judged(helm, (found) =>
-        found === null || found.status === 'deployed'
-          ? null
-          : {
-              subject: `release ${release.name}`,
-              message: `release ${release.name} in ${release.namespace} is "${found.status}", not deployed`,
-              hint: `helm history ${release.name} -n ${release.namespace}; then helm upgrade again, or helm rollback`,
-            },
-      ),
+    evaluate: judging('helm', (found, { release }) =>
+      found === null || found.status === 'deployed'
+        ? null
+        : {
+            subject: `release ${release.name}`,
+            message: `release ${release.name} in ${release.namespace} is "${found.status}", not deployed`,
+            hint: `helm history ${release.name} -n ${release.namespace}; then helm upgrade again, or helm rollback`,
+          },
+    ),
   },
   {
     code: 'release-unreadable',
@@ -37,8 +28,15 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
     when: 'the newest revision of the release cannot be read; Helm ignores it and can neither upgrade nor roll back the release',
     remediation:
       'Save a copy of the Secret and delete the Secret; Helm then continues from the previous revision. Repeat `helm upgrade`.',
-    evaluate: ({ helm, release }) =>
-      judged(helm, (found) => (found?.unreadable ? unreadable(found.unreadable, release) : null)),
+    evaluate: judging('helm', (found, { release: { name, namespace } }) => {
+      if (found === null || found.content.ok) return null;
+      const { secret, content } = found;
+      return {
+        subject: `Secret ${namespace}/${secret}`,
+        message: `the newest revision of release ${name}, Secret ${secret} in ${namespace}, cannot be read: ${content.why}`,
+        hint: `kubectl get secret ${secret} -n ${namespace} -o yaml > copy.yaml; kubectl delete secret ${secret} -n ${namespace}; then helm upgrade again`,
+      };
+    }),
   },
   {
     code: 'release-versions',
@@ -61,14 +59,13 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
     severity: 'error',
     when: 'an object that Helm installed no longer exists',
     remediation: 'Repeat `helm upgrade` with the same values to create the missing objects.',
-    evaluate: ({ missingObjects, release }) =>
-      judged(missingObjects, (missing) =>
-        missing.map((object) => ({
-          subject: object,
-          message: `${object} of release ${release.name} does not exist`,
-          hint: upgradeCommand(release),
-        })),
-      ),
+    evaluate: judging('missingObjects', (missing, { release }) =>
+      missing.map((object) => ({
+        subject: object,
+        message: `${object} of release ${release.name} does not exist`,
+        hint: upgradeCommand(release),
+      })),
+    ),
   },
   {
     code: 'definition-missing',
@@ -76,17 +73,16 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
     when: 'the CustomResourceDefinition of AgentObservations does not exist, does not serve version v1, or is not established',
     remediation:
       'Install with `crds.install`, or apply `crds/agentobservations.yaml`; then check the conditions of the CustomResourceDefinition.',
-    evaluate: ({ definition }) => judged(definition, definitionProblem),
+    evaluate: judging('definition', definitionProblem),
   },
   {
     code: 'deployment-unavailable',
     severity: 'error',
     when: 'a Deployment of the release has fewer available pods than desired, or is scaled to zero',
     remediation: 'Check its pods; `kubectl describe` shows the reason.',
-    evaluate: ({ deployments, release }) =>
-      judged(deployments, (all) =>
-        all.flatMap((deployment) => unavailable(deployment, release.namespace) ?? []),
-      ),
+    evaluate: judging('deployments', (all, { release }) =>
+      all.flatMap((deployment) => unavailable(deployment, release.namespace) ?? []),
+    ),
   },
   {
     code: 'image-pull',
@@ -94,7 +90,7 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
     when: 'the image of a container cannot be pulled, in a pod of the release or a pod that opts in',
     remediation:
       'Check the image reference, the registry and the pull secrets. Each namespace with agents needs its own pull secret.',
-    evaluate: ({ pods }) => judged(pods, (all) => all.flatMap(imagePulls)),
+    evaluate: judging('pods', (all) => all.flatMap(imagePulls)),
   },
   {
     code: 'process-not-ready',
@@ -114,31 +110,22 @@ export const RELEASE_RULES: readonly CheckRule<InstalledFacts>[] = [
     when: 'no operator holds the Lease `platform-operator`, or its holder no longer renews it',
     remediation:
       'Check the log of the operator. Without a leader, no status is written and no new agent is discovered.',
-    evaluate: ({ lease, release }) =>
-      judged(lease, (found) => {
-        if (found !== null && found.holder !== '' && found.fresh) return null;
-        const what =
-          found === null
-            ? 'does not exist'
-            : found.holder === ''
-              ? 'has no holder'
-              : `is no longer renewed by ${found.holder}`;
-        return {
-          subject: `Lease ${release.namespace}/platform-operator`,
-          message: `the Lease platform-operator in ${release.namespace} ${what}`,
-          hint: logsCommand(release.namespace, 'operator'),
-        };
-      }),
+    evaluate: judging('lease', (found, { release }) => {
+      if (found !== null && found.holder !== '' && found.fresh) return null;
+      const what =
+        found === null
+          ? 'does not exist'
+          : found.holder === ''
+            ? 'has no holder'
+            : `is no longer renewed by ${found.holder}`;
+      return {
+        subject: `Lease ${release.namespace}/platform-operator`,
+        message: `the Lease platform-operator in ${release.namespace} ${what}`,
+        hint: logsCommand(release.namespace, 'operator'),
+      };
+    }),
   },
 ];
-
-function unreadable({ secret, why }: UnreadableRevision, { name, namespace }: ReleaseFacts): Problem {
-  return {
-    subject: `Secret ${namespace}/${secret}`,
-    message: `the newest revision of release ${name}, Secret ${secret} in ${namespace}, cannot be read: ${why}`,
-    hint: `kubectl get secret ${secret} -n ${namespace} -o yaml > copy.yaml; kubectl delete secret ${secret} -n ${namespace}; then helm upgrade again`,
-  };
-}
 
 function definitionProblem(found: DefinitionFacts | null): Problem | null {
   const what =

@@ -1,9 +1,9 @@
-import type { Fact } from './fact.ts';
+import type { Fact } from './facts.ts';
+
+export const CHECK_SEVERITIES = ['error', 'warning'] as const;
 
 /** `error`: something does not work or is not guarded. `warning`: it will soon fail, or it is intentionally weaker. */
-export type CheckSeverity = 'error' | 'warning';
-
-export const CHECK_SEVERITIES: readonly CheckSeverity[] = ['error', 'warning'];
+export type CheckSeverity = (typeof CHECK_SEVERITIES)[number];
 
 /** One detected problem. */
 export interface Problem {
@@ -43,6 +43,16 @@ export function judged<T>(fact: Fact<T>, judge: (value: T) => Judgement): Outcom
     : { problems: [], unknown: [fact.why] };
 }
 
+type ValueOf<F> = F extends { known: true; value: infer T } ? T : never;
+
+/** Evaluates a check of the fact `name`; `judge` also gets all facts. */
+export function judging<F, K extends keyof F>(
+  name: K,
+  judge: (value: ValueOf<F[K]>, facts: F) => Judgement,
+): (facts: F) => Outcome {
+  return (facts) => judged(facts[name] as Fact<ValueOf<F[K]>>, (value) => judge(value, facts));
+}
+
 /** The problems that `judge` finds in two facts. */
 export function judgedBoth<T, U>(
   first: Fact<T>,
@@ -59,4 +69,36 @@ export function mergeOutcomes(outcomes: readonly Outcome[]): Outcome {
     problems: outcomes.flatMap(({ problems }) => problems),
     unknown: [...new Set(outcomes.flatMap(({ unknown }) => unknown))],
   };
+}
+
+/** One line of the report. `subject` is empty where the whole check is unknown. */
+export interface CheckFinding extends Problem {
+  code: string;
+  severity: CheckSeverity;
+  /** `unknown`: the check could not run; `message` contains the reason. */
+  status: 'found' | 'unknown';
+  /** The documentation page of the check. */
+  docs: string;
+}
+
+const PAGE = 'docs/reference/checks.md';
+const UNKNOWN_HINT = 'run the command with this permission, or see the documentation page';
+
+/** The findings of one check; none: it ran and passed. */
+export function findingsOf<F>(rule: CheckRule<F>, facts: F): CheckFinding[] {
+  const { code, severity } = rule;
+  const { problems, unknown } = rule.evaluate(facts);
+  const about = { code, severity, docs: `${PAGE}#${code}` };
+  return [
+    ...problems.map((problem) => ({ ...about, status: 'found' as const, ...problem })),
+    ...unknown.map((message) => ({
+      ...about,
+      ...{ status: 'unknown' as const, subject: '', message, hint: UNKNOWN_HINT },
+    })),
+  ];
+}
+
+/** Whether there is a finding of at least this severity. An unknown result counts with the severity of its check. */
+export function fails(findings: readonly CheckFinding[], failOn: CheckSeverity): boolean {
+  return findings.some(({ severity }) => severity === 'error' || failOn === 'warning');
 }

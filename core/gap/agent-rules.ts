@@ -4,7 +4,7 @@ import { MAX_NAME_LENGTH } from '../behavior/reported-name.ts';
 import { declaredVariables, modelCheckId, reachTargets } from '../facts/declared.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { cut } from '../untrusted/fields.ts';
-import type { Finding, GapRule, RuleInput } from './finding.ts';
+import type { GapRule, RuleFinding, RuleInput } from './finding.ts';
 
 /** Declared check id -> manifest path that declares it. */
 type Declared = ReadonlyMap<string, string>;
@@ -82,7 +82,7 @@ function checkRule(row: {
     find: ({ manifest, agentChecks }) => {
       if (agentChecks === null) return null;
       const declared = row.declared(manifest);
-      const findings: Finding[] = [];
+      const findings: RuleFinding[] = [];
       for (const [id, field] of declared)
         if (!agentChecks.has(id)) findings.push(notReported(id, field, severity));
       for (const [id, each] of agentChecks)
@@ -105,7 +105,7 @@ function notShownRule(prefix: string, placeholder: string): GapRule {
       return [
         ...skipped(declared, agentChecks),
         ...missing.map(([id, field]) =>
-          notShown(id, { field, observed: null, why: "the agent's report does not contain this check." }),
+          notShown(id, { field, why: "the agent's report does not contain this check." }),
         ),
       ];
     },
@@ -113,8 +113,8 @@ function notShownRule(prefix: string, placeholder: string): GapRule {
 }
 
 /** A finding for each declared item whose check was skipped. */
-function skipped(declared: Declared, agentChecks: ReadonlyMap<string, Check>): Finding[] {
-  return [...declared].flatMap(([id, field]): Finding[] => {
+function skipped(declared: Declared, agentChecks: ReadonlyMap<string, Check>): RuleFinding[] {
+  return [...declared].flatMap(([id, field]): RuleFinding[] => {
     const found = agentChecks.get(id);
     if (found?.status !== 'skip') return [];
     const why = `the agent skipped the check${found.message ? `: ${found.message}` : '.'}`;
@@ -124,8 +124,8 @@ function skipped(declared: Declared, agentChecks: ReadonlyMap<string, Check>): F
 
 function notShown(
   id: string,
-  { why, ...rest }: { why: string } & Pick<Finding, 'field' | 'observed'>,
-): Finding {
+  { why, ...rest }: { why: string; field: string; observed?: string },
+): RuleFinding {
   return {
     ...rest,
     severity: 'low',
@@ -134,11 +134,10 @@ function notShown(
     recommendation: `Enable the agent's reporter to check ${id}, or remove it from the manifest.`,
     isNotShown: true,
     declared: id,
-    evidenceLevel: 'probed',
   };
 }
 
-function failed(check: Check, field: string, severity: Severity): Finding {
+function failed(check: Check, field: string, severity: Severity): RuleFinding {
   return {
     severity,
     property: check.id,
@@ -148,11 +147,10 @@ function failed(check: Check, field: string, severity: Severity): Finding {
     field,
     declared: check.id,
     observed: 'fail',
-    evidenceLevel: 'probed',
   };
 }
 
-function notReported(id: string, field: string, severity: Severity): Finding {
+function notReported(id: string, field: string, severity: Severity): RuleFinding {
   return {
     severity,
     property: id,
@@ -160,29 +158,21 @@ function notReported(id: string, field: string, severity: Severity): Finding {
     recommendation: `Configure the agent's reporter with this manifest so that it checks ${id}, or remove ${id} from the manifest.`,
     field,
     declared: id,
-    observed: null,
-    evidenceLevel: 'probed',
   };
 }
 
-function findModel({ manifest, agentChecks }: RuleInput): Finding | null {
+function findModel({ manifest, agentChecks }: RuleInput): RuleFinding | null {
   if (agentChecks === null) return null;
   const id = modelCheckId(manifest.spec.model);
   const found = agentChecks.get(id);
   if (found?.status === 'pass') return null;
-  const common = {
-    property: 'model.apiKey',
-    field: 'spec.model.apiKey',
-    evidenceLevel: 'probed' as const,
-    declared: id,
-  };
+  const common = { field: 'spec.model.apiKey', declared: id };
   if (found === undefined)
     return {
       ...common,
       severity: 'high',
       description: `The agent's report does not contain the check ${id}. It is not known whether the agent can use its declared model.`,
       recommendation: "Configure the agent's reporter with this manifest so that it checks the model.",
-      observed: null,
     };
   const problem =
     found.status === 'fail' ? "cannot be used with the agent's API key" : 'was not checked by the agent';

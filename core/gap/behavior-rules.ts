@@ -1,6 +1,6 @@
 import type { PolicyRule, Severity } from '../policy/policy-rule.ts';
 import { POLICY_RULES } from '../policy/rules.ts';
-import type { Finding, GapRule, RuleInput } from './finding.ts';
+import type { GapRule, RuleFinding, RuleInput } from './finding.ts';
 
 /** The policy rules by denial reason. Reasons that an engine adds itself have severity low. */
 const DENIALS: ReadonlyMap<string, PolicyRule> = new Map(POLICY_RULES.map((rule) => [rule.reason, rule]));
@@ -48,21 +48,18 @@ export const BEHAVIOR_RULES: readonly GapRule[] = [
       facts.policy.state === 'not-loaded'
         ? {
             severity: 'high',
-            property: 'policy.not-loaded',
             description:
               "The policy engine responds but does not have this agent's rules, or has the rules of another manifest. A request that the engine allows is therefore not verified.",
             recommendation:
               'Generate the rules with `platform generate-policy` and load them into the engine.',
             field: 'spec',
             declared: 'policy rules',
-            observed: null,
-            evidenceLevel: 'probed',
           }
         : null,
   },
 ];
 
-function findGuardrails({ manifest, facts }: RuleInput, where: 'input' | 'output'): Finding[] {
+function findGuardrails({ manifest, facts }: RuleInput, where: 'input' | 'output'): RuleFinding[] {
   const { sampled, guardrailsInvoked } = facts.behavior;
   if (sampled === 0) return [];
   return (manifest.spec.guardrails?.[where] ?? []).flatMap(({ type }, index) => {
@@ -82,19 +79,17 @@ function findGuardrails({ manifest, facts }: RuleInput, where: 'input' | 'output
   });
 }
 
-function findUnreported({ manifest, facts }: RuleInput): Finding | null {
+function findUnreported({ manifest, facts }: RuleInput): RuleFinding | null {
   const { input = [], output = [] } = manifest.spec.guardrails ?? {};
   const { requestsWithout = 0 } = facts.behavior;
   if (input.length + output.length === 0 || requestsWithout < UNREPORTED_REQUESTS) return null;
   return {
     severity: 'low',
-    property: 'guardrails.unreported',
     description: `Guardrails are declared, but the last ${UNREPORTED_REQUESTS} requests or more had no behavioral data. There is no evidence that a guardrail runs.`,
     recommendation:
       'Report the guardrails that run in the header X-Platform-Guardrails-Invoked or as events (POST /events).',
     field: 'spec.guardrails',
     declared: [...input, ...output].map(({ type }) => type).join(', '),
-    observed: null,
     evidenceLevel: 'behavioral',
   };
 }
@@ -106,7 +101,7 @@ function severityOfRate(rate: number): Severity | null {
   return rate < 1 ? 'low' : null;
 }
 
-function findDenials({ facts }: RuleInput): Finding[] {
+function findDenials({ facts }: RuleInput): RuleFinding[] {
   const denials = 'denials' in facts.policy ? (facts.policy.denials ?? []) : [];
   return denials.map((reason) => {
     const known = DENIALS.get(reason);

@@ -2,7 +2,7 @@ import { DEFAULT_PATHS } from '../manifest/manifest.ts';
 import { MAX_NAME_LENGTH } from '../behavior/reported-name.ts';
 import { AGENT_CARD_PATH, type EndpointAnswer, type Facts } from '../facts/facts.ts';
 import { cut } from '../untrusted/fields.ts';
-import type { Finding, GapRule } from './finding.ts';
+import type { GapRule, RuleFinding } from './finding.ts';
 
 /** Rows about the endpoints that every agent should serve on its own port. */
 export const ENDPOINT_RULES: readonly GapRule[] = [
@@ -14,7 +14,6 @@ export const ENDPOINT_RULES: readonly GapRule[] = [
       const path = health.path ?? DEFAULT_PATHS.health;
       return missing(health, {
         severity: 'high',
-        property: 'healthcheckable',
         field: 'spec.api.healthEndpoint',
         description: `GET ${path} on the agent ${outcomeOf(health)}.`,
         recommendation: `Return a 2xx status for GET ${path} on the agent's port while the agent can serve requests.`,
@@ -35,7 +34,6 @@ export const ENDPOINT_RULES: readonly GapRule[] = [
       const outcome = isHtml === true ? 'returned an HTML page instead of JSON' : outcomeOf(capabilities);
       const finding = missing(capabilities, {
         severity: 'medium',
-        property: 'discoverable',
         field: 'spec.api.capabilitiesEndpoint',
         description: `GET ${path} on the agent ${outcome}, and GET ${AGENT_CARD_PATH} returned no agent card.`,
         recommendation: `Return a 2xx status and the agent's tools as JSON for GET ${path} on the agent's port, or serve an A2A agent card at ${AGENT_CARD_PATH}.`,
@@ -55,18 +53,14 @@ export const ENDPOINT_RULES: readonly GapRule[] = [
       return (manifest.spec.tools ?? []).flatMap(({ name }, index) =>
         list.tools.includes(cut(name, MAX_NAME_LENGTH))
           ? []
-          : [
-              {
-                severity: 'medium' as const,
-                property: `discoverable.${name}`,
-                description: `The tool ${name} is declared, but GET ${list.path} does not list it.`,
-                recommendation: `List ${name} in the agent's ${list.path}, or remove it from spec.tools.`,
-                field: `spec.tools[${index}].name`,
-                declared: name,
-                observed: null,
-                evidenceLevel: 'probed' as const,
-              },
-            ],
+          : {
+              severity: 'medium' as const,
+              property: `discoverable.${name}`,
+              description: `The tool ${name} is declared, but GET ${list.path} does not list it.`,
+              recommendation: `List ${name} in the agent's ${list.path}, or remove it from spec.tools.`,
+              field: `spec.tools[${index}].name`,
+              declared: name,
+            },
       );
     },
   },
@@ -89,7 +83,7 @@ function outcomeOf(answer: EndpointAnswer): string {
   return answer.answered ? `returned ${answer.status}` : `failed (${answer.reason})`;
 }
 
-function missing(answer: EndpointAnswer, finding: Omit<Finding, 'observed' | 'evidenceLevel'>): Finding {
+function missing(answer: EndpointAnswer, finding: RuleFinding): RuleFinding {
   const notProbed =
     answer.unresolved === undefined
       ? ''
@@ -98,6 +92,5 @@ function missing(answer: EndpointAnswer, finding: Omit<Finding, 'observed' | 'ev
     ...finding,
     description: finding.description + notProbed,
     observed: answer.answered ? `HTTP ${answer.status}` : null,
-    evidenceLevel: 'probed',
   };
 }

@@ -20,6 +20,10 @@ export interface Finding {
   evidenceLevel: AlignmentGap['evidenceLevel'];
 }
 
+/** What a rule finds. Default: the rule's own property, nothing observed, and evidence level `probed`. */
+export type RuleFinding = Omit<Finding, keyof Defaulted> & Partial<Defaulted>;
+type Defaulted = Pick<Finding, 'property' | 'observed' | 'evidenceLevel'>;
+
 /** The input of a rule. */
 export interface RuleInput {
   manifest: Manifest;
@@ -35,7 +39,7 @@ export interface GapRule {
   /** The condition for each severity that the row can find; source of docs/reference/rules.md. */
   when: Readonly<Partial<Record<Severity, string>>>;
   /** null: nothing is found. */
-  find(input: RuleInput): readonly Finding[] | Finding | null;
+  find(input: RuleInput): readonly RuleFinding[] | RuleFinding | null;
 }
 
 /** Points per issue; the score is 100 minus their sum, at least 0. */

@@ -15,7 +15,6 @@ export const MANIFEST_RULES: readonly GapRule[] = [
         ? null
         : {
             severity: 'high',
-            property: 'manifest.invalid',
             description: `The manifest file is not valid, so the previous valid version stays in effect: ${facts.manifestInvalid}`,
             recommendation: 'Fix the manifest. `platform validate` lists every problem with its line.',
             field: '',
@@ -32,13 +31,11 @@ export const MANIFEST_RULES: readonly GapRule[] = [
       if (input.length + output.length > 0) return null;
       return {
         severity: 'medium',
-        property: 'auditable',
         description: 'The manifest declares no guardrails, so the use of guardrails cannot be audited.',
         recommendation:
           'Declare the guardrails of the agent in spec.guardrails.input and spec.guardrails.output.',
         field: 'spec.guardrails',
         declared: 'none',
-        observed: null,
         evidenceLevel: 'declared',
       };
     },
@@ -54,14 +51,12 @@ export const MANIFEST_RULES: readonly GapRule[] = [
       if (datasets.length === 0 || proved) return null;
       return {
         severity: 'low',
-        property: EVALUATED,
         description:
           'Evaluation datasets are declared, but there is no valid proof that they were run (EVAL-01).',
         recommendation:
           'Run a dataset against the agent and submit the result as a proof of EVAL-01 (POST /proof/rule/EVAL-01).',
         field: 'spec.evaluation.datasets',
         declared: datasets.map((dataset) => dataset.name).join(', '),
-        observed: null,
         evidenceLevel: 'declared',
       };
     },
@@ -75,13 +70,11 @@ export const MANIFEST_RULES: readonly GapRule[] = [
       if (podAgentName === null || podAgentName === name) return null;
       return {
         severity: 'low',
-        property: 'agent.name-mismatch',
         description: `The pod runs as agent ${podAgentName}, but its manifest belongs to agent ${name}.`,
         recommendation: 'Set metadata.name and the annotation platform.io/agent-name to the same value.',
         field: 'metadata.name',
         declared: name,
         observed: podAgentName,
-        evidenceLevel: 'probed',
       };
     },
   },

@@ -16,14 +16,12 @@ export const REPORTER_RULES: readonly GapRule[] = [
       const problem = invalidReportText(facts.invalidReport);
       return {
         severity: 'high',
-        property: REPORTER_INVALID,
         description: `GET /platform/health on the agent did not return a valid report: ${problem}.`,
         recommendation:
           "Return the HealthReport of the product's reporter, configured with this manifest, and keep the clocks in sync.",
         field: 'spec.api',
         declared: 'GET /platform/health',
         observed: problem,
-        evidenceLevel: 'probed',
       };
     },
   },

@@ -36,12 +36,20 @@ export function findingsOf(manifest: Manifest, facts: Facts): Found[] {
   const input: RuleInput = { manifest, facts, agentChecks: agentChecksOf(manifest, facts) };
   const byProperty = new Map<string, Found>();
   for (const [part, rules] of PARTS)
-    for (const finding of rules.flatMap((rule) => rule.find(input) ?? [])) {
+    for (const finding of rules.flatMap((rule) => findingsOfRule(rule, input))) {
       const known = byProperty.get(finding.property);
       if (known === undefined || rankOf(finding) < rankOf(known))
         byProperty.set(finding.property, { ...finding, part });
     }
   return [...byProperty.values()].sort((a, b) => rankOf(a) - rankOf(b)).map(withShortTexts);
+}
+
+function findingsOfRule(rule: GapRule, input: RuleInput): Finding[] {
+  const found = [rule.find(input) ?? []].flat();
+  return found.map((each) => ({
+    ...{ property: rule.property, observed: null, evidenceLevel: 'probed' },
+    ...each,
+  }));
 }
 
 function agentChecksOf(manifest: Manifest, facts: Facts): RuleInput['agentChecks'] {

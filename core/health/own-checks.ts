@@ -42,34 +42,31 @@ function variableOutcome(name: string, environment: EnvironmentFacts): Outcome {
       'the variable may come from an envFrom source of the container, which cannot be read from here',
     );
   const where = environment.kind === 'own' ? 'the environment' : "the agent's container";
-  return {
-    status: 'fail',
-    message: `${name} is not set in ${where}`,
-    remediation: `Set the environment variable ${name} for the agent.`,
-  };
+  return fail(`${name} is not set in ${where}`, `Set the environment variable ${name} for the agent.`);
 }
 
 function fileOutcome(state: 'readable' | 'unreadable' | undefined): Outcome {
   if (state === 'readable') return { status: 'pass' };
   if (state === undefined) return skip("the agent's files cannot be read from here");
-  return {
-    status: 'fail',
-    message: "the file cannot be read inside the manifest's directory",
-    remediation: "Create a readable file at this path, inside the manifest's directory.",
-  };
+  return fail(
+    "the file cannot be read inside the manifest's directory",
+    "Create a readable file at this path, inside the manifest's directory.",
+  );
 }
 
 function secretOutcome(name: string, secrets: SecretFacts): Outcome {
   if (secrets.backend === 'none') return skip('no secret backend can be read from here');
   if (secrets.found.has(name)) return { status: 'pass' };
-  return {
-    status: 'fail',
-    message: `the secret backend ${secrets.backend} does not contain this secret`,
-    remediation:
-      secrets.backend === 'env'
-        ? 'Set the variable PLATFORM_SECRET_<NAME> of this secret.'
-        : 'Create a file with this name in the directory in PLATFORM_SECRET_DIR.',
-  };
+  return fail(
+    `the secret backend ${secrets.backend} does not contain this secret`,
+    secrets.backend === 'env'
+      ? 'Set the variable PLATFORM_SECRET_<NAME> of this secret.'
+      : 'Create a file with this name in the directory in PLATFORM_SECRET_DIR.',
+  );
+}
+
+function fail(message: string, remediation: string): Outcome {
+  return { status: 'fail', message, remediation };
 }
 
 function skip(message: string): Outcome {
@@ -77,11 +74,12 @@ function skip(message: string): Outcome {
 }
 
 /** Manifest path -> why its value cannot be used: the check of its reference did not pass. */
-type Prerequisites = ReadonlyMap<string, { missing: boolean; reason: string }>;
+type Prerequisites = ReadonlyMap<string, Prerequisite>;
+type Prerequisite = { missing: boolean; reason: string } | undefined;
 
 function unmetPrerequisites(manifest: Manifest, checks: readonly Check[]): Prerequisites {
   const status = new Map<string, CheckStatus>(checks.map((each) => [each.id, each.status]));
-  const reasons = new Map<string, { missing: boolean; reason: string }>();
+  const reasons = new Map<string, Prerequisite>();
   for (const { kind, name, path } of referencesIn(manifest)) {
     const id = `${kind}:${name}`;
     const found = status.get(id);
@@ -103,7 +101,7 @@ function modelChecks(manifest: Manifest, facts: Facts, unmet: Prerequisites): Ch
     const reach = facts.reach.get(id);
     if (reach === undefined) return [];
     const remediation = "Check the model provider's address and status, and the API key.";
-    return [checkOf(id, outcomeOf(reach, { prerequisite: unmet.get(path), remediation }))];
+    return [checkOf(id, outcomeOf(reach, unmet.get(path), remediation))];
   });
 }
 
@@ -114,16 +112,12 @@ function reachChecks(manifest: Manifest, facts: Facts, unmet: Prerequisites): Ch
       reason: address.known ? 'not probed' : address.reason,
     };
     const remediation = 'Check that the target is running and that its address in the manifest is correct.';
-    return checkOf(id, outcomeOf(reach, { prerequisite: unmet.get(path), remediation }));
+    return checkOf(id, outcomeOf(reach, unmet.get(path), remediation));
   });
 }
 
 /** Never `pass` when a required value is missing. A value that cannot be checked here does not override a probe result. */
-function outcomeOf(
-  reach: Reach,
-  context: { prerequisite: { missing: boolean; reason: string } | undefined; remediation: string },
-): Outcome {
-  const { prerequisite, remediation } = context;
+function outcomeOf(reach: Reach, prerequisite: Prerequisite, remediation: string): Outcome {
   if (prerequisite !== undefined && (prerequisite.missing || reach.state === 'unknown'))
     return skip(prerequisite.reason);
   return reachOutcome(reach, remediation);
@@ -135,7 +129,7 @@ export function reachOutcome(reach: Reach, remediation: string): Outcome {
     case 'reachable':
       return { status: 'pass', latencyMs: reach.latencyMs };
     case 'unreachable':
-      return { status: 'fail', message: reach.reason, remediation };
+      return fail(reach.reason, remediation);
     case 'unknown':
       return skip(reach.reason);
   }
@@ -152,9 +146,8 @@ function toolChecks(manifest: Manifest, facts: Facts): Check[] {
 function toolOutcome(name: string, registered: ReadonlySet<string> | null): Outcome {
   if (registered === null) return skip('the reporter has no tool registry');
   if (registered.has(name)) return { status: 'pass' };
-  return {
-    status: 'fail',
-    message: 'declared but not registered',
-    remediation: `Register a tool named ${name}, or remove it from the manifest.`,
-  };
+  return fail(
+    'declared but not registered',
+    `Register a tool named ${name}, or remove it from the manifest.`,
+  );
 }

@@ -1,4 +1,4 @@
-import type { Check, CheckCategory, CheckSeverity } from '../facts/check.ts';
+import { CATEGORY_SEVERITIES, type Check, type CheckCategory, type CheckSeverity } from '../facts/check.ts';
 import type { HealthStatus, HealthSummary } from './health.ts';
 
 /**
@@ -22,24 +22,12 @@ export function healthStatusOf(checks: readonly Check[]): HealthStatus {
   return hasFailed('warning') ? 'degraded' : 'healthy';
 }
 
-const SEVERITIES: Readonly<Record<CheckCategory, CheckSeverity>> = {
-  env: 'error',
-  model: 'error',
-  service: 'warning',
-  memory: 'warning',
-  mcp: 'warning',
-  file: 'warning',
-  secret: 'warning',
-  tool: 'info',
-  tracing: 'info',
-};
-
 /** The category of a check id, which is its prefix; null: unknown prefix. */
 export function categoryOf(id: string): CheckCategory | null {
   const prefix = id.slice(0, Math.max(id.indexOf(':'), 0));
   // The sidecar's check of the agent's own port.
   if (prefix === 'agent') return 'service';
-  return Object.hasOwn(SEVERITIES, prefix) ? (prefix as CheckCategory) : null;
+  return Object.hasOwn(CATEGORY_SEVERITIES, prefix) ? (prefix as CheckCategory) : null;
 }
 
 /** The severity of a check from any sender; a service that the manifest declares critical has severity error. */
@@ -47,5 +35,7 @@ export function severityOf(
   check: { id: string; category: CheckCategory },
   criticalServices: ReadonlySet<string>,
 ): CheckSeverity {
-  return criticalServices.has(check.id) ? 'error' : SEVERITIES[categoryOf(check.id) ?? check.category];
+  return criticalServices.has(check.id)
+    ? 'error'
+    : CATEGORY_SEVERITIES[categoryOf(check.id) ?? check.category];
 }

@@ -6,7 +6,7 @@ import { gradeOf } from '../gap/grade.ts';
 import type { HealthReport, HealthStatus, HealthSummary, ReadyStatus } from '../health/health.ts';
 import { checkList } from '../health/parse-health-report.ts';
 import { summaryOf } from '../health/summarize.ts';
-import { proofRecord } from '../proof/proof-record.ts';
+import { proofRecord } from '../proof/parse-proof.ts';
 import {
   integer,
   isoTime,

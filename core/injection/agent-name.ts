@@ -24,16 +24,19 @@ export type AgentName =
  * | none | the pod's own name; unknown while the pod has only a generateName |
  */
 export function agentNameOf(metadata: NamedPod, annotated: string | undefined): AgentName {
-  const owner = metadata.ownerReferences?.find((reference) => reference.controller === true);
-  const name =
-    annotated ?? (owner ? workloadName(owner, metadata.labels?.['pod-template-hash']) : metadata.name);
+  const name = annotated ?? (workloadOf(metadata) ?? metadata).name;
   if (name === undefined || name === '') return { ok: false, reason: 'unknown', name: '' };
   return isDnsLabel(name) ? { ok: true, name } : { ok: false, reason: 'invalid', name };
 }
 
-function workloadName(owner: PodOwner, templateHash: string | undefined): string {
-  if (owner.kind === 'ReplicaSet' && templateHash && owner.name.endsWith(`-${templateHash}`))
-    return owner.name.slice(0, -templateHash.length - 1);
-  if (owner.kind === 'Job') return owner.name.replace(/-\d{8,}$/, '');
-  return owner.name;
+/** The workload that the pod's controller belongs to; null: the pod has no controller. */
+export function workloadOf({ ownerReferences, labels }: NamedPod): PodOwner | null {
+  const owner = ownerReferences?.find((reference) => reference.controller === true);
+  if (owner === undefined) return null;
+  const { kind, name } = owner;
+  const templateHash = labels?.['pod-template-hash'];
+  if (kind === 'ReplicaSet' && templateHash && name.endsWith(`-${templateHash}`))
+    return { kind: 'Deployment', name: name.slice(0, -templateHash.length - 1) };
+  const schedule = kind === 'Job' ? name.replace(/-\d{8,}$/, '') : name;
+  return schedule === name ? owner : { kind: 'CronJob', name: schedule };
 }

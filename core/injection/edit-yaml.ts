@@ -1,10 +1,7 @@
 import { isMap, isNode, isSeq, parseDocument, stringify, type Node, type YAMLMap, type YAMLSeq } from 'yaml';
 import type { DocumentOptions, ParseOptions, SchemaOptions, ToStringOptions } from 'yaml';
 import { isRecord } from '../untrusted/fields.ts';
-import { commonEnds, isEqual } from './equal.ts';
-
-/** A JSON object: members by name. */
-export type JsonObject = Readonly<Record<string, unknown>>;
+import { commonEnds, isEqual, type JsonObject } from './equal.ts';
 
 /**
  * Options for a text that is written again. All scalars are strings, so that each keeps its characters: kubectl and helm read

@@ -1,5 +1,8 @@
 import { isRecord } from '../untrusted/fields.ts';
 
+/** A JSON object: members by name. */
+export type JsonObject = Readonly<Record<string, unknown>>;
+
 /** The differing parts of two lists, without the equal items at both ends. */
 export function commonEnds(
   before: readonly unknown[],

@@ -16,10 +16,7 @@ import { podOfPlace, type PodPlace } from './workloads.ts';
  * @param agentName the agent name for every workload in the text, instead of the workload's own name
  */
 export function injectManifests(text: string, settings: InjectionSettings, agentName?: string): ChangedText {
-  return changePods(text, (place) => {
-    const pod = place.pod as unknown as Pod;
-    const wrong = wrongPod(place);
-    if (wrong) return wrong;
+  return changeValidPods(text, (pod, place) => {
     const wanted = pod.metadata?.annotations?.[ANNOTATIONS.inject.name] ?? 'true';
     const decision = decide(
       podOfPlace(place, pod, {
@@ -28,7 +25,10 @@ export function injectManifests(text: string, settings: InjectionSettings, agent
       }),
       settings,
     );
-    if (decision.action === 'refuse') return refusedBy(decision.rejections);
+    if (decision.action === 'refuse') {
+      const { rejections } = decision;
+      return refuse(rejections[0]?.code ?? '', rejections.map(({ message }) => message).join('; '));
+    }
     if (decision.action === 'skip')
       return decision.code === 'not-opted-in'
         ? skip('opted-out', `annotation ${ANNOTATIONS.inject.name} is "false"`)
@@ -36,17 +36,14 @@ export function injectManifests(text: string, settings: InjectionSettings, agent
     const changed = inject(pod, decision, settings);
     if (isEqual(pod, changed)) return skip('up-to-date', 'already injected with this version and settings');
     const message = [`agent ${decision.plan.agentName}`, ...decision.warnings].join('; ');
-    return { action: 'change', pod: changed, message };
+    return { action: 'changed', pod: changed, message };
   });
 }
 
 /** Removes the sidecar from every workload of a text: the reverse of `injectManifests`. */
 export function uninjectManifests(text: string): ChangedText {
-  return changePods(text, (place) => {
-    const pod = place.pod as unknown as Pod;
-    const wrong = wrongPod(place);
-    if (wrong) return wrong;
-    if (parseInjected(pod.metadata)) return { action: 'change', pod: uninject(pod) };
+  return changeValidPods(text, (pod) => {
+    if (parseInjected(pod.metadata)) return { action: 'changed', pod: uninject(pod) };
     const own = pod.spec.initContainers?.find(({ name }) => OWN_CONTAINERS.includes(name));
     return own
       ? refuse(
@@ -57,14 +54,13 @@ export function uninjectManifests(text: string): ChangedText {
   });
 }
 
-const skip = (code: string, message: string): PodChange => ({ action: 'skip', code, message });
-const refuse = (code: string, message: string): PodChange => ({ action: 'refuse', code, message });
+const skip = (code: string, message: string): PodChange => ({ action: 'skipped', code, message });
+const refuse = (code: string, message: string): PodChange => ({ action: 'refused', code, message });
 
-function refusedBy(rejections: readonly { code: string; message: string }[]): PodChange {
-  return refuse(rejections[0]?.code ?? '', rejections.map(({ message }) => message).join('; '));
-}
-
-function wrongPod({ pod, path }: PodPlace): PodChange | null {
-  const problem = podProblem(pod, path.length === 0 ? 'pod' : path.join('.'));
-  return problem === null ? null : refuse('not-a-pod', problem);
+function changeValidPods(text: string, change: (pod: Pod, place: PodPlace) => PodChange): ChangedText {
+  return changePods(text, (place) => {
+    const { pod, path } = place;
+    const problem = podProblem(pod, path.length === 0 ? 'pod' : path.join('.'));
+    return problem === null ? change(pod as unknown as Pod, place) : refuse('not-a-pod', problem);
+  });
 }

@@ -1,8 +1,8 @@
 import { isMap, isScalar, parseAllDocuments, visit, type Document } from 'yaml';
 import { isRecord, jsonOf } from '../untrusted/fields.ts';
-import { AS_WRITTEN, changeMap, styleOf, type JsonObject } from './edit-yaml.ts';
-import { isEqual } from './equal.ts';
-import { kindOf, podPlacesOf, type PodPlace } from './workloads.ts';
+import { AS_WRITTEN, changeMap, styleOf } from './edit-yaml.ts';
+import { isEqual, type JsonObject } from './equal.ts';
+import { identityOf, podPlacesOf, type Identity, type PodPlace } from './workloads.ts';
 
 /** The result for one workload, or for a document without a workload. */
 export interface TextOutcome {
@@ -19,9 +19,8 @@ export interface TextOutcome {
 
 /** The decision for one pod. */
 export type PodChange =
-  | { action: 'change'; pod: JsonObject; message?: string }
-  | { action: 'skip'; code: string; message: string }
-  | { action: 'refuse'; code: string; message: string };
+  | { action: 'changed'; pod: JsonObject; message?: string }
+  | { action: 'skipped' | 'refused'; code: string; message: string };
 
 export interface ChangedText {
   /** The text with all changes; the original text if any of its workloads was refused. */
@@ -31,7 +30,6 @@ export interface ChangedText {
 
 interface Change {
   place: PodPlace;
-  before: JsonObject;
   after: JsonObject;
 }
 
@@ -48,13 +46,11 @@ export function changePods(text: string, change: (place: PodPlace) => PodChange)
     const object: unknown = withoutNulls(document.toJS());
     const places = podPlacesOf(object);
     if (places.length === 0 && object !== null)
-      outcomes.push(
-        outcomeOf(index, { kind: kindOf(object), name: nameOf(object), namespace: '' }, 'passed'),
-      );
+      outcomes.push(outcomeOf(index, { ...identityOf(object), namespace: '' }, PASSED));
     return places.flatMap((place) => {
       const result = change(place);
-      outcomes.push(outcomeOf(index, place, ACTIONS[result.action], result));
-      return result.action === 'change' ? [{ place, before: place.pod, after: result.pod }] : [];
+      outcomes.push(outcomeOf(index, place, result));
+      return result.action === 'changed' ? [{ place, after: result.pod }] : [];
     });
   });
   if (outcomes.some(({ action }) => action === 'refused')) return { text, outcomes };
@@ -76,21 +72,14 @@ export function changePods(text: string, change: (place: PodPlace) => PodChange)
   };
 }
 
-const ACTIONS = { change: 'changed', skip: 'skipped', refuse: 'refused' } as const;
+const PASSED = { action: 'passed', code: 'no-workload', message: 'no workload: passed through' } as const;
 
 function outcomeOf(
   document: number,
-  { kind, name, namespace }: Pick<PodPlace, 'kind' | 'name' | 'namespace'>,
-  action: TextOutcome['action'],
-  { code = '', message = '' }: { code?: string; message?: string } = {},
+  { kind, name, namespace }: Identity,
+  { action, code = '', message = '' }: Pick<TextOutcome, 'action'> & { code?: string; message?: string },
 ): TextOutcome {
-  const passed = action === 'passed' ? { code: 'no-workload', message: 'no workload: passed through' } : {};
-  return { document, kind, name, namespace, action, code, message, ...passed };
-}
-
-function nameOf(object: unknown): string {
-  const metadata = (object as { metadata?: { name?: unknown } } | null)?.metadata;
-  return typeof metadata?.name === 'string' ? metadata.name : '';
+  return { document, kind, name, namespace, action, code, message };
 }
 
 const parseDocuments = (text: string): Document.Parsed[] => {
@@ -101,9 +90,10 @@ const parseDocuments = (text: string): Document.Parsed[] => {
 function problemOf(document: Document.Parsed, index: number): TextOutcome[] {
   const problem = document.errors[0]?.message.split('\n')[0]?.replace(/:$/, '') ?? nonScalarKey(document);
   if (problem === null) return [];
-  const message = `not YAML: ${problem}`;
-  const about = { kind: '', name: '', namespace: '' };
-  return [outcomeOf(index, about, 'refused', { code: 'not-yaml', message })];
+  const nothing = { kind: '', name: '', namespace: '' };
+  return [
+    outcomeOf(index, nothing, { action: 'refused', code: 'not-yaml', message: `not YAML: ${problem}` }),
+  ];
 }
 
 /** `{{ x }}` is valid YAML, a mapping whose key is a mapping, but it is always an unrendered template. */
@@ -137,9 +127,9 @@ function changedYaml(
   const chunks = parseAllDocuments(text, AS_WRITTEN).map((document, index) => {
     const chunk = text.slice(end, (end = document.range[2]));
     if (changes[index]?.length === 0) return chunk;
-    for (const { place, before, after } of changes[index] ?? []) {
+    for (const { place, after } of changes[index] ?? []) {
       const pod = document.getIn(place.path, true);
-      if (isMap(pod)) changeMap(pod, before, after);
+      if (isMap(pod)) changeMap(pod, place.pod, after);
     }
     const written = document.toString(style).replaceAll('\n', newline);
     return chunk.endsWith('\n') ? written : written.trimEnd();

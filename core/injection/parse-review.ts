@@ -1,3 +1,4 @@
+import type { JsonObject } from './equal.ts';
 import type { Pod } from './pod.ts';
 
 /** The admission request for one pod. */
@@ -22,8 +23,6 @@ type Shape =
   | { list: Shape }
   | { map: Shape }
   | { object: Readonly<Record<string, Shape>>; required?: readonly string[] };
-
-type JsonObject = Readonly<Record<string, unknown>>;
 
 const target: Shape = { object: { port: 'port' }, required: ['port'] };
 const handler: Shape = { object: { httpGet: target, tcpSocket: target } };

@@ -1,4 +1,4 @@
-import { commonEnds } from './equal.ts';
+import { commonEnds, type JsonObject } from './equal.ts';
 import { isRecord } from '../untrusted/fields.ts';
 
 /** One operation of RFC 6902. */
@@ -16,8 +16,6 @@ export function patchBetween(before: unknown, after: unknown): PatchOperation[] 
   patchValue(before, after, '', operations);
   return operations;
 }
-
-type JsonObject = Readonly<Record<string, unknown>>;
 
 function patchValue(before: unknown, after: unknown, path: string, operations: PatchOperation[]): void {
   if (Object.is(before, after)) return;

@@ -119,6 +119,7 @@ function hasSameContent(a: ProofRecord, b: ProofRecord): boolean {
   return a.verifiedBy === b.verifiedBy && a.method === b.method && a.expiresAt === b.expiresAt;
 }
 
-function byRule<T extends { ruleId: string }>(items: T[]): T[] {
+/** Sorts in place. */
+export function byRule<T extends { ruleId: string }>(items: T[]): T[] {
   return items.sort((a, b) => (a.ruleId < b.ruleId ? -1 : a.ruleId > b.ruleId ? 1 : 0));
 }

@@ -3,7 +3,7 @@ import fc from '../../testing/properties.ts';
 import { PACKS } from '../manifest/packs.ts';
 import { RULE_IDS, RULES } from '../audit/rules.ts';
 import { withExpiry } from './expiry.ts';
-import { parseProofSubmission, proofRecordOf } from './parse-proof-submission.ts';
+import { parseProofSubmission, proofRecordOf } from './parse-proof.ts';
 import type { ProofOrigin, ProofRecord, ProofWrites } from './proof.ts';
 import { countedProofs } from './counted.ts';
 import { isInSync, mergeSentProofs, NO_PROOFS, putProof, removeProof, type ProofSet } from './proof-set.ts';

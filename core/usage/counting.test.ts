@@ -6,7 +6,7 @@ import { applyEvents } from '../behavior/apply-events.ts';
 import { addToDay, emptyDay, totalsToday } from './day-totals.ts';
 import { callsOf, lateCallsOf } from '../behavior/entry-usage.ts';
 import { parseUsageReport } from './parse-usage-report.ts';
-import { ringUsageReport } from '../behavior/ring-usage.ts';
+import { ringUsageReport } from '../behavior/entry-usage.ts';
 import { addCalls, emptyWindow, subtractWindow } from './usage-window.ts';
 import type { ModelCall } from './usage.ts';
 

@@ -59,7 +59,10 @@ export interface UsageReader {
 /** @param decode decodes compressed responses; this module contains no codec */
 export function createUsageReader(head: AnswerHead, decode: Decode): UsageReader {
   if (head.statusCode < 200 || head.statusCode > 299) return decided(null);
-  return asDeclared(readerOf(head, decode), head);
+  const reader = readerOf(head, decode);
+  const end = reader.end.bind(reader);
+  reader.end = () => asDeclared(end(), head);
+  return reader;
 }
 
 function readerOf(head: AnswerHead, decode: Decode): UsageReader {
@@ -103,25 +106,11 @@ function decided(result: ReadUsage | null): UsageReader {
  * On the declared chat path, a response without readable usage counts as a call without usage. An MCP tool result without
  * usage counts only if the agent is declared as an MCP server, because most tools elsewhere do not call a model.
  */
-function asDeclared(reader: UsageReader, { method, path, declared }: AnswerHead): UsageReader {
+function asDeclared(usage: ReadUsage | null, { method, path, declared }: AnswerHead): ReadUsage | null {
+  const isToolResult = usage?.calls.length === 0 && usage.reason === TOOL_RESULT;
+  if (usage !== null && (!isToolResult || declared?.isMcp === true)) return usage;
   const isChat = method === 'POST' && declared?.chatPath !== undefined && path === declared.chatPath;
-  const end = (): ReadUsage | null => {
-    const usage = reader.end();
-    const isToolResult = usage?.calls.length === 0 && usage.reason === TOOL_RESULT;
-    if (usage !== null && (!isToolResult || declared?.isMcp === true)) return usage;
-    return isChat ? unreadable('response without readable usage on the declared chat path') : null;
-  };
-  return {
-    get needsBody() {
-      return reader.needsBody;
-    },
-    get keptBytes() {
-      return reader.keptBytes;
-    },
-    write: (chunk) => reader.write(chunk),
-    giveUp: () => reader.giveUp(),
-    end,
-  };
+  return isChat ? unreadable('response without readable usage on the declared chat path') : null;
 }
 
 const MODEL_PATH = /\/(chat\/completions|completions|messages|responses|v1\/chat)\/?$/;

@@ -60,13 +60,9 @@ export function findUsage(value: unknown): Finding[] {
   return findingsIn(value, { id: null, runId: null, modelId: null, depth: 0, isRoot: true });
 }
 
-interface Place {
-  /** From the nearest enclosing object. */
-  id: string | null;
-  runId: string | null;
-  modelId: string | null;
+/** A place in the JSON; the ids are from the nearest enclosing object. */
+interface Place extends Pick<Finding, 'id' | 'runId' | 'modelId' | 'isRoot'> {
   depth: number;
-  isRoot: boolean;
 }
 
 function findingsIn(value: unknown, around: Place): Finding[] {

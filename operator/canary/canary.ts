@@ -3,40 +3,40 @@ import { inject } from '../../core/injection/inject.ts';
 import type { Pod } from '../../core/injection/pod.ts';
 import type { InjectionSettings } from '../../core/injection/settings.ts';
 import type { KubeResponse, KubeClient } from '../../kube/client.ts';
-import { expectOk } from '../../kube/objects.ts';
+import { bundleOf } from '../../kube/encoded.ts';
+import type { EventRecorder } from '../../kube/events.ts';
+import { expectOk, getObject } from '../../kube/objects.ts';
 import { dryRunPod } from '../../kube/pods.ts';
-import { objectPath, WEBHOOK_CONFIGURATIONS } from '../../kube/resources.ts';
+import { DEPLOYMENTS, objectPath, WEBHOOK_CONFIGURATIONS } from '../../kube/resources.ts';
+import { testPod } from '../../kube/test-pod.ts';
 import type { WebhookConfiguration } from '../../kube/types.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { describeError, type Logger } from '../../runtime/logger.ts';
 import type { Metrics } from '../../runtime/metrics.ts';
-import { canaryPod } from './canary-pod.ts';
+import type { OperatorConfig } from '../config.ts';
+import { updateCondition } from './condition.ts';
 import { verdictOf, type Outcome, type Verdict } from './verdict.ts';
 
 export interface CanaryOptions {
-  /** Reads the webhook's configuration. */
+  config: Pick<
+    OperatorConfig,
+    'WEBHOOK_CONFIGURATION' | 'WEBHOOK_DEPLOYMENT' | 'CANARY_POLICY' | 'CANARY_SECONDS'
+  >;
+  /** Reads the webhook's configuration and writes the condition. */
   client: KubeClient;
-  /** May only create dry-run pods in `namespace`. */
+  /** May only create dry-run pods in `canaryNamespace`. */
   account: KubeClient;
   clock: Clock;
   logger: Logger;
   metrics: Metrics;
+  events: EventRecorder;
+  /** The namespace of the release. */
   namespace: string;
-  /** The MutatingWebhookConfiguration that calls the injector. */
-  configuration: string;
+  canaryNamespace: string;
   /** The settings of the injector. */
   settings: Omit<InjectionSettings, 'ca'>;
-  /** Interval between two passed checks. */
-  everyMs: number;
   /** Called when the injector has responded. */
   onResponse: () => void;
-  /**
-   * Stores the verdict and resolves with the previously stored outcome; null: none. Called after every passed check and
-   * every check whose failure has lasted long enough, with the caBundle of the API server.
-   */
-  saveVerdict: (verdict: Verdict, bundle: string, signal: AbortSignal) => Promise<Outcome | null>;
-  /** Called once when a failure has lasted long enough, and once with `passed` when it is over. */
-  report: (verdict: Verdict) => void;
 }
 
 /** Minimum interval between two checks. */
@@ -97,8 +97,13 @@ export class Canary {
     return this.#respondedAtMs;
   }
 
+  close(): Promise<void> {
+    return this.#options.account.close();
+  }
+
   async run(signal: AbortSignal): Promise<void> {
-    const { clock, logger, everyMs } = this.#options;
+    const { clock, logger, config } = this.#options;
+    const everyMs = config.CANARY_SECONDS * 1_000;
     while (!signal.aborted) {
       this.#checkRequest = new AbortController();
       let wait = everyMs;
@@ -121,24 +126,17 @@ export class Canary {
   }
 
   async #check(signal: AbortSignal): Promise<{ verdict: Verdict; bundle: string }> {
-    const pod = canaryPod(this.#options.namespace);
-    const bundle = await this.#bundle(signal);
+    const { client, config, canaryNamespace } = this.#options;
+    const pod = testPod({ name: 'canary', namespace: canaryNamespace, inject: 'true' });
+    const path = objectPath(WEBHOOK_CONFIGURATIONS, { name: config.WEBHOOK_CONFIGURATION });
+    const configuration = await client.send<WebhookConfiguration>({ method: 'GET', path, signal });
+    const bundle = bundleOf(expectOk(configuration));
     const expected = this.#expected(pod, bundle);
     const response = await this.#create(pod, signal);
     const preliminary = verdictOf(response, expected, null);
     if (preliminary.outcome !== 'unusable') return { verdict: preliminary, bundle };
     const reference = await this.#create(optedOut(expected), signal);
     return { verdict: verdictOf(response, expected, reference), bundle };
-  }
-
-  /** The caBundle in the webhook configuration, PEM. */
-  async #bundle(signal: AbortSignal): Promise<string> {
-    const { client, configuration } = this.#options;
-    const path = objectPath(WEBHOOK_CONFIGURATIONS, { name: configuration });
-    const { webhooks = [] } = expectOk(
-      await client.send<WebhookConfiguration>({ method: 'GET', path, signal }),
-    );
-    return Buffer.from(webhooks[0]?.clientConfig.caBundle ?? '', 'base64').toString('utf8');
   }
 
   /** The pod after injection by the injector's own function. */
@@ -151,8 +149,8 @@ export class Canary {
   }
 
   async #create(pod: Pod, signal: AbortSignal): Promise<KubeResponse<Pod>> {
-    const { account, namespace } = this.#options;
-    const response = await dryRunPod(account, namespace, pod, signal);
+    const { account, canaryNamespace } = this.#options;
+    const response = await dryRunPod(account, canaryNamespace, pod, signal);
     // Other errors come neither from the guard nor from the injector: a missing namespace, a rejected token.
     if (!response.ok && response.status !== 422 && !/denied|PodSecurity|quota/.test(response.message))
       expectOk(response);
@@ -177,16 +175,47 @@ export class Canary {
     verdict: Verdict,
     { bundle, beganMs, signal }: { bundle: string; beganMs: number; signal: AbortSignal },
   ): Promise<void> {
-    const { clock, saveVerdict, report } = this.#options;
+    const { clock } = this.#options;
     const { outcome } = verdict;
     if (this.#current?.outcome !== outcome) this.#current = { outcome, sinceMs: beganMs };
     const lastsMs = clock.monotonicMs() - this.#current.sinceMs;
     const isDue = outcome === 'passed' || lastsMs >= REPORT_AFTER_MS[outcome];
     if (!isDue) return;
     // Does not report again what the previous leader has reported.
-    const before = (await saveVerdict(verdict, bundle, signal)) ?? this.#reported;
+    const before = (await this.#saveVerdict(verdict, bundle, signal)) ?? this.#reported;
     this.#reported = outcome;
-    if (before !== outcome) report(verdict);
+    if (before !== outcome) void this.#report(verdict);
+  }
+
+  /** Writes the condition, for `kubectl wait` and for the webhook. Returns null if there is none or the write fails. */
+  async #saveVerdict(verdict: Verdict, bundle: string, signal: AbortSignal): Promise<Outcome | null> {
+    const { config, client, clock, logger } = this.#options;
+    if (config.CANARY_POLICY === null) return null;
+    try {
+      return await updateCondition(config.CANARY_POLICY, verdict, bundle, { client, clock, signal });
+    } catch (error) {
+      if (!signal.aborted) logger.warn('failed to write canary condition', { error: describeError(error) });
+      return null;
+    }
+  }
+
+  /** Emits an Event on the injector's Deployment, which users check when injection fails. */
+  async #report({ outcome, message }: Verdict): Promise<void> {
+    const { client, config, events, logger, namespace } = this.#options;
+    const name = config.WEBHOOK_DEPLOYMENT;
+    try {
+      const uid = (await getObject(client, DEPLOYMENTS, { namespace, name }))?.metadata.uid;
+      const isPassed = outcome === 'passed';
+      events.record({
+        regarding: { apiVersion: 'apps/v1', kind: 'Deployment', namespace, name, ...(uid && { uid }) },
+        type: isPassed ? 'Normal' : 'Warning',
+        reason: isPassed ? 'CanaryPassed' : 'CanaryFailed',
+        action: 'DryRun',
+        note: `${outcome}: ${message}`,
+      });
+    } catch (error) {
+      logger.warn('failed to record canary event', { error: describeError(error) });
+    }
   }
 }
 

@@ -8,33 +8,27 @@ import {
 import type { KubeClient } from '../../kube/client.ts';
 import { expectOk, getObject } from '../../kube/objects.ts';
 import { applyObject } from '../../kube/server-side-apply.ts';
+import type { Clock } from '../../runtime/clock.ts';
 import { OUTCOMES, type Outcome, type Verdict } from './verdict.ts';
 
 /** The manager of the condition only; the API server owns the other fields of the status. */
 const FIELD_MANAGER = 'agent-compliance-canary';
 
-export interface ConditionOptions {
-  client: KubeClient;
-  /** The ValidatingAdmissionPolicy with the condition. */
-  policy: string;
-  now: Date;
-  signal: AbortSignal;
-}
-
 /**
- * Writes the condition `CanaryPassing` when the outcome has changed, or when the canary passes with another caBundle
- * (`bundle`, PEM) than before. Resolves with the previous outcome; null: none. Throws a KubeError when the API server
- * returns an error, and an Error when the policy is missing.
+ * Writes the condition `CanaryPassing` of the ValidatingAdmissionPolicy `name` when the outcome has changed, or when the
+ * canary passes with another caBundle (`bundle`, PEM) than before. Resolves with the previous outcome; null: none. Throws
+ * a KubeError when the API server returns an error, and an Error when the policy is missing.
  */
 export async function updateCondition(
+  name: string,
   verdict: Verdict,
   bundle: string,
-  { client, policy: name, now, signal }: ConditionOptions,
+  { client, clock, signal }: { client: KubeClient; clock: Clock; signal: AbortSignal },
 ): Promise<Outcome | null> {
   const policy = await getObject(client, ADMISSION_POLICIES, { name }, signal);
   if (policy === null) throw new Error(`ValidatingAdmissionPolicy ${name} is missing: the chart creates it`);
   const before = canaryConditionOf(policy);
-  const condition = conditionOf(verdict, bundle, before, now);
+  const condition = conditionOf(verdict, bundle, before, clock.now());
   if (!isSame(before, condition))
     expectOk(
       await applyObject(

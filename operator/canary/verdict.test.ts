@@ -5,8 +5,8 @@ import type { Pod } from '../../core/injection/pod.ts';
 import type { InjectionSettings } from '../../core/injection/settings.ts';
 import type { KubeResponse } from '../../kube/client.ts';
 import { injectionSettings, INJECTION_FIELDS } from '../../runtime/injection-config.ts';
+import { testPod } from '../../kube/test-pod.ts';
 import { readEnv } from '../../runtime/env.ts';
-import { canaryPod } from './canary-pod.ts';
 import { verdictOf, type Verdict } from './verdict.ts';
 
 const read = readEnv({ SIDECAR_IMAGE: 'sidecar:1' }, INJECTION_FIELDS);
@@ -14,7 +14,7 @@ if (!read.ok) throw new Error(JSON.stringify(read.problems));
 const SETTINGS = { ...injectionSettings(read.config, 'system'), ca: 'CA' };
 
 function injected(change: Partial<InjectionSettings> = {}): Pod {
-  const pod = canaryPod('canary');
+  const pod = testPod({ name: 'canary', namespace: 'canary', inject: 'true' });
   const settings = { ...SETTINGS, ...change };
   const decision = decide(pod, settings);
   if (decision.action !== 'inject') throw new Error('not injected');
@@ -80,7 +80,7 @@ describe('the canary', () => {
     ],
     [
       'has no sidecar',
-      stored(canaryPod('canary'), 'aaaaa'),
+      stored(testPod({ name: 'canary', namespace: 'canary', inject: 'true' }), 'aaaaa'),
       { outcome: 'no-answer', injectorResponded: false },
       'has no sidecar',
     ],

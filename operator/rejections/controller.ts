@@ -1,18 +1,18 @@
 import { once } from 'node:events';
 import type { KubeClient } from '../../kube/client.ts';
-import type { EventRecorder, StoredEvent } from '../../kube/events.ts';
-import type { Change } from '../../kube/informer.ts';
+import { EVENTS, type EventRecorder, type StoredEvent } from '../../kube/events.ts';
+import { Informer, type Change, type InformerTiming } from '../../kube/informer.ts';
 import { expectOk, patchObject } from '../../kube/objects.ts';
 import { apiVersionOf } from '../../kube/resources.ts';
 import type { ObjectReference, Workload } from '../../kube/types.ts';
 import { WorkQueue, type Requeue, type WorkObserver } from '../../kube/work-queue.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
-import type { Counter } from '../../runtime/metrics.ts';
+import type { Counter, Metrics } from '../../runtime/metrics.ts';
 import { createOwnerReader, POD_CONTROLLERS, type OwnerReader } from '../agents/owner-chain.ts';
 import { wantsSidecar } from '../agents/workload-state.ts';
 import { lacksPods } from './lacks-pods.ts';
-import { rejectionOf, type Rejection } from './rejection.ts';
+import { keepEvent, rejectionOf, type Rejection } from './rejection.ts';
 
 /** On a controller whose pods were rejected while the injector was unavailable: a change makes it retry immediately. */
 const RETRY_ANNOTATION = 'platform.io/retry';
@@ -21,16 +21,15 @@ export interface RejectionContext {
   client: KubeClient;
   clock: Clock;
   logger: Logger;
+  metrics: Metrics;
   events: EventRecorder;
   observe: WorkObserver;
-  /** Counts patches that made a controller retry. */
-  retries: Counter;
+  informerTiming?: Partial<InformerTiming> | undefined;
   guardPolicy: string;
   /** False: nothing is patched. The controllers retry by themselves after up to 1,000 seconds. */
   isRetryEnabled: boolean;
   /** Reports whether the injector responds; null: unknown, so retries run without this check. */
   injector: { respondedAtMs(): number; checkSoon(): void } | null;
-  allEvents(): StoredEvent[];
 }
 
 /** Delay between retries, so that not all rejected workloads of a cluster start at once. */
@@ -52,7 +51,10 @@ interface Known {
 
 /** Reports rejections on the owners of the pods, and retries the controllers when the injector is available again. */
 export class RejectionController {
+  /** The Events of rejected pods. */
+  readonly informer: Informer<StoredEvent>;
   readonly #context: RejectionContext;
+  readonly #retries: Counter;
   /** By kind and name: each controller with a rejection Event, until the controller has its pods. */
   readonly #known = new Map<string, Known>();
   /** Null while another replica is the leader. */
@@ -60,18 +62,26 @@ export class RejectionController {
 
   constructor(context: RejectionContext) {
     this.#context = context;
+    const { client, clock, logger, metrics, informerTiming, guardPolicy } = context;
+    this.informer = new Informer<StoredEvent>({
+      ...{ client, clock, logger, ...(informerTiming && { timing: informerTiming }) },
+      resource: EVENTS,
+      selection: { fieldSelector: 'reason=FailedCreate' },
+      keep: keepEvent(guardPolicy),
+      onChange: (change) => this.#eventChanged(change),
+    });
+    this.#retries = metrics.counter(
+      'platform_operator_wakes_total',
+      'Retries of controllers whose pods were rejected while the injector was unavailable.',
+    );
   }
 
-  eventChanged(change: Change<StoredEvent>): void {
+  #eventChanged(change: Change<StoredEvent>): void {
     if (this.#queue === null) return;
     const rejection = rejectionOf(change.object, this.#context.guardPolicy);
     if (rejection === null) return;
-    if (change.type === 'deleted') {
-      this.#known.delete(keyOf(rejection.controller));
-      return;
-    }
-    this.#addRejection(rejection);
-    this.#queue.addAfter(keyOf(rejection.controller), APART_MS);
+    if (change.type === 'deleted') this.#known.delete(keyOf(rejection.controller));
+    else this.#addRejection(rejection, APART_MS);
   }
 
   /** Call when the injector has responded. */
@@ -91,11 +101,9 @@ export class RejectionController {
     const work = (key: string) => this.#check(key);
     this.#queue = new WorkQueue({ name: 'rejections', work, logger, clock, observe, concurrency: 2 });
     let waitMs = 0;
-    for (const event of this.#context.allEvents()) {
+    for (const event of this.informer.list()) {
       const rejection = rejectionOf(event, this.#context.guardPolicy);
-      if (rejection === null) continue;
-      this.#addRejection(rejection);
-      this.#queue.addAfter(keyOf(rejection.controller), (waitMs += APART_MS));
+      if (rejection !== null) this.#addRejection(rejection, (waitMs += APART_MS));
     }
     this.#queue.start();
     if (!signal.aborted) await once(signal, 'abort');
@@ -104,7 +112,7 @@ export class RejectionController {
     await queue.close();
   }
 
-  #addRejection(rejection: Rejection): void {
+  #addRejection(rejection: Rejection, checkAfterMs: number): void {
     const key = keyOf(rejection.controller);
     const { clock, injector } = this.#context;
     const rejectedAtMs = clock.monotonicMs();
@@ -113,6 +121,7 @@ export class RejectionController {
     const known = this.#known.get(key);
     if (known) Object.assign(known, { rejection, rejectedAtMs });
     else this.#known.set(key, { rejection, rejectedAtMs, reported: null, retries: 0, nextRetryMs });
+    this.#queue?.addAfter(key, checkAfterMs);
   }
 
   async #check(key: string): Promise<Requeue | undefined> {
@@ -170,13 +179,13 @@ export class RejectionController {
   }
 
   async #retry(controller: Rejection['controller']): Promise<void> {
-    const { client, clock, logger, retries } = this.#context;
+    const { client, clock, logger } = this.#context;
     const { apiVersion, kind, namespace, name } = controller;
     const resource = POD_CONTROLLERS.find((each) => each.kind === kind && apiVersionOf(each) === apiVersion);
     if (resource === undefined) return;
     const annotations = { [RETRY_ANNOTATION]: clock.now().toISOString() };
     expectOk(await patchObject(client, resource, { namespace, name }, { metadata: { annotations } }));
-    retries.add({ kind });
+    this.#retries.add({ kind });
     logger.info('retrying workload after injector outage', { namespace, kind, name });
   }
 }

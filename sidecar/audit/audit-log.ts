@@ -69,14 +69,22 @@ export class AuditLog {
   readonly outcomes: OutcomeCounts = { allow: 0, deny: 0, failOpen: 0, notEvaluated: 0 };
   /** Requests since the start that were denied because of events or trailers. */
   lateDenials = 0;
+  /** Tokens counted since the start of the process. */
+  readonly tokens = { prompt: 0, completion: 0 };
+  /** Model responses whose token usage is unknown, since the start of the process. */
+  answersWithoutUsage = 0;
+  /** Calls that `recordUsage` has counted since the start of the process. */
+  withoutRequest: CallSum = { totalTokens: 0, totalCalls: 0 };
+  /**
+   * Consecutive newest requests that could have reported behavior and did not. A GET, HEAD or OPTIONS does not count, since
+   * it may be for a page or a health endpoint.
+   */
+  requestsWithoutBehavior = 0;
+  /** Usage since the last window that the control plane received. */
+  window: UsageWindow;
   readonly #options: AuditLogOptions;
   readonly #calls = new CallMemory();
-  #tokens = { prompt: 0, completion: 0 };
-  #withoutUsage = 0;
-  #withoutRequest: CallSum = { totalTokens: 0, totalCalls: 0 };
-  #withoutBehavior = 0;
   #day: DayTotals;
-  #window: UsageWindow;
 
   constructor(options: AuditLogOptions) {
     this.#options = options;
@@ -86,7 +94,7 @@ export class AuditLog {
     this.seen = new SeenTimes(() => options.clock.now());
     const now = options.clock.now();
     this.#day = emptyDay(now);
-    this.#window = emptyWindow(now.toISOString());
+    this.window = emptyWindow(now.toISOString());
   }
 
   /** Creates the entry when the request arrives, so that early events find it. */
@@ -122,7 +130,7 @@ export class AuditLog {
     if (!this.eventMemory.hasRoom(entry, batch.events)) return 'full';
     const late = addEvents(entry, batch);
     if (batch.events.length > 0) this.eventMemory.count(entry);
-    if (hasBehavior(entry)) this.#withoutBehavior = 0;
+    if (hasBehavior(entry)) this.requestsWithoutBehavior = 0;
     // A request in flight is noted when it completes.
     if (entry.outcome !== undefined) this.seen.note(sightingsIn(entry));
     this.#count(late);
@@ -134,8 +142,8 @@ export class AuditLog {
     const calls = callsIn(events);
     this.#count(calls);
     this.seen.note(sightingsIn({ events: [...events] }));
-    const { totalTokens, totalCalls } = this.#withoutRequest;
-    this.#withoutRequest = {
+    const { totalTokens, totalCalls } = this.withoutRequest;
+    this.withoutRequest = {
       totalTokens: calls.reduce((sum, call) => sum + call.totalTokens, totalTokens),
       totalCalls: totalCalls + calls.length,
     };
@@ -147,41 +155,13 @@ export class AuditLog {
     this.#changed(entry);
   }
 
-  /** Tokens counted since the start of the process. */
-  get tokens(): { prompt: number; completion: number } {
-    return { ...this.#tokens };
-  }
-
-  /** Model responses whose token usage is unknown, since the start of the process. */
-  get answersWithoutUsage(): number {
-    return this.#withoutUsage;
-  }
-
-  /** Calls that `recordUsage` has counted since the start of the process. */
-  get withoutRequest(): CallSum {
-    return this.#withoutRequest;
-  }
-
-  /**
-   * Consecutive newest requests that could have reported behavior and did not. A GET, HEAD or OPTIONS does not count, since
-   * it may be for a page or a health endpoint.
-   */
-  get requestsWithoutBehavior(): number {
-    return this.#withoutBehavior;
-  }
-
   totalsToday(price: TokenPrice | undefined): UsageTotals {
     return totalsToday(this.#day, this.#options.clock.now(), price);
   }
 
-  /** Usage since the last window that the control plane received. */
-  get window(): UsageWindow {
-    return this.#window;
-  }
-
   /** Removes `window`, which the control plane has received, from the current window. */
   windowArrived(window: UsageWindow): void {
-    this.#window = subtractWindow(this.#window, window, this.#options.clock.now());
+    this.window = subtractWindow(this.window, window, this.#options.clock.now());
   }
 
   readonly #counted = (entry: AuditEntry): void => this.eventMemory.count(entry);
@@ -203,10 +183,10 @@ export class AuditLog {
 
   readonly #completed = (entry: AuditEntry): void => {
     if (entry.outcome !== undefined) this.outcomes[entry.outcome] += 1;
-    this.#withoutUsage += callsWithoutUsageOf(entry);
+    this.answersWithoutUsage += callsWithoutUsageOf(entry);
     this.#count(callsOf(entry));
-    if (hasBehavior(entry)) this.#withoutBehavior = 0;
-    else if (couldHaveBehavior(entry)) this.#withoutBehavior += 1;
+    if (hasBehavior(entry)) this.requestsWithoutBehavior = 0;
+    else if (couldHaveBehavior(entry)) this.requestsWithoutBehavior += 1;
     this.seen.note(sightingsIn(entry));
     this.journal.completed(entry);
     this.ring.complete(entry, this.journal.completions);
@@ -215,10 +195,10 @@ export class AuditLog {
   #count(calls: readonly ModelCall[]): void {
     if (calls.length === 0) return;
     this.#day = addToDay(this.#day, calls, this.#options.clock.now());
-    this.#window = addCalls(this.#window, calls);
+    this.window = addCalls(this.window, calls);
     for (const call of calls) {
-      this.#tokens.prompt += call.promptTokens;
-      this.#tokens.completion += call.completionTokens;
+      this.tokens.prompt += call.promptTokens;
+      this.tokens.completion += call.completionTokens;
     }
   }
 }

@@ -10,17 +10,14 @@ export class EventMemory {
   refused = 0;
   /** Events that were removed from older entries. */
   removed = 0;
+  /** The memory of all entries' details, in bytes. */
+  bytes = 0;
   readonly #maxBytes: number;
   /** Bytes by entry, in the order in which the entries were first counted. */
   readonly #entries = new Map<AuditEntry, number>();
-  #bytes = 0;
 
   constructor(maxBytes: number) {
     this.#maxBytes = maxBytes;
-  }
-
-  get bytes(): number {
-    return this.#bytes;
   }
 
   /** Whether these events fit into their entry. */
@@ -36,12 +33,12 @@ export class EventMemory {
     // Not tracked: the entry has no details, and a reference would keep an overwritten entry in memory.
     if (!this.#entries.has(entry) && !hasDetails(entry)) return;
     const bytes = detailBytes(entry);
-    this.#bytes += bytes - (this.#entries.get(entry) ?? 0);
+    this.bytes += bytes - (this.#entries.get(entry) ?? 0);
     this.#entries.set(entry, bytes);
     for (const [oldest, held] of this.#entries) {
-      if (this.#bytes <= this.#maxBytes || oldest === entry) return;
+      if (this.bytes <= this.#maxBytes || oldest === entry) return;
       this.#entries.delete(oldest);
-      this.#bytes -= held;
+      this.bytes -= held;
       this.removed += oldest.events?.length ?? 0;
       withoutDetails(oldest);
     }

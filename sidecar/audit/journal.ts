@@ -23,23 +23,19 @@ export interface JournalPlace {
  * also contains entries that the ring has overwritten while they were in flight.
  */
 export class Journal {
+  /** Number of entries completed since the start of the process. */
+  completions = 0;
   readonly #records: (JournalRecord | undefined)[];
   readonly #readers = new Set<() => void>();
   #next = 0;
-  #completions = 0;
 
   constructor(capacity: number) {
     this.#records = new Array<JournalRecord | undefined>(capacity);
   }
 
-  /** Number of entries completed since the start of the process. */
-  get completions(): number {
-    return this.#completions;
-  }
-
   /** The position after the newest record. */
   get end(): JournalPlace {
-    return { position: this.#next, completions: this.#completions };
+    return { position: this.#next, completions: this.completions };
   }
 
   /** The position of the oldest available record. */
@@ -51,7 +47,7 @@ export class Journal {
   }
 
   completed(entry: AuditEntry): void {
-    this.#completions += 1;
+    this.completions += 1;
     this.#add('entry', entry);
   }
 
@@ -83,7 +79,7 @@ export class Journal {
   }
 
   #add(kind: JournalRecord['kind'], entry: AuditEntry): void {
-    this.#records[this.#next % this.#records.length] = { kind, entry, completions: this.#completions };
+    this.#records[this.#next % this.#records.length] = { kind, entry, completions: this.completions };
     this.#next += 1;
     for (const onRecord of this.#readers) onRecord();
   }

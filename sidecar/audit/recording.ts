@@ -9,6 +9,7 @@ import { behaviorVersionOf, isCurrent, type BehaviorVersion } from '../../core/b
 import { parseBehaviorHeaders } from '../../core/behavior/parse-behavior-headers.ts';
 import {
   createUsageReader,
+  type AnswerHead,
   type DeclaredApi,
   type UsageReader,
 } from '../../core/usage/create-usage-reader.ts';
@@ -17,10 +18,7 @@ import type { ModelCall, ReadUsage, RequestUsage } from '../../core/usage/usage.
 import { decodeBody } from '../usage/decode-body.ts';
 
 /** The parts of the response head that are recorded. */
-export interface AnswerFacts {
-  statusCode: number;
-  contentType: string | undefined;
-  contentEncoding: string | undefined;
+export interface AnswerFacts extends Pick<AnswerHead, 'statusCode' | 'contentType' | 'contentEncoding'> {
   /** The product's own headers by lower-case name. */
   platform: ReadonlyMap<string, string>;
 }
@@ -85,11 +83,8 @@ export class Recording {
     this.entry.upstreamStatusCode = facts.statusCode;
     this.behavior(facts.platform);
     this.#atHead = behaviorVersionOf(this.entry);
-    const { statusCode, contentType, contentEncoding } = facts;
     const { path, declared } = this.#options;
-    const { method } = this.entry;
-    const answer = { statusCode, method, contentType, contentEncoding, path, declared };
-    this.#usage = createUsageReader(answer, decodeBody);
+    this.#usage = createUsageReader({ ...facts, method: this.entry.method, path, declared }, decodeBody);
   }
 
   chunk(chunk: Uint8Array): void {

@@ -12,10 +12,11 @@ type ValidManifest = LoadedManifest & { ok: true };
 
 /** The manifest in force: the last valid version of the file, and why the current file is invalid, if so. */
 export class CurrentManifest {
+  /** Why the file on disk is not in force; null when it is in force. */
+  invalid: string | null = null;
   readonly #logger: Logger;
   readonly #listeners: (() => void)[] = [];
   #loaded: ValidManifest;
-  #invalid: string | null = null;
 
   private constructor(loaded: ValidManifest, logger: Logger) {
     this.#loaded = loaded;
@@ -44,11 +45,6 @@ export class CurrentManifest {
     return this.#loaded.hash;
   }
 
-  /** Why the file on disk is not in force; null when it is in force. */
-  get invalid(): string | null {
-    return this.#invalid;
-  }
-
   /** Called after each change of the file, valid or invalid. */
   onChange(listener: () => void): void {
     this.#listeners.push(listener);
@@ -63,13 +59,13 @@ export class CurrentManifest {
   #apply(loaded: LoadedManifest): void {
     if (loaded.ok) {
       this.#loaded = loaded;
-      this.#invalid = null;
+      this.invalid = null;
       this.#logger.info('manifest reloaded', { file: loaded.file, hash: loaded.hash });
       this.#warn();
     } else {
       const lines = describeRefusal(loaded);
       const more = lines.length > 1 ? ` (and ${lines.length - 1} more)` : '';
-      this.#invalid = `${lines[0] ?? ''}${more}`;
+      this.invalid = `${lines[0] ?? ''}${more}`;
       for (const problem of lines)
         this.#logger.warn('manifest reload failed, keeping previous version', { problem });
     }

@@ -55,7 +55,8 @@ export class Breaker {
   async #query(input: PolicyInput): Promise<PolicyAnswer> {
     const answer = await this.#options.engine.evaluate(input);
     if (answer.state === 'unreachable') this.#failed(answer.reason);
-    else this.#answered();
+    // A response to a query from before the breaker opened does not close the breaker.
+    else if (!this.#isOpen) this.#recovered();
     return answer;
   }
 
@@ -69,12 +70,6 @@ export class Breaker {
     if (this.#failures < MAX_FAILURES || this.#isOpen) return;
     this.#isOpen = true;
     void this.#watch();
-  }
-
-  #answered(): void {
-    // A response to a query from before the breaker opened does not close the breaker.
-    if (this.#isOpen) return;
-    this.#recovered();
   }
 
   #recovered(): void {

@@ -20,21 +20,17 @@ export interface CanaryWatchOptions {
  * manifest's rules and data would allow everything. The result is reported and does not change how requests are handled.
  */
 export class CanaryWatch {
+  /** false: the engine responded and did not deny a canary. */
+  isLoaded = true;
   readonly #options: CanaryWatchOptions;
-  #isLoaded = true;
   #round: Promise<void> = Promise.resolve();
 
   constructor(options: CanaryWatchOptions) {
     this.#options = options;
   }
 
-  /** false: the engine responded and did not deny a canary. */
-  get isLoaded(): boolean {
-    return this.#isLoaded;
-  }
-
   start(): void {
-    void this.#loop();
+    void this.#run();
   }
 
   /** Checks all canaries now, or after the current round. */
@@ -43,20 +39,16 @@ export class CanaryWatch {
     return this.#round;
   }
 
-  async #loop(): Promise<void> {
+  async #run(): Promise<void> {
     const { clock, signal } = this.#options;
-    try {
-      for (;;) {
-        await this.check();
-        await clock.sleep(ROUND_MS, signal);
-      }
-    } catch {
-      // The sidecar is stopping.
+    while (!signal.aborted) {
+      await this.check();
+      await clock.sleep(ROUND_MS, signal).catch(() => undefined);
     }
   }
 
   async #check(): Promise<void> {
-    const { engine, policy, signal } = this.#options;
+    const { engine, policy, logger, signal } = this.#options;
     const missing = new Set<string>();
     for (const { reason, input } of canariesOf(policy())) {
       if (signal.aborted) return;
@@ -65,15 +57,10 @@ export class CanaryWatch {
       if (answer.state === 'unreachable') return;
       if (answer.state === 'not-loaded' || !answer.denials.includes(reason)) missing.add(reason);
     }
-    this.#report([...missing]);
-  }
-
-  #report(missing: readonly string[]): void {
-    const { logger } = this.#options;
-    const isLoaded = missing.length === 0;
-    if (isLoaded && !this.#isLoaded) logger.info('policy engine rules loaded');
-    if (!isLoaded && this.#isLoaded)
-      logger.warn('policy engine rules missing or from another manifest', { missing });
-    this.#isLoaded = isLoaded;
+    const wasLoaded = this.isLoaded;
+    this.isLoaded = missing.size === 0;
+    if (this.isLoaded && !wasLoaded) logger.info('policy engine rules loaded');
+    if (!this.isLoaded && wasLoaded)
+      logger.warn('policy engine rules missing or from another manifest', { missing: [...missing] });
   }
 }

@@ -1,4 +1,3 @@
-import type { PolicyEngine } from '../../core/policy/engine.ts';
 import { policyInputOf, type PolicyInput } from '../../core/policy/policy-input.ts';
 import { builtinEngine, policyOf, type Policy } from '../../core/policy/policy.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -8,14 +7,10 @@ import type { CurrentManifest } from '../manifest/current-manifest.ts';
 import { Breaker } from './breaker.ts';
 import { CanaryWatch } from './canary-watch.ts';
 import { createOpaEngine } from './opa-engine.ts';
+import type { PolicyEvaluatorOptions } from './policy-evaluator.ts';
 
 /** The configured policy engine and its state. */
-export interface Engine {
-  /** null: no engine is configured. */
-  policyEngine: PolicyEngine | null;
-  policy: () => Policy;
-  /** false: the engine responds, but without this agent's rules. */
-  isLoaded(): boolean;
+export interface Engine extends Pick<PolicyEvaluatorOptions, 'engine' | 'policy' | 'isLoaded'> {
   /** Seconds in which requests passed unevaluated because the engine was unreachable. */
   failOpenSeconds(): number;
   /** Starts the background checks. */
@@ -24,7 +19,7 @@ export interface Engine {
 }
 
 export interface EngineInput {
-  config: Pick<SidecarConfig, 'POLICY_ENGINE' | 'POLICY_URL' | 'POLICY_TIMEOUT_MS'>;
+  config: SidecarConfig;
   manifest: CurrentManifest;
   logger: Logger;
   clock: Clock;
@@ -36,7 +31,7 @@ export function createEngine(input: EngineInput): Engine {
   const policy = policyInForce(input.manifest);
   if (POLICY_ENGINE === 'opa' && POLICY_URL !== null) return watchedEngine(input, POLICY_URL, policy);
   return {
-    policyEngine: POLICY_ENGINE === 'builtin' ? builtinEngine(policy) : null,
+    engine: POLICY_ENGINE === 'builtin' ? builtinEngine(policy) : null,
     policy,
     isLoaded: () => true,
     failOpenSeconds: () => 0,
@@ -52,7 +47,7 @@ function watchedEngine(input: EngineInput, url: URL, policy: () => Policy): Engi
   const breaker = new Breaker({ engine, checkInput, clock, logger, signal });
   const canaries = new CanaryWatch({ engine: breaker, policy, clock, logger, signal });
   return {
-    policyEngine: breaker,
+    engine: breaker,
     policy,
     isLoaded: () => canaries.isLoaded,
     failOpenSeconds: () => breaker.failOpenSeconds,

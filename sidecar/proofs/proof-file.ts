@@ -1,15 +1,12 @@
 import { access, constants, readFile } from 'node:fs/promises';
 import { dirname } from 'node:path';
-import { proofRecord } from '../../core/proof/proof-record.ts';
-import type { ProofRecord } from '../../core/proof/proof.ts';
+import { proofRecord } from '../../core/proof/parse-proof.ts';
+import type { ProofSet } from '../../core/proof/proof-set.ts';
 import { integer, list, object, parseWith, jsonOf } from '../../core/untrusted/fields.ts';
 import { replaceFile } from '../../push/replace-file.ts';
 
 /** The proofs of a sidecar, and the control plane's revision that they are based on. */
-export interface KeptProofs {
-  revision: number;
-  proofs: readonly ProofRecord[];
-}
+export type KeptProofs = Pick<ProofSet, 'revision' | 'proofs'>;
 
 const kept = object<KeptProofs>({ revision: integer({ min: 0 }), proofs: list(proofRecord, { max: 200 }) });
 
@@ -36,11 +33,8 @@ export async function readProofFile(path: string): Promise<KeptProofs> {
 
 /** Revision 0 means that all records were written locally, also by an earlier version without origins. */
 function withOrigins({ revision, proofs }: KeptProofs): KeptProofs {
-  const isLocal = revision === 0;
-  return {
-    revision,
-    proofs: isLocal ? proofs.map((proof) => ({ ...proof, origin: proof.origin ?? 'local' })) : proofs,
-  };
+  if (revision > 0) return { revision, proofs };
+  return { revision, proofs: proofs.map((proof) => ({ ...proof, origin: proof.origin ?? 'local' })) };
 }
 
 export async function writeProofFile(path: string, proofs: KeptProofs): Promise<void> {

@@ -1,4 +1,5 @@
 import type { ProofRecord } from '../../core/proof/proof.ts';
+import { byRule } from '../../core/proof/proof-set.ts';
 import { readProofFile, writeProofFile, type KeptProofs } from './proof-file.ts';
 
 /** The outcome of a local change. `not-local`: the rule has a record of the control plane, which is kept. */
@@ -146,7 +147,5 @@ function withRecord(
   record: ProofRecord | undefined,
 ): ProofRecord[] {
   const others = proofs.filter((proof) => proof.ruleId !== ruleId);
-  return record === undefined
-    ? others
-    : [...others, record].sort((a, b) => (a.ruleId < b.ruleId ? -1 : a.ruleId > b.ruleId ? 1 : 0));
+  return record === undefined ? others : byRule([...others, record]);
 }

@@ -12,22 +12,18 @@ const MAX_TEXT = 15 * 1024;
 
 /** Writes a response body. Everything received in one turn of the event loop is sent in one write, with the head and the end. */
 export class ResponseWriter {
+  /** true: the source is paused. */
+  isFull = false;
   readonly #response: ServerResponse;
   readonly #source: Source;
   /** Chunks of this turn of the event loop. */
   #chunks: Buffer[] = [];
   #willFlush = false;
-  #isFull = false;
   #isCut = false;
 
   constructor(response: ServerResponse, source: Source) {
     this.#response = response;
     this.#source = source;
-  }
-
-  /** true: the source is paused. */
-  get isFull(): boolean {
-    return this.#isFull;
   }
 
   write(chunk: Buffer): void {
@@ -61,11 +57,11 @@ export class ResponseWriter {
     // Not flushHeaders() for a head without body: it writes UTF-8, so header bytes above ASCII would arrive as two bytes.
     const hasRoom = response.write(joined(this.#chunks), 'latin1');
     this.#chunks = [];
-    if (hasRoom || this.#isFull) return;
-    this.#isFull = true;
+    if (hasRoom || this.isFull) return;
+    this.isFull = true;
     this.#source.pause();
     response.once('drain', () => {
-      this.#isFull = false;
+      this.isFull = false;
       this.#source.resume();
     });
   };

@@ -56,7 +56,7 @@ export function judge(
   const statusCode = incoming.statusCode ?? 0;
   const { headers, platform } = responseHeaders(incoming.rawHeaders, passage.requestId);
   passage.statusCode = statusCode;
-  recording.head({ statusCode, contentType: undefined, contentEncoding: undefined, platform });
+  recording.head({ statusCode, platform });
   const decide = (verdict: Verdict): void => {
     recording.judged(verdict);
     if (!client.destroyed && !verdict.blocks) {

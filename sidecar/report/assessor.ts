@@ -11,13 +11,11 @@ import { check } from '../../core/health/check.ts';
 import type { HealthReport } from '../../core/health/health.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { isTrusted } from '../../core/proof/counted.ts';
-import type { ProofWrites } from '../../core/proof/proof.ts';
 import { gather, type AgentEnvironment } from '../../probe/gather.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
 import type { SidecarConfig } from '../config.ts';
-import type { SeenTimes } from '../../core/evidence/seen-times.ts';
 import type { CurrentManifest } from '../manifest/current-manifest.ts';
 import type { PolicyEvaluator } from '../policy/policy-evaluator.ts';
 import type { ProofStore } from '../proofs/proof-store.ts';
@@ -38,36 +36,29 @@ export interface Assessment {
 }
 
 export interface AssessorOptions {
-  config: Pick<
-    SidecarConfig,
-    'UPSTREAM_URL' | 'PROXY_PORT' | 'CONTROL_PLANE_PORT' | 'AGENT_NAME' | 'PROOF_WRITES'
-  >;
+  config: SidecarConfig;
   environment: AgentEnvironment;
   manifest: CurrentManifest;
   proofs: ProofStore;
-  audit: Pick<AuditLog, 'ring' | 'seen' | 'requestsWithoutBehavior'>;
+  audit: AuditLog;
   policy: PolicyEvaluator;
   clock: Clock;
-  logger: Pick<Logger, 'warn' | 'info'>;
+  logger: Logger;
   signal: AbortSignal;
 }
 
 /** Makes assessments on demand. Concurrent callers share one run. */
 export class Assessor {
+  /** The latest assessment. */
+  latest: Assessment | null = null;
   readonly #options: AssessorOptions;
   readonly #assessing = new SharedRun(() => this.#run());
-  #latest: Assessment | null = null;
   /** Monotonic time of the latest assessment. */
   #latestAtMs = -Infinity;
   #hasInvalidReport = false;
 
   constructor(options: AssessorOptions) {
     this.#options = options;
-  }
-
-  /** The latest assessment. */
-  get latest(): Assessment | null {
-    return this.#latest;
   }
 
   /** Takes up to six seconds if the agent hangs; rejects only when the process stops. */
@@ -78,7 +69,7 @@ export class Assessor {
   /** The latest assessment if it is younger than `maxAgeMs`, so that clients cannot trigger a probe run per request. */
   async assessWithin(maxAgeMs: number): Promise<Assessment> {
     const isRecent = this.#options.clock.monotonicMs() - this.#latestAtMs < maxAgeMs;
-    return this.#latest !== null && isRecent ? this.#latest : this.assess();
+    return this.latest !== null && isRecent ? this.latest : this.assess();
   }
 
   /** A run that starts after this call, for callers that know of a change. */
@@ -94,19 +85,25 @@ export class Assessor {
     log.seen.note(sightingsInFacts(facts));
     const gap = assess(manifest, facts);
     const health = check(manifest, facts);
-    const shown = { manifest, facts, health, seen: log.seen.times };
-    this.#latest = {
-      manifest,
-      manifestHash,
-      facts,
-      health,
-      gap,
+    const seen = log.seen.times;
+    const { at, proofs } = facts;
+    const audited = audit(manifest, {
+      evidence: {
+        checks: health.checks,
+        guardrailsObserved: guardrailsSeen(seen, at),
+        proofs,
+        trust: { writes: config.PROOF_WRITES },
+      },
+      at,
+    });
+    this.latest = {
+      ...{ manifest, manifestHash, facts, health, gap },
       scoreWithoutLocalProofs: scoreWithoutLocalProofs(manifest, facts, gap),
-      evidence: evidenceOf({ ...shown, ...facts }),
-      audit: auditOf(shown, config.PROOF_WRITES),
+      evidence: evidenceOf({ manifest, seen, ...facts }),
+      audit: auditSummaryOf(audited),
     };
     this.#latestAtMs = clock.monotonicMs();
-    return this.#latest;
+    return this.latest;
   }
 
   #gather(manifest: Manifest, manifestInvalid: Facts['manifestInvalid']): Promise<Facts> {
@@ -139,19 +136,4 @@ function scoreWithoutLocalProofs(manifest: Manifest, facts: Facts, gap: GapRepor
   const proofs = facts.proofs.filter(({ origin }) => origin === 'control-plane');
   if (proofs.length === facts.proofs.length) return gap.score;
   return assess(manifest, { ...facts, proofs }).score;
-}
-
-function auditOf(
-  {
-    manifest,
-    facts,
-    health,
-    seen,
-  }: Pick<Assessment, 'manifest' | 'facts' | 'health'> & { seen: SeenTimes['times'] },
-  writes: ProofWrites,
-): AuditSummary {
-  const { at, proofs } = facts;
-  const guardrailsObserved = guardrailsSeen(seen, at);
-  const evidence = { checks: health.checks, guardrailsObserved, proofs, trust: { writes } };
-  return auditSummaryOf(audit(manifest, { evidence, at }));
 }

@@ -1,11 +1,11 @@
 import { EVENT_BATCH_LIMITS, parseEventBatch } from '../../core/behavior/parse-event-batch.ts';
 import { jsonBody } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
+import { AuditStreams, MAX_STREAMS } from '../audit/audit-streams.ts';
 import { MAX_ENTRY_BYTES } from '../audit/event-memory.ts';
 import type { SidecarRoute } from '../access.ts';
 import type { SidecarContext } from '../context.ts';
-import { limitOf, ringHeaders, sinceOf } from './audit-query.ts';
-import { auditStreamRoute } from './audit-stream-route.ts';
+import { limitOf, ringHeaders, sinceOf, streamStartOf } from './audit-query.ts';
 
 /** The audit entries of proxied requests, and the agent's events about them. */
 export function auditRoutes(context: SidecarContext): SidecarRoute[] {
@@ -64,4 +64,36 @@ export function auditRoutes(context: SidecarContext): SidecarRoute[] {
       ],
     },
   ];
+}
+
+/** The audit ring as server-sent events. */
+function auditStreamRoute({ audit, clock, stopping }: SidecarContext): SidecarRoute {
+  let streams: AuditStreams | null = null;
+  return {
+    method: 'GET',
+    path: '/audit/stream',
+    access: 'local',
+    summary: `Streams audit entries as server-sent events: the completed entries of \`GET /audit\` (same query), then each entry when it completes, once each, in order of completion. Events: \`entry\` (\`id\` = seq), \`update\` (a late event changed the entry), \`gap\` \`{lost}\` (the reader was too slow). \`Last-Event-ID\` resumes after that entry. 503 for more than ${MAX_STREAMS} readers.`,
+    handlers: [
+      (request, response) => {
+        const start = streamStartOf(request, audit.ring);
+        streams ??= new AuditStreams({ audit, clock, signal: stopping.signal });
+        if (streams.isFull)
+          throw new Problem(503, `the limit of ${MAX_STREAMS} stream readers is reached`, {
+            headers: { 'Retry-After': '10' },
+          });
+        response.writeHead(200, {
+          'Content-Type': 'text/event-stream',
+          'Cache-Control': 'no-store, no-transform',
+          // The connection ends with the stream, so that it does not delay a shutdown.
+          Connection: 'close',
+          // Without this header nginx would buffer the response.
+          'X-Accel-Buffering': 'no',
+          ...ringHeaders(audit.ring),
+        });
+        if (request.method === 'HEAD') response.end();
+        else streams.connect(response, start);
+      },
+    ],
+  };
 }

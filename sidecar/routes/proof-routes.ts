@@ -1,7 +1,7 @@
 import type { Request, RequestHandler } from 'express';
 import { isRuleId, RULE_IDS } from '../../core/audit/rules.ts';
 import { withExpiry } from '../../core/proof/expiry.ts';
-import { parseProofSubmission, proofRecordOf } from '../../core/proof/parse-proof-submission.ts';
+import { parseProofSubmission, proofRecordOf } from '../../core/proof/parse-proof.ts';
 import { PROOF_WRITES_HEADER } from '../../core/proof/proof.ts';
 import { jsonBody } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
@@ -12,6 +12,7 @@ const BODY_BYTES = 16 * 1024;
 
 /** Proofs of compliance rules, submitted from outside. */
 export function proofRoutes(context: SidecarContext): SidecarRoute[] {
+  const { proofs, clock, config } = context;
   const rule = '/proof/rule/:ruleId';
   return [
     {
@@ -20,14 +21,25 @@ export function proofRoutes(context: SidecarContext): SidecarRoute[] {
       access: 'local',
       summary:
         'Returns the proof records with their `origin`, `control-plane` or `local`; expired records have `expired: true`. The header `X-Platform-Proof-Writes` contains the value of PROOF_WRITES.',
-      handlers: [listProofs(context)],
+      handlers: [
+        (_request, response) => {
+          response.setHeader(PROOF_WRITES_HEADER, config.PROOF_WRITES);
+          response.json(withExpiry(proofs.list(), clock.now()));
+        },
+      ],
     },
     {
       method: 'GET',
       path: rule,
       access: 'local',
       summary: 'Returns one proof record; 404 if there is none.',
-      handlers: [showProof(context)],
+      handlers: [
+        (request, response) => {
+          const record = proofs.find(ruleIdOf(request));
+          if (record === undefined) throw noRecord(request);
+          response.json(withExpiry([record], clock.now())[0]);
+        },
+      ],
     },
     {
       method: 'POST',
@@ -46,21 +58,6 @@ export function proofRoutes(context: SidecarContext): SidecarRoute[] {
       handlers: [localWritesOnly(context), removeProof(context)],
     },
   ];
-}
-
-function listProofs({ proofs, clock, config }: SidecarContext): RequestHandler {
-  return (_request, response) => {
-    response.setHeader(PROOF_WRITES_HEADER, config.PROOF_WRITES);
-    response.json(withExpiry(proofs.list(), clock.now()));
-  };
-}
-
-function showProof({ proofs, clock }: SidecarContext): RequestHandler {
-  return (request, response) => {
-    const record = proofs.find(ruleIdOf(request));
-    if (record === undefined) throw noRecord(request);
-    response.json(withExpiry([record], clock.now())[0]);
-  };
 }
 
 function submitProof({ proofs, clock }: SidecarContext): RequestHandler {

@@ -1,8 +1,8 @@
-import type { Request, RequestHandler } from 'express';
+import type { Request } from 'express';
 import { cardOf } from '../../core/card/card.ts';
 import { exploreOf } from '../../core/explore/explore.ts';
 import { align } from '../../core/gap/align.ts';
-import { ringUsageReport } from '../../core/behavior/ring-usage.ts';
+import { ringUsageReport } from '../../core/behavior/entry-usage.ts';
 import { probeAgentUsage } from '../../probe/agent.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { SidecarRoute } from '../access.ts';
@@ -11,6 +11,8 @@ import { SharedRun } from '../report/shared-run.ts';
 
 /** Reports about the agent's declared and observed state; each response names its data source. */
 export function reportRoutes(context: SidecarContext): SidecarRoute[] {
+  const { assessor, audit, config, stopping } = context;
+  const usage = new SharedRun(() => probeAgentUsage(config.UPSTREAM_URL, stopping.signal));
   return [
     {
       method: 'GET',
@@ -18,7 +20,15 @@ export function reportRoutes(context: SidecarContext): SidecarRoute[] {
       access: 'local',
       summary:
         'Returns score, grade, source, issues and `evidence {shown, declared, reported, items[]}`, the evidence for manifest declarations in the last 24 hours. `?view=alignment`: the issues as declared and observed values.',
-      handlers: [showGap(context)],
+      handlers: [
+        async (request, response) => {
+          const isAlignment = viewOf(request) === 'alignment';
+          const { gap, evidence, manifest, facts } = await assessor.assess();
+          response.json(
+            isAlignment ? { source: gap.source, ...align(manifest, facts) } : { ...gap, evidence },
+          );
+        },
+      ],
     },
     {
       method: 'GET',
@@ -26,14 +36,24 @@ export function reportRoutes(context: SidecarContext): SidecarRoute[] {
       access: 'local',
       summary:
         "Returns the agent's components, the results of its endpoints, and declarations that are not checked. null: unknown.",
-      handlers: [showParts(context)],
+      handlers: [
+        async (_request, response) => {
+          const { manifest, health, gap, facts } = await assessor.assess();
+          response.json(exploreOf(manifest, health, gap.source, facts));
+        },
+      ],
     },
     {
       method: 'GET',
       path: '/usage',
       access: 'local',
       summary: "Returns tokens by model: the agent's own report, else the totals of the audit ring.",
-      handlers: [showUsage(context)],
+      handlers: [
+        async (_request, response) => {
+          const reported = await usage.join();
+          response.json(reported ?? ringUsageReport(audit.ring.newest(), audit.withoutRequest));
+        },
+      ],
     },
     ...['/capabilities', '/.well-known/agent-card.json'].map((path): SidecarRoute => ({
       method: 'GET',
@@ -43,29 +63,6 @@ export function reportRoutes(context: SidecarContext): SidecarRoute[] {
       handlers: [(_request, response) => void response.json(cardOf(context.manifest.manifest))],
     })),
   ];
-}
-
-function showGap({ assessor }: SidecarContext): RequestHandler {
-  return async (request, response) => {
-    const isAlignment = viewOf(request) === 'alignment';
-    const { gap, evidence, manifest, facts } = await assessor.assess();
-    response.json(isAlignment ? { source: gap.source, ...align(manifest, facts) } : { ...gap, evidence });
-  };
-}
-
-function showParts({ assessor }: SidecarContext): RequestHandler {
-  return async (_request, response) => {
-    const { manifest, health, gap, facts } = await assessor.assess();
-    response.json(exploreOf(manifest, health, gap.source, facts));
-  };
-}
-
-function showUsage({ audit, config, stopping }: SidecarContext): RequestHandler {
-  const probe = new SharedRun(() => probeAgentUsage(config.UPSTREAM_URL, stopping.signal));
-  return async (_request, response) => {
-    const reported = await probe.join();
-    response.json(reported ?? ringUsageReport(audit.ring.newest(), audit.withoutRequest));
-  };
 }
 
 function viewOf(request: Request): 'score' | 'alignment' {

@@ -1,27 +1,18 @@
-import {
-  brotliDecompressSync,
-  constants,
-  gunzipSync,
-  zstdDecompressSync,
-  type BrotliOptions,
-  type ZlibOptions,
-  type ZstdOptions,
-} from 'node:zlib';
+import { brotliDecompressSync, constants, gunzipSync, zstdDecompressSync } from 'node:zlib';
 import type { Coding, Decode } from '../../core/usage/create-usage-reader.ts';
 
-/** Flush options that decode a truncated body as far as possible, because its tokens were used anyway. */
-const GZIP: ZlibOptions = { finishFlush: constants.Z_SYNC_FLUSH };
-const BROTLI: BrotliOptions = { finishFlush: constants.BROTLI_OPERATION_FLUSH };
-const ZSTD: ZstdOptions = {
-  finishFlush: constants.ZSTD_e_flush,
-  // 8 MiB, the maximum for HTTP (RFC 9659). With Node's own limit, a frame of a few bytes could allocate 128 MiB.
-  params: { [constants.ZSTD_d_windowLogMax]: 23 },
-};
-
+/** The flush options decode a truncated body as far as possible, because its tokens were used anyway. */
 const DECODERS: Record<Coding, (body: Uint8Array, maxOutputLength: number) => Buffer> = {
-  gzip: (body, maxOutputLength) => gunzipSync(body, { ...GZIP, maxOutputLength }),
-  br: (body, maxOutputLength) => brotliDecompressSync(body, { ...BROTLI, maxOutputLength }),
-  zstd: (body, maxOutputLength) => zstdDecompressSync(body, { ...ZSTD, maxOutputLength }),
+  gzip: (body, maxOutputLength) => gunzipSync(body, { finishFlush: constants.Z_SYNC_FLUSH, maxOutputLength }),
+  br: (body, maxOutputLength) =>
+    brotliDecompressSync(body, { finishFlush: constants.BROTLI_OPERATION_FLUSH, maxOutputLength }),
+  zstd: (body, maxOutputLength) =>
+    zstdDecompressSync(body, {
+      finishFlush: constants.ZSTD_e_flush,
+      // 8 MiB, the maximum for HTTP (RFC 9659). With Node's own limit, a frame of a few bytes could allocate 128 MiB.
+      params: { [constants.ZSTD_d_windowLogMax]: 23 },
+      maxOutputLength,
+    }),
 };
 
 /** Decodes a copy of a complete response body of at most 1 MiB; the forwarded bytes are not changed. */

@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
-import type { KubeClient } from '../../kube/client.ts';
+import type { KubeRequest } from '../../kube/client.ts';
+import { bundleOf, decodedEntries } from '../../kube/encoded.ts';
 import { expectOk, getObject } from '../../kube/objects.ts';
 import {
   objectPath,
@@ -10,33 +11,22 @@ import {
 } from '../../kube/resources.ts';
 import type { Data, WebhookConfiguration } from '../../kube/types.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { describeError, type Logger } from '../../runtime/logger.ts';
-import {
-  advance,
-  isGoodLeaf,
-  newLeaf,
-  TIMING,
-  type CertificateTiming,
-  type Circumstances,
-} from './advance.ts';
+import { describeError } from '../../runtime/logger.ts';
+import { advance, isGoodLeaf, newLeaf, TIMING, type CertificateTiming } from './advance.ts';
 import type { KeyPair } from '../../runtime/http-listener.ts';
-import { bundleOf, decodedEntries, encodedEntries, trustPatch } from './managed-objects.ts';
-import { entriesOf, parseTlsState, trustBundle, type SecretEntries, type TlsState } from './tls-state.ts';
+import type { LeafUse } from './leaf-use.ts';
+import { isProven, type ProofSources } from './proof.ts';
+import { entriesOf, parseTlsState, trustBundle, type TlsState } from './tls-state.ts';
 
-export interface CertificateManagerOptions {
-  client: KubeClient;
-  logger: Logger;
+export interface CertificateManagerOptions extends ProofSources {
   clock: Clock;
+  leafUse: Pick<LeafUse, 'isUsed' | 'serve'>;
   /** The Secret that this process's replicas share, and the host names of the webhook. */
   webhook: { secret: ObjectKey; hosts: readonly string[] };
   /** The Secret that the control plane mounts, and the host names of the control plane. */
   controlPlane: { secret: ObjectKey; hosts: readonly string[] };
   /** The MutatingWebhookConfiguration that must trust the webhook. */
   configuration: string;
-  /** Sets the server's certificate. */
-  serve(leaf: KeyPair): void;
-  /** Whether an API server that trusts only `trusted` is proven to accept the served certificate. See `proof.ts`. */
-  isProven(trusted: string, signal: AbortSignal): Promise<boolean>;
   timing?: CertificateTiming;
   /** Milliseconds between two reconciliations of the Secrets and the configuration. */
   everyMs?: number;
@@ -93,7 +83,7 @@ export class CertificateManager {
         await this.#reconcile();
         failures = 0;
       } catch (error) {
-        if (this.#stop.signal.aborted) return;
+        if (this.#isStopping()) return;
         failures += 1;
         if (this.#unready !== null) this.#unready = describeError(error);
         logger.warn('certificate reconciliation failed', { error: describeError(error) });
@@ -102,6 +92,10 @@ export class CertificateManager {
       const wait = this.#unready === null ? everyMs : Math.min(500 * 2 ** Math.min(failures, 5), everyMs);
       await clock.sleep(wait, this.#stop.signal).catch(() => undefined);
     }
+  }
+
+  #isStopping(): boolean {
+    return this.#stop.signal.aborted;
   }
 
   async #reconcile(): Promise<void> {
@@ -127,34 +121,31 @@ export class CertificateManager {
 
   /** Applies the due steps and writes the result into the shared Secret; null: another replica wrote it first. */
   async #updateState(secret: Data, trusted: string, issued: Data | null): Promise<TlsState | null> {
-    const { clock, logger, webhook } = this.#options;
+    const { clock, logger, webhook, controlPlane } = this.#options;
     const current = parseTlsState(decodedEntries(secret));
-    const isProven =
-      current.previousCa === null || (await this.#options.isProven(trusted, this.#stop.signal));
+    const hasProof =
+      current.previousCa === null || (await isProven(trusted, this.#options, this.#stop.signal));
+    const other = issued && leafIn(issued);
     const { state, steps } = await advance(current, {
       now: clock.now(),
       hosts: webhook.hosts,
       trusted,
       trustedMs: this.#unchangedMs('trusted', trusted),
       leafMs: this.#unchangedMs('leaf', current.leaf?.cert),
-      isProven,
-      issued: issued === null ? [] : [this.#issuedIn(issued)],
+      isProven: hasProof,
+      issued: issued
+        ? [{ hosts: controlPlane.hosts, leaf: other, leafMs: this.#unchangedMs('issued', other?.cert) }]
+        : [],
       timing: this.#timing,
     });
     if (steps.length === 0) return state;
-    if (!(await this.#replace(secret, entriesOf(state)))) return null;
+    if (!(await this.#putEntries(webhook.secret, secret, entriesOf(state)))) return null;
     logger.info('certificates updated', { steps });
-    if (steps.includes('retire-previous') && !isProven)
+    if (steps.includes('retire-previous') && !hasProof)
       logger.warn('previous CA removed after the hold time without a passed canary', {
         days: this.#timing.holdDays,
       });
     return state;
-  }
-
-  #issuedIn(secret: Data): Circumstances['issued'][number] {
-    const { leaf } = parseTlsState(decodedEntries(secret));
-    const { hosts } = this.#options.controlPlane;
-    return { hosts, leaf, leafMs: this.#unchangedMs('issued', leaf?.cert) };
   }
 
   /** Milliseconds since `what` was observed to change to `value`. The count starts again when the process restarts. */
@@ -173,24 +164,18 @@ export class CertificateManager {
   #serve({ leaf, ca }: TlsState, trusted: string): void {
     if (leaf === null || leaf.cert === this.#served?.cert) return;
     if (this.#served !== null && !trusted.includes(ca?.cert ?? '')) return;
-    this.#options.serve(leaf);
+    this.#options.leafUse.serve(leaf);
     this.#served = leaf;
     this.#options.logger.info('serving certificate loaded', { until: this.expiresAt()?.toISOString() });
   }
 
   async #updateTrust(current: WebhookConfiguration, bundle: string): Promise<boolean> {
-    const { client, configuration, logger } = this.#options;
+    const { configuration, logger } = this.#options;
     const operations = trustPatch(current, bundle);
     if (operations.length === 0) return true;
-    const answer = await client.send({
-      method: 'PATCH',
-      path: objectPath(WEBHOOK_CONFIGURATIONS, { name: configuration }),
-      body: operations,
-      contentType: 'application/json-patch+json',
-      signal: this.#stop.signal,
-    });
-    if (!answer.ok && answer.status === 409) return false;
-    expectOk(answer);
+    const path = objectPath(WEBHOOK_CONFIGURATIONS, { name: configuration });
+    const contentType = 'application/json-patch+json';
+    if (!(await this.#write({ method: 'PATCH', path, contentType, body: operations }))) return false;
     logger.info('caBundle updated', { configuration });
     return true;
   }
@@ -198,23 +183,30 @@ export class CertificateManager {
   async #updateControlPlane(state: TlsState, secret: Data): Promise<boolean> {
     const { clock, controlPlane, logger } = this.#options;
     const wanted = { now: clock.now(), hosts: controlPlane.hosts, timing: this.#timing };
-    const current = decodedEntries(secret);
-    const { leaf } = parseTlsState(current);
-    const kept = isGoodLeaf(leaf, state, wanted) ? leaf : null;
+    const current = leafIn(secret);
+    const leaf = current !== null && isGoodLeaf(current, state, wanted) ? current : null;
     const ca = trustBundle(state);
-    if (kept !== null && current['ca.crt'] === ca) return true;
-    const { cert, key } = kept ?? (await newLeaf(state, wanted));
-    if (!(await this.#replace(secret, { 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca }))) return false;
+    if (leaf !== null && decodedEntries(secret)['ca.crt'] === ca) return true;
+    const { cert, key } = leaf ?? (await newLeaf(state, wanted));
+    const entries = { 'tls.crt': cert, 'tls.key': key, 'ca.crt': ca };
+    if (!(await this.#putEntries(controlPlane.secret, secret, entries))) return false;
     logger.info('control plane certificate Secret updated', { secret: controlPlane.secret.name });
     return true;
   }
 
-  /** Gives the Secret exactly these entries. false: another process wrote it after it was read. */
-  async #replace(secret: Data, entries: SecretEntries): Promise<boolean> {
-    const path = objectPath(SECRETS, secret.metadata);
-    const body = { ...secret, data: encodedEntries(entries) };
-    const { signal } = this.#stop;
-    const answer = await this.#options.client.send({ method: 'PUT', path, body, signal });
+  /** The Secret gets exactly these entries. false: another process wrote the Secret after it was read. */
+  #putEntries(key: ObjectKey, secret: Data, entries: Record<string, string>): Promise<boolean> {
+    const encoded = Object.entries(entries).map(([name, value]) => [
+      name,
+      Buffer.from(value).toString('base64'),
+    ]);
+    const body = { ...secret, data: Object.fromEntries(encoded) as Record<string, string> };
+    return this.#write({ method: 'PUT', path: objectPath(SECRETS, key), body });
+  }
+
+  /** false: another process wrote the object after it was read. */
+  async #write(request: KubeRequest): Promise<boolean> {
+    const answer = await this.#options.client.send({ ...request, signal: this.#stop.signal });
     if (!answer.ok && answer.status === 409) return false;
     expectOk(answer);
     return true;
@@ -225,4 +217,24 @@ export class CertificateManager {
     if (object === null) throw new Error(`${resource.kind} ${key.name} does not exist; the chart creates it`);
     return object;
   }
+}
+
+function leafIn(secret: Data): KeyPair | null {
+  return parseTlsState(decodedEntries(secret)).leaf;
+}
+
+/**
+ * The JSON Patch that sets `bundle` in every webhook of the configuration; empty if all have it. The API server responds
+ * with 409 if the configuration was changed after it was read.
+ */
+function trustPatch(configuration: WebhookConfiguration, bundle: string): unknown[] {
+  const caBundle = Buffer.from(bundle).toString('base64');
+  const operations = (configuration.webhooks ?? []).flatMap(({ clientConfig }, index) =>
+    clientConfig.caBundle === caBundle
+      ? []
+      : [{ op: 'add', path: `/webhooks/${index}/clientConfig/caBundle`, value: caBundle }],
+  );
+  if (operations.length === 0) return [];
+  const { resourceVersion } = configuration.metadata;
+  return [{ op: 'add', path: '/metadata/resourceVersion', value: resourceVersion }, ...operations];
 }

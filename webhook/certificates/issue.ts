@@ -45,8 +45,8 @@ export async function issueCa(validity: Validity): Promise<KeyPair> {
     issuer: name,
     publicKey: keys.publicKey,
     signer: keys.privateKey,
+    now: validity.now,
     notAfter: endOf(validity),
-    validity,
     extensions: caExtensions(),
   });
   return { cert, key: pemOf(keys.privateKey) };
@@ -64,8 +64,8 @@ export async function crossSign(next: KeyPair, old: KeyPair, now: Date): Promise
     issuer: commonNameOf(oldCertificate.subject),
     publicKey: nextCertificate.publicKey,
     signer: createPrivateKey(old.key),
+    now,
     notAfter: oldCertificate.validToDate,
-    validity: { now, days: 0 },
     extensions: caExtensions(),
   });
 }
@@ -80,8 +80,8 @@ export async function issueLeaf(ca: KeyPair, hosts: readonly string[], validity:
     issuer: commonNameOf(issuer.subject),
     publicKey: keys.publicKey,
     signer: createPrivateKey(ca.key),
+    now: validity.now,
     notAfter: end < issuer.validToDate ? end : issuer.validToDate,
-    validity,
     extensions: leafExtensions(hosts),
   });
   return { cert, key: pemOf(keys.privateKey) };
@@ -92,8 +92,8 @@ interface Signing {
   issuer: string;
   publicKey: KeyObject;
   signer: KeyObject;
+  now: Date;
   notAfter: Date;
-  validity: Validity;
   extensions: Extension[];
 }
 
@@ -106,7 +106,7 @@ async function sign(signing: Signing): Promise<string> {
   certificate.serialNumber = new Integer({ valueHex: bytes(serial) });
   certificate.issuer.typesAndValues.push(commonName(signing.issuer));
   certificate.subject.typesAndValues.push(commonName(signing.subject));
-  certificate.notBefore = time(new Date(signing.validity.now.getTime() - CLOCK_SKEW_MS));
+  certificate.notBefore = time(new Date(signing.now.getTime() - CLOCK_SKEW_MS));
   certificate.notAfter = time(signing.notAfter);
   const publicKey = signing.publicKey.toCryptoKey(CURVE, true, ['verify']);
   await certificate.subjectPublicKeyInfo.importKey(publicKey, engine);

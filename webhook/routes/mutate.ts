@@ -104,12 +104,10 @@ function send(response: ServerResponse, result: ReviewResponse): void {
 
 function responseOf(uid: string, pod: Pod, decision: Decision, settings: InjectionSettings): ReviewResponse {
   if (decision.action === 'skip') return { uid, allowed: true };
-  if (decision.action === 'refuse')
-    return {
-      uid,
-      allowed: false,
-      status: { status: 'Failure', code: 422, reason: 'Invalid', message: messageOf(decision) },
-    };
+  if (decision.action === 'refuse') {
+    const message = decision.rejections.map((rejection) => rejection.message).join('; ');
+    return { uid, allowed: false, status: { status: 'Failure', code: 422, reason: 'Invalid', message } };
+  }
   const patch = patchBetween(pod, inject(pod, decision, settings));
   return {
     uid,
@@ -120,10 +118,6 @@ function responseOf(uid: string, pod: Pod, decision: Decision, settings: Injecti
       patch: Buffer.from(JSON.stringify(patch)).toString('base64'),
     }),
   };
-}
-
-function messageOf(decision: Extract<Decision, { action: 'refuse' }>): string {
-  return decision.rejections.map((rejection) => rejection.message).join('; ');
 }
 
 function labelsOf(decision: Decision): Record<string, string> {

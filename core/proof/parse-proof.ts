@@ -1,11 +1,17 @@
-import { isoTime, object, parseWith, text, type Field, type FieldError } from '../untrusted/fields.ts';
-import type { ProofOrigin, ProofRecord, ProofSubmission } from './proof.ts';
+import { isoTime, object, oneOf, parseWith, text, type Field, type FieldError } from '../untrusted/fields.ts';
+import { PROOF_ORIGINS, type ProofOrigin, type ProofRecord, type ProofSubmission } from './proof.ts';
 
 const longText = text({ max: 2048 });
 
 const submission: Field<ProofSubmission> = object(
   { verifiedBy: longText, method: longText },
   { expiresAt: isoTime },
+);
+
+/** A proof record from an untrusted sender. The receiver checks whether the record has expired. */
+export const proofRecord: Field<ProofRecord> = object(
+  { ruleId: text({ max: 100 }), verifiedBy: longText, method: longText, verifiedAt: isoTime },
+  { expiresAt: isoTime, origin: oneOf(PROOF_ORIGINS) },
 );
 
 /** Parses the body of `POST /proof/rule/:ruleId`. Rejects a proof that has already expired. */

@@ -1,9 +1,10 @@
 import { expect, test } from '@jest/globals';
 import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
+import type { UsageTotals } from '../../core/usage/usage.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
 import { PeerUsage } from './peer-usage.ts';
-import { totalsOfAll } from './totals-of-all.ts';
+import { tokenPriceOf } from '../../core/manifest/token-price.ts';
 import { auditLogOf } from '../../testing/audit-log.ts';
 
 const priced = plainManifest('shop', []);
@@ -22,9 +23,13 @@ function usage(): { audit: AuditLog; others: PeerUsage; clock: ManualClock } {
   return { audit, others, clock };
 }
 
+function totalsOfAll(audit: AuditLog, others: PeerUsage, manifest = priced): UsageTotals {
+  return others.withOwn(audit.totalsToday(tokenPriceOf(manifest)));
+}
+
 test('adds today’s usage of the other instances', () => {
   const { audit, others } = usage();
-  expect(totalsOfAll(audit, others, priced)).toEqual({ tokensToday: 1_500_007, costTodayUsd: 6.5 });
+  expect(totalsOfAll(audit, others)).toEqual({ tokensToday: 1_500_007, costTodayUsd: 6.5 });
 });
 
 test('has no cost without a price, even if other instances report a cost', () => {
@@ -42,7 +47,7 @@ test('counts calls without a request in totals, window and cost, and does not st
   }));
   const before = audit.window;
   audit.recordUsage(calls);
-  expect(totalsOfAll(audit, others, priced)).toEqual({ tokensToday: 2_000_007, costTodayUsd: 7.5 });
+  expect(totalsOfAll(audit, others)).toEqual({ tokensToday: 2_000_007, costTodayUsd: 7.5 });
   expect([audit.window.totalTokens - before.totalTokens, audit.window.models.length]).toEqual([500_000, 100]);
   expect([audit.withoutRequest, audit.tokens.prompt]).toEqual([
     { totalTokens: 500_000, totalCalls: 500 },
@@ -54,5 +59,5 @@ test('counts calls without a request in totals, window and cost, and does not st
 test('starts from zero on the next day', () => {
   const { audit, others, clock } = usage();
   clock.advance(86_400_000);
-  expect(totalsOfAll(audit, others, priced)).toEqual({ tokensToday: 0, costTodayUsd: 0 });
+  expect(totalsOfAll(audit, others)).toEqual({ tokensToday: 0, costTodayUsd: 0 });
 });
