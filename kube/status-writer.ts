@@ -18,9 +18,8 @@ interface WithStatus<S> {
  */
 export type StatusUpdate<T, S> = (current: T) => S | null;
 
-export type WriteResult<T> =
-  /** `object` is what the API server stored. */
-  { outcome: 'written'; object: T } | { outcome: 'unchanged'; object: T } | { outcome: 'missing' };
+/** `object` is what the API server stored. */
+export type WriteResult<T> = { outcome: 'written' | 'unchanged'; object: T } | { outcome: 'missing' };
 
 export interface StatusWriterOptions<T> {
   client: KubeClient;
@@ -31,11 +30,15 @@ export interface StatusWriterOptions<T> {
   onConflict?: () => void;
 }
 
-interface Waiting<T, S> {
+interface Waiting<T, S> extends PromiseWithResolvers<WriteResult<T>> {
   update: StatusUpdate<T, S>;
-  resolve(result: WriteResult<T>): void;
-  reject(error: unknown): void;
 }
+
+/** Objects written concurrently. */
+const CONCURRENCY = 8;
+/** With full jitter of 0..20 ms·2^n, eight writers of one object need up to 18 attempts. */
+const MAX_TRIES = 30;
+const CONFLICT_DELAY = { baseMs: 20, maxMs: 2_000 };
 
 /**
  * Every process writes a status through this class.
@@ -54,81 +57,64 @@ export class StatusWriter<T extends WithStatus<S>, S extends object> {
 
   /** Resolves when the update is stored. Throws a KubeError when the API server returns an error or is unreachable. */
   write(key: ObjectKey, update: StatusUpdate<T, S>): Promise<WriteResult<T>> {
-    return new Promise((resolve, reject) => {
-      const waiting = { update, resolve, reject };
-      const queue = this.#queues.get(keyText(key));
-      if (queue) {
-        queue.push(waiting);
-        return;
-      }
-      const fresh = [waiting];
-      this.#queues.set(keyText(key), fresh);
-      void this.#drain(key, fresh);
-    });
+    const waiting = { update, ...Promise.withResolvers<WriteResult<T>>() };
+    const queue = this.#queues.get(keyText(key));
+    if (queue) queue.push(waiting);
+    else void this.#drain(key, [waiting]);
+    return waiting.promise;
   }
 
   async #drain(key: ObjectKey, queue: Waiting<T, S>[]): Promise<void> {
+    this.#queues.set(keyText(key), queue);
     while (queue.length > 0) await this.#semaphore.run(() => this.#storeAll(key, queue.splice(0)));
     this.#queues.delete(keyText(key));
   }
 
   async #storeAll(key: ObjectKey, batch: readonly Waiting<T, S>[]): Promise<void> {
-    const updates = batch.map(({ update }) => update);
     try {
-      const result = await store(this.#options, key, updates);
+      const result = await this.#store(key, batch);
       for (const waiting of batch) waiting.resolve(result);
     } catch (error) {
       for (const waiting of batch) waiting.reject(error);
     }
   }
-}
 
-/** Objects written concurrently. */
-const CONCURRENCY = 8;
-/** With full jitter of 0..20 ms·2^n, eight writers of one object need up to 18 attempts. */
-const MAX_TRIES = 30;
-const CONFLICT_DELAY = { baseMs: 20, maxMs: 2_000 };
-
-async function store<S extends object, T extends WithStatus<S>>(
-  options: StatusWriterOptions<T>,
-  key: ObjectKey,
-  updates: readonly StatusUpdate<T, S>[],
-): Promise<WriteResult<T>> {
-  const { clock = systemClock } = options;
-  for (let tries = 0; tries < MAX_TRIES; tries += 1) {
-    const result = await tryToStore(options, key, updates);
-    if (result.outcome !== 'conflict') return result;
-    options.onConflict?.();
-    await clock.sleep(fullJitter(tries, CONFLICT_DELAY));
+  async #store(key: ObjectKey, batch: readonly Waiting<T, S>[]): Promise<WriteResult<T>> {
+    const { clock = systemClock, onConflict } = this.#options;
+    for (let tries = 0; tries < MAX_TRIES; tries += 1) {
+      const result = await this.#tryToStore(key, batch);
+      if (result.outcome !== 'conflict') return result;
+      onConflict?.();
+      await clock.sleep(fullJitter(tries, CONFLICT_DELAY));
+    }
+    const message = `the status of ${keyText(key)} could not be written in ${MAX_TRIES} attempts`;
+    throw new KubeError({ status: 409, reason: 'Conflict', message, retryAfterMs: null });
   }
-  const message = `the status of ${keyText(key)} could not be written in ${MAX_TRIES} attempts`;
-  throw new KubeError({ status: 409, reason: 'Conflict', message, retryAfterMs: null });
-}
 
-async function tryToStore<S extends object, T extends WithStatus<S>>(
-  options: StatusWriterOptions<T>,
-  key: ObjectKey,
-  updates: readonly StatusUpdate<T, S>[],
-): Promise<WriteResult<T> | { outcome: 'conflict' }> {
-  const { client, resource, fieldManager } = options;
-  // Read from the API server, not from an informer: compared with a stale copy, a needed write could look like no change.
-  const current = await getObject(client, resource, key);
-  if (!current) return { outcome: 'missing' };
-  const next = updates.reduce<T>((object, update) => {
-    const status = update(object);
-    return status === null ? object : { ...object, status };
-  }, current);
-  const patch = mergePatchOf(current.status, next.status);
-  if (!patch) return { outcome: 'unchanged', object: current };
-  const response = await client.send<T>({
-    method: 'PATCH',
-    path: objectPath(resource, key, 'status'),
-    query: { fieldManager },
-    contentType: 'application/merge-patch+json',
-    body: { metadata: { resourceVersion: current.metadata.resourceVersion }, status: patch },
-  });
-  if (response.ok) return { outcome: 'written', object: response.body };
-  if (response.status === 404) return { outcome: 'missing' };
-  if (response.status === 409) return { outcome: 'conflict' };
-  throw new KubeError(response);
+  async #tryToStore(
+    key: ObjectKey,
+    batch: readonly Waiting<T, S>[],
+  ): Promise<WriteResult<T> | { outcome: 'conflict' }> {
+    const { client, resource, fieldManager } = this.#options;
+    // Read from the API server, not from an informer: compared with a stale copy, a needed write could look like no change.
+    const current = await getObject(client, resource, key);
+    if (!current) return { outcome: 'missing' };
+    const next = batch.reduce<T>((object, { update }) => {
+      const status = update(object);
+      return status === null ? object : { ...object, status };
+    }, current);
+    const patch = mergePatchOf(current.status, next.status);
+    if (!patch) return { outcome: 'unchanged', object: current };
+    const response = await client.send<T>({
+      method: 'PATCH',
+      path: objectPath(resource, key, 'status'),
+      query: { fieldManager },
+      contentType: 'application/merge-patch+json',
+      body: { metadata: { resourceVersion: current.metadata.resourceVersion }, status: patch },
+    });
+    if (response.ok) return { outcome: 'written', object: response.body };
+    if (response.status === 404) return { outcome: 'missing' };
+    if (response.status === 409) return { outcome: 'conflict' };
+    throw new KubeError(response);
+  }
 }

@@ -1,27 +1,8 @@
+import type { ObjectMeta, OwnerReference } from '../core/observation/observation.ts';
+
+export type { ObjectMeta, OwnerReference };
+
 /** The fields of Kubernetes objects that this product reads. Objects may have other fields. */
-export interface ObjectMeta {
-  name: string;
-  /** Absent on cluster-scoped objects. */
-  namespace?: string;
-  uid?: string;
-  resourceVersion?: string;
-  generation?: number;
-  creationTimestamp?: string;
-  deletionTimestamp?: string;
-  labels?: Record<string, string>;
-  annotations?: Record<string, string>;
-  ownerReferences?: OwnerReference[];
-}
-
-export interface OwnerReference {
-  apiVersion: string;
-  kind: string;
-  name: string;
-  uid: string;
-  controller?: boolean;
-  blockOwnerDeletion?: boolean;
-}
-
 export interface KubeObject {
   apiVersion?: string;
   kind?: string;

@@ -1,5 +1,6 @@
 import { AGENT_LABEL } from '../core/injection/names.ts';
 import type { AgentObservation } from '../core/observation/observation.ts';
+import { present } from '../core/untrusted/present.ts';
 import type { KubeClient } from '../kube/client.ts';
 import { Informer, type Change, type InformerTiming } from '../kube/informer.ts';
 import { createIndex, type ObjectIndex } from '../kube/object-index.ts';
@@ -8,7 +9,7 @@ import { AGENT_OBSERVATIONS, PODS, SERVICES } from '../kube/resources.ts';
 import type { KubeObject, Pod, Service } from '../kube/types.ts';
 import type { Clock } from '../runtime/clock.ts';
 import type { Logger } from '../runtime/logger.ts';
-import { defined, keepOptedIn, keepPod } from './agents/agent-pods.ts';
+import { keepOptedIn, keepPod } from './agents/agent-pods.ts';
 import { claimOf } from './agents/claim.ts';
 import type { AgentController } from './agents/controller.ts';
 
@@ -98,7 +99,7 @@ function keepService({ metadata, spec }: Service): Service {
   const { name, namespace, resourceVersion } = metadata;
   const { type, selector, ports } = spec ?? {};
   return {
-    metadata: { name, ...defined({ namespace, resourceVersion }) },
-    spec: defined({ type, selector, ports }),
+    metadata: { name, ...present({ namespace, resourceVersion }) },
+    spec: present({ type, selector, ports }),
   };
 }

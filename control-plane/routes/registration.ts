@@ -5,7 +5,7 @@ import { callerOf } from '../auth/caller.ts';
 import type { RegistrationTokens } from '../auth/registration-token.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import { parseRegistration } from '../registration/parse-registration.ts';
-import { MAX_LIVE_TOKENS } from '../status/tokens.ts';
+import { MAX_LIVE_TOKENS } from '../status/changes.ts';
 import type { TokenOutcome } from '../stores/store.ts';
 
 /** A registration may carry a whole manifest. */

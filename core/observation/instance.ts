@@ -54,9 +54,11 @@ export function instanceOf(
   { at, proofs }: Receipt,
 ): InstanceStatus {
   const before = known !== undefined && isSameProcess(known, heartbeat, sender) ? known : undefined;
-  return {
+  const { issues } = heartbeat.gap;
+  const denials = issues.filter((issue) => issue.source === 'policy');
+  return present({
     name: sender.instance,
-    ...present({ uid: sender.uid }),
+    uid: sender.uid,
     startedAt: heartbeat.startedAt ?? before?.startedAt ?? at.toISOString(),
     seq: heartbeat.seq ?? (before === undefined ? 0 : before.seq + 1),
     phase: phaseOf(heartbeat.health.status),
@@ -64,20 +66,18 @@ export function instanceOf(
     ...withoutLocalProofs(heartbeat, { at, proofs }),
     lastHeartbeat: at.toISOString(),
     intervalSeconds: heartbeat.intervalSeconds,
-    ...present({ sidecarVersion: heartbeat.sidecarVersion }),
+    sidecarVersion: heartbeat.sidecarVersion,
     ...dayTotals(before, heartbeat, at),
-    violations: violationsOf(heartbeat),
-    criticalIssues: heartbeat.gap.issues.filter((issue) => issue.severity === 'critical').length,
+    violations: new Set(denials.map((issue) => issue.property)).size,
+    criticalIssues: issues.filter((issue) => issue.severity === 'critical').length,
     ...shownOfInstance(heartbeat),
-    ...(hasInvalidReport(heartbeat) ? { reporterInvalid: true } : {}),
-    ...present({
-      agentReachable: agentReachable(heartbeat),
-      modelStatus: modelCheck(heartbeat)?.status,
-      policyState: heartbeat.policyState,
-      outcomes: heartbeat.outcomes,
-    }),
+    reporterInvalid: issues.some(({ property }) => property === REPORTER_INVALID) || undefined,
+    agentReachable: agentReachable(heartbeat),
+    modelStatus: modelCheck(heartbeat)?.status,
+    policyState: heartbeat.policyState,
+    outcomes: heartbeat.outcomes,
     deniedInWindow: Math.max(0, (heartbeat.outcomes?.deny ?? 0) - (before?.outcomes?.deny ?? 0)),
-  };
+  });
 }
 
 /** The check of the model that the heartbeat declares, or the first model check if no model is declared. */
@@ -109,15 +109,6 @@ function withoutLocalProofs(heartbeat: Heartbeat, { at, proofs }: Receipt): Loca
   const isIssue = gap.issues.some(({ property }) => property === EVALUATED);
   // Without a sidecar the agent computes its score itself.
   return sidecarVersion === null || isProved || isIssue ? {} : { localProofsUnknown: true };
-}
-
-function hasInvalidReport({ gap }: Heartbeat): boolean {
-  return gap.issues.some(({ property }) => property === REPORTER_INVALID);
-}
-
-function violationsOf(heartbeat: Heartbeat): number {
-  const denials = heartbeat.gap.issues.filter((issue) => issue.source === 'policy');
-  return new Set(denials.map((issue) => issue.property)).size;
 }
 
 /** Maximum difference of the clocks. If it is exceeded, the clock of the receiver decides the day. */

@@ -2,15 +2,15 @@ import { WORST_FIRST, type Check } from '../facts/check.ts';
 import { SEVERITIES } from '../gap/finding.ts';
 import type { Issue } from '../gap/gap.ts';
 import type { Heartbeat } from '../heartbeat/heartbeat.ts';
-import { mergeSentProofs, type ProofSet } from '../proof/proof-set.ts';
+import type { ProofSet } from '../proof/proof-set.ts';
 import { instanceOf, isOutdated, isSameProcess, modelCheck, type SenderId } from './instance.ts';
 import { present } from '../untrusted/present.ts';
 import type { BriefInstance, InstanceStatus, ObservationStatus } from './observation.ts';
 import { isLive, staleLimitMs, worstOf } from './phase.ts';
-import { proofMembersOf, proofSetOf } from './proofs.ts';
+import { withSentProofs } from './proofs.ts';
 import { shownOfReport } from './shown.ts';
 import { statusOf, withoutGone, type ObservationContext } from './status-of.ts';
-import { departed, hasLeftMore, hasRoomForDeparted, withDeparted, withReturned } from './tokens.ts';
+import { hasLeftMore, hasRoomForDeparted, withDeparted, withReturned, withUse } from './tokens.ts';
 import {
   briefOf,
   knownInstance,
@@ -64,21 +64,15 @@ export function mergeHeartbeat(
     at,
   );
   const known = knownInstance(before, sender.instance);
-  const next = {
-    ...withoutReturned(before, heartbeat, sender, at),
-    ...proofsOf(before, heartbeat, { at, decided: sender.proofs }),
-  };
+  // Totals of a returning process include its part of `departedToday`. Usage windows only add to it.
+  const counted = heartbeat.totals === null ? before : withReturned(before, processOf(heartbeat, sender), at);
+  const next = withSentProofs(counted, heartbeat, { at, decided: sender.proofs });
   const instance = instanceOf(known, heartbeat, sender, { at, proofs: next.proofs ?? [] });
   if (known === undefined && (before.unlisted ?? []).length >= MAX_UNLISTED)
     return statusOf(withUncounted(next, heartbeat, instance, at), at, sender);
   // The usage of a replaced process stays in the totals of the day.
   const replaced = known !== undefined && !isSameProcess(known, heartbeat, sender) ? [known] : [];
-  const { departedToday: _, ...kept } = next;
-  const merged: ObservationStatus = {
-    ...kept,
-    ...withDeparted(next, replaced, at),
-    ...withInstance(before, instance, at),
-  };
+  const merged = { ...withDeparted(next, replaced, at), ...withInstance(before, instance, at) };
   const shown = isReportToShow(merged, instance, at) ? withReport(merged, heartbeat, instance) : merged;
   return statusOf(shown, at, sender);
 }
@@ -114,18 +108,6 @@ function withInstance(
   return { instances: listed, unlisted: unlisted.sort((a, b) => (a.name < b.name ? -1 : 1)) };
 }
 
-/** Totals of a returning process include its part of `departedToday`, so that part is removed. Usage windows only add to it. */
-function withoutReturned(
-  status: ObservationStatus,
-  heartbeat: Heartbeat,
-  sender: SenderId,
-  at: Date,
-): ObservationStatus {
-  if (heartbeat.totals === null || status.departedToday === undefined) return status;
-  const { departedToday: _, ...kept } = status;
-  return { ...kept, ...withReturned(status, processOf(heartbeat, sender), at) };
-}
-
 const processOf = ({ startedAt }: Heartbeat, { instance: name, uid }: SenderId) => ({
   ...{ name, startedAt },
   ...present({ uid }),
@@ -142,11 +124,9 @@ function withUncounted(
   instance: InstanceStatus,
   at: Date,
 ): ObservationStatus {
-  const { departedToday: _, ...kept } = status;
   if (heartbeat.totals !== null && hasRoomForDeparted(status, at))
-    return { ...kept, ...withDeparted(status, [instance], at) };
-  const use = { tokens: heartbeat.usage?.totalTokens ?? 0, costUsd: 0 };
-  return { ...kept, ...departed(status, [use], at) };
+    return withDeparted(status, [instance], at);
+  return withUse(status, [{ tokens: heartbeat.usage?.totalTokens ?? 0, costUsd: 0 }], at);
 }
 
 /** Whether the lists show the report of this instance: it is the worst one, or the lists show no other live instance. */
@@ -162,22 +142,19 @@ function withReport(
   heartbeat: Heartbeat,
   instance: InstanceStatus,
 ): ObservationStatus {
-  const { usage: _usage, policyMode: _mode, manifestHash: _hash, ...others } = status;
-  const { evidence: _evidence, audit: _audit, ...kept } = others;
-  const { gap, health, usage, policyMode, manifestHash } = heartbeat;
-  return {
-    ...kept,
+  const { gap, health, source, usage, policyMode, manifestHash } = heartbeat;
+  return present({
+    ...status,
     ...modelOf(status, heartbeat),
-    ...present({ usage, policyMode, manifestHash }),
     ...shownOfReport(heartbeat),
-    source: heartbeat.source,
+    ...{ source, usage, policyMode, manifestHash },
     issues: worstIssues(gap.issues),
     issuesTotal: gap.issues.length,
     checks: worstChecks(health.checks),
     summary: health.summary,
     reportedBy: instance.name,
     lastChecked: instance.lastHeartbeat,
-  };
+  });
 }
 
 /** The model of the heartbeat, or of the registration if the heartbeat contains no model. */
@@ -198,18 +175,4 @@ function worstChecks(checks: readonly Check[]): Check[] {
   if (checks.length <= MAX_CHECKS) return [...checks];
   const rank = (check: Check): number => WORST_FIRST.indexOf(check.status);
   return [...checks].sort((a, b) => rank(a) - rank(b)).slice(0, MAX_CHECKS);
-}
-
-/** The agent's proofs after the heartbeat; empty if nothing changes. */
-function proofsOf(
-  status: ObservationStatus,
-  heartbeat: Heartbeat,
-  { at, decided }: { at: Date; decided: ProofSet | undefined },
-): Pick<ObservationStatus, 'proofs' | 'proofRevision' | 'proofTombstones'> {
-  const set = proofSetOf(status);
-  const sent = { revision: heartbeat.proofRevision, proofs: heartbeat.proof };
-  // A decided set with an older revision arrived late and is ignored.
-  const isLate = decided !== undefined && decided.revision <= set.revision;
-  const after = isLate ? set : (decided ?? mergeSentProofs(set, sent, at));
-  return after === set ? {} : proofMembersOf(after);
 }

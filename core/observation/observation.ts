@@ -36,17 +36,11 @@ export interface Condition {
   observedGeneration?: number;
 }
 
-export interface AgentObservation {
-  apiVersion: 'platform.io/v1';
-  kind: 'AgentObservation';
-  metadata: ObservationMetadata;
-  spec: ObservationSpec;
-  status?: ObservationStatus;
-}
-
-export interface ObservationMetadata {
+/** The metadata of a Kubernetes object, as far as this product reads it. */
+export interface ObjectMeta {
   name: string;
-  namespace: string;
+  /** Absent on cluster-scoped objects. */
+  namespace?: string;
   uid?: string;
   resourceVersion?: string;
   generation?: number;
@@ -54,14 +48,24 @@ export interface ObservationMetadata {
   deletionTimestamp?: string;
   labels?: Record<string, string>;
   annotations?: Record<string, string>;
-  ownerReferences?: {
-    apiVersion: string;
-    kind: string;
-    name: string;
-    uid: string;
-    controller?: boolean;
-    blockOwnerDeletion?: boolean;
-  }[];
+  ownerReferences?: OwnerReference[];
+}
+
+export interface OwnerReference {
+  apiVersion: string;
+  kind: string;
+  name: string;
+  uid: string;
+  controller?: boolean;
+  blockOwnerDeletion?: boolean;
+}
+
+export interface AgentObservation {
+  apiVersion: 'platform.io/v1';
+  kind: 'AgentObservation';
+  metadata: ObjectMeta & { namespace: string };
+  spec: ObservationSpec;
+  status?: ObservationStatus;
 }
 
 export interface ObservationSpec {
@@ -86,7 +90,8 @@ export interface ObservationStatus {
   tokens?: number;
   violations?: number;
   evidence?: ObservedEvidence;
-  audit?: ObservedAudit;
+  /** Compliance rules: scores of the instance with the lowest proved score, lists of `reportedBy`. */
+  audit?: AuditSummary;
   issues?: Issue[];
   issuesTotal?: number;
   checks?: Check[];
@@ -129,9 +134,6 @@ export interface ObservedEvidence extends Omit<EvidenceReport, 'shownWithoutLoca
   /** `shown` of `declared`, rounded down. */
   percent: number;
 }
-
-/** Compliance rules: scores of the instance with the lowest proved score, lists of `reportedBy`. */
-export type ObservedAudit = AuditSummary;
 
 /** Tokens and cost of one UTC day. */
 export interface DayUse {

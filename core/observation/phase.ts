@@ -10,9 +10,16 @@ const PHASES: Readonly<Record<HealthStatus | ReadyStatus, Phase>> = {
   'not-ready': 'Unhealthy',
 };
 
+const HEALTH: readonly HealthStatus[] = ['healthy', 'degraded', 'unhealthy'];
+
 /** Maps a health or readiness status to a phase. */
 export function phaseOf(status: HealthStatus | ReadyStatus): Phase {
   return PHASES[status];
+}
+
+/** The health status behind the phase of an instance; null: unknown, for example for a silent instance. */
+export function healthOf(phase: Phase | undefined): HealthStatus | null {
+  return HEALTH.find((status) => PHASES[status] === phase) ?? null;
 }
 
 export const BEST_FIRST: readonly Phase[] = ['Healthy', 'Pending', 'Degraded', 'Unknown', 'Unhealthy'];
@@ -47,6 +54,6 @@ export function worstFirst(instances: readonly InstanceStatus[]): InstanceStatus
 }
 
 /** An instance that sends no evidence counts as 0 %. */
-function shownPercent({ evidence }: InstanceStatus): number {
+export function shownPercent({ evidence }: InstanceStatus): number {
   return evidence === undefined ? 0 : evidencePercent(evidence);
 }

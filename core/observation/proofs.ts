@@ -1,4 +1,6 @@
-import { NO_PROOFS, type ProofSet } from '../proof/proof-set.ts';
+import type { Heartbeat } from '../heartbeat/heartbeat.ts';
+import { mergeSentProofs, NO_PROOFS, putProof, removeProof, type ProofSet } from '../proof/proof-set.ts';
+import type { ProofRecord } from '../proof/proof.ts';
 import type { ObservationStatus } from './observation.ts';
 
 /** The proofs in a status. */
@@ -10,13 +12,33 @@ export function proofSetOf(status: ObservationStatus): ProofSet {
   };
 }
 
-/** The status members for a proof set. */
-export function proofMembersOf(
-  set: ProofSet,
-): Required<Pick<ObservationStatus, 'proofs' | 'proofRevision' | 'proofTombstones'>> {
-  return {
-    proofRevision: set.revision,
-    proofs: [...set.proofs],
-    proofTombstones: [...set.tombstones],
-  };
+function withSet(status: ObservationStatus, { revision, proofs, tombstones }: ProofSet): ObservationStatus {
+  return { ...status, proofRevision: revision, proofs: [...proofs], proofTombstones: [...tombstones] };
+}
+
+/** The status with this record instead of the rule's previous record. */
+export function withProof(status: ObservationStatus, record: ProofRecord): ObservationStatus {
+  return withSet(status, putProof(proofSetOf(status), record));
+}
+
+/** The status without the rule's record. Heartbeats do not restore the record. null: there is no such record. */
+export function withoutProof(status: ObservationStatus, ruleId: string, at: Date): ObservationStatus | null {
+  const before = proofSetOf(status);
+  const after = removeProof(before, ruleId, { origin: 'control-plane', at });
+  return after === before ? null : withSet(status, after);
+}
+
+/**
+ * The status with the agent's proofs after a heartbeat.
+ * @param decided the proofs if another store has decided them; a set with an older revision arrived late and is ignored
+ */
+export function withSentProofs(
+  status: ObservationStatus,
+  { proofRevision: revision, proof: proofs }: Heartbeat,
+  { at, decided }: { at: Date; decided: ProofSet | undefined },
+): ObservationStatus {
+  const before = proofSetOf(status);
+  const after = decided ?? mergeSentProofs(before, { revision, proofs }, at);
+  const isLate = decided !== undefined && decided.revision <= before.revision;
+  return isLate || after === before ? status : withSet(status, after);
 }

@@ -14,6 +14,8 @@ const MAX_NAME = 80;
 type ShownReports = Pick<Heartbeat, 'evidence' | 'audit'>;
 type Shown = Pick<InstanceStatus, 'evidence' | 'audit'>;
 type ObservedShown = Pick<ObservationStatus, 'evidence' | 'audit'>;
+/** Absent values replace the known values. */
+type Replaced = { [K in keyof Required<ObservedShown>]: Required<ObservedShown>[K] | null | undefined };
 
 /** The part of evidence and audit that is stored in the row of an instance. The aggregates are computed from these rows. */
 export function shownOfInstance({ evidence, audit }: ShownReports): Shown {
@@ -29,36 +31,27 @@ function rowOf({ items, ...sums }: EvidenceReport): InstanceEvidence {
 }
 
 /** Evidence and audit with the lists of the instance whose report is shown. The sums are later computed from all rows. */
-export function shownOfReport({ evidence, audit }: ShownReports): ObservedShown {
-  return present({
+export function shownOfReport({ evidence, audit }: ShownReports): Replaced {
+  return {
     evidence: evidence && { ...sumsOf(evidence), items: evidence.items.slice(0, MAX_ITEMS) },
     audit: audit && {
       ...audit,
       failed: audit.failed.slice(0, MAX_RULES),
       suppressions: audit.suppressions.slice(0, MAX_RULES),
     },
-  });
+  };
 }
 
-/**
- * Evidence and audit of an agent: the sums of its worst live instance with the known lists. Without a live instance the known
- * values are kept.
- */
-export function shownOfAgent(known: ObservedShown, live: readonly InstanceStatus[]): ObservedShown {
-  if (live.length === 0) return present({ evidence: known.evidence, audit: known.audit });
-  const evidence = least(
-    live.flatMap((each) => each.evidence ?? []),
-    evidencePercent,
-  );
-  const audit = least(
-    live.flatMap((each) => each.audit ?? []),
-    ({ proved }) => proved,
-  );
+/** Evidence and audit of an agent: the sums of its worst live instance with the known lists. */
+export function shownOfAgent(known: ObservedShown, live: readonly InstanceStatus[]): Replaced {
+  const evidence = least(evidenceIn(live), evidencePercent);
+  const audits = live.flatMap((each) => each.audit ?? []);
+  const audit = least(audits, ({ proved }) => proved);
   const { failed = [], suppressions = [] } = known.audit ?? {};
-  return present({
+  return {
     evidence: evidence && { ...sumsOf(evidence), items: known.evidence?.items ?? [] },
     audit: audit && { failed, suppressions, ...audit },
-  });
+  };
 }
 
 /** Removes the lists, because their instance no longer exists. */
@@ -76,8 +69,11 @@ function sumsOf(
   return { percent: evidencePercent(evidence), shown, declared, reported };
 }
 
+const evidenceIn = (instances: readonly InstanceStatus[]): InstanceEvidence[] =>
+  instances.flatMap((each) => each.evidence ?? []);
+
 /** The first element with the lowest value. */
-function least<T>(all: readonly T[], valueOf: (each: T) => number): T | undefined {
+export function least<T>(all: readonly T[], valueOf: (each: T) => number): T | undefined {
   let [lowest] = all;
   for (const each of all) if (lowest !== undefined && valueOf(each) < valueOf(lowest)) lowest = each;
   return lowest;
@@ -91,10 +87,7 @@ export function provedPercent(evidence: InstanceEvidence): number {
 
 /** The least evidence of all live instances, which decides `Compliant`; undefined: no instance has sent evidence. */
 export function leastEvidence(live: readonly InstanceStatus[]): InstanceEvidence | undefined {
-  return least(
-    live.flatMap((each) => each.evidence ?? []),
-    provedPercent,
-  );
+  return least(evidenceIn(live), provedPercent);
 }
 
 /** For example `tool search, service db and 3 more`; empty: every item has some evidence. */

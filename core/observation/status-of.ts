@@ -2,15 +2,15 @@ import { OUTCOMES, type OutcomeCounts } from '../behavior/audit-entry.ts';
 import type { Grade } from '../gap/gap.ts';
 import { DEFAULT_COMPLIANT_EVIDENCE } from '../evidence/evidence.ts';
 import { DEFAULT_COMPLIANT_GRADE, gradeOf } from '../gap/grade.ts';
+import { present } from '../untrusted/present.ts';
 import { activityOf, awaitedSinceOf, silentSinceMs, type Activity } from './activity.ts';
 import type { ConditionInput } from './condition-input.ts';
 import { conditionsOf } from './conditions.ts';
 import type { BriefInstance, InstanceStatus, ObservationStatus, Phase } from './observation.ts';
 import { isLive, staleLimitMs, worstOf } from './phase.ts';
-import { provedScore, worstCaseProvedScore } from './proved-score.ts';
 import { shownOfAgent, withoutLists } from './shown.ts';
-import { departed, usedToday, withDeparted } from './tokens.ts';
-import { withoutSilentUnlisted } from './worst-instances.ts';
+import { usedToday, withDeparted, withUse } from './tokens.ts';
+import { provedScore, withoutSilentUnlisted, worstCaseProvedScore } from './worst-instances.ts';
 
 /** Input of a writer in addition to the status. */
 export interface ObservationContext {
@@ -33,50 +33,42 @@ const PENDING: ObservationStatus = { phase: 'Pending' };
  * While no instance reports, score, grade and lists keep their last values, and the phase marks them as old.
  */
 export function statusOf(
-  known: ObservationStatus | undefined,
+  known: ObservationStatus = PENDING,
   at: Date,
   context: ObservationContext = {},
 ): ObservationStatus {
-  const settled = withoutSilentUnlisted(known ?? PENDING, at);
+  const { compliantGrade = DEFAULT_COMPLIANT_GRADE, compliantEvidence = DEFAULT_COMPLIANT_EVIDENCE } =
+    context;
+  const { observedGeneration, heartbeatSeconds = 30 } = context;
+  const settled = withUse(withoutSilentUnlisted(known, at), [], at);
   const { unlisted = [] } = settled;
-  const instances = (known?.instances ?? []).map((instance) => withStaleness(instance, at));
+  const instances = (known.instances ?? []).map((instance) => withStaleness(instance, at));
   const live = instances.filter((instance) => isLive(instance, at));
   const activity = activityOf(known, context.activity);
   const awaitedSince = awaitedSinceOf(known, { isReporting: live.length > 0, activity, at });
-  const silence = { ...withoutComputed(settled), ...(awaitedSince === undefined ? {} : { awaitedSince }) };
-  const phase = phaseNow(silence, { live, activity, at, heartbeatSeconds: context.heartbeatSeconds ?? 30 });
-  const status: ObservationStatus = {
-    ...silence,
-    ...(live.length > 0 ? aggregatesOf(live, unlisted) : {}),
-    ...shownOfAgent(settled, live),
-    ...departed(settled, [], at),
-    phase,
-    instances,
-    instanceCount: instances.length + unlisted.length,
-    ...(unlisted.length > 0 ? { unlisted, unlistedCount: unlisted.length } : {}),
-  };
-  const { observedGeneration } = context;
-  if (status.lastChecked !== undefined) status.tokens = usedToday(status, at).tokens;
-  if (observedGeneration !== undefined) status.observedGeneration = observedGeneration;
+  const { lastChecked } = settled;
+  const since = silentSinceMs(present({ lastChecked, awaitedSince }));
+  const waitLeftMs = since === null ? null : since + staleLimitMs(heartbeatSeconds) - at.getTime();
+  const phase = phaseNow({ instances, live, activity }, waitLeftMs);
+  const lowest = (scoreOf: (instance: InstanceStatus) => number): number | undefined =>
+    live.length === 0 ? known.score : Math.min(...live.map(scoreOf));
   const input: ConditionInput = {
-    ...{ phase, instances, live, activity, unlisted: unlisted.length, lastChecked: status.lastChecked },
-    score: lowestOf(live, provedScore) ?? status.score,
-    worstCaseScore: lowestOf(live, worstCaseProvedScore) ?? status.score,
-    compliantGrade: context.compliantGrade ?? DEFAULT_COMPLIANT_GRADE,
-    compliantEvidence: context.compliantEvidence ?? DEFAULT_COMPLIANT_EVIDENCE,
+    ...{ phase, instances, live, activity, lastChecked, compliantGrade, compliantEvidence },
+    unlisted: unlisted.length,
+    score: lowest(provedScore),
+    worstCaseScore: lowest(worstCaseProvedScore),
   };
-  status.conditions = conditionsOf(known?.conditions ?? [], input, { at, observedGeneration });
-  return status;
-}
-
-type Computed = 'departedToday' | 'awaitedSince' | 'unlisted' | 'unlistedCount' | 'evidence' | 'audit';
-
-/** Removes the computed members that may be absent. */
-function withoutComputed(status: ObservationStatus): Omit<ObservationStatus, Computed> {
-  const { departedToday: _departed, awaitedSince: _awaited, ...rest } = status;
-  const { unlisted: _unlisted, unlistedCount: _count, ...others } = rest;
-  const { evidence: _evidence, audit: _audit, ...kept } = others;
-  return kept;
+  return present({
+    ...settled,
+    ...(live.length > 0 ? { ...aggregatesOf(live, unlisted), ...shownOfAgent(settled, live) } : {}),
+    ...{ awaitedSince, phase, instances },
+    instanceCount: instances.length + unlisted.length,
+    unlisted: unlisted.length > 0 ? unlisted : undefined,
+    unlistedCount: unlisted.length > 0 ? unlisted.length : undefined,
+    tokens: lastChecked === undefined ? settled.tokens : usedToday(settled, at).tokens,
+    observedGeneration: observedGeneration ?? settled.observedGeneration,
+    conditions: conditionsOf(known.conditions ?? [], input, { at, observedGeneration }),
+  });
 }
 
 /**
@@ -88,11 +80,10 @@ export function withoutGone(
   exists: (instance: BriefInstance) => boolean,
   at: Date,
 ): ObservationStatus {
-  const { departedToday: _, instances = [], unlisted = [], ...kept } = known;
+  const { instances = [], unlisted = [] } = known;
   const removed = [...instances, ...unlisted].filter((instance) => !exists(instance));
   if (removed.length === 0) return known;
   const rest = {
-    ...kept,
     ...withDeparted(known, removed, at),
     instances: instances.filter(exists),
     ...(unlisted.length > 0 ? { unlisted: unlisted.filter(exists) } : {}),
@@ -109,9 +100,8 @@ function withoutReport(status: ObservationStatus, at: Date): ObservationStatus {
   const worst = worstOf(live);
   if (worst === undefined || live.some(({ score }) => score < 100)) return status;
   const { checks: _checks, summary: _summary, usage: _usage, ...kept } = status;
-  const { name, lastHeartbeat } = worst;
-  const shown = withoutLists(status);
-  return { ...kept, ...shown, issues: [], issuesTotal: 0, reportedBy: name, lastChecked: lastHeartbeat };
+  const { name: reportedBy, lastHeartbeat: lastChecked } = worst;
+  return { ...kept, ...withoutLists(status), issues: [], issuesTotal: 0, reportedBy, lastChecked };
 }
 
 /** Sets the phase of a silent instance to Unknown, because its last report may no longer be true. */
@@ -119,22 +109,16 @@ function withStaleness(instance: InstanceStatus, at: Date): InstanceStatus {
   return isLive(instance, at) || instance.phase === 'Unknown' ? instance : { ...instance, phase: 'Unknown' };
 }
 
+/** @param waitLeftMs how long the agent without instances may still be silent; null: it never reported */
 function phaseNow(
-  known: Omit<ObservationStatus, 'departedToday'>,
-  now: {
-    live: readonly InstanceStatus[];
-    activity: Activity;
-    at: Date;
-    heartbeatSeconds: number;
-  },
+  { instances, live, activity }: Pick<ConditionInput, 'instances' | 'live' | 'activity'>,
+  waitLeftMs: number | null,
 ): Phase {
-  const worst = worstOf(now.live);
+  const worst = worstOf(live);
   if (worst !== undefined) return worst.phase;
-  const since = silentSinceMs(known);
-  if (since === null || now.activity !== 'running') return 'Pending';
-  if ((known.instances ?? []).length > 0) return 'Unknown';
+  if (waitLeftMs === null || activity !== 'running') return 'Pending';
   // All instances were removed, for example in a rollout. The next instance has the stale time to report before the alarm.
-  return now.at.getTime() - since > staleLimitMs(now.heartbeatSeconds) ? 'Unknown' : 'Pending';
+  return instances.length > 0 || waitLeftMs < 0 ? 'Unknown' : 'Pending';
 }
 
 function aggregatesOf(
@@ -149,14 +133,6 @@ function aggregatesOf(
     violations: Math.max(...live.map((instance) => instance.violations)),
     ...(counted.length > 0 ? { outcomes: counted.reduce(addOutcomes) } : {}),
   };
-}
-
-/** undefined: no instance reports. */
-function lowestOf(
-  live: readonly InstanceStatus[],
-  scoreOf: (instance: InstanceStatus) => number,
-): number | undefined {
-  return live.length === 0 ? undefined : Math.min(...live.map(scoreOf));
 }
 
 function addOutcomes(a: OutcomeCounts, b: OutcomeCounts): OutcomeCounts {

@@ -4,8 +4,8 @@ import type { BriefInstance, DayUse, DepartedInstance, ObservationStatus } from 
 
 const NONE: DayUse = { tokens: 0, costUsd: 0 };
 
-type Users = Pick<ObservationStatus, 'instances' | 'unlisted' | 'departedToday'>;
 type Departed = Pick<ObservationStatus, 'departedToday'>;
+type Users = Departed & Pick<ObservationStatus, 'instances' | 'unlisted'>;
 
 /** Usage of the whole agent on the UTC day of `at`, including departed instances. */
 export function usedToday(status: Users, at: Date): DayUse {
@@ -23,30 +23,27 @@ export function othersToday(status: Users, instance: string, at: Date): DayUse {
   return usedToday({ ...status, instances, unlisted }, at);
 }
 
-/** `departedToday` after instances have departed. Totals of an earlier day are dropped. */
+/** The status after instances have departed. */
 export function withDeparted(
-  status: Departed,
-  departedInstances: readonly BriefInstance[],
+  status: ObservationStatus,
+  gone: readonly BriefInstance[],
   at: Date,
-): Departed {
-  const rows = departedInstances
+): ObservationStatus {
+  const rows = gone
     .map((instance) => ({ instance, use: useOf(instance, at) }))
     .filter(({ use }) => use.tokens > 0 || use.costUsd > 0)
     .map(({ instance: { name, uid, startedAt }, use }) => ({ name, startedAt, ...use, ...present({ uid }) }));
-  return departedOf(at, sumOf([departedOn(status, at), ...rows]), [...rowsOn(status, at), ...rows]);
-}
-
-/** `departedToday` with additional usage that belongs to no instance. */
-export function departed(status: Departed, uses: readonly DayUse[], at: Date): Departed {
-  return departedOf(at, sumOf([departedOn(status, at), ...uses]), rowsOn(status, at));
+  return withUse(status, rows, at, [...departedOn(status, at).instances, ...rows]);
 }
 
 type Process = Pick<DepartedInstance, 'name' | 'uid'> & { startedAt: string | null };
 
-function isOf(row: DepartedInstance, { name, uid, startedAt }: Process): boolean {
-  const isItsStart = startedAt === null || Date.parse(row.startedAt) === Date.parse(startedAt);
-  return row.name === name && row.uid === uid && isItsStart;
-}
+const isOf =
+  ({ name, uid, startedAt }: Process) =>
+  (row: DepartedInstance): boolean =>
+    row.name === name &&
+    row.uid === uid &&
+    (startedAt === null || Date.parse(row.startedAt) === Date.parse(startedAt));
 
 /**
  * Whether a departed process already counts with a higher total. Totals only grow, so the report with this total is older than
@@ -57,23 +54,20 @@ export function hasLeftMore(
   process: Process,
   { tokens, at }: { tokens: number; at: Date },
 ): boolean {
-  return rowsOn(status, at).some((row) => isOf(row, process) && row.tokens > tokens);
+  return departedOn(status, at).instances.some((row) => isOf(process)(row) && row.tokens > tokens);
 }
 
 /**
- * `departedToday` without the part of a process that counted as departed and reports its total again. The report is a late last
- * heartbeat of a deleted pod, or the pod still exists.
+ * The status without the departed use of a process that reports its total again. The report is a late last heartbeat of a
+ * deleted pod, or the pod still exists.
  * @param process `startedAt` is null if the sender does not report it; then all processes with its name and UID match
  */
-export function withReturned(status: Departed, process: Process, at: Date): Departed {
-  const rows = rowsOn(status, at);
-  const isSame = (row: DepartedInstance): boolean => isOf(row, process);
-  const back = rows.filter(isSame).map(({ tokens, costUsd }) => ({ tokens: -tokens, costUsd: -costUsd }));
-  return departedOf(
-    at,
-    sumOf([departedOn(status, at), ...back]),
-    rows.filter((row) => !isSame(row)),
-  );
+export function withReturned(status: ObservationStatus, process: Process, at: Date): ObservationStatus {
+  const rows = departedOn(status, at).instances;
+  const back = rows.filter(isOf(process));
+  const uses = back.map(({ tokens, costUsd }) => ({ tokens: -tokens, costUsd: -costUsd }));
+  const others = rows.filter((row) => !back.includes(row));
+  return withUse(status, uses, at, others);
 }
 
 /** Number of departed processes to remember. Heartbeats are at most one minute late, so older processes are not needed. */
@@ -81,28 +75,33 @@ const MAX_DEPARTED = 150;
 
 /** Whether another process can be remembered without dropping one. */
 export function hasRoomForDeparted(status: Departed, at: Date): boolean {
-  return rowsOn(status, at).length < MAX_DEPARTED;
+  return departedOn(status, at).instances.length < MAX_DEPARTED;
 }
 
-function departedOf(at: Date, { tokens, costUsd }: DayUse, rows: readonly DepartedInstance[]): Departed {
-  if (rows.length === 0 && tokens === 0 && costUsd === 0) return {};
+/** The status with further use in `departedToday`, by `rows` or by no instance. Totals of an earlier day are dropped. */
+export function withUse(
+  status: ObservationStatus,
+  uses: readonly DayUse[],
+  at: Date,
+  rows: readonly DepartedInstance[] = departedOn(status, at).instances,
+): ObservationStatus {
+  const { tokens, costUsd } = sumOf([departedOn(status, at), ...uses]);
+  const { departedToday: _, ...kept } = status;
+  if (rows.length === 0 && tokens === 0 && costUsd === 0) return kept;
   const instances = rows.slice(-MAX_DEPARTED);
   // Rounding errors of floating point subtraction can result in a tiny negative cost.
   const use = { tokens: Math.max(0, tokens), costUsd: Math.max(0, costUsd) };
-  return { departedToday: { day: dayOf(at), ...use, ...(instances.length > 0 ? { instances } : {}) } };
+  const remembered = instances.length > 0 ? { instances } : {};
+  return { ...kept, departedToday: { day: dayOf(at), ...use, ...remembered } };
 }
 
-function rowsOn({ departedToday }: Departed, at: Date): DepartedInstance[] {
-  return departedToday?.day === dayOf(at) ? (departedToday.instances ?? []) : [];
+/** `departedToday`; empty if it is of another day. */
+function departedOn({ departedToday }: Departed, at: Date): DayUse & { instances: DepartedInstance[] } {
+  return { ...NONE, instances: [], ...(departedToday?.day === dayOf(at) ? departedToday : {}) };
 }
 
 function useOf(instance: BriefInstance, at: Date): DayUse {
   return instance.day === dayOf(at) ? { tokens: instance.tokensToday, costUsd: instance.costTodayUsd } : NONE;
-}
-
-function departedOn(status: Departed, at: Date): DayUse {
-  const total = status.departedToday;
-  return total?.day === dayOf(at) ? { tokens: total.tokens, costUsd: total.costUsd } : NONE;
 }
 
 function sumOf(uses: readonly DayUse[]): DayUse {

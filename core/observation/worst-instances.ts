@@ -1,14 +1,29 @@
-import { evidencePercent } from '../evidence/evidence.ts';
+import { POINTS } from '../gap/finding.ts';
 import { present } from '../untrusted/present.ts';
 import type { BriefInstance, InstanceStatus, ObservationStatus } from './observation.ts';
-import { BEST_FIRST, isLive, worstFirst } from './phase.ts';
-import { provedScore, worstCaseProvedScore } from './proved-score.ts';
-import { provedPercent } from './shown.ts';
+import { BEST_FIRST, isLive, shownPercent, worstFirst } from './phase.ts';
+import { least, provedPercent } from './shown.ts';
 import { withDeparted } from './tokens.ts';
 
 /** Limits of the CRD: instances that are listed, and instances that are only counted. */
 export const MAX_INSTANCES = 50;
 export const MAX_UNLISTED = 950;
+
+type Scored = Pick<InstanceStatus, 'score' | 'scoreWithoutLocalProofs' | 'localProofsUnknown'>;
+
+/** The score of an instance without local proofs, as far as the instance reports them. */
+export function provedScore({ score, scoreWithoutLocalProofs = score }: Scored): number {
+  return Math.min(score, scoreWithoutLocalProofs);
+}
+
+/**
+ * Like `provedScore`, but assumes one local proof if the sidecar does not report whether local proofs count. Such a proof hides
+ * one issue of severity low.
+ */
+export function worstCaseProvedScore(instance: Scored): number {
+  const hidden = instance.localProofsUnknown === true ? POINTS.low : 0;
+  return Math.max(0, provedScore(instance) - hidden);
+}
 
 type Badness = (instance: InstanceStatus) => number;
 
@@ -23,7 +38,7 @@ const CRITERIA: readonly Badness[] = [
   ({ score }) => -score,
   (instance) => -provedScore(instance),
   (instance) => -worstCaseProvedScore(instance),
-  ({ evidence }) => -(evidence === undefined ? 0 : evidencePercent(evidence)),
+  (instance) => -shownPercent(instance),
   ({ evidence }) => -(evidence === undefined ? 0 : provedPercent(evidence)),
   ({ audit }) => -(audit?.proved ?? 0),
   ({ violations }) => violations,
@@ -56,16 +71,9 @@ export function worstInstances(
 function worstFifty(instances: readonly InstanceStatus[], at: Date): Set<InstanceStatus> {
   const ordered = worstFirst(instances);
   const live = ordered.filter((instance) => isLive(instance, at));
-  const extremes = CRITERIA.flatMap((badness) => mostOf(live, badness) ?? []);
+  const extremes = CRITERIA.flatMap((badness) => least(live, (each) => -badness(each)) ?? []);
   const silent = ordered.filter((instance) => !isLive(instance, at));
   return new Set([...new Set([...extremes, ...live, ...silent])].slice(0, MAX_INSTANCES));
-}
-
-/** The first instance with the highest value. */
-function mostOf(instances: readonly InstanceStatus[], badness: Badness): InstanceStatus | undefined {
-  let [most] = instances;
-  for (const each of instances) if (most !== undefined && badness(each) > badness(most)) most = each;
-  return most;
 }
 
 /** The members kept of an unlisted instance: enough to count the instance and its tokens and to detect repeats. */
@@ -93,12 +101,9 @@ export function liveCount(status: ObservationStatus | undefined, at: Date): numb
 
 /** Removes the unlisted instances that became silent. Their tokens of the day stay counted. */
 export function withoutSilentUnlisted(status: ObservationStatus, at: Date): ObservationStatus {
-  const { unlisted = [], departedToday: _, ...kept } = status;
-  const silent = unlisted.filter((instance) => !isLive(instance, at));
-  if (silent.length === 0) return status;
-  return {
-    ...kept,
-    ...withDeparted(status, silent, at),
-    unlisted: unlisted.filter((instance) => isLive(instance, at)),
-  };
+  const { unlisted = [] } = status;
+  const live = unlisted.filter((instance) => isLive(instance, at));
+  if (live.length === unlisted.length) return status;
+  const silent = unlisted.filter((instance) => !live.includes(instance));
+  return { ...withDeparted(status, silent, at), unlisted: live };
 }

@@ -7,6 +7,8 @@ type Present<T> = { [K in keyof T as Extract<T[K], Absent> extends never ? K : n
 
 /** The members that are neither null nor undefined, for JSON in which an unknown value is an absent member. */
 export function present<T extends object>(members: T): Present<T> {
-  const entries = Object.entries(members).filter(([, value]) => value !== null && value !== undefined);
-  return Object.fromEntries(entries) as Present<T>;
+  const kept: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(members))
+    if (value !== null && value !== undefined) kept[name] = value;
+  return kept as Present<T>;
 }

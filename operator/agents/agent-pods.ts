@@ -1,5 +1,6 @@
 import { optsIn } from '../../core/injection/drift.ts';
 import { CA_ANNOTATION, SIDECAR_CONTAINER } from '../../core/injection/names.ts';
+import { present } from '../../core/untrusted/present.ts';
 import { sameJson } from '../../kube/merge-patch.ts';
 import { MIRROR_ANNOTATION } from '../../kube/pods.ts';
 import type { Container, Pod, PodContainers } from '../../kube/types.ts';
@@ -27,7 +28,7 @@ function keepMetadata(metadata: Pod['metadata']): Pod['metadata'] {
   );
   return {
     name,
-    ...defined({ namespace, uid, resourceVersion, deletionTimestamp, labels, ownerReferences }),
+    ...present({ namespace, uid, resourceVersion, deletionTimestamp, labels, ownerReferences }),
     annotations: Object.fromEntries(annotations),
   };
 }
@@ -41,23 +42,16 @@ export function keepPod(pod: Pod): Pod {
       containers: (spec?.containers ?? []).map(keepContainer),
       initContainers: (spec?.initContainers ?? []).map(keepContainer),
     },
-    status: defined({ phase: status?.phase, initContainerStatuses: keepSidecarStatuses(pod) }),
+    status: present({ phase: status?.phase, initContainerStatuses: keepSidecarStatuses(pod) }),
   };
 }
 
 function keepContainer({ name, restartPolicy, ports }: Container): Container {
-  return { name, ...defined({ restartPolicy, ports }) };
+  return { name, ...present({ restartPolicy, ports }) };
 }
 
 /** Ignores the resourceVersion: most updates of a pod come from its kubelet and do not concern this process. */
 export function isSamePod(a: Pod, b: Pod): boolean {
   const plain = (pod: Pod) => ({ ...pod, metadata: { ...pod.metadata, resourceVersion: '' } });
   return sameJson(plain(a), plain(b));
-}
-
-type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
-
-/** Removes undefined members. */
-export function defined<T extends object>(members: T): Defined<T> {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as Defined<T>;
 }

@@ -1,12 +1,22 @@
 import type { AgentObservation, Condition, Phase } from '../../core/observation/observation.ts';
-import type { EventNote } from '../../kube/events.ts';
+import { verdictOf } from '../../core/observation/verdict.ts';
+import { present } from '../../core/untrusted/present.ts';
+import type { EventNote, EventRecorder } from '../../kube/events.ts';
+import { INJECTED, type AgentState } from './conditions.ts';
+import type { WorkloadRef } from './owner-chain.ts';
 import { PORT_TAKEN } from './routing.ts';
+
+/** What happened, for the Events of an observation and of its workload. */
+type Note = Omit<EventNote, 'regarding'>;
 
 /** The Events for a transition of an observation from `before` to `after`; the same in every replica. */
 export function notesOf(before: AgentObservation, after: AgentObservation): EventNote[] {
   const ofBoth = [phaseNote(before, after), gradeNote(before, after)]
     .filter((note) => note !== null)
-    .flatMap((note) => [note, ...ownerNotes(after, { ...note, reason: `Agent${note.reason}` })]);
+    .flatMap((note) => [
+      { ...note, regarding: regarding(after) },
+      ...ownerNotes(after, { ...note, reason: `Agent${note.reason}` }),
+    ]);
   const occurrence = `${after.metadata.uid}/${after.metadata.resourceVersion}`;
   return [...ofBoth, ...injectionNotes(before, after), ...portNotes(before, after)].map((note) => ({
     ...note,
@@ -18,13 +28,8 @@ export function notesOf(before: AgentObservation, after: AgentObservation): Even
 const conditionIn = ({ status }: AgentObservation, type: Condition['type']): Condition | undefined =>
   status?.conditions?.find((condition) => condition.type === type);
 
-type InjectionState = Pick<Condition, 'status' | 'message'>;
-
 /** The injection state, for the owner. The condition message contains what is missing and an example. */
-export function injectionNote(
-  { status, message }: InjectionState,
-  agent: string,
-): Omit<EventNote, 'regarding'> {
+function injectionNote({ status, message }: Pick<Condition, 'status' | 'message'>, agent: string): Note {
   return status === 'True'
     ? {
         type: 'Normal',
@@ -51,7 +56,7 @@ function portNotes(before: AgentObservation, after: AgentObservation): EventNote
 }
 
 /** The same note on the workload that owns the observation, which users check first; none for a remote agent. */
-export function ownerNotes(observation: AgentObservation, note: Omit<EventNote, 'regarding'>): EventNote[] {
+function ownerNotes(observation: AgentObservation, note: Note): EventNote[] {
   const { namespace, ownerReferences = [] } = observation.metadata;
   return ownerReferences.slice(0, 1).map(({ apiVersion, kind, name, uid }) => ({
     ...note,
@@ -60,34 +65,27 @@ export function ownerNotes(observation: AgentObservation, note: Omit<EventNote, 
 }
 
 /** The target of every Event about an observation. */
-export function regarding(observation: AgentObservation): EventNote['regarding'] {
-  const { name, namespace, uid } = observation.metadata;
-  return {
-    apiVersion: 'platform.io/v1',
-    kind: 'AgentObservation',
-    name,
-    namespace,
-    ...(uid === undefined ? {} : { uid }),
-  };
+function regarding({ metadata }: AgentObservation): EventNote['regarding'] {
+  const { name, namespace, uid } = metadata;
+  return { apiVersion: 'platform.io/v1', kind: 'AgentObservation', name, namespace, ...present({ uid }) };
 }
 
 const ALARMING: readonly Phase[] = ['Degraded', 'Unhealthy', 'Unknown'];
 
-function phaseNote(before: AgentObservation, after: AgentObservation): EventNote | null {
+function phaseNote(before: AgentObservation, after: AgentObservation): Note | null {
   const from = before.status?.phase ?? 'Pending';
   const to = after.status?.phase ?? 'Pending';
   if (from === to) return null;
-  const notReady = after.status?.conditions?.find((each) => each.type === 'Ready' && each.status !== 'True');
+  const ready = conditionIn(after, 'Ready');
   return {
-    regarding: regarding(after),
     type: ALARMING.includes(to) ? 'Warning' : 'Normal',
     reason: to,
     action: 'Observe',
-    note: `phase ${from} became ${to}${notReady ? `: ${notReady.message}` : ''}`,
+    note: `phase ${from} became ${to}${ready && ready.status !== 'True' ? `: ${ready.message}` : ''}`,
   };
 }
 
-function gradeNote(before: AgentObservation, after: AgentObservation): EventNote | null {
+function gradeNote(before: AgentObservation, after: AgentObservation): Note | null {
   const from = before.status?.grade;
   const to = after.status?.grade;
   if (to === undefined || from === to) return null;
@@ -96,10 +94,44 @@ function gradeNote(before: AgentObservation, after: AgentObservation): EventNote
   // Grades are letters from A to F; a later letter is worse.
   const worse = to > (from ?? 'B');
   return {
-    regarding: regarding(after),
     type: worse ? 'Warning' : 'Normal',
     reason: 'GradeChanged',
     action: 'Observe',
     note: `grade ${from ?? '(none)'} became ${to}, score ${after.status?.score ?? '(none)'}${issues}`,
   };
+}
+
+/** Emits Events for a new AgentObservation and for the injection state of its workload. */
+export function announceNew(
+  events: EventRecorder,
+  observation: AgentObservation,
+  agentState: AgentState,
+): void {
+  const { uid = '', name } = observation.metadata;
+  const { kind, name: workload } = observation.spec.agentRef ?? {};
+  const verdict = verdictOf(INJECTED, agentState);
+  const runs = verdict.status === 'True' ? 'runs with the sidecar' : 'should run with the sidecar';
+  const note = `observing ${kind} ${workload}, which ${runs}`;
+  const notes: EventNote[] = [
+    { regarding: regarding(observation), type: 'Normal', action: 'Create', reason: 'Observed', note },
+    ...ownerNotes(observation, injectionNote(verdict, name)),
+  ];
+  for (const each of notes) events.record({ ...each, occurrence: `${uid}/made` });
+}
+
+/** Warns that the agent's name belongs to a remote agent in this namespace, so its workload cannot be observed. */
+export function announceNameTaken(
+  events: EventRecorder,
+  observation: AgentObservation,
+  { apiVersion, kind, name, uid }: WorkloadRef,
+): void {
+  const { namespace, name: agent, uid: occurrence = '' } = observation.metadata;
+  events.record({
+    regarding: { apiVersion, kind, name, uid, namespace },
+    type: 'Warning',
+    action: 'Observe',
+    reason: 'NotObserved',
+    note: `AgentObservation ${agent} in this namespace has source remote; delete it or set another agent name with the annotation platform.io/agent-name`,
+    occurrence,
+  });
 }

@@ -130,28 +130,21 @@ export class AgentController {
     return { agents, aging, skippedPods };
   }
 
+  /** Reconciles an agent whose status changed by elapsed time alone, and checks again when it will change next. */
   #checkAge(key: string, agents: WorkQueue): Requeue | undefined {
     const observation = this.#context.observationAt(key);
     if (!observation) return undefined;
-    const { isDue, requeueAfterMs } = ageOf(observation, this.#context.clock.now());
-    if (isDue) agents.add(key);
-    return requeueAfterMs === null ? undefined : { requeueAfterMs };
+    const { status = { phase: 'Pending' } } = observation;
+    const now = this.#context.clock.now();
+    const context = contextOf(observation);
+    if (!sameJson(statusOf(status, now, context), status)) agents.add(key);
+    const next = nextChangeAt(status, now, context);
+    return next === null ? undefined : { requeueAfterMs: Math.max(next.getTime() - now.getTime(), 1_000) };
   }
 }
 
 function copiesOf<T>(change: Change<T>): T[] {
   return change.type === 'modified' ? [change.before, change.object] : [change.object];
-}
-
-/** Whether elapsed time alone has changed the status, and when it will change next. */
-function ageOf(observation: AgentObservation, now: Date): { isDue: boolean; requeueAfterMs: number | null } {
-  const status = observation.status ?? { phase: 'Pending' as const };
-  const context = contextOf(observation);
-  const next = nextChangeAt(status, now, context);
-  return {
-    isDue: !sameJson(statusOf(status, now, context), status),
-    requeueAfterMs: next === null ? null : Math.max(next.getTime() - now.getTime(), 1_000),
-  };
 }
 
 /**

@@ -27,12 +27,8 @@ export function addFleetMetrics(metrics: Metrics, list: () => readonly AgentObse
 function countBy<T extends string>(
   values: readonly T[],
   observations: readonly AgentObservation[],
-  valueOf: (observation: AgentObservation) => T | null | undefined,
+  valueOf: (observation: AgentObservation) => T | undefined,
 ): [value: T, count: number][] {
-  const counts = new Map(values.map((value) => [value, 0]));
-  for (const observation of observations) {
-    const value = valueOf(observation);
-    if (value !== null && value !== undefined) counts.set(value, (counts.get(value) ?? 0) + 1);
-  }
-  return [...counts];
+  const byValue = Map.groupBy(observations, valueOf);
+  return values.map((value) => [value, byValue.get(value)?.length ?? 0]);
 }

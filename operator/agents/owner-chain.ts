@@ -22,7 +22,7 @@ export type OwnerResult =
   | { state: 'deleting' };
 
 export type WorkloadResult =
-  | { state: 'found'; object: Workload; uid: string }
+  | { state: 'found'; object: Workload }
   | { state: 'gone' }
   /** A kind that this process has no permission to read, such as the rollout kind of another project. */
   | { state: 'unreadable' };
@@ -55,25 +55,21 @@ export function createOwnerReader(client: KubeClient) {
   /** The owner of a controller; a controller without an owner is the result itself. */
   async function topOf(object: KubeObject, self: Omit<WorkloadRef, 'uid'>): Promise<OwnerResult> {
     const namespace = object.metadata.namespace ?? '';
-    const { apiVersion, kind, name } = self;
-    let top: WorkloadRef = { apiVersion, kind, name, uid: object.metadata.uid ?? '' };
+    let top = refOf({ ...self, uid: object.metadata.uid ?? '' });
     let next = controllerOf(object);
     for (let length = 0; next && length < LONGEST_CHAIN; length += 1) {
-      const { apiVersion, kind, name, uid } = next;
-      top = { apiVersion, kind, name, uid };
+      top = refOf(next);
       const result = await read(top, namespace);
       if (result.state === 'unreadable') break;
-      if (result.state === 'gone' || result.uid !== uid) return { state: 'deleting' };
-      if (result.object.metadata.deletionTimestamp) return { state: 'deleting' };
+      if (result.state === 'gone') return { state: 'deleting' };
+      const { uid, deletionTimestamp } = result.object.metadata;
+      if (uid !== top.uid || deletionTimestamp) return { state: 'deleting' };
       next = controllerOf(result.object);
     }
     return { state: 'found', workload: top };
   }
 
-  const ownerOf = (pod: KubeObject): Promise<OwnerResult> =>
-    topOf(pod, { apiVersion: 'v1', kind: 'Pod', name: pod.metadata.name });
-
-  return { ownerOf, topOf, read };
+  return { ownerOf: (pod: KubeObject) => topOf(pod, refOfPod(pod)), topOf, read };
 }
 
 export type OwnerReader = ReturnType<typeof createOwnerReader>;
@@ -88,7 +84,18 @@ async function readWorkload(
   );
   if (!resource) return { state: 'unreadable' };
   const object = await getObject(client, resource, { namespace, name: ref.name });
-  return object ? { state: 'found', object, uid: object.metadata.uid ?? '' } : { state: 'gone' };
+  return object ? { state: 'found', object } : { state: 'gone' };
+}
+
+const refOf = ({ apiVersion, kind, name, uid }: WorkloadRef): WorkloadRef => ({
+  apiVersion,
+  kind,
+  name,
+  uid,
+});
+
+export function refOfPod({ metadata: { name, uid = '' } }: KubeObject): WorkloadRef {
+  return { apiVersion: 'v1', kind: 'Pod', name, uid };
 }
 
 function controllerOf(object: KubeObject): OwnerReference | undefined {

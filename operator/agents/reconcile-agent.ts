@@ -11,9 +11,9 @@ import type { Pod, Service } from '../../kube/types.ts';
 import type { Requeue } from '../../kube/work-queue.ts';
 import { hasEnded, isLive } from '../../kube/pods.ts';
 import { age, type AgeContext } from './age.ts';
-import { announceNew, announceNameTaken } from './announce.ts';
+import { announceNameTaken, announceNew } from './changes.ts';
 import { makesAgent } from './claim.ts';
-import { OWN_CONDITIONS, ownConditions, type AgentState } from './conditions.ts';
+import { ownConditions, type AgentState } from './conditions.ts';
 import { agentWorkloadFirst, desiredObservation, isAsDesired, type MinimumBars } from './desired.ts';
 import { driftIn } from './drift.ts';
 import { createOwnerReader, type OwnerReader, type WorkloadResult, type WorkloadRef } from './owner-chain.ts';
@@ -39,7 +39,7 @@ export interface ReconcileContext extends AgeContext {
 }
 
 /** Retry delay while owners are being deleted, before their pods or the observation are deleted too. */
-const DELETING_RETRY_MS = 2_000;
+export const DELETING_RETRY_MS = 2_000;
 /** Changes that no watch reports (a workload is scaled or no longer opts in) are detected after this time at the latest. */
 const RESYNC_MS = 600_000;
 const IDLE_RESYNC_MS = 60_000;
@@ -165,7 +165,7 @@ async function applyConditions(
   agentState: AgentState,
 ): Promise<void> {
   const { name, namespace } = observation.metadata;
-  const known = (observation.status?.conditions ?? []).filter((condition) => isOwn(condition.type));
+  const known = observation.status?.conditions ?? [];
   const conditions = ownConditions(agentState, known, context.clock.now());
   const unchanged = conditions.every((condition) => known.some((each) => sameJson(each, condition)));
   if (unchanged) return;
@@ -173,8 +173,6 @@ async function applyConditions(
   const options = { ...APPLY, subresource: 'status' as const };
   expectOk(await applyObject(context.client, AGENT_OBSERVATIONS, applied, options));
 }
-
-const isOwn = (type: string): boolean => (OWN_CONDITIONS as readonly string[]).includes(type);
 
 async function remove(context: ReconcileContext, observation: AgentObservation, why: string): Promise<void> {
   const { name, namespace, uid } = observation.metadata;

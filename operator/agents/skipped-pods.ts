@@ -1,20 +1,16 @@
-import type { KubeClient } from '../../kube/client.ts';
-import type { EventRecorder } from '../../kube/events.ts';
 import type { Pod } from '../../kube/types.ts';
 import type { Requeue } from '../../kube/work-queue.ts';
 import { claimOf, SKIPPED_POD_SUMMARIES } from './claim.ts';
 import { isLive } from '../../kube/pods.ts';
-import { createOwnerReader, type WorkloadRef } from './owner-chain.ts';
+import { createOwnerReader, refOfPod, type OwnerResult } from './owner-chain.ts';
+import { DELETING_RETRY_MS, type ReconcileContext } from './reconcile-agent.ts';
 
-export interface SkippedPodsContext {
-  client: KubeClient;
-  events: EventRecorder;
-  excludedNamespaces: readonly string[];
+export interface SkippedPodsContext extends Pick<
+  ReconcileContext,
+  'client' | 'events' | 'excludedNamespaces'
+> {
   podAt(key: string): Pod | undefined;
 }
-
-/** Retry delay while the owner of the pod is being deleted. */
-const DELETING_RETRY_MS = 2_000;
 
 /** Emits on the workload why an opted-in pod gets no sidecar and no AgentObservation; once per workload and reason. */
 export async function reportSkippedPods(
@@ -28,10 +24,13 @@ export async function reportSkippedPods(
   const { code } = claim;
   const { namespace = '' } = pod.metadata;
   // The owner of a mirror pod is its node, which this process does not read.
-  const owner = code === 'mirror-pod' ? podItself(pod) : await workloadOf(context.client, pod);
-  if (owner === null) return { requeueAfterMs: DELETING_RETRY_MS };
+  const owner: OwnerResult =
+    code === 'mirror-pod'
+      ? { state: 'found', workload: refOfPod(pod) }
+      : await createOwnerReader(context.client).ownerOf(pod);
+  if (owner.state === 'deleting') return { requeueAfterMs: DELETING_RETRY_MS };
   context.events.record({
-    regarding: { ...owner, namespace },
+    regarding: { ...owner.workload, namespace },
     type: 'Warning',
     action: 'Inject',
     reason: 'InjectionSkipped',
@@ -39,14 +38,4 @@ export async function reportSkippedPods(
     occurrence: code,
   });
   return undefined;
-}
-
-/** Returns null when the workload is being deleted, and the pod with it. */
-async function workloadOf(client: KubeClient, pod: Pod): Promise<WorkloadRef | null> {
-  const result = await createOwnerReader(client).ownerOf(pod);
-  return result.state === 'found' ? result.workload : null;
-}
-
-function podItself({ metadata: { name, uid = '' } }: Pod): WorkloadRef {
-  return { apiVersion: 'v1', kind: 'Pod', name, uid };
 }

@@ -201,8 +201,9 @@ async function withMissingPods(
   owners: OwnerReader,
 ): Promise<Workload | null> {
   const result = await owners.read({ apiVersion, kind, name }, namespace);
-  if (result.state !== 'found' || (uid !== undefined && result.uid !== uid)) return null;
+  if (result.state !== 'found') return null;
   const { object } = result;
+  if (uid !== undefined && object.metadata.uid !== uid) return null;
   const isOptedIn = object.metadata.deletionTimestamp === undefined && wantsSidecar(object);
   return isOptedIn && lacksPods(kind, object) ? object : null;
 }

@@ -1,7 +1,7 @@
 import { INJECTOR_WEBHOOK, NO_ANSWER } from '../../core/injection/names.ts';
 import type { StoredEvent } from '../../kube/events.ts';
 import type { ObjectReference } from '../../kube/types.ts';
-import { defined } from '../agents/agent-pods.ts';
+import { present } from '../../core/untrusted/present.ts';
 
 /** A controller could not create a pod, because the guard or the injector rejected the pod. */
 export interface Rejection {
@@ -41,6 +41,6 @@ export function keepEvent(guardPolicy: string): (event: StoredEvent) => StoredEv
     const { regarding, note } = event;
     if (!rejectionOf(event, guardPolicy) || !regarding || !note) return null;
     const { name, namespace, uid, resourceVersion } = event.metadata;
-    return { metadata: { name, ...defined({ namespace, uid, resourceVersion }) }, regarding, note };
+    return { metadata: { name, ...present({ namespace, uid, resourceVersion }) }, regarding, note };
   };
 }

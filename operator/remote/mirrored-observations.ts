@@ -145,10 +145,7 @@ export class MirroredObservations {
     this.#writtenMs.delete(keyText({ namespace, name }));
     if (!(await deleteObject(client, AGENT_OBSERVATIONS, { namespace, name }, uid))) return;
     this.#writes.add({ result: 'removed' });
-    logger.info('deleted mirrored AgentObservation', {
-      namespace,
-      agent: name,
-    });
+    logger.info('deleted mirrored AgentObservation', { namespace, agent: name });
   }
 
   /** Returns whether all items succeeded. */
@@ -158,22 +155,19 @@ export class MirroredObservations {
     work: (item: T) => Promise<void>,
   ): Promise<boolean> {
     const semaphore = new Semaphore(CONCURRENCY);
-    const failures: unknown[] = [];
-    const one = async (item: T): Promise<void> => {
-      try {
-        if (!signal.aborted) await work(item);
-      } catch (error) {
-        failures.push(error);
-        this.#writes.add({ result: 'failed' });
-      }
+    const unlessAborted = async (item: T): Promise<void> => {
+      if (!signal.aborted) await work(item);
     };
-    await Promise.all(items.map((item) => semaphore.run(() => one(item))));
-    if (failures.length > 0)
-      this.#target.logger.warn('failed to write mirrored AgentObservations, retrying', {
-        observations: failures.length,
-        error: describeError(failures[0]),
-      });
-    return failures.length === 0;
+    const results = await Promise.allSettled(items.map((item) => semaphore.run(() => unlessAborted(item))));
+    const failures = results.filter((each) => each.status === 'rejected');
+    const [first] = failures;
+    if (first === undefined) return true;
+    this.#writes.add({ result: 'failed' }, failures.length);
+    this.#target.logger.warn('failed to write mirrored AgentObservations, retrying', {
+      observations: failures.length,
+      error: describeError(first.reason),
+    });
+    return false;
   }
 
   #mirrored(): AgentObservation[] {

@@ -4,9 +4,9 @@ import { writeDelayMs } from '../../../core/observation/write-due.ts';
 import { halfJitter } from '../../../kube/backoff.ts';
 import { KubeError } from '../../../kube/client.ts';
 import { keyText } from '../../../kube/resources.ts';
-import type { Clock } from '../../../runtime/clock.ts';
+import { slept, type Clock } from '../../../runtime/clock.ts';
 import { describeError, type Logger } from '../../../runtime/logger.ts';
-import type { Counter } from '../../../runtime/metrics.ts';
+import type { Counter, Metrics } from '../../../runtime/metrics.ts';
 import type { ApiServerOutage } from '../../api-server-outage.ts';
 import { mergeArrival } from '../../status/receive.ts';
 import type { AgentKey, Arrival } from '../store.ts';
@@ -17,9 +17,8 @@ export interface CoalescerOptions {
   observations: Observations;
   clock: Clock;
   logger: Logger;
+  metrics: Metrics;
   apiServer: ApiServerOutage;
-  /** By result: written, unchanged, gone, failed, refused. */
-  writes: Counter;
 }
 
 /** Accepted heartbeats of one object that are not written yet. */
@@ -41,6 +40,12 @@ const RETRY = { baseMs: 500, maxMs: 8_000 };
 const MAX_BYTES = 32 * 1024 * 1024;
 /** Maximum time that a response waits until a heartbeat is stored, in milliseconds; senders wait ten seconds. */
 const STORE_TIMEOUT_MS = 8_000;
+const STORE_TIMEOUT = {
+  status: 0,
+  reason: 'unreachable',
+  message: `the API server did not store the heartbeat within ${STORE_TIMEOUT_MS} ms`,
+  retryAfterMs: null,
+};
 
 /**
  * Writes significant status changes immediately, and other changes at most once per window and object. Reads include
@@ -49,11 +54,23 @@ const STORE_TIMEOUT_MS = 8_000;
  */
 export class Coalescer {
   readonly #options: CoalescerOptions;
+  /** By result: written, unchanged, gone, failed, refused. */
+  readonly #writes: Counter;
   readonly #byKey = new Map<string, Pending>();
   #closed = false;
 
   constructor(options: CoalescerOptions) {
     this.#options = options;
+    const { metrics } = options;
+    this.#writes = metrics.counter(
+      'platform_control_plane_status_writes_total',
+      'AgentObservation status writes for heartbeats, by result.',
+    );
+    metrics.gauge(
+      'platform_control_plane_pending_heartbeats',
+      'Accepted heartbeats that are not yet written to the cluster.',
+      () => [{ value: this.size() }],
+    );
   }
 
   /** The object's status merged with its pending heartbeats. */
@@ -155,11 +172,7 @@ export class Coalescer {
   }
 
   async #flushAfter(pending: Pending, timer: AbortController, ms: number): Promise<void> {
-    try {
-      if (ms > 0) await this.#options.clock.sleep(ms, timer.signal);
-    } catch {
-      return;
-    }
+    if (ms > 0 && !(await slept(this.#options.clock, ms, timer.signal))) return;
     pending.timer = null;
     pending.dueMs = Number.POSITIVE_INFINITY;
     // A write in progress does not contain the heartbeats that arrived after its start.
@@ -174,14 +187,14 @@ export class Coalescer {
   }
 
   async #store(pending: Pending): Promise<void> {
-    const { observations, clock, writes, apiServer } = this.#options;
+    const { observations, clock, apiServer } = this.#options;
     const batch = pending.queue.arrivals;
     if (batch.length === 0) return;
     const beganMs = clock.monotonicMs();
     try {
       const result = await observations.write(pending.key, (object) => merge(object, batch) ?? null);
       apiServer.succeeded();
-      writes.add({ result: result.outcome === 'missing' ? 'gone' : result.outcome });
+      this.#writes.add({ result: result.outcome === 'missing' ? 'gone' : result.outcome });
       if (result.outcome === 'missing') {
         this.drop(pending.key);
         return;
@@ -191,7 +204,7 @@ export class Coalescer {
       pending.writtenMs = clock.monotonicMs();
       pending.failures = 0;
     } catch (error) {
-      writes.add({ result: isFinal(error) ? 'refused' : 'failed' });
+      this.#writes.add({ result: isFinal(error) ? 'refused' : 'failed' });
       // A retry would be rejected again. Without this batch the next heartbeats may be accepted.
       if (isFinal(error)) this.#settle(pending, batch);
       throw error;
@@ -244,8 +257,7 @@ export class Coalescer {
       // A write in progress does not contain the heartbeats that arrived after its start.
       await pending.writing?.catch(() => undefined);
       if (pending.queue.length === 0) return;
-      if (tries > 0)
-        await this.#options.clock.sleep(halfJitter(tries - 1, RETRY), signal).catch(() => undefined);
+      if (tries > 0) await slept(this.#options.clock, halfJitter(tries - 1, RETRY), signal);
       await this.#flush(pending).catch(() => undefined);
     }
   }
@@ -264,13 +276,6 @@ function merge(object: AgentObservation, arrivals: readonly Arrival[]): Observat
     object.status,
   );
 }
-
-const STORE_TIMEOUT = {
-  status: 0,
-  reason: 'unreachable',
-  message: `the API server did not store the heartbeat within ${STORE_TIMEOUT_MS} ms`,
-  retryAfterMs: null,
-};
 
 /** The API server rejected the content, so a retry cannot succeed. */
 function isFinal(error: unknown): boolean {

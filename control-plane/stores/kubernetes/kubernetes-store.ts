@@ -1,15 +1,17 @@
 import { contextOf } from '../../../core/observation/context-of.ts';
 import { isMirrored } from '../../../core/observation/mirrored.ts';
 import type { AgentObservation, ObservationStatus } from '../../../core/observation/observation.ts';
+import { withoutProof, withProof } from '../../../core/observation/proofs.ts';
+import { statusOf } from '../../../core/observation/status-of.ts';
 import { KubeError, type KubeClient } from '../../../kube/client.ts';
-import type { Clock } from '../../../runtime/clock.ts';
-import type { Logger } from '../../../runtime/logger.ts';
+import { sameJson } from '../../../kube/merge-patch.ts';
+import { keyText } from '../../../kube/resources.ts';
+import { slept, type Clock } from '../../../runtime/clock.ts';
+import { describeError, type Logger } from '../../../runtime/logger.ts';
 import type { Metrics } from '../../../runtime/metrics.ts';
 import { createApiServerOutage, type ApiServerOutage } from '../../api-server-outage.ts';
-import { withoutProof, withProof } from '../../status/proofs.ts';
-import { receive } from '../../status/receive.ts';
-import { registeredStatus } from '../../status/register.ts';
-import { hasToken, withOnlyToken, withToken } from '../../status/tokens.ts';
+import { hasToken, registeredStatus, withOnlyToken, withToken } from '../../status/changes.ts';
+import { MAX_NEW_NAMES, receive } from '../../status/receive.ts';
 import type {
   AgentKey,
   AgentPage,
@@ -26,9 +28,7 @@ import type {
   TokenGrant,
   TokenOutcome,
 } from '../store.ts';
-import { ageRemote } from './age-remote.ts';
 import { Coalescer } from './coalescer.ts';
-import { NewNames } from './new-names.ts';
 import { Observations, type Update } from './observations.ts';
 import { compareKeys, pageOf } from './page.ts';
 import { gone, overloaded, rejectMirrored, unavailable } from './problems.ts';
@@ -64,7 +64,8 @@ export class KubernetesStore implements Store {
   readonly #observations: Observations;
   readonly #heartbeats: Coalescer;
   readonly #apiServer: ApiServerOutage;
-  readonly #newNames = new NewNames();
+  /** Times when this replica accepted new instance names of an agent, in milliseconds, oldest first. */
+  readonly #newNames = new Map<string, number[]>();
   readonly #stop = new AbortController();
   #sweeps: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
@@ -73,41 +74,50 @@ export class KubernetesStore implements Store {
     this.#options = options;
     const { client, clock, logger, metrics } = options;
     this.#apiServer = options.apiServer ?? createApiServerOutage({ clock, logger });
-    const conflicts = metrics.counter(
-      'platform_control_plane_status_conflicts_total',
-      'AgentObservation status writes that were retried after a conflict.',
-    );
-    const writes = metrics.counter(
-      'platform_control_plane_status_writes_total',
-      'AgentObservation status writes for heartbeats, by result.',
-    );
-    const observations = new Observations({
-      client,
-      clock,
-      logger,
-      conflicts,
-      onGone: (key) => {
-        this.#heartbeats.drop(key);
-        this.#newNames.drop(key);
-      },
-    });
+    const onGone = (key: AgentKey): void => {
+      this.#heartbeats.drop(key);
+      this.#newNames.delete(keyText(key));
+    };
+    const observations = new Observations({ client, clock, logger, metrics, onGone });
     this.#observations = observations;
-    this.#heartbeats = new Coalescer({ observations, clock, logger, apiServer: this.#apiServer, writes });
-    metrics.gauge(
-      'platform_control_plane_pending_heartbeats',
-      'Accepted heartbeats that are not yet written to the cluster.',
-      () => [{ value: this.#heartbeats.size() }],
-    );
+    this.#heartbeats = new Coalescer({ observations, clock, logger, metrics, apiServer: this.#apiServer });
   }
 
   /** Does not wait for the cluster. The process is live, and becomes ready when the AgentObservations are listed. */
   start(): Promise<void> {
     this.#observations.start();
-    const { clock, logger, sweepMs = SWEEP_MS } = this.#options;
-    const list = () => this.#observations.list();
-    const write = this.#write.bind(this);
-    this.#sweeps = ageRemote({ clock, logger, everyMs: sweepMs, list, write }, this.#stop.signal);
+    this.#sweeps = this.#sweep();
     return Promise.resolve();
+  }
+
+  async #sweep(): Promise<void> {
+    const { clock, sweepMs = SWEEP_MS } = this.#options;
+    while (await slept(clock, sweepMs, this.#stop.signal)) await this.#ageRemote();
+  }
+
+  /**
+   * Marks stale agents. Only the control plane ages the observations of agents that are registered here; the operator ages
+   * workloads and mirrored agents. Every replica does it. A status that another replica has already written is not written again.
+   */
+  async #ageRemote(): Promise<void> {
+    const { clock, logger } = this.#options;
+    // Uses the time of the write. With a time of the previous day, today's tokens of removed instances would be dropped.
+    const aged: Update = (object) =>
+      object.spec.source === 'remote' && !isMirrored(object)
+        ? statusOf(object.status, clock.now(), contextOf(object))
+        : null;
+    const isDue = (object: AgentObservation): boolean =>
+      !sameJson(aged(object) ?? object.status, object.status);
+    for (const { metadata } of this.#observations.list().filter(isDue)) {
+      // Debug level, because the API server outage is already in the log.
+      await this.#write(metadata, aged).catch((error: unknown) =>
+        logger.debug('failed to mark remote agent as stale', {
+          agent: keyText(metadata),
+          error: describeError(error),
+        }),
+      );
+      if (this.#stop.signal.aborted) return;
+    }
   }
 
   close(): Promise<void> {
@@ -196,12 +206,13 @@ export class KubernetesStore implements Store {
     if (object.spec.source !== arrival.source) return { kind: 'taken' };
     const before = this.#heartbeats.statusOf(object);
     const { rateLimitSeconds } = this.#options;
-    const newNames = this.#newNames.of(arrival);
+    const newNames = this.#newNames.get(keyText(arrival)) ?? [];
     const received = receive(before, arrival, { context: contextOf(object), rateLimitSeconds, newNames });
     if (received.kind !== 'accepted') return received;
     const { status, isNewName } = received;
     if (!this.#heartbeats.hasRoom(object, arrival)) throw overloaded();
-    if (isNewName && arrival.source === 'remote') this.#newNames.add(arrival, arrival.at);
+    if (isNewName && arrival.source === 'remote')
+      this.#newNames.set(keyText(arrival), [...newNames, arrival.at.getTime()].slice(-MAX_NEW_NAMES));
     if (status.proofRevision === before?.proofRevision) {
       this.#heartbeats.add(object, arrival, status);
     } else {

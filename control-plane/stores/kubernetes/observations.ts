@@ -6,7 +6,7 @@ import { AGENT_OBSERVATIONS, keyText } from '../../../kube/resources.ts';
 import { StatusWriter, type StatusUpdate, type WriteResult } from '../../../kube/status-writer.ts';
 import type { Clock } from '../../../runtime/clock.ts';
 import type { Logger } from '../../../runtime/logger.ts';
-import type { Counter } from '../../../runtime/metrics.ts';
+import type { Metrics } from '../../../runtime/metrics.ts';
 import type { AgentKey } from '../store.ts';
 import { keptOf } from './record.ts';
 
@@ -30,10 +30,9 @@ export interface ObservationsOptions {
   client: KubeClient;
   clock: Clock;
   logger: Logger;
+  metrics: Metrics;
   /** Called when an object was deleted. */
   onGone(key: AgentKey): void;
-  /** Status writes that were retried because another process wrote between the read and the write. */
-  conflicts: Counter;
 }
 
 /** The cluster's AgentObservations, with a cache that includes this process's own writes. */
@@ -47,7 +46,11 @@ export class Observations {
 
   constructor(options: ObservationsOptions) {
     this.#options = options;
-    const { client, clock, logger, conflicts } = options;
+    const { client, clock, logger, metrics } = options;
+    const conflicts = metrics.counter(
+      'platform_control_plane_status_conflicts_total',
+      'AgentObservation status writes that were retried after a conflict.',
+    );
     const resource = AGENT_OBSERVATIONS;
     this.#informer = new Informer<AgentObservation>({
       client,

@@ -1,12 +1,11 @@
 import { gradeOf } from '../../../core/gap/grade.ts';
-import type { HealthStatus } from '../../../core/health/health.ts';
 import { healthStatusOf } from '../../../core/health/summarize.ts';
 import type {
   AgentObservation,
   InstanceStatus,
   ObservationStatus,
-  Phase,
 } from '../../../core/observation/observation.ts';
+import { healthOf } from '../../../core/observation/phase.ts';
 import { RUNTIMES } from '../../../core/observation/runtimes.ts';
 import type { AgentRecord, InstanceReport } from '../store.ts';
 
@@ -59,69 +58,50 @@ export function reportOf(
   status: ObservationStatus,
   instance: string | null,
 ): InstanceReport | null {
-  const { reportedBy } = status;
-  if (reportedBy === undefined || status.lastChecked === undefined) return null;
+  const { reportedBy, lastChecked } = status;
+  if (reportedBy === undefined || lastChecked === undefined) return null;
   const wanted = instance ?? reportedBy;
   const row = status.instances?.find((each) => each.name === wanted);
   if (wanted !== reportedBy && row === undefined) return null;
-  const isReporter = wanted === reportedBy;
-  const checks = status.checks ?? [];
+  const { issues = [], checks = [], issuesTotal = 0 } = status;
+  const shown = wanted === reportedBy ? status : null;
   // A deleted pod has no row, but the status still contains its last report.
   const score = row?.score ?? status.score ?? 0;
-  const receivedAt = row?.lastHeartbeat ?? status.lastChecked;
+  const receivedAt = row?.lastHeartbeat ?? lastChecked;
   return {
     instance: wanted,
     receivedAt,
     gap: {
       score,
       grade: gradeOf(score),
-      source: isReporter ? (status.source ?? null) : null,
-      issues: isReporter ? (status.issues ?? []) : null,
-      ...(isReporter && isTruncated(status) ? { issuesTotal: status.issuesTotal } : {}),
+      source: shown?.source ?? null,
+      issues: shown && issues,
+      ...(shown && issuesTotal > issues.length ? { issuesTotal } : {}),
     },
     health: {
       agentName: name,
       timestamp: receivedAt,
-      status: healthOf(row?.phase) ?? (isReporter ? healthStatusOf(checks) : null),
-      summary: isReporter ? (status.summary ?? null) : null,
-      checks: isReporter ? checks : null,
+      status: healthOf(row?.phase) ?? (shown && healthStatusOf(checks)),
+      summary: shown?.summary ?? null,
+      checks: shown && checks,
     },
-    usage: isReporter ? (status.usage ?? null) : null,
-    evidence: evidenceOf(row, isReporter ? status : {}),
-    audit: auditOf(row, isReporter ? status : {}),
+    usage: shown?.usage ?? null,
+    evidence: evidenceOf(row, shown),
+    audit: auditOf(row, shown),
   };
 }
 
-type Details = Pick<ObservationStatus, 'evidence' | 'audit'>;
+type Details = Pick<ObservationStatus, 'evidence' | 'audit'> | null;
 
 /** The totals from the instance's row, and the items if the status contains the items of this instance. */
-function evidenceOf(row: InstanceStatus | undefined, { evidence }: Details): InstanceReport['evidence'] {
+function evidenceOf(row: InstanceStatus | undefined, shown: Details): InstanceReport['evidence'] {
   if (row?.evidence === undefined) return null;
   const { notShown: _, ...sums } = row.evidence;
-  return { ...sums, items: evidence?.items ?? null };
+  return { ...sums, items: shown?.evidence?.items ?? null };
 }
 
-function auditOf(row: InstanceStatus | undefined, { audit }: Details): InstanceReport['audit'] {
+function auditOf(row: InstanceStatus | undefined, shown: Details): InstanceReport['audit'] {
   if (row?.audit === undefined) return null;
-  return { ...row.audit, failed: audit?.failed ?? null, suppressions: audit?.suppressions ?? null };
-}
-
-function isTruncated(status: ObservationStatus): status is ObservationStatus & { issuesTotal: number } {
-  return status.issuesTotal !== undefined && status.issuesTotal > (status.issues ?? []).length;
-}
-
-/** The health status behind an instance's phase; null: unknown, for example for a silent instance. */
-function healthOf(phase: Phase | undefined): HealthStatus | null {
-  switch (phase) {
-    case 'Healthy':
-      return 'healthy';
-    case 'Degraded':
-      return 'degraded';
-    case 'Unhealthy':
-      return 'unhealthy';
-    case 'Pending':
-    case 'Unknown':
-    case undefined:
-      return null;
-  }
+  const { failed = null, suppressions = null } = shown?.audit ?? {};
+  return { ...row.audit, failed, suppressions };
 }

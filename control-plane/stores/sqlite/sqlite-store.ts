@@ -1,13 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import type { ObservationStatus } from '../../../core/observation/observation.ts';
 import { isLive, worstOf } from '../../../core/observation/phase.ts';
+import { withoutProof, withProof } from '../../../core/observation/proofs.ts';
 import { statusOf } from '../../../core/observation/status-of.ts';
 import { slept, type Clock } from '../../../runtime/clock.ts';
 import { Problem } from '../../../runtime/problem.ts';
-import { withoutProof, withProof } from '../../status/proofs.ts';
+import { hasToken, registeredStatus, withOnlyToken, withToken } from '../../status/changes.ts';
 import { receive } from '../../status/receive.ts';
-import { registeredStatus } from '../../status/register.ts';
-import { hasToken, withOnlyToken, withToken } from '../../status/tokens.ts';
 import type {
   AgentKey,
   AgentPage,

@@ -1,6 +1,6 @@
 import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
+import { nextChangeAt } from '../../../core/observation/next-change.ts';
 import type { ObservationStatus } from '../../../core/observation/observation.ts';
-import { isLive, staleLimitMs } from '../../../core/observation/phase.ts';
 import type { Runtime } from '../../../core/observation/runtimes.ts';
 import { MAX_NEW_NAMES } from '../../status/receive.ts';
 import type { AgentKey, AgentRecord, Arrival, InstanceReport, ListQuery } from '../store.ts';
@@ -81,15 +81,11 @@ function agentOf(row: Row | undefined): AgentRecord | null {
   };
 }
 
-/** When the next live instance becomes stale or the next UTC day begins; null: nothing changes without a heartbeat. */
+/** When the status changes without a heartbeat; null: never. */
 function dueAt(status: ObservationStatus, at: Date): number | null {
-  const live = [...(status.instances ?? []), ...(status.unlisted ?? [])].filter((instance) =>
-    isLive(instance, at),
-  );
-  const stale = live.map((each) => Date.parse(each.lastHeartbeat) + staleLimitMs(each.intervalSeconds) + 1);
-  const midnight = (status.tokens ?? 0) > 0 ? [new Date(at).setUTCHours(24, 0, 0, 0)] : [];
-  const changes = [...stale, ...midnight];
-  return changes.length === 0 ? null : Math.min(...changes);
+  const next = nextChangeAt(status, at, {});
+  // One millisecond early, because the tokens of a day end exactly at midnight.
+  return next === null ? null : next.getTime() - 1;
 }
 
 /** Maximum number of stored heartbeats per agent. */
