@@ -157,9 +157,9 @@ function readOptions(args: string[]): Options & { help: boolean; json: boolean }
   return {
     help,
     json,
-    rate: within('--rate', rate, 1000),
-    rounds: within('--rounds', rounds, 100),
-    seconds: within('--seconds', seconds, 60),
+    rate: integerUpTo('--rate', rate, 1000),
+    rounds: integerUpTo('--rounds', rounds, 100),
+    seconds: integerUpTo('--seconds', seconds, 60),
   };
 }
 

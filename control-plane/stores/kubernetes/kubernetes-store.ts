@@ -3,7 +3,7 @@ import { isMirrored } from '../../../core/observation/mirrored.ts';
 import type { AgentObservation, ObservationStatus } from '../../../core/observation/observation.ts';
 import { withoutProof, withProof } from '../../../core/observation/proofs.ts';
 import { statusOf } from '../../../core/observation/status-of.ts';
-import { KubeError, type KubeClient } from '../../../kube/client.ts';
+import type { KubeClient } from '../../../kube/client.ts';
 import { sameJson } from '../../../kube/merge-patch.ts';
 import { keyText } from '../../../kube/resources.ts';
 import { slept, type Clock } from '../../../runtime/clock.ts';
@@ -31,7 +31,7 @@ import type {
 import { Coalescer } from './coalescer.ts';
 import { Observations, type Update } from './observations.ts';
 import { compareKeys, pageOf } from './page.ts';
-import { gone, overloaded, rejectMirrored, unavailable } from './problems.ts';
+import { gone, guarded, overloaded, rejectMirrored, unavailable } from './problems.ts';
 import { agentIdOf, recordOf, reportOf } from './record.ts';
 
 export interface KubernetesStoreOptions {
@@ -291,17 +291,8 @@ export class KubernetesStore implements Store {
       : Promise.reject(unavailable('the AgentObservation cache is not synced; try again'));
   }
 
-  async #guard<T>(request: Promise<T>): Promise<T> {
-    try {
-      const result = await request;
-      this.#apiServer.succeeded();
-      return result;
-    } catch (error) {
-      // A DOMException is a timeout: the API server was slower than a sender waits.
-      if (!(error instanceof KubeError || error instanceof DOMException)) throw error;
-      this.#apiServer.failed(error);
-      throw unavailable('the API server is unavailable; try again');
-    }
+  #guard<T>(request: Promise<T>): Promise<T> {
+    return guarded(this.#apiServer, request);
   }
 }
 

@@ -1,3 +1,5 @@
+import type { ApiServerOutage } from '../../api-server-outage.ts';
+import { KubeError } from '../../../kube/client.ts';
 import { isMirrored } from '../../../core/observation/mirrored.ts';
 import type { AgentObservation } from '../../../core/observation/observation.ts';
 import { Problem } from '../../../runtime/problem.ts';
@@ -27,4 +29,18 @@ export function rejectMirrored(object: AgentObservation): void {
 /** The agent was removed during the request. */
 export function gone({ name }: AgentKey): Problem {
   return unavailable(`${name} was removed concurrently; try again`);
+}
+
+/** The result of requests to the API server; throws a Problem 503 if it is unreachable or returns an error. */
+export async function guarded<T>(apiServer: ApiServerOutage, request: Promise<T>): Promise<T> {
+  try {
+    const result = await request;
+    apiServer.succeeded();
+    return result;
+  } catch (error) {
+    // A DOMException is a timeout: the API server was slower than a sender waits.
+    if (!(error instanceof KubeError || error instanceof DOMException)) throw error;
+    apiServer.failed(error);
+    throw unavailable('the API server is unavailable; try again');
+  }
 }
