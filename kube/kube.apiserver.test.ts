@@ -360,7 +360,6 @@ import type { Pod, Service } from './types.ts';
       expect(await reviewToken(client, { token, audience })).toEqual({
         kind: 'pod',
         namespace,
-        serviceAccount: 'default',
         podName: 'agent-1',
         podUid: pod?.metadata.uid,
       });
@@ -372,7 +371,6 @@ import type { Pod, Service } from './types.ts';
     test('reports an unbound token, which any client with permission to create tokens may have created', async () => {
       expect(await reviewToken(client, { token: await tokenFor(null), audience })).toEqual({
         kind: 'unbound',
-        username: `system:serviceaccount:${namespace}:default`,
       });
     });
 
@@ -410,8 +408,8 @@ import type { Pod, Service } from './types.ts';
       status: 403,
       reason: 'Forbidden',
     });
-    expect(await reviewToken(weak, { token: 'x', audience: 'platform.io' })).toMatchObject({
-      kind: 'unavailable',
+    await expect(reviewToken(weak, { token: 'x', audience: 'platform.io' })).rejects.toMatchObject({
+      status: 403,
     });
     await weak.close();
   });
