@@ -55,7 +55,7 @@ function sarif({ command, findings }: FindingsReport): object {
 }
 
 const sentences = ({ message, help }: Pick<Finding, 'message' | 'help'>): string =>
-  help === '' ? message : `${message} ${help}`;
+  help === '' ? message : `${/[.!?]$/.test(message) ? message : `${message}.`} ${help}`;
 
 /** A relative path stays relative to the root of the repository. */
 function uriOf(file: string): string {
