@@ -8,12 +8,15 @@ import { CASES_FOLDER, outcomeOfCase, readCase, storedCase, WHOLE } from '../tes
 // The other files have the difference from the first one.
 for (const name of new Set([WHOLE, ...readdirSync(CASES_FOLDER)])) {
   const file = join(CASES_FOLDER, name);
-  const { about, settings, before } = readCase(readFileSync(file, 'utf8'));
+  const stored = readFileSync(file, 'utf8');
+  const { about, settings, before } = readCase(stored);
   const outcome = outcomeOfCase({ settings, before });
   const text = stringify(storedCase(name, { about, ...(settings && { settings }), before, ...outcome }), {
     lineWidth: 0,
     aliasDuplicateObjects: false,
     singleQuote: true,
   });
+  if (text === stored) continue;
   writeFileSync(file, text);
+  console.log(`renewed ${name}`);
 }

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import { hostPortOf } from '../core/facts/address.ts';
+import type { SidecarVariables } from '../core/injection/annotations.ts';
 import { isDnsLabel } from '../core/injection/names.ts';
-import { POLICY_MODES } from '../core/policy/engine.ts';
 import { isOwnHost } from '../probe/own-address.ts';
 import { SIDECAR_VALUE_FIELDS, SIDECAR_VALUE_SUMMARIES } from '../runtime/annotation-fields.ts';
 import {
@@ -63,10 +63,8 @@ const bindAddress = withDefault('an IP address, such as 127.0.0.1 or ::, or loca
   isIP(raw) > 0 || raw === 'localhost' ? raw : undefined,
 );
 
-/** Every variable of the sidecar; the reference page is generated from this table. */
-export const SIDECAR_FIELDS = {
-  ...SIDECAR_VALUE_FIELDS,
-  ...LOG_FIELDS,
+/** The variables of annotations are in core/injection/annotations.ts: a second row here does not compile. */
+const OWN_FIELDS = {
   UPSTREAM_URL: upstreamUrl,
   UPSTREAM_TIMEOUT_MS: optionalInteger({ min: 1, max: DAY_MS }),
   MANIFEST_PATH: text('/manifest/agent.yaml'),
@@ -80,7 +78,6 @@ export const SIDECAR_FIELDS = {
   AUDIT_QUERY: flag(false),
   POLICY_URL: optionalHttpUrl,
   POLICY_ENGINE: optionalOneOf(['opa', 'builtin']),
-  POLICY_PROXY_MODE: oneOf(POLICY_MODES, 'track'),
   POLICY_TIMEOUT_MS: integer({ min: 1, max: 60_000, default: 1000 }),
   ANTHROPIC_API_KEY: optionalSecret(),
   PROOF_STORE_PATH: optionalText,
@@ -92,7 +89,10 @@ export const SIDECAR_FIELDS = {
   PLATFORM_TOKEN_FILE: optionalText,
   PLATFORM_CA_FILE: optionalText,
   HEARTBEAT_SECONDS: integer({ min: 10, max: 3600, default: 30 }),
-};
+} satisfies Record<string, unknown> & { [K in keyof SidecarVariables]?: never };
+
+/** Every variable of the sidecar; the reference page is generated from this table. LOG_LEVEL is described as for every process. */
+export const SIDECAR_FIELDS = { ...SIDECAR_VALUE_FIELDS, ...LOG_FIELDS, ...OWN_FIELDS };
 
 type RawConfig = ConfigOf<typeof SIDECAR_FIELDS>;
 export type SidecarConfig = Omit<RawConfig, 'POLICY_ENGINE'> & {
@@ -120,8 +120,6 @@ export const SIDECAR_SUMMARIES: Summaries<typeof SIDECAR_FIELDS> = {
     'Base URL of a policy engine (Open Policy Agent) with the generated rules. Unset: no external engine is queried.',
   POLICY_ENGINE:
     'The policy engine: opa queries POLICY_URL, builtin evaluates the same rules in the sidecar. Unset: opa if POLICY_URL is set, else none.',
-  POLICY_PROXY_MODE:
-    'Effect of a denial: track forwards the response and records the denial, enforce returns 403 instead of the response, off does not evaluate responses.',
   POLICY_TIMEOUT_MS: 'Milliseconds to wait for POLICY_URL; after that the request passes unevaluated.',
   ANTHROPIC_API_KEY: 'The key for LLM analysis. Has no effect in this version.',
   PROOF_STORE_PATH:

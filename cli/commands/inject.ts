@@ -95,7 +95,8 @@ const choice = (flags: string, text: string, [first, ...others]: string[]): Opti
 function defaultOptions(): Option[] {
   return DEFAULTED.map(([key, { summary, chart, ...kind }]) => {
     const words = key.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`);
-    const flags = `--${words} <${words.slice(words.lastIndexOf('-') + 1)}>`;
+    const isBoolean = kind.schema['type'] === 'boolean';
+    const flags = `--${words} <${isBoolean ? 'true|false' : words.slice(words.lastIndexOf('-') + 1)}>`;
     const text = summary.replaceAll(/^The |`|\.( .*)?$/g, '');
     return kind.schema.enum
       ? choice(flags, text, [...new Set([chart.default, ...kind.schema.enum])].map(String))

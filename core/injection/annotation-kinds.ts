@@ -30,6 +30,20 @@ export function oneOf<const V extends string>(values: readonly V[]): AnnotationK
   };
 }
 
+export function boolean(): AnnotationKind<boolean> {
+  const { allowed, read, cel, pattern } = oneOf(['true', 'false']);
+  return {
+    allowed,
+    read: (raw) => {
+      const result = read(raw);
+      return result.ok ? { ok: true, value: result.value === 'true' } : result;
+    },
+    cel,
+    schema: { type: 'boolean' },
+    pattern,
+  };
+}
+
 /** @param pattern without backslashes, so that JavaScript, CEL and YAML read it the same */
 export function matching(allowed: string, pattern: RegExp, maxLength = Infinity): AnnotationKind<string> {
   const { source } = pattern;

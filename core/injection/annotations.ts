@@ -1,7 +1,7 @@
 import { GRADES } from '../gap/gap.ts';
 import { POLICY_MODES } from '../policy/engine.ts';
 import { quoted } from '../untrusted/quoted.ts';
-import { integer, matching, oneOf, quantity, type AnnotationKind } from './annotation-kinds.ts';
+import { boolean, integer, matching, oneOf, quantity, type AnnotationKind } from './annotation-kinds.ts';
 import { DNS_LABEL, DNS_SUBDOMAIN } from './names.ts';
 
 /**
@@ -42,7 +42,7 @@ export const ANNOTATIONS = {
     name: 'platform.io/inject',
     summary: '`"true"` injects the sidecar into the pod.',
     default: '`"false"`',
-    ...oneOf(['true', 'false']),
+    ...boolean(),
   },
   agentName: {
     name: 'platform.io/agent-name',
@@ -71,7 +71,7 @@ export const ANNOTATIONS = {
   mode: {
     name: 'platform.io/policy-proxy-mode',
     summary:
-      'The handling of policy denials: `track` records them, `enforce` responds with 403, `off` does not query the policy engine.',
+      'The effect of a policy denial: `track` forwards the response and records the denial, `enforce` responds with 403 instead, `off` does not evaluate responses.',
     ...oneOf(POLICY_MODES),
     chart: {
       path: 'policy.mode',
