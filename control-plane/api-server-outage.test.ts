@@ -24,7 +24,7 @@ test('logs one error when an outage begins and one line when it ends, for any nu
   clock.advance(4_900);
   outage.succeeded();
   outage.succeeded();
-  expect(lines.slice(1)).toEqual([['API server reachable again', { failures: 100 }]]);
+  expect(lines.slice(1)).toEqual([['API server requests succeed again', { failures: 100 }]]);
   outage.failed(new Error('connect ECONNREFUSED'));
   expect(lines.slice(2)).toEqual(['API server requests failing']);
 });

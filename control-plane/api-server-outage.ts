@@ -15,7 +15,7 @@ export function createApiServerOutage({ clock, logger }: { clock: Clock; logger:
     },
     succeeded(): void {
       if (outage === null || clock.monotonicMs() - outage.lastMs < QUIET_MS) return;
-      logger.info('API server reachable again', { failures: outage.failures });
+      logger.info('API server requests succeed again', { failures: outage.failures });
       outage = null;
     },
   };

@@ -88,7 +88,7 @@ test('keeps the previous pair while the files are invalid, and logs one warning'
   await check();
   await check();
   expect(await served()).toBe('CN=first.test');
-  expect(warnings).toEqual(['failed to reload certificate']);
+  expect(warnings).toEqual(['certificate reload failed, keeping previous certificate']);
   rmSync(files().keyFile);
   await check();
   expect(await served()).toBe('CN=first.test');

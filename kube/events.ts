@@ -86,7 +86,7 @@ export class EventRecorder {
   /** Never throws and never waits. An Event that cannot be written is only logged. */
   record(note: EventNote): void {
     if (this.#waiting >= WAITING) {
-      this.#options.logger.warn('event dropped', { reason: note.reason, waiting: this.#waiting });
+      this.#options.logger.warn('Kubernetes Event dropped', { reason: note.reason, waiting: this.#waiting });
       return;
     }
     this.#waiting += 1;

@@ -12,7 +12,7 @@ type Callback = (error: Error | null, address: string | LookupAddress[], family?
  * Python's asyncio, accept IPv6 only. The hosts file is not used: an image may lack `::1`, and a pod's `hostAliases` may
  * map `localhost` to another address.
  */
-export function pinLocalhost(): void {
+export function resolveLocalhostToLoopback(): void {
   const lookup = dns.lookup as (hostname: string, options: object, callback: Callback) => void;
   const pinned = (hostname: string, options: unknown, callback?: Callback): void => {
     const done = callback ?? (options as Callback);

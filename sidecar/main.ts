@@ -1,7 +1,7 @@
 import { runProcess } from '../runtime/run-process.ts';
 import { collectBuffers } from './collect-buffers.ts';
 import { readConfig, SIDECAR_FIELDS } from './config.ts';
-import { pinLocalhost } from './localhost.ts';
+import { resolveLocalhostToLoopback } from './localhost.ts';
 import { memoryLimit } from './proxy/memory-limit.ts';
 import { renderPolicy } from './render-policy.ts';
 import { startSidecar } from './start-sidecar.ts';
@@ -14,7 +14,7 @@ if (command === undefined)
     readConfig,
     start: (config, logger) => {
       collectBuffers(memoryLimit());
-      pinLocalhost();
+      resolveLocalhostToLoopback();
       return startSidecar({ config, logger, env: process.env });
     },
   });

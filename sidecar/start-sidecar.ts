@@ -3,7 +3,7 @@ import type { Logger } from '../runtime/logger.ts';
 import { systemClock } from '../runtime/clock.ts';
 import { createSidecarApp } from './app.ts';
 import type { SidecarConfig } from './config.ts';
-import { controlLimits, limitBodies } from './control-limits.ts';
+import { controlLimits, limitTotalBodyBytes } from './control-limits.ts';
 import { createContext, type ContextInput, type SidecarContext } from './context.ts';
 import { Heartbeats } from './heartbeat/heartbeats.ts';
 import { createUpstream } from './proxy/create-upstream.ts';
@@ -79,7 +79,7 @@ function startControl(context: SidecarContext, heartbeats: Heartbeats | null): P
   const { config, load, clock } = context;
   const app = createSidecarApp(context, () => heartbeats?.failures ?? 0);
   return listen({
-    handler: limitBodies(app, load, clock),
+    handler: limitTotalBodyBytes(app, load, clock),
     limits: controlLimits(load),
     host: config.BIND_ADDRESS,
     port: config.CONTROL_PLANE_PORT,

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { policyInputOf, type DeclaredMemory, type InputFacts } from './policy-input.ts';
+import { policyInputOf, type MemoryWriteSelection, type InputFacts } from './policy-input.ts';
 
-const MEMORY: DeclaredMemory = { ttlSeconds: 60, otherBackends: ['postgres'] };
+const MEMORY: MemoryWriteSelection = { ttlSeconds: 60, otherBackends: ['postgres'] };
 
 const inputOf = (facts: Partial<InputFacts> = {}) =>
   policyInputOf({ agentName: 'travel', memory: MEMORY, ...facts });

@@ -24,7 +24,7 @@ export interface PolicyInput {
 }
 
 /** The manifest values that select which memory write of an entry goes into the input. */
-export interface DeclaredMemory {
+export interface MemoryWriteSelection {
   ttlSeconds?: number;
   /** Backends of long-term and vector memory that differ from the short-term backend. Other TTLs apply there. */
   otherBackends: readonly string[];
@@ -33,7 +33,7 @@ export interface DeclaredMemory {
 /** The facts that an input is built from. */
 export interface InputFacts {
   agentName: string;
-  memory: DeclaredMemory;
+  memory: MemoryWriteSelection;
   /** Today's totals of the agent; an unknown total is absent. */
   totals?: Partial<UsageTotals>;
   /** The request; absent: the input has type `report`. */
@@ -66,7 +66,7 @@ function toxicityIn(events: readonly BehavioralEvent[]): number | undefined {
 
 function writeTtlIn(
   events: readonly BehavioralEvent[],
-  { ttlSeconds, otherBackends }: DeclaredMemory,
+  { ttlSeconds, otherBackends }: MemoryWriteSelection,
 ): number | undefined {
   let selected: number | undefined;
   for (const event of events) {

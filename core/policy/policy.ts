@@ -1,7 +1,7 @@
 import type { Manifest } from '../manifest/manifest.ts';
 import type { PolicyEngine } from './engine.ts';
 import { packageSegmentOf } from './package-name.ts';
-import type { DeclaredMemory, PolicyInput } from './policy-input.ts';
+import type { MemoryWriteSelection, PolicyInput } from './policy-input.ts';
 import type { BoundRule, DenialReason, PolicyConfig } from './policy-rule.ts';
 import { POLICY_RULES } from './rules.ts';
 
@@ -11,7 +11,7 @@ export interface Policy {
   /** The rules that the manifest declares, sorted by reason. */
   rules: readonly BoundRule[];
   /** Input for `policyInputOf`. */
-  memory: DeclaredMemory;
+  memory: MemoryWriteSelection;
 }
 
 export function policyOf(manifest: Manifest): Policy {
@@ -26,7 +26,7 @@ export function rulesOf(manifest: Manifest): BoundRule[] {
   });
 }
 
-function memoryOf({ spec: { memory } }: Manifest): DeclaredMemory {
+function memoryOf({ spec: { memory } }: Manifest): MemoryWriteSelection {
   const { shortTerm, longTerm, vector } = memory ?? {};
   const shortTermBackend = shortTerm?.backend ?? memory?.backend;
   const others = [longTerm?.backend, vector?.backend].filter((backend) => backend !== undefined);

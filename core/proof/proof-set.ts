@@ -27,7 +27,7 @@ export function putProof(set: ProofSet, record: ProofRecord): ProofSet {
   const { expired: _, ...stored } = record;
   return {
     revision: set.revision + 1,
-    proofs: byRule([...set.proofs.filter((proof) => proof.ruleId !== record.ruleId), stored]),
+    proofs: sortByRule([...set.proofs.filter((proof) => proof.ruleId !== record.ruleId), stored]),
     tombstones: set.tombstones.filter((tombstone) => tombstone.ruleId !== record.ruleId),
   };
 }
@@ -42,7 +42,7 @@ export function removeProof(
   return {
     revision: set.revision + 1,
     proofs: set.proofs.filter((proof) => proof.ruleId !== ruleId),
-    tombstones: byRule([
+    tombstones: sortByRule([
       ...set.tombstones.filter((tombstone) => tombstone.ruleId !== ruleId),
       { ruleId, origin: removed.origin, at: removed.at.toISOString() },
     ]),
@@ -120,6 +120,6 @@ function hasSameContent(a: ProofRecord, b: ProofRecord): boolean {
 }
 
 /** Sorts in place. */
-export function byRule<T extends { ruleId: string }>(items: T[]): T[] {
+export function sortByRule<T extends { ruleId: string }>(items: T[]): T[] {
   return items.sort((a, b) => (a.ruleId < b.ruleId ? -1 : a.ruleId > b.ruleId ? 1 : 0));
 }

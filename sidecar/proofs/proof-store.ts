@@ -1,5 +1,5 @@
 import type { ProofRecord } from '../../core/proof/proof.ts';
-import { byRule } from '../../core/proof/proof-set.ts';
+import { sortByRule } from '../../core/proof/proof-set.ts';
 import { readProofFile, writeProofFile, type KeptProofs } from './proof-file.ts';
 
 /** The outcome of a local change. `not-local`: the rule has a record of the control plane, which is kept. */
@@ -147,5 +147,5 @@ function withRecord(
   record: ProofRecord | undefined,
 ): ProofRecord[] {
   const others = proofs.filter((proof) => proof.ruleId !== ruleId);
-  return record === undefined ? others : byRule([...others, record]);
+  return record === undefined ? others : sortByRule([...others, record]);
 }
