@@ -16,7 +16,7 @@ const at = (now: Date, trusted = '', hosts = HOSTS): Circumstances => ({
   trusted,
   trustedMs: TIMING.settleMs,
   leafMs: TIMING.settleMs,
-  isProven: true,
+  isCurrentCaSufficient: true,
   issued: [],
   timing: TIMING,
 });
@@ -32,7 +32,7 @@ describe('the next step', () => {
   let lasting: KeyPair;
   let brief: KeyPair;
   let state: TlsState;
-  const unproven = (now: Date): Circumstances => ({ ...at(now), isProven: false });
+  const insufficient = (now: Date): Circumstances => ({ ...at(now), isCurrentCaSufficient: false });
 
   beforeAll(async () => {
     ca = await issueCa({ now: START, days: TIMING.caDays });
@@ -131,43 +131,43 @@ describe('the next step', () => {
       null,
     ],
     [
-      'a previous CA without proof that the current CA is sufficient',
-      () => [{ ...state, previousCa: other.cert }, unproven(days(1))],
+      'a previous CA while the current CA may not be sufficient',
+      () => [{ ...state, previousCa: other.cert }, insufficient(days(1))],
       null,
     ],
     [
-      'unproven after 29 days',
-      () => [{ ...state, previousCa: other.cert, leaf: lasting }, unproven(days(29))],
+      'insufficient after 29 days',
+      () => [{ ...state, previousCa: other.cert, leaf: lasting }, insufficient(days(29))],
       null,
     ],
     [
-      'unproven after 30 days',
-      () => [{ ...state, previousCa: other.cert, leaf: lasting }, unproven(days(30))],
+      'insufficient after 30 days',
+      () => [{ ...state, previousCa: other.cert, leaf: lasting }, insufficient(days(30))],
       'retire-previous',
     ],
     [
-      'unproven after 30 days with a new leaf',
+      'insufficient after 30 days with a new leaf',
       () => [
         { ...state, previousCa: other.cert, leaf: lasting },
-        { ...unproven(days(30)), leafMs: 0 },
+        { ...insufficient(days(30)), leafMs: 0 },
       ],
       null,
     ],
     [
-      'unproven when the previous CA has expired',
-      () => [{ ...state, previousCa: brief.cert }, unproven(days(2))],
+      'insufficient when the previous CA has expired',
+      () => [{ ...state, previousCa: brief.cert }, insufficient(days(2))],
       'retire-previous',
     ],
     [
-      'unproven when one of two previous CAs has expired',
-      () => [{ ...state, previousCa: brief.cert + other.cert }, unproven(days(2))],
+      'insufficient when one of two previous CAs has expired',
+      () => [{ ...state, previousCa: brief.cert + other.cert }, insufficient(days(2))],
       null,
     ],
     [
-      'unproven when the leaf has 29 days left, which is still renewed',
+      'insufficient when the leaf has 29 days left, which is still renewed',
       () => [
         { ...state, previousCa: other.cert },
-        { ...unproven(days(61)), leafMs: 0 },
+        { ...insufficient(days(61)), leafMs: 0 },
       ],
       'issue-leaf',
     ],

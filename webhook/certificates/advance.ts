@@ -12,7 +12,7 @@ export interface CertificateTiming {
   leafRenewDays: number;
   /** Time for a changed trust bundle or leaf to reach every API server and replica. */
   settleMs: number;
-  /** Maximum time for which a previous CA is trusted without proof that the current CA alone is sufficient. */
+  /** Maximum time for which a previous CA is trusted although the current CA may not be sufficient. */
   holdDays: number;
 }
 
@@ -36,7 +36,7 @@ export interface Circumstances {
   /** Time since the shared leaf was last observed to change, milliseconds. */
   leafMs: number;
   /** Whether a pod was injected with exactly this caBundle and the current leaf; also true if no canary tests this. */
-  isProven: boolean;
+  isCurrentCaSufficient: boolean;
   /** Certificates issued to other processes, and the time since each was last observed to change. */
   issued: readonly { hosts: readonly string[]; leaf: KeyPair | null; leafMs: number }[];
   timing: CertificateTiming;
@@ -57,7 +57,7 @@ const MAX_PREVIOUS = 3;
  * | | trusted by the API server, settled | | promote-next |
  * | expires within caRenewDays, no previous CA | none | | prepare-next |
  * | | | none, of another CA or chain, for other hosts, expires within leafRenewDays | issue-leaf |
- * | a previous CA is still trusted | | all leaves settled; proven, or previous CA held for holdDays | retire-previous |
+ * | a previous CA is still trusted | | all leaves settled; current CA sufficient, or previous CA held for holdDays | retire-previous |
  */
 export function nextStep(state: TlsState, circumstances: Circumstances): Step | null {
   const { now, hosts, trusted, trustedMs, leafMs, timing } = circumstances;
@@ -68,7 +68,7 @@ export function nextStep(state: TlsState, circumstances: Circumstances): Step | 
   if (nextCa === null && previousCa === null && isOld) return 'prepare-next';
   if (!isGoodLeaf(leaf, state, { now, hosts, timing })) return 'issue-leaf';
   const isSettled = leafMs >= timing.settleMs && areOthersSettled(state, circumstances);
-  if (previousCa !== null && isSettled && (circumstances.isProven || isHoldOver(state, circumstances)))
+  if (previousCa !== null && isSettled && (circumstances.isCurrentCaSufficient || isHoldOver(state, circumstances)))
     return 'retire-previous';
   return null;
 }

@@ -15,10 +15,10 @@ import { describeError } from '../../runtime/logger.ts';
 import { advance, isGoodLeaf, newLeaf, TIMING, type CertificateTiming } from './advance.ts';
 import type { KeyPair } from '../../runtime/http-listener.ts';
 import type { LeafUse } from './leaf-use.ts';
-import { isProven, type ProofSources } from './proof.ts';
+import { isCurrentCaSufficient, type CurrentCaSources } from './current-ca.ts';
 import { entriesOf, parseTlsState, trustBundle, type TlsState } from './tls-state.ts';
 
-export interface CertificateManagerOptions extends ProofSources {
+export interface CertificateManagerOptions extends CurrentCaSources {
   clock: Clock;
   leafUse: Pick<LeafUse, 'isUsed' | 'serve'>;
   /** The Secret that this process's replicas share, and the host names of the webhook. */
@@ -123,8 +123,8 @@ export class CertificateManager {
   async #updateState(secret: Data, trusted: string, issued: Data | null): Promise<TlsState | null> {
     const { clock, logger, webhook, controlPlane } = this.#options;
     const current = parseTlsState(decodedEntries(secret));
-    const hasProof =
-      current.previousCa === null || (await isProven(trusted, this.#options, this.#stop.signal));
+    const isSufficient =
+      current.previousCa === null || (await isCurrentCaSufficient(trusted, this.#options, this.#stop.signal));
     const other = issued && leafIn(issued);
     const { state, steps } = await advance(current, {
       now: clock.now(),
@@ -132,7 +132,7 @@ export class CertificateManager {
       trusted,
       trustedMs: this.#unchangedMs('trusted', trusted),
       leafMs: this.#unchangedMs('leaf', current.leaf?.cert),
-      isProven: hasProof,
+      isCurrentCaSufficient: isSufficient,
       issued: issued
         ? [{ hosts: controlPlane.hosts, leaf: other, leafMs: this.#unchangedMs('issued', other?.cert) }]
         : [],
@@ -141,7 +141,7 @@ export class CertificateManager {
     if (steps.length === 0) return state;
     if (!(await this.#putEntries(webhook.secret, secret, entriesOf(state)))) return null;
     logger.info('certificates updated', { steps });
-    if (steps.includes('retire-previous') && !hasProof)
+    if (steps.includes('retire-previous') && !isSufficient)
       logger.warn('previous CA removed after the hold time without a passed canary', {
         days: this.#timing.holdDays,
       });

@@ -3,7 +3,7 @@ import { CANARY_CONDITION, passedWith } from '../../kube/canary-condition.ts';
 import { KubeClient } from '../../kube/client.ts';
 import { silentLogger } from '../../runtime/logger.ts';
 import { startFakeApiServer, type FakeApiServer } from '../../testing/fake-api-server.ts';
-import { isProven } from './proof.ts';
+import { isCurrentCaSufficient } from './current-ca.ts';
 
 let server: FakeApiServer;
 let client: KubeClient;
@@ -24,8 +24,8 @@ const leafUse = (isUsed: boolean) => ({
   follow: () => undefined,
   around: (handler: never) => handler,
 });
-const prove = (policy: string | null = 'canary', isUsed = true) =>
-  isProven(
+const check = (policy: string | null = 'canary', isUsed = true) =>
+  isCurrentCaSufficient(
     'PEM',
     { client, logger: silentLogger, policy, leafUse: leafUse(isUsed) },
     new AbortController().signal,
@@ -36,26 +36,26 @@ function setCanary(status: 'True' | 'False', message: string): void {
   server.put(PATH, { metadata: { name: 'canary' }, status: { conditions: [condition] } });
 }
 
-test('is proven by a canary that passed with exactly this caBundle, and a review over the current certificate', async () => {
-  expect(await prove()).toBe(false);
+test('is sufficient after a canary that passed with exactly this caBundle, and a review over the current certificate', async () => {
+  expect(await check()).toBe(false);
   setCanary('True', passedWith('OLD PEM'));
-  expect(await prove()).toBe(false);
+  expect(await check()).toBe(false);
   setCanary('False', passedWith('PEM'));
-  expect(await prove()).toBe(false);
+  expect(await check()).toBe(false);
   setCanary('True', passedWith('PEM'));
-  expect([await prove(), await prove('canary', false)]).toEqual([true, false]);
+  expect([await check(), await check('canary', false)]).toEqual([true, false]);
 });
 
 test('is not required without a canary', async () => {
-  expect(await prove(null, false)).toBe(true);
+  expect(await check(null, false)).toBe(true);
 });
 
-test('is not proven, without an error, if the policy cannot be read for lack of permission', async () => {
+test('is not sufficient, without an error, if the policy cannot be read for lack of permission', async () => {
   server.fail({ when: () => true, answer: { status: 403 } });
-  expect(await prove()).toBe(false);
+  expect(await check()).toBe(false);
 });
 
 test('throws while the API server is unavailable', async () => {
   server.fail({ when: () => true, answer: 'cut' });
-  await expect(prove()).rejects.toThrow('did not respond');
+  await expect(check()).rejects.toThrow('did not respond');
 });

@@ -4,7 +4,7 @@ import { getObject } from '../../kube/objects.ts';
 import { describeError, type Logger } from '../../runtime/logger.ts';
 import type { LeafUse } from './leaf-use.ts';
 
-export interface ProofSources {
+export interface CurrentCaSources {
   client: KubeClient;
   logger: Logger;
   /** The ValidatingAdmissionPolicy with the canary's condition. */
@@ -17,9 +17,9 @@ export interface ProofSources {
  * to this process over the current certificate. Without a canary (`policy` is null) this cannot be tested: true. If the
  * policy cannot be read for lack of permission: false; certificates are still renewed.
  */
-export async function isProven(
+export async function isCurrentCaSufficient(
   trusted: string,
-  { client, logger, policy, leafUse }: ProofSources,
+  { client, logger, policy, leafUse }: CurrentCaSources,
   signal: AbortSignal,
 ): Promise<boolean> {
   if (policy === null) return true;
