@@ -1,7 +1,7 @@
 import type { AuditResult, Score, Verdict } from '../core/audit/audit.ts';
 import { PACKS, type Pack } from '../core/manifest/packs.ts';
 import type { Tier } from '../core/audit/rule.ts';
-import type { JudgedSuppression, SuppressionState } from '../core/audit/suppressions.ts';
+import type { EvaluatedSuppression, SuppressionState } from '../core/audit/suppressions.ts';
 import type { Grade } from '../core/gap/gap.ts';
 import { printable } from './rendered.ts';
 import { plural, type Paint } from './table.ts';
@@ -113,7 +113,7 @@ const STATE_TEXT: Readonly<Record<SuppressionState, string>> = {
   unknown: 'unknown rule',
 };
 
-function suppressionText(suppressions: readonly JudgedSuppression[], paint: Paint): string {
+function suppressionText(suppressions: readonly EvaluatedSuppression[], paint: Paint): string {
   if (suppressions.length === 0) return '';
   const lines = suppressions.map(({ rule, reason, approvedBy, expires, state }) => {
     const until = expires === undefined ? '' : ` until ${printable(expires)}`;

@@ -86,7 +86,10 @@ export class EventRecorder {
   /** Never throws and never waits. An Event that cannot be written is only logged. */
   record(note: EventNote): void {
     if (this.#waiting >= WAITING) {
-      this.#options.logger.warn('Kubernetes Event dropped', { reason: note.reason, waiting: this.#waiting });
+      this.#options.logger.warn('Kubernetes Event dropped, queue full', {
+        eventReason: note.reason,
+        queued: this.#waiting,
+      });
       return;
     }
     this.#waiting += 1;
@@ -104,8 +107,8 @@ export class EventRecorder {
       if (occurrence === undefined || series === undefined) await this.#record(about);
       else await this.#emit(about, occurrence, series);
     } catch (error) {
-      this.#options.logger.warn('failed to write Event', {
-        reason: note.reason,
+      this.#options.logger.warn('failed to write Kubernetes Event', {
+        eventReason: note.reason,
         error: describeError(error),
       });
     } finally {

@@ -117,7 +117,7 @@ export class LeaderElection {
       return isHeld;
     } catch (error) {
       this.#isFailing = true;
-      logger.warn('leader election error', { lease: lease.name, error: describeError(error) });
+      logger.warn('failed to acquire or renew Lease', { lease: lease.name, error: describeError(error) });
       return false;
     }
   }
@@ -193,7 +193,7 @@ export class LeaderElection {
       await this.#put({ ...current, spec }, limit);
       logger.info('released leadership', { identity });
     } catch (error) {
-      logger.warn('failed to release leadership', { error: describeError(error) });
+      logger.warn('failed to release Lease, the next leader waits until it expires', { error: describeError(error) });
     }
   }
 }

@@ -1,7 +1,7 @@
 import { expect, test } from '@jest/globals';
 import { configOf } from '../testing/operator-config.ts';
 import { VERSION } from '../runtime/version.ts';
-import { excludedNamespacesOf, installedOf, readConfig } from './config.ts';
+import { namespacesWithoutInjection, installedOf, readConfig } from './config.ts';
 
 test('returns the documented defaults for an empty environment', () => {
   expect(readConfig({})).toEqual({
@@ -85,9 +85,9 @@ test('requires SIDECAR_IMAGE for a canary', () => {
 });
 
 test('uses the excluded namespaces of the chart, or the default ones', () => {
-  expect(excludedNamespacesOf(configOf({ EXCLUDED_NAMESPACES: 'a, b' }), 'system')).toEqual(['a', 'b']);
-  expect(excludedNamespacesOf(configOf({}), 'system')).toEqual(['kube-system', 'system']);
-  expect(excludedNamespacesOf(configOf({}), null)).toEqual(['kube-system']);
+  expect(namespacesWithoutInjection(configOf({ EXCLUDED_NAMESPACES: 'a, b' }), 'system')).toEqual(['a', 'b']);
+  expect(namespacesWithoutInjection(configOf({}), 'system')).toEqual(['kube-system', 'system']);
+  expect(namespacesWithoutInjection(configOf({}), null)).toEqual(['kube-system']);
 });
 
 test("computes the injection record of new pods from the webhook's settings", () => {

@@ -7,7 +7,7 @@ import { StatusWriter } from '../kube/status-writer.ts';
 import { AgentController } from './agents/controller.ts';
 import { addFleetMetrics } from './agents/fleet-metrics.ts';
 import { FIELD_MANAGER } from './agents/reconcile-agent.ts';
-import { excludedNamespacesOf, installedOf, minimumOf } from './config.ts';
+import { namespacesWithoutInjection, installedOf, minimumOf } from './config.ts';
 import { createInformers } from './informers.ts';
 import { createInjectorWatch, type InjectorWatchParts } from './injector-watch.ts';
 import { mirrorSettings } from './remote/config.ts';
@@ -22,7 +22,7 @@ export function createContext(parts: ContextParts) {
   const podName = config.POD_NAME ?? hostname();
   const observe = workObserver(metrics, clock);
   const events = new EventRecorder({ ...parts, controller: 'platform.io/operator', instance: podName });
-  const excludedNamespaces = excludedNamespacesOf(config, namespace);
+  const excludedNamespaces = namespacesWithoutInjection(config, namespace);
   // The informers report changes to the controller, and the controller reads their caches.
   const { informers, podsOf, servicesIn } = createInformers({ ...parts, excludedNamespaces }, () => agents);
   const { pods, unlabelledPods, observations } = informers;

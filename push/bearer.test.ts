@@ -121,7 +121,7 @@ describe('a registration key in a token file', () => {
     expect(await pushed(bearer)).toBe(keyOf(20));
     fresh = keyOf(0);
     expect(await pushed(bearer)).toBe(fresh);
-    expect(warnings).toEqual(['key renewal failed']);
+    expect(warnings).toEqual(['control plane key renewal failed']);
   });
 });
 
@@ -159,6 +159,6 @@ describe('a given key', () => {
     expect(await pushed(bearer)).toBe(fresh);
     expect(await pushed(bearer)).toBe(fresh);
     expect(renewals).toHaveLength(1);
-    expect(warnings).toEqual(['failed to store renewed key, a restart uses the previous key']);
+    expect(warnings).toEqual(['failed to write renewed key to its file, a restart uses the previous key']);
   });
 });

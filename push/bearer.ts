@@ -48,14 +48,14 @@ export class Bearer {
     const renewal = await renewKey({ endpoint, bearer, signal });
     if (!renewal.ok) {
       const fields = { reason: renewal.reason };
-      if (this.#failing) logger.debug('key renewal failed again', fields);
-      else logger.warn('key renewal failed', fields);
+      if (this.#failing) logger.debug('control plane key renewal failed again', fields);
+      else logger.warn('control plane key renewal failed', fields);
       this.#failing = true;
       return;
     }
     this.#failing = false;
     this.#renewed = { from: stored, key: renewal.key };
-    logger.info('key renewed', { expiresAt: renewal.expiresAt.toISOString() });
+    logger.info('control plane key renewed', { expiresAt: renewal.expiresAt.toISOString() });
     await this.#keep(renewal.key);
   }
 
@@ -77,7 +77,8 @@ export class Bearer {
     try {
       if (path !== undefined) await replaceFile(path, `${key}\n`, 0o600);
     } catch (error) {
-      this.#context.logger.warn('failed to store renewed key, a restart uses the previous key', {
+      this.#context.logger.warn('failed to write renewed key to its file, a restart uses the previous key', {
+        path,
         reason: describeError(error),
       });
     }

@@ -167,7 +167,7 @@ describe('events', () => {
     expect(batches()).toEqual([{ requestId: null, agentName: 'shop', events: [model(1), model(2)] }]);
     expect([counts(), log]).toEqual([
       { delivered: 2, dropped: 2, queued: 0 },
-      [['events rejected', { reason: 'events[1].type must be model if requestId is absent' }]],
+      [['invalid events dropped', { reason: 'events[1].type must be model if requestId is absent' }]],
     ]);
   });
 });
@@ -194,7 +194,7 @@ describe('dropped events are counted and nothing throws', () => {
     expect([bodies, counts().dropped, log.map(([message]) => message)]).toEqual([
       [],
       2 * dropped,
-      ['events rejected'],
+      ['invalid events dropped'],
     ]);
   });
 
@@ -205,7 +205,7 @@ describe('dropped events are counted and nothing throws', () => {
     await flush();
     expect(counts()).toEqual({ delivered: 0, dropped: 3, queued: 0 });
     expect(log).toEqual([
-      ['failed to deliver events', { url: `http://127.0.0.1:${port}`, reason: `status ${answer}` }],
+      ['failed to deliver events, events dropped', { url: `http://127.0.0.1:${port}`, reason: `status ${answer}` }],
     ]);
   });
 
@@ -218,7 +218,7 @@ describe('dropped events are counted and nothing throws', () => {
     expect(counts()).toEqual({ delivered: 2, dropped: 5, queued: 0 });
     const url = `http://127.0.0.1:${port}`;
     expect(log).toEqual(
-      [400, 503, 503].map((each) => ['failed to deliver events', { url, reason: `status ${each}` }]),
+      [400, 503, 503].map((each) => ['failed to deliver events, events dropped', { url, reason: `status ${each}` }]),
     );
   });
 

@@ -155,7 +155,7 @@ export class EventSender {
     }
     this.#dropped += Math.max(count, 1);
     if (!this.#hasLoggedInvalid)
-      this.#options.logger.warn('events rejected', { reason: describeError(reason) });
+      this.#options.logger.warn('invalid events dropped', { reason: describeError(reason) });
     this.#hasLoggedInvalid = true;
     return null;
   }
@@ -231,7 +231,7 @@ export class EventSender {
     else this.#isFailing = true;
     const reason = typeof answer === 'number' ? `status ${answer}` : answer;
     if (!isKnown && !this.#closing.signal.aborted)
-      this.#options.logger.warn('failed to deliver events', { url: this.#endpoint.origin, reason });
+      this.#options.logger.warn('failed to deliver events, events dropped', { url: this.#endpoint.origin, reason });
   }
 }
 

@@ -169,10 +169,10 @@ describe('the heartbeat sender', () => {
     expect(log.filter(([level]) => level !== 'debug')).toEqual([
       [
         'warn',
-        'heartbeat failed',
+        'heartbeat not delivered',
         { kind: 'refused', status: 500, detail: 'broken', url: plane.url.origin, failures: 1 },
       ],
-      ['info', 'heartbeats recovered', { after: 3 }],
+      ['info', 'heartbeats delivered again', { after: 3 }],
     ]);
     expect(running.state()).toEqual({
       lastAcceptedAt: '2026-03-01T10:00:07.000Z',
@@ -200,7 +200,7 @@ describe('the heartbeat sender', () => {
     expect(log).toEqual([
       [
         'warn',
-        'heartbeat failed',
+        'heartbeat not delivered',
         expect.objectContaining({
           kind: 'failed',
           reason: expect.stringMatching(/^no response within 50 ms/),
@@ -235,7 +235,7 @@ describe('the heartbeat sender', () => {
     await settled(1);
     expect(log[0]).toEqual([
       'warn',
-      'heartbeat failed',
+      'heartbeat not delivered',
       { kind: 'failed', reason: 'no facts', url: plane.url.origin, failures: 1 },
     ]);
   });

@@ -182,7 +182,7 @@ export class HeartbeatSender {
     const { logger } = this.#options;
     const intervalMs = this.#intervalSeconds * 1_000;
     if (outcome.kind === 'accepted') {
-      if (this.#failures > 0) logger.info('heartbeats recovered', { after: this.#failures });
+      if (this.#failures > 0) logger.info('heartbeats delivered again', { after: this.#failures });
       this.#failures = 0;
       return pauseAfterSuccess(intervalMs, this.#random());
     }
@@ -192,8 +192,8 @@ export class HeartbeatSender {
     }
     this.#failures += 1;
     const fields = { ...outcome, url: this.#endpoint.base.origin, failures: this.#failures };
-    if (this.#failures === 1) logger.warn('heartbeat failed', fields);
-    else logger.debug('heartbeat failed again', fields);
+    if (this.#failures === 1) logger.warn('heartbeat not delivered', fields);
+    else logger.debug('heartbeat still not delivered', fields);
     return pauseAfterFailure(this.#failures, intervalMs, this.#random());
   }
 

@@ -161,7 +161,7 @@ describe('a policy engine', () => {
     const timeoutMs = response === hang ? 200 : 60_000;
     const open = aCheck({ url, timeoutMs });
     expect([await outcomeOf(open()), await outcomeOf(open())]).toEqual([null, null]);
-    expect(log).toEqual([['no verdict from the policy engine, model calls allowed', { reason }]]);
+    expect(log).toEqual([['no policy decision, model calls allowed (fail-open)', { reason }]]);
     const error = await aCheck({ url, timeoutMs, failClosed: true })().catch((e: unknown) => e);
     expect(error).toBeInstanceOf(PolicyUnavailableError);
     expect(error).toMatchObject({

@@ -83,7 +83,7 @@ export function createPolicyCheck(context: PolicyCheckContext): PolicyCheck {
       result.state === 'not-loaded' ? 'the engine does not have the rules of this agent' : result.reason;
     if (settings.failClosed) throw new PolicyUnavailableError(reason);
     // One warning per outage.
-    if (!isUnavailable) logger.warn('no verdict from the policy engine, model calls allowed', { reason });
+    if (!isUnavailable) logger.warn('no policy decision, model calls allowed (fail-open)', { reason });
     isUnavailable = true;
   };
 }

@@ -150,11 +150,11 @@ describe('push mode with a real control plane', () => {
     const reporter = aReporter(key);
     reporter.recordUsage('gpt', 1, 0);
     reporter.start();
-    await untilLater(() => messages('debug').includes('heartbeat failed again'));
+    await untilLater(() => messages('debug').includes('heartbeat still not delivered'));
     reporter.recordUsage('gpt', 10, 0);
-    expect([messages('warn'), reporter.getUsage().totalTokens]).toEqual([['heartbeat failed'], 11]);
+    expect([messages('warn'), reporter.getUsage().totalTokens]).toEqual([['heartbeat not delivered'], 11]);
     await startPlane();
-    await untilLater(() => messages('info').includes('heartbeats recovered'));
+    await untilLater(() => messages('info').includes('heartbeats delivered again'));
     await reporter.stop();
     expect(await (await asAdmin('/agents')).json()).toMatchObject([{ agentName: 'shop', tokens: 11 }]);
     expect(reporter.getUsage().totalTokens).toBe(0);
@@ -219,7 +219,7 @@ describe('push mode with a real control plane', () => {
     const later = new SteppingClock(new Date(Date.now() + days21).toISOString());
     const reporter = aReporter(key, { clock: later });
     reporter.start();
-    await until(() => messages('info').includes('key renewed'));
+    await until(() => messages('info').includes('control plane key renewed'));
     expect(messages('warn')).toEqual([]);
     const renewed = await fetch(`http://127.0.0.1:${port}/api/v1/token`, {
       method: 'POST',
@@ -246,9 +246,9 @@ describe('push mode with a real control plane', () => {
     const reporter = aReporter(key);
     reporter.recordUsage('gpt', 5, 0);
     reporter.start();
-    await untilLater(() => messages('debug').includes('heartbeat failed again'));
+    await untilLater(() => messages('debug').includes('heartbeat still not delivered'));
     expect(log.filter(([level]) => level === 'warn')).toEqual([
-      ['warn', 'heartbeat failed', expect.objectContaining({ kind: 'refused', status: 401 })],
+      ['warn', 'heartbeat not delivered', expect.objectContaining({ kind: 'refused', status: 401 })],
     ]);
     const parts = [key, ...key.split('.')].filter((part) => part.length > 10);
     for (const part of parts) expect(JSON.stringify(log)).not.toContain(part);

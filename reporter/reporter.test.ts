@@ -135,8 +135,8 @@ describe('recordUsage', () => {
     ];
     expect([results, reporter.getUsage().totalTokens]).toEqual([[true, false, false, false], 7]);
     expect(log).toEqual([
-      ['usage not counted', { reason: 'promptTokens must be a whole number from 0 to 1000000000' }],
-      ['usage not counted', { reason: 'modelId must be a non-empty string' }],
+      ['invalid usage arguments, usage not counted', { reason: 'promptTokens must be a whole number from 0 to 1000000000' }],
+      ['invalid usage arguments, usage not counted', { reason: 'modelId must be a non-empty string' }],
     ]);
   });
 

@@ -148,7 +148,7 @@ interface UsageParts {
 function usageCounter({ ledger, pusher, events, warnOnce }: UsageParts) {
   return (requestId: string | null, ...call: [string, number, number]): boolean => {
     const recorded = ledger.record(...call);
-    if (!recorded.ok) warnOnce('usage not counted', { reason: recorded.reason });
+    if (!recorded.ok) warnOnce('invalid usage arguments, usage not counted', { reason: recorded.reason });
     // With push the heartbeats contain the usage; an event would count it twice.
     else if (pusher === null && !events.send(requestId, [{ type: 'model', ...recorded.call }]))
       warnOnce('usage not sent to sidecar', { reason: 'event queue full' });

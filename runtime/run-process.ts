@@ -50,7 +50,7 @@ export async function runProcess<C extends LogConfig>(definition: ProcessDefinit
     // A start that the stop signal interrupts rejects with an AbortError. That is not a failure.
     const { name, code } = error as NodeJS.ErrnoException;
     if (name === 'AbortError' && stopping.signal.aborted) return;
-    logger.error('exiting after fatal error', { error: describeError(error) });
+    logger.error('start or shutdown failed, exiting', { error: describeError(error) });
     process.exitCode = code === 'EADDRINUSE' ? PORT_TAKEN_EXIT_CODE : 1;
   } finally {
     // The delay lets standard error flush. Open timers and sockets are bugs, but must not delay the termination of the pod.

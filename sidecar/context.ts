@@ -17,7 +17,7 @@ import { createEngine } from './policy/create-engine.ts';
 import { PolicyEvaluator } from './policy/policy-evaluator.ts';
 import { Http2Refusals } from './proxy/http2-refusal.ts';
 import { LoadLimits } from './proxy/load-limits.ts';
-import { memoryLimit } from './proxy/memory-limit.ts';
+import { processMemoryLimitBytes } from './proxy/memory-limit.ts';
 import { ProofStore } from './proofs/proof-store.ts';
 import { Assessor } from './report/assessor.ts';
 import { PeerUsage } from './usage/peer-usage.ts';
@@ -41,7 +41,7 @@ export async function createContext({ config, env, logger, clock }: ContextInput
   // Proofs first: loading the manifest also starts a file watch, which a later failure would leave open.
   const proofs = await ProofStore.open(config.PROOF_STORE_PATH);
   const manifest = await CurrentManifest.load(config.MANIFEST_PATH, logger, stopping.signal);
-  const load = new LoadLimits(memoryLimit());
+  const load = new LoadLimits(processMemoryLimitBytes());
   const audit = new AuditLog({
     capacity: config.AUDIT_RING_SIZE,
     clock,

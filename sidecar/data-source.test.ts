@@ -145,7 +145,7 @@ describe('an invalid report', () => {
     expect(lines()).toEqual(['warn']);
     expect(rig.log).toContainEqual([
       'warn',
-      'agent report invalid',
+      'agent health report invalid',
       { field: 'agentName', reason: 'must be a string' },
     ]);
     await show(report!);

@@ -2,7 +2,7 @@ import { runProcess } from '../runtime/run-process.ts';
 import { collectBuffers } from './collect-buffers.ts';
 import { readConfig, SIDECAR_FIELDS } from './config.ts';
 import { resolveLocalhostToLoopback } from './localhost.ts';
-import { memoryLimit } from './proxy/memory-limit.ts';
+import { processMemoryLimitBytes } from './proxy/memory-limit.ts';
 import { renderPolicy } from './render-policy.ts';
 import { startSidecar } from './start-sidecar.ts';
 
@@ -13,7 +13,7 @@ if (command === undefined)
     env: process.env,
     readConfig,
     start: (config, logger) => {
-      collectBuffers(memoryLimit());
+      collectBuffers(processMemoryLimitBytes());
       resolveLocalhostToLoopback();
       return startSidecar({ config, logger, env: process.env });
     },

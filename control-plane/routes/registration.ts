@@ -65,7 +65,7 @@ function renew(context: ControlPlaneContext): RequestHandler {
     const at = clock.now();
     const { apiKey, ...token } = await signer(context).renew({ agentId, agentName: key.name, family }, at);
     await requireStored(store.addToken({ ...key, agentId, token, at }));
-    logger.info('renewed key issued', { agent: key.name, namespace: key.namespace, agentId });
+    logger.info('renewed agent key issued', { agent: key.name, namespace: key.namespace, agentId });
     response.set('cache-control', 'no-store').json({ agentId, apiKey, expiresAt: token.expiresAt });
   };
 }

@@ -19,7 +19,7 @@ export interface ReceiveOptions {
 }
 
 /** Maximum number of new instance names of one registered agent within the rate limit. */
-export const MAX_NEW_NAMES = 60;
+export const MAX_NEW_INSTANCES = 60;
 /** Maximum number of live instance names of a registered agent. */
 const MAX_LIVE_NAMES = 1_000;
 /** Retry delay for a name above this maximum. Instances become stale after two minutes at the earliest. */
@@ -62,7 +62,7 @@ function waitOfNewName(
   const oldest = newNames
     .filter((ms) => remaining(ms, at, rateLimitSeconds) > 0)
     .sort((a, b) => a - b)
-    .at(-MAX_NEW_NAMES);
+    .at(-MAX_NEW_INSTANCES);
   return oldest === undefined ? 0 : remaining(oldest, at, rateLimitSeconds);
 }
 

@@ -142,7 +142,7 @@ describe('A dual-write store', () => {
     expect(await mirrored.putProof({ ...KEY, record: proof, at: at(0) })).toBe('stored');
     expect(await mirrored.removeProof({ ...KEY, ruleId: 'MEM-01', at: at(0) })).toBe('removed');
     expect(await mirrored.remove(KEY)).toBe('removed');
-    expect(warnings).toEqual(['failed to write AgentObservation']);
+    expect(warnings).toEqual(['failed to update AgentObservation, database unaffected']);
     expect(mirrored.unready()).toBeNull();
     await mirrored.close();
   });

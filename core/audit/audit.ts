@@ -9,7 +9,7 @@ import { earnedTier, type Evidence } from './earned.ts';
 import { isPack, PACKS, type Pack } from '../manifest/packs.ts';
 import { WEIGHTS, type Rule, type Tier } from './rule.ts';
 import { RULES } from './rules.ts';
-import { judgeSuppressions, type JudgedSuppression } from './suppressions.ts';
+import { judgeSuppressions, type EvaluatedSuppression } from './suppressions.ts';
 
 export interface Score {
   /** 0..100 */
@@ -30,7 +30,7 @@ export interface AuditResult {
   packs: Pack[];
   /** One per rule of the audited packs that is not suppressed, in catalogue order. */
   verdicts: Verdict[];
-  suppressions: JudgedSuppression[];
+  suppressions: EvaluatedSuppression[];
   declared: Score;
   /** null: the audit had no evidence. */
   proved: Score | null;

@@ -1,5 +1,5 @@
 import type { AuditResult } from './audit.ts';
-import type { JudgedSuppression } from './suppressions.ts';
+import type { EvaluatedSuppression } from './suppressions.ts';
 
 /** The summary of an audit in a heartbeat. */
 export interface AuditSummary {
@@ -9,7 +9,7 @@ export interface AuditSummary {
   proved: number;
   /** Ids of the violated rules. */
   failed: string[];
-  suppressions: JudgedSuppression[];
+  suppressions: EvaluatedSuppression[];
 }
 
 /** Summarizes an audit that had evidence; without evidence the proved score is 0. */

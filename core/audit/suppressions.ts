@@ -18,7 +18,7 @@ export const SUPPRESSION_STATES = [
 ] as const;
 export type SuppressionState = (typeof SUPPRESSION_STATES)[number];
 
-export interface JudgedSuppression extends Suppression {
+export interface EvaluatedSuppression extends Suppression {
   state: SuppressionState;
 }
 
@@ -27,7 +27,7 @@ export function judgeSuppressions(
   manifest: Manifest,
   audited: readonly Rule[],
   at: Date,
-): JudgedSuppression[] {
+): EvaluatedSuppression[] {
   return (manifest.spec.compliance?.suppressions ?? []).map(({ rule, reason, approvedBy, expires }) => ({
     ...present({ rule, reason, approvedBy, expires }),
     state: stateOf({ rule, expires }, audited, at),

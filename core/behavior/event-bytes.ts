@@ -12,7 +12,7 @@ const MAX_KEPT_BYTES = 2048;
 export function detailBytes(entry: AuditEntry): number {
   const { events = [], guardrailsInvoked = [], toolsCalled = [] } = entry;
   const names = OBJECT_BYTES + listBytes(guardrailsInvoked) + listBytes(toolsCalled);
-  return names + eventBytes(events) + eventBytes(listedCalls(entry) ?? []);
+  return names + estimatedEventBytes(events) + estimatedEventBytes(listedCalls(entry) ?? []);
 }
 
 /** Whether `withoutDetails` would remove anything from the entry. */
@@ -41,7 +41,7 @@ function listedCalls({ usage }: AuditEntry): readonly ModelCall[] | undefined {
 }
 
 /** Upper estimate of the memory of events or model calls in bytes. A character uses one or two bytes. */
-export function eventBytes(records: readonly (BehavioralEvent | ModelCall)[]): number {
+export function estimatedEventBytes(records: readonly (BehavioralEvent | ModelCall)[]): number {
   let bytes = 0;
   for (const record of records) {
     bytes += OBJECT_BYTES;

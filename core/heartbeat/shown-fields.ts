@@ -1,5 +1,5 @@
 import type { AuditSummary } from '../audit/summary.ts';
-import { SUPPRESSION_STATES, type JudgedSuppression } from '../audit/suppressions.ts';
+import { SUPPRESSION_STATES, type EvaluatedSuppression } from '../audit/suppressions.ts';
 import { EVIDENCE_TIERS, ITEM_KINDS, type EvidenceItem, type EvidenceReport } from '../evidence/evidence.ts';
 import { INVALID, integer, isoTime, list, number, object, text, type Field } from '../untrusted/fields.ts';
 
@@ -27,7 +27,7 @@ function known<S, T extends S>(
 
 type Loose<T, K extends keyof T> = { [P in keyof T]: P extends K ? string : T[P] };
 type LooseItem = Loose<EvidenceItem, 'kind' | 'tier'>;
-type LooseSuppression = Loose<JudgedSuppression, 'state'>;
+type LooseSuppression = Loose<EvaluatedSuppression, 'state'>;
 
 const item: Field<LooseItem> = object(
   { kind: code, name: cutText, tier: code },
@@ -53,7 +53,7 @@ const suppression: Field<LooseSuppression> = object(
   { approvedBy: cutText, expires: code },
 );
 
-const isKnownSuppression = (each: LooseSuppression): each is JudgedSuppression =>
+const isKnownSuppression = (each: LooseSuppression): each is EvaluatedSuppression =>
   SUPPRESSION_STATES.some((state) => state === each.state);
 
 const score = integer({ min: 0, max: 100 });

@@ -5,8 +5,8 @@ import { boolean, integer, matching, oneOf, quantity, type AnnotationKind } from
 import { DNS_LABEL, DNS_SUBDOMAIN } from './names.ts';
 
 /**
- * One pod annotation: the source for the parser, the rejection message, the guard and the reference page. With `chart`, also
- * for the chart's value, the variable of the injector, the option of `platform inject` and the sidecar's variable.
+ * One pod annotation. The parser, the rejection message, the guard and the reference page are made from it. An annotation with
+ * `chart` also defines the chart's value, the variable of the injector, the option of `platform inject` and the sidecar's variable.
  */
 export type AnnotationRow<T> = AnnotationKind<T> & {
   name: `platform.io/${string}`;

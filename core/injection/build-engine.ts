@@ -8,7 +8,7 @@ import {
   resourcesOf,
   type InjectionPlan,
 } from './build-sidecar.ts';
-import { ENGINE_CONTAINER, ENGINE_HEALTH_PORT, ENGINE_PORT, RULES_CONTAINER, VOLUMES } from './names.ts';
+import { ENGINE_CONTAINER, ENGINE_HEALTH_PORT, ENGINE_PORT, POLICY_RULES_CONTAINER, VOLUMES } from './names.ts';
 import type { Container, Volume } from './pod.ts';
 import { parseQuantity } from './quantity.ts';
 import type { EngineSettings, InjectionSettings } from './settings.ts';
@@ -34,7 +34,7 @@ export function buildEngineVolumes(settings: InjectionSettings): Volume[] {
 
 function renderStep(plan: InjectionPlan, imagePullPolicy: string): Container {
   return {
-    name: RULES_CONTAINER,
+    name: POLICY_RULES_CONTAINER,
     image: plan.image,
     imagePullPolicy,
     args: [...NODE_IMAGE_ARGS, 'render-policy', RULES_PATH],

@@ -4,8 +4,8 @@ import { isLive, staleLimitMs } from './phase.ts';
 import type { ObservationContext } from './status-of.ts';
 
 /**
- * The next time at which `statusOf` changes without a report: an instance becomes stale, the last instance is not replaced
- * in time, or the UTC day ends. null: never.
+ * The next time at which `statusOf` changes without a report: an instance becomes stale, the time
+ * for the replacement of the last instance ends, or the UTC day ends. null: never.
  */
 export function nextChangeAt(status: ObservationStatus, at: Date, context: ObservationContext): Date | null {
   const instances = status.instances ?? [];

@@ -1,7 +1,7 @@
 import { isRecord, jsonOf } from '../untrusted/fields.ts';
 import { createLines, SseEvents } from './sse-data.ts';
 import { TOOL_RESULT, UsageCollector } from './answer-usage.ts';
-import type { ReadUsage } from './usage.ts';
+import type { ParsedUsage } from './usage.ts';
 
 /** Format of a body that may contain usage: one JSON document, server-sent events, or lines of JSON. */
 export type AnswerForm = 'json' | 'stream' | 'lines';
@@ -55,7 +55,7 @@ export function formOfStart(start: Uint8Array): AnswerForm | null {
 const WHOLE_TEXT = new TextDecoder();
 
 /** Usage in a complete JSON body; `broken`: the body is not valid JSON. */
-export function usageOfJson(body: Uint8Array): ReadUsage | 'broken' | null {
+export function usageOfJson(body: Uint8Array): ParsedUsage | 'broken' | null {
   const value = jsonOf(WHOLE_TEXT.decode(body));
   if (value === undefined) return 'broken';
   const usage = new UsageCollector();
@@ -68,8 +68,8 @@ export interface StreamText {
   /** Estimated memory of the unfinished event and of the calls read so far, in bytes. */
   heldBytes(): number;
   /** Usage read so far; null: no model response was found. */
-  result(): ReadUsage | null;
-  end(): ReadUsage | null;
+  result(): ParsedUsage | null;
+  end(): ParsedUsage | null;
 }
 
 /** Creates an incremental reader of a stream's events or lines. */

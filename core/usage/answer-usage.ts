@@ -1,6 +1,6 @@
 import { addTokens, NO_TOKENS, type TokenCounts } from './token-counts.ts';
 import { findUsage, type Finding } from './usage-in-json.ts';
-import type { ModelCall, ReadCall, ReadUsage, RequestUsage } from './usage.ts';
+import type { ModelCall, ReadCall, ParsedUsage, RequestUsage } from './usage.ts';
 
 /** Maximum calls of one response that are kept by id. Further calls are handled like usage without an id: the largest counts. */
 const MAX_CALLS = 1000;
@@ -66,7 +66,7 @@ export class UsageCollector {
   }
 
   /** null: no model response was found. */
-  result(): ReadUsage | null {
+  result(): ParsedUsage | null {
     const last = this.#last;
     if (last === null) return null;
     return resultOf([...this.#calls.values()], this.#unnamed, { last, modelId: this.#modelId });
@@ -114,7 +114,7 @@ function resultOf(
   calls: readonly Call[],
   unnamed: Call,
   { last, modelId }: { last: Call; modelId: string | null },
-): ReadUsage {
+): ParsedUsage {
   const read = calls.flatMap((call) => readCall(call, modelId) ?? []);
   const rest = restOf(unnamed.isUnreadable ? null : unnamed.counts, read);
   if (rest !== null)
@@ -140,7 +140,7 @@ function isUnread(call: Call, last: Call): boolean {
 }
 
 /** The usage to store in the audit entry; null: the response contains no calls. */
-export function requestUsageOf({ calls, unknown, reason }: ReadUsage): RequestUsage | null {
+export function requestUsageOf({ calls, unknown, reason }: ParsedUsage): RequestUsage | null {
   if (calls.length === 0) return unknown.length === 0 ? null : { unavailable: reason };
   const plain = calls.map(({ id: _id, isRoot: _isRoot, ...call }): ModelCall => call);
   return {

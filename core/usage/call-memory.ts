@@ -1,5 +1,5 @@
 import { setNewest } from '../untrusted/set-newest.ts';
-import type { ReadCall, ReadUsage } from './usage.ts';
+import type { ReadCall, ParsedUsage } from './usage.ts';
 
 /** Maximum number of remembered ids; about 2 MB with 200 characters each. */
 const MAX_IDS = 5000;
@@ -22,9 +22,9 @@ export class CallMemory {
    * no usage before this response.
    */
   record(
-    usage: ReadUsage,
+    usage: ParsedUsage,
     { method, seq }: { method: string; seq: number },
-  ): { usage: ReadUsage; completed: number[] } {
+  ): { usage: ParsedUsage; completed: number[] } {
     const completed: number[] = [];
     const calls = usage.calls.filter(({ id, isRoot }) => {
       if (!isUnique(id)) return true;

@@ -11,7 +11,7 @@ import {
   type StreamText,
 } from './answer-form.ts';
 import { TOOL_RESULT } from './answer-usage.ts';
-import type { ReadUsage } from './usage.ts';
+import type { ParsedUsage } from './usage.ts';
 
 /** The parts of a response head and its request that usage needs. */
 export interface AnswerHead {
@@ -53,7 +53,7 @@ export interface UsageReader {
   /** Releases the kept bytes, because the sidecar has no memory for them. */
   giveUp(): void;
   /** Called after the last byte or after the exchange was aborted. null: the response is not a model response. */
-  end(): ReadUsage | null;
+  end(): ParsedUsage | null;
 }
 
 /** @param decode decodes compressed responses; this module contains no codec */
@@ -88,11 +88,11 @@ const CODINGS: ReadonlyMap<string, Coding> = new Map([
 ]);
 
 /** The usage of a model response that cannot be read. */
-function unreadable(reason: string): ReadUsage {
+function unreadable(reason: string): ParsedUsage {
   return { calls: [], unknown: [null], reason };
 }
 
-function decided(result: ReadUsage | null): UsageReader {
+function decided(result: ParsedUsage | null): UsageReader {
   return {
     needsBody: false,
     keptBytes: 0,
@@ -106,7 +106,7 @@ function decided(result: ReadUsage | null): UsageReader {
  * On the declared chat path, a response without readable usage counts as a call without usage. An MCP tool result without
  * usage counts only if the agent is declared as an MCP server, because most tools elsewhere do not call a model.
  */
-function asDeclared(usage: ReadUsage | null, { method, path, declared }: AnswerHead): ReadUsage | null {
+function asDeclared(usage: ParsedUsage | null, { method, path, declared }: AnswerHead): ParsedUsage | null {
   const isToolResult = usage?.calls.length === 0 && usage.reason === TOOL_RESULT;
   if (usage !== null && (!isToolResult || declared?.isMcp === true)) return usage;
   const isChat = method === 'POST' && declared?.chatPath !== undefined && path === declared.chatPath;
@@ -175,7 +175,7 @@ function keptReader(about: KeptBody): UsageReader {
   };
 }
 
-function usageOfBody(body: Uint8Array, about: KeptBody): ReadUsage | null {
+function usageOfBody(body: Uint8Array, about: KeptBody): ParsedUsage | null {
   const { coding, modelPath } = about;
   const decoded = coding === undefined ? body : coding.decode(coding.name, body, MAX_READ_BYTES);
   if (decoded === 'too-large') return usageOfTooLarge(body, about);
@@ -191,14 +191,14 @@ function usageOfBody(body: Uint8Array, about: KeptBody): ReadUsage | null {
   return modelPath ? unreadable('the body is not complete JSON') : null;
 }
 
-function usageOfStream(form: 'stream' | 'lines', body: Uint8Array): ReadUsage | null {
+function usageOfStream(form: 'stream' | 'lines', body: Uint8Array): ParsedUsage | null {
   const stream = createStreamText(form);
   stream.write(body);
   return stream.end();
 }
 
 /** A large model response counts as a call without usage. Any other large body does not count as a call. */
-function usageOfTooLarge(kept: Uint8Array, { form: named, modelPath, coding }: KeptBody): ReadUsage | null {
+function usageOfTooLarge(kept: Uint8Array, { form: named, modelPath, coding }: KeptBody): ParsedUsage | null {
   const start = coding === undefined ? kept : decodedStart(kept, coding);
   const form = named ?? formOfStart(start);
   if (form === null) return null;
@@ -268,7 +268,7 @@ function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
 function streamReader(form: 'stream' | 'lines'): UsageReader {
   let stream: StreamText | null = createStreamText(form);
   /** The result after `giveUp`. */
-  let result: ReadUsage | null = null;
+  let result: ParsedUsage | null = null;
   return {
     get needsBody() {
       return stream !== null;

@@ -2,9 +2,9 @@
 import { describe, expect, test } from '@jest/globals';
 import { requestUsageOf, UsageCollector } from './answer-usage.ts';
 import { CallMemory } from './call-memory.ts';
-import type { ReadUsage } from './usage.ts';
+import type { ParsedUsage } from './usage.ts';
 
-function read(...values: readonly unknown[]): ReadUsage {
+function read(...values: readonly unknown[]): ParsedUsage {
   const collector = new UsageCollector();
   for (const value of values) collector.add(value);
   return collector.result() ?? { calls: [], unknown: [], reason: '' };

@@ -54,7 +54,7 @@ export interface ReadCall extends ModelCall {
 }
 
 /** The usage that was read from one response. */
-export interface ReadUsage {
+export interface ParsedUsage {
   calls: readonly ReadCall[];
   /** Ids of the calls without usage; null: a call without an id. */
   unknown: readonly (string | null)[];

@@ -117,7 +117,7 @@ export class Canary {
         if (signal.aborted) return;
         // No verdict about the injector: the API server is unreachable or a permission is missing.
         this.#checks.add({ outcome: 'error' });
-        logger.warn('canary check failed', { error: describeError(error) });
+        logger.warn('canary did not run', { error: describeError(error) });
       }
       await clock.sleep(Math.min(MIN_INTERVAL_MS, wait), signal).catch(() => undefined);
       const interrupt = AbortSignal.any([signal, this.#checkRequest.signal]);
@@ -214,7 +214,7 @@ export class Canary {
         note: `${outcome}: ${message}`,
       });
     } catch (error) {
-      logger.warn('failed to record canary event', { error: describeError(error) });
+      logger.warn('failed to read injector Deployment, canary Event not emitted', { error: describeError(error) });
     }
   }
 }

@@ -256,7 +256,7 @@ interface EventItem {
       expect((await fetch(`http://127.0.0.1:${operator.port}/readyz`)).status).toBe(200);
     const warnings = operators.flatMap(({ warnings: each }) => each);
     expect(warnings.filter((each) => each.includes('remote agents'))).toEqual([
-      'failed to list remote agents, retrying',
+      'failed to list agents of remote control plane, retrying',
     ]);
     await closeOperators();
   }, 300_000);

@@ -112,7 +112,7 @@ export class MirroredObservations {
       const created = await createObject(client, AGENT_OBSERVATIONS, desired);
       if (created.outcome === 'exists') return null;
       this.#writes.add({ result: 'created' });
-      logger.info('created observation of remote agent', { namespace, agent: name, controlPlane: from });
+      logger.info('created mirrored AgentObservation', { namespace, agent: name, controlPlane: from });
       return created.object;
     }
     const shown = known.metadata.annotations ?? {};
@@ -163,7 +163,7 @@ export class MirroredObservations {
     const [first] = failures;
     if (first === undefined) return true;
     this.#writes.add({ result: 'failed' }, failures.length);
-    this.#target.logger.warn('failed to write mirrored AgentObservations, retrying', {
+    this.#target.logger.warn('failed to sync mirrored AgentObservations, retrying', {
       observations: failures.length,
       error: describeError(first.reason),
     });

@@ -1,5 +1,5 @@
 import type { AuditEntry, BehavioralEvent } from '../../core/behavior/audit-entry.ts';
-import { detailBytes, eventBytes, hasDetails, withoutDetails } from '../../core/behavior/event-bytes.ts';
+import { detailBytes, estimatedEventBytes, hasDetails, withoutDetails } from '../../core/behavior/event-bytes.ts';
 
 /** Maximum bytes for the details of one entry, enough for several full batches; further events are rejected. */
 export const MAX_ENTRY_BYTES = 512 * 1024;
@@ -23,7 +23,7 @@ export class EventMemory {
   /** Whether these events fit into their entry. */
   hasRoom(entry: AuditEntry, events: readonly BehavioralEvent[]): boolean {
     const known = this.#entries.get(entry) ?? 0;
-    if (known + eventBytes(events) <= MAX_ENTRY_BYTES) return true;
+    if (known + estimatedEventBytes(events) <= MAX_ENTRY_BYTES) return true;
     this.refused += events.length;
     return false;
   }

@@ -14,7 +14,7 @@ import {
   type UsageReader,
 } from '../../core/usage/create-usage-reader.ts';
 import { lateCallsOf } from '../../core/behavior/entry-usage.ts';
-import type { ModelCall, ReadUsage, RequestUsage } from '../../core/usage/usage.ts';
+import type { ModelCall, ParsedUsage, RequestUsage } from '../../core/usage/usage.ts';
 import { decodeBody } from '../usage/decode-body.ts';
 
 /** The parts of the response head that are recorded. */
@@ -34,7 +34,7 @@ export interface RecordingOptions {
   /** Called when names or usage were added. */
   onDetails(entry: AuditEntry): void;
   /** Called at most once, with the usage read from the response. Returns the part that counts for this entry; null: none. */
-  onUsage(entry: AuditEntry, read: ReadUsage): RequestUsage | null;
+  onUsage(entry: AuditEntry, read: ParsedUsage): RequestUsage | null;
   /** Called once, with the completed entry. */
   onComplete(entry: AuditEntry): void;
 }

@@ -403,7 +403,7 @@ test('an unreachable control plane is logged once and does not affect the agent'
   await clock.pass(100_000);
   await chat();
   expect(rig.log.filter(([level]) => level === 'warn').map(([, message]) => message)).toEqual([
-    'heartbeat failed',
+    'heartbeat not delivered',
   ]);
   expect(await (await rig.control('/metrics')).text()).toMatch(/platform_sidecar_heartbeat_failures [1-9]/);
 });

@@ -1,4 +1,4 @@
-import type { UpstreamControl } from './upstream.ts';
+import type { UpstreamRequestHandle } from './upstream.ts';
 
 /** Maximum bytes read from a blocked response. It is read because its tokens were used. */
 const MAX_BYTES = 1024 * 1024;
@@ -10,12 +10,12 @@ export class BlockedResponse {
   /** Resolves when nothing more is read. */
   readonly over: Promise<void>;
   readonly #read: (chunk: Buffer) => void;
-  readonly #control: UpstreamControl | null;
+  readonly #control: UpstreamRequestHandle | null;
   #bytes = 0;
   #end: () => void = () => undefined;
 
   /** `length`: the Content-Length of the response; undefined: none, for example if the response is chunked. */
-  constructor(control: UpstreamControl | null, length: string | undefined, read: (chunk: Buffer) => void) {
+  constructor(control: UpstreamRequestHandle | null, length: string | undefined, read: (chunk: Buffer) => void) {
     this.#read = read;
     this.#control = control;
     if (length !== undefined && !(Number(length) <= MAX_BYTES)) {

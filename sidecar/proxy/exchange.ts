@@ -26,7 +26,7 @@ import { BlockedResponse } from './blocked-response.ts';
 import { Stuck } from './stuck.ts';
 import {
   FAILURE_RESPONSES,
-  type UpstreamControl,
+  type UpstreamRequestHandle,
   type UpstreamFailure,
   type UpstreamHandler,
   type UpstreamRequest,
@@ -61,7 +61,7 @@ export class Exchange implements UpstreamHandler, Source, Turn {
   readonly #stuck: Stuck;
   /** null: the request has no body. */
   readonly #inlet: BodyInlet | null;
-  #control: UpstreamControl | null = null;
+  #control: UpstreamRequestHandle | null = null;
   #hasRetried = false;
   #isOver = false;
   #isClosed = false;
@@ -124,7 +124,7 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     this.#control?.resume();
   }
 
-  onStart(control: UpstreamControl): void {
+  onStart(control: UpstreamRequestHandle): void {
     this.#control = control;
     if (this.#isOver) control.abort();
     else this.#recording.sent();

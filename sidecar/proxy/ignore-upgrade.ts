@@ -8,7 +8,7 @@ export function wantsWebSocket({ rawHeaders }: IncomingMessage): boolean {
 }
 
 /**
- * A server may ignore an upgrade and respond with HTTP (RFC 9110 section 7.8). Java's own client offers h2c with each request.
+ * The proxy ignores upgrades that it does not forward, as RFC 9110 section 7.8 allows. Java's own client offers h2c with each request.
  * This function puts the request back without its `Upgrade` header, with all bytes after the request, and parses it again.
  * Node's `shouldUpgradeCallback` would lose bytes that follow the request in the same segment.
  */

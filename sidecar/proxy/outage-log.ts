@@ -13,13 +13,13 @@ export class OutageLog {
   failed({ kind, error }: UpstreamFailure, requestId: string): void {
     this.#failures += 1;
     const fields = { requestId, kind, error: describeError(error) };
-    if (this.#failures === 1) this.#logger.warn('upstream unreachable', fields);
-    else this.#logger.debug('upstream still unreachable', fields);
+    if (this.#failures === 1) this.#logger.warn('upstream request failed', fields);
+    else this.#logger.debug('upstream request failed again', fields);
   }
 
   ended(): void {
     if (this.#failures === 0) return;
-    this.#logger.info('upstream recovered', { failures: this.#failures });
+    this.#logger.info('upstream requests succeed again', { failures: this.#failures });
     this.#failures = 0;
   }
 }

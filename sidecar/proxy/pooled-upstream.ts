@@ -9,7 +9,7 @@ import {
   IDLE_MS,
   UNBUFFERED,
   type Upstream,
-  type UpstreamControl,
+  type UpstreamRequestHandle,
   type UpstreamFailure,
   type UpstreamHandler,
   type UpstreamOptions,
@@ -66,7 +66,7 @@ const unconnected = new WeakSet<Error>();
 const ofUsedSockets = new WeakSet<Error>();
 
 /** Adapts one request to undici's handler interface. A class instead of closures, because it is created for each request. */
-class PooledExchange implements Dispatcher.DispatchHandler, UpstreamControl {
+class PooledExchange implements Dispatcher.DispatchHandler, UpstreamRequestHandle {
   readonly #handler: UpstreamHandler;
   #controller: Dispatcher.DispatchController | null = null;
   #hasAnswered = false;

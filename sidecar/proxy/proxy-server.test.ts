@@ -538,12 +538,12 @@ describe('an agent without a response', () => {
     expect(JSON.stringify(result)).not.toContain(String(port));
     expect(await completedEntry(rig)).toMatchObject({ statusCode: 502, outcome: 'notEvaluated' });
     expect(rig.log.map(([level, message]) => [level, message])).toEqual([
-      ['warn', 'upstream unreachable'],
-      ['debug', 'upstream still unreachable'],
+      ['warn', 'upstream request failed'],
+      ['debug', 'upstream request failed again'],
     ]);
     await new Promise<void>((resolve) => rig.agent.listen(port, '127.0.0.1', resolve));
     expect((await ask(rig.port)).body).toBe('ok');
-    expect(rig.log.at(-1)).toEqual(['info', 'upstream recovered', { failures: 2 }]);
+    expect(rig.log.at(-1)).toEqual(['info', 'upstream requests succeed again', { failures: 2 }]);
   });
 
   test.each([

@@ -313,8 +313,8 @@ test('a successful WebSocket ends an outage of the agent', async () => {
   await new Promise<void>((resolve) => agent.listen(port, '127.0.0.1', resolve));
   await askRaw(rig.port, handshake('Upgrade: websocket\r\n'), '101');
   expect(rig.log.map(([level, message]) => [level, message])).toEqual([
-    ['warn', 'upstream unreachable'],
-    ['info', 'upstream recovered'],
+    ['warn', 'upstream request failed'],
+    ['info', 'upstream requests succeed again'],
   ]);
 });
 

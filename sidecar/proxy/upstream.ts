@@ -15,7 +15,7 @@ export interface UpstreamRequest {
   trailers: () => string[];
 }
 
-export interface UpstreamControl {
+export interface UpstreamRequestHandle {
   abort(): void;
   pause(): void;
   resume(): void;
@@ -36,7 +36,7 @@ export const FAILURE_RESPONSES: Readonly<Record<UpstreamFailureKind, { status: n
 
 /** Response events, in this order: start, information*, head, data*, end. At any point, one error may end the sequence. */
 export interface UpstreamHandler {
-  onStart(control: UpstreamControl): void;
+  onStart(control: UpstreamRequestHandle): void;
   onInformation(status: number, raw: HeaderList): void;
   onHead(status: number, message: string, raw: HeaderList): void;
   onData(chunk: Buffer): void;

@@ -127,8 +127,8 @@ export class Assessor {
     const { logger } = this.#options;
     if ((invalid !== null) === this.#hasInvalidReport) return;
     this.#hasInvalidReport = invalid !== null;
-    if (invalid === null) logger.info('agent report no longer invalid');
-    else logger.warn('agent report invalid', { ...invalid });
+    if (invalid === null) logger.info('agent health report no longer invalid');
+    else logger.warn('agent health report invalid', { ...invalid });
   }
 }
 

@@ -11,7 +11,7 @@ import { describeError, type Logger } from '../../../runtime/logger.ts';
 import type { Metrics } from '../../../runtime/metrics.ts';
 import { createApiServerOutage, type ApiServerOutage } from '../../api-server-outage.ts';
 import { hasToken, registeredStatus, withOnlyToken, withToken } from '../../status/changes.ts';
-import { MAX_NEW_NAMES, receive } from '../../status/receive.ts';
+import { MAX_NEW_INSTANCES, receive } from '../../status/receive.ts';
 import type {
   AgentKey,
   AgentPage,
@@ -111,7 +111,7 @@ export class KubernetesStore implements Store {
     for (const { metadata } of this.#observations.list().filter(isDue)) {
       // Debug level, because the API server outage is already in the log.
       await this.#write(metadata, aged).catch((error: unknown) =>
-        logger.debug('failed to mark remote agent as stale', {
+        logger.debug('failed to update status of registered agent', {
           agent: keyText(metadata),
           error: describeError(error),
         }),
@@ -212,7 +212,7 @@ export class KubernetesStore implements Store {
     const { status, isNewName } = received;
     if (!this.#heartbeats.hasRoom(object, arrival)) throw overloaded();
     if (isNewName && arrival.source === 'remote')
-      this.#newNames.set(keyText(arrival), [...newNames, arrival.at.getTime()].slice(-MAX_NEW_NAMES));
+      this.#newNames.set(keyText(arrival), [...newNames, arrival.at.getTime()].slice(-MAX_NEW_INSTANCES));
     if (status.proofRevision === before?.proofRevision) {
       this.#heartbeats.add(object, arrival, status);
     } else {

@@ -2,7 +2,7 @@ import type { DatabaseSync, SQLInputValue, StatementSync } from 'node:sqlite';
 import { nextChangeAt } from '../../../core/observation/next-change.ts';
 import type { ObservationStatus } from '../../../core/observation/observation.ts';
 import type { Runtime } from '../../../core/observation/runtimes.ts';
-import { MAX_NEW_NAMES } from '../../status/receive.ts';
+import { MAX_NEW_INSTANCES } from '../../status/receive.ts';
 import type { AgentKey, AgentRecord, Arrival, InstanceReport, ListQuery } from '../store.ts';
 import { openDatabase } from './open-database.ts';
 
@@ -141,7 +141,7 @@ function newNameTable(database: DatabaseSync) {
   const put = database.prepare('INSERT INTO new_names (namespace, name, accepted_at) VALUES (?, ?, ?)');
   const trim = database.prepare(`
     DELETE FROM new_names WHERE namespace = ?1 AND name = ?2 AND id <= (
-      SELECT id FROM new_names WHERE namespace = ?1 AND name = ?2 ORDER BY id DESC LIMIT 1 OFFSET ${MAX_NEW_NAMES})`);
+      SELECT id FROM new_names WHERE namespace = ?1 AND name = ?2 ORDER BY id DESC LIMIT 1 OFFSET ${MAX_NEW_INSTANCES})`);
   return {
     /** Milliseconds. */
     of: ({ namespace, name }: AgentKey): number[] =>
