@@ -150,6 +150,7 @@ async function askThrough(
   for (const tap of [front, back]) tap.clear();
   const known = await chain.control<AuditEntry[]>('/audit');
   const answer = await ask(form.name, front.url, chain);
+  await ended(chain);
   checkBytes(chain, what);
   const entries = (await completed(chain, known.length + front.exchanges.length)).slice(known.length);
   const result = resultOf(form, matrix.vendor, entries);
@@ -157,6 +158,16 @@ async function askThrough(
   chain.recorded.tokens += result.recorded.tokens;
   chain.recorded.without += result.recorded.callsWithoutUsage;
   return { answer, result };
+}
+
+/** Waits until both sides have every response. A client may send a request that it does not wait for, such as GET of MCP. */
+async function ended({ front, back }: Chain): Promise<void> {
+  await until(
+    () =>
+      front.exchanges.length === back.exchanges.length &&
+      [front, back].every((tap) => tap.exchanges.every(({ isOver }) => isOver)),
+    () => `complete responses: ${JSON.stringify([front.exchanges, back.exchanges])}`,
+  );
 }
 
 /** Asserts that the bytes on both sides of the sidecar are identical. */
