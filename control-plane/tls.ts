@@ -61,7 +61,10 @@ export async function reloadKeyPair(options: KeyPairReload): Promise<void> {
       current = next;
       logger.info('certificate reloaded', { certFile: files.certFile });
     } catch (error) {
-      if (!failing) logger.warn('certificate reload failed, keeping previous certificate', { error: describeError(error) });
+      if (!failing)
+        logger.warn('certificate reload failed, keeping previous certificate', {
+          error: describeError(error),
+        });
       failing = true;
     }
   }

@@ -331,7 +331,7 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
   // A pod author uses the genuine sidecar and changes one thing.
   test.each<[string, Spec, string]>([
     ...[
-      ...['PROXY_PORT', 'CONTROL_PLANE_PORT', 'BIND_ADDRESS', 'PLATFORM_KEY', 'AUDIT_RING_SIZE'],
+      ...['PROXY_PORT', 'CONTROL_PLANE_PORT', 'BIND_ADDRESS', 'PLATFORM_KEY', 'AUDIT_QUERY'],
       ...['OPENSSL_CONF', 'SSL_CERT_FILE', 'NODE_EXTRA_CA_CERTS', 'HTTPS_PROXY', 'ANYTHING', 'AWS_REGION2'],
     ].map((name): [string, Spec, string] => [
       `sets ${name}`,

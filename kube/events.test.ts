@@ -196,7 +196,7 @@ describe('events', () => {
     events.record({ ...NOTE, occurrence: 'u1/7', series: NOTE.note });
     await events.flush();
     expect(warnings).toEqual([
-      { reason: 'Healthy', error: expect.stringMatching(/could not write Event .* in 5 attempts$/) },
+      { eventReason: 'Healthy', error: expect.stringMatching(/could not write Event .* in 5 attempts$/) },
     ]);
     expect(sent().filter(({ method }) => method === 'POST')).toHaveLength(5);
   });

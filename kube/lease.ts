@@ -193,7 +193,9 @@ export class LeaderElection {
       await this.#put({ ...current, spec }, limit);
       logger.info('released leadership', { identity });
     } catch (error) {
-      logger.warn('failed to release Lease, the next leader waits until it expires', { error: describeError(error) });
+      logger.warn('failed to release Lease, the next leader waits until it expires', {
+        error: describeError(error),
+      });
     }
   }
 }

@@ -120,6 +120,9 @@ export function installedOf(config: OperatorConfig, namespace: string | null): I
     : injectionSettings({ ...config, SIDECAR_IMAGE: image }, namespace);
 }
 
-export function namespacesWithoutInjection(config: OperatorConfig, namespace: string | null): readonly string[] {
+export function namespacesWithoutInjection(
+  config: OperatorConfig,
+  namespace: string | null,
+): readonly string[] {
   return config.EXCLUDED_NAMESPACES ?? ['kube-system', ...(namespace === null ? [] : [namespace])];
 }

@@ -56,7 +56,9 @@ test('runs, and ends on SIGTERM with exit code 0, without credentials in its log
     .split('\n')
     .map((line) => (JSON.parse(line) as { message: string }).message)
     // On a busy machine the API server may respond late.
-    .filter((message) => !['list or watch interrupted', 'failed to acquire or renew Lease'].includes(message));
+    .filter(
+      (message) => !['list or watch interrupted', 'failed to acquire or renew Lease'].includes(message),
+    );
   expect(messages).toEqual([
     'listening',
     'caches synced',

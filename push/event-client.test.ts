@@ -205,7 +205,10 @@ describe('dropped events are counted and nothing throws', () => {
     await flush();
     expect(counts()).toEqual({ delivered: 0, dropped: 3, queued: 0 });
     expect(log).toEqual([
-      ['failed to deliver events, events dropped', { url: `http://127.0.0.1:${port}`, reason: `status ${answer}` }],
+      [
+        'failed to deliver events, events dropped',
+        { url: `http://127.0.0.1:${port}`, reason: `status ${answer}` },
+      ],
     ]);
   });
 
@@ -218,7 +221,10 @@ describe('dropped events are counted and nothing throws', () => {
     expect(counts()).toEqual({ delivered: 2, dropped: 5, queued: 0 });
     const url = `http://127.0.0.1:${port}`;
     expect(log).toEqual(
-      [400, 503, 503].map((each) => ['failed to deliver events, events dropped', { url, reason: `status ${each}` }]),
+      [400, 503, 503].map((each) => [
+        'failed to deliver events, events dropped',
+        { url, reason: `status ${each}` },
+      ]),
     );
   });
 

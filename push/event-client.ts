@@ -231,7 +231,10 @@ export class EventSender {
     else this.#isFailing = true;
     const reason = typeof answer === 'number' ? `status ${answer}` : answer;
     if (!isKnown && !this.#closing.signal.aborted)
-      this.#options.logger.warn('failed to deliver events, events dropped', { url: this.#endpoint.origin, reason });
+      this.#options.logger.warn('failed to deliver events, events dropped', {
+        url: this.#endpoint.origin,
+        reason,
+      });
   }
 }
 

@@ -194,6 +194,9 @@ describe('the lifecycle of the reporter', () => {
     running.start();
     (await clock.nextSleep()).wake();
     await clock.nextSleep();
-    expect([log, await running.getReport()]).toEqual([[['health checks failed, retrying', { reason: 'no' }]], 2]);
+    expect([log, await running.getReport()]).toEqual([
+      [['health checks failed, retrying', { reason: 'no' }]],
+      2,
+    ]);
   });
 });

@@ -135,7 +135,10 @@ describe('recordUsage', () => {
     ];
     expect([results, reporter.getUsage().totalTokens]).toEqual([[true, false, false, false], 7]);
     expect(log).toEqual([
-      ['invalid usage arguments, usage not counted', { reason: 'promptTokens must be a whole number from 0 to 1000000000' }],
+      [
+        'invalid usage arguments, usage not counted',
+        { reason: 'promptTokens must be a whole number from 0 to 1000000000' },
+      ],
       ['invalid usage arguments, usage not counted', { reason: 'modelId must be a non-empty string' }],
     ]);
   });

@@ -166,9 +166,15 @@ describe('tokens that an agent records', () => {
         ];
         expect(results).toEqual([false, false, false, false]);
         expect(warnings).toEqual([
-          ['invalid usage arguments, usage not counted', { reason: 'promptTokens must be a whole number from 0 to 1000000000' }],
+          [
+            'invalid usage arguments, usage not counted',
+            { reason: 'promptTokens must be a whole number from 0 to 1000000000' },
+          ],
           ['invalid usage arguments, usage not counted', { reason: 'modelId must be a non-empty string' }],
-          ['invalid usage arguments, usage not counted', { reason: 'completionTokens must be a whole number from 0 to 1000000000' }],
+          [
+            'invalid usage arguments, usage not counted',
+            { reason: 'completionTokens must be a whole number from 0 to 1000000000' },
+          ],
         ]);
         respond(response, 7);
       },

@@ -18,7 +18,11 @@ beforeEach(() => {
   write('platform', `#!/bin/sh\nexec "${process.execPath}" "${COMMAND_BUNDLE}" "$@"\n`);
   chmodSync(join(cwd, 'platform'), 0o755);
   write('agent.yaml', GUARDED);
-  for (const args of [['init', '-qb', 'main'], ['add', 'agent.yaml'], ['commit', '-qm', 'first']])
+  for (const args of [
+    ['init', '-qb', 'main'],
+    ['add', 'agent.yaml'],
+    ['commit', '-qm', 'first'],
+  ])
     execFileSync('git', ['-c', 'user.name=test', '-c', 'user.email=test@example.com', ...args], { cwd });
 });
 
@@ -31,7 +35,12 @@ function run(script: string, args: readonly string[], env: Record<string, string
   const { stdout, stderr, status } = spawnSync(join(ROOT, 'scripts', script), args, {
     cwd,
     encoding: 'utf8',
-    env: { PATH: `${cwd}:${process.env['PATH'] ?? ''}`, HOME: cwd, GITHUB_STEP_SUMMARY: join(cwd, 'summary.md'), ...env },
+    env: {
+      PATH: `${cwd}:${process.env['PATH'] ?? ''}`,
+      HOME: cwd,
+      GITHUB_STEP_SUMMARY: join(cwd, 'summary.md'),
+      ...env,
+    },
   });
   return { stdout, stderr, status };
 }
@@ -63,7 +72,9 @@ describe('the GitHub Action', () => {
   test('compares with the base, and writes SARIF', () => {
     write('agent.yaml', manifestText());
     expect(run('check-manifest.sh', [], { BASE: 'main', SARIF: 'audit.sarif' }).status).toBe(0);
-    expect(read('summary.md')).toMatch(/^### platform diff\n\nmain:\.\/agent\.yaml to agent\.yaml: 100 A to 85 B/);
+    expect(read('summary.md')).toMatch(
+      /^### platform diff\n\nmain:\.\/agent\.yaml to agent\.yaml: 100 A to 85 B/,
+    );
     expect(JSON.parse(read('audit.sarif'))).toMatchObject({ version: '2.1.0' });
   });
 
@@ -80,7 +91,11 @@ describe('the GitHub Action', () => {
       runs: { steps: { env: Record<string, string> }[] };
     };
     const used = action.runs.steps.flatMap(({ env }) => Object.values(env));
-    expect(used.sort()).toEqual(Object.keys(action.inputs).map((name) => `\${{ inputs.${name} }}`).sort());
+    expect(used.sort()).toEqual(
+      Object.keys(action.inputs)
+        .map((name) => `\${{ inputs.${name} }}`)
+        .sort(),
+    );
   });
 });
 

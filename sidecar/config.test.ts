@@ -91,11 +91,9 @@ test('names the accepted protocols when UPSTREAM_URL has another protocol', () =
 });
 
 test('reports all problems together', () => {
-  expect(
-    problemsOf({ PROXY_PORT: 'x', UPSTREAM_URL: 'y', POLICY_ENGINE: 'opa', AUDIT_RING_SIZE: '0' }).map(
-      (problem) => problem.name,
-    ),
-  ).toEqual(['UPSTREAM_URL', 'PROXY_PORT', 'AUDIT_RING_SIZE', 'POLICY_ENGINE']);
+  const env = { PROXY_PORT: 'x', UPSTREAM_URL: 'y', POLICY_ENGINE: 'opa', AUDIT_RING_SIZE: '0' };
+  const names = problemsOf(env).map((problem) => problem.name);
+  expect(names.sort()).toEqual(Object.keys(env).sort());
 });
 
 describe('rejects combinations of valid values', () => {

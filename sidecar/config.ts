@@ -99,9 +99,7 @@ export type SidecarConfig = Omit<RawConfig, 'POLICY_ENGINE'> & {
   POLICY_ENGINE: NonNullable<RawConfig['POLICY_ENGINE']> | 'none';
 };
 
-export const SIDECAR_SUMMARIES: Summaries<typeof SIDECAR_FIELDS> = {
-  ...SIDECAR_VALUE_SUMMARIES,
-  ...LOG_SUMMARIES,
+const OWN_SUMMARIES: Summaries<typeof OWN_FIELDS> = {
   UPSTREAM_URL: "The agent's own server. A path in the URL is prepended to every request path.",
   UPSTREAM_TIMEOUT_MS: 'Milliseconds until the first byte of a response, else 504. Unset: no limit.',
   MANIFEST_PATH: 'Path of the manifest. The file must be valid at start and is reloaded when it changes.',
@@ -137,6 +135,12 @@ export const SIDECAR_SUMMARIES: Summaries<typeof SIDECAR_FIELDS> = {
   PLATFORM_CA_FILE:
     'Path of a PEM file with the CA certificates that verify the control plane, read for each heartbeat. Unset: the CAs of Node.js.',
   HEARTBEAT_SECONDS: 'Seconds between two heartbeats; the control plane may change the interval.',
+};
+
+export const SIDECAR_SUMMARIES: Summaries<typeof SIDECAR_FIELDS> = {
+  ...SIDECAR_VALUE_SUMMARIES,
+  ...LOG_SUMMARIES,
+  ...OWN_SUMMARIES,
 };
 
 /** Reads the sidecar's environment. All invalid values and combinations are reported together. */

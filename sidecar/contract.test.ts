@@ -6,7 +6,7 @@ import { manifestText, startSidecarRig, type SidecarRig } from '../testing/sidec
 import { sidecarRoutes } from './app.ts';
 import type { SidecarContext } from './context.ts';
 
-/** The contract's tables about the control routes. The titles of its rows quote the contract; other rows have a title of ours. */
+/** The contract's tables about the control routes. The titles of its rows quote the contract. */
 
 const text = expect.any(String);
 const iso = expect.stringMatching(/^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}\.\d{3}Z$/);

@@ -31,7 +31,11 @@ export function controlLimits(load: LoadLimits): ConnectionLimits {
 }
 
 /** Limits the total size of request bodies that arrive at the same time. */
-export const limitTotalBodyBytes = (handler: RequestListener, load: LoadLimits, clock: Clock): RequestListener =>
+export const limitTotalBodyBytes = (
+  handler: RequestListener,
+  load: LoadLimits,
+  clock: Clock,
+): RequestListener =>
   withUploadBudget(handler, {
     bytes: load.maxControlBodies,
     bodyMs: BODY_MS,

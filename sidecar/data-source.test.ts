@@ -140,7 +140,7 @@ describe('an invalid report', () => {
 
   test('is logged once, and again after a valid report', async () => {
     const lines = () =>
-      rig.log.flatMap(([level, message]) => (message.startsWith('agent report') ? [level] : []));
+      rig.log.flatMap(([level, message]) => (message.startsWith('agent health report') ? [level] : []));
     for (const body of [{}, { ...report, agentName: 1 }, {}]) await show(body);
     expect(lines()).toEqual(['warn']);
     expect(rig.log).toContainEqual([

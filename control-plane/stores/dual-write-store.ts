@@ -105,7 +105,9 @@ export class DualWriteStore extends SqliteStore {
       },
       (error: unknown) => {
         if (!this.#isFailing)
-          logger.warn('failed to update AgentObservation, database unaffected', { error: describeError(error) });
+          logger.warn('failed to update AgentObservation, database unaffected', {
+            error: describeError(error),
+          });
         this.#isFailing = true;
         return null;
       },

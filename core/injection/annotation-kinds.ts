@@ -31,16 +31,14 @@ export function oneOf<const V extends string>(values: readonly V[]): AnnotationK
 }
 
 export function boolean(): AnnotationKind<boolean> {
-  const { allowed, read, cel, pattern } = oneOf(['true', 'false']);
+  const text = oneOf(['true', 'false']);
   return {
-    allowed,
+    ...text,
     read: (raw) => {
-      const result = read(raw);
+      const result = text.read(raw);
       return result.ok ? { ok: true, value: result.value === 'true' } : result;
     },
-    cel,
     schema: { type: 'boolean' },
-    pattern,
   };
 }
 

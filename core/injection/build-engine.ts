@@ -8,7 +8,13 @@ import {
   resourcesOf,
   type InjectionPlan,
 } from './build-sidecar.ts';
-import { ENGINE_CONTAINER, ENGINE_HEALTH_PORT, ENGINE_PORT, POLICY_RULES_CONTAINER, VOLUMES } from './names.ts';
+import {
+  ENGINE_CONTAINER,
+  ENGINE_HEALTH_PORT,
+  ENGINE_PORT,
+  POLICY_RULES_CONTAINER,
+  VOLUMES,
+} from './names.ts';
 import type { Container, Volume } from './pod.ts';
 import { parseQuantity } from './quantity.ts';
 import type { EngineSettings, InjectionSettings } from './settings.ts';

@@ -3,7 +3,11 @@ export const SIDECAR_CONTAINER = 'platform-sidecar';
 /** Renders the rules before the policy engine starts. */
 export const POLICY_RULES_CONTAINER = 'platform-policy';
 export const ENGINE_CONTAINER = 'platform-opa';
-export const OWN_CONTAINERS: readonly string[] = [SIDECAR_CONTAINER, POLICY_RULES_CONTAINER, ENGINE_CONTAINER];
+export const OWN_CONTAINERS: readonly string[] = [
+  SIDECAR_CONTAINER,
+  POLICY_RULES_CONTAINER,
+  ENGINE_CONTAINER,
+];
 export const AGENT_LABEL = 'platform.io/agent';
 export const INJECTED_ANNOTATION = 'platform.io/injected';
 /** Contains the product's CA certificates (PEM); a downward API volume mounts them into the pod as a file. */

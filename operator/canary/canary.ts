@@ -214,7 +214,9 @@ export class Canary {
         note: `${outcome}: ${message}`,
       });
     } catch (error) {
-      logger.warn('failed to read injector Deployment, canary Event not emitted', { error: describeError(error) });
+      logger.warn('failed to read injector Deployment, canary Event not emitted', {
+        error: describeError(error),
+      });
     }
   }
 }

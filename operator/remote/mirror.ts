@@ -74,7 +74,10 @@ export class Mirror {
     if (!list.ok) {
       // One line per outage; the metric shows its duration.
       if (this.#failures === 0)
-        logger.warn('failed to list agents of remote control plane, retrying', { controlPlane, reason: list.reason });
+        logger.warn('failed to list agents of remote control plane, retrying', {
+          controlPlane,
+          reason: list.reason,
+        });
       if (clock.monotonicMs() - this.#lastReadMs >= SILENT_MS) await this.#observations.age(signal);
       return false;
     }

@@ -1,5 +1,10 @@
 import type { AuditEntry, BehavioralEvent } from '../../core/behavior/audit-entry.ts';
-import { detailBytes, estimatedEventBytes, hasDetails, withoutDetails } from '../../core/behavior/event-bytes.ts';
+import {
+  detailBytes,
+  estimatedEventBytes,
+  hasDetails,
+  withoutDetails,
+} from '../../core/behavior/event-bytes.ts';
 
 /** Maximum bytes for the details of one entry, enough for several full batches; further events are rejected. */
 export const MAX_ENTRY_BYTES = 512 * 1024;

@@ -15,7 +15,11 @@ export class BlockedResponse {
   #end: () => void = () => undefined;
 
   /** `length`: the Content-Length of the response; undefined: none, for example if the response is chunked. */
-  constructor(control: UpstreamRequestHandle | null, length: string | undefined, read: (chunk: Buffer) => void) {
+  constructor(
+    control: UpstreamRequestHandle | null,
+    length: string | undefined,
+    read: (chunk: Buffer) => void,
+  ) {
     this.#read = read;
     this.#control = control;
     if (length !== undefined && !(Number(length) <= MAX_BYTES)) {

@@ -68,7 +68,11 @@ export function nextStep(state: TlsState, circumstances: Circumstances): Step | 
   if (nextCa === null && previousCa === null && isOld) return 'prepare-next';
   if (!isGoodLeaf(leaf, state, { now, hosts, timing })) return 'issue-leaf';
   const isSettled = leafMs >= timing.settleMs && areOthersSettled(state, circumstances);
-  if (previousCa !== null && isSettled && (circumstances.isCurrentCaSufficient || isHoldOver(state, circumstances)))
+  if (
+    previousCa !== null &&
+    isSettled &&
+    (circumstances.isCurrentCaSufficient || isHoldOver(state, circumstances))
+  )
     return 'retire-previous';
   return null;
 }
