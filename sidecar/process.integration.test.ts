@@ -132,7 +132,7 @@ describe('an invalid environment ends the process with exit code 1 and names the
     ['AUDIT_RING_SIZE', '0', 'an integer from 1 to 100000'],
     ['AUDIT_QUERY', 'yes', 'true or false'],
     ['POLICY_URL', 'opa:8181', 'http: or https:'],
-    ['POLICY_PROXY_MODE', 'block', 'one of track, enforce, off'],
+    ['POLICY_PROXY_MODE', 'block', 'one of "track", "enforce", "off"'],
     ['POLICY_TIMEOUT_MS', 'soon', 'an integer from 1'],
     ['PROOF_WRITES', 'admin', 'one of local, control-plane'],
     ['PLATFORM_URL', 'nowhere', 'http: or https:'],
