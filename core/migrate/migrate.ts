@@ -20,7 +20,10 @@ export function migrate(text: string): Migration {
   const parsed = parseManifest(text);
   if (parsed.ok) return { outcome: 'current' };
   const document = parseDocument(text, AS_WRITTEN);
-  const steps = document.errors.length > 0 ? undefined : STEPS[String(document.get('apiVersion'))];
+  const apiVersion = String(document.get('apiVersion'));
+  // A version such as "constructor" must not find a member of the prototype.
+  const isKnown = document.errors.length === 0 && Object.hasOwn(STEPS, apiVersion);
+  const steps = isKnown ? STEPS[apiVersion] : undefined;
   if (steps === undefined) return failure('no migration exists for it', parsed.problems);
   const edits = new TextEdits(text);
   edits.setValue(document, 'apiVersion', MANIFEST_API_VERSION);
