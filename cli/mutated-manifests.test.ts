@@ -15,7 +15,7 @@ import { parsePath, positionsIn } from '../core/manifest/position.ts';
 import { migrate } from '../core/migrate/migrate.ts';
 import { policyFilesOf } from '../core/policy/generate.ts';
 import { diceOf } from '../testing/dice.ts';
-import { FULL_MANIFEST } from '../testing/manifests/manifest-text.ts';
+import { FULL_MANIFEST, manifestText } from '../testing/manifests/manifest-text.ts';
 import { mutatedManifest } from '../testing/mutate-manifest.ts';
 import { IN_SOAK } from '../testing/real-time.ts';
 import { SEED } from '../testing/seed.ts';
@@ -176,4 +176,22 @@ describe('a very long value takes linear time', () => {
       useText(stringify(tree, { lineWidth: 0 }));
     }
   });
+
+  test('a long list of equal items', () => {
+    const tree = parse(FULL_MANIFEST) as { metadata: object };
+    const tags = Array.from({ length: 50_000 }, () => 'a');
+    expect(useText(JSON.stringify({ ...tree, metadata: { ...tree.metadata, tags } }))).toBe(true);
+  });
+
+  test('many unknown fields of another format', () => {
+    const fields = Array.from({ length: 2_500 }, (_, index) => `  field${index}: 1\n`).join('');
+    const text = manifestText(fields).replace('platform.io/v1', 'agentspec.io/v1').replace('PlatformAgent', 'AgentSpec');
+    expect(migrate(text)).toMatchObject({ outcome: 'failed', reason: 'it has too many unknown fields' });
+  });
+});
+
+test('members with the names of methods', () => {
+  const odd = '[[{ toString: 1, valueOf: 1, constructor: 1, __proto__: 1, toJSON: 1 }]]';
+  expect(useText(`${FULL_MANIFEST}x-odd: ${odd}\n`)).toBe(true);
+  expect(useText(`apiVersion: ${odd}\nkind: ${odd}\n`)).toBe(false);
 });
