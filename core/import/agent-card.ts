@@ -60,7 +60,7 @@ function offersOf(card: Cursor): Offer[] {
 function interfaceOf(card: Cursor): Pick<Api, 'url' | 'a2a'> {
   for (const { url, binding, version } of offersOf(card)) {
     const protocolBinding = BINDINGS.find((each) => each === (binding.peek() ?? 'JSONRPC'));
-    const protocolVersion = VERSIONS.find((each) => `${String(version.peek())}.`.startsWith(`${each}.`));
+    const protocolVersion = VERSIONS.find((each) => `${version.peekText()}.`.startsWith(`${each}.`));
     const address =
       protocolBinding === undefined || protocolVersion === undefined ? undefined : url.text(HTTP_URL);
     if (protocolBinding === undefined || address === undefined) continue;
@@ -111,8 +111,8 @@ function apiKeyOf(scheme: Cursor): Auth | undefined {
 }
 
 function bearerOf(scheme: Cursor): Auth | undefined {
-  if (String(scheme.peek('scheme')).toLowerCase() !== 'bearer') return undefined;
-  const isJwt = String(scheme.peek('bearerFormat')).toUpperCase() === 'JWT';
+  if (scheme.peekText('scheme').toLowerCase() !== 'bearer') return undefined;
+  const isJwt = scheme.peekText('bearerFormat').toUpperCase() === 'JWT';
   for (const key of ['scheme', 'bearerFormat']) scheme.at(key).use();
   return { type: isJwt ? 'jwt' : 'apikey', header: 'Authorization' };
 }

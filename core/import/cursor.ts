@@ -49,6 +49,12 @@ export class Cursor {
     return this.#node === undefined ? undefined : nodeAt(this.#node, keys)?.value;
   }
 
+  /** The text as it is, which does not count as used; empty for any other value. */
+  peekText(...keys: readonly string[]): string {
+    const value = this.peek(...keys);
+    return typeof value === 'string' ? value : '';
+  }
+
   at(...keys: readonly string[]): Cursor {
     return keys.reduce<Cursor>((cursor, key) => cursor.#member(key), this);
   }

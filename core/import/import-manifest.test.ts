@@ -494,7 +494,7 @@ describe('text of the source', () => {
 
 test('any change of a source gives a valid manifest or an error', () => {
   const hostile = fc.oneof(
-    fc.constantFrom<unknown>(null, '', ' ', 0, -1, 1e308, true, [], {}, [[]], '$env:X', '$foo:x', 'a: b\n- c', '\u2028'),
+    fc.constantFrom<unknown>(null, '', ' ', 0, -1, 1e308, true, [], {}, [[]], { toString: 1, valueOf: 1 }, '$env:X', '$foo:x', 'a: b\n- c', '\u2028'),
     fc.array(anyCharacter(), { maxLength: 8 }).map((characters) => characters.join('')),
     fc.constant('x'.repeat(300)),
   );

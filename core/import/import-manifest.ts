@@ -54,11 +54,11 @@ function failure(reason: string, problems: readonly ManifestProblem[] = []): Imp
 }
 
 function unknownFormat(documents: readonly Cursor[]): string {
-  const apiVersion = documents.map((each) => each.peek('apiVersion')).find((each) => each !== undefined);
+  const apiVersion = documents.map((each) => each.peekText('apiVersion')).find((each) => each !== '') ?? '';
   if (apiVersion === MANIFEST_API_VERSION) return 'is already a manifest; copy it';
-  if (typeof apiVersion === 'string' && RELATED_FORMATS.has(apiVersion))
-    return `is ${RELATED_FORMATS.get(apiVersion)}; convert it with "platform migrate"`;
-  const got = typeof apiVersion === 'string' ? `; got apiVersion ${quoted(apiVersion)}` : '';
+  const related = RELATED_FORMATS.get(apiVersion);
+  if (related !== undefined) return `is ${related}; convert it with "platform migrate"`;
+  const got = apiVersion !== '' ? `; got apiVersion ${quoted(apiVersion)}` : '';
   return `is not one of the known formats: ${SOURCE_KINDS.map(({ name }) => name).join(', ')}${got}`;
 }
 

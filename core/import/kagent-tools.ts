@@ -13,7 +13,7 @@ const HTTP_URL = new RegExp(FORMATS.httpUrl.pattern);
 
 /** Whether a document is a resource of kagent of this kind. */
 export function isKagent(document: Cursor, kind?: string): boolean {
-  const isOfGroup = String(document.peek('apiVersion')).startsWith('kagent.dev/');
+  const isOfGroup = document.peekText('apiVersion').startsWith('kagent.dev/');
   return isOfGroup && (kind === undefined || document.peek('kind') === kind);
 }
 

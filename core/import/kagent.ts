@@ -16,7 +16,7 @@ const VARIABLE = new RegExp(FORMATS.variable.pattern);
 export const kagentAgent: SourceKind = {
   name: 'an Agent of kagent (kagent.dev/v1alpha1 or v1alpha2)',
   matches: (document) =>
-    isKagent(document, 'Agent') && [V1ALPHA1, V1ALPHA2].includes(String(document.peek('apiVersion'))),
+    isKagent(document, 'Agent') && [V1ALPHA1, V1ALPHA2].includes(document.peekText('apiVersion')),
   convert,
 };
 

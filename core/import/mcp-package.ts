@@ -47,14 +47,16 @@ const COMMAND = /^[A-Za-z0-9][\w.-]*$/;
 
 /** undefined: no known program starts this kind of package. */
 export function startOf(entry: Cursor): Start | undefined {
-  const type = String(entry.peek('registryType'));
+  const type = entry.peekText('registryType');
   const runner = Object.hasOwn(RUNNERS, type) ? RUNNERS[type] : undefined;
   const identifier = runner === undefined ? undefined : entry.at('identifier').text();
   if (runner === undefined || identifier === undefined) return undefined;
   entry.at('registryType').use();
   const variables = entry.at('environmentVariables').items().map(variableOf);
   const env = Object.fromEntries(
-    variables.flatMap(({ name, value }) => (name === undefined || value === undefined ? [] : [[name, value]])),
+    variables.flatMap(({ name, value }): [string, string][] =>
+      name === undefined || value === undefined ? [] : [[name, value]],
+    ),
   );
   return {
     command: entry.at('runtimeHint').text(COMMAND) ?? runner.command,

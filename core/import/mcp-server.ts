@@ -11,7 +11,7 @@ export const mcpServer: SourceKind = {
   name: 'the server.json of an MCP server',
   matches: (document) =>
     document.peek('apiVersion') === undefined &&
-    (String(document.peek('$schema')).includes('modelcontextprotocol') ||
+    (document.peekText('$schema').includes('modelcontextprotocol') ||
       (document.peek('name') !== undefined &&
         (document.peek('packages') !== undefined || document.peek('remotes') !== undefined))),
   convert,
@@ -79,7 +79,7 @@ function packageOf(entry: Cursor): Found | undefined {
 
 /** An address without a template variable. */
 const PLAIN_URL = /^https?:\/\/[^\s/?#{}][^\s{}]*$/;
-const REMOTE: ReadonlyMap<unknown, 'sse' | 'http'> = new Map([
+const REMOTE = new Map<unknown, 'sse' | 'http'>([
   ['sse', 'sse'],
   ['streamable-http', 'http'],
 ]);

@@ -39,7 +39,7 @@ export function readDocuments(text: string): Documents {
 
 /** The objects of a document that may describe an agent: those of a Kubernetes List, and the one in a registry's response. */
 export function agentsIn(document: Cursor): Cursor[] {
-  if (String(document.peek('kind')).endsWith('List') && Array.isArray(document.peek('items'))) {
+  if (document.peekText('kind').endsWith('List') && Array.isArray(document.peek('items'))) {
     for (const key of ['apiVersion', 'kind', 'metadata']) document.at(key).use();
     return document.at('items').items();
   }
