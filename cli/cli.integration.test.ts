@@ -13,6 +13,26 @@ import { manifestText } from '../testing/manifests/manifest-text.ts';
 
 const ROOT = dirname(import.meta.dirname);
 
+/** What the bundler records about the command. */
+interface Metafile {
+  inputs: Record<string, { imports: { path: string; kind: string }[] }>;
+}
+
+/** The modules that are evaluated with these ones, without what they import when it is needed. */
+function loadedWith(entries: readonly string[]): string[] {
+  const text = readFileSync(join(ROOT, 'dist/cli/meta.json'), 'utf8');
+  const { inputs } = JSON.parse(text) as Metafile;
+  const loaded = new Set<string>();
+  const visit = (path: string): void => {
+    if (loaded.has(path)) return;
+    loaded.add(path);
+    for (const { path: other, kind } of inputs[path]?.imports ?? [])
+      if (kind !== 'dynamic-import' && other !== '<runtime>') visit(other);
+  };
+  for (const entry of entries) visit(entry);
+  return [...loaded].sort();
+}
+
 let cwd: string;
 let provider: Server;
 let baseUrl: string;
@@ -47,6 +67,22 @@ describe('the built platform command', () => {
   test('prints the version of the package', async () => {
     const { version } = JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string };
     expect(await platform(['--version'])).toEqual({ output: `${version}\n`, errors: '', exitCode: 0 });
+  });
+
+  test('--version loads nothing but the version', () => {
+    expect(loadedWith(['cli/main.ts'])).toEqual([
+      'cli/main.ts',
+      'node:module',
+      'node:path',
+      'runtime/version.ts',
+    ]);
+  });
+
+  test('validate loads neither another command nor what is for the network', () => {
+    const loaded = loadedWith(['cli/run.ts', 'cli/commands/validate.ts']);
+    expect(loaded).toEqual(expect.arrayContaining(['cli/program.ts', 'core/manifest/validate.generated.ts']));
+    const rejected = /^cli\/commands\/|^probe\/|^node:(?:https?|http2|net|tls|crypto|dns|zlib|readline)\b/;
+    expect(loaded.filter((path) => rejected.test(path))).toEqual(['cli/commands/validate.ts']);
   });
 
   test('shows help', async () => {

@@ -7,7 +7,7 @@ export type InvalidManifest = LoadedManifest & { ok: false };
 
 /** Loads a manifest; messages show the path as typed. */
 export async function load(file: string, { cwd }: Pick<CliContext, 'cwd'>): Promise<LoadedManifest> {
-  return { ...(await loadManifestFile(resolve(cwd, file))), file };
+  return await loadManifestFile(resolve(cwd, file), file);
 }
 
 /** Result of a command that needs a valid manifest. */

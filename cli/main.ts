@@ -1,53 +1,31 @@
-import { createInterface } from 'node:readline/promises';
-import { buffer } from 'node:stream/consumers';
-import type { Ask } from './context.ts';
-import { fileFailure } from './file-failure.ts';
-import { runCommandLine } from './program.ts';
+// Loaded at every start, so it imports only what the version needs. Everything else is in run.ts, which is a file of its own
+// in the build, because the compile cache does not apply to the first file of a process.
+import { enableCompileCache } from 'node:module';
+import { join } from 'node:path';
+import { VERSION } from '../runtime/version.ts';
 
-/** Prompts on the terminal; rejects if the input ends (Ctrl-D). */
-const ask: Ask = async (question, fallback) => {
-  const lines = createInterface({ input: process.stdin, output: process.stderr });
-  try {
-    const ended = new Promise<never>((_resolve, reject) => {
-      lines.once('close', () => reject(new Error('the input ended')));
+/**
+ * Where Node.js keeps compiled code; null: the user has no cache directory. Not in /tmp, where another user could write it.
+ * NODE_COMPILE_CACHE selects another directory, and NODE_DISABLE_COMPILE_CACHE=1 keeps none.
+ */
+function compileCacheDirectory(): string | null {
+  const { HOME: home = '', XDG_CACHE_HOME: own = '' } = process.env;
+  const cache = own === '' && home !== '' ? join(home, '.cache') : own;
+  return cache === '' ? null : join(cache, 'agent-compliance', 'compile-cache');
+}
+
+async function main(args: readonly string[]): Promise<void> {
+  if (args.length === 1 && (args[0] === '--version' || args[0] === '-V')) {
+    process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+      if (error.code !== 'EPIPE') process.exitCode = 1;
     });
-    const answer = await Promise.race([lines.question(`${question} [${fallback}]: `), ended]);
-    return answer.trim() || fallback;
-  } finally {
-    lines.close();
+    process.stdout.write(`${VERSION}\n`);
+    return;
   }
-};
-
-/** A second Ctrl-C ends the process. */
-function onInterrupt(): AbortSignal {
-  const controller = new AbortController();
-  process.once('SIGINT', () => controller.abort());
-  return controller.signal;
+  const directory = compileCacheDirectory();
+  if (directory !== null) enableCompileCache(directory);
+  const { runArguments } = await import('./run.ts');
+  await runArguments(args);
 }
 
-async function main(): Promise<void> {
-  // A reader such as head closes the pipe early; that is not a failure.
-  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
-    if (error.code === 'EPIPE') return;
-    process.exitCode = 1;
-    process.stderr.write(`error: cannot write to standard output: ${fileFailure(error, {})}\n`);
-  });
-  process.stderr.on('error', () => undefined);
-  const isTerminal = process.stdout.isTTY && process.stdin.isTTY;
-  const { output, errors, exitCode } = await runCommandLine(process.argv.slice(2), {
-    env: process.env,
-    cwd: process.cwd(),
-    now: () => new Date(),
-    color: process.stdout.isTTY && !process.env['NO_COLOR'] && process.env['TERM'] !== 'dumb',
-    ask: isTerminal ? ask : null,
-    ...(process.stderr.isTTY && { progress: (line: string) => process.stderr.write(`${line}\n`) }),
-    warn: (line) => process.stderr.write(`${line}\n`),
-    onInterrupt,
-    stdin: () => buffer(process.stdin),
-  });
-  process.exitCode = exitCode;
-  process.stdout.write(output);
-  process.stderr.write(errors);
-}
-
-void main();
+void main(process.argv.slice(2));

@@ -1,48 +1,49 @@
 import { Command, CommanderError } from 'commander';
 import { VERSION } from '../runtime/version.ts';
-import { addAudit } from './commands/audit.ts';
-import { addCheck } from './commands/check.ts';
-import { addCompletion } from './commands/completion.ts';
-import { addDiff } from './commands/diff.ts';
-import { addEvaluate } from './commands/evaluate.ts';
-import { addExport } from './commands/export.ts';
-import { addGeneratePolicy } from './commands/generate-policy.ts';
-import { addHealth } from './commands/health.ts';
-import { addInit } from './commands/init.ts';
-import { addInject } from './commands/inject.ts';
-import { addMigrate } from './commands/migrate.ts';
-import { addRegister } from './commands/register.ts';
-import { addUninject } from './commands/uninject.ts';
-import { addUninstall } from './commands/uninstall.ts';
-import { addValidate } from './commands/validate.ts';
 import type { AddCommand, CliContext } from './context.ts';
 import { rejectEmptyValues } from './option-values.ts';
 import { json, type Rendered } from './rendered.ts';
 
-/** In help order. */
-const COMMANDS: readonly AddCommand[] = [
-  addValidate,
-  addInit,
-  addHealth,
-  addAudit,
-  addEvaluate,
-  addDiff,
-  addMigrate,
-  addExport,
-  addGeneratePolicy,
-  addRegister,
-  addInject,
-  addUninject,
-  addCheck,
-  addUninstall,
-  addCompletion,
-];
+/** In help order. A command is loaded when it runs, so that no command starts more slowly because of another one. */
+const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
+  validate: async () => (await import('./commands/validate.ts')).addValidate,
+  init: async () => (await import('./commands/init.ts')).addInit,
+  health: async () => (await import('./commands/health.ts')).addHealth,
+  audit: async () => (await import('./commands/audit.ts')).addAudit,
+  evaluate: async () => (await import('./commands/evaluate.ts')).addEvaluate,
+  diff: async () => (await import('./commands/diff.ts')).addDiff,
+  migrate: async () => (await import('./commands/migrate.ts')).addMigrate,
+  export: async () => (await import('./commands/export.ts')).addExport,
+  'generate-policy': async () => (await import('./commands/generate-policy.ts')).addGeneratePolicy,
+  register: async () => (await import('./commands/register.ts')).addRegister,
+  inject: async () => (await import('./commands/inject.ts')).addInject,
+  uninject: async () => (await import('./commands/uninject.ts')).addUninject,
+  check: async () => (await import('./commands/check.ts')).addCheck,
+  uninstall: async () => (await import('./commands/uninstall.ts')).addUninstall,
+  completion: async () => (await import('./commands/completion.ts')).addCompletion,
+};
+
+/** Names in help order. */
+export const COMMAND_NAMES: readonly string[] = Object.keys(COMMANDS);
+
+/** A command that reads the definitions of all commands. */
+const COMPLETION = 'completion';
+
+/**
+ * Only the command of the first argument. All commands for help, for a name that is unknown (its error suggests one), and for the
+ * completion scripts.
+ */
+function neededCommands([name = '']: readonly string[]): Promise<AddCommand[]> {
+  const isOne = Object.hasOwn(COMMANDS, name) && name !== COMPLETION;
+  const needed = isOne ? [name] : COMMAND_NAMES;
+  return Promise.all(needed.flatMap((each) => COMMANDS[each]?.() ?? []));
+}
 
 /** Runs one command line. Returns every output, including help and usage errors; writes nothing itself. */
 export async function runCommandLine(args: readonly string[], context: CliContext): Promise<Rendered> {
   const written = { output: '', errors: '' };
   let rendered: Rendered | undefined;
-  const program = createProgram(context, (result) => {
+  const program = createProgram(await neededCommands(args), context, (result) => {
     rendered = result;
   });
   forEachCommand(program, (command) =>
@@ -82,12 +83,11 @@ function forEachCommand(command: Command, act: (command: Command) => void): void
   for (const child of command.commands) forEachCommand(child, act);
 }
 
-/** Command names in help order. */
-export function commandNames(context: CliContext): string[] {
-  return createProgram(context, () => undefined).commands.map((command) => command.name());
-}
-
-function createProgram(context: CliContext, finish: (rendered: Rendered) => void): Command {
+function createProgram(
+  commands: readonly AddCommand[],
+  context: CliContext,
+  finish: (rendered: Rendered) => void,
+): Command {
   const program = new Command('platform')
     .description('Checks an AI agent against its manifest, agent.yaml, and the cluster in which it runs.')
     .version(VERSION, '-V, --version', 'print the version')
@@ -95,7 +95,7 @@ function createProgram(context: CliContext, finish: (rendered: Rendered) => void
     .helpCommand('help [command]', 'show help for a command')
     .showHelpAfterError('(run platform --help for a list of commands)')
     .addHelpText('after', ROOT_HELP);
-  for (const add of COMMANDS) add(program, context, finish);
+  for (const add of commands) add(program, context, finish);
   for (const command of program.commands) {
     command.showHelpAfterError(`(run platform ${command.name()} --help for usage)`);
     rejectEmptyValues(command);

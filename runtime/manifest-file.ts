@@ -1,5 +1,4 @@
 import { isUtf8 } from 'node:buffer';
-import { createHash } from 'node:crypto';
 import { watch, type FSWatcher } from 'node:fs';
 import { open, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
@@ -9,15 +8,15 @@ import { MAX_MANIFEST_BYTES, parseManifest } from '../core/manifest/parse-manife
 
 /** Result of reading a manifest file: the manifest, or all problems. */
 export type LoadedManifest =
-  /** `hash`: SHA-256 of the file, hex. */
+  /** `hash`: SHA-256 of the file, hex; computed at each read. */
   | { ok: true; file: string; manifest: Manifest; hash: string; text: string }
   /** `unreadable`: the file has no text, so the only problem is about the file itself. */
   | { ok: false; file: string; problems: ManifestProblem[]; unreadable?: true };
 
-/** Reads and parses one manifest file. Never throws: an unreadable file is a problem at 1:1. */
-export async function loadManifestFile(path: string): Promise<LoadedManifest> {
+/** Reads and parses one manifest file. Never throws: an unreadable file is a problem at 1:1. `file`: its name in messages. */
+export async function loadManifestFile(path: string, file = path): Promise<LoadedManifest> {
   const read = await readBytes(path);
-  return 'failure' in read ? unreadableManifest(path, read.failure) : parseManifestBytes(path, read.bytes);
+  return 'failure' in read ? unreadableManifest(file, read.failure) : parseManifestBytes(file, read.bytes);
 }
 
 /** Parses the content of a manifest file. `file` is its name in messages. */
@@ -26,8 +25,16 @@ export function parseManifestBytes(file: string, bytes: Buffer): LoadedManifest 
   const text = new TextDecoder().decode(bytes);
   const parsed = parseManifest(text);
   if (!parsed.ok) return { ok: false, file, problems: parsed.problems };
-  const hash = createHash('sha256').update(bytes).digest('hex');
-  return { ok: true, file, manifest: parsed.manifest, hash, text };
+  return {
+    ok: true,
+    file,
+    manifest: parsed.manifest,
+    text,
+    get hash() {
+      // Most commands do not need it, and loading node:crypto takes longer than reading a manifest.
+      return process.getBuiltinModule('node:crypto').createHash('sha256').update(bytes).digest('hex');
+    },
+  };
 }
 
 /** Returns one line per problem. Problems of an unreadable file have no line and column. */

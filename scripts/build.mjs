@@ -33,35 +33,51 @@ const common = {
   define: { PRODUCT_VERSION: JSON.stringify(version) },
 };
 
-/** Cluster commands are a separate bundle, loaded only when needed, because the Kubernetes client is larger than the rest. */
-const loadsClusterLate = {
-  name: 'loads-cluster-late',
-  setup: ({ onResolve }) =>
-    onResolve({ filter: /\/cluster\/main\.ts$/ }, ({ kind }) =>
-      kind === 'dynamic-import' ? { path: '../cli-cluster/main.js', external: true } : undefined,
-    ),
+/**
+ * Files that the CLI loads only when they are needed, by their source. run.js has all commands, and the compile cache applies to
+ * it. The cluster commands are a bundle of their own, because the Kubernetes client is larger than the rest.
+ */
+const LOADED_LATE = [
+  { source: /\/cluster\/main\.ts$/, path: '../cli-cluster/main.js' },
+  { source: /^\.\/run\.ts$/, path: './run.js' },
+];
+
+const loadsLate = {
+  name: 'loads-late',
+  setup: ({ onResolve }) => {
+    for (const { source, path } of LOADED_LATE)
+      onResolve({ filter: source }, ({ kind }) =>
+        kind === 'dynamic-import' ? { path, external: true } : undefined,
+      );
+  },
+};
+
+const COMMAND = {
+  entryPoints: ['cli/main.ts', 'cli/run.ts'],
+  plugins: [loadsLate],
+  // import() becomes require(), which needs no ES module loader. Each command stays a part that is evaluated when it is imported.
+  supported: { 'dynamic-import': false },
 };
 
 async function buildProcess([directory, part]) {
   const entry = `${directory}/main.ts`;
   if (!existsSync(join(root, entry))) return;
-  const outfile = `dist/${part}/main.js`;
   const isCommand = part === 'cli';
   const guard = nodeGuard({ part: isCommand ? 'platform' : part, minimum, continues: isCommand });
   const banner = isCommand ? `#!/usr/bin/env node\n${guard}` : part === 'cli-cluster' ? '' : guard;
   const { metafile } = await build({
     ...common,
     entryPoints: [entry],
-    outfile,
+    outdir: `dist/${part}`,
     format: 'cjs',
     banner: { js: banner },
-    plugins: isCommand ? [loadsClusterLate] : [],
     // Identifiers are not minified, so that stack traces stay readable.
     minifySyntax: true,
     minifyWhitespace: true,
+    ...(isCommand && COMMAND),
   });
   record(part, metafile);
-  report(outfile);
+  report(`dist/${part}/main.js`);
 }
 
 /** Writes the bundle's metadata and the licences of its packages. */

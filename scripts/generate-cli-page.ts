@@ -1,5 +1,5 @@
 import type { CliContext } from '../cli/context.ts';
-import { commandNames, runCommandLine } from '../cli/program.ts';
+import { COMMAND_NAMES, runCommandLine } from '../cli/program.ts';
 import { VERSION } from '../runtime/version.ts';
 
 const CONTEXT: CliContext = { env: {}, cwd: '/', now: () => new Date(0), color: false, ask: null };
@@ -25,6 +25,6 @@ output is always one JSON document, also after an error. \`<version>\` stands fo
 `;
 
 export async function cliReferencePage(): Promise<string> {
-  const sections = await Promise.all(['', ...commandNames(CONTEXT)].map(helpOf));
+  const sections = await Promise.all(['', ...COMMAND_NAMES].map(helpOf));
   return `${[INTRODUCTION, ...sections].join('\n').trimEnd()}\n`;
 }

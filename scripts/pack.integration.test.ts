@@ -1,10 +1,12 @@
 import { execFile } from 'node:child_process';
-import { readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { COMMAND_NAMES } from '../cli/program.ts';
 import { makeConsumerProject, type ConsumerProject } from '../testing/consumer-project.ts';
+import { manifestText } from '../testing/manifests/manifest-text.ts';
 
 const run = promisify(execFile);
 const ROOT = dirname(import.meta.dirname);
@@ -17,6 +19,54 @@ afterAll(() => project?.remove());
 
 const installed = (...path: string[]): string =>
   join(project.folder, 'node_modules/agent-compliance', ...path);
+
+/** Files that the commands read. */
+const FILES: Readonly<Record<string, string>> = {
+  'agent.yaml': manifestText(
+    '    costControls: { maxTokensPerDay: 1000 }\n  evaluation: { datasets: [{ name: smoke, path: smoke.jsonl }] }\n',
+  ),
+  'other.yaml': manifestText('  tools: [{ name: search }]\n'),
+  'old.yaml': manifestText()
+    .replace('platform.io/v1', 'agentspec.io/v1')
+    .replace('PlatformAgent', 'AgentSpec'),
+  'smoke.jsonl': '{"input": "hello", "expected": "hello"}\n',
+  'card.json':
+    '{"name": "Shop", "version": "1.0.0", "url": "https://shop.example", "skills": [{"id": "buy"}]}',
+  'admin.key': 'the-admin-key-of-a-test\n',
+  'deployment.yaml':
+    'apiVersion: apps/v1\nkind: Deployment\nmetadata: { name: chat }\nspec: { template: { spec: { containers: [{ name: a, image: a, ports: [{ containerPort: 8000 }] }] } } }\n',
+};
+
+/** Nothing listens on it. */
+const NOWHERE = 'http://127.0.0.1:9';
+
+/** A run of every command in an empty project, by its name: exit code, and a part of its output or errors. */
+const COMMANDS: Readonly<Record<string, { args: readonly string[]; code: 0 | 1; shows: string }>> = {
+  validate: { args: ['agent.yaml'], code: 0, shows: 'agent.yaml is valid: minimal 1.0.0' },
+  init: { args: ['shop', '--from', 'card.json'], code: 0, shows: 'wrote shop/agent.yaml' },
+  health: { args: ['agent.yaml', '--no-model'], code: 1, shows: 'minimal is unhealthy' },
+  audit: { args: ['agent.yaml', '--format', 'sarif'], code: 0, shows: '"version": "2.1.0"' },
+  evaluate: {
+    args: ['agent.yaml', '--url', NOWHERE, '--dataset', 'smoke'],
+    code: 1,
+    shows: 'no sample got a response to compare; the first: connection refused',
+  },
+  diff: { args: ['agent.yaml', 'other.yaml', '--format', 'markdown'], code: 0, shows: '### platform diff' },
+  migrate: { args: ['old.yaml', '--dry-run'], code: 0, shows: '+kind: PlatformAgent' },
+  export: { args: ['agent.yaml', '--format', 'agentcard'], code: 0, shows: '"supportedInterfaces"' },
+  'generate-policy': { args: ['agent.yaml', '--out', 'policy'], code: 0, shows: 'policy.rego' },
+  register: {
+    args: ['agent.yaml', '--url', NOWHERE, '--admin-key-file', 'admin.key'],
+    code: 1,
+    shows: `cannot connect to ${NOWHERE}: connection refused`,
+  },
+  inject: { args: ['deployment.yaml'], code: 0, shows: 'agent-compliance/sidecar:' },
+  uninject: { args: ['deployment.yaml'], code: 0, shows: 'kind: Deployment' },
+  // These two need a cluster: the error shows that they are complete.
+  check: { args: [], code: 1, shows: 'no cluster configured' },
+  uninstall: { args: [], code: 1, shows: 'no cluster configured' },
+  completion: { args: ['bash'], code: 0, shows: 'complete -o default' },
+};
 
 describe('npm install of the package, without a registry', () => {
   test('installs only this package, without dependencies', () => {
@@ -54,6 +104,22 @@ describe('npm install of the package, without a registry', () => {
     await project.run('npx', '--offline', 'platform', 'init', 'my-agent', '--yes');
     const validated = await project.run('npx', '--offline', 'platform', 'validate', 'my-agent/agent.yaml');
     expect(validated.stdout).toBe('my-agent/agent.yaml is valid: my-agent 0.1.0\n');
+  });
+
+  test('has every command of the table above, and no other', () => {
+    expect(Object.keys(COMMANDS).sort()).toEqual([...COMMAND_NAMES].sort());
+  });
+
+  test.each(Object.entries(COMMANDS))('runs platform %s', async (name, { args, code, shows }) => {
+    for (const [file, text] of Object.entries(FILES)) writeFileSync(join(project.folder, file), text);
+    const ended = await project.run('node_modules/.bin/platform', name, ...args).then(
+      (result) => ({ ...result, code: 0 }),
+      (error: { code: number; stdout: string; stderr: string }) => error,
+    );
+    expect({ code: ended.code, text: ended.stdout + ended.stderr }).toEqual({
+      code,
+      text: expect.stringContaining(shows),
+    });
   });
 
   test('exports the schema', () => {

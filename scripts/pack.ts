@@ -20,6 +20,7 @@ const FILES = {
   'reporter/README.md': 'REPORTER.md',
   LICENSE: 'LICENSE',
   'CHANGELOG.md': 'CHANGELOG.md',
+  'dist/cli/run.js': 'dist/cli/run.js',
   ...Object.fromEntries(PROCESSES.map((part) => [`dist/${part}/main.js`, `dist/${part}/main.js`])),
 };
 /** Published keys of package.json; other keys are internal. `typesVersions` is for compilers without `exports`. */

@@ -30,12 +30,13 @@ const sbomOf = (part: string) =>
 const release = (args: readonly string[], env: Record<string, string> = {}) =>
   run(process.execPath, [join(ROOT, 'scripts/release.ts'), ...args], { env: { ...process.env, ...env } });
 
-/** Packages in the source map of a bundle. */
+/** Packages in the source maps of a bundle. */
 function packagesInMap(part: string): string[] {
-  const file = part === 'reporter' ? 'index.mjs' : 'main.js';
-  const { sources } = JSON.parse(readFileSync(join(ROOT, `dist/${part}/${file}.map`), 'utf8')) as {
-    sources: string[];
-  };
+  const directory = join(ROOT, 'dist', part);
+  const maps = readdirSync(directory).filter((file) => file.endsWith('.map'));
+  const sources = maps.flatMap(
+    (map) => (JSON.parse(readFileSync(join(directory, map), 'utf8')) as { sources: string[] }).sources,
+  );
   const folders = sources.map(
     (path) =>
       /node_modules\/.*node_modules\/(?:@[^/]+\/)?[^/]+|node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path)?.[0],

@@ -1,7 +1,8 @@
 // platform check and platform uninstall against a real API server with the chart installed by Helm and real faults. The
 // injector runs in this process. Tests that need nodes and running pods are in e2e/install.test.ts.
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
-import { writeFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseAllDocuments } from 'yaml';
@@ -558,6 +559,58 @@ const deployment = (name: string): Body => ({
         ),
       );
     expect([...new Set(delegated)].sort()).toEqual(granted.sort());
+  });
+
+  test('init --from kagent: converts an Agent of the cluster with its ModelConfig', async () => {
+    const kinds = { agents: 'Agent', modelconfigs: 'ModelConfig' };
+    const schema = { openAPIV3Schema: { type: 'object', 'x-kubernetes-preserve-unknown-fields': true } };
+    const crds = Object.entries(kinds).map(([plural, kind]) => ({
+      ...{ apiVersion: 'apiextensions.k8s.io/v1', kind: 'CustomResourceDefinition' },
+      metadata: { name: `${plural}.kagent.dev` },
+      spec: {
+        ...{ group: 'kagent.dev', scope: 'Namespaced', names: { plural, kind } },
+        versions: [{ name: 'v1alpha2', served: true, storage: true, schema }],
+      },
+    }));
+    for (const crd of crds) await apply(crd);
+    const folder = mkdtempSync(join(tmpdir(), 'kagent-'));
+    try {
+      await kubectl([
+        'wait',
+        '--for=condition=Established',
+        '--timeout=100s',
+        ...crds.map(({ metadata }) => `crd/${metadata.name}`),
+      ]);
+      const create = async (plural: keyof typeof kinds, name: string, spec: object) => {
+        const body = { apiVersion: 'kagent.dev/v1alpha2', kind: kinds[plural], metadata: { name }, spec };
+        const path = `/apis/kagent.dev/v1alpha2/namespaces/team/${plural}`;
+        // A new kind is served a moment after it is established.
+        for (let tries = 1; ; tries += 1)
+          try {
+            return await kubectl(['create', '--raw', path, '-f', '-'], body);
+          } catch (error) {
+            if (tries === 100) throw error;
+            await sleep(200);
+          }
+      };
+      await create('modelconfigs', 'default-model-config', {
+        provider: 'Anthropic',
+        model: 'claude-sonnet-4-5',
+      });
+      await create('agents', 'helper', { type: 'Declarative', declarative: { systemMessage: 'Help.' } });
+      const result = await platform(`init ${folder} --from kagent:team/helper`);
+      expect(result).toMatchObject({ exitCode: 0, errors: '' });
+      const text = readFileSync(join(folder, 'agent.yaml'), 'utf8');
+      expect(text).toMatch(
+        /name: helper\n[^]*provider: anthropic\n {4}id: claude-sonnet-4-5\n[^]*system: Help\./,
+      );
+      expect((await platform(`init ${folder} --from kagent:team/none`)).errors).toBe(
+        'error: the cluster has no Agent of kagent with the name team/none\n',
+      );
+    } finally {
+      rmSync(folder, { recursive: true, force: true });
+      for (const { metadata } of crds) await kubectl(['delete', 'crd', metadata.name, '--wait=false']);
+    }
   });
 
   describe('uninstalling', () => {

@@ -370,3 +370,32 @@ describe('errors', () => {
     server.listen(0);
   });
 });
+
+describe('--header', () => {
+  const BEARER = ['--header', 'Authorization: Bearer $env:TOKEN', '--header', 'X-Team:red'];
+
+  test('is sent with every request, with variables of the environment, and never printed', async () => {
+    const { output, errors, exitCode } = await evaluate([...BEARER, '--json'], { env: { TOKEN: 's3cret' } });
+    expect(exitCode).toBe(0);
+    expect(received).toHaveLength(3);
+    for (const { headers } of received)
+      expect(headers).toMatchObject({ authorization: 'Bearer s3cret', 'x-team': 'red' });
+    expect(output + errors).not.toContain('s3cret');
+  });
+
+  test.each<[string, string[], string]>([
+    ['an unset variable', BEARER, '--header authorization: the variable TOKEN is not set'],
+    ['a text without a name', ['--header', 'Bearer s3cret'], '--header number 1 must be "Name: value"'],
+    ['an empty text', ['--header', ''], '--header number 1 must be "Name: value"'],
+    ['an invalid name', ['--header', 'a b: s3cret'], '--header number 1 must be "Name: value"'],
+    ['a header of the body', ['--header', 'Content-Length: 1'], '--header cannot set content-length'],
+    [
+      'a line break',
+      ['--header', 'X-A: s3cret\r\nX-B: 1'],
+      '--header x-a: the value must be printable ASCII',
+    ],
+  ])('%s is an error that does not show the value', async (_what, args, reason) => {
+    expect(await evaluate(args)).toEqual({ output: '', errors: `error: ${reason}\n`, exitCode: 1 });
+    expect(received).toEqual([]);
+  });
+});

@@ -12,6 +12,7 @@ import { referenceOf } from '../../core/manifest/references.ts';
 import { replaceFile } from '../../push/replace-file.ts';
 import { urlBelow } from '../../push/push-heartbeat.ts';
 import type { AddCommand, CliContext } from '../context.ts';
+import { collectHeader, requestHeaders } from '../evaluate/request-headers.ts';
 import { BODY_FORMS, SampleSender, type BodyForm } from '../evaluate/send-sample.ts';
 import { submitEvaluation } from '../evaluate/submit-evaluation.ts';
 import { causeOf, readCauseOf } from '../file-failure.ts';
@@ -31,6 +32,8 @@ interface EvaluateFlags {
   timeout: number;
   concurrency: number;
   body: 'auto' | BodyForm;
+  /** `Name: value` texts as typed. */
+  header?: string[];
   json?: true;
   /** Path of a JUnit file, as typed. */
   junit?: string;
@@ -52,6 +55,11 @@ export const addEvaluate: AddCommand = (program, context, finish) => {
     .option('--tag <tag>', 'send only samples with this tag')
     .option('--timeout <ms>', 'milliseconds for each response', integer(1), 10_000)
     .option('--concurrency <n>', 'samples in flight at the same time', integer(1, 100), 4)
+    .option(
+      '--header <header>',
+      'header of every request, as "Name: value"; $env:VAR in it is read from the environment; repeatable',
+      collectHeader,
+    )
     .addOption(
       new Option(
         '--body <form>',
@@ -81,6 +89,7 @@ Examples:
   $ platform evaluate agent.yaml --url http://localhost:4000 --dataset smoke
   $ platform evaluate agent.yaml --url http://localhost:4000 --dataset smoke --tag refunds --json
   $ platform evaluate agent.yaml --url http://localhost:4000 --dataset smoke --junit evaluation.xml --submit
+  $ platform evaluate agent.yaml --url https://agent.example.com --dataset smoke --header 'Authorization: Bearer $env:TOKEN'
 
 A dataset has one JSON object per line: {"input": "...", "expected": "...", "tags": ["..."]}. Failed requests are not
 repeated. Ctrl-C ends the run and prints the samples that have a result. --submit sends the proof to the control plane if
@@ -101,6 +110,8 @@ function integer(min: number, max = Number.MAX_SAFE_INTEGER): (value: string) =>
 }
 
 async function evaluate(file: string, flags: EvaluateFlags, context: CliContext): Promise<Rendered> {
+  const given = requestHeaders(flags.header ?? [], context.env);
+  if (!given.ok) return refusal(given.reason, flags.json);
   const loaded = await load(file, context);
   if (!loaded.ok) return invalidManifest(loaded, flags.json);
   const { manifest } = loaded;
@@ -109,7 +120,7 @@ async function evaluate(file: string, flags: EvaluateFlags, context: CliContext)
   const selected = selectSamples(read.samples, { tag: flags.tag ?? null, size: flags.sampleSize ?? null });
   if (selected.length === 0)
     return refusal(`no sample has the tag "${printable(flags.tag ?? '')}"`, flags.json);
-  const samples = await runSamples(selected, manifest, flags, context);
+  const samples = await runSamples(selected, manifest, { ...flags, headers: given.headers }, context);
   const isInterrupted = samples.length < selected.length;
   const agentUrl = shownUrl(flags.url);
   const report = evaluationReport(manifest, { dataset: flags.dataset, agentUrl, samples, isInterrupted });
@@ -160,7 +171,7 @@ async function readDataset(
 async function runSamples(
   samples: readonly Sample[],
   { spec }: Manifest,
-  flags: EvaluateFlags,
+  flags: EvaluateFlags & { headers: Record<string, string> },
   { onInterrupt, progress }: CliContext,
 ): Promise<SampleResult[]> {
   const interrupt = onInterrupt?.();
@@ -171,6 +182,7 @@ async function runSamples(
     url: urlBelow(flags.url, path),
     model: spec.model.id,
     forms: flags.body === 'auto' ? detected : [flags.body],
+    headers: flags.headers,
     timeoutMs: flags.timeout,
     signal: interrupt,
   });

@@ -1,27 +1,50 @@
 import { writeFile } from 'node:fs/promises';
 import { basename, join, relative, resolve } from 'node:path';
+import { describeProblem } from '../../core/manifest/describe-problem.ts';
+import { keyVariable, labelFrom } from '../../core/import/names.ts';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import { FORMATS } from '../../core/manifest/schema-node.ts';
 import type { AddCommand, Ask, CliContext } from '../context.ts';
 import { fileFailure } from '../file-failure.ts';
+import type { SourceOptions } from '../import/read-source.ts';
 import { makeDirectory } from '../make-directory.ts';
-import { done, failed, type Rendered } from '../rendered.ts';
+import { done, failed, printable, type Rendered } from '../rendered.ts';
+
+interface InitFlags extends SourceOptions {
+  yes?: true;
+  /** Source as typed; absent: a first manifest from questions. */
+  from?: string;
+}
 
 export const addInit: AddCommand = (program, context, finish) => {
   program
     .command('init')
     .summary('write a first manifest')
-    .description('Writes a first agent.yaml to a directory. Never overwrites an existing file.')
+    .description(
+      'Writes a first agent.yaml to a directory, from answers or from an existing description of the agent. Never overwrites an existing file.',
+    )
     .argument('[dir]', 'target directory', '.')
     .option('--yes', 'use the defaults without prompts (implied without a terminal)')
+    .option(
+      '--from <source>',
+      'convert a kagent Agent, an A2A agent card or an MCP server.json: a file, - for standard input, a URL, or kagent:<namespace>/<name> in the cluster',
+    )
+    .option('--kubeconfig <file>', 'with --from kagent: path to a kubeconfig')
+    .option('--context <name>', 'with --from kagent: context in the kubeconfig')
     .addHelpText('after', HELP)
-    .action(async (dir: string, flags: { yes?: true }) => finish(await init(dir, flags, context)));
+    .action(async (dir: string, flags: InitFlags) => finish(await init(dir, flags, context)));
 };
 
 const HELP = `
 Examples:
   $ platform init
   $ platform init agents/travel --yes
+  $ platform init agents/travel --from https://travel.example.com/.well-known/agent-card.json
+  $ platform init agents/helper --from kagent:team/helper
+  $ kubectl get agents.kagent.dev helper -n team -o yaml | platform init --from -
+
+The format of a source is recognized by its content. What the source does not have is a placeholder in the manifest. What has
+no place in a manifest is listed. A source has at most 1 MiB; a URL must respond within 15 seconds, with at most 5 redirects.
 
 Exit codes: 0 written; 1 not written.`;
 
@@ -43,36 +66,74 @@ const DEFAULT_MODELS: ReadonlyMap<string, string> = new Map([
   ['cohere', 'command-a-03-2025'],
 ]);
 
+/** A text for the new file, with lines for the user, or why there is none. */
+type Composed = { ok: true; text: string; notes: string[] } | { ok: false; errors: string };
+
 /** Writes `agent.yaml`, with questions on a terminal. An existing file is never changed. */
-async function init(dir: string, flags: { yes?: true }, context: CliContext): Promise<Rendered> {
+async function init(dir: string, flags: InitFlags, context: CliContext): Promise<Rendered> {
   const directory = resolve(context.cwd, dir);
   const file = join(directory, 'agent.yaml');
   const shownFile = relative(context.cwd, file) || file;
-  const answers = await answersFor(directory, flags.yes ? null : context.ask);
-  if (answers === null)
-    return failed('error: input ended before all questions were answered; nothing was written\n');
-  const text = manifestText(answers);
-  const parsed = parseManifest(text);
-  if (!parsed.ok)
-    return failed(
-      `error: these answers do not make a valid manifest: ${parsed.problems[0]?.message ?? ''}\n`,
-    );
+  const composed = await (flags.from === undefined
+    ? composeFirst(directory, flags.yes ? null : context.ask)
+    : composeFrom(flags.from, directory, flags, context));
+  if (!composed.ok) return failed(composed.errors);
   try {
     await makeDirectory(directory);
     // wx makes the existence check and the write one atomic step.
-    await writeFile(file, text, { flag: 'wx' });
+    await writeFile(file, composed.text, { flag: 'wx' });
   } catch (error) {
     return failed(`error: ${failureOf(error, shownFile)}\n`);
   }
-  return done(
-    `wrote ${shownFile}\nnext: platform validate ${shownFile}, then platform health ${shownFile}\n`,
-  );
+  const next = `next: platform validate ${shownFile}, then platform health ${shownFile}\n`;
+  return { ...done(`wrote ${shownFile}\n${next}`), errors: composed.notes.join('') };
 }
 
 function failureOf(error: unknown, file: string): string {
   if ((error as NodeJS.ErrnoException).code === 'EEXIST')
     return `${file} already exists; nothing was written`;
   return `cannot write ${file}: ${fileFailure(error, { ENOENT: 'the directory cannot be created' })}`;
+}
+
+/** Converts `from`. Values without a place in the manifest become notes. */
+async function composeFrom(
+  from: string,
+  directory: string,
+  options: SourceOptions,
+  context: CliContext,
+): Promise<Composed> {
+  const { readSource } = await import('../import/read-source.ts');
+  const read = await readSource(from, options, context);
+  if (!read.ok) return { ok: false, errors: `error: ${printable(read.reason)}\n` };
+  const { importManifest } = await import('../../core/import/import-manifest.ts');
+  const imported = importManifest(read.text, nameFrom(basename(directory)));
+  if (imported.ok) {
+    const notes = imported.unused.map((path) => `note: not imported: ${printable(path)}\n`);
+    return { ok: true, text: imported.text, notes };
+  }
+  const problems = imported.problems.map(
+    (problem) => `error: ${printable(describeProblem(read.name, problem))}\n`,
+  );
+  return {
+    ok: false,
+    errors: `error: ${printable(`${read.name} ${imported.reason}`)}\n${problems.join('')}`,
+  };
+}
+
+async function composeFirst(directory: string, ask: Ask | null): Promise<Composed> {
+  const answers = await answersFor(directory, ask);
+  if (answers === null)
+    return {
+      ok: false,
+      errors: 'error: input ended before all questions were answered; nothing was written\n',
+    };
+  const text = manifestText(answers);
+  const parsed = parseManifest(text);
+  if (parsed.ok) return { ok: true, text, notes: [] };
+  return {
+    ok: false,
+    errors: `error: these answers do not make a valid manifest: ${parsed.problems[0]?.message ?? ''}\n`,
+  };
 }
 
 async function answersFor(directory: string, ask: Ask | null): Promise<Answers | null> {
@@ -103,19 +164,7 @@ async function askName(ask: Ask, fallback: string): Promise<string> {
 
 const modelOf = (provider: string): string => DEFAULT_MODELS.get(provider.toLowerCase()) ?? 'model-id';
 
-function nameFrom(directory: string): string {
-  const name = directory
-    .toLowerCase()
-    .replaceAll(/[^a-z0-9]+/g, '-')
-    .slice(0, 63)
-    .replaceAll(/^-+|-+$/g, '');
-  return name === '' ? 'my-agent' : name;
-}
-
-function keyVariable(provider: string): string {
-  const word = provider.toUpperCase().replaceAll(/[^A-Z0-9]+/g, '_');
-  return /^[A-Z_]/.test(word) ? `${word}_API_KEY` : 'MODEL_API_KEY';
-}
+const nameFrom = (directory: string): string => labelFrom(directory) ?? 'my-agent';
 
 /** The manifest that `init` writes. Answers become JSON strings, which are valid YAML with any content. */
 function manifestText({ name, description, provider, model }: Answers): string {

@@ -20,6 +20,8 @@ export interface AgentEndpoint {
   model: string;
   /** Forms to try, in order. A response 400, 404, 415 or 422 means that the agent does not accept the form. */
   forms: readonly BodyForm[];
+  /** Headers of every request; lower-case names. */
+  headers: Readonly<Record<string, string>>;
   timeoutMs: number;
   signal: AbortSignal | undefined;
 }
@@ -52,10 +54,11 @@ export class SampleSender {
   }
 
   #exchange(form: BodyForm, message: string): Promise<Exchange> {
-    const { url, model, timeoutMs, signal } = this.#endpoint;
+    const { url, model, headers, timeoutMs, signal } = this.#endpoint;
     return exchange(url, {
       method: 'POST',
       headers: {
+        ...headers,
         'content-type': 'application/json',
         accept: 'application/json, text/event-stream',
         'accept-encoding': 'identity',

@@ -98,10 +98,17 @@ function changesOfLists(
 /** Index of each item by its identity. Items with the same identity get `#2`, `#3` and so on in the order of the list. */
 function indexById(items: readonly unknown[]): Map<string, number> {
   const indexes = new Map<string, number>();
+  // The last number per identity: counting from 2 for each item would take quadratic time for a list of equal items.
+  const numbers = new Map<string, number>();
   for (const [index, item] of items.entries()) {
     const id = identityOf(item);
     let unique = id;
-    for (let number = 2; indexes.has(unique); number += 1) unique = `${id}#${number}`;
+    let number = numbers.get(id) ?? 1;
+    while (indexes.has(unique)) {
+      number += 1;
+      unique = `${id}#${number}`;
+    }
+    numbers.set(id, number);
     indexes.set(unique, index);
   }
   return indexes;
@@ -116,6 +123,8 @@ function identityOf(item: unknown): string {
 }
 
 function rawIdentityOf(item: unknown): string {
+  // An object may have a member with the name toString.
+  if (Array.isArray(item)) return JSON.stringify(item);
   if (!isRecord(item)) return String(item);
   // A guardrail of the project's own code is identified by that code.
   if (item['type'] === 'custom') return `custom ${textOf(item['module'])}#${textOf(item['function'])}`;

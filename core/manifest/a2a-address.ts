@@ -12,5 +12,12 @@ export function a2aAddress({ url, a2a }: Api): A2aAddress {
   if (referenceOf(url) !== null) return { ok: false, reason: 'spec.api.url is a reference' };
   if (referenceOf(path) !== null) return { ok: false, reason: 'spec.api.a2a.path is a reference' };
   if (!/^https?:/i.test(url)) return { ok: false, reason: 'spec.api.url is not an http or https URL' };
-  return { ok: true, url: path === '' ? url : url.replace(/\/+$/, '') + path };
+  return { ok: true, url: path === '' ? url : withoutSlashes(url) + path };
+}
+
+/** Without the slashes at its end. `/\/+$/` takes quadratic time for a long run of slashes in the middle. */
+function withoutSlashes(url: string): string {
+  let end = url.length;
+  while (url[end - 1] === '/') end -= 1;
+  return url.slice(0, end);
 }

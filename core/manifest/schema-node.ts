@@ -148,9 +148,9 @@ export const FORMATS = {
     pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
     wanted: 'an environment variable name (letters, digits and _, not starting with a digit)',
   },
-  httpUrl: { pattern: '^https?://[^\\s/?#]+[^\\s]*$', wanted: 'a URL that begins with http:// or https://' },
+  httpUrl: { pattern: '^https?://[^\\s/?#][^\\s]*$', wanted: 'a URL that begins with http:// or https://' },
   publicUrl: {
-    pattern: '^(?:https?|wss?)://[^\\s/?#]+[^\\s]*$',
+    pattern: '^(?:https?|wss?)://[^\\s/?#][^\\s]*$',
     wanted: 'a URL that begins with http://, https://, ws:// or wss://',
   },
   address: {

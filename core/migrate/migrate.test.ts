@@ -140,6 +140,7 @@ describe('fails, with the problems', () => {
     ['text that is not YAML', 'apiVersion: [\n', 'no migration exists for it'],
     ['an empty file', '', 'no migration exists for it'],
     ['a list', '- apiVersion: agentspec.io/v1\n', 'no migration exists for it'],
+    ['a member of Object.prototype', 'apiVersion: constructor\n', 'no migration exists for it'],
     [
       'a value that is not valid',
       asAgentspec(manifestText()).replace('version: 1.0.0', 'version: one'),

@@ -20,7 +20,10 @@ export function migrate(text: string): Migration {
   const parsed = parseManifest(text);
   if (parsed.ok) return { outcome: 'current' };
   const document = parseDocument(text, AS_WRITTEN);
-  const steps = document.errors.length > 0 ? undefined : STEPS[String(document.get('apiVersion'))];
+  const apiVersion = String(document.get('apiVersion'));
+  // A version such as "constructor" must not find a member of the prototype.
+  const isKnown = document.errors.length === 0 && Object.hasOwn(STEPS, apiVersion);
+  const steps = isKnown ? STEPS[apiVersion] : undefined;
   if (steps === undefined) return failure('no migration exists for it', parsed.problems);
   const edits = new TextEdits(text);
   edits.setValue(document, 'apiVersion', MANIFEST_API_VERSION);
@@ -29,13 +32,17 @@ export function migrate(text: string): Migration {
   return keepUnknownKeys(edits.applied(), edits.changes);
 }
 
+/** Each round handles at most 500 fields, because the parser reports no more problems. */
+const MAX_ROUNDS = 4;
+
 /** Keeps fields that the schema does not have under `x-` keys, until the manifest is valid or none is left. */
-function keepUnknownKeys(text: string, changes: readonly MigrationChange[]): Migration {
+function keepUnknownKeys(text: string, changes: readonly MigrationChange[], round = 1): Migration {
   const parsed = parseManifest(text);
   if (parsed.ok) {
     const shown = changes.map(({ path, change }) => ({ path: formatPath(path), change }));
     return { outcome: 'migrated', text, changes: shown };
   }
+  if (round > MAX_ROUNDS) return failure('it has too many unknown fields', parsed.problems);
   const document: Document = parseDocument(text, AS_WRITTEN);
   const edits = new TextEdits(text);
   for (const { path } of parsed.problems.filter(isUnknownKey)) {
@@ -45,7 +52,7 @@ function keepUnknownKeys(text: string, changes: readonly MigrationChange[]): Mig
   }
   if (edits.changes.length === 0)
     return failure('it would not be valid after the migration', parsed.problems);
-  return keepUnknownKeys(edits.applied(), [...changes, ...edits.changes]);
+  return keepUnknownKeys(edits.applied(), [...changes, ...edits.changes], round + 1);
 }
 
 function failure(reason: string, problems: ManifestProblem[]): Migration {

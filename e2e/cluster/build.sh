@@ -168,7 +168,7 @@ if want cyclonedx && ! built cyclonedx "$CYCLONEDX_VERSION"; then
 fi
 
 # For the chart tests: the schemas of the oldest supported Kubernetes and of the one used here, the schemas of the Prometheus
-# Operator's objects, and a manifest linter.
+# Operator's objects, and a manifest linter. For the tests of the CLI: the schema of SARIF.
 directory_of() { (cd "$MODULES" && GO111MODULE=on go mod download -json "$1" | sed -n 's/.*"Dir": "\(.*\)".*/\1/p'); }
 if want schemas && ! built schemas "$SCHEMAS_VERSIONS"; then
   mkdir -p "$BIN/schemas"
@@ -180,6 +180,10 @@ if want schemas && ! built schemas "$SCHEMAS_VERSIONS"; then
   for kind in servicemonitors podmonitors prometheusrules; do
     install -m 644 "$directory/example/prometheus-operator-crd/monitoring.coreos.com_$kind.yaml" "$BIN/schemas/$kind.yaml"
   done
+  # The schema of SARIF is a raw string in a Go file.
+  directory=$(directory_of "github.com/owenrumney/go-sarif/v3@$GO_SARIF_VERSION")
+  sed -e 's/^const schema = `//' -e '/^package /d' -e 's/^`$//' "$directory/pkg/report/v210/sarif/schema.go" > "$BIN/schemas/sarif-2.1.0.json.new"
+  mv "$BIN/schemas/sarif-2.1.0.json.new" "$BIN/schemas/sarif-2.1.0.json"
   echo "$SCHEMAS_VERSIONS" > "$STAMPS/schemas"
 fi
 want kube-score && compile kube-score "$KUBE_SCORE_VERSION" "$(module kube-score github.com/zegl/kube-score "$KUBE_SCORE_VERSION")" \
