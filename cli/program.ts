@@ -7,6 +7,7 @@ import { addDiff } from './commands/diff.ts';
 import { addEvaluate } from './commands/evaluate.ts';
 import { addExport } from './commands/export.ts';
 import { addGeneratePolicy } from './commands/generate-policy.ts';
+import { addGenerate } from './commands/generate.ts';
 import { addHealth } from './commands/health.ts';
 import { addInit } from './commands/init.ts';
 import { addInject } from './commands/inject.ts';
@@ -29,6 +30,7 @@ const COMMANDS: readonly AddCommand[] = [
   addDiff,
   addMigrate,
   addExport,
+  addGenerate,
   addGeneratePolicy,
   addRegister,
   addInject,
@@ -109,6 +111,7 @@ Examples:
   $ platform validate agent.yaml
   $ platform health agent.yaml --fail-on warning
   $ platform audit agent.yaml --url http://localhost:4001
+  $ platform generate agent.yaml --deploy k8s
   $ platform generate-policy agent.yaml --out policy/my-agent
   $ platform check
 
