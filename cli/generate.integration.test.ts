@@ -54,9 +54,10 @@ const platform = (...args: string[]) => runBuiltCommand(args, { cwd });
 const helm = (...args: string[]): Promise<RunResult> => run([clusterBinary('helm'), ...args]);
 const chartOf = (name: string) => join(cwd, name, 'helm');
 const IMAGE = ['--set', 'image.repository=registry.example/agent'];
+const VERSION = ['--kube-version', '1.36.0'];
 const template = async (name: string, release: string, ...args: string[]) =>
   objectsOf<Rendered>(
-    await helm('template', release, chartOf(name), '--kube-version', '1.36.0', ...IMAGE, ...args),
+    await helm('template', release, chartOf(name), ...VERSION, ...IMAGE, ...args),
   );
 
 interface Container {
@@ -190,7 +191,7 @@ describe('the built command', () => {
   });
 
   test('the chart cannot be installed without an image', async () => {
-    const { code, stderr } = await helm('template', 'release', chartOf('full'));
+    const { code, stderr } = await helm('template', 'release', chartOf('full'), ...VERSION);
     expect(code).not.toBe(0);
     expect(stderr).toContain('set image.repository to the image of the agent');
   });
@@ -200,7 +201,7 @@ describe('the built command', () => {
     ['sidecar.mode=track', 'mode'],
     ['replicaCount=two', 'replicaCount'],
   ])('the chart rejects --set %s', async (value, name) => {
-    const { code, stderr } = await helm('template', 'release', chartOf('full'), ...IMAGE, '--set', value);
+    const { code, stderr } = await helm('template', 'release', chartOf('full'), ...VERSION, ...IMAGE, '--set', value);
     expect(code).not.toBe(0);
     expect(stderr).toContain(name);
   });

@@ -14,10 +14,11 @@ import {
   variableIn,
   type Deployment,
 } from './objects.ts';
-import { objectNames, type DeployPlan } from './plan.ts';
+import { objectNames, type DeployPlan, type ObjectNames } from './plan.ts';
 import { yamlText, type YamlChanges } from './yaml-text.ts';
 
 type Values = NonNullable<YamlChanges['values']>;
+type Comments = NonNullable<YamlChanges['comments']>;
 
 /** The labels and the selector are those of the chart's helpers. */
 const LABELS = [['metadata', 'labels'], slot('labels')] as const;
@@ -28,13 +29,7 @@ export function helmFiles(plan: DeployPlan): GeneratedFile[] {
   const names = { ...objectNames(base), workload: slot('name'), secrets: slot('secretName') };
   const workload = deployment(plan, names);
   const { initContainers, containers } = workload.spec.template.spec;
-  const [sidecar] = initContainers;
-  const [agent] = containers;
-  const rows = valueRows(plan, agent, sidecar);
-  const template = (name: string, value: object, { comments = [], values = [] }: YamlChanges) => ({
-    path: `helm/templates/${name}`,
-    content: helmTemplate(yamlText(value, { comments, values: [LABELS, ...values] }), plan.agentName),
-  });
+  const rows = valueRows(plan, containers[0], initContainers[0]);
   return [
     chartFile(plan),
     valuesFile(rows),
@@ -43,23 +38,26 @@ export function helmFiles(plan: DeployPlan): GeneratedFile[] {
     { path: 'helm/files/agent.yaml', content: plan.manifestText },
     { path: 'helm/templates/_helpers.tpl', content: helpers(plan.agentName) },
     { path: 'helm/templates/NOTES.txt', content: notes(plan.agentName) },
-    template('deployment.yaml', workload, {
-      comments: deploymentComments(workload),
-      values: deploymentValues(workload),
-    }),
-    template('service.yaml', service(plan, names), {
-      comments: SERVICE_COMMENTS,
-      values: [[['spec', 'selector'], slot('selector')]],
-    }),
-    template('configmap.yaml', configMap(plan, names), {
-      values: [
-        [['data', 'MODEL_PROVIDER'], slot('modelProvider')],
-        [['data', 'MODEL_ID'], slot('modelId')],
-      ],
-    }),
-    template('manifest-configmap.yaml', manifestConfigMap(plan, names), {
-      values: [[['data', 'agent.yaml'], slot('manifest')]],
-    }),
+    ...templates(plan, names, workload),
+  ];
+}
+
+function templates(plan: DeployPlan, names: ObjectNames, workload: Deployment): GeneratedFile[] {
+  const template = (name: string, value: object, values: Values, comments: Comments = []) => ({
+    path: `helm/templates/${name}`,
+    content: helmTemplate(yamlText(value, { comments, values: [LABELS, ...values] }), plan.agentName),
+  });
+  const model: Values = [
+    [['data', 'MODEL_PROVIDER'], slot('modelProvider')],
+    [['data', 'MODEL_ID'], slot('modelId')],
+  ];
+  const manifest: Values = [[['data', 'agent.yaml'], slot('manifest')]];
+  const selector: Values = [[['spec', 'selector'], slot('selector')]];
+  return [
+    template('deployment.yaml', workload, deploymentValues(workload), deploymentComments(workload)),
+    template('service.yaml', service(plan, names), selector, SERVICE_COMMENTS),
+    template('configmap.yaml', configMap(plan, names), model),
+    template('manifest-configmap.yaml', manifestConfigMap(plan, names), manifest),
   ];
 }
 
