@@ -194,6 +194,13 @@ describe('errors, with exit code 1 and nothing written', () => {
     });
   });
 
+  test('a project without a provider', async () => {
+    const { output, errors, exitCode } = await platform('generate agent.yaml --framework langgraph');
+    expect({ output, exitCode }).toEqual({ output: '', exitCode: 1 });
+    expect(errors).toMatch(/^error: /);
+    expect(readdirSync(cwd)).toEqual(['agent.yaml']);
+  });
+
   test('an agent on a port of the sidecar', async () => {
     write('agent.yaml', manifestText('  api: { port: 4001 }\n'));
     expect(await platform('generate agent.yaml --deploy helm')).toEqual({

@@ -76,7 +76,7 @@ async function generate(file: string, flags: GenerateFlags, context: CliContext)
   if (problem !== null) return failed(`error: ${problem}\n`);
   const loaded = await load(file, context);
   if (!loaded.ok) return invalidManifest(loaded, false);
-  const generated = generatedFiles(loaded, flags);
+  const generated = await generatedFiles(loaded, flags, context);
   if (!generated.ok) return failed(`error: ${generated.reason}\n`);
   const { files } = generated;
   if (flags.dryRun)
@@ -98,15 +98,16 @@ function optionProblem({ framework, deploy, push, provider }: GenerateFlags): st
   if (framework === undefined && deploy === undefined && push === undefined)
     return 'pass --framework for a project, or --deploy for deployment files';
   if (provider !== undefined && framework === undefined) return '--provider is only for --framework';
-  // The generator of projects is merged separately.
-  if (framework !== undefined) return '--framework is not available in this build';
   return null;
 }
 
-function generatedFiles(
-  { manifest, text }: LoadedManifest & { ok: true },
-  { deploy, push, output }: GenerateFlags,
-): Generated {
+/** The deployment first, because it costs nothing to find out that it is not possible. */
+async function generatedFiles(
+  loaded: LoadedManifest & { ok: true },
+  { framework, provider, deploy, push, output }: GenerateFlags,
+  context: CliContext,
+): Promise<Generated> {
+  const { manifest, text } = loaded;
   const files: GeneratedFile[] = [];
   const next: string[] = [];
   if (deploy !== undefined) {
@@ -120,7 +121,28 @@ function generatedFiles(
     next.push(...nextSteps(deploy, planned.plan, shellWord(join(output, deploy))));
   }
   if (push) files.push(envPlatformFile(manifest.metadata.name));
-  return { ok: true, files, next, notes: [] };
+  if (framework === undefined) return { ok: true, files, next, notes: [] };
+  const project = await projectFiles(loaded, framework, provider, context);
+  if (!project.ok) return project;
+  return { ok: true, files: [...project.files, ...files], next, notes: project.notes };
+}
+
+/** Loaded late, because the generator of projects imports the clients of the LLM providers. */
+async function projectFiles(
+  { manifest, text }: LoadedManifest & { ok: true },
+  framework: Framework,
+  provider: ProviderName | undefined,
+  { env, progress, onInterrupt }: CliContext,
+) {
+  const { generateFramework } = await import('../generate/framework.ts');
+  return generateFramework(manifest, {
+    framework,
+    env,
+    manifestText: text,
+    ...(provider !== undefined && { provider }),
+    ...(progress !== undefined && { progress }),
+    ...(onInterrupt !== undefined && { signal: onInterrupt() }),
+  });
 }
 
 const shownPath = (path: string, { output }: GenerateFlags): string => printable(join(output, path));
