@@ -14,6 +14,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   diff: async () => (await import('./commands/diff.ts')).addDiff,
   migrate: async () => (await import('./commands/migrate.ts')).addMigrate,
   export: async () => (await import('./commands/export.ts')).addExport,
+  generate: async () => (await import('./commands/generate.ts')).addGenerate,
   'generate-policy': async () => (await import('./commands/generate-policy.ts')).addGeneratePolicy,
   register: async () => (await import('./commands/register.ts')).addRegister,
   inject: async () => (await import('./commands/inject.ts')).addInject,
@@ -109,6 +110,7 @@ Examples:
   $ platform validate agent.yaml
   $ platform health agent.yaml --fail-on warning
   $ platform audit agent.yaml --url http://localhost:4001
+  $ platform generate agent.yaml --deploy k8s
   $ platform generate-policy agent.yaml --out policy/my-agent
   $ platform check
 

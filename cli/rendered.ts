@@ -29,3 +29,9 @@ export function printable(text: string): string {
   // oxlint-disable-next-line no-control-regex -- this replaces control characters
   return text.replaceAll(/[\u0000-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g, '\ufffd');
 }
+
+/** Quotes a word for use in a shell if necessary. */
+export function shellWord(text: string): string {
+  const shown = printable(text);
+  return /^[\w@%+=:,./][\w@%+=:,./-]*$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`;
+}

@@ -24,6 +24,7 @@ const COVERED: Readonly<Record<string, string>> = {
   'docs/guide/audit.md#Evaluate an agent': 'cli/commands/evaluate.test.ts',
   'docs/guide/enforcement.md': 'core/policy/opa.integration.test.ts',
   'docs/guide/kubernetes.md': IN_CLUSTER,
+  'docs/guide/kubernetes.md#Deploy an agent with its own sidecar': 'e2e/generate.test.ts',
   'docs/guide/kubernetes.md#Inject without the webhook': 'cli/commands/inject.test.ts',
   'docs/guide/upgrade.md': 'e2e/upgrade.test.ts',
   'docs/package.md': 'reporter/package.integration.test.ts',

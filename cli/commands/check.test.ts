@@ -128,6 +128,12 @@ describe('platform uninstall --verify', () => {
       ['pod chat-1 in team still has the sidecar', 'kubectl rollout restart deployment chat -n team'],
     ],
     [
+      'a pod with a sidecar that was not injected',
+      { pods: known([pod({ optedIn: false, injected: null })]) },
+      0,
+      ['nothing is left'],
+    ],
+    [
       'a pod that opts in and has no sidecar',
       { pods: known([pod({ hasSidecar: false })]) },
       0,

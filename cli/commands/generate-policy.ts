@@ -4,7 +4,7 @@ import { denyPathOf, packageOf } from '../../core/policy/package-name.ts';
 import { policyConfigOf, rulesOf } from '../../core/policy/policy.ts';
 import type { AddCommand, CliContext } from '../context.ts';
 import { invalidManifest, load } from '../load.ts';
-import { done, json, printable, refusal, type Rendered } from '../rendered.ts';
+import { done, json, refusal, shellWord, type Rendered } from '../rendered.ts';
 import { writePolicyDirectory } from '../policy-directory.ts';
 import { painter, plural, table } from '../table.ts';
 
@@ -112,10 +112,4 @@ function rulesText(manifest: Manifest, file: string, { color }: CliContext): str
 function writtenText(files: readonly string[], out: string): string {
   const lines = files.map((file) => `wrote ${file}\n`).join('');
   return `${lines}next: opa run --server --ignore '.*' ${shellWord(out)}\n`;
-}
-
-/** Quotes a word for use in a shell if necessary. */
-function shellWord(text: string): string {
-  const shown = printable(text);
-  return /^[\w@%+=:,./][\w@%+=:,./-]*$/.test(shown) ? shown : `'${shown.replaceAll("'", `'\\''`)}'`;
 }

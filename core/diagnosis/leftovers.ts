@@ -115,10 +115,10 @@ function historyOf(name: string, namespace: string): Leftover {
   };
 }
 
-/** Injected pods keep running, but no control plane receives the reports of their sidecars. */
+/** Injected pods keep running without a control plane. A sidecar that was not injected belongs to its pod. */
 function injectedPods(pods: readonly PodFacts[]): Leftover[] {
   return pods
-    .filter(({ hasSidecar }) => hasSidecar)
+    .filter(({ hasSidecar, optedIn, injected }) => hasSidecar && (optedIn || injected !== null))
     .map((pod) => ({
       kind: 'Pod',
       namespace: pod.namespace,

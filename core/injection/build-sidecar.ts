@@ -21,6 +21,12 @@ export interface InjectionPlan extends AnnotationDefaults {
   image: string;
 }
 
+/** The settings of an installation that the sidecar's container and volumes depend on. */
+type SidecarSettings = Pick<
+  InjectionSettings,
+  'imagePullPolicy' | 'engine' | 'heartbeatSeconds' | 'controlPlaneUrl' | 'proofWrites' | 'ca'
+>;
+
 const IDENTITY_PATH = '/var/run/secrets/platform.io';
 
 /** The default command of the sidecar image; callers append their own arguments. */
@@ -95,7 +101,7 @@ export function buildSidecar(
   plan: InjectionPlan,
   agent: Container,
   portNames: readonly string[],
-  settings: InjectionSettings,
+  settings: SidecarSettings,
 ): Container {
   return {
     name: SIDECAR_CONTAINER,
@@ -117,7 +123,7 @@ export function buildSidecar(
 }
 
 /** The sidecar's volumes: the manifest, the sidecar's token with the CA, and an empty directory that hides the API token. */
-export function buildVolumes(plan: InjectionPlan, settings: InjectionSettings): Volume[] {
+export function buildVolumes(plan: InjectionPlan, settings: SidecarSettings): Volume[] {
   return [
     { name: VOLUMES.manifest, configMap: { name: plan.manifestConfigMap, defaultMode: 0o644 } },
     ...(settings.controlPlaneUrl === null ? [] : [identityVolume(settings)]),
@@ -126,7 +132,7 @@ export function buildVolumes(plan: InjectionPlan, settings: InjectionSettings): 
 }
 
 /** The token is valid only for the control plane (its audience), not for the API server. */
-function identityVolume({ ca }: InjectionSettings): Volume {
+function identityVolume({ ca }: SidecarSettings): Volume {
   const caField = { apiVersion: 'v1', fieldPath: `metadata.annotations['${CA_ANNOTATION}']` };
   return {
     name: VOLUMES.identity,
@@ -140,7 +146,7 @@ function identityVolume({ ca }: InjectionSettings): Volume {
   };
 }
 
-function environment(plan: InjectionPlan, agent: Container, settings: InjectionSettings): EnvVariable[] {
+function environment(plan: InjectionPlan, agent: Container, settings: SidecarSettings): EnvVariable[] {
   return [
     // `localhost` covers both loopback addresses: some servers that listen on `::` accept only IPv6.
     { name: 'UPSTREAM_URL', value: `http://localhost:${plan.agentPort}` },
@@ -157,7 +163,7 @@ function environment(plan: InjectionPlan, agent: Container, settings: InjectionS
   ];
 }
 
-function engineEnvironment({ engine }: InjectionSettings): EnvVariable[] {
+function engineEnvironment({ engine }: SidecarSettings): EnvVariable[] {
   if (engine === 'none') return [];
   if (engine === 'builtin') return [{ name: 'POLICY_ENGINE', value: 'builtin' }];
   return [
@@ -166,7 +172,7 @@ function engineEnvironment({ engine }: InjectionSettings): EnvVariable[] {
   ];
 }
 
-function controlPlaneEnvironment({ controlPlaneUrl, ca, proofWrites }: InjectionSettings): EnvVariable[] {
+function controlPlaneEnvironment({ controlPlaneUrl, ca, proofWrites }: SidecarSettings): EnvVariable[] {
   if (controlPlaneUrl === null) return [];
   return [
     { name: 'PLATFORM_URL', value: controlPlaneUrl },

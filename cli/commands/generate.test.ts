@@ -1,0 +1,240 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { manifestText } from '../../testing/manifests/manifest-text.ts';
+import { writeTree } from '../generate/write-tree.ts';
+import { runCommandLine } from '../program.ts';
+import type { Rendered } from '../rendered.ts';
+
+let cwd: string;
+
+beforeEach(() => {
+  cwd = mkdtempSync(join(tmpdir(), 'cli-generate-'));
+  write('agent.yaml', manifestText());
+});
+
+afterEach(() => rmSync(cwd, { recursive: true, force: true }));
+
+const write = (name: string, text: string): void => writeFileSync(join(cwd, name), text);
+const read = (name: string): string => readFileSync(join(cwd, name), 'utf8');
+const filesIn = (directory: string): string[] =>
+  readdirSync(join(cwd, directory), { recursive: true, encoding: 'utf8' })
+    .filter((name) => statSync(join(cwd, directory, name)).isFile())
+    .sort();
+
+function platform(args: string): Promise<Rendered> {
+  return runCommandLine(args.split(' '), { env: {}, cwd, now: () => new Date(0), color: false, ask: null });
+}
+
+const K8S = [
+  'k8s/deployment.yaml',
+  'k8s/service.yaml',
+  'k8s/configmap.yaml',
+  'k8s/manifest-configmap.yaml',
+  'k8s/secret.yaml.example',
+];
+
+describe('platform generate --deploy', () => {
+  test('k8s writes to ./generated and prints the next steps', async () => {
+    expect(await platform('generate agent.yaml --deploy k8s')).toEqual({
+      output: [
+        ...K8S.map((path) => `wrote generated/${path}`),
+        'next: set the images in generated/k8s/deployment.yaml',
+        'next: copy generated/k8s/secret.yaml.example to generated/k8s/secret.yaml and set the values',
+        'next: kubectl apply -f generated/k8s',
+        '',
+      ].join('\n'),
+      errors: '',
+      exitCode: 0,
+    });
+    expect(filesIn('generated')).toEqual([...K8S].sort());
+    expect(readdirSync(cwd).sort()).toEqual(['agent.yaml', 'generated']);
+    expect(read('generated/k8s/deployment.yaml')).toContain(
+      '          image: agent-compliance/sidecar:0.0.0-source\n',
+    );
+  });
+
+  test('helm writes a chart to --output', async () => {
+    const { output, exitCode } = await platform('generate agent.yaml --deploy helm --output deep/er');
+    expect(exitCode).toBe(0);
+    expect(output).toContain('wrote deep/er/helm/Chart.yaml\n');
+    expect(output).toContain('next: helm install minimal deep/er/helm --set image.repository=');
+    expect(filesIn('deep/er/helm')).toEqual(
+      expect.arrayContaining(['Chart.yaml', 'README.md', 'templates/_helpers.tpl', 'values.yaml']),
+    );
+  });
+
+  test('--dry-run prints every file with its content and writes nothing', async () => {
+    const { output, errors, exitCode } = await platform('generate agent.yaml --deploy k8s --push --dry-run');
+    expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 0 });
+    expect(readdirSync(cwd)).toEqual(['agent.yaml']);
+    await platform('generate agent.yaml --deploy k8s --push');
+    const contents = [...K8S, '.env.platform'].map(
+      (path) => `==> generated/${path} <==\n${read(`generated/${path}`)}`,
+    );
+    expect(output).toBe(contents.join('\n'));
+  });
+});
+
+describe('platform generate --push', () => {
+  test('writes .env.platform with placeholders', async () => {
+    expect(await platform('generate agent.yaml --push')).toEqual({
+      output: 'wrote generated/.env.platform\n',
+      errors: '',
+      exitCode: 0,
+    });
+    const lines = read('generated/.env.platform').split('\n');
+    expect(lines.filter((line) => !line.startsWith('#'))).toEqual([
+      'PLATFORM_URL=<PLATFORM_URL>',
+      'PLATFORM_KEY=<PLATFORM_KEY>',
+      '',
+    ]);
+  });
+
+  test('with --deploy, the sidecar reads the values from a Secret', async () => {
+    const { output } = await platform('generate agent.yaml --deploy k8s --push');
+    expect(output).toContain('next: kubectl create secret generic minimal-platform --from-env-file=');
+    expect(read('generated/k8s/deployment.yaml')).toContain('name: minimal-platform\n');
+  });
+
+  test.each(['', ' --force'])('keeps an existing file, which may contain a key%s', async (option) => {
+    mkdirSync(join(cwd, 'generated'));
+    write('generated/.env.platform', 'PLATFORM_KEY=mine\n');
+    expect(await platform(`generate agent.yaml --push${option}`)).toEqual({
+      output: './generated is up to date\n',
+      errors: 'note: generated/.env.platform exists and was kept\n',
+      exitCode: 0,
+    });
+    expect(read('generated/.env.platform')).toBe('PLATFORM_KEY=mine\n');
+  });
+});
+
+describe('existing files', () => {
+  beforeEach(async () => {
+    await platform('generate agent.yaml --deploy k8s');
+  });
+
+  test('with the same content are not written again', async () => {
+    const before = statSync(join(cwd, 'generated/k8s/deployment.yaml')).ino;
+    const { output, exitCode } = await platform('generate agent.yaml --deploy k8s');
+    expect([output.split('\n')[0], exitCode]).toEqual(['./generated is up to date', 0]);
+    expect(statSync(join(cwd, 'generated/k8s/deployment.yaml')).ino).toBe(before);
+  });
+
+  test('with other content are an error, and nothing is written', async () => {
+    write('generated/k8s/deployment.yaml', 'mine');
+    rmSync(join(cwd, 'generated/k8s/service.yaml'));
+    expect(await platform('generate agent.yaml --deploy k8s')).toEqual({
+      output: '',
+      errors:
+        'error: generated/k8s/deployment.yaml has other content; pass --force to replace it\nerror: nothing was written\n',
+      exitCode: 1,
+    });
+    expect(read('generated/k8s/deployment.yaml')).toBe('mine');
+    expect(existsSync(join(cwd, 'generated/k8s/service.yaml'))).toBe(false);
+  });
+
+  test('are replaced with --force, and files of the user stay', async () => {
+    write('generated/k8s/deployment.yaml', 'mine');
+    write('generated/k8s/secret.yaml', 'key');
+    const { output } = await platform('generate agent.yaml --deploy k8s --force');
+    expect(output.split('\n')[0]).toBe('wrote generated/k8s/deployment.yaml');
+    expect(read('generated/k8s/deployment.yaml')).toContain('kind: Deployment');
+    expect(read('generated/k8s/secret.yaml')).toBe('key');
+  });
+
+  test('a second target is written next to the first', async () => {
+    expect(await platform('generate agent.yaml --deploy helm')).toMatchObject({ errors: '', exitCode: 0 });
+    expect(readdirSync(join(cwd, 'generated')).sort()).toEqual(['helm', 'k8s']);
+  });
+});
+
+describe('errors, with exit code 1 and nothing written', () => {
+  test.each([
+    ['', 'error: pass --framework for a project, or --deploy for deployment files\n'],
+    ['--dry-run', 'error: pass --framework for a project, or --deploy for deployment files\n'],
+    ['--deploy k8s --provider openai-api', 'error: --provider is only for --framework\n'],
+    ['--deploy docker', "argument 'docker' is invalid. Allowed choices are k8s, helm."],
+    ['--framework rails', 'Allowed choices are langgraph, crewai, mastra, autogen.'],
+    ['--framework langgraph --provider x', 'Allowed choices are claude-subscription, '],
+    [
+      '--deploy k8s --output agent.yaml',
+      'error: cannot write agent.yaml: a parent path is not a directory\n',
+    ],
+    // Node's recursive mkdir never returns for /proc.
+    ['--deploy k8s --output /proc/x', 'error: cannot write /proc/x: the directory cannot be created\n'],
+    [
+      '--deploy k8s --output taken',
+      'error: cannot write taken: a directory has the name of a generated file\n',
+    ],
+  ])('generate agent.yaml %s', async (options, message) => {
+    mkdirSync(join(cwd, 'taken/k8s/deployment.yaml'), { recursive: true });
+    const { output, errors, exitCode } = await platform(`generate agent.yaml ${options}`.trimEnd());
+    expect({ output, exitCode }).toEqual({ output: '', exitCode: 1 });
+    expect(errors).toContain(message);
+    expect(readdirSync(cwd).sort()).toEqual(['agent.yaml', 'taken']);
+  });
+
+  test('an invalid manifest', async () => {
+    write('agent.yaml', manifestText('  tols: []\n'));
+    expect(await platform('generate agent.yaml --deploy k8s')).toEqual({
+      output: '',
+      errors: 'error: agent.yaml:12:3 spec.tols: unknown key "tols" (did you mean "tools"?)\n',
+      exitCode: 1,
+    });
+  });
+
+  test('a project without a provider', async () => {
+    const { output, errors, exitCode } = await platform('generate agent.yaml --framework langgraph');
+    expect({ output, exitCode }).toEqual({ output: '', exitCode: 1 });
+    expect(errors).toMatch(/^error: /);
+    expect(readdirSync(cwd)).toEqual(['agent.yaml']);
+  });
+
+  test('an agent on a port of the sidecar', async () => {
+    write('agent.yaml', manifestText('  api: { port: 4001 }\n'));
+    expect(await platform('generate agent.yaml --deploy helm')).toEqual({
+      output: '',
+      errors: 'error: spec.api.port: 4001 is reserved for the sidecar (4000, 4001); use another port\n',
+      exitCode: 1,
+    });
+    expect(readdirSync(cwd)).toEqual(['agent.yaml']);
+  });
+});
+
+describe('the writer of generated files', () => {
+  test('makes scripts executable', async () => {
+    const files = [{ path: 'bin/run.sh', content: '#!/bin/sh\n', executable: true as const }];
+    for (const directory of ['new', '.']) {
+      expect(await writeTree(files, join(cwd, directory), false)).toMatchObject({ ok: true });
+      expect(statSync(join(cwd, directory, 'bin/run.sh')).mode & 0o111).toBe(0o111);
+    }
+  });
+
+  test.each(['../outside', '/outside', 'a/../../outside'])('refuses the path %s', async (path) => {
+    expect(await writeTree([{ path, content: '' }], join(cwd, 'new'), false)).toEqual({
+      ok: false,
+      reason: `the generated path ${path} is outside the output directory`,
+    });
+    expect(readdirSync(cwd)).toEqual(['agent.yaml']);
+  });
+
+  test('leaves nothing behind if one file cannot be written', async () => {
+    const files = [
+      { path: 'a', content: '' },
+      { path: 'a/b', content: '' },
+    ];
+    expect(await writeTree(files, join(cwd, 'new'), false)).toMatchObject({ ok: false });
+    expect(readdirSync(cwd)).toEqual(['agent.yaml']);
+  });
+});
