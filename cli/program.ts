@@ -11,6 +11,7 @@ import { addHealth } from './commands/health.ts';
 import { addInit } from './commands/init.ts';
 import { addInject } from './commands/inject.ts';
 import { addMigrate } from './commands/migrate.ts';
+import { addProviderStatus } from './commands/provider-status.ts';
 import { addRegister } from './commands/register.ts';
 import { addUninject } from './commands/uninject.ts';
 import { addUninstall } from './commands/uninstall.ts';
@@ -30,6 +31,7 @@ const COMMANDS: readonly AddCommand[] = [
   addMigrate,
   addExport,
   addGeneratePolicy,
+  addProviderStatus,
   addRegister,
   addInject,
   addUninject,
