@@ -17,6 +17,7 @@ const PROCESSES = {
   'control-plane': 'control-plane',
   cli: 'cli',
   'cli/cluster': 'cli-cluster',
+  'llm/sdk': 'llm-sdk',
   'examples/agents': 'example-agents',
 };
 
@@ -33,14 +34,24 @@ const common = {
   define: { PRODUCT_VERSION: JSON.stringify(version) },
 };
 
-/** Cluster commands are a separate bundle, loaded only when needed, because the Kubernetes client is larger than the rest. */
-const loadsClusterLate = {
-  name: 'loads-cluster-late',
-  setup: ({ onResolve }) =>
-    onResolve({ filter: /\/cluster\/main\.ts$/ }, ({ kind }) =>
-      kind === 'dynamic-import' ? { path: '../cli-cluster/main.js', external: true } : undefined,
-    ),
+/**
+ * Bundles that others load with `await import` when they need them: the Kubernetes client is larger than the rest of the CLI, and
+ * the SDKs of the LLM vendors are used by few commands.
+ */
+const LOADED_LATE = [
+  [/\/cluster\/main\.ts$/, '../cli-cluster/main.js'],
+  [/\/sdk\/main\.ts$/, '../llm-sdk/main.js'],
+];
+const loadsLate = {
+  name: 'loads-late',
+  setup({ onResolve }) {
+    for (const [filter, path] of LOADED_LATE)
+      onResolve({ filter }, ({ kind }) => (kind === 'dynamic-import' ? { path, external: true } : undefined));
+  },
 };
+
+/** Names of the bundles that are built. */
+const parts = [];
 
 async function buildProcess([directory, part]) {
   const entry = `${directory}/main.ts`;
@@ -48,14 +59,15 @@ async function buildProcess([directory, part]) {
   const outfile = `dist/${part}/main.js`;
   const isCommand = part === 'cli';
   const guard = nodeGuard({ part: isCommand ? 'platform' : part, minimum, continues: isCommand });
-  const banner = isCommand ? `#!/usr/bin/env node\n${guard}` : part === 'cli-cluster' ? '' : guard;
+  const isProcess = !LOADED_LATE.some(([, path]) => path === `../${part}/main.js`);
+  const banner = isCommand ? `#!/usr/bin/env node\n${guard}` : isProcess ? guard : '';
   const { metafile } = await build({
     ...common,
     entryPoints: [entry],
     outfile,
     format: 'cjs',
     banner: { js: banner },
-    plugins: isCommand ? [loadsClusterLate] : [],
+    plugins: [loadsLate],
     // Identifiers are not minified, so that stack traces stay readable.
     minifySyntax: true,
     minifyWhitespace: true,
@@ -64,10 +76,10 @@ async function buildProcess([directory, part]) {
   report(outfile);
 }
 
-/** Writes the bundle's metadata and the licences of its packages. */
+/** Writes the metadata of a bundle. */
 function record(part, metafile) {
+  parts.push(part);
   writeFileSync(join(root, `dist/${part}/meta.json`), JSON.stringify(metafile));
-  writeFileSync(join(root, `dist/${part}/THIRD-PARTY-NOTICES`), noticesOf(root, [part]));
 }
 
 async function buildReporter() {
@@ -92,6 +104,9 @@ function report(file) {
 mkdirSync(join(root, 'dist/schema'), { recursive: true });
 writeFileSync(join(root, 'dist/package.json'), '{ "type": "commonjs" }\n');
 await Promise.all([...Object.entries(PROCESSES).map(buildProcess), buildReporter()]);
+// The licences of a bundle include those of the bundles that it loads.
+for (const part of parts)
+  writeFileSync(join(root, `dist/${part}/THIRD-PARTY-NOTICES`), noticesOf(root, [part]));
 copyFileSync(
   join(root, 'core/manifest/agent.schema.generated.json'),
   join(root, 'dist/schema/agent.schema.json'),

@@ -44,7 +44,8 @@ describe('npm install of the package, without a registry', () => {
 
   test('contains the licence of every bundled library', () => {
     const notices = readFileSync(installed('THIRD-PARTY-NOTICES'), 'utf8');
-    for (const name of ['commander', 'yaml', 'express', 'winston', 'undici', '@kubernetes/client-node'])
+    const names = ['commander', 'yaml', 'express', 'winston', 'undici', 'openai', '@kubernetes/client-node'];
+    for (const name of names)
       expect(notices).toMatch(new RegExp(`^## ${name} \\d+\\.\\d+\\.\\d+ \\(`, 'm'));
   });
 
