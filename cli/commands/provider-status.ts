@@ -59,13 +59,13 @@ function statusJson({ statuses, selected }: ProviderOverview): string {
 function statusText({ statuses, selected }: ProviderOverview, { color }: CliContext): string {
   const paint = painter(color);
   const rows = statuses.map((status): Cell[] => [
-    { text: status.name === selected ? '*' : '' },
+    { text: status.name === selected ? '*' : ' ' },
     { text: status.name },
     status.ready ? { text: 'ready', style: 'green' } : { text: 'not ready', style: 'yellow' },
     { text: printable(detailsOf(status)) },
   ]);
   const used = selected === null ? 'No provider is selected.' : `* ${selected} is selected.`;
-  return `${table(['', 'PROVIDER', 'STATUS', 'DETAILS'], rows, paint)}\n${used}\n`;
+  return `${table([' ', 'PROVIDER', 'STATUS', 'DETAILS'], rows, paint)}\n${used}\n`;
 }
 
 function detailsOf(status: ProviderStatus): string {
