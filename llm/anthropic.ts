@@ -89,7 +89,7 @@ function bodyOf(
   return body;
 }
 
-const ENDS: ReadonlyMap<string, End> = new Map([
+const ENDS: ReadonlyMap<string, End> = new Map<string, End>([
   ['max_tokens', 'cut'],
   ['model_context_window_exceeded', 'cut'],
   ['refusal', 'refused'],

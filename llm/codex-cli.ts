@@ -24,16 +24,15 @@ export const CODEX: Cli = {
   login: 'codex login',
   hidden: ['OPENAI_API_KEY', 'CODEX_API_KEY'],
   callOf({ system, prompt, schema: { schema } }, model, hasOption) {
+    const isIsolated = hasOption('--ignore-user-config');
     // Without the user's settings, Codex has to look for the login in both places.
-    const [ignoring, settings] = hasOption('--ignore-user-config')
-      ? [['--ignore-user-config'], ['cli_auth_credentials_store="auto"', ...WITHOUT_TOOLS]]
-      : [[], WITHOUT_TOOLS];
+    const store = isIsolated ? ['cli_auth_credentials_store="auto"'] : [];
     return {
       args: [
         ...['exec', '--json', '--sandbox', 'read-only', '--skip-git-repo-check'],
         ...['--ephemeral'].filter(hasOption),
-        ...ignoring,
-        ...settings.flatMap((setting) => ['-c', setting]),
+        ...(isIsolated ? ['--ignore-user-config'] : []),
+        ...[...store, ...WITHOUT_TOOLS].flatMap((setting) => ['-c', setting]),
         ...(model === null ? [] : ['-m', model]),
         '-',
       ],

@@ -158,7 +158,7 @@ function bodyOf(request: CompletionRequest, model: string, { hasSchema, hasUsage
   return body;
 }
 
-const ENDS: ReadonlyMap<string, End> = new Map([
+const ENDS: ReadonlyMap<string, End> = new Map<string, End>([
   ['length', 'cut'],
   ['content_filter', 'refused'],
 ]);

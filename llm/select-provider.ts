@@ -69,7 +69,7 @@ function forcedBy({ PLATFORM_CODEGEN_PROVIDER: name = '' }: Environment): string
   return name === '' ? null : name;
 }
 
-/** @param readiness null: there is no provider with this name @param source what a failure starts with */
+/** @param readiness null: the provider is unknown. @param source start of the reason of a failure. */
 function selectionOf(wanted: string, readiness: Readiness | null, source: string): Selection {
   if (readiness === null)
     return {

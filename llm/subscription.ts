@@ -2,7 +2,14 @@ import { describeError } from '../core/untrusted/describe-error.ts';
 import type { Environment } from '../runtime/env.ts';
 import { AnswerText, resultOf, type Usage } from './answer.ts';
 import { AnswerFailure, attempt, LIMITS, type Limits } from './attempt.ts';
-import type { CompletionRequest, Provider, ProviderName, Readiness } from './provider.ts';
+import type {
+  CompletionOptions,
+  CompletionRequest,
+  CompletionResult,
+  Provider,
+  ProviderName,
+  Readiness,
+} from './provider.ts';
 import { findCommand, inEmptyDirectory, runCli, type CliEnd } from './run-cli.ts';
 import { modelOverride } from './settings.ts';
 
@@ -28,7 +35,7 @@ export interface Cli {
     model: string | null,
     hasOption: (option: string) => boolean,
   ): { args: string[]; input: string; env?: Record<string, string> };
-  read(end: CliEnd): CliAnswer;
+  read: (end: CliEnd) => CliAnswer;
 }
 
 export type CliAnswer =
@@ -119,19 +126,29 @@ function subscriptionProvider(cli: Cli, installed: Installed & { help: string })
             env: { ...env, ...call.env },
             maxBytes: limits.transferBytes,
           });
-          if (end.isTooLarge)
-            throw new AnswerFailure(
-              `the output of ${command} is larger than the limit of ${limits.transferBytes} bytes`,
-            );
-          const answer = cli.read(end);
-          if (!answer.ok) return answer;
-          const text = new AnswerText(limits, completion);
-          text.add(answer.text);
-          const answered = answer.model ?? model ?? `default of ${command}`;
-          return resultOf(command, 'complete', { text: text.value, model: answered, usage: answer.usage });
+          return resultFrom(cli, end, installed, completion);
         }),
       ),
   };
+}
+
+function resultFrom(
+  { command, read }: Cli,
+  end: CliEnd,
+  { model, limits }: Installed,
+  options: CompletionOptions,
+): CompletionResult {
+  if (end.isTooLarge)
+    return {
+      ok: false,
+      reason: `the output of ${command} is larger than the limit of ${limits.transferBytes} bytes`,
+    };
+  const answer = read(end);
+  if (!answer.ok) return answer;
+  const text = new AnswerText(limits, options);
+  text.add(answer.text);
+  const answered = answer.model ?? model ?? `default of ${command}`;
+  return resultOf(command, 'complete', { text: text.value, model: answered, usage: answer.usage });
 }
 
 /** Why a command ended without a result. */

@@ -33,14 +33,16 @@ export const VENDOR_TOKENS = { prompt: 31, completion: 5 };
 export async function startLlmVendor(servers: TestServers, ...replies: VendorReply[]): Promise<LlmVendor> {
   const vendor: LlmVendor = { url: '', requests: [], replies };
   const port = await servers.http((request, response) => {
-    void text(request).then((sent) => {
+    const answer = (sent: string) => {
       const parsed = jsonOf(sent);
       const body = isRecord(parsed) ? parsed : {};
       const path = request.url ?? '';
       vendor.requests.push({ path, headers: request.headers, body });
       const reply = vendor.replies.length > 1 ? vendor.replies.shift() : vendor.replies[0];
-      reply?.(response, (answer, end) => eventsOf(path, body, answer, end));
-    });
+      reply?.(response, (content, end) => eventsOf(path, body, content, end));
+    };
+    // A client that is interrupted closes the connection.
+    void text(request).then(answer, () => undefined);
   });
   vendor.url = `http://127.0.0.1:${port}`;
   return vendor;
