@@ -38,7 +38,7 @@ export default {
       comment:
         'kube/ is for the operator, the webhook, the control plane and the cluster commands of the CLI.',
       from: {
-        path: '^(?:testing/planted/)?(sidecar|reporter|cli(?!/cluster/)|core|probe|push|runtime)/',
+        path: '^(?:testing/planted/)?(sidecar|reporter|cli(?!/cluster/)|core|probe|push|runtime|llm)/',
         pathNot: '\\.test\\.ts$',
       },
       to: { path: '^kube/' },
@@ -49,6 +49,17 @@ export default {
       comment: 'The CLI loads the Kubernetes client only for the commands that need it (scripts/build.mjs).',
       from: { path: '^(?:testing/planted/)?cli/(?!cluster/)', pathNot: '\\.test\\.ts$' },
       to: { path: '^cli/cluster/', dependencyTypesNot: ['dynamic-import', 'type-only'] },
+    },
+    {
+      name: 'llm-sdks-load-late',
+      severity: 'error',
+      comment:
+        'The SDKs of the LLM vendors are a bundle of their own (scripts/build.mjs), which only a request to a model loads.',
+      from: { path: '^(?!llm/sdk/|node_modules/)', pathNot: TEST },
+      to: {
+        path: '^(llm/sdk/|node_modules/(openai|@anthropic-ai/sdk)/)',
+        dependencyTypesNot: ['dynamic-import', 'type-only'],
+      },
     },
     {
       name: 'reporter-has-no-dependency',
@@ -62,7 +73,7 @@ export default {
       name: 'packages-do-not-import-parts',
       severity: 'error',
       comment: 'Shared packages do not import the parts that use them.',
-      from: { path: '^(?:testing/planted/)?(core|runtime|kube|probe|push)/', pathNot: '\\.test\\.ts$' },
+      from: { path: '^(?:testing/planted/)?(core|runtime|kube|probe|push|llm)/', pathNot: '\\.test\\.ts$' },
       to: { path: `^${PARTS}/` },
     },
     {

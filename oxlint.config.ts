@@ -104,6 +104,7 @@ export default defineConfig({
         'kube/**/*.ts',
         'probe/**/*.ts',
         'push/**/*.ts',
+        'llm/**/*.ts',
         'sidecar/**/*.ts',
         'operator/**/*.ts',
         'webhook/**/*.ts',

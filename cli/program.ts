@@ -16,6 +16,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   export: async () => (await import('./commands/export.ts')).addExport,
   generate: async () => (await import('./commands/generate.ts')).addGenerate,
   'generate-policy': async () => (await import('./commands/generate-policy.ts')).addGeneratePolicy,
+  'provider-status': async () => (await import('./commands/provider-status.ts')).addProviderStatus,
   register: async () => (await import('./commands/register.ts')).addRegister,
   inject: async () => (await import('./commands/inject.ts')).addInject,
   uninject: async () => (await import('./commands/uninject.ts')).addUninject,

@@ -18,7 +18,11 @@ export interface CompletionRequest {
   system: string;
   /** The task with its data. Text from users and agents is delimited, so that the model reads it as data. */
   prompt: string;
-  /** The answer is one JSON object of this schema. Providers pass it to the vendor where the API accepts one; callers validate the answer in any case. */
+  /**
+   * The answer is one JSON object of this schema. Providers pass it to the vendor where the API accepts one; callers validate the
+   * answer in any case. Vendors accept only a schema whose objects have `additionalProperties: false` and list every property as
+   * required; with another schema, the model gets the schema as text.
+   */
   schema: { name: string; schema: Readonly<Record<string, unknown>> };
   /** Most tokens of the answer. */
   maxTokens: number;
@@ -43,3 +47,8 @@ export interface Provider {
   readonly model: string | null;
   complete(request: CompletionRequest, options: CompletionOptions): Promise<CompletionResult>;
 }
+
+/** Whether a provider can be used from this environment. The remedy is one imperative sentence. */
+export type Readiness =
+  | { ready: true; provider: Provider }
+  | { ready: false; reason: string; remedy: string };

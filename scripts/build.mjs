@@ -17,6 +17,7 @@ const PROCESSES = {
   'control-plane': 'control-plane',
   cli: 'cli',
   'cli/cluster': 'cli-cluster',
+  'llm/sdk': 'llm-sdk',
   'examples/agents': 'example-agents',
 };
 
@@ -34,11 +35,12 @@ const common = {
 };
 
 /**
- * Files that the CLI loads only when they are needed, by their source. run.js has all commands, and the compile cache applies to
- * it. The cluster commands are a bundle of their own, because the Kubernetes client is larger than the rest.
+ * Files that a bundle loads only when it needs them, by their source. run.js has all commands, and the compile cache applies to it.
+ * The cluster commands and the SDKs of the LLM vendors are bundles of their own, because they are larger than the rest.
  */
 const LOADED_LATE = [
   { source: /\/cluster\/main\.ts$/, path: '../cli-cluster/main.js' },
+  { source: /\/sdk\/main\.ts$/, path: '../llm-sdk/main.js' },
   { source: /^\.\/run\.ts$/, path: './run.js' },
 ];
 
@@ -54,23 +56,27 @@ const loadsLate = {
 
 const COMMAND = {
   entryPoints: ['cli/main.ts', 'cli/run.ts'],
-  plugins: [loadsLate],
   // import() becomes require(), which needs no ES module loader. Each command stays a part that is evaluated when it is imported.
   supported: { 'dynamic-import': false },
 };
+
+/** Names of the bundles that are built. */
+const parts = [];
 
 async function buildProcess([directory, part]) {
   const entry = `${directory}/main.ts`;
   if (!existsSync(join(root, entry))) return;
   const isCommand = part === 'cli';
   const guard = nodeGuard({ part: isCommand ? 'platform' : part, minimum, continues: isCommand });
-  const banner = isCommand ? `#!/usr/bin/env node\n${guard}` : part === 'cli-cluster' ? '' : guard;
+  const isProcess = !LOADED_LATE.some(({ path }) => path === `../${part}/main.js`);
+  const banner = isCommand ? `#!/usr/bin/env node\n${guard}` : isProcess ? guard : '';
   const { metafile } = await build({
     ...common,
     entryPoints: [entry],
     outdir: `dist/${part}`,
     format: 'cjs',
     banner: { js: banner },
+    plugins: [loadsLate],
     // Identifiers are not minified, so that stack traces stay readable.
     minifySyntax: true,
     minifyWhitespace: true,
@@ -80,10 +86,10 @@ async function buildProcess([directory, part]) {
   report(`dist/${part}/main.js`);
 }
 
-/** Writes the bundle's metadata and the licences of its packages. */
+/** Writes the metadata of a bundle. */
 function record(part, metafile) {
+  parts.push(part);
   writeFileSync(join(root, `dist/${part}/meta.json`), JSON.stringify(metafile));
-  writeFileSync(join(root, `dist/${part}/THIRD-PARTY-NOTICES`), noticesOf(root, [part]));
 }
 
 async function buildReporter() {
@@ -108,6 +114,9 @@ function report(file) {
 mkdirSync(join(root, 'dist/schema'), { recursive: true });
 writeFileSync(join(root, 'dist/package.json'), '{ "type": "commonjs" }\n');
 await Promise.all([...Object.entries(PROCESSES).map(buildProcess), buildReporter()]);
+// The licences of a bundle include those of the bundles that it loads.
+for (const part of parts)
+  writeFileSync(join(root, `dist/${part}/THIRD-PARTY-NOTICES`), noticesOf(root, [part]));
 copyFileSync(
   join(root, 'core/manifest/agent.schema.generated.json'),
   join(root, 'dist/schema/agent.schema.json'),

@@ -1,4 +1,5 @@
 import { CONTROL_PLANE_FIELDS, CONTROL_PLANE_SUMMARIES } from '../control-plane/config.ts';
+import { LLM_FIELDS, LLM_SUMMARIES } from '../llm/settings.ts';
 import { OPERATOR_FIELDS, OPERATOR_SUMMARIES } from '../operator/config.ts';
 import type { EnvField, Summaries } from '../runtime/env.ts';
 import { COMBINATIONS, SIDECAR_FIELDS, SIDECAR_SUMMARIES } from '../sidecar/config.ts';
@@ -25,6 +26,11 @@ resolve \`$env:\` references in their own environment, and \`$secret:\` referenc
 address (for \`azure\`: \`AZURE_OPENAI_ENDPOINT\`).
 `;
 
+const LLM_NOTE = `
+\`platform provider-status\` shows which providers are ready. \`claude-subscription\` and \`codex-subscription\` need no variable, but the
+login of the command \`claude\` or \`codex\`. With an invalid value, only the provider of the variable is not ready.
+`;
+
 /** `docs/reference/configuration.md`. */
 export function configurationReferencePage(): string {
   return [
@@ -35,6 +41,8 @@ export function configurationReferencePage(): string {
     section('Operator', OPERATOR_FIELDS, OPERATOR_SUMMARIES),
     section('Webhook', WEBHOOK_FIELDS, WEBHOOK_SUMMARIES),
     OTHERS,
+    section('LLM providers', LLM_FIELDS, LLM_SUMMARIES),
+    LLM_NOTE,
   ].join('');
 }
 

@@ -54,7 +54,9 @@ const COMMANDS: Readonly<Record<string, { args: readonly string[]; code: 0 | 1; 
   diff: { args: ['agent.yaml', 'other.yaml', '--format', 'markdown'], code: 0, shows: '### platform diff' },
   migrate: { args: ['old.yaml', '--dry-run'], code: 0, shows: '+kind: PlatformAgent' },
   export: { args: ['agent.yaml', '--format', 'agentcard'], code: 0, shows: '"supportedInterfaces"' },
+  generate: { args: ['agent.yaml', '--deploy', 'k8s', '--dry-run'], code: 0, shows: 'kind: Deployment' },
   'generate-policy': { args: ['agent.yaml', '--out', 'policy'], code: 0, shows: 'policy.rego' },
+  'provider-status': { args: [], code: 1, shows: 'ANTHROPIC_API_KEY' },
   register: {
     args: ['agent.yaml', '--url', NOWHERE, '--admin-key-file', 'admin.key'],
     code: 1,
@@ -94,7 +96,8 @@ describe('npm install of the package, without a registry', () => {
 
   test('contains the licence of every bundled library', () => {
     const notices = readFileSync(installed('THIRD-PARTY-NOTICES'), 'utf8');
-    for (const name of ['commander', 'yaml', 'express', 'winston', 'undici', '@kubernetes/client-node'])
+    const names = ['commander', 'yaml', 'express', 'winston', 'undici', 'openai', '@kubernetes/client-node'];
+    for (const name of names)
       expect(notices).toMatch(new RegExp(`^## ${name} \\d+\\.\\d+\\.\\d+ \\(`, 'm'));
   });
 

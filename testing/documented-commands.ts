@@ -5,7 +5,7 @@ const ROOT = dirname(import.meta.dirname);
 
 /** All pages of the documentation, relative to the root of the repository. */
 export const DOCUMENTED_PAGES: readonly string[] = globSync(
-  ['*.md', '{docs,examples,reporter,helm,bench,e2e}/**/*.md'],
+  ['*.md', '{docs,examples,reporter,helm,bench,e2e,llm}/**/*.md'],
   // The packages of the site generator.
   { cwd: ROOT, exclude: ['**/node_modules/**'] },
 ).sort();

@@ -172,6 +172,17 @@ describe('images/Dockerfile', () => {
     },
   );
 
+  test.each(targetsOf(stages))('%s contains the bundles that its bundle loads', (target) => {
+    const { outputs } = JSON.parse(readFileSync(join(ROOT, `dist/${target}/meta.json`), 'utf8')) as {
+      outputs: Record<string, { imports: { path: string; external?: boolean }[] }>;
+    };
+    const sources = imageOf(stages, target).copies.map(({ source }) => source);
+    const loaded = Object.values(outputs)
+      .flatMap(({ imports }) => imports)
+      .filter(({ path, external }) => external === true && path.startsWith('../'));
+    for (const { path } of loaded) expect(sources).toContain(`dist/${path.slice(3)}`);
+  });
+
   test.each(targetsOf(stages))('%s runs its bundle with Node.js as a non-root user', (target) => {
     const { config, copies } = imageOf(stages, target);
     expect(config).toMatchObject({

@@ -15,7 +15,13 @@ export interface BundledPackage {
 
 interface BundleRecord {
   inputs: Record<string, { imports: { path: string }[] }>;
-  outputs: Record<string, { inputs: Record<string, { bytesInOutput: number }> }>;
+  outputs: Record<
+    string,
+    {
+      inputs: Record<string, { bytesInOutput: number }>;
+      imports?: { path: string; external?: boolean }[];
+    }
+  >;
 }
 
 /** The package directory in the last node_modules/ of a path; undefined for the project's own files. */
@@ -24,15 +30,29 @@ export function packageFolderOf(path: string): string | undefined {
 }
 
 /**
- * The packages with at least one byte in one of the bundles, sorted by directory.
+ * The packages with at least one byte in one of the bundles or in a bundle that they load, sorted by directory.
  * Throws if a bundle is not built or a package declares no licence.
  */
 export function bundledPackages(root: string, parts: readonly string[]): BundledPackage[] {
   const importsOf = new Map<string, Set<string>>();
-  for (const part of parts) collect(readRecord(root, part), importsOf);
+  const all = new Set(parts);
+  // A set also visits what is added meanwhile.
+  for (const part of all) {
+    const record = readRecord(root, part);
+    collect(record, importsOf);
+    for (const loaded of loadedBundles(record)) all.add(loaded);
+  }
   return [...importsOf]
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([folder, imports]) => ({ folder, ...aboutPackage(root, folder), imports: [...imports].sort() }));
+}
+
+/** Bundles that a bundle loads when it needs them (scripts/build.mjs). */
+function loadedBundles({ outputs }: BundleRecord): string[] {
+  return Object.values(outputs)
+    .flatMap(({ imports = [] }) => imports)
+    .filter(({ external }) => external === true)
+    .flatMap(({ path }) => /^\.\.\/([\w-]+)\/main\.js$/.exec(path)?.[1] ?? []);
 }
 
 function readRecord(root: string, part: string): BundleRecord {

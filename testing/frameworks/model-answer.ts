@@ -28,6 +28,8 @@ export interface ModelAnswer extends Step {
   /** 2 of them for reasoning. */
   completionTokens: number;
   statesUsage: boolean;
+  /** The vendor's reason for the end; absent: a complete answer. */
+  end?: string;
 }
 
 export const [CACHED, REASONING] = [16, 2] as const;

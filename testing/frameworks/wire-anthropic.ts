@@ -44,7 +44,7 @@ const identity = ({ id, model }: ModelAnswer) => ({
   stop_sequence: null,
 });
 
-const reasonOf = ({ tools }: ModelAnswer): string => (tools.length > 0 ? 'tool_use' : 'end_turn');
+const reasonOf = ({ tools, end }: ModelAnswer): string => end ?? (tools.length > 0 ? 'tool_use' : 'end_turn');
 
 function contentOf({ id, tools, text }: ModelAnswer): Block[] {
   if (tools.length === 0) return [{ type: 'text', text }];

@@ -58,7 +58,7 @@ const identity = ({ id, model }: ModelAnswer, object: string) => ({
   system_fingerprint: 'fp_000000',
 });
 
-const reasonOf = ({ tools }: ModelAnswer): string => (tools.length > 0 ? 'tool_calls' : 'stop');
+const reasonOf = ({ tools, end }: ModelAnswer): string => end ?? (tools.length > 0 ? 'tool_calls' : 'stop');
 
 function toolsOf({ id, tools }: ModelAnswer, isStream = false): object {
   if (tools.length === 0) return {};

@@ -132,6 +132,7 @@ export default defineConfig({
         ['Contributing', 'CONTRIBUTING'],
         ['Architecture', 'docs/architecture'],
         ['Decisions', 'docs/decisions/'],
+        ['LLM providers', 'llm/'],
         ['Benchmark', 'bench/'],
         ['Changelog', 'CHANGELOG'],
       ]),

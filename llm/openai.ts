@@ -1,0 +1,185 @@
+import type OpenAI from 'openai';
+import { readEnv, type Environment } from '../runtime/env.ts';
+import type { Secret } from '../runtime/secret.ts';
+import { AnswerText, resultOf, usageOf, type End } from './answer.ts';
+import { apiFailure, inAcceptedForm } from './api-failure.ts';
+import { attempt, LIMITS, type Limits } from './attempt.ts';
+import { boundedFetch } from './bounded-fetch.ts';
+import { withAnswerFormat } from './prompts/answer-format.ts';
+import type { CompletionRequest, CompletionResult, Provider, ProviderName, Readiness } from './provider.ts';
+import {
+  COMPATIBLE_FIELDS,
+  DEFAULT_MODELS,
+  modelOverride,
+  OPENAI_FIELDS,
+  withInvalidVariable,
+} from './settings.ts';
+
+type Body = OpenAI.ChatCompletionCreateParamsStreaming;
+
+const PUBLIC_API = new URL('https://api.openai.com/v1');
+
+interface OpenAiSettings {
+  name: Extract<ProviderName, 'openai-api' | 'openai-compatible'>;
+  /** The variable with the key. */
+  keyName: string;
+  key: Secret;
+  /** With the path of the version. */
+  baseUrl: URL;
+  model: string;
+  limits?: Limits;
+}
+
+/** The members of a request that some compatible endpoints reject. */
+interface Form {
+  hasSchema: boolean;
+  hasUsage: boolean;
+  /** Models with reasoning accept only `max_completion_tokens`, older servers only `max_tokens`. */
+  limit: 'max_tokens' | 'max_completion_tokens';
+}
+
+/** The provider openai-api. Its key is not tested, because only a request to a model would do that. */
+export function checkOpenai(env: Environment): Readiness {
+  const read = readEnv(env, OPENAI_FIELDS);
+  if (!read.ok) return withInvalidVariable(read.problems);
+  const { OPENAI_API_KEY: key, OPENAI_BASE_URL: baseUrl } = read.config;
+  if (key === null)
+    return {
+      ready: false,
+      reason: 'OPENAI_API_KEY is not set',
+      remedy: 'Set OPENAI_API_KEY to a key of the OpenAI API.',
+    };
+  const provider = openaiProvider({
+    name: 'openai-api',
+    keyName: 'OPENAI_API_KEY',
+    key,
+    baseUrl: baseUrl ?? PUBLIC_API,
+    model: modelOverride(env) ?? DEFAULT_MODELS['openai-api'],
+  });
+  return { ready: true, provider };
+}
+
+/** The provider openai-compatible: any endpoint with the chat completions API. */
+export function checkCompatible(env: Environment): Readiness {
+  const read = readEnv(env, COMPATIBLE_FIELDS);
+  if (!read.ok) return withInvalidVariable(read.problems);
+  const {
+    PLATFORM_LLM_API_KEY: key,
+    PLATFORM_LLM_MODEL: model,
+    PLATFORM_LLM_BASE_URL: baseUrl,
+  } = read.config;
+  if (key === null)
+    return {
+      ready: false,
+      reason: 'PLATFORM_LLM_API_KEY is not set',
+      remedy: 'Set PLATFORM_LLM_API_KEY, PLATFORM_LLM_MODEL and PLATFORM_LLM_BASE_URL.',
+    };
+  if (model === null)
+    return {
+      ready: false,
+      reason: 'PLATFORM_LLM_API_KEY is set, but PLATFORM_LLM_MODEL is not',
+      remedy: 'Set PLATFORM_LLM_MODEL to a model of the endpoint.',
+    };
+  const keyName = 'PLATFORM_LLM_API_KEY';
+  const provider = openaiProvider({ name: 'openai-compatible', keyName, key, baseUrl, model });
+  return { ready: true, provider };
+}
+
+export function openaiProvider(settings: OpenAiSettings): Provider {
+  const { name, keyName, key, baseUrl, model, limits = LIMITS } = settings;
+  const isOpenai = name === 'openai-api' || baseUrl.hostname === PUBLIC_API.hostname;
+  const vendor = isOpenai ? 'OpenAI' : `the endpoint ${baseUrl.host}`;
+  const memory: { form: Form } = {
+    form: { hasSchema: true, hasUsage: true, limit: isOpenai ? 'max_completion_tokens' : 'max_tokens' },
+  };
+  const about = {
+    vendor,
+    limits,
+    secrets: [key.reveal()],
+    reasonOf: (error: unknown) => apiFailure(error, { vendor, keyName }),
+  };
+  return {
+    name,
+    model,
+    complete: (request, options) =>
+      attempt(about, options, async (signal) => {
+        const client = await clientOf(settings, limits);
+        return await inAcceptedForm(memory, weaker, async (form) => {
+          const chunks = await client.chat.completions.create(bodyOf(request, model, form), { signal });
+          return await answerIn(chunks, new AnswerText(limits, options), { vendor, model });
+        });
+      }),
+  };
+}
+
+async function clientOf({ name, key, baseUrl }: OpenAiSettings, limits: Limits): Promise<OpenAI> {
+  const { loadOpenai } = await import('./sdk/main.ts');
+  const Client = await loadOpenai();
+  return new Client({
+    apiKey: key.reveal(),
+    baseURL: baseUrl.href,
+    // The SDK reads these from the environment, where they belong to OPENAI_API_KEY.
+    adminAPIKey: null,
+    ...(name === 'openai-compatible' && { organization: null, project: null }),
+    fetch: boundedFetch(limits.transferBytes),
+    maxRetries: limits.retries,
+    timeout: limits.timeoutMs,
+    logLevel: 'off',
+  });
+}
+
+/** Without the member that the error names, else without the schema, else with nothing optional. */
+function weaker(form: Form, error: unknown): Form | null {
+  const message = error instanceof Error ? error.message : '';
+  if (form.limit === 'max_tokens' && message.includes('max_completion_tokens'))
+    return { ...form, limit: 'max_completion_tokens' };
+  if (form.hasUsage && message.includes('stream_options')) return { ...form, hasUsage: false };
+  if (form.hasSchema) return { ...form, hasSchema: false };
+  return form.hasUsage ? { ...form, hasUsage: false } : null;
+}
+
+function bodyOf(request: CompletionRequest, model: string, { hasSchema, hasUsage, limit }: Form): Body {
+  const { system, prompt, schema, maxTokens } = request;
+  const body: Body = {
+    model,
+    messages: [
+      { role: 'system', content: hasSchema ? system : withAnswerFormat(system, schema.schema) },
+      { role: 'user', content: prompt },
+    ],
+    stream: true,
+  };
+  body[limit] = maxTokens;
+  if (hasUsage) body.stream_options = { include_usage: true };
+  if (hasSchema)
+    body.response_format = {
+      type: 'json_schema',
+      json_schema: { name: schema.name, schema: { ...schema.schema }, strict: true },
+    };
+  return body;
+}
+
+const ENDS: ReadonlyMap<string, End> = new Map<string, End>([
+  ['length', 'cut'],
+  ['content_filter', 'refused'],
+]);
+
+async function answerIn(
+  chunks: AsyncIterable<OpenAI.ChatCompletionChunk>,
+  text: AnswerText,
+  requested: { vendor: string; model: string },
+): Promise<CompletionResult> {
+  let { model } = requested;
+  let end: End = null;
+  let isRefused = false;
+  let usage = usageOf(null, null);
+  for await (const chunk of chunks) {
+    model = chunk.model || model;
+    if (chunk.usage) usage = usageOf(chunk.usage.prompt_tokens, chunk.usage.completion_tokens);
+    // Some endpoints send chunks without choices, or choices without a delta.
+    const choice = chunk.choices?.[0];
+    if (choice?.delta?.content) text.add(choice.delta.content);
+    if (choice?.delta?.refusal) isRefused = true;
+    if (choice?.finish_reason) end = ENDS.get(choice.finish_reason) ?? 'complete';
+  }
+  return resultOf(requested.vendor, isRefused ? 'refused' : end, { text: text.value, model, usage });
+}

@@ -1,0 +1,1 @@
+export { loadOpenai } from '../../../llm/sdk/main.ts';
