@@ -5,12 +5,14 @@ import {
   parseProofWrites,
   parseReady,
 } from '../core/audit/parse-evidence.ts';
+import type { Manifest } from '../core/manifest/manifest.ts';
 import { PROOF_WRITES_HEADER, type ProofRecord, type ProofWrites } from '../core/proof/proof.ts';
 import { jsonOf } from '../core/untrusted/fields.ts';
 import { exchange, type Exchange } from '../probe/http-exchange.ts';
+import { printable } from './rendered.ts';
 
 /** Evidence of a sidecar about its agent, or why the request failed and what to do. */
-export type EvidenceResult =
+type EvidenceResult =
   | { ok: true; agentName: string; evidence: Evidence }
   | { ok: false; reason: string; advice: string };
 
@@ -42,7 +44,7 @@ class Rejection extends Error {
  * Requests checks, audit ring and proofs from the sidecar at `base`, which may end with `/platform`.
  * `acceptLocal`: local proofs always count. Never rejects.
  */
-export async function fetchEvidence(base: URL, acceptLocal: boolean): Promise<EvidenceResult> {
+async function fetchEvidence(base: URL, acceptLocal: boolean): Promise<EvidenceResult> {
   try {
     const [ready, guardrails, proofs] = await Promise.all([
       requestJson(base, '/health/ready', parseReady),
@@ -60,6 +62,22 @@ export async function fetchEvidence(base: URL, acceptLocal: boolean): Promise<Ev
     if (!(error instanceof Rejection)) throw error;
     return { ok: false, reason: error.message, advice: error.advice };
   }
+}
+
+/** Evidence about the agent of `manifest`; a failure, with advice, also if the sidecar belongs to another agent. Never rejects. */
+export async function evidenceFor(
+  { metadata: { name } }: Manifest,
+  base: URL,
+  acceptLocal: boolean,
+): Promise<{ ok: true; evidence: Evidence } | { ok: false; reason: string }> {
+  const fetched = await fetchEvidence(base, acceptLocal);
+  if (!fetched.ok) return { ok: false, reason: `${fetched.reason}\n${fetched.advice}` };
+  if (fetched.agentName === name) return fetched;
+  const other = printable(fetched.agentName);
+  return {
+    ok: false,
+    reason: `the sidecar at ${shownUrl(base)} belongs to agent "${other}", but the manifest is for "${name}"`,
+  };
 }
 
 function parseProofs(
