@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline/promises';
 import { buffer } from 'node:stream/consumers';
-import type { Ask } from './context.ts';
+import type { Ask, Stdio } from './context.ts';
 import { fileFailure } from './file-failure.ts';
 import { runCommandLine } from './program.ts';
 
@@ -25,6 +25,14 @@ function onInterrupt(): AbortSignal {
   return controller.signal;
 }
 
+/** A second signal ends the process. */
+function stdio(): Stdio {
+  const controller = new AbortController();
+  for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'] as const)
+    process.once(signal, () => controller.abort());
+  return { input: process.stdin, output: process.stdout, stopped: controller.signal };
+}
+
 async function main(): Promise<void> {
   // A reader such as head closes the pipe early; that is not a failure.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
@@ -44,6 +52,7 @@ async function main(): Promise<void> {
     warn: (line) => process.stderr.write(`${line}\n`),
     onInterrupt,
     stdin: () => buffer(process.stdin),
+    stdio,
   });
   process.exitCode = exitCode;
   process.stdout.write(output);

@@ -10,6 +10,7 @@ import { addGeneratePolicy } from './commands/generate-policy.ts';
 import { addHealth } from './commands/health.ts';
 import { addInit } from './commands/init.ts';
 import { addInject } from './commands/inject.ts';
+import { addMcp } from './commands/mcp.ts';
 import { addMigrate } from './commands/migrate.ts';
 import { addRegister } from './commands/register.ts';
 import { addUninject } from './commands/uninject.ts';
@@ -30,6 +31,7 @@ const COMMANDS: readonly AddCommand[] = [
   addMigrate,
   addExport,
   addGeneratePolicy,
+  addMcp,
   addRegister,
   addInject,
   addUninject,

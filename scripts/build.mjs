@@ -17,6 +17,7 @@ const PROCESSES = {
   'control-plane': 'control-plane',
   cli: 'cli',
   'cli/cluster': 'cli-cluster',
+  'cli/mcp': 'cli-mcp',
   'examples/agents': 'example-agents',
 };
 
@@ -33,12 +34,17 @@ const common = {
   define: { PRODUCT_VERSION: JSON.stringify(version) },
 };
 
-/** Cluster commands are a separate bundle, loaded only when needed, because the Kubernetes client is larger than the rest. */
-const loadsClusterLate = {
-  name: 'loads-cluster-late',
+/**
+ * Cluster commands and the MCP server are separate bundles, loaded only when needed, because the Kubernetes client and the MCP SDK
+ * are larger than the rest.
+ */
+const loadsPartsLate = {
+  name: 'loads-parts-late',
   setup: ({ onResolve }) =>
-    onResolve({ filter: /\/cluster\/main\.ts$/ }, ({ kind }) =>
-      kind === 'dynamic-import' ? { path: '../cli-cluster/main.js', external: true } : undefined,
+    onResolve({ filter: /\/(?:cluster|mcp)\/main\.ts$/ }, ({ kind, path }) =>
+      kind === 'dynamic-import'
+        ? { path: `../cli-${path.split('/').at(-2)}/main.js`, external: true }
+        : undefined,
     ),
 };
 
@@ -48,14 +54,14 @@ async function buildProcess([directory, part]) {
   const outfile = `dist/${part}/main.js`;
   const isCommand = part === 'cli';
   const guard = nodeGuard({ part: isCommand ? 'platform' : part, minimum, continues: isCommand });
-  const banner = isCommand ? `#!/usr/bin/env node\n${guard}` : part === 'cli-cluster' ? '' : guard;
+  const banner = isCommand ? `#!/usr/bin/env node\n${guard}` : part.startsWith('cli-') ? '' : guard;
   const { metafile } = await build({
     ...common,
     entryPoints: [entry],
     outfile,
     format: 'cjs',
     banner: { js: banner },
-    plugins: isCommand ? [loadsClusterLate] : [],
+    plugins: isCommand ? [loadsPartsLate] : [],
     // Identifiers are not minified, so that stack traces stay readable.
     minifySyntax: true,
     minifyWhitespace: true,

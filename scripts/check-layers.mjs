@@ -32,7 +32,7 @@ const PLANTED = {
   'reporter-has-no-dependency': 'testing/planted/reporter/planted.ts',
   'parts-do-not-import-parts': 'testing/planted/sidecar/another-part.ts',
   'kube-for-cluster-parts': 'testing/planted/sidecar/kube.ts',
-  'cluster-commands-load-late': 'testing/planted/cli/early-cluster.ts',
+  'large-parts-load-late': 'testing/planted/cli/early-cluster.ts',
   'no-tests-in-product': 'testing/planted/sidecar/test-code.ts',
   'packages-do-not-import-parts': 'testing/planted/runtime/part.ts',
   'not-to-dev-dependency': 'testing/planted/runtime/dev-dependency.ts',

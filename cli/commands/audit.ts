@@ -108,8 +108,8 @@ async function auditFile(file: string, flags: AuditFlags, context: CliContext): 
   const loaded = await load(file, context);
   if (!loaded.ok) return invalidManifest(loaded, isJson);
   const { manifest } = loaded;
-  const fetched =
-    flags.url === undefined ? null : await evidenceFor(manifest, flags.url, flags.acceptLocalProofs ?? false);
+  const { acceptLocalProofs: acceptLocal = false } = flags;
+  const fetched = flags.url === undefined ? null : await evidenceFor(manifest, flags.url, { acceptLocal });
   if (fetched?.ok === false) return refusal(fetched.reason, isJson);
   const evidence = fetched?.evidence ?? null;
   const result = audit(manifest, { packs: flags.pack ?? [], evidence, at: context.now() });

@@ -3,7 +3,8 @@ import { basename, join, relative, resolve } from 'node:path';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import { FORMATS } from '../../core/manifest/schema-node.ts';
 import type { AddCommand, Ask, CliContext } from '../context.ts';
-import { fileFailure } from '../file-failure.ts';
+import { modelineFor, writeEditorSchema } from '../editor-schema.ts';
+import { causeOf, fileFailure } from '../file-failure.ts';
 import { makeDirectory } from '../make-directory.ts';
 import { done, failed, type Rendered } from '../rendered.ts';
 
@@ -11,7 +12,9 @@ export const addInit: AddCommand = (program, context, finish) => {
   program
     .command('init')
     .summary('write a first manifest')
-    .description('Writes a first agent.yaml to a directory. Never overwrites an existing file.')
+    .description(
+      'Writes a first agent.yaml to a directory, with a line by which editors find its schema. Never overwrites an existing file.',
+    )
     .argument('[dir]', 'target directory', '.')
     .option('--yes', 'use the defaults without prompts (implied without a terminal)')
     .addHelpText('after', HELP)
@@ -22,6 +25,9 @@ const HELP = `
 Examples:
   $ platform init
   $ platform init agents/travel --yes
+
+The first line of the manifest names its JSON Schema for completion in editors: the one of the package agent-compliance if
+it is installed in a parent directory, else the file agent.schema.json, which is written next to the manifest.
 
 Exit codes: 0 written; 1 not written.`;
 
@@ -51,7 +57,8 @@ async function init(dir: string, flags: { yes?: true }, context: CliContext): Pr
   const answers = await answersFor(directory, flags.yes ? null : context.ask);
   if (answers === null)
     return failed('error: input ended before all questions were answered; nothing was written\n');
-  const text = manifestText(answers);
+  const modeline = modelineFor(directory);
+  const text = modeline.line + manifestText(answers);
   const parsed = parseManifest(text);
   if (!parsed.ok)
     return failed(
@@ -64,9 +71,14 @@ async function init(dir: string, flags: { yes?: true }, context: CliContext): Pr
   } catch (error) {
     return failed(`error: ${failureOf(error, shownFile)}\n`);
   }
-  return done(
-    `wrote ${shownFile}\nnext: platform validate ${shownFile}, then platform health ${shownFile}\n`,
-  );
+  let files = shownFile;
+  try {
+    if (modeline.file !== null && (await writeEditorSchema(modeline.file)))
+      files += ` and ${relative(context.cwd, modeline.file)}`;
+  } catch (error) {
+    return failed(`error: wrote ${shownFile}, but not its schema for editors: ${causeOf(error)}\n`);
+  }
+  return done(`wrote ${files}\nnext: platform validate ${shownFile}, then platform health ${shownFile}\n`);
 }
 
 function failureOf(error: unknown, file: string): string {

@@ -8,6 +8,8 @@ export interface SchemaNode {
   type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean';
   description?: string;
   default?: string | number | boolean;
+  /** Values that editors propose. */
+  examples?: (string | number)[];
   properties?: Record<string, SchemaNode>;
   patternProperties?: Record<string, true>;
   additionalProperties?: SchemaNode | false;
@@ -79,6 +81,11 @@ export function filled(description: string): SchemaNode {
 /** A key or token. Its value never appears in a message. */
 export function secret(description: string): SchemaNode {
   return { ...filled(description), writeOnly: true };
+}
+
+/** Proposes values in editors. Other values are valid too. */
+export function withExamples(node: SchemaNode, ...examples: (string | number)[]): SchemaNode {
+  return { ...node, examples };
 }
 
 /** A string in the given format, or a reference. */
