@@ -284,7 +284,6 @@ describe('platform init', () => {
       `# yaml-language-server: $schema=../../${schema}`,
     );
     expect(existsSync(join(cwd, 'agents/travel/agent.schema.json'))).toBe(false);
-    expect(written('a b/c/agent.yaml')).toContain(`$schema=../${schema}\n`);
   });
 
   test('--yes does not prompt on a terminal', async () => {
