@@ -321,7 +321,7 @@ describe('in operator mode', () => {
     expect(await client.result('get_gap', { agentName: 'shop', sidecarUrl })).toHaveProperty('score');
   });
 
-  test.each([
+  test.each<[Record<string, unknown>, RegExp]>([
     [{}, /agentName is required in operator mode/],
     [{ agentName: 'nowhere' }, /returned 404 .*detail "agent nowhere not found"/],
     [{ agentName: 'travel', instance: 'i-9' }, /no heartbeat received from instance i-9/],
