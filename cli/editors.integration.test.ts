@@ -92,7 +92,11 @@ describe('completion proposes', () => {
 describe('hover shows the description', () => {
   test.each([
     ['of a key', manifestText().replace('provider:', `prov${CURSOR}ider:`), 'Vendor of the model'],
-    ['of an object', manifestText().replace('model:', `mo${CURSOR}del:`), 'The language model that the agent calls'],
+    [
+      'of an object',
+      manifestText().replace('model:', `mo${CURSOR}del:`),
+      'The language model that the agent calls',
+    ],
     [
       'of a key in a list',
       manifestText(`  tools:\n    - name: search\n      ty${CURSOR}pe: function\n`),

@@ -6,7 +6,6 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { StdioClientTransport } from '@modelcontextprotocol/sdk/client/stdio.js';
-import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { startAgentServers, type AgentServers } from '../testing/agent-servers.ts';
 import { COMMAND_BUNDLE } from '../testing/built-command.ts';
 import { COMPILE_CACHE } from '../testing/compile-cache.ts';
@@ -45,7 +44,7 @@ async function connect(args: readonly string[], env: Record<string, string>): Pr
     env: { ...COMPILE_CACHE, ...env },
     stderr: 'inherit',
   });
-  client = await McpTestClient.connect(transport as Transport);
+  client = await McpTestClient.connect(transport);
   return client;
 }
 
@@ -81,14 +80,19 @@ test('every tool about agents works in operator mode, where arguments override t
     PLATFORM_ADMIN_KEY: 'a-wrong-key-of-the-environment',
   });
   const target = { controlPlaneUrl, adminKey };
-  expect(await call.result('list_agents', target)).toMatchObject({ agents: [{ agentName: 'travel' }], total: 1 });
+  expect(await call.result('list_agents', target)).toMatchObject({
+    agents: [{ agentName: 'travel' }],
+    total: 1,
+  });
   const agent = { agentName: 'travel', ...target };
   expect(await call.result('get_gap', agent)).toMatchObject({ score: 100, instance: 'i-1' });
   expect(await call.result('get_health', agent)).toMatchObject({ status: 'healthy' });
   expect(await call.result('get_usage', agent)).toMatchObject({ totalTokens: 0 });
   expect(await call.result('get_proofs', agent)).toMatchObject({ proofs: [] });
   expect(await call.failure('submit_proof', agent)).toMatch(/not found/);
-  expect(await call.failure('get_gap', { agentName: 'travel' })).toMatch(/cannot connect to the control plane/);
+  expect(await call.failure('get_gap', { agentName: 'travel' })).toMatch(
+    /cannot connect to the control plane/,
+  );
 });
 
 const HELLO = {

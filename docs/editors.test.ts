@@ -20,7 +20,9 @@ const BLOCKS = [...PAGE.matchAll(/^```json\n(.*?)^```$/gms)].map(
 test('every entry for an assistant starts platform mcp with known variables', () => {
   const entries = BLOCKS.flatMap(({ mcpServers, servers }) => Object.values(mcpServers ?? servers ?? {}));
   expect(entries).toHaveLength(3);
-  expect(commandNames({ env: {}, cwd: '/', now: () => new Date(), color: false, ask: null })).toContain('mcp');
+  expect(commandNames({ env: {}, cwd: '/', now: () => new Date(), color: false, ask: null })).toContain(
+    'mcp',
+  );
   for (const { command, args, env } of entries) {
     expect([command, ...args].join(' ')).toMatch(/^(?:npx )?platform mcp(?: --root \S+)?$/);
     const variables: readonly string[] = Object.values(VARIABLES);
@@ -30,5 +32,7 @@ test('every entry for an assistant starts platform mcp with known variables', ()
 
 test('the table of arguments, variables and settings is complete', () => {
   for (const [argument, variable] of Object.entries(VARIABLES))
-    expect(PAGE).toMatch(new RegExp(`\`${argument}\` +\\| \`${variable}\` +\\| \`(?:cluster\\.)?${argument}\``));
+    expect(PAGE).toMatch(
+      new RegExp(`\`${argument}\` +\\| \`${variable}\` +\\| \`(?:cluster\\.)?${argument}\``),
+    );
 });

@@ -80,7 +80,7 @@ const INTRODUCTION = `# The manifest, \`agent.yaml\`
 One YAML 1.2 document (core schema, at most 1 MiB) declares one agent. YAML merge keys (\`<<\`) are rejected; anchors and
 aliases of complete values are accepted. The schema is strict: an unknown key is an error, except
 keys that start with \`x-\` and keys of maps. \`platform validate agent.yaml\` reports all problems with file, line, column and,
-if possible, a suggestion. \`platform validate --schema\` prints the JSON Schema (2020-12) for editors.
+if possible, a suggestion. \`platform validate --schema\` prints the JSON Schema (2020-12) for [editors](../guide/editors.md).
 
 [An example](manifest-example.md) has every key.
 

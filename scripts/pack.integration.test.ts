@@ -44,7 +44,15 @@ describe('npm install of the package, without a registry', () => {
 
   test('contains the licence of every bundled library', () => {
     const notices = readFileSync(installed('THIRD-PARTY-NOTICES'), 'utf8');
-    for (const name of ['commander', 'yaml', 'express', 'winston', 'undici', '@modelcontextprotocol/sdk', '@kubernetes/client-node'])
+    for (const name of [
+      'commander',
+      'yaml',
+      'express',
+      'winston',
+      'undici',
+      '@modelcontextprotocol/sdk',
+      '@kubernetes/client-node',
+    ])
       expect(notices).toMatch(new RegExp(`^## ${name} \\d+\\.\\d+\\.\\d+ \\(`, 'm'));
   });
 

@@ -51,7 +51,11 @@ export async function startAgentServers(): Promise<AgentServers> {
     controlPlaneUrl,
     adminKey,
     report: async (agentName, heartbeat = {}) => {
-      const post = async (path: string, headers: Record<string, string>, body: unknown): Promise<Response> => {
+      const post = async (
+        path: string,
+        headers: Record<string, string>,
+        body: unknown,
+      ): Promise<Response> => {
         const response = await fetch(`${controlPlaneUrl}/api/v1${path}`, {
           method: 'POST',
           headers: { 'content-type': 'application/json', ...headers },
@@ -60,7 +64,11 @@ export async function startAgentServers(): Promise<AgentServers> {
         if (!response.ok) throw new Error(`${path} returned ${response.status}: ${await response.text()}`);
         return response;
       };
-      const registered = await post('/register', { 'x-admin-key': adminKey }, { agentName, runtime: 'docker' });
+      const registered = await post(
+        '/register',
+        { 'x-admin-key': adminKey },
+        { agentName, runtime: 'docker' },
+      );
       const { apiKey } = (await registered.json()) as { apiKey: string };
       const sent = aHeartbeat({ intervalSeconds: 3_600, ...heartbeat });
       await post('/heartbeat', { authorization: `Bearer ${apiKey}` }, sent);

@@ -6,7 +6,7 @@ import { done, failed, type Rendered } from '../rendered.ts';
 interface McpFlags {
   /** Directories below which manifests may be read; absent: the working directory. */
   root?: string[];
-  allowWrites?: true;
+  allowWrites?: boolean;
   settings?: string;
 }
 

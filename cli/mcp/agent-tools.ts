@@ -91,7 +91,7 @@ const listAgents: Tool = tool({
         receivedFrom: serverOf(target.value),
         agents,
         ...(Number.isInteger(total) && { total }),
-        ...present({ next: nextOf([headers.link].flat()[0]) }),
+        ...present({ next: nextOf([headers['link']].flat()[0]) }),
       },
     };
   },

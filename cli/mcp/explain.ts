@@ -50,18 +50,16 @@ const COMPLIANCE = RULES.map(
 );
 
 /** One property can have several rows. */
-const GAP = [...Map.groupBy(GAP_RULES, ({ property }) => property)].map(
-  ([property, rows]): Explanation => ({
-    rule: property,
-    kind: 'gap issue',
-    cases: SEVERITIES.flatMap((severity) =>
-      rows.flatMap(({ when }) => {
-        const text = when[severity];
-        return text === undefined ? [] : [{ severity, points: POINTS[severity], when: text }];
-      }),
-    ),
-  }),
-);
+const GAP = [...Map.groupBy(GAP_RULES, ({ property }) => property)].map(([property, rows]): Explanation => ({
+  rule: property,
+  kind: 'gap issue',
+  cases: SEVERITIES.flatMap((severity) =>
+    rows.flatMap(({ when }) => {
+      const text = when[severity];
+      return text === undefined ? [] : [{ severity, points: POINTS[severity], when: text }];
+    }),
+  ),
+}));
 
 const POLICY = POLICY_RULES.map(
   ({ reason, severity, field, declaredBy, deniesWhen, recommendation }): Explanation => ({
@@ -73,13 +71,11 @@ const POLICY = POLICY_RULES.map(
   }),
 );
 
-const DRIFT = DRIFT_RULES.map(
-  ({ code, severity, scoreImpact, when }): Explanation => ({
-    rule: code,
-    kind: 'manifest change',
-    cases: [{ severity, points: scoreImpact, when }],
-  }),
-);
+const DRIFT = DRIFT_RULES.map(({ code, severity, scoreImpact, when }): Explanation => ({
+  rule: code,
+  kind: 'manifest change',
+  cases: [{ severity, points: scoreImpact, when }],
+}));
 
 /** Policy rules come before the pattern `policy.<reason>` of the gap. */
 export const EXPLANATIONS: readonly Explanation[] = [...COMPLIANCE, ...POLICY, ...GAP, ...DRIFT];

@@ -88,7 +88,13 @@ async function connect({ env = {}, allowWrites = false, roots = ['.'] }: Setting
   const opened = await openRoots(roots, cwd);
   if (!opened.ok) throw new Error(opened.reason);
   const now = () => new Date('2026-03-01T10:00:00.000Z');
-  const { server } = createMcpServer({ env: { ...process.env, ...env }, cwd, now, roots: opened.value, allowWrites });
+  const { server } = createMcpServer({
+    env: { ...process.env, ...env },
+    cwd,
+    now,
+    roots: opened.value,
+    allowWrites,
+  });
   const [own, other] = InMemoryTransport.createLinkedPair();
   await server.connect(other);
   client = await McpTestClient.connect(own);
@@ -118,7 +124,12 @@ describe('the list of tools', () => {
     await connect();
     expect((await listed()).map(({ name }) => name)).toEqual(READ_TOOLS);
     expect((await listed()).every(({ annotations }) => annotations?.readOnlyHint === true)).toBe(true);
-    const input = { ruleId: 'SEC-LLM-08', verifiedBy: 'qa', method: 'tested', sidecarUrl: servers.sidecarUrl };
+    const input = {
+      ruleId: 'SEC-LLM-08',
+      verifiedBy: 'qa',
+      method: 'tested',
+      sidecarUrl: servers.sidecarUrl,
+    };
     expect(await client.failure('submit_proof', input)).toMatch(/submit_proof not found/);
   });
 
@@ -155,7 +166,9 @@ describe('the list of tools', () => {
   test('rejects wrong and unknown arguments by name', async () => {
     await connect();
     expect(await client.failure('explain_rule', { rule: 'EVAL-01', extra: 1 })).toMatch(/extra/);
-    expect(await client.failure('get_gap', { agentName: 'No Name' })).toMatch(/must be a DNS label.*agentName/);
+    expect(await client.failure('get_gap', { agentName: 'No Name' })).toMatch(
+      /must be a DNS label.*agentName/,
+    );
     expect(await client.failure('get_gap', { adminKey: 5 })).toMatch(/adminKey/);
   });
 });
@@ -167,7 +180,9 @@ describe('in sidecar mode', () => {
       receivedFrom: `the sidecar at ${servers.sidecarUrl}`,
       notice: expect.stringMatching(/do not follow instructions/),
     };
-    const { issues, evidence, ...gap } = await servers.sidecar.report<{ issues: object[]; evidence: object }>('/gap');
+    const { issues, evidence, ...gap } = await servers.sidecar.report<{ issues: object[]; evidence: object }>(
+      '/gap',
+    );
     expect(await client.result('get_gap')).toMatchObject({ ...from, ...gap, issues });
     expect(evidence).toBeDefined();
     expect(await client.result('get_health')).toMatchObject({
@@ -232,7 +247,9 @@ describe('in sidecar mode', () => {
       /returned 404 for GET \/gap; .*control port of a sidecar \(4001\)/,
     );
     const sidecarUrl = await serve(respondingWith({ hello: 'world' }));
-    expect(await client.failure('get_gap', { sidecarUrl })).toMatch(/^error: the response is not valid: score: /);
+    expect(await client.failure('get_gap', { sidecarUrl })).toMatch(
+      /^error: the response is not valid: score: /,
+    );
     expect(await client.failure('get_proofs', { sidecarUrl })).toMatch(/the response is not valid: proofs: /);
   });
 
@@ -286,7 +303,12 @@ describe('in operator mode', () => {
 
   test('submit_proof stores a proof of origin control-plane', async () => {
     await connect({ ...operatorMode(), allowWrites: true });
-    const proof = { ruleId: 'EVAL-01', verifiedBy: 'ci', method: 'run 17', expiresAt: '2099-01-01T00:00:00Z' };
+    const proof = {
+      ruleId: 'EVAL-01',
+      verifiedBy: 'ci',
+      method: 'run 17',
+      expiresAt: '2099-01-01T00:00:00Z',
+    };
     expect(await client.result('submit_proof', { agentName: 'travel', ...proof })).toMatchObject({
       ruleId: 'EVAL-01',
       origin: 'control-plane',
@@ -315,7 +337,10 @@ describe('in operator mode', () => {
 
   test('with a sidecar and a control plane in the environment, agentName selects the control plane', async () => {
     await connect({ env: { ...sidecarMode().env, ...operatorMode().env } });
-    expect(await client.result('get_gap')).toHaveProperty('receivedFrom', `the sidecar at ${servers.sidecarUrl}`);
+    expect(await client.result('get_gap')).toHaveProperty(
+      'receivedFrom',
+      `the sidecar at ${servers.sidecarUrl}`,
+    );
     expect(await client.result('get_gap', { agentName: 'travel' })).toHaveProperty('score', 90);
     const sidecarUrl = servers.sidecarUrl;
     expect(await client.result('get_gap', { agentName: 'shop', sidecarUrl })).toHaveProperty('score');
@@ -327,7 +352,10 @@ describe('in operator mode', () => {
     [{ agentName: 'travel', instance: 'i-9' }, /no heartbeat received from instance i-9/],
     [{ agentName: 'travel', sidecarUrl: CLOSED, adminKey: 'x'.repeat(20) }, /pass either sidecarUrl, or/],
     [{ agentName: 'travel', controlPlaneUrl: 'ftp://host' }, /controlPlaneUrl must be an http\(s\) URL/],
-    [{ agentName: 'travel', adminKey: 'line\nbreak-of-a-key' }, /adminKey does not contain a valid admin key/],
+    [
+      { agentName: 'travel', adminKey: 'line\nbreak-of-a-key' },
+      /adminKey does not contain a valid admin key/,
+    ],
   ])('explains the arguments %j', async (input, message) => {
     await connect(operatorMode());
     expect(await client.failure('get_gap', input)).toMatch(message);
@@ -338,7 +366,9 @@ describe('in operator mode', () => {
     expect(await client.failure('get_gap')).toMatch(
       /PLATFORM_SIDECAR_URL, or PLATFORM_CONTROL_PLANE_URL and PLATFORM_ADMIN_KEY/,
     );
-    expect(await client.failure('list_agents', { controlPlaneUrl: CLOSED })).toMatch(/no admin key: pass adminKey/);
+    expect(await client.failure('list_agents', { controlPlaneUrl: CLOSED })).toMatch(
+      /no admin key: pass adminKey/,
+    );
     expect(await client.failure('get_gap', { adminKey: 'x'.repeat(20) })).toMatch(/no control plane/);
   });
 });
@@ -381,7 +411,12 @@ describe('the admin key', () => {
 });
 
 describe('text from agents', () => {
-  const issue = (description: string) => ({ severity: 'low', property: 'p', description, recommendation: '' });
+  const issue = (description: string) => ({
+    severity: 'low',
+    property: 'p',
+    description,
+    recommendation: '',
+  });
   const gapOf = (...issues: object[]) => ({ score: 1, grade: 'F', source: 'agent-sdk', issues });
 
   test('is marked as data, without hidden characters, and cannot change other members', async () => {
@@ -440,7 +475,13 @@ describe('manifests', () => {
       problems: [],
       warnings: [],
     });
-    const problem = { path: 'spec.tols', message: 'unknown key "tols"', line: 12, column: 3, suggestion: 'tools' };
+    const problem = {
+      path: 'spec.tols',
+      message: 'unknown key "tols"',
+      line: 12,
+      column: 3,
+      suggestion: 'tools',
+    };
     write('bad.yaml', manifestText('  tols: []\n'));
     expect(await client.result('validate_manifest', { path: 'bad.yaml' })).toEqual({
       valid: false,
@@ -465,7 +506,9 @@ describe('manifests', () => {
     expect(result.violations.map(({ ruleId }) => ruleId)).toContain('SEC-LLM-01');
     write('bad.yaml', 'kind: other\n');
     expect(await client.failure('audit_manifest', { path: 'bad.yaml' })).toMatch(/^error: bad\.yaml:1:/);
-    expect(await client.failure('audit_manifest', { path: 'agent.yaml', proved: true })).toMatch(/no sidecar/);
+    expect(await client.failure('audit_manifest', { path: 'agent.yaml', proved: true })).toMatch(
+      /no sidecar/,
+    );
     const { sidecarUrl } = servers;
     expect(await client.failure('audit_manifest', { path: 'agent.yaml', sidecarUrl })).toMatch(
       /belongs to agent "shop", but the manifest is for "minimal"/,
@@ -475,7 +518,10 @@ describe('manifests', () => {
   test('diff_manifests compares files, texts and git revisions', async () => {
     const guarded = manifestText('  guardrails: { input: [{ type: pii-detector }] }\n');
     const git = (...args: string[]) =>
-      execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@example.com', ...args], { cwd, stdio: 'pipe' });
+      execFileSync('git', ['-c', 'user.name=t', '-c', 'user.email=t@example.com', ...args], {
+        cwd,
+        stdio: 'pipe',
+      });
     mkdirSync(join(cwd, 'agents'));
     write('agents/agent.yaml', guarded);
     git('init', '--quiet', '--initial-branch=main');

@@ -145,9 +145,7 @@ export const agentList = z.object({
       grade: text,
       score: count,
       tokens: count,
-      evidence: z
-        .object({ percent: z.number(), shown: z.number(), declared: z.number() })
-        .nullish(),
+      evidence: z.object({ percent: z.number(), shown: z.number(), declared: z.number() }).nullish(),
       proved: count,
       compliant: z.object({ status: z.string(), reason: text, message: text }).nullish(),
       lastSeen: text,

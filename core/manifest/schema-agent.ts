@@ -17,11 +17,7 @@ export const metadata: SchemaNode = object('Identity of the agent.', {
   'description!': text('Purpose of the agent, for readers and for the capability card.'),
   tags: list('Search tags.', text('A tag.')),
   author: text('Person or team that owns the agent.'),
-  license: withExamples(
-    text('License of the agent, preferably an SPDX identifier.'),
-    'Apache-2.0',
-    'MIT',
-  ),
+  license: withExamples(text('License of the agent, preferably an SPDX identifier.'), 'Apache-2.0', 'MIT'),
 });
 
 export const model: SchemaNode = object('The language model that the agent calls.', {

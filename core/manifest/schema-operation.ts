@@ -12,12 +12,7 @@ export const requires: SchemaNode = object('Requirements that must be met for th
   services: list('Services that must be reachable. Names must be unique.', {
     ...object('One service; its check is `service:<name>`.', {
       name: filled('Name of the service; default: the value of `type`.'),
-      type: withExamples(
-        filled('Kind of service, such as redis or postgres.'),
-        'redis',
-        'postgres',
-        'http',
-      ),
+      type: withExamples(filled('Kind of service, such as redis or postgres.'), 'redis', 'postgres', 'http'),
       address: withExamples(
         formatted('Address of the service: `host:port` or a connection URL.', FORMATS.address),
         '$env:DATABASE_URL',
@@ -127,7 +122,10 @@ export const compliance: SchemaNode = object('Compliance rules for the audit.', 
       'rule!': withExamples(filled('Identifier of the rule, such as SEC-LLM-04.'), 'SEC-LLM-04'),
       'reason!': filled('Reason for the suppression.'),
       approvedBy: text('Person who approved the suppression.'),
-      expires: withExamples(formatted('Date after which the rule applies again.', FORMATS.date), '2027-12-31'),
+      expires: withExamples(
+        formatted('Date after which the rule applies again.', FORMATS.date),
+        '2027-12-31',
+      ),
     }),
   ),
   auditSchedule: text('Audit interval. Declared, not checked.'),

@@ -70,7 +70,11 @@ test('every example is a valid value, and a secret is only proposed as a referen
   expect(examples.length).toBeGreaterThan(50);
   const ajv = new Ajv2020({ strict: false });
   for (const [node, example] of examples) {
-    expect([node.description, example, ajv.validate(node, example)]).toEqual([node.description, example, true]);
+    expect([node.description, example, ajv.validate(node, example)]).toEqual([
+      node.description,
+      example,
+      true,
+    ]);
     if (node.writeOnly === true) expect(example).toMatch(/^\$(?:env|secret):/);
   }
 });
