@@ -10,7 +10,8 @@ import { runCommandLine } from './program.ts';
 
 /** The YAML language server, which VS Code, Neovim and other editors use, with the line that `platform init` writes. */
 
-const SERVER = createRequire(import.meta.url).resolve('yaml-language-server/bin/yaml-language-server');
+const require = createRequire(import.meta.url);
+const SERVER = require.resolve('yaml-language-server/bin/yaml-language-server');
 const MODELINE = '# yaml-language-server: $schema=agent.schema.json\n';
 /** The place of the cursor in a text. */
 const CURSOR = '‸';
@@ -101,6 +102,11 @@ describe('hover shows the description', () => {
       'of a key in a list',
       manifestText(`  tools:\n    - name: search\n      ty${CURSOR}pe: function\n`),
       'Where the tool is implemented',
+    ],
+    [
+      'with the format of a value',
+      manifestText().replace('version:', `ver${CURSOR}sion:`),
+      'Must be a semantic version such as 1.2.3, or a reference.',
     ],
   ])('%s', async (_what, text, description) => {
     expect(await hover(text)).toContain(description);

@@ -43,6 +43,12 @@ function rangeOf({ minimum, maximum }: SchemaNode): string {
 
 const cell = (text: string): string => text.replaceAll('|', '\\|');
 
+/** The description without the format, which has its own column. */
+function meaningOf({ description = '', $comment, else: rule }: SchemaNode): string {
+  const wanted = $comment ?? rule?.$comment;
+  return wanted === undefined ? description : (description.split(` Must be ${wanted}`)[0] ?? '');
+}
+
 function tableOf({ path, node }: Section): string {
   const rows = Object.entries(node.properties ?? {}).map(([name, child]) =>
     [
@@ -51,7 +57,7 @@ function tableOf({ path, node }: Section): string {
       cell(typeOf(child)),
       node.required?.includes(name) === true ? 'yes' : '',
       child.default === undefined ? '' : `\`${String(child.default)}\``,
-      cell(child.description ?? ''),
+      cell(meaningOf(child)),
       '',
     ]
       .join(' | ')

@@ -14,7 +14,7 @@ export const requires: SchemaNode = object('Requirements that must be met for th
       name: filled('Name of the service; default: the value of `type`.'),
       type: withExamples(filled('Kind of service, such as redis or postgres.'), 'redis', 'postgres', 'http'),
       address: withExamples(
-        formatted('Address of the service: `host:port` or a connection URL.', FORMATS.address),
+        formatted('Address of the service.', FORMATS.address),
         '$env:DATABASE_URL',
         'redis://cache:6379',
       ),
