@@ -44,11 +44,12 @@ export default {
       to: { path: '^kube/' },
     },
     {
-      name: 'cluster-commands-load-late',
+      name: 'large-parts-load-late',
       severity: 'error',
-      comment: 'The CLI loads the Kubernetes client only for the commands that need it (scripts/build.mjs).',
-      from: { path: '^(?:testing/planted/)?cli/(?!cluster/)', pathNot: '\\.test\\.ts$' },
-      to: { path: '^cli/cluster/', dependencyTypesNot: ['dynamic-import', 'type-only'] },
+      comment:
+        'The CLI loads the Kubernetes client and the MCP SDK only for the commands that need them (scripts/build.mjs).',
+      from: { path: '^(?:testing/planted/)?cli/(?!cluster/|mcp/)', pathNot: '\\.test\\.ts$' },
+      to: { path: '^cli/(cluster|mcp)/', dependencyTypesNot: ['dynamic-import', 'type-only'] },
     },
     {
       name: 'llm-sdks-load-late',

@@ -1,3 +1,4 @@
+import type { Readable, Writable } from 'node:stream';
 import type { Command } from 'commander';
 import type { Environment } from '../runtime/env.ts';
 import type { Rendered } from './rendered.ts';
@@ -20,6 +21,16 @@ export interface CliContext {
   onInterrupt?: () => AbortSignal;
   /** Reads all of standard input; absent: no standard input. */
   stdin?: () => Promise<Uint8Array>;
+  /** For a command that serves a protocol on standard input and output; absent: there is none. */
+  stdio?: () => Stdio;
+}
+
+/** Standard input and output while a command serves a protocol on them. */
+export interface Stdio {
+  input: Readable;
+  output: Writable;
+  /** From the call of `stdio` on, SIGTERM, SIGHUP and Ctrl-C abort this signal instead of ending the process. */
+  stopped: AbortSignal;
 }
 
 /** Asks one question; an empty line means `fallback`. Rejects if the user ends the input. */

@@ -1,4 +1,5 @@
 import { resolve } from 'node:path';
+import { manifestWarnings } from '../core/manifest/manifest-warnings.ts';
 import { describeRefusal, loadManifestFile, type LoadedManifest } from '../runtime/manifest-file.ts';
 import type { CliContext } from './context.ts';
 import { failed, json, type Rendered } from './rendered.ts';
@@ -32,4 +33,18 @@ export function problemObjects(loaded: InvalidManifest): object[] {
     column,
     ...(suggestion === undefined ? {} : { suggestion }),
   }));
+}
+
+/** Result of `platform validate --json`. */
+export function validationOf(loaded: LoadedManifest): Record<string, unknown> {
+  if (!loaded.ok) return { valid: false, problems: problemObjects(loaded) };
+  const { apiVersion, metadata } = loaded.manifest;
+  return {
+    valid: true,
+    agentName: metadata.name,
+    version: metadata.version,
+    apiVersion,
+    problems: [],
+    warnings: manifestWarnings(loaded.manifest),
+  };
 }

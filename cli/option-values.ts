@@ -1,10 +1,10 @@
 import { InvalidArgumentError, type Command } from 'commander';
+import { parseHttpUrl } from './http-url.ts';
 
 /** Parses the value of a URL option. */
 export function httpUrl(value: string): URL {
-  const url = URL.canParse(value) ? new URL(value) : null;
-  if (url === null || !['http:', 'https:'].includes(url.protocol) || url.search !== '' || url.hash !== '')
-    throw new InvalidArgumentError('Must be an http(s) URL without a query.');
+  const url = parseHttpUrl(value);
+  if (url === null) throw new InvalidArgumentError('Must be an http(s) URL without a query.');
   return url;
 }
 

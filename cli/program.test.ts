@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync
 import { createServer } from 'node:net';
 import type { AddressInfo } from 'node:net';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { FULL_MANIFEST, manifestText } from '../testing/manifests/manifest-text.ts';
 import { MANIFEST_SCHEMA } from '../core/manifest/schema.ts';
 import type { HealthReport } from '../core/health/health.ts';
@@ -248,7 +248,7 @@ describe('platform init', () => {
     async (args) => {
       expect(await platform(args)).toEqual({
         output:
-          'wrote travel/agent.yaml\nnext: platform validate travel/agent.yaml, then platform health travel/agent.yaml\n',
+          'wrote travel/agent.yaml and travel/agent.schema.json\nnext: platform validate travel/agent.yaml, then platform health travel/agent.yaml\n',
         errors: '',
         exitCode: 0,
       });
@@ -257,6 +257,32 @@ describe('platform init', () => {
       );
     },
   );
+
+  test('the first line of the manifest names the schema next to it, for editors', async () => {
+    await platform('init travel --yes');
+    expect(written('travel/agent.yaml').split('\n')[0]).toBe(
+      '# yaml-language-server: $schema=agent.schema.json',
+    );
+    expect(JSON.parse(written('travel/agent.schema.json'))).toEqual(MANIFEST_SCHEMA);
+    expect(written('travel/agent.schema.json')).toBe((await platform('validate --schema')).output);
+  });
+
+  test('an existing schema is kept', async () => {
+    write('agent.schema.json', '{}');
+    expect((await platform('init --yes')).output).toContain('wrote agent.yaml\n');
+    expect(written('agent.schema.json')).toBe('{}');
+  });
+
+  test('the first line names the schema of the package if a parent directory has it', async () => {
+    const schema = 'node_modules/agent-compliance/dist/schema/agent.schema.json';
+    mkdirSync(dirname(join(cwd, schema)), { recursive: true });
+    write(schema, '{}');
+    expect((await platform('init agents/travel --yes')).output).toContain('wrote agents/travel/agent.yaml\n');
+    expect(written('agents/travel/agent.yaml').split('\n')[0]).toBe(
+      `# yaml-language-server: $schema=../../${schema}`,
+    );
+    expect(existsSync(join(cwd, 'agents/travel/agent.schema.json'))).toBe(false);
+  });
 
   test('--yes does not prompt on a terminal', async () => {
     const { exitCode } = await platform('init --yes', { ask: answering() });

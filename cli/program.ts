@@ -17,6 +17,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   generate: async () => (await import('./commands/generate.ts')).addGenerate,
   'generate-policy': async () => (await import('./commands/generate-policy.ts')).addGeneratePolicy,
   'provider-status': async () => (await import('./commands/provider-status.ts')).addProviderStatus,
+  mcp: async () => (await import('./commands/mcp.ts')).addMcp,
   register: async () => (await import('./commands/register.ts')).addRegister,
   inject: async () => (await import('./commands/inject.ts')).addInject,
   uninject: async () => (await import('./commands/uninject.ts')).addUninject,

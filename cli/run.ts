@@ -1,4 +1,4 @@
-import type { Ask } from './context.ts';
+import type { Ask, Stdio } from './context.ts';
 import { fileFailure } from './file-failure.ts';
 import { runCommandLine } from './program.ts';
 
@@ -22,6 +22,14 @@ function onInterrupt(): AbortSignal {
   const controller = new AbortController();
   process.once('SIGINT', () => controller.abort());
   return controller.signal;
+}
+
+/** A second signal ends the process. */
+function stdio(): Stdio {
+  const controller = new AbortController();
+  for (const signal of ['SIGTERM', 'SIGHUP', 'SIGINT'] as const)
+    process.once(signal, () => controller.abort());
+  return { input: process.stdin, output: process.stdout, stopped: controller.signal };
 }
 
 async function stdin(): Promise<Uint8Array> {
@@ -49,6 +57,7 @@ export async function runArguments(args: readonly string[]): Promise<void> {
     warn: (line) => process.stderr.write(`${line}\n`),
     onInterrupt,
     stdin,
+    stdio,
   });
   process.exitCode = exitCode;
   process.stdout.write(output);

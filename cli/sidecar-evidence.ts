@@ -5,14 +5,22 @@ import {
   parseProofWrites,
   parseReady,
 } from '../core/audit/parse-evidence.ts';
+import type { Manifest } from '../core/manifest/manifest.ts';
 import { PROOF_WRITES_HEADER, type ProofRecord, type ProofWrites } from '../core/proof/proof.ts';
 import { jsonOf } from '../core/untrusted/fields.ts';
 import { exchange, type Exchange } from '../probe/http-exchange.ts';
+import { printable } from './rendered.ts';
 
 /** Evidence of a sidecar about its agent, or why the request failed and what to do. */
-export type EvidenceResult =
+type EvidenceResult =
   | { ok: true; agentName: string; evidence: Evidence }
   | { ok: false; reason: string; advice: string };
+
+interface EvidenceOptions {
+  /** Local proofs count even if the sidecar does not accept them. */
+  acceptLocal?: boolean;
+  signal?: AbortSignal;
+}
 
 type Headers = (Exchange & { answered: true })['headers'];
 
@@ -23,10 +31,10 @@ const PAGE = 200;
 
 const ADVICE = {
   reach:
-    'Check that the sidecar is running and that the URL is its control port (4001). In a cluster: kubectl port-forward pod/<pod> 4001, then --url http://localhost:4001',
+    'Check that the sidecar is running and that the URL is its control port (4001). In a cluster: kubectl port-forward pod/<pod> 4001, then use http://localhost:4001',
   other: 'Pass the control port of a sidecar (4001), not its proxy port (4000) or the agent.',
   local:
-    'It restricts remote access (CONTROL_ACCESS=local). Use a port-forward: kubectl port-forward pod/<pod> 4001, then --url http://localhost:4001',
+    'It restricts remote access (CONTROL_ACCESS=local). Use a port-forward: kubectl port-forward pod/<pod> 4001, then use http://localhost:4001',
 } as const;
 
 class Rejection extends Error {
@@ -40,14 +48,17 @@ class Rejection extends Error {
 
 /**
  * Requests checks, audit ring and proofs from the sidecar at `base`, which may end with `/platform`.
- * `acceptLocal`: local proofs always count. Never rejects.
+ * Never rejects.
  */
-export async function fetchEvidence(base: URL, acceptLocal: boolean): Promise<EvidenceResult> {
+async function fetchEvidence(
+  base: URL,
+  { acceptLocal = false, signal }: EvidenceOptions,
+): Promise<EvidenceResult> {
   try {
     const [ready, guardrails, proofs] = await Promise.all([
-      requestJson(base, '/health/ready', parseReady),
-      observedGuardrails(base),
-      requestJson(base, '/proof', parseProofs),
+      requestJson(base, '/health/ready', parseReady, signal),
+      observedGuardrails(base, signal),
+      requestJson(base, '/proof', parseProofs, signal),
     ]);
     const evidence = {
       checks: ready.checks,
@@ -62,6 +73,22 @@ export async function fetchEvidence(base: URL, acceptLocal: boolean): Promise<Ev
   }
 }
 
+/** Evidence about the agent of `manifest`; a failure, with advice, also if the sidecar belongs to another agent. Never rejects. */
+export async function evidenceFor(
+  { metadata: { name } }: Manifest,
+  base: URL,
+  options: EvidenceOptions = {},
+): Promise<{ ok: true; evidence: Evidence } | { ok: false; reason: string }> {
+  const fetched = await fetchEvidence(base, options);
+  if (!fetched.ok) return { ok: false, reason: `${fetched.reason}\n${fetched.advice}` };
+  if (fetched.agentName === name) return fetched;
+  const other = printable(fetched.agentName);
+  return {
+    ok: false,
+    reason: `the sidecar at ${shownUrl(base)} belongs to agent "${other}", but the manifest is for "${name}"`,
+  };
+}
+
 function parseProofs(
   value: unknown,
   headers: Headers,
@@ -72,10 +99,10 @@ function parseProofs(
 }
 
 /** Reads the whole ring page by page; it may have 100,000 entries. */
-async function observedGuardrails(base: URL): Promise<Set<string>> {
+async function observedGuardrails(base: URL, signal: AbortSignal | undefined): Promise<Set<string>> {
   const observed = new Set<string>();
   for (let since = 0; ;) {
-    const page = await requestJson(base, `/audit?since=${since}&limit=${PAGE}`, parseAuditPage);
+    const page = await requestJson(base, `/audit?since=${since}&limit=${PAGE}`, parseAuditPage, signal);
     for (const type of page.guardrails) observed.add(type);
     if (page.length < PAGE || page.last === null) return observed;
     // A server that ignores `since` would cause an endless loop.
@@ -89,11 +116,13 @@ async function requestJson<T>(
   base: URL,
   path: string,
   parse: (value: unknown, headers: Headers) => T | null,
+  signal: AbortSignal | undefined,
 ): Promise<T> {
   const server = shownUrl(base);
   const response = await exchange(new URL(`${base.pathname.replace(/\/+$/, '')}${path}`, base), {
     timeoutMs: TIMEOUT_MS,
     maxBytes: MAX_BYTES,
+    signal,
   });
   if (!response.answered) throw new Rejection(`cannot connect to ${server}: ${response.reason}`, 'reach');
   const { status, body, headers } = response;

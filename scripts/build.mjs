@@ -18,6 +18,7 @@ const PROCESSES = {
   cli: 'cli',
   'cli/cluster': 'cli-cluster',
   'llm/sdk': 'llm-sdk',
+  'cli/mcp': 'cli-mcp',
   'examples/agents': 'example-agents',
 };
 
@@ -36,10 +37,11 @@ const common = {
 
 /**
  * Files that a bundle loads only when it needs them, by their source. run.js has all commands, and the compile cache applies to it.
- * The cluster commands and the SDKs of the LLM vendors are bundles of their own, because they are larger than the rest.
+ * The cluster commands, the MCP server and the SDKs of the LLM vendors are bundles of their own, because they are larger than the rest.
  */
 const LOADED_LATE = [
   { source: /\/cluster\/main\.ts$/, path: '../cli-cluster/main.js' },
+  { source: /\/mcp\/main\.ts$/, path: '../cli-mcp/main.js' },
   { source: /\/sdk\/main\.ts$/, path: '../llm-sdk/main.js' },
   { source: /^\.\/run\.ts$/, path: './run.js' },
 ];

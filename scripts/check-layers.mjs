@@ -33,7 +33,7 @@ const PLANTED = {
   'reporter-has-no-dependency': 'testing/planted/reporter/planted.ts',
   'parts-do-not-import-parts': 'testing/planted/sidecar/another-part.ts',
   'kube-for-cluster-parts': 'testing/planted/sidecar/kube.ts',
-  'cluster-commands-load-late': 'testing/planted/cli/early-cluster.ts',
+  'large-parts-load-late': 'testing/planted/cli/early-cluster.ts',
   'llm-sdks-load-late': 'testing/planted/cli/early-sdk.ts',
   'no-tests-in-product': 'testing/planted/sidecar/test-code.ts',
   'packages-do-not-import-parts': 'testing/planted/runtime/part.ts',

@@ -43,6 +43,12 @@ function rangeOf({ minimum, maximum }: SchemaNode): string {
 
 const cell = (text: string): string => text.replaceAll('|', '\\|');
 
+/** The description without the format, which has its own column. */
+function meaningOf({ description = '', $comment, else: rule }: SchemaNode): string {
+  const wanted = $comment ?? rule?.$comment;
+  return wanted === undefined ? description : (description.split(` Must be ${wanted}`)[0] ?? '');
+}
+
 function tableOf({ path, node }: Section): string {
   const rows = Object.entries(node.properties ?? {}).map(([name, child]) =>
     [
@@ -51,7 +57,7 @@ function tableOf({ path, node }: Section): string {
       cell(typeOf(child)),
       node.required?.includes(name) === true ? 'yes' : '',
       child.default === undefined ? '' : `\`${String(child.default)}\``,
-      cell(child.description ?? ''),
+      cell(meaningOf(child)),
       '',
     ]
       .join(' | ')
@@ -80,7 +86,7 @@ const INTRODUCTION = `# The manifest, \`agent.yaml\`
 One YAML 1.2 document (core schema, at most 1 MiB) declares one agent. YAML merge keys (\`<<\`) are rejected; anchors and
 aliases of complete values are accepted. The schema is strict: an unknown key is an error, except
 keys that start with \`x-\` and keys of maps. \`platform validate agent.yaml\` reports all problems with file, line, column and,
-if possible, a suggestion. \`platform validate --schema\` prints the JSON Schema (2020-12) for editors.
+if possible, a suggestion. \`platform validate --schema\` prints the JSON Schema (2020-12) for [editors](../guide/editors.md).
 
 [An example](manifest-example.md) has every key.
 

@@ -10,6 +10,7 @@ const DOCUMENTATION_KEYWORDS = new Set([
   'title',
   'description',
   'default',
+  'examples',
   'writeOnly',
   '$comment',
 ]);

@@ -57,6 +57,7 @@ const COMMANDS: Readonly<Record<string, { args: readonly string[]; code: 0 | 1; 
   generate: { args: ['agent.yaml', '--deploy', 'k8s', '--dry-run'], code: 0, shows: 'kind: Deployment' },
   'generate-policy': { args: ['agent.yaml', '--out', 'policy'], code: 0, shows: 'policy.rego' },
   'provider-status': { args: [], code: 1, shows: 'ANTHROPIC_API_KEY' },
+  mcp: { args: ['--settings', 'none.json'], code: 1, shows: 'none.json' },
   register: {
     args: ['agent.yaml', '--url', NOWHERE, '--admin-key-file', 'admin.key'],
     code: 1,
@@ -96,7 +97,7 @@ describe('npm install of the package, without a registry', () => {
 
   test('contains the licence of every bundled library', () => {
     const notices = readFileSync(installed('THIRD-PARTY-NOTICES'), 'utf8');
-    const names = ['commander', 'yaml', 'express', 'winston', 'undici', 'openai', '@kubernetes/client-node'];
+    const names = ['commander', 'yaml', 'express', 'winston', 'undici', 'openai', '@modelcontextprotocol/sdk', '@kubernetes/client-node'];
     for (const name of names)
       expect(notices).toMatch(new RegExp(`^## ${name} \\d+\\.\\d+\\.\\d+ \\(`, 'm'));
   });

@@ -9,7 +9,7 @@ import { dirname, join, resolve } from 'node:path';
 import { noticesOf } from './third-party-notices.ts';
 
 const root = dirname(import.meta.dirname);
-const PROCESSES = ['cli', 'cli-cluster', 'llm-sdk', 'sidecar', 'control-plane'];
+const PROCESSES = ['cli', 'cli-cluster', 'cli-mcp', 'llm-sdk', 'sidecar', 'control-plane'];
 const BUNDLES = [...PROCESSES, 'reporter'];
 const FILES = {
   'dist/package.json': 'dist/package.json',

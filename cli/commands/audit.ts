@@ -1,9 +1,8 @@
 import { resolve } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
 import { audit, type AuditResult } from '../../core/audit/audit.ts';
-import type { Evidence } from '../../core/audit/earned.ts';
 import { isPack, PACKS, type Pack } from '../../core/manifest/packs.ts';
-import type { Manifest } from '../../core/manifest/manifest.ts';
+import { auditObject } from '../audit-object.ts';
 import { auditText } from '../audit-text.ts';
 import { parsePath, positionsIn } from '../../core/manifest/position.ts';
 import type { AddCommand, CliContext } from '../context.ts';
@@ -19,7 +18,7 @@ import { FINDING_FORMATS } from '../findings/formats.ts';
 import { invalidManifest, load } from '../load.ts';
 import { httpUrl } from '../option-values.ts';
 import { json, printable, refusal, type Rendered } from '../rendered.ts';
-import { fetchEvidence, shownUrl } from '../sidecar-evidence.ts';
+import { evidenceFor, shownUrl } from '../sidecar-evidence.ts';
 import { painter } from '../table.ts';
 import { replaceFile } from '../../push/replace-file.ts';
 import { causeOf } from '../file-failure.ts';
@@ -109,7 +108,8 @@ async function auditFile(file: string, flags: AuditFlags, context: CliContext): 
   const loaded = await load(file, context);
   if (!loaded.ok) return invalidManifest(loaded, isJson);
   const { manifest } = loaded;
-  const fetched = flags.url === undefined ? null : await evidenceOf(manifest, flags.url, flags);
+  const { acceptLocalProofs: acceptLocal = false } = flags;
+  const fetched = flags.url === undefined ? null : await evidenceFor(manifest, flags.url, { acceptLocal });
   if (fetched?.ok === false) return refusal(fetched.reason, isJson);
   const evidence = fetched?.evidence ?? null;
   const result = audit(manifest, { packs: flags.pack ?? [], evidence, at: context.now() });
@@ -129,23 +129,6 @@ async function auditFile(file: string, flags: AuditFlags, context: CliContext): 
   );
 }
 
-/** Evidence of the sidecar; a failure if the sidecar belongs to another agent. */
-async function evidenceOf(
-  manifest: Manifest,
-  url: URL,
-  { acceptLocalProofs = false }: AuditFlags,
-): Promise<{ ok: true; evidence: Evidence } | { ok: false; reason: string }> {
-  const fetched = await fetchEvidence(url, acceptLocalProofs);
-  if (!fetched.ok) return { ok: false, reason: `${fetched.reason}\n${fetched.advice}` };
-  const { name } = manifest.metadata;
-  if (fetched.agentName === name) return fetched;
-  const other = printable(fetched.agentName);
-  return {
-    ok: false,
-    reason: `the sidecar at ${shownUrl(url)} belongs to agent "${other}", but the manifest is for "${name}"`,
-  };
-}
-
 /** An error and exit code 1 if the declared score is below `failBelow`. */
 function belowOf(result: AuditResult, { failBelow }: AuditFlags): Pick<Rendered, 'errors' | 'exitCode'> {
   const { score } = result.declared;
@@ -155,40 +138,6 @@ function belowOf(result: AuditResult, { failBelow }: AuditFlags): Pick<Rendered,
 
 function textOf(result: AuditResult, url: URL | undefined, color: boolean): string {
   return auditText(result, url === undefined ? null : shownUrl(url), painter(color));
-}
-
-/** Output of `--json`; the proved score only if evidence was requested. */
-function auditObject(result: AuditResult): Record<string, unknown> {
-  const { declared, proved, verdicts, suppressions, pendingProofs, uncountedProofs } = result;
-  const passedRules = verdicts.filter(({ passed }) => passed).length;
-  return {
-    overallScore: declared.score,
-    grade: declared.grade,
-    ...(proved === null
-      ? {}
-      : {
-          provedScore: proved.score,
-          provedGrade: proved.grade,
-          pendingProofCount: pendingProofs.length,
-          countedProofs: verdicts.flatMap(countedOf),
-          uncountedProofs,
-        }),
-    passedRules,
-    totalRules: verdicts.length,
-    violations: verdicts.flatMap((each) => (each.passed ? [] : [violationOf(each)])),
-    suppressions,
-  };
-}
-
-/** A rule with a counted proof, and the origin of the proof. */
-function countedOf(verdict: AuditResult['verdicts'][number]): { ruleId: string; origin: string | null }[] {
-  if (!verdict.passed || verdict.earned !== 'X') return [];
-  return [{ ruleId: verdict.rule.id, origin: verdict.origin ?? null }];
-}
-
-function violationOf({ rule, path }: AuditResult['verdicts'][number] & { passed: false }): object {
-  const { id, severity, pack, tier, message, recommendation, references } = rule;
-  return { ruleId: id, severity, pack, tier, message, path, recommendation, references };
 }
 
 /** The violations at their positions in the manifest. */

@@ -5,7 +5,8 @@ import { keyVariable, labelFrom } from '../../core/import/names.ts';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
 import { FORMATS } from '../../core/manifest/schema-node.ts';
 import type { AddCommand, Ask, CliContext } from '../context.ts';
-import { fileFailure } from '../file-failure.ts';
+import { modelineFor, writeEditorSchema } from '../editor-schema.ts';
+import { causeOf, fileFailure } from '../file-failure.ts';
 import type { SourceOptions } from '../import/read-source.ts';
 import { makeDirectory } from '../make-directory.ts';
 import { done, failed, printable, type Rendered } from '../rendered.ts';
@@ -21,7 +22,7 @@ export const addInit: AddCommand = (program, context, finish) => {
     .command('init')
     .summary('write a first manifest')
     .description(
-      'Writes a first agent.yaml to a directory, from answers or from an existing description of the agent. Never overwrites an existing file.',
+      'Writes a first agent.yaml to a directory, from answers or from an existing description of the agent, with a line by which editors find its schema. Never overwrites an existing file.',
     )
     .argument('[dir]', 'target directory', '.')
     .option('--yes', 'use the defaults without prompts (implied without a terminal)')
@@ -45,6 +46,9 @@ Examples:
 
 The format of a source is recognized by its content. What the source does not have is a placeholder in the manifest. What has
 no place in a manifest is listed. A source has at most 1 MiB; a URL must respond within 15 seconds, with at most 5 redirects.
+
+The first line of the manifest names its JSON Schema for completion in editors: the one of the package agent-compliance if
+it is installed in a parent directory, else the file agent.schema.json, which is written next to the manifest.
 
 Exit codes: 0 written; 1 not written.`;
 
@@ -78,15 +82,23 @@ async function init(dir: string, flags: InitFlags, context: CliContext): Promise
     ? composeFirst(directory, flags.yes ? null : context.ask)
     : composeFrom(flags.from, directory, flags, context));
   if (!composed.ok) return failed(composed.errors);
+  const modeline = modelineFor(directory);
   try {
     await makeDirectory(directory);
     // wx makes the existence check and the write one atomic step.
-    await writeFile(file, composed.text, { flag: 'wx' });
+    await writeFile(file, modeline.line + composed.text, { flag: 'wx' });
   } catch (error) {
     return failed(`error: ${failureOf(error, shownFile)}\n`);
   }
+  let files = shownFile;
+  try {
+    if (modeline.file !== null && (await writeEditorSchema(modeline.file)))
+      files += ` and ${relative(context.cwd, modeline.file)}`;
+  } catch (error) {
+    return failed(`error: wrote ${shownFile}, but not its schema for editors: ${causeOf(error)}\n`);
+  }
   const next = `next: platform validate ${shownFile}, then platform health ${shownFile}\n`;
-  return { ...done(`wrote ${shownFile}\n${next}`), errors: composed.notes.join('') };
+  return { ...done(`wrote ${files}\n${next}`), errors: composed.notes.join('') };
 }
 
 function failureOf(error: unknown, file: string): string {

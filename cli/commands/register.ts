@@ -7,6 +7,7 @@ import { RUNTIMES, type Runtime } from '../../core/observation/runtimes.ts';
 import { reasonOf } from '../../probe/reason.ts';
 import { registerAgent, type RegistrationOutcome } from '../../push/register-agent.ts';
 import { describeRefusal } from '../../runtime/manifest-file.ts';
+import { notFound, usableKey, type Found } from '../admin-key.ts';
 import type { AddCommand, CliContext } from '../context.ts';
 import { load, problemLines } from '../load.ts';
 import { httpUrl } from '../option-values.ts';
@@ -126,10 +127,6 @@ async function register(
   return granted({ ...outcome, agentName }, options, context);
 }
 
-type Found<T> = { ok: true; value: T } | { ok: false; reason: string };
-
-const notFound = (reason: string) => ({ ok: false as const, reason });
-
 /** From a file, else from the environment. Never from the command line: other processes on the machine can read it. */
 async function adminKey(
   file: string | undefined,
@@ -139,24 +136,14 @@ async function adminKey(
     const value = env[ADMIN_KEY_VARIABLE] ?? '';
     return value.trim() === ''
       ? notFound(`no admin key of the control plane: set ${ADMIN_KEY_VARIABLE} or pass --admin-key-file`)
-      : usable(value, ADMIN_KEY_VARIABLE);
+      : usableKey(value, ADMIN_KEY_VARIABLE);
   }
   try {
-    return usable(await readFile(resolve(cwd, file), 'utf8'), printable(file));
+    return usableKey(await readFile(resolve(cwd, file), 'utf8'), printable(file));
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     return notFound(`cannot read the admin key from ${printable(file)}: ${code ?? String(error)}`);
   }
-}
-
-/** Messages never contain the key itself. */
-function usable(text: string, source: string): Found<string> {
-  const value = text.trim();
-  return /^[\x20-\x7e]{1,4096}$/.test(value)
-    ? { ok: true, value }
-    : notFound(
-        `${source} does not contain a valid admin key: expected one line of printable ASCII characters`,
-      );
 }
 
 async function readCa(

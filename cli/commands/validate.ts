@@ -7,7 +7,7 @@ import type { AddCommand } from '../context.ts';
 import type { Finding, FindingsReport } from '../findings/finding.ts';
 import { formatOf, formatOption, jsonOption, type FormatFlags } from '../findings/format-option.ts';
 import { FINDING_FORMATS } from '../findings/formats.ts';
-import { load, problemLines, problemObjects, type InvalidManifest } from '../load.ts';
+import { load, problemLines, validationOf, type InvalidManifest } from '../load.ts';
 import { done, failed, json, printable, type Rendered } from '../rendered.ts';
 import { plural } from '../table.ts';
 
@@ -113,17 +113,4 @@ function warningsOf({ file, manifest, text }: LoadedManifest & { ok: true }): Fi
     file,
     ...positionOf(parsePath(path)),
   }));
-}
-
-function validationOf(loaded: LoadedManifest): Record<string, unknown> {
-  if (!loaded.ok) return { valid: false, problems: problemObjects(loaded) };
-  const { apiVersion, metadata } = loaded.manifest;
-  return {
-    valid: true,
-    agentName: metadata.name,
-    version: metadata.version,
-    apiVersion,
-    problems: [],
-    warnings: manifestWarnings(loaded.manifest),
-  };
 }

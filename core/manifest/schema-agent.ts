@@ -1,25 +1,39 @@
 import { FORMATS, filled, flag, formatted, identifier, integer, list, map, number } from './schema-node.ts';
-import { object, secret, text, word, type SchemaNode } from './schema-node.ts';
+import { object, secret, text, withExamples, word, type SchemaNode } from './schema-node.ts';
 
 /** Schema of the agent's parts: metadata, model, prompts, tools, MCP servers, memory. */
+
+/** Values that several keys propose. */
+const PROVIDERS = ['openai', 'anthropic', 'google', 'mistral', 'groq', 'cohere'];
+const KEYS = ['$env:OPENAI_API_KEY', '$env:ANTHROPIC_API_KEY', '$secret:model-key'];
+const STORES = ['redis', 'postgres'];
 
 export const metadata: SchemaNode = object('Identity of the agent.', {
   'name!': identifier(
     'Name of the agent, unique per namespace. The AgentObservation and every report use this name.',
     FORMATS.dnsLabel,
   ),
-  'version!': formatted('Semantic version of the agent.', FORMATS.semver),
+  'version!': withExamples(formatted('Semantic version of the agent.', FORMATS.semver), '0.1.0'),
   'description!': text('Purpose of the agent, for readers and for the capability card.'),
   tags: list('Search tags.', text('A tag.')),
   author: text('Person or team that owns the agent.'),
-  license: text('License of the agent, preferably an SPDX identifier.'),
+  license: withExamples(text('License of the agent, preferably an SPDX identifier.'), 'Apache-2.0', 'MIT'),
 });
 
 export const model: SchemaNode = object('The language model that the agent calls.', {
-  'provider!': filled('Vendor of the model, such as openai, anthropic, google, mistral, groq, cohere.'),
-  'id!': filled('Model identifier used by the vendor, preferably a pinned version.'),
-  'apiKey!': secret(
-    'API key of the vendor. Use a `$secret:` or `$env:` reference instead of the key itself.',
+  'provider!': withExamples(
+    filled('Vendor of the model, such as openai, anthropic, google, mistral, groq, cohere.'),
+    ...PROVIDERS,
+  ),
+  'id!': withExamples(
+    filled('Model identifier used by the vendor, preferably a pinned version.'),
+    'gpt-4.1-mini',
+    'claude-sonnet-4-5',
+    'gemini-2.5-flash',
+  ),
+  'apiKey!': withExamples(
+    secret('API key of the vendor. Use a `$secret:` or `$env:` reference instead of the key itself.'),
+    ...KEYS,
   ),
   parameters: object('Sampling parameters.', {
     temperature: number('Sampling temperature.', { min: 0, max: 2 }),
@@ -29,9 +43,9 @@ export const model: SchemaNode = object('The language model that the agent calls
     presencePenalty: number('Penalty for tokens that already occur at least once.'),
   }),
   fallback: object('Model to call when the primary model fails. Declared, not checked.', {
-    'provider!': filled('Vendor of the fallback model.'),
+    'provider!': withExamples(filled('Vendor of the fallback model.'), ...PROVIDERS),
     'id!': filled('Identifier of the fallback model.'),
-    'apiKey!': secret('API key of the vendor of the fallback model.'),
+    'apiKey!': withExamples(secret('API key of the vendor of the fallback model.'), ...KEYS),
     triggerOn: list(
       'Failures that trigger the fallback.',
       word('Kind of failure.', ['rate_limit', 'timeout', 'error_5xx', 'error_4xx']),
@@ -55,7 +69,7 @@ export const model: SchemaNode = object('The language model that the agent calls
 });
 
 export const prompts: SchemaNode = object('Prompts of the agent.', {
-  system: text('System prompt, preferably a `$file:` reference.'),
+  system: withExamples(text('System prompt, preferably a `$file:` reference.'), '$file:prompt.md'),
   fallback: text('Response of the agent when the model is unavailable.'),
   hotReload: flag('Whether the agent reloads its prompts when they change.', false),
   variables: list(
@@ -92,7 +106,10 @@ const mcpServer: SchemaNode = {
     transport: word('Transport of the server.', ['stdio', 'sse', 'http']),
     host: filled('Host of the server; requires `port`.'),
     port: integer('Port of the server; requires `host`.', { min: 1, max: 65535 }),
-    url: formatted('Address of the server, instead of `host` and `port`.', FORMATS.httpUrl),
+    url: withExamples(
+      formatted('Address of the server, instead of `host` and `port`.', FORMATS.httpUrl),
+      'http://localhost:3000/mcp',
+    ),
     command: filled('Program to start for the transport stdio.'),
     args: list('Arguments of the program.', text('An argument.')),
     env: map('Environment variables of the program.', text('Value of the variable.')),
@@ -120,9 +137,9 @@ export const mcp: SchemaNode = object('Model Context Protocol servers.', {
 });
 
 export const memory: SchemaNode = object('Memory of the agent and its stores.', {
-  backend: text('Default store of the memory, such as redis or postgres.'),
+  backend: withExamples(text('Default store of the memory, such as redis or postgres.'), ...STORES),
   shortTerm: object('Memory of one conversation.', {
-    backend: text('Store of the conversation.'),
+    backend: withExamples(text('Store of the conversation.'), ...STORES),
     maxTurns: integer('Maximum number of turns to keep.', { min: 1 }),
     maxTokens: integer('Maximum number of tokens to keep.', { min: 1 }),
     ttlSeconds: integer(
@@ -131,24 +148,36 @@ export const memory: SchemaNode = object('Memory of the agent and its stores.', 
         min: 0,
       },
     ),
-    connection: text('Address of the store: `host:port` or a connection URL.'),
+    connection: withExamples(
+      text('Address of the store: `host:port` or a connection URL.'),
+      '$env:REDIS_URL',
+      'redis://localhost:6379',
+    ),
   }),
   longTerm: object('Memory across conversations.', {
-    'backend!': filled('Store of the memory.'),
-    connectionString: text('Connection URL of the store.'),
+    'backend!': withExamples(filled('Store of the memory.'), ...STORES),
+    connectionString: withExamples(text('Connection URL of the store.'), '$env:DATABASE_URL'),
     table: text('Table that contains the entries.'),
     ttlDays: integer('Lifetime of an entry in days.', { min: 0 }),
   }),
   vector: object('Vector store.', {
-    'backend!': filled('Product, such as pgvector, qdrant, pinecone.'),
-    connectionString: text('Connection URL of the store.'),
-    apiKey: secret('API key of the store.'),
+    'backend!': withExamples(
+      filled('Product, such as pgvector, qdrant, pinecone.'),
+      'pgvector',
+      'qdrant',
+      'pinecone',
+    ),
+    connectionString: withExamples(text('Connection URL of the store.'), '$env:DATABASE_URL'),
+    apiKey: withExamples(secret('API key of the store.'), '$secret:vector-key', '$env:VECTOR_API_KEY'),
     dimension: integer('Dimension of the embeddings.', { min: 1 }),
     topK: integer('Number of entries that one search returns.', { min: 1 }),
     namespace: text('Namespace that separates the data of this agent from other agents.'),
   }),
   hygiene: object('Handling of personal data in memory.', {
-    piiScrubFields: list('Fields to scrub before each write.', text('A field.')),
+    piiScrubFields: list(
+      'Fields to scrub before each write.',
+      withExamples(text('A field.'), 'email', 'phone', 'name'),
+    ),
     auditLog: flag('Whether writes are logged.', false),
     retentionPolicy: text('Name or text of the retention policy. Declared, not checked.'),
   }),

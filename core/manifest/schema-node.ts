@@ -8,6 +8,8 @@ export interface SchemaNode {
   type?: 'object' | 'array' | 'string' | 'integer' | 'number' | 'boolean';
   description?: string;
   default?: string | number | boolean;
+  /** Values that editors propose. */
+  examples?: (string | number)[];
   properties?: Record<string, SchemaNode>;
   patternProperties?: Record<string, true>;
   additionalProperties?: SchemaNode | false;
@@ -81,14 +83,22 @@ export function secret(description: string): SchemaNode {
   return { ...filled(description), writeOnly: true };
 }
 
-/** A string in the given format, or a reference. */
+/** Proposes values in editors. Other values are valid too. */
+export function withExamples(node: SchemaNode, ...examples: (string | number)[]): SchemaNode {
+  return { ...node, examples };
+}
+
+/**
+ * A string in the given format, or a reference. The description names the format, because editors show it next to their own message,
+ * which has only the pattern.
+ */
 export function formatted(
   description: string,
   format: { pattern: string; wanted: string },
   fallback?: string,
 ): SchemaNode {
   return {
-    ...text(description, fallback),
+    ...text(`${description} Must be ${format.wanted}, or a reference.`, fallback),
     if: { pattern: REFERENCE_START },
     else: { pattern: format.pattern, $comment: format.wanted },
   };
@@ -96,7 +106,8 @@ export function formatted(
 
 /** A name that is used before references are resolved, so a reference is not allowed. */
 export function identifier(description: string, format: { pattern: string; wanted: string }): SchemaNode {
-  return { type: 'string', description, pattern: format.pattern, $comment: format.wanted };
+  const { pattern, wanted } = format;
+  return { type: 'string', description: `${description} Must be ${wanted}.`, pattern, $comment: wanted };
 }
 
 /** One of a fixed set of values. It is read before references are resolved, so a reference is not allowed. */

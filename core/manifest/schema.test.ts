@@ -62,3 +62,27 @@ test.each([
 ])('schemaNodeAt finds the node at %s', (pointer, title) => {
   expect(schemaNodeAt(pointer).title).toBe(title);
 });
+
+test('every example is a valid value, and a secret is only proposed as a reference', () => {
+  const examples = nodesOf(MANIFEST_SCHEMA).flatMap((node) =>
+    (node.examples ?? []).map((example): [SchemaNode, unknown] => [node, example]),
+  );
+  expect(examples.length).toBeGreaterThan(50);
+  const ajv = new Ajv2020({ strict: false });
+  for (const [node, example] of examples) {
+    expect([node.description, example, ajv.validate(node, example)]).toEqual([
+      node.description,
+      example,
+      true,
+    ]);
+    if (node.writeOnly === true) expect(example).toMatch(/^\$(?:env|secret):/);
+  }
+});
+
+test('every text that describes its values by examples also proposes them', () => {
+  const described = nodesOf(MANIFEST_SCHEMA).filter(
+    ({ type, description }) => type === 'string' && description?.includes(', such as '),
+  );
+  expect(described.length).toBeGreaterThan(10);
+  expect(described.filter(({ examples }) => examples === undefined)).toEqual([]);
+});

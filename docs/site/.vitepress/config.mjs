@@ -88,6 +88,7 @@ export default defineConfig({
         ['Reporter', 'reporter/'],
         ['Clients and frameworks', 'docs/guide/clients'],
         ['Audit in CI', 'docs/guide/audit'],
+        ['Editors and assistants', 'docs/guide/editors'],
         ['npm package', 'docs/package'],
       ]),
       section('Platform engineer', '/docs/guide/', [

@@ -1,0 +1,35 @@
+import type { AuditResult } from '../core/audit/audit.ts';
+
+/** Result of `platform audit --json`; the proved score only if evidence was requested. */
+export function auditObject(result: AuditResult): Record<string, unknown> {
+  const { declared, proved, verdicts, suppressions, pendingProofs, uncountedProofs } = result;
+  const passedRules = verdicts.filter(({ passed }) => passed).length;
+  return {
+    overallScore: declared.score,
+    grade: declared.grade,
+    ...(proved === null
+      ? {}
+      : {
+          provedScore: proved.score,
+          provedGrade: proved.grade,
+          pendingProofCount: pendingProofs.length,
+          countedProofs: verdicts.flatMap(countedOf),
+          uncountedProofs,
+        }),
+    passedRules,
+    totalRules: verdicts.length,
+    violations: verdicts.flatMap((each) => (each.passed ? [] : [violationOf(each)])),
+    suppressions,
+  };
+}
+
+/** A rule with a counted proof, and the origin of the proof. */
+function countedOf(verdict: AuditResult['verdicts'][number]): { ruleId: string; origin: string | null }[] {
+  if (!verdict.passed || verdict.earned !== 'X') return [];
+  return [{ ruleId: verdict.rule.id, origin: verdict.origin ?? null }];
+}
+
+function violationOf({ rule, path }: AuditResult['verdicts'][number] & { passed: false }): object {
+  const { id, severity, pack, tier, message, recommendation, references } = rule;
+  return { ruleId: id, severity, pack, tier, message, path, recommendation, references };
+}
