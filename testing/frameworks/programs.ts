@@ -50,13 +50,15 @@ export function versionOf(name: string, packages: Packages): string {
   return stdout.trim();
 }
 
-function folderOf(packages: Packages): string {
+/** Directory of these packages. */
+export function folderOf(packages: Packages): string {
   const folder = packagesFolder(packages);
   if ('missing' in folder) throw new Error(folder.missing);
   return folder.folder;
 }
 
-const pythonIn = (folder: string): string => join(folder, 'bin/python3');
+/** The interpreter of the packages for Python. */
+export const pythonIn = (folder: string): string => join(folder, 'bin/python3');
 
 export interface Served {
   close(): Promise<void>;
@@ -146,7 +148,7 @@ export class Programs {
 }
 
 /** Disables telemetry of the frameworks and passes no keys. */
-const QUIET = {
+export const QUIET = {
   OPENAI_API_KEY: 'key',
   ANTHROPIC_API_KEY: 'key',
   OTEL_SDK_DISABLED: 'true',
