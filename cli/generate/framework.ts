@@ -6,7 +6,6 @@ import type { GeneratedFile } from '../../core/scaffold/generated-file.ts';
 import { projectOf } from '../../core/scaffold/project.ts';
 import { answerOf } from '../../llm/json-answer.ts';
 import { frameworkCodeRequest } from '../../llm/prompts/framework-code.ts';
-import type { CompletionResult, Provider } from '../../llm/provider.ts';
 import { selectProvider } from '../../llm/select-provider.ts';
 import type { Environment } from '../../runtime/env.ts';
 import { VERSION } from '../../runtime/version.ts';
@@ -26,9 +25,6 @@ export interface FrameworkOptions {
 
 type Generated = { ok: true; files: GeneratedFile[]; notes: string[] } | { ok: false; reason: string };
 
-/** Characters of an answer. A longer answer ends the request. */
-const MAX_ANSWER = 300_000;
-const TIMEOUT_MS = 600_000;
 /** Characters between two lines of progress. */
 const PROGRESS_STEP = 2000;
 
@@ -39,38 +35,28 @@ const PROGRESS_STEP = 2000;
 export async function generateFramework(manifest: Manifest, options: FrameworkOptions): Promise<Generated> {
   const { framework, provider: wanted, env, manifestText, progress } = options;
   const selected = await selectProvider(env, wanted);
-  if (!selected.ok) return { ok: false, reason: selected.reason };
+  if (!selected.ok) return selected;
   const { provider } = selected;
   const { title, language } = FRAMEWORK_PROJECTS[framework];
   progress?.(`asking ${provider.name} for the code of a ${title} project`);
-  const result = await complete(provider, frameworkCodeRequest(manifest, language), options);
-  if (!result.ok) return { ok: false, reason: result.reason };
+  const result = await provider.complete(frameworkCodeRequest(manifest, language), {
+    signal: options.signal ?? new AbortController().signal,
+    onText: progressOf(progress),
+  });
+  if (!result.ok) return { ok: false, reason: `no code from ${provider.name}: ${result.reason}` };
   const answer = answerOf(result.text, parseAnswer);
-  if (!answer.ok) return { ok: false, reason: `${answer.reason}; run the command again` };
-  return {
-    ok: true,
-    ...projectOf({ manifest, manifestText, framework, written: answer.value, version: VERSION }),
-  };
+  if (!answer.ok) return { ok: false, reason: `no code from ${provider.name}: ${answer.reason}` };
+  const written = answer.value;
+  return { ok: true, ...projectOf({ manifest, manifestText, framework, written, version: VERSION }) };
 }
 
-async function complete(
-  provider: Provider,
-  request: Parameters<Provider['complete']>[0],
-  { progress, signal }: FrameworkOptions,
-): Promise<CompletionResult> {
-  const tooLarge = new AbortController();
-  const signals = [tooLarge.signal, AbortSignal.timeout(TIMEOUT_MS), ...(signal === undefined ? [] : [signal])];
+function progressOf(progress: FrameworkOptions['progress']): (text: string) => void {
   let received = 0;
   let shown = 0;
-  const onText = (text: string): void => {
+  return (text) => {
     received += text.length;
-    if (received > MAX_ANSWER) tooLarge.abort();
     if (received - shown < PROGRESS_STEP) return;
     shown = received;
     progress?.(`received ${received} characters`);
   };
-  const result = await provider.complete(request, { signal: AbortSignal.any(signals), onText });
-  if (received > MAX_ANSWER || (result.ok && result.text.length > MAX_ANSWER))
-    return { ok: false, reason: `the answer of ${provider.name} has more than ${MAX_ANSWER} characters` };
-  return result;
 }

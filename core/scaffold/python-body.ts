@@ -47,7 +47,7 @@ const CLOSING: Readonly<Record<string, string>> = { '(': ')', '[': ']', '{': '}'
 
 function brokenStructure(code: string): string | null {
   if (/^\s/.test(code)) return 'the first line of the code is indented';
-  if (/\\$/.test(code)) return 'the code ends with a line continuation';
+  if (/\\(?:\n|$)/.test(code)) return 'the code contains a line continuation';
   const open: string[] = [];
   for (const [token] of code.matchAll(TOKEN)) {
     if (token === '"' || token === "'") return 'a string in the code does not end';
