@@ -95,7 +95,7 @@ class Behavior:
         if self._is_taken:
             return False
         encoded = quote(name[:_MAX_NAME], safe="!#$&'*+^`|", errors="replace")
-        if len(", ".join([*names, encoded])) > _MAX_LIST:
+        if encoded not in names and len(", ".join([*names, encoded])) > _MAX_LIST:
             return False
         names[encoded] = None
         return True
