@@ -63,16 +63,15 @@ export class GeneratedProject {
 
   /** Starts the agent and waits until `GET /health` returns 2xx. */
   async start(port: number, env: Record<string, string>): Promise<void> {
-    const [command, file] =
-      packagesOf(this.#framework) === 'python'
-        ? [pythonIn(folderOf('python')), 'main.py']
-        : [process.execPath, 'src/main.ts'];
-    this.#child = spawn(command, [file], {
+    const isPython = packagesOf(this.#framework) === 'python';
+    const command = isPython ? pythonIn(folderOf('python')) : process.execPath;
+    const child = spawn(command, [isPython ? 'main.py' : 'src/main.ts'], {
       cwd: this.folder,
       env: this.#env({ ...env, PORT: String(port), HOST: '127.0.0.1' }),
       stdio: ['ignore', 'pipe', 'pipe'],
     });
-    const server = new ChildServer(this.#child);
+    this.#child = child;
+    const server = new ChildServer(child);
     const isUp = () =>
       fetch(`http://127.0.0.1:${port}/health`).then(
         ({ ok }) => ok,

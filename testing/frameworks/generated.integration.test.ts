@@ -15,6 +15,8 @@ import { whyNoPackages } from './programs.ts';
 import { startVendor, type Vendor } from './vendor.ts';
 import { ANSWER_KINDS, TOOL_NAMES, writtenAnswer, type AnswerKind } from './written-answers.ts';
 
+const isSoak = process.env['SOAK'] === '1';
+
 let vendor: Vendor;
 let processes: ProcessRig;
 beforeAll(async () => {
@@ -67,7 +69,7 @@ spec:
 
 const ROWS: readonly [Framework, AnswerKind][] = FRAMEWORKS.flatMap((framework) =>
   ANSWER_KINDS.map((kind): [Framework, AnswerKind] => [framework, kind]),
-).filter(([framework, kind]) => process.env['SOAK'] === '1' || (framework === 'langgraph' && kind === 'hostile'));
+).filter(([framework, kind]) => isSoak || (framework === 'langgraph' && kind === 'hostile'));
 
 async function generated(framework: Framework, kind: AnswerKind) {
   const parsed = parseManifest(manifest());
@@ -85,7 +87,7 @@ async function generated(framework: Framework, kind: AnswerKind) {
 
 describe('the generated project passes its tests and has grade A behind the sidecar', () => {
   for (const [framework, kind] of ROWS) {
-    const run = whyNoPackages(packagesOf(framework)) === undefined ? test : test.skip;
+    const run = whyNoPackages(packagesOf(framework), isSoak) === undefined ? test : test.skip;
     run(`${framework}, ${kind} code`, async () => {
       const { files } = await generated(framework, kind);
       const project = await GeneratedProject.create(framework, files);

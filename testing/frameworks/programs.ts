@@ -23,16 +23,17 @@ function packagesFolder(packages: Packages): Found {
   return folder;
 }
 
-function fetched(packages: Packages): Found {
-  const { status, stdout, stderr } = spawnSync(SCRIPT, [packages], { encoding: 'utf8' });
+function fetched(packages: Packages, ...flags: string[]): Found {
+  const { status, stdout, stderr } = spawnSync(SCRIPT, [packages, ...flags], { encoding: 'utf8' });
   if (status === 0) return { folder: stdout.trim().split('\n').at(-1) ?? '' };
   if (status !== 3) throw new Error(`scripts/framework-packages.sh ${packages} failed: ${stdout}${stderr}`);
   process.stderr.write(`SKIPPED: ${stdout.trim()}\n`);
   return { missing: stdout.trim() };
 }
 
-/** Why this machine cannot install these packages; undefined: it can. */
-export function whyNoPackages(packages: Packages): string | undefined {
+/** Why these packages cannot be used; undefined: they can. Without `installs`, missing packages are not installed. */
+export function whyNoPackages(packages: Packages, installs = true): string | undefined {
+  if (!installs && packages !== 'none' && !found.has(packages)) found.set(packages, fetched(packages, '--installed'));
   const folder = packagesFolder(packages);
   return 'missing' in folder ? folder.missing : undefined;
 }
