@@ -37,7 +37,7 @@ describe('platform generate --framework', () => {
     expect(files.get('app/tools/search.py')).toContain(body);
     expect([files.get('prompts/system.md'), files.get('agent.yaml')]).toEqual(['You search.\n', TEXT]);
     expect(result.notes).toEqual([
-      'a model wrote the code of 1 tools in app/tools: review it before you start the agent',
+      'a model wrote the code of 1 of 2 tools in app/tools: review it before you start the agent',
       'app/tools/drop.py is a stub for the tool "drop": the model wrote no code',
     ]);
     expect(lines[0]).toBe('asking openai-compatible for the code of a LangGraph project');

@@ -67,7 +67,7 @@ describe('the project of each framework', () => {
     const isPython = FRAMEWORK_PROJECTS[framework].language === 'python';
     expect([...files.keys()].toSorted()).toEqual(isPython ? PYTHON_FILES : MASTRA_FILES);
     const folder = isPython ? 'app/tools' : 'src/tools';
-    expect(notes).toEqual([`a model wrote the code of 1 tools in ${folder}: review it before you start the agent`]);
+    expect(notes).toEqual([`a model wrote the code of 1 of 1 tools in ${folder}: review it before you start the agent`]);
     expect(files.get(isPython ? 'app/tools/search.py' : 'src/tools/search.ts')).toContain(`  ${body}\n`);
     expect(files.get('prompts/system.md')).toBe('You help.\n');
     expect(files.get('agent.yaml')).toBe(JSON.stringify(withTools('search')));

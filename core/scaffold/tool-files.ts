@@ -75,10 +75,11 @@ export function toolFiles(
     return { path, content: body.ok ? file(body.code) : stub };
   });
   const used = tools.length - notes.length;
-  if (used > 0) notes.unshift(`a model wrote the code of ${used} tools in ${folder}: review it before you start the agent`);
+  if (used > 0)
+    notes.unshift(`a model wrote the code of ${used} of ${tools.length} tools in ${folder}: review it before you start the agent`);
   const names = new Set(tools.map(({ name }) => name));
   const unknown = [...written.bodies.keys()].filter((name) => !names.has(name)).length + written.invalid;
-  if (unknown > 0) notes.push(`${unknown} entries of the answer of the model fit no declared tool and were not used`);
+  if (unknown > 0) notes.push(`entries of the answer that fit no declared tool were not used: ${unknown}`);
   files.push({ path: `${folder}/tools.json`, content: `${JSON.stringify(entries, null, 2)}\n` });
   return { files, notes };
 }
