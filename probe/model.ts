@@ -1,61 +1,9 @@
+import { modelVendorOf, type ModelVendor } from '../core/facts/model-vendors.ts';
 import type { Reach } from '../core/facts/facts.ts';
 import { resolveReference, type Environment, type ReferenceSources } from './references.ts';
 
-/** How to check a vendor's API: the cheapest GET that requires the key. */
-interface Vendor {
-  baseUrl: string;
-  /** Appended to the base URL. */
-  path: string;
-  headers: (key: string) => Record<string, string>;
-  /** Statuses in addition to 401 and 403 that mean a rejected key. */
-  rejected?: readonly number[];
-}
-
-const bearer = (key: string): Record<string, string> => ({ authorization: `Bearer ${key}` });
-const openAiLike = (baseUrl: string, path = '/models'): Vendor => ({ baseUrl, path, headers: bearer });
-
-const VENDORS: ReadonlyMap<string, Vendor> = new Map(
-  Object.entries({
-    openai: openAiLike('https://api.openai.com/v1'),
-    anthropic: {
-      baseUrl: 'https://api.anthropic.com',
-      path: '/v1/models',
-      headers: (key) => ({ 'x-api-key': key, 'anthropic-version': '2023-06-01' }),
-    },
-    google: {
-      baseUrl: 'https://generativelanguage.googleapis.com',
-      path: '/v1beta/models',
-      headers: (key) => ({ 'x-goog-api-key': key }),
-      // Google rejects an invalid key with 400 API_KEY_INVALID.
-      rejected: [400],
-    },
-    mistral: openAiLike('https://api.mistral.ai/v1'),
-    groq: openAiLike('https://api.groq.com/openai/v1'),
-    cohere: openAiLike('https://api.cohere.com/v1'),
-    deepseek: openAiLike('https://api.deepseek.com'),
-    xai: openAiLike('https://api.x.ai/v1'),
-    together: openAiLike('https://api.together.xyz/v1'),
-    // The model list is public there, so it does not verify the key.
-    openrouter: openAiLike('https://openrouter.ai/api/v1', '/key'),
-    ollama: openAiLike('http://localhost:11434/v1'),
-  }),
-);
-
-const AZURE: Omit<Vendor, 'baseUrl'> = {
-  path: '/openai/models?api-version=2024-10-21',
-  headers: (key) => ({ 'api-key': key }),
-};
-
-/** Other common names of the vendors above. */
-const ALIASES: ReadonlyMap<string, string> = new Map([
-  ['gemini', 'google'],
-  ['google-genai', 'google'],
-  ['mistralai', 'mistral'],
-  ['x-ai', 'xai'],
-  ['grok', 'xai'],
-  ['togetherai', 'together'],
-  ['azure-openai', 'azure'],
-]);
+/** A vendor with the base URL that is used. */
+type Vendor = ModelVendor & { baseUrl: string };
 
 export interface ModelProbe {
   /** `spec.model` or `spec.model.fallback`. */
@@ -80,23 +28,21 @@ export async function modelReach(probe: ModelProbe): Promise<Reach> {
 }
 
 function vendorOf(provider: string, env: Environment): Vendor | { reason: string } {
-  const folded = provider.trim().toLowerCase();
-  const name = ALIASES.get(folded) ?? folded;
-  const variable =
-    name === 'azure'
-      ? 'AZURE_OPENAI_ENDPOINT'
-      : `${name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}_BASE_URL`;
+  const { vendor, variable } = modelVendorOf(provider);
   const given = env[variable];
-  const known = VENDORS.get(name);
   if (given === undefined || given === '')
-    return known ?? { reason: `no API address is known for provider ${provider}: set ${variable}` };
+    return vendor.baseUrl === null
+      ? { reason: `no API address is known for provider ${provider}: set ${variable}` }
+      : { ...vendor, baseUrl: vendor.baseUrl };
   const url = URL.parse(given);
   if (url === null || !/^https?:$/.test(url.protocol)) return { reason: `${variable} is not an http(s) URL` };
   if (url.username !== '' || url.password !== '')
     return { reason: `${variable} contains a user name or password, which is not supported` };
-  const baseUrl = given.replace(/\/+$/, '');
-  if (name === 'azure') return { ...AZURE, baseUrl };
-  return known === undefined ? openAiLike(baseUrl) : { ...known, baseUrl };
+  return { ...vendor, baseUrl: given.replace(/\/+$/, '') };
+}
+
+function keyHeaders({ keyHeader, headers }: Vendor, key: string): Record<string, string> {
+  return { ...headers, [keyHeader]: keyHeader === 'authorization' ? `Bearer ${key}` : key };
 }
 
 async function callApi(vendor: Vendor, key: string, probe: ModelProbe): Promise<Reach> {
@@ -106,8 +52,8 @@ async function callApi(vendor: Vendor, key: string, probe: ModelProbe): Promise<
   const timer = setTimeout(() => late.abort(), timeoutMs);
   const started = performance.now();
   try {
-    const response = await fetch(vendor.baseUrl + vendor.path, {
-      headers: { accept: 'application/json', ...vendor.headers(key) },
+    const response = await fetch(vendor.baseUrl + vendor.checkPath, {
+      headers: { accept: 'application/json', ...keyHeaders(vendor, key) },
       // Following a redirect would send the key to its target.
       redirect: 'manual',
       signal: signal === undefined ? timeout : AbortSignal.any([timeout, signal]),
@@ -127,7 +73,7 @@ async function callApi(vendor: Vendor, key: string, probe: ModelProbe): Promise<
 
 function verdict(vendor: Vendor, answer: { status: number; latencyMs: number; provider: string }): Reach {
   const { status, latencyMs, provider } = answer;
-  if (status === 401 || status === 403 || vendor.rejected?.includes(status) === true)
+  if (status === 401 || status === 403 || vendor.rejected.includes(status))
     return { state: 'unreachable', reason: `the key was rejected: ${provider} responded with ${status}` };
   if (status >= 500) return { state: 'unreachable', reason: `${provider} responded with ${status}` };
   return { state: 'reachable', latencyMs };

@@ -1,9 +1,9 @@
 #!/bin/bash
-# framework-packages.sh node|python - installs the packages that the programs of testing/frameworks import.
+# framework-packages.sh node|python [--installed] - installs the packages that the programs of testing/frameworks import.
 #
 # Installs from the lock file into a cache directory named after the hash of the lock file; changes nothing else.
 # Prints the directory. Idempotent: a second run takes a tenth of a second.
-# Exit 3: not supported on this machine; the reason is printed.
+# With --installed it installs nothing. Exit 3: not installed, or not supported on this machine; the reason is printed.
 set -euo pipefail
 KIND=${1:?node or python}
 LOCKS=$(cd "$(dirname "$0")/../testing/frameworks/packages" && pwd)
@@ -25,6 +25,7 @@ esac
 
 FOLDER=$CACHE/$KIND-$(sha256sum "$LOCK" | cut -c1-16)
 if [ -e "$FOLDER/.complete" ]; then echo "$FOLDER"; exit 0; fi
+[ "${2:-}" != --installed ] || { echo "the packages for $KIND are not installed: run scripts/framework-packages.sh $KIND"; exit 3; }
 
 mkdir -p "$CACHE"
 # Concurrent runs share the directory: the second run waits and then finds the packages installed.

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { manifestReferencePage } from './generate-manifest-page.ts';
 import { annotationsReferencePage } from './generate-annotations-page.ts';
 import { publishedSchema, validatorModule } from './generate-manifest-validator.ts';
+import { scaffoldTemplates } from './generate-scaffold-templates.ts';
 import { evidenceReferencePage } from './generate-evidence-page.ts';
 import { complianceReferencePage } from './generate-compliance-page.ts';
 import { rulesReferencePage } from './generate-rules-page.ts';
@@ -25,6 +26,7 @@ interface Generated {
 const GENERATED: Generated[] = [
   { file: 'core/manifest/validate.generated.ts', content: validatorModule },
   { file: 'core/manifest/agent.schema.generated.json', content: publishedSchema },
+  { file: 'core/scaffold/templates.generated.ts', content: scaffoldTemplates },
   { file: 'docs/reference/manifest.md', content: manifestReferencePage },
   { file: 'docs/reference/annotations.md', content: annotationsReferencePage },
   { file: 'docs/reference/agentobservation.md', content: observationReferencePage },

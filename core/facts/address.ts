@@ -5,7 +5,7 @@ export interface HostPort {
 }
 
 /** Default ports by URL scheme or service type (`type: redis`). */
-const PORTS: Readonly<Record<string, number>> = {
+export const PORTS: Readonly<Record<string, number>> = {
   amqp: 5672,
   amqps: 5671,
   bolt: 7687,

@@ -53,11 +53,13 @@ export interface Wire {
 const ROUNDS = 2;
 const TEXT = 'Six times seven is “42”.';
 
-/** The step of a model with these tools. Some frameworks receive the text through a tool named `final_answer`. */
-export function stepAt(call: number, tools: readonly string[]): Step {
+/**
+ * The step of a model with these tools. `input` are the arguments of its tool calls. Some frameworks receive the text through a
+ * tool named `final_answer`.
+ */
+export function stepAt(call: number, tools: readonly string[], input = `{"a":6,"b":${call + 6}}`): Step {
   const tool = tools.find((name) => name !== 'final_answer');
-  if (tool !== undefined && call < ROUNDS)
-    return { tools: [{ name: tool, input: `{"a":6,"b":${call + 6}}` }], text: '' };
+  if (tool !== undefined && call < ROUNDS) return { tools: [{ name: tool, input }], text: '' };
   if (tools.includes('final_answer'))
     return { tools: [{ name: 'final_answer', input: JSON.stringify({ answer: TEXT }) }], text: '' };
   return { tools: [], text: TEXT };

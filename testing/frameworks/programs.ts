@@ -23,16 +23,17 @@ function packagesFolder(packages: Packages): Found {
   return folder;
 }
 
-function fetched(packages: Packages): Found {
-  const { status, stdout, stderr } = spawnSync(SCRIPT, [packages], { encoding: 'utf8' });
+function fetched(packages: Packages, ...flags: string[]): Found {
+  const { status, stdout, stderr } = spawnSync(SCRIPT, [packages, ...flags], { encoding: 'utf8' });
   if (status === 0) return { folder: stdout.trim().split('\n').at(-1) ?? '' };
   if (status !== 3) throw new Error(`scripts/framework-packages.sh ${packages} failed: ${stdout}${stderr}`);
   process.stderr.write(`SKIPPED: ${stdout.trim()}\n`);
   return { missing: stdout.trim() };
 }
 
-/** Why this machine cannot install these packages; undefined: it can. */
-export function whyNoPackages(packages: Packages): string | undefined {
+/** Why these packages cannot be used; undefined: they can. Without `installs`, missing packages are not installed. */
+export function whyNoPackages(packages: Packages, installs = true): string | undefined {
+  if (!installs && packages !== 'none' && !found.has(packages)) found.set(packages, fetched(packages, '--installed'));
   const folder = packagesFolder(packages);
   return 'missing' in folder ? folder.missing : undefined;
 }
@@ -50,13 +51,15 @@ export function versionOf(name: string, packages: Packages): string {
   return stdout.trim();
 }
 
-function folderOf(packages: Packages): string {
+/** Directory of these packages. */
+export function folderOf(packages: Packages): string {
   const folder = packagesFolder(packages);
   if ('missing' in folder) throw new Error(folder.missing);
   return folder.folder;
 }
 
-const pythonIn = (folder: string): string => join(folder, 'bin/python3');
+/** The interpreter of the packages for Python. */
+export const pythonIn = (folder: string): string => join(folder, 'bin/python3');
 
 export interface Served {
   close(): Promise<void>;
@@ -146,7 +149,7 @@ export class Programs {
 }
 
 /** Disables telemetry of the frameworks and passes no keys. */
-const QUIET = {
+export const QUIET = {
   OPENAI_API_KEY: 'key',
   ANTHROPIC_API_KEY: 'key',
   OTEL_SDK_DISABLED: 'true',

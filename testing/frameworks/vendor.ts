@@ -27,6 +27,8 @@ export interface Scenario {
    * in the meantime, because some servers detect only then that their client has disconnected.
    */
   isHeld?: boolean;
+  /** JSON of the arguments of its tool calls. */
+  toolInput?: string;
 }
 
 /** A model vendor with the wire protocols of OpenAI and Anthropic. It calls every offered tool before its text response. */
@@ -87,7 +89,7 @@ export async function startVendor(): Promise<Vendor> {
     const about: ModelAnswer = {
       id: idOf(scenario.name, vendor.calls.length),
       model: typeof body['model'] === 'string' ? body['model'] : 'unknown',
-      ...stepAt(vendor.calls.length - 1, wire.toolsOf(body)),
+      ...stepAt(vendor.calls.length - 1, wire.toolsOf(body), scenario.toolInput),
       promptTokens: call.promptTokens,
       completionTokens: call.completionTokens,
       statesUsage: call.isStated,

@@ -1,0 +1,62 @@
+import type { Manifest } from '../../core/manifest/manifest.ts';
+import { parseAnswer } from '../../core/scaffold/answer.ts';
+import { FRAMEWORK_PROJECTS } from '../../core/scaffold/framework-projects.ts';
+import type { Framework } from '../../core/scaffold/frameworks.ts';
+import type { GeneratedFile } from '../../core/scaffold/generated-file.ts';
+import { projectOf } from '../../core/scaffold/project.ts';
+import { answerOf } from '../../llm/json-answer.ts';
+import { frameworkCodeRequest } from '../../llm/prompts/framework-code.ts';
+import { selectProvider } from '../../llm/select-provider.ts';
+import type { Environment } from '../../runtime/env.ts';
+import { VERSION } from '../../runtime/version.ts';
+
+export interface FrameworkOptions {
+  framework: Framework;
+  /** Name of the LLM provider; absent: chosen automatically. */
+  provider?: string;
+  env: Environment;
+  /** Shows what is happening. */
+  progress?: (line: string) => void;
+  /** Ends the request; nothing is generated then. */
+  signal?: AbortSignal;
+  /** The file that the manifest was parsed from. */
+  manifestText: string;
+}
+
+type Generated = { ok: true; files: GeneratedFile[]; notes: string[] } | { ok: false; reason: string };
+
+/** Characters between two lines of progress. */
+const PROGRESS_STEP = 2000;
+
+/**
+ * The files of an agent project. An LLM provider writes the system prompt and the bodies of the tools; what is missing or unusable
+ * in its answer becomes a default text or a stub, with a note. Fails without a provider and without a readable answer.
+ */
+export async function generateFramework(manifest: Manifest, options: FrameworkOptions): Promise<Generated> {
+  const { framework, provider: wanted, env, manifestText, progress } = options;
+  const selected = await selectProvider(env, wanted);
+  if (!selected.ok) return selected;
+  const { provider } = selected;
+  const { title, language } = FRAMEWORK_PROJECTS[framework];
+  progress?.(`asking ${provider.name} for the code of a ${title} project`);
+  const result = await provider.complete(frameworkCodeRequest(manifest, language), {
+    signal: options.signal ?? new AbortController().signal,
+    onText: progressOf(progress),
+  });
+  if (!result.ok) return { ok: false, reason: `no code from ${provider.name}: ${result.reason}` };
+  const answer = answerOf(result.text, parseAnswer);
+  if (!answer.ok) return { ok: false, reason: `no code from ${provider.name}: ${answer.reason}` };
+  const written = answer.value;
+  return { ok: true, ...projectOf({ manifest, manifestText, framework, written, version: VERSION }) };
+}
+
+function progressOf(progress: FrameworkOptions['progress']): (text: string) => void {
+  let received = 0;
+  let shown = 0;
+  return (text) => {
+    received += text.length;
+    if (received - shown < PROGRESS_STEP) return;
+    shown = received;
+    progress?.(`received ${received} characters`);
+  };
+}

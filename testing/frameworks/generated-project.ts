@@ -1,0 +1,104 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { dirname, join } from 'node:path';
+import { promisify } from 'node:util';
+import { FRAMEWORK_PROJECTS } from '../../core/scaffold/framework-projects.ts';
+import type { Framework } from '../../core/scaffold/frameworks.ts';
+import type { GeneratedFile } from '../../core/scaffold/generated-file.ts';
+import { ChildServer } from '../child-server.ts';
+import { linkPackages, makeConsumerProject, type ConsumerProject } from '../consumer-project.ts';
+import { folderOf, pythonIn, QUIET } from './programs.ts';
+import type { Packages } from './row.ts';
+
+const run = promisify(execFile);
+/** Limit for the tests and the type check of a project. */
+const COMMAND_MS = 240_000;
+
+export const packagesOf = (framework: Framework): Packages =>
+  FRAMEWORK_PROJECTS[framework].language === 'python' ? 'python' : 'node';
+
+/** The files of `platform generate --framework` in a temporary directory, with their packages. */
+export class GeneratedProject {
+  readonly folder: string;
+  readonly #framework: Framework;
+  readonly #consumer: ConsumerProject | null;
+  #child: ChildProcess | null = null;
+
+  private constructor(framework: Framework, consumer: ConsumerProject | null) {
+    this.#framework = framework;
+    this.#consumer = consumer;
+    this.folder = consumer?.folder ?? mkdtempSync(join(tmpdir(), 'generated-'));
+  }
+
+  static async create(framework: Framework, files: readonly GeneratedFile[]): Promise<GeneratedProject> {
+    const isPython = packagesOf(framework) === 'python';
+    const consumer = isPython ? null : await makeConsumerProject();
+    const project = new GeneratedProject(framework, consumer);
+    for (const { path, content } of files) {
+      const file = join(project.folder, path);
+      mkdirSync(dirname(file), { recursive: true });
+      writeFileSync(file, content);
+    }
+    if (consumer !== null) linkNodePackages(consumer);
+    return project;
+  }
+
+  /** Runs the tests of the project and, for TypeScript, its type check. Rejects with their output if one fails. */
+  async check(env: Record<string, string>): Promise<void> {
+    const commands =
+      packagesOf(this.#framework) === 'python'
+        ? [[pythonIn(folderOf('python')), '-m', 'unittest']]
+        : [
+            [process.execPath, 'node_modules/typescript/bin/tsc'],
+            [process.execPath, '--test', 'test/agent.test.ts'],
+          ];
+    for (const [command = '', ...args] of commands)
+      await run(command, args, { cwd: this.folder, env: this.#env(env), timeout: COMMAND_MS }).catch(
+        (error: { stdout?: string; stderr?: string }) => {
+          throw new Error(`${args.join(' ')}: ${error.stdout ?? ''}${error.stderr ?? ''}`, { cause: error });
+        },
+      );
+  }
+
+  /** Starts the agent and waits until `GET /health` returns 2xx. */
+  async start(port: number, env: Record<string, string>): Promise<void> {
+    const isPython = packagesOf(this.#framework) === 'python';
+    const command = isPython ? pythonIn(folderOf('python')) : process.execPath;
+    const child = spawn(command, [isPython ? 'main.py' : 'src/main.ts'], {
+      cwd: this.folder,
+      env: this.#env({ ...env, PORT: String(port), HOST: '127.0.0.1' }),
+      stdio: ['ignore', 'pipe', 'pipe'],
+    });
+    this.#child = child;
+    const server = new ChildServer(child);
+    const isUp = () =>
+      fetch(`http://127.0.0.1:${port}/health`).then(
+        ({ ok }) => ok,
+        () => false,
+      );
+    if ((await server.untilUp(isUp)) === null) throw server.failure(`the ${this.#framework} project`);
+  }
+
+  async close(): Promise<void> {
+    const child = this.#child;
+    if (child !== null && child.exitCode === null && child.signalCode === null) {
+      const ended = new Promise((resolve) => child.once('exit', resolve));
+      child.kill('SIGKILL');
+      await ended;
+    }
+    if (this.#consumer === null) rmSync(this.folder, { recursive: true, force: true });
+    else this.#consumer.remove();
+  }
+
+  #env(env: Record<string, string>): Record<string, string> {
+    return { PATH: process.env['PATH'] ?? '', HOME: this.folder, ...QUIET, ...env };
+  }
+}
+
+/** Packages that the consumer project does not have: those of the matrix, and the tools of this repository. */
+function linkNodePackages(consumer: ConsumerProject): void {
+  linkPackages(consumer, ['yaml', 'typescript', '@types/node']);
+  for (const name of ['@ai-sdk', '@mastra', 'zod'])
+    symlinkSync(join(folderOf('node'), 'node_modules', name), join(consumer.folder, 'node_modules', name));
+}
