@@ -96,7 +96,7 @@ function changesOfLists(
 }
 
 /** Index of each item by its identity. Items with the same identity get `#2`, `#3` and so on in the order of the list. */
-function indexById(items: readonly unknown[]): Map<string, number> {
+export function indexById(items: readonly unknown[]): Map<string, number> {
   const indexes = new Map<string, number>();
   for (const [index, item] of items.entries()) {
     const id = identityOf(item);
