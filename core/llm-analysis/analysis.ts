@@ -1,25 +1,29 @@
 import { cut } from '../untrusted/fields.ts';
 
-/** Providers with an API key, and the variable of the key. A sidecar never uses the login of a vendor's CLI. */
+/** Providers with an API key, and the variables of the key and the address. A sidecar never uses the login of a vendor's CLI. */
 export const ANALYSIS_PROVIDERS = {
-  'anthropic-api': 'ANTHROPIC_API_KEY',
-  'openai-api': 'OPENAI_API_KEY',
-  'openai-compatible': 'PLATFORM_LLM_API_KEY',
+  'anthropic-api': { key: 'ANTHROPIC_API_KEY', baseUrl: 'ANTHROPIC_BASE_URL' },
+  'openai-api': { key: 'OPENAI_API_KEY', baseUrl: 'OPENAI_BASE_URL' },
+  'openai-compatible': { key: 'PLATFORM_LLM_API_KEY', baseUrl: 'PLATFORM_LLM_BASE_URL' },
 } as const;
 
 export type AnalysisProvider = keyof typeof ANALYSIS_PROVIDERS;
 
 export const ANALYSIS_PROVIDER_NAMES = Object.keys(ANALYSIS_PROVIDERS) as AnalysisProvider[];
 
+const ADDRESS = '^{llmBaseUrl}$';
 const USD = '^[0-9]{1,6}([.][0-9]{1,4})?$';
 
 /**
- * The other variables of the analysis in an injected sidecar, in their order, and the RE2 pattern of each for the guard. The chart
- * fills in the placeholders in braces.
+ * The variables of the analysis in an injected sidecar, except the key, and the RE2 pattern of each for the guard. The chart fills
+ * in the placeholders in braces.
  */
 export const ANALYSIS_VARIABLES = {
-  LLM_ANALYSIS_MODEL: '^{llmModel}$',
-  LLM_ANALYSIS_BASE_URL: '^{llmBaseUrl}$',
+  LLM_ANALYSIS_PROVIDER: '^{llmProvider}$',
+  PLATFORM_LLM_MODEL: '^{llmModel}$',
+  ANTHROPIC_BASE_URL: ADDRESS,
+  OPENAI_BASE_URL: ADDRESS,
+  PLATFORM_LLM_BASE_URL: ADDRESS,
   LLM_ANALYSIS_TIMEOUT_SECONDS: '^[1-9][0-9]{0,2}$',
   LLM_ANALYSIS_TOKENS_PER_DAY: '^[1-9][0-9]{0,9}$',
   LLM_ANALYSIS_USD_PER_DAY: USD,
@@ -27,14 +31,11 @@ export const ANALYSIS_VARIABLES = {
   LLM_ANALYSIS_USD_PER_MILLION_OUTPUT_TOKENS: USD,
 } as const;
 
-/** Model names that the chart, the injector, the guard and the sidecar accept. Only `.` is special in a pattern of the guard. */
-export const isModelName = (text: string): boolean => /^[A-Za-z0-9@._:/-]{1,200}$/.test(text);
-
 /** `llm` of `GET /gap`. */
 export interface AnalysisState {
   /**
-   * `off`: no key. `pending`: the analysis of this report has not ended yet. `ready`: the issues belong to this report.
-   * `failed`: the last request failed. `budget`: today's limit does not allow another request.
+   * `off`: no usable key. `pending`: the analysis of this report has not ended yet. `ready`: the issues belong to this report.
+   * `failed`: the last request failed. `budget`: today's limits do not allow another request.
    */
   status: 'off' | 'pending' | 'ready' | 'failed' | 'budget';
   /** The model of the analysis whose issues are shown; null: no analysis yet. */
@@ -45,8 +46,11 @@ export interface AnalysisState {
   reason: string | null;
 }
 
-/** Control, format and invisible characters become a space, and the text is cut. Empty: the text has no visible character. */
+/** Control, format and invisible characters become a space, and the text is cut. Empty: nothing in the text is visible. */
 export function cleanText(text: string, max: number): string {
-  const visible = text.slice(0, 4 * max).toWellFormed().replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ');
+  const visible = text
+    .slice(0, 4 * max)
+    .toWellFormed()
+    .replaceAll(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ');
   return cut(visible.trim(), max);
 }

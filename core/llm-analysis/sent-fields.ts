@@ -14,7 +14,7 @@ export type SentShape = true | 'values' | { readonly [member: string]: SentShape
 
 /**
  * The fields of the manifest that the vendor of the LLM receives; docs/guide/llm-analysis.md lists them. No other field is sent:
- * no key, prompt, address, connection, path or command, and no member whose name starts with `x-`.
+ * no key, prompt, address, connection or command, and no path except the modules of custom guardrails.
  */
 export const SENT_FIELDS = {
   metadata: { name: true, description: true, tags: true },
