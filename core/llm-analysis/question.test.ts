@@ -2,7 +2,7 @@ import { describe, expect, test } from '@jest/globals';
 import { aManifest, someFacts } from '../../testing/facts.ts';
 import type { Facts } from '../facts/facts.ts';
 import type { Issue } from '../gap/gap.ts';
-import type { Manifest, ManifestSpec } from '../manifest/manifest.ts';
+import type { Manifest, ManifestSpec, Tool } from '../manifest/manifest.ts';
 import { questionOf } from './question.ts';
 
 const linesOf = (manifest: Manifest): string[] => questionOf(manifest, someFacts(), []).manifest.split('\n');
@@ -122,7 +122,7 @@ describe('the manifest in a question', () => {
     const text = 'word '.repeat(80);
     const named = Array.from({ length: 100 }, (_, index) => ({ name: `n${index}`, description: text, type: text }));
     const many = named.map(({ name }) => ({ rule: name, reason: text, expires: text }));
-    const manifest = aManifest({ tools: named as ManifestSpec['tools'], compliance: { suppressions: many } });
+    const manifest = aManifest({ tools: named as unknown as Tool[], compliance: { suppressions: many } });
     const { manifest: sent } = questionOf(manifest, someFacts(), []);
     expect(sent.length).toBeLessThan(61_000);
     expect(sent).toMatch(/\n\(\d+ more fields\)$/);
