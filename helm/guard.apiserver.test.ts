@@ -966,7 +966,11 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       LLM_ANALYSIS_USD_PER_MILLION_INPUT_TOKENS: '5',
       LLM_ANALYSIS_USD_PER_MILLION_OUTPUT_TOKENS: '25',
     };
-    type Variable = { name: string; value?: string; valueFrom?: object };
+    interface Variable {
+      name: string;
+      value?: string;
+      valueFrom?: object;
+    }
     const llmAnalysis = {
       key: { variable: 'OPENAI_API_KEY', secret: 'vendor', entry: 'key' },
       variables: Object.entries(VARIABLES).map(([name, value]) => ({ name, value })),

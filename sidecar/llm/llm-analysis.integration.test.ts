@@ -12,8 +12,8 @@ import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/si
 import { SteppingClock } from '../../testing/stepping-clock.ts';
 
 type Gap = GapReport & { llm: AnalysisState };
-/** The text of the answer, an HTTP status, or no response. */
-type Reply = string | number | 'hang';
+/** The text of the answer, an HTTP status; null: no response. */
+type Reply = string | number | null;
 
 const KEY = 'sk-ant-key-of-this-test';
 const SETTLED_MS = 10_000;
@@ -39,7 +39,7 @@ async function startVendor(reply: Reply) {
       const key = request.headers['x-api-key'];
       asked.push({ path: request.url ?? '', key, body: body as Record<string, unknown> });
       const { reply: now } = state;
-      if (now === 'hang') return;
+      if (now === null) return;
       if (typeof now === 'number') {
         const error = { type: 'authentication_error', message: `invalid x-api-key ${KEY}` };
         response.writeHead(now, { 'content-type': 'application/json' });
@@ -85,10 +85,12 @@ async function start(env: Record<string, string> = { ANTHROPIC_API_KEY: KEY }): 
 }
 
 async function gapWith(status: AnalysisState['status'], from: SidecarRig): Promise<Gap> {
-  for (const deadline = Date.now() + 30_000; ; await delay(5)) {
+  const deadline = Date.now() + 30_000;
+  for (;;) {
     const gap = await from.report<Gap>('/gap');
     if (gap.llm.status === status) return gap;
     if (Date.now() > deadline) throw new Error(`llm is ${JSON.stringify(gap.llm)}`);
+    await delay(5);
   }
 }
 
@@ -113,7 +115,7 @@ test('adds the issues of the model to /gap and counts the request', async () => 
 });
 
 test('a vendor that does not respond delays no report, and a stop ends the request', async () => {
-  vendor.reply = 'hang';
+  vendor.reply = null;
   const sidecar = await start();
   await gapWith('pending', sidecar);
   await clock.pass(SETTLED_MS);

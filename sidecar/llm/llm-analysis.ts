@@ -41,7 +41,11 @@ interface Analysis {
   analysedAt: string;
 }
 
-type Problem = { status: 'failed' | 'budget'; reason: string };
+interface Problem {
+  status: 'failed' | 'budget';
+  reason: string;
+}
+
 type Outcome = { status: 'ready'; issues: readonly Issue[]; model: string; usage: TokenUse } | Problem;
 
 /** Milliseconds before a request, because the facts of a starting agent change several times. */
