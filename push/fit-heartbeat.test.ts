@@ -59,7 +59,9 @@ describe('a heartbeat on the wire', () => {
     const issues = numbers(2_000).map((n): Issue =>
       n === 1_999 ? issue(n, 'low') : { ...issue(n, 'critical'), source: 'llm' },
     );
-    const { heartbeat } = fitHeartbeat(aHeartbeat({ gap: { score: 95, grade: 'A', source: 'agent-sdk', issues } }));
+    const { heartbeat } = fitHeartbeat(
+      aHeartbeat({ gap: { score: 95, grade: 'A', source: 'agent-sdk', issues } }),
+    );
     expect(heartbeat.gap.issues.length).toBeLessThan(2_000);
     expect(heartbeat.gap.issues.at(-1)).toEqual(issues.at(-1));
   });

@@ -10,7 +10,9 @@ const settingsOf = (env: Record<string, string>) => {
 
 describe('the LLM analysis of injected sidecars', () => {
   test('is off without a Secret, whatever else is set', () => {
-    expect(settingsOf({ LLM_ANALYSIS_MODEL: 'm', LLM_ANALYSIS_BASE_URL: 'https://llm.example' }).llmAnalysis).toBeNull();
+    expect(
+      settingsOf({ LLM_ANALYSIS_MODEL: 'm', LLM_ANALYSIS_BASE_URL: 'https://llm.example' }).llmAnalysis,
+    ).toBeNull();
   });
 
   test('has the limits, and the key from the Secret', () => {

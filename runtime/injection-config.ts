@@ -183,7 +183,11 @@ export function withConfigHash<T extends object>(settings: T): T & { configHash:
 }
 
 function llmAnalysisOf(config: InjectionConfig): LlmAnalysisSettings | null {
-  const { LLM_ANALYSIS_SECRET: secret, LLM_ANALYSIS_SECRET_KEY: entry, LLM_ANALYSIS_PROVIDER: provider } = config;
+  const {
+    LLM_ANALYSIS_SECRET: secret,
+    LLM_ANALYSIS_SECRET_KEY: entry,
+    LLM_ANALYSIS_PROVIDER: provider,
+  } = config;
   if (secret === null) return null;
   const { key: variable, baseUrl } = ANALYSIS_PROVIDERS[provider];
   const limits = Object.keys(LLM_LIMIT_FIELDS) as (keyof typeof LLM_LIMIT_FIELDS)[];
@@ -193,7 +197,9 @@ function llmAnalysisOf(config: InjectionConfig): LlmAnalysisSettings | null {
     [baseUrl]: config.LLM_ANALYSIS_BASE_URL,
     ...Object.fromEntries(limits.map((limit) => [limit, String(config[limit])])),
   };
-  const variables = Object.entries(values).flatMap(([name, value]) => (value === null ? [] : [{ name, value }]));
+  const variables = Object.entries(values).flatMap(([name, value]) =>
+    value === null ? [] : [{ name, value }],
+  );
   return { key: { variable, secret, entry }, variables };
 }
 

@@ -117,7 +117,9 @@ describe('the LLM analysis', () => {
   });
 
   test('does not stop the start because of a variable of the agent', () => {
-    expect(problemsOf({ OPENAI_BASE_URL: 'not a url', ANTHROPIC_BASE_URL: '/x', ANTHROPIC_API_KEY: 'a b\n' })).toEqual([]);
+    expect(
+      problemsOf({ OPENAI_BASE_URL: 'not a url', ANTHROPIC_BASE_URL: '/x', ANTHROPIC_API_KEY: 'a b\n' }),
+    ).toEqual([]);
   });
 });
 

@@ -238,7 +238,8 @@ test.each([
 });
 
 describe('the LLM analysis', () => {
-  const envOf = (settings: InjectionSettings) => injected(optedInPod(), settings).spec.initContainers?.[0]?.env ?? [];
+  const envOf = (settings: InjectionSettings) =>
+    injected(optedInPod(), settings).spec.initContainers?.[0]?.env ?? [];
   const added = (settings: InjectionSettings) => {
     const known = new Set(envOf(injectionSettings()).map(({ name }) => name));
     return envOf(settings).filter(({ name }) => !known.has(name));
@@ -248,7 +249,10 @@ describe('the LLM analysis', () => {
     const engine = { image: 'opa:1', resources };
     expect(added(injectionSettings({ llmAnalysis: LLM_ANALYSIS }))).toEqual([
       ...LLM_ANALYSIS.variables,
-      { name: 'OPENAI_API_KEY', valueFrom: { secretKeyRef: { name: 'llm', key: 'api-key', optional: true } } },
+      {
+        name: 'OPENAI_API_KEY',
+        valueFrom: { secretKeyRef: { name: 'llm', key: 'api-key', optional: true } },
+      },
     ]);
     const pod = injected(optedInPod(), injectionSettings({ engine, llmAnalysis: LLM_ANALYSIS }));
     const all = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])];

@@ -66,7 +66,10 @@ test('the worst issue of each property is kept, worst first', () => {
       entry({ severity: 'critical', description: 'first' }),
       entry({ severity: 'critical', description: 'second' }),
     ),
-  ).toMatchObject([{ severity: 'critical', description: 'first' }, { severity: 'low', property: 'spec.model' }]);
+  ).toMatchObject([
+    { severity: 'critical', description: 'first' },
+    { severity: 'low', property: 'spec.model' },
+  ]);
 });
 
 describe('texts', () => {
@@ -104,7 +107,13 @@ test('whatever a model answers, the result is only such issues', () => {
       if (!result.ok) return;
       expect(result.value.length).toBeLessThanOrEqual(MAX_ANALYSIS_ISSUES);
       for (const issue of result.value) {
-        expect(Object.keys(issue).sort()).toEqual(['description', 'property', 'recommendation', 'severity', 'source']);
+        expect(Object.keys(issue).sort()).toEqual([
+          'description',
+          'property',
+          'recommendation',
+          'severity',
+          'source',
+        ]);
         expect(['critical', 'high', 'medium', 'low']).toContain(issue.severity);
         expect(PROPERTIES).toContain(issue.property);
         expect(issue.source).toBe('llm');

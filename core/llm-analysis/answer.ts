@@ -52,17 +52,20 @@ export function issuesIn(answer: unknown, properties: ReadonlySet<string>): Issu
   const byProperty = new Map<string, Issue>();
   for (const severity of SEVERITIES)
     for (const issue of issues)
-      if (issue.severity === severity && !byProperty.has(issue.property)) byProperty.set(issue.property, issue);
+      if (issue.severity === severity && !byProperty.has(issue.property))
+        byProperty.set(issue.property, issue);
   return { ok: true, value: [...byProperty.values()].slice(0, MAX_ANALYSIS_ISSUES) };
 }
 
 function issueOf(entry: unknown, properties: ReadonlySet<string>): Issue | null {
   if (!isRecord(entry)) return null;
   const severity = SEVERITIES.find((each) => each === own(entry, 'severity'));
-  const [property, description, recommendation] = ['property', 'description', 'recommendation'].map((name) => {
-    const value = own(entry, name);
-    return typeof value === 'string' ? cleanText(value, MAX_TEXT) : '';
-  });
+  const [property, description, recommendation] = ['property', 'description', 'recommendation'].map(
+    (name) => {
+      const value = own(entry, name);
+      return typeof value === 'string' ? cleanText(value, MAX_TEXT) : '';
+    },
+  );
   if (severity === undefined || !property || !properties.has(property)) return null;
   if (!description || !recommendation) return null;
   return { severity, property, description, recommendation, source: 'llm' };

@@ -5,7 +5,12 @@ import { DailyBudget } from './daily-budget.ts';
 const LATER = new Date('2026-03-01T23:59:59.999Z');
 const MIDNIGHT = new Date('2026-03-02T00:00:00.000Z');
 const budgetOf = (change: object = {}): DailyBudget =>
-  new DailyBudget({ tokensPerDay: 1_000, usdPerDay: 1, usdPerMillionTokens: { input: 0, output: 0 }, ...change });
+  new DailyBudget({
+    tokensPerDay: 1_000,
+    usdPerDay: 1,
+    usdPerMillionTokens: { input: 0, output: 0 },
+    ...change,
+  });
 const MOST = { input: 300, output: 200 };
 
 test('a reservation counts until the request has ended, then what it used counts', () => {
@@ -36,7 +41,11 @@ describe('a request that could exceed a limit is refused', () => {
 });
 
 test('a request may use exactly what is left', () => {
-  const exact = budgetOf({ tokensPerDay: 500, usdPerDay: 0.5, usdPerMillionTokens: { input: 1_000, output: 1_000 } });
+  const exact = budgetOf({
+    tokensPerDay: 500,
+    usdPerDay: 0.5,
+    usdPerMillionTokens: { input: 1_000, output: 1_000 },
+  });
   expect(exact.reserve(MOST, NOON)).toBeNull();
 });
 

@@ -57,7 +57,9 @@ const SPEC: ManifestSpec = {
     ],
   },
   evaluation: { datasets: [{ name: 'basic', path: 'SECRET' }], thresholds: { hallucination: 0.1 } },
-  observability: { tracing: { backend: 'langfuse', endpoint: 'SECRET', publicKey: 'SECRET', secretKey: 'SECRET' } },
+  observability: {
+    tracing: { backend: 'langfuse', endpoint: 'SECRET', publicKey: 'SECRET', secretKey: 'SECRET' },
+  },
   compliance: { suppressions: [{ rule: 'MEM-01', reason: 'no time', approvedBy: 'SECRET' }] },
   api: { auth: { type: 'jwt', jwksUri: 'SECRET', header: 'SECRET' }, url: 'SECRET', corsOrigins: ['SECRET'] },
   subagents: [{ name: 'sub', ref: { a2a: { url: 'SECRET', auth: { token: 'SECRET' } } } }],
@@ -65,7 +67,11 @@ const SPEC: ManifestSpec = {
 };
 
 describe('the manifest in a question', () => {
-  const withUnknown = { ...SPEC, 'x-key': 'SECRET', tools: SPEC.tools?.map((tool) => ({ ...tool, 'x-a': 'SECRET' })) };
+  const withUnknown = {
+    ...SPEC,
+    'x-key': 'SECRET',
+    tools: SPEC.tools?.map((tool) => ({ ...tool, 'x-a': 'SECRET' })),
+  };
   const manifest = { ...aManifest(), spec: withUnknown } as Manifest;
 
   test('contains no key, prompt, address, connection, path, command or unknown field', () => {
@@ -120,7 +126,11 @@ describe('the manifest in a question', () => {
 
   test('ends with the number of fields that are left out of a very large manifest', () => {
     const text = 'word '.repeat(80);
-    const named = Array.from({ length: 100 }, (_, index) => ({ name: `n${index}`, description: text, type: text }));
+    const named = Array.from({ length: 100 }, (_, index) => ({
+      name: `n${index}`,
+      description: text,
+      type: text,
+    }));
     const many = named.map(({ name }) => ({ rule: name, reason: text, expires: text }));
     const manifest = aManifest({ tools: named as unknown as Tool[], compliance: { suppressions: many } });
     const { manifest: sent } = questionOf(manifest, someFacts(), []);
@@ -135,7 +145,14 @@ test('the properties of an answer are the paths of this manifest and the section
     expect(properties).toContain(property);
   for (const section of ['spec', 'spec.guardrails.output', 'spec.humanInTheLoop', 'spec.model.costControls'])
     expect(properties).toContain(section);
-  for (const other of ['', 'spec.tools[a', 'spec.model.apiKey', 'spec.tools[x]', 'reporter.invalid', 'evaluated'])
+  for (const other of [
+    '',
+    'spec.tools[a',
+    'spec.model.apiKey',
+    'spec.tools[x]',
+    'reporter.invalid',
+    'evaluated',
+  ])
     expect(properties).not.toContain(other);
 });
 
@@ -154,7 +171,13 @@ describe('the report in a question', () => {
     const facts = {
       agentReport: {
         checks: [
-          { id: 'tool:pay', category: 'tool', status: 'fail', severity: 'info', message: 'at 12:03' } as const,
+          {
+            id: 'tool:pay',
+            category: 'tool',
+            status: 'fail',
+            severity: 'info',
+            message: 'at 12:03',
+          } as const,
         ],
       },
       capabilities: { ...answered, latencyMs: 3, tools: ['pay', 'admin'] },

@@ -195,7 +195,9 @@ describe('issues of the LLM analysis', () => {
     const hostile = ['reporter.invalid', 'evaluated', 'policy.x', 'spec.model'].map((property) =>
       issue('critical', property, 'llm'),
     );
-    const [without, withThem] = [gapWith(own), gapWith(own, ...hostile)].map((rest) => after({ score: 95, rest }));
+    const [without, withThem] = [gapWith(own), gapWith(own, ...hostile)].map((rest) =>
+      after({ score: 95, rest }),
+    );
     expect(withThem?.conditions).toEqual(without?.conditions);
     expect(withThem?.instances).toEqual(without?.instances);
     expect([withThem?.violations, withThem?.score]).toEqual([without?.violations, without?.score]);

@@ -22,7 +22,10 @@ test('texts of manifests and agents are only between markers of data', () => {
 });
 
 test('the same question gives the same request, and its size is bounded', () => {
-  const tools = Array.from({ length: 5_000 }, (_, index) => ({ name: `t${index}`, description: 'x'.repeat(5_000) }));
+  const tools = Array.from({ length: 5_000 }, (_, index) => ({
+    name: `t${index}`,
+    description: 'x'.repeat(5_000),
+  }));
   const large = questionOf(aManifest({ tools }), FACTS, []);
   expect(gapAnalysisRequest(large)).toEqual(gapAnalysisRequest(large));
   expect(gapAnalysisRequest(large).prompt.length).toBeLessThan(80_000);

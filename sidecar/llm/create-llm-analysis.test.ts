@@ -57,6 +57,8 @@ test('is on with a key, also with the line feed of a Secret, and logs no key', (
   const { analysis, log, reviewed } = create({ ANTHROPIC_API_KEY: 'sk-secret\n', PLATFORM_LLM_MODEL: 'm-1' });
   expect(analysis).not.toBeNull();
   expect(reviewed.llm.status).toBe('pending');
-  expect(log).toEqual([['LLM analysis on', expect.objectContaining({ provider: 'anthropic-api', model: 'm-1' })]]);
+  expect(log).toEqual([
+    ['LLM analysis on', expect.objectContaining({ provider: 'anthropic-api', model: 'm-1' })],
+  ]);
   expect(JSON.stringify(log)).not.toContain('sk-secret');
 });

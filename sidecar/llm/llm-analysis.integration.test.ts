@@ -102,7 +102,11 @@ test('adds the issues of the model to /gap and counts the request', async () => 
   const { issues, score, grade, llm } = await gapWith('ready', sidecar);
   expect([score, grade]).toEqual([before.score, before.grade]);
   expect(issues).toEqual([...before.issues, { ...ENTRY, source: 'llm' }]);
-  expect(llm).toMatchObject({ model: 'claude-of-this-test', analysedAt: '2026-03-01T12:00:10.000Z', reason: null });
+  expect(llm).toMatchObject({
+    model: 'claude-of-this-test',
+    analysedAt: '2026-03-01T12:00:10.000Z',
+    reason: null,
+  });
 
   const [request] = vendor.asked;
   expect([request?.path, vendor.asked.length]).toEqual(['/v1/messages', 1]);

@@ -9,7 +9,9 @@ import type { CompletionRequest, CompletionResult } from '../../llm/provider.ts'
 import { silentLogger } from '../../runtime/logger.ts';
 import { LlmAnalysis } from './llm-analysis.ts';
 
-const MANIFEST = aManifest({ tools: [{ name: 'pay', description: 'Pays', annotations: { readOnlyHint: true } }] });
+const MANIFEST = aManifest({
+  tools: [{ name: 'pay', description: 'Pays', annotations: { readOnlyHint: true } }],
+});
 const OTHER_MANIFEST = aManifest({ tools: [{ name: 'pay' }, { name: 'refund' }] });
 const LISTING: Partial<Facts> = { agentReport: { checks: [] } };
 
@@ -22,8 +24,16 @@ const ENTRY = {
 const ISSUE = { ...ENTRY, source: 'llm' };
 
 /** What a provider returns for an answer of a model. */
-const answering = (answer: unknown, usage: unknown = { inputTokens: 700, outputTokens: 100 }): CompletionResult =>
-  ({ ok: true, text: typeof answer === 'string' ? answer : JSON.stringify(answer), model: 'm-1', usage }) as CompletionResult;
+const answering = (
+  answer: unknown,
+  usage: unknown = { inputTokens: 700, outputTokens: 100 },
+): CompletionResult =>
+  ({
+    ok: true,
+    text: typeof answer === 'string' ? answer : JSON.stringify(answer),
+    model: 'm-1',
+    usage,
+  }) as CompletionResult;
 const failing = (reason: string): CompletionResult => ({ ok: false, reason });
 
 /** An analysis with a provider of the test's replies; the last reply repeats. */
@@ -32,7 +42,10 @@ function start(replies: (CompletionResult | 'hang' | Error)[], limits: Partial<L
   const asked: { request: CompletionRequest; signal: AbortSignal; atMs: number }[] = [];
   const warnings: unknown[] = [];
   const stopping = new AbortController();
-  const complete = (request: CompletionRequest, { signal }: { signal: AbortSignal }): Promise<CompletionResult> => {
+  const complete = (
+    request: CompletionRequest,
+    { signal }: { signal: AbortSignal },
+  ): Promise<CompletionResult> => {
     const reply = replies[Math.min(asked.length, replies.length - 1)] ?? 'hang';
     asked.push({ request, signal, atMs: clock.monotonicMs() });
     if (reply === 'hang') return new Promise(() => undefined);
@@ -70,7 +83,12 @@ describe('an analysis', () => {
     expect(before.llm).toEqual({ status: 'pending', model: null, analysedAt: null, reason: null });
     await clock.pass(SETTLED_MS);
     const { gap, llm } = review();
-    expect(llm).toEqual({ status: 'ready', model: 'm-1', analysedAt: '2026-03-01T12:00:10.000Z', reason: null });
+    expect(llm).toEqual({
+      status: 'ready',
+      model: 'm-1',
+      analysedAt: '2026-03-01T12:00:10.000Z',
+      reason: null,
+    });
     expect(gap).toEqual({ ...before.gap, issues: [...before.gap.issues, ISSUE] });
     expect(before.gap.issues.map(({ property }) => property)).toEqual(['auditable']);
   });
@@ -157,7 +175,9 @@ describe('a failed request', () => {
     await clock.pass(HOUR_MS, 100_000);
     const startMs = NOON.getTime();
     expect(asked.map(({ atMs }) => (atMs - startMs) / 1_000)).toEqual([10, 310, 910, 2_110]);
-    expect(warnings).toEqual([['LLM analysis failed', { status: 'failed', reason: 'the vendor answered 529' }]]);
+    expect(warnings).toEqual([
+      ['LLM analysis failed', { status: 'failed', reason: 'the vendor answered 529' }],
+    ]);
     expect([review().llm.status, review().llm.reason]).toEqual(['ready', null]);
     expect(analysis.counts).toEqual({ ready: 1, failed: 3, budget: 0 });
   });
@@ -195,7 +215,15 @@ describe('a failed request', () => {
     ['prose', 'I cannot help with that.'],
     ['a cut object', '{"issues": [{"severity": "hi'],
     ['another object', { score: 0, grade: 'F' }],
-    ['no valid issue', { issues: [{ ...ENTRY, property: 'reporter.invalid' }, { ...ENTRY, severity: 'fatal' }] }],
+    [
+      'no valid issue',
+      {
+        issues: [
+          { ...ENTRY, property: 'reporter.invalid' },
+          { ...ENTRY, severity: 'fatal' },
+        ],
+      },
+    ],
     ['a deeply nested value', `{"issues": ${'['.repeat(20_000)}${']'.repeat(20_000)}}`],
   ])('with the answer %s adds no issue', async (_what, answer) => {
     const { clock, review } = start([answering(answer)]);
@@ -240,7 +268,9 @@ describe('the limits of a day', () => {
 
   test('of tokens stop the requests until the next UTC day', async () => {
     const usage = { inputTokens: 9_000, outputTokens: 1_000 };
-    const { analysis, asked, clock, review, warnings } = start([answering({ issues: [] }, usage)], { tokensPerDay: 40_000 });
+    const { analysis, asked, clock, review, warnings } = start([answering({ issues: [] }, usage)], {
+      tokensPerDay: 40_000,
+    });
     for (let step = 0; step < 22; step++) {
       review(changing(step));
       await clock.pass(HOUR_MS / 2, HOUR_MS / 2);
@@ -250,7 +280,9 @@ describe('the limits of a day', () => {
     expect(analysis.today).toMatchObject({ input: 36_000, output: 4_000 });
     expect(review(changing(22)).llm).toMatchObject({
       status: 'budget',
-      reason: expect.stringMatching(/^today's limit leaves 0 of 40000 tokens, and the next request can use \d+$/),
+      reason: expect.stringMatching(
+        /^today's limit leaves 0 of 40000 tokens, and the next request can use \d+$/,
+      ),
     });
     expect(warnings).toHaveLength(1);
     await clock.pass(2 * HOUR_MS, HOUR_MS / 2);
@@ -260,7 +292,10 @@ describe('the limits of a day', () => {
   });
 
   test('of money stop the requests', async () => {
-    const { asked, clock, review } = start([answering({ issues: [] }, { inputTokens: 0, outputTokens: 6_000 })], { usdPerDay: 0.5, usdPerMillionTokens: { input: 0, output: 25 } });
+    const { asked, clock, review } = start(
+      [answering({ issues: [] }, { inputTokens: 0, outputTokens: 6_000 })],
+      { usdPerDay: 0.5, usdPerMillionTokens: { input: 0, output: 25 } },
+    );
     for (let step = 0; step < 10; step++) {
       review(changing(step));
       await clock.pass(60_000, 5_000);
