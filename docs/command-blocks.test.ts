@@ -39,6 +39,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'docs/guide/agent.md#Events': 'needs the id of a request that was just sent',
   'docs/guide/alerts.md': FOR_AN_INCIDENT,
   'docs/guide/audit.md': NAMES_OF_THE_READER,
+  'docs/guide/llm-analysis.md': NAMES_OF_THE_READER,
   'docs/guide/operations.md': NAMES_OF_THE_READER,
   'docs/guide/troubleshooting.md': FOR_AN_INCIDENT,
   'docs/observation.md': FOR_AN_INCIDENT,

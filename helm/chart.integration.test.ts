@@ -377,6 +377,7 @@ test('the chart and the package have the same version', () => {
         'policy.engine=opa',
         'policy.opa.image=opa:1',
         'sidecar.logLevel=debug',
+        'llmAnalysis.existingSecret=llm',
       );
       const [operator, webhook] = ['operator', 'webhook'].map(
         (part) => containersOf(objects).find(({ name }) => name === part)?.env ?? [],

@@ -332,6 +332,7 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
   test.each<[string, Spec, string]>([
     ...[
       ...['PROXY_PORT', 'CONTROL_PLANE_PORT', 'BIND_ADDRESS', 'PLATFORM_KEY', 'AUDIT_QUERY'],
+      ...['ANTHROPIC_API_KEY', 'LLM_ANALYSIS_PROVIDER', 'ANTHROPIC_BASE_URL', 'PLATFORM_LLM_MODEL'],
       ...['OPENSSL_CONF', 'SSL_CERT_FILE', 'NODE_EXTRA_CA_CERTS', 'HTTPS_PROXY', 'ANYTHING', 'AWS_REGION2'],
     ].map((name): [string, Spec, string] => [
       `sets ${name}`,
@@ -951,6 +952,80 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       );
       const newer = imageOf('registry:5000/opa:2', 'platform-opa');
       expect(await change('live-engine', newer)).toMatchObject({ code: 0, stderr: '' });
+    });
+  });
+
+  describe('with the LLM analysis', () => {
+    const VARIABLES = {
+      LLM_ANALYSIS_PROVIDER: 'openai-api',
+      PLATFORM_LLM_MODEL: 'gpt-5.5',
+      OPENAI_BASE_URL: 'https://llm.example/v1',
+      LLM_ANALYSIS_TIMEOUT_SECONDS: '60',
+      LLM_ANALYSIS_TOKENS_PER_DAY: '200000',
+      LLM_ANALYSIS_USD_PER_DAY: '0.5',
+      LLM_ANALYSIS_USD_PER_MILLION_INPUT_TOKENS: '5',
+      LLM_ANALYSIS_USD_PER_MILLION_OUTPUT_TOKENS: '25',
+    };
+    interface Variable {
+      name: string;
+      value?: string;
+      valueFrom?: object;
+    }
+    const llmAnalysis = {
+      key: { variable: 'OPENAI_API_KEY', secret: 'vendor', entry: 'key' },
+      variables: Object.entries(VARIABLES).map(([name, value]) => ({ name, value })),
+    };
+    const injected = buildSidecar(PLAN, agent, [], { ...SETTINGS, llmAnalysis });
+    const others = (name: string) => (injected.env ?? []).filter((variable) => variable.name !== name);
+    const withVariable = (variable: Variable) =>
+      opted({ initContainers: [{ ...injected, env: [...others(variable.name), variable] }] });
+    const secretKeyRef = { name: 'vendor', key: 'key', optional: true };
+    const reference = (change: object) => ({
+      name: 'OPENAI_API_KEY',
+      valueFrom: { secretKeyRef: { ...secretKeyRef, ...change } },
+    });
+
+    beforeAll(async () => {
+      const values = ['existingSecret=vendor', 'secretKey=key', 'provider=openai-api', 'model=gpt-5.5'];
+      await guard(
+        'deny',
+        ({ code }) => code === 0,
+        opted({ initContainers: [injected] }),
+        ...[...values, 'baseUrl=https://llm.example/v1'].map((value) => `llmAnalysis.${value}`),
+      );
+    });
+
+    test.each<[string, object]>([
+      ['has the injected variables', opted({ initContainers: [injected] })],
+      ['was injected before the analysis was turned on', opted({ initContainers: [sidecar()] })],
+    ])('admits a pod that %s', async (_what, object) => {
+      expect(await create(object)).toMatchObject({ code: 0, stderr: '' });
+    });
+
+    test.each<[string, Variable]>([
+      ['the key as a literal', { name: 'OPENAI_API_KEY', value: 'sk-1' }],
+      ['the key from another Secret', reference({ name: 'other' })],
+      ['the key from another entry', reference({ key: 'other' })],
+      ['a Secret that must exist', reference({ optional: false })],
+      [
+        'the key from a ConfigMap',
+        { name: 'OPENAI_API_KEY', valueFrom: { configMapKeyRef: { name: 'vendor', key: 'key' } } },
+      ],
+      ['the key of another vendor', { ...reference({}), name: 'ANTHROPIC_API_KEY' }],
+      ['another variable from the Secret', { ...reference({}), name: 'PLATFORM_LLM_MODEL' }],
+      ['another model', { name: 'PLATFORM_LLM_MODEL', value: 'gpt-5x5' }],
+      ['another address', { name: 'OPENAI_BASE_URL', value: 'https://llm.example.evil/v1' }],
+      ['another provider', { name: 'LLM_ANALYSIS_PROVIDER', value: 'off' }],
+      ['no limit', { name: 'LLM_ANALYSIS_USD_PER_DAY', value: '1e9' }],
+    ])('rejects a sidecar that has %s', async (_what, variable) => {
+      const { code, stderr } = await create(withVariable(variable));
+      expect([code, stderr]).toEqual([1, expect.stringContaining(`platform-sidecar/${variable.name} (for`)]);
+    });
+
+    test('rejects a second variable with the key', async () => {
+      const env = [...(injected.env ?? []), reference({})];
+      // The API server itself may also reject a repeated name.
+      expect((await create(opted({ initContainers: [{ ...injected, env }] }))).code).toBe(1);
     });
   });
 

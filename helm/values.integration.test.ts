@@ -60,6 +60,14 @@ const BY_SCHEMA: Rejection[] = [
   [['networkPolicy.apiServerPorts={https}'], "'/networkPolicy/apiServerPorts/0': got string, want integer"],
   [['networkPolicy.metricsFrom[0].namespace=x'], "additional properties 'namespace' not allowed"],
   [['monitoring.serviceMonitor.interval=5h'], "'/monitoring/serviceMonitor/interval'"],
+  [['llmAnalysis.existingSecret=My Secret'], "'/llmAnalysis/existingSecret'"],
+  [['llmAnalysis.provider=claude-subscription'], "'/llmAnalysis/provider': value must be one of"],
+  [['llmAnalysis.model=a b'], "'/llmAnalysis/model'"],
+  [["llmAnalysis.baseUrl=https://llm.example/' || true"], "'/llmAnalysis/baseUrl'"],
+  [['llmAnalysis.baseUrl=https://user:pass@llm.example'], "'/llmAnalysis/baseUrl'"],
+  [['llmAnalysis.timeoutSeconds=4'], "'/llmAnalysis/timeoutSeconds': minimum: got 4, want 5"],
+  [['llmAnalysis.tokensPerDay=0'], "'/llmAnalysis/tokensPerDay': minimum: got 0, want 1"],
+  [['llmAnalysis.usdPerDay=free'], "'/llmAnalysis/usdPerDay'"],
 ];
 
 /** Rejected by templates/_checks.tpl with its own messages. */
@@ -103,6 +111,15 @@ const BY_CHECK: Rejection[] = [
     'adminKey: existingSecret and generate are mutually exclusive',
   ],
   [['adminKey.value=two words that are long'], 'adminKey.value: must be visible ASCII without spaces'],
+  [
+    ['llmAnalysis.existingSecret=llm', 'llmAnalysis.provider=openai-compatible'],
+    'llmAnalysis.model: required with provider openai-compatible',
+    'llmAnalysis.baseUrl: required with provider openai-compatible',
+  ],
+  ...['ANTHROPIC_BASE_URL', 'OPENAI_*', 'LLM_ANALYSIS_USD_PER_DAY'].map((name): Rejection => [
+    [`guard.alsoAllowed.env={${name}}`],
+    `guard.alsoAllowed.env: "${name}" would let`,
+  ]),
   [['canary.namespace=platform-system'], 'canary.namespace: platform-system is excluded from injection'],
   [['canary.namespace=kube-system'], 'canary.namespace: kube-system is excluded from injection'],
   [
@@ -313,6 +330,51 @@ describe('proofs of injected agents are written', () => {
       .flatMap(({ name, value }) => (name === 'PROOF_WRITES' ? [value] : []));
     // The webhook uses the value for injection, and the operator's canary expects the same value.
     expect(values).toEqual([expected, expected]);
+  });
+});
+
+describe('the LLM analysis', () => {
+  interface Deployment extends ChartObject {
+    spec: { template: { spec: { containers: { env: { name: string; value?: string }[] }[] } } };
+  }
+
+  /** The variables of the operator and the webhook for the analysis. */
+  const variablesIn = async (...set: string[]): Promise<Record<string, string>[]> => {
+    const deployments = (await render<Deployment>(...set)).filter(
+      ({ kind, metadata }) => kind === 'Deployment' && !metadata.name.endsWith('control-plane'),
+    );
+    return deployments.map(({ spec }) => {
+      const env = spec.template.spec.containers.flatMap((container) => container.env);
+      const own = env.filter(({ name }) => name.startsWith('LLM_'));
+      return Object.fromEntries(own.map(({ name, value = '' }) => [name, value]));
+    });
+  };
+
+  test('is off by default, in the injector and in the guard', async () => {
+    expect(await variablesIn()).toEqual([{}, {}]);
+    const guard = (await render()).find(
+      ({ kind, metadata }) =>
+        kind === 'ValidatingAdmissionPolicy' && metadata.name === 'agent-compliance-guard',
+    );
+    expect(JSON.stringify(guard)).not.toMatch(/secretKeyRef|'(LLM|OPENAI|ANTHROPIC|PLATFORM_LLM)_\w+': /);
+    expect(JSON.stringify(guard)).toContain("'HEARTBEAT_SECONDS': ");
+  });
+
+  test('passes its settings to the injector and to the canary', async () => {
+    const settings = {
+      LLM_ANALYSIS_SECRET: 'llm',
+      LLM_ANALYSIS_SECRET_KEY: 'api-key',
+      LLM_ANALYSIS_PROVIDER: 'anthropic-api',
+      LLM_ANALYSIS_MODEL: '',
+      LLM_ANALYSIS_BASE_URL: '',
+      LLM_ANALYSIS_TIMEOUT_SECONDS: '60',
+      LLM_ANALYSIS_TOKENS_PER_DAY: '5000000',
+      LLM_ANALYSIS_USD_PER_DAY: '0.5',
+      LLM_ANALYSIS_USD_PER_MILLION_INPUT_TOKENS: '5',
+      LLM_ANALYSIS_USD_PER_MILLION_OUTPUT_TOKENS: '25',
+    };
+    const set = ['existingSecret=llm', 'tokensPerDay=5000000', 'usdPerDay=0.5'];
+    expect(await variablesIn(...set.map((value) => `llmAnalysis.${value}`))).toEqual([settings, settings]);
   });
 });
 

@@ -55,6 +55,17 @@ describe('a heartbeat on the wire', () => {
     expect({ ...heartbeat.health, checks: [] }).toEqual({ ...given.health, checks: [] });
   });
 
+  test('removes issues of the LLM analysis before all others', () => {
+    const issues = numbers(2_000).map((n): Issue =>
+      n === 1_999 ? issue(n, 'low') : { ...issue(n, 'critical'), source: 'llm' },
+    );
+    const { heartbeat } = fitHeartbeat(
+      aHeartbeat({ gap: { score: 95, grade: 'A', source: 'agent-sdk', issues } }),
+    );
+    expect(heartbeat.gap.issues.length).toBeLessThan(2_000);
+    expect(heartbeat.gap.issues.at(-1)).toEqual(issues.at(-1));
+  });
+
   test('keeps items without evidence and the sums of the evidence', () => {
     const items = numbers(2_000).map((n) => ({
       ...{ kind: 'tool', name: `tool-${n}`, shownBy: 'x' },

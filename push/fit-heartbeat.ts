@@ -1,6 +1,7 @@
 import type { Severity } from '../core/policy/policy-rule.ts';
 import type { Check } from '../core/facts/check.ts';
 import type { EvidenceTier } from '../core/evidence/evidence.ts';
+import { isVerified, type Issue } from '../core/gap/gap.ts';
 import type { Heartbeat } from '../core/heartbeat/heartbeat.ts';
 import type { ModelUsage, UsageWindow } from '../core/usage/usage.ts';
 
@@ -104,7 +105,8 @@ function sizeOf(list: readonly unknown[]): number {
   return list.length === 0 ? 0 : Buffer.byteLength(JSON.stringify(list));
 }
 
-const issueRank = (issue: { severity: Severity }): number => RANK[issue.severity];
+/** Issues of the LLM analysis are removed first. */
+const issueRank = (issue: Issue): number => RANK[issue.severity] + (isVerified(issue) ? 0 : 4);
 /** Items without evidence are kept longest. */
 const TIER_RANK: Readonly<Record<EvidenceTier, number>> = {
   none: 0,

@@ -1,13 +1,17 @@
 import { createHash } from 'node:crypto';
 import { annotationDefaults, ANNOTATIONS, type DefaultVariables } from '../core/injection/annotations.ts';
-import { isDnsLabel } from '../core/injection/names.ts';
+import { isDnsLabel, isDnsSubdomain } from '../core/injection/names.ts';
 import { parseQuantity } from '../core/injection/quantity.ts';
-import type { InjectionSettings } from '../core/injection/settings.ts';
+import type { InjectionSettings, LlmAnalysisSettings } from '../core/injection/settings.ts';
+import { ANALYSIS_PROVIDER_NAMES, ANALYSIS_PROVIDERS } from '../core/llm-analysis/analysis.ts';
 import {
   integer,
   kubernetesName,
   oneOf,
+  optionalName,
+  parseHttpUrl,
   port,
+  withDefault,
   type ConfigOf,
   type EnvField,
   type Environment,
@@ -15,6 +19,7 @@ import {
   type Summaries,
 } from './env.ts';
 import { DEFAULT_FIELDS, DEFAULT_SUMMARIES, like } from './annotation-fields.ts';
+import { LLM_LIMIT_FIELDS, LLM_LIMIT_SUMMARIES } from './llm-analysis-fields.ts';
 import { VERSION } from './version.ts';
 
 /** Required image reference. */
@@ -50,6 +55,18 @@ export const INJECTION_FIELDS = {
   ...DEFAULT_FIELDS,
   HEARTBEAT_SECONDS: integer({ min: 10, max: 3600, default: 30 }),
   PROOF_WRITES: oneOf(['local', 'control-plane'], 'local'),
+  LLM_ANALYSIS_SECRET: optionalName('the name of a Secret', isDnsSubdomain),
+  LLM_ANALYSIS_SECRET_KEY: withDefault('the key of an entry of a Secret', 'api-key', (raw) =>
+    /^[-._a-zA-Z0-9]{1,253}$/.test(raw) ? raw : undefined,
+  ),
+  LLM_ANALYSIS_PROVIDER: oneOf(ANALYSIS_PROVIDER_NAMES, 'anthropic-api'),
+  LLM_ANALYSIS_MODEL: optionalName('the name of a model', (raw) => /^[A-Za-z0-9@._:/-]{1,200}$/.test(raw)),
+  // As text, because the guard compares it with the chart value.
+  LLM_ANALYSIS_BASE_URL: optionalName(
+    'a URL with the http: or https: protocol, without credentials',
+    (raw) => parseHttpUrl(raw) !== undefined,
+  ),
+  ...LLM_LIMIT_FIELDS,
   POLICY_ENGINE: oneOf(['builtin', 'opa', 'none'], 'builtin'),
   OPA_IMAGE: optionalImage,
   OPA_CPU_REQUEST: like(ANNOTATIONS.cpuRequest, '10m'),
@@ -71,6 +88,13 @@ export const INJECTION_SUMMARIES: Summaries<typeof INJECTION_FIELDS> = {
   HEARTBEAT_SECONDS: "The sidecar's heartbeat interval in seconds.",
   PROOF_WRITES:
     'Where proofs of injected agents can be written. `local`: at the sidecar or at the control plane. `control-plane`: only at the control plane, with the admin key.',
+  LLM_ANALYSIS_SECRET:
+    'Secret with the API key for the LLM analysis of the sidecars, in the namespace of each pod. Unset: no analysis.',
+  LLM_ANALYSIS_SECRET_KEY: 'Entry of LLM_ANALYSIS_SECRET that contains the API key.',
+  LLM_ANALYSIS_PROVIDER: 'The provider of the LLM analysis.',
+  LLM_ANALYSIS_MODEL: 'The model of the LLM analysis. Unset: the default of the provider.',
+  LLM_ANALYSIS_BASE_URL: "Base URL of the provider's API. Unset: its public API.",
+  ...LLM_LIMIT_SUMMARIES,
   POLICY_ENGINE:
     'Policy engine that evaluates the rules of the manifests. `builtin`: inside the sidecar. `opa`: an Open Policy Agent container in each pod, requires OPA_IMAGE. `none`: no evaluation.',
   OPA_IMAGE: 'Image of Open Policy Agent. Required if POLICY_ENGINE is `opa`.',
@@ -147,6 +171,7 @@ export function injectionSettings(config: InjectionConfig, namespace: string): O
     heartbeatSeconds: config.HEARTBEAT_SECONDS,
     controlPlaneUrl: `https://${config.CONTROL_PLANE_SERVICE}.${namespace}.svc:${config.CONTROL_PLANE_PORT}`,
     proofWrites: config.PROOF_WRITES,
+    llmAnalysis: llmAnalysisOf(config),
     version: VERSION,
   });
 }
@@ -155,6 +180,27 @@ export function injectionSettings(config: InjectionConfig, namespace: string): O
 export function withConfigHash<T extends object>(settings: T): T & { configHash: string } {
   const configHash = createHash('sha256').update(JSON.stringify(settings)).digest('hex').slice(0, 12);
   return { ...settings, configHash };
+}
+
+function llmAnalysisOf(config: InjectionConfig): LlmAnalysisSettings | null {
+  const {
+    LLM_ANALYSIS_SECRET: secret,
+    LLM_ANALYSIS_SECRET_KEY: entry,
+    LLM_ANALYSIS_PROVIDER: provider,
+  } = config;
+  if (secret === null) return null;
+  const { key: variable, baseUrl } = ANALYSIS_PROVIDERS[provider];
+  const limits = Object.keys(LLM_LIMIT_FIELDS) as (keyof typeof LLM_LIMIT_FIELDS)[];
+  const values = {
+    LLM_ANALYSIS_PROVIDER: provider,
+    PLATFORM_LLM_MODEL: config.LLM_ANALYSIS_MODEL,
+    [baseUrl]: config.LLM_ANALYSIS_BASE_URL,
+    ...Object.fromEntries(limits.map((limit) => [limit, String(config[limit])])),
+  };
+  const variables = Object.entries(values).flatMap(([name, value]) =>
+    value === null ? [] : [{ name, value }],
+  );
+  return { key: { variable, secret, entry }, variables };
 }
 
 function engineOf(config: InjectionConfig): InjectionSettings['engine'] {

@@ -37,7 +37,19 @@ test('an empty environment results in the defaults of the contract', () => {
       POLICY_ENGINE: 'none',
       POLICY_PROXY_MODE: 'track',
       POLICY_TIMEOUT_MS: 1000,
+      LLM_ANALYSIS_PROVIDER: 'off',
       ANTHROPIC_API_KEY: null,
+      ANTHROPIC_BASE_URL: null,
+      OPENAI_API_KEY: null,
+      OPENAI_BASE_URL: null,
+      PLATFORM_LLM_API_KEY: null,
+      PLATFORM_LLM_BASE_URL: null,
+      PLATFORM_LLM_MODEL: null,
+      LLM_ANALYSIS_TIMEOUT_SECONDS: 60,
+      LLM_ANALYSIS_TOKENS_PER_DAY: 200_000,
+      LLM_ANALYSIS_USD_PER_DAY: 1,
+      LLM_ANALYSIS_USD_PER_MILLION_INPUT_TOKENS: 5,
+      LLM_ANALYSIS_USD_PER_MILLION_OUTPUT_TOKENS: 25,
       PROOF_STORE_PATH: null,
       PLATFORM_SECRET_DIR: null,
       PLATFORM_URL: null,
@@ -73,6 +85,10 @@ describe('rejects an invalid value and names its variable', () => {
     ['PLATFORM_URL', ['control-plane:8080', 'grpc://x']],
     ['HEARTBEAT_SECONDS', ['9', '3601', '30s']],
     ['PROOF_WRITES', ['none', 'Local', 'control_plane']],
+    ['LLM_ANALYSIS_PROVIDER', ['anthropic', 'claude-subscription', 'on']],
+    ['LLM_ANALYSIS_TIMEOUT_SECONDS', ['4', '601', '1m']],
+    ['LLM_ANALYSIS_TOKENS_PER_DAY', ['0', '-1', '1e6']],
+    ['LLM_ANALYSIS_USD_PER_DAY', ['-1', '1e3', '0.00001', '1,5', '$1']],
     ['LOG_LEVEL', ['verbose']],
     ['LOG_FORMAT', ['yaml']],
   ])('%s', (name, values) => {
@@ -81,6 +97,29 @@ describe('rejects an invalid value and names its variable', () => {
       expect(wrong).toHaveLength(1);
       expect(wrong[0]?.value).toBe(value);
     }
+  });
+});
+
+describe('the LLM analysis', () => {
+  test.each<[string, Record<string, string>, string]>([
+    ['is off without a key', {}, 'off'],
+    ['is turned on by the key of Anthropic', { ANTHROPIC_API_KEY: 'k' }, 'anthropic-api'],
+    ['stays off with only a key of OpenAI, which may belong to the agent', { OPENAI_API_KEY: 'k' }, 'off'],
+    ['stays off with only a key of an endpoint', { PLATFORM_LLM_API_KEY: 'k' }, 'off'],
+    ['can be turned off', { ANTHROPIC_API_KEY: 'k', LLM_ANALYSIS_PROVIDER: 'off' }, 'off'],
+    [
+      'uses the selected provider',
+      { ANTHROPIC_API_KEY: 'k', OPENAI_API_KEY: 'k', LLM_ANALYSIS_PROVIDER: 'openai-api' },
+      'openai-api',
+    ],
+  ])('%s', (_title, env, provider) => {
+    expect(readConfig(env)).toMatchObject({ ok: true, config: { LLM_ANALYSIS_PROVIDER: provider } });
+  });
+
+  test('does not stop the start because of a variable of the agent', () => {
+    expect(
+      problemsOf({ OPENAI_BASE_URL: 'not a url', ANTHROPIC_BASE_URL: '/x', ANTHROPIC_API_KEY: 'a b\n' }),
+    ).toEqual([]);
   });
 });
 

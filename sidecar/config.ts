@@ -2,6 +2,7 @@ import { isIP } from 'node:net';
 import { hostPortOf } from '../core/facts/address.ts';
 import type { SidecarVariables } from '../core/injection/annotations.ts';
 import { isDnsLabel } from '../core/injection/names.ts';
+import { ANALYSIS_PROVIDER_NAMES, type AnalysisProvider } from '../core/llm-analysis/analysis.ts';
 import { isOwnHost } from '../probe/own-address.ts';
 import { SIDECAR_VALUE_FIELDS, SIDECAR_VALUE_SUMMARIES } from '../runtime/annotation-fields.ts';
 import {
@@ -30,6 +31,7 @@ import {
   type Summaries,
 } from '../runtime/env.ts';
 import { ANY_ADDRESS } from '../runtime/http-listener.ts';
+import { LLM_LIMIT_FIELDS, LLM_LIMIT_SUMMARIES } from '../runtime/llm-analysis-fields.ts';
 
 const DAY_MS = 86_400_000;
 const DEFAULT_UPSTREAM = 'http://localhost:8000';
@@ -79,7 +81,16 @@ const OWN_FIELDS = {
   POLICY_URL: optionalHttpUrl,
   POLICY_ENGINE: optionalOneOf(['opa', 'builtin']),
   POLICY_TIMEOUT_MS: integer({ min: 1, max: 60_000, default: 1000 }),
+  LLM_ANALYSIS_PROVIDER: optionalOneOf(['off', ...ANALYSIS_PROVIDER_NAMES]),
+  // Not checked here: on a laptop these are often variables of the agent, which must not stop the start.
   ANTHROPIC_API_KEY: optionalSecret(),
+  ANTHROPIC_BASE_URL: optionalText,
+  OPENAI_API_KEY: optionalSecret(),
+  OPENAI_BASE_URL: optionalText,
+  PLATFORM_LLM_API_KEY: optionalSecret(),
+  PLATFORM_LLM_BASE_URL: optionalText,
+  PLATFORM_LLM_MODEL: optionalText,
+  ...LLM_LIMIT_FIELDS,
   PROOF_STORE_PATH: optionalText,
   PROOF_WRITES: oneOf(['local', 'control-plane'], 'local'),
   PLATFORM_SECRET_DIR: optionalText,
@@ -95,8 +106,9 @@ const OWN_FIELDS = {
 export const SIDECAR_FIELDS = { ...SIDECAR_VALUE_FIELDS, ...LOG_FIELDS, ...OWN_FIELDS };
 
 type RawConfig = ConfigOf<typeof SIDECAR_FIELDS>;
-export type SidecarConfig = Omit<RawConfig, 'POLICY_ENGINE'> & {
+export type SidecarConfig = Omit<RawConfig, 'POLICY_ENGINE' | 'LLM_ANALYSIS_PROVIDER'> & {
   POLICY_ENGINE: NonNullable<RawConfig['POLICY_ENGINE']> | 'none';
+  LLM_ANALYSIS_PROVIDER: 'off' | AnalysisProvider;
 };
 
 const OWN_SUMMARIES: Summaries<typeof OWN_FIELDS> = {
@@ -119,7 +131,19 @@ const OWN_SUMMARIES: Summaries<typeof OWN_FIELDS> = {
   POLICY_ENGINE:
     'The policy engine: opa queries POLICY_URL, builtin evaluates the same rules in the sidecar. Unset: opa if POLICY_URL is set, else none.',
   POLICY_TIMEOUT_MS: 'Milliseconds to wait for POLICY_URL; after that the request passes unevaluated.',
-  ANTHROPIC_API_KEY: 'The key for LLM analysis. Has no effect in this version.',
+  LLM_ANALYSIS_PROVIDER:
+    'The provider of the LLM analysis, which is off without its key. Unset: anthropic-api if ANTHROPIC_API_KEY is set, else off.',
+  ANTHROPIC_API_KEY:
+    'The key of the provider anthropic-api. Turns the LLM analysis on, unless LLM_ANALYSIS_PROVIDER is set.',
+  ANTHROPIC_BASE_URL: 'Base URL of the Anthropic API, without /v1. Unset: the public API.',
+  OPENAI_API_KEY:
+    "The key of the provider openai-api. Turns nothing on by itself, because it is often the agent's own key.",
+  OPENAI_BASE_URL: 'Base URL of the OpenAI API, with /v1. Unset: the public API.',
+  PLATFORM_LLM_API_KEY: 'The key of the provider openai-compatible.',
+  PLATFORM_LLM_BASE_URL: 'Base URL of the provider openai-compatible, with /v1.',
+  PLATFORM_LLM_MODEL:
+    'The model of the provider openai-compatible. Without PLATFORM_LLM_API_KEY it replaces the default model of the other providers.',
+  ...LLM_LIMIT_SUMMARIES,
   PROOF_STORE_PATH:
     'Path of the file that stores proofs across restarts. Unset: proofs are kept in memory only.',
   PROOF_WRITES:
@@ -150,10 +174,14 @@ export function readConfig(env: Environment): ConfigResult<SidecarConfig> {
   const known = new Set(invalid.map((problem) => problem.name));
   const problems = [...invalid, ...wrongCombinations(env).filter((problem) => !known.has(problem.name))];
   if (!result.ok || problems.length > 0) return { ok: false, problems };
-  const { POLICY_ENGINE, POLICY_URL } = result.config;
+  const { POLICY_ENGINE, POLICY_URL, LLM_ANALYSIS_PROVIDER, ANTHROPIC_API_KEY } = result.config;
   return {
     ok: true,
-    config: { ...result.config, POLICY_ENGINE: POLICY_ENGINE ?? (POLICY_URL === null ? 'none' : 'opa') },
+    config: {
+      ...result.config,
+      POLICY_ENGINE: POLICY_ENGINE ?? (POLICY_URL === null ? 'none' : 'opa'),
+      LLM_ANALYSIS_PROVIDER: LLM_ANALYSIS_PROVIDER ?? (ANTHROPIC_API_KEY === null ? 'off' : 'anthropic-api'),
+    },
   };
 }
 

@@ -13,6 +13,7 @@ import { AuditLog } from './audit/audit-log.ts';
 import type { SidecarConfig } from './config.ts';
 import { CurrentManifest } from './manifest/current-manifest.ts';
 import { createDurations } from './durations.ts';
+import { createLlmAnalysis } from './llm/create-llm-analysis.ts';
 import { createEngine } from './policy/create-engine.ts';
 import { PolicyEvaluator } from './policy/policy-evaluator.ts';
 import { Http2Refusals } from './proxy/http2-refusal.ts';
@@ -62,14 +63,15 @@ export async function createContext({ config, env, logger, clock }: ContextInput
     onAnswer: (ms, state) => durations.policy.observe(ms / 1000, { state }),
     now: () => clock.monotonicMs(),
   });
+  const llm = createLlmAnalysis({ config, logger, clock, signal: stopping.signal });
   const assessor = new Assessor({
-    ...{ config, manifest, proofs, audit, policy, clock, logger },
+    ...{ config, manifest, proofs, audit, policy, llm, clock, logger },
     environment: environmentOf(config, env),
     signal: stopping.signal,
   });
   return {
     ...{ config, clock, logger, manifest, audit, load, proofs, assessor, others },
-    ...{ policy, engine, metrics, durations, stopping },
+    ...{ policy, engine, llm, metrics, durations, stopping },
     startedAt: clock.now(),
     /** Identifies this instance of the agent; in a cluster the pod's name. */
     instance: config.AGENT_NAME === null ? `${hostname()}:${config.PROXY_PORT}` : hostname(),

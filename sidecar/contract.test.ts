@@ -102,6 +102,7 @@ const ENDPOINTS: readonly Row[] = [
       ...{ score: 95, grade: 'A', source: 'manifest-static', issues: [{ ...issue, property: 'evaluated' }] },
       // Not part of the contract.
       evidence: expect.any(Object),
+      llm: { status: 'off', model: null, analysedAt: null, reason: null },
     },
   ],
   [

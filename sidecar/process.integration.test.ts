@@ -109,13 +109,15 @@ describe('the bundle', () => {
     expect((await stat(BUNDLE)).size).toBeLessThan(3_000_000);
   });
 
-  test('does not contain the Kubernetes client', async () => {
+  test('contains neither the Kubernetes client nor the library of a vendor of LLMs', async () => {
     const { inputs } = JSON.parse(await readFile('dist/sidecar/meta.json', 'utf8')) as {
       inputs: Record<string, unknown>;
     };
     const files = Object.keys(inputs);
     expect(files).toContain('sidecar/main.ts');
     expect(files.filter((file) => file.includes('@kubernetes') || file.startsWith('kube/'))).toEqual([]);
+    // Loaded only for the first request of the LLM analysis.
+    expect(files.filter((file) => /node_modules\/(@anthropic-ai|openai)\//.test(file))).toEqual([]);
   });
 });
 

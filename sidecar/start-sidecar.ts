@@ -91,6 +91,4 @@ function startControl(context: SidecarContext, heartbeats: Heartbeats | null): P
 function warnAboutUnusedSettings(config: SidecarConfig, logger: Logger): void {
   if (config.POLICY_ENGINE === 'none' && config.POLICY_PROXY_MODE === 'enforce')
     logger.warn('POLICY_PROXY_MODE=enforce has no effect: no policy engine configured');
-  if (config.ANTHROPIC_API_KEY !== null)
-    logger.warn('ANTHROPIC_API_KEY has no effect: this version has no LLM analysis');
 }

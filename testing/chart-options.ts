@@ -47,6 +47,13 @@ export const CHART_OPTIONS = {
     },
     adminKey: { generate: true },
     sidecar: { allowedImages: ['mirror/sidecar:7'] },
+    llmAnalysis: {
+      existingSecret: 'llm',
+      provider: 'openai-compatible',
+      model: 'llama-3',
+      baseUrl: 'https://llm.example.com/v1',
+      usdPerDay: 0.25,
+    },
     policy: {
       engine: 'opa',
       opa: { image: `openpolicyagent/opa@${DIGEST}` },

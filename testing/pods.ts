@@ -18,6 +18,7 @@ export function injectionSettings(overrides: Partial<InjectionSettings> = {}): I
     heartbeatSeconds: 30,
     controlPlaneUrl: 'https://agent-compliance-control-plane.platform-system.svc:8080',
     proofWrites: 'local',
+    llmAnalysis: null,
     ca: CA,
     version: '1.0.0',
     configHash: 'c0ffee',

@@ -144,6 +144,7 @@ function settingsOf(flags: InjectFlags, command: Command, { cwd }: CliContext): 
     heartbeatSeconds: flags.heartbeatSeconds,
     controlPlaneUrl: flags.platformUrl?.href.replace(/\/$/, '') ?? null,
     proofWrites: 'local',
+    llmAnalysis: null,
     version: VERSION,
   };
   const ca = flags.caFile === undefined ? null : certificates(flags.caFile, command, cwd);

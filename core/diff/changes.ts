@@ -96,7 +96,7 @@ function changesOfLists(
 }
 
 /** Index of each item by its identity. Items with the same identity get `#2`, `#3` and so on in the order of the list. */
-function indexById(items: readonly unknown[]): Map<string, number> {
+export function indexById(items: readonly unknown[]): Map<string, number> {
   const indexes = new Map<string, number>();
   // The last number per identity: counting from 2 for each item would take quadratic time for a list of equal items.
   const numbers = new Map<string, number>();

@@ -17,6 +17,9 @@ export interface Issue {
   source?: 'policy' | 'llm';
 }
 
+/** False for an issue of the LLM analysis, which must not change a score, a condition or a place in a list with a limit. */
+export const isVerified = ({ source }: Pick<Issue, 'source'>): boolean => source !== 'llm';
+
 export interface GapReport {
   /** 0..100 */
   score: number;

@@ -176,6 +176,12 @@ describe('a parsed heartbeat', () => {
     expect(read({ ...MINIMAL, gap: { score: 1, issues: [], source: 'agent-sdk' } }).source).toBe('agent-sdk');
   });
 
+  test('keeps issues of the LLM analysis as such', () => {
+    const issue = { severity: 'high', property: 'spec.tools[pay]', description: 'd', recommendation: 'r', source: 'llm' };
+    const { gap } = read({ ...MINIMAL, gap: { score: 100, issues: [issue] } });
+    expect(gap).toMatchObject({ score: 100, grade: 'A', issues: [issue] });
+  });
+
   test('cuts long values and drops values that only a newer sender knows', () => {
     const long = 'x'.repeat(9000);
     const heartbeat = read({

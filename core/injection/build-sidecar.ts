@@ -156,6 +156,7 @@ function environment(plan: InjectionPlan, agent: Container, settings: SidecarSet
     { name: 'AGENT_ENV_NAMES', value: agentEnvNames(agent) },
     { name: 'AGENT_NAME', value: plan.agentName },
     ...controlPlaneEnvironment(settings),
+    ...llmEnvironment(settings),
     { name: 'HEARTBEAT_SECONDS', value: String(settings.heartbeatSeconds) },
     ...PLAN_VARIABLES.map(({ key, name }) => ({ name, value: String(plan[key]) })),
     CONSTANT_VARIABLES.logFormat,
@@ -180,6 +181,14 @@ function controlPlaneEnvironment({ controlPlaneUrl, ca, proofWrites }: SidecarSe
     ...(ca === null ? [] : [CONSTANT_VARIABLES.ca]),
     ...(proofWrites === 'local' ? [] : [CONSTANT_VARIABLES.proofWrites]),
   ];
+}
+
+function llmEnvironment({ llmAnalysis }: InjectionSettings): EnvVariable[] {
+  if (llmAnalysis === null) return [];
+  const { key, variables } = llmAnalysis;
+  // Optional: in a namespace without the Secret, agents start, and their sidecars report that the analysis is off.
+  const secretKeyRef = { name: key.secret, key: key.entry, optional: true };
+  return [...variables, { name: key.variable, valueFrom: { secretKeyRef } }];
 }
 
 /**

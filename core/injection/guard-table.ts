@@ -1,3 +1,4 @@
+import { ANALYSIS_PROVIDERS, ANALYSIS_VARIABLES } from '../llm-analysis/analysis.ts';
 import { annotationDefaults } from './annotations.ts';
 import { buildEngine, buildEngineVolumes } from './build-engine.ts';
 import { buildSidecar, buildVolumes, PLAN_VARIABLES, type InjectionPlan } from './build-sidecar.ts';
@@ -19,7 +20,7 @@ export interface GuardedContainer {
   fixed: Record<string, unknown[]>;
   /** Literal environment variables and the RE2 pattern of each; the chart fills in placeholders in braces. */
   env: Record<string, string>;
-  /** Variables of `env` that at least one supported version does not set. */
+  /** Variables of `env` that at least one supported version, or an installation without the setting, does not set. */
   optionalEnv: string[];
   mounts: unknown[];
   /** Mounts that all supported versions have. */
@@ -31,11 +32,17 @@ export interface GuardTable {
   containers: Record<string, GuardedContainer>;
   /** Allowed volumes by name; the name of the manifest's ConfigMap is not compared. */
   volumes: Record<string, unknown[]>;
+  llm: {
+    /** The variable of the key by provider. The guard accepts it only as a reference to the Secret that the chart names. */
+    keys: Record<string, string>;
+    /** The variables that a sidecar has only with the LLM analysis. */
+    variables: string[];
+  };
 }
 
 /**
- * The RE2 pattern of each variable that the injector sets. Placeholders in braces: `engine` and `modes` come from the
- * chart's values, `controlPlane` is the URL of the chart's control plane.
+ * The RE2 pattern of each variable that the injector sets. Placeholders in braces: `controlPlane` is the URL of the chart's control
+ * plane, the others come from the chart's values.
  */
 const PATTERNS: Readonly<Record<string, string>> = {
   ...Object.fromEntries(PLAN_VARIABLES.map(({ name, pattern }) => [name, pattern])),
@@ -51,11 +58,14 @@ const PATTERNS: Readonly<Record<string, string>> = {
   PLATFORM_TOKEN_FILE: '^/var/run/secrets/platform[.]io/token$',
   PLATFORM_CA_FILE: '^/var/run/secrets/platform[.]io/ca[.]crt$',
   PROOF_WRITES: '^control-plane$',
+  ...ANALYSIS_VARIABLES,
   HEARTBEAT_SECONDS: '^([1-9][0-9]{1,2}|[12][0-9]{3}|3[0-5][0-9]{2}|3600)$',
   LOG_FORMAT: '^json$',
   NODE_OPTIONS: '^--max-old-space-size=[1-9][0-9]{1,5} --max-semi-space-size=8$',
   GOMEMLIMIT: '^[1-9][0-9]{1,5}MiB$',
 };
+
+const LLM_VARIABLES = Object.keys(ANALYSIS_VARIABLES);
 
 /** Fields whose values differ between pods; the guard has a separate rule for each of them. */
 const VARIABLE_FIELDS: readonly string[] = [
@@ -82,6 +92,10 @@ export function guardTable(previous: readonly Injection[]): GuardTable {
     volumes: Object.fromEntries(
       Object.values(VOLUMES).map((name) => [name, unique(volumes.filter((each) => each.name === name))]),
     ),
+    llm: {
+      keys: Object.fromEntries(Object.entries(ANALYSIS_PROVIDERS).map(([name, { key }]) => [name, key])),
+      variables: LLM_VARIABLES,
+    },
   };
 }
 
@@ -99,6 +113,10 @@ function currentInjection(): Injection {
     minimumCompliantEvidence: 0,
     heartbeatSeconds: 30,
     proofWrites: 'control-plane',
+    llmAnalysis: {
+      key: { variable: 'ANTHROPIC_API_KEY', secret: 'llm', entry: 'api-key' },
+      variables: LLM_VARIABLES.map((name) => ({ name, value: '' })),
+    },
     controlPlaneUrl: 'https://control-plane.example',
     ca: 'certificates',
     version: '0',
@@ -121,7 +139,9 @@ function currentInjection(): Injection {
 function guardedContainer(versions: readonly Container[]): GuardedContainer {
   const keys = unique(versions.flatMap((container) => Object.keys(container)));
   const fixed = keys.filter((key) => !VARIABLE_FIELDS.includes(key));
-  const envOf = ({ env = [] }: Container): string[] => env.map(({ name }) => name);
+  // Literal values only.
+  const envOf = ({ env = [] }: Container): string[] =>
+    env.flatMap(({ name, valueFrom }) => (valueFrom === undefined ? [name] : []));
   const env = unique(versions.flatMap(envOf));
   const mounts = unique(versions.flatMap(({ volumeMounts = [] }) => volumeMounts));
   const isInAll = (mount: unknown): boolean =>
@@ -132,7 +152,11 @@ function guardedContainer(versions: readonly Container[]): GuardedContainer {
       fixed.map((key) => [key, unique(versions.map((container) => container[key] ?? null))]),
     ),
     env: Object.fromEntries(env.map((name) => [name, patternOf(name)])),
-    optionalEnv: env.filter((name) => !versions.every((container) => envOf(container).includes(name))),
+    optionalEnv: env.filter(
+      (name) =>
+        Object.hasOwn(ANALYSIS_VARIABLES, name) ||
+        !versions.every((container) => envOf(container).includes(name)),
+    ),
     mounts,
     requiredMounts: mounts.filter(isInAll),
     ports: unique(versions.flatMap(({ ports = [] }) => ports.map(({ containerPort }) => containerPort))),

@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { isDeepStrictEqual } from 'node:util';
 import { applyPatch } from '../../testing/json-patch.ts';
 import { anyPod } from '../../testing/any-pod.ts';
@@ -14,12 +14,21 @@ import type { InjectionSettings } from './settings.ts';
 const OWN_VOLUMES: readonly string[] = Object.values(VOLUMES);
 const resources = { cpuRequest: '10m', cpuLimit: '500m', memoryRequest: '96Mi', memoryLimit: '192Mi' };
 
+const LLM_ANALYSIS = {
+  key: { variable: 'OPENAI_API_KEY', secret: 'llm', entry: 'api-key' },
+  variables: [
+    { name: 'LLM_ANALYSIS_PROVIDER', value: 'openai-api' },
+    { name: 'LLM_ANALYSIS_USD_PER_DAY', value: '0.5' },
+  ],
+};
+
 /** Installations with different settings. */
 const INSTALLATIONS: InjectionSettings[] = [
   injectionSettings(),
   injectionSettings({ engine: { image: 'opa:1', resources } }),
   injectionSettings({ controlPlaneUrl: null, ca: null, engine: 'none' }),
   injectionSettings({ proofWrites: 'control-plane' }),
+  injectionSettings({ llmAnalysis: LLM_ANALYSIS }),
 ];
 
 function injected(pod: Pod, settings = injectionSettings()): Pod {
@@ -226,4 +235,28 @@ test.each([
 ] as const)('sets PROOF_WRITES of the sidecar in an installation with proofs %s', (proofWrites, expected) => {
   const { initContainers = [] } = injected(optedInPod(), injectionSettings({ proofWrites })).spec;
   expect(initContainers[0]?.env?.filter(({ name }) => name === 'PROOF_WRITES')).toEqual(expected);
+});
+
+describe('the LLM analysis', () => {
+  const envOf = (settings: InjectionSettings) =>
+    injected(optedInPod(), settings).spec.initContainers?.[0]?.env ?? [];
+  const added = (settings: InjectionSettings) => {
+    const known = new Set(envOf(injectionSettings()).map(({ name }) => name));
+    return envOf(settings).filter(({ name }) => !known.has(name));
+  };
+
+  test('of an installation has its key only as an optional reference to the Secret, and only in the sidecar', () => {
+    const engine = { image: 'opa:1', resources };
+    expect(added(injectionSettings({ llmAnalysis: LLM_ANALYSIS }))).toEqual([
+      ...LLM_ANALYSIS.variables,
+      {
+        name: 'OPENAI_API_KEY',
+        valueFrom: { secretKeyRef: { name: 'llm', key: 'api-key', optional: true } },
+      },
+    ]);
+    const pod = injected(optedInPod(), injectionSettings({ engine, llmAnalysis: LLM_ANALYSIS }));
+    const all = [...pod.spec.containers, ...(pod.spec.initContainers ?? [])];
+    const withKey = all.filter((container) => JSON.stringify(container).includes('OPENAI_API_KEY'));
+    expect(withKey.map(({ name }) => name)).toEqual(['platform-sidecar']);
+  });
 });

@@ -17,6 +17,14 @@ export interface EngineSettings {
   resources: SidecarResources;
 }
 
+/** The LLM analysis of the injected sidecars. */
+export interface LlmAnalysisSettings {
+  /** The variable of the API key, and the entry of a Secret in the namespace of the pod that contains the key. */
+  key: { variable: string; secret: string; entry: string };
+  /** The other variables. */
+  variables: readonly { name: string; value: string }[];
+}
+
 /** The settings of the installation for all pods: the chart's values, with the defaults of annotations, and the current CA. */
 export interface InjectionSettings extends AnnotationDefaults {
   image: string;
@@ -36,6 +44,8 @@ export interface InjectionSettings extends AnnotationDefaults {
   controlPlaneUrl: string | null;
   /** Where the proofs of injected agents are written: `control-plane` where the installation has an admin key. */
   proofWrites: ProofWrites;
+  /** null: the injected sidecars have no LLM analysis. */
+  llmAnalysis: LlmAnalysisSettings | null;
   /** PEM, one or more certificates; null: the sidecar image's default CA certificates. */
   ca: string | null;
   /** The product's version and a hash of the settings above, for `platform.io/injected`. */

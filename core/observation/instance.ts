@@ -1,4 +1,5 @@
 import type { CheckStatus } from '../facts/check.ts';
+import { isVerified } from '../gap/gap.ts';
 import { EVALUATED, EVALUATED_PROOF } from '../gap/manifest-rules.ts';
 import { REPORTER_INVALID } from '../gap/reporter-rules.ts';
 import type { Heartbeat } from '../heartbeat/heartbeat.ts';
@@ -54,7 +55,7 @@ export function instanceOf(
   { at, proofs }: Receipt,
 ): InstanceStatus {
   const before = known !== undefined && isSameProcess(known, heartbeat, sender) ? known : undefined;
-  const { issues } = heartbeat.gap;
+  const issues = heartbeat.gap.issues.filter(isVerified);
   const denials = issues.filter((issue) => issue.source === 'policy');
   return present({
     name: sender.instance,
@@ -106,7 +107,7 @@ function withoutLocalProofs(heartbeat: Heartbeat, { at, proofs }: Receipt): Loca
   const isProved = proofs.some(
     (proof) => proof.ruleId === EVALUATED_PROOF && proof.origin === 'control-plane' && !hasExpired(proof, at),
   );
-  const isIssue = gap.issues.some(({ property }) => property === EVALUATED);
+  const isIssue = gap.issues.some((issue) => issue.property === EVALUATED && isVerified(issue));
   // Without a sidecar the agent computes its score itself.
   return sidecarVersion === null || isProved || isIssue ? {} : { localProofsUnknown: true };
 }

@@ -71,7 +71,7 @@ const condition = (status: ObservationStatus, type: string): string => {
   return `${found?.status} ${found?.reason}`;
 };
 
-const issue = (severity: Issue['severity'], property: string, source?: 'policy'): Issue => ({
+const issue = (severity: Issue['severity'], property: string, source?: Issue['source']): Issue => ({
   severity,
   property,
   description: property,
@@ -182,6 +182,34 @@ describe('the first heartbeat', () => {
         observedGeneration: 3,
       })),
     });
+  });
+});
+
+describe('issues of the LLM analysis', () => {
+  const gapWith = (...issues: Issue[]): Partial<Heartbeat> => ({
+    gap: { score: 95, grade: 'A', source: 'agent-sdk', issues },
+  });
+
+  test('change no condition, whatever they contain', () => {
+    const own = issue('low', 'evaluated');
+    const hostile = ['reporter.invalid', 'evaluated', 'policy.x', 'spec.model'].map((property) =>
+      issue('critical', property, 'llm'),
+    );
+    const [without, withThem] = [gapWith(own), gapWith(own, ...hostile)].map((rest) =>
+      after({ score: 95, rest }),
+    );
+    expect(withThem?.conditions).toEqual(without?.conditions);
+    expect(withThem?.instances).toEqual(without?.instances);
+    expect([withThem?.violations, withThem?.score]).toEqual([without?.violations, without?.score]);
+    expect(withThem?.issues).toEqual([own, ...hostile]);
+  });
+
+  test('take no place of another issue in the list', () => {
+    const own = Array.from({ length: 48 }, (_, index) => issue('low', `tool:${index}`));
+    const found = Array.from({ length: 10 }, (_, index) => issue('critical', `spec.tools[${index}]`, 'llm'));
+    const status = after({ rest: gapWith(...found, ...own) });
+    expect(status.issues).toEqual([...own, ...found.slice(0, 2)]);
+    expect(status.issuesTotal).toBe(58);
   });
 });
 

@@ -1,6 +1,6 @@
 import { WORST_FIRST, type Check } from '../facts/check.ts';
 import { SEVERITIES } from '../gap/finding.ts';
-import type { Issue } from '../gap/gap.ts';
+import { isVerified, type Issue } from '../gap/gap.ts';
 import type { Heartbeat } from '../heartbeat/heartbeat.ts';
 import type { ProofSet } from '../proof/proof-set.ts';
 import { instanceOf, isOutdated, isSameProcess, modelCheck, type SenderId } from './instance.ts';
@@ -165,8 +165,10 @@ function modelOf(status: ObservationStatus, heartbeat: Heartbeat): Pick<Observat
   return { model: { provider, id, ...present({ status: state, latencyMs }) } };
 }
 
+/** Issues of the LLM analysis come last, so that they never take the place of another issue. */
 function worstIssues(issues: readonly Issue[]): Issue[] {
-  const rank = (issue: Issue): number => SEVERITIES.indexOf(issue.severity);
+  const rank = (issue: Issue): number =>
+    SEVERITIES.indexOf(issue.severity) + (isVerified(issue) ? 0 : SEVERITIES.length);
   return [...issues].sort((a, b) => rank(a) - rank(b)).slice(0, MAX_ISSUES);
 }
 

@@ -10,6 +10,7 @@ import type { EvidenceReport } from '../../core/evidence/evidence.ts';
 import type { GapReport } from '../../core/gap/gap.ts';
 import type { HealthReport } from '../../core/health/health.ts';
 import type { Heartbeat, HeartbeatReply } from '../../core/heartbeat/heartbeat.ts';
+import type { AnalysisState } from '../../core/llm-analysis/analysis.ts';
 import type { ProofRecord } from '../../core/proof/proof.ts';
 import { GOOD_ANSWERS } from '../../testing/hostile-answers.ts';
 import { ask, until } from '../../testing/proxy-rig.ts';
@@ -55,6 +56,8 @@ afterEach(async () => {
   await new Promise((resolve) => plane.close(resolve));
 });
 
+type Gap = GapReport & { evidence: EvidenceReport; llm: AnalysisState };
+
 const guardrails = { input: [{ type: 'pii-detector' }] };
 
 async function start(options: Partial<SidecarRigOptions> = {}): Promise<void> {
@@ -93,7 +96,7 @@ test('sends the first heartbeat as soon as the agent is up, with the same data a
   expect(request.headers.authorization).toBe('Bearer the-key');
   expect(parseHeartbeat(heartbeat, { agentName: 'shop', at: new Date() })).toMatchObject({ ok: true });
   const { checks } = await rig.report<{ checks: unknown }>('/health/ready');
-  const { evidence, ...gap } = await rig.report<GapReport & { evidence: EvidenceReport }>('/gap');
+  const { evidence, llm: _, ...gap } = await rig.report<Gap>('/gap');
   expect(heartbeat).toEqual({
     version: 1,
     instance: hostname(),
@@ -133,7 +136,9 @@ test('with a report of the agent, sends the same data as the routes, except for 
   const { source, health, gap, evidence, usage } = last();
   const ready = await rig.report<HealthReport>('/health/ready');
   expect(source).toBe('agent-sdk');
-  expect({ ...gap, evidence }).toEqual(await rig.report('/gap'));
+  const { llm, ...ofRoute } = await rig.report<Gap>('/gap');
+  expect({ ...gap, evidence }).toEqual(ofRoute);
+  expect(llm).toMatchObject({ status: 'off' });
   const withoutLatency = ({ latencyMs: _, ...check }: Check): object => check;
   expect(health.checks.map(withoutLatency)).toEqual(ready.checks.map(withoutLatency));
   expect([health.status, health.summary, health.agentName]).toEqual(['healthy', ready.summary, 'shop']);

@@ -90,7 +90,7 @@ export class Heartbeats {
       verdict: first?.verdict ?? verdictOf(assessment, current),
     };
     this.#shipped = shipped;
-    const { facts, ...reports } = assessment;
+    const { facts, llm: _, ...reports } = assessment;
     return composeHeartbeat({
       ...beat,
       ...reports,

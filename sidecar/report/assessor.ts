@@ -9,6 +9,7 @@ import { assess } from '../../core/gap/assess.ts';
 import type { GapReport } from '../../core/gap/gap.ts';
 import { check } from '../../core/health/check.ts';
 import type { HealthReport } from '../../core/health/health.ts';
+import type { AnalysisState } from '../../core/llm-analysis/analysis.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { isTrusted } from '../../core/proof/counted.ts';
 import { gather, type AgentEnvironment } from '../../probe/gather.ts';
@@ -16,6 +17,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
 import type { SidecarConfig } from '../config.ts';
+import type { GapReviews } from '../llm/create-llm-analysis.ts';
 import type { CurrentManifest } from '../manifest/current-manifest.ts';
 import type { PolicyEvaluator } from '../policy/policy-evaluator.ts';
 import type { ProofStore } from '../proofs/proof-store.ts';
@@ -27,7 +29,9 @@ export interface Assessment {
   manifestHash: string;
   facts: Facts;
   health: HealthReport;
+  /** With the known issues of the LLM analysis, which do not change the score. */
   gap: GapReport;
+  llm: AnalysisState;
   /** The gap score without local proofs; equal to the gap score if no local proof counts. */
   scoreWithoutLocalProofs: number;
   /** The evidence for manifest declarations in the last 24 hours. */
@@ -42,6 +46,7 @@ export interface AssessorOptions {
   proofs: ProofStore;
   audit: AuditLog;
   policy: PolicyEvaluator;
+  llm: GapReviews;
   clock: Clock;
   logger: Logger;
   signal: AbortSignal;
@@ -78,7 +83,7 @@ export class Assessor {
   }
 
   async #run(): Promise<Assessment> {
-    const { config, audit: log, clock } = this.#options;
+    const { config, audit: log, llm, clock } = this.#options;
     const { manifest, hash: manifestHash, invalid } = this.#options.manifest;
     const facts = await this.#gather(manifest, invalid);
     this.#noteReport(facts.invalidReport);
@@ -97,7 +102,8 @@ export class Assessor {
       at,
     });
     this.latest = {
-      ...{ manifest, manifestHash, facts, health, gap },
+      ...{ manifest, manifestHash, facts, health },
+      ...llm.review(manifest, facts, gap),
       scoreWithoutLocalProofs: scoreWithoutLocalProofs(manifest, facts, gap),
       evidence: evidenceOf({ manifest, seen, ...facts }),
       audit: auditSummaryOf(audited),

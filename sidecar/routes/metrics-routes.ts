@@ -69,6 +69,18 @@ const TOTALS: readonly Row[] = [
     help: 'Seconds in which requests passed unevaluated because the policy engine was unreachable.',
     read: ({ engine }) => [{ value: engine.failOpenSeconds() }],
   },
+  {
+    name: 'platform_sidecar_llm_analyses_total',
+    help: 'LLM analyses: ended with issues or without (ready), failed, or not sent because of a limit of the day (budget).',
+    read: ({ llm: { analysis } }) =>
+      analysis === null
+        ? []
+        : [
+            { labels: { result: 'ready' }, value: analysis.counts.ready },
+            { labels: { result: 'failed' }, value: analysis.counts.failed },
+            { labels: { result: 'budget' }, value: analysis.counts.budget },
+          ],
+  },
 ];
 
 const GAUGES: readonly Row[] = [
@@ -92,6 +104,22 @@ const GAUGES: readonly Row[] = [
       },
       { labels: { instances: 'others' }, value: others.totals.tokens },
     ],
+  },
+  {
+    name: 'platform_sidecar_llm_tokens_today',
+    help: 'Tokens of the LLM analysis on the current UTC day, with reservations.',
+    read: ({ llm: { analysis } }) =>
+      analysis === null
+        ? []
+        : [
+            { labels: { kind: 'input' }, value: analysis.today.input },
+            { labels: { kind: 'output' }, value: analysis.today.output },
+          ],
+  },
+  {
+    name: 'platform_sidecar_llm_cost_today_usd',
+    help: 'Cost of the LLM analysis on the current UTC day, with reservations, in US dollars.',
+    read: ({ llm: { analysis } }) => (analysis === null ? [] : [{ value: analysis.today.usd }]),
   },
   {
     name: 'platform_sidecar_build_info',

@@ -19,13 +19,13 @@ export function reportRoutes(context: SidecarContext): SidecarRoute[] {
       path: '/gap',
       access: 'local',
       summary:
-        'Returns score, grade, source, issues and `evidence {shown, declared, reported, items[]}`, the evidence for manifest declarations in the last 24 hours. `?view=alignment`: the issues as declared and observed values.',
+        'Returns score, grade, source, issues and `evidence {shown, declared, reported, items[]}`, the evidence for manifest declarations in the last 24 hours. `llm {status, model, analysedAt, reason}` is the state of the LLM analysis. `?view=alignment`: the issues as declared and observed values.',
       handlers: [
         async (request, response) => {
           const isAlignment = viewOf(request) === 'alignment';
-          const { gap, evidence, manifest, facts } = await assessor.assess();
+          const { gap, evidence, llm, manifest, facts } = await assessor.assess();
           response.json(
-            isAlignment ? { source: gap.source, ...align(manifest, facts) } : { ...gap, evidence },
+            isAlignment ? { source: gap.source, ...align(manifest, facts) } : { ...gap, evidence, llm },
           );
         },
       ],

@@ -101,6 +101,7 @@ export default defineConfig({
       ]),
       section('Security reviewer', '/docs/', [
         ['Policy enforcement', 'guide/enforcement'],
+        ['LLM analysis', 'guide/llm-analysis'],
         ['Security review', 'guide/security'],
         ['Webhook and certificates', 'webhook'],
         ['Releases', 'release'],

@@ -11,6 +11,7 @@ A check is (list <is invalid> "path of the value" "the problem and the fix"); al
 {{- include "ac.resourceProblems" . -}}
 {{- include "ac.labelProblems" . -}}
 {{- include "ac.guardProblems" . -}}
+{{- include "ac.llmProblems" . -}}
 {{- end -}}
 
 {{/* One line for each failed check. */}}
@@ -222,11 +223,11 @@ A check is (list <is invalid> "path of the value" "the problem and the fix"); al
 {{- $table := .Files.Get "files/guard.yaml" | fromYaml -}}
 {{- range $entry := .Values.guard.alsoAllowed.env -}}
 {{- $name := trimSuffix "*" $entry -}}
-{{- $isReserved := regexMatch "^(NODE_|LD_|OPENSSL_|SSL_|OPA_|GO|UV_|PLATFORM_)" $name -}}
+{{- $isReserved := regexMatch "^(NODE_|LD_|OPENSSL_|SSL_|OPA_|GO|UV_|PLATFORM_|LLM_|ANTHROPIC_|OPENAI_)" $name -}}
 {{- range $table.sidecarVariables -}}
 {{- if or (eq . $name) (and (hasSuffix "*" $entry) (hasPrefix $name .)) }}{{ $isReserved = true }}{{ end -}}
 {{- end -}}
-{{- range list "NODE_" "LD_" "OPENSSL_" "SSL_" "OPA_" "GO" "UV_" "PLATFORM_" -}}
+{{- range list "NODE_" "LD_" "OPENSSL_" "SSL_" "OPA_" "GO" "UV_" "PLATFORM_" "LLM_" "ANTHROPIC_" "OPENAI_" -}}
 {{- if and (hasSuffix "*" $entry) (hasPrefix $name .) }}{{ $isReserved = true }}{{ end -}}
 {{- end -}}
 {{- $checks = append $checks (list $isReserved "guard.alsoAllowed.env" (printf "%q would let pod authors change the behaviour of the sidecar, the engine or Node.js" $entry)) -}}
@@ -234,6 +235,20 @@ A check is (list <is invalid> "path of the value" "the problem and the fix"); al
 {{- range .Values.guard.alsoAllowed.mounts -}}
 {{- $isReserved := regexMatch "^(/var)?/run/secrets/(platform[.]io|kubernetes[.]io)(/|$)|^(/var)?/run/secrets$" . -}}
 {{- $checks = append $checks (list $isReserved "guard.alsoAllowed.mounts" (printf "%q is or covers a mount of the sidecar" .)) -}}
+{{- end -}}
+{{- include "ac.lines" $checks -}}
+{{- end -}}
+
+{{- define "ac.llmProblems" -}}
+{{- $llm := .Values.llmAnalysis -}}
+{{- $isCompatible := and $llm.existingSecret (eq $llm.provider "openai-compatible") -}}
+{{- $checks := list
+  (list (and $isCompatible (not $llm.model)) "llmAnalysis.model" "required with provider openai-compatible")
+  (list (and $isCompatible (not $llm.baseUrl)) "llmAnalysis.baseUrl" "required with provider openai-compatible, such as https://llm.example.com/v1")
+-}}
+{{- range $path, $amount := dict "usdPerDay" $llm.usdPerDay "usdPerMillionTokens.input" $llm.usdPerMillionTokens.input "usdPerMillionTokens.output" $llm.usdPerMillionTokens.output -}}
+{{- $checks = append $checks (list (not (regexMatch "^[0-9]{1,6}([.][0-9]{1,4})?$" (include "ac.amount" $amount))) (printf "llmAnalysis.%s" $path)
+  (printf "%s has more than four decimal places" (include "ac.amount" $amount))) -}}
 {{- end -}}
 {{- include "ac.lines" $checks -}}
 {{- end -}}

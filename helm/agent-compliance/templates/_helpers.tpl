@@ -234,6 +234,30 @@ spec:
   value: {{ .Values.sidecar.heartbeatSeconds | quote }}
 - name: PROOF_WRITES
   value: {{ if include "ac.hasAdminKey" . }}control-plane{{ else }}local{{ end }}
+{{- with .Values.llmAnalysis }}
+{{- if .existingSecret }}
+- name: LLM_ANALYSIS_SECRET
+  value: {{ .existingSecret | quote }}
+- name: LLM_ANALYSIS_SECRET_KEY
+  value: {{ .secretKey | quote }}
+- name: LLM_ANALYSIS_PROVIDER
+  value: {{ .provider | quote }}
+- name: LLM_ANALYSIS_MODEL
+  value: {{ .model | quote }}
+- name: LLM_ANALYSIS_BASE_URL
+  value: {{ .baseUrl | quote }}
+- name: LLM_ANALYSIS_TIMEOUT_SECONDS
+  value: {{ toJson .timeoutSeconds | quote }}
+- name: LLM_ANALYSIS_TOKENS_PER_DAY
+  value: {{ toJson .tokensPerDay | quote }}
+- name: LLM_ANALYSIS_USD_PER_DAY
+  value: {{ include "ac.amount" .usdPerDay | quote }}
+- name: LLM_ANALYSIS_USD_PER_MILLION_INPUT_TOKENS
+  value: {{ include "ac.amount" .usdPerMillionTokens.input | quote }}
+- name: LLM_ANALYSIS_USD_PER_MILLION_OUTPUT_TOKENS
+  value: {{ include "ac.amount" .usdPerMillionTokens.output | quote }}
+{{- end }}
+{{- end }}
 - name: POLICY_ENGINE
   value: {{ .Values.policy.engine | quote }}
 {{- if eq .Values.policy.engine "opa" }}
@@ -256,6 +280,11 @@ spec:
   value: {{ .Values.policy.minimumCompliantGrade }}
 - name: POLICY_MINIMUM_COMPLIANT_EVIDENCE
   value: {{ int .Values.policy.minimumCompliantEvidence | quote }}
+{{- end -}}
+
+{{/* An amount as text: --set passes a number with a decimal point as a string. */}}
+{{- define "ac.amount" -}}
+{{- if kindIs "string" . }}{{ . }}{{ else }}{{ toJson . }}{{ end -}}
 {{- end -}}
 
 {{/* CEL: whether e.name is one of these names; a * at the end matches the rest of a name. */}}
