@@ -56,9 +56,7 @@ const chartOf = (name: string) => join(cwd, name, 'helm');
 const IMAGE = ['--set', 'image.repository=registry.example/agent'];
 const VERSION = ['--kube-version', '1.36.0'];
 const template = async (name: string, release: string, ...args: string[]) =>
-  objectsOf<Rendered>(
-    await helm('template', release, chartOf(name), ...VERSION, ...IMAGE, ...args),
-  );
+  objectsOf<Rendered>(await helm('template', release, chartOf(name), ...VERSION, ...IMAGE, ...args));
 
 interface Container {
   name: string;
@@ -138,9 +136,7 @@ describe('the built command', () => {
       const schemas = new KubernetesSchemas(minor);
       const files = readdirSync(join(cwd, name, 'k8s')).map((file) => join(cwd, name, 'k8s', file));
       // kubectl reads YAML 1.1.
-      const plain = files.map(
-        (file) => parse(readFileSync(file, 'utf8'), { version: '1.1' }) as ChartObject,
-      );
+      const plain = files.map((file) => parse(readFileSync(file, 'utf8'), { version: '1.1' }) as ChartObject);
       const charted = await template(name, 'release', '-f', join(cwd, 'many.yaml'));
       expect([plain.length, charted.length]).toEqual([5, 4]);
       const problems = [...plain, ...charted].flatMap((object) =>
@@ -173,9 +169,7 @@ describe('the built command', () => {
     });
 
     test('the release with the name of the next steps has the same pods as the Kubernetes manifests', async () => {
-      const workload = parse(
-        readFileSync(join(cwd, name, 'k8s/deployment.yaml'), 'utf8'),
-      ) as Rendered;
+      const workload = parse(readFileSync(join(cwd, name, 'k8s/deployment.yaml'), 'utf8')) as Rendered;
       const { initContainers, containers, ...pod } = workload.spec.template.spec;
       const release = workload.metadata.name;
       const rendered = find(await template(name, release), 'Deployment');
@@ -201,7 +195,15 @@ describe('the built command', () => {
     ['sidecar.mode=track', 'mode'],
     ['replicaCount=two', 'replicaCount'],
   ])('the chart rejects --set %s', async (value, name) => {
-    const { code, stderr } = await helm('template', 'release', chartOf('full'), ...VERSION, ...IMAGE, '--set', value);
+    const { code, stderr } = await helm(
+      'template',
+      'release',
+      chartOf('full'),
+      ...VERSION,
+      ...IMAGE,
+      '--set',
+      value,
+    );
     expect(code).not.toBe(0);
     expect(stderr).toContain(name);
   });

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { expect, test } from '@jest/globals';
-import { commandNames } from '../cli/program.ts';
+import { COMMAND_NAMES } from '../cli/program.ts';
 import { VARIABLES } from '../cli/mcp/target.ts';
 
 const PAGE = readFileSync(join(import.meta.dirname, 'guide/editors.md'), 'utf8');
@@ -20,9 +20,7 @@ const BLOCKS = [...PAGE.matchAll(/^```json\n(.*?)^```$/gms)].map(
 test('every entry for an assistant starts platform mcp with known variables', () => {
   const entries = BLOCKS.flatMap(({ mcpServers, servers }) => Object.values(mcpServers ?? servers ?? {}));
   expect(entries).toHaveLength(3);
-  expect(commandNames({ env: {}, cwd: '/', now: () => new Date(), color: false, ask: null })).toContain(
-    'mcp',
-  );
+  expect(COMMAND_NAMES).toContain('mcp');
   for (const { command, args, env } of entries) {
     expect([command, ...args].join(' ')).toMatch(/^(?:npx )?platform mcp(?: --root \S+)?$/);
     const variables: readonly string[] = Object.values(VARIABLES);

@@ -115,7 +115,11 @@ describe.each(Object.entries(AGENTS))('--deploy %s', (_target, name) => {
   test('its Service has the agent, the proxy and the grade', async () => {
     for (const port of [8000, 4000]) expect((await fetchFrom(name, port, '/health')).status).toBe(200);
     const gap = async () =>
-      (await (await fetchFrom(name, 4001, '/gap')).json()) as { source: string; score: number; grade: string };
+      (await (await fetchFrom(name, 4001, '/gap')).json()) as {
+        source: string;
+        score: number;
+        grade: string;
+      };
     const { answer } = await eventually('a report of the agent', gap, ({ source }) => source === 'agent-sdk');
     expect(answer).toMatchObject({ score: 100, grade: 'A' });
   });

@@ -31,7 +31,9 @@ const REQUEST: CompletionRequest = {
 const ANSWER = '{"name": "order desk"}';
 
 let servers: TestServers;
-beforeEach(() => (servers = new TestServers()));
+beforeEach(() => {
+  servers = new TestServers();
+});
 afterEach(() => servers.close());
 
 interface Api {
@@ -164,11 +166,7 @@ describe.each(APIS)('%s', (name, api) => {
       () => responds(404, { error: { message: 'x'.repeat(5_000) } }),
       (vendor) => `${`${vendor} responded with status 404: ${'x'.repeat(400)}`.slice(0, 400)}…`,
     ],
-    [
-      'a status without a reason',
-      () => responds(418, {}),
-      (vendor) => `${vendor} responded with status 418`,
-    ],
+    ['a status without a reason', () => responds(418, {}), (vendor) => `${vendor} responded with status 418`],
     [
       'an answer that is cut',
       ({ ends }) => streams(ANSWER, ends.cut),

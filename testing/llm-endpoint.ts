@@ -27,7 +27,11 @@ export async function startLlmEndpoint(answer: string | number): Promise<LlmEndp
       const isStream = body['stream'] === true;
       const given = {
         ...{ id: 'a'.repeat(64), model: String(body['model']), tools: [], text: answer },
-        ...{ promptTokens: 100, completionTokens: 50, statesUsage: !isStream || CHAT.statesUsageInStream(body) },
+        ...{
+          promptTokens: 100,
+          completionTokens: 50,
+          statesUsage: !isStream || CHAT.statesUsageInStream(body),
+        },
       };
       if (!isStream) {
         const whole = JSON.stringify(CHAT.whole(given));

@@ -61,7 +61,9 @@ describe('platform generate --framework', () => {
     const result = await generate(text);
     if (!result.ok) throw new Error(result.reason);
     const stubs = result.files.filter(({ content }) => content.includes('raise NotImplementedError'));
-    expect(stubs.map(({ path }) => path)).toEqual(expect.arrayContaining(['app/tools/search.py', 'app/tools/drop.py']));
+    expect(stubs.map(({ path }) => path)).toEqual(
+      expect.arrayContaining(['app/tools/search.py', 'app/tools/drop.py']),
+    );
     expect(result.notes.length).toBeGreaterThanOrEqual(3);
   });
 

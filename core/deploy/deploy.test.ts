@@ -117,7 +117,8 @@ describe('generate --deploy k8s', () => {
       'PLATFORM_SECRET_VISA_TOKEN',
       'REDIS_URL',
     ]);
-    for (const [, name = ''] of FULL_MANIFEST.matchAll(/\$env:(\w+)/g)) expect(stringData).toHaveProperty(name);
+    for (const [, name = ''] of FULL_MANIFEST.matchAll(/\$env:(\w+)/g))
+      expect(stringData).toHaveProperty(name);
     expect(files['k8s/secret.yaml.example']).toContain(
       '  # Declared at spec.model.fallback.apiKey.\n  ANTHROPIC_API_KEY: CHANGE_ME\n',
     );
@@ -234,8 +235,7 @@ describe('generate --deploy k8s', () => {
     const { model } = planOf(text);
     const file = generated('k8s', text)['k8s/configmap.yaml'] ?? '';
     const data = { AGENT_NAME: 'minimal', MODEL_PROVIDER: model.provider, MODEL_ID: model.id };
-    for (const version of ['1.1', '1.2'] as const)
-      expect(parse(file, { version })).toMatchObject({ data });
+    for (const version of ['1.1', '1.2'] as const) expect(parse(file, { version })).toMatchObject({ data });
   });
 
   test.each([

@@ -31,12 +31,20 @@ export function valueRows({ model }: DeployPlan, agent: Container, sidecar: Cont
     row('image.pullPolicy', agent['imagePullPolicy'], 'Pull policy of the image.', { schema: PULL_POLICY }),
     row('imagePullSecrets', [], 'Secrets for the registries, as in a pod.'),
     row('fullnameOverride', '', 'Name of the objects; empty: from the release and the chart.'),
-    row('secretName', '', "Secret with the agent's variables; empty: the name of the objects, with `-secrets`."),
+    row(
+      'secretName',
+      '',
+      "Secret with the agent's variables; empty: the name of the objects, with `-secrets`.",
+    ),
     row('env', [], 'More variables of the agent, as in a container.'),
     row('resources', agent.resources, 'Requests and limits of the agent.'),
     row('model.provider', model.provider, 'MODEL_PROVIDER of the agent.', DECLARED),
     row('model.id', model.id, 'MODEL_ID of the agent.', DECLARED),
-    row('sidecar.image', sidecar.image, 'Image of the sidecar, in a registry that the cluster can pull from.'),
+    row(
+      'sidecar.image',
+      sidecar.image,
+      'Image of the sidecar, in a registry that the cluster can pull from.',
+    ),
     row('sidecar.pullPolicy', sidecar['imagePullPolicy'], 'Pull policy of the image.', {
       schema: PULL_POLICY,
     }),

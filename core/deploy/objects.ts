@@ -18,7 +18,11 @@ export interface KubeObject {
 export interface Deployment extends KubeObject {
   spec: {
     template: {
-      spec: { initContainers: [sidecar: Container]; containers: [agent: Container]; [field: string]: unknown };
+      spec: {
+        initContainers: [sidecar: Container];
+        containers: [agent: Container];
+        [field: string]: unknown;
+      };
       [field: string]: unknown;
     };
     [field: string]: unknown;
@@ -52,6 +56,7 @@ const SIDECAR_SETTINGS = {
   controlPlaneUrl: null,
   proofWrites: 'local',
   ca: null,
+  llmAnalysis: null,
 } as const;
 
 const WRITABLE = { name: 'tmp', mountPath: '/tmp' };

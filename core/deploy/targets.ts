@@ -22,7 +22,9 @@ export function nextSteps(target: DeployTarget, plan: DeployPlan, directory: str
   const { workload, platform } = objectNames(objectNameOf(plan.agentName));
   const needsSecret = plan.variables.length > 0;
   const heartbeats = plan.sendsHeartbeats
-    ? [`kubectl create secret generic ${platform} --from-env-file=.env.platform, with your values in the file`]
+    ? [
+        `kubectl create secret generic ${platform} --from-env-file=.env.platform, with your values in the file`,
+      ]
     : [];
   if (target === 'helm')
     return [

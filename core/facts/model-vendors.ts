@@ -72,6 +72,8 @@ export function modelVendorOf(provider: string): { vendor: ModelVendor; variable
   const name = Object.hasOwn(VENDOR_ALIASES, folded) ? (VENDOR_ALIASES[folded] ?? folded) : folded;
   const known = Object.hasOwn(MODEL_VENDORS, name) ? MODEL_VENDORS[name] : undefined;
   const variable =
-    name === 'azure' ? 'AZURE_OPENAI_ENDPOINT' : `${name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}_BASE_URL`;
+    name === 'azure'
+      ? 'AZURE_OPENAI_ENDPOINT'
+      : `${name.toUpperCase().replaceAll(/[^A-Z0-9]/g, '_')}_BASE_URL`;
   return { vendor: known ?? openAiLike(null), variable };
 }

@@ -177,7 +177,13 @@ describe('a parsed heartbeat', () => {
   });
 
   test('keeps issues of the LLM analysis as such', () => {
-    const issue = { severity: 'high', property: 'spec.tools[pay]', description: 'd', recommendation: 'r', source: 'llm' };
+    const issue = {
+      severity: 'high',
+      property: 'spec.tools[pay]',
+      description: 'd',
+      recommendation: 'r',
+      source: 'llm',
+    };
     const { gap } = read({ ...MINIMAL, gap: { score: 100, issues: [issue] } });
     expect(gap).toMatchObject({ score: 100, grade: 'A', issues: [issue] });
   });

@@ -24,7 +24,7 @@ export interface InjectionPlan extends AnnotationDefaults {
 /** The settings of an installation that the sidecar's container and volumes depend on. */
 type SidecarSettings = Pick<
   InjectionSettings,
-  'imagePullPolicy' | 'engine' | 'heartbeatSeconds' | 'controlPlaneUrl' | 'proofWrites' | 'ca'
+  'imagePullPolicy' | 'engine' | 'heartbeatSeconds' | 'controlPlaneUrl' | 'proofWrites' | 'ca' | 'llmAnalysis'
 >;
 
 const IDENTITY_PATH = '/var/run/secrets/platform.io';
@@ -183,7 +183,7 @@ function controlPlaneEnvironment({ controlPlaneUrl, ca, proofWrites }: SidecarSe
   ];
 }
 
-function llmEnvironment({ llmAnalysis }: InjectionSettings): EnvVariable[] {
+function llmEnvironment({ llmAnalysis }: SidecarSettings): EnvVariable[] {
   if (llmAnalysis === null) return [];
   const { key, variables } = llmAnalysis;
   // Optional: in a namespace without the Secret, agents start, and their sidecars report that the analysis is off.

@@ -56,10 +56,14 @@ describe('a Python body', () => {
 
   test('never begins with an indentation and has only visible characters and line feeds', () => {
     fc.assert(
-      fc.property(fc.string({ unit: anyCharacter() }), fc.string({ unit: anyCharacter() }), (before, after) => {
-        const body = pythonBody(`${before}\nreturn 1\n${after}`);
-        if (body.ok) expect(body.code).toMatch(/^\S(?:\n|[^\p{Cc}\p{Zl}\p{Zp}])*$/u);
-      }),
+      fc.property(
+        fc.string({ unit: anyCharacter() }),
+        fc.string({ unit: anyCharacter() }),
+        (before, after) => {
+          const body = pythonBody(`${before}\nreturn 1\n${after}`);
+          if (body.ok) expect(body.code).toMatch(/^\S(?:\n|[^\p{Cc}\p{Zl}\p{Zp}])*$/u);
+        },
+      ),
       { numRuns: runs(1000) },
     );
   });
@@ -68,7 +72,10 @@ describe('a Python body', () => {
 describe('a JavaScript body', () => {
   test.each([
     ['return text', undefined],
-    ['  const a = await fetch(process.env.URL);\n  return a.status;', 'const a = await fetch(process.env.URL);\nreturn a.status;'],
+    [
+      '  const a = await fetch(process.env.URL);\n  return a.status;',
+      'const a = await fetch(process.env.URL);\nreturn a.status;',
+    ],
     ['return `${text.length} // not a comment`; // a comment', undefined],
   ])('%j is used', (text, code = text) => {
     expect(javascriptBody(text)).toEqual({ ok: true, code });
@@ -83,7 +90,10 @@ describe('a JavaScript body', () => {
     ['with (text) return 1;', syntax],
     ['export const a = 1; return a;', syntax],
     ['const a = 1;', 'the code returns nothing'],
-    ['return (await import("node:fs")).rmSync("/");', 'the code contains import, require, eval or similar functions'],
+    [
+      'return (await import("node:fs")).rmSync("/");',
+      'the code contains import, require, eval or similar functions',
+    ],
     ['return eval(text);', 'the code contains import, require, eval or similar functions'],
     ['return Function("return 1")();', 'the code contains import, require, eval or similar functions'],
     ['return globalThis;', 'the code contains globalThis, constructor or prototype'],
@@ -103,10 +113,23 @@ describe('a JavaScript body', () => {
 
 describe('the answer of a model', () => {
   test('has a prompt and bodies; the first body of a tool counts', () => {
-    const tools = [{ name: 'a', body: '1' }, { name: 'a', body: '2' }, { name: 'b' }, 7, { name: '__proto__', body: '3' }];
+    const tools = [
+      { name: 'a', body: '1' },
+      { name: 'a', body: '2' },
+      { name: 'b' },
+      7,
+      { name: '__proto__', body: '3' },
+    ];
     expect(parseAnswer({ systemPrompt: 'p', tools, more: 1 })).toEqual({
       ok: true,
-      value: { systemPrompt: 'p', bodies: new Map([['a', '1'], ['__proto__', '3']]), invalid: 2 },
+      value: {
+        systemPrompt: 'p',
+        bodies: new Map([
+          ['a', '1'],
+          ['__proto__', '3'],
+        ]),
+        invalid: 2,
+      },
     });
   });
 

@@ -2,7 +2,10 @@ import { bodyText, unusable, type Body } from './body-text.ts';
 
 const FORBIDDEN: readonly (readonly [pattern: RegExp, shown: string])[] = [
   [/\b(?:import|require|eval|Function|WebAssembly|Worker)\b/, 'import, require, eval or similar functions'],
-  [/\b(?:globalThis|global|constructor|prototype|Reflect|Proxy)\b|__/, 'globalThis, constructor or prototype'],
+  [
+    /\b(?:globalThis|global|constructor|prototype|Reflect|Proxy)\b|__/,
+    'globalThis, constructor or prototype',
+  ],
   [/\bprocess\b(?!\s*\.\s*env\b)/, 'functions of process'],
   // A comment in a script, and an error in a module.
   [/<!--|^\s*-->/m, 'an HTML comment'],
@@ -10,9 +13,9 @@ const FORBIDDEN: readonly (readonly [pattern: RegExp, shown: string])[] = [
 ];
 
 /** Compiles a function body. It never runs, and a body that ends its function early does not compile. */
-const { constructor: AsyncFunction } = Object.getPrototypeOf(async () => {
-  await null;
-}) as { constructor: new (parameter: string, body: string) => unknown };
+const { constructor: AsyncFunction } = Object.getPrototypeOf(async () => Promise.resolve()) as {
+  constructor: new (parameter: string, body: string) => unknown;
+};
 
 /** Checks the body of an async JavaScript function: it compiles, and contains no construct that a tool does not need. Not a sandbox. */
 export function javascriptBody(text: string): Body {

@@ -36,7 +36,9 @@ export function projectOf(input: ProjectInput): { files: GeneratedFile[]; notes:
     { path: 'README.md', content: readmeOf(manifest, project, port) },
     { path: 'agent.yaml', content: manifestText },
     ...templatesOf(framework, project.language),
-    ...(project.language === 'python' ? pythonFiles(project.packages) : typescriptFiles(input, project.packages)),
+    ...(project.language === 'python'
+      ? pythonFiles(project.packages)
+      : typescriptFiles(input, project.packages)),
     ...tools.files,
   ];
   const prompt = promptFile(manifest, written.systemPrompt, files);
@@ -49,7 +51,10 @@ function templatesOf(framework: Framework, language: 'python' | 'typescript'): G
   return Object.entries(TEMPLATES).flatMap(([name, content]) => {
     const [folder = '', ...rest] = name.split('/');
     if (!folders.includes(folder)) return [];
-    const path = rest.join('/').replace(/\.tmpl$/, '').replace(/^dockerignore$/, '.dockerignore');
+    const path = rest
+      .join('/')
+      .replace(/\.tmpl$/, '')
+      .replace(/^dockerignore$/, '.dockerignore');
     return { path, content };
   });
 }

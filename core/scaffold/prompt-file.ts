@@ -22,7 +22,8 @@ export function promptFile(
   const reference = declared === undefined ? { kind: 'file', name: DEFAULT_PATH } : referenceOf(declared);
   if (reference?.kind !== 'file') return { files: [], notes: [] };
   const path = reference.name.replace(/^(?:\.\/)+/, '');
-  if (!isFree(path, taken)) return { files: [], notes: [`add the system prompt ${quoted(path)} to the project`] };
+  if (!isFree(path, taken))
+    return { files: [], notes: [`add the system prompt ${quoted(path)} to the project`] };
   const text = promptText(written);
   const notes = text === '' ? [`${path} is a default text: the model wrote no system prompt`] : [];
   return { files: [{ path, content: `${text || defaultPrompt(manifest)}\n` }], notes };

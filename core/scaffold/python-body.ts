@@ -2,8 +2,31 @@ import { bodyText, unusable, type Body } from './body-text.ts';
 
 /** Modules that the code of a model may import. */
 const IMPORTABLE = new Set([
-  ...['base64', 'collections', 'datetime', 'decimal', 'difflib', 'fractions', 'functools', 'hashlib', 'hmac', 'html'],
-  ...['httpx', 'itertools', 'json', 'math', 'operator', 'os', 'random', 're', 'statistics', 'string', 'textwrap'],
+  ...[
+    'base64',
+    'collections',
+    'datetime',
+    'decimal',
+    'difflib',
+    'fractions',
+    'functools',
+    'hashlib',
+    'hmac',
+    'html',
+  ],
+  ...[
+    'httpx',
+    'itertools',
+    'json',
+    'math',
+    'operator',
+    'os',
+    'random',
+    're',
+    'statistics',
+    'string',
+    'textwrap',
+  ],
   ...['time', 'typing', 'unicodedata', 'urllib', 'uuid', 'zoneinfo'],
 ]);
 
@@ -60,7 +83,9 @@ function brokenStructure(code: string): string | null {
 
 /** Top-level names of imported modules; empty: a relative import. */
 function importedModules(code: string): string[] {
-  const statements = code.matchAll(/(?:^|;|:)[ ]*(?:from\s+([\w.]*)[^\n;]*?\bimport\b|import\s+([^\n;#]+))/gm);
+  const statements = code.matchAll(
+    /(?:^|;|:)[ ]*(?:from\s+([\w.]*)[^\n;]*?\bimport\b|import\s+([^\n;#]+))/gm,
+  );
   return [...statements].flatMap(([, from, list]) =>
     (from === undefined ? (list ?? '').split(',') : [from]).map(
       (each) => each.trim().split(/[\s.]/)[0] ?? '',

@@ -57,7 +57,13 @@ const MASTRA_FILES = [
   ...['.dockerignore', 'Dockerfile', 'README.md', 'agent.yaml', 'package.json', 'prompts/system.md'],
   ...['src/agent.ts', 'src/conversation.ts', 'src/guardrails.ts', 'src/main.ts', 'src/manifest.ts'],
   ...['src/model-api.json', 'src/reporter.ts', 'src/server.ts', 'src/settings.ts', 'src/tools/index.ts'],
-  ...['src/tools/search.ts', 'src/tools/tools.json', 'src/tools/worker.ts', 'test/agent.test.ts', 'tsconfig.json'],
+  ...[
+    'src/tools/search.ts',
+    'src/tools/tools.json',
+    'src/tools/worker.ts',
+    'test/agent.test.ts',
+    'tsconfig.json',
+  ],
 ];
 
 describe('the project of each framework', () => {
@@ -67,27 +73,35 @@ describe('the project of each framework', () => {
     const isPython = FRAMEWORK_PROJECTS[framework].language === 'python';
     expect([...files.keys()].toSorted()).toEqual(isPython ? PYTHON_FILES : MASTRA_FILES);
     const folder = isPython ? 'app/tools' : 'src/tools';
-    expect(notes).toEqual([`a model wrote the code of 1 of 1 tools in ${folder}: review it before you start the agent`]);
+    expect(notes).toEqual([
+      `a model wrote the code of 1 of 1 tools in ${folder}: review it before you start the agent`,
+    ]);
     expect(files.get(isPython ? 'app/tools/search.py' : 'src/tools/search.ts')).toContain(`  ${body}\n`);
     expect(files.get('prompts/system.md')).toBe('You help.\n');
     expect(files.get('agent.yaml')).toBe(JSON.stringify(withTools('search')));
   });
 
-  test.each(FRAMEWORKS)('%s has a stub for each tool and a default prompt without code of a model', (framework) => {
-    const { files, notes } = made(framework, withTools('search'));
-    const isPython = FRAMEWORK_PROJECTS[framework].language === 'python';
-    const path = isPython ? 'app/tools/search.py' : 'src/tools/search.ts';
-    expect(files.get(path)).toContain(isPython ? 'raise NotImplementedError' : "throw new Error('not implemented')");
-    expect(notes).toEqual([
-      'prompts/system.md is a default text: the model wrote no system prompt',
-      `${path} is a stub for the tool "search": the model wrote no code`,
-    ]);
-    expect(files.get('prompts/system.md')).toContain('You are minimal. The least that is a manifest.');
-  });
+  test.each(FRAMEWORKS)(
+    '%s has a stub for each tool and a default prompt without code of a model',
+    (framework) => {
+      const { files, notes } = made(framework, withTools('search'));
+      const isPython = FRAMEWORK_PROJECTS[framework].language === 'python';
+      const path = isPython ? 'app/tools/search.py' : 'src/tools/search.ts';
+      expect(files.get(path)).toContain(
+        isPython ? 'raise NotImplementedError' : "throw new Error('not implemented')",
+      );
+      expect(notes).toEqual([
+        'prompts/system.md is a default text: the model wrote no system prompt',
+        `${path} is a stub for the tool "search": the model wrote no code`,
+      ]);
+      expect(files.get('prompts/system.md')).toContain('You are minimal. The least that is a manifest.');
+    },
+  );
 
   test('uses every template', () => {
     const paths = FRAMEWORKS.flatMap((framework) => [...made(framework, MINIMAL).files.values()]);
-    for (const [name, content] of Object.entries(TEMPLATES)) expect([name, paths.includes(content)]).toEqual([name, true]);
+    for (const [name, content] of Object.entries(TEMPLATES))
+      expect([name, paths.includes(content)]).toEqual([name, true]);
   });
 });
 
@@ -104,14 +118,19 @@ describe('the packages', () => {
     for (const { packages } of Object.values(FRAMEWORK_PROJECTS))
       for (const [name, version] of Object.entries(packages))
         expect([name, tested.get(name.toLowerCase().replace(/\[.*/, ''))]).toEqual([name, version]);
-    for (const [name, version] of Object.entries(TYPESCRIPT_TOOLS)) expect([name, versionOf(name)]).toEqual([name, version]);
+    for (const [name, version] of Object.entries(TYPESCRIPT_TOOLS))
+      expect([name, versionOf(name)]).toEqual([name, version]);
   });
 
   interface Dependencies {
     dependencies: Record<string, string>;
   }
   const versionOf = (name: string): string =>
-    (JSON.parse(readFileSync(join(ROOT, 'node_modules', name, 'package.json'), 'utf8')) as { version: string }).version;
+    (
+      JSON.parse(readFileSync(join(ROOT, 'node_modules', name, 'package.json'), 'utf8')) as {
+        version: string;
+      }
+    ).version;
 
   test('are in requirements.txt and package.json', () => {
     expect(made('autogen', MINIMAL).files.get('requirements.txt')).toBe(
@@ -126,7 +145,9 @@ describe('the packages', () => {
 
   test('a version that is a reference is not the version of the npm package', () => {
     const manifest = { ...MINIMAL, metadata: { ...MINIMAL.metadata, version: '$env:VERSION' } };
-    expect(JSON.parse(made('mastra', manifest).files.get('package.json') ?? '')).toMatchObject({ version: '0.0.0' });
+    expect(JSON.parse(made('mastra', manifest).files.get('package.json') ?? '')).toMatchObject({
+      version: '0.0.0',
+    });
   });
 });
 
@@ -136,7 +157,18 @@ const DATA = /^(?:agent\.yaml|README\.md|package\.json|.*\/tools\.json|src\/mode
 test('no text of a manifest is in code', () => {
   const text = fc.oneof(
     fc.string({ unit: anyCharacter(), minLength: 1 }),
-    fc.constantFrom('"""', "'''", '*/', '`${1}`', "'; import os #", '\n\nimport os\n', '{{x}}', '\\', '../../x', '__init__'),
+    fc.constantFrom(
+      '"""',
+      "'''",
+      '*/',
+      '`${1}`',
+      "'; import os #",
+      '\n\nimport os\n',
+      '{{x}}',
+      '\\',
+      '../../x',
+      '__init__',
+    ),
   );
   fc.assert(
     fc.property(
@@ -158,7 +190,8 @@ test('no text of a manifest is in code', () => {
         };
         const plain = made(framework, withTools(...names.map((_, index) => `t${index}`)));
         const { files } = made(framework, manifest);
-        const code = (from: Made['files']) => [...from].filter(([name]) => !DATA.test(name)).map(([, content]) => content);
+        const code = (from: Made['files']) =>
+          [...from].filter(([name]) => !DATA.test(name)).map(([, content]) => content);
         expect(code(files).toSorted()).toEqual(code(plain.files).toSorted());
         for (const name of files.keys()) expect(name).toMatch(/^[\w./-]+$/);
       },
@@ -209,7 +242,10 @@ describe('the names of a tool', () => {
 });
 
 describe('the system prompt', () => {
-  const withPrompt = (system: string): Manifest => ({ ...MINIMAL, spec: { ...MINIMAL.spec, prompts: { system } } });
+  const withPrompt = (system: string): Manifest => ({
+    ...MINIMAL,
+    spec: { ...MINIMAL.spec, prompts: { system } },
+  });
 
   test.each([
     ['$file:prompts/orders.md', 'prompts/orders.md'],
@@ -220,7 +256,17 @@ describe('the system prompt', () => {
   });
 
   test.each([
-    ...['main.py', 'MAIN.py', 'app', 'app/server.py/x', '.env', 'a/../main.py', 'a\\b', 'k8s/deployment.yaml', 'con'],
+    ...[
+      'main.py',
+      'MAIN.py',
+      'app',
+      'app/server.py/x',
+      '.env',
+      'a/../main.py',
+      'a\\b',
+      'k8s/deployment.yaml',
+      'con',
+    ],
     ...['helm', 'a:b', 'prompts/', '1/2/3/4/5/6/7/8/9'],
   ])('a file %j is left to the developer', (path) => {
     const plain = made('langgraph', MINIMAL);
@@ -246,7 +292,13 @@ test('the README lists variables and the declared parts that are not generated',
   const readme = made('mastra', parsed(FULL_MANIFEST)).files.get('README.md') ?? '';
   for (const name of ['ANTHROPIC_API_KEY', 'REDIS_URL', 'DATABASE_URL', 'OPENAI_BASE_URL'])
     expect(readme).toContain(`- \`${name}\``);
-  for (const path of ['spec.model.fallback', 'spec.mcp.servers', 'spec.memory', 'spec.api.auth', 'spec.subagents'])
+  for (const path of [
+    'spec.model.fallback',
+    'spec.mcp.servers',
+    'spec.memory',
+    'spec.api.auth',
+    'spec.subagents',
+  ])
     expect(readme).toContain(`- \`${path}\``);
   expect(made('mastra', MINIMAL).files.get('README.md')).not.toContain('Not generated');
 });

@@ -25,8 +25,14 @@ export function toolEntries(tools: readonly { name: string }[]): ToolEntry[] {
 }
 
 function moduleOf(name: string): string {
-  const words = name.slice(0, 500).replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2').toLowerCase();
-  const module = words.replaceAll(/[^a-z0-9]+/g, '_').slice(0, MAX_MODULE).replaceAll(/^_|_$/g, '');
+  const words = name
+    .slice(0, 500)
+    .replaceAll(/([a-z0-9])([A-Z])/g, '$1_$2')
+    .toLowerCase();
+  const module = words
+    .replaceAll(/[^a-z0-9]+/g, '_')
+    .slice(0, MAX_MODULE)
+    .replaceAll(/^_|_$/g, '');
   return RESERVED.test(module) ? `tool_${module}`.replace(/_$/, '') : module;
 }
 

@@ -11,9 +11,9 @@ import { toolEntries } from './tool-entries.ts';
 interface ToolLanguage {
   folder: string;
   extension: string;
-  check(text: string): Body;
+  check: (text: string) => Body;
   stub: string;
-  file(code: string): string;
+  file: (code: string) => string;
 }
 
 const REVIEW = 'A model wrote this body. Review it before use: it runs with the permissions of the agent.';
@@ -23,7 +23,10 @@ const LANGUAGES: Readonly<Record<'python' | 'typescript', ToolLanguage>> = {
     folder: 'app/tools',
     extension: 'py',
     check: pythonBody,
-    stub: pythonFile('"""A tool of the agent. tools.json has its name in the manifest."""', 'raise NotImplementedError'),
+    stub: pythonFile(
+      '"""A tool of the agent. tools.json has its name in the manifest."""',
+      'raise NotImplementedError',
+    ),
     file: (code) => pythonFile(`# ${REVIEW}`, code),
   },
   typescript: {
@@ -76,7 +79,9 @@ export function toolFiles(
   });
   const used = tools.length - notes.length;
   if (used > 0)
-    notes.unshift(`a model wrote the code of ${used} of ${tools.length} tools in ${folder}: review it before you start the agent`);
+    notes.unshift(
+      `a model wrote the code of ${used} of ${tools.length} tools in ${folder}: review it before you start the agent`,
+    );
   const names = new Set(tools.map(({ name }) => name));
   const unknown = [...written.bodies.keys()].filter((name) => !names.has(name)).length + written.invalid;
   if (unknown > 0) notes.push(`entries of the answer that fit no declared tool were not used: ${unknown}`);

@@ -25,7 +25,9 @@ export async function run(text) {
 It may use await, fetch and process.env. It has no import, require or eval.`,
 } as const;
 
-const systemText = (language: keyof typeof LANGUAGES): string => `You write parts of an AI agent: its system prompt, and the body of one function for each of its tools. Answer with one JSON object:
+const systemText = (
+  language: keyof typeof LANGUAGES,
+): string => `You write parts of an AI agent: its system prompt, and the body of one function for each of its tools. Answer with one JSON object:
 {"systemPrompt": "...", "tools": [{"name": "...", "body": "..."}]}
 
 systemPrompt: at most 300 words, for the described agent. It tells the agent its purpose, its limits and when to use which tool.
@@ -40,7 +42,10 @@ environment variable with a fitting name. Use an empty body if you cannot write 
 ${DATA_RULE}`;
 
 /** Asks for the system prompt and the tools of an agent project. */
-export function frameworkCodeRequest(manifest: Manifest, language: keyof typeof LANGUAGES): CompletionRequest {
+export function frameworkCodeRequest(
+  manifest: Manifest,
+  language: keyof typeof LANGUAGES,
+): CompletionRequest {
   const { metadata, spec } = manifest;
   const tools = (spec.tools ?? []).slice(0, MAX_TOOLS).map(({ name, description, annotations }) => ({
     name: cut(name, MAX_TEXT),

@@ -82,7 +82,7 @@ export class GeneratedProject {
 
   async close(): Promise<void> {
     const child = this.#child;
-    if (child !== null && child.exitCode === null && child.signalCode === null) {
+    if (child?.exitCode === null && child.signalCode === null) {
       const ended = new Promise((resolve) => child.once('exit', resolve));
       child.kill('SIGKILL');
       await ended;

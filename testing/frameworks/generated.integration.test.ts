@@ -111,7 +111,11 @@ async function runProject(project: GeneratedProject, kind: AnswerKind): Promise<
   await project.check(env);
   await project.start(port, env);
   const path = await processes.file(`agent-${port}.yaml`, manifest());
-  const sidecar = await processes.startSidecar(port, path, { ...env, POLICY_ENGINE: 'builtin', LOG_LEVEL: 'error' });
+  const sidecar = await processes.startSidecar(port, path, {
+    ...env,
+    POLICY_ENGINE: 'builtin',
+    LOG_LEVEL: 'error',
+  });
   try {
     const tokens = await useAgent(sidecar.proxyUrl, kind);
     await checkReports(sidecar.controlUrl, tokens);

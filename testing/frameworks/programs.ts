@@ -33,7 +33,8 @@ function fetched(packages: Packages, ...flags: string[]): Found {
 
 /** Why these packages cannot be used; undefined: they can. Without `installs`, missing packages are not installed. */
 export function whyNoPackages(packages: Packages, installs = true): string | undefined {
-  if (!installs && packages !== 'none' && !found.has(packages)) found.set(packages, fetched(packages, '--installed'));
+  if (!installs && packages !== 'none' && !found.has(packages))
+    found.set(packages, fetched(packages, '--installed'));
   const folder = packagesFolder(packages);
   return 'missing' in folder ? folder.missing : undefined;
 }

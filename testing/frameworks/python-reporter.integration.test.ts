@@ -23,7 +23,8 @@ import fc, { anyCharacter } from '../properties.ts';
 const PYTHON = ['python3.13', 'python3.12', 'python3.11', 'python3'].find(
   (name) => spawnSync(name, ['-c', 'import sys; sys.exit(sys.version_info < (3, 11))']).status === 0,
 );
-if (PYTHON === undefined) process.stderr.write('SKIPPED: Python 3.11 is missing: required by the Python reporter\n');
+if (PYTHON === undefined)
+  process.stderr.write('SKIPPED: Python 3.11 is missing: required by the Python reporter\n');
 const withPython = PYTHON === undefined ? describe.skip : describe;
 
 const folder = mkdtempSync(join(tmpdir(), 'python-reporter-'));
@@ -132,9 +133,7 @@ function parsed(): Manifest {
 }
 
 const outcomes = (checks: readonly Check[]) =>
-  checks
-    .map(({ id, category, status, severity }) => `${id} ${category} ${status} ${severity}`)
-    .toSorted();
+  checks.map(({ id, category, status, severity }) => `${id} ${category} ${status} ${severity}`).toSorted();
 
 withPython('the reporter for Python', () => {
   test('has the checks of the reporter for Node.js', async () => {
@@ -143,7 +142,11 @@ withPython('the reporter for Python', () => {
     const report = parseAgentReport(found, { agentName: 'orders', at: new Date() });
     if (!report.ok) throw new Error(JSON.stringify(report.invalid));
     const registeredTools = new Set(['search', 'Löschen, alles']);
-    const { health } = await runChecks({ manifest, now: () => new Date(), registeredTools }, folder, environment());
+    const { health } = await runChecks(
+      { manifest, now: () => new Date(), registeredTools },
+      folder,
+      environment(),
+    );
     expect(outcomes((found as { checks: Check[] }).checks)).toEqual(outcomes(health.checks));
     expect(found).toMatchObject({ status: health.status, summary: health.summary });
     expect(health.checks.length).toBeGreaterThan(20);
@@ -206,7 +209,11 @@ print(json.dumps(reporter.usage()))
       { type: 'model', modelId: 'gpt-4o-mini', promptTokens: 3, completionTokens: 2 },
     ]);
     expect(events).toHaveLength(35);
-    expect(batches.at(-1)).toMatchObject({ requestId: null, agentName: 'orders', events: [{ promptTokens: 10 }] });
+    expect(batches.at(-1)).toMatchObject({
+      requestId: null,
+      agentName: 'orders',
+      events: [{ promptTokens: 10 }],
+    });
   });
 });
 
