@@ -28,7 +28,7 @@ export interface AttemptSettings {
   limits: Limits;
   /** Values that must not appear in a reason. */
   secrets: readonly string[];
-  reasonOf(error: unknown): string;
+  reasonOf: (error: unknown) => string;
 }
 
 const MAX_REASON = 400;
@@ -44,9 +44,10 @@ export async function attempt(
   const interrupted: CompletionResult = { ok: false, reason: 'the request was interrupted' };
   if (signal.aborted) return interrupted;
   const late = AbortSignal.timeout(limits.timeoutMs);
-  const result = await run(AbortSignal.any([signal, late])).catch(
-    (error: unknown): CompletionResult => ({ ok: false, reason: reasonOf(error) }),
-  );
+  const result = await run(AbortSignal.any([signal, late])).catch((error: unknown): CompletionResult => ({
+    ok: false,
+    reason: reasonOf(error),
+  }));
   if (result.ok) return result;
   if (signal.aborted) return interrupted;
   const reason = late.aborted

@@ -47,11 +47,7 @@ const CHECK_MS = 15_000;
 const MAX_CHECK_BYTES = 2 ** 20;
 
 /** Runs the command's own login check, which makes no request to a model. Never rejects. */
-export function checkSubscription(
-  cli: Cli,
-  env: Environment,
-  limits: Limits = LIMITS,
-): Promise<Readiness> {
+export function checkSubscription(cli: Cli, env: Environment, limits: Limits = LIMITS): Promise<Readiness> {
   return readinessOf(cli, env, limits).catch((error: unknown): Readiness => ({
     ready: false,
     reason: `${cli.command} cannot be checked: ${describeError(error)}`,
@@ -153,8 +149,7 @@ function resultFrom(
 
 /** Why a command ended without a result. */
 export function failureOf(command: string, { exitCode, stderr }: CliEnd): string {
-  const ended =
-    exitCode === null ? 'could not be started or was ended' : `ended with exit code ${exitCode}`;
+  const ended = exitCode === null ? 'could not be started or was ended' : `ended with exit code ${exitCode}`;
   const details = stderr.trim();
   return `${command} ${ended} without an answer${details === '' ? '' : `: ${details}`}`;
 }

@@ -45,8 +45,7 @@ describe('npm install of the package, without a registry', () => {
   test('contains the licence of every bundled library', () => {
     const notices = readFileSync(installed('THIRD-PARTY-NOTICES'), 'utf8');
     const names = ['commander', 'yaml', 'express', 'winston', 'undici', 'openai', '@kubernetes/client-node'];
-    for (const name of names)
-      expect(notices).toMatch(new RegExp(`^## ${name} \\d+\\.\\d+\\.\\d+ \\(`, 'm'));
+    for (const name of names) expect(notices).toMatch(new RegExp(`^## ${name} \\d+\\.\\d+\\.\\d+ \\(`, 'm'));
   });
 
   test('provides npx platform', async () => {
