@@ -41,7 +41,6 @@ interface Api {
   keyName: string;
   provider: (url: string, limits: Limits) => Provider;
   path: string;
-  keyHeader: [name: string, value: string];
   inputTokens: number;
   /** Members of a request that asks for the schema. */
   structured: object;
@@ -62,7 +61,6 @@ const ANTHROPIC: Api = {
   keyName: 'ANTHROPIC_API_KEY',
   provider: (url, limits) => anthropicProvider({ ...settings(limits), baseUrl: new URL(url) }),
   path: '/v1/messages',
-  keyHeader: ['x-api-key', KEY],
   inputTokens: VENDOR_TOKENS.prompt - 16,
   structured: { max_tokens: 200, output_config: { format: { type: 'json_schema', schema: SCHEMA } } },
   forms: 2,
@@ -86,7 +84,6 @@ const COMPATIBLE: Api = {
       baseUrl: new URL(`${url}/v1`),
     }),
   path: '/v1/chat/completions',
-  keyHeader: ['authorization', `Bearer ${KEY}`],
   inputTokens: VENDOR_TOKENS.prompt,
   structured: {
     max_tokens: 200,
@@ -140,7 +137,7 @@ describe.each(APIS)('%s', (name, api) => {
       path: api.path,
       body: { model: 'model-x', stream: true, ...api.structured },
     });
-    expect(request!.headers).toMatchObject({ [api.keyHeader[0]]: api.keyHeader[1] });
+    expect(request!.headers).toMatchObject({ authorization: `Bearer ${KEY}` });
     expect(api.systemOf(request!.body)).toBe(REQUEST.system);
     expect(request!.body['messages']).toContainEqual({ role: 'user', content: REQUEST.prompt });
   });

@@ -3,8 +3,8 @@ import { AnswerFailure } from './attempt.ts';
 type Fetch = (input: string | URL | Request, init?: RequestInit) => Promise<Response>;
 
 /**
- * `fetch` whose response bodies have a limit, also those of errors. Redirects are not followed, because a redirect to another
- * host would carry the key in a header that only the vendor knows.
+ * `fetch` whose response bodies have a limit, also those of errors. Redirects are not followed: the prompt and the key are for the
+ * configured host only.
  */
 export function boundedFetch(maxBytes: number): Fetch {
   return async (input, init) => {
