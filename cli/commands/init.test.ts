@@ -65,7 +65,7 @@ describe('init --from', () => {
     writeFileSync(join(cwd, 'card.json'), CARD);
     expect(await platform(['init', 'recipes', '--from', 'card.json'])).toEqual({
       output:
-        'wrote recipes/agent.yaml\nnext: platform validate recipes/agent.yaml, then platform health recipes/agent.yaml\n',
+        'wrote recipes/agent.yaml and recipes/agent.schema.json\nnext: platform validate recipes/agent.yaml, then platform health recipes/agent.yaml\n',
       errors: NOTES,
       exitCode: 0,
     });

@@ -63,6 +63,14 @@ export const gapReport = z.object({
   issuesTotal: count,
   evidence: evidence.nullish(),
   audit: audited.nullish(),
+  llm: z
+    .object({
+      status: z.string().describe('State of the LLM analysis: off, pending, ready, failed or budget'),
+      model: text,
+      analysedAt: text,
+      reason: text,
+    })
+    .nullish(),
   ...stored,
 });
 

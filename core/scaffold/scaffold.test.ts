@@ -107,17 +107,20 @@ describe('the project of each framework', () => {
 
 describe('the packages', () => {
   test('have the versions that the framework matrix tests', () => {
-    const tested = new Map<string, string>();
+    const python = new Map<string, string>();
     for (const [, name = '', version = ''] of readFileSync(join(MATRIX, 'requirements.txt'), 'utf8').matchAll(
       /^([\w.-]+)==([^\s\\]+)/gm,
     ))
-      tested.set(name, version);
+      python.set(name, version);
     const { dependencies } = JSON.parse(readFileSync(join(MATRIX, 'package.json'), 'utf8')) as Dependencies;
-    for (const [name, version] of Object.entries(dependencies)) tested.set(name, version);
-    tested.set('yaml', versionOf('yaml'));
-    for (const { packages } of Object.values(FRAMEWORK_PROJECTS))
+    const typescript = new Map([...Object.entries(dependencies), ['yaml', versionOf('yaml')]]);
+    const versions = { python, typescript };
+    for (const { packages, language } of Object.values(FRAMEWORK_PROJECTS))
       for (const [name, version] of Object.entries(packages))
-        expect([name, tested.get(name.toLowerCase().replace(/\[.*/, ''))]).toEqual([name, version]);
+        expect([name, versions[language].get(name.toLowerCase().replace(/\[.*/, ''))]).toEqual([
+          name,
+          version,
+        ]);
     for (const [name, version] of Object.entries(TYPESCRIPT_TOOLS))
       expect([name, versionOf(name)]).toEqual([name, version]);
   });
