@@ -255,7 +255,7 @@ interface EventItem {
     for (const { operator } of operators)
       expect((await fetch(`http://127.0.0.1:${operator.port}/readyz`)).status).toBe(200);
     const warnings = operators.flatMap(({ warnings: each }) => each);
-    expect(warnings.filter((each) => each.includes('remote agents'))).toEqual([
+    expect(warnings.filter((each) => each.includes('remote control plane'))).toEqual([
       'failed to list agents of remote control plane, retrying',
     ]);
     await closeOperators();
