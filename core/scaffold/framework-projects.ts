@@ -25,7 +25,7 @@ export const FRAMEWORK_PROJECTS: Readonly<Record<Framework, FrameworkProject>> =
   mastra: {
     title: 'Mastra',
     language: 'typescript',
-    packages: { '@ai-sdk/openai': '4.0.118', '@mastra/core': '1.71.0', yaml: '2.9.1', zod: '4.6.7' },
+    packages: { '@mastra/core': '1.71.0', yaml: '2.9.1', zod: '4.6.7' },
   },
   autogen: {
     title: 'AutoGen',
