@@ -210,7 +210,10 @@ describe('events', () => {
     events.record({ ...NOTE, note: 'the next' });
     await events.flush();
     expect(warnings).toEqual([
-      ['failed to write Kubernetes Event', { eventReason: 'Healthy', error: 'KUBE_FORBIDDEN: not allowed' }],
+      [
+        'failed to write Kubernetes Event, Event dropped',
+        { eventReason: 'Healthy', error: 'KUBE_FORBIDDEN: not allowed' },
+      ],
     ]);
     expect(sent()).toHaveLength(2);
   });

@@ -107,7 +107,7 @@ export class EventRecorder {
       if (occurrence === undefined || series === undefined) await this.#record(about);
       else await this.#emit(about, occurrence, series);
     } catch (error) {
-      this.#options.logger.warn('failed to write Kubernetes Event', {
+      this.#options.logger.warn('failed to write Kubernetes Event, Event dropped', {
         eventReason: note.reason,
         error: describeError(error),
       });

@@ -195,7 +195,7 @@ describe('the lifecycle of the reporter', () => {
     (await clock.nextSleep()).wake();
     await clock.nextSleep();
     expect([log, await running.getReport()]).toEqual([
-      [['health checks failed, retrying', { reason: 'no' }]],
+      [['failed to create health report, retrying', { reason: 'no' }]],
       2,
     ]);
   });

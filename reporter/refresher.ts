@@ -52,7 +52,7 @@ export class Refresher<R> {
     const { clock, logger, refreshIntervalMs } = this.#options;
     while (!stopped.aborted) {
       this.#refresh().catch((error: unknown) => {
-        logger.warn('health checks failed, retrying', { reason: describeError(error) });
+        logger.warn('failed to create health report, retrying', { reason: describeError(error) });
       });
       // The sleep rejects only when the refresher is stopped.
       await clock.sleep(refreshIntervalMs, stopped).catch(() => undefined);

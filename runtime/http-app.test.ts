@@ -196,7 +196,7 @@ describe('an application from a route table', () => {
   ])('%s returns %i and is logged as %s', async (path, status, level, error) => {
     logged.length = 0;
     await send(path);
-    expect(logged).toEqual([[level, 'request failed', { method: 'GET', path, status, error }]]);
+    expect(logged).toEqual([[level, 'server error returned', { method: 'GET', path, status, error }]]);
   });
 
   test('rejects a path that is not a valid URI', async () => {

@@ -138,7 +138,7 @@ export function answerError(
   // Without a cause nothing broke: the route is disabled or not ready, and repeated requests must not fill the log.
   const level = problem.cause === undefined ? 'debug' : 'error';
   if (problem.status >= 500)
-    logger[level]('request failed', {
+    logger[level]('server error returned', {
       method: request.method,
       path: request.path,
       status: problem.status,

@@ -40,9 +40,11 @@ export async function runProcess<C extends LogConfig>(definition: ProcessDefinit
   const logger = createLogger({ part, level, format });
   const stopping = new AbortController();
   const stopped = onStopSignal(stopping);
+  let isStopping = false;
   try {
     const running = await definition.start(result.config, logger, stopping.signal);
     const reason = await stopped;
+    isStopping = true;
     logger.info('shutting down', { reason });
     await running.close();
     logger.info('stopped');
@@ -50,7 +52,9 @@ export async function runProcess<C extends LogConfig>(definition: ProcessDefinit
     // A start that the stop signal interrupts rejects with an AbortError. That is not a failure.
     const { name, code } = error as NodeJS.ErrnoException;
     if (name === 'AbortError' && stopping.signal.aborted) return;
-    logger.error('start or shutdown failed, exiting', { error: describeError(error) });
+    logger.error(isStopping ? 'shutdown failed, exiting' : 'start failed, exiting', {
+      error: describeError(error),
+    });
     process.exitCode = code === 'EADDRINUSE' ? PORT_TAKEN_EXIT_CODE : 1;
   } finally {
     // The delay lets standard error flush. Open timers and sockets are bugs, but must not delay the termination of the pod.

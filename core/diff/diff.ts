@@ -41,7 +41,7 @@ export function diffManifests(
   after: { name: string; manifest: Manifest },
 ): DiffReport {
   const changes = changesBetween(before.manifest, after.manifest).map(driftOf);
-  // Changes of the same weight stay in the order of the manifest.
+  // Changes of the same weight stay in the order of the later manifest, then of removed values.
   changes.sort((a, b) => a.scoreImpact - b.scoreImpact);
   const scoreTo = Math.max(
     0,

@@ -81,8 +81,8 @@ const CONSTANT_VARIABLES = {
   ca: { name: 'PLATFORM_CA_FILE', value: `${IDENTITY_PATH}/ca.crt` },
 } as const;
 
-/** The sidecar's variables whose values are those of an annotation. */
-export const PLAN_VARIABLES = DEFAULTED.flatMap(([key, { chart, pattern }]) =>
+/** The sidecar's variables that have the value of an annotation, or of its chart default. The guard checks `pattern`. */
+export const DEFAULTED_VARIABLES = DEFAULTED.flatMap(([key, { chart, pattern }]) =>
   chart.sidecarVariable === undefined ? [] : [{ key, name: chart.sidecarVariable, pattern }],
 );
 
@@ -158,7 +158,7 @@ function environment(plan: InjectionPlan, agent: Container, settings: SidecarSet
     ...controlPlaneEnvironment(settings),
     ...llmEnvironment(settings),
     { name: 'HEARTBEAT_SECONDS', value: String(settings.heartbeatSeconds) },
-    ...PLAN_VARIABLES.map(({ key, name }) => ({ name, value: String(plan[key]) })),
+    ...DEFAULTED_VARIABLES.map(({ key, name }) => ({ name, value: String(plan[key]) })),
     CONSTANT_VARIABLES.logFormat,
     { name: 'NODE_OPTIONS', value: nodeOptions(plan.memoryLimit) },
   ];

@@ -1,7 +1,7 @@
 import { ANALYSIS_PROVIDERS, ANALYSIS_VARIABLES } from '../llm-analysis/analysis.ts';
 import { annotationDefaults } from './annotations.ts';
 import { buildEngine, buildEngineVolumes } from './build-engine.ts';
-import { buildSidecar, buildVolumes, PLAN_VARIABLES, type InjectionPlan } from './build-sidecar.ts';
+import { buildSidecar, buildVolumes, DEFAULTED_VARIABLES, type InjectionPlan } from './build-sidecar.ts';
 import { VOLUMES } from './names.ts';
 import type { Container, Volume } from './pod.ts';
 import type { InjectionSettings } from './settings.ts';
@@ -45,7 +45,7 @@ export interface GuardTable {
  * plane, the others come from the chart's values.
  */
 const PATTERNS: Readonly<Record<string, string>> = {
-  ...Object.fromEntries(PLAN_VARIABLES.map(({ name, pattern }) => [name, pattern])),
+  ...Object.fromEntries(DEFAULTED_VARIABLES.map(({ name, pattern }) => [name, pattern])),
   UPSTREAM_URL: '^http://(localhost|127[.]0[.]0[.]1):[1-9][0-9]{0,4}$',
   MANIFEST_PATH: '^/manifest/agent[.]yaml$',
   POLICY_ENGINE: '^{engine}$',

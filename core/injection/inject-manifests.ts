@@ -1,6 +1,6 @@
 import { isEqual } from './equal.ts';
 import { ANNOTATIONS } from './annotations.ts';
-import { changePods, type ChangedText, type PodChange } from './inject-text.ts';
+import { changePods, type ChangedText, type PodResult } from './inject-text.ts';
 import { decide } from './decide.ts';
 import { inject, uninject } from './inject.ts';
 import { parseInjected } from './injected.ts';
@@ -54,10 +54,10 @@ export function uninjectManifests(text: string): ChangedText {
   });
 }
 
-const skip = (code: string, message: string): PodChange => ({ action: 'skipped', code, message });
-const refuse = (code: string, message: string): PodChange => ({ action: 'refused', code, message });
+const skip = (code: string, message: string): PodResult => ({ action: 'skipped', code, message });
+const refuse = (code: string, message: string): PodResult => ({ action: 'refused', code, message });
 
-function changeValidPods(text: string, change: (pod: Pod, place: PodPlace) => PodChange): ChangedText {
+function changeValidPods(text: string, change: (pod: Pod, place: PodPlace) => PodResult): ChangedText {
   return changePods(text, (place) => {
     const { pod, path } = place;
     const problem = podProblem(pod, path.length === 0 ? 'pod' : path.join('.'));

@@ -17,8 +17,8 @@ export interface TextOutcome {
   message: string;
 }
 
-/** The decision for one pod. */
-export type PodChange =
+/** What happens with one pod of a text. If one is refused, no pod of the text is changed. */
+export type PodResult =
   | { action: 'changed'; pod: JsonObject; message?: string }
   | { action: 'skipped' | 'refused'; code: string; message: string };
 
@@ -37,7 +37,7 @@ interface Change {
  * Changes the pods in a text of one or more YAML documents, or of JSON. A YAML document without a changed pod keeps every
  * character. A document with one keeps its comments, order and quotes; spaces and line breaks may change.
  */
-export function changePods(text: string, change: (place: PodPlace) => PodChange): ChangedText {
+export function changePods(text: string, change: (place: PodPlace) => PodResult): ChangedText {
   const documents = parseDocuments(text);
   const broken = documents.flatMap((document, index) => problemOf(document, index));
   if (broken.length > 0) return { text, outcomes: broken };

@@ -3,8 +3,8 @@ import { INJECTED_ANNOTATION } from './names.ts';
 import type { Container, ContainerPort, PodMetadata } from './pod.ts';
 
 /**
- * A field of the agent's container that injection changed: its path and its earlier value. `place` is the position of a
- * removed port name among the members of its port; absent for the first position, where the API server puts the name.
+ * A field of the agent's container that injection changed: its path and its earlier value. `place` is the index of the
+ * removed key `name` in the object of a port; absent for index 0, where the API server puts the key.
  */
 export type Restore = [path: string, was: string, place?: number];
 

@@ -159,7 +159,9 @@ export interface Drift {
   example: string;
 }
 
+/** A valid registration key of a remote agent. A key that is not listed is rejected. */
 export interface TokenHash {
+  /** Of the id of the key. */
   hash: string;
   expiresAt: string;
 }

@@ -81,7 +81,7 @@ export class Mirror {
       if (clock.monotonicMs() - this.#lastReadMs >= SILENT_MS) await this.#observations.age(signal);
       return false;
     }
-    if (this.#failures > 0) logger.info('remote control plane reachable again', { controlPlane });
+    if (this.#failures > 0) logger.info('agents of remote control plane listed again', { controlPlane });
     this.#lastReadMs = clock.monotonicMs();
     await this.#observations.sync(list.agents, controlPlane, signal);
     return true;

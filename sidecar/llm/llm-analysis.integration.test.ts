@@ -142,8 +142,8 @@ test('a rejected key is shown and logged once, without the key', async () => {
   expect(llm.reason).toContain('ANTHROPIC_API_KEY');
   const metrics = await (await sidecar.control('/metrics')).text();
   expect(metrics).toMatch(/^platform_sidecar_llm_analyses_total\{result="failed"\} 1$/m);
-  const logged = sidecar.log.filter(([, message]) => message === 'LLM analysis failed');
-  expect(logged).toEqual([['warn', 'LLM analysis failed', { status: 'failed', reason: llm.reason }]]);
+  const logged = sidecar.log.filter(([, message]) => message === 'LLM analysis failed, retrying');
+  expect(logged).toEqual([['warn', 'LLM analysis failed, retrying', { reason: llm.reason }]]);
   expect(JSON.stringify([llm, sidecar.log, metrics])).not.toContain(KEY);
 });
 

@@ -175,9 +175,7 @@ describe('a failed request', () => {
     await clock.pass(HOUR_MS, 100_000);
     const startMs = NOON.getTime();
     expect(asked.map(({ atMs }) => (atMs - startMs) / 1_000)).toEqual([10, 310, 910, 2_110]);
-    expect(warnings).toEqual([
-      ['LLM analysis failed', { status: 'failed', reason: 'the vendor answered 529' }],
-    ]);
+    expect(warnings).toEqual([['LLM analysis failed, retrying', { reason: 'the vendor answered 529' }]]);
     expect([review().llm.status, review().llm.reason]).toEqual(['ready', null]);
     expect(analysis.counts).toEqual({ ready: 1, failed: 3, budget: 0 });
   });

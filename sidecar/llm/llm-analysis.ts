@@ -204,7 +204,9 @@ export class LlmAnalysis {
     }
     const isKnown = this.#problem?.status === status && this.#problem.reason === reason;
     this.#problem = { status, reason };
-    if (!isKnown) logger.warn('LLM analysis failed', { status, reason });
+    if (isKnown) return;
+    if (status === 'budget') logger.warn('LLM analysis paused, limit of the day reached', { reason });
+    else logger.warn('LLM analysis failed, retrying', { reason });
   }
 }
 

@@ -197,7 +197,7 @@ export class SqliteStore implements Store {
 
   async #sweep(): Promise<void> {
     const { clock } = this.#options;
-    // A failed sweep (such as with a full disk) is repeated; until then every request returns the error.
+    // The error, such as of a full disk, is ignored here: every read repeats the same work, and returns 503 if it fails again.
     while (await slept(clock, SWEEP_MS, this.#stop.signal))
       await this.#read(clock.now(), () => null).catch(() => undefined);
   }
