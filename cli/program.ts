@@ -12,6 +12,7 @@ import { addInit } from './commands/init.ts';
 import { addInject } from './commands/inject.ts';
 import { addMigrate } from './commands/migrate.ts';
 import { addRegister } from './commands/register.ts';
+import { addScan } from './commands/scan.ts';
 import { addUninject } from './commands/uninject.ts';
 import { addUninstall } from './commands/uninstall.ts';
 import { addValidate } from './commands/validate.ts';
@@ -23,6 +24,7 @@ import { json, type Rendered } from './rendered.ts';
 const COMMANDS: readonly AddCommand[] = [
   addValidate,
   addInit,
+  addScan,
   addHealth,
   addAudit,
   addEvaluate,
