@@ -14,7 +14,12 @@ const common = {
   transform: { '\\.ts$': ['<rootDir>/scripts/jest-transform.mjs', {}] },
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/examples/scan/'],
 };
-const IGNORED = ['/node_modules/', '<rootDir>/dist/', '<rootDir>/testing/planted/', '<rootDir>/examples/scan/'];
+const IGNORED = [
+  '/node_modules/',
+  '<rootDir>/dist/',
+  '<rootDir>/testing/planted/',
+  '<rootDir>/examples/scan/',
+];
 const named = (kind) => ({
   ...common,
   displayName: kind,

@@ -14,7 +14,11 @@ export const addScan: AddCommand = (program, context, finish) => {
     .option('--out <path>', 'write the manifest to this file')
     .option('--update', 'replace an existing agent.yaml')
     .option('--dry-run', 'print the manifest and write nothing')
-    .addOption(new Option('--provider <name>', 'LLM provider to use; default: the first one that is ready').choices(PROVIDERS))
+    .addOption(
+      new Option('--provider <name>', 'LLM provider to use; default: the first one that is ready').choices(
+        PROVIDERS,
+      ),
+    )
     .option('--no-llm', 'write only what was found in the code, without an LLM')
     .addHelpText('after', HELP)
     .action(async (flags: ScanFlags) => {

@@ -7,6 +7,7 @@ import { answerOf } from '../../llm/json-answer.ts';
 import { scanRequest } from '../../llm/prompts/scan.ts';
 import type { Provider } from '../../llm/provider.ts';
 import type { CliContext } from '../context.ts';
+import { plural } from '../table.ts';
 
 /** Lets a model complete a draft. The model gets the code without tests, and without the literals that look like secrets. */
 export async function completeDraft(
@@ -16,7 +17,7 @@ export async function completeDraft(
 ): Promise<({ ok: true } & Completed) | { ok: false; reason: string }> {
   const files = code.sources.map((source) => ({ path: source.path, text: redacted(source).text }));
   const found = summaryOf(draft).map(({ kind, name, places }) => `${kind} ${name}: ${places}`);
-  progress?.(`waiting for ${provider.name} (${files.length} files)`);
+  progress?.(`waiting for ${provider.name} (${plural(files.length, 'file')})`);
   const signal = onInterrupt?.() ?? new AbortController().signal;
   const result = await provider.complete(scanRequest(files, found), { signal });
   if (!result.ok) return result;

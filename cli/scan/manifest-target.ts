@@ -60,7 +60,9 @@ export async function manifestTarget(flags: TargetFlags, cwd: string): Promise<T
 /** Identity in the first of these files that is a valid manifest. */
 async function metadataIn(paths: readonly string[]): Promise<Manifest['metadata'] | null> {
   for (const path of paths) {
-    const text = await readFile(path).then(decodeText).catch(() => null);
+    const text = await readFile(path)
+      .then(decodeText)
+      .catch(() => null);
     const parsed = text === null ? null : parseManifest(text);
     if (parsed?.ok) return parsed.manifest.metadata;
   }

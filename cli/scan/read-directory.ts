@@ -77,7 +77,10 @@ async function walkDirectory(root: string): Promise<Walk> {
     for (const entry of names.sort((a, b) => byPath(a.name, b.name))) {
       entries += 1;
       if (entries > MAX_ENTRIES) {
-        walk.skipped.push({ path: path || '.', reason: `the directory has more than ${MAX_ENTRIES} entries` });
+        walk.skipped.push({
+          path: path || '.',
+          reason: `the directory has more than ${MAX_ENTRIES} entries`,
+        });
         return walk;
       }
       const own = path === '' ? entry.name : `${path}/${entry.name}`;
@@ -118,7 +121,8 @@ async function addFile(root: string, path: string, walk: Walk): Promise<void> {
 }
 
 /** Fails for a symbolic link, also if it replaced a file since its directory was read. */
-const openFile = (path: string) => open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
+const openFile = (path: string) =>
+  open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
 
 /** The first bytes of a file. */
 async function readStart(path: string, bytes: number): Promise<Uint8Array> {

@@ -73,7 +73,10 @@ async function written(
 const WITHOUT_LLM = '--no-llm writes only what was found in the code';
 
 /** The provider; null: the scan makes no request. */
-async function providerFor({ llm, provider }: ScanFlags, { env }: CliContext): Promise<Outcome<Provider | null>> {
+async function providerFor(
+  { llm, provider }: ScanFlags,
+  { env }: CliContext,
+): Promise<Outcome<Provider | null>> {
   if (!llm)
     return provider === undefined
       ? { ok: true, value: null }
@@ -119,7 +122,10 @@ async function draftFrom(
   if (provider === null) return { ok: true, value: { draft, notes } };
   const completed = await completeDraft({ draft, code }, provider, context);
   if (!completed.ok)
-    return { ok: false, reason: `${provider.name}: ${completed.reason}; nothing was written. ${WITHOUT_LLM}` };
+    return {
+      ok: false,
+      reason: `${provider.name}: ${completed.reason}; nothing was written. ${WITHOUT_LLM}`,
+    };
   if (completed.rejected > 0)
     notes.push(
       `warning: ${plural(completed.rejected, 'proposal')} of the model left out, because the code does not contain the name`,

@@ -52,7 +52,9 @@ export function chooseFiles(candidates: readonly Candidate[]): Choice {
 export const byPath = (a: string, b: string): number => (a < b ? -1 : Number(a > b));
 
 const lastly = (path: string): number =>
-  isTest(path) || /\.min\.[cm]?js$|\.d\.ts$|(?:^|\/)(?:build|out|vendor|coverage|migrations)\//.test(path) ? 1 : 0;
+  isTest(path) || /\.min\.[cm]?js$|\.d\.ts$|(?:^|\/)(?:build|out|vendor|coverage|migrations)\//.test(path)
+    ? 1
+    : 0;
 
 const depthOf = (path: string): number => path.split('/').length;
 

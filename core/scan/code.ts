@@ -27,6 +27,8 @@ interface Declared<T> {
 }
 
 const MAX_STEPS = 8;
+/** A longer path is not the name of a known function, and every pattern would be tried on it. */
+const MAX_PATH = 400;
 const CAST =
   /(?:^|[:.])(?:int|float|str|Number|parseInt|parseFloat|String|Path|PurePath|URL|SecretStr|HttpUrl|Field|default)$/;
 const NO_HEAD = /^(?:new|await|def|function|class|import|from)$/;
@@ -34,7 +36,10 @@ const AFTER_NO_CALL = /^(?:\.|\?\.|def|function|class|@)$/;
 
 /** Whether a file is the module of this name: `models.ts`, `models/index.ts` or `models/__init__.py`. */
 const isNamed = ({ path }: Source, name: string): boolean =>
-  path.replace(/(?:\/(?:index|__init__))?\.\w+$/, '').split('/').at(-1) === name;
+  path
+    .replace(/(?:\/(?:index|__init__))?\.\w+$/, '')
+    .split('/')
+    .at(-1) === name;
 
 /** The files of an agent, with answers to what a name or a value in them stands for. */
 export class Code {
@@ -106,7 +111,7 @@ export class Code {
    */
   qualify(source: Source, path: string, steps = 0): string {
     const [, head = '', rest = ''] = /^((?:(?:self|this)\.)?[^.(]*)(.*)$/s.exec(path) ?? [];
-    if (steps > MAX_STEPS) return `:${path}`;
+    if (steps > MAX_STEPS || path.length > MAX_PATH) return ':';
     const binding = this.#imports.get(source)?.bindings.get(head);
     if (binding !== undefined && !this.#isOwn(binding.module, binding.name)) {
       const isMember = rest.startsWith('.');
@@ -149,7 +154,9 @@ export class Code {
   assigned(source: Source, name: string): { source: Source; value: Value } | null {
     const valueIn = (owner: Source, key: string) => {
       const [at, other] = this.#assignments.get(owner)?.get(key) ?? [];
-      return at === undefined || other !== undefined ? null : { source: owner, value: this.#valueAt(owner, at) };
+      return at === undefined || other !== undefined
+        ? null
+        : { source: owner, value: this.#valueAt(owner, at) };
     };
     if (this.#assignments.get(source)?.has(name)) return valueIn(source, name);
     const binding = this.#imports.get(source)?.bindings.get(name);
@@ -157,7 +164,10 @@ export class Code {
     const owners = this.sources.filter(
       (each) => each.language === source.language && this.#assignments.get(each)?.has(binding.name),
     );
-    const [stem = ''] = binding.module.replace(/\.[cm]?[jt]s$/, '').split(/[./]/).slice(-1);
+    const [stem = ''] = binding.module
+      .replace(/\.[cm]?[jt]s$/, '')
+      .split(/[./]/)
+      .slice(-1);
     const [owner, other] = owners.length > 1 ? owners.filter((each) => isNamed(each, stem)) : owners;
     return owner === undefined || other !== undefined ? null : valueIn(owner, binding.name);
   }
@@ -178,7 +188,10 @@ export class Code {
   }
 
   /** An option of a call; null: the call does not have it, or nothing is known of its value. */
-  setting({ source, args }: Pick<Call, 'source' | 'args'>, keys: readonly (string | number)[]): Setting | null {
+  setting(
+    { source, args }: Pick<Call, 'source' | 'args'>,
+    keys: readonly (string | number)[],
+  ): Setting | null {
     const value = optionOf(args, keys);
     return value === null ? null : this.resolve(source, value);
   }
@@ -191,7 +204,9 @@ export class Code {
   /** The text of a field of a class. */
   fieldText(source: Source, { fields }: ClassDeclaration, name: string): string | null {
     const at = fields.get(name)?.value;
-    return at === undefined || at === null ? null : (this.resolve(source, this.#valueAt(source, at))?.text ?? null);
+    return at === undefined || at === null
+      ? null
+      : (this.resolve(source, this.#valueAt(source, at))?.text ?? null);
   }
 
   resolve(source: Source, value: Value, steps = 0): Setting | null {

@@ -81,7 +81,12 @@ function imports(code: Code, rows: readonly ImportRow[]): Finding[] {
     });
   return [
     ...code.sources.flatMap((source) => find(source, rows)),
-    ...code.tests.flatMap((source) => find(source, rows.filter(({ inTests }) => inTests))),
+    ...code.tests.flatMap((source) =>
+      find(
+        source,
+        rows.filter(({ inTests }) => inTests),
+      ),
+    ),
   ];
 }
 
@@ -106,8 +111,7 @@ function decoratedFunctions(code: Code, rows: readonly DecoratorRow[]): Finding[
       const name = code.qualify(source, decorator.path);
       const row = rows.find((each) => each.name.test(name) && applies(each, source));
       if (row === undefined) return [];
-      const call =
-        decorator.open === null ? null : { source, args: argumentsAt(source, decorator.open) };
+      const call = decorator.open === null ? null : { source, args: argumentsAt(source, decorator.open) };
       const place = placeOf(source, decorator.function.at);
       return at(place, row.framework, row.read({ source, decorator, call }, code));
     }),
@@ -128,8 +132,7 @@ function objects(code: Code, rows: readonly ObjectRow[]): Finding[] {
   const applies = applicable(code);
   return code.sources.flatMap((source) =>
     [...source.tokens.entries()].flatMap(([index, token]) => {
-      const isKey =
-        (token.kind === 'name' || token.kind === 'string') && wordAt(source, index + 1) === ':';
+      const isKey = (token.kind === 'name' || token.kind === 'string') && wordAt(source, index + 1) === ':';
       const open = source.parent[index] ?? -1;
       if (!isKey || wordAt(source, open) !== '{') return [];
       const value = source.tokens[index + 2];

@@ -84,7 +84,10 @@ export function parseCompletion(
   const parsed = parseWith(COMPLETION, value);
   if (parsed.ok) return parsed;
   const [error] = parsed.errors;
-  return { ok: false, reason: `the answer of the model is not valid: ${error?.path ?? ''} ${error?.message ?? ''}` };
+  return {
+    ok: false,
+    reason: `the answer of the model is not valid: ${error?.path ?? ''} ${error?.message ?? ''}`,
+  };
 }
 
 export interface Completed {
@@ -106,7 +109,10 @@ export function withCompletion(draft: Draft, completion: Completion, code: Code)
     variables: addVariables(draft.variables, completion.variables, evidence),
   };
   const description = paragraphOf(completion.description);
-  return { draft: { ...draft, ...added, description: draft.description ?? description }, rejected: evidence.rejected };
+  return {
+    draft: { ...draft, ...added, description: draft.description ?? description },
+    rejected: evidence.rejected,
+  };
 }
 
 /** Where each name and each string of the code is. */
@@ -153,7 +159,10 @@ function addTools(
 }
 
 /** Hints that the code has are kept, one by one. */
-function completedTool(tool: Draft['tools'][number], proposal: ProposedTool | undefined): Draft['tools'][number] {
+function completedTool(
+  tool: Draft['tools'][number],
+  proposal: ProposedTool | undefined,
+): Draft['tools'][number] {
   if (proposal === undefined) return tool;
   const description = tool.description === null ? paragraphOf(proposal.description) : null;
   const annotations = { ...tool.annotations };
@@ -177,7 +186,14 @@ function addGuardrails(
     if (all.some((each) => each.type === type && each.where === where)) continue;
     const place = evidence.of(own, 'any');
     if (place === null) continue;
-    const members = { kind: 'guardrail', action: null, module: null, function: own, framework: '', place } as const;
+    const members = {
+      kind: 'guardrail',
+      action: null,
+      module: null,
+      function: own,
+      framework: '',
+      place,
+    } as const;
     all.push({ ...members, type, where, places: [place], ...isNew });
   }
   return all;

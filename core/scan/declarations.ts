@@ -49,7 +49,7 @@ export function paragraphOf(text: string): string | null {
 
 /** The token after the `:` that ends the header of a Python block; -1: there is none. */
 function bodyStart(source: Source, at: number): number {
-  for (let next = at; next < at + MAX_HEADER && next < source.tokens.length; ) {
+  for (let next = at; next < at + MAX_HEADER && next < source.tokens.length;) {
     if (wordAt(source, next) === ':') return next + 1;
     next = Math.max(source.partner[next] ?? next, next) + 1;
   }

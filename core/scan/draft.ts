@@ -100,7 +100,9 @@ const withPlace = (places: readonly Place[], place: Place): readonly Place[] =>
 function inOrder(models: Item<FindingOf<'model'>>[]): Item<ModelFound>[] {
   const isKnown = ({ id }: ModelFound) => id.text !== null || id.variable !== null;
   return models
-    .filter((each) => isKnown(each) || !models.some((other) => isKnown(other) && other.provider === each.provider))
+    .filter(
+      (each) => isKnown(each) || !models.some((other) => isKnown(other) && other.provider === each.provider),
+    )
     .toSorted(
       (a, b) =>
         Number(isKnown(b)) - Number(isKnown(a)) ||
@@ -114,8 +116,7 @@ function withoutAliases(tools: Item<FindingOf<'tool'>>[]): Item<ToolFound>[] {
   const isAlias = (tool: ToolFound): boolean =>
     tool.function === tool.name &&
     tools.some(
-      (other) =>
-        other.name !== tool.name && other.function === tool.function && other.module === tool.module,
+      (other) => other.name !== tool.name && other.function === tool.function && other.module === tool.module,
     );
   return tools.filter((tool) => !isAlias(tool));
 }
@@ -128,7 +129,8 @@ function named(servers: Item<FindingOf<'mcp'>>[]): Item<McpFound & { name: strin
       server.name !== null || !servers.some((other) => other.name !== null && isSameAddress(server, other)),
   );
   return found.map((server) => {
-    const base = server.name ?? nameFromAddress(server);
+    const own = server.name?.trim() ?? '';
+    const base = own === '' ? nameFromAddress(server) : own;
     let name = base;
     for (let number = 2; taken.has(name); number += 1) name = `${base}-${number}`;
     taken.add(name);

@@ -29,7 +29,8 @@ export interface Environment {
 const ENVIRONMENT = /^(?::process\.env|(?:node:)?process:env|:import\.meta\.env|:Bun\.env|os:environ)$/;
 const MEMBER =
   /^(?::process\.env|(?:node:)?process:env|:import\.meta\.env|:Bun\.env|os:environ)\.([A-Z][A-Z0-9_]*)(?=[.([]|$)/;
-const GETTER = /^(?:os:getenv|os:environ\.(?:get|pop)|:Deno\.env\.get|decouple:config|environs:Env\(\)(?:\.\w+)?)$/;
+const GETTER =
+  /^(?:os:getenv|os:environ\.(?:get|pop)|:Deno\.env\.get|decouple:config|environs:Env\(\)(?:\.\w+)?)$/;
 /** A function of the agent that reads the variable of its first argument, such as `requireEnv`. */
 const HELPER = /^:(?:[\w.]+\.)?\w*[eE]nv(?:_?[a-zA-Z]\w*)?$/;
 const NAME = /^[A-Z][A-Z0-9_]*$/;
@@ -74,7 +75,8 @@ export function environmentOf(code: Code): Environment {
   };
   for (const source of code.sources)
     for (const at of source.tokens.keys())
-      if (HEAD.test(wordAt(source, at)) && wordAt(source, at - 1) !== '.') addAccess(code, { source, at }, add);
+      if (HEAD.test(wordAt(source, at)) && wordAt(source, at - 1) !== '.')
+        addAccess(code, { source, at }, add);
   for (const call of code.calls()) {
     addSchema(code, call, add);
     addHelper(code, call, add);

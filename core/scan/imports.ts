@@ -14,6 +14,9 @@ export interface Imports {
   modules: ReadonlyMap<string, Place>;
 }
 
+/** A longer name is not the name of a module, and every pattern would be tried on it. */
+const MAX_NAME = 200;
+
 class Collector {
   readonly bindings = new Map<string, Binding>();
   readonly modules = new Map<string, Place>();
@@ -24,11 +27,12 @@ class Collector {
   }
 
   addModule(module: string, at: number): void {
-    if (!this.modules.has(module)) this.modules.set(module, placeOf(this.source, at));
+    if (module.length <= MAX_NAME && !this.modules.has(module))
+      this.modules.set(module, placeOf(this.source, at));
   }
 
   bind(local: string, module: string, name: string): void {
-    if (local !== '') this.bindings.set(local, { module, name });
+    if (local !== '' && module.length <= MAX_NAME) this.bindings.set(local, { module, name });
   }
 }
 

@@ -20,7 +20,10 @@ export interface ManifestOptions {
 /** The manifest as text: a valid manifest for any draft. */
 export function manifestText(draft: Draft, options: ManifestOptions): string {
   const lines = new YamlLines();
-  lines.comment(0, 'Written by "platform scan". A comment names the places in the code where a value was found.');
+  lines.comment(
+    0,
+    'Written by "platform scan". A comment names the places in the code where a value was found.',
+  );
   lines.comment(0, 'Commented keys are examples of what the code does not show.');
   lines.add(0, `apiVersion: ${MANIFEST_API_VERSION}`).add(0, `kind: ${MANIFEST_KIND}`);
   metadataSection(lines, draft, options);
@@ -75,7 +78,10 @@ function promptsSection(lines: YamlLines, { prompts }: Draft, { relative }: Mani
 
 function toolsSection(lines: YamlLines, tools: readonly Item<ToolFound>[]): void {
   if (tools.length === 0) {
-    lines.comment(1, 'tools: [{ name: search, description: Finds documents, annotations: { readOnlyHint: true } }]');
+    lines.comment(
+      1,
+      'tools: [{ name: search, description: Finds documents, annotations: { readOnlyHint: true } }]',
+    );
     return;
   }
   lines.add(1, 'tools:');
@@ -97,7 +103,10 @@ const proposedNote = ({ proposed }: Item<object>, member: string): string =>
 
 function guardrailsSection(lines: YamlLines, guardrails: readonly Item<GuardrailFound>[]): void {
   if (guardrails.length === 0) {
-    lines.comment(1, 'guardrails: { input: [{ type: prompt-injection, action: block }], output: [{ type: toxicity-filter }] }');
+    lines.comment(
+      1,
+      'guardrails: { input: [{ type: prompt-injection, action: block }], output: [{ type: toxicity-filter }] }',
+    );
     return;
   }
   lines.add(1, 'guardrails:');
@@ -131,7 +140,10 @@ function observabilitySection(lines: YamlLines, { tracing, metrics, logging }: D
     ['logging', logging[0]],
   ] as const;
   if (parts.every(([, part]) => part === undefined)) {
-    lines.comment(1, 'observability: { tracing: { backend: otel, endpoint: $env:OTEL_EXPORTER_OTLP_ENDPOINT } }');
+    lines.comment(
+      1,
+      'observability: { tracing: { backend: otel, endpoint: $env:OTEL_EXPORTER_OTLP_ENDPOINT } }',
+    );
     return;
   }
   lines.add(1, 'observability:');

@@ -64,7 +64,10 @@ function servicesSection(lines: YamlLines, services: readonly Store[]): void {
     counts.set(service.backend, number);
     const type = scalar(service.backend);
     if (number === 1) lines.add(3, `- type: ${type}`, found(service));
-    else lines.add(3, `- name: ${scalar(`${service.backend}-${number}`)}`, found(service)).add(4, `type: ${type}`);
+    else
+      lines
+        .add(3, `- name: ${scalar(`${service.backend}-${number}`)}`, found(service))
+        .add(4, `type: ${type}`);
     const address = addressText(service.address);
     if (address === null) lines.comment(4, 'address: host:port');
     else lines.add(4, `address: ${address}`);
@@ -102,5 +105,9 @@ function routesFor(
   pattern: RegExp,
 ): Draft['routes'][number] | undefined {
   const matching = routes.filter(({ method, path }) => methods.includes(method) && pattern.test(path));
-  return matching.find(({ path }) => path === '/health') ?? matching.find(({ path }) => /chat/.test(path)) ?? matching[0];
+  return (
+    matching.find(({ path }) => path === '/health') ??
+    matching.find(({ path }) => path.includes('chat')) ??
+    matching[0]
+  );
 }

@@ -7,7 +7,7 @@ const SECRET_NAME =
 
 /** Forms of keys and tokens of common vendors. */
 const KEY =
-  /\b(?:sk-[\w-]{16,}|sk_(?:live|test)_\w{16,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|xox[abprs]-[\w-]{10,}|AKIA[A-Z0-9]{12,}|AIza[\w-]{30,}|gsk_\w{20,}|hf_\w{20,}|glpat-[\w-]{16,}|npm_\w{30,}|eyJ[\w-]{10,}\.eyJ[\w-]{10,}\.[\w-]*)|-----BEGIN [A-Z ]*PRIVATE KEY-----/;
+  /\b(?:sk-[\w-]{16,}|sk_(?:live|test)_\w{16,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|xox[abprs]-[\w-]{10,}|AKIA[A-Z0-9]{12,}|AIza[\w-]{30,}|gsk_\w{20,}|hf_\w{20,}|glpat-[\w-]{16,}|npm_\w{30,}|eyJ[\w-]{10,2000}\.eyJ[\w-]{10,2000}\.[\w-]*)|-----BEGIN [A-Z ]*PRIVATE KEY-----/;
 
 /** Names of values that are secrets. */
 const SECRET_WORD = /(?:passw(?:or)?d|secret|token|credential|api_?key|private_?key|authorization)$/i;
@@ -30,7 +30,11 @@ export function redacted(source: Source): { text: string; places: Place[] } {
   for (const [index, { kind, text, start, end }] of source.tokens.entries()) {
     const isText = kind === 'string' || kind === 'template';
     if (!isText || !(holdsSecret(text) || (isNamedSecret(source, index) && looksRandom(text)))) continue;
-    parts.push(source.text.slice(from, start), JSON.stringify(MASK), '\n'.repeat(linesIn(source, start, end)));
+    parts.push(
+      source.text.slice(from, start),
+      JSON.stringify(MASK),
+      '\n'.repeat(linesIn(source, start, end)),
+    );
     places.push(placeOf(source, index));
     from = end;
   }

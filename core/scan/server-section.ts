@@ -12,7 +12,10 @@ export function mcpSection(lines: YamlLines, servers: Draft['servers']): void {
   if (written.some(({ address }) => address !== null)) lines.add(1, 'mcp:').add(2, 'servers:');
   for (const { server, address } of written) {
     if (address === null) {
-      lines.comment(2, `MCP server ${server.name} (${found(server)}): its address contains a secret and was not copied`);
+      lines.comment(
+        2,
+        `MCP server ${server.name} (${found(server)}): its address was not copied, because it contains a secret or is not valid`,
+      );
       continue;
     }
     lines.add(3, `- name: ${literal(server.name)}`, found(server));
@@ -45,6 +48,7 @@ function addressLines({ url, command, args }: Server): Line[] | null {
 function argumentLines(args: readonly string[] | null): Line[] {
   if (args === null) return [{ text: '# args: []', comment: 'an argument in the code is not a literal' }];
   if (args.length === 0) return [];
-  if (args.some(holdsSecret)) return [{ text: '# args: []', comment: 'an argument contains a secret and was not copied' }];
+  if (args.some(holdsSecret))
+    return [{ text: '# args: []', comment: 'an argument contains a secret and was not copied' }];
   return [{ text: `args: ${flowList(args)}`, comment: '' }];
 }

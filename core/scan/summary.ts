@@ -21,7 +21,9 @@ export function summaryOf(draft: Draft): SummaryRow[] {
     ...rows('tool', draft.tools, ({ name }) => name),
     ...rows('MCP server', draft.servers, ({ name, transport }) => `${name} (${transport})`),
     ...rows('store', draft.stores, ({ backend, role }) => `${backend} (${role})`),
-    ...rows('variable', draft.variables, ({ name, isOptional }) => (isOptional ? `${name} (optional)` : name)),
+    ...rows('variable', draft.variables, ({ name, isOptional }) =>
+      isOptional ? `${name} (optional)` : name,
+    ),
     ...rows('guardrail', draft.guardrails, ({ type, where }) => `${type} (${where})`),
     ...rows('evaluation', draft.evaluations, ({ framework }) => framework),
     ...rows('tracing', draft.tracing, ({ backend }) => backend),

@@ -153,7 +153,7 @@ function named(source: Source, at: number, depth: number): Read {
     next = step.next;
     if (step.kind === 'member') path += `.${step.name}`;
     if (step.kind === 'item') path += '[]';
-    if (step.kind !== 'generic') value = { kind: 'name', path, receiver, at };
+    if (step.kind !== 'type') value = { kind: 'name', path, receiver, at };
     if (step.kind !== 'call') continue;
     const args = readArguments(source, step.open, depth + 1);
     value = { kind: 'call', path, args, receiver, open: step.open, at };
@@ -165,9 +165,9 @@ function named(source: Source, at: number, depth: number): Read {
 type PathStep =
   | { kind: 'member'; name: string; next: number }
   | { kind: 'call'; open: number; next: number }
-  | { kind: 'item' | 'generic'; next: number };
+  | { kind: 'item' | 'type'; next: number };
 
-/** What follows a name: `.member`, `["member"]`, `[item]`, `<T>` before a call, or a call. */
+/** What follows a name: `.member`, `["member"]`, `[item]`, a call, or a type: `<T>` before a call and `!` in a path. */
 function pathStep(source: Source, at: number): PathStep | null {
   const mark = wordAt(source, at);
   if ((mark === '.' || mark === '?.') && isName(source, at + 1))
@@ -182,9 +182,11 @@ function pathStep(source: Source, at: number): PathStep | null {
       const isLiteral = token?.kind === 'string' && next === open + 3;
       return isLiteral ? { kind: 'member', name: token.text, next } : { kind: 'item', next };
     }
+    case '!':
+      return /^(?:[.[(]|\?\.)$/.test(wordAt(source, at + 1)) ? { kind: 'type', next: at + 1 } : null;
     case '<': {
       const end = genericEnd(source, open);
-      return end < 0 ? null : { kind: 'generic', next: end };
+      return end < 0 ? null : { kind: 'type', next: end };
     }
     default:
       return null;
@@ -192,7 +194,7 @@ function pathStep(source: Source, at: number): PathStep | null {
 }
 
 /** The bracket of a call after type arguments, `f<A, B<C>>(`; -1: no type arguments are here. */
-export function genericEnd(source: Source, at: number): number {
+function genericEnd(source: Source, at: number): number {
   if (source.language === 'python') return -1;
   let depth = 0;
   for (let index = at; index < at + MAX_GENERIC; index += 1) {

@@ -116,4 +116,5 @@ export function providerAtUrl({ text }: Setting): string | null {
 }
 
 /** Variables of the API key that the libraries of a vendor read; null: the vendor is not known. */
-export const keyVariables = (provider: string): readonly string[] | null => BY_NAME.get(provider)?.keys ?? null;
+export const keyVariables = (provider: string): readonly string[] | null =>
+  BY_NAME.get(provider)?.keys ?? null;

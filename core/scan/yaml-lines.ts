@@ -29,8 +29,7 @@ export function literal(text: string): string {
 }
 
 /** `[a, b]` on one line. */
-export const flowList = (values: readonly string[]): string =>
-  `[${values.map(literal).join(', ')}]`;
+export const flowList = (values: readonly string[]): string => `[${values.map(literal).join(', ')}]`;
 
 /** `{ a: b }` on one line, with scalars that are already YAML. */
 export const flowMap = (members: readonly (readonly [key: string, value: string])[]): string =>

@@ -16,7 +16,9 @@ const port = (
 
 function routeOf(method: string, path: string | null): Found[] {
   // A path with parameters is not the one path of an endpoint.
-  return path !== null && /^\/[^\s{}:*<>]*$/.test(path) ? [{ kind: 'route', method: method.toUpperCase(), path }] : [];
+  return path !== null && /^\/[^\s{}:*<>]*$/.test(path)
+    ? [{ kind: 'route', method: method.toUpperCase(), path }]
+    : [];
 }
 
 const METHOD = /\.(get|post|put|all|route)$/;
@@ -25,7 +27,10 @@ const PORTS: readonly CallRow[] = [
   port('uvicorn', 'python', /^uvicorn:(?:run|Config)$/, ['port']),
   port('granian', 'python', /^granian:Granian$/, ['port']),
   { ...port('flask', 'python', /[:.]run$/, ['port']), needs: /^(?:flask|quart|fastmcp|mcp\.server)/ },
-  { ...port('express', 'javascript', /[:.]listen$/, ['port', 0]), needs: /^(?:express|fastify|koa|(?:node:)?https?)$/ },
+  {
+    ...port('express', 'javascript', /[:.]listen$/, ['port', 0]),
+    needs: /^(?:express|fastify|koa|(?:node:)?https?)$/,
+  },
   port('hono', 'javascript', /^@hono\/node-server:serve$/, ['port']),
   port('bun', 'javascript', /^:Bun\.serve$/, ['port']),
 ];
@@ -48,7 +53,8 @@ const MCP_SERVERS: readonly CallRow[] = [
     name: /^(?:(?:fastmcp|mcp)[\w.]*:FastMCP\(\)|:[\w.]+)\.(?:run|run_async|streamable_http_app|sse_app|http_app)$/,
     needs: /^(?:fastmcp|mcp\.server)/,
     read: (call, code) => {
-      const isHttp = /app$/.test(call.name) || /http|sse/.test(code.textOption(call, ['transport', 0]) ?? '');
+      const isHttp =
+        call.name.endsWith('app') || /http|sse/.test(code.textOption(call, ['transport', 0]) ?? '');
       return isHttp ? [{ kind: 'apiType', type: 'mcp' }] : [];
     },
   },

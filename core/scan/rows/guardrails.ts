@@ -72,13 +72,17 @@ const LIBRARIES: readonly CallRow[] = [
     action: 'scrub',
   }),
   known('detoxify', 'python', /^detoxify:Detoxify$/, { type: 'toxicity-filter' }),
-  known('langchain', 'python', /^langchain\.agents\.middleware[\w.]*:PIIMiddleware$/, { type: 'pii-detector' }),
+  known('langchain', 'python', /^langchain\.agents\.middleware[\w.]*:PIIMiddleware$/, {
+    type: 'pii-detector',
+  }),
   known('langchain', 'javascript', /^langchain:piiMiddleware$/, { type: 'pii-detector' }),
   known('mastra', 'javascript', /^@mastra\/core\/processors:PIIDetector$/, { type: 'pii-detector' }),
   known('mastra', 'javascript', /^@mastra\/core\/processors:PromptInjectionDetector$/, {
     type: 'prompt-injection',
   }),
-  known('mastra', 'javascript', /^@mastra\/core\/processors:ModerationProcessor$/, { type: 'toxicity-filter' }),
+  known('mastra', 'javascript', /^@mastra\/core\/processors:ModerationProcessor$/, {
+    type: 'toxicity-filter',
+  }),
   {
     framework: 'openai',
     language: 'any',

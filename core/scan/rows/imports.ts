@@ -16,7 +16,11 @@ const FRAMEWORKS: readonly ImportRow[] = [
   framework('anthropic', 'python', /^anthropic(?:\.|$)/),
   framework('anthropic', 'javascript', /^@anthropic-ai\/(?:sdk|bedrock-sdk|vertex-sdk)(?:\/|$)/),
   framework('claude-agent-sdk', 'any', /^(?:claude_agent_sdk|@anthropic-ai\/claude-agent-sdk)(?:[./]|$)/),
-  framework('google-genai', 'any', /^(?:google\.genai|@google\/genai|google\.generativeai|@google\/generative-ai)(?:[./]|$)/),
+  framework(
+    'google-genai',
+    'any',
+    /^(?:google\.genai|@google\/genai|google\.generativeai|@google\/generative-ai)(?:[./]|$)/,
+  ),
   framework('mistral', 'any', /^(?:mistralai|@mistralai\/mistralai)(?:[./]|$)/),
   framework('cohere', 'any', /^cohere(?:-ai)?(?:[./]|$)/),
   framework('groq', 'any', /^groq(?:-sdk)?(?:[./]|$)/),

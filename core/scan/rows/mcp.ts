@@ -16,7 +16,10 @@ const NESTED: Keys = ['params', 'transport', 'tool_config', 'server_params', 'co
 function serverOf(
   options: Options,
   code: Code,
-  { name = null, positional = {} }: { name?: string | null; positional?: { url?: Keys; command?: Keys } } = {},
+  {
+    name = null,
+    positional = {},
+  }: { name?: string | null; positional?: { url?: Keys; command?: Keys } } = {},
 ): McpFound[] {
   const named = name ?? code.textOption(options, NAME);
   const all = [options, ...nestedOptions(options)];
@@ -35,7 +38,11 @@ function serverOf(
   const transport = url === null ? 'stdio' : isSse(options, code, url) ? 'sse' : 'http';
   const list = first((each) => optionOf(each.args, ['args']));
   const args = full?.slice(1) ?? argumentsIn(list, options.source, code);
-  const env = environmentIn(first((each) => optionOf(each.args, ['env'])), options.source, code);
+  const env = environmentIn(
+    first((each) => optionOf(each.args, ['env'])),
+    options.source,
+    code,
+  );
   return [{ kind: 'mcp', name: named, transport, url, command, args, env }];
 }
 
@@ -50,18 +57,21 @@ function nestedOptions({ source, args }: Options): Options[] {
 }
 
 function isSse(options: Options, code: Code, url: Setting | null): boolean {
-  const named = [options, ...nestedOptions(options)].map((each) => code.textOption(each, ['transport', 'type']));
+  const named = [options, ...nestedOptions(options)].map((each) =>
+    code.textOption(each, ['transport', 'type']),
+  );
   return named.includes('sse') || (!named.some(isHttp) && /\/sse\/?$/.test(url?.text ?? ''));
 }
 
-const isHttp = (transport: string | null): boolean => transport !== null && /^(?:streamable_?)?http$/i.test(transport);
+const isHttp = (transport: string | null): boolean =>
+  transport !== null && /^(?:streamable_?)?http$/i.test(transport);
 
 /** Literal arguments; null: one of them is not a literal. An absent list is empty. */
 function argumentsIn(list: Value | null, source: Source, code: Code): string[] | null {
   if (list === null) return [];
   if (list.kind !== 'list') return null;
   const texts = list.items.map((item) => code.resolve(source, item));
-  return texts.every((item) => item !== null && item.variable === null && item.text !== null)
+  return texts.every((item) => item?.variable === null && item.text !== null)
     ? texts.map((item) => item?.text ?? '')
     : null;
 }
@@ -88,9 +98,8 @@ const one = (
   name,
   read: (call, code) => {
     const isSseClient = /(?:sse|SSE|Sse)/.test(call.name);
-    return serverOf(call, code, { positional }).map(
-      (server): McpFound =>
-        isSseClient && server.transport === 'http' ? { ...server, transport: 'sse' } : server,
+    return serverOf(call, code, { positional }).map((server): McpFound =>
+      isSseClient && server.transport === 'http' ? { ...server, transport: 'sse' } : server,
     );
   },
 });
@@ -119,7 +128,9 @@ export const MCP_ROWS: readonly CallRow[] = [
   one('mcp-sdk', 'python', /^mcp\.client\.sse:sse_client$/, { url: [0] }),
   one('mcp-sdk', 'python', /^mcp\.client\.streamable_http:streamable_?http_client$/, { url: [0] }),
   one('mcp-sdk', 'javascript', /^@modelcontextprotocol\/[\w./-]+:StdioClientTransport$/),
-  one('mcp-sdk', 'javascript', /^@modelcontextprotocol\/[\w./-]+:StreamableHTTPClientTransport$/, { url: [0] }),
+  one('mcp-sdk', 'javascript', /^@modelcontextprotocol\/[\w./-]+:StreamableHTTPClientTransport$/, {
+    url: [0],
+  }),
   one('mcp-sdk', 'javascript', /^@modelcontextprotocol\/[\w./-]+:SSEClientTransport$/, { url: [0] }),
   one('fastmcp', 'python', /^fastmcp[\w.]*:(?:Client|\w+Transport)$/, { url: [0] }),
   several('fastmcp', 'python', /^fastmcp[\w.]*:Client$/),
@@ -130,7 +141,11 @@ export const MCP_ROWS: readonly CallRow[] = [
   one('crewai', 'python', /^crewai\.mcp[\w.]*:MCPServer(?:Stdio|HTTP|SSE)$/),
   one('crewai', 'python', /^crewai_tools[\w.]*:MCPServerAdapter$/, { url: [0] }),
   one('autogen', 'python', /^autogen_ext[\w.]*:(?:Stdio|Sse|StreamableHttp)ServerParams$/),
-  several('langchain', 'any', /^(?:langchain_mcp_adapters[\w.]*|@langchain\/mcp-adapters):MultiServerMCPClient$/),
+  several(
+    'langchain',
+    'any',
+    /^(?:langchain_mcp_adapters[\w.]*|@langchain\/mcp-adapters):MultiServerMCPClient$/,
+  ),
   several('mastra', 'javascript', /^@mastra\/mcp:MCP(?:Client|Configuration)$/),
   one('ai-sdk', 'javascript', /^(?:ai|@ai-sdk\/mcp):(?:experimental_)?createMCPClient$/),
 ];

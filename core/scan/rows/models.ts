@@ -8,8 +8,23 @@ type Keys = readonly (string | number)[];
 
 /** Options that select the model. */
 const MODEL: Keys = ['model', 'model_name', 'modelName', 'model_id', 'modelId'];
-const KEY: Keys = ['api_key', 'apiKey', 'openai_api_key', 'openAIApiKey', 'anthropic_api_key', 'google_api_key'];
-const BASE_URL: Keys = ['base_url', 'baseURL', 'baseUrl', 'api_base', 'openai_api_base', 'azure_endpoint', 'host'];
+const KEY: Keys = [
+  'api_key',
+  'apiKey',
+  'openai_api_key',
+  'openAIApiKey',
+  'anthropic_api_key',
+  'google_api_key',
+];
+const BASE_URL: Keys = [
+  'base_url',
+  'baseURL',
+  'baseUrl',
+  'api_base',
+  'openai_api_base',
+  'azure_endpoint',
+  'host',
+];
 
 /**
  * Reads a call that names a model. Without the option the call is not a finding: the model is named elsewhere.
@@ -175,11 +190,9 @@ const classOf = (framework: string, name: RegExp, ids: Keys): CallRow => ({
 });
 
 const CLASSES: readonly CallRow[] = [
-  classOf(
-    'autogen',
-    /^autogen_ext\.models\.(openai|anthropic|ollama|azure)[\w.]*:\w+ChatCompletionClient$/,
-    ['model'],
-  ),
+  classOf('autogen', /^autogen_ext\.models\.(openai|anthropic|ollama|azure)[\w.]*:\w+ChatCompletionClient$/, [
+    'model',
+  ]),
   classOf(
     'pydantic-ai',
     /^pydantic_ai\.models\.(openai|anthropic|google|gemini|groq|mistral|cohere|bedrock|xai)[\w.]*:\w+Model$/,
@@ -190,7 +203,9 @@ const CLASSES: readonly CallRow[] = [
     /^llama_index\.llms\.(openai|azure_openai|anthropic|google_genai|gemini|groq|mistralai|cohere|ollama|bedrock_converse|deepseek)\w*(?:\.\w+)*:\w+$/,
     ['model', 'model_name', 'engine', 0],
   ),
-  classOf('llama-index', /^@llamaindex\/(openai|anthropic|google|gemini|groq|mistral|ollama):\w+$/, ['model']),
+  classOf('llama-index', /^@llamaindex\/(openai|anthropic|google|gemini|groq|mistral|ollama):\w+$/, [
+    'model',
+  ]),
   classOf('agno', /^agno\.models\.(openai|anthropic|google|groq|mistral|cohere|ollama|deepseek)[\w.]*:\w+$/, [
     'id',
   ]),

@@ -13,7 +13,13 @@ const DESCRIPTION: Keys = ['description', 'description_override'];
 
 function toolFound(name: string, members: Partial<ToolFound>): ToolFound[] {
   if (name.trim() === '') return [];
-  const none = { type: 'function', description: null, module: null, function: null, annotations: {} } as const;
+  const none = {
+    type: 'function',
+    description: null,
+    module: null,
+    function: null,
+    annotations: {},
+  } as const;
   return [{ kind: 'tool', ...none, ...members, name }];
 }
 
@@ -121,7 +127,11 @@ export const TOOL_CALLS: readonly CallRow[] = [
   created('llama-index', 'python', /^llama_index[\w.]*:(?:FunctionTool|QueryEngineTool)\.from_defaults$/, {
     function: ['fn', 'async_fn', 0],
   }),
-  created('llama-index', 'javascript', /^(?:@llamaindex\/core\/tools|llamaindex):(?:tool|FunctionTool\.from)$/),
+  created(
+    'llama-index',
+    'javascript',
+    /^(?:@llamaindex\/core\/tools|llamaindex):(?:tool|FunctionTool\.from)$/,
+  ),
   created('autogen', 'python', /^autogen_core[\w.]*:FunctionTool$/, { function: ['func', 0] }),
   created('openai-agents', 'python', /^agents[\w.]*:function_tool$/, {
     name: ['name_override'],
@@ -132,13 +142,21 @@ export const TOOL_CALLS: readonly CallRow[] = [
   created('ai-sdk', 'javascript', /^ai:(?:tool|dynamicTool)$/),
   created('mastra', 'javascript', /^@mastra\/core(?:\/tools)?:createTool$/, { name: ['id'] }),
   created('anthropic', 'javascript', /^@anthropic-ai\/sdk\/helpers[\w/-]*:beta\w*Tool$/),
-  created('claude-agent-sdk', 'javascript', /^@anthropic-ai\/claude-agent-sdk:tool$/, { name: [0], description: [1] }),
+  created('claude-agent-sdk', 'javascript', /^@anthropic-ai\/claude-agent-sdk:tool$/, {
+    name: [0],
+    description: [1],
+  }),
   created('mcp-sdk', 'python', /^mcp\.types:Tool$/),
   {
-    ...created('mcp-sdk', 'javascript', /^(?:@modelcontextprotocol\/[\w./-]+:McpServer\(\)|:[\w.]+)\.(?:tool|registerTool)$/, {
-      name: [0],
-      description: [1, 'description'],
-    }),
+    ...created(
+      'mcp-sdk',
+      'javascript',
+      /^(?:@modelcontextprotocol\/[\w./-]+:McpServer\(\)|:[\w.]+)\.(?:tool|registerTool)$/,
+      {
+        name: [0],
+        description: [1, 'description'],
+      },
+    ),
     needs: /^@modelcontextprotocol\/(?:sdk\/server|server)/,
   },
   { ...created('fastmcp', 'javascript', /^(?:fastmcp:FastMCP\(\)|:[\w.]+)\.addTool$/), needs: /^fastmcp$/ },
@@ -228,7 +246,9 @@ const subclass = (framework: string, language: ClassRow['language'], name: RegEx
   read: ({ source, declaration }, code) => {
     const named = code.fieldText(source, declaration, 'name');
     return toolFound(named ?? '', {
-      description: paragraphOf(code.fieldText(source, declaration, 'description') ?? declaration.description ?? ''),
+      description: paragraphOf(
+        code.fieldText(source, declaration, 'description') ?? declaration.description ?? '',
+      ),
       module: moduleOf(source),
       function: declaration.name,
     });
