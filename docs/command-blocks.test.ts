@@ -20,6 +20,7 @@ const RUN: Readonly<Record<string, string>> = {
 /** By page, and for a part of a page by heading: the test that runs the same commands or routes with its own arguments. */
 const COVERED: Readonly<Record<string, string>> = {
   'docs/guide/agent.md#The reporter': 'reporter/package.integration.test.ts',
+  'docs/guide/agent.md#Write the manifest from the code': 'cli/commands/scan.test.ts',
   'docs/guide/audit.md#Compare with the main branch': 'cli/commands/diff.test.ts',
   'docs/guide/audit.md#Evaluate an agent': 'cli/commands/evaluate.test.ts',
   'docs/guide/enforcement.md': 'core/policy/opa.integration.test.ts',
