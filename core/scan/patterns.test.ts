@@ -244,7 +244,7 @@ const TOOLS_PYTHON: readonly Sample[] = [
   ['from anthropic import beta_tool\n@beta_tool\ndef search(q): pass', 'tool search'],
   [
     'from claude_agent_sdk import tool\n@tool("find", "Finds", {})\nasync def search(args): pass',
-    'tool find',
+    'tool find: Finds',
   ],
   [
     'from langchain_core.tools import StructuredTool\ndef search(q):\n    "Finds it."\nStructuredTool.from_function(func=search)',

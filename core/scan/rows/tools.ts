@@ -50,7 +50,7 @@ const decorated = (framework: string, name: RegExp, needs?: RegExp): DecoratorRo
     const own = decorator.function;
     const named = call === null ? null : code.textOption(call, ['name', 'name_override', 0]);
     return toolFound(named ?? own.name, {
-      description: (call === null ? null : descriptionOf(call, code)) ?? own.description,
+      description: (call === null ? null : descriptionOf(call, code, [...DESCRIPTION, 1])) ?? own.description,
       module: moduleOf(source),
       function: own.name,
       annotations: call === null ? {} : annotationsOf(call),
