@@ -12,9 +12,14 @@ const common = {
   testEnvironment: 'node',
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': ['<rootDir>/scripts/jest-transform.mjs', {}] },
-  modulePathIgnorePatterns: ['<rootDir>/dist/'],
+  modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/examples/scan/'],
 };
-const IGNORED = ['/node_modules/', '<rootDir>/dist/', '<rootDir>/testing/planted/'];
+const IGNORED = [
+  '/node_modules/',
+  '<rootDir>/dist/',
+  '<rootDir>/testing/planted/',
+  '<rootDir>/examples/scan/',
+];
 const named = (kind) => ({
   ...common,
   displayName: kind,

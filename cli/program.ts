@@ -8,6 +8,7 @@ import { json, type Rendered } from './rendered.ts';
 const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   validate: async () => (await import('./commands/validate.ts')).addValidate,
   init: async () => (await import('./commands/init.ts')).addInit,
+  scan: async () => (await import('./commands/scan.ts')).addScan,
   health: async () => (await import('./commands/health.ts')).addHealth,
   audit: async () => (await import('./commands/audit.ts')).addAudit,
   evaluate: async () => (await import('./commands/evaluate.ts')).addEvaluate,

@@ -21,6 +21,7 @@ const RUN: Readonly<Record<string, string>> = {
 const COVERED: Readonly<Record<string, string>> = {
   'docs/guide/agent.md#Start from a generated project': 'testing/frameworks/generated.integration.test.ts',
   'docs/guide/agent.md#The reporter': 'reporter/package.integration.test.ts',
+  'docs/guide/agent.md#Write the manifest from the code': 'cli/commands/scan.test.ts',
   'docs/guide/audit.md#Compare with the main branch': 'cli/commands/diff.test.ts',
   'docs/guide/audit.md#Evaluate an agent': 'cli/commands/evaluate.test.ts',
   'docs/guide/editors.md': 'cli/mcp.integration.test.ts',

@@ -22,6 +22,7 @@ const installed = (...path: string[]): string =>
 
 /** Files that the commands read. */
 const FILES: Readonly<Record<string, string>> = {
+  'agent.py': 'from openai import OpenAI\nOpenAI().chat.completions.create(model=\"gpt-5\")\n',
   'agent.yaml': manifestText(
     '    costControls: { maxTokensPerDay: 1000 }\n  evaluation: { datasets: [{ name: smoke, path: smoke.jsonl }] }\n',
   ),
@@ -44,6 +45,7 @@ const NOWHERE = 'http://127.0.0.1:9';
 const COMMANDS: Readonly<Record<string, { args: readonly string[]; code: 0 | 1; shows: string }>> = {
   validate: { args: ['agent.yaml'], code: 0, shows: 'agent.yaml is valid: minimal 1.0.0' },
   init: { args: ['shop', '--from', 'card.json'], code: 0, shows: 'wrote shop/agent.yaml' },
+  scan: { args: ['--dir', '.', '--no-llm', '--dry-run'], code: 0, shows: 'kind: PlatformAgent' },
   health: { args: ['agent.yaml', '--no-model'], code: 1, shows: 'minimal is unhealthy' },
   audit: { args: ['agent.yaml', '--format', 'sarif'], code: 0, shows: '"version": "2.1.0"' },
   evaluate: {

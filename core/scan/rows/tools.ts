@@ -1,0 +1,290 @@
+import type { Call, Code } from '../code.ts';
+import { declaredBefore, paragraphOf } from '../declarations.ts';
+import type { ToolFound } from '../finding.ts';
+import { asCall, moduleOf, type CallRow, type ClassRow, type DecoratorRow, type ObjectRow } from '../row.ts';
+import { wordAt, type Source } from '../source.ts';
+import { optionOf, type Value } from '../values.ts';
+
+type Options = Pick<Call, 'source' | 'args'>;
+type Keys = readonly (string | number)[];
+
+const HINTS = ['readOnlyHint', 'destructiveHint', 'idempotentHint', 'openWorldHint'] as const;
+const DESCRIPTION: Keys = ['description', 'description_override'];
+
+function toolFound(name: string, members: Partial<ToolFound>): ToolFound[] {
+  if (name.trim() === '') return [];
+  const none = {
+    type: 'function',
+    description: null,
+    module: null,
+    function: null,
+    annotations: {},
+  } as const;
+  return [{ kind: 'tool', ...none, ...members, name }];
+}
+
+/** Literal hints of an `annotations` option: an object, or a call such as `ToolAnnotations(readOnlyHint=True)`. */
+function annotationsOf({ source, args }: Options): ToolFound['annotations'] {
+  const option = optionOf(args, ['annotations']);
+  if (option === null) return {};
+  const options = option.kind === 'call' ? option.args : asCall(source, option).args;
+  const annotations: ToolFound['annotations'] = {};
+  for (const hint of HINTS) {
+    const value = optionOf(options, [hint]);
+    if (value?.kind === 'flag') annotations[hint] = value.flag;
+  }
+  return annotations;
+}
+
+function descriptionOf(options: Options, code: Code, keys: Keys = DESCRIPTION): string | null {
+  return paragraphOf(code.textOption(options, keys) ?? '');
+}
+
+/** A Python function that a decorator makes a tool. */
+const decorated = (framework: string, name: RegExp, needs?: RegExp): DecoratorRow => ({
+  framework,
+  language: 'python',
+  name,
+  ...(needs !== undefined && { needs }),
+  read: ({ source, decorator, call }, code) => {
+    const own = decorator.function;
+    const named = call === null ? null : code.textOption(call, ['name', 'name_override', 0]);
+    return toolFound(named ?? own.name, {
+      description: (call === null ? null : descriptionOf(call, code, [...DESCRIPTION, 1])) ?? own.description,
+      module: moduleOf(source),
+      function: own.name,
+      annotations: call === null ? {} : annotationsOf(call),
+    });
+  },
+});
+
+export const TOOL_DECORATORS: readonly DecoratorRow[] = [
+  decorated('langchain', /^langchain(?:_core)?[\w.]*:tool$/),
+  decorated('crewai', /^crewai(?:_tools)?[\w.]*:tool$/),
+  decorated('smolagents', /^smolagents:tool$/),
+  decorated('openai-agents', /^agents[\w.]*:function_tool$/),
+  decorated('pydantic-ai', /^(?:pydantic_ai[\w.]*:Agent\(\)|:[\w.]+)\.tool(?:_plain)?$/, /^pydantic_ai/),
+  decorated('fastmcp', /^(?:(?:fastmcp|mcp)[\w.]*:FastMCP\(\)|:[\w.]+)\.tool$/, /^(?:fastmcp|mcp\.server)/),
+  decorated('semantic-kernel', /^semantic_kernel[\w.]*:kernel_function$/),
+  decorated('agno', /^agno[\w.]*:tool$/),
+  decorated('strands', /^strands[\w.]*:tool$/),
+  decorated('anthropic', /^anthropic[\w.]*:beta_(?:async_)?tool$/),
+  decorated('claude-agent-sdk', /^claude_agent_sdk:tool$/),
+];
+
+interface ToolForm {
+  name?: Keys;
+  description?: Keys;
+  /** The option with the function of the tool; its name is the name of the tool if it has no other. */
+  function?: Keys;
+}
+
+/** A call that creates a tool. In JavaScript the variable of the tool stands for its function. */
+const created = (
+  framework: string,
+  language: CallRow['language'],
+  name: RegExp,
+  form: ToolForm = {},
+): CallRow => ({
+  framework,
+  language,
+  name,
+  read: (call, code) => {
+    const option = form.function === undefined ? null : optionOf(call.args, form.function);
+    const own = option?.kind === 'name' ? code.functionNamed(option.path) : null;
+    const target = call.source.language === 'javascript' ? targetOf(call) : null;
+    const named = code.textOption(call, form.name ?? ['name']);
+    const source = own?.source ?? call.source;
+    return toolFound(named ?? own?.declaration.name ?? target?.key ?? '', {
+      description: descriptionOf(call, code, form.description) ?? own?.declaration.description ?? null,
+      module: moduleOf(source),
+      function: own?.declaration.name ?? target?.variable ?? null,
+      annotations: annotationsOf(call),
+    });
+  },
+});
+
+/** The name that a call is assigned to, as a variable or as the key of an object. */
+function targetOf({ source, value }: Call): { key: string; variable: string | null } | null {
+  let at = value.at - 1;
+  while (/^(?:new|await)$/.test(wordAt(source, at))) at -= 1;
+  if (wordAt(source, at) === '=') {
+    const name = declaredBefore(source, at);
+    return name === null ? null : { key: wordAt(source, name), variable: wordAt(source, name) };
+  }
+  const key = source.tokens[at - 1];
+  if (wordAt(source, at) !== ':' || (key?.kind !== 'name' && key?.kind !== 'string')) return null;
+  return { key: key.text, variable: null };
+}
+
+export const TOOL_CALLS: readonly CallRow[] = [
+  created('langchain', 'python', /^langchain(?:_core)?[\w.]*:(?:Structured)?Tool(?:\.from_function)?$/, {
+    name: ['name', 0],
+    function: ['func', 'coroutine', 0],
+  }),
+  created('langchain', 'javascript', /^(?:@langchain\/core\/tools|langchain):tool$/),
+  created('langchain', 'javascript', /^(?:@langchain|langchain)\/[\w/-]+:Dynamic(?:Structured)?Tool$/),
+  created('llama-index', 'python', /^llama_index[\w.]*:(?:FunctionTool|QueryEngineTool)\.from_defaults$/, {
+    function: ['fn', 'async_fn', 0],
+  }),
+  created(
+    'llama-index',
+    'javascript',
+    /^(?:@llamaindex\/core\/tools|llamaindex):(?:tool|FunctionTool\.from)$/,
+  ),
+  created('autogen', 'python', /^autogen_core[\w.]*:FunctionTool$/, { function: ['func', 0] }),
+  created('openai-agents', 'python', /^agents[\w.]*:function_tool$/, {
+    name: ['name_override'],
+    function: ['func', 0],
+  }),
+  created('openai-agents', 'javascript', /^@openai\/agents[\w-]*:tool$/),
+  created('openai', 'javascript', /^openai\/helpers\/[\w-]+:\w*[fF]unction\w*$/),
+  created('ai-sdk', 'javascript', /^ai:(?:tool|dynamicTool)$/),
+  created('mastra', 'javascript', /^@mastra\/core(?:\/tools)?:createTool$/, { name: ['id'] }),
+  created('anthropic', 'javascript', /^@anthropic-ai\/sdk\/helpers[\w/-]*:beta\w*Tool$/),
+  created('claude-agent-sdk', 'javascript', /^@anthropic-ai\/claude-agent-sdk:tool$/, {
+    name: [0],
+    description: [1],
+  }),
+  created('mcp-sdk', 'python', /^mcp\.types:Tool$/),
+  {
+    ...created(
+      'mcp-sdk',
+      'javascript',
+      /^(?:@modelcontextprotocol\/[\w./-]+:McpServer\(\)|:[\w.]+)\.(?:tool|registerTool)$/,
+      {
+        name: [0],
+        description: [1, 'description'],
+      },
+    ),
+    needs: /^@modelcontextprotocol\/(?:sdk\/server|server)/,
+  },
+  { ...created('fastmcp', 'javascript', /^(?:fastmcp:FastMCP\(\)|:[\w.]+)\.addTool$/), needs: /^fastmcp$/ },
+];
+
+/** Tools that a vendor or a framework brings: the call that adds one, and its name for the model. */
+const BUILTIN: readonly (readonly [framework: string, name: RegExp, tool: string])[] = [
+  ['openai-agents', /^(?:agents|@openai\/agents[\w-]*):(?:WebSearchTool|webSearchTool)$/, 'web_search'],
+  ['openai-agents', /^(?:agents|@openai\/agents[\w-]*):(?:FileSearchTool|fileSearchTool)$/, 'file_search'],
+  [
+    'openai-agents',
+    /^(?:agents|@openai\/agents[\w-]*):(?:CodeInterpreterTool|codeInterpreterTool)$/,
+    'code_interpreter',
+  ],
+  ['openai-agents', /^(?:agents|@openai\/agents[\w-]*):(?:ComputerTool|computerTool)$/, 'computer_use'],
+  ['langchain', /^@?langchain[\w./-]*:TavilySearch(?:Results)?$/, 'tavily_search'],
+  ['langchain', /^langchain[\w.]*:DuckDuckGoSearch(?:Run|Results)$/, 'duckduckgo_search'],
+  ['langchain', /^langchain[\w.]*:PythonREPLTool$/, 'Python_REPL'],
+  ['crewai', /^crewai_tools[\w.]*:SerperDevTool$/, 'search_the_internet_with_serper'],
+  ['crewai', /^crewai_tools[\w.]*:ScrapeWebsiteTool$/, 'read_website_content'],
+  ['crewai', /^crewai_tools[\w.]*:FileReadTool$/, 'read_a_files_content'],
+  ['smolagents', /^smolagents:(?:DuckDuckGo|Web)SearchTool$/, 'web_search'],
+  ['smolagents', /^smolagents:PythonInterpreterTool$/, 'python_interpreter'],
+];
+
+export const BUILTIN_TOOLS: readonly CallRow[] = BUILTIN.map(([framework, name, tool]): CallRow => ({
+  framework,
+  language: 'any',
+  name,
+  read: () => toolFound(tool, { type: 'builtin' }),
+}));
+
+/** A call with a list of plain Python functions, which are tools by that. */
+const listed = (framework: string, name: RegExp, keys: Keys): CallRow => ({
+  framework,
+  language: 'python',
+  name,
+  read: ({ source, args }, code) => {
+    const list = optionOf(args, keys);
+    return list === null ? [] : functionsIn({ source, value: list }, code);
+  },
+});
+
+export const TOOL_LISTS: readonly CallRow[] = [
+  listed('autogen', /^autogen_agentchat[\w.]*:AssistantAgent$/, ['tools']),
+  listed('pydantic-ai', /^pydantic_ai[\w.]*:(?:Agent|FunctionToolset)$/, ['tools']),
+  listed('google-adk', /^google\.adk[\w.]*:(?:Llm)?Agent$/, ['tools']),
+  listed('langgraph', /^langgraph\.prebuilt[\w.]*:(?:create_react_agent|ToolNode)$/, ['tools', 1, 0]),
+  listed('langchain', /^langchain[\w.]*:create_agent$/, ['tools', 1]),
+  { ...listed('langchain', /[:.]bind_tools$/, ['tools', 0]), needs: /^langchain/ },
+  listed('llama-index', /^llama_index[\w.]*:(?:Function|ReAct)Agent(?:\.from_tools)?$/, ['tools', 0]),
+  listed('agno', /^agno[\w.]*:Agent$/, ['tools']),
+  listed('strands', /^strands[\w.]*:Agent$/, ['tools']),
+];
+
+/** Items of one list, and lists in lists. */
+const [MAX_LISTED, MAX_LISTS] = [200, 4];
+
+/** Functions in a list, also if the list or a part of it has a name. Other items have patterns of their own. */
+function functionsIn(
+  { source, value }: { source: Source; value: Value },
+  code: Code,
+  outer: readonly Value[] = [],
+): ToolFound[] {
+  if (outer.length > MAX_LISTS || outer.includes(value)) return [];
+  const inner = [...outer, value];
+  if (value.kind === 'list')
+    return value.items
+      .slice(0, MAX_LISTED)
+      .flatMap((item) => functionsIn({ source, value: item }, code, inner));
+  if (value.kind !== 'name') return [];
+  const name = value.path.split('.').at(-1) ?? '';
+  const own = code.functionNamed(name);
+  if (own !== null) {
+    const { description } = own.declaration;
+    return toolFound(name, { description, module: moduleOf(own.source), function: name });
+  }
+  const assigned = code.assigned(source, value.path);
+  return assigned === null ? [] : functionsIn(assigned, code, inner);
+}
+
+/** A subclass of a framework's tool class, with the name and the description in its fields. */
+const subclass = (framework: string, language: ClassRow['language'], name: RegExp): ClassRow => ({
+  framework,
+  language,
+  name,
+  read: ({ source, declaration }, code) => {
+    const named = code.fieldText(source, declaration, 'name');
+    return toolFound(named ?? '', {
+      description: paragraphOf(
+        code.fieldText(source, declaration, 'description') ?? declaration.description ?? '',
+      ),
+      module: moduleOf(source),
+      function: declaration.name,
+    });
+  },
+});
+
+export const TOOL_CLASSES: readonly ClassRow[] = [
+  subclass('langchain', 'python', /^langchain(?:_core)?[\w.]*:BaseTool$/),
+  subclass('langchain', 'javascript', /^(?:@langchain|langchain)\/[\w/-]+:(?:Structured)?Tool$/),
+  subclass('crewai', 'python', /^crewai(?:_tools)?[\w.]*:BaseTool$/),
+  subclass('smolagents', 'python', /^smolagents:Tool$/),
+];
+
+/** Tools as JSON for the API of a vendor. */
+export const TOOL_OBJECTS: readonly ObjectRow[] = [
+  {
+    framework: 'openai',
+    language: 'any',
+    key: 'type',
+    value: /^function$/,
+    read: ({ source, members, at }, code) => {
+      const nested = members.get('function');
+      const options = asCall(source, nested?.kind === 'object' ? nested : { kind: 'object', members, at });
+      const isTool = nested?.kind === 'object' || members.has('parameters');
+      return isTool ? toolOf(options, code) : [];
+    },
+  },
+  {
+    framework: 'anthropic',
+    language: 'any',
+    key: 'input_schema',
+    read: ({ source, members, at }, code) => toolOf(asCall(source, { kind: 'object', members, at }), code),
+  },
+];
+
+function toolOf(options: Options, code: Code): ToolFound[] {
+  const name = code.textOption(options, ['name']) ?? '';
+  return toolFound(name, { description: descriptionOf(options, code) });
+}

@@ -1,0 +1,65 @@
+import { describe, expect, test } from '@jest/globals';
+import { holdsSecret, isSecretPath, redacted } from './secrets.ts';
+import { sourceOf } from './source.ts';
+
+test.each([
+  '.env',
+  '.env.local.ts',
+  'app/.ssh/config.py',
+  'secrets.py',
+  'secrets/keys.py',
+  'my-credentials.js',
+  'api_keys.ts',
+  'private-key.mjs',
+  'db.password.js',
+])('%s looks like secrets', (path) => {
+  expect(isSecretPath(path)).toBe(true);
+});
+
+test.each(['environment.py', 'tokenizer.py', 'keyboard.ts', 'secretary.py', 'src/env.ts', 'passwordless.ts'])(
+  '%s does not',
+  (path) => {
+    expect(isSecretPath(path)).toBe(false);
+  },
+);
+
+test.each([
+  'sk-proj-0123456789abcdef0123',
+  'ghp_0123456789abcdefghij',
+  'AKIAABCDEFGHIJKLMNOP',
+  'postgres://user:pass@host/db',
+  'https://host/path?token=abc',
+  '-----BEGIN RSA PRIVATE KEY-----',
+])('%s is a secret', (text) => {
+  expect(holdsSecret(text)).toBe(true);
+});
+
+test.each(['https://host/path?page=1', 'redis://cache:6379', 'sk-short', 'openai/gpt-4o'])(
+  '%s is not a secret',
+  (text) => {
+    expect(holdsSecret(text)).toBe(false);
+  },
+);
+
+describe('the text for a model', () => {
+  test('has no literals that look like secrets, and the same lines', () => {
+    const text = [
+      'key = "sk-0123456789abcdef0123"  # sk-0123456789abcdef0123',
+      'password: str = "x"',
+      'config = {"api_key": "hunter2-hunter2", "token": "API_TOKEN", "name": "a"}',
+      'client = C(password="""hunter2',
+      'hunter3""")',
+      'url = "redis://:hunter2@cache"',
+    ].join('\n');
+    const { text: shown, places } = redacted(sourceOf({ path: 'a.py', text }));
+    expect(shown).not.toMatch(/hunter|0123456789/);
+    expect(shown.split('\n')).toHaveLength(6);
+    expect(shown).toContain('"token": "API_TOKEN", "name": "a"');
+    expect(places.map(({ line }) => line)).toEqual([1, 3, 4, 6]);
+  });
+
+  test('is unchanged without secrets', () => {
+    const text = 'const a = process.env.API_KEY; // `x`\n';
+    expect(redacted(sourceOf({ path: 'a.ts', text }))).toEqual({ text, places: [] });
+  });
+});
