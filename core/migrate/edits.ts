@@ -75,6 +75,17 @@ export class TextEdits {
       );
   }
 
+  /** The offset in the source of an offset in the edited text; within an inserted text, where it is inserted. */
+  sourceOffset(offset: number): number {
+    let shift = 0;
+    for (const { start, end, text } of this.#edits.toSorted((a, b) => a.start - b.start || a.end - b.end)) {
+      if (offset < start + shift) break;
+      if (offset < start + shift + text.length) return start;
+      shift += text.length - (end - start);
+    }
+    return offset - shift;
+  }
+
   #replace(node: unknown, text: string): void {
     const [start, end] = rangeOf(node);
     this.#edits.push({ start, end, text });

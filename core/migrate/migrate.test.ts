@@ -135,6 +135,26 @@ describe('agentspec', () => {
 });
 
 describe('fails, with the problems', () => {
+  test('at their place in the source, after fields that the conversion adds or renames', () => {
+    const text = [
+      'apiVersion: agentspec.io/v1',
+      'kind: AgentSpec',
+      'metadata: { version: 1.0.0, name: shop, description: Sells }',
+      'spec:',
+      '  model: { provider: openai, id: gpt-5, apiKey: $env:KEY }',
+      '  unknownField: 1',
+      '  requires:',
+      '    services: [{ type: redis, connection: "redis://db" }]',
+      '  humanInTheLoop: { notifyVia: [[deep]] }',
+      '',
+    ].join('\n');
+    const migration = migrate(text);
+    if (migration.outcome !== 'failed') throw new Error(migration.outcome);
+    expect(migration.problems.map(({ path, line, column }) => [path, line, column])).toEqual([
+      ['spec.humanInTheLoop.notifyVia[0]', 9, 33],
+    ]);
+  });
+
   test.each([
     ['another resource', 'apiVersion: v1\nkind: Pod\n', 'no migration exists for it'],
     ['text that is not YAML', 'apiVersion: [\n', 'no migration exists for it'],

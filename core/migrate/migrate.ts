@@ -2,10 +2,10 @@ import { parseDocument, type Document } from 'yaml';
 import { AS_WRITTEN } from '../injection/edit-yaml.ts';
 import type { ManifestProblem } from '../manifest/manifest.ts';
 import { parseManifest } from '../manifest/parse-manifest.ts';
-import { parsePath } from '../manifest/position.ts';
+import { parsePath, type Position } from '../manifest/position.ts';
 import { MANIFEST_API_VERSION, MANIFEST_KIND } from '../manifest/schema.ts';
 import { formatPath } from '../manifest/yaml-tree.ts';
-import { mapAt, TextEdits, type MigrationChange } from './edits.ts';
+import { mapAt, TextEdits } from './edits.ts';
 import { STEPS } from './steps.ts';
 
 export type Migration =
@@ -29,20 +29,36 @@ export function migrate(text: string): Migration {
   edits.setValue(document, 'apiVersion', MANIFEST_API_VERSION);
   edits.setValue(document, 'kind', MANIFEST_KIND);
   for (const step of steps) step(document, edits);
-  return keepUnknownKeys(edits.applied(), edits.changes);
+  return keepUnknownKeys({ source: text, rounds: [edits] });
+}
+
+/** A conversion: the edits of each round apply to the text after the previous round. */
+interface Conversion {
+  source: string;
+  rounds: readonly TextEdits[];
 }
 
 /** Each round handles at most 500 fields, because the parser reports no more problems. */
 const MAX_ROUNDS = 4;
 
 /** Keeps fields that the schema does not have under `x-` keys, until the manifest is valid or none is left. */
-function keepUnknownKeys(text: string, changes: readonly MigrationChange[], round = 1): Migration {
+function keepUnknownKeys({ source, rounds }: Conversion): Migration {
+  const text = rounds.at(-1)?.applied() ?? source;
   const parsed = parseManifest(text);
   if (parsed.ok) {
+    const changes = rounds.flatMap((edits) => edits.changes);
     const shown = changes.map(({ path, change }) => ({ path: formatPath(path), change }));
     return { outcome: 'migrated', text, changes: shown };
   }
-  if (round > MAX_ROUNDS) return failure('it has too many unknown fields', parsed.problems);
+  const failed = (reason: string): Migration =>
+    failure(
+      reason,
+      parsed.problems.map((problem) => ({
+        ...problem,
+        ...positionInSource(problem, text, { source, rounds }),
+      })),
+    );
+  if (rounds.length > MAX_ROUNDS) return failed('it has too many unknown fields');
   const document: Document = parseDocument(text, AS_WRITTEN);
   const edits = new TextEdits(text);
   for (const { path } of parsed.problems.filter(isUnknownKey)) {
@@ -50,9 +66,20 @@ function keepUnknownKeys(text: string, changes: readonly MigrationChange[], roun
     const map = mapAt(document, tokens.slice(0, -1));
     if (map !== undefined) edits.setAside(map, tokens, `${MANIFEST_API_VERSION} has no such field`);
   }
-  if (edits.changes.length === 0)
-    return failure('it would not be valid after the migration', parsed.problems);
-  return keepUnknownKeys(edits.applied(), [...changes, ...edits.changes], round + 1);
+  if (edits.changes.length === 0) return failed('it would not be valid after the migration');
+  return keepUnknownKeys({ source, rounds: [...rounds, edits] });
+}
+
+/** Problems are found in the converted text, and shown at their place in the source. */
+function positionInSource(
+  { line, column }: Position,
+  text: string,
+  { source, rounds }: Conversion,
+): Position {
+  const lineStart = text.split('\n', line - 1).reduce((sum, each) => sum + each.length + 1, 0);
+  const offset = rounds.reduceRight((at, edits) => edits.sourceOffset(at), lineStart + column - 1);
+  const before = source.slice(0, offset).split('\n');
+  return { line: before.length, column: (before.at(-1) ?? '').length + 1 };
 }
 
 function failure(reason: string, problems: ManifestProblem[]): Migration {
