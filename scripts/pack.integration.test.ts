@@ -22,7 +22,7 @@ const installed = (...path: string[]): string =>
 
 /** Files that the commands read. */
 const FILES: Readonly<Record<string, string>> = {
-  'agent.py': 'from openai import OpenAI\nOpenAI().chat.completions.create(model=\"gpt-5\")\n',
+  'agent.py': 'from openai import OpenAI\nOpenAI().chat.completions.create(model="gpt-5")\n',
   'agent.yaml': manifestText(
     '    costControls: { maxTokensPerDay: 1000 }\n  evaluation: { datasets: [{ name: smoke, path: smoke.jsonl }] }\n',
   ),
