@@ -65,7 +65,8 @@ async function installChart(chart: string): Promise<void> {
 async function fetchFrom(name: string, port: number, path: string): Promise<Response> {
   const forward = await cluster.forward({ namespace: NAMESPACE, name, port });
   try {
-    const response = await fetch(`${forward.url}${path}`);
+    // A later forward may use the same local port, on which a kept connection would be a dead one.
+    const response = await fetch(`${forward.url}${path}`, { headers: { connection: 'close' } });
     return new Response(await response.text(), { status: response.status });
   } finally {
     await forward.close();
