@@ -97,7 +97,8 @@ describe('exit codes', () => {
     ['migrate: 0 up to date', 'migrate agent.yaml', 0, /current|up to date/],
     ['migrate: 0 migrated', 'migrate old.yaml', 0, /apiVersion/],
     ['migrate: 1 no migration path', 'migrate pod.yaml', 1, /no migration exists/],
-  ])('%s', async (_title, command, code, shows, env = {}) => {
+  ])('%s', async (_title, command, ...wanted) => {
+    const [code, shows, env = {}] = wanted;
     const { output, errors, exitCode } = await platform(command, { HOME: cwd, ...env });
     expect({ exitCode, shown: output + errors }).toEqual({
       exitCode: code,
