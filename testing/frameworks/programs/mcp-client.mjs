@@ -4,9 +4,20 @@ import { call } from './common.mjs';
 
 async function callTool(url, name, options) {
   const client = new Client({ name: 'client', version: '1.0.0' });
+  const responses = [];
+  const recordingFetch = (...request) => {
+    const response = fetch(...request);
+    responses.push(response);
+    return response;
+  };
   try {
-    await client.connect(new StreamableHTTPClientTransport(new URL('/mcp', url)));
-    return await client.callTool({ name, arguments: {} }, undefined, options);
+    await client.connect(
+      new StreamableHTTPClientTransport(new URL('/mcp', url), { fetch: recordingFetch }),
+    );
+    const result = await client.callTool({ name, arguments: {} }, undefined, options);
+    // The SDK does not wait for its GET, and closing the client would cut that request.
+    await Promise.all(responses);
+    return result;
   } finally {
     await client.close();
   }
