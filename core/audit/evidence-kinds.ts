@@ -8,6 +8,16 @@ export const PROOF: EvidenceKind = { kind: 'proof' };
 export const EVALUATION: EvidenceKind = { kind: 'evaluation' };
 export const NONE: EvidenceKind = { kind: 'none' };
 
+/** What shows a rule at run time, as text. */
+export const EVIDENCE_TEXTS: Readonly<Record<EvidenceKind['kind'], string>> = {
+  check: 'its checks pass, or an unexpired proof of this rule was submitted',
+  guardrail:
+    'requests through the sidecar show the guardrail, or an unexpired proof of this rule was submitted',
+  evaluation: 'an unexpired proof of EVAL-01 or of this rule was submitted',
+  proof: 'an unexpired proof of this rule was submitted',
+  none: 'none; the rule counts only as declared',
+};
+
 /** The declared model is reachable, and so is its fallback when the fallback is checked. */
 export const MODEL: EvidenceKind = {
   kind: 'check',

@@ -4,6 +4,7 @@ import { describeProblem } from '../manifest/describe-problem.ts';
 import { parseManifest } from '../manifest/parse-manifest.ts';
 import type { AgentObservation, ConditionType } from '../observation/observation.ts';
 import type { InstalledFacts, ManifestText, PodFacts, WorkloadFacts } from './facts.ts';
+import { REMEDIATIONS } from './remediations.ts';
 import {
   judged,
   judgedBoth,
@@ -93,22 +94,21 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
     type: 'Reporting',
     is: (status, reason) => status === 'False' && reason === 'Stale',
     when: 'an agent has stopped reporting',
-    remediation:
-      'Check the pods of the agent and the logs of their sidecars; the control plane may be unreachable from there.',
+    remediation: REMEDIATIONS['agent-silent'],
   }),
   condition('agent-port-taken', {
     severity: 'error',
     type: 'Routed',
     is: (status, reason) => status === 'False' && reason === 'PortTaken',
     when: 'another process in a pod uses port 4000 or 4001, so that the sidecar cannot start (condition `Routed`)',
-    remediation: 'Configure another port for this process, and restart the workload.',
+    remediation: REMEDIATIONS['agent-port-taken'],
   }),
   condition('agent-bypassed', {
     severity: 'warning',
     type: 'Routed',
     is: (status, reason) => status === 'False' && reason !== 'PortTaken',
     when: "a Service sends traffic to the agent's own port and bypasses the sidecar (condition `Routed`)",
-    remediation: "Set the `targetPort` of the Service to the name of the agent's port, or to 4000.",
+    remediation: REMEDIATIONS['agent-bypassed'],
   }),
   condition('agent-conflict', {
     severity: 'error',
@@ -130,7 +130,7 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
     type: 'PolicyLoaded',
     is: (status, reason) => status === 'False' && reason === 'PolicyNotLoaded',
     when: "the policy engine responds, but has not loaded the agent's rules (condition `PolicyLoaded`)",
-    remediation: 'Check the logs of the sidecar and of its policy engine.',
+    remediation: REMEDIATIONS['agent-policy-not-loaded'],
   }),
 ];
 

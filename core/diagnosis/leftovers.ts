@@ -92,6 +92,7 @@ function valueOf<T>(fact: Fact<T>, otherwise: T): T {
 const DATA: Readonly<Record<string, string>> = {
   CustomResourceDefinition: '; removing it removes every AgentObservation',
   Namespace: '; removing it removes every AgentObservation in it',
+  PersistentVolumeClaim: '; removing it removes the database of the control plane',
 };
 
 function leftObject({ kind, resource, namespace, name }: LabelledObject, what: string): Leftover {

@@ -1,4 +1,6 @@
+import { isLiteralSecret } from '../manifest/literal-secrets.ts';
 import type { Manifest } from '../manifest/manifest.ts';
+import { holdsPassword } from '../manifest/wording.ts';
 import { isRecord } from '../untrusted/fields.ts';
 
 /** One difference between two manifests. */
@@ -117,9 +119,12 @@ export function indexById(items: readonly unknown[]): Map<string, number> {
 /** Fields that identify an item, in order of precedence. */
 const IDENTITIES = ['name', 'id', 'rule', 'type'] as const;
 
-/** Without brackets, which separate the identity from the rest of a path. */
+/** Without brackets, which separate the identity from the rest of a path. An argument of a command may be a secret. */
 function identityOf(item: unknown): string {
-  return rawIdentityOf(item).replaceAll('[', '(').replaceAll(']', ')');
+  const id = rawIdentityOf(item);
+  return (isLiteralSecret([], id) || holdsPassword(id) ? 'literal value' : id)
+    .replaceAll('[', '(')
+    .replaceAll(']', ')');
 }
 
 function rawIdentityOf(item: unknown): string {

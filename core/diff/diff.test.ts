@@ -270,3 +270,17 @@ describe('no difference', () => {
     expect(diff(from, to)).toMatchObject({ scoreTo: 100, gradeTo: 'A', netScoreChange: 0, changes: [] });
   });
 });
+
+test('literal secrets are not shown, references are', () => {
+  const server = (args: string[]) => ({ servers: [{ name: 'a', command: 'a', args }] });
+  const report = diff(
+    { model: { ...MODEL, apiKey: 'sk-one' }, mcp: server(['--api-key=sk-three']) },
+    { model: { ...MODEL, apiKey: '$env:KEY' }, mcp: server(['--api-key=sk-four', 'https://u:five@a']) },
+  );
+  expect(report.changes.map(({ description }) => description)).toEqual([
+    'spec.model.apiKey changed from [literal value] to "$env:KEY"',
+    'spec.mcp.servers[a].args[literal value] changed from [literal value] to [literal value]',
+    'spec.mcp.servers[a].args[literal value#2] added: "https://u:***@a"',
+  ]);
+  expect(JSON.stringify(report)).not.toMatch(/sk-|five/);
+});

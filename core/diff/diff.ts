@@ -1,5 +1,6 @@
 import type { Grade } from '../gap/gap.ts';
 import { gradeOf } from '../gap/grade.ts';
+import { isLiteralSecret } from '../manifest/literal-secrets.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { quoted } from '../manifest/wording.ts';
 import { changesBetween, type Change } from './changes.ts';
@@ -65,11 +66,13 @@ function driftOf(change: Change): Drift {
   return { type, property, severity, scoreImpact, description: describe(change), code, path };
 }
 
-/** For example `spec.model.id changed from "gpt-4o" to "gpt-4o-mini"`; passwords in values are masked. */
-function describe({ type, property, from, to }: Change): string {
+/** For example `spec.model.id changed from "gpt-4o" to "gpt-4o-mini"`; secrets in values are not shown. */
+function describe({ type, property, from, to, path }: Change): string {
+  const shown = (value: unknown): string => {
+    if (isLiteralSecret(path, value)) return '[literal value]';
+    return typeof value === 'string' ? quoted(value) : JSON.stringify(value);
+  };
   if (type === 'changed') return `${property} changed from ${shown(from)} to ${shown(to)}`;
   const value = type === 'added' ? to : from;
   return typeof value === 'object' ? `${property} ${type}` : `${property} ${type}: ${shown(value)}`;
 }
-
-const shown = (value: unknown): string => (typeof value === 'string' ? quoted(value) : JSON.stringify(value));

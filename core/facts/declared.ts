@@ -1,5 +1,5 @@
 import type { Manifest, Memory, RequiredService } from '../manifest/manifest.ts';
-import { referencesIn, type Reference } from '../manifest/references.ts';
+import { referencesIn, secretVariable, type Reference } from '../manifest/references.ts';
 
 /** A network dependency that the manifest declares. */
 export interface ReachTarget {
@@ -39,6 +39,16 @@ export function declaredVariables(manifest: Manifest): ReadonlyMap<string, strin
   for (const { name, path } of declaredReferences(manifest, 'env')) add(name, path);
   for (const [index, name] of (manifest.spec.requires?.envVars ?? []).entries())
     if (!name.startsWith('$')) add(name, `spec.requires.envVars[${index}]`);
+  return paths;
+}
+
+/** The variables of `$secret:` references -> the first manifest path that declares each. */
+export function secretVariables(manifest: Manifest): ReadonlyMap<string, string> {
+  const paths = new Map<string, string>();
+  for (const { name, path } of declaredReferences(manifest, 'secret')) {
+    const variable = secretVariable(name);
+    if (!paths.has(variable)) paths.set(variable, path);
+  }
   return paths;
 }
 

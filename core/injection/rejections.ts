@@ -9,6 +9,7 @@ import {
   OWN_CONTAINERS,
   OWN_VOLUMES,
   PROXY_PORT,
+  SIDECAR_CONTAINER,
 } from './names.ts';
 import type { Container, Pod } from './pod.ts';
 import { parseQuantity } from './quantity.ts';
@@ -65,6 +66,8 @@ const REJECTIONS = {
     summary:
       'the pod has no record of an injection, but a container or volume has a reserved name, or a container mounts a volume with a reserved name',
     problems: ({ pod }) => {
+      if (hasSidecar(pod))
+        return `the pod already has its sidecar, for example from "platform generate --deploy": apply it without injection, or remove the container ${SIDECAR_CONTAINER} and its volumes`;
       const conflicts = reservedNames(pod).join(', ');
       return conflicts === '' ? null : `${conflicts}: this name is reserved for the injector; rename it`;
     },
@@ -109,8 +112,10 @@ const REJECTIONS = {
       const reserved = reservedPorts(settings);
       if (reserved.includes(agentPort))
         return `the agent's port ${agentPort} is reserved for the sidecar (${reserved.join(', ')}): use another port`;
-      const other = everyContainer(pod).find((container) =>
-        container.ports?.some((port) => reserved.includes(port.containerPort)),
+      // The ports of a sidecar that was not injected are a part of `name-reserved`.
+      const other = everyContainer(pod).find(
+        ({ name, ports }) =>
+          !OWN_CONTAINERS.includes(name) && ports?.some((port) => reserved.includes(port.containerPort)),
       );
       return other
         ? `container ${cut(other.name)} uses a port that is reserved for the sidecar (${reserved.join(', ')}): use another port`
@@ -214,6 +219,13 @@ function everyContainer(pod: Pod): readonly Container[] {
   const { containers, initContainers } = pod.spec;
   return initContainers === undefined ? containers : [...initContainers, ...containers];
 }
+
+/** Whether the pod has a whole sidecar, not only a container with its name. */
+const hasSidecar = (pod: Pod): boolean =>
+  everyContainer(pod).some(
+    ({ name, volumeMounts = [] }) =>
+      name === SIDECAR_CONTAINER && volumeMounts.some((mount) => OWN_VOLUMES.has(mount.name)),
+  );
 
 function reservedNames(pod: Pod): string[] {
   const containers = everyContainer(pod);

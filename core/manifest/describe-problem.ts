@@ -9,7 +9,7 @@ export function describeProblem(file: string, problem: ManifestProblem): string 
 }
 
 /** The suggestion as it is written in the file. Suggestions contain their YAML quotes; numbers and booleans have none. */
-function asYaml(suggestion: string): string {
+export function asYaml(suggestion: string): string {
   return suggestion.startsWith('"') || isPlainYaml(suggestion) ? suggestion : JSON.stringify(suggestion);
 }
 

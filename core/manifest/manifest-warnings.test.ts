@@ -1,7 +1,9 @@
 import { expect, test } from '@jest/globals';
 import { aManifest } from '../../testing/facts.ts';
-import type { Api } from './manifest.ts';
+import type { Api, Model } from './manifest.ts';
 import { manifestWarnings } from './manifest-warnings.ts';
+
+const MODEL: Model = { provider: 'openai', id: 'gpt-4o', apiKey: '$env:OPENAI_API_KEY' };
 
 test.each<[string, Api, [path: string, message: string][]]>([
   ['no endpoints', {}, []],
@@ -42,6 +44,17 @@ test.each<[string, Api, [path: string, message: string][]]>([
     ],
   ],
 ])('returns the warnings for %s', (_what, api, expected) => {
-  const warnings = manifestWarnings(aManifest({ api }));
+  const warnings = manifestWarnings(aManifest({ api, model: MODEL }));
   expect(warnings.map(({ path, message }) => [path, message])).toEqual(expected);
+});
+
+test('warns about a secret in the file and does not show it', () => {
+  const warnings = manifestWarnings(aManifest({ model: { ...MODEL, apiKey: 'sk-1234567890' } }));
+  expect(warnings).toEqual([
+    {
+      path: 'spec.model.apiKey',
+      message:
+        'a secret is written into the manifest; replace it by a reference, such as $env:VAR or $secret:name, and revoke it',
+    },
+  ]);
 });

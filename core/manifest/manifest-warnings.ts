@@ -1,23 +1,30 @@
 import { headerFormOf, MAX_NAME_LENGTH } from '../behavior/reported-name.ts';
 import { a2aAddress } from './a2a-address.ts';
+import { literalSecrets } from './literal-secrets.ts';
 import { type Manifest, DEFAULT_PATHS } from './manifest.ts';
 import { referenceOf } from './references.ts';
 import { tokenPriceOf } from './token-price.ts';
 import { quoted } from './wording.ts';
 
-/** A declaration in a valid manifest that does not have the effect its author probably expects. */
+/** A declaration in a valid manifest that does not have the effect its author probably expects, or a secret in the file. */
 export interface ManifestWarning {
   /** For example `spec.tools[0].name`. */
   path: string;
   message: string;
 }
 
-/** Declarations of a valid manifest that cannot be checked as declared. */
+/** Declarations of a valid manifest that cannot be checked as declared, and secrets in it. */
 export function manifestWarnings(manifest: Manifest): ManifestWarning[] {
   const names = (manifest.spec.tools ?? []).flatMap(({ name }, index) =>
     nameWarnings(name).map((message) => ({ path: `spec.tools[${index}].name`, message })),
   );
-  return [...names, ...costWarnings(manifest), ...endpointWarnings(manifest), ...a2aWarnings(manifest)];
+  return [
+    ...names,
+    ...secretWarnings(manifest),
+    ...costWarnings(manifest),
+    ...endpointWarnings(manifest),
+    ...a2aWarnings(manifest),
+  ];
 }
 
 function nameWarnings(name: string): string[] {
@@ -30,6 +37,12 @@ function nameWarnings(name: string): string[] {
   return [
     `${quoted(name)} cannot be sent unencoded in a header; the agent must percent-encode it in X-Platform-Tools-Called as ${quoted(encoded)} (the reporter does this)`,
   ];
+}
+
+function secretWarnings(manifest: Manifest): ManifestWarning[] {
+  const message =
+    'a secret is written into the manifest; replace it by a reference, such as $env:VAR or $secret:name, and revoke it';
+  return literalSecrets(manifest).map((path) => ({ path, message }));
 }
 
 function costWarnings(manifest: Manifest): ManifestWarning[] {

@@ -157,7 +157,7 @@ describe('fails, with the problems', () => {
 
   test.each([
     ['another resource', 'apiVersion: v1\nkind: Pod\n', 'no migration exists for it'],
-    ['text that is not YAML', 'apiVersion: [\n', 'no migration exists for it'],
+    ['text that is not YAML', 'apiVersion: [\n', 'it is not valid YAML'],
     ['an empty file', '', 'no migration exists for it'],
     ['a list', '- apiVersion: agentspec.io/v1\n', 'no migration exists for it'],
     ['a member of Object.prototype', 'apiVersion: constructor\n', 'no migration exists for it'],

@@ -20,9 +20,10 @@ export function migrate(text: string): Migration {
   const parsed = parseManifest(text);
   if (parsed.ok) return { outcome: 'current' };
   const document = parseDocument(text, AS_WRITTEN);
+  if (document.errors.length > 0) return failure('it is not valid YAML', parsed.problems);
   const apiVersion = String(document.get('apiVersion'));
   // A version such as "constructor" must not find a member of the prototype.
-  const isKnown = document.errors.length === 0 && Object.hasOwn(STEPS, apiVersion);
+  const isKnown = Object.hasOwn(STEPS, apiVersion);
   const steps = isKnown ? STEPS[apiVersion] : undefined;
   if (steps === undefined) return failure('no migration exists for it', parsed.problems);
   const edits = new TextEdits(text);

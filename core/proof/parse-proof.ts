@@ -3,7 +3,8 @@ import { PROOF_ORIGINS, type ProofOrigin, type ProofRecord, type ProofSubmission
 
 const longText = text({ max: 2048 });
 
-const submission: Field<ProofSubmission> = object(
+/** The body of `POST /proof/rule/:ruleId`. */
+export const proofSubmission: Field<ProofSubmission> = object(
   { verifiedBy: longText, method: longText },
   { expiresAt: isoTime },
 );
@@ -19,7 +20,7 @@ export function parseProofSubmission(
   value: unknown,
   now: Date,
 ): { ok: true; submission: ProofSubmission } | { ok: false; errors: FieldError[] } {
-  const parsed = parseWith(submission, value);
+  const parsed = parseWith(proofSubmission, value);
   if (!parsed.ok) return parsed;
   const { expiresAt } = parsed.value;
   if (expiresAt !== undefined && Date.parse(expiresAt) <= now.getTime())

@@ -15,6 +15,14 @@ describe('a Python body', () => {
     ['with brackets in strings', 'return "(" + \'[\' + """{\n"""  # )', undefined],
     ['with a compiled pattern', 'import re\nreturn re.compile("a").sub("", text)', undefined],
     ['with a method named open', 'return text.open()', undefined],
+    ['with os and re', 'import os, re\nreturn os.environ.get("A", "")', undefined],
+    ['with os in the middle', 'import json, os, httpx\nreturn os.environ["A"]', undefined],
+    ['with names in strings', 'return "I open and eval the door of __main__"', undefined],
+    ['with names in comments', 'return 1  # no import sys, no exec("")', undefined],
+    ['with an f-string', 'd = {"a": 1}\nreturn f"{{}} {d[\'a\']!r:>{10}} {text:_} open"', undefined],
+    ['with umlauts in strings', 'return "Grüße"  # ö', undefined],
+    ['with members', 'from os import environ\nfrom re import (sub, compile as c,)\nreturn sub', undefined],
+    ['with a block', 'for each in (1,\n2):\n  if each:\n      return """\nx"""\nelse:\n  pass', undefined],
   ])('%s is used', (_name, text, code = text) => {
     expect(pythonBody(text)).toEqual({ ok: true, code });
   });
@@ -50,6 +58,29 @@ describe('a Python body', () => {
     ['raise SystemExit\nreturn', 'the code contains exceptions that end the process'],
     ['return await text', 'the code contains async, yield or global'],
     ['def run(text):\n    return 1', 'the code contains a whole function'],
+    [
+      'import random\nreturn random._os.system(text)',
+      'the code contains attributes that begin with an underscore',
+    ],
+    ['import random\nreturn random. _os', 'the code contains attributes that begin with an underscore'],
+    ["import json\nreturn json.codecs.builtins.exec('1')", 'the code contains the attribute codecs'],
+    ['import re\nreturn re.enum.sys.modules["os"]', 'the code contains the attribute sys'],
+    ['import re\nreturn re.enum.bltns.open(text)', 'the code contains the attribute bltns'],
+    ['from uuid import os\nreturn os.environ', 'the code imports os from uuid'],
+    ['from re import enum, sys as s\nreturn s', 'the code imports sys from re'],
+    ['from random import _os as o\nreturn o', 'the code imports _os from random'],
+    ['from uuid import *\nreturn 1', 'the code imports no name from uuid'],
+    ['import uuid\nreturn uuid.os.system(text)', 'the code contains functions of the module os'],
+    ['return f"{eval(text)}"', 'the code contains eval, exec, getattr or similar functions'],
+    ['return f"{"#"}" + eval(text)', 'a field of an f-string in the code is not simple'],
+    ['return f"{\'}\'"#"}" + eval(text)', 'a field of an f-string in the code is not simple'],
+    ['return f"{text:\'>10}" + eval(text)', 'a field of an f-string in the code is not simple'],
+    ['return 𝐞𝐯𝐚𝐥(text)', 'the code contains characters outside ASCII in names'],
+    ['o = open\nreturn o(text)', 'the code contains open, input or exit'],
+    ['if text:\nreturn 1', 'the indentation of the code does not fit'],
+    ['x = 1\n  return x', 'the indentation of the code does not fit'],
+    ['if text:\n    x = 1\n  return x', 'the indentation of the code does not fit'],
+    ['return 1\nif text:', 'the indentation of the code does not fit'],
   ])('%j is not used', (text, reason) => {
     expect(pythonBody(text)).toEqual({ ok: false, reason });
   });

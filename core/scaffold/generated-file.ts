@@ -4,4 +4,8 @@ export interface GeneratedFile {
   path: string;
   content: string;
   executable?: true;
+  /** An existing file stays as it is, also with `--force`. */
+  kept?: true;
+  /** A model writes a part of the content. */
+  fromModel?: true;
 }

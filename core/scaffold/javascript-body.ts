@@ -31,3 +31,9 @@ export function javascriptBody(text: string): Body {
   if (found !== undefined) return unusable(`the code contains ${found[1]}`);
   return /\breturn\b/.test(code) ? body : unusable('the code returns nothing');
 }
+
+/** Environment variables that the code of a tool reads by name. */
+export function javascriptVariables(code: string): string[] {
+  const read = /\bprocess\s*\.\s*env\s*(?:\??\.\s*([A-Za-z_]\w*)|(?:\?\.)?\[\s*(["'`])([A-Za-z_]\w*)\2)/g;
+  return [...code.matchAll(read)].map(([, member, , key]) => member ?? key ?? '');
+}

@@ -6,7 +6,8 @@ import type { WrittenCode } from './answer.ts';
 import { FRAMEWORK_PROJECTS, TYPESCRIPT_TOOLS } from './framework-projects.ts';
 import type { Framework } from './frameworks.ts';
 import type { GeneratedFile } from './generated-file.ts';
-import { promptFile } from './prompt-file.ts';
+import { PERSONAL_FIELDS } from './personal-fields.ts';
+import { promptFiles, type PromptTexts } from './prompt-files.ts';
 import { readmeOf } from './readme.ts';
 import { TEMPLATES } from './templates.generated.ts';
 import { toolFiles } from './tool-files.ts';
@@ -19,6 +20,8 @@ export interface ProjectInput {
   written: WrittenCode;
   /** Version of the npm package with the reporter. */
   version: string;
+  /** Prompt files of the user. */
+  texts?: PromptTexts;
 }
 
 const DEFAULT_PORT = 8000;
@@ -33,7 +36,11 @@ export function projectOf(input: ProjectInput): { files: GeneratedFile[]; notes:
   const tools = toolFiles(manifest.spec.tools ?? [], written, project.language);
   const port = manifest.spec.api?.port ?? DEFAULT_PORT;
   const files: GeneratedFile[] = [
-    { path: 'README.md', content: readmeOf(manifest, project, port) },
+    {
+      path: 'README.md',
+      content: readmeOf(manifest, project, { port, toolVariables: tools.variables }),
+      ...(tools.files.length > 1 && { fromModel: true as const }),
+    },
     { path: 'agent.yaml', content: manifestText },
     ...templatesOf(framework, project.language),
     ...(project.language === 'python'
@@ -41,8 +48,9 @@ export function projectOf(input: ProjectInput): { files: GeneratedFile[]; notes:
       : typescriptFiles(input, project.packages)),
     ...tools.files,
   ];
-  const prompt = promptFile(manifest, written.systemPrompt, files);
-  return { files: [...files, ...prompt.files], notes: [...prompt.notes, ...tools.notes] };
+  const texts = input.texts ?? new Map<string, string>();
+  const prompts = promptFiles(manifest, { written: written.systemPrompt, texts }, files);
+  return { files: [...files, ...prompts.files], notes: [...prompts.notes, ...tools.notes] };
 }
 
 /** Templates of the language and of the framework. A file that tools of this repository would read as theirs ends in `.tmpl`. */
@@ -54,8 +62,8 @@ function templatesOf(framework: Framework, language: 'python' | 'typescript'): G
     const path = rest
       .join('/')
       .replace(/\.tmpl$/, '')
-      .replace(/^dockerignore$/, '.dockerignore');
-    return { path, content };
+      .replace(/^(?=(?:docker|git)ignore$)/, '.');
+    return { path, content, ...(path === '.gitignore' && { kept: true as const }) };
   });
 }
 
@@ -72,6 +80,7 @@ function pythonFiles(packages: Readonly<Record<string, string>>): GeneratedFile[
   return [
     { path: 'requirements.txt', content: requirements.join('') },
     { path: 'platform_reporter/tables.json', content: json(tables) },
+    { path: 'app/personal_fields.json', content: json(PERSONAL_FIELDS) },
   ];
 }
 
@@ -103,5 +112,6 @@ function typescriptFiles(
   return [
     { path: 'package.json', content: json(packageJson) },
     { path: 'src/model-api.json', content: json(api) },
+    { path: 'src/personal-fields.json', content: json(PERSONAL_FIELDS) },
   ];
 }

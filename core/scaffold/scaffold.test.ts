@@ -8,6 +8,8 @@ import { parseManifest } from '../manifest/parse-manifest.ts';
 import { NO_CODE, type WrittenCode } from './answer.ts';
 import { FRAMEWORK_PROJECTS, TYPESCRIPT_TOOLS } from './framework-projects.ts';
 import { FRAMEWORKS, type Framework } from './frameworks.ts';
+import { javascriptVariables } from './javascript-body.ts';
+import { needsSystemPrompt } from './prompt-files.ts';
 import { projectOf } from './project.ts';
 import { TEMPLATES } from './templates.generated.ts';
 import { toolEntries } from './tool-entries.ts';
@@ -45,8 +47,23 @@ const withTools = (...names: string[]): Manifest => ({
 });
 
 const PYTHON_FILES = [
-  ...['.dockerignore', 'Dockerfile', 'README.md', 'agent.yaml', 'app/__init__.py', 'app/conversation.py'],
-  ...['app/framework.py', 'app/guardrails.py', 'app/manifest.py', 'app/server.py', 'app/settings.py'],
+  ...[
+    '.dockerignore',
+    '.gitignore',
+    'Dockerfile',
+    'README.md',
+    'agent.yaml',
+    'app/__init__.py',
+    'app/conversation.py',
+  ],
+  ...[
+    'app/framework.py',
+    'app/guardrails.py',
+    'app/manifest.py',
+    'app/personal_fields.json',
+    'app/server.py',
+    'app/settings.py',
+  ],
   ...['app/tools/__init__.py', 'app/tools/search.py', 'app/tools/tools.json', 'main.py'],
   ...['platform_reporter/__init__.py', 'platform_reporter/behavior.py', 'platform_reporter/checks.py'],
   ...['platform_reporter/model_api.py', 'platform_reporter/references.py', 'platform_reporter/reporter.py'],
@@ -54,9 +71,24 @@ const PYTHON_FILES = [
   'tests/test_agent.py',
 ];
 const MASTRA_FILES = [
-  ...['.dockerignore', 'Dockerfile', 'README.md', 'agent.yaml', 'package.json', 'prompts/system.md'],
+  ...[
+    '.dockerignore',
+    '.gitignore',
+    'Dockerfile',
+    'README.md',
+    'agent.yaml',
+    'package.json',
+    'prompts/system.md',
+  ],
   ...['src/agent.ts', 'src/conversation.ts', 'src/guardrails.ts', 'src/main.ts', 'src/manifest.ts'],
-  ...['src/model-api.json', 'src/reporter.ts', 'src/server.ts', 'src/settings.ts', 'src/tools/index.ts'],
+  ...[
+    'src/model-api.json',
+    'src/personal-fields.json',
+    'src/reporter.ts',
+    'src/server.ts',
+    'src/settings.ts',
+    'src/tools/index.ts',
+  ],
   ...[
     'src/tools/search.ts',
     'src/tools/tools.json',
@@ -279,6 +311,34 @@ describe('the system prompt', () => {
     expect(notes).toEqual([expect.stringMatching(/^add the system prompt ".*" to the project$/)]);
   });
 
+  test('and other prompts that the user has are copied unchanged', () => {
+    const prompts = {
+      system: '$file:./a.md',
+      fallback: '$file:b.md',
+      variables: [{ name: 'x', value: '$file:c.md' }],
+    };
+    const manifest = { ...MINIMAL, spec: { ...MINIMAL.spec, prompts } };
+    const texts = new Map([
+      ['./a.md', '\ufeffMine\r\n '],
+      ['b.md', ''],
+    ]);
+    const { files, notes } = projectOf({
+      ...{ manifest, manifestText: '', framework: 'mastra', written: written({}), version: '1.2.3', texts },
+    });
+    const found = files.filter(({ path }) => path.endsWith('.md') && path !== 'README.md');
+    expect(found).toEqual([
+      { path: 'a.md', content: '\ufeffMine\r\n ' },
+      { path: 'b.md', content: '' },
+    ]);
+    expect(notes).toEqual([
+      'add the prompt file "c.md" to the project: it is not in the folder of the manifest',
+    ]);
+    expect([needsSystemPrompt(manifest, texts), needsSystemPrompt(manifest, new Map())]).toEqual([
+      false,
+      true,
+    ]);
+  });
+
   test.each(['You sell.', '$env:PROMPT', '$secret:prompt'])('%s needs no file', (system) => {
     const { files, notes } = made('mastra', withPrompt(system), written({}));
     expect([files.has('prompts/system.md'), notes]).toEqual([false, []]);
@@ -304,6 +364,48 @@ test('the README lists variables and the declared parts that are not generated',
   ])
     expect(readme).toContain(`- \`${path}\``);
   expect(made('mastra', MINIMAL).files.get('README.md')).not.toContain('Not generated');
+});
+
+const modelled = (model: object): Manifest => ({
+  ...MINIMAL,
+  spec: { ...MINIMAL.spec, model: { ...MINIMAL.spec.model, ...model } },
+});
+const readmeLines = (manifest: Manifest, code?: WrittenCode): string[] =>
+  (made('langgraph', manifest, code).files.get('README.md') ?? '').split('\n');
+
+test('the README lists the variables of secrets and of tools', () => {
+  const manifest = { ...modelled({ apiKey: '$secret:k' }) };
+  manifest.spec = { ...manifest.spec, tools: [{ name: 'search' }] };
+  const body = 'import os\nreturn os.environ["A"] + os.environ.get(\'B\', "") + os.getenv("C")';
+  expect(readmeLines(manifest, written({ search: body }))).toEqual(
+    expect.arrayContaining([
+      '- `PLATFORM_SECRET_K`: a secret',
+      '- `PLATFORM_SECRET_DIR`: a directory with one file per secret, instead of the variables of the secrets (optional)',
+      ...['A', 'B', 'C'].map((name) => `- \`${name}\`: read by a tool that a model wrote`),
+    ]),
+  );
+  expect(javascriptVariables('process.env.A; process.env["B"]; process.env?.C; env.D')).toEqual([
+    'A',
+    'B',
+    'C',
+  ]);
+});
+
+test.each([
+  ['openai', "- `OPENAI_BASE_URL`: another address of the model's API (optional)"],
+  ['foo', "- `FOO_BASE_URL`: the address of the model's API (required)"],
+  ['cohere', "- `COHERE_BASE_URL`: the address of the model's API (required)"],
+])('the README names the address of %s', (provider, line) => {
+  expect(readmeLines(modelled({ provider }))).toContain(line);
+});
+
+test('the README names the declared fields without a pattern', () => {
+  const fields = ['Credit-Card', 'passport', '`x`'];
+  const guardrails = { input: [{ type: 'pii-detector' as const, fields }] };
+  const manifest = { ...MINIMAL, spec: { ...MINIMAL.spec, guardrails } };
+  expect(readmeLines(manifest)).toContain(
+    '  `pii-detector` has no pattern for these declared fields: `passport`, 1 with other characters.',
+  );
 });
 
 test.each([

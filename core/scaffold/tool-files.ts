@@ -3,8 +3,8 @@ import { quoted } from '../manifest/wording.ts';
 import type { WrittenCode } from './answer.ts';
 import { indented, unusable, type Body } from './body-text.ts';
 import type { GeneratedFile } from './generated-file.ts';
-import { javascriptBody } from './javascript-body.ts';
-import { pythonBody } from './python-body.ts';
+import { javascriptBody, javascriptVariables } from './javascript-body.ts';
+import { pythonBody, pythonVariables } from './python-body.ts';
 import { toolEntries } from './tool-entries.ts';
 
 /** How the file of a tool is written in one language. Only checked code and no text of the manifest is in it. */
@@ -12,6 +12,7 @@ interface ToolLanguage {
   folder: string;
   extension: string;
   check: (text: string) => Body;
+  variables: (code: string) => string[];
   stub: string;
   file: (code: string) => string;
 }
@@ -23,6 +24,7 @@ const LANGUAGES: Readonly<Record<'python' | 'typescript', ToolLanguage>> = {
     folder: 'app/tools',
     extension: 'py',
     check: pythonBody,
+    variables: pythonVariables,
     stub: pythonFile(
       '"""A tool of the agent. tools.json has its name in the manifest."""',
       'raise NotImplementedError',
@@ -33,6 +35,7 @@ const LANGUAGES: Readonly<Record<'python' | 'typescript', ToolLanguage>> = {
     folder: 'src/tools',
     extension: 'ts',
     check: javascriptBody,
+    variables: javascriptVariables,
     stub: typescriptFile(
       '// A tool of the agent. tools.json has its name in the manifest.',
       "throw new Error('not implemented');",
@@ -61,21 +64,30 @@ ${indented(code, '  ')}
 `;
 }
 
-/** A file for each declared tool and the list of the tools, with a note for each tool that stays a stub. */
+/** Also the variables that the code of the model reads, and a note for each tool that stays a stub. */
+interface ToolFiles {
+  files: GeneratedFile[];
+  variables: string[];
+  notes: string[];
+}
+
+/** A file for each declared tool and the list of the tools. */
 export function toolFiles(
   tools: readonly Tool[],
   written: WrittenCode,
   language: 'python' | 'typescript',
-): { files: GeneratedFile[]; notes: string[] } {
-  const { folder, extension, check, stub, file } = LANGUAGES[language];
+): ToolFiles {
+  const { folder, extension, check, variables, stub, file } = LANGUAGES[language];
+  const read = new Set<string>();
   const entries = toolEntries(tools);
   const notes: string[] = [];
   const files = entries.map(({ name, module }): GeneratedFile => {
     const path = `${folder}/${module}.${extension}`;
     const text = written.bodies.get(name);
     const body: Body = text === undefined ? unusable('the model wrote no code') : check(text);
-    if (!body.ok) notes.push(`${path} is a stub for the tool ${quoted(name)}: ${body.reason}`);
-    return { path, content: body.ok ? file(body.code) : stub };
+    if (body.ok) for (const variable of variables(body.code)) read.add(variable);
+    else notes.push(`${path} is a stub for the tool ${quoted(name)}: ${body.reason}`);
+    return { path, content: body.ok ? file(body.code) : stub, fromModel: true };
   });
   const used = tools.length - notes.length;
   if (used > 0)
@@ -86,5 +98,5 @@ export function toolFiles(
   const unknown = [...written.bodies.keys()].filter((name) => !names.has(name)).length + written.invalid;
   if (unknown > 0) notes.push(`entries of the answer that fit no declared tool were not used: ${unknown}`);
   files.push({ path: `${folder}/tools.json`, content: `${JSON.stringify(entries, null, 2)}\n` });
-  return { files, notes };
+  return { files, variables: [...read], notes };
 }

@@ -1,3 +1,4 @@
+import { KEY, SECRET_WORD } from '../manifest/literal-secrets.ts';
 import { holdsPassword } from '../manifest/wording.ts';
 import { placeOf, wordAt, type Place, type Source } from './source.ts';
 
@@ -5,12 +6,6 @@ import { placeOf, wordAt, type Place, type Source } from './source.ts';
 const SECRET_NAME =
   /^\.env(?:$|[._-])|^\.(?:ssh|aws|azure|gnupg|kube|docker)$|(?:^|[._-])(?:secrets?|credentials?|passwords?|private[_-]?keys?|api[_-]?keys?|id_(?:rsa|dsa|ecdsa|ed25519))(?:$|[._-])/i;
 
-/** Forms of keys and tokens of common vendors. */
-const KEY =
-  /\b(?:sk-[\w-]{16,}|sk_(?:live|test)_\w{16,}|gh[pousr]_\w{20,}|github_pat_\w{20,}|xox[abprs]-[\w-]{10,}|AKIA[A-Z0-9]{12,}|AIza[\w-]{30,}|gsk_\w{20,}|hf_\w{20,}|glpat-[\w-]{16,}|npm_\w{30,}|eyJ[\w-]{10,2000}\.eyJ[\w-]{10,2000}\.[\w-]*)|-----BEGIN [A-Z ]*PRIVATE KEY-----/;
-
-/** Names of values that are secrets. */
-const SECRET_WORD = /(?:passw(?:or)?d|secret|token|credential|api_?key|private_?key|authorization)$/i;
 /** A query parameter of a URL that carries a key. */
 const KEY_IN_URL = /[?&](?:[\w-]*(?:key|token|secret|sig|password))=/i;
 const MASK = '[redacted]';

@@ -4,11 +4,14 @@ import { runInNewContext } from 'node:vm';
 import fc from '../../testing/properties.ts';
 import {
   cut,
+  flag,
   integer,
   isoTime,
   list,
+  nullable,
   number,
   object,
+  oneOf,
   parseWith,
   text,
   withDefault,
@@ -119,5 +122,40 @@ describe('an object', () => {
     ['ignores members of its prototype', Object.create({ name: 'a' }), ['name: must be a string']],
   ])('%s', (_name, value, expected) => {
     expect(read(field, value)).toEqual(expected);
+  });
+});
+
+describe('the schema of a field', () => {
+  test('has the limits of the parser', () => {
+    const field = object(
+      {
+        name: text({ max: 5 }),
+        note: text({ max: 5, cut: true }),
+        kind: oneOf(['a', 'b']),
+        size: nullable(integer({ min: 1 })),
+        share: number({ min: 0, max: 1 }),
+        sizes: withDefault(list(integer({ min: 0, max: 9 }), { max: 2 }), [7]),
+      },
+      { at: isoTime, on: flag },
+    );
+    expect(field.schema).toEqual({
+      type: 'object',
+      required: ['name', 'note', 'kind', 'share'],
+      properties: {
+        name: { type: 'string', minLength: 1, maxLength: 5, pattern: '\\S' },
+        note: { type: 'string' },
+        kind: { type: 'string', enum: ['a', 'b'] },
+        size: { type: ['integer', 'null'], minimum: 1, maximum: Number.MAX_SAFE_INTEGER },
+        share: { type: 'number', minimum: 0, maximum: 1 },
+        sizes: {
+          type: ['array', 'null'],
+          items: { type: 'integer', minimum: 0, maximum: 9 },
+          maxItems: 2,
+          default: [7],
+        },
+        at: { type: ['string', 'null'], format: 'date-time' },
+        on: { type: ['boolean', 'null'] },
+      },
+    });
   });
 });

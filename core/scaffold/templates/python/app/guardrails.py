@@ -3,9 +3,11 @@
 The detectors are simple baselines. Replace them by the detectors that your agent needs.
 """
 
+import json
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from platform_reporter import Behavior
@@ -80,6 +82,10 @@ _PERSONAL = (
     ("ssn", re.compile(r"\b\d{3}-\d{2}-\d{4}\b")),
     ("phone", re.compile(r"(?<![\w.])(?:\+\d{1,3}(?:[ /-]?\d{2,6}){2,4}|\(?\d{3}\)?[ -]\d{3}[ -]\d{4})(?!\d)")),
 )
+# Names of fields for each pattern, in lower case without separators.
+_FIELDS: dict[str, list[str]] = json.loads(
+    Path(__file__).with_name("personal_fields.json").read_text(encoding="utf-8")
+)
 _NUMBER = re.compile(r"\d+(?:[.,]\d+)*")
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _MAX_LENGTH = 100_000
@@ -90,9 +96,14 @@ def _topics(text: str, declared: dict[str, Any], _context: str) -> Detection:
     return _found(re.compile("|".join(topics), re.IGNORECASE), "topic", text) if topics else Detection(0, text)
 
 
-def _personal_data(text: str, _declared: dict[str, Any], _context: str) -> Detection:
+def _personal_data(text: str, declared: dict[str, Any], _context: str) -> Detection:
+    """Searches for the declared `fields`. Without a known field it searches for all: add a pattern for others."""
+    fields = {re.sub(r"[\s._-]", "", field.lower()) for field in declared.get("fields") or []}
+    labels = {label for label, names in _FIELDS.items() if fields.intersection(names)} or _FIELDS.keys()
     scrubbed = text
     for label, pattern in _PERSONAL:
+        if label not in labels:
+            continue
         scrubbed = pattern.sub(f"[{label}]", scrubbed)
     return Detection(float(scrubbed != text), scrubbed)
 

@@ -93,6 +93,7 @@ async def _respond(question: Question, behavior: Behavior) -> tuple[int, dict[st
     try:
         answer = await asyncio.wait_for(framework.run(messages, calls), _TIMEOUT_SECONDS)
     except NotConfigured as error:
+        _LOG.error("the model cannot be called: %s %s", error, error.detail)
         return 503, _error_body(_checked_text(str(error), behavior))
     except Exception:
         _LOG.exception("the agent failed")

@@ -20,7 +20,11 @@ _PARAMETERS = {
 
 
 class NotConfigured(Exception):
-    """The model cannot be called. The text is for the caller of the agent."""
+    """The model cannot be called. The text is for the caller of the agent, `detail` only for its log."""
+
+    def __init__(self, text: str, detail: str = "") -> None:
+        super().__init__(text)
+        self.detail = detail
 
 
 @dataclass(frozen=True)
@@ -43,7 +47,9 @@ def model() -> Model:
         raise NotConfigured("no API that is compatible with OpenAI is known for the declared provider")
     key = REFERENCES.resolve(declared["apiKey"])
     if key is None:
-        raise NotConfigured("the API key of the model is not set")
+        raise NotConfigured(
+            "the API key of the model is not set", f"spec.model.apiKey: {REFERENCES.source(declared['apiKey'])}"
+        )
     parameters = declared.get("parameters") or {}
     return Model(
         id=model_id(),

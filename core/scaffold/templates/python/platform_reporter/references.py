@@ -52,6 +52,17 @@ class References:
             return self._file(name)
         return self._secret(name) if kind == "secret" else _now(name)
 
+    def source(self, text: str) -> str:
+        """Where the value of a reference comes from, for a log. A literal value is not shown."""
+        kind, name = reference_of(text) or ("", "")
+        if kind == "env":
+            return f"the variable {name} is not set"
+        if kind == "secret":
+            if os.environ.get("PLATFORM_SECRET_DIR"):
+                return f"PLATFORM_SECRET_DIR has no file {name} with the secret"
+            return f"neither {_secret_variable(name)} nor PLATFORM_SECRET_DIR is set"
+        return f"the file {name} cannot be read" if kind == "file" else "it has no value"
+
     def _file(self, name: str) -> str | None:
         try:
             path = (self._folder / name).resolve()
@@ -62,14 +73,17 @@ class References:
     def _secret(self, name: str) -> str | None:
         directory = os.environ.get("PLATFORM_SECRET_DIR")
         if not directory:
-            variable = "PLATFORM_SECRET_" + re.sub("[^A-Z0-9]", "_", name.upper())
-            return os.environ.get(variable) or None
+            return os.environ.get(_secret_variable(name)) or None
         try:
             text = _text_of(Path(directory) / name)
         except (OSError, ValueError):
             return None
         # Editors append a line feed that is not part of the secret.
         return (text or "").removesuffix("\n").removesuffix("\r") or None
+
+
+def _secret_variable(name: str) -> str:
+    return "PLATFORM_SECRET_" + re.sub("[^A-Z0-9]", "_", name.upper())
 
 
 def _text_of(path: Path) -> str | None:
