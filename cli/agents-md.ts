@@ -1,5 +1,6 @@
 import type { Guardrail, Manifest, Tool } from '../core/manifest/manifest.ts';
 import { markdownCode, markdownText } from './markdown.ts';
+import { shellWord } from './rendered.ts';
 
 /** Markers of the block of an agent. */
 function markersOf(name: string): { begin: string; end: string } {
@@ -10,7 +11,7 @@ function markersOf(name: string): { begin: string; end: string } {
 
 /**
  * A block for AGENTS.md, the file that coding assistants read: what the agent declares and what a change must keep.
- * `file`: path of the manifest, as typed.
+ * `file`: path of the manifest from the directory of AGENTS.md.
  */
 export function agentsMdBlock({ metadata, spec }: Manifest, file: string): string {
   const { begin, end } = markersOf(metadata.name);
@@ -18,7 +19,7 @@ export function agentsMdBlock({ metadata, spec }: Manifest, file: string): strin
   const sections = [
     `## Agent ${markdownCode(metadata.name)} ${markdownText(metadata.version)}`,
     markdownText(metadata.description),
-    `${markdownCode(file)} declares what this agent is and may do. Change it in the same commit as the code, and then run ${markdownCode(`platform validate ${file}`)} and ${markdownCode(`platform audit ${file}`)}.`,
+    `${markdownCode(file)} declares what this agent is and may do. Change it in the same commit as the code, and then run ${markdownCode(`platform validate ${shellWord(file)}`)} and ${markdownCode(`platform audit ${shellWord(file)}`)}.`,
     `- Model: ${markdownCode(id)} of ${markdownText(provider)}`,
     listed('Tools', spec.tools ?? [], toolText),
     listed('Guardrails on input, which every request must pass', spec.guardrails?.input ?? [], guardrailText),
@@ -47,9 +48,9 @@ function toolText({ name, description, annotations }: Tool): string {
     annotations?.destructiveHint === true ? 'destructive: needs confirmation by the user' : '',
     annotations?.readOnlyHint === true ? 'read-only' : '',
   ].filter((mark) => mark !== '');
-  return [markdownCode(name), description === undefined ? '' : markdownText(description), ...marks]
-    .filter((part) => part !== '')
-    .join(', ');
+  // The description is a part of a list with commas.
+  const what = description === undefined ? [] : [markdownText(description.replace(/\.\s*$/, ''))];
+  return [markdownCode(name), ...what, ...marks].join(', ');
 }
 
 function guardrailText({ type, action }: Guardrail): string {

@@ -1,4 +1,4 @@
-import { access, constants, stat } from 'node:fs/promises';
+import { access, constants, realpath, stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 
 const MESSAGES: Readonly<Record<string, string>> = {
@@ -10,6 +10,9 @@ const MESSAGES: Readonly<Record<string, string>> = {
   ENOSPC: 'the disk is full',
   ELOOP: 'symbolic link loop',
 };
+
+/** Why a command does not write to a file that it reads. */
+export const OVERWRITES_INPUT = 'it is an input of this command; choose another file';
 
 /** Describes a system error about a file. @param specific messages by error code that replace the general ones */
 export function fileFailure(error: unknown, specific: Readonly<Record<string, string>>): string {
@@ -28,12 +31,26 @@ export function causeOf(error: unknown): string {
   return fileFailure(error, { ENOENT: 'its directory does not exist', EISDIR: 'it is a directory' });
 }
 
-/** Why `replaceFile` would fail, as far as it can be checked in advance; null: no known reason. */
-export async function rejectionToWrite(path: string): Promise<string | null> {
+/** Whether two paths are one regular file, also through symbolic or hard links. */
+export async function isSameFile(path: string, other: string): Promise<boolean> {
+  const [one, two] = await Promise.all(
+    [path, other].map((each) => stat(each, { bigint: true }).catch(() => null)),
+  );
+  return one?.isFile() === true && one.dev === two?.dev && one.ino === two.ino;
+}
+
+/**
+ * Why `replaceFile` must not be called or would fail, as far as it can be checked in advance; null: no known reason.
+ * @param inputs files that the command reads and must not replace
+ */
+export async function rejectionToWrite(path: string, inputs: readonly string[] = []): Promise<string | null> {
+  for (const input of inputs) if (await isSameFile(path, input)) return OVERWRITES_INPUT;
   try {
-    const found = await stat(path).catch(() => null);
+    const target = await realpath(path).catch(() => path);
+    const found = await stat(target).catch(() => null);
     if (found?.isDirectory()) return causeOf({ code: 'EISDIR' });
-    await access(dirname(path), constants.W_OK);
+    // A device or a pipe, such as /dev/stdout, is written in place; a file is replaced.
+    if (found === null || found.isFile()) await access(dirname(target), constants.W_OK);
     return null;
   } catch (error) {
     return causeOf(error);

@@ -13,7 +13,8 @@ export async function load(file: string, { cwd }: Pick<CliContext, 'cwd'>): Prom
 
 /** Result of a command that needs a valid manifest. */
 export function invalidManifest(loaded: InvalidManifest, isJson: boolean | undefined): Rendered {
-  const body = { error: 'the manifest is not valid', problems: problemObjects(loaded) };
+  const error = loaded.unreadable === true ? 'the manifest cannot be read' : 'the manifest is not valid';
+  const body = { error, problems: problemObjects(loaded) };
   return failed(problemLines(loaded), isJson ? json(body) : '');
 }
 

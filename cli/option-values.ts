@@ -12,7 +12,9 @@ export function httpUrl(value: string): URL {
 export function rejectEmptyValues(command: Command): void {
   for (const option of command.options)
     if (option.required && option.parseArg === undefined) option.argParser(notEmpty);
-  for (const argument of command.registeredArguments)
+  // An argument with choices has its own parser, which accepts no empty value.
+  const plain = command.registeredArguments.filter(({ parseArg }) => parseArg === undefined);
+  for (const argument of plain)
     if (argument.variadic)
       argument.argParser((value: string, previous: string[] | undefined) => [
         ...(previous ?? []),

@@ -50,6 +50,11 @@ describe('platform', () => {
   test.each([
     ['validat agent.yaml', "error: unknown command 'validat'\n(Did you mean validate?)"],
     ['banana', "error: unknown command 'banana'"],
+    ['help validat', "error: unknown command 'validat'\n(Did you mean validate?)"],
+    [
+      'completion powershell',
+      "error: command-argument value 'powershell' is invalid for argument 'shell'. Allowed choices are bash, zsh, fish.",
+    ],
     ['validate', "error: missing required argument 'file'"],
     ['health', "error: missing required argument 'file'"],
     ['validate a b', "error: too many arguments for 'validate'. Expected 1 argument but got 2: a, b."],
@@ -63,7 +68,7 @@ describe('platform', () => {
       "error: option '--format <format>' argument 'xml' is invalid. Allowed choices are table, json.",
     ],
   ])('rejects the command line %s: %s', async (args, message) => {
-    const command = /^(?:validate|health)(?= |$)/.exec(args)?.[0];
+    const command = /^(?:validate|health|completion)(?= |$)/.exec(args)?.[0];
     const advice =
       command === undefined
         ? 'run platform --help for a list of commands'
@@ -139,6 +144,33 @@ describe('platform validate', () => {
       warnings: [],
     });
     expect({ errors, exitCode }).toEqual({ errors: '', exitCode: 0 });
+  });
+
+  test('SARIF has the hint at the problem, with its YAML type, and nothing of one problem at the rule', async () => {
+    write('agent.yaml', manifestText('  api: { port: "8000" }\n  tols: []\n'));
+    const { output, exitCode } = await platform('validate agent.yaml --format sarif');
+    const { runs } = JSON.parse(output) as {
+      runs: [{ tool: { driver: { rules: object[] } }; results: { message: { text: string } }[] }];
+    };
+    expect(runs[0].results.map(({ message }) => message.text)).toEqual([
+      'spec.api.port: must be an integer from 1 to 65535; got "8000" (did you mean 8000?)',
+      'spec.tols: unknown key "tols" (did you mean "tools"?)',
+    ]);
+    expect(runs[0].tool.driver.rules).toMatchObject([{ help: { text: 'The manifest is not valid.' } }]);
+    expect(exitCode).toBe(1);
+    const junit = await platform('validate agent.yaml --format junit');
+    for (const path of ['spec.api.port', 'spec.tols'])
+      expect(junit.output).toContain(`<testcase name="manifest.invalid ${path}" classname="agent.yaml">`);
+  });
+
+  test('warns about a literal key, and exits with 0', async () => {
+    write('agent.yaml', manifestText().replace(/apiKey: .*/, 'apiKey: sk-literal'));
+    const { errors, exitCode } = await platform('validate agent.yaml');
+    expect(errors).toMatch(
+      /^warning: agent\.yaml: spec\.model\.apiKey: a secret is written into the manifest;/,
+    );
+    expect(errors).not.toContain('sk-literal');
+    expect(exitCode).toBe(0);
   });
 
   test('warns about names that a plain header cannot contain and about a cost limit without a price', async () => {
@@ -454,6 +486,17 @@ Remediation:
     const { output } = await platform('health agent.yaml --no-model');
     expect(output).toContain('service:a\ufffd[2Jb');
     expect(output).not.toContain('\u001b');
+  });
+
+  test('a missing file is not called invalid', async () => {
+    const { output } = await platform('health none.yaml --json');
+    expect(JSON.parse(output)).toMatchObject({ error: 'the manifest cannot be read' });
+  });
+
+  test('names the variable of a missing secret', async () => {
+    write('agent.yaml', manifestText().replace(/apiKey: .*/, 'apiKey: $secret:openai-key'));
+    const { output } = await platform('health agent.yaml --no-model');
+    expect(output).toContain('  secret:openai-key: Set the variable PLATFORM_SECRET_OPENAI_KEY.\n');
   });
 
   test('reports an invalid manifest, with --json as JSON', async () => {

@@ -44,7 +44,8 @@ function neededCommands([name = '']: readonly string[]): Promise<AddCommand[]> {
 }
 
 /** Runs one command line. Returns every output, including help and usage errors; writes nothing itself. */
-export async function runCommandLine(args: readonly string[], context: CliContext): Promise<Rendered> {
+export async function runCommandLine(typed: readonly string[], context: CliContext): Promise<Rendered> {
+  const args = withoutUnknownHelp(typed);
   const written = { output: '', errors: '' };
   let rendered: Rendered | undefined;
   const program = createProgram(await neededCommands(args), context, (result) => {
@@ -65,6 +66,14 @@ export async function runCommandLine(args: readonly string[], context: CliContex
     return usageResult(error, written, wantsJson(args));
   }
   return rendered ?? { ...written, exitCode: 0 };
+}
+
+/** `help foo` has the same error as `foo`: commander would print the help of all commands without a reason. */
+function withoutUnknownHelp(args: readonly string[]): readonly string[] {
+  const [first, name] = args;
+  const isUnknown =
+    first === 'help' && name !== undefined && !name.startsWith('-') && !Object.hasOwn(COMMANDS, name);
+  return isUnknown ? args.slice(1) : args;
 }
 
 function wantsJson(args: readonly string[]): boolean {

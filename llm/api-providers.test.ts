@@ -328,6 +328,25 @@ describe('members that a compatible endpoint rejects', () => {
     expect(Object.keys(bodies[1]!)).not.toContain('max_tokens');
   });
 
+  test('an endpoint that does not stream answers as a whole', async () => {
+    const completion = (choice: object) => ({
+      model: 'model-y',
+      choices: [choice],
+      usage: { prompt_tokens: 3, completion_tokens: 2 },
+    });
+    const whole = (choice: object) => responds(200, completion(choice));
+    const message = { role: 'assistant', content: ANSWER };
+    const { result } = await complete(whole({ finish_reason: 'stop', message }));
+    expect(result).toEqual({
+      ok: true,
+      ...{ text: ANSWER, model: 'model-y', usage: { inputTokens: 3, outputTokens: 2 } },
+    });
+    const cut = await complete(whole({ finish_reason: 'length', message }));
+    expect(cut.result).toEqual({ ok: false, reason: 'the answer was cut at the token limit' });
+    const empty = await complete(responds(200, { choices: null }));
+    expect(empty.result).toMatchObject({ ok: false, reason: expect.stringContaining('ended before') });
+  });
+
   test('without stream_options, the usage is unknown', async () => {
     const { result, bodies } = await complete(
       responds(400, { error: { message: 'stream_options: extra inputs are not permitted' } }),

@@ -1,4 +1,5 @@
 import type OpenAI from 'openai';
+import { isRecord } from '../core/untrusted/fields.ts';
 import { readEnv, type Environment } from '../runtime/env.ts';
 import type { Secret } from '../runtime/secret.ts';
 import { AnswerText, resultOf, usageOf, type End } from './answer.ts';
@@ -105,7 +106,10 @@ export function openaiProvider(settings: OpenAiSettings): Provider {
       attempt(about, options, async (signal) => {
         const client = await clientOf(settings, limits);
         return await inAcceptedForm(memory, weaker, async (form) => {
-          const chunks = await client.chat.completions.create(bodyOf(request, model, form), { signal });
+          const body = bodyOf(request, model, form);
+          const { data, response } = await client.chat.completions.create(body, { signal }).withResponse();
+          const isWhole = /^application\/json\b/i.test(response.headers.get('content-type') ?? '');
+          const chunks = isWhole ? [wholeAnswer(await response.json())] : data;
           return await answerIn(chunks, new AnswerText(limits, options), { vendor, model });
         });
       }),
@@ -163,8 +167,18 @@ const ENDS: ReadonlyMap<string, End> = new Map<string, End>([
   ['content_filter', 'refused'],
 ]);
 
+/** The answer of an endpoint that does not stream, as one chunk. */
+function wholeAnswer(body: unknown): OpenAI.ChatCompletionChunk {
+  const { choices, ...others } = (isRecord(body) ? body : {}) as unknown as OpenAI.ChatCompletion;
+  const deltas = (Array.isArray(choices) ? choices : []).map(({ message, ...choice }) => ({
+    ...choice,
+    delta: message,
+  }));
+  return { ...others, choices: deltas } as unknown as OpenAI.ChatCompletionChunk;
+}
+
 async function answerIn(
-  chunks: AsyncIterable<OpenAI.ChatCompletionChunk>,
+  chunks: AsyncIterable<OpenAI.ChatCompletionChunk> | Iterable<OpenAI.ChatCompletionChunk>,
   text: AnswerText,
   requested: { vendor: string; model: string },
 ): Promise<CompletionResult> {

@@ -34,6 +34,7 @@ const RBAC = 'rbac.authorization.k8s.io';
 const KINDS: readonly Resource<KubeObject>[] = [
   ...[WEBHOOK_CONFIGURATIONS, BINDINGS, DEFINITIONS, NAMESPACES, DEPLOYMENTS, SECRETS, CONFIG_MAPS],
   ...[SERVICES, LEASES],
+  resource('', 'persistentvolumeclaims', 'PersistentVolumeClaim'),
   resource('admissionregistration.k8s.io', 'validatingadmissionpolicies', 'ValidatingAdmissionPolicy'),
   resource(RBAC, 'clusterroles', 'ClusterRole'),
   resource(RBAC, 'clusterrolebindings', 'ClusterRoleBinding'),

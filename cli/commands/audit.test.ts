@@ -1,4 +1,5 @@
 import {
+  linkSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
@@ -228,6 +229,21 @@ describe('platform audit --output', () => {
       errors: 'wrote link.json\nerror: the declared score 53 is below 90\n',
     });
     expect(JSON.parse(read('report.json'))).toMatchObject({ overallScore: 53 });
+  });
+
+  test.each<[string, (path: string) => void]>([
+    ['agent.yaml', () => undefined],
+    ['link.json', (path) => symlinkSync('agent.yaml', path)],
+    ['hard.json', (path) => linkSync(join(cwd, 'agent.yaml'), path)],
+  ])('never replaces the manifest, also as %s', async (name, make) => {
+    const before = read('agent.yaml');
+    make(join(cwd, name));
+    expect(await audit(`--output ${name}`)).toEqual({
+      output: '',
+      errors: `error: cannot write ${name}: it is an input of this command; choose another file\n`,
+      exitCode: 1,
+    });
+    expect(read('agent.yaml')).toBe(before);
   });
 
   test.each([

@@ -21,7 +21,7 @@ import { json, printable, refusal, type Rendered } from '../rendered.ts';
 import { evidenceFor, shownUrl } from '../sidecar-evidence.ts';
 import { painter } from '../table.ts';
 import { replaceFile } from '../../push/replace-file.ts';
-import { causeOf } from '../file-failure.ts';
+import { causeOf, isSameFile, OVERWRITES_INPUT } from '../file-failure.ts';
 
 interface AuditFlags extends FormatFlags {
   /** Absent: the packs of the manifest, else all. */
@@ -108,6 +108,9 @@ async function auditFile(file: string, flags: AuditFlags, context: CliContext): 
   const loaded = await load(file, context);
   if (!loaded.ok) return invalidManifest(loaded, isJson);
   const { manifest } = loaded;
+  const { output } = flags;
+  if (output !== undefined && (await isSameFile(resolve(context.cwd, output), resolve(context.cwd, file))))
+    return refusal(`cannot write ${printable(output)}: ${OVERWRITES_INPUT}`, isJson);
   const { acceptLocalProofs: acceptLocal = false } = flags;
   const fetched = flags.url === undefined ? null : await evidenceFor(manifest, flags.url, { acceptLocal });
   if (fetched?.ok === false) return refusal(fetched.reason, isJson);
@@ -150,6 +153,7 @@ function findingsOf(
   if (proved !== null) scores.push(`proved ${proved.score}/100 ${proved.grade}`);
   return {
     command: 'audit',
+    file,
     summary: scores.join(', '),
     passed: verdicts.flatMap(({ passed, rule }) => (passed ? [rule.id] : [])),
     findings: verdicts.flatMap((verdict): Finding[] => {

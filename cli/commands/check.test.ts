@@ -111,6 +111,25 @@ describe('platform uninstall --verify', () => {
       ['is kept; removing it removes every AgentObservation', 'nothing is left'],
     ],
     [
+      'a database that is kept',
+      {
+        objects: [
+          known([
+            object({
+              ...{ kind: 'PersistentVolumeClaim', resource: 'persistentvolumeclaims' },
+              ...{ name: 'agent-compliance-control-plane-data', isKept: true },
+            }),
+          ]),
+        ],
+      },
+      0,
+      [
+        'is kept; removing it removes the database of the control plane',
+        'kubectl delete persistentvolumeclaims agent-compliance-control-plane-data -n platform-system',
+        'nothing is left',
+      ],
+    ],
+    [
       'observations',
       {
         observations: known([

@@ -36,6 +36,7 @@ beforeAll(() => {
   writeFileSync(join(cwd, 'guarded.yaml'), GUARDED);
   writeFileSync(join(cwd, 'bad.yaml'), manifestText('  tols: []\n'));
   writeFileSync(join(cwd, 'odd:name.yaml'), PLAIN);
+  writeFileSync(join(cwd, 'key.yaml'), PLAIN.replace(/apiKey: .*/, 'apiKey: literal-key'));
 });
 
 afterAll(() => rmSync(cwd, { recursive: true, force: true }));
@@ -93,7 +94,10 @@ describe('output', () => {
 
   test.each([
     ['sarif', '"ruleId": "guardrail-removed"'],
-    ['junit', '<testcase name="guardrail-removed" classname="agent.yaml">'],
+    [
+      'junit',
+      '<testcase name="guardrail-removed spec.guardrails.input[pii-detector]" classname="agent.yaml">',
+    ],
     ['github', '::error file=agent.yaml,line=7,col=1,title=guardrail-removed::'],
     ['markdown', '| high | `guardrail-removed` | `agent.yaml:7` |'],
   ])('--format %s has the finding at its position in the later file', async (format, part) => {
@@ -102,6 +106,15 @@ describe('output', () => {
     expect(exitCode).toBe(0);
   });
 });
+
+test.each(['text', 'json', 'sarif', 'junit', 'github', 'markdown'])(
+  '--format %s does not show a key that is written into the manifest',
+  async (format) => {
+    const { output } = await diff('key.yaml', 'agent.yaml', '--format', format);
+    expect(output).toContain('literal value');
+    expect(output).not.toContain('literal-key');
+  },
+);
 
 describe('exit code', () => {
   test.each([

@@ -46,7 +46,7 @@ Examples:
 
 A git revision is REVISION:PATH; the path starts at the root of the repository, or with ./ at the working directory.
 HIGH: a guardrail or a key reference was removed. MEDIUM: the model or its provider changed, or a part of the evaluation
-was removed. LOW: any other change.
+was removed. LOW: any other change. A secret that is written into a manifest is shown as [literal value].
 
 Exit codes: 0 compared; 1 there is a change and --exit-code is set, or a manifest cannot be read or is not valid.`;
 
@@ -65,6 +65,7 @@ async function diff(from: string, to: string, flags: DiffFlags, context: CliCont
   if (format === 'text') return done(diffText(report, context), exitCode);
   const rendered = FINDING_FORMATS[format]({
     command: 'diff',
+    file: fileOf(to),
     summary: `${from} to ${to}: ${scoresOf(report)}`,
     findings: findingsOf(report, after.text),
     passed: [],
@@ -100,12 +101,16 @@ const SEVERITIES: Readonly<Record<DriftSeverity, Severity>> = { HIGH: 'high', ME
 
 const titleOf = (code: string) => DRIFT_RULES.find((rule) => rule.code === code)?.when ?? code;
 
+/** Path without the revision. */
+const fileOf = (name: string): string => name.replace(REVISION, '');
+
 /** Positions are in the later manifest; a removed value is at the nearest parent that is left. */
 function findingsOf({ to, changes }: DiffReport, text: string): Finding[] {
   const positionOf = positionsIn(text);
-  const file = to.replace(REVISION, '');
-  return changes.map(({ code, severity, scoreImpact, description, path }) => ({
+  const file = fileOf(to);
+  return changes.map(({ code, property, severity, scoreImpact, description, path }) => ({
     code,
+    item: property,
     severity: SEVERITIES[severity],
     title: titleOf(code),
     message: `${description} (impact ${scoreImpact}).`,

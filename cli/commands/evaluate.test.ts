@@ -120,13 +120,38 @@ describe('the report', () => {
     expect(exitCode).toBe(0);
   });
 
+  test('the text has the number of samples without tokens', async () => {
+    answer = (_body, response) => sendJson(response, { answer: 'Paris' });
+    expect((await evaluate(['--sample-size', '1'])).output).toContain('tokens 0, unknown for 1 sample\n');
+  });
+
+  test('--junit /dev/null is written in place', async () => {
+    expect(await evaluate(['--junit', '/dev/null'])).toMatchObject({
+      errors: 'wrote /dev/null\n',
+      exitCode: 0,
+    });
+  });
+
   test('--junit has one test case per sample', async () => {
     answer = (_body, response) => sendJson(response, { answer: 'Rome' });
     expect((await evaluate(['--junit', 'out.xml'])).errors).toBe('wrote out.xml\n');
     const xml = readFileSync(join(cwd, 'out.xml'), 'utf8');
     expect(xml).toContain('tests="3" failures="2"');
-    expect(xml).toContain('<testcase name="smoke:2" classname="evaluate"/>');
+    expect(xml).toContain('<testcase name="smoke:2" classname="smoke"/>');
     expect(xml).toContain('expected &quot;Paris&quot; in &quot;Rome&quot;');
+  });
+
+  test.each([
+    ['none/out.xml', 'its directory does not exist'],
+    ['agent.yaml', 'it is an input of this command; choose another file'],
+    ['data.jsonl', 'it is an input of this command; choose another file'],
+  ])('--junit %s is refused before the first request', async (file, reason) => {
+    expect(await evaluate(['--junit', file])).toEqual({
+      output: '',
+      errors: `error: cannot write ${file}: ${reason}\n`,
+      exitCode: 1,
+    });
+    expect(received).toEqual([]);
   });
 
   test('shows progress', async () => {
@@ -298,6 +323,19 @@ describe('--submit', () => {
     });
   });
 
+  test.each([
+    ['--tag', 'south'],
+    ['--sample-size', '1'],
+  ])('is refused with %s, because a proof of a part would look like one of the whole', async (...part) => {
+    expect(await evaluate([...part, '--submit', '--control-url', url])).toEqual({
+      output: '',
+      errors:
+        'error: --submit cannot be used with --tag or --sample-size, because a proof is for the whole dataset\n(run platform evaluate --help for usage)\n',
+      exitCode: 1,
+    });
+    expect(received).toEqual([]);
+  });
+
   test('a failed evaluation is not submitted', async () => {
     manifest(
       '    datasets: [{ name: smoke, path: data.jsonl }]\n    ciGate: true\n    thresholds: { pass_rate: 1 }\n',
@@ -347,6 +385,16 @@ describe('errors', () => {
     write('data.jsonl', '{"input":"a","expected":"b"}\n{"input":1}\nhello\n');
     expect((await evaluate()).errors).toMatch(
       /^error: data\.jsonl:2:2: input must be a text that is not empty\nerror: data\.jsonl:3:1: is not valid JSON\n$/,
+    );
+  });
+
+  test('the path of a dataset is shown from the working directory', async () => {
+    mkdirSync(join(cwd, 'shop'));
+    write('shop/agent.yaml', readFileSync(join(cwd, 'agent.yaml'), 'utf8'));
+    const args = ['evaluate', 'shop/agent.yaml', '--url', url, '--dataset', 'smoke'];
+    const context = { env: {}, cwd, now: () => new Date(0), color: false, ask: null };
+    expect((await runCommandLine(args, context)).errors).toBe(
+      'error: cannot read dataset shop/data.jsonl: does not exist\n',
     );
   });
 

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
-import { dirname, resolve } from 'node:path';
-import { InvalidArgumentError, Option } from 'commander';
+import { dirname, isAbsolute, join, resolve } from 'node:path';
+import { InvalidArgumentError, Option, type Command } from 'commander';
 import { parseDataset, selectSamples, type Sample } from '../../core/evaluation/dataset.ts';
 import {
   evaluationReport,
@@ -13,16 +13,15 @@ import { replaceFile } from '../../push/replace-file.ts';
 import { urlBelow } from '../../push/push-heartbeat.ts';
 import type { AddCommand, CliContext } from '../context.ts';
 import { collectHeader, requestHeaders } from '../evaluate/request-headers.ts';
+import { evaluationJunit, evaluationText } from '../evaluate/evaluation-output.ts';
 import { BODY_FORMS, SampleSender, type BodyForm } from '../evaluate/send-sample.ts';
 import { submitEvaluation } from '../evaluate/submit-evaluation.ts';
-import { causeOf, readCauseOf } from '../file-failure.ts';
-import { FINDING_FORMATS } from '../findings/formats.ts';
+import { causeOf, readCauseOf, rejectionToWrite } from '../file-failure.ts';
 import { invalidManifest, load } from '../load.ts';
 import { httpUrl } from '../option-values.ts';
 import { json, printable, refusal, type Rendered } from '../rendered.ts';
 import { shownUrl } from '../sidecar-evidence.ts';
 import { decodeText } from '../source-files.ts';
-import { painter, table, type Cell } from '../table.ts';
 
 interface EvaluateFlags {
   url: URL;
@@ -70,10 +69,10 @@ export const addEvaluate: AddCommand = (program, context, finish) => {
     )
     .option(
       '--json',
-      'print {dataset, agentUrl, totalSamples, metrics, threshold, ciGateResult, latencyMs, tokens, samples[]}',
+      'print {dataset, agentUrl, totalSamples, metrics, threshold, ciGateResult, latencyMs, tokens, samples[]}; interrupted is true if the run was interrupted',
     )
     .option('--junit <file>', 'also write a JUnit file with one test case per sample')
-    .option('--submit', 'post the result as proof of EVAL-01')
+    .option('--submit', 'post the result as proof of EVAL-01; only for the whole dataset')
     .option(
       '--control-url <url>',
       "with --submit: URL of the sidecar's control port",
@@ -81,7 +80,13 @@ export const addEvaluate: AddCommand = (program, context, finish) => {
       new URL('http://localhost:4001'),
     )
     .addHelpText('after', HELP)
-    .action(async (file: string, flags: EvaluateFlags) => finish(await evaluate(file, flags, context)));
+    .action(async (file: string, flags: EvaluateFlags, command: Command) => {
+      if (flags.submit === true && (flags.tag !== undefined || flags.sampleSize !== undefined))
+        command.error(
+          'error: --submit cannot be used with --tag or --sample-size, because a proof is for the whole dataset',
+        );
+      finish(await evaluate(file, flags, context));
+    });
 };
 
 const HELP = `
@@ -120,6 +125,11 @@ async function evaluate(file: string, flags: EvaluateFlags, context: CliContext)
   const selected = selectSamples(read.samples, { tag: flags.tag ?? null, size: flags.sampleSize ?? null });
   if (selected.length === 0)
     return refusal(`no sample has the tag "${printable(flags.tag ?? '')}"`, flags.json);
+  const inputs = [file, read.path].map((input) => resolve(context.cwd, input));
+  const blocked =
+    flags.junit === undefined ? null : await rejectionToWrite(resolve(context.cwd, flags.junit), inputs);
+  if (blocked !== null)
+    return refusal(`cannot write ${printable(flags.junit ?? '')}: ${blocked}`, flags.json);
   const samples = await runSamples(selected, manifest, { ...flags, headers: given.headers }, context);
   const isInterrupted = samples.length < selected.length;
   const agentUrl = shownUrl(flags.url);
@@ -130,13 +140,14 @@ async function evaluate(file: string, flags: EvaluateFlags, context: CliContext)
   ];
   const isFailed = report.ciGateResult === 'FAIL' || notes.some((note) => note.startsWith('error: '));
   return {
-    output: flags.json ? json(report) : reportText(report, context),
+    output: flags.json ? json(report) : evaluationText(report, context),
     errors: notes.map((note) => `${note}\n`).join(''),
     exitCode: isFailed ? 1 : 0,
   };
 }
 
-type ReadDataset = { ok: true; samples: Sample[] } | { ok: false; reason: string };
+/** `path`: as typed for the manifest, from the working directory. */
+type ReadDataset = { ok: true; samples: Sample[]; path: string } | { ok: false; reason: string };
 
 /** The path of a dataset is relative to the manifest; `$file:` may be in front of it. */
 async function readDataset(
@@ -152,12 +163,13 @@ async function readDataset(
       reason: `${printable(file)} declares no dataset "${printable(name)}"; declared: ${names}`,
     };
   }
-  const path =
+  const named =
     referenceOf(declared.path)?.kind === 'file' ? declared.path.slice('$file:'.length) : declared.path;
+  const path = isAbsolute(named) ? named : join(dirname(file), named);
   const shown = printable(path);
   try {
-    const parsed = parseDataset(decodeText(await readFile(resolve(cwd, dirname(file), path))));
-    if (parsed.ok) return parsed;
+    const parsed = parseDataset(decodeText(await readFile(resolve(cwd, path))));
+    if (parsed.ok) return { ...parsed, path };
     const lines = parsed.problems.map(
       ({ line, column, message }) => `${shown}:${line}:${column}: ${printable(message)}`,
     );
@@ -231,7 +243,7 @@ async function sideEffects(
   const notes: string[] = [];
   if (flags.junit !== undefined) {
     try {
-      await replaceFile(resolve(context.cwd, flags.junit), junitOf(report), 0o666);
+      await replaceFile(resolve(context.cwd, flags.junit), evaluationJunit(report), 0o666);
       notes.push(`wrote ${printable(flags.junit)}`);
     } catch (error) {
       notes.push(`error: cannot write ${printable(flags.junit)}: ${causeOf(error)}`);
@@ -251,50 +263,4 @@ async function sideEffects(
       : `error: ${printable(submitted.reason)}`,
   );
   return notes;
-}
-
-function junitOf({ dataset, samples }: EvaluationReport): string {
-  return FINDING_FORMATS.junit({
-    command: 'evaluate',
-    summary: dataset,
-    passed: samples.filter(({ passed }) => passed).map(({ line }) => `${dataset}:${line}`),
-    findings: samples
-      .filter(({ passed }) => !passed)
-      .map((sample) => ({
-        code: `${dataset}:${sample.line}`,
-        severity: 'medium',
-        title: 'The response does not contain the expected text.',
-        message: failureText(sample),
-        help: '',
-        file: dataset,
-        line: sample.line,
-        column: 1,
-      })),
-  });
-}
-
-const failureText = ({ expected, response, error }: SampleResult): string =>
-  error ?? `expected ${JSON.stringify(expected)} in ${JSON.stringify(response ?? '')}`;
-
-function reportText(report: EvaluationReport, { color }: CliContext): string {
-  const paint = painter(color);
-  const { metrics, threshold, totalSamples, latencyMs, tokens, samples } = report;
-  const failed = samples.filter(({ passed }) => !passed);
-  const rate = `${(metrics.pass_rate * 100).toFixed(1)} %`;
-  const lines = [
-    `${paint('bold', printable(report.dataset))} at ${report.agentUrl}`,
-    `  ${paint(report.ciGateResult === 'PASS' ? 'green' : 'red', report.ciGateResult)}  ${totalSamples - failed.length} of ${totalSamples} passed (${rate}${threshold === null ? '' : `, threshold ${threshold * 100} %`})`,
-  ];
-  if (latencyMs !== null)
-    lines.push(`  latency p50 ${latencyMs.p50} ms, p95 ${latencyMs.p95} ms, p99 ${latencyMs.p99} ms`);
-  lines.push(
-    `  tokens ${tokens.total}${tokens.samplesWithoutTokens === 0 ? '' : `, unknown for ${tokens.samplesWithoutTokens} samples`}`,
-  );
-  const rows = failed.map((sample): Cell[] => [
-    { text: String(sample.line) },
-    { text: printable(sample.input).slice(0, 40) },
-    { text: printable(failureText(sample)).slice(0, 120), style: 'red' },
-  ]);
-  const failures = rows.length === 0 ? '' : `\n${table(['LINE', 'INPUT', 'FAILURE'], rows, paint)}`;
-  return `${lines.join('\n')}\n${failures}`;
 }

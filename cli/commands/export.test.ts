@@ -82,6 +82,24 @@ describe('agents-md-block', () => {
     expect(read('AGENTS.md')).toBe(`above\n${other}\n${(await block()).trimEnd()}\nbelow\r\n`);
   });
 
+  test('--into shows the manifest from the directory of the file', async () => {
+    mkdirSync(join(cwd, 'shop agent'));
+    write('shop agent/agent.yaml', manifestText());
+    const run = (target: string) =>
+      platform('export', 'shop agent/agent.yaml', '--format', 'agents-md-block', '--into', target);
+    expect((await run('shop agent/AGENTS.md')).exitCode).toBe(0);
+    expect(read('shop agent/AGENTS.md')).toContain('`platform validate agent.yaml`');
+    expect((await run('AGENTS.md')).exitCode).toBe(0);
+    expect(read('AGENTS.md')).toContain("`platform validate 'shop agent/agent.yaml'`");
+  });
+
+  test('a description in the list of tools has no full stop', () => {
+    const tool = { name: 'find', description: 'Finds orders.', annotations: { readOnlyHint: true } };
+    expect(agentsMdBlock(aManifest({ tools: [tool] }), 'agent.yaml')).toContain(
+      '- `find`, Finds orders, read-only\n',
+    );
+  });
+
   test('--into a second time changes nothing', async () => {
     await into('AGENTS.md');
     const first = read('AGENTS.md');
@@ -118,6 +136,11 @@ describe('errors', () => {
       'error: --into is only for --format agents-md-block\n',
     ],
     ['no manifest', ['none.yaml', '--format', 'agentcard'], 'error: none.yaml: does not exist\n'],
+    [
+      'the manifest as target',
+      ['agent.yaml', '--format', 'agents-md-block', '--into', './agent.yaml'],
+      'error: cannot write ./agent.yaml: it is an input of this command; choose another file\n',
+    ],
     [
       'a directory as target',
       ['agent.yaml', '--format', 'agents-md-block', '--into', 'directory'],

@@ -1,12 +1,12 @@
 import { readFile } from 'node:fs/promises';
-import { resolve } from 'node:path';
+import { dirname, relative, resolve } from 'node:path';
 import { Option } from 'commander';
 import { cardOf } from '../../core/card/card.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { replaceFile } from '../../push/replace-file.ts';
 import { agentsMdBlock, withAgentsMdBlock } from '../agents-md.ts';
 import type { AddCommand, CliContext } from '../context.ts';
-import { causeOf, readCauseOf } from '../file-failure.ts';
+import { causeOf, isSameFile, OVERWRITES_INPUT, readCauseOf } from '../file-failure.ts';
 import { invalidManifest, load } from '../load.ts';
 import { done, failed, json, printable, type Rendered } from '../rendered.ts';
 import { decodeText } from '../source-files.ts';
@@ -42,7 +42,8 @@ Examples:
   $ platform export agent.yaml --format agents-md-block --into AGENTS.md
 
 The card lists an interface only if the manifest declares spec.api.a2a and spec.api.url. The block is between two marker
-comments with the name of the agent, so that a file can have the blocks of several agents. Other text is not changed.
+comments with the name of the agent, so that a file can have the blocks of several agents. Other text is not changed. With
+--into, the path of the manifest in the block is relative to the directory of that file.
 
 Exit codes: 0 printed or written; 1 the manifest is not valid, or the file cannot be written.`;
 
@@ -53,10 +54,12 @@ async function exportManifest(file: string, flags: ExportFlags, context: CliCont
   if (!loaded.ok) return invalidManifest(loaded, false);
   const { manifest } = loaded;
   if (flags.format === 'agentcard') return done(json(cardOf(manifest)));
-  const block = agentsMdBlock(manifest, file);
-  return flags.into === undefined
-    ? done(`${block}\n`)
-    : await writeInto(flags.into, manifest, block, context);
+  if (flags.into === undefined) return done(`${agentsMdBlock(manifest, file)}\n`);
+  const [source, target] = [resolve(context.cwd, file), resolve(context.cwd, flags.into)];
+  if (await isSameFile(source, target))
+    return failed(`error: cannot write ${printable(flags.into)}: ${OVERWRITES_INPUT}\n`);
+  const block = agentsMdBlock(manifest, relative(dirname(target), source));
+  return await writeInto(flags.into, manifest, block, context);
 }
 
 async function writeInto(

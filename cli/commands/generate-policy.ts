@@ -19,7 +19,7 @@ export const addGeneratePolicy: AddCommand = (program, context, finish) => {
     .command('generate-policy')
     .summary('generate policy engine rules from a manifest')
     .description(
-      'Generates rules for Open Policy Agent from the behavior that a manifest declares, one rule per declaration. Without --out it prints them.',
+      'Generates rules for Open Policy Agent from the behavior that a manifest declares, one rule per declaration. Without --out it prints a summary of the rules.',
     )
     .argument('<file>', 'path to the manifest, such as agent.yaml')
     .option(

@@ -7,10 +7,12 @@ import {
   readFileSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { startLlmEndpoint, type LlmEndpoint } from '../../testing/llm-endpoint.ts';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
 import { writeTree } from '../generate/write-tree.ts';
 import { runCommandLine } from '../program.ts';
@@ -32,8 +34,8 @@ const filesIn = (directory: string): string[] =>
     .filter((name) => statSync(join(cwd, directory, name)).isFile())
     .sort();
 
-function platform(args: string): Promise<Rendered> {
-  return runCommandLine(args.split(' '), { env: {}, cwd, now: () => new Date(0), color: false, ask: null });
+function platform(args: string, env: Record<string, string> = {}): Promise<Rendered> {
+  return runCommandLine(args.split(' '), { env, cwd, now: () => new Date(0), color: false, ask: null });
 }
 
 const K8S = [
@@ -103,7 +105,9 @@ describe('platform generate --push', () => {
 
   test('with --deploy, the sidecar reads the values from a Secret', async () => {
     const { output } = await platform('generate agent.yaml --deploy k8s --push');
-    expect(output).toContain('next: kubectl create secret generic minimal-platform --from-env-file=');
+    expect(output).toContain(
+      'next: kubectl create secret generic minimal-platform --from-env-file=generated/.env.platform,',
+    );
     expect(read('generated/k8s/deployment.yaml')).toContain('name: minimal-platform\n');
   });
 
@@ -159,11 +163,109 @@ describe('existing files', () => {
   });
 });
 
+describe('a project', () => {
+  let endpoint: LlmEndpoint;
+  beforeEach(async () => {
+    const tools = [{ name: 'search', body: 'return text' }];
+    endpoint = await startLlmEndpoint(JSON.stringify({ systemPrompt: 'Of a model.', tools }));
+    mkdirSync(join(cwd, 'prompts'));
+    write(
+      'agent.yaml',
+      manifestText('  tools: [{ name: search }]\n  prompts: { system: $file:prompts/system.md }\n'),
+    );
+  });
+  afterEach(() => endpoint.close());
+
+  const generate = (options = '') =>
+    platform(`generate agent.yaml --framework langgraph${options}`, endpoint.env);
+
+  test('has the prompt of the user, also in the folder of the manifest', async () => {
+    write('prompts/system.md', 'Mine.');
+    for (const output of ['generated', '.']) {
+      expect(await generate(` --force --output ${output}`)).toMatchObject({ exitCode: 0 });
+      expect([read(`${output}/prompts/system.md`), read('prompts/system.md')]).toEqual(['Mine.', 'Mine.']);
+    }
+  });
+
+  test('keeps an edited prompt of a model', async () => {
+    await generate();
+    expect(read('generated/prompts/system.md')).toBe('Of a model.\n');
+    write('generated/prompts/system.md', 'Edited.');
+    const { errors, exitCode } = await generate(' --force');
+    expect([errors, exitCode]).toEqual([
+      expect.stringContaining('note: generated/prompts/system.md exists and was kept\n'),
+      0,
+    ]);
+    expect(read('generated/prompts/system.md')).toBe('Edited.');
+  });
+
+  test('is compared with the existing files before a model is asked', async () => {
+    await generate();
+    write('generated/main.py', 'mine');
+    expect(await generate()).toEqual({
+      output: '',
+      errors: ['README.md', 'main.py', 'app/tools/search.py']
+        .map((path) => `error: generated/${path} exists; pass --force to replace it\n`)
+        .join('')
+        .concat('error: nothing was written\n'),
+      exitCode: 1,
+    });
+    expect(endpoint.requests).toHaveLength(1);
+  });
+
+  test.each([
+    [
+      'a link out of the folder',
+      () => symlinkSync('/etc/hostname', join(cwd, 'prompts/system.md')),
+      'it is outside the folder of the manifest',
+    ],
+    [
+      'a large file',
+      () => write('prompts/system.md', 'x'.repeat(1024 * 1024 + 1)),
+      'it is larger than 1 MiB',
+    ],
+    ['a directory', () => mkdirSync(join(cwd, 'prompts/system.md')), 'it is not a file'],
+    [
+      'other bytes',
+      () => writeFileSync(join(cwd, 'prompts/system.md'), Buffer.of(255)),
+      'it is not a UTF-8 text file',
+    ],
+  ])('is not generated with a prompt that is %s', async (_name, prepare, reason) => {
+    prepare();
+    const errors = `error: cannot read the prompt file prompts/system.md: ${reason}\n`;
+    expect(await generate()).toEqual({ output: '', errors, exitCode: 1 });
+    expect([endpoint.requests, existsSync(join(cwd, 'generated'))]).toEqual([[], false]);
+  });
+});
+
+test('--dry-run names the files that a run would refuse to replace', async () => {
+  await platform('generate agent.yaml --deploy k8s');
+  write('generated/k8s/service.yaml', 'mine');
+  const before = 'note: generated/k8s/service.yaml has other content; ';
+  expect(await platform('generate agent.yaml --deploy k8s --dry-run')).toMatchObject({
+    errors: `${before}without --force, nothing would be written\n`,
+    exitCode: 0,
+  });
+  expect((await platform('generate agent.yaml --deploy k8s --dry-run --force')).errors).toBe(
+    `${before}it would be replaced\n`,
+  );
+});
+
+test('--image is the image of the agent', async () => {
+  const { output } = await platform('generate agent.yaml --deploy k8s --image r.example/a:1');
+  expect(output).toContain('next: set the image of the sidecar in generated/k8s/deployment.yaml\n');
+  expect(read('generated/k8s/deployment.yaml')).toContain('image: r.example/a:1\n');
+});
+
 describe('errors, with exit code 1 and nothing written', () => {
   test.each([
     ['', 'error: pass --framework for a project, or --deploy for deployment files\n'],
     ['--dry-run', 'error: pass --framework for a project, or --deploy for deployment files\n'],
     ['--deploy k8s --provider openai-api', 'error: --provider is only for --framework\n'],
+    ['--push --image a', 'error: --image is only for --deploy\n'],
+    ['--deploy k8s --image A', 'error: --image A is not a valid image name\n'],
+    ['--deploy k8s --deploy helm', 'Give the option once, and generate each target by itself.'],
+    ['--framework mastra --framework crewai', 'Give the option once, and generate each target by itself.'],
     ['--deploy docker', "argument 'docker' is invalid. Allowed choices are k8s, helm."],
     ['--framework rails', 'Allowed choices are langgraph, crewai, mastra, autogen.'],
     ['--framework langgraph --provider x', 'Allowed choices are claude-subscription, '],

@@ -181,3 +181,27 @@ describe('errors, with exit code 1 and nothing written', () => {
     expect(errors).not.toContain('\u001b');
   });
 });
+
+test('a target that is a file is named as such', async () => {
+  writeFileSync(join(cwd, 'f'), '');
+  expect(await platform(['init', 'f', '--yes'])).toEqual({
+    output: '',
+    errors: 'error: cannot write f/agent.yaml: a parent path is not a directory\n',
+    exitCode: 1,
+  });
+});
+
+test('the next commands can be copied', async () => {
+  expect((await platform(['init', 'My Agent!', '--yes'])).output).toContain(
+    "\nnext: platform validate 'My Agent!/agent.yaml', then platform health 'My Agent!/agent.yaml'\n",
+  );
+});
+
+test.each(['--context', '--kubeconfig'])('%s needs --from', async (option) => {
+  expect(await platform(['init', option, 'x', '--yes'])).toEqual({
+    output: '',
+    errors: 'error: --kubeconfig and --context are only for --from kagent:<namespace>/<name>\n',
+    exitCode: 1,
+  });
+  expect(existsSync(join(cwd, 'agent.yaml'))).toBe(false);
+});

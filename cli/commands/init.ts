@@ -9,7 +9,7 @@ import { modelineFor, writeEditorSchema } from '../editor-schema.ts';
 import { causeOf, fileFailure } from '../file-failure.ts';
 import type { SourceOptions } from '../import/read-source.ts';
 import { makeDirectory } from '../make-directory.ts';
-import { done, failed, printable, type Rendered } from '../rendered.ts';
+import { done, failed, printable, shellWord, type Rendered } from '../rendered.ts';
 
 interface InitFlags extends SourceOptions {
   yes?: true;
@@ -78,6 +78,8 @@ async function init(dir: string, flags: InitFlags, context: CliContext): Promise
   const directory = resolve(context.cwd, dir);
   const file = join(directory, 'agent.yaml');
   const shownFile = relative(context.cwd, file) || file;
+  if (flags.from === undefined && (flags.kubeconfig !== undefined || flags.context !== undefined))
+    return failed('error: --kubeconfig and --context are only for --from kagent:<namespace>/<name>\n');
   const composed = await (flags.from === undefined
     ? composeFirst(directory, flags.yes ? null : context.ask)
     : composeFrom(flags.from, directory, flags, context));
@@ -97,13 +99,15 @@ async function init(dir: string, flags: InitFlags, context: CliContext): Promise
   } catch (error) {
     return failed(`error: wrote ${shownFile}, but not its schema for editors: ${causeOf(error)}\n`);
   }
-  const next = `next: platform validate ${shownFile}, then platform health ${shownFile}\n`;
+  const word = shellWord(shownFile);
+  const next = `next: platform validate ${word}, then platform health ${word}\n`;
   return { ...done(`wrote ${files}\n${next}`), errors: composed.notes.join('') };
 }
 
 function failureOf(error: unknown, file: string): string {
-  if ((error as NodeJS.ErrnoException).code === 'EEXIST')
-    return `${file} already exists; nothing was written`;
+  const { code, syscall } = error as NodeJS.ErrnoException;
+  // mkdir fails with the same code if the directory is a file.
+  if (code === 'EEXIST' && syscall === 'open') return `${file} already exists; nothing was written`;
   return `cannot write ${file}: ${fileFailure(error, { ENOENT: 'the directory cannot be created' })}`;
 }
 

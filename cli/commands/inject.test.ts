@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { parse, parseAllDocuments } from 'yaml';
 import type { Pod } from '../../core/injection/pod.ts';
 import { runCommandLine } from '../program.ts';
+import { manifestText } from '../../testing/manifests/manifest-text.ts';
 import type { Rendered } from '../rendered.ts';
 
 let cwd: string;
@@ -114,6 +115,16 @@ describe('inject', () => {
     expect(sidecarOf(templateOf(read('chat.yaml')))).toBeDefined();
     expect(await platform(['uninject', 'chat.yaml', '--output', 'chat.yaml'])).toMatchObject({ exitCode: 0 });
     expect(read('chat.yaml')).toBe(deployment('chat'));
+  });
+
+  test('a generated deployment already has its sidecar', async () => {
+    write('agent.yaml', manifestText());
+    await platform(['generate', 'agent.yaml', '--deploy', 'k8s']);
+    const { errors, exitCode } = await platform(['inject', 'generated/k8s/deployment.yaml']);
+    expect(errors).toMatch(
+      /: refused: the pod already has its sidecar, for example from "platform generate --deploy": apply it without injection, or remove the container platform-sidecar and its volumes\nerror: nothing/,
+    );
+    expect(exitCode).toBe(1);
   });
 
   test('writes nothing when one workload is refused', async () => {

@@ -33,7 +33,7 @@ export const addInject: AddCommand = (program, context, finish) => {
     .command('inject')
     .summary('add the sidecar to the workloads in manifests')
     .description(
-      'Adds the sidecar to Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs, CronJobs, Pods and Lists, as the injector in a cluster does. Everything else, including comments, stays unchanged.',
+      'Adds the sidecar to Deployments, StatefulSets, DaemonSets, ReplicaSets, Jobs, CronJobs, Pods and Lists, as the injector in a cluster does. Comments, order and quotes are kept; spaces and line breaks may change.',
     )
     .argument('<paths...>', 'files, directories with .yaml, .yml and .json files, or - for standard input');
   for (const option of injectOptions()) command.addOption(option);

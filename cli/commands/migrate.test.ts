@@ -85,6 +85,11 @@ describe('errors, with exit code 1 and nothing written', () => {
       'error: pod.yaml was not migrated: no migration exists for it\nerror: pod.yaml:1:1 apiVersion: not an agent manifest; expected apiVersion platform.io/v1 and kind PlatformAgent, got "v1 Pod"\n',
     ],
     [
+      'broken YAML',
+      ['broken.yaml'],
+      'error: broken.yaml was not migrated: it is not valid YAML\nerror: broken.yaml:2:1 YAML: a list that begins with [ must end with ] before the next key\n',
+    ],
+    [
       'an invalid value',
       ['invalid.yaml'],
       'error: invalid.yaml was not migrated: it would not be valid after the migration\nerror: invalid.yaml:5:12 metadata.version: must be a semantic version such as 1.2.3; got "one"\n',
@@ -96,6 +101,7 @@ describe('errors, with exit code 1 and nothing written', () => {
     ],
   ])('%s', async (_what, args, errors) => {
     mkdirSync(join(cwd, 'directory'));
+    write('broken.yaml', 'apiVersion: [\n');
     write('pod.yaml', 'apiVersion: v1\nkind: Pod\n');
     write('invalid.yaml', OLD.replace('version: 1.0.0', 'version: one'));
     expect(await platform('migrate', ...args)).toEqual({ output: '', errors, exitCode: 1 });

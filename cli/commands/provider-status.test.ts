@@ -84,7 +84,7 @@ describe('PLATFORM_CODEGEN_PROVIDER', () => {
     expect(JSON.parse((await platform('--json', env)).output)).toMatchObject({ selected: 'openai-api' });
   });
 
-  test.each<[name: string, warning: string]>([
+  test.each<[name: string, problem: string]>([
     [
       'anthropic-api',
       'anthropic-api is not ready: ANTHROPIC_API_KEY is not set. Set ANTHROPIC_API_KEY to a key of the Anthropic API.',
@@ -93,11 +93,11 @@ describe('PLATFORM_CODEGEN_PROVIDER', () => {
       'gpt',
       '"gpt" is not an LLM provider; accepted: claude-subscription, codex-subscription, anthropic-api, openai-api, openai-compatible',
     ],
-  ])('%s, which cannot be used, is a warning while another one is ready', async (name, warning) => {
+  ])('%s, which cannot be used, is an error line while another one is ready', async (name, problem) => {
     const env = { OPENAI_API_KEY: KEY, PLATFORM_CODEGEN_PROVIDER: name };
     const { output, errors, exitCode } = await platform('', env);
     expect(output).toContain('No provider is selected.');
-    expect(errors).toBe(`warning: PLATFORM_CODEGEN_PROVIDER: ${warning}\n`);
+    expect(errors).toBe(`error: PLATFORM_CODEGEN_PROVIDER: ${problem}\n`);
     expect(exitCode).toBe(0);
   });
 });

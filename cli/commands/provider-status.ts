@@ -32,8 +32,8 @@ Providers in the order of the selection:
   openai-api           OPENAI_API_KEY, OPENAI_BASE_URL
   openai-compatible    PLATFORM_LLM_API_KEY, PLATFORM_LLM_MODEL, PLATFORM_LLM_BASE_URL
 
-PLATFORM_CODEGEN_PROVIDER selects one by its name. Without PLATFORM_LLM_API_KEY, PLATFORM_LLM_MODEL replaces the default model
-of the selected provider.
+PLATFORM_CODEGEN_PROVIDER selects one by its name. If that one cannot be used, an error is printed, also with exit
+code 0. Without PLATFORM_LLM_API_KEY, PLATFORM_LLM_MODEL replaces the default model of the selected provider.
 
 Exit codes: 0 at least one provider is ready; 1 none.`;
 
@@ -41,7 +41,7 @@ async function providerStatus({ json: isJson }: ProviderStatusFlags, context: Cl
   const overview = await providerOverview(context.env);
   return {
     output: isJson ? statusJson(overview) : statusText(overview, context),
-    errors: overview.problem === null ? '' : `warning: ${printable(overview.problem)}\n`,
+    errors: overview.problem === null ? '' : `error: ${printable(overview.problem)}\n`,
     exitCode: overview.statuses.some(({ ready }) => ready) ? 0 : 1,
   };
 }

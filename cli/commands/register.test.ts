@@ -207,6 +207,16 @@ describe('platform register', () => {
     expect(readdirSync(cwd).sort()).toEqual(['agent.yaml', 'empty', 'folder']);
   });
 
+  test('never replaces the manifest by the key, and registers nothing', async () => {
+    const env = { PLATFORM_ADMIN_KEY: ADMIN };
+    expect(
+      await platform('agent.yaml --url http://127.0.0.1:9 --out-file agent.yaml', { env }),
+    ).toMatchObject({
+      errors: 'error: cannot write agent.yaml: it is an input of this command; choose another file\n',
+      exitCode: 1,
+    });
+  });
+
   test('reports the position of manifest problems', async () => {
     writeFileSync(join(cwd, 'agent.yaml'), manifestText('  tols: []\n'));
     expect(await platform('agent.yaml --url http://127.0.0.1:9')).toEqual({

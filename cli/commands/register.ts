@@ -108,7 +108,11 @@ async function register(
   const ca = await readCa(caFile, url, context);
   if (!ca.ok) return refusal(ca.reason, options.json);
   // Checked before the request, because a new key invalidates the old keys.
-  const blocked = outFile === undefined ? null : await rejectionToWrite(resolve(context.cwd, outFile));
+  const inputs = [file, options.adminKeyFile, caFile].flatMap((each) =>
+    each === undefined ? [] : [resolve(context.cwd, each)],
+  );
+  const blocked =
+    outFile === undefined ? null : await rejectionToWrite(resolve(context.cwd, outFile), inputs);
   if (blocked !== null) return refusal(`cannot write ${printable(outFile ?? '')}: ${blocked}`, options.json);
   if (isUnencrypted(url))
     context.warn?.(

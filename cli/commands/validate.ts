@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { asYaml } from '../../core/manifest/describe-problem.ts';
 import { manifestWarnings } from '../../core/manifest/manifest-warnings.ts';
 import { MANIFEST_SCHEMA } from '../../core/manifest/schema.ts';
 import { describeRefusal, type LoadedManifest } from '../../runtime/manifest-file.ts';
@@ -20,7 +21,7 @@ export const addValidate: AddCommand = (program, context, finish) => {
     .command('validate')
     .summary('check a manifest against the schema')
     .description(
-      'Checks a manifest against the schema, without network or environment. Lists all problems, and warns about declarations that cannot be checked.',
+      'Checks a manifest against the schema, without network or environment. Lists all problems, and warns about declarations that cannot be checked and about secrets in the file.',
     )
     .argument('[file]', 'path to the manifest, such as agent.yaml')
     .addOption(jsonOption('{valid, agentName, version, apiVersion, problems[], warnings[]}'))
@@ -78,17 +79,18 @@ function findingsOf(loaded: LoadedManifest): FindingsReport {
   const command = 'validate';
   if (loaded.ok) {
     const findings = warningsOf(loaded);
-    return { command, summary: `${file} is valid`, findings, passed: [CODE] };
+    return { command, file, summary: `${file} is valid`, findings, passed: [CODE] };
   }
   const findings = loaded.problems.map(({ path, message, line, column, suggestion }): Finding => {
-    const help = suggestion === undefined ? '' : `Did you mean "${suggestion}"?`;
-    const text = path === '' ? message : `${path}: ${message}`;
+    const hint = suggestion === undefined ? '' : ` (did you mean ${asYaml(suggestion)}?)`;
+    const where = path === '' ? '' : `${path}: `;
     return {
       code: CODE,
+      ...(path !== '' && { item: path }),
       severity: 'high',
       title: 'The manifest is not valid.',
-      message: text,
-      help,
+      message: `${where}${message}${hint}`,
+      help: '',
       file,
       line,
       column,
@@ -96,6 +98,7 @@ function findingsOf(loaded: LoadedManifest): FindingsReport {
   });
   return {
     command,
+    file,
     summary: `${file} is not valid: ${plural(findings.length, 'problem')}`,
     findings,
     passed: [],
@@ -106,8 +109,9 @@ function warningsOf({ file, manifest, text }: LoadedManifest & { ok: true }): Fi
   const positionOf = positionsIn(text);
   return manifestWarnings(manifest).map(({ path, message }) => ({
     code: 'manifest.warning',
+    item: path,
     severity: 'low',
-    title: 'The manifest declares what cannot be checked.',
+    title: 'The manifest is valid, but should be changed.',
     message: `${path}: ${message}`,
     help: '',
     file,

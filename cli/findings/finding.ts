@@ -4,12 +4,14 @@ import type { Severity } from '../../core/policy/policy-rule.ts';
 export interface Finding {
   /** The code that is used everywhere for this finding: rule id, gap property or drift code. */
   code: string;
+  /** Which of several findings with this code, for example a manifest path; absent: the code has one finding. */
+  item?: string;
   severity: Severity;
   /** What the code means, for any file. */
   title: string;
   /** What was found here; one sentence. */
   message: string;
-  /** What to do; empty: nothing. */
+  /** What to do about any finding with this code; empty: nothing. */
   help: string;
   /** Path as typed. */
   file: string;
@@ -23,6 +25,8 @@ export interface Finding {
 export interface FindingsReport {
   /** The command, for example `audit`. */
   command: string;
+  /** What was checked, for example the path of the manifest as typed. */
+  file: string;
   /** One line for people, for example `declared 75/100 B`. */
   summary: string;
   findings: readonly Finding[];

@@ -17,7 +17,13 @@ const finding = (overrides: Partial<Finding> = {}): Finding => ({
   ...overrides,
 });
 const render = (format: keyof typeof FINDING_FORMATS, findings: Finding[], passed: string[] = []) =>
-  FINDING_FORMATS[format]({ command: 'audit', summary: 'declared 50/100 D', findings, passed });
+  FINDING_FORMATS[format]({
+    command: 'audit',
+    file: 'agents/agent.yaml',
+    summary: 'declared 50/100 D',
+    findings,
+    passed,
+  });
 
 interface Sarif {
   runs: {
@@ -66,10 +72,21 @@ describe('junit', () => {
     <testcase name="MEM-01" classname="agents/agent.yaml">
       <failure type="critical" message="Personal data is stored.">agents/agent.yaml:7:3: Personal data is stored. List the fields.</failure>
     </testcase>
-    <testcase name="MODEL-01" classname="audit"/>
+    <testcase name="MODEL-01" classname="agents/agent.yaml"/>
   </testsuite>
 </testsuites>
 `);
+  });
+
+  test('a rule has the same class and name in each result, and each finding its own name', () => {
+    const start = '<testcase name="MEM-01" classname="agents/agent.yaml"';
+    expect(render('junit', [finding()])).toContain(`${start}>`);
+    expect(render('junit', [], ['MEM-01'])).toContain(`${start}/>`);
+    const findings = ['spec.a', 'spec.b', 'spec.a'].map((item) => finding({ item }));
+    const names = [...render('junit', findings).matchAll(/<testcase name="([^"]*)"/g)].map(
+      ([, name]) => name,
+    );
+    expect(names).toEqual(['MEM-01 spec.a', 'MEM-01 spec.b', 'MEM-01 spec.a #2']);
   });
 
   test('is read by a parser, whatever the manifest contains', async () => {

@@ -63,16 +63,21 @@ function uriOf(file: string): string {
   return file.replaceAll('\\', '/').split('/').map(encodeURIComponent).join('/');
 }
 
-/** JUnit XML: one test case per rule, which fails if the rule has a finding. */
-function junit({ command, findings, passed }: FindingsReport): string {
+/**
+ * JUnit XML: one test case per rule, which fails if the rule has a finding. Its class and name are the same in each run, because CI
+ * systems compare runs by them.
+ */
+function junit({ command, file, findings, passed }: FindingsReport): string {
+  const names = unique(findings.map(({ code, item }) => (item === undefined ? code : `${code} ${item}`)));
+  const start = (name: string) => `    <testcase name="${xml(name)}" classname="${xml(file)}"`;
   const cases = [
     ...findings.map(
-      (finding) =>
-        `    <testcase name="${xml(finding.code)}" classname="${xml(finding.file)}">\n` +
+      (finding, index) =>
+        `${start(names[index] ?? finding.code)}>\n` +
         `      <failure type="${finding.severity}" message="${xml(finding.message)}">${xml(`${finding.file}:${finding.line}:${finding.column}: ${sentences(finding)}`)}</failure>\n` +
         '    </testcase>\n',
     ),
-    ...passed.map((code) => `    <testcase name="${xml(code)}" classname="${xml(command)}"/>\n`),
+    ...passed.map((code) => `${start(code)}/>\n`),
   ];
   const counts = `tests="${cases.length}" failures="${findings.length}" errors="0"`;
   return [
@@ -81,6 +86,16 @@ function junit({ command, findings, passed }: FindingsReport): string {
     ...cases,
     '  </testsuite>\n</testsuites>\n',
   ].join('');
+}
+
+/** Equal names get ` #2`, ` #3` and so on. */
+function unique(names: readonly string[]): string[] {
+  const counts = new Map<string, number>();
+  return names.map((name) => {
+    const count = (counts.get(name) ?? 0) + 1;
+    counts.set(name, count);
+    return count === 1 ? name : `${name} #${count}`;
+  });
 }
 
 const XML: Readonly<Record<string, string>> = {

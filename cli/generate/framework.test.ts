@@ -13,7 +13,7 @@ afterEach(async () => {
 });
 
 async function generate(answer: string | number, options: Partial<FrameworkOptions> = {}) {
-  const parsed = parseManifest(TEXT);
+  const parsed = parseManifest(options.manifestText ?? TEXT);
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
   endpoint = await startLlmEndpoint(answer);
   return generateFramework(parsed.manifest, {
@@ -42,6 +42,16 @@ describe('platform generate --framework', () => {
     ]);
     expect(lines[0]).toBe('asking openai-compatible for the code of a LangGraph project');
     expect(lines.slice(1).join()).toMatch(/^received \d+ characters/);
+  });
+
+  test('does not ask for a prompt that the user has, and never uses one', async () => {
+    const texts = new Map([['prompts/mine.md', 'Mine.']]);
+    const withPrompt = `${TEXT}  prompts: { system: $file:prompts/mine.md }\n`;
+    const result = await generate(written('You search.'), { texts, manifestText: withPrompt });
+    if (!result.ok) throw new Error(result.reason);
+    expect(result.files.find(({ path }) => path === 'prompts/mine.md')?.content).toBe('Mine.');
+    expect(JSON.stringify(result.files)).not.toContain('You search.');
+    expect(JSON.stringify(endpoint?.requests)).toContain('The agent has a system prompt.');
   });
 
   test('passes the texts of the manifest as data', async () => {

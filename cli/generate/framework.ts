@@ -1,8 +1,9 @@
 import type { Manifest } from '../../core/manifest/manifest.ts';
-import { parseAnswer } from '../../core/scaffold/answer.ts';
+import { NO_CODE, parseAnswer } from '../../core/scaffold/answer.ts';
 import { FRAMEWORK_PROJECTS } from '../../core/scaffold/framework-projects.ts';
 import type { Framework } from '../../core/scaffold/frameworks.ts';
 import type { GeneratedFile } from '../../core/scaffold/generated-file.ts';
+import { needsSystemPrompt, type PromptTexts } from '../../core/scaffold/prompt-files.ts';
 import { projectOf } from '../../core/scaffold/project.ts';
 import { answerOf } from '../../llm/json-answer.ts';
 import { frameworkCodeRequest } from '../../llm/prompts/framework-code.ts';
@@ -21,6 +22,8 @@ export interface FrameworkOptions {
   signal?: AbortSignal;
   /** The file that the manifest was parsed from. */
   manifestText: string;
+  /** Prompt files of the user, which are copied unchanged. */
+  texts?: PromptTexts;
 }
 
 type Generated = { ok: true; files: GeneratedFile[]; notes: string[] } | { ok: false; reason: string };
@@ -28,26 +31,31 @@ type Generated = { ok: true; files: GeneratedFile[]; notes: string[] } | { ok: f
 /** Characters between two lines of progress. */
 const PROGRESS_STEP = 2000;
 
+/** The files of the project before a model is asked: those that the model writes have other content later. */
+export function plannedFiles(manifest: Manifest, options: FrameworkOptions): GeneratedFile[] {
+  return projectOf({ ...options, manifest, written: NO_CODE, version: VERSION }).files;
+}
+
 /**
  * The files of an agent project. An LLM provider writes the system prompt and the bodies of the tools; what is missing or unusable
  * in its answer becomes a default text or a stub, with a note. Fails without a provider and without a readable answer.
  */
 export async function generateFramework(manifest: Manifest, options: FrameworkOptions): Promise<Generated> {
-  const { framework, provider: wanted, env, manifestText, progress } = options;
+  const { framework, provider: wanted, env, progress, texts = new Map<string, string>() } = options;
   const selected = await selectProvider(env, wanted);
   if (!selected.ok) return selected;
   const { provider } = selected;
   const { title, language } = FRAMEWORK_PROJECTS[framework];
   progress?.(`asking ${provider.name} for the code of a ${title} project`);
-  const result = await provider.complete(frameworkCodeRequest(manifest, language), {
+  const request = frameworkCodeRequest(manifest, language, needsSystemPrompt(manifest, texts));
+  const result = await provider.complete(request, {
     signal: options.signal ?? new AbortController().signal,
     onText: progressOf(progress),
   });
   if (!result.ok) return { ok: false, reason: `no code from ${provider.name}: ${result.reason}` };
   const answer = answerOf(result.text, parseAnswer);
   if (!answer.ok) return { ok: false, reason: `no code from ${provider.name}: ${answer.reason}` };
-  const written = answer.value;
-  return { ok: true, ...projectOf({ manifest, manifestText, framework, written, version: VERSION }) };
+  return { ok: true, ...projectOf({ ...options, manifest, written: answer.value, version: VERSION }) };
 }
 
 function progressOf(progress: FrameworkOptions['progress']): (text: string) => void {

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { chmod, readFile, rename, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join, resolve } from 'node:path';
-import { ENV_PLATFORM } from '../../core/scaffold/env-platform.ts';
 import type { GeneratedFile } from '../../core/scaffold/generated-file.ts';
 import { replaceFile } from '../../push/replace-file.ts';
 import { fileFailure } from '../file-failure.ts';
@@ -41,6 +40,43 @@ const FAILURES = {
   ENOTEMPTY: 'another process created the directory at the same time',
 };
 
+/** The existing files that a generation would replace. `isPlanned`: the answer of a model is not known yet. */
+export async function replacedFiles(
+  files: readonly GeneratedFile[],
+  directory: string,
+  isPlanned: boolean,
+): Promise<{ ok: true; replaced: string[] } | { ok: false; reason: string }> {
+  try {
+    const { replaced } = await compare(files, directory, isPlanned);
+    return { ok: true, replaced: replaced.map(({ path }) => path) };
+  } catch (error) {
+    return { ok: false, reason: fileFailure(error, FAILURES) };
+  }
+}
+
+interface Comparison {
+  added: GeneratedFile[];
+  /** Existing files with other content. */
+  replaced: GeneratedFile[];
+  kept: GeneratedFile[];
+}
+
+async function compare(
+  files: readonly GeneratedFile[],
+  directory: string,
+  isPlanned = false,
+): Promise<Comparison> {
+  const compared: Comparison = { added: [], replaced: [], kept: [] };
+  for (const file of files) {
+    const before = await contentAt(placeOf(file, directory));
+    const isKnown = !isPlanned || file.fromModel !== true;
+    if (before === null) compared.added.push(file);
+    else if (isKnown && before.equals(Buffer.from(file.content))) continue;
+    else compared[file.kept === true ? 'kept' : 'replaced'].push(file);
+  }
+  return compared;
+}
+
 async function createTree(files: readonly GeneratedFile[], directory: string): Promise<void> {
   const temporary = `${directory}.${randomUUID()}.tmp`;
   try {
@@ -61,23 +97,16 @@ async function updateTree(
   directory: string,
   isForced: boolean,
 ): Promise<WrittenTree> {
-  const changed: GeneratedFile[] = [];
-  const [conflicts, kept]: [string[], string[]] = [[], []];
-  for (const file of files) {
-    const before = await contentAt(placeOf(file, directory));
-    if (before?.equals(Buffer.from(file.content)) === true) continue;
-    if (before !== null && file.path === ENV_PLATFORM) kept.push(file.path);
-    else if (before !== null && !isForced) conflicts.push(file.path);
-    else changed.push(file);
-  }
-  if (conflicts.length > 0) return { ok: false, conflicts };
+  const { added, replaced, kept } = await compare(files, directory);
+  if (replaced.length > 0 && !isForced) return { ok: false, conflicts: replaced.map(({ path }) => path) };
+  const changed = files.filter((file) => added.includes(file) || replaced.includes(file));
   for (const file of changed) {
     const path = placeOf(file, directory);
     await makeDirectory(dirname(path));
     await replaceFile(path, file.content, 0o666);
     await setMode(file, path);
   }
-  return { ok: true, written: changed.map(({ path }) => path), kept };
+  return { ok: true, written: changed.map(({ path }) => path), kept: kept.map(({ path }) => path) };
 }
 
 /** The path of a file; throws if the file would be outside the directory. */

@@ -1,7 +1,8 @@
-import type { EvidenceKind } from '../../core/audit/rule.ts';
+import { EVIDENCE_TEXTS } from '../../core/audit/evidence-kinds.ts';
 import { RULES } from '../../core/audit/rules.ts';
 import { DRIFT_RULES } from '../../core/diff/drift-rules.ts';
 import { POINTS, SEVERITIES } from '../../core/gap/finding.ts';
+import { patternOf } from '../../core/gap/property-pattern.ts';
 import { GAP_RULES } from '../../core/gap/rules.ts';
 import { nearest } from '../../core/manifest/nearest.ts';
 import { POLICY_RULES } from '../../core/policy/rules.ts';
@@ -25,16 +26,6 @@ export interface Explanation {
   declaredAt?: string;
 }
 
-/** Run-time evidence by kind. */
-const EVIDENCE: Readonly<Record<EvidenceKind['kind'], string>> = {
-  check: 'its checks pass, or an unexpired proof of this rule was submitted',
-  guardrail:
-    'requests through the sidecar show the guardrail, or an unexpired proof of this rule was submitted',
-  evaluation: 'an unexpired proof of EVAL-01 or of this rule was submitted',
-  proof: 'an unexpired proof of this rule was submitted',
-  none: 'none; the rule counts only as declared',
-};
-
 const COMPLIANCE = RULES.map(
   ({ id, severity, pack, tier, passesWhen, evidence, message, recommendation, references }): Explanation => ({
     rule: id,
@@ -42,7 +33,7 @@ const COMPLIANCE = RULES.map(
     cases: [{ severity, when: `violated unless ${passesWhen}` }],
     pack,
     tier,
-    evidence: EVIDENCE[evidence.kind],
+    evidence: EVIDENCE_TEXTS[evidence.kind],
     message,
     recommendation,
     references,
@@ -93,10 +84,4 @@ export function explain(name: string): Found<Explanation> {
   const advice =
     near === undefined ? 'the resource agent-compliance://rules lists all' : `did you mean ${near}?`;
   return notFound(`no rule, issue or change has the name ${quoted(wanted)}; ${advice}`);
-}
-
-/** `guardrails.<where>.<type>` as a pattern. */
-function patternOf(rule: string): RegExp {
-  const parts = rule.split(/<[^>]*>/).map((part) => part.replaceAll(/[.*+?^${}()|[\]\\]/g, String.raw`\$&`));
-  return new RegExp(`^${parts.join('.+')}$`, 'is');
 }

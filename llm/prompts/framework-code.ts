@@ -25,12 +25,17 @@ export async function run(text) {
 It may use await, fetch and process.env. It has no import, require or eval.`,
 } as const;
 
+const NEW_PROMPT =
+  'at most 300 words, for the described agent. It tells the agent its purpose, its limits and when to use which tool.';
+const NO_PROMPT = 'always "". The agent has a system prompt.';
+
 const systemText = (
   language: keyof typeof LANGUAGES,
+  writesPrompt: boolean,
 ): string => `You write parts of an AI agent: its system prompt, and the body of one function for each of its tools. Answer with one JSON object:
 {"systemPrompt": "...", "tools": [{"name": "...", "body": "..."}]}
 
-systemPrompt: at most 300 words, for the described agent. It tells the agent its purpose, its limits and when to use which tool.
+systemPrompt: ${writesPrompt ? NEW_PROMPT : NO_PROMPT}
 
 tools: one entry per tool, with the name as given. ${LANGUAGES[language]}
 
@@ -41,10 +46,11 @@ environment variable with a fitting name. Use an empty body if you cannot write 
 
 ${DATA_RULE}`;
 
-/** Asks for the system prompt and the tools of an agent project. */
+/** Asks for the tools of an agent project, and for its system prompt if the user has none. */
 export function frameworkCodeRequest(
   manifest: Manifest,
   language: keyof typeof LANGUAGES,
+  writesPrompt: boolean,
 ): CompletionRequest {
   const { metadata, spec } = manifest;
   const tools = (spec.tools ?? []).slice(0, MAX_TOOLS).map(({ name, description, annotations }) => ({
@@ -54,8 +60,8 @@ export function frameworkCodeRequest(
   }));
   const agent = { name: metadata.name, description: cut(metadata.description, MAX_TEXT), tools };
   return {
-    system: systemText(language),
-    prompt: `Write the system prompt and the tools of this agent.\n\n${delimited('agent', JSON.stringify(agent, null, 1))}`,
+    system: systemText(language, writesPrompt),
+    prompt: `Write ${writesPrompt ? 'the system prompt and ' : ''}the tools of this agent.\n\n${delimited('agent', JSON.stringify(agent, null, 1))}`,
     schema: { name: 'agent_code', schema: ANSWER_SCHEMA },
     maxTokens: Math.min(MAX_TOKENS, BASE_TOKENS + TOKENS_PER_TOOL * tools.length),
   };

@@ -1,0 +1,54 @@
+import type { EvaluationReport, SampleResult } from '../../core/evaluation/evaluation.ts';
+import type { CliContext } from '../context.ts';
+import { FINDING_FORMATS } from '../findings/formats.ts';
+import { printable } from '../rendered.ts';
+import { painter, plural, table, type Cell } from '../table.ts';
+
+/** A JUnit file with one test case per sample. */
+export function evaluationJunit({ dataset, samples }: EvaluationReport): string {
+  return FINDING_FORMATS.junit({
+    command: 'evaluate',
+    file: dataset,
+    summary: dataset,
+    passed: samples.filter(({ passed }) => passed).map(({ line }) => `${dataset}:${line}`),
+    findings: samples
+      .filter(({ passed }) => !passed)
+      .map((sample) => ({
+        code: `${dataset}:${sample.line}`,
+        severity: 'medium',
+        title: 'The response does not contain the expected text.',
+        message: failureText(sample),
+        help: '',
+        file: dataset,
+        line: sample.line,
+        column: 1,
+      })),
+  });
+}
+
+const failureText = ({ expected, response, error }: SampleResult): string =>
+  error ?? `expected ${JSON.stringify(expected)} in ${JSON.stringify(response ?? '')}`;
+
+/** The report for a terminal. */
+export function evaluationText(report: EvaluationReport, { color }: CliContext): string {
+  const paint = painter(color);
+  const { metrics, threshold, totalSamples, latencyMs, tokens, samples } = report;
+  const failed = samples.filter(({ passed }) => !passed);
+  const rate = `${(metrics.pass_rate * 100).toFixed(1)} %`;
+  const lines = [
+    `${paint('bold', printable(report.dataset))} at ${report.agentUrl}`,
+    `  ${paint(report.ciGateResult === 'PASS' ? 'green' : 'red', report.ciGateResult)}  ${totalSamples - failed.length} of ${totalSamples} passed (${rate}${threshold === null ? '' : `, threshold ${threshold * 100} %`})`,
+  ];
+  if (latencyMs !== null)
+    lines.push(`  latency p50 ${latencyMs.p50} ms, p95 ${latencyMs.p95} ms, p99 ${latencyMs.p99} ms`);
+  lines.push(
+    `  tokens ${tokens.total}${tokens.samplesWithoutTokens === 0 ? '' : `, unknown for ${plural(tokens.samplesWithoutTokens, 'sample')}`}`,
+  );
+  const rows = failed.map((sample): Cell[] => [
+    { text: String(sample.line) },
+    { text: printable(sample.input).slice(0, 40) },
+    { text: printable(failureText(sample)).slice(0, 120), style: 'red' },
+  ]);
+  const failures = rows.length === 0 ? '' : `\n${table(['LINE', 'INPUT', 'FAILURE'], rows, paint)}`;
+  return `${lines.join('\n')}\n${failures}`;
+}
