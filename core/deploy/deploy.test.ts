@@ -5,6 +5,7 @@ import { injectionSettings } from '../../testing/pods.ts';
 import { injectManifests } from '../injection/inject-manifests.ts';
 import type { Container, Volume } from '../injection/pod.ts';
 import { parseManifest } from '../manifest/parse-manifest.ts';
+import { parseImage } from './image.ts';
 import { objectNameOf, planDeployment, type PlannedDeployment } from './plan.ts';
 import { deployFiles, nextSteps, type DeployTarget } from './targets.ts';
 
@@ -80,15 +81,14 @@ describe('generate --deploy k8s', () => {
   });
 
   test('service.yaml is a ClusterIP with the port of the agent, 4000 and 4001', () => {
-    const service = read<{ spec: { type: string; ports: { port: number; targetPort: number }[] } }>(
-      files,
-      'k8s/service.yaml',
-    );
+    const service = read<{
+      spec: { type: string; ports: { name: string; port: number; targetPort: number }[] };
+    }>(files, 'k8s/service.yaml');
     expect(service.spec.type).toBe('ClusterIP');
-    expect(service.spec.ports.map(({ port, targetPort }) => [port, targetPort])).toEqual([
-      [8000, 8000],
-      [4000, 4000],
-      [4001, 4001],
+    expect(service.spec.ports.map(({ name, port, targetPort }) => [name, port, targetPort])).toEqual([
+      ['agent', 8000, 8000],
+      ['http', 4000, 4000],
+      ['platform-ctl', 4001, 4001],
     ]);
   });
 
@@ -261,6 +261,36 @@ describe('generate --deploy k8s', () => {
   });
 });
 
+describe('the image of the agent', () => {
+  const plan = { ...planOf(manifestText()), agentImage: 'registry.example:5000/team/agent:1.2' };
+
+  test('is in both targets', () => {
+    const [workload] = deployFiles('k8s', plan);
+    expect(workload?.content).toContain(`image: ${plan.agentImage}\n`);
+    const values = deployFiles('helm', plan).find(({ path }) => path === 'helm/values.yaml');
+    expect(parse(values?.content ?? '')).toMatchObject({
+      image: { repository: 'registry.example:5000/team/agent', tag: '1.2' },
+    });
+  });
+
+  const digest = 'a'.repeat(64);
+  test.each([
+    ['agent', 'agent', 'latest'],
+    ['r.example/a_b/c:v1', 'r.example/a_b/c', 'v1'],
+    ['localhost:5000/a', 'localhost:5000/a', 'latest'],
+    [`r.example/a@sha256:${digest}`, 'r.example/a@sha256', digest],
+  ])('%s has the repository %s', (image, repository, tag) => {
+    expect(parseImage(image)).toEqual({ repository, tag });
+  });
+
+  test.each(['', 'SET_AGENT_IMAGE', 'a b', 'a:', 'a@sha256', 'https://a/b', '-a', 'a\n'])(
+    '%j is not an image',
+    (image) => {
+      expect(parseImage(image)).toBeNull();
+    },
+  );
+});
+
 describe('generate --deploy helm', () => {
   const files = generated('helm', FULL_MANIFEST);
 
@@ -337,8 +367,10 @@ describe('generate --deploy helm', () => {
 });
 
 describe('the next steps', () => {
+  const PATHS = { directory: 'out/k8s', envFile: 'out/.env.platform' };
+
   test('of the Kubernetes manifests', () => {
-    expect(nextSteps('k8s', planOf(manifestText()), 'out/k8s')).toEqual([
+    expect(nextSteps('k8s', planOf(manifestText()), PATHS)).toEqual([
       'set the images in out/k8s/deployment.yaml',
       'copy out/k8s/secret.yaml.example to out/k8s/secret.yaml and set the values',
       'kubectl apply -f out/k8s',
@@ -347,8 +379,8 @@ describe('the next steps', () => {
 
   test('of a chart with heartbeats, without a Secret', () => {
     const text = manifestText().replace('$env:OPENAI_API_KEY', 'none');
-    expect(nextSteps('helm', planOf(text, true), 'out/helm')).toEqual([
-      'kubectl create secret generic minimal-platform --from-env-file=.env.platform, with your values in the file',
+    expect(nextSteps('helm', planOf(text, true), { ...PATHS, directory: 'out/helm' })).toEqual([
+      'kubectl create secret generic minimal-platform --from-env-file=out/.env.platform, with your values in the file',
       'helm install minimal out/helm --set image.repository=<image of the agent>',
     ]);
   });

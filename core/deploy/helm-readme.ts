@@ -9,10 +9,14 @@ export function chartReadme(plan: DeployPlan, rows: readonly ValueRow[]): string
     `This chart deploys the agent ${plan.agentName} with its sidecar, which compares the agent with its manifest, \`files/agent.yaml\`. \`platform generate\` generated the chart from that manifest. It needs Kubernetes 1.33 or newer.`,
     '## Install',
     ...secretSection(plan, names.secrets),
-    `Set \`image.repository\` to the image of the agent, and \`sidecar.image\` to the image of the sidecar in your registry:`,
+    plan.agentImage === undefined
+      ? 'Set `image.repository` to the image of the agent, and `sidecar.image` to the image of the sidecar in your registry:'
+      : 'Set `sidecar.image` to the image of the sidecar in your registry:',
     shell(
       `helm install ${names.workload} . --wait \\`,
-      `  --set image.repository=registry.example.com/${plan.agentName} \\`,
+      ...(plan.agentImage === undefined
+        ? [`  --set image.repository=registry.example.com/${plan.agentName} \\`]
+        : []),
       `  --set sidecar.image=registry.example.com/${plan.sidecarImage}`,
     ),
     ...(plan.sendsHeartbeats ? heartbeatSection(names.platform) : []),
@@ -42,7 +46,7 @@ function secretSection({ variables }: DeployPlan, secrets: string): string[] {
 
 function heartbeatSection(platform: string): string[] {
   return [
-    'To send heartbeats to a control plane, create this Secret from the file `.env.platform` with your values. Restart the pods after a change:',
-    shell(`kubectl create secret generic ${platform} --from-env-file=.env.platform`),
+    'To send heartbeats to a control plane, create this Secret from the file `.env.platform` next to this directory, with your values. Restart the pods after a change:',
+    shell(`kubectl create secret generic ${platform} --from-env-file=../.env.platform`),
   ];
 }

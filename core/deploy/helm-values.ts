@@ -2,6 +2,7 @@ import { ANNOTATIONS } from '../injection/annotations.ts';
 import { heapMebibytes } from '../injection/build-sidecar.ts';
 import type { Container } from '../injection/pod.ts';
 import type { GeneratedFile } from '../scaffold/generated-file.ts';
+import { parseImage } from './image.ts';
 import type { DeployPlan } from './plan.ts';
 import { yamlText } from './yaml-text.ts';
 
@@ -20,14 +21,19 @@ const PULL_POLICY = { enum: ['IfNotPresent', 'Always', 'Never'] };
 const POSITIVE = { type: 'integer', minimum: 1 };
 const DECLARED = { shown: 'from the manifest' };
 
-export function valueRows({ model }: DeployPlan, agent: Container, sidecar: Container): ValueRow[] {
+export function valueRows(
+  { model, agentImage = '' }: DeployPlan,
+  agent: Container,
+  sidecar: Container,
+): ValueRow[] {
   const variable = (name: string) => sidecar.env?.find((each) => each.name === name)?.value;
   const heap = heapMebibytes(String(sidecar.resources?.limits?.['memory']));
   const { mode, logLevel } = ANNOTATIONS;
+  const image = parseImage(agentImage) ?? { repository: '', tag: '' };
   return [
     row('replicaCount', 1, 'Number of pods.', { schema: { type: 'integer', minimum: 0 } }),
-    row('image.repository', '', 'Image of the agent, without a tag. Required.'),
-    row('image.tag', '', 'Tag of the image; empty: the version of the manifest.'),
+    row('image.repository', image.repository, 'Image of the agent, without a tag. Required.'),
+    row('image.tag', image.tag, 'Tag of the image; empty: the version of the manifest.'),
     row('image.pullPolicy', agent['imagePullPolicy'], 'Pull policy of the image.', { schema: PULL_POLICY }),
     row('imagePullSecrets', [], 'Secrets for the registries, as in a pod.'),
     row('fullnameOverride', '', 'Name of the objects; empty: from the release and the chart.'),

@@ -27,11 +27,16 @@ export function k8sFiles(plan: DeployPlan): GeneratedFile[] {
   });
   return [
     file('deployment.yaml', workload, {
-      heading: `The agent ${plan.agentName} with its sidecar. Generated from its manifest by "platform generate".`,
+      heading: `The agent ${plan.agentName} with its sidecar. Generated from its manifest by "platform generate".\nA later run with --force replaces this file. Keep changes in an overlay of Kustomize, for example.`,
       comments: [
         ...deploymentComments(workload),
         [[...SIDECAR, 'image'], 'Set the registry from which your cluster pulls the image of the sidecar.'],
-        [[...AGENT, 'image'], 'Set the image of your agent.'],
+        [
+          [...AGENT, 'image'],
+          plan.agentImage === undefined
+            ? 'Set the image of your agent, or generate with --image.'
+            : 'The image of your agent.',
+        ],
       ],
     }),
     file('service.yaml', service(plan, names), { comments: SERVICE_COMMENTS }),
@@ -66,15 +71,18 @@ export function deploymentComments(workload: Deployment): Comments {
     ],
     [
       [...AGENT, 'startupProbe'],
-      'The agent must serve this path; otherwise it loses 20 points. Until it does, use tcpSocket in each probe.',
+      'The agent must serve this path; otherwise the pod never becomes ready and restarts every 120 s. Until it does, use tcpSocket in each probe.',
     ],
     [[...AGENT, 'securityContext', 'readOnlyRootFilesystem'], 'Only /tmp is writable.'],
   ];
 }
 
 export const SERVICE_COMMENTS: Comments = [
-  [['spec', 'ports', 0], 'The agent itself: requests to this port bypass the sidecar.'],
-  [['spec', 'ports', 1], 'The agent through the sidecar. Clients should use this port.'],
+  [
+    ['spec', 'ports', 0],
+    'The agent itself: requests to this port bypass the sidecar. Do not use it in an Ingress.',
+  ],
+  [['spec', 'ports', 1], 'The agent through the sidecar. Clients and an Ingress should use this port.'],
   [['spec', 'ports', 2], 'Reports of the sidecar, such as GET /gap.'],
 ];
 

@@ -1,6 +1,6 @@
 import { annotationDefaults } from '../injection/annotations.ts';
 import { buildSidecar, buildVolumes, type InjectionPlan } from '../injection/build-sidecar.ts';
-import { CONTROL_PORT, CONTROL_PORT_NAME, PROXY_PORT, PROXY_PORT_NAME } from '../injection/names.ts';
+import { CONTROL_PORT, CONTROL_PORT_NAME, PROXY_PORT } from '../injection/names.ts';
 import type { Container, EnvVariable } from '../injection/pod.ts';
 import type { DeployPlan, ObjectNames } from './plan.ts';
 
@@ -88,11 +88,11 @@ export function secret(plan: DeployPlan, names: ObjectNames): KubeObject {
   };
 }
 
-/** Numeric target ports, because Kubernetes finds named ports of native sidecars only since 1.33. */
+/** The port for clients is `http`, so that an Ingress goes through the sidecar. Numeric target ports, because Kubernetes finds named ports of native sidecars only since 1.33. */
 export function service(plan: DeployPlan, names: ObjectNames): KubeObject {
   const ports = [
-    ['http', plan.port],
-    [PROXY_PORT_NAME, PROXY_PORT],
+    ['agent', plan.port],
+    ['http', PROXY_PORT],
     [CONTROL_PORT_NAME, CONTROL_PORT],
   ];
   return {
@@ -172,7 +172,7 @@ function agentContainer(plan: DeployPlan, names: ObjectNames): Container {
   const health = { httpGet: { path: healthPath, port } };
   return {
     name: 'agent',
-    image: IMAGE_PLACEHOLDER,
+    image: plan.agentImage ?? IMAGE_PLACEHOLDER,
     imagePullPolicy: 'IfNotPresent',
     ports: [{ name: 'http', containerPort: port, protocol: 'TCP' }],
     env: agentVariables(plan, names),

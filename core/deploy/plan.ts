@@ -1,7 +1,7 @@
-import { declaredReferences, declaredVariables } from '../facts/declared.ts';
+import { declaredVariables, secretVariables } from '../facts/declared.ts';
 import { CONTROL_PORT, PROXY_PORT } from '../injection/names.ts';
 import { type Manifest, DEFAULT_PATHS } from '../manifest/manifest.ts';
-import { referenceOf, secretVariable } from '../manifest/references.ts';
+import { referenceOf } from '../manifest/references.ts';
 
 /** The values of one agent's deployment files. */
 export interface DeployPlan {
@@ -17,6 +17,8 @@ export interface DeployPlan {
   variables: readonly SecretVariable[];
   manifestText: string;
   sidecarImage: string;
+  /** Absent: a placeholder. */
+  agentImage?: string;
   /** The sidecar reads the URL and the key of a control plane from a Secret. */
   sendsHeartbeats: boolean;
 }
@@ -35,7 +37,7 @@ const DEFAULT_MEBIBYTES = 256;
 /** Derives the values of the deployment files; fails if the agent cannot share a pod with its sidecar. */
 export function planDeployment(
   manifest: Manifest,
-  given: Pick<DeployPlan, 'manifestText' | 'sidecarImage' | 'sendsHeartbeats'>,
+  given: Pick<DeployPlan, 'manifestText' | 'sidecarImage' | 'agentImage' | 'sendsHeartbeats'>,
 ): PlannedDeployment {
   const { metadata, spec } = manifest;
   const port = spec.api?.port ?? DEFAULT_PORT;
@@ -52,7 +54,7 @@ export function planDeployment(
     port,
     healthPath: healthPathOf(spec.api?.healthEndpoint),
     memoryMebibytes: spec.requires?.minimumMemoryMB ?? DEFAULT_MEBIBYTES,
-    variables: secretVariables(manifest),
+    variables: agentVariables(manifest),
     ...given,
   };
   return { ok: true, plan };
@@ -64,13 +66,10 @@ function healthPathOf(declared: string | undefined): string {
 }
 
 /** The variables of `$env:` references and of `spec.requires.envVars`, and those of `$secret:` references; each name once. */
-function secretVariables(manifest: Manifest): SecretVariable[] {
-  const paths = new Map(declaredVariables(manifest));
-  for (const { name, path } of declaredReferences(manifest, 'secret')) {
-    const variable = secretVariable(name);
-    if (!paths.has(variable)) paths.set(variable, path);
-  }
-  return [...paths].map(([name, path]) => ({ name, path }));
+function agentVariables(manifest: Manifest): SecretVariable[] {
+  const declared = declaredVariables(manifest);
+  const secrets = [...secretVariables(manifest)].filter(([name]) => !declared.has(name));
+  return [...declared, ...secrets].map(([name, path]) => ({ name, path }));
 }
 
 /** Names of the generated objects. */

@@ -14,26 +14,26 @@ const FILES: Readonly<Record<DeployTarget, (plan: DeployPlan) => GeneratedFile[]
 
 export const deployFiles = (target: DeployTarget, plan: DeployPlan): GeneratedFile[] => FILES[target](plan);
 
-/**
- * What to do with the files.
- * @param directory the directory of the target, as it is typed in a shell
- */
-export function nextSteps(target: DeployTarget, plan: DeployPlan, directory: string): string[] {
+/** What to do with the files. The paths are as they are typed in a shell. */
+export function nextSteps(
+  target: DeployTarget,
+  plan: DeployPlan,
+  { directory, envFile }: { directory: string; envFile: string },
+): string[] {
   const { workload, platform } = objectNames(objectNameOf(plan.agentName));
   const needsSecret = plan.variables.length > 0;
   const heartbeats = plan.sendsHeartbeats
-    ? [
-        `kubectl create secret generic ${platform} --from-env-file=.env.platform, with your values in the file`,
-      ]
+    ? [`kubectl create secret generic ${platform} --from-env-file=${envFile}, with your values in the file`]
     : [];
   if (target === 'helm')
     return [
       ...(needsSecret ? ['create the Secret, as in README.md'] : []),
       ...heartbeats,
-      `helm install ${workload} ${directory} --set image.repository=<image of the agent>`,
+      `helm install ${workload} ${directory}${plan.agentImage === undefined ? ' --set image.repository=<image of the agent>' : ''}`,
     ];
+  const images = plan.agentImage === undefined ? 'images' : 'image of the sidecar';
   return [
-    `set the images in ${directory}/deployment.yaml`,
+    `set the ${images} in ${directory}/deployment.yaml`,
     ...(needsSecret
       ? [`copy ${directory}/secret.yaml.example to ${directory}/secret.yaml and set the values`]
       : []),

@@ -16,15 +16,25 @@ const NOT_SHOWN_OR_REPORTED_TEXT = `${NOT_SHOWN_TEXT}, or not reported`;
 export const AGENT_RULES: readonly GapRule[] = [
   {
     property: 'model.apiKey',
+    title: 'Model not usable, or not checked',
+    recommendation:
+      "Check the model provider's address and status, set a valid API key, and configure the agent's reporter with this manifest.",
     when: {
       critical: "the agent's model check fails",
       high: 'the model check is skipped (the API key is not set) or not reported',
     },
     find: findModel,
   },
-  checkRule({ prefix: 'env:', severity: 'high', field: 'spec.requires.envVars', declared: variableIds }),
+  checkRule({
+    prefix: 'env:',
+    title: 'Environment variable not set, or not checked',
+    severity: 'high',
+    field: 'spec.requires.envVars',
+    declared: variableIds,
+  }),
   checkRule({
     prefix: 'service:',
+    title: 'Service not reachable, or not checked',
     severity: 'high',
     field: 'spec.requires.services',
     declared: reachIds('service:'),
@@ -32,13 +42,14 @@ export const AGENT_RULES: readonly GapRule[] = [
   }),
   checkRule({
     prefix: 'tool:',
+    title: 'Tool not usable, or not checked',
     severity: 'medium',
     field: 'spec.tools',
     declared: toolIds,
     mustBeShown: true,
   }),
-  notShownRule('memory:', 'role'),
-  notShownRule('mcp:', 'name'),
+  notShownRule('memory:', 'role', 'Memory not checked'),
+  notShownRule('mcp:', 'name', 'MCP server not checked'),
 ];
 
 function variableIds(manifest: Manifest): Declared {
@@ -65,6 +76,7 @@ function idInReport(id: string): string {
 /** A row for one kind of check: one issue per failed check and per declared item that was not reported. */
 function checkRule(row: {
   prefix: string;
+  title: string;
   severity: Severity;
   /** Manifest path for a failed check that the manifest does not declare. */
   field: string;
@@ -72,9 +84,12 @@ function checkRule(row: {
   /** A skipped check of a declared item is also an issue. */
   mustBeShown?: true;
 }): GapRule {
-  const { prefix, severity, mustBeShown } = row;
+  const { prefix, title, severity, mustBeShown } = row;
   return {
     property: `${prefix}<name>`,
+    title,
+    recommendation:
+      "Fix the cause of the failed check, configure the agent's reporter to run it, or remove the item from the manifest.",
     when: {
       [severity]: "the agent's check fails, or the declared item is not reported",
       ...(mustBeShown && { low: NOT_SHOWN_TEXT }),
@@ -94,9 +109,11 @@ function checkRule(row: {
 }
 
 /** A row for a kind of check that is an issue when skipped or not reported, but not when it fails. */
-function notShownRule(prefix: string, placeholder: string): GapRule {
+function notShownRule(prefix: string, placeholder: string, title: string): GapRule {
   return {
     property: `${prefix}<${placeholder}>`,
+    title,
+    recommendation: "Enable the agent's reporter to check the item, or remove it from the manifest.",
     when: { low: NOT_SHOWN_OR_REPORTED_TEXT },
     find: ({ manifest, agentChecks }) => {
       if (agentChecks === null) return null;

@@ -6,11 +6,12 @@ import fc from '../../testing/properties.ts';
 import type { Facts, HttpAnswer } from '../facts/facts.ts';
 import type { ManifestSpec } from '../manifest/manifest.ts';
 import { align } from './align.ts';
-import { assess, STATIC_FLOOR } from './assess.ts';
+import { assess } from './assess.ts';
 import { ENDPOINT_RULES } from './endpoint-rules.ts';
 import { POINTS } from './finding.ts';
 import type { GapReport, Issue } from './gap.ts';
 import { MANIFEST_RULES } from './manifest-rules.ts';
+import { STATIC_FLOOR } from './points.ts';
 import { REPORTER_RULES } from './reporter-rules.ts';
 
 const PII = { guardrails: { input: [{ type: 'pii-detector' as const }] } };

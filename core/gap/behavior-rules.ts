@@ -24,6 +24,9 @@ function denialTexts(): GapRule['when'] {
 export const BEHAVIOR_RULES: readonly GapRule[] = [
   {
     property: 'guardrails.<where>.<type>',
+    title: 'Declared guardrail not observed in every request',
+    recommendation:
+      'Run the guardrail on every request and report it in X-Platform-Guardrails-Invoked, or remove it from spec.guardrails.',
     when: {
       high: 'a declared guardrail was observed in less than 50 % of the newest requests with behavioral data (at most 100)',
       medium: 'in less than 80 %',
@@ -33,14 +36,25 @@ export const BEHAVIOR_RULES: readonly GapRule[] = [
   },
   {
     property: 'guardrails.unreported',
+    title: 'No behavioral data about guardrails',
+    recommendation:
+      'Report the guardrails that run in the header X-Platform-Guardrails-Invoked or as events (POST /events).',
     when: {
       low: `guardrails are declared, but at least the last ${UNREPORTED_REQUESTS} requests with a 2xx response (GET, HEAD and OPTIONS excluded) had no behavioral data`,
     },
     find: findUnreported,
   },
-  { property: 'policy.<reason>', when: denialTexts(), find: findDenials },
+  {
+    property: 'policy.<reason>',
+    title: 'Policy denies the observed behavior',
+    recommendation: 'Change the agent so that it complies with this policy rule.',
+    when: denialTexts(),
+    find: findDenials,
+  },
   {
     property: 'policy.not-loaded',
+    title: 'Policy rules not loaded',
+    recommendation: 'Generate the rules with `platform generate-policy` and load them into the engine.',
     when: {
       high: "the policy engine responds but does not have this agent's rules, or does not deny a canary input (checked at start and every minute)",
     },
@@ -50,8 +64,6 @@ export const BEHAVIOR_RULES: readonly GapRule[] = [
             severity: 'high',
             description:
               "The policy engine responds but does not have this agent's rules, or has the rules of another manifest. A request that the engine allows is therefore not verified.",
-            recommendation:
-              'Generate the rules with `platform generate-policy` and load them into the engine.',
             field: 'spec',
             declared: 'policy rules',
           }
@@ -86,8 +98,6 @@ function findUnreported({ manifest, facts }: RuleInput): RuleFinding | null {
   return {
     severity: 'low',
     description: `Guardrails are declared, but the last ${UNREPORTED_REQUESTS} requests or more had no behavioral data. There is no evidence that a guardrail runs.`,
-    recommendation:
-      'Report the guardrails that run in the header X-Platform-Guardrails-Invoked or as events (POST /events).',
     field: 'spec.guardrails',
     declared: [...input, ...output].map(({ type }) => type).join(', '),
     evidenceLevel: 'behavioral',
@@ -109,7 +119,7 @@ function findDenials({ facts }: RuleInput): RuleFinding[] {
       severity: known?.severity ?? 'low',
       property: `policy.${reason}`,
       description: `The policy engine denies the observed behavior: ${reason}.`,
-      recommendation: known?.recommendation ?? 'Change the agent so that it complies with this policy rule.',
+      ...(known && { recommendation: known.recommendation }),
       source: 'policy' as const,
       field: known?.field ?? 'spec',
       declared: reason,

@@ -8,6 +8,9 @@ import type { GapRule, RuleFinding } from './finding.ts';
 export const ENDPOINT_RULES: readonly GapRule[] = [
   {
     property: 'healthcheckable',
+    title: 'Health endpoint does not respond',
+    recommendation:
+      "Return a 2xx status for GET `spec.api.healthEndpoint` (default `/health`) on the agent's port while the agent can serve requests.",
     when: { high: 'GET `spec.api.healthEndpoint` (default `/health`) on the agent returns no 2xx response' },
     find: ({ manifest, facts: { health } }) => {
       if (health === null || isSuccess(health)) return null;
@@ -23,6 +26,8 @@ export const ENDPOINT_RULES: readonly GapRule[] = [
   },
   {
     property: 'discoverable',
+    title: 'Capabilities are not served',
+    recommendation: `Return a 2xx status and the agent's tools as JSON for GET \`spec.api.capabilitiesEndpoint\` (default \`/capabilities\`), or serve an A2A agent card at ${AGENT_CARD_PATH}.`,
     when: {
       medium: `GET \`spec.api.capabilitiesEndpoint\` (default \`/capabilities\`) on the agent returns no 2xx response or an HTML page, and GET ${AGENT_CARD_PATH} returns no 2xx response with a JSON object`,
     },
@@ -44,6 +49,8 @@ export const ENDPOINT_RULES: readonly GapRule[] = [
   },
   {
     property: 'discoverable.<tool>',
+    title: 'Declared tool is not listed',
+    recommendation: "List the tool in the agent's capabilities or agent card, or remove it from spec.tools.",
     when: {
       medium: `GET /capabilities, or else the agent card, lists tools, and a declared tool is missing`,
     },

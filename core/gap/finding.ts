@@ -20,9 +20,9 @@ export interface Finding {
   evidenceLevel: AlignmentGap['evidenceLevel'];
 }
 
-/** What a rule finds. Default: the rule's own property, nothing observed, and evidence level `probed`. */
+/** What a rule finds. Default: the rule's own property and recommendation, nothing observed, and evidence level `probed`. */
 export type RuleFinding = Omit<Finding, keyof Defaulted> & Partial<Defaulted>;
-type Defaulted = Pick<Finding, 'property' | 'observed' | 'evidenceLevel'>;
+type Defaulted = Pick<Finding, 'property' | 'recommendation' | 'observed' | 'evidenceLevel'>;
 
 /** The input of a rule. */
 export interface RuleInput {
@@ -36,6 +36,10 @@ export interface RuleInput {
 export interface GapRule {
   /** The property, or its pattern when one row can find several properties. */
   property: string;
+  /** The difference in a few words, for lists of rules. */
+  title: string;
+  /** What to do. Findings without a recommendation of their own use it. */
+  recommendation: string;
   /** The condition for each severity that the row can find; source of docs/reference/rules.md. */
   when: Readonly<Partial<Record<Severity, string>>>;
   /** null: nothing is found. */

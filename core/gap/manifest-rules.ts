@@ -9,6 +9,8 @@ export const EVALUATED_PROOF = 'EVAL-01';
 export const MANIFEST_RULES: readonly GapRule[] = [
   {
     property: 'manifest.invalid',
+    title: 'The manifest file is invalid',
+    recommendation: 'Fix the manifest. `platform validate` lists every problem with its line.',
     when: { high: 'the changed manifest file is not valid; the previous valid version stays in effect' },
     find: ({ facts }) =>
       facts.manifestInvalid === null
@@ -16,7 +18,6 @@ export const MANIFEST_RULES: readonly GapRule[] = [
         : {
             severity: 'high',
             description: `The manifest file is not valid, so the previous valid version stays in effect: ${facts.manifestInvalid}`,
-            recommendation: 'Fix the manifest. `platform validate` lists every problem with its line.',
             field: '',
             declared: 'a valid manifest',
             observed: facts.manifestInvalid,
@@ -25,6 +26,9 @@ export const MANIFEST_RULES: readonly GapRule[] = [
   },
   {
     property: 'auditable',
+    title: 'No guardrails declared',
+    recommendation:
+      'Declare the guardrails of the agent in spec.guardrails.input and spec.guardrails.output.',
     when: { medium: 'no guardrail is declared' },
     find: ({ manifest }) => {
       const { input = [], output = [] } = manifest.spec.guardrails ?? {};
@@ -32,8 +36,6 @@ export const MANIFEST_RULES: readonly GapRule[] = [
       return {
         severity: 'medium',
         description: 'The manifest declares no guardrails, so the use of guardrails cannot be audited.',
-        recommendation:
-          'Declare the guardrails of the agent in spec.guardrails.input and spec.guardrails.output.',
         field: 'spec.guardrails',
         declared: 'none',
         evidenceLevel: 'declared',
@@ -42,6 +44,9 @@ export const MANIFEST_RULES: readonly GapRule[] = [
   },
   {
     property: EVALUATED,
+    title: 'Evaluation not proved',
+    recommendation:
+      'Run a dataset against the agent and submit the result as a proof of EVAL-01 (POST /proof/rule/EVAL-01).',
     when: { low: 'evaluation datasets are declared, and no unexpired proof of EVAL-01 exists' },
     find: ({ manifest, facts }) => {
       const datasets = manifest.spec.evaluation?.datasets ?? [];
@@ -53,8 +58,6 @@ export const MANIFEST_RULES: readonly GapRule[] = [
         severity: 'low',
         description:
           'Evaluation datasets are declared, but there is no valid proof that they were run (EVAL-01).',
-        recommendation:
-          'Run a dataset against the agent and submit the result as a proof of EVAL-01 (POST /proof/rule/EVAL-01).',
         field: 'spec.evaluation.datasets',
         declared: datasets.map((dataset) => dataset.name).join(', '),
         evidenceLevel: 'declared',
@@ -63,6 +66,8 @@ export const MANIFEST_RULES: readonly GapRule[] = [
   },
   {
     property: 'agent.name-mismatch',
+    title: 'Agent name differs from the manifest',
+    recommendation: 'Set metadata.name and the annotation platform.io/agent-name to the same value.',
     when: { low: 'the agent name of the pod differs from `metadata.name`' },
     find: ({ manifest, facts }) => {
       const { podAgentName } = facts;
@@ -71,7 +76,6 @@ export const MANIFEST_RULES: readonly GapRule[] = [
       return {
         severity: 'low',
         description: `The pod runs as agent ${podAgentName}, but its manifest belongs to agent ${name}.`,
-        recommendation: 'Set metadata.name and the annotation platform.io/agent-name to the same value.',
         field: 'metadata.name',
         declared: name,
         observed: podAgentName,

@@ -8,6 +8,9 @@ export const REPORTER_INVALID = 'reporter.invalid';
 export const REPORTER_RULES: readonly GapRule[] = [
   {
     property: REPORTER_INVALID,
+    title: 'Health report of the agent is invalid',
+    recommendation:
+      "Return the HealthReport of the product's reporter, configured with this manifest, and keep the clocks in sync.",
     when: {
       high: 'GET /platform/health on the agent returns a 2xx response that is not a valid report: a field is invalid, `agentName` does not match, or `timestamp` is more than 120 s old or more than 60 s ahead',
     },
@@ -17,8 +20,6 @@ export const REPORTER_RULES: readonly GapRule[] = [
       return {
         severity: 'high',
         description: `GET /platform/health on the agent did not return a valid report: ${problem}.`,
-        recommendation:
-          "Return the HealthReport of the product's reporter, configured with this manifest, and keep the clocks in sync.",
         field: 'spec.api',
         declared: 'GET /platform/health',
         observed: problem,

@@ -83,3 +83,13 @@ test.each(GAP_RULES.map((rule): [string, GapRule] => [rule.property, rule]))(
     expect([...found].sort()).toEqual(Object.keys(rule.when).sort());
   },
 );
+
+test('every row has its own property, a title, and a recommendation that its findings can use', () => {
+  expect(new Set(GAP_RULES.map(({ property }) => property)).size).toBe(GAP_RULES.length);
+  for (const { property, title, recommendation } of GAP_RULES)
+    expect([property, title, recommendation]).toEqual([
+      property,
+      expect.stringMatching(/^[A-Z].*[^.]$/),
+      expect.stringMatching(/^[A-Z].*\.$/),
+    ]);
+});

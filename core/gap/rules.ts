@@ -46,8 +46,9 @@ export function findingsOf(manifest: Manifest, facts: Facts): Found[] {
 
 function findingsOfRule(rule: GapRule, input: RuleInput): Finding[] {
   const found = [rule.find(input) ?? []].flat();
+  const { property, recommendation } = rule;
   return found.map((each) => ({
-    ...{ property: rule.property, observed: null, evidenceLevel: 'probed' },
+    ...{ property, recommendation, observed: null, evidenceLevel: 'probed' },
     ...each,
   }));
 }

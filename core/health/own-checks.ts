@@ -2,7 +2,7 @@ import type { Check, CheckStatus } from '../facts/check.ts';
 import { declaredReferences, declaredVariables, modelCheckId, reachTargets } from '../facts/declared.ts';
 import type { EnvironmentFacts, Facts, Reach, SecretFacts } from '../facts/facts.ts';
 import type { Manifest } from '../manifest/manifest.ts';
-import { referencesIn } from '../manifest/references.ts';
+import { referencesIn, secretVariable } from '../manifest/references.ts';
 import { categoryOf } from './summarize.ts';
 
 /** The result of a check. The severity is set later, in the same way for all checks. */
@@ -60,7 +60,7 @@ function secretOutcome(name: string, secrets: SecretFacts): Outcome {
   return fail(
     `the secret backend ${secrets.backend} does not contain this secret`,
     secrets.backend === 'env'
-      ? 'Set the variable PLATFORM_SECRET_<NAME> of this secret.'
+      ? `Set the variable ${secretVariable(name)}.`
       : 'Create a file with this name in the directory in PLATFORM_SECRET_DIR.',
   );
 }

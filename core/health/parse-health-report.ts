@@ -1,5 +1,6 @@
 import type { Check, CheckCategory, CheckSeverity } from '../facts/check.ts';
 import {
+  described,
   fail,
   INVALID,
   isoTime,
@@ -29,28 +30,32 @@ const members: Field<Omit<Check, 'category'>> = object(
 );
 
 /** A check; null if the category of its id is unknown, because a newer sender may have additional categories. */
-const check: Field<Check | null> = (value, path, errors) => {
+const check: Field<Check | null> = described(members.schema, (value, path, errors) => {
   const parsed = members(value, path, errors);
   if (parsed === INVALID) return INVALID;
   const category: CheckCategory | null = categoryOf(parsed.id);
   return category === null ? null : { ...parsed, category };
-};
+});
+
+const anyChecks = list(check, { max: MAX_CHECKS, cut: true });
 
 /** A list of checks from an untrusted sender. */
-export const checkList: Field<Check[]> = (value, path, errors) => {
-  const parsed = list(check, { max: MAX_CHECKS, cut: true })(value, path, errors);
+export const checkList: Field<Check[]> = described(anyChecks.schema, (value, path, errors) => {
+  const parsed = anyChecks(value, path, errors);
   return parsed === INVALID ? INVALID : parsed.filter((each) => each !== null);
-};
+});
 
 /** Any string, because the status is computed from the checks. */
-const status: Field<string> = (value, path, errors) =>
-  typeof value === 'string' ? value : fail(errors, path, 'must be a string');
+const status: Field<string> = described({ type: 'string' }, (value, path, errors) =>
+  typeof value === 'string' ? value : fail(errors, path, 'must be a string'),
+);
 
-const report = object({ agentName: shortText, timestamp: isoTime, status, checks: checkList });
+/** A HealthReport, without the members that are computed. */
+export const healthReport = object({ agentName: shortText, timestamp: isoTime, status, checks: checkList });
 
 /** Parses a HealthReport. Summary and status are computed from the checks; the sender's values are ignored. */
 export function readHealthReport(value: unknown): Parsed<HealthReport> {
-  const parsed = parseWith(report, value);
+  const parsed = parseWith(healthReport, value);
   if (!parsed.ok) return parsed;
   const { checks } = parsed.value;
   return {

@@ -83,7 +83,8 @@ const outcomes = object<OutcomeCounts>({ allow: count, deny: count, failOpen: co
 
 const DEFAULT_INTERVAL_SECONDS = 30;
 
-const heartbeat = object({
+/** The body of a heartbeat. */
+export const heartbeatBody = object({
   version: withDefault(oneOf([1]), 1),
   instance: withDefault(text({ max: 253 }), 'default'),
   seq: nullable(count),
@@ -120,7 +121,7 @@ export interface Received {
  * can push. All errors are returned at once. The grade is derived from the score; a sent grade is ignored.
  */
 export function parseHeartbeat(value: unknown, received: Received): ParsedHeartbeat {
-  const parsed = parseWith(heartbeat, value);
+  const parsed = parseWith(heartbeatBody, value);
   if (!parsed.ok) return parsed;
   const sent = parsed.value;
   const source: GapReport['source'] = sent.source ?? sent.gap.source ?? 'manifest-static';

@@ -1,7 +1,17 @@
 import type { AuditSummary } from '../audit/summary.ts';
 import { SUPPRESSION_STATES, type EvaluatedSuppression } from '../audit/suppressions.ts';
 import { EVIDENCE_TIERS, ITEM_KINDS, type EvidenceItem, type EvidenceReport } from '../evidence/evidence.ts';
-import { INVALID, integer, isoTime, list, number, object, text, type Field } from '../untrusted/fields.ts';
+import {
+  described,
+  INVALID,
+  integer,
+  isoTime,
+  list,
+  number,
+  object,
+  text,
+  type Field,
+} from '../untrusted/fields.ts';
 
 /** Further entries are dropped and longer strings are cut. */
 const MAX_ITEMS = 1000;
@@ -19,10 +29,10 @@ function known<S, T extends S>(
   options: { max: number; isKnown: (each: S) => each is T },
 ): Field<T[]> {
   const all = list(of, { max: options.max, cut: true });
-  return (value, path, errors) => {
+  return described(all.schema, (value, path, errors) => {
     const parsed = all(value, path, errors);
     return parsed === INVALID ? INVALID : parsed.filter(options.isKnown);
-  };
+  });
 }
 
 type Loose<T, K extends keyof T> = { [P in keyof T]: P extends K ? string : T[P] };

@@ -78,7 +78,7 @@ export function mergeHeartbeat(
 }
 
 /** Silent instances are dropped after this time, or after twice their stale limit if that is longer; milliseconds. */
-const FORGET_MS = 3_600_000;
+export const FORGET_MS = 3_600_000;
 
 /**
  * Remote instances have no pod whose deletion the operator could detect. The next heartbeat drops those that are silent for

@@ -7,6 +7,8 @@ export const MIRRORED_AGENT_ANNOTATION = 'platform.io/mirrored-agent';
 /** URL of the other control plane, and the agent's namespace there. */
 export const MIRRORED_FROM_ANNOTATION = 'platform.io/mirrored-from';
 export const MIRRORED_NAMESPACE_ANNOTATION = 'platform.io/mirrored-namespace';
+/** Reason of the conditions that the agent list of the other control plane does not cover. */
+export const MIRRORED_REASON = 'Mirrored';
 
 /** Whether the agent is mirrored. An agent with keys was registered here and is never mirrored, even if it has the label. */
 export function isMirrored({ metadata, spec, status }: AgentObservation): boolean {

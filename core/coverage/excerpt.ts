@@ -1,0 +1,179 @@
+import { RULE_IDS } from '../audit/rules.ts';
+import type { EvaluatedSuppression } from '../audit/suppressions.ts';
+import type { OutcomeCounts } from '../behavior/audit-entry.ts';
+import { itemText } from '../evidence/evidence.ts';
+import type { PolicyFacts } from '../facts/facts.ts';
+import { isVerified, type Issue } from '../gap/gap.ts';
+import { REPORTER_INVALID } from '../gap/reporter-rules.ts';
+import type { ReportSource } from '../health/health.ts';
+import type {
+  BriefInstance,
+  Condition,
+  ConditionType,
+  Drift,
+  InstanceStatus,
+  ObservationStatus,
+} from '../observation/observation.ts';
+import { staleLimitMs } from '../observation/phase.ts';
+import type { PolicyMode } from '../policy/engine.ts';
+import { present } from '../untrusted/present.ts';
+import { gapRuleOf } from './rule-texts.ts';
+
+/** An agent as every store returns it. */
+export interface ObservedAgent {
+  namespace: string;
+  name: string;
+  source: 'sidecar' | 'remote';
+  status: ObservationStatus;
+}
+
+type ReadCondition = Extract<ConditionType, 'Reporting' | 'Injected' | 'Routed' | 'PolicyLoaded'>;
+
+/**
+ * The part of an agent that coverage and rules are computed from. It is small, because the control plane keeps one for each
+ * agent of the fleet.
+ */
+export interface AgentExcerpt {
+  namespace: string;
+  agentName: string;
+  /** sidecar: a workload of the cluster. remote: registered with the admin key. */
+  source: 'sidecar' | 'remote';
+  /** Conditions that are not True. A condition that is True or was never computed is absent. */
+  conditions: Partial<Record<ReadCondition, Omit<Condition, 'type' | 'observedGeneration'>>>;
+  /** Live pods without a sidecar, by reason. */
+  bare: readonly Drift[];
+  /** ISO 8601; null: no heartbeat yet. */
+  lastHeartbeat: string | null;
+  /** Until this time (ms) at least one instance counts as reporting; null: no instance is known. */
+  liveUntilMs: number | null;
+  reportSource: ReportSource | null;
+  /** The issue about an invalid report of the agent. */
+  invalidReport: Pick<Issue, 'description' | 'recommendation'> | null;
+  /** Declared items without evidence: their number and the first names; null: not reported. */
+  unseen: { declared: number; count: number; names: readonly string[] } | null;
+  policyMode: PolicyMode | null;
+  policyStates: readonly PolicyFacts['state'][];
+  outcomes: OutcomeCounts | null;
+  /** Since when `outcomes` counts, ISO 8601: the start of the oldest process. */
+  countedSince: string | null;
+  /** Ids of the gap rules with an issue. */
+  gapRules: readonly string[];
+  /** Ids of the violated compliance rules. */
+  failedRules: readonly string[];
+  suppressions: readonly EvaluatedSuppression[];
+}
+
+const READ: readonly ReadCondition[] = ['Reporting', 'Injected', 'Routed', 'PolicyLoaded'];
+/** Maximum number of items that a reason names. */
+const MAX_NAMES = 3;
+
+export function excerptOf({ namespace, name, source, status }: ObservedAgent): AgentExcerpt {
+  const { instances = [], unlisted = [], issues = [], drift = [], audit } = status;
+  const all: readonly BriefInstance[] = [...instances, ...unlisted];
+  const invalid = issues.find(({ property }) => property === REPORTER_INVALID);
+  return {
+    ...{ namespace, agentName: name, source },
+    conditions: conditionsOf(status),
+    bare: drift.filter(({ reason }) => BARE.has(reason)),
+    lastHeartbeat: lastOf(all) ?? status.lastChecked ?? null,
+    liveUntilMs: all.length === 0 ? null : Math.max(...all.map(liveUntilMs)),
+    reportSource: status.source ?? null,
+    invalidReport: invalid === undefined ? null : textOf(invalid),
+    unseen: unseenOf(status),
+    policyMode: status.policyMode ?? null,
+    policyStates: statesOf(instances),
+    outcomes: status.outcomes ?? null,
+    countedSince: firstStartOf(all),
+    gapRules: ruleIdsOf(issues),
+    failedRules: RULE_IDS.filter((id) => audit?.failed.includes(id)),
+    suppressions: audit?.suppressions ?? [],
+  };
+}
+
+const BARE: ReadonlySet<Drift['reason']> = new Set(['sidecar-missing', 'not-opted-in']);
+
+const textOf = ({ description, recommendation }: Issue): Pick<Issue, 'description' | 'recommendation'> => ({
+  description,
+  recommendation,
+});
+
+function conditionsOf({ conditions = [] }: ObservationStatus): AgentExcerpt['conditions'] {
+  const found: AgentExcerpt['conditions'] = {};
+  for (const { type, status, reason, message, lastTransitionTime } of conditions) {
+    const read = READ.find((each) => each === type);
+    if (read !== undefined && status !== 'True')
+      found[read] = { status, reason, message, lastTransitionTime };
+  }
+  return found;
+}
+
+const liveUntilMs = ({ lastHeartbeat, intervalSeconds }: BriefInstance): number =>
+  Date.parse(lastHeartbeat) + staleLimitMs(intervalSeconds);
+
+const lastOf = (all: readonly BriefInstance[]): string | undefined =>
+  all
+    .map(({ lastHeartbeat }) => lastHeartbeat)
+    .sort()
+    .at(-1);
+
+/** Only instances with outcomes: a plain reporter that started earlier counts no requests. */
+const firstStartOf = (all: readonly BriefInstance[]): string | null =>
+  all
+    .flatMap(({ outcomes, startedAt }) => (outcomes === undefined ? [] : [startedAt]))
+    .sort()
+    .at(0) ?? null;
+
+const statesOf = (instances: readonly InstanceStatus[]): PolicyFacts['state'][] => [
+  ...new Set(instances.flatMap(({ policyState }) => policyState ?? [])),
+];
+
+function unseenOf({ evidence }: ObservationStatus): AgentExcerpt['unseen'] {
+  if (evidence === undefined) return null;
+  const unseen = evidence.items.filter(({ tier }) => tier === 'none');
+  const names = unseen.slice(0, MAX_NAMES).map(itemText);
+  return { declared: evidence.declared, count: unseen.length, names };
+}
+
+/** Issues of the LLM analysis cost no points and belong to no rule. */
+const ruleIdsOf = (issues: readonly Issue[]): string[] => [
+  ...new Set(issues.filter(isVerified).flatMap(({ property }) => gapRuleOf(property) ?? [])),
+];
+
+export type AgentPlace = Pick<AgentExcerpt, 'namespace' | 'agentName'>;
+
+/** The order of all lists: by namespace, then name. */
+export function comparePlaces(a: AgentPlace, b: AgentPlace): number {
+  if (a.namespace !== b.namespace) return a.namespace < b.namespace ? -1 : 1;
+  return a.agentName === b.agentName ? 0 : a.agentName < b.agentName ? -1 : 1;
+}
+
+/** A text that identifies the agent. A namespace has no NUL character. */
+export const placeText = ({ namespace, agentName }: AgentPlace): string => `${namespace}\u0000${agentName}`;
+
+/** Reasons of `Reporting` for a workload that intentionally has no pods. Only the operator knows them. */
+const IDLE: ReadonlySet<string> = new Set(['ScaledToZero', 'Idle']);
+
+export const isIdle = ({ conditions: { Reporting } }: AgentExcerpt): boolean =>
+  Reporting !== undefined && IDLE.has(Reporting.reason);
+
+/**
+ * The agents of a database, completed by their AgentObservations. Only these contain what the operator observed, and agents
+ * that never reported. The result is ordered.
+ */
+export function withObserved(
+  agents: readonly AgentExcerpt[],
+  observed: readonly AgentExcerpt[],
+): AgentExcerpt[] {
+  const left = new Map(observed.map((each) => [placeText(each), each]));
+  const completed = agents.map((agent) => {
+    const found = left.get(placeText(agent));
+    if (found === undefined) return agent;
+    left.delete(placeText(agent));
+    const { Reporting } = isIdle(found) ? found.conditions : agent.conditions;
+    const { PolicyLoaded } = agent.conditions;
+    const { Injected, Routed } = found.conditions;
+    const conditions = present({ Reporting, PolicyLoaded, Injected, Routed });
+    return { ...agent, conditions, bare: found.bare };
+  });
+  return [...completed, ...left.values()].sort(comparePlaces);
+}

@@ -1,0 +1,24 @@
+import type { ObservationStatus } from '../observation/observation.ts';
+import { CHANGE_KINDS, type ChangeKind, type HistoryChange } from './history.ts';
+
+const VALUES: Readonly<Record<ChangeKind, (status: ObservationStatus) => string | undefined>> = {
+  phase: ({ phase }) => phase,
+  grade: ({ grade }) => grade,
+  manifest: ({ manifestHash }) => manifestHash,
+  version: ({ instances = [], reportedBy }) =>
+    instances.find(({ name }) => name === reportedBy)?.sidecarVersion,
+  'policy-mode': ({ policyMode }) => policyMode,
+};
+
+/** The values that differ between two statuses of an agent. `before`: undefined for a new agent. */
+export function changesBetween(
+  before: ObservationStatus | undefined,
+  after: ObservationStatus,
+  at: Date,
+): HistoryChange[] {
+  return CHANGE_KINDS.flatMap((kind) => {
+    const from = (before && VALUES[kind](before)) ?? null;
+    const to = VALUES[kind](after) ?? null;
+    return from === to ? [] : [{ at: at.toISOString(), kind, from, to }];
+  });
+}

@@ -1,0 +1,28 @@
+import type { JsonSchema } from './operation.ts';
+import { AGENT_DETAIL_SCHEMAS } from './schemas/agent-detail.ts';
+import { COMMON_SCHEMAS } from './schemas/common.ts';
+import { COVERAGE_SCHEMAS } from './schemas/coverage.ts';
+import { FLEET_SCHEMAS } from './schemas/fleet.ts';
+import { HISTORY_SCHEMAS } from './schemas/history.ts';
+import { REPORT_SCHEMAS } from './schemas/reports.ts';
+import { RULE_SCHEMAS } from './schemas/rules.ts';
+import { SIDECAR_SCHEMAS } from './schemas/sidecar.ts';
+import { STREAM_SCHEMAS } from './schemas/stream.ts';
+
+/** The tables of schemas. Each name is in one table. */
+export const SCHEMA_TABLES: readonly Readonly<Record<string, JsonSchema>>[] = [
+  COMMON_SCHEMAS,
+  REPORT_SCHEMAS,
+  SIDECAR_SCHEMAS,
+  FLEET_SCHEMAS,
+  AGENT_DETAIL_SCHEMAS,
+  HISTORY_SCHEMAS,
+  COVERAGE_SCHEMAS,
+  RULE_SCHEMAS,
+  STREAM_SCHEMAS,
+];
+
+/** All schemas of responses, by name. */
+export const SCHEMAS: Readonly<Record<string, JsonSchema>> = Object.fromEntries(
+  SCHEMA_TABLES.flatMap((table) => Object.entries(table)),
+);

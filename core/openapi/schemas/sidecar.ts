@@ -1,0 +1,208 @@
+import { OUTCOMES } from '../../behavior/audit-entry.ts';
+import { POLICY_MODES } from '../../policy/engine.ts';
+import { AMOUNT, closed, COUNT, enumOf, FLAG, listOf, orNull, ref, TEXT, TIME } from '../json-schema.ts';
+import type { JsonSchema } from '../operation.ts';
+import { EVIDENCE_SUMS, GRADE, SCORE, SEVERITY, SOURCE, USAGE_WINDOW } from './reports.ts';
+
+const CALL = { modelId: TEXT, promptTokens: COUNT, completionTokens: COUNT, totalTokens: COUNT } as const;
+const CALL_SUM = { totalTokens: COUNT, totalCalls: COUNT } as const;
+const LATENCY = orNull(AMOUNT);
+const REACHABLE = { ...orNull(FLAG), description: 'null: unknown.' };
+const STATUS_CODE: JsonSchema = { type: 'integer' };
+const ONLY_TRUE: JsonSchema = { type: 'boolean', const: true };
+
+/** A value of `type` and its members. */
+const event = (type: string, required: Record<string, JsonSchema>, optional?: Record<string, JsonSchema>) =>
+  closed({ type: { type: 'string', const: type }, ...required }, optional);
+
+const HEALTH: Readonly<Record<string, JsonSchema>> = {
+  ReadyReport: {
+    description: 'The health of the agent.',
+    ...closed(
+      {
+        agentName: TEXT,
+        timestamp: TIME,
+        status: enumOf(['ready', 'degraded', 'not-ready']),
+        summary: ref('HealthSummary'),
+        checks: listOf(ref('Check')),
+        source: SOURCE,
+      },
+      { note: { type: 'string', description: "Why the agent's own report is not valid." } },
+    ),
+  },
+  SidecarReadiness: closed({
+    status: enumOf(['ok', 'draining']),
+    policy: closed({ mode: enumOf(POLICY_MODES), engine: enumOf(['none', 'opa', 'builtin']) }),
+  }),
+  Drain: closed({ forSeconds: COUNT }),
+};
+
+const GAP: Readonly<Record<string, JsonSchema>> = {
+  GapReport: {
+    description: 'The differences between the declaration and the observations, and the score.',
+    ...closed({
+      score: SCORE,
+      grade: GRADE,
+      source: SOURCE,
+      issues: listOf(ref('Issue')),
+      evidence: ref('EvidenceReport'),
+      llm: ref('AnalysisState'),
+    }),
+  },
+  EvidenceReport: {
+    description: 'The evidence of the last 24 hours for the declared items.',
+    ...closed({ ...EVIDENCE_SUMS, items: listOf(ref('EvidenceItem')) }, { shownWithoutLocalProofs: AMOUNT }),
+  },
+  AnalysisState: {
+    description: 'State of the LLM analysis.',
+    ...closed({
+      status: enumOf(['off', 'pending', 'ready', 'failed', 'budget']),
+      model: orNull(TEXT),
+      analysedAt: orNull(TIME),
+      reason: orNull(TEXT),
+    }),
+  },
+  AlignmentReport: {
+    description: 'The issues as declared and observed values.',
+    ...closed({
+      source: SOURCE,
+      gaps: listOf(
+        closed({
+          field: { type: 'string', description: 'Manifest path, such as `spec.tools[0].name`.' },
+          declared: TEXT,
+          observed: orNull(TEXT),
+          severity: SEVERITY,
+          evidenceLevel: enumOf(['declared', 'probed', 'behavioral']),
+          remediation: TEXT,
+        }),
+      ),
+      summary: closed({ total: COUNT, critical: COUNT, high: COUNT }),
+    }),
+  },
+};
+
+const EXPLORE: Readonly<Record<string, JsonSchema>> = {
+  ExploreReport: {
+    description: 'The parts of the agent and their state.',
+    ...closed({
+      source: SOURCE,
+      model: closed({ provider: TEXT, id: TEXT, reachable: REACHABLE, latencyMs: LATENCY }),
+      tools: listOf(closed({ name: TEXT, declared: FLAG, registered: REACHABLE })),
+      memory: closed({ backend: orNull(TEXT), reachable: REACHABLE }),
+      services: listOf(ref('ExploredPart')),
+      mcpServers: listOf(ref('ExploredPart')),
+      endpoints: closed({
+        health: orNull(ref('ExploredEndpoint')),
+        capabilities: orNull(ref('ExploredEndpoint')),
+        agentCard: orNull(ref('ExploredEndpoint')),
+      }),
+      guardrails: closed({ input: COUNT, output: COUNT }),
+      declaredNotChecked: listOf(TEXT),
+    }),
+  },
+  ExploredPart: closed({ name: TEXT, reachable: REACHABLE, latencyMs: LATENCY }),
+  ExploredEndpoint: closed({ path: TEXT, status: orNull(STATUS_CODE), latencyMs: LATENCY }, { note: TEXT }),
+  AgentCard: {
+    description: 'The A2A agent card, derived from the manifest.',
+    ...closed({
+      name: TEXT,
+      description: TEXT,
+      version: TEXT,
+      supportedInterfaces: listOf(closed({ url: TEXT, protocolBinding: TEXT, protocolVersion: TEXT })),
+      capabilities: closed({ streaming: FLAG, pushNotifications: FLAG }),
+      defaultInputModes: listOf(TEXT),
+      defaultOutputModes: listOf(TEXT),
+      skills: listOf(closed({ id: TEXT, name: TEXT, description: TEXT, tags: listOf(TEXT) })),
+    }),
+  },
+};
+
+const USAGE: Readonly<Record<string, JsonSchema>> = {
+  AgentUsageReport: {
+    description: 'Usage that the agent itself reports.',
+    ...closed({ source: { type: 'string', const: 'agent-sdk' }, ...USAGE_WINDOW }),
+  },
+  RingUsageReport: {
+    description: 'Usage from the audit ring.',
+    ...closed(
+      {
+        source: { type: 'string', const: 'audit-ring' },
+        models: listOf(closed({ modelId: TEXT, totalTokens: COUNT, callCount: COUNT })),
+        ...CALL_SUM,
+        sampleSize: { ...COUNT, description: 'Entries with usage.' },
+        callsWithoutUsage: { ...COUNT, description: 'Model responses whose usage could not be read.' },
+      },
+      { withoutRequest: closed(CALL_SUM) },
+    ),
+  },
+};
+
+const AUDIT: Readonly<Record<string, JsonSchema>> = {
+  AuditEntry: {
+    description: 'One proxied request.',
+    ...closed(
+      {
+        seq: { type: 'integer', minimum: 1 },
+        requestId: TEXT,
+        timestamp: TIME,
+        method: TEXT,
+        path: TEXT,
+        bytesIn: COUNT,
+        bytesOut: COUNT,
+      },
+      {
+        statusCode: STATUS_CODE,
+        upstreamStatusCode: STATUS_CODE,
+        durationMs: AMOUNT,
+        aborted: ONLY_TRUE,
+        upstreamFailure: enumOf(['unreachable', 'stale', 'timeout', 'broken']),
+        unsent: ONLY_TRUE,
+        retried: ONLY_TRUE,
+        outcome: enumOf(OUTCOMES),
+        blocked: ONLY_TRUE,
+        policyViolations: listOf(TEXT),
+        lateDenial: ONLY_TRUE,
+        usage: ref('RequestUsage'),
+        events: listOf(ref('BehavioralEvent')),
+        agentName: TEXT,
+        guardrailsInvoked: listOf(TEXT),
+        toolsCalled: listOf(TEXT),
+        userConfirmed: FLAG,
+      },
+    ),
+  },
+  RequestUsage: {
+    description: 'Usage of one request, or why it is unknown.',
+    anyOf: [
+      closed(CALL, { calls: listOf(closed(CALL)), callsWithoutUsage: COUNT }),
+      closed({ unavailable: TEXT }),
+    ],
+  },
+  BehavioralEvent: {
+    anyOf: [
+      event(
+        'guardrail',
+        { guardrailType: TEXT, invoked: FLAG },
+        { blocked: FLAG, score: { type: 'number' } },
+      ),
+      event('tool', { name: TEXT }, { success: FLAG, latencyMs: AMOUNT }),
+      event('model', { modelId: TEXT, promptTokens: COUNT, completionTokens: COUNT }),
+      event('memory', {}, { backend: TEXT, ttlSeconds: COUNT, piiScrubbed: FLAG }),
+    ],
+  },
+  RecordedEvents: closed({
+    requestId: TEXT,
+    found: ONLY_TRUE,
+    opaViolations: { ...listOf(TEXT), description: 'Reasons of the policy engine; empty: no denial.' },
+  }),
+  UnmatchedEvents: closed({ requestId: orNull(TEXT), found: { type: 'boolean', const: false } }),
+};
+
+/** Schemas of the sidecar's responses. */
+export const SIDECAR_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
+  ...HEALTH,
+  ...GAP,
+  ...EXPLORE,
+  ...USAGE,
+  ...AUDIT,
+};

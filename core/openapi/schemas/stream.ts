@@ -1,0 +1,27 @@
+import { closed, listOf, ref, TEXT } from '../json-schema.ts';
+import type { JsonSchema } from '../operation.ts';
+
+/** Schemas of `GET /stream`. */
+export const STREAM_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
+  FleetStream: {
+    description:
+      'Server-sent events: `ready` with an empty object, then `agents` with the data of `contentSchema`. Lines that start with a colon are comments.',
+    type: 'string',
+    contentMediaType: 'text/event-stream',
+    contentSchema: ref('FleetEvent'),
+  },
+  FleetEvent: {
+    description: 'The data of the event `agents`.',
+    ...closed({
+      changed: {
+        ...listOf(ref('AgentListItem')),
+        maxItems: 200,
+        description: 'New and changed agents, without `trend`.',
+      },
+      removed: {
+        ...listOf(closed({ namespace: TEXT, agentName: TEXT })),
+        description: 'Agents that do not exist any more.',
+      },
+    }),
+  },
+};
