@@ -1,4 +1,5 @@
 import type { IncomingMessage, RequestListener, Server, ServerResponse } from 'node:http';
+import { Server as TlsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { gatherChunks, hasBody } from './chunk-store.ts';
 import { sendProblem } from './http-app.ts';
@@ -45,7 +46,9 @@ export function limitConnections(
   // Above this number Node.js responds with 431. A Node.js version that drops the excess fields instead keeps one too many,
   // and `problemOf` rejects the request.
   server.maxHeadersCount = limits.maxHeaderFields + 1;
-  server.on('connection', (socket: Socket) => connections.open(socket));
+  const isTls: boolean = server instanceof TlsServer;
+  server.on(isTls ? 'secureConnection' : 'connection', (socket: Socket) => connections.open(socket));
+  if (isTls) limitHandshakes(server, limits);
   return (request, response) => {
     const connection = connections.of(request.socket);
     if (connection === undefined || connection.isRejected) return;
@@ -58,6 +61,28 @@ export function limitConnections(
         connections.start(connection, request, response, handler);
       });
   };
+}
+
+/**
+ * Limits the TCP connections that have not completed their TLS handshake: above `maxConnections`, the oldest is closed. They
+ * are known by the address and port of the client, because the TLS socket is another object.
+ */
+function limitHandshakes(server: Server, { maxConnections, onCut }: ConnectionLimits): void {
+  const begun = new Map<string, Socket>();
+  const peerOf = ({ remoteAddress, remotePort }: Socket): string => [remoteAddress, remotePort].join(' ');
+  server.on('connection', (socket: Socket) => {
+    const peer = peerOf(socket);
+    begun.set(peer, socket);
+    socket.once('close', () => {
+      if (begun.get(peer) === socket) begun.delete(peer);
+    });
+    const [oldest] = begun;
+    if (begun.size <= maxConnections || oldest === undefined) return;
+    begun.delete(oldest[0]);
+    onCut();
+    oldest[1].destroy();
+  });
+  server.on('secureConnection', (socket: Socket) => begun.delete(peerOf(socket)));
 }
 
 /** Why a request is rejected; null: the request is accepted. */
@@ -116,11 +141,10 @@ class Connections {
 
   open(socket: Socket): void {
     const group = this.#group(socket);
-    group.set(socket, { current: null, waiting: [], isRejected: false });
+    const connection: Connection = { current: null, waiting: [], isRejected: false };
+    group.set(socket, connection);
     socket.once('close', () => {
-      const connection = group.get(socket);
       group.delete(socket);
-      if (connection === undefined) return;
       connection.waiting = [];
       if (connection.current !== null) this.#busy.delete(connection.current);
     });
@@ -162,6 +186,8 @@ class Connections {
 
   #cut(socket: Socket | undefined): void {
     if (socket === undefined) return;
+    // Not at its close event, which comes after all connections of this turn of the event loop: each of them closes another one.
+    this.#group(socket).delete(socket);
     this.#limits.onCut();
     socket.destroy();
   }

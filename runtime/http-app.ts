@@ -6,6 +6,7 @@ import express, {
   type RequestHandler,
   type Response,
 } from 'express';
+import type { Operation } from '../core/openapi/operation.ts';
 import { describeError, type Logger } from './logger.ts';
 import { Problem } from './problem.ts';
 
@@ -20,12 +21,17 @@ export interface Route<Access extends string = 'open'> {
   access: Access;
   /** Description of the response, for docs/reference/routes.md. */
   summary: string;
+  /** Requests and responses, for OpenAPI. */
+  operation: Operation;
   handlers: RequestHandler[];
 }
 
+/** The part of a row that an application needs. */
+type AppRoute = Omit<Route<string>, 'operation'>;
+
 export interface AppOptions {
   logger: Logger;
-  routes: readonly Route<string>[];
+  routes: readonly AppRoute[];
   /** Each route is served under every prefix; default: only at the root. */
   prefixes?: readonly string[];
   /** Runs before all routes: access rules, metrics. */
@@ -50,7 +56,7 @@ export function createApp(options: AppOptions): Express {
   return app;
 }
 
-function mount(app: Express, prefix: string, routes: readonly Route<string>[]): void {
+function mount(app: Express, prefix: string, routes: readonly AppRoute[]): void {
   for (const route of routes) {
     const verb = route.method.toLowerCase() as Lowercase<Method>;
     app[verb](prefix + route.path, ...route.handlers);
@@ -60,7 +66,8 @@ function mount(app: Express, prefix: string, routes: readonly Route<string>[]): 
   for (const path of paths) {
     const methods = routes.filter((route) => route.path === path).map((route) => route.method as string);
     const allow = [...new Set([...methods, ...(methods.includes('GET') ? ['HEAD'] : [])])].sort().join(', ');
-    app.all(prefix + path, (request) => {
+    // Not app.all(), which adds a handler for each of more than thirty methods.
+    app.route(prefix + path).all((request) => {
       throw new Problem(405, `${request.method} is not allowed on ${request.path}`, { headers: { allow } });
     });
   }

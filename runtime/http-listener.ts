@@ -1,6 +1,6 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
-import { createServer as createTlsServer, Server as TlsServer } from 'node:https';
+import { createServer as createTlsServer, Server as TlsServer, type ServerOptions } from 'node:https';
 import type { AddressInfo, Server as TcpServer, Socket } from 'node:net';
 import { systemClock, type Clock } from './clock.ts';
 import { limitConnections, type ConnectionLimits } from './connection-limits.ts';
@@ -18,26 +18,35 @@ export interface Listener {
   close(graceMs?: number): Promise<void>;
 }
 
+/** Time limits in milliseconds. A client that takes longer gets 408. Default: those of Node.js (60 s and 300 s). */
+export interface RequestTimeouts {
+  /** From the connection, or the first byte of a later request, to the end of the head. Also limits a TLS handshake. */
+  headMs: number;
+  /** To the end of the body. */
+  requestMs: number;
+}
+
 export interface ListenOptions {
   handler: RequestListener;
   port: number;
   /** Address to bind; default: all IPv6 and IPv4 addresses. */
   host?: string;
   tls?: KeyPair;
-  /** Limits on the memory that clients can occupy; only without TLS; default: no limits. */
+  /** Limits on the memory that clients can occupy; default: no limits. */
   limits?: ConnectionLimits;
+  timeouts?: RequestTimeouts;
   /** Measures the grace period of requests in flight; default: the system clock. */
   clock?: Clock;
 }
 
 /** Starts an HTTP or HTTPS server; rejects when the port cannot be bound. */
 export async function listen(options: ListenOptions): Promise<Listener> {
-  const { handler, limits } = options;
-  const server = options.tls
-    ? createTlsServer({ ...options.tls, minVersion: 'TLSv1.2' }, handler)
-    : createServer();
-  if (!(server instanceof TlsServer))
-    server.on('request', limits ? limitConnections(server, handler, limits) : handler);
+  const { handler, limits, tls, timeouts } = options;
+  const times = timeouts === undefined ? {} : timesOf(timeouts);
+  const server: Server = tls
+    ? createTlsServer({ ...tls, minVersion: 'TLSv1.2', ...times })
+    : createServer(times);
+  server.on('request', limits ? limitConnections(server, handler, limits) : handler);
   // Longer than the idle time-out of clients and load balancers (API server: 90 s), so that the server never closes first.
   server.keepAliveTimeout = 120_000;
   const end = endOf(server, options);
@@ -45,6 +54,18 @@ export async function listen(options: ListenOptions): Promise<Listener> {
     server,
     port: await bind(server, { port: options.port, host: options.host ?? ANY_ADDRESS }),
     close: (graceMs = 10_000) => end(graceMs),
+  };
+}
+
+/** Longest time between two checks of the time limits, in milliseconds. */
+const CHECK_MS = 1_000;
+
+function timesOf({ headMs, requestMs }: RequestTimeouts): ServerOptions {
+  return {
+    headersTimeout: headMs,
+    requestTimeout: requestMs,
+    connectionsCheckingInterval: Math.min(CHECK_MS, headMs / 2),
+    handshakeTimeout: headMs,
   };
 }
 

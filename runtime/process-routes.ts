@@ -1,4 +1,3 @@
-import type { RequestHandler } from 'express';
 import { sendProblem, type Route } from './http-app.ts';
 import { METRICS_CONTENT_TYPE, type Metrics } from './metrics.ts';
 import { Problem } from './problem.ts';
@@ -9,32 +8,58 @@ export interface ProcessState {
   unready(): string | null;
 }
 
-const get = (path: string, summary: string, handler: RequestHandler): Route => ({
+/** The rows without their handlers. */
+const LIVEZ = {
   method: 'GET',
-  path,
+  path: '/livez',
   access: 'open',
-  summary,
-  handlers: [handler],
-});
+  summary: '`{"status": "live"}` while the process runs.',
+  operation: { id: 'getLiveness', responses: { 200: { description: 'Live.', schema: 'Liveness' } } },
+} as const;
+
+const READYZ = {
+  method: 'GET',
+  path: '/readyz',
+  access: 'open',
+  summary:
+    '200 if the process is ready. 503 with the reason if the process is not ready or is shutting down.',
+  operation: {
+    id: 'getReadiness',
+    responses: { 200: { description: 'Ready.', schema: 'Readiness' }, 503: 'Not ready.' },
+  },
+} as const;
+
+const METRICS = {
+  method: 'GET',
+  path: '/metrics',
+  access: 'open',
+  summary: 'Prometheus metrics.',
+  operation: {
+    id: 'getMetrics',
+    responses: { 200: { description: 'The metrics in the text format.', contentType: 'text/plain' } },
+  },
+} as const;
 
 /** Routes that the kubelet and Prometheus request from every process in the cluster. */
 export function processRoutes(state: ProcessState): Route[] {
   return [
-    get('/livez', '`{"status": "live"}` while the process runs.', (_request, response) => {
-      response.json({ status: 'live' });
-    }),
-    get(
-      '/readyz',
-      '200 if the process is ready. 503 with the reason if the process is not ready or is shutting down.',
-      (_request, response) => {
-        const reason = state.unready();
-        // Sent, not thrown: the kubelet probes continuously, and each response would be logged as a failure.
-        if (reason === null) response.json({ status: 'ready' });
-        else sendProblem(response, new Problem(503, reason));
-      },
-    ),
-    get('/metrics', 'Prometheus metrics.', (_request, response) => {
-      response.type(METRICS_CONTENT_TYPE).send(state.metrics.render());
-    }),
+    { ...LIVEZ, handlers: [(_request, response) => void response.json({ status: 'live' })] },
+    {
+      ...READYZ,
+      handlers: [
+        (_request, response) => {
+          const reason = state.unready();
+          // Sent, not thrown: the kubelet probes continuously, and each response would be logged as a failure.
+          if (reason === null) response.json({ status: 'ready' });
+          else sendProblem(response, new Problem(503, reason));
+        },
+      ],
+    },
+    {
+      ...METRICS,
+      handlers: [
+        (_request, response) => void response.type(METRICS_CONTENT_TYPE).send(state.metrics.render()),
+      ],
+    },
   ];
 }

@@ -12,6 +12,7 @@ const ROOT = dirname(import.meta.dirname);
 
 /** Variables that accept any text, such as a path. A wrong path is reported when the path is used. */
 const ANY_TEXT = [
+  'DATABASE_CA_FILE',
   'DATA_DIR',
   'KUBECONFIG',
   'KUBERNETES_SERVICE_HOST',
