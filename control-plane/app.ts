@@ -1,15 +1,27 @@
 import type { Express, RequestHandler } from 'express';
+import { conditional } from '../runtime/conditional.ts';
 import { createApp } from '../runtime/http-app.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { requireAdminKey } from './auth/admin-key.ts';
 import { requireCaller } from './auth/caller.ts';
+import { actionRecorder } from './auth/record-actions.ts';
+import { compressResponses } from './compress-responses.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from './context.ts';
+import { adminActionRoutes } from './routes/admin-actions.ts';
+import { createLiveFleet, type LiveFleet } from './live/fleet.ts';
+import { agentDetailRoutes } from './routes/agent-detail.ts';
+import { dashboardRoutes } from './dashboard/routes.ts';
 import { agentRoutes } from './routes/agents.ts';
+import { coverageRoutes } from './routes/coverage.ts';
 import { heartbeatRoutes } from './routes/heartbeat.ts';
+import { historyRoutes } from './routes/history.ts';
+import { isConditional, openApiRoute } from './routes/openapi.ts';
 import { processRoutes } from '../runtime/process-routes.ts';
 import { proofRoutes } from './routes/proofs.ts';
 import { registrationRoutes } from './routes/registration.ts';
 import { reportRoutes } from './routes/reports.ts';
+import { ruleRoutes } from './routes/rules.ts';
+import { streamRoutes } from './routes/stream.ts';
 
 /** The fleet REST API. */
 export function createControlPlaneApp(context: ControlPlaneContext): Express {
@@ -18,24 +30,41 @@ export function createControlPlaneApp(context: ControlPlaneContext): Express {
     admin: [requireAdminKey(context)],
     bearer: [requireCaller(context)],
   };
-  const routes = controlPlaneRoutes(context);
+  const recorded = actionRecorder(context);
+  const withTag = conditional('private, no-cache');
+  const handlersOf = (route: ControlPlaneRoute): RequestHandler[] => [
+    ...recorded(route, guards[route.access]),
+    ...(isConditional(route) ? [withTag] : []),
+    ...route.handlers,
+  ];
   return createApp({
     logger: context.logger,
-    before: [countRequests(context.metrics)],
-    routes: routes.map((route) => ({ ...route, handlers: [...guards[route.access], ...route.handlers] })),
+    before: [countRequests(context.metrics), compressResponses],
+    routes: controlPlaneRoutes(context).map((route) => ({ ...route, handlers: handlersOf(route) })),
   });
 }
 
 /** All routes of the control plane. */
 export function controlPlaneRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
-  return [
+  let fleet: LiveFleet | null = null;
+  const live = (): LiveFleet => (fleet ??= createLiveFleet({ ...context, signal: context.stopping }));
+  const routes: ControlPlaneRoute[] = [
     ...processRoutes(context),
     ...registrationRoutes(context),
     ...heartbeatRoutes(context),
     ...agentRoutes(context),
+    ...agentDetailRoutes(context),
     ...reportRoutes(context),
     ...proofRoutes(context),
+    ...historyRoutes(context),
+    ...adminActionRoutes(context),
+    ...coverageRoutes(context, live),
+    ...ruleRoutes(live),
+    ...streamRoutes(live),
+    ...dashboardRoutes(),
   ];
+  routes.push(openApiRoute(routes));
+  return routes;
 }
 
 /** Counts by route pattern, not by path: paths contain agent names, which must not become label values. */

@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { Secret } from '../runtime/secret.ts';
 import { readConfig } from './config.ts';
 
@@ -10,6 +10,8 @@ const DEFAULTS = {
   JWT_SECRET: null,
   STORE: 'sqlite',
   DATA_DIR: './data',
+  database: null,
+  retention: { heartbeats: 100, hourlyDays: 30, dailyDays: 400, removeAfterDays: 30 },
   RATE_LIMIT_SECONDS: 10,
   REMOTE_NAMESPACE: 'platform-remote',
   cluster: null,
@@ -30,6 +32,10 @@ test('reads every variable', () => {
     JWT_SECRET: 'x'.repeat(32),
     STORE: 'kubernetes',
     DATA_DIR: '/var/lib/agents',
+    KEEP_HEARTBEATS: '7',
+    KEEP_HOURLY_DAYS: '8',
+    KEEP_DAILY_DAYS: '9',
+    REMOVE_AFTER_DAYS: '0',
     RATE_LIMIT_SECONDS: '0',
     REMOTE_NAMESPACE: 'outside',
     KUBECONFIG: '/home/me/.kube/config',
@@ -48,6 +54,8 @@ test('reads every variable', () => {
       JWT_SECRET: new Secret('x'.repeat(32)),
       STORE: 'kubernetes',
       DATA_DIR: '/var/lib/agents',
+      database: null,
+      retention: { heartbeats: 7, hourlyDays: 8, dailyDays: 9, removeAfterDays: 0 },
       RATE_LIMIT_SECONDS: 0,
       REMOTE_NAMESPACE: 'outside',
       cluster: { kubeconfig: '/home/me/.kube/config' },
@@ -125,8 +133,11 @@ test('reports all problems at once, with secrets hidden', () => {
       LOG_FORMAT: 'xml',
       PORT: '80.5',
       JWT_SECRET: 'short',
-      STORE: 'postgres',
-      DATABASE_URL: 'postgres://u:p@db/agents',
+      STORE: 'mysql',
+      DATABASE_URL: 'mysql://u:p@db/agents',
+      DATABASE_POOL: '51',
+      KEEP_HEARTBEATS: '0',
+      REMOVE_AFTER_DAYS: '-1',
       RATE_LIMIT_SECONDS: '-1',
       REMOTE_NAMESPACE: 'Not A Label',
       TLS_CERT_FILE: '/tls/tls.crt',
@@ -138,16 +149,11 @@ test('reports all problems at once, with secrets hidden', () => {
       { name: 'LOG_FORMAT', value: 'xml', wanted: 'one of json, text, or unset' },
       { name: 'PORT', value: '80.5', wanted: 'an integer from 1 to 65535 (default 8080)' },
       { name: 'JWT_SECRET', value: '[secret]', wanted: 'at least 32 characters, or unset' },
-      {
-        name: 'STORE',
-        value: 'postgres',
-        wanted: 'kubernetes or sqlite, or unset (this build has no PostgreSQL store)',
-      },
-      {
-        name: 'DATABASE_URL',
-        value: '[secret]',
-        wanted: 'unset: this build has no PostgreSQL store; use STORE=sqlite or STORE=kubernetes',
-      },
+      { name: 'STORE', value: 'mysql', wanted: 'one of kubernetes, sqlite, postgres, or unset' },
+      { name: 'DATABASE_URL', value: '[secret]', wanted: expect.stringContaining('sslmode') },
+      { name: 'DATABASE_POOL', value: '51', wanted: 'an integer from 1 to 50 (default 10)' },
+      { name: 'KEEP_HEARTBEATS', value: '0', wanted: 'an integer from 1 to 1000 (default 100)' },
+      { name: 'REMOVE_AFTER_DAYS', value: '-1', wanted: 'an integer from 0 to 3650 (default 30)' },
       {
         name: 'RATE_LIMIT_SECONDS',
         value: '-1',
@@ -179,4 +185,113 @@ test.each([31, 32])('checks the minimum length of 32 with a JWT_SECRET of %i cha
 
 test('accepts an admin key of 16 characters', () => {
   expect(readConfig({ PLATFORM_ADMIN_KEY: 'x'.repeat(16) }).ok).toBe(true);
+});
+
+describe('DATABASE_URL', () => {
+  const DATABASE = 'postgres://app:p%40ss%2Fword@db.example:6543/agents';
+  const ADDRESS = {
+    host: 'db.example',
+    port: 6543,
+    user: 'app',
+    password: new Secret('p@ss/word'),
+    database: 'agents',
+    tls: 'verify-full',
+    hasChannelBinding: true,
+  };
+
+  test.each([
+    ['without STORE', {}],
+    ['with STORE=postgres', { STORE: 'postgres' }],
+  ])('selects PostgreSQL %s', (_, env) => {
+    const result = readConfig({
+      ...env,
+      DATABASE_URL: DATABASE,
+      DATABASE_CA_FILE: '/ca.pem',
+      DATABASE_POOL: '3',
+    });
+    expect(result).toEqual({
+      ok: true,
+      config: {
+        ...DEFAULTS,
+        STORE: 'postgres',
+        database: { address: ADDRESS, caFile: '/ca.pem', poolSize: 3 },
+      },
+    });
+    expect(result.ok && result.config.database?.address.password.reveal()).toBe('p@ss/word');
+    expect(JSON.stringify(result)).not.toContain('ss/word');
+  });
+
+  test('selects PostgreSQL in a cluster too, whose AgentObservations are written as well', () => {
+    const result = readConfig({ DATABASE_URL: DATABASE, KUBERNETES_SERVICE_HOST: '10.96.0.1' });
+    expect(result).toMatchObject({ ok: true, config: { STORE: 'postgres', cluster: OWN } });
+  });
+
+  test.each([
+    ['postgresql://u@db/agents', { host: 'db', port: 5432, tls: 'verify-full' }],
+    ['postgres://u:p@db/agents?sslmode=require', { tls: 'require' }],
+    ['postgres://u:p@db/agents?sslmode=disable&channel_binding=disable', { tls: 'disable' }],
+    ['postgres://u:p@localhost/agents', { host: 'localhost', tls: 'disable' }],
+    ['postgres://u:p@127.0.0.1:1/agents', { host: '127.0.0.1', port: 1, tls: 'disable' }],
+    ['postgres://u:p@[::1]/agents', { host: '::1', tls: 'disable' }],
+    ['postgres://u:p@[2001:db8::1]/agents', { host: '2001:db8::1', tls: 'verify-full' }],
+    ['postgres://u:p@127.evil.example/agents', { tls: 'verify-full' }],
+    ['postgres://u:p@localhost/agents?sslmode=verify-ca', { tls: 'verify-ca' }],
+    ['postgres://u@%2Frun%2Fpostgresql/agents', { host: '/run/postgresql', tls: 'disable' }],
+    ['postgres://u@localhost/agents?host=/run/postgresql', { host: '/run/postgresql', tls: 'disable' }],
+    ['postgres://%75ser:p@db/%61gents', { user: 'user', database: 'agents' }],
+  ])('is parsed: %s', (url, address) => {
+    expect(readConfig({ DATABASE_URL: url })).toMatchObject({ ok: true, config: { database: { address } } });
+  });
+
+  test.each([
+    'db.example',
+    'http://u:p@db/agents',
+    'postgres://db/agents',
+    'postgres://u:p@db',
+    'postgres://u:p@db/',
+    'postgres://u:p@/agents',
+    'postgres://u:p@db:x/agents',
+    'postgres://u:p@db/agents?sslmode=prefer',
+    'postgres://u:p@a,b/agents',
+    'postgres://u:p@a:1,b:2/agents',
+    'postgres://u:p#a@db/agents',
+    'postgres://u:100%@db/agents',
+    'postgres://u:p@db/agents#fragment',
+    'postgres://u:p@db/agents?sslmode=no-verify',
+    'postgres://u:p@db/agents?sslrootcert=/ca.pem',
+    'postgres://u:p@db/agents?channel_binding=yes',
+    'postgres://u@db/agents?host=/run/postgresql&sslmode=require',
+  ])('is rejected without printing it: %s', (url) => {
+    const problem = {
+      name: 'DATABASE_URL',
+      value: '[secret]',
+      wanted: expect.stringContaining('postgres://'),
+    };
+    expect(readConfig({ DATABASE_URL: url })).toEqual({ ok: false, problems: [problem] });
+  });
+
+  test.each([
+    [{ STORE: 'postgres' }, 'DATABASE_URL', '(unset)', 'set, because STORE is postgres'],
+    [
+      { STORE: 'sqlite', DATABASE_URL: DATABASE },
+      'DATABASE_URL',
+      '[secret]',
+      'unset, because STORE is sqlite',
+    ],
+    [
+      { STORE: 'kubernetes', KUBECONFIG: '/k', DATABASE_URL: DATABASE },
+      'DATABASE_URL',
+      '[secret]',
+      'unset, because STORE is kubernetes',
+    ],
+    [{ DATABASE_CA_FILE: '/ca' }, 'DATABASE_CA_FILE', '/ca', 'unset, because DATABASE_URL is unset'],
+    [
+      { DATABASE_CA_FILE: '/ca', DATABASE_URL: 'postgres://u:p@localhost/agents' },
+      'DATABASE_CA_FILE',
+      '/ca',
+      'unset, because the connection of DATABASE_URL has no TLS; for TLS, add sslmode=verify-full to the URL',
+    ],
+  ])('and other settings must not contradict each other: %j', (env, name, value, wanted) => {
+    expect(readConfig(env)).toEqual({ ok: false, problems: [{ name, value, wanted }] });
+  });
 });

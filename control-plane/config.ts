@@ -3,6 +3,7 @@ import {
   integer,
   LOG_FIELDS,
   LOG_SUMMARIES,
+  optional,
   optionalOneOf,
   optionalSecret,
   optionalText,
@@ -19,26 +20,18 @@ import {
 } from '../runtime/env.ts';
 import { imageList, optionalImage } from '../runtime/injection-config.ts';
 import { isDnsLabel } from '../core/injection/names.ts';
+import { DATABASE_URL_FORM, parseDatabaseUrl, type DatabaseAddress } from './stores/postgres/database-url.ts';
+import { DEFAULT_RETENTION } from './stores/sql/retention.ts';
 
 /** Minimum length of the admin key, in characters; the chart's schema has the same bound. */
 export const ADMIN_KEY_MINIMUM = 16;
 /** Minimum length of JWT_SECRET, in characters. */
 const JWT_SECRET_MINIMUM = 32;
 
-/**
- * The documented list of stores contains PostgreSQL, but this build has no such store. Selecting it must fail the start: a
- * fallback would store the fleet's data in an unexpected place.
- */
-const STORE = {
-  ...optionalOneOf(['kubernetes', 'sqlite']),
-  wanted: 'kubernetes or sqlite, or unset (this build has no PostgreSQL store)',
-};
-
-const DATABASE_URL: EnvField<null> = {
-  wanted: 'unset: this build has no PostgreSQL store; use STORE=sqlite or STORE=kubernetes',
-  // A connection URL contains a password.
+const DATABASE_URL: EnvField<DatabaseAddress | null> = {
+  ...optional(DATABASE_URL_FORM, parseDatabaseUrl),
+  // The URL contains a password.
   secret: true,
-  parse: (raw) => (raw === undefined ? { ok: true, value: null } : { ok: false }),
 };
 
 /** Every variable of the control plane; docs/reference is generated from this table. */
@@ -47,9 +40,15 @@ export const CONTROL_PLANE_FIELDS = {
   PORT: port(8080),
   PLATFORM_ADMIN_KEY: headerSecret(ADMIN_KEY_MINIMUM),
   JWT_SECRET: optionalSecret(JWT_SECRET_MINIMUM),
-  STORE,
+  STORE: optionalOneOf(['kubernetes', 'sqlite', 'postgres']),
   DATA_DIR: text('./data'),
   DATABASE_URL,
+  DATABASE_CA_FILE: optionalText,
+  DATABASE_POOL: integer({ min: 1, max: 50, default: 10 }),
+  KEEP_HEARTBEATS: integer({ min: 1, max: 1000, default: DEFAULT_RETENTION.heartbeats }),
+  KEEP_HOURLY_DAYS: integer({ min: 1, max: 400, default: DEFAULT_RETENTION.hourlyDays }),
+  KEEP_DAILY_DAYS: integer({ min: 1, max: 3660, default: DEFAULT_RETENTION.dailyDays }),
+  REMOVE_AFTER_DAYS: integer({ min: 0, max: 3650, default: DEFAULT_RETENTION.removeAfterDays }),
   RATE_LIMIT_SECONDS: integer({ min: 0, max: 3600, default: 10 }),
   REMOTE_NAMESPACE: withDefault(
     'a DNS label: 1 to 63 characters of a-z, 0-9 and "-"',
@@ -73,9 +72,18 @@ export const CONTROL_PLANE_SUMMARIES: Summaries<typeof CONTROL_PLANE_FIELDS> = {
   JWT_SECRET:
     'Signs the keys of registered agents. Unset: derived from the admin key with scrypt. If neither is set, such keys are rejected.',
   STORE:
-    'Storage for agents. Unset: `kubernetes` in a pod, else `sqlite`. With `sqlite` in a pod, reads use the database and AgentObservations are still written.',
+    'Storage for agents. Unset: `postgres` if DATABASE_URL is set, `kubernetes` in a pod, else `sqlite`. With `sqlite` or `postgres` in a pod, reads use the database and AgentObservations are still written.',
   DATA_DIR: 'Directory of the SQLite database `control-plane.sqlite`. Created if missing.',
-  DATABASE_URL: 'Reserved for the PostgreSQL store. If it is set, the start fails.',
+  DATABASE_URL:
+    'The PostgreSQL database. Default of `sslmode`: `verify-full`, or `disable` for a loopback host or a Unix socket. `require` encrypts without verification of the certificate, unless DATABASE_CA_FILE is set.',
+  DATABASE_CA_FILE:
+    'PEM file with the CA certificates that sign the certificate of the PostgreSQL server. Unset: the public CAs that Node.js contains.',
+  DATABASE_POOL: 'Maximum number of connections of this process to PostgreSQL.',
+  KEEP_HEARTBEATS: 'With SQLite or PostgreSQL: number of the last heartbeats that are kept for each agent.',
+  KEEP_HOURLY_DAYS: 'With SQLite or PostgreSQL: days for which the history by hour is kept.',
+  KEEP_DAILY_DAYS: 'With SQLite or PostgreSQL: days for which the history by day is kept.',
+  REMOVE_AFTER_DAYS:
+    'With SQLite or PostgreSQL: days after the last heartbeat after which a workload of the cluster is removed with its history. 0: never. Registered agents are kept until they are deleted.',
   RATE_LIMIT_SECONDS: 'Minimum time between two accepted heartbeats of one instance. 0: no limit.',
   REMOTE_NAMESPACE: 'Namespace of registered agents and of their AgentObservations.',
   SIDECAR_REPOSITORY:
@@ -94,7 +102,12 @@ export type ControlPlaneConfig = ReturnType<typeof configOf>;
 /** Reads the environment of the control plane and returns all problems at once. Pure. */
 export function readConfig(env: Environment): ConfigResult<ControlPlaneConfig> {
   const result = readEnv(env, CONTROL_PLANE_FIELDS);
-  const problems = [...(result.ok ? [] : result.problems), ...tlsProblems(env), ...clusterProblems(env)];
+  const problems = [
+    ...(result.ok ? [] : result.problems),
+    ...tlsProblems(env),
+    ...databaseProblems(env),
+    ...clusterProblems(env),
+  ];
   return !result.ok || problems.length > 0
     ? { ok: false, problems }
     : { ok: true, config: configOf(result.config) };
@@ -102,7 +115,13 @@ export function readConfig(env: Environment): ConfigResult<ControlPlaneConfig> {
 
 function configOf(values: ConfigOf<typeof CONTROL_PLANE_FIELDS>) {
   const {
-    DATABASE_URL: _,
+    DATABASE_URL: address,
+    DATABASE_CA_FILE: caFile,
+    DATABASE_POOL: poolSize,
+    KEEP_HEARTBEATS: heartbeats,
+    KEEP_HOURLY_DAYS: hourlyDays,
+    KEEP_DAILY_DAYS: dailyDays,
+    REMOVE_AFTER_DAYS: removeAfterDays,
     TLS_CERT_FILE: certFile,
     TLS_KEY_FILE: keyFile,
     KUBERNETES_SERVICE_HOST: apiServer,
@@ -111,10 +130,14 @@ function configOf(values: ConfigOf<typeof CONTROL_PLANE_FIELDS>) {
     SIDECAR_ALLOWED_IMAGES: allowed,
     ...fields
   } = values;
-  const STORE = fields.STORE ?? (apiServer === null ? 'sqlite' : 'kubernetes');
+  const inferred = apiServer === null ? 'sqlite' : 'kubernetes';
+  const STORE = fields.STORE ?? (address === null ? inferred : 'postgres');
   return {
     ...fields,
     STORE,
+    /** The PostgreSQL database; null: another store. */
+    database: address && { address, caFile, poolSize },
+    retention: { heartbeats, hourlyDays, dailyDays, removeAfterDays },
     /**
      * The cluster whose pods authenticate with projected tokens, and whose AgentObservations are written. A null `kubeconfig`
      * means the pod's own ServiceAccount. null: no cluster.
@@ -135,6 +158,29 @@ function tlsProblems(env: Environment): EnvProblem[] {
   if (given === undefined || both.length > 0) return [];
   const wanted = `set, because ${given} is set`;
   return names.filter((name) => name !== given).map((name) => ({ name, value: '(unset)', wanted }));
+}
+
+/** A setting that has no effect would store data in an unexpected place, or leave a connection without verification. */
+function databaseProblems(env: Environment): EnvProblem[] {
+  const { STORE: store, DATABASE_CA_FILE: caFile = '' } = env;
+  const hasUrl = isSet(env, 'DATABASE_URL');
+  const problems: EnvProblem[] = [];
+  if (store === 'postgres' && !hasUrl)
+    problems.push({ name: 'DATABASE_URL', value: '(unset)', wanted: 'set, because STORE is postgres' });
+  if (hasUrl && (store === 'sqlite' || store === 'kubernetes'))
+    problems.push({
+      ...{ name: 'DATABASE_URL', value: '[secret]' },
+      wanted: `unset, because STORE is ${store}`,
+    });
+  const hasNoTls = parseDatabaseUrl(env['DATABASE_URL'] ?? '')?.tls === 'disable';
+  if (caFile !== '' && (!hasUrl || hasNoTls))
+    problems.push({
+      ...{ name: 'DATABASE_CA_FILE', value: caFile },
+      wanted: hasUrl
+        ? 'unset, because the connection of DATABASE_URL has no TLS; for TLS, add sslmode=verify-full to the URL'
+        : 'unset, because DATABASE_URL is unset',
+    });
+  return problems;
 }
 
 function clusterProblems(env: Environment): EnvProblem[] {

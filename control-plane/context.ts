@@ -21,6 +21,8 @@ export interface ControlPlaneContext extends CallerDependencies {
   rateLimitSeconds: number;
   /** null: ready; else the reason for `/readyz`. */
   unready(): string | null;
+  /** Aborts when the process stops: ends the event streams. */
+  stopping: AbortSignal;
 }
 
 type Given = Pick<ControlPlaneContext, 'logger' | 'metrics' | 'store' | 'pods'> &
@@ -30,9 +32,11 @@ export interface ContextParts extends Given {
   config: ControlPlaneConfig;
   /** True after the stop signal. */
   isStopping?: () => boolean;
+  /** Default: never aborts. */
+  stopping?: AbortSignal;
 }
 
-export function createContext({ config, isStopping, ...given }: ContextParts): ControlPlaneContext {
+export function createContext({ config, isStopping, stopping, ...given }: ContextParts): ControlPlaneContext {
   const { PLATFORM_ADMIN_KEY: adminKey } = config;
   const { clock = systemClock, logger, metrics, store, pods } = given;
   const keys = signingKeysOf(config.JWT_SECRET, adminKey);
@@ -48,5 +52,6 @@ export function createContext({ config, isStopping, ...given }: ContextParts): C
     remoteNamespace: config.REMOTE_NAMESPACE,
     rateLimitSeconds: config.RATE_LIMIT_SECONDS,
     unready: () => (isStopping?.() ? 'this process is stopping' : store.unready()),
+    stopping: stopping ?? new AbortController().signal,
   };
 }

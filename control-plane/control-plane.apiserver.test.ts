@@ -18,6 +18,7 @@ import { injectedSpec } from '../testing/injected-spec.ts';
 import type { ControlPlaneConfig } from './config.ts';
 import { CONTROL_PLANE_PERMISSIONS } from './permissions.ts';
 import { startControlPlane, type ControlPlane } from './start.ts';
+import { DEFAULT_RETENTION } from './stores/sql/retention.ts';
 
 const ADMIN = { 'x-admin-key': 'admin-key-of-a-test' };
 const REMOTE = 'platform-remote';
@@ -108,6 +109,8 @@ const REMOTE = 'platform-remote';
       JWT_SECRET: null,
       STORE: 'kubernetes',
       DATA_DIR: join(scratch, `data-${namespaces}`),
+      database: null,
+      retention: DEFAULT_RETENTION,
       RATE_LIMIT_SECONDS: 10,
       REMOTE_NAMESPACE: REMOTE,
       cluster: { kubeconfig },
@@ -192,13 +195,19 @@ const REMOTE = 'platform-remote';
         agentName: 'shop',
         namespace,
         runtime: 'k8s',
+        source: 'sidecar',
         phase: status!.phase,
         grade: status!.grade,
         score: status!.score,
         tokens: status!.tokens,
+        costUsd: 0,
         evidence: { percent: 100, shown: 1, declared: 1 },
         proved: 100,
         compliant: { status: 'True', reason: 'Compliant', message: expect.any(String) },
+        violations: 0,
+        failOpen: null,
+        policyMode: null,
+        instances: 1,
         lastSeen: status!.lastChecked,
       },
     ]);
@@ -321,6 +330,8 @@ const REMOTE = 'platform-remote';
     expect(await get(again, `/agents?namespace=${namespace}`)).toMatchObject([
       { agentName: 'shop', phase: 'Healthy', score: 100, tokens: 7 },
     ]);
+    const path = `${again}/api/v1/agents/shop?namespace=${namespace}`;
+    expect((await fetch(path, { method: 'DELETE', headers: ADMIN })).status).toBe(409);
   });
 
   test('uses all of its permissions, and requests nothing else', async () => {

@@ -18,6 +18,7 @@ import { createControlPlaneApp } from './app.ts';
 import type { PodIdentification } from './auth/pod-identity.ts';
 import type { ControlPlaneConfig } from './config.ts';
 import { createContext } from './context.ts';
+import { DEFAULT_RETENTION } from './stores/sql/retention.ts';
 import { SqliteStore } from './stores/sqlite/sqlite-store.ts';
 import type { Store } from './stores/store.ts';
 
@@ -30,6 +31,8 @@ const CONFIG: ControlPlaneConfig = {
   JWT_SECRET: null,
   STORE: 'sqlite',
   DATA_DIR: '',
+  database: null,
+  retention: DEFAULT_RETENTION,
   RATE_LIMIT_SECONDS: 10,
   REMOTE_NAMESPACE: 'platform-remote',
   cluster: null,
@@ -511,10 +514,12 @@ describe('a heartbeat', () => {
         agentName: 'shop',
         namespace: 'platform-remote',
         runtime: 'docker',
+        source: 'remote',
         phase: 'Healthy',
         grade: 'B',
         score: 77,
         tokens: 0,
+        costUsd: 0,
         evidence: null,
         proved: null,
         compliant: {
@@ -522,6 +527,10 @@ describe('a heartbeat', () => {
           reason: 'EvidenceUnknown',
           message: expect.stringMatching(/^an instance sends no evidence; /),
         },
+        violations: 0,
+        failOpen: null,
+        policyMode: null,
+        instances: 1,
         lastSeen: '2026-03-01T10:00:00.000Z',
       },
     ]);

@@ -8,6 +8,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { freePorts } from '../examples/demo/free-ports.ts';
 import { COMPILE_CACHE } from '../testing/compile-cache.ts';
 import { aHeartbeat } from '../testing/heartbeat.ts';
+import { DATABASE_URL_FORM } from './stores/postgres/database-url.ts';
 
 let directory: string;
 let running: ChildProcess[];
@@ -85,7 +86,7 @@ test('exits with code 1 on an invalid environment and names every invalid variab
     PORT: 'x',
     PLATFORM_ADMIN_KEY: 'change-me',
     JWT_SECRET: 'too-short',
-    DATABASE_URL: 'postgres://u:pw@db/agents',
+    DATABASE_URL: 'mysql://u:pw@db/agents',
   });
   expect(await exit).toBe(1);
   expect(log().split('\n')).toEqual([
@@ -93,7 +94,7 @@ test('exits with code 1 on an invalid environment and names every invalid variab
     'PORT=x: must be an integer from 1 to 65535 (default 8080)',
     'PLATFORM_ADMIN_KEY=[secret]: must be a key of at least 16 visible ASCII characters without spaces, or unset',
     'JWT_SECRET=[secret]: must be at least 32 characters, or unset',
-    'DATABASE_URL=[secret]: must be unset: this build has no PostgreSQL store; use STORE=sqlite or STORE=kubernetes',
+    `DATABASE_URL=[secret]: must be ${DATABASE_URL_FORM}, or unset`,
     '',
   ]);
 });
@@ -120,6 +121,36 @@ test('exits with code 1 and names DATA_DIR if the data directory cannot be used'
     expect(log()).toContain('cannot open the database /proc/nowhere/data/control-plane.sqlite (DATA_DIR)');
   },
 );
+
+test('starts without its PostgreSQL server, reports the reason, and never logs the password', async () => {
+  const [port] = await freePorts(1);
+  const { url, child, exit, log } = await serving({
+    LOG_LEVEL: 'debug',
+    DATABASE_URL: `postgres://app:secret-of-a-test@127.0.0.1:${port}/agents`,
+  });
+  const ready = await fetch(`${url}/readyz`);
+  expect([ready.status, await ready.text()]).toEqual([
+    503,
+    expect.stringContaining('the database is not reachable'),
+  ]);
+  const response = await fetch(`${url}/api/v1/agents`, { headers: { 'x-admin-key': 'admin-key-of-a-test' } });
+  expect([response.status, response.headers.get('retry-after')]).toEqual([503, '2']);
+  child.kill('SIGTERM');
+  expect(await exit).toBe(0);
+  expect(log()).toContain('"message":"database unavailable, retrying"');
+  expect(log()).toContain('"store":"postgres"');
+  expect(log()).not.toContain('secret-of-a-test');
+});
+
+test('exits with code 1 and names DATABASE_CA_FILE if the file cannot be read', async () => {
+  const { exit, log } = run({
+    PORT: '1',
+    DATABASE_URL: 'postgres://app:pw@db.invalid/agents',
+    DATABASE_CA_FILE: join(directory, 'missing.pem'),
+  });
+  expect(await exit).toBe(1);
+  expect(log()).toContain('DATABASE_CA_FILE');
+});
 
 test('warns that admin routes are unavailable if no admin key is set', async () => {
   const { log } = await serving({ PLATFORM_ADMIN_KEY: '' });

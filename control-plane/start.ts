@@ -6,6 +6,7 @@ import { createMetrics } from '../runtime/metrics.ts';
 import type { Running } from '../runtime/run-process.ts';
 import { createControlPlaneApp } from './app.ts';
 import type { ControlPlaneConfig } from './config.ts';
+import { API_TIMEOUTS, apiLimits } from './connection-limits.ts';
 import { createContext } from './context.ts';
 import { openStores } from './stores/open-stores.ts';
 import { readKeyPair, reloadKeyPair } from './tls.ts';
@@ -28,16 +29,23 @@ export async function startControlPlane(
   const tls = config.tls && { files: config.tls, current: await readKeyPair(config.tls) };
   const metrics = createMetrics();
   const stores = await openStores({ config, logger, metrics });
+  const stopped = new AbortController();
+  const stopping = AbortSignal.any([signal, stopped.signal]);
   let listener: Listener | undefined;
   try {
     const isStopping = (): boolean => signal.aborted;
-    const handler = createControlPlaneApp(createContext({ config, logger, metrics, isStopping, ...stores }));
-    listener = await listen({ handler, port: config.PORT, ...(tls && { tls: tls.current }) });
+    const context = createContext({ config, logger, metrics, isStopping, stopping, ...stores });
+    listener = await listen({
+      handler: createControlPlaneApp(context),
+      port: config.PORT,
+      limits: apiLimits(metrics),
+      timeouts: API_TIMEOUTS,
+      ...(tls && { tls: tls.current }),
+    });
   } catch (error) {
     await stores.close();
     throw error;
   }
-  const stopping = new AbortController();
   const reload =
     tls &&
     reloadKeyPair({
@@ -46,7 +54,7 @@ export async function startControlPlane(
       clock: systemClock,
       logger,
       everyMs: CERTIFICATE_CHECK_MS,
-      signal: stopping.signal,
+      signal: stopped.signal,
     });
   if (config.PLATFORM_ADMIN_KEY === null)
     logger.warn('admin routes and registration return 503: PLATFORM_ADMIN_KEY is not set');
@@ -54,7 +62,7 @@ export async function startControlPlane(
   return {
     port: listener.port,
     async close() {
-      stopping.abort();
+      stopped.abort();
       await reload;
       await listener.close(GRACE_MS);
       await stores.close();

@@ -78,6 +78,21 @@ test.each<[string, () => Promise<string> | string]>([
   expect(await tokens.verify(await make(), AT)).toBeNull();
 });
 
+test('a verified token is verified only once, and is not valid after its expiry', async () => {
+  let reads = 0;
+  const counted = createRegistrationTokens(() => {
+    reads += 1;
+    return Promise.resolve([key]);
+  });
+  const token = await signed({ ...claims, exp });
+  const first = await counted.verify(token, AT);
+  expect(await counted.verify(token, AT)).toEqual(first);
+  expect(reads).toBe(1);
+  expect(await counted.verify(token, new Date(exp * 1000 - 1))).toEqual(first);
+  expect(await counted.verify(token, new Date(exp * 1000))).toBeNull();
+  expect(await counted.verify(`${token.slice(0, -5)}AAAAA`, AT)).toBeNull();
+});
+
 test('a token with all claims correct is valid', async () => {
   expect(await tokens.verify(await signed({ ...claims, exp }), AT)).toMatchObject(SUBJECT);
 });

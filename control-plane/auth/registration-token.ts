@@ -88,7 +88,15 @@ const secondsOf = (at: Date): number => Math.floor(at.getTime() / 1000);
 const isoOf = (seconds: number): string => new Date(seconds * 1000).toISOString();
 const hashOf = (jti: string): string => createHash('sha256').update(jti).digest('base64url');
 
+/**
+ * Maximum number of verified tokens that are remembered. Web Crypto verifies each signature in another thread, which is a tenth of
+ * the processor time of a heartbeat.
+ */
+const MAX_VERIFIED = 20_000;
+
 export function createRegistrationTokens(keys: () => Promise<SigningKeys>) {
+  /** By the hash of the token. The keys of a process do not change. */
+  const verifiedTokens = new Map<string, VerifiedToken>();
   return {
     async issue(subject: TokenSubject, at: Date): Promise<IssuedToken> {
       const issuedAt = secondsOf(at);
@@ -110,9 +118,16 @@ export function createRegistrationTokens(keys: () => Promise<SigningKeys>) {
 
     /** null: not signed by this control plane, expired, or not a registration token. Does not check revocation. */
     async verify(token: string, at: Date): Promise<VerifiedToken | null> {
+      const id = hashOf(token);
+      const known = verifiedTokens.get(id);
+      if (known !== undefined) return secondsOf(at) * 1000 < Date.parse(known.expiresAt) ? known : null;
       for (const key of await keys()) {
         const verified = await verifyWith(key, token, at);
-        if (verified !== null) return verified;
+        if (verified === null) continue;
+        verifiedTokens.set(id, verified);
+        const [oldest] = verifiedTokens.keys();
+        if (verifiedTokens.size > MAX_VERIFIED && oldest !== undefined) verifiedTokens.delete(oldest);
+        return verified;
       }
       return null;
     },

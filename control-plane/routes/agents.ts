@@ -1,58 +1,95 @@
 import type { Request, Response } from 'express';
 import { GRADES } from '../../core/gap/gap.ts';
-import { PHASES, type ObservationStatus } from '../../core/observation/observation.ts';
+import { isDnsLabel } from '../../core/injection/names.ts';
+import { PHASES } from '../../core/observation/observation.ts';
+import { listOf, ref } from '../../core/openapi/json-schema.ts';
+import { AGENT_FIELDS } from '../../core/openapi/schemas/fleet.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
-import { isDnsLabel } from '../../core/injection/names.ts';
 import type { AgentKey, AgentRecord } from '../stores/store.ts';
-import { findAgent, namespaceReader } from './find-agent.ts';
-import { integerIn, oneOf, readQuery } from './query.ts';
+import { listItemOf, type AgentListItem } from './agent-row.ts';
+import { AGENT_QUERY, findAgent, namespaceReader } from './find-agent.ts';
+import { integerIn, oneOf, readQuery, someOf } from './query.ts';
 
 /** Default number of agents per page. */
 const DEFAULT_LIMIT = 500;
 const MAX_LIMIT = 1000;
 
+const LIST_QUERY = {
+  limit: integerIn(1, MAX_LIMIT, `Agents per page; default ${DEFAULT_LIMIT}.`),
+  continue: {
+    read: parseContinue,
+    schema: { type: 'string', pattern: '^[A-Za-z0-9_-]+$' },
+    description: 'Where the page starts: from the `Link` header of the previous page.',
+  },
+  phase: oneOf(PHASES, 'Only agents in this phase.'),
+  grade: oneOf(GRADES, 'Only agents with this grade.'),
+  namespace: { ...namespaceReader, description: 'Only agents in this namespace.' },
+  mirrored: oneOf(['true', 'false'], '`false`: without agents of other control planes.'),
+  fields: someOf(AGENT_FIELDS, 'Only these members of each agent.'),
+  trend: oneOf(['true', 'false'], '`true`: with `trend`, the scores of the last 24 hours.'),
+};
+
+type Described = Pick<ControlPlaneRoute, 'summary' | 'operation'>;
+
+const LIST: Described = {
+  summary: `\`[{${AGENT_FIELDS.join(', ')}}]\` ordered by namespace and name. Values that were never reported are null. \`evidence {percent, shown, declared}\` and the proved score \`proved\` come from the worst instance. \`compliant {status, reason, message}\` is the condition of the AgentObservation. \`failOpen\` is the share of requests that passed because the policy engine was unreachable. Query: \`?limit=\` (1..${MAX_LIMIT}, default ${DEFAULT_LIMIT}), \`?continue=\`, \`?phase=\`, \`?grade=\`, \`?namespace=\`, \`?mirrored=false\` (without agents of other control planes), \`?fields=\` (only these members, separated by commas), \`?trend=true\` (adds \`trend\`, the last score of each of the last 24 hours; empty if the store keeps no history). Response headers: \`X-Total-Count\`, and \`Link: <…>; rel="next"\` if there is a next page. An agent that exists during the requests for all pages is in exactly one of them.`,
+  operation: {
+    id: 'listAgents',
+    query: LIST_QUERY,
+    responses: {
+      200: {
+        description: 'A page of agents.',
+        schema: listOf({ anyOf: [ref('AgentListItem'), ref('AgentSelection')] }),
+        headers: {
+          'X-Total-Count': 'Number of matching agents on all pages.',
+          Link: 'The next page, with `rel="next"`; absent on the last page.',
+        },
+      },
+    },
+  },
+};
+
+const DELETE: Described = {
+  summary:
+    '204. Revokes the keys of the agent and deletes its data. 409 for a workload of the cluster: its entry is deleted with the workload.',
+  operation: {
+    id: 'deleteAgent',
+    query: AGENT_QUERY,
+    responses: {
+      204: 'The agent, its keys and its data are deleted.',
+      404: 'There is no such agent.',
+      409: 'The agent is a workload of the cluster or mirrored, or the name exists in several namespaces (`namespaces`).',
+    },
+  },
+};
+
 /** Fleet routes: `GET /agents`, `DELETE /agents/{name}`. */
 export function agentRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
   const { store, clock, logger } = context;
   return [
-    {
-      method: 'GET',
-      path: '/api/v1/agents',
-      access: 'admin',
-      summary: `\`[{agentId, agentName, namespace, runtime, phase, grade, score, tokens, evidence, proved, compliant, lastSeen}]\` ordered by namespace and name. Values that were never reported are null. \`evidence {percent, shown, declared}\` and the proved score \`proved\` come from the worst instance. \`compliant {status, reason, message}\` is the condition of the AgentObservation. Query: \`?limit=\` (1..${MAX_LIMIT}, default ${DEFAULT_LIMIT}), \`?continue=\`, \`?phase=\`, \`?grade=\`, \`?namespace=\`, \`?mirrored=false\` (without agents of other control planes). Response headers: \`X-Total-Count\`, and \`Link: <…>; rel="next"\` if there is a next page.`,
-      handlers: [listAgents],
-    },
-    {
-      method: 'DELETE',
-      path: '/api/v1/agents/:name',
-      access: 'admin',
-      summary:
-        '204. Revokes the keys of the agent and deletes its data. 409 for a workload of the cluster: its entry is deleted with the workload.',
-      handlers: [removeAgent],
-    },
+    { method: 'GET', path: '/api/v1/agents', access: 'admin', ...LIST, handlers: [listAgents] },
+    { method: 'DELETE', path: '/api/v1/agents/:name', access: 'admin', ...DELETE, handlers: [removeAgent] },
   ];
 
   async function listAgents(request: Request, response: Response): Promise<void> {
-    const query = readQuery(request, {
-      limit: integerIn(1, MAX_LIMIT),
-      continue: parseContinue,
-      phase: oneOf(PHASES),
-      grade: oneOf(GRADES),
-      namespace: namespaceReader,
-      mirrored: oneOf(['true', 'false']),
-    });
-    const { limit = DEFAULT_LIMIT, continue: after = null, ...filter } = query;
-    const { mirrored, ...wanted } = filter;
+    const query = readQuery(request, LIST_QUERY);
+    const { limit = DEFAULT_LIMIT, continue: after = null, mirrored, fields, trend, ...wanted } = query;
     const onlyOwn = mirrored === 'false';
     const page = await store.list({ limit, after, onlyOwn, ...wanted }, clock.now());
     response.set('x-total-count', String(page.total));
-    if (page.next !== null) {
-      const parameters = new URLSearchParams({ limit: String(limit), ...filter });
-      parameters.set('continue', continueOf(page.next));
-      response.set('link', `</api/v1/agents?${parameters.toString()}>; rel="next"`);
-    }
-    response.json(page.agents.map(listItemOf));
+    if (page.next !== null) response.set('link', `<${nextPage(request, limit, page.next)}>; rel="next"`);
+    const trends = trend === 'true' ? await trendsOf(page.agents) : null;
+    const rows = page.agents.map((agent) => {
+      const row = selected(listItemOf(agent), fields);
+      return trends === null ? row : { ...row, trend: trends.get(`${agent.namespace}/${agent.name}`) ?? [] };
+    });
+    response.json(rows);
+  }
+
+  async function trendsOf(agents: readonly AgentRecord[]): Promise<ReadonlyMap<string, number[]>> {
+    const keys = agents.map(({ namespace, name }) => ({ namespace, name }));
+    return (await store.history?.trends(keys, clock.now())) ?? new Map<string, number[]>();
   }
 
   async function removeAgent(request: Request, response: Response): Promise<void> {
@@ -69,37 +106,20 @@ export function agentRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
   }
 }
 
-/** One row of the list. Values that were never reported are null. */
-function listItemOf(agent: AgentRecord): Record<string, unknown> {
-  const { status } = agent;
-  const heartbeatTimes = [...(status.instances ?? []), ...(status.unlisted ?? [])]
-    .map((each) => each.lastHeartbeat)
-    .sort();
-  return {
-    agentId: agent.agentId,
-    agentName: agent.name,
-    namespace: agent.namespace,
-    runtime: agent.runtime,
-    phase: status.phase,
-    grade: status.grade ?? null,
-    score: status.score ?? null,
-    tokens: status.tokens ?? null,
-    evidence: evidenceOf(status),
-    proved: status.audit?.proved ?? null,
-    compliant: compliantOf(status),
-    lastSeen: heartbeatTimes.at(-1) ?? status.lastChecked ?? null,
-  };
+function selected(row: AgentListItem, fields: readonly string[] | undefined): Partial<AgentListItem> {
+  if (fields === undefined) return row;
+  return Object.fromEntries(Object.entries(row).filter(([name]) => fields.includes(name)));
 }
 
-function evidenceOf({ evidence }: ObservationStatus): object | null {
-  if (evidence === undefined) return null;
-  const { percent, shown, declared } = evidence;
-  return { percent, shown, declared };
-}
-
-function compliantOf({ conditions = [] }: ObservationStatus): object | null {
-  const found = conditions.find(({ type }) => type === 'Compliant');
-  return found === undefined ? null : { status: found.status, reason: found.reason, message: found.message };
+/** The URL of the next page, with the same filters. */
+function nextPage({ query }: Request, limit: number, next: AgentKey): string {
+  const parameters = new URLSearchParams({ limit: String(limit) });
+  for (const name of Object.keys(LIST_QUERY).filter((each) => each !== 'limit')) {
+    const value = query[name];
+    if (typeof value === 'string') parameters.set(name, value);
+  }
+  parameters.set('continue', continueOf(next));
+  return `/api/v1/agents?${parameters.toString()}`;
 }
 
 /** The position after which the next page starts, opaque to clients. */
@@ -109,7 +129,9 @@ function continueOf(key: AgentKey): string {
 
 function parseContinue(raw: string): AgentKey | { error: string } {
   const [namespace = '', name = '', ...rest] = Buffer.from(raw, 'base64url').toString('utf8').split('/');
-  return rest.length === 0 && isDnsLabel(namespace) && isDnsLabel(name)
+  const isKey = rest.length === 0 && isDnsLabel(namespace) && isDnsLabel(name);
+  // The decoder ignores characters of other alphabets.
+  return isKey && continueOf({ namespace, name }) === raw
     ? { namespace, name }
     : { error: 'is not a valid continue token' };
 }

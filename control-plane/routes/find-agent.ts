@@ -1,16 +1,30 @@
 import type { Request } from 'express';
 import { Problem } from '../../runtime/problem.ts';
 import type { ControlPlaneContext } from '../context.ts';
-import { isDnsLabel } from '../../core/injection/names.ts';
+import { DNS_LABEL, isDnsLabel } from '../../core/injection/names.ts';
+import { noteAgent } from '../auth/record-actions.ts';
 import type { AgentRecord } from '../stores/store.ts';
 import { matching, readQuery } from './query.ts';
 
-export const namespaceReader = matching(isDnsLabel, 'a namespace (a DNS label)');
+export const namespaceReader = matching(isDnsLabel, {
+  what: 'a namespace (a DNS label)',
+  schema: { pattern: DNS_LABEL.source },
+  description: 'Namespace of the agent.',
+});
+
+/** Query of the routes of one agent. */
+export const AGENT_QUERY = { namespace: namespaceReader };
+
+/** Responses of the routes of one agent. */
+export const AGENT_RESPONSES = {
+  404: 'There is no such agent, or it has no such data yet.',
+  409: 'The name exists in several namespaces; `namespaces` lists them. Add `?namespace=`.',
+} as const;
 
 /** The agent of `{name}` and `?namespace=`. 404 if not found, 409 if the name exists in several namespaces. */
 export async function findAgent(request: Request, context: ControlPlaneContext): Promise<AgentRecord> {
   const name = request.params['name'] as string;
-  const { namespace } = readQuery(request, { namespace: namespaceReader });
+  const { namespace } = readQuery(request, AGENT_QUERY);
   // No store contains an invalid name, and it must not become part of an API server path.
   const all = isDnsLabel(name) ? await context.store.findByName(name, context.clock.now()) : [];
   const found = all.filter((agent) => namespace === undefined || agent.namespace === namespace);
@@ -23,5 +37,6 @@ export async function findAgent(request: Request, context: ControlPlaneContext):
     throw new Problem(409, `${name} exists in several namespaces; add ?namespace=`, {
       extra: { namespaces: found.map((each) => each.namespace) },
     });
+  noteAgent(request, agent);
   return agent;
 }

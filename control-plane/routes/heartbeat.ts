@@ -1,5 +1,6 @@
 import type { Request, Response } from 'express';
 import { parseHeartbeat } from '../../core/heartbeat/parse-heartbeat.ts';
+import type { Operation } from '../../core/openapi/operation.ts';
 import { jsonBody } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
 import { callerOf, type Caller } from '../auth/caller.ts';
@@ -16,6 +17,25 @@ const TOO_EARLY = 'heartbeat rate limit of this instance exceeded; try again';
 const TOO_MANY_NAMES =
   'the agent has too many new instances right now, or 1,000 reporting instances; try again';
 
+const OPERATION: Operation = {
+  id: 'sendHeartbeat',
+  body: 'Heartbeat',
+  responses: {
+    200: { description: 'Accepted; the reply has news for the sender.', schema: 'HeartbeatReply' },
+    204: 'Accepted, or a repeat of an accepted heartbeat.',
+    403: 'The token is not the token of a pod with an agent.',
+    409: 'The name of the agent belongs to an agent that is registered here or mirrored.',
+    429: {
+      description: 'The heartbeat rate limit, the limit of new instances, or too many invalid tokens.',
+      headers: { 'Retry-After': 'Seconds to wait.' },
+    },
+    503: {
+      description: 'The store or the API server is unavailable, or the AgentObservation does not exist yet.',
+      headers: { 'Retry-After': 'Seconds to wait.' },
+    },
+  },
+};
+
 /** `POST /api/v1/heartbeat`. The credential identifies the sender and is checked before the body is read. */
 export function heartbeatRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
   const { store, clock, rateLimitSeconds } = context;
@@ -27,6 +47,7 @@ export function heartbeatRoutes(context: ControlPlaneContext): ControlPlaneRoute
       access: 'bearer',
       summary:
         '204, or 200 with `{proof?, proofRevision?, othersToday?, intervalSeconds?}` for the sender. A repeat (same `instance`, `startedAt`, `seq`) returns 204 and changes nothing. 400 with `errors`. 401. 403 for a pod without an agent. 409 if the agent name of a pod belongs to an agent that is registered here or mirrored from another control plane. 413 above 64 KiB. 429 with `Retry-After` within RATE_LIMIT_SECONDS of the previous heartbeat of the instance. 429 also for a new instance of a registered agent, after 60 new instances in that time or while 1,000 instances report. 503 with `Retry-After` until the observation of a new workload exists.',
+      operation: OPERATION,
       handlers: [jsonBody(MAX_HEARTBEAT_BYTES), receive],
     },
   ];

@@ -1,43 +1,75 @@
 import type { Request, Response } from 'express';
 import { isRuleId, RULE_IDS } from '../../core/audit/rules.ts';
+import { listOf, ref } from '../../core/openapi/json-schema.ts';
 import { withExpiry } from '../../core/proof/expiry.ts';
 import { parseProofSubmission, proofRecordOf } from '../../core/proof/parse-proof.ts';
 import { jsonBody } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
-import { findAgent } from './find-agent.ts';
+import { AGENT_QUERY, AGENT_RESPONSES, findAgent } from './find-agent.ts';
 
 /** Fits two texts of 2048 characters in their longest JSON encoding. */
 const MAX_PROOF_BYTES = 32 * 1024;
 
+const RULE_PATH = '/api/v1/agents/:name/proof/rule/:ruleId';
+
+/** The rows without their handlers. */
+const LIST = {
+  method: 'GET',
+  path: '/api/v1/agents/:name/proof',
+  access: 'admin',
+  summary: 'All proof records. `origin` is `control-plane` or `local`. Expired records have `expired: true`.',
+  operation: {
+    id: 'listProofs',
+    query: AGENT_QUERY,
+    responses: {
+      200: { description: 'The proof records.', schema: listOf(ref('ProofRecord')) },
+      ...AGENT_RESPONSES,
+    },
+  },
+} as const;
+
+const SUBMIT = {
+  method: 'POST',
+  path: RULE_PATH,
+  access: 'admin',
+  summary:
+    'Body `{verifiedBy, method, expiresAt?}`. 201 with the record of origin `control-plane`. The record replaces the previous record of the rule. The agent receives it with the reply to its next heartbeat. 400 with `errors`, or with `validIds` for an unknown rule.',
+  operation: {
+    id: 'submitProof',
+    query: AGENT_QUERY,
+    body: 'ProofSubmission',
+    responses: {
+      201: { description: 'The stored record.', schema: 'ProofRecord' },
+      400: 'The proof is not valid (`errors`), or the rule is unknown (`validIds`).',
+      ...AGENT_RESPONSES,
+    },
+  },
+} as const;
+
+const REMOVE = {
+  method: 'DELETE',
+  path: RULE_PATH,
+  access: 'admin',
+  summary: '204. 404 if there is no record. Heartbeats do not restore a deleted record.',
+  operation: {
+    id: 'deleteProof',
+    query: AGENT_QUERY,
+    responses: {
+      204: 'The record is deleted.',
+      400: 'The rule is unknown (`validIds`).',
+      ...AGENT_RESPONSES,
+    },
+  },
+} as const;
+
 /** Proofs of one agent. The agent receives changes with the reply to its next heartbeat. */
 export function proofRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
   const { store, clock, logger } = context;
-  const rule = '/api/v1/agents/:name/proof/rule/:ruleId';
   return [
-    {
-      method: 'GET',
-      path: '/api/v1/agents/:name/proof',
-      access: 'admin',
-      summary:
-        'All proof records. `origin` is `control-plane` or `local`. Expired records have `expired: true`.',
-      handlers: [listProofs],
-    },
-    {
-      method: 'POST',
-      path: rule,
-      access: 'admin',
-      summary:
-        'Body `{verifiedBy, method, expiresAt?}`. 201 with the record of origin `control-plane`. The record replaces the previous record of the rule. The agent receives it with the reply to its next heartbeat. 400 with `errors`, or with `validIds` for an unknown rule.',
-      handlers: [jsonBody(MAX_PROOF_BYTES), submitProof],
-    },
-    {
-      method: 'DELETE',
-      path: rule,
-      access: 'admin',
-      summary: '204. 404 if there is no record. Heartbeats do not restore a deleted record.',
-      handlers: [removeProof],
-    },
+    { ...LIST, handlers: [listProofs] },
+    { ...SUBMIT, handlers: [jsonBody(MAX_PROOF_BYTES), submitProof] },
+    { ...REMOVE, handlers: [removeProof] },
   ];
 
   async function listProofs(request: Request, response: Response): Promise<void> {

@@ -2,6 +2,7 @@ import type { RequestHandler } from 'express';
 import { jsonBody } from '../../runtime/http-app.ts';
 import { Problem } from '../../runtime/problem.ts';
 import { callerOf } from '../auth/caller.ts';
+import { noteAgent } from '../auth/record-actions.ts';
 import type { RegistrationTokens } from '../auth/registration-token.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import { parseRegistration } from '../registration/parse-registration.ts';
@@ -20,6 +21,15 @@ export function registrationRoutes(context: ControlPlaneContext): ControlPlaneRo
       access: 'admin',
       summary:
         'Body `{agentName, runtime, manifest?}`. 201 with `{agentId, apiKey, expiresAt}`. 200 for a known agent, with the same id and a new key; all older keys are revoked. The key is a JWT, valid for 30 days. 409 if the name belongs to a workload.',
+      operation: {
+        id: 'registerAgent',
+        body: 'Registration',
+        responses: {
+          200: { description: 'A new key of a known agent; the older keys are revoked.', schema: 'AgentKey' },
+          201: { description: 'The key of the new agent.', schema: 'AgentKey' },
+          409: 'The name belongs to a workload, or the agent was removed concurrently.',
+        },
+      },
       handlers: [jsonBody(MAX_REGISTRATION_BYTES), register(context)],
     },
     {
@@ -27,6 +37,15 @@ export function registrationRoutes(context: ControlPlaneContext): ControlPlaneRo
       path: '/api/v1/token',
       access: 'bearer',
       summary: `200 with a new key for a valid key. The old key stays valid until it expires. All renewals of one UTC day return the same key, which expires 30 days after that day. 429 if the agent has ${MAX_LIVE_TOKENS} valid keys (only possible with keys of 0.1.0). 403 for pods.`,
+      operation: {
+        id: 'renewKey',
+        responses: {
+          200: { description: 'A new key.', schema: 'AgentKey' },
+          403: 'The token is the token of a pod; the kubelet renews it.',
+          409: 'The agent was removed concurrently.',
+          429: 'The agent has too many valid keys, or this address sent too many invalid tokens.',
+        },
+      },
       handlers: [renew(context)],
     },
   ];
@@ -40,6 +59,7 @@ function register(context: ControlPlaneContext): RequestHandler {
       throw new Problem(400, 'the registration is not valid', { extra: { errors: parsed.errors } });
     const { agentName, runtime, manifest } = parsed.value;
     const namespace = context.remoteNamespace;
+    noteAgent(request, { namespace, name: agentName });
     const at = clock.now();
     const outcome = await store.register({ namespace, name: agentName, runtime, manifest }, at);
     if (outcome.kind === 'taken')

@@ -2,40 +2,74 @@ import type { Request, Response } from 'express';
 import { Problem } from '../../runtime/problem.ts';
 import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
 import type { InstanceReport } from '../stores/store.ts';
-import { findAgent } from './find-agent.ts';
+import { AGENT_QUERY, AGENT_RESPONSES, findAgent } from './find-agent.ts';
 import { matching, readQuery } from './query.ts';
 
-/** The name of a pod or of a remote instance. Longer names are never stored. */
-const instanceReader = matching((raw) => raw !== '' && raw.length <= 253, 'a valid instance name');
+/** Maximum length of the name of a pod or of a remote instance. */
+const MAX_INSTANCE = 253;
 
-type View = (report: InstanceReport) => object | null;
+const REPORT_QUERY = {
+  ...AGENT_QUERY,
+  instance: matching((raw) => raw !== '' && raw.length <= MAX_INSTANCE, {
+    what: 'a valid instance name',
+    schema: { minLength: 1, maxLength: MAX_INSTANCE },
+    description: 'Name of the instance; default: the worst live instance.',
+  }),
+};
+
+interface View {
+  name: 'gap' | 'health' | 'usage';
+  /** Operation id and schema of the response. */
+  id: string;
+  schema: string;
+  summary: string;
+  bodyOf: (report: InstanceReport) => object | null;
+}
+
+const VIEWS: readonly View[] = [
+  {
+    name: 'gap',
+    id: 'getGapReport',
+    schema: 'StoredGapReport',
+    summary:
+      'The last gap report, with `evidence {shown, declared, reported, items[]}` and `audit {declared, proved, failed[], suppressions[]}` (null if the sender reports none), `receivedAt` and `instance`.',
+    bodyOf: ({ gap, evidence, audit }) => ({ ...gap, evidence, audit }),
+  },
+  {
+    name: 'health',
+    id: 'getHealthReport',
+    schema: 'StoredHealthReport',
+    summary: 'The last health report, with `receivedAt` and `instance`.',
+    bodyOf: (report) => report.health,
+  },
+  {
+    name: 'usage',
+    id: 'getUsage',
+    schema: 'StoredUsage',
+    summary:
+      'The last usage window, with `receivedAt` and `instance`. 404 if the last heartbeat had no usage window.',
+    bodyOf: (report) => report.usage,
+  },
+];
 
 /** The last report of an agent's worst live instance, or of `?instance=`. */
 export function reportRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
-  const serve = (name: 'gap' | 'health' | 'usage', view: View, summary: string): ControlPlaneRoute => ({
+  return VIEWS.map(({ name, id, schema, summary, bodyOf }): ControlPlaneRoute => ({
     method: 'GET',
     path: `/api/v1/agents/:name/${name}`,
     access: 'admin',
     summary,
-    handlers: [(request: Request, response: Response) => sendReport(request, response, view)],
-  });
-  return [
-    serve(
-      'gap',
-      ({ gap, evidence, audit }) => ({ ...gap, evidence, audit }),
-      'The last gap report, with `evidence {shown, declared, reported, items[]}` and `audit {declared, proved, failed[], suppressions[]}` (null if the sender reports none), `receivedAt` and `instance`.',
-    ),
-    serve('health', (report) => report.health, 'The last health report, with `receivedAt` and `instance`.'),
-    serve(
-      'usage',
-      (report) => report.usage,
-      'The last usage window, with `receivedAt` and `instance`. 404 if the last heartbeat had no usage window.',
-    ),
-  ];
+    operation: {
+      id,
+      query: REPORT_QUERY,
+      responses: { 200: { description: 'The report.', schema }, ...AGENT_RESPONSES },
+    },
+    handlers: [(request: Request, response: Response) => sendReport(request, response, bodyOf)],
+  }));
 
-  async function sendReport(request: Request, response: Response, view: View): Promise<void> {
+  async function sendReport(request: Request, response: Response, bodyOf: View['bodyOf']): Promise<void> {
     const agent = await findAgent(request, context);
-    const { instance } = readQuery(request, { instance: instanceReader });
+    const { instance } = readQuery(request, REPORT_QUERY);
     const report = await context.store.report(agent, instance ?? null, context.clock.now());
     if (report === null)
       throw new Problem(
@@ -44,7 +78,7 @@ export function reportRoutes(context: ControlPlaneContext): ControlPlaneRoute[] 
           ? `no heartbeat received from ${agent.name} yet`
           : `no heartbeat received from instance ${instance} of ${agent.name}`,
       );
-    const body = view(report);
+    const body = bodyOf(report);
     if (body === null) throw new Problem(404, `the last heartbeat of ${report.instance} has no usage window`);
     response.json({ ...body, receivedAt: report.receivedAt, instance: report.instance });
   }

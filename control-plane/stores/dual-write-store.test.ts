@@ -6,7 +6,7 @@ import { silentLogger } from '../../runtime/logger.ts';
 import { aHeartbeat } from '../../testing/heartbeat.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
 import { storeContract } from '../../testing/store-contract.ts';
-import { DualWriteStore } from './dual-write-store.ts';
+import { DualWriteStore, isGoneFrom } from './dual-write-store.ts';
 import { SqliteStore } from './sqlite/sqlite-store.ts';
 import type { Arrival, Store } from './store.ts';
 
@@ -15,14 +15,20 @@ const at = (seconds: number): Date => new Date(Date.parse(START) + seconds * 100
 const KEY = { namespace: 'team', name: 'shop' };
 
 /** A second database replaces the cluster; both kinds of store fulfil the same contract. */
-function openPair(directory: string): { store: Store; mirror: Store } {
-  const database = (name: string) => ({
-    directory: join(directory, name),
+function openPair(directory: string): { store: Store; mirror: Store; clock: ManualClock } {
+  const clock = new ManualClock(START);
+  const mirror: Store = new SqliteStore({
+    directory: join(directory, 'mirror'),
     clock: new ManualClock(START),
     rateLimitSeconds: 10,
   });
-  const mirror = new SqliteStore(database('mirror'));
-  return { store: new DualWriteStore({ ...database('primary'), mirror, logger: silentLogger }), mirror };
+  const store = new SqliteStore({
+    directory: join(directory, 'primary'),
+    clock,
+    rateLimitSeconds: 10,
+    isGone: (key, time) => isGoneFrom(mirror, key, time),
+  });
+  return { store: new DualWriteStore({ store, mirror, clock, logger: silentLogger }), mirror, clock };
 }
 
 storeContract('A dual-write store', async () => {
@@ -35,6 +41,7 @@ storeContract('A dual-write store', async () => {
   let current = await make();
   let namespaces = 0;
   return {
+    hasCluster: true,
     get store() {
       return current;
     },
@@ -60,10 +67,11 @@ describe('A dual-write store', () => {
   let directory: string;
   let store: Store;
   let mirror: Store;
+  let clock: ManualClock;
 
   beforeEach(async () => {
     directory = mkdtempSync(join(tmpdir(), 'agents-'));
-    ({ store, mirror } = openPair(directory));
+    ({ store, mirror, clock } = openPair(directory));
     await store.start();
   });
   afterEach(async () => {
@@ -112,10 +120,66 @@ describe('A dual-write store', () => {
     });
   });
 
+  describe('with a workload', () => {
+    const pod = { source: 'sidecar', instance: 'shop-1', uid: 'u-1' } as const;
+    /** The sleep between two sweeps of the database. The time-outs of mirrored writes are other sleeps. */
+    const betweenSweeps = async () => {
+      for (;;) {
+        const sleep = await clock.nextSleep();
+        if (sleep.ms === 10_000) return sleep;
+      }
+    };
+    /** The database does its periodic work at this time. */
+    const sweepAt = async (seconds: number) => {
+      const sleep = await betweenSweeps();
+      clock.advance(at(seconds).getTime() - sleep.ms - clock.now().getTime());
+      sleep.wake();
+      await betweenSweeps();
+    };
+
+    test('keeps a silent workload while the cluster has it, and rejects its removal', async () => {
+      await store.heartbeat(arrival(pod));
+      await sweepAt(200);
+      expect(await store.find(KEY, clock.now())).toMatchObject({ status: { phase: 'Unknown' } });
+      expect(await store.remove(KEY)).toBe('workload');
+      expect(await mirror.find(KEY, clock.now())).not.toBeNull();
+    });
+
+    test('removes a silent workload that the cluster no longer has', async () => {
+      await store.heartbeat(arrival(pod));
+      await mirror.remove(KEY);
+      await sweepAt(200);
+      expect(await store.find(KEY, clock.now())).toBeNull();
+    });
+
+    test('keeps a reporting workload that the cluster no longer has, and removes it on request', async () => {
+      await store.heartbeat(arrival(pod));
+      await mirror.remove(KEY);
+      await sweepAt(100);
+      expect(await store.find(KEY, clock.now())).not.toBeNull();
+      expect(await store.remove(KEY)).toBe('removed');
+    });
+
+    test('keeps a silent workload while the cluster cannot be read', async () => {
+      await store.heartbeat(arrival(pod));
+      await mirror.close();
+      await sweepAt(200);
+      expect(await store.find(KEY, clock.now())).not.toBeNull();
+      await expect(store.remove(KEY)).rejects.toMatchObject({ status: 503 });
+    });
+  });
+
+  test('has the history and the changes of the database', async () => {
+    const { position } = await store.changes(null, at(0));
+    await store.register({ ...KEY, runtime: 'docker', manifest: null }, at(1));
+    expect((await store.changes(position, at(2))).changed).toEqual([await store.find(KEY, at(2))]);
+    expect(store.history).not.toBeNull();
+  });
+
   /** A store whose mirror runs `act` for every change. */
   const withMirror = async (act: () => Promise<never>) => {
     const warnings: string[] = [];
-    const clock = new ManualClock(START);
+    const ownClock = new ManualClock(START);
     const fake: Store = {
       ...mirror,
       start: () => Promise.resolve(),
@@ -126,11 +190,16 @@ describe('A dual-write store', () => {
       removeProof: act,
       remove: act,
     };
-    const database = { directory: join(directory, 'own'), clock, rateLimitSeconds: 10 };
+    const database = { directory: join(directory, 'own'), clock: ownClock, rateLimitSeconds: 10 };
     const logger = { ...silentLogger, warn: (message: string) => void warnings.push(message) };
-    const mirrored = new DualWriteStore({ ...database, mirror: fake, logger });
+    const mirrored = new DualWriteStore({
+      store: new SqliteStore(database),
+      mirror: fake,
+      clock: ownClock,
+      logger,
+    });
     await mirrored.start();
-    return { mirrored, warnings, clock };
+    return { mirrored, warnings, clock: ownClock };
   };
 
   test('returns normal results while the mirror fails, and warns once', async () => {
@@ -148,11 +217,11 @@ describe('A dual-write store', () => {
   });
 
   test('waits at most two seconds for a mirror that hangs', async () => {
-    const { mirrored, clock } = await withMirror(() => new Promise<never>(() => undefined));
+    const { mirrored, clock: time } = await withMirror(() => new Promise<never>(() => undefined));
     // The first sleep belongs to the sweep of the database.
-    expect((await clock.nextSleep()).ms).toBe(10_000);
+    expect((await time.nextSleep()).ms).toBe(10_000);
     const registering = mirrored.register({ ...KEY, runtime: 'local', manifest: null }, at(0));
-    const sleep = await clock.nextSleep();
+    const sleep = await time.nextSleep();
     expect(sleep.ms).toBe(2_000);
     sleep.wake();
     expect(await registering).toMatchObject({ kind: 'created' });

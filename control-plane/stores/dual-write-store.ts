@@ -1,20 +1,25 @@
 import { proofSetOf } from '../../core/observation/proofs.ts';
-import { slept } from '../../runtime/clock.ts';
+import { slept, type Clock } from '../../runtime/clock.ts';
 import { describeError, type Logger } from '../../runtime/logger.ts';
-import { SqliteStore, type SqliteStoreOptions } from './sqlite/sqlite-store.ts';
+import type { HistoryStore } from './history.ts';
 import type {
   AgentKey,
   AgentRecord,
   Arrival,
+  ListQuery,
   ProofRemoval,
   ProofWrite,
   Registration,
   Store,
+  TokenGrant,
 } from './store.ts';
 
-export interface DualWriteOptions extends SqliteStoreOptions {
+export interface DualWriteOptions {
+  /** The database. */
+  store: Store;
   /** Receives the changes, so that the agents are also visible in the cluster. */
   mirror: Store;
+  clock: Clock;
   logger: Logger;
 }
 
@@ -26,56 +31,106 @@ const MIRROR_TIMEOUT_MS = 2_000;
  * the tokens. The AgentObservations are written as well. A failed mirror write is logged and does not change the response; the
  * next heartbeat repairs the mirror.
  */
-export class DualWriteStore extends SqliteStore {
+export class DualWriteStore implements Store {
+  readonly history: HistoryStore | null;
   readonly #options: DualWriteOptions;
+  readonly #store: Store;
   #isFailing = false;
 
   constructor(options: DualWriteOptions) {
-    super(options);
+    this.history = options.store.history;
     this.#options = options;
+    this.#store = options.store;
   }
 
-  override async start(): Promise<void> {
-    await super.start();
+  get cluster(): Store {
+    return this.#options.mirror;
+  }
+
+  async start(): Promise<void> {
+    await this.#store.start();
     await this.#options.mirror.start();
   }
 
-  override async close(): Promise<void> {
+  async close(): Promise<void> {
     await this.#options.mirror.close();
-    await super.close();
+    await this.#store.close();
   }
 
-  override async register(registration: Registration, at: Date) {
-    const outcome = await super.register(registration, at);
+  unready(): string | null {
+    return this.#store.unready();
+  }
+
+  replaceTokens(grant: TokenGrant) {
+    return this.#store.replaceTokens(grant);
+  }
+
+  addToken(grant: TokenGrant) {
+    return this.#store.addToken(grant);
+  }
+
+  hasToken(grant: TokenGrant) {
+    return this.#store.hasToken(grant);
+  }
+
+  find(key: AgentKey, at: Date) {
+    return this.#store.find(key, at);
+  }
+
+  findByName(name: string, at: Date) {
+    return this.#store.findByName(name, at);
+  }
+
+  list(query: ListQuery, at: Date) {
+    return this.#store.list(query, at);
+  }
+
+  report(key: AgentKey, instance: string | null, at: Date) {
+    return this.#store.report(key, instance, at);
+  }
+
+  changes(position: string | null, at: Date) {
+    return this.#store.changes(position, at);
+  }
+
+  async register(registration: Registration, at: Date) {
+    const outcome = await this.#store.register(registration, at);
     if (outcome.kind === 'taken') return outcome;
     const { agentId } = outcome.record;
     await this.#reflect(() => this.#options.mirror.register({ ...registration, agentId }, at));
     return outcome;
   }
 
-  override async heartbeat(arrival: Arrival): ReturnType<Store['heartbeat']> {
-    const outcome = await super.heartbeat(arrival);
+  async heartbeat(arrival: Arrival): ReturnType<Store['heartbeat']> {
+    const outcome = await this.#store.heartbeat(arrival);
     if (outcome.kind !== 'accepted') return outcome;
     const { record } = outcome;
     const heartbeatSeconds = await this.#reflect(() => this.#reflectHeartbeat(arrival, record));
     return { kind: 'accepted', record: { ...record, heartbeatSeconds } };
   }
 
-  override async putProof(write: ProofWrite) {
-    const outcome = await super.putProof(write);
+  async putProof(write: ProofWrite) {
+    const outcome = await this.#store.putProof(write);
     if (outcome === 'stored') await this.#reflect(() => this.#options.mirror.putProof(write));
     return outcome;
   }
 
-  override async removeProof(removal: ProofRemoval) {
-    const outcome = await super.removeProof(removal);
+  async removeProof(removal: ProofRemoval) {
+    const outcome = await this.#store.removeProof(removal);
     if (outcome === 'removed') await this.#reflect(() => this.#options.mirror.removeProof(removal));
     return outcome;
   }
 
-  override async remove(key: AgentKey) {
-    const outcome = await super.remove(key);
-    if (outcome === 'removed') await this.#reflect(() => this.#options.mirror.remove(key));
+  /** A workload that the cluster has would return with its next heartbeat. Rejects if the cluster cannot be read. */
+  async remove(key: AgentKey): ReturnType<Store['remove']> {
+    const { mirror, clock } = this.#options;
+    const known = await this.#store.find(key, clock.now());
+    if (known?.source === 'sidecar') {
+      const observed = await mirror.find(key, clock.now());
+      if (observed?.source === 'sidecar') return 'workload';
+    }
+    const outcome = await this.#store.remove(key);
+    if (outcome === 'removed' && known?.source === 'remote') await this.#reflect(() => mirror.remove(key));
     return outcome;
   }
 
@@ -117,4 +172,9 @@ export class DualWriteStore extends SqliteStore {
     timer.abort();
     return result;
   }
+}
+
+/** Whether a workload no longer exists in the cluster. False while the cluster cannot be read. */
+export async function isGoneFrom(mirror: Store, key: AgentKey, at: Date): Promise<boolean> {
+  return mirror.unready() === null && (await mirror.find(key, at)) === null;
 }

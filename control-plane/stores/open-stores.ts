@@ -6,8 +6,10 @@ import type { Metrics } from '../../runtime/metrics.ts';
 import { createApiServerOutage } from '../api-server-outage.ts';
 import { PodIdentity } from '../auth/pod-identity.ts';
 import type { ControlPlaneConfig } from '../config.ts';
+import { DualWriteStore, isGoneFrom } from './dual-write-store.ts';
 import { KubernetesStore } from './kubernetes/kubernetes-store.ts';
-import { DualWriteStore, type DualWriteOptions } from './dual-write-store.ts';
+import { PostgresDatabase } from './postgres/postgres-database.ts';
+import { SqlStore, type SqlStoreOptions } from './sql/sql-store.ts';
 import { SqliteStore } from './sqlite/sqlite-store.ts';
 import type { Store } from './store.ts';
 
@@ -26,8 +28,7 @@ export async function openStores({ config, logger, metrics }: Parts) {
     cluster && new KubeClient({ access: loadClusterAccess(cluster.kubeconfig), part: 'control-plane' });
   const observations =
     client && new KubernetesStore({ client, clock, logger, metrics, rateLimitSeconds, apiServer });
-  const database = { directory: config.DATA_DIR, clock, rateLimitSeconds, logger };
-  const store = storeOf(config, observations, database);
+  const store = storeOf(config, observations, logger);
   const close = async (): Promise<void> => {
     await store.close();
     await client?.close();
@@ -43,11 +44,26 @@ export async function openStores({ config, logger, metrics }: Parts) {
 }
 
 /** readConfig always sets a cluster with the Kubernetes store, so its observations are never null. */
-function storeOf(
-  { STORE }: ControlPlaneConfig,
-  observations: KubernetesStore | null,
-  database: Omit<DualWriteOptions, 'mirror'>,
-): Store {
-  if (observations === null) return new SqliteStore(database);
-  return STORE === 'kubernetes' ? observations : new DualWriteStore({ ...database, mirror: observations });
+function storeOf(config: ControlPlaneConfig, observations: KubernetesStore | null, logger: Logger): Store {
+  if (observations === null) return databaseStoreOf(config, { logger });
+  if (config.STORE === 'kubernetes') return observations;
+  const mirror: Store = observations;
+  const store = databaseStoreOf(config, { logger, isGone: (key, at) => isGoneFrom(mirror, key, at) });
+  return new DualWriteStore({ store, mirror, clock: systemClock, logger });
+}
+
+function databaseStoreOf(
+  config: ControlPlaneConfig,
+  given: Pick<SqlStoreOptions, 'isGone'> & { logger: Logger },
+): SqlStore {
+  const { database, retention, RATE_LIMIT_SECONDS: rateLimitSeconds, DATA_DIR: directory } = config;
+  const clock = systemClock;
+  const options = { ...given, clock, rateLimitSeconds, retention };
+  // readConfig sets an address with the PostgreSQL store only.
+  return database === null
+    ? new SqliteStore({ ...options, directory })
+    : new SqlStore({
+        ...options,
+        database: new PostgresDatabase({ ...database, clock, logger: given.logger }),
+      });
 }

@@ -8,6 +8,7 @@ import type { ObservationStatus, Phase, TokenHash } from '../../core/observation
 import type { ProofSet } from '../../core/proof/proof-set.ts';
 import type { ProofRecord } from '../../core/proof/proof.ts';
 import type { UsageWindow } from '../../core/usage/usage.ts';
+import type { HistoryStore } from './history.ts';
 
 /** The key of an agent: names are unique in a namespace. */
 export interface AgentKey {
@@ -107,6 +108,19 @@ export interface AgentPage {
   next: AgentKey | null;
 }
 
+/** What changed in the store since a position. */
+export interface FleetChanges {
+  /** Opaque; for the next call. */
+  position: string;
+  /** May contain agents that the previous call returned too. */
+  changed: AgentRecord[];
+  removed: AgentKey[];
+  /** There are further changes; the next call returns them. Absent: these are all changes. */
+  hasMore?: true;
+  /** The given position is unknown, for example after a restart: `changed` has every agent, and others do not exist. */
+  isAll?: true;
+}
+
 export interface ProofWrite extends AgentKey {
   record: ProofRecord;
   at: Date;
@@ -154,6 +168,16 @@ export interface Store {
   list(query: ListQuery, at: Date): Promise<AgentPage>;
   /** The report of one instance, or of the worst live instance; null: no heartbeat yet, or no such instance. */
   report(key: AgentKey, instance: string | null, at: Date): Promise<InstanceReport | null>;
+
+  /** The agents that changed after `position`; null: only the current position. */
+  changes(position: string | null, at: Date): Promise<FleetChanges>;
+  /**
+   * The store of the AgentObservations, if this store has them only as a copy. They also contain what the operator observes
+   * (conditions, drift), and workloads that never reported. Absent: no cluster, or this store reads them itself.
+   */
+  readonly cluster?: Store;
+  /** null: this store keeps no history. */
+  readonly history: HistoryStore | null;
 
   heartbeat(arrival: Arrival): Promise<HeartbeatOutcome>;
   putProof(write: ProofWrite): Promise<'stored' | 'unknown-agent'>;

@@ -1,5 +1,6 @@
 import { DEFAULT_COMPLIANT_GRADE, gradeOf, minimumScoreOf } from '../../core/gap/grade.ts';
 import { contextOf } from '../../core/observation/context-of.ts';
+import { MIRRORED_REASON } from '../../core/observation/mirrored.ts';
 import type { AgentObservation, ObservationStatus, Phase } from '../../core/observation/observation.ts';
 import { conditionAt, type Verdict } from '../../core/observation/verdict.ts';
 import { present } from '../../core/untrusted/present.ts';
@@ -10,7 +11,7 @@ const no = (reason: string, message: string): Verdict => ({ status: 'False', rea
 const yes = (reason: string, message: string): Verdict => ({ status: 'True', reason, message });
 const NOT_LISTED: Verdict = {
   status: 'Unknown',
-  reason: 'Mirrored',
+  reason: MIRRORED_REASON,
   message: "unknown: not part of the remote control plane's agent list",
 };
 

@@ -1,8 +1,9 @@
 import { GRADES, type Grade } from '../../core/gap/gap.ts';
-import { isDnsLabel } from '../../core/injection/names.ts';
+import { DNS_LABEL, isDnsLabel } from '../../core/injection/names.ts';
 import { PHASES, type Phase } from '../../core/observation/observation.ts';
 import { RUNTIMES, type Runtime } from '../../core/observation/runtimes.ts';
 import {
+  described,
   fail,
   integer,
   isoTime,
@@ -29,14 +30,21 @@ export interface OutsideAgent {
   lastSeen: string | null;
 }
 
-const dnsLabel: Field<string> = (value, path, errors) =>
-  typeof value === 'string' && isDnsLabel(value) ? value : fail(errors, path, 'must be a DNS label');
+const dnsLabel: Field<string> = described(
+  { type: 'string', pattern: DNS_LABEL.source },
+  (value, path, errors) =>
+    typeof value === 'string' && isDnsLabel(value) ? value : fail(errors, path, 'must be a DNS label'),
+);
 
 /** Used as an annotation value and in comparisons. */
-const agentId: Field<string> = (value, path, errors) =>
-  typeof value === 'string' && /^[\x21-\x7e]{1,200}$/.test(value)
-    ? value
-    : fail(errors, path, 'must be 1 to 200 visible ASCII characters');
+const AGENT_ID = /^[\x21-\x7e]{1,200}$/;
+const agentId: Field<string> = described(
+  { type: 'string', pattern: AGENT_ID.source },
+  (value, path, errors) =>
+    typeof value === 'string' && AGENT_ID.test(value)
+      ? value
+      : fail(errors, path, 'must be 1 to 200 visible ASCII characters'),
+);
 
 const agent = object<OutsideAgent>({
   agentId,

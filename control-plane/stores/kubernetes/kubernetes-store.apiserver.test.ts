@@ -113,6 +113,7 @@ const observed = (key: AgentKey): Promise<AgentObservation | null> =>
   storeContract('The Kubernetes store', async () => {
     let current = await open();
     return {
+      hasCluster: true,
       get store() {
         return current;
       },

@@ -369,3 +369,33 @@ test('starts without the API server, is not ready, and becomes ready when the AP
   expect((await beat(1)).kind).toBe('accepted');
   expect((await store.list({ limit: 1, after: null }, new Date(T0))).total).toBe(1);
 });
+
+test('returns changes of the watch and heartbeats that are not written yet, and removed agents', async () => {
+  const at = new Date(T0);
+  const { position: start } = await store.changes(null, at);
+  server.put(COLLECTION, observation('chat'));
+  while ((await store.find({ ...KEY, name: 'chat' }, at)) === null) await delay(2);
+  const added = await store.changes(start, at);
+  expect(added).toMatchObject({ changed: [{ name: 'chat' }], removed: [] });
+  await beat(1);
+  await until(isSettled);
+  await beat(2);
+  const reported = await store.changes(added.position, at);
+  expect(reported).toMatchObject({ changed: [{ name: 'shop', status: { tokens: 2 } }], removed: [] });
+  expect(stored().tokens).toBe(1);
+  server.remove(COLLECTION, 'chat');
+  while ((await store.find({ ...KEY, name: 'chat' }, at)) !== null) await delay(2);
+  const removed = await store.changes(reported.position, at);
+  expect(removed.removed).toEqual([{ namespace: 'team', name: 'chat' }]);
+});
+
+test('returns all agents, marked as all, for a position of another process', async () => {
+  const at = new Date(T0);
+  const { position } = await store.changes(null, at);
+  await store.close();
+  await client.close();
+  await open();
+  await until(() => store.unready() === null);
+  const changes = await store.changes(position, at);
+  expect(changes).toMatchObject({ changed: [{ name: 'shop' }], removed: [], isAll: true });
+});

@@ -2,12 +2,10 @@ import { contextOf } from '../../../core/observation/context-of.ts';
 import { isMirrored } from '../../../core/observation/mirrored.ts';
 import type { AgentObservation, ObservationStatus } from '../../../core/observation/observation.ts';
 import { withoutProof, withProof } from '../../../core/observation/proofs.ts';
-import { statusOf } from '../../../core/observation/status-of.ts';
 import type { KubeClient } from '../../../kube/client.ts';
-import { sameJson } from '../../../kube/merge-patch.ts';
 import { keyText } from '../../../kube/resources.ts';
-import { slept, type Clock } from '../../../runtime/clock.ts';
-import { describeError, type Logger } from '../../../runtime/logger.ts';
+import type { Clock } from '../../../runtime/clock.ts';
+import type { Logger } from '../../../runtime/logger.ts';
 import type { Metrics } from '../../../runtime/metrics.ts';
 import { createApiServerOutage, type ApiServerOutage } from '../../api-server-outage.ts';
 import { hasToken, registeredStatus, withOnlyToken, withToken } from '../../status/changes.ts';
@@ -17,6 +15,7 @@ import type {
   AgentPage,
   AgentRecord,
   Arrival,
+  FleetChanges,
   HeartbeatOutcome,
   InstanceReport,
   ListQuery,
@@ -28,6 +27,8 @@ import type {
   TokenGrant,
   TokenOutcome,
 } from '../store.ts';
+import { ageRemoteAgents } from './age-remote.ts';
+import { ChangeLog } from './change-log.ts';
 import { Coalescer } from './coalescer.ts';
 import { Observations, type Update } from './observations.ts';
 import { compareKeys, pageOf } from './page.ts';
@@ -60,12 +61,15 @@ const CLOSE_MS = 12_000;
  * Tokens and proofs are written to the cluster before the response.
  */
 export class KubernetesStore implements Store {
+  /** The AgentObservation contains only the latest state. */
+  readonly history = null;
   readonly #options: KubernetesStoreOptions;
   readonly #observations: Observations;
   readonly #heartbeats: Coalescer;
   readonly #apiServer: ApiServerOutage;
   /** Times when this replica accepted new instance names of an agent, in milliseconds, oldest first. */
   readonly #newNames = new Map<string, number[]>();
+  readonly #changes = new ChangeLog();
   readonly #stop = new AbortController();
   #sweeps: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
@@ -74,11 +78,12 @@ export class KubernetesStore implements Store {
     this.#options = options;
     const { client, clock, logger, metrics } = options;
     this.#apiServer = options.apiServer ?? createApiServerOutage({ clock, logger });
+    const onChange = (key: AgentKey): void => this.#changes.record(key);
     const onGone = (key: AgentKey): void => {
       this.#heartbeats.drop(key);
       this.#newNames.delete(keyText(key));
     };
-    const observations = new Observations({ client, clock, logger, metrics, onGone });
+    const observations = new Observations({ client, clock, logger, metrics, onChange, onGone });
     this.#observations = observations;
     this.#heartbeats = new Coalescer({ observations, clock, logger, metrics, apiServer: this.#apiServer });
   }
@@ -86,38 +91,13 @@ export class KubernetesStore implements Store {
   /** Does not wait for the cluster. The process is live, and becomes ready when the AgentObservations are listed. */
   start(): Promise<void> {
     this.#observations.start();
-    this.#sweeps = this.#sweep();
+    const { clock, logger, sweepMs: everyMs = SWEEP_MS } = this.#options;
+    this.#sweeps = ageRemoteAgents({
+      ...{ clock, logger, everyMs, signal: this.#stop.signal },
+      list: () => this.#observations.list(),
+      write: (key, update) => this.#write(key, update),
+    });
     return Promise.resolve();
-  }
-
-  async #sweep(): Promise<void> {
-    const { clock, sweepMs = SWEEP_MS } = this.#options;
-    while (await slept(clock, sweepMs, this.#stop.signal)) await this.#ageRemote();
-  }
-
-  /**
-   * Marks stale agents. Only the control plane ages the observations of agents that are registered here; the operator ages
-   * workloads and mirrored agents. Every replica does it. A status that another replica has already written is not written again.
-   */
-  async #ageRemote(): Promise<void> {
-    const { clock, logger } = this.#options;
-    // Uses the time of the write. With a time of the previous day, today's tokens of removed instances would be dropped.
-    const aged: Update = (object) =>
-      object.spec.source === 'remote' && !isMirrored(object)
-        ? statusOf(object.status, clock.now(), contextOf(object))
-        : null;
-    const isDue = (object: AgentObservation): boolean =>
-      !sameJson(aged(object) ?? object.status, object.status);
-    for (const { metadata } of this.#observations.list().filter(isDue)) {
-      // Debug level, because the API server outage is already in the log.
-      await this.#write(metadata, aged).catch((error: unknown) =>
-        logger.debug('failed to update status of registered agent', {
-          agent: keyText(metadata),
-          error: describeError(error),
-        }),
-      );
-      if (this.#stop.signal.aborted) return;
-    }
   }
 
   close(): Promise<void> {
@@ -197,6 +177,20 @@ export class KubernetesStore implements Store {
     return agent && reportOf(agent.name, agent.status, instance);
   }
 
+  async changes(position: string | null): Promise<FleetChanges> {
+    await this.#requireSynced();
+    const current = this.#changes.position;
+    if (position === null) return { position: current, changed: [], removed: [] };
+    const keys = this.#changes.since(position);
+    if (keys === null) return { position: current, changed: await this.#all(), removed: [], isAll: true };
+    const found = keys.map((key) => ({ key, object: this.#observations.get(key) }));
+    return {
+      position: current,
+      changed: found.flatMap(({ object }) => (object === undefined ? [] : this.#record(object))),
+      removed: found.flatMap(({ key, object }) => (object === undefined ? key : [])),
+    };
+  }
+
   async heartbeat(arrival: Arrival): Promise<HeartbeatOutcome> {
     if (this.#observations.get(arrival) === undefined) await this.#guard(this.#observations.refresh(arrival));
     // No await from here until the heartbeat is queued, so that concurrent heartbeats see each other.
@@ -219,6 +213,7 @@ export class KubernetesStore implements Store {
       const outcome = await this.#guard(this.#heartbeats.write(object, arrival, status));
       if (outcome === 'gone') return { kind: 'unknown' };
     }
+    this.#changes.record(arrival);
     return { kind: 'accepted', record: recordOf(object, status) };
   }
 

@@ -31,6 +31,8 @@ export interface ObservationsOptions {
   clock: Clock;
   logger: Logger;
   metrics: Metrics;
+  /** Called when an object may have changed: in the watch, or by a write or read of this process. */
+  onChange(key: AgentKey): void;
   /** Called when an object was deleted. */
   onGone(key: AgentKey): void;
 }
@@ -170,6 +172,7 @@ export class Observations {
     if (known?.deleted && known.object.metadata.uid === object.metadata.uid) return;
     const sinceMs = this.#options.clock.monotonicMs();
     this.#own.set(key, { object: keptOf(object), deleted, sinceMs });
+    this.#options.onChange(object.metadata);
   }
 
   #ownOf(key: string): OwnWrite | undefined {
@@ -189,6 +192,7 @@ export class Observations {
     } else if (own !== undefined && versionOf(change.object) >= versionOf(own.object)) {
       this.#own.delete(key);
     }
+    this.#options.onChange(metadata);
   }
 }
 

@@ -1,4 +1,6 @@
 import type { DatabaseSync } from 'node:sqlite';
+import { definitionsFor } from '../sql/dialect.ts';
+import { HISTORY_TABLES } from '../sql/history-tables.ts';
 
 /**
  * The schema, one entry per version. `PRAGMA user_version` holds the version of a file. Released entries are never edited;
@@ -65,12 +67,47 @@ const MIGRATIONS: readonly string[] = [
   ALTER TABLE reports ADD COLUMN evidence TEXT;
   ALTER TABLE reports ADD COLUMN audit TEXT;
   `,
+  `
+  -- Milliseconds: the last write, and the last heartbeat.
+  ALTER TABLE agents ADD COLUMN changed_at INTEGER NOT NULL DEFAULT 0;
+  ALTER TABLE agents ADD COLUMN heartbeat_at INTEGER;
+  -- The number of writes after the first one.
+  ALTER TABLE agents ADD COLUMN revision INTEGER NOT NULL DEFAULT 0;
+  UPDATE agents SET heartbeat_at = (
+    SELECT unixepoch(received_at) * 1000 FROM heartbeats
+    WHERE heartbeats.namespace = agents.namespace AND heartbeats.name = agents.name ORDER BY id DESC LIMIT 1);
+  -- With the revision, so that a query of versions does not read the table.
+  CREATE INDEX agents_by_changed_at ON agents (changed_at, revision);
+  CREATE INDEX agents_by_heartbeat_at ON agents (heartbeat_at) WHERE source = 'sidecar';
+
+  -- Agents removed in the last hour.
+  CREATE TABLE removals (
+    namespace  TEXT NOT NULL,
+    name       TEXT NOT NULL,
+    -- Milliseconds.
+    removed_at INTEGER NOT NULL,
+    PRIMARY KEY (namespace, name)
+  ) WITHOUT ROWID;
+  CREATE INDEX removals_by_time ON removals (removed_at);
+
+  -- The state of the agent after the heartbeat, and what the agent did since the heartbeat before. null: stored by an earlier
+  -- version.
+  ALTER TABLE heartbeats ADD COLUMN score REAL;
+  ALTER TABLE heartbeats ADD COLUMN phase TEXT;
+  ALTER TABLE heartbeats ADD COLUMN tokens REAL;
+  ALTER TABLE heartbeats ADD COLUMN cost_usd REAL;
+  ALTER TABLE heartbeats ADD COLUMN allow REAL;
+  ALTER TABLE heartbeats ADD COLUMN deny REAL;
+  ALTER TABLE heartbeats ADD COLUMN fail_open REAL;
+  ALTER TABLE heartbeats ADD COLUMN not_evaluated REAL;
+  `,
+  definitionsFor('sqlite', HISTORY_TABLES),
 ];
 
 /** The schema version of this build. */
 export const SCHEMA_VERSION = MIGRATIONS.length;
 
-/** Migrates a database to this build's version, each step in one transaction. Throws if a newer build wrote the database. */
+/** Migrates a database to this build's version in one transaction. Throws if a newer build wrote the database. */
 export function migrate(database: DatabaseSync): void {
   const row = database.prepare('PRAGMA user_version').get();
   const version = Number(row?.['user_version']);
@@ -78,7 +115,7 @@ export function migrate(database: DatabaseSync): void {
     throw new Error(
       `the database has schema version ${version}, but this build supports at most ${SCHEMA_VERSION}; use a newer build`,
     );
-  MIGRATIONS.slice(version).forEach((statements, index) => {
-    database.exec(`BEGIN IMMEDIATE; ${statements} PRAGMA user_version = ${version + index + 1}; COMMIT;`);
-  });
+  if (version === SCHEMA_VERSION) return;
+  const steps = MIGRATIONS.slice(version).join('\n;\n');
+  database.exec(`BEGIN IMMEDIATE; ${steps}\n; PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT;`);
 }

@@ -40,17 +40,3 @@ function makeDirectory(path: string): void {
     } else if (code !== 'EEXIST' || !statSync(path).isDirectory()) throw error;
   }
 }
-
-/** Runs `work` in one transaction, which is rolled back if `work` throws. */
-export function transaction<T>(database: DatabaseSync, work: () => T): T {
-  database.exec('BEGIN IMMEDIATE');
-  try {
-    const result = work();
-    database.exec('COMMIT');
-    return result;
-  } catch (error) {
-    // A failed commit sometimes ends the transaction itself, for example with a full disk.
-    if (database.isTransaction) database.exec('ROLLBACK');
-    throw error;
-  }
-}

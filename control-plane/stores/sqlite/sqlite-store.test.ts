@@ -3,13 +3,16 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { Heartbeat } from '../../../core/heartbeat/heartbeat.ts';
+import { mergeHeartbeat } from '../../../core/observation/merge-heartbeat.ts';
+import type { ObservationStatus } from '../../../core/observation/observation.ts';
 import { pauseAfterLimit } from '../../../push/schedule.ts';
 import { diceOf } from '../../../testing/dice.ts';
 import { aHeartbeat } from '../../../testing/heartbeat.ts';
 import { ManualClock } from '../../../testing/manual-clock.ts';
 import { SEED } from '../../../testing/seed.ts';
 import { CONTRACT_RATE_LIMIT_SECONDS, storeContract } from '../../../testing/store-contract.ts';
-import type { Arrival, Store } from '../store.ts';
+import type { AgentKey, Arrival, Store } from '../store.ts';
 import { SCHEMA_VERSION } from './migrations.ts';
 import { SqliteStore } from './sqlite-store.ts';
 
@@ -37,6 +40,7 @@ storeContract('The SQLite store', async () => {
   let current = await make();
   let namespaces = 0;
   return {
+    hasCluster: false,
     get store() {
       return current;
     },
@@ -258,6 +262,27 @@ describe('The database file', () => {
 
   const file = () => join(directory, 'control-plane.sqlite');
 
+  /** Writes a database of schema version 3 with one workload. */
+  function writePrevious({ namespace, name, agentId, status, heartbeat }: PreviousAgent): void {
+    const database = new DatabaseSync(file());
+    database.exec(`PRAGMA journal_mode = WAL; ${PREVIOUS_SCHEMA} PRAGMA user_version = 3;`);
+    const received = at(0).toISOString();
+    const { gap, health } = heartbeat;
+    const [json, agent] = [JSON.stringify(status), [namespace, name, agentId, 'sidecar', 'k8s']];
+    database
+      .prepare('INSERT INTO agents VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)')
+      .run(...agent, json, status.phase, status.grade ?? null, at(120).getTime());
+    database
+      .prepare(
+        'INSERT INTO reports (namespace, name, instance, received_at, gap, health) VALUES (?, ?, ?, ?, ?, ?)',
+      )
+      .run(namespace, name, 'shop-1', received, JSON.stringify(gap), JSON.stringify(health));
+    database
+      .prepare('INSERT INTO heartbeats (namespace, name, instance, received_at, body) VALUES (?, ?, ?, ?, ?)')
+      .run(namespace, name, 'shop-1', received, JSON.stringify(heartbeat));
+    database.close();
+  }
+
   test('is created with the schema version, in WAL mode', async () => {
     const opened = await open();
     const database = new DatabaseSync(file(), { readOnly: true });
@@ -266,6 +291,42 @@ describe('The database file', () => {
     database.close();
     await opened.close();
     expect(readdirSync(directory)).toEqual(['control-plane.sqlite']);
+  });
+
+  test('of the previous version keeps its agents, keys, reports and heartbeats', async () => {
+    const key = { namespace: 'team', name: 'shop' };
+    const heartbeat = aHeartbeat({ seq: 1 });
+    const sender = { instance: 'shop-1', uid: 'u-1' };
+    const tokenHashes = [{ hash: 'h', expiresAt: at(3_600).toISOString() }];
+    const status = { ...mergeHeartbeat(undefined, heartbeat, sender, at(0)), tokenHashes };
+    writePrevious({ ...key, agentId: 'agt_1', status, heartbeat });
+
+    const opened = await open();
+    expect(await opened.find(key, at(1))).toEqual({
+      ...{ ...key, agentId: 'agt_1', source: 'sidecar', runtime: 'k8s', heartbeatSeconds: null },
+      status: JSON.parse(JSON.stringify(status)),
+    });
+    expect(await opened.hasToken({ ...key, agentId: 'agt_1', token: tokenHashes[0]!, at: at(1) })).toBe(true);
+    expect(await opened.report(key, null, at(1))).toMatchObject({ instance: 'shop-1', gap: { score: 100 } });
+    const database = new DatabaseSync(file(), { readOnly: true });
+    expect(database.prepare('SELECT heartbeat_at FROM agents').get()).toEqual({
+      heartbeat_at: at(0).getTime(),
+    });
+    database.close();
+
+    const next = {
+      ...key,
+      ...sender,
+      source: 'sidecar',
+      heartbeat: aHeartbeat({ seq: 2 }),
+      at: at(20),
+    } as const;
+    expect(await opened.heartbeat(next)).toMatchObject({ kind: 'accepted' });
+    // The heartbeats of the previous version have no values for the history.
+    const query = { ...key, step: 'heartbeat', from: at(0), to: at(60) } as const;
+    const history = await opened.history?.agent(query);
+    expect(history?.points).toMatchObject([{ at: at(20).toISOString(), score: 100 }]);
+    await opened.close();
   });
 
   test('of a newer build is rejected and left unchanged', async () => {
@@ -299,3 +360,62 @@ describe('The database file', () => {
     directory = join(directory, '..');
   });
 });
+
+interface PreviousAgent extends AgentKey {
+  agentId: string;
+  status: ObservationStatus;
+  heartbeat: Heartbeat;
+}
+
+/** What schema version 3 created. */
+const PREVIOUS_SCHEMA = `
+  CREATE TABLE agents (
+    namespace TEXT NOT NULL,
+    name      TEXT NOT NULL,
+    agent_id  TEXT NOT NULL UNIQUE,
+    source    TEXT NOT NULL CHECK (source IN ('sidecar', 'remote')),
+    runtime   TEXT NOT NULL,
+    status    TEXT NOT NULL,
+    phase     TEXT NOT NULL,
+    grade     TEXT,
+    due_at    INTEGER,
+    PRIMARY KEY (namespace, name)
+  ) WITHOUT ROWID;
+  CREATE INDEX agents_by_name ON agents (name, namespace);
+  CREATE INDEX agents_by_due_at ON agents (due_at) WHERE due_at IS NOT NULL;
+
+  CREATE TABLE reports (
+    namespace   TEXT NOT NULL,
+    name        TEXT NOT NULL,
+    instance    TEXT NOT NULL,
+    received_at TEXT NOT NULL,
+    gap         TEXT NOT NULL,
+    health      TEXT NOT NULL,
+    usage       TEXT,
+    PRIMARY KEY (namespace, name, instance),
+    FOREIGN KEY (namespace, name) REFERENCES agents ON DELETE CASCADE
+  ) WITHOUT ROWID;
+
+  CREATE TABLE heartbeats (
+    id          INTEGER PRIMARY KEY,
+    namespace   TEXT NOT NULL,
+    name        TEXT NOT NULL,
+    instance    TEXT NOT NULL,
+    received_at TEXT NOT NULL,
+    body        TEXT NOT NULL,
+    FOREIGN KEY (namespace, name) REFERENCES agents ON DELETE CASCADE
+  );
+  CREATE INDEX heartbeats_by_agent ON heartbeats (namespace, name, id);
+
+  CREATE TABLE new_names (
+    id          INTEGER PRIMARY KEY,
+    namespace   TEXT NOT NULL,
+    name        TEXT NOT NULL,
+    accepted_at INTEGER NOT NULL,
+    FOREIGN KEY (namespace, name) REFERENCES agents ON DELETE CASCADE
+  );
+  CREATE INDEX new_names_by_agent ON new_names (namespace, name, accepted_at);
+
+  ALTER TABLE reports ADD COLUMN evidence TEXT;
+  ALTER TABLE reports ADD COLUMN audit TEXT;
+`;

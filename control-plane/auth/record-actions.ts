@@ -1,0 +1,103 @@
+import type { Request, RequestHandler, Response } from 'express';
+import { isRuleId } from '../../core/audit/rules.ts';
+import { isDnsLabel } from '../../core/injection/names.ts';
+import { describeError } from '../../runtime/logger.ts';
+import type { ControlPlaneContext, ControlPlaneRoute } from '../context.ts';
+import type { AdminAction } from '../stores/history.ts';
+import type { AgentKey } from '../stores/store.ts';
+import { oncePerSource, sourceOf } from './once-per-source.ts';
+
+/** Minimum time between two recorded requests with a wrong key from one source, in milliseconds. */
+const WRONG_KEY_MS = 60_000;
+
+type Subject = Pick<AdminAction, 'agentName' | 'namespace'>;
+
+const agents = new WeakMap<Request, Subject>();
+
+/** Notes which agent a request is about, because its path may contain only the name, and the agent may be removed. */
+export function noteAgent(request: Request, { namespace, name }: AgentKey): void {
+  agents.set(request, { agentName: name, namespace });
+}
+
+/**
+ * Adds the record of admin actions to the guards of a route: every request with the admin key that changes something, with the
+ * status of its response. Requests with a wrong key are recorded at most once per minute and source. The record is written
+ * before the response is sent. A failure to write it does not change the response, and is logged and counted. A store without
+ * a history only logs the actions.
+ */
+export function actionRecorder(
+  context: ControlPlaneContext,
+): (route: ControlPlaneRoute, guards: readonly RequestHandler[]) => RequestHandler[] {
+  const record = actionWriter(context);
+  const isWrongKeyDue = oncePerSource({ clock: context.clock, everyMs: WRONG_KEY_MS });
+  return (route, guards) => {
+    if (route.access !== 'admin' || route.method === 'GET') return [...guards];
+    const admitted = new WeakSet<Request>();
+    const watch: RequestHandler = (request, response, next) => {
+      // Read now: a closed connection has no address, and the error handler has no parameters of the path.
+      const asked = askedOf(request);
+      beforeEnd(response, async () => {
+        const isAdmitted = admitted.has(request);
+        const status = response.statusCode;
+        if (isAdmitted || (status === 403 && isWrongKeyDue(asked.address)))
+          await record({ ...asked, ...agents.get(request), action: route.operation.id, status });
+      });
+      next();
+    };
+    const admit: RequestHandler = (request, _response, next) => {
+      admitted.add(request);
+      next();
+    };
+    return [watch, ...guards, admit];
+  };
+}
+
+function actionWriter({ clock, logger, metrics, store }: ControlPlaneContext) {
+  const failures = metrics.counter(
+    'platform_control_plane_unrecorded_actions_total',
+    'Admin actions that the store could not record.',
+  );
+  return async (done: Omit<AdminAction, 'id' | 'at'>): Promise<void> => {
+    const { address: source, agentName: agent, action, namespace, ruleId, status } = done;
+    const fields = { action, source, agent, namespace, ruleId, status };
+    if (store.history === null) {
+      logger.info('admin action', fields);
+      return;
+    }
+    try {
+      await store.history.addAction({ ...done, at: clock.now().toISOString() });
+    } catch (error) {
+      failures.add();
+      logger.warn('failed to record admin action', { ...fields, error: describeError(error) });
+    }
+  };
+}
+
+/** What the request itself contains, as far as its texts are valid. Invalid texts are not stored. */
+function askedOf(request: Request): Subject & Pick<AdminAction, 'address' | 'ruleId'> {
+  const { params, query } = request;
+  const ruleId = params['ruleId'];
+  const label = (text: unknown): string | null =>
+    typeof text === 'string' && isDnsLabel(text) ? text : null;
+  return {
+    address: sourceOf(request),
+    agentName: label(params['name']),
+    namespace: label(query['namespace']),
+    ruleId: typeof ruleId === 'string' && isRuleId(ruleId) ? ruleId : null,
+  };
+}
+
+/** Runs `work` when the response is complete, and sends the response after it. `work` never rejects. */
+function beforeEnd(response: Response, work: () => Promise<void>): void {
+  const end = response.end.bind(response);
+  response.end = new Proxy(end, {
+    apply(send, _response, parts: unknown[]) {
+      response.end = end;
+      void work().finally(() => {
+        // If the response was ended by other code in the meantime, a second end would be an error.
+        if (!response.writableEnded) Reflect.apply(send, undefined, parts);
+      });
+      return response;
+    },
+  });
+}

@@ -1,0 +1,164 @@
+import { createHash } from 'node:crypto';
+import type { ServerResponse } from 'node:http';
+import { placeText } from '../../core/coverage/excerpt.ts';
+import { slept, type Clock } from '../../runtime/clock.ts';
+import { EVENT_STREAM_HEADERS, EventStream, eventText } from '../../runtime/event-stream.ts';
+import { listItemOf, type AgentListItem } from '../routes/agent-row.ts';
+import type { FleetChanges } from '../stores/store.ts';
+import { POLL_MS, type FleetFeed } from './fleet-feed.ts';
+
+/** Maximum number of concurrent streams. */
+export const MAX_STREAMS = 100;
+/** A stream with more unsent bytes than this at the next poll is cut. */
+const MAX_UNSENT_BYTES = 1024 * 1024;
+/** Maximum number of agents in one event. */
+const MAX_ROWS = 200;
+/** A poll that takes long is followed by a pause of this many times its duration, so that polls never keep the store busy. */
+const PAUSE_FACTOR = 4;
+
+/** The data of the event `agents`. */
+export interface FleetEvent {
+  changed: AgentListItem[];
+  removed: { namespace: string; agentName: string }[];
+}
+
+export interface FleetStreamsOptions {
+  feed: FleetFeed;
+  clock: Clock;
+  /** Ends all streams. */
+  signal: AbortSignal;
+}
+
+/**
+ * The open streams of `GET /stream`. All streams get the same events: a client first connects, and reads the list after the
+ * event `ready`. One loop polls for all streams while at least one is open.
+ */
+export class FleetStreams {
+  readonly #options: FleetStreamsOptions;
+  /** Number of open responses; also of those that wait for the first poll. */
+  #open = 0;
+  readonly #streams = new Set<EventStream>();
+  /** The first poll; null: no stream is open. */
+  #started: Promise<void> | null = null;
+  /** Ends the poll loop. */
+  #polling: AbortController | null = null;
+  /** The digest of the last sent row of each agent. */
+  readonly #sent = new Map<string, string>();
+  /** Agents that the previous poll returned as removed. */
+  #removed: ReadonlySet<string> = new Set();
+
+  constructor(options: FleetStreamsOptions) {
+    this.#options = options;
+    options.signal.addEventListener('abort', () => this.#endAll());
+  }
+
+  get isFull(): boolean {
+    return this.#open >= MAX_STREAMS;
+  }
+
+  /** Sends events until either side closes the connection. Rejects before the head if the store is unavailable. */
+  async connect(response: ServerResponse): Promise<void> {
+    const { clock, signal } = this.#options;
+    // Its close event has passed.
+    if (response.destroyed) return;
+    this.#open += 1;
+    response.once('close', () => this.#left());
+    this.#started ??= this.#start();
+    await this.#started;
+    if (response.destroyed) return;
+    response.writeHead(200, EVENT_STREAM_HEADERS);
+    const onClose = (): void => void this.#streams.delete(stream);
+    const stream: EventStream = new EventStream(response, { clock, onClose });
+    this.#streams.add(stream);
+    stream.write(eventText({ event: 'ready', data: {} }));
+    if (signal.aborted) stream.end();
+  }
+
+  async #start(): Promise<void> {
+    const { feed } = this.#options;
+    const polling = new AbortController();
+    this.#polling = polling;
+    const unsubscribe = feed.subscribe((changes) => this.#send(changes));
+    polling.signal.addEventListener('abort', unsubscribe, { once: true });
+    await feed.refresh();
+    // Stores return recent changes again. Those of this poll are not sent: clients read the list after it.
+    await feed.poll();
+    void this.#poll(polling.signal);
+  }
+
+  #left(): void {
+    this.#open -= 1;
+    if (this.#open > 0) return;
+    this.#polling?.abort();
+    this.#polling = this.#started = null;
+    this.#sent.clear();
+    this.#removed = new Set();
+  }
+
+  async #poll(signal: AbortSignal): Promise<void> {
+    const { feed, clock } = this.#options;
+    let pauseMs = POLL_MS;
+    while (await slept(clock, pauseMs, signal)) {
+      const startedMs = clock.monotonicMs();
+      // While the store is unavailable, clients keep their rows. The next complete poll returns all changes since the last one.
+      await feed.poll().catch(() => undefined);
+      pauseMs = Math.max(POLL_MS, PAUSE_FACTOR * (clock.monotonicMs() - startedMs));
+    }
+  }
+
+  #send(changes: FleetChanges): void {
+    if (changes.isAll) {
+      // The clients may have agents that do not exist any more. They connect again and read the list.
+      this.#endAll();
+      return;
+    }
+    const changed = changes.changed.map(listItemOf).filter((row) => this.#isNew(row));
+    const removed = this.#newlyRemoved(changes);
+    if (this.#streams.size === 0) return;
+    this.#cutSlow();
+    for (let from = 0; from < changed.length || (from === 0 && removed.length > 0); from += MAX_ROWS)
+      this.#broadcast({
+        changed: changed.slice(from, from + MAX_ROWS),
+        removed: from === 0 ? removed : [],
+      });
+  }
+
+  /** Stores also return agents that did not change. */
+  #isNew(row: AgentListItem): boolean {
+    const text = placeText(row);
+    const digest = createHash('sha256').update(JSON.stringify(row)).digest('base64');
+    if (this.#sent.get(text) === digest) return false;
+    this.#sent.set(text, digest);
+    return true;
+  }
+
+  /** The removed agents that the previous poll did not return. An agent that was added again is not removed. */
+  #newlyRemoved({ changed, removed }: FleetChanges): FleetEvent['removed'] {
+    const present = new Set(changed.map(({ namespace, name }) => placeText({ namespace, agentName: name })));
+    const places = removed
+      .map(({ namespace, name }) => ({ namespace, agentName: name }))
+      .filter((place) => !present.has(placeText(place)));
+    const before = this.#removed;
+    this.#removed = new Set(places.map(placeText));
+    for (const text of this.#removed) this.#sent.delete(text);
+    return places.filter((place) => !before.has(placeText(place)));
+  }
+
+  /** Once per poll, not per event: a client gets the time between two polls for what it has not received. */
+  #cutSlow(): void {
+    for (const stream of this.#streams) if (stream.unsentBytes > MAX_UNSENT_BYTES) stream.cut();
+  }
+
+  #broadcast(data: FleetEvent): void {
+    // All streams share the bytes, also while they are unsent.
+    const bytes = Buffer.from(eventText({ event: 'agents', data }));
+    for (const stream of this.#streams) if (!stream.isOver) stream.write(bytes);
+  }
+
+  /** Does not wait for clients that do not read. */
+  #endAll(): void {
+    for (const stream of this.#streams)
+      if (stream.unsentBytes > 0) stream.cut();
+      else stream.end();
+  }
+}

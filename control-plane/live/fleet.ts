@@ -1,0 +1,37 @@
+import { withObserved, type AgentExcerpt } from '../../core/coverage/excerpt.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Store } from '../stores/store.ts';
+import { FleetFeed } from './fleet-feed.ts';
+import { FleetSnapshot } from './fleet-snapshot.ts';
+import { FleetStreams } from './fleet-streams.ts';
+
+/** The fleet as it is now, for the routes that show all agents at once. */
+export interface LiveFleet {
+  /** All agents, ordered by namespace and name. */
+  excerpts(): Promise<readonly AgentExcerpt[]>;
+  readonly streams: FleetStreams;
+}
+
+export interface LiveFleetOptions {
+  store: Store;
+  clock: Clock;
+  /** Aborts when the process stops. */
+  signal: AbortSignal;
+}
+
+/** Streams and snapshot share the changes of the store. Nothing is read before the first use. */
+export function createLiveFleet({ store, clock, signal }: LiveFleetOptions): LiveFleet {
+  const snapshotOf = (of: Store, feed: FleetFeed): FleetSnapshot =>
+    new FleetSnapshot({ store: of, feed, clock, signal });
+  const feed = new FleetFeed(store, clock);
+  const agents = snapshotOf(store, feed);
+  const { cluster } = store;
+  const observed = cluster === undefined ? null : snapshotOf(cluster, new FleetFeed(cluster, clock));
+  return {
+    async excerpts() {
+      if (observed === null) return agents.agents();
+      return withObserved(...(await Promise.all([agents.agents(), observed.agents()])));
+    },
+    streams: new FleetStreams({ feed, clock, signal }),
+  };
+}

@@ -1,0 +1,103 @@
+import type { OutcomeCounts } from '../../core/behavior/audit-entry.ts';
+import type { Grade } from '../../core/gap/gap.ts';
+import type { ObservationStatus, Phase } from '../../core/observation/observation.ts';
+import type { Runtime } from '../../core/observation/runtimes.ts';
+import { usedToday } from '../../core/observation/tokens.ts';
+import type { PolicyMode } from '../../core/policy/engine.ts';
+import type { AgentRecord } from '../stores/store.ts';
+
+/** One agent in `GET /api/v1/agents` and in the event stream. null: never reported. */
+export interface AgentListItem {
+  agentId: string;
+  agentName: string;
+  namespace: string;
+  runtime: Runtime;
+  source: AgentRecord['source'];
+  phase: Phase;
+  grade: Grade | null;
+  score: number | null;
+  /** Of the current UTC day. */
+  tokens: number | null;
+  /** Of the current UTC day; also null if the manifest has no prices. */
+  costUsd: number | null;
+  /** From the instance with the least evidence. */
+  evidence: { percent: number; shown: number; declared: number } | null;
+  /** Proved score of the compliance rules. */
+  proved: number | null;
+  /** The condition of the AgentObservation. */
+  compliant: { status: 'True' | 'False' | 'Unknown'; reason: string; message: string } | null;
+  violations: number | null;
+  /** Share, 0..1, of the requests with a policy engine that passed because it was unreachable; null: no such request. */
+  failOpen: number | null;
+  policyMode: PolicyMode | null;
+  /** Number of instances. */
+  instances: number;
+  /** ISO 8601 */
+  lastSeen: string | null;
+  /** With `?trend=true`: the last score of each hour of the last 24 hours, oldest first. */
+  trend?: number[];
+}
+
+/** The row of an agent whose status was computed at the time of the request. */
+export function listItemOf(agent: AgentRecord): AgentListItem {
+  const { status } = agent;
+  return {
+    agentId: agent.agentId,
+    agentName: agent.name,
+    namespace: agent.namespace,
+    runtime: agent.runtime,
+    source: agent.source,
+    phase: status.phase,
+    grade: status.grade ?? null,
+    score: status.score ?? null,
+    tokens: status.tokens ?? null,
+    costUsd: costOf(status),
+    evidence: evidenceOf(status),
+    proved: status.audit?.proved ?? null,
+    compliant: compliantOf(status),
+    violations: status.violations ?? null,
+    failOpen: failOpenOf(status.outcomes),
+    policyMode: status.policyMode ?? null,
+    instances: status.instanceCount ?? 0,
+    lastSeen: lastSeenOf(status),
+  };
+}
+
+function lastSeenOf({ instances = [], unlisted = [], lastChecked }: ObservationStatus): string | null {
+  const times = [...instances, ...unlisted].map((each) => each.lastHeartbeat).sort();
+  return times.at(-1) ?? lastChecked ?? null;
+}
+
+/**
+ * The cost of the day that `tokens` belongs to. A new day sets the tokens to zero and leaves the totals of the previous day in
+ * the instances, so with zero tokens the totals are old. Tokens without a cost have no price in the manifest.
+ */
+function costOf(status: ObservationStatus): number | null {
+  const { tokens, instances = [], unlisted = [], departedToday } = status;
+  if (tokens === undefined || tokens === 0) return tokens ?? null;
+  const uses = [...instances, ...unlisted, ...(departedToday ? [departedToday] : [])];
+  const day = uses
+    .map((use) => use.day)
+    .sort()
+    .at(-1);
+  const cost = day === undefined ? 0 : usedToday(status, new Date(`${day}T00:00:00Z`)).costUsd;
+  return cost === 0 ? null : cost;
+}
+
+function evidenceOf({ evidence }: ObservationStatus): AgentListItem['evidence'] {
+  if (evidence === undefined) return null;
+  const { percent, shown, declared } = evidence;
+  return { percent, shown, declared };
+}
+
+function compliantOf({ conditions = [] }: ObservationStatus): AgentListItem['compliant'] {
+  const found = conditions.find(({ type }) => type === 'Compliant');
+  return found === undefined ? null : { status: found.status, reason: found.reason, message: found.message };
+}
+
+function failOpenOf(outcomes: OutcomeCounts | undefined): number | null {
+  if (outcomes === undefined) return null;
+  const { allow, deny, failOpen } = outcomes;
+  const all = allow + deny + failOpen;
+  return all === 0 ? null : failOpen / all;
+}

@@ -1,0 +1,121 @@
+import { proofSubmission } from '../../core/proof/parse-proof.ts';
+import { heartbeatBody } from '../../core/heartbeat/parse-heartbeat.ts';
+import { DNS_LABEL } from '../../core/injection/names.ts';
+import { openApiDocument, type Access, type DocumentedRoute } from '../../core/openapi/document.ts';
+import { TEXT } from '../../core/openapi/json-schema.ts';
+import type { JsonSchema, Operation } from '../../core/openapi/operation.ts';
+import { SCHEMAS } from '../../core/openapi/schemas.ts';
+import { conditional } from '../../runtime/conditional.ts';
+import { VERSION } from '../../runtime/version.ts';
+import type { ControlPlaneRoute } from '../context.ts';
+import { registrationBody } from '../registration/parse-registration.ts';
+
+/** `GET /openapi.json`. `routes`: the whole table, to which this row is added. */
+export function openApiRoute(routes: readonly ControlPlaneRoute[]): ControlPlaneRoute {
+  let document: JsonSchema | null = null;
+  return {
+    method: 'GET',
+    path: '/openapi.json',
+    access: 'open',
+    summary: 'This API as an OpenAPI 3.1 document.',
+    operation: {
+      id: 'getApiDescription',
+      headers: IF_NONE_MATCH,
+      responses: { 200: { description: 'The document.', schema: 'OpenApiDocument' }, ...NOT_MODIFIED },
+    },
+    handlers: [
+      conditional('no-cache'),
+      (_request, response) => {
+        document ??= controlPlaneDocument(routes, VERSION);
+        response.json(document);
+      },
+    ],
+  };
+}
+
+/** Whether the responses of the route have an ETag: JSON that an admin reads. */
+export function isConditional({ method, access, operation }: DocumentedRoute): boolean {
+  const ok = operation.responses[200];
+  const isJson = typeof ok === 'object' && ok.schema !== undefined && ok.contentType === undefined;
+  return method === 'GET' && access === 'admin' && isJson;
+}
+
+/** The API of the control plane. */
+export function controlPlaneDocument(routes: readonly ControlPlaneRoute[], version: string): JsonSchema {
+  return openApiDocument({
+    title: 'Agent Compliance control plane',
+    description: DESCRIPTION,
+    version,
+    servers: [{ url: '/', description: 'The control plane that serves this document.' }],
+    routes,
+    access: accessOf,
+    securitySchemes: SECURITY_SCHEMES,
+    pathParameters: PATH_PARAMETERS,
+    schemas: {
+      ...SCHEMAS,
+      Heartbeat: heartbeatBody.schema,
+      ProofSubmission: proofSubmission.schema,
+      Registration: registrationBody.schema,
+    },
+  });
+}
+
+const DESCRIPTION =
+  'The REST API of the fleet. Errors are `application/problem+json` (RFC 9457). An unknown path returns 404, and another method on a known path 405 with `Allow`. Every GET operation also supports HEAD. Responses to GET requests from 2 KiB are compressed if the client accepts it. Members of request bodies that are not described are ignored. A connection with too many unanswered requests gets 503, and a request that takes too long to arrive gets 408.';
+
+const SECURITY_SCHEMES: Readonly<Record<string, JsonSchema>> = {
+  adminKey: { type: 'apiKey', in: 'header', name: 'X-Admin-Key', description: 'The admin key.' },
+  agentKey: {
+    type: 'http',
+    scheme: 'bearer',
+    description:
+      'The key from registration or, in a cluster, the projected ServiceAccount token of a pod (audience `platform.io`).',
+  },
+};
+
+const PATH_PARAMETERS = {
+  name: { schema: { ...TEXT, pattern: DNS_LABEL.source }, description: 'Name of the agent.' },
+  ruleId: { schema: TEXT, description: 'Id of a compliance rule, such as `SEC-LLM-01`.' },
+};
+
+const IF_NONE_MATCH: NonNullable<Operation['headers']> = {
+  'If-None-Match': { schema: TEXT, description: 'ETags of earlier responses.' },
+};
+const NOT_MODIFIED: Operation['responses'] = {
+  304: { description: 'An ETag in `If-None-Match` is current.', headers: { ETag: 'The current ETag.' } },
+};
+
+const UNAVAILABLE = 'The store is unavailable, or cannot answer in time.';
+
+const ACCESS: Readonly<Record<ControlPlaneRoute['access'], Access>> = {
+  open: { security: [], responses: {} },
+  admin: {
+    security: ['adminKey'],
+    responses: {
+      401: {
+        description: 'The header `X-Admin-Key` is missing.',
+        headers: { 'WWW-Authenticate': '`X-Admin-Key`' },
+      },
+      403: 'The admin key is wrong.',
+      503: `${UNAVAILABLE} Also: no admin key is configured.`,
+    },
+  },
+  bearer: {
+    security: ['agentKey'],
+    responses: {
+      401: {
+        description: 'The key is missing, invalid, expired or revoked.',
+        headers: { 'WWW-Authenticate': '`Bearer`' },
+      },
+      403: 'The token does not identify an agent.',
+      429: 'Too many invalid tokens from this address.',
+      503: `${UNAVAILABLE} Also: the API server cannot verify the token.`,
+    },
+  },
+};
+
+function accessOf(route: DocumentedRoute): Access {
+  const access = ACCESS[route.access as ControlPlaneRoute['access']];
+  if (!isConditional(route)) return access;
+  return { ...access, headers: IF_NONE_MATCH, responses: { ...access.responses, ...NOT_MODIFIED } };
+}

@@ -1,0 +1,33 @@
+import { ruleStatesOf } from '../../core/coverage/rule-states.ts';
+import { listOf, ref } from '../../core/openapi/json-schema.ts';
+import type { ControlPlaneRoute } from '../context.ts';
+import type { LiveFleet } from '../live/fleet.ts';
+
+/** Maximum number of agents in each list of a rule. */
+const MAX_AGENTS = 100;
+
+/** The rules, and which agents fail or suppress them. */
+export function ruleRoutes(live: () => LiveFleet): ControlPlaneRoute[] {
+  return [
+    {
+      method: 'GET',
+      path: '/api/v1/rules',
+      access: 'admin',
+      summary: `\`[{id, kind, pack, title, severity, points, meaning, remedy, failing: [{agentName, namespace}], failingCount, suppressed: [{agentName, namespace, reason, approvedBy, expires, state}], suppressedCount}]\`: every gap rule (\`kind: gap\`, the issues of \`/gap\`) and compliance rule (\`kind: compliance\`) with its state in the last report of each agent. \`failing\` and \`suppressed\` list at most ${MAX_AGENTS} agents each, ordered by namespace and name. At most two seconds old.`,
+      operation: {
+        id: 'listRules',
+        responses: {
+          200: {
+            description: 'All rules: gap rules, policy rules, compliance rules.',
+            schema: listOf(ref('RuleState')),
+          },
+        },
+      },
+      handlers: [
+        async (_request, response) => {
+          response.json(ruleStatesOf(await live().excerpts(), MAX_AGENTS));
+        },
+      ],
+    },
+  ];
+}

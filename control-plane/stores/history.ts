@@ -1,0 +1,53 @@
+import type {
+  AgentHistory,
+  FleetHistory,
+  FleetPoint,
+  HistoryChange,
+  HistoryPoint,
+} from '../../core/history/history.ts';
+import type { AgentKey } from './store.ts';
+
+export interface AgentHistoryQuery extends AgentKey {
+  step: AgentHistory['step'];
+  /** Inclusive. */
+  from: Date;
+  /** Exclusive. */
+  to: Date;
+}
+
+export interface FleetHistoryQuery {
+  namespace?: string;
+  step: FleetHistory['step'];
+  from: Date;
+  to: Date;
+}
+
+/** A request with the admin key that changes something, with its result. */
+export interface AdminAction {
+  /** Increases with each action. */
+  id: number;
+  /** ISO 8601 */
+  at: string;
+  /** The operation id of the route, such as `deleteAgent`. */
+  action: string;
+  /** Address of the client. */
+  address: string;
+  /** The agent of the request; null: the request names none. */
+  agentName: string | null;
+  namespace: string | null;
+  /** The rule of a proof; null: another action. */
+  ruleId: string | null;
+  /** Status of the response. */
+  status: number;
+}
+
+/** The part of a store that keeps the past. Only the SQL stores have it. */
+export interface HistoryStore {
+  agent(query: AgentHistoryQuery): Promise<{ points: HistoryPoint[]; changes: HistoryChange[] }>;
+  fleet(query: FleetHistoryQuery): Promise<FleetPoint[]>;
+  /** The last scores by hour of the last 24 hours, oldest first, by `namespace/name`. Agents without a point are absent. */
+  trends(keys: readonly AgentKey[], at: Date): Promise<Map<string, number[]>>;
+  addAction(action: Omit<AdminAction, 'id'>): Promise<void>;
+  /** The newest first; `before`: only actions with a smaller id. */
+  actions(query: { limit: number; before: number | null }): Promise<AdminAction[]>;
+}

@@ -1,0 +1,104 @@
+import { types } from 'node:util';
+import pg from 'pg';
+import { ReadOnlyServer, WrongEncoding } from './connections.ts';
+import { NewerSchema } from './migrations.ts';
+
+/**
+ * What a failed statement means for its transaction.
+ * - conflict: another transaction was first; the transaction can be repeated
+ * - connection: the connection is lost or leads to the wrong server; the transaction can be repeated on another connection
+ * - overload: the server cannot do it now, or not in time
+ * - bug: an error of this product
+ */
+export type FailureKind = 'conflict' | 'connection' | 'overload' | 'bug';
+
+/** SQLSTATE codes or classes (the first two characters); a code wins over its class. */
+const KINDS: Readonly<Record<string, FailureKind>> = {
+  // Serialization failure, deadlock, and a row that another transaction added first.
+  '40001': 'conflict',
+  '40P01': 'conflict',
+  '23505': 'conflict',
+  // A server that became a standby, a shutdown, a server that starts, and a session that was idle for too long.
+  '25006': 'connection',
+  '57P01': 'connection',
+  '57P02': 'connection',
+  '57P03': 'connection',
+  '57P05': 'connection',
+  '25P03': 'connection',
+  '08': 'connection',
+  // A statement or a lock that took too long, and resources such as memory, disk space and connections.
+  '57014': 'overload',
+  '55P03': 'overload',
+  '53': 'overload',
+  '58': 'overload',
+};
+
+/** @param error of a statement; errors that are not from the server come from its connection */
+export function kindOf(error: unknown): FailureKind {
+  if (!(error instanceof pg.DatabaseError)) return 'connection';
+  const { code = '' } = error;
+  return KINDS[code] ?? KINDS[code.slice(0, 2)] ?? 'bug';
+}
+
+export interface Explanation {
+  /** For `/readyz`, without details. */
+  reason: string;
+  /** What to do. */
+  fix: string;
+}
+
+const SERVER = 'check that the server runs and is reachable at the host and port of DATABASE_URL';
+
+/** By SQLSTATE code or class. */
+const EXPLANATIONS: Readonly<Record<string, Explanation>> = {
+  '28': {
+    reason: 'the database rejected the credentials',
+    fix: 'correct user, password or sslmode in DATABASE_URL, or pg_hba.conf of the server',
+  },
+  '3D': {
+    reason: 'the database does not exist',
+    fix: 'create the database, or correct its name in DATABASE_URL',
+  },
+  '42': {
+    reason: 'the schema of the database cannot be created',
+    fix: 'use a database of its own, and grant CREATE on its schema to the user of DATABASE_URL',
+  },
+  '53': {
+    reason: 'the database has no free resources',
+    fix: 'read the log of the server; for connections, lower DATABASE_POOL or raise max_connections',
+  },
+  '55': {
+    reason: 'another process migrates the schema of the database',
+    fix: 'wait until the migration has finished',
+  },
+};
+
+const TLS: Explanation = {
+  reason: 'TLS with the database failed',
+  fix: 'correct sslmode in DATABASE_URL, DATABASE_CA_FILE, or the certificate of the server',
+};
+const TLS_ERROR = /CERT|SIGNATURE|ERR_TLS|ERR_SSL|EPROTO|support SSL|SSL connection/;
+
+/** Why the database cannot be used, for the person who runs the control plane. */
+export function explain(error: unknown): Explanation {
+  if (error instanceof ReadOnlyServer)
+    return { reason: 'the database is read-only', fix: 'connect to the primary server in DATABASE_URL' };
+  if (error instanceof WrongEncoding)
+    return {
+      reason: 'the encoding of the database is not UTF8',
+      fix: 'create the database with ENCODING UTF8',
+    };
+  if (error instanceof NewerSchema)
+    return { reason: 'the schema of the database is newer than this build', fix: 'use a newer build' };
+  const code = codeOf(error);
+  if (error instanceof pg.DatabaseError && code === '25006') return explain(new ReadOnlyServer());
+  const known = error instanceof pg.DatabaseError ? EXPLANATIONS[code.slice(0, 2)] : undefined;
+  if (known !== undefined) return known;
+  if (TLS_ERROR.test(`${code} ${types.isNativeError(error) ? error.message : ''}`)) return TLS;
+  return { reason: 'the database is not reachable', fix: SERVER };
+}
+
+/** Not `instanceof`: the errors of Node.js's TLS are of another realm in tests. */
+function codeOf(error: unknown): string {
+  return types.isNativeError(error) && 'code' in error && typeof error.code === 'string' ? error.code : '';
+}

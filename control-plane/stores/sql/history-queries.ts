@@ -1,0 +1,188 @@
+import { GRADES, type Grade } from '../../../core/gap/gap.ts';
+import { gradeOf, minimumScoreOf } from '../../../core/gap/grade.ts';
+import type { ChangeKind, FleetPoint, HistoryChange, HistoryPoint } from '../../../core/history/history.ts';
+import { DAY_MS, startOf, STEP_MS } from '../../../core/history/steps.ts';
+import type { Phase } from '../../../core/observation/observation.ts';
+import type { AgentHistoryQuery, FleetHistoryQuery } from '../history.ts';
+import type { AgentKey } from '../store.ts';
+import type { Row, SqlDatabase, SqlSession } from './sql-database.ts';
+
+const COUNTERS = 'tokens, cost_usd, allow, deny, fail_open, not_evaluated';
+
+const ROLLUPS = `
+  SELECT starts_at AS at, heartbeats, score, score_min, score_max, phase, ${COUNTERS} FROM rollups
+  WHERE namespace = $1 AND name = $2 AND starts_at >= $3 AND starts_at < $4 AND step = $5 ORDER BY starts_at`;
+
+/** `received_at` is a text, ISO 8601. Heartbeats of versions without a history have no score. */
+const HEARTBEATS = `
+  SELECT received_at AS at, 1 AS heartbeats, score, score AS score_min, score AS score_max, phase, ${COUNTERS}
+  FROM heartbeats
+  WHERE namespace = $1 AND name = $2 AND received_at >= $3 AND received_at < $4 AND score IS NOT NULL
+  ORDER BY received_at, id`;
+
+const CHANGES = `
+  SELECT at, kind, from_value, to_value FROM changes
+  WHERE namespace = $1 AND name = $2 AND at >= $3 AND at < $4 ORDER BY at, id`;
+
+/** The points and changes of one agent, oldest first. */
+export async function agentHistory(
+  session: SqlSession,
+  { namespace, name, step, from, to }: AgentHistoryQuery,
+): Promise<{ points: HistoryPoint[]; changes: HistoryChange[] }> {
+  const values = [namespace, name, from.getTime(), to.getTime()];
+  const points =
+    step === 'heartbeat'
+      ? await session.all(HEARTBEATS, namespace, name, from.toISOString(), to.toISOString())
+      : await session.all(ROLLUPS, ...values, step);
+  const changes = await session.all(CHANGES, ...values);
+  return { points: points.map(pointOfRow), changes: changes.map(changeOfRow) };
+}
+
+/** Columns with times contain milliseconds or ISO 8601. */
+const timeOf = (value: unknown): string => new Date(value as number | string).toISOString();
+
+function pointOfRow(row: Row): HistoryPoint {
+  const score = Number(row['score']);
+  return {
+    at: timeOf(row['at']),
+    heartbeats: Number(row['heartbeats']),
+    score,
+    scoreMin: Number(row['score_min']),
+    scoreMax: Number(row['score_max']),
+    grade: gradeOf(score),
+    phase: row['phase'] as Phase,
+    ...countersOf(row),
+  };
+}
+
+/** Costs are rounded to 1e-9 USD, because sums of floating point numbers have tiny errors. */
+function countersOf(row: Row): Pick<HistoryPoint, 'tokens' | 'costUsd' | 'outcomes'> {
+  return {
+    tokens: Number(row['tokens']),
+    costUsd: Math.round(Number(row['cost_usd']) * 1e9) / 1e9,
+    outcomes: {
+      allow: Number(row['allow']),
+      deny: Number(row['deny']),
+      failOpen: Number(row['fail_open']),
+      notEvaluated: Number(row['not_evaluated']),
+    },
+  };
+}
+
+function changeOfRow(row: Row): HistoryChange {
+  return {
+    at: timeOf(row['at']),
+    kind: row['kind'] as ChangeKind,
+    from: row['from_value'] as string | null,
+    to: row['to_value'] as string | null,
+  };
+}
+
+/** Column of the number of agents with a grade. */
+const gradeColumn = (grade: Grade): string => `grade_${grade.toLowerCase()}`;
+
+/** From the table of the grades, so that the database counts by the same limits. */
+const GRADE_COUNTS = GRADES.map((grade, index) => {
+  const better = GRADES[index - 1];
+  const below = better === undefined ? '' : ` AND score < ${minimumScoreOf(better)}`;
+  return `count(CASE WHEN score >= ${minimumScoreOf(grade)}${below} THEN 1 END) AS ${gradeColumn(grade)}`;
+}).join(', ');
+
+const fleetPoints = (filter: string): string => `
+  SELECT starts_at AS at, count(*) AS agents, CAST(sum(heartbeats) AS BIGINT) AS heartbeats, avg(score) AS score,
+    ${GRADE_COUNTS}, sum(tokens) AS tokens, sum(cost_usd) AS cost_usd, sum(allow) AS allow, sum(deny) AS deny,
+    sum(fail_open) AS fail_open, sum(not_evaluated) AS not_evaluated
+  FROM rollups WHERE step = $1 AND starts_at >= $2 AND starts_at < $3${filter}
+  GROUP BY starts_at ORDER BY starts_at`;
+
+const ALL_NAMESPACES = fleetPoints('');
+const ONE_NAMESPACE = fleetPoints(' AND namespace = $4');
+
+/** The first step of a range that has roll-ups. */
+const FIRST = `
+  SELECT min(starts_at) AS first_at FROM rollups WHERE step = $1 AND starts_at >= $2 AND starts_at < $3`;
+
+/**
+ * Number of points per transaction. SQLite blocks the process during a query, and each point reads the roll-ups of all agents.
+ * Between two transactions the process handles heartbeats.
+ */
+const POINTS_PER_QUERY = 2;
+
+/** The points of the whole fleet, oldest first. Steps without roll-ups cost nothing. */
+export async function fleetHistory(database: SqlDatabase, query: FleetHistoryQuery): Promise<FleetPoint[]> {
+  const points: FleetPoint[] = [];
+  let from: number | null = query.from.getTime();
+  while (from !== null) {
+    const start: number = from;
+    const part = await database.read((session) => fleetPart(session, query, start));
+    points.push(...part.points);
+    from = part.end;
+  }
+  return points;
+}
+
+/** The first points at or after `start`; `end`: where the next part starts; null: there is none. */
+async function fleetPart(
+  session: SqlSession,
+  { namespace, step, to }: FleetHistoryQuery,
+  start: number,
+): Promise<{ points: FleetPoint[]; end: number | null }> {
+  const [row] = await session.all(FIRST, step, start, to.getTime());
+  const first = row?.['first_at'];
+  if (typeof first !== 'number') return { points: [], end: null };
+  const end = first + POINTS_PER_QUERY * STEP_MS[step];
+  const range = [step, first, Math.min(end, to.getTime())];
+  const rows =
+    namespace === undefined
+      ? await session.all(ALL_NAMESPACES, ...range)
+      : await session.all(ONE_NAMESPACE, ...range, namespace);
+  return { points: rows.map(fleetPointOfRow), end };
+}
+
+function fleetPointOfRow(row: Row): FleetPoint {
+  const counts = GRADES.map((grade) => [grade, Number(row[gradeColumn(grade)])] as const);
+  return {
+    at: timeOf(row['at']),
+    agents: Number(row['agents']),
+    heartbeats: Number(row['heartbeats']),
+    score: Math.round(Number(row['score']) * 10) / 10,
+    grades: Object.fromEntries(counts) as Record<Grade, number>,
+    ...countersOf(row),
+  };
+}
+
+/** Number of agents per query of the trends. The statement has a fixed number of parameters, so it is prepared once. */
+const AGENTS_PER_QUERY = 50;
+
+const TRENDS = `
+  SELECT namespace, name, score FROM rollups
+  WHERE step = 'hour' AND starts_at > $1 AND (namespace, name) IN (VALUES ${Array.from(
+    { length: AGENTS_PER_QUERY },
+    (_, index) => `($${2 * index + 2}, $${2 * index + 3})`,
+  ).join(', ')})
+  ORDER BY namespace, name, starts_at`;
+
+/** The last scores by hour of the last 24 hours, by `namespace/name`. */
+export async function trendsOf(
+  session: SqlSession,
+  keys: readonly AgentKey[],
+  at: Date,
+): Promise<Map<string, number[]>> {
+  const since = startOf('hour', at).getTime() - DAY_MS;
+  const trends = new Map<string, number[]>();
+  for (let start = 0; start < keys.length; start += AGENTS_PER_QUERY) {
+    const page = keys.slice(start, start + AGENTS_PER_QUERY);
+    // The last agent fills the remaining parameters.
+    const padded = Array.from({ length: AGENTS_PER_QUERY }, (_, index) => page[index] ?? page.at(-1));
+    const values = padded.flatMap((key) => (key === undefined ? [] : [key.namespace, key.name]));
+    for (const row of await session.all(TRENDS, since, ...values)) addScore(trends, row);
+  }
+  return trends;
+}
+
+function addScore(trends: Map<string, number[]>, row: Row): void {
+  const key = `${row['namespace'] as string}/${row['name'] as string}`;
+  const scores = trends.get(key) ?? [];
+  scores.push(Number(row['score']));
+  trends.set(key, scores);
+}

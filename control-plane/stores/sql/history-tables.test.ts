@@ -1,0 +1,35 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { historyContract } from '../../../testing/history-contract.ts';
+import { ManualClock } from '../../../testing/manual-clock.ts';
+import { SqliteDatabase } from '../sqlite/sqlite-database.ts';
+import { SqlStore } from './sql-store.ts';
+
+historyContract('The SQLite store', async () => {
+  const directory = mkdtempSync(join(tmpdir(), 'history-'));
+  const make = async () => {
+    const database = new SqliteDatabase(directory);
+    const clock = new ManualClock('2026-03-01T10:00:00.000Z');
+    const store = new SqlStore({ database, clock, rateLimitSeconds: 10 });
+    await store.start();
+    return { database, store };
+  };
+  let current = await make();
+  return {
+    get store() {
+      return current.store;
+    },
+    get database() {
+      return current.database;
+    },
+    async restart() {
+      await current.store.close();
+      current = await make();
+    },
+    async close() {
+      await current.store.close();
+      rmSync(directory, { recursive: true });
+    },
+  };
+});
