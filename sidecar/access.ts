@@ -11,7 +11,10 @@ export type SidecarRoute = Route<'open' | 'local'>;
  * foreign `Origin`. The headers are checked because DNS rebinding lets a web page reach 127.0.0.1 too. Other requests are
  * accepted only on paths whose routes are all open; `/health/ready` then returns only its status.
  */
-export function localAccess(routes: readonly SidecarRoute[], prefixes: readonly string[]): RequestHandler {
+export function localAccess(
+  routes: readonly Pick<Route<string>, 'path' | 'access'>[],
+  prefixes: readonly string[],
+): RequestHandler {
   const closed = new Set(routes.filter(({ access }) => access !== 'open').map(({ path }) => path));
   const paths = routes.map(({ path }) => path).filter((path) => !closed.has(path));
   const open = new Set(prefixes.flatMap((prefix) => paths.map((path) => prefix + path)));

@@ -5,6 +5,7 @@ import type { SidecarContext } from './context.ts';
 import { auditRoutes } from './routes/audit-routes.ts';
 import { healthRoutes } from './routes/health-routes.ts';
 import { metricsRoutes } from './routes/metrics-routes.ts';
+import { openApiRoute } from './routes/openapi.ts';
 import { proofRoutes } from './routes/proof-routes.ts';
 import { reportRoutes } from './routes/report-routes.ts';
 
@@ -13,13 +14,15 @@ const PREFIXES = ['', '/platform'] as const;
 
 /** The route table of the control port; the reference page is generated from it. */
 export function sidecarRoutes(context: SidecarContext, heartbeatFailures: () => number): SidecarRoute[] {
-  return [
+  const routes = [
     ...healthRoutes(context),
     ...reportRoutes(context),
     ...auditRoutes(context),
     ...proofRoutes(context),
     ...metricsRoutes(context, heartbeatFailures),
   ];
+  routes.push(openApiRoute(routes));
+  return routes;
 }
 
 /** The control port of one sidecar (4001). */

@@ -253,6 +253,7 @@ const ENDPOINTS: readonly Row[] = [
   ],
   ['for the kubelet, when the pod terminates', 'GET', '/drain', null, 200, JSON_TYPE, { forSeconds: 300 }],
   ['Prometheus', 'GET', '/metrics', null, 200, 'text/plain; version=0.0.4; charset=utf-8', null],
+  ['this API', 'GET', '/openapi.json', null, 200, JSON_TYPE, expect.objectContaining({ openapi: '3.1.0' })],
   ['an unknown path', 'GET', '/nothing', null, 404, PROBLEM_TYPE, problem(404)],
 ];
 
@@ -273,6 +274,7 @@ const ALLOWED: [path: string, allow: string, access: 'open' | 'local'][] = [
   ['/events', 'POST', 'local'],
   ['/proof', 'GET, HEAD', 'local'],
   ['/proof/rule/MEM-01', 'DELETE, GET, HEAD, POST', 'local'],
+  ['/openapi.json', 'GET, HEAD', 'local'],
 ];
 
 test('the tables above have a row for every route', () => {

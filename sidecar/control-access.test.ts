@@ -36,6 +36,7 @@ const ROWS: [path: string, method: string, outside: number | 'bare'][] = [
   ['/proof/rule/MEM-01', 'GET', 403],
   ['/proof/rule/MEM-01', 'POST', 403],
   ['/proof/rule/MEM-01', 'DELETE', 403],
+  ['/openapi.json', 'GET', 403],
   ['/nothing', 'GET', 403],
   ['/%67ap', 'GET', 403],
   ['//gap', 'GET', 403],

@@ -19,7 +19,7 @@ import { startWebhook, type Webhook } from './start.ts';
 jest.setTimeout(300_000);
 
 /** The property tests of decide() generate more. */
-const PODS = IN_SOAK ? 1_000 : 150;
+const PODS = IN_SOAK ? 1_000 : 80;
 
 /** Annotations with valid and invalid values. */
 const variations = fc.record(

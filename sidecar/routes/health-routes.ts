@@ -1,5 +1,6 @@
-import type { Response } from 'express';
+import type { Request, Response } from 'express';
 import { readyOf } from '../../core/health/check.ts';
+import type { OperationResponse } from '../../core/openapi/operation.ts';
 import { comesOverLoopback, isBodyHidden, type SidecarRoute } from '../access.ts';
 import type { SidecarContext } from '../context.ts';
 
@@ -12,6 +13,13 @@ const DRAIN_SECONDS = 300;
 /** Milliseconds for which an assessment is reused for clients outside loopback. */
 const OUTSIDE_AGE_MS = 1_000;
 
+/** A 503 with a report, not with a problem document. */
+const notReady = (description: string, schema: string): OperationResponse => ({
+  description,
+  schema,
+  contentType: 'application/json',
+});
+
 export function healthRoutes(context: SidecarContext): SidecarRoute[] {
   return [
     {
@@ -19,6 +27,7 @@ export function healthRoutes(context: SidecarContext): SidecarRoute[] {
       path: '/health/live',
       access: 'open',
       summary: 'Returns `{"status": "live"}` while the process runs.',
+      operation: { id: 'getLiveness', responses: { 200: { description: 'Live.', schema: 'Liveness' } } },
       handlers: [(_request, response) => void response.json({ status: 'live' })],
     },
     {
@@ -27,19 +36,14 @@ export function healthRoutes(context: SidecarContext): SidecarRoute[] {
       access: 'open',
       summary:
         "Checks the agent and its dependencies: 200 `ready` or `degraded`, 503 `not-ready`. Has a `note` if the agent's report is invalid. Requests from outside loopback cause at most one probe run per second.",
-      handlers: [
-        async (request, response) => {
-          const isLocal = comesOverLoopback(request) && !isBodyHidden(response);
-          const { assessor } = context;
-          const { health, gap, facts } = await (isLocal
-            ? assessor.assess()
-            : assessor.assessWithin(OUTSIDE_AGE_MS));
-          const report = readyOf(health, gap.source, facts.invalidReport);
-          response.status(report.status === 'not-ready' ? 503 : 200);
-          if (isBodyHidden(response)) response.end();
-          else response.json(report);
+      operation: {
+        id: 'getAgentReadiness',
+        responses: {
+          200: { description: 'Ready or degraded. No body outside loopback.', schema: 'ReadyReport' },
+          503: notReady('Not ready. No body outside loopback.', 'ReadyReport'),
         },
-      ],
+      },
+      handlers: [(request, response) => answerReady(context, request, response)],
     },
     {
       method: 'GET',
@@ -47,6 +51,13 @@ export function healthRoutes(context: SidecarContext): SidecarRoute[] {
       access: 'open',
       summary:
         'For the kubelet: 200 while the sidecar itself can serve, 503 while it shuts down. Contains the policy mode and engine.',
+      operation: {
+        id: 'getReadiness',
+        responses: {
+          200: { description: 'Ready.', schema: 'SidecarReadiness' },
+          503: notReady('Shutting down.', 'SidecarReadiness'),
+        },
+      },
       handlers: [(_request, response) => answerReadyz(context, response)],
     },
     {
@@ -54,9 +65,28 @@ export function healthRoutes(context: SidecarContext): SidecarRoute[] {
       path: '/drain',
       access: 'open',
       summary: `For the kubelet, when the pod terminates: for ${DRAIN_SECONDS} seconds the proxy closes each connection after its next response (\`Connection: close\`), so that clients connect to another pod while the agent still serves. No request is rejected.`,
+      operation: {
+        id: 'drainConnections',
+        responses: { 200: { description: 'Draining has begun.', schema: 'Drain' } },
+      },
       handlers: [(_request, response) => drain(context, response)],
     },
   ];
+}
+
+/** Health of the agent. The sidecar reuses a recent assessment for clients outside loopback. */
+async function answerReady(
+  { assessor }: SidecarContext,
+  request: Request,
+  response: Response,
+): Promise<void> {
+  const isLocal = comesOverLoopback(request) && !isBodyHidden(response);
+  const assessment = isLocal ? assessor.assess() : assessor.assessWithin(OUTSIDE_AGE_MS);
+  const { health, gap, facts } = await assessment;
+  const report = readyOf(health, gap.source, facts.invalidReport);
+  response.status(report.status === 'not-ready' ? 503 : 200);
+  if (isBodyHidden(response)) response.end();
+  else response.json(report);
 }
 
 /** Readiness of the sidecar itself, independent of the agent. */

@@ -144,6 +144,10 @@ export function metricsRoutes(context: SidecarContext, heartbeatFailures: () => 
       path: '/metrics',
       access: 'open',
       summary: 'Returns Prometheus metrics.',
+      operation: {
+        id: 'getMetrics',
+        responses: { 200: { description: 'The metrics in the text format.', contentType: 'text/plain' } },
+      },
       handlers: [(_request, response) => void response.type(METRICS_CONTENT_TYPE).send(metrics.render())],
     },
   ];

@@ -1,5 +1,6 @@
 import type { Request, RequestHandler } from 'express';
 import { isRuleId, RULE_IDS } from '../../core/audit/rules.ts';
+import { listOf, ref } from '../../core/openapi/json-schema.ts';
 import { withExpiry } from '../../core/proof/expiry.ts';
 import { parseProofSubmission, proofRecordOf } from '../../core/proof/parse-proof.ts';
 import { PROOF_WRITES_HEADER } from '../../core/proof/proof.ts';
@@ -10,17 +11,85 @@ import type { SidecarContext } from '../context.ts';
 
 const BODY_BYTES = 16 * 1024;
 
+const RULE_PATH = '/proof/rule/:ruleId';
+
+/** The rows without their handlers. */
+const LIST = {
+  method: 'GET',
+  path: '/proof',
+  access: 'local',
+  summary:
+    'Returns the proof records with their `origin`, `control-plane` or `local`; expired records have `expired: true`. The header `X-Platform-Proof-Writes` contains the value of PROOF_WRITES.',
+  operation: {
+    id: 'listProofs',
+    responses: {
+      200: {
+        description: 'The proof records.',
+        schema: listOf(ref('ProofRecord')),
+        headers: { [PROOF_WRITES_HEADER]: 'Where proofs are written: `local` or `control-plane`.' },
+      },
+    },
+  },
+} as const;
+
+const GET_ONE = {
+  method: 'GET',
+  path: RULE_PATH,
+  access: 'local',
+  summary: 'Returns one proof record; 404 if there is none.',
+  operation: {
+    id: 'getProof',
+    responses: {
+      200: { description: 'The proof record.', schema: 'ProofRecord' },
+      404: 'The rule has no proof record.',
+    },
+  },
+} as const;
+
+const NOT_WRITABLE = 'PROOF_WRITES is `control-plane`, or the client is not local.';
+const NOT_LOCAL = 'The record belongs to the control plane.';
+
+const SUBMIT = {
+  method: 'POST',
+  path: RULE_PATH,
+  access: 'local',
+  summary:
+    'Stores a proof. Body `{verifiedBy, method, expiresAt?}`. 201 with the record, of origin `local`; an earlier local record is replaced. 400 with `errors`, or with `validIds` for an unknown rule. 403 with PROOF_WRITES=control-plane. 409 if the control plane has a record for the rule.',
+  operation: {
+    id: 'submitProof',
+    body: 'ProofSubmission',
+    responses: {
+      201: { description: 'The stored record.', schema: 'ProofRecord' },
+      400: 'The proof is not valid (`errors`), or the rule is unknown (`validIds`).',
+      403: NOT_WRITABLE,
+      409: NOT_LOCAL,
+    },
+  },
+} as const;
+
+const REMOVE = {
+  method: 'DELETE',
+  path: RULE_PATH,
+  access: 'local',
+  summary:
+    'Deletes a local proof record. 204. 403 with PROOF_WRITES=control-plane. 404 without a record. 409 if the record belongs to the control plane.',
+  operation: {
+    id: 'deleteProof',
+    responses: {
+      204: 'The record is deleted.',
+      403: NOT_WRITABLE,
+      404: 'The rule has no proof record.',
+      409: NOT_LOCAL,
+    },
+  },
+} as const;
+
 /** Proofs of compliance rules, submitted from outside. */
 export function proofRoutes(context: SidecarContext): SidecarRoute[] {
   const { proofs, clock, config } = context;
-  const rule = '/proof/rule/:ruleId';
   return [
     {
-      method: 'GET',
-      path: '/proof',
-      access: 'local',
-      summary:
-        'Returns the proof records with their `origin`, `control-plane` or `local`; expired records have `expired: true`. The header `X-Platform-Proof-Writes` contains the value of PROOF_WRITES.',
+      ...LIST,
       handlers: [
         (_request, response) => {
           response.setHeader(PROOF_WRITES_HEADER, config.PROOF_WRITES);
@@ -29,10 +98,7 @@ export function proofRoutes(context: SidecarContext): SidecarRoute[] {
       ],
     },
     {
-      method: 'GET',
-      path: rule,
-      access: 'local',
-      summary: 'Returns one proof record; 404 if there is none.',
+      ...GET_ONE,
       handlers: [
         (request, response) => {
           const record = proofs.find(ruleIdOf(request));
@@ -41,22 +107,8 @@ export function proofRoutes(context: SidecarContext): SidecarRoute[] {
         },
       ],
     },
-    {
-      method: 'POST',
-      path: rule,
-      access: 'local',
-      summary:
-        'Stores a proof. Body `{verifiedBy, method, expiresAt?}`. 201 with the record, of origin `local`; an earlier local record is replaced. 400 with `errors`, or with `validIds` for an unknown rule. 403 with PROOF_WRITES=control-plane. 409 if the control plane has a record for the rule.',
-      handlers: [localWritesOnly(context), jsonBody(BODY_BYTES), submitProof(context)],
-    },
-    {
-      method: 'DELETE',
-      path: rule,
-      access: 'local',
-      summary:
-        'Deletes a local proof record. 204. 403 with PROOF_WRITES=control-plane. 404 without a record. 409 if the record belongs to the control plane.',
-      handlers: [localWritesOnly(context), removeProof(context)],
-    },
+    { ...SUBMIT, handlers: [localWritesOnly(context), jsonBody(BODY_BYTES), submitProof(context)] },
+    { ...REMOVE, handlers: [localWritesOnly(context), removeProof(context)] },
   ];
 }
 

@@ -2,12 +2,42 @@ import type { Request } from 'express';
 import { cardOf } from '../../core/card/card.ts';
 import { exploreOf } from '../../core/explore/explore.ts';
 import { align } from '../../core/gap/align.ts';
+import { ref } from '../../core/openapi/json-schema.ts';
+import type { Operation } from '../../core/openapi/operation.ts';
 import { ringUsageReport } from '../../core/behavior/entry-usage.ts';
 import { probeAgentUsage } from '../../probe/agent.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { SidecarRoute } from '../access.ts';
 import type { SidecarContext } from '../context.ts';
 import { SharedRun } from '../report/shared-run.ts';
+
+const GAP: Operation = {
+  id: 'getGapReport',
+  query: {
+    view: {
+      schema: { type: 'string', enum: ['alignment'] },
+      description: '`alignment`: the issues as declared and observed values.',
+    },
+  },
+  responses: {
+    200: { description: 'The report.', schema: { anyOf: [ref('GapReport'), ref('AlignmentReport')] } },
+  },
+};
+
+const EXPLORE: Operation = {
+  id: 'exploreAgent',
+  responses: { 200: { description: 'The parts of the agent.', schema: 'ExploreReport' } },
+};
+
+const USAGE: Operation = {
+  id: 'getUsage',
+  responses: {
+    200: {
+      description: 'The usage.',
+      schema: { anyOf: [ref('AgentUsageReport'), ref('RingUsageReport')] },
+    },
+  },
+};
 
 /** Reports about the agent's declared and observed state; each response names its data source. */
 export function reportRoutes(context: SidecarContext): SidecarRoute[] {
@@ -20,6 +50,7 @@ export function reportRoutes(context: SidecarContext): SidecarRoute[] {
       access: 'local',
       summary:
         'Returns score, grade, source, issues and `evidence {shown, declared, reported, items[]}`, the evidence for manifest declarations in the last 24 hours. `llm {status, model, analysedAt, reason}` is the state of the LLM analysis. `?view=alignment`: the issues as declared and observed values.',
+      operation: GAP,
       handlers: [
         async (request, response) => {
           const isAlignment = viewOf(request) === 'alignment';
@@ -36,6 +67,7 @@ export function reportRoutes(context: SidecarContext): SidecarRoute[] {
       access: 'local',
       summary:
         "Returns the agent's components, the results of its endpoints, and declarations that are not checked. null: unknown.",
+      operation: EXPLORE,
       handlers: [
         async (_request, response) => {
           const { manifest, health, gap, facts } = await assessor.assess();
@@ -48,6 +80,7 @@ export function reportRoutes(context: SidecarContext): SidecarRoute[] {
       path: '/usage',
       access: 'local',
       summary: "Returns tokens by model: the agent's own report, else the totals of the audit ring.",
+      operation: USAGE,
       handlers: [
         async (_request, response) => {
           const reported = await usage.join();
@@ -55,15 +88,19 @@ export function reportRoutes(context: SidecarContext): SidecarRoute[] {
         },
       ],
     },
-    ...['/capabilities', '/.well-known/agent-card.json'].map((path): SidecarRoute => ({
-      method: 'GET',
-      path,
-      access: 'open',
-      summary: 'Returns the A2A agent card, derived from the manifest.',
-      handlers: [(_request, response) => void response.json(cardOf(context.manifest.manifest))],
-    })),
+    cardRoute(context, '/capabilities', 'getCapabilities'),
+    cardRoute(context, '/.well-known/agent-card.json', 'getAgentCard'),
   ];
 }
+
+const cardRoute = (context: SidecarContext, path: string, id: string): SidecarRoute => ({
+  method: 'GET',
+  path,
+  access: 'open',
+  summary: 'Returns the A2A agent card, derived from the manifest.',
+  operation: { id, responses: { 200: { description: 'The agent card.', schema: 'AgentCard' } } },
+  handlers: [(_request, response) => void response.json(cardOf(context.manifest.manifest))],
+});
 
 function viewOf(request: Request): 'score' | 'alignment' {
   const { view } = request.query;

@@ -6,6 +6,7 @@ import { parseReview, type PodReview } from '../../core/injection/parse-review.t
 import { patchBetween } from '../../core/injection/patch.ts';
 import type { Pod } from '../../core/injection/pod.ts';
 import type { InjectionSettings } from '../../core/injection/settings.ts';
+import type { JsonSchema } from '../../core/openapi/operation.ts';
 import { jsonBody, type Route } from '../../runtime/http-app.ts';
 import type { Counter } from '../../runtime/metrics.ts';
 import { Problem } from '../../runtime/problem.ts';
@@ -19,6 +20,19 @@ export const API_SERVER_LIMIT = 3 * 2 ** 20;
  */
 export const BODY_LIMIT = 2 * 6 * API_SERVER_LIMIT;
 export const MUTATE_PATH = '/mutate/pod';
+
+/** The type of the Kubernetes API describes both directions. */
+const ADMISSION_REVIEW: JsonSchema = {
+  description: 'AdmissionReview of admission.k8s.io/v1.',
+  type: 'object',
+  required: ['apiVersion', 'kind'],
+  properties: {
+    apiVersion: { type: 'string', const: 'admission.k8s.io/v1' },
+    kind: { type: 'string', const: 'AdmissionReview' },
+    request: { type: 'object' },
+    response: { type: 'object' },
+  },
+};
 
 /** `response` of an AdmissionReview. */
 type ReviewResponse = { uid: string; allowed: boolean } & Record<string, unknown>;
@@ -73,6 +87,14 @@ export function mutateRoutes(reviews: Reviews): Route[] {
       access: 'open',
       summary:
         'Receives an AdmissionReview of a pod. Responds with the patch that injects the sidecar, or with the reasons for the rejection. 503 while no CA exists.',
+      operation: {
+        id: 'reviewPod',
+        body: ADMISSION_REVIEW,
+        responses: {
+          200: { description: 'The decision.', schema: ADMISSION_REVIEW },
+          503: 'No CA exists yet.',
+        },
+      },
       handlers: [
         measure,
         jsonBody(BODY_LIMIT, { inflate: false }),

@@ -1,0 +1,42 @@
+import { eventBatch } from '../core/behavior/parse-event-batch.ts';
+import { openApiDocument, type Access } from '../core/openapi/document.ts';
+import { TEXT } from '../core/openapi/json-schema.ts';
+import type { JsonSchema } from '../core/openapi/operation.ts';
+import { COMMON_SCHEMAS } from '../core/openapi/schemas/common.ts';
+import { REPORT_SCHEMAS } from '../core/openapi/schemas/reports.ts';
+import { SIDECAR_SCHEMAS } from '../core/openapi/schemas/sidecar.ts';
+import { proofSubmission } from '../core/proof/parse-proof.ts';
+import type { SidecarRoute } from './access.ts';
+
+const ACCESS: Readonly<Record<SidecarRoute['access'], Access>> = {
+  open: { security: [], responses: {} },
+  local: { security: [], responses: { 403: 'With CONTROL_ACCESS=local: the client is not local.' } },
+};
+
+const DESCRIPTION =
+  'The control port of a sidecar. There are no credentials: network access to the port is the trust boundary. With CONTROL_ACCESS=local, most operations accept only requests over loopback. Errors are `application/problem+json` (RFC 9457). An unknown path returns 404, and another method on a known path 405 with `Allow`. Every GET operation also supports HEAD. Members of request bodies that are not described are ignored.';
+
+/** The API of the control port. Loaded with the first request for it, because few sidecars ever need it. */
+export function sidecarDocument(routes: readonly SidecarRoute[], version: string): JsonSchema {
+  return openApiDocument({
+    title: 'Agent Compliance sidecar',
+    description: DESCRIPTION,
+    version,
+    servers: [
+      { url: '/', description: 'The control port of the sidecar that serves this document.' },
+      { url: '/platform', description: 'The same routes under a prefix.' },
+    ],
+    routes,
+    access: ({ access }) => ACCESS[access as SidecarRoute['access']],
+    pathParameters: {
+      ruleId: { schema: TEXT, description: 'Id of a compliance rule, such as `SEC-LLM-01`.' },
+    },
+    schemas: {
+      ...COMMON_SCHEMAS,
+      ...REPORT_SCHEMAS,
+      ...SIDECAR_SCHEMAS,
+      EventBatch: eventBatch.schema,
+      ProofSubmission: proofSubmission.schema,
+    },
+  });
+}
