@@ -1,0 +1,116 @@
+import type { ComponentType, JSX } from 'preact';
+import { useResource } from '../api/resource.ts';
+import { Ago } from '../parts/ago.tsx';
+import { ConditionBadge } from '../parts/condition-badge.tsx';
+import { Empty } from '../parts/empty.tsx';
+import { GradeBadge } from '../parts/grade-badge.tsx';
+import { PhaseBadge } from '../parts/phase-badge.tsx';
+import { Tabs } from '../parts/tabs.tsx';
+import { hrefOf, type Route } from '../route.ts';
+import { agentPath } from './agent-path.ts';
+import { ChecksTab } from './checks-tab.tsx';
+import { DeleteAgent } from './delete-agent.tsx';
+import { EvidenceTab } from './evidence-tab.tsx';
+import { HistoryTab } from './history-tab.tsx';
+import { InstancesTab } from './instances-tab.tsx';
+import { Loaded } from './loaded.tsx';
+import { OverviewTab } from './overview-tab.tsx';
+import { PolicyTab } from './policy-tab.tsx';
+import { ProofsTab } from './proofs-tab.tsx';
+import { RawTab } from './raw-tab.tsx';
+import { REFRESH_MS, type AgentDetail, type TabProps } from './types.ts';
+import { useAgentChanges, useAnnounced } from './use-live.ts';
+
+type AgentRoute = Extract<Route, { page: 'agent' }>;
+
+const TABS: readonly { id: string; title: string; tab: ComponentType<TabProps> }[] = [
+  { id: 'overview', title: 'Overview', tab: OverviewTab },
+  { id: 'evidence', title: 'Evidence', tab: EvidenceTab },
+  { id: 'history', title: 'History', tab: HistoryTab },
+  { id: 'checks', title: 'Checks', tab: ChecksTab },
+  { id: 'proofs', title: 'Proofs', tab: ProofsTab },
+  { id: 'instances', title: 'Instances', tab: InstancesTab },
+  { id: 'policy', title: 'Policy', tab: PolicyTab },
+  { id: 'raw', title: 'Raw', tab: RawTab },
+];
+
+/** Everything about one agent. The shell mounts a new page for another agent, so that no state of the previous one stays. */
+export function AgentPage({ route }: { route: AgentRoute }): JSX.Element {
+  const { namespace, name } = route;
+  const resource = useResource<AgentDetail>(agentPath({ namespace, name }), { refreshMs: REFRESH_MS });
+  useAgentChanges({ namespace, name }, resource.reload);
+  useAnnounced(resource.data === null ? null : stateText(resource.data));
+  const current = TABS.find(({ id }) => id === route.tab) ?? TABS[0];
+  const tabs = TABS.map(({ id, title }) => ({
+    ...{ id, title },
+    href: hrefOf({ ...route, tab: id === 'overview' ? null : id }),
+  }));
+  const Tab = current?.tab ?? OverviewTab;
+  if (resource.error?.kind === 'not-found') return <Gone {...{ namespace, name }} />;
+  return (
+    <div class="detail-page">
+      <Heading {...{ namespace, name }} detail={resource.data} />
+      <Tabs label={`Parts of ${name}`} tabs={tabs} current={current?.id ?? 'overview'} />
+      <Loaded resource={resource} what={`data of ${name}`}>
+        {(detail) => <Tab detail={detail} reload={resource.reload} />}
+      </Loaded>
+    </div>
+  );
+}
+
+function stateText({ agentName, status: { grade, phase } }: AgentDetail): string {
+  return `${agentName}: ${grade === undefined ? 'no grade' : `grade ${grade}`}, ${phase}`;
+}
+
+interface HeadingProps {
+  namespace: string;
+  name: string;
+  detail: AgentDetail | null;
+}
+
+function Heading({ namespace, name, detail }: HeadingProps): JSX.Element {
+  const compliant = detail?.status.conditions?.find(({ type }) => type === 'Compliant');
+  return (
+    <header class="agent-heading">
+      <div>
+        <p class="agent-namespace">
+          Namespace{' '}
+          <a href={hrefOf({ page: 'fleet', query: new URLSearchParams({ namespace }) })}>{namespace}</a>
+        </p>
+        <h1>{name}</h1>
+      </div>
+      {detail !== null && (
+        <p class="agent-state">
+          <GradeBadge grade={detail.status.grade ?? null} />
+          <PhaseBadge phase={detail.status.phase} />
+          {compliant !== undefined && (
+            <span>
+              Compliant: <ConditionBadge {...compliant} />
+            </span>
+          )}
+          <span>
+            Last heartbeat: <Ago time={detail.lastSeen} />
+          </span>
+        </p>
+      )}
+      {detail?.source === 'remote' && <DeleteAgent namespace={namespace} name={name} />}
+    </header>
+  );
+}
+
+function Gone({ namespace, name }: { namespace: string; name: string }): JSX.Element {
+  return (
+    <div class="detail-page">
+      <h1>{name}</h1>
+      <Empty title={`There is no agent ${name} in namespace ${namespace}`}>
+        <p>
+          The agent was deleted, its workload was removed, or it has not sent its first heartbeat. The page
+          loads the agent as soon as it exists.
+        </p>
+        <p>
+          <a href={hrefOf({ page: 'fleet', query: new URLSearchParams() })}>All agents</a>
+        </p>
+      </Empty>
+    </div>
+  );
+}

@@ -1,0 +1,17 @@
+import type { AgentDetail } from './types.ts';
+
+const READ = `curl -s localhost:4001/audit | jq '.[] | select(.outcome == "deny")'`;
+
+/** The command that prints the refused requests of an instance. Its sidecar has them; the control plane has their number. */
+export function auditCommand({
+  source,
+  namespace,
+  status,
+}: Pick<AgentDetail, 'source' | 'namespace' | 'status'>): string {
+  const { reportedBy, instances = [] } = status;
+  const denied = instances.find(({ deniedInWindow }) => deniedInWindow > 0)?.name;
+  const pod = denied ?? reportedBy ?? '<pod>';
+  return source === 'remote'
+    ? READ
+    : `kubectl -n ${namespace} port-forward pod/${pod} 4001 > /dev/null &\n${READ}`;
+}

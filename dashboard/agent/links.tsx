@@ -1,0 +1,31 @@
+import type { JSX } from 'preact';
+import type { Severity } from '../../core/policy/policy-rule.ts';
+import { hrefOf } from '../route.ts';
+import type { NamedAgent } from './types.ts';
+
+/**
+ * A link to the page of a rule. `id`: a rule id, or the property of a gap issue, which the page finds by its pattern. A sender may
+ * have put half a surrogate pair into a property, which an address cannot contain.
+ */
+export function RuleLink({ id }: { id: string }): JSX.Element {
+  return (
+    <a class="rule-link" href={hrefOf({ page: 'rules', id: id.toWellFormed() })}>
+      {id}
+    </a>
+  );
+}
+
+/** A link to an agent. The namespace is part of its name. */
+export function AgentLink({ agentName, namespace }: NamedAgent): JSX.Element {
+  return (
+    <a class="agent-link" href={hrefOf({ page: 'agent', namespace, name: agentName, tab: null })}>
+      <span class="agent-namespace">{namespace}/</span>
+      {agentName}
+    </a>
+  );
+}
+
+/** A severity by word and color. */
+export function SeverityTag({ severity }: { severity: Severity }): JSX.Element {
+  return <span class={`note-tag severity-${severity}`}>{severity}</span>;
+}

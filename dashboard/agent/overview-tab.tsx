@@ -1,0 +1,145 @@
+import type { JSX } from 'preact';
+import type { AuditSummary } from '../../core/audit/summary.ts';
+import type { Condition, Drift } from '../../core/observation/observation.ts';
+import { usedToday } from '../../core/observation/tokens.ts';
+import { formatNumber, formatPercent, formatUsd, NO_VALUE } from '../format.ts';
+import { hashText } from '../history/history-series.ts';
+import { Ago } from '../parts/ago.tsx';
+import { Card } from '../parts/card.tsx';
+import { now } from '../parts/clock.ts';
+import { ConditionBadge } from '../parts/condition-badge.tsx';
+import { DataTable } from '../parts/data-table.tsx';
+import { Facts, type Fact } from '../parts/facts.tsx';
+import { RuleLink } from './links.tsx';
+import { ScoreCard } from './score-card.tsx';
+import type { AgentDetail, TabProps } from './types.ts';
+
+/** Why the agent has its grade, its state, its conditions and its compliance rules. */
+export function OverviewTab({ detail }: TabProps): JSX.Element {
+  const { conditions = [], drift = [], audit } = detail.status;
+  return (
+    <>
+      <ScoreCard detail={detail} />
+      <Card title="State">
+        <Facts items={factsOf(detail)} />
+      </Card>
+      <Card title="Conditions">
+        <Conditions conditions={conditions} />
+      </Card>
+      {drift.length > 0 && (
+        <Card title="Drift">
+          <DriftTable drift={drift} />
+        </Card>
+      )}
+      {audit !== undefined && <Compliance audit={audit} />}
+    </>
+  );
+}
+
+function factsOf({ status, runtime, source, agentId, lastSeen }: AgentDetail): Fact[] {
+  const { tokens, costUsd } = usedToday(status, now.value);
+  const { evidence, model, manifestHash, policyMode, instanceCount } = status;
+  return [
+    {
+      label: 'Tokens today',
+      value: formatNumber(status.tokens === undefined ? null : tokens),
+      note: status.tokens && 'since 00:00 UTC',
+    },
+    {
+      label: 'Cost today',
+      value: costUsd > 0 ? formatUsd(costUsd) : NO_VALUE,
+      note: status.tokens && (costUsd > 0 ? 'since 00:00 UTC' : 'the manifest has no prices'),
+    },
+    {
+      label: 'Evidence',
+      value: evidence === undefined ? NO_VALUE : formatPercent(evidence.percent / 100),
+      note:
+        evidence && `${formatNumber(evidence.shown)} of ${formatNumber(evidence.declared)} declared items`,
+    },
+    { label: 'Model', value: model === undefined ? NO_VALUE : `${model.provider}/${model.id}` },
+    { label: 'Policy mode', value: policyMode ?? NO_VALUE },
+    { label: 'Instances', value: formatNumber(instanceCount ?? 0) },
+    { label: 'Runtime', value: `${runtime}, ${source === 'remote' ? 'registered' : 'sidecar'}` },
+    {
+      label: 'Manifest',
+      value:
+        manifestHash === undefined ? NO_VALUE : <code title={manifestHash}>{hashText(manifestHash)}</code>,
+    },
+    { label: 'Agent id', value: <code>{agentId}</code> },
+    { label: 'Last heartbeat', value: <Ago time={lastSeen} /> },
+  ];
+}
+
+function Conditions({ conditions }: { conditions: readonly Condition[] }): JSX.Element {
+  return (
+    <DataTable
+      caption="Conditions"
+      rows={conditions}
+      rowKey={({ type }) => type}
+      empty="No condition is known yet."
+      columns={[
+        { key: 'type', title: 'Condition', render: ({ type }) => type },
+        { key: 'status', title: 'Status', render: (condition) => <ConditionBadge {...condition} /> },
+        { key: 'reason', title: 'Reason', render: ({ reason }) => reason },
+        { key: 'message', title: 'Message', render: ({ message }) => message },
+        {
+          key: 'since',
+          title: 'Since',
+          render: ({ lastTransitionTime }) => <Ago time={lastTransitionTime} />,
+        },
+      ]}
+    />
+  );
+}
+
+function DriftTable({ drift }: { drift: readonly Drift[] }): JSX.Element {
+  return (
+    <DataTable
+      caption="Pods that do not match the current installation"
+      rows={drift}
+      rowKey={({ reason }) => reason}
+      empty=""
+      columns={[
+        { key: 'reason', title: 'Reason', render: ({ reason }) => reason },
+        { key: 'pods', title: 'Pods', numeric: true, render: ({ pods }) => formatNumber(pods) },
+        { key: 'example', title: 'Example', render: ({ example }) => <code>{example}</code> },
+      ]}
+    />
+  );
+}
+
+function Compliance({ audit }: { audit: AuditSummary }): JSX.Element {
+  const { declared, proved, failed, suppressions } = audit;
+  return (
+    <Card title="Compliance rules">
+      <Facts
+        items={[
+          { label: 'Declared score', value: formatNumber(declared), note: 'what the manifest states' },
+          { label: 'Proved score', value: formatNumber(proved), note: 'what evidence and proofs show' },
+        ]}
+      />
+      {failed.length === 0 ? <p>No rule is violated.</p> : <h3>Violated rules</h3>}
+      <ul class="rule-list">
+        {failed.map((id) => (
+          <li key={id}>
+            <RuleLink id={id} />
+          </li>
+        ))}
+      </ul>
+      {suppressions.length > 0 && (
+        <DataTable
+          caption="Suppressed rules"
+          rows={suppressions}
+          rowKey={({ rule, reason }) => `${rule} ${reason}`}
+          empty=""
+          columns={[
+            { key: 'rule', title: 'Suppressed rule', render: ({ rule }) => <RuleLink id={rule} /> },
+            { key: 'state', title: 'State', render: ({ state }) => state },
+            { key: 'reason', title: 'Reason', render: ({ reason }) => reason },
+            { key: 'expires', title: 'Expires', render: ({ expires }) => expires ?? 'never' },
+          ]}
+        />
+      )}
+    </Card>
+  );
+}

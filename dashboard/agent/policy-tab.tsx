@@ -1,0 +1,108 @@
+import type { JSX } from 'preact';
+import { OUTCOMES, type Outcome, type OutcomeCounts } from '../../core/behavior/audit-entry.ts';
+import { formatNumber, formatPercent, NO_VALUE } from '../format.ts';
+import { Card } from '../parts/card.tsx';
+import { CodeBlock } from '../parts/code-block.tsx';
+import { DataTable } from '../parts/data-table.tsx';
+import { Facts } from '../parts/facts.tsx';
+import { auditCommand } from './audit-command.ts';
+import { RuleLink, SeverityTag } from './links.tsx';
+import { Prose } from './prose.tsx';
+import type { TabProps } from './types.ts';
+
+const OUTCOME_TEXTS: Readonly<Record<Outcome, { title: string; note: string }>> = {
+  allow: { title: 'Allowed', note: 'the policy allowed the request' },
+  deny: { title: 'Denied', note: 'refused in mode enforce, recorded in mode track' },
+  failOpen: { title: 'Failed open', note: 'the policy engine did not respond, and the request passed' },
+  notEvaluated: {
+    title: 'Not evaluated',
+    note: 'no behavior in the response headers, no engine or no result, or the mode is off',
+  },
+};
+
+const MODE_NOTES: Readonly<Record<string, string>> = {
+  track: 'denials are recorded, and the response passes',
+  enforce: 'the response of a denied request is refused',
+  off: 'nothing is evaluated',
+};
+
+/** What the policy did with the requests, and what it denies now. */
+export function PolicyTab({ detail }: TabProps): JSX.Element {
+  const { status } = detail;
+  const { outcomes, policyMode, issues = [], instances = [], violations = 0 } = status;
+  const denials = issues.filter(
+    ({ property, source }) => source === 'policy' || property.startsWith('policy.'),
+  );
+  const states = [...new Set(instances.flatMap(({ policyState }) => policyState ?? []))];
+  return (
+    <>
+      <Card title="Outcomes of requests">
+        <Facts
+          items={[
+            {
+              label: 'Policy mode',
+              value: policyMode ?? NO_VALUE,
+              note: MODE_NOTES[policyMode ?? ''],
+            },
+            { label: 'Policy engine', value: states.length === 0 ? NO_VALUE : states.join(', ') },
+            { label: 'Violations', value: formatNumber(violations), note: 'policy rules that deny now' },
+          ]}
+        />
+        <OutcomeTable outcomes={outcomes} />
+      </Card>
+      <Card title="Policy issues">
+        <DataTable
+          caption="Policy issues"
+          rows={denials}
+          rowKey={({ property }) => property}
+          empty="The policy denies nothing that was observed."
+          columns={[
+            {
+              key: 'severity',
+              title: 'Severity',
+              render: ({ severity }) => <SeverityTag severity={severity} />,
+            },
+            { key: 'rule', title: 'Rule', render: ({ property }) => <RuleLink id={property} /> },
+            { key: 'description', title: 'Issue', render: ({ description }) => description },
+            { key: 'remedy', title: 'Fix', render: ({ recommendation }) => <Prose text={recommendation} /> },
+          ]}
+        />
+      </Card>
+      <Card title="Refused requests">
+        <p>
+          The control plane has the numbers above. The sidecar of each instance has the requests, with the
+          reason of each denial, in its audit ring (the last 1,000 requests by default).
+        </p>
+        <CodeBlock text={auditCommand(detail)} label="Command to read refused requests" />
+      </Card>
+    </>
+  );
+}
+
+function OutcomeTable({ outcomes }: { outcomes: OutcomeCounts | undefined }): JSX.Element {
+  if (outcomes === undefined) return <p>No proxy reports requests of this agent.</p>;
+  const total = OUTCOMES.reduce((sum, each) => sum + outcomes[each], 0);
+  return (
+    <DataTable
+      caption="Outcomes since the start of the instances"
+      rows={OUTCOMES}
+      rowKey={(each) => each}
+      empty=""
+      columns={[
+        {
+          key: 'outcome',
+          title: 'Outcome',
+          render: (each) => <span class={`note-tag outcome-${each}`}>{OUTCOME_TEXTS[each].title}</span>,
+        },
+        { key: 'requests', title: 'Requests', numeric: true, render: (each) => formatNumber(outcomes[each]) },
+        {
+          key: 'share',
+          title: 'Share',
+          numeric: true,
+          render: (each) => formatPercent(total === 0 ? null : outcomes[each] / total),
+        },
+        { key: 'meaning', title: 'Meaning', render: (each) => OUTCOME_TEXTS[each].note },
+      ]}
+    />
+  );
+}

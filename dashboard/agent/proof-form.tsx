@@ -1,0 +1,120 @@
+import type { JSX } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import { ApiError, post } from '../api/client.ts';
+import { useResource } from '../api/resource.ts';
+import { announce } from '../parts/announce.ts';
+import { Button } from '../parts/button.tsx';
+import { agentPath, type AgentName } from './agent-path.ts';
+import { Loaded } from './loaded.tsx';
+import {
+  EMPTY_DRAFT,
+  errorsOfResponse,
+  validateDraft,
+  type ProofDraft,
+  type ProofErrors,
+  type ProofField,
+} from './proof-draft.ts';
+import { TextField, type TextFieldProps } from './text-field.tsx';
+import type { RuleState } from '../../core/coverage/rule-states.ts';
+
+export interface ProofFormProps {
+  agent: AgentName;
+  onStored(): void;
+}
+
+/** Submits a proof for a compliance rule. Errors of the server are shown at their fields. */
+export function ProofForm(props: ProofFormProps): JSX.Element {
+  const rules = useResource<RuleState[]>('/api/v1/rules');
+  return (
+    <Loaded resource={rules} what="rules">
+      {(all) => <Fields {...props} rules={all.filter(({ kind }) => kind === 'compliance')} />}
+    </Loaded>
+  );
+}
+
+function Fields({ rules, ...props }: ProofFormProps & { rules: RuleState[] }): JSX.Element {
+  const { element, draft, setDraft, errors, isSending, submit } = useProof(props);
+  const field = (name: ProofField): Pick<TextFieldProps, 'value' | 'error' | 'onInput'> => ({
+    value: draft[name],
+    error: errors[name] ?? null,
+    onInput: (value) => setDraft({ ...draft, [name]: value }),
+  });
+  return (
+    <form
+      ref={element}
+      class="proof-form"
+      noValidate
+      onSubmit={(event) => {
+        event.preventDefault();
+        void submit();
+      }}
+    >
+      <TextField
+        {...field('ruleId')}
+        label="Rule"
+        hint="The compliance rule that the test checked."
+        options={rules.map(({ id, title }) => ({ value: id, label: `${id}: ${title}` }))}
+      />
+      <TextField
+        {...field('verifiedBy')}
+        label="Verified by"
+        hint="A person or a system, such as a CI job."
+      />
+      <TextField {...field('method')} label="Method" hint="What was tested, and the result." />
+      <TextField
+        {...field('expiresAt')}
+        label="Expires at"
+        type="datetime-local"
+        hint="Optional, in the time zone of this browser."
+      />
+      <p class="field-error" role="alert">
+        {errors.form}
+      </p>
+      <p class="form-actions">
+        <Button kind="primary" type="submit" isDisabled={isSending}>
+          {isSending ? 'Submitting…' : 'Submit proof'}
+        </Button>
+      </p>
+    </form>
+  );
+}
+
+interface ProofState {
+  element: { current: HTMLFormElement | null };
+  draft: ProofDraft;
+  setDraft(draft: ProofDraft): void;
+  errors: ProofErrors;
+  isSending: boolean;
+  submit(): Promise<void>;
+}
+
+function useProof({ agent, onStored }: ProofFormProps): ProofState {
+  const element = useRef<HTMLFormElement | null>(null);
+  const [draft, setDraft] = useState<ProofDraft>(EMPTY_DRAFT);
+  const [errors, setErrors] = useState<ProofErrors>({});
+  const [isSending, setSending] = useState(false);
+  useEffect(() => {
+    element.current?.querySelector<HTMLElement>('[aria-invalid="true"]')?.focus();
+  }, [errors]);
+  const submit = async (): Promise<void> => {
+    const valid = validateDraft(draft, new Date());
+    if (!valid.ok) {
+      setErrors(valid.errors);
+      return;
+    }
+    setErrors({});
+    setSending(true);
+    try {
+      await post(agentPath(agent, `/proof/rule/${encodeURIComponent(valid.ruleId)}`), valid.body);
+      setDraft(EMPTY_DRAFT);
+      announce(`Proof of ${valid.ruleId} stored. The agent receives it with its next heartbeat.`);
+      onStored();
+    } catch (failure) {
+      if (!(failure instanceof ApiError)) throw failure;
+      setErrors(errorsOfResponse(failure));
+    } finally {
+      setSending(false);
+    }
+  };
+  return { element, draft, setDraft, errors, isSending, submit };
+}

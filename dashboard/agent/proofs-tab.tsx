@@ -1,0 +1,133 @@
+import type { JSX } from 'preact';
+import { useState } from 'preact/hooks';
+import { hasExpired } from '../../core/proof/expiry.ts';
+import type { ProofRecord } from '../../core/proof/proof.ts';
+import { ApiError, remove } from '../api/client.ts';
+import { formatTime } from '../format.ts';
+import { Ago } from '../parts/ago.tsx';
+import { announce } from '../parts/announce.ts';
+import { Button } from '../parts/button.tsx';
+import { Card } from '../parts/card.tsx';
+import { now } from '../parts/clock.ts';
+import { DataTable } from '../parts/data-table.tsx';
+import { Dialog } from '../parts/dialog.tsx';
+import { Failure } from '../parts/failure.tsx';
+import { agentPath, type AgentName } from './agent-path.ts';
+import { RuleLink } from './links.tsx';
+import { ProofForm } from './proof-form.tsx';
+import type { TabProps } from './types.ts';
+
+/** The proof records of the agent, to submit and to withdraw. */
+export function ProofsTab({ detail, reload }: TabProps): JSX.Element {
+  const { namespace, agentName: name, status } = detail;
+  const agent = { namespace, name };
+  const [withdrawn, setWithdrawn] = useState<string | null>(null);
+  return (
+    <>
+      <Card title="Proofs">
+        <p class="intro">
+          A proof is the result of a test outside the agent. Proofs of origin <q>local</q> were written where
+          the agent itself can write, and do not count for the condition Compliant.
+        </p>
+        <ProofTable proofs={status.proofs ?? []} onWithdraw={setWithdrawn} />
+      </Card>
+      <Card title="Submit a proof">
+        <ProofForm agent={agent} onStored={reload} />
+      </Card>
+      <Dialog
+        title={`Withdraw the proof of ${withdrawn ?? ''}`}
+        open={withdrawn !== null}
+        onClose={() => setWithdrawn(null)}
+      >
+        {withdrawn !== null && (
+          <Withdraw
+            agent={agent}
+            ruleId={withdrawn}
+            onEnd={() => {
+              setWithdrawn(null);
+              reload();
+            }}
+          />
+        )}
+      </Dialog>
+    </>
+  );
+}
+
+interface ProofTableProps {
+  proofs: readonly ProofRecord[];
+  onWithdraw(ruleId: string): void;
+}
+
+function ProofTable({ proofs, onWithdraw }: ProofTableProps): JSX.Element {
+  return (
+    <DataTable
+      caption="Proofs"
+      rows={proofs}
+      rowKey={({ ruleId }) => ruleId}
+      empty="The agent has no proof."
+      columns={[
+        { key: 'rule', title: 'Rule', render: ({ ruleId }) => <RuleLink id={ruleId} /> },
+        { key: 'origin', title: 'Origin', render: ({ origin }) => origin ?? 'not recorded' },
+        { key: 'by', title: 'Verified by', render: ({ verifiedBy }) => verifiedBy },
+        { key: 'method', title: 'Method', render: ({ method }) => method },
+        { key: 'at', title: 'Verified', render: ({ verifiedAt }) => <Ago time={verifiedAt} /> },
+        { key: 'expires', title: 'Expires', render: (proof) => <Expiry proof={proof} /> },
+        {
+          key: 'withdraw',
+          title: 'Action',
+          render: ({ ruleId }) => (
+            <Button kind="danger" label={`Withdraw proof of ${ruleId}`} onClick={() => onWithdraw(ruleId)}>
+              Withdraw
+            </Button>
+          ),
+        },
+      ]}
+    />
+  );
+}
+
+function Expiry({ proof }: { proof: ProofRecord }): JSX.Element {
+  if (proof.expiresAt === undefined) return <span>never</span>;
+  return (
+    <>
+      {formatTime(proof.expiresAt)}{' '}
+      {hasExpired(proof, now.value) && <span class="note-tag is-bad">Expired</span>}
+    </>
+  );
+}
+
+interface WithdrawProps {
+  agent: AgentName;
+  ruleId: string;
+  onEnd(): void;
+}
+
+function Withdraw({ agent, ruleId, onEnd }: WithdrawProps): JSX.Element {
+  const [error, setError] = useState<ApiError | null>(null);
+  const [isSending, setSending] = useState(false);
+  const withdraw = async (): Promise<void> => {
+    setSending(true);
+    try {
+      await remove(agentPath(agent, `/proof/rule/${encodeURIComponent(ruleId)}`));
+      announce(`Proof of ${ruleId} withdrawn`);
+      onEnd();
+    } catch (failure) {
+      if (!(failure instanceof ApiError)) throw failure;
+      setError(failure);
+      setSending(false);
+    }
+  };
+  return (
+    <>
+      <p>The proof stops counting with the next heartbeat of the agent. It can be submitted again.</p>
+      {error !== null && <Failure error={error} retry={() => void withdraw()} />}
+      <p class="form-actions">
+        <Button onClick={onEnd}>Cancel</Button>
+        <Button kind="danger" isDisabled={isSending} onClick={() => void withdraw()}>
+          {isSending ? 'Withdrawing…' : 'Withdraw proof'}
+        </Button>
+      </p>
+    </>
+  );
+}

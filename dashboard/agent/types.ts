@@ -1,0 +1,41 @@
+import type { GapReport, Issue } from '../../core/gap/gap.ts';
+import type { ReportSource } from '../../core/health/health.ts';
+import type { ObservationStatus } from '../../core/observation/observation.ts';
+import type { Runtime } from '../../core/observation/runtimes.ts';
+
+/** `GET /api/v1/agents/{name}`. */
+export interface AgentDetail {
+  agentId: string;
+  agentName: string;
+  namespace: string;
+  runtime: Runtime;
+  source: 'sidecar' | 'remote';
+  /** ISO 8601; null: never. */
+  lastSeen: string | null;
+  status: Omit<ObservationStatus, 'tokenHashes' | 'proofTombstones'>;
+}
+
+/** `GET /api/v1/agents/{name}/gap`. The Kubernetes store keeps the lists of one instance only. */
+export interface GapResponse extends Pick<GapReport, 'score' | 'grade'> {
+  source: ReportSource | null;
+  issues: Issue[] | null;
+  issuesTotal?: number;
+  /** ISO 8601 */
+  receivedAt: string;
+  instance: string;
+}
+
+/** An agent in a list of names. */
+export interface NamedAgent {
+  agentName: string;
+  namespace: string;
+}
+
+/** What each tab of the agent page gets. */
+export interface TabProps {
+  detail: AgentDetail;
+  reload(): void;
+}
+
+/** Milliseconds between two requests of a page that is open. The responses have ETags. */
+export const REFRESH_MS = 10_000;

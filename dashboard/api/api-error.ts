@@ -1,0 +1,88 @@
+export type ApiErrorKind =
+  | 'wrong-key'
+  | 'no-key'
+  /** The server has no admin key. */
+  | 'disabled'
+  | 'not-found'
+  | 'conflict'
+  /** The store of this server does not have the data. */
+  | 'not-supported'
+  | 'invalid'
+  | 'too-many'
+  /** The server did not respond. */
+  | 'offline'
+  | 'server';
+
+export interface InvalidField {
+  path: string;
+  message: string;
+}
+
+/** A request that failed. */
+export class ApiError extends Error {
+  readonly kind: ApiErrorKind;
+  /** null: no response. */
+  readonly status: number | null;
+  /** The reason, as the server gives it. */
+  readonly detail: string;
+  /** The invalid members of the request. */
+  readonly errors: readonly InvalidField[];
+
+  constructor(
+    kind: ApiErrorKind,
+    detail: string,
+    more: { status?: number; errors?: readonly InvalidField[]; cause?: unknown } = {},
+  ) {
+    super(detail, { cause: more.cause });
+    this.name = 'ApiError';
+    this.kind = kind;
+    this.detail = detail;
+    this.status = more.status ?? null;
+    this.errors = more.errors ?? [];
+  }
+}
+
+const KINDS: Readonly<Record<number, ApiErrorKind>> = {
+  400: 'invalid',
+  401: 'no-key',
+  403: 'wrong-key',
+  404: 'not-found',
+  409: 'conflict',
+  413: 'invalid',
+  415: 'invalid',
+  422: 'invalid',
+  429: 'too-many',
+  501: 'not-supported',
+};
+
+/** The error of a response. `body`: its text, a Problem (RFC 9457) unless a proxy answered. */
+export function errorOf(status: number, body: string): ApiError {
+  const problem = parsed(body);
+  const detail =
+    typeof problem['detail'] === 'string' ? problem['detail'] : `the server returned status ${status}`;
+  const errors = Array.isArray(problem['errors']) ? problem['errors'].filter(isInvalidField) : [];
+  return new ApiError(isDisabled(status, detail) ? 'disabled' : (KINDS[status] ?? 'server'), detail, {
+    status,
+    errors,
+  });
+}
+
+/** Other reasons for a 503 pass with time: this one needs the variable, which the server names. */
+const isDisabled = (status: number, detail: string): boolean =>
+  status === 503 && detail.includes('PLATFORM_ADMIN_KEY');
+
+function parsed(body: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(body);
+    return typeof value === 'object' && value !== null ? (value as Record<string, unknown>) : {};
+  } catch {
+    // The page of a proxy.
+    return {};
+  }
+}
+
+function isInvalidField(value: unknown): value is InvalidField {
+  if (typeof value !== 'object' || value === null) return false;
+  const { path, message } = value as Partial<Record<string, unknown>>;
+  return typeof path === 'string' && typeof message === 'string';
+}

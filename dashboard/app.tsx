@@ -1,0 +1,102 @@
+import type { JSX } from 'preact';
+import { useEffect, useErrorBoundary, useRef } from 'preact/hooks';
+import { AgentPage } from './agent/agent-page.tsx';
+import { CoveragePage } from './coverage/coverage-page.tsx';
+import { FleetPage } from './fleet/fleet-page.tsx';
+import { announce } from './parts/announce.ts';
+import { Button } from './parts/button.tsx';
+import { Empty } from './parts/empty.tsx';
+import { route, type Route } from './route.ts';
+import { RulesPage } from './rules/rules-page.tsx';
+import { session } from './session.ts';
+import { Disabled } from './shell/disabled.tsx';
+import { Header } from './shell/header.tsx';
+import { Announcer, OfflineBanner } from './shell/live-regions.tsx';
+import { SignIn } from './shell/sign-in.tsx';
+
+/** The dashboard: one page of the route, or the form for the key. */
+export function App(): JSX.Element {
+  const state = session.value;
+  const isSignedIn = state.kind === 'signed-in';
+  const page = isSignedIn ? keyOf(route.value) : state.kind;
+  usePageChange(page, isSignedIn ? titleOf(route.value) : 'Sign in');
+  return (
+    <>
+      <a class="skip-link" href="#main" onClick={skipToMain}>
+        Skip to content
+      </a>
+      <Header isSignedIn={isSignedIn} />
+      <OfflineBanner />
+      <main id="main" tabIndex={-1}>
+        {isSignedIn && <Guarded key={page} />}
+        {state.kind === 'signed-out' && <SignIn reason={state.reason} />}
+        {state.kind === 'disabled' && <Disabled />}
+      </main>
+      <Announcer />
+    </>
+  );
+}
+
+/** A page whose rendering failed does not take the navigation with it. */
+function Guarded(): JSX.Element {
+  const [error] = useErrorBoundary() as [unknown, () => void];
+  if (error === undefined) return <Page route={route.value} />;
+  return (
+    <Empty title="This page could not be shown">
+      <p>The dashboard has a defect: {error instanceof Error ? error.message : 'unknown error'}</p>
+      <Button onClick={() => location.reload()}>Reload</Button>
+    </Empty>
+  );
+}
+
+function Page({ route: current }: { route: Route }): JSX.Element {
+  switch (current.page) {
+    case 'fleet':
+      return <FleetPage />;
+    case 'agent':
+      return <AgentPage route={current} />;
+    case 'coverage':
+      return <CoveragePage route={current} />;
+    case 'rules':
+      return <RulesPage route={current} />;
+    case 'unknown':
+      return (
+        <Empty title="There is no page at this address">
+          <p>
+            <a href="#/">Show the fleet</a>
+          </p>
+        </Empty>
+      );
+  }
+}
+
+/** Pages with the same key are one page: filters, tabs and a selected rule do not move the focus. */
+function keyOf(current: Route): string {
+  return current.page === 'agent' ? `agent ${current.namespace}/${current.name}` : current.page;
+}
+
+function titleOf(current: Route): string {
+  const titles = { fleet: 'Fleet', coverage: 'Coverage', rules: 'Rules', unknown: 'Not found' };
+  return current.page === 'agent' ? `${current.name} in ${current.namespace}` : titles[current.page];
+}
+
+/** Like the load of a document: another title, from the top, with the focus at the start of the page. */
+function usePageChange(page: string, title: string): void {
+  const isFirst = useRef(true);
+  useEffect(() => {
+    document.title = `${title} · Agent Compliance`;
+    if (isFirst.current) {
+      isFirst.current = false;
+      return;
+    }
+    if (page !== 'fleet') scrollTo(0, 0);
+    if (page !== 'signed-out') document.getElementById('main')?.focus({ preventScroll: true });
+    announce(title);
+  }, [page, title]);
+}
+
+function skipToMain(event: Event): void {
+  // The hash is the address of the page.
+  event.preventDefault();
+  document.getElementById('main')?.focus();
+}

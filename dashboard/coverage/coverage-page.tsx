@@ -1,0 +1,131 @@
+import type { JSX } from 'preact';
+import { useRef, useState } from 'preact/hooks';
+import type { CoverageReport } from '../../core/coverage/coverage.ts';
+import { AgentLink } from '../agent/links.tsx';
+import { Loaded } from '../agent/loaded.tsx';
+import { REFRESH_MS } from '../agent/types.ts';
+import { useResource } from '../api/resource.ts';
+import { formatNumber, withLocalTimes } from '../format.ts';
+import { Ago } from '../parts/ago.tsx';
+import { Button } from '../parts/button.tsx';
+import { Card } from '../parts/card.tsx';
+import { DataTable } from '../parts/data-table.tsx';
+import { Empty } from '../parts/empty.tsx';
+import type { Route } from '../route.ts';
+import { groupGaps, withNamespaces, type CoverageGroup } from './coverage-groups.ts';
+
+/** What the control plane cannot see: agents without a reporter, without a sidecar, silent ones and others. */
+export function CoveragePage(_props: { route: Extract<Route, { page: 'coverage' }> }): JSX.Element {
+  const [namespace, setNamespace] = useState('');
+  const query = namespace === '' ? '' : `?${new URLSearchParams({ namespace }).toString()}`;
+  const coverage = useResource<CoverageReport>(`/api/v1/coverage${query}`, { refreshMs: REFRESH_MS });
+  const namespaces = useRef<readonly string[]>([]);
+  namespaces.current = withNamespaces(namespaces.current, coverage.data?.gaps ?? []);
+  return (
+    <div class="detail-page">
+      <header>
+        <h1>What we cannot see</h1>
+        <p class="intro">
+          Agents whose behavior is not, or not completely, known here, with the reason and the remedy.
+        </p>
+      </header>
+      {namespaces.current.length > 1 && (
+        <label class="choice">
+          Namespace
+          <select value={namespace} onChange={(event) => setNamespace(event.currentTarget.value)}>
+            <option value="">All namespaces</option>
+            {namespaces.current.map((each) => (
+              <option key={each}>{each}</option>
+            ))}
+          </select>
+        </label>
+      )}
+      <Loaded resource={coverage} what="coverage data">
+        {(data) => (data.agents === 0 && namespace === '' ? <NoAgents /> : <Gaps coverage={data} />)}
+      </Loaded>
+    </div>
+  );
+}
+
+function NoAgents(): JSX.Element {
+  return (
+    <Empty title="No agent is known">
+      <p>
+        An agent appears when it is registered, or when a pod with the annotation{' '}
+        <code>platform.io/inject: "true"</code> starts.
+      </p>
+    </Empty>
+  );
+}
+
+function Gaps({ coverage }: { coverage: CoverageReport }): JSX.Element {
+  const { found, clear } = groupGaps(coverage);
+  return (
+    <>
+      {found.length === 0 && <AllClear agents={coverage.agents} />}
+      {found.map((group) => (
+        <Group key={group.kind} group={group} />
+      ))}
+      {clear.length > 0 && found.length > 0 && (
+        <Card title="Nothing found">
+          <ul class="clear-list">
+            {clear.map(({ kind, title }) => (
+              <li key={kind}>{title}</li>
+            ))}
+          </ul>
+        </Card>
+      )}
+      <p class="muted">
+        This page covers {formatNumber(coverage.agents)} agents that the control plane knows. Agents that were
+        never registered and do not opt in to injection, requests that do not pass a sidecar, and behavior
+        that responses do not report are not covered by any check. Computed{' '}
+        <Ago time={coverage.generatedAt} />.
+      </p>
+    </>
+  );
+}
+
+function AllClear({ agents }: { agents: number }): JSX.Element {
+  return (
+    <Empty title={`No blind spot found for ${agentsText(agents)}`}>
+      <p>
+        All of them report, and no check of this page found a reason to doubt that their reports are complete.
+        This does not prove that the agents do only what they declare: the grade and the evidence of each
+        agent show how much is known.
+      </p>
+    </Empty>
+  );
+}
+
+/** More rows are shown on request. */
+const MAX_ROWS = 50;
+
+function Group({ group: { title, explanation, count, gaps } }: { group: CoverageGroup }): JSX.Element {
+  const [isWhole, setWhole] = useState(false);
+  const rows = isWhole ? gaps : gaps.slice(0, MAX_ROWS);
+  return (
+    <Card title={title} actions={<span class="note-tag is-warn">{agentsText(count)}</span>}>
+      <p class="intro">{explanation}</p>
+      <DataTable
+        caption={title}
+        rows={rows}
+        rowKey={({ namespace, agentName }) => `${namespace}/${agentName}`}
+        empty=""
+        columns={[
+          { key: 'agent', title: 'Agent', width: '20%', render: (gap) => <AgentLink {...gap} /> },
+          { key: 'reason', title: 'Reason', width: '35%', render: ({ reason }) => withLocalTimes(reason) },
+          { key: 'remedy', title: 'Remedy', width: '35%', render: ({ remedy }) => remedy },
+          { key: 'since', title: 'Since', width: '10%', render: ({ since }) => <Ago time={since} /> },
+        ]}
+      />
+      {rows.length < gaps.length && (
+        <Button onClick={() => setWhole(true)}>Show {formatNumber(gaps.length)} rows</Button>
+      )}
+      {rows.length === gaps.length && gaps.length < count && (
+        <p class="muted">The first {formatNumber(gaps.length)} agents are listed.</p>
+      )}
+    </Card>
+  );
+}
+
+const agentsText = (count: number): string => (count === 1 ? '1 agent' : `${formatNumber(count)} agents`);

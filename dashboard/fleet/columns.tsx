@@ -1,0 +1,82 @@
+import type { ComponentChildren } from 'preact';
+import type { AgentItem } from '../api/agent-item.ts';
+import { formatCompact, formatNumber, formatPercent, formatUsd, NO_VALUE } from '../format.ts';
+import { Ago } from '../parts/ago.tsx';
+import { ConditionBadge } from '../parts/condition-badge.tsx';
+import { PhaseBadge } from '../parts/phase-badge.tsx';
+import { Sparkline } from '../parts/sparkline.tsx';
+import { hrefOf } from '../route.ts';
+import type { SortKey } from './sort.ts';
+
+export interface GridColumn {
+  key: SortKey;
+  title: string;
+  isNumeric: boolean;
+  /** The first click on the heading sorts from the largest value. */
+  isDescendingFirst: boolean;
+  /** `isActive`: the row is the one that the tab key leads to. */
+  render: (agent: AgentItem, isActive: boolean) => ComponentChildren;
+}
+
+/** The columns of the fleet. `styles/fleet.css` has their widths, and hides some in narrow windows. */
+export const COLUMNS: readonly GridColumn[] = [
+  text('grade', 'Grade', ({ grade }) => (
+    // The heading of the column names it, so the badge has only the letter.
+    <span class={`grade grade-${grade ?? 'none'}`}>{grade ?? NO_VALUE}</span>
+  )),
+  text('name', 'Agent', ({ namespace, agentName }, isActive) => (
+    <a
+      href={hrefOf({ page: 'agent', namespace, name: agentName, tab: null })}
+      // A narrow column may cut it.
+      title={agentName}
+      tabIndex={isActive ? 0 : -1}
+    >
+      {agentName}
+    </a>
+  )),
+  text('namespace', 'Namespace', ({ namespace }) => namespace),
+  {
+    ...number('score', 'Score', (agent) => <Score {...agent} />),
+    isDescendingFirst: false,
+  },
+  text('phase', 'Phase', ({ phase }) => <PhaseBadge phase={phase} />),
+  number('tokens', 'Tokens today', ({ tokens }) => formatCompact(tokens)),
+  number('cost', 'Cost today', ({ costUsd }) => formatUsd(costUsd)),
+  number('violations', 'Violations', ({ violations }) => formatNumber(violations)),
+  number('failOpen', 'Fail-open', ({ failOpen }) => formatPercent(failOpen)),
+  {
+    ...number('evidence', 'Evidence', ({ evidence }) =>
+      evidence === null ? NO_VALUE : formatPercent(evidence.percent / 100),
+    ),
+    isDescendingFirst: false,
+  },
+  text('compliant', 'Compliant', ({ compliant }) =>
+    compliant === null ? NO_VALUE : <ConditionBadge {...compliant} />,
+  ),
+  {
+    ...text('lastSeen', 'Last heartbeat', ({ lastSeen }) => <Ago time={lastSeen} />),
+    isDescendingFirst: true,
+  },
+];
+
+function text(key: SortKey, title: string, render: GridColumn['render']): GridColumn {
+  return { key, title, isNumeric: false, isDescendingFirst: false, render };
+}
+
+function number(key: SortKey, title: string, render: GridColumn['render']): GridColumn {
+  return { key, title, isNumeric: true, isDescendingFirst: true, render };
+}
+
+function Score({ score, trend }: AgentItem): ComponentChildren {
+  return (
+    <>
+      {trend !== undefined && (
+        <Sparkline
+          values={trend}
+          label={`Score in 24 hours: from ${formatNumber(trend.at(0))} to ${formatNumber(trend.at(-1))}`}
+        />
+      )}
+      {formatNumber(score)}
+    </>
+  );
+}

@@ -1,0 +1,20 @@
+import { expect, test } from '@jest/globals';
+import { agentItem } from '../../testing/agent-item.ts';
+import type { AgentItem } from '../api/agent-item.ts';
+import { isFailing } from './failing.ts';
+
+const compliant = (status: string) => ({ compliant: { status, reason: 'r', message: 'm' } });
+
+test.each<[string, Partial<AgentItem>, boolean]>([
+  ['a compliant, healthy agent', {}, false],
+  ['an agent that is not compliant', compliant('False'), true],
+  ['an agent with too little evidence', compliant('Unknown'), false],
+  ['an unhealthy agent', { phase: 'Unhealthy' }, true],
+  ['an agent that stopped to report', { phase: 'Unknown' }, true],
+  ['a degraded agent', { phase: 'Degraded' }, false],
+  ['an agent without heartbeats', { phase: 'Pending', grade: null, compliant: null }, false],
+  ['an agent without the condition and with grade B', { grade: 'B', compliant: null }, false],
+  ['an agent without the condition and with grade C', { grade: 'C', compliant: null }, true],
+])('%s: %j is failing: %s', (_title, given, isExpected) => {
+  expect(isFailing(agentItem(given))).toBe(isExpected);
+});

@@ -1,0 +1,142 @@
+import { signal, type ReadonlySignal } from '@preact/signals';
+import { keyOf, type AgentChanges, type AgentItem } from '../api/agent-item.ts';
+import { ApiError, getPage, type Page } from '../api/client.ts';
+import { followStream, type LiveState } from '../api/live.ts';
+import { session } from '../session.ts';
+import { applyChanges, type AgentMap } from './merge.ts';
+
+export interface Progress {
+  loaded: number;
+  /** null: not known. */
+  total: number | null;
+}
+
+const FIRST_PAGE = '/api/v1/agents?limit=1000&trend=true';
+/** The list is loaded when the stream is ready, so that no change is missed; or after this time, if the stream is not. */
+const READY_MS = 1_500;
+/** Without a stream, the list is loaded again and again. */
+const POLL_MS = 60_000;
+/** Changes that arrive within this time are shown together. */
+const BATCH_MS = 250;
+/** Rows do not change while the reader scrolls, and this time longer. */
+const HOLD_MS = 250;
+
+const agents = signal<readonly AgentItem[]>([]);
+const progress = signal<Progress | null>(null);
+const error = signal<ApiError | null>(null);
+const live = signal<LiveState>('connecting');
+const isComplete = signal(false);
+
+/** The agents as the server reported them. They stay while another page is shown. */
+export const fleet: {
+  agents: ReadonlySignal<readonly AgentItem[]>;
+  /** null: no request is under way. */
+  progress: ReadonlySignal<Progress | null>;
+  /** Why the last request failed. */
+  error: ReadonlySignal<ApiError | null>;
+  live: ReadonlySignal<LiveState>;
+  /** Whether all agents were loaded once. */
+  isComplete: ReadonlySignal<boolean>;
+} = { agents, progress, error, live, isComplete };
+
+let known: AgentMap = new Map();
+/** Changes during a request, whose response may be older than they are. */
+let late: AgentChanges[] = [];
+let loading: AbortController | null = null;
+let publishTimer: ReturnType<typeof setTimeout> | undefined;
+let heldUntil = 0;
+
+session.subscribe(({ kind }) => {
+  if (kind === 'signed-in') return;
+  known = new Map();
+  agents.value = [];
+  isComplete.value = false;
+  error.value = null;
+});
+
+/** Loads the agents and follows their changes until the returned function is called. */
+export function openFleet(): () => void {
+  live.value = 'connecting';
+  const stop = followStream('/api/v1/stream', {
+    onState: (state) => {
+      live.value = state;
+    },
+    onEvent: (name, data) => {
+      if (name === 'ready') void reloadFleet();
+      if (name === 'agents') receive(JSON.parse(data) as AgentChanges);
+    },
+  });
+  const start = setTimeout(() => {
+    if (live.value !== 'live') void reloadFleet();
+  }, READY_MS);
+  const poll = setInterval(() => {
+    if (live.value !== 'live' && !document.hidden) void reloadFleet();
+  }, POLL_MS);
+  return () => {
+    stop();
+    clearTimeout(start);
+    clearInterval(poll);
+    clearTimeout(publishTimer);
+    publishTimer = undefined;
+    loading?.abort();
+    loading = null;
+    progress.value = null;
+  };
+}
+
+/** Loads all agents. The earlier ones stay until the last page is there; the first time, each page is shown. */
+export async function reloadFleet(): Promise<void> {
+  loading?.abort();
+  const controller = new AbortController();
+  loading = controller;
+  late = [];
+  const next: AgentMap = new Map();
+  progress.value = { loaded: 0, total: null };
+  try {
+    for (let path: string | null = FIRST_PAGE; path !== null;) {
+      const page: Page<AgentItem> = await getPage<AgentItem>(path, controller.signal);
+      for (const agent of page.items) next.set(keyOf(agent), agent);
+      progress.value = { loaded: next.size, total: page.total };
+      if (!isComplete.value) show(next);
+      path = page.next;
+    }
+    for (const change of late) applyChanges(next, change);
+    show(next);
+    isComplete.value = true;
+    finish(controller, null);
+  } catch (reason) {
+    if (reason instanceof ApiError) finish(controller, reason);
+    else if (!controller.signal.aborted) throw reason;
+  }
+}
+
+/** Call while the reader scrolls. */
+export function holdUpdates(): void {
+  heldUntil = performance.now() + HOLD_MS;
+}
+
+function finish(controller: AbortController, reason: ApiError | null): void {
+  if (loading !== controller) return;
+  loading = null;
+  progress.value = null;
+  error.value = reason;
+}
+
+function show(next: AgentMap): void {
+  known = next;
+  agents.value = [...next.values()];
+}
+
+function receive(change: AgentChanges): void {
+  if (loading !== null) late.push(change);
+  // Until all agents are there, the map of the request is the one that is shown.
+  if (!isComplete.value) return;
+  applyChanges(known, change);
+  publishTimer ??= setTimeout(publish, BATCH_MS);
+}
+
+function publish(): void {
+  publishTimer = undefined;
+  if (performance.now() < heldUntil) publishTimer = setTimeout(publish, BATCH_MS);
+  else agents.value = [...known.values()];
+}

@@ -1,0 +1,71 @@
+import { Component, type JSX } from 'preact';
+import type { AgentItem } from '../api/agent-item.ts';
+import { formatNumber } from '../format.ts';
+import { COLUMNS } from './columns.tsx';
+import { isGroup, rowKey, type FleetRow, type Group } from './rows.ts';
+import { toggleGroup } from './view.ts';
+
+export interface GridRowProps {
+  row: FleetRow;
+  index: number;
+  /** Distance from the top of the list in pixels. */
+  top: number;
+  /** The tab key leads to this row. */
+  isActive: boolean;
+}
+
+/** A row of the table. It renders only when its agent or its place changed: a scroll renders the new rows alone. */
+export class GridRow extends Component<GridRowProps> {
+  override shouldComponentUpdate(next: GridRowProps): boolean {
+    const { row, index, top, isActive } = this.props;
+    return row !== next.row || index !== next.index || top !== next.top || isActive !== next.isActive;
+  }
+
+  override render(): JSX.Element {
+    const { row, index, top, isActive } = this.props;
+    return (
+      <div
+        class={isGroup(row) ? 'grid-row grid-group' : 'grid-row'}
+        role="row"
+        // The heading is the first row.
+        aria-rowindex={index + 2}
+        data-key={rowKey(row)}
+        style={{ transform: `translateY(${top}px)` }}
+      >
+        {isGroup(row) ? groupCell(row, isActive) : agentCells(row, isActive)}
+      </div>
+    );
+  }
+}
+
+function agentCells(agent: AgentItem, isActive: boolean): JSX.Element[] {
+  return COLUMNS.map(({ key, title, isNumeric, render }) => (
+    <div
+      key={key}
+      class={isNumeric ? `cell col-${key} numeric` : `cell col-${key}`}
+      role="gridcell"
+      data-label={title}
+    >
+      {render(agent, isActive)}
+    </div>
+  ));
+}
+
+function groupCell({ namespace, agents, failing, isCollapsed }: Group, isActive: boolean): JSX.Element {
+  return (
+    <div class="cell" role="gridcell" aria-colspan={COLUMNS.length}>
+      <button
+        type="button"
+        class="group-toggle"
+        aria-expanded={!isCollapsed}
+        tabIndex={isActive ? 0 : -1}
+        onClick={() => toggleGroup(namespace)}
+      >
+        {namespace}
+      </button>
+      <span class="muted">
+        {formatNumber(agents)} {agents === 1 ? 'agent' : 'agents'}, {formatNumber(failing)} failing
+      </span>
+    </div>
+  );
+}

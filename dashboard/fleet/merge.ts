@@ -1,0 +1,13 @@
+import { keyOf, type AgentChanges, type AgentItem } from '../api/agent-item.ts';
+
+/** Agents by key. */
+export type AgentMap = Map<string, AgentItem>;
+
+/** Applies an event of the stream. Its rows have no trend, so the earlier one stays. */
+export function applyChanges(agents: AgentMap, { changed, removed }: AgentChanges): void {
+  for (const each of removed) agents.delete(keyOf(each));
+  for (const agent of changed) {
+    const trend = agent.trend ?? agents.get(keyOf(agent))?.trend;
+    agents.set(keyOf(agent), trend === undefined ? agent : { ...agent, trend });
+  }
+}

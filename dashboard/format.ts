@@ -1,0 +1,98 @@
+/** Shown instead of a value that was never reported. */
+export const NO_VALUE = '–';
+
+type Value = number | null | undefined;
+
+/** Numbers and times as the reader writes them. */
+export interface Formats {
+  /** 12,345 */
+  formatNumber: (value: Value) => string;
+  /** 12.3K */
+  formatCompact: (value: Value) => string;
+  /** For axes: three digits, 1.25K or 0.0004. */
+  formatTick: (value: Value) => string;
+  /** $0.42; amounts below one dollar have four digits. */
+  formatUsd: (value: Value) => string;
+  /** A share from 0 to 1: 12.5% */
+  formatPercent: (share: Value) => string;
+  /** Local date and time with the zone. */
+  formatTime: (iso: string | null | undefined) => string;
+  /** The time before `now`: 2 min. ago */
+  formatAge: (iso: string | null | undefined, now: Date) => string;
+}
+
+type Unit = readonly [unit: Intl.RelativeTimeFormatUnit, seconds: number];
+
+const SECOND: Unit = ['second', 1];
+const UNITS: readonly Unit[] = [
+  ['day', 86_400],
+  ['hour', 3_600],
+  ['minute', 60],
+];
+
+/** Formats of a locale and a time zone; undefined: those of the browser. Formatters are created once, because that is slow. */
+export function formatsFor(locale?: string, timeZone?: string): Formats {
+  const number = new Intl.NumberFormat(locale);
+  const compact = new Intl.NumberFormat(locale, { notation: 'compact', maximumFractionDigits: 1 });
+  const tick = new Intl.NumberFormat(locale, { notation: 'compact', maximumSignificantDigits: 3 });
+  const usd = currency(locale, 2);
+  const cents = currency(locale, 4);
+  const percent = new Intl.NumberFormat(locale, { style: 'percent', maximumFractionDigits: 1 });
+  const time = new Intl.DateTimeFormat(locale, {
+    ...TIME_FIELDS,
+    ...(timeZone !== undefined && { timeZone }),
+  });
+  const age = new Intl.RelativeTimeFormat(locale, { numeric: 'auto', style: 'short' });
+  const numberWith = (format: Intl.NumberFormat) => (value: Value) =>
+    isNumber(value) ? format.format(value) : NO_VALUE;
+  return {
+    formatNumber: numberWith(number),
+    formatCompact: numberWith(compact),
+    formatTick: numberWith(tick),
+    formatPercent: numberWith(percent),
+    formatUsd: (value) => (isNumber(value) ? (Math.abs(value) < 1 ? cents : usd).format(value) : NO_VALUE),
+    formatTime: (iso) => whenValid(iso, (ms) => time.format(ms)),
+    formatAge: (iso, now) =>
+      whenValid(iso, (ms) => {
+        // The clocks of server and browser differ: a time in the future is now.
+        const seconds = Math.max(0, Math.round((now.getTime() - ms) / 1000));
+        const [unit, length] = UNITS.find((each) => seconds >= each[1]) ?? SECOND;
+        // Not the negative number, because the negative zero may have another text.
+        return age.format(0 - Math.floor(seconds / length), unit);
+      }),
+  };
+}
+
+const TIME_FIELDS: Intl.DateTimeFormatOptions = {
+  year: 'numeric',
+  month: 'short',
+  day: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  timeZoneName: 'short',
+};
+
+const currency = (locale: string | undefined, maximumFractionDigits: number): Intl.NumberFormat =>
+  new Intl.NumberFormat(locale, {
+    style: 'currency',
+    currency: 'USD',
+    minimumFractionDigits: 2,
+    maximumFractionDigits,
+  });
+
+const isNumber = (value: Value): value is number => typeof value === 'number' && Number.isFinite(value);
+
+function whenValid(iso: string | null | undefined, format: (ms: number) => string): string {
+  const ms = Date.parse(iso ?? '');
+  return Number.isNaN(ms) ? NO_VALUE : format(ms);
+}
+
+export const { formatNumber, formatCompact, formatTick, formatUsd, formatPercent, formatTime, formatAge } =
+  formatsFor();
+
+const ISO_TIME = /\b\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(?:\.\d+)?Z/g;
+
+/** A text of the server with its times as local ones. */
+export const withLocalTimes = (text: string, format: Formats['formatTime'] = formatTime): string =>
+  text.replaceAll(ISO_TIME, (iso) => format(iso));

@@ -1,0 +1,11 @@
+// First file of the dashboard in the browser.
+import { render } from 'preact';
+import { watchNetwork } from './api/reachable.ts';
+import { App } from './app.tsx';
+
+const root = document.getElementById('app');
+if (root === null) throw new Error('the page has no element #app');
+// The fleet restores its own position, because its rows do not exist yet when the browser would.
+history.scrollRestoration = 'manual';
+watchNetwork();
+render(<App />, root);

@@ -1,0 +1,55 @@
+/** A page of the dashboard, as the hash of its address names it. */
+export type Route =
+  | { page: 'fleet'; query: URLSearchParams }
+  | { page: 'agent'; namespace: string; name: string; tab: string | null }
+  | { page: 'coverage' }
+  | { page: 'rules'; id: string | null }
+  | { page: 'unknown' };
+
+/** The route of `location.hash`. */
+export function parseRoute(hash: string): Route {
+  const [path = '', ...query] = hash.replace(/^#/, '').split('?');
+  const segments = decoded(path.split('/').filter((each) => each !== ''));
+  if (segments === null) return { page: 'unknown' };
+  const [page, first, second, third, ...rest] = segments;
+  if (rest.length > 0) return { page: 'unknown' };
+  if (page === undefined) return { page: 'fleet', query: new URLSearchParams(query.join('?')) };
+  if (page === 'agents' && first !== undefined && second !== undefined)
+    return { page: 'agent', namespace: first, name: second, tab: third ?? null };
+  if (page === 'coverage' && first === undefined) return { page: 'coverage' };
+  if (page === 'rules' && second === undefined) return { page: 'rules', id: first ?? null };
+  return { page: 'unknown' };
+}
+
+/** The address of a route, for links: `#/agents/default/support`. */
+export function hrefOf(route: Route): string {
+  switch (route.page) {
+    case 'fleet':
+      return `#/${readable(route.query)}`;
+    case 'agent':
+      return `#/${['agents', route.namespace, route.name, ...present(route.tab)].map(encodeURIComponent).join('/')}`;
+    case 'coverage':
+      return '#/coverage';
+    case 'rules':
+      return `#/${['rules', ...present(route.id)].map(encodeURIComponent).join('/')}`;
+    case 'unknown':
+      return '#/';
+  }
+}
+
+const present = (value: string | null): string[] => (value === null ? [] : [value]);
+
+/** A comma is allowed in a query, and lists stay readable with it. */
+function readable(query: URLSearchParams): string {
+  const text = query.toString().replaceAll('%2C', ',');
+  return text === '' ? '' : `?${text}`;
+}
+
+function decoded(segments: string[]): string[] | null {
+  try {
+    return segments.map(decodeURIComponent);
+  } catch {
+    // A broken percent sequence.
+    return null;
+  }
+}

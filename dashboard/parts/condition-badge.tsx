@@ -1,0 +1,20 @@
+import type { JSX } from 'preact';
+
+const WORDS: Readonly<Record<string, string>> = { True: 'Yes', False: 'No' };
+
+export interface ConditionBadgeProps {
+  /** `True`, `False` or `Unknown`. */
+  status: string;
+  reason: string;
+  message: string;
+}
+
+/** A condition by word, color and sign. The reason is the tooltip: a page that has room shows it as text too. */
+export function ConditionBadge({ status, reason, message }: ConditionBadgeProps): JSX.Element {
+  const title = [reason, message].filter((each) => each !== '').join(': ');
+  return (
+    <span class={`condition condition-${status.toLowerCase()}`} title={title}>
+      {WORDS[status] ?? 'Unknown'}
+    </span>
+  );
+}

@@ -1,0 +1,25 @@
+import type { ComponentChildren, JSX } from 'preact';
+
+export interface Fact {
+  label: string;
+  value: ComponentChildren;
+  /** An explanation below the value. */
+  note?: ComponentChildren;
+}
+
+/** Named values as a list. */
+export function Facts({ items }: { items: readonly Fact[] }): JSX.Element {
+  return (
+    <dl class="facts">
+      {items.map(({ label, value, note }) => (
+        <div key={label} class="fact">
+          <dt>{label}</dt>
+          <dd>
+            {value}
+            {note !== undefined && <div class="fact-note">{note}</div>}
+          </dd>
+        </div>
+      ))}
+    </dl>
+  );
+}

@@ -1,0 +1,10 @@
+/** Gives the reader a text as a file. */
+export function saveFile(name: string, type: string, text: string): void {
+  const address = URL.createObjectURL(new Blob([text], { type }));
+  const link = document.createElement('a');
+  link.href = address;
+  link.download = name;
+  link.click();
+  // The browser has started the download when the click returns.
+  setTimeout(() => URL.revokeObjectURL(address), 0);
+}

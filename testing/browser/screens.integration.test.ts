@@ -1,0 +1,316 @@
+// Every screen of the dashboard in a real Chromium: accessibility in both color schemes, narrow windows, keyboard, locales, and the
+// screenshots of the documentation. `npm run screenshots` writes those.
+import { readFile, writeFile } from 'node:fs/promises';
+import { dirname, join } from 'node:path';
+import { afterAll, afterEach, beforeAll, describe, expect, test } from '@jest/globals';
+import type { Page } from 'playwright-core';
+import type { AgentListItem } from '../../control-plane/routes/agent-row.ts';
+import { whyNoBrowser } from '../debian-server.ts';
+import { violationsOf } from './accessibility.ts';
+import { eventually, TestBrowser, type Visit, type VisitOptions } from './chromium.ts';
+import { ADMIN_KEY, DashboardPlane, NOW } from './dashboard-plane.ts';
+
+const IMAGES = join(dirname(dirname(import.meta.dirname)), 'docs/images');
+const isUpdate = process.env['UPDATE_SCREENSHOTS'] === '1';
+const DAY_MS = 86_400_000;
+/** High, so that the rows of the fleet are in the window. */
+const DESKTOP = { width: 1280, height: 1800 };
+
+let browser: TestBrowser;
+let plane: DashboardPlane;
+
+const visit = (hash = '#/', options: Partial<VisitOptions> = {}): Promise<Visit> =>
+  browser.visit({ url: plane.url, hash, key: ADMIN_KEY, now: NOW, viewport: DESKTOP, ...options });
+
+/** Runs an expression in the page. */
+const inPage = <T>(page: Page, expression: string): Promise<T> => page.evaluate<T>(expression);
+
+/** A valid proof and an expired one. */
+async function addProofs(): Promise<void> {
+  const proof = { verifiedBy: 'nightly evaluation, run 512', method: '240 of 240 cases passed' };
+  const rule = '/api/v1/agents/invoice-reader/proof/rule';
+  plane.setNow(new Date(NOW.getTime() - 2 * DAY_MS));
+  await plane.admin('POST', `${rule}/EVAL-02`, {
+    ...proof,
+    expiresAt: new Date(NOW.getTime() - DAY_MS).toISOString(),
+  });
+  plane.setNow(NOW);
+  await plane.admin('POST', `${rule}/EVAL-01`, {
+    ...proof,
+    expiresAt: new Date(NOW.getTime() + 30 * DAY_MS).toISOString(),
+  });
+}
+
+interface Screen {
+  name: string;
+  hash: string;
+  /** A text that is there when the screen is complete. */
+  text: string;
+  /** Leads from the page to the screen. */
+  open?: (page: Page) => Promise<void>;
+}
+
+const AGENT = '#/agents/finance/invoice-reader';
+const SCREENS: readonly Screen[] = [
+  { name: 'the fleet', hash: '#/', text: 'web-researcher' },
+  { name: 'the fleet in groups', hash: '#/?group=namespace', text: 'web-researcher' },
+  { name: 'the fleet without a match', hash: '#/?q=nothing', text: 'No agent matches the filters' },
+  {
+    name: 'a chart as table',
+    hash: '#/?sort=-tokens',
+    text: 'newest first',
+    open: (page) => page.getByRole('button', { name: 'Show Mean score as table' }).click(),
+  },
+  { name: 'an agent', hash: AGENT, text: 'Why C and not B' },
+  { name: 'its evidence', hash: `${AGENT}/evidence`, text: 'Contradicted:' },
+  { name: 'its history', hash: `${AGENT}/history`, text: 'Healthy → Degraded' },
+  { name: 'its checks', hash: `${AGENT}/checks`, text: 'service:orders-db' },
+  { name: 'its proofs', hash: `${AGENT}/proofs`, text: 'nightly evaluation, run 512' },
+  {
+    name: 'the dialog that withdraws a proof',
+    hash: `${AGENT}/proofs`,
+    text: 'The proof stops counting',
+    open: (page) => page.getByRole('button', { name: 'Withdraw proof of EVAL-01' }).click(),
+  },
+  {
+    name: 'the form of a proof with errors',
+    hash: '#/agents/support/refund-helper/proofs',
+    text: 'Verified by',
+    open: (page) => page.getByRole('button', { name: 'Submit proof' }).click(),
+  },
+  { name: 'its instances', hash: `${AGENT}/instances`, text: 'invoice-reader-68b4f6-kz5tx' },
+  { name: 'its policy', hash: `${AGENT}/policy`, text: 'Failed open' },
+  { name: 'its raw data', hash: `${AGENT}/raw`, text: 'manifestHash' },
+  {
+    name: 'the dialog that deletes an agent',
+    hash: '#/agents/platform-remote/laptop-agent',
+    text: 'Name of the agent',
+    open: (page) => page.getByRole('button', { name: 'Delete agent' }).click(),
+  },
+  {
+    name: 'an agent without a report',
+    hash: '#/agents/platform-remote/new-agent',
+    text: 'There is no score yet.',
+  },
+  { name: 'the coverage', hash: '#/coverage', text: 'research/summarizer' },
+  { name: 'the rules', hash: '#/rules', text: 'EVAL-01' },
+  { name: 'a rule', hash: '#/rules/MEM-03', text: 'Migration to the new vector store.' },
+  { name: 'an unknown address', hash: '#/nothing', text: 'There is no page at this address' },
+];
+
+const shown = (page: Page, text: string): Promise<void> =>
+  page.getByText(text).filter({ visible: true }).first().waitFor();
+
+/** No part of the page is still loading. */
+const isLoaded = (page: Page): Promise<void> =>
+  eventually(async () => expect(await page.locator('.loading, progress').count()).toBe(0));
+
+/** WCAG 1.4.10: a window of this width needs no horizontal scrolling. */
+const NARROW = { width: 320, height: 640 };
+
+const overflow = (page: Page): Promise<number> =>
+  inPage(page, 'document.documentElement.scrollWidth - document.documentElement.clientWidth');
+
+/** Changes the color scheme of the system. The page follows with one of its next frames. */
+async function setColorScheme(page: Page, colorScheme: 'light' | 'dark'): Promise<void> {
+  await page.emulateMedia({ colorScheme });
+  await inPage(
+    page,
+    `new Promise((resolve) => {
+      const query = matchMedia('(prefers-color-scheme: ${colorScheme})');
+      const check = () => (query.matches ? requestAnimationFrame(() => requestAnimationFrame(resolve)) : requestAnimationFrame(check));
+      check();
+    })`,
+  );
+}
+
+/** Axe in both color schemes, and the width of a narrow window. */
+async function expectAccessible(page: Page): Promise<void> {
+  await setColorScheme(page, 'light');
+  expect(await violationsOf(page)).toEqual([]);
+  await setColorScheme(page, 'dark');
+  expect(await violationsOf(page, 'colors')).toEqual([]);
+  await page.setViewportSize(NARROW);
+  await eventually(async () => expect(await overflow(page)).toBeLessThanOrEqual(0));
+  await page.setViewportSize(DESKTOP);
+}
+
+(whyNoBrowser() ? describe.skip : describe)('the screens of the dashboard', () => {
+  beforeAll(async () => {
+    [browser, plane] = await Promise.all([TestBrowser.launch(), DashboardPlane.open()]);
+    await plane.addFleet();
+    await addProofs();
+  });
+  afterAll(async () => {
+    await browser.close();
+    await plane.close();
+  });
+
+  describe('without a violation of WCAG 2.2 AA in light and dark, and without horizontal scrolling at 320 pixels', () => {
+    let page: Page;
+    beforeAll(async () => {
+      ({ page } = await visit());
+    });
+    // One tab for all, because each load of a page takes longer than its screen.
+    afterAll(() => browser.endTest());
+
+    test.each(SCREENS)('$name', async ({ hash, text, open }) => {
+      await inPage(page, `location.hash = ${JSON.stringify(hash)}`);
+      await open?.(page);
+      await shown(page, text);
+      await isLoaded(page);
+      await expectAccessible(page);
+      if (open !== undefined) await page.keyboard.press('Escape');
+    });
+  });
+
+  describe('and', () => {
+    afterEach(() => browser.endTest());
+
+    test('signing in is accessible', async () => {
+      const { page } = await browser.visit({ url: plane.url, expected: [/status of 403/] });
+      await shown(page, 'Where the key comes from');
+      await expectAccessible(page);
+      await page.getByLabel('Admin key', { exact: true }).fill('not-the-admin-key');
+      await page.keyboard.press('Enter');
+      await shown(page, 'This admin key is wrong.');
+      await expectAccessible(page);
+    });
+
+    test.each(['#/', AGENT])('a phone has no violation at %s', async (hash) => {
+      const phone = { viewport: { width: 390, height: 844 }, hasTouch: true, isMobile: true };
+      const { page } = await visit(hash, phone);
+      await shown(page, 'invoice-reader');
+      expect(await violationsOf(page)).toEqual([]);
+      expect(await overflow(page)).toBeLessThanOrEqual(0);
+    });
+
+    test('the color scheme is that of the system', async () => {
+      const background = (page: Page): Promise<string> =>
+        inPage(page, 'getComputedStyle(document.body).backgroundColor');
+      const { page } = await visit('#/', { colorScheme: 'light' });
+      await shown(page, 'web-researcher');
+      const light = await background(page);
+      await setColorScheme(page, 'dark');
+      expect(await background(page)).not.toBe(light);
+    });
+
+    test('nothing moves for readers who prefer that', async () => {
+      const gate = Promise.withResolvers<null>();
+      plane.intercept = ({ url = '' }) => (url.startsWith('/api/v1/agents?') ? gate.promise : null);
+      const { page } = await visit();
+      await page.getByText('Loading agents').waitFor({ state: 'attached' });
+      expect(await inPage(page, 'document.getAnimations().length')).toBe(0);
+      plane.intercept = () => null;
+      gate.resolve(null);
+      await shown(page, 'web-researcher');
+      await page.getByRole('link', { name: 'order-assistant' }).click();
+      await shown(page, 'No points are lost.');
+      expect(await inPage(page, 'document.getAnimations().length')).toBe(0);
+    });
+
+    test('numbers and times have the locale and the time zone of the reader', async () => {
+      const { page } = await visit('#/agents/support/order-assistant', {
+        locale: 'de-DE',
+        timezoneId: 'America/New_York',
+      });
+      const agents = await plane.admin<AgentListItem[]>('GET', '/api/v1/agents');
+      const tokens = agents.find(({ agentName }) => agentName === 'order-assistant')?.tokens ?? 0;
+      await shown(page, new Intl.NumberFormat('de-DE').format(tokens));
+      const last = page.locator('.agent-heading time');
+      expect(await last.innerText()).toMatch(/^vor 12/);
+      expect(await last.getAttribute('title')).toMatch(/2026.*09:29:48.*GMT-5/);
+    });
+
+    test('everything is reachable by keyboard, in order, with a visible focus', async () => {
+      const { page } = await visit();
+      await shown(page, 'web-researcher');
+      const focused = (): Promise<{ name: string; isVisible: boolean; row: string | null }> =>
+        inPage(
+          page,
+          `(() => {
+            const element = document.activeElement;
+            const hasOutline = (each) => {
+              const style = each === null ? null : getComputedStyle(each);
+              return style !== null && style.outlineStyle !== 'none' && Number.parseFloat(style.outlineWidth) > 0;
+            };
+            return {
+              name: element.ariaLabel || element.textContent.trim() || element.placeholder || element.tagName,
+              // The link of a row is as large as its row, which has the ring.
+              isVisible: hasOutline(element) || hasOutline(element.closest('.grid-body [role="row"]')),
+              row: element.closest('.grid-body [role="row"]')?.dataset.key ?? null,
+            };
+          })()`,
+        );
+      await page.keyboard.press('Tab');
+      expect(await focused()).toMatchObject({ name: 'Skip to content', isVisible: true });
+      await page.keyboard.press('Enter');
+      expect(await inPage(page, 'document.activeElement.id')).toBe('main');
+
+      const walked: Awaited<ReturnType<typeof focused>>[] = [];
+      while ((walked.at(-1)?.row ?? null) === null && walked.length < 80) {
+        await page.keyboard.press('Tab');
+        walked.push(await focused());
+      }
+      expect(walked.filter(({ isVisible }) => !isVisible)).toEqual([]);
+      const names = walked.map(({ name }) => name);
+      const wanted = [
+        'Export CSV',
+        'Search agents',
+        'Failures only',
+        'Group by namespace',
+        'Agent',
+        'web-researcher',
+      ];
+      expect(names.filter((name) => wanted.includes(name))).toEqual(wanted);
+
+      await page.keyboard.press('ArrowDown');
+      await eventually(async () => expect((await focused()).row).toBe('platform-remote/laptop-agent'));
+      await page.keyboard.press('End');
+      await eventually(async () => expect((await focused()).row).toBe('platform-remote/new-agent'));
+      await page.keyboard.press('Home');
+      await eventually(async () => expect((await focused()).row).toBe('research/web-researcher'));
+      await page.keyboard.press('Enter');
+      await page.getByRole('heading', { name: 'web-researcher' }).waitFor();
+      await eventually(async () => expect(await inPage(page, 'document.activeElement.id')).toBe('main'));
+      expect(await inPage(page, 'document.title')).toBe('web-researcher in research · Agent Compliance');
+    });
+  });
+
+  describe('screenshots', () => {
+    afterEach(() => browser.endTest());
+
+    const WIDE = { width: 1440, height: 1200 };
+    test.each<[name: string, hash: string, ready: string, profile: Partial<VisitOptions>]>([
+      ['fleet', '#/', '.live-live', { viewport: { ...WIDE, height: 990 } }],
+      ['agent', AGENT, '.lost-list li', { viewport: WIDE, colorScheme: 'dark' }],
+      ['coverage', '#/coverage', '.card table', { viewport: WIDE }],
+      [
+        'phone',
+        '#/',
+        '.live-live',
+        { viewport: { width: 390, height: 844 }, deviceScaleFactor: 2, isMobile: true, hasTouch: true },
+      ],
+    ])(
+      'docs/images/dashboard-%s.png shows the present page: else run npm run screenshots',
+      async (name, hash, ready, profile) => {
+        const { page } = await visit(hash, profile);
+        await page.locator(ready).first().waitFor();
+        if (hash === '#/') await shown(page, 'web-researcher');
+        // No request is under way, and no chart is still to be drawn.
+        await isLoaded(page);
+        // Pixels depend on fonts and on the browser, so the accessibility tree decides. Ids are random.
+        const tree = `${(await page.locator('body').ariaSnapshot()).replaceAll(/agt_\w+/g, 'agt_…')}\n`;
+        const file = join(IMAGES, `dashboard-${name}.aria.txt`);
+        if (isUpdate) {
+          await writeFile(file, tree);
+          await page.screenshot({ path: join(IMAGES, `dashboard-${name}.png`) });
+        }
+        expect(tree).toBe(await readFile(file, 'utf8'));
+        // A PNG file.
+        const image = await readFile(join(IMAGES, `dashboard-${name}.png`));
+        expect(image.subarray(1, 4).toString()).toBe('PNG');
+      },
+    );
+  });
+});
