@@ -39,6 +39,21 @@ interface Container {
 
 const VERSION = (JSON.parse(readFileSync(join(ROOT, 'package.json'), 'utf8')) as { version: string }).version;
 
+type Fields = Readonly<Record<string, unknown>>;
+type ReadConfig = (env: Record<string, string>) => { ok: boolean };
+
+/** Variables that Node.js and SQLite read. */
+const READ_BY_LIBRARIES = ['NODE_OPTIONS', 'SQLITE_TMPDIR'];
+/** Stand-ins for entries of Secrets that a process parses. */
+const FROM_SECRETS: Readonly<Record<string, string>> = {
+  DATABASE_URL: 'postgres://user:password@db.example/agents',
+};
+const ON_POSTGRES = [
+  'controlPlane.store.type=postgres',
+  'controlPlane.store.postgres.existingSecret=database',
+  'controlPlane.store.postgres.caKey=ca.crt',
+];
+
 const read = (path: string): string => readFileSync(join(ROOT, path), 'utf8');
 
 const find = (objects: Rendered[], kind: string, name: string): Rendered => {
@@ -192,19 +207,21 @@ test('the chart and the package have the same version', () => {
     }
   });
 
-  test.each([
-    ['operator', OPERATOR_FIELDS, readOperatorConfig],
-    ['webhook', WEBHOOK_FIELDS, readWebhookConfig],
-    ['control-plane', CONTROL_PLANE_FIELDS, readControlPlaneConfig],
+  test.each<[part: string, Fields, ReadConfig, set: string[]]>([
+    ['operator', OPERATOR_FIELDS, readOperatorConfig, []],
+    ['webhook', WEBHOOK_FIELDS, readWebhookConfig, []],
+    ['control-plane', CONTROL_PLANE_FIELDS, readControlPlaneConfig, []],
+    ['control-plane', CONTROL_PLANE_FIELDS, readControlPlaneConfig, ['controlPlane.store.type=sqlite']],
+    ['control-plane', CONTROL_PLANE_FIELDS, readControlPlaneConfig, ON_POSTGRES],
   ])(
-    'the process %s reads and accepts all variables of its environment',
-    async (part, fields, readConfig) => {
-      const { env } = containersOf(await render<Rendered>()).find(({ name }) => name === part)!;
-      const known = [...Object.keys(fields), 'NODE_OPTIONS'];
+    'the process %s reads and accepts all variables of its environment (%#)',
+    async (part, fields, readConfig, set) => {
+      const { env } = containersOf(await render<Rendered>(...set)).find(({ name }) => name === part)!;
+      const known = [...Object.keys(fields), ...READ_BY_LIBRARIES];
       expect(env.map(({ name }) => name).filter((name) => !known.includes(name))).toEqual([]);
       const given = env.map(({ name, value }): [string, string] => [
         name,
-        value ?? 'from-a-field-or-a-secret',
+        value ?? FROM_SECRETS[name] ?? 'from-a-field-or-a-secret',
       ]);
       expect(readConfig({ ...Object.fromEntries(given), KUBERNETES_SERVICE_HOST: '10.0.0.1' })).toMatchObject(
         { ok: true },

@@ -30,7 +30,7 @@ const MONITORS = ['servicemonitors', 'podmonitors', 'prometheusrules'];
 const KINDS = [
   'crds,clusterroles,clusterrolebindings,mutatingwebhookconfigurations,validatingadmissionpolicies',
   'validatingadmissionpolicybindings,namespaces,deployments,services,secrets,serviceaccounts,roles,rolebindings',
-  'leases,poddisruptionbudgets,configmaps',
+  'leases,poddisruptionbudgets,configmaps,persistentvolumeclaims',
 ].join(',');
 
 interface PodSpec {
@@ -110,7 +110,8 @@ interface Workload extends ChartObject {
       const spec = JSON.stringify({ spec: { holderIdentity: 'me' } });
       await ok(kubectl(['patch', 'lease', 'platform-operator', '--type=merge', '-p', spec]));
 
-      await upgrade('--set', 'webhook.timeoutSeconds=3,guard.action=warn');
+      // Helm takes two seconds of processor time for an upgrade, so this one also prepares the next test.
+      await upgrade('--set', 'webhook.timeoutSeconds=3,guard.action=warn,controlPlane.store.type=sqlite');
 
       const binding = ['validatingadmissionpolicybinding', 'agent-compliance-guard'];
       expect(await valueOf('.webhooks[0].timeoutSeconds', ...configuration)).toBe('3');
@@ -120,6 +121,53 @@ interface Workload extends ChartObject {
         trust: await valueOf('.webhooks[0].clientConfig.caBundle', ...configuration),
         leader: await valueOf('.spec.holderIdentity', 'lease', 'platform-operator'),
       }).toEqual({ secret: '{"tls.crt":"aGVsbG8="}', trust: CA_BUNDLE, leader: 'me' });
+    });
+
+    const CLAIM = 'persistentvolumeclaim/agent-compliance-control-plane-data';
+    const DATABASE = 'controlPlane.store.type=postgres,controlPlane.store.postgres.existingSecret=database';
+
+    test('moves from SQLite to PostgreSQL and back with the same claim, only with one replica', async () => {
+      const strategy = () => valueOf('.spec.strategy', 'deployment', 'agent-compliance-control-plane');
+      const rolling = { type: 'RollingUpdate', rollingUpdate: { maxUnavailable: 0, maxSurge: 1 } };
+      // Helm also has to remove the settings of the previous strategy, which Kubernetes rejects with this type.
+      expect(JSON.parse(await strategy())).toEqual({ type: 'Recreate' });
+      // Like a bound claim.
+      await ok(kubectl(['patch', CLAIM, '-p', '{"spec":{"volumeName":"absent"}}']));
+      const uid = await valueOf('.metadata.uid', CLAIM);
+      const url = '--from-literal=url=postgres://user:password@db.example/agents';
+      await ok(kubectl(['create', 'secret', 'generic', 'database', url]));
+      const wrong = `${DATABASE},controlPlane.replicas=2,controlPlane.store.postgres.urlKey=absent`;
+      const rejected = await helm(['upgrade', RELEASE, CHART, ...REQUIRED, '--set', wrong]);
+      expect(rejected.stderr).toContain('changes from or to sqlite only with 1 replica');
+      expect(rejected.stderr).toContain('Secret database has no entry absent');
+      await upgrade('--set', DATABASE);
+      await ok(kubectl(['delete', 'secret', 'database']));
+      expect(JSON.parse(await strategy())).toEqual(rolling);
+      await upgrade('--set', 'controlPlane.store.type=sqlite');
+      expect(await valueOf('.metadata.annotations', CLAIM)).toContain('"helm.sh/resource-policy":"keep"');
+      expect(await valueOf('.metadata.uid', CLAIM)).toBe(uid);
+    });
+
+    test('is not upgraded to PostgreSQL with a Secret that has no valid URL or lacks the CA certificates', async () => {
+      const entries = [
+        [
+          'mysql',
+          'mysql://user:password@db',
+          'the entry mysql of Secret database is not a URL that begins with',
+        ],
+        ['newline', 'postgres://user:password@db/agents\n', 'without spaces and newlines'],
+      ] as const;
+      const data = entries.map(([entry, url]) => `--from-literal=${entry}=${url}`);
+      await ok(kubectl(['create', 'secret', 'generic', 'database', ...data]));
+      for (const [entry, , message] of entries) {
+        const set = `${DATABASE},controlPlane.store.postgres.urlKey=${entry},controlPlane.store.postgres.caKey=ca.crt`;
+        const rejected = await helm(['upgrade', RELEASE, CHART, ...REQUIRED, '--set', set]);
+        expect(rejected.code).toBe(1);
+        expect(rejected.stderr).toContain(message);
+        expect(rejected.stderr).toContain('Secret database has no entry ca.crt');
+        expect(rejected.stderr).not.toContain('user:password');
+      }
+      await ok(kubectl(['delete', 'secret', 'database']));
     });
 
     test('removes the objects of a failed test and requests its logs', async () => {
@@ -207,14 +255,16 @@ interface Workload extends ChartObject {
       },
     );
 
-    test('is uninstalled and leaves only the CRD and registered agents', async () => {
+    test('is uninstalled and leaves only the CRD, registered agents and the database', async () => {
       await ok(helm(['uninstall', RELEASE]));
       await untilGone(CANARY_NAMESPACE);
       expect((await releaseObjects()).sort()).toEqual([
         DEFINITION,
         KEPT_NAMESPACE,
         `namespace/${RELEASE_NAMESPACE}`,
+        CLAIM,
       ]);
+      await ok(kubectl(['delete', CLAIM]));
       expect((await remoteAgent('get', 'ao', 'far-away')).code).toBe(0);
     });
   });
@@ -285,9 +335,13 @@ interface Workload extends ChartObject {
       writeFileSync(join(directory, 'agent.yaml'), 'kind: PlatformAgent\n');
       const { stdout: notes } = await ok(helm(['get', 'notes', RELEASE]));
       const commands = notes.split('\n').filter((line) => line.startsWith('     kubectl '));
-      expect(commands).toHaveLength(4);
-      const [adminKey, ...next] = commands.map((command) => command.trim());
+      expect(commands).toHaveLength(6);
+      const [adminKey, forward, ...next] = commands.map((command) => command.trim());
       expect((await ok(runInShell(adminKey ?? ''))).stdout).toMatch(/^[A-Za-z0-9]{48}$/);
+      // No pod runs here, so nothing can be forwarded.
+      expect(forward).toBe(
+        'kubectl -n platform-system port-forward service/agent-compliance-control-plane 8443:8080',
+      );
       for (const command of next) await ok(runInShell(command));
       const annotation = String.raw`jsonpath={.spec.template.metadata.annotations.platform\.io/inject}`;
       const patched = await ok(kubectl(['get', 'deployment', 'chat', '-n', 'default', '-o', annotation]));

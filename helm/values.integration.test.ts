@@ -68,6 +68,25 @@ const BY_SCHEMA: Rejection[] = [
   [['llmAnalysis.timeoutSeconds=4'], "'/llmAnalysis/timeoutSeconds': minimum: got 4, want 5"],
   [['llmAnalysis.tokensPerDay=0'], "'/llmAnalysis/tokensPerDay': minimum: got 0, want 1"],
   [['llmAnalysis.usdPerDay=free'], "'/llmAnalysis/usdPerDay'"],
+  [
+    ['controlPlane.store.type=mysql'],
+    "'/controlPlane/store/type': value must be one of 'kubernetes', 'sqlite'",
+  ],
+  [['controlPlane.store.path=/data'], "'/controlPlane/store': additional properties 'path' not allowed"],
+  [['controlPlane.store.sqlite.accessMode=ReadWriteMany'], "'/controlPlane/store/sqlite/accessMode'"],
+  [['controlPlane.store.sqlite.storageClass=Fast Disks'], "'/controlPlane/store/sqlite/storageClass'"],
+  [['controlPlane.store.sqlite.existingClaim=My Claim'], "'/controlPlane/store/sqlite/existingClaim'"],
+  [['controlPlane.store.postgres.url=postgres://db'], "additional properties 'url' not allowed"],
+  [['controlPlane.store.postgres.existingSecret=My DB'], "'/controlPlane/store/postgres/existingSecret'"],
+  [['controlPlane.store.postgres.urlKey='], "'/controlPlane/store/postgres/urlKey'"],
+  [['controlPlane.store.postgres.caKey=ca crt'], "'/controlPlane/store/postgres/caKey'"],
+  [['controlPlane.store.postgres.pool=51'], "'/controlPlane/store/postgres/pool': maximum: got 51, want 50"],
+  [['controlPlane.store.keepHeartbeats=0'], "'/controlPlane/store/keepHeartbeats': minimum: got 0, want 1"],
+  [['controlPlane.store.keepHourlyDays=401'], "'/controlPlane/store/keepHourlyDays': maximum"],
+  [['controlPlane.store.keepDailyDays=3661'], "'/controlPlane/store/keepDailyDays': maximum"],
+  [['controlPlane.store.removeAfterDays=-1'], "'/controlPlane/store/removeAfterDays': minimum"],
+  [['networkPolicy.database.ports={}'], "'/networkPolicy/database/ports"],
+  [['networkPolicy.database.to[0].host=db'], "additional properties 'host' not allowed"],
 ];
 
 /** Rejected by templates/_checks.tpl with its own messages. */
@@ -200,6 +219,18 @@ const BY_CHECK: Rejection[] = [
     ['monitoring.prometheusRule.enabled=true'],
     'monitoring.prometheusRule.enabled: its alerts need the metrics of monitoring.serviceMonitor',
   ],
+  [
+    ['controlPlane.store.type=sqlite', 'controlPlane.replicas=2'],
+    'controlPlane.replicas: 2 replicas cannot share the database file of controlPlane.store.type sqlite; use 1 replica, or controlPlane.store.type postgres',
+  ],
+  ...['lots', '0', '63Mi'].map((size): Rejection => [
+    ['controlPlane.store.type=sqlite', `controlPlane.store.sqlite.size=${size}`],
+    `controlPlane.store.sqlite.size: "${size}" is not a valid size of a volume: use at least 64Mi, such as 8Gi`,
+  ]),
+  [
+    ['controlPlane.store.type=postgres'],
+    'controlPlane.store.postgres.existingSecret: required with controlPlane.store.type postgres: a Secret in the namespace platform-system with the URL of the database in the entry url',
+  ],
 ];
 
 /** Reported all at once. */
@@ -237,6 +268,16 @@ const ACCEPTED: string[][] = [
   ['operator.resources.limits.ephemeral-storage=1Gi'],
   ['canary.enabled=false', 'canary.namespace=platform-system'],
   ['global.anything=1'],
+  ['controlPlane.store.type=sqlite', 'controlPlane.store.sqlite.size=1073741824'],
+  ['controlPlane.store.type=sqlite', 'controlPlane.store.sqlite.existingClaim=mine'],
+  [
+    'controlPlane.store.type=postgres',
+    'controlPlane.store.postgres.existingSecret=database',
+    'controlPlane.replicas=20',
+  ],
+  // Settings of another store have no effect, so that a change of the store is a change of one value.
+  ['controlPlane.store.postgres.existingSecret=database', 'controlPlane.replicas=3'],
+  ['controlPlane.store=null', 'networkPolicy.database=null'],
 ];
 
 const sets = (values: readonly string[]) => values.flatMap((value) => ['--set', value]);

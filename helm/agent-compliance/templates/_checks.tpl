@@ -12,6 +12,7 @@ A check is (list <is invalid> "path of the value" "the problem and the fix"); al
 {{- include "ac.labelProblems" . -}}
 {{- include "ac.guardProblems" . -}}
 {{- include "ac.llmProblems" . -}}
+{{- include "ac.storeProblems" . -}}
 {{- end -}}
 
 {{/* One line for each failed check. */}}
