@@ -1,6 +1,6 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { globSync, readFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -49,7 +49,7 @@ export async function startNode(
   throw new Error(`${file} did not start: ${log}`);
 }
 
-async function accepts(port: number): Promise<boolean> {
+export async function accepts(port: number): Promise<boolean> {
   const socket = connect(port, '127.0.0.1');
   try {
     await once(socket, 'connect');
@@ -73,4 +73,33 @@ export function cpuMs(pid: number): number {
 export function residentMb(pid: number): number {
   const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? [];
   return Number(kilobytes) / 1024;
+}
+
+interface ProcessTimes {
+  pid: number;
+  parent: number;
+  /** Time of the process and of its ended children, in milliseconds. */
+  cpuMs: number;
+}
+
+/** Every running process. */
+function processes(): ProcessTimes[] {
+  return globSync('/proc/[0-9]*/stat').flatMap((file) => {
+    try {
+      const stat = readFileSync(file, 'latin1');
+      const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+      const ticks = [11, 12, 13, 14].reduce((sum, index) => sum + Number(fields[index]), 0);
+      return [{ pid: parseInt(stat), parent: Number(fields[1]), cpuMs: ticks * 10 }];
+    } catch {
+      // The process ended between listing and reading.
+      return [];
+    }
+  });
+}
+
+/** Processor time of a process and its children in milliseconds, for a server that has a process for each connection. */
+export function cpuOfFamily(pid: number): number {
+  return processes()
+    .filter((each) => each.pid === pid || each.parent === pid)
+    .reduce((sum, each) => sum + each.cpuMs, 0);
 }
