@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { AgentHistory } from '../../core/history/history.ts';
 import { COMPILE_CACHE } from '../../testing/compile-cache.ts';
 import { isListening } from '../../testing/is-listening.ts';
 
@@ -56,6 +57,29 @@ async function leftBehind(): Promise<{ named: number; listening: number[]; files
   };
 }
 
+/** The dashboard is served at the printed address, and the API has with the printed key what it shows: ten seeded minutes. */
+async function expectDashboard(): Promise<void> {
+  const [, url = '', key = ''] =
+    /^Dashboard\n {2}address {4}(\S+\/)\n {2}admin key {2}(\S+)$/m.exec(output.stdout) ?? [];
+  const page = await fetch(url);
+  expect([page.status, page.headers.get('content-type')]).toEqual([200, 'text/html; charset=utf-8']);
+  const history = await fetch(`${url}api/v1/agents/misbehaving/history?step=heartbeat`, {
+    headers: { 'x-admin-key': key },
+  });
+  const { points, changes } = (await history.json()) as AgentHistory;
+  const seeded = points.slice(0, 20);
+  expect(seeded.map(({ score }) => score)).toEqual([
+    ...Array<number>(6).fill(80),
+    ...Array<number>(8).fill(70),
+    ...Array<number>(6).fill(30),
+  ]);
+  const spanMs = Date.parse(seeded.at(-1)?.at ?? '') - Date.parse(seeded[0]?.at ?? '');
+  expect(spanMs).toBe(570_000);
+  expect(points.length).toBeGreaterThan(20);
+  // The sidecar continues where the seeded history ends.
+  expect(changes.filter(({ kind }) => kind === 'manifest' || kind === 'version')).toHaveLength(2);
+}
+
 async function curl(line: string): Promise<unknown> {
   const { stdout } = await run('/bin/sh', ['-c', line], { timeout: 240_000 });
   return JSON.parse(stdout) as unknown;
@@ -85,6 +109,7 @@ describe('make demo ONCE=1', () => {
     expect(output.stdout).toMatch(/^ {2}-20 {2}service:orders-db /m);
     expect(output.stdout).toMatch(/^ {2}-20 {2}guardrails\.input\.pii-detector /m);
     expect(output.stdout).not.toContain('\u001b');
+    expect(output.stdout).toMatch(/^The dashboard was at http:\/\/127\.0\.0\.1:\d+\/\. Without ONCE=1/m);
     expect(await leftBehind()).toEqual({ named: 16, listening: [], files: [] });
   });
 });
@@ -103,15 +128,17 @@ describe('make demo', () => {
       'misbehaving',
       'silent',
     ]);
-    expect(gap).toMatchObject({ score: 30, grade: 'F', source: 'agent-sdk' });
+    // Its score changes after 20 seconds.
+    expect(gap).toMatchObject({ score: expect.any(Number), source: 'agent-sdk' });
     expect(chat).toMatchObject({ response: expect.stringMatching(/order A-17/) });
     expect(audit).toEqual([expect.objectContaining({ requestId: expect.any(String) })]);
-    expect(ownGap).toMatchObject({ source: 'agent-sdk', grade: 'F' });
+    expect(ownGap).toMatchObject({ source: 'agent-sdk', score: expect.any(Number) });
     expect(ready).toMatchObject({ status: 'ready', source: 'agent-sdk' });
     const command = /^ {2}node (dist\/cli\/main\.js audit .*)$/m.exec(output.stdout)?.[1] ?? '';
     const scores = await run(process.execPath, command.split(' '), { cwd: join(MAIN, '../../..') });
     expect(scores.stdout).toMatch(/^misbehaving 2\.1\.0\n {2}declared .*\n {2}proved {4}\d\d\/100 F /);
     expect(scores.stdout).toContain('  [B] SEC-LLM-01 ');
+    await expectDashboard();
     demo.kill('SIGINT');
     expect([await exited, output.stderr]).toEqual([0, '']);
     expect(await leftBehind()).toMatchObject({ listening: [], files: [] });
@@ -119,8 +146,8 @@ describe('make demo', () => {
 
   test('fails with the reason when one of its processes exits, and leaves nothing behind', async () => {
     startDemo({});
-    // The first line after the start of the control plane.
-    await shown('compliant on');
+    // All processes run.
+    await shown('sending chat requests');
     const { stdout } = await run('ps', ['-A', '-o', 'pid=,ppid=,args=']);
     const controlPlane = stdout
       .split('\n')
@@ -151,7 +178,7 @@ describe('make demo', () => {
 
   test('leaves nothing behind when interrupted during the start', async () => {
     startDemo({});
-    await shown('control plane on');
+    await shown('control plane and dashboard on');
     demo.kill('SIGINT');
     expect([await exited, output.stderr]).toEqual([1, 'the demo failed: stopped by SIGINT\n']);
     expect(await leftBehind()).toMatchObject({ listening: [], files: [] });

@@ -32,6 +32,7 @@ function seen(
     },
     upstreamTokens: 90,
     clientTokens: 90,
+    seededTokens: 0,
     ...rest,
   };
 }
@@ -65,6 +66,7 @@ test.each<[string, Seen, string[]]>([
     ['gappy: Compliant is True Compliant, expected False GradeTooLow'],
   ],
   ['nothing, where the agent has no reporter,', seen({ upstreamTokens: null }), []],
+  ['nothing, with the tokens of the seeded history', seen({ row: { tokens: 110 }, seededTokens: 20 }), []],
   ['tokens not reported yet', seen({ row: { tokens: 80 } }), ['gappy: tokens is 80, expected 90']],
   [
     'tokens that the agent counted otherwise than its client',

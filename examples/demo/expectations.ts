@@ -56,6 +56,8 @@ export interface Seen {
   upstreamTokens: number | null;
   /** Tokens according to the responses to the client. */
   clientTokens: number;
+  /** Tokens of its seeded history on this UTC day. */
+  seededTokens: number;
 }
 
 /** Deviations from the expected results as sentences; empty if all are correct. */
@@ -72,7 +74,7 @@ export function differences(agentName: string, seen: Seen): string[] {
     ['evidence', row.evidence?.percent, expected.evidence],
     ['Compliant', `${row.compliant?.status} ${row.compliant?.reason}`, expected.compliant],
     ['tokens that the upstream counted', seen.upstreamTokens ?? seen.clientTokens, seen.clientTokens],
-    ['tokens', row.tokens, seen.upstreamTokens ?? seen.clientTokens],
+    ['tokens', row.tokens, (seen.upstreamTokens ?? seen.clientTokens) + seen.seededTokens],
   ];
   return compared
     .filter(([, found, wanted]) => found !== wanted)

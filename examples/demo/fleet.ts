@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import type { Children } from './children.ts';
 import { ControlPlaneClient } from './control-plane-client.ts';
 import { freePorts } from './free-ports.ts';
+import { SEEDED_MINUTES, seedHistory, type Seeded } from './seed-history.ts';
 import { waitForOk } from './wait-for.ts';
 
 export const AGENT_NAMES = ['compliant', 'silent', 'lying', 'gappy', 'misbehaving'] as const;
@@ -24,6 +25,7 @@ export interface Fleet {
   controlPlaneUrl: string;
   adminKey: string;
   controlPlane: ControlPlaneClient;
+  seeded: Seeded;
 }
 
 export interface FleetContext {
@@ -37,14 +39,16 @@ export interface FleetContext {
 const HOST = '127.0.0.1';
 const urlOf = (port: number): string => `http://${HOST}:${port}`;
 
-/** Starts a control plane, the agents and a sidecar for each concurrently, and waits until all respond. */
+/**
+ * Starts a control plane, the agents and a sidecar for each concurrently, and waits until all respond. The database of the control
+ * plane is seeded before it starts.
+ */
 export async function startFleet(context: FleetContext): Promise<Fleet> {
   const { signal, progress } = context;
   const [planePort = 0, ...ports] = await freePorts(1 + 3 * AGENT_NAMES.length);
   const adminKey = randomBytes(24).toString('base64url');
   const controlPlaneUrl = urlOf(planePort);
-  progress(`control plane on ${controlPlaneUrl}`);
-  startControlPlane(context, planePort, adminKey);
+  progress(`control plane and dashboard on ${controlPlaneUrl}`);
   const agents = AGENT_NAMES.map((name, index) => {
     const [agent = 0, proxy = 0, control = 0] = ports.slice(3 * index, 3 * index + 3);
     return { name, agentUrl: urlOf(agent), proxyUrl: urlOf(proxy), controlUrl: urlOf(control) };
@@ -54,6 +58,8 @@ export async function startFleet(context: FleetContext): Promise<Fleet> {
     startAgent(context, agent);
     startSidecar(context, agent, controlPlaneUrl);
   }
+  const seeded = await seed(context, agents);
+  startControlPlane(context, planePort, adminKey);
   await Promise.all([
     waitForOk('the control plane', `${controlPlaneUrl}/readyz`, signal),
     ...agents.flatMap(({ name, agentUrl, controlUrl }) => [
@@ -66,7 +72,22 @@ export async function startFleet(context: FleetContext): Promise<Fleet> {
     controlPlaneUrl,
     adminKey,
     controlPlane: new ControlPlaneClient(controlPlaneUrl, adminKey),
+    seeded,
   };
+}
+
+async function seed(context: FleetContext, agents: readonly DemoAgent[]): Promise<Seeded> {
+  const seededAgents = agents.map(({ name, proxyUrl }) => ({
+    name,
+    proxyPort: Number(new URL(proxyUrl).port),
+    manifestPath: manifestOf(context, name),
+  }));
+  const seeded = await seedHistory(dataOf(context), seededAgents, {
+    now: new Date(),
+    signal: context.signal,
+  });
+  context.progress(`seeded the ${SEEDED_MINUTES} minutes before the start, for the history in the dashboard`);
+  return seeded;
 }
 
 /** Registers an agent and writes the key for its sidecar, which reads it for its next heartbeat. */
@@ -85,7 +106,7 @@ function startControlPlane(context: FleetContext, port: number, adminKey: string
     env: {
       PORT: String(port),
       STORE: 'sqlite',
-      DATA_DIR: join(context.folder, 'data'),
+      DATA_DIR: dataOf(context),
       PLATFORM_ADMIN_KEY: adminKey,
       // Shows every change immediately.
       RATE_LIMIT_SECONDS: '0',
@@ -128,6 +149,8 @@ function startSidecar(context: FleetContext, agent: DemoAgent, controlPlaneUrl: 
     },
   });
 }
+
+const dataOf = ({ folder }: FleetContext): string => join(folder, 'data');
 
 function keyFileOf(folder: string, name: string): string {
   return join(folder, `${name}.key`);

@@ -5,7 +5,8 @@ import { dirname, join } from 'node:path';
 import { Children } from './children.ts';
 import { differences, type Seen } from './expectations.ts';
 import { register, startFleet, type DemoAgent, type Fleet } from './fleet.ts';
-import { complianceLines, fleetTable, paletteFor, reasonLines, tryLines } from './present.ts';
+import { keepChanging } from './keep-changing.ts';
+import { complianceLines, dashboardLines, fleetTable, paletteFor, reasonLines, tryLines } from './present.ts';
 import { sendTraffic } from './traffic.ts';
 import { waitFor } from './wait-for.ts';
 
@@ -101,10 +102,16 @@ async function readResults(
       gap: await fleet.controlPlane.gap(agent.name),
       upstreamTokens: await countedBy(agent),
       clientTokens: clientTokens.get(agent.name) ?? 0,
+      seededTokens: seededToday(fleet, agent.name),
     };
     return [agent.name, seen] as const;
   });
   return new Map(await Promise.all(entries));
+}
+
+/** The control plane sums the tokens of a UTC day. */
+function seededToday({ seeded }: Fleet, name: string): number {
+  return seeded.day === new Date().toISOString().slice(0, 10) ? (seeded.tokens.get(name) ?? 0) : 0;
 }
 
 /** null: the agent has no reporter. */
@@ -124,10 +131,18 @@ function present(fleet: Fleet, seen: ReadonlyMap<string, Seen>): void {
   print(`${complianceLines([...seen.values()], palette)}\n`);
   for (const [name, { gap }] of seen) print(`${reasonLines(name, gap, palette)}\n`);
   const worst = fleet.agents.at(-1);
-  if (isOnce || worst === undefined) return;
-  print(`${palette.bold('Try')}`);
   const { controlPlaneUrl, adminKey } = fleet;
+  if (isOnce || worst === undefined) {
+    print(`The dashboard was at ${controlPlaneUrl}/. Without ONCE=1 the demo keeps it open.`);
+    return;
+  }
+  print(`${palette.bold('Try')}`);
   for (const line of tryLines({ controlPlaneUrl, adminKey, agentName: worst.name, ...worst }))
     print(`  ${line}`);
+  // Requests to a real model cost money.
+  const changing = process.env['OPENAI_BASE_URL'] ? null : worst.name;
+  print(`\n${dashboardLines({ controlPlaneUrl, adminKey, changing }, palette)}`);
   print('\nPress Ctrl-C to stop.');
+  if (changing !== null)
+    keepChanging({ proxyUrl: worst.proxyUrl, signal: stopping.signal }).catch(ended.reject);
 }

@@ -1,6 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import type { AgentRow, ShownGap } from './control-plane-client.ts';
-import { complianceLines, fleetTable, paletteFor, reasonLines, tryLines } from './present.ts';
+import { complianceLines, dashboardLines, fleetTable, paletteFor, reasonLines, tryLines } from './present.ts';
 
 const plain = paletteFor(false);
 const now = new Date('2026-03-01T10:00:12Z');
@@ -114,4 +114,22 @@ test('the commands contain the addresses and the key', () => {
     'curl -s http://127.0.0.1:3/health/ready',
     'node dist/cli/main.js audit examples/agents/shop/agent.yaml --url http://127.0.0.1:3',
   ]);
+});
+
+describe('the lines about the dashboard', () => {
+  const targets = { controlPlaneUrl: 'http://127.0.0.1:1', adminKey: 'k' };
+
+  test('contain its address, the key, and what is seeded', () => {
+    expect(dashboardLines({ ...targets, changing: 'shop' }, plain).split('\n')).toEqual([
+      'Dashboard',
+      '  address    http://127.0.0.1:1/',
+      '  admin key  k',
+      '  The history before the start of the demo is seeded: it did not happen.',
+      '  shop changes every 20 seconds: it runs its guardrails for a while, and then skips one again.',
+    ]);
+  });
+
+  test('name no agent that changes if there is none', () => {
+    expect(dashboardLines({ ...targets, changing: null }, plain)).not.toContain('changes');
+  });
 });

@@ -119,3 +119,28 @@ export function tryLines(targets: TryTargets): string[] {
     `node dist/cli/main.js audit examples/agents/${agentName}/agent.yaml --url ${controlUrl}`,
   ];
 }
+
+export interface DashboardTargets {
+  controlPlaneUrl: string;
+  adminKey: string;
+  /** The agent that changes while the demo runs; null: none. */
+  changing: string | null;
+}
+
+/** Where the dashboard is, and what it shows. */
+export function dashboardLines(targets: DashboardTargets, palette: Palette): string {
+  const { controlPlaneUrl, adminKey, changing } = targets;
+  return [
+    palette.bold('Dashboard'),
+    `  address    ${controlPlaneUrl}/`,
+    `  admin key  ${adminKey}`,
+    palette.dim('  The history before the start of the demo is seeded: it did not happen.'),
+    ...(changing === null
+      ? []
+      : [
+          palette.dim(
+            `  ${changing} changes every 20 seconds: it runs its guardrails for a while, and then skips one again.`,
+          ),
+        ]),
+  ].join('\n');
+}

@@ -1,0 +1,89 @@
+import type { Check } from '../../core/facts/check.ts';
+import type { GapReport, Issue } from '../../core/gap/gap.ts';
+
+/** What the seeded heartbeats of an agent report. */
+export interface AgentPast {
+  source: GapReport['source'];
+  tokensPerBeat: number;
+  issues(minutesAgo: number): readonly Issue[];
+  checks?(minutesAgo: number): readonly Check[];
+  /** Each request is a violation of the policy. */
+  denied?: true;
+}
+
+const issue = (severity: Issue['severity'], property: string, texts: [string, string]): Issue => ({
+  severity,
+  property,
+  description: texts[0],
+  recommendation: texts[1],
+});
+
+const guardrail = (severity: Issue['severity'], where: string, type: string): Issue =>
+  issue(severity, `guardrails.${where}.${type}`, [
+    `The declared guardrail ${type} was not observed in all requests with behavioral data.`,
+    `Run ${type} on every request and report it in X-Platform-Guardrails-Invoked, or remove it from spec.guardrails.${where}.`,
+  ]);
+
+const AUDITABLE = issue('medium', 'auditable', [
+  'The manifest declares no guardrails, so the use of guardrails cannot be audited.',
+  'Declare the guardrails of the agent in spec.guardrails.',
+]);
+const EVALUATED = issue('low', 'evaluated', [
+  'The manifest declares an evaluation without a proof that it was run.',
+  'Run the evaluation and submit the proof EVAL-01.',
+]);
+const DATABASE = issue('high', 'service:orders-db', [
+  "The agent's check service:orders-db failed: connection refused.",
+  'Start the service, or correct its address in spec.requires.services.',
+]);
+const TOOL_NOT_LISTED = issue('medium', 'discoverable.send_report', [
+  'The tool send_report is declared, but GET /capabilities does not list it.',
+  "List send_report in the agent's /capabilities, or remove it from spec.tools.",
+]);
+const TOOL_NOT_SHOWN = issue('medium', 'tool:send_report', [
+  "tool:send_report is declared, but the agent's report does not contain this check.",
+  "Configure the agent's reporter with this manifest so that it checks tool:send_report.",
+]);
+const PII_DENIED: Issue = {
+  ...issue('high', 'policy.pii_detector_not_invoked', [
+    'The policy engine denies the observed behavior: pii_detector_not_invoked.',
+    'Run the pii-detector on every request.',
+  ]),
+  source: 'policy',
+};
+
+const database = (status: Check['status']): Check => ({
+  id: 'service:orders-db',
+  category: 'service',
+  status,
+  severity: 'warning',
+  ...(status === 'fail' && { message: 'connection refused' }),
+});
+
+/** The past of each agent ends with the state that the demo finds, so that nothing jumps when its sidecar takes over. */
+export const PASTS: Readonly<Record<string, AgentPast>> = {
+  compliant: {
+    source: 'agent-sdk',
+    tokensPerBeat: 40,
+    issues: (minutesAgo) => (minutesAgo > 6 ? [guardrail('low', 'output', 'toxicity-filter')] : []),
+  },
+  silent: { source: 'manifest-static', tokensPerBeat: 20, issues: () => [] },
+  lying: { source: 'agent-sdk', tokensPerBeat: 20, issues: () => [] },
+  gappy: {
+    source: 'agent-sdk',
+    tokensPerBeat: 20,
+    issues: (minutesAgo) => [...(minutesAgo > 4 ? [] : [DATABASE]), AUDITABLE, EVALUATED],
+    checks: (minutesAgo) => [database(minutesAgo > 4 ? 'pass' : 'fail')],
+  },
+  misbehaving: {
+    source: 'agent-sdk',
+    tokensPerBeat: 20,
+    denied: true,
+    issues: (minutesAgo) => [
+      TOOL_NOT_LISTED,
+      TOOL_NOT_SHOWN,
+      ...(minutesAgo > 7 ? [] : [guardrail('medium', 'output', 'toxicity-filter')]),
+      ...(minutesAgo > 3 ? [] : [guardrail('high', 'input', 'pii-detector'), PII_DENIED]),
+    ],
+  },
+};
