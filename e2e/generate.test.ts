@@ -114,7 +114,11 @@ describe.each(Object.entries(AGENTS))('--deploy %s', (_target, name) => {
   });
 
   test('its Service has the agent, the proxy and the grade', async () => {
-    for (const port of [8000, 4000]) expect((await fetchFrom(name, port, '/health')).status).toBe(200);
+    // Ready pods are not yet reachable: kube-proxy writes the rules of a Service a moment later.
+    for (const port of [8000, 4000]) {
+      const health = async () => (await fetchFrom(name, port, '/health')).status;
+      expect((await eventually(`a response from port ${port}`, health)).answer).toBe(200);
+    }
     const gap = async () =>
       (await (await fetchFrom(name, 4001, '/gap')).json()) as {
         source: string;

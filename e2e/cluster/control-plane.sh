@@ -33,10 +33,11 @@ apiserver_command() {
 }
 
 # api_ready PKI PORT PID... - waits for the API server; fails early if one of the processes has exited (port in use, invalid flag).
-# Starting kubectl for each attempt would take five times the processor time.
+# Starting kubectl for each attempt would take five times the processor time. No API server is ready within the first second.
 api_ready() {
   local pki=$1 port=$2 answer pid
   shift 2
+  sleep 1
   for _ in $(seq 1800); do
     answer=$(printf 'GET /readyz HTTP/1.0\r\n\r\n' | timeout 10 openssl s_client -quiet -connect "127.0.0.1:$port" \
       -CAfile "$pki/ca.crt" -verify_return_error -cert "$pki/admin.crt" -key "$pki/admin.key" 2>/dev/null) || true

@@ -26,11 +26,18 @@ async function startInChild(): Promise<{ kubeconfig: string; kill: () => void }>
   return { kubeconfig: kubeconfig.trim(), kill: () => child.kill('SIGKILL') };
 }
 
-/** The command that removes a directory has the directory in its arguments until it ends. */
+/**
+ * Waits until the keys are removed and no process is left. The command that removes a directory has the directory in its
+ * arguments until it ends, and it starts after the servers have ended.
+ */
 async function noProcessesWith(directory: string): Promise<void> {
   const deadline = Date.now() + 100_000;
-  while (processesWith(directory).length > 0 && Date.now() < deadline) await sleep(100);
-  expect(processesWith(directory)).toEqual([]);
+  let left = processesWith(directory);
+  while ((left.length > 0 || existsSync(join(directory, 'pki'))) && Date.now() < deadline) {
+    await sleep(100);
+    left = processesWith(directory);
+  }
+  expect(left).toEqual([]);
 }
 
 testIfSupported(

@@ -152,7 +152,7 @@ describe('images/Dockerfile', () => {
       const { inputs } = JSON.parse(readFileSync(join(ROOT, `dist/${target}/meta.json`), 'utf8')) as {
         inputs: Record<string, unknown>;
       };
-      expect(Object.keys(inputs).filter((path) => !/\.([cm]?[jt]s|json)$/.test(path))).toEqual([]);
+      expect(Object.keys(inputs).filter((path) => !/\.([cm]?[jt]s|json|css|html)$/.test(path))).toEqual([]);
     }
   });
 
