@@ -43,6 +43,12 @@ export const CHART_OPTIONS = {
     controlPlane: {
       ...SCHEDULING,
       replicas: 2,
+      store: {
+        type: 'postgres',
+        postgres: { existingSecret: 'database', urlKey: 'connection', caKey: 'ca.crt', pool: 20 },
+        keepHeartbeats: 1000,
+        removeAfterDays: 0,
+      },
       service: { type: 'LoadBalancer', annotations: { 'example.com/internal': 'true' } },
     },
     adminKey: { generate: true },
@@ -70,6 +76,7 @@ export const CHART_OPTIONS = {
       apiServerCidrs: ['10.0.0.1/32'],
       metricsFrom: [{ namespaceSelector: { matchLabels: { 'kubernetes.io/metadata.name': 'monitoring' } } }],
       controlPlaneFrom: [{ ipBlock: { cidr: '192.0.2.0/24', except: ['192.0.2.1/32'] } }],
+      database: { to: [{ ipBlock: { cidr: '192.0.2.10/32' } }], ports: [5433] },
       operatorEgress: [
         { to: [{ ipBlock: { cidr: '198.51.100.0/24' } }], ports: [{ port: 443, protocol: 'TCP' }] },
       ],
@@ -101,5 +108,15 @@ export const CHART_OPTIONS = {
     crds: { keep: false },
     canary: { createNamespace: false },
     adminKey: { existingSecret: 'mine' },
+  },
+  'the control plane on SQLite': {
+    ...REQUIRED,
+    controlPlane: {
+      store: {
+        type: 'sqlite',
+        sqlite: { size: '16Gi', storageClass: 'fast', accessMode: 'ReadWriteOncePod' },
+      },
+    },
+    networkPolicy: { enabled: true },
   },
 } as const;

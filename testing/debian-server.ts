@@ -1,18 +1,23 @@
 import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { existsSync } from 'node:fs';
-import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { connect } from 'node:net';
 import { homedir, tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
 import { ChildServer } from './child-server.ts';
 import { TestServers } from './sockets.ts';
 
-/** Directory into which scripts/debian-servers.sh unpacks (same default). */
-export const DEBIAN_ROOT = join(
+const CACHE = join(
   process.env['AGENT_COMPLIANCE_CACHE'] ??
     join(process.env['XDG_CACHE_HOME'] ?? join(homedir(), '.cache'), 'agent-compliance'),
-  'debian/root',
+  'debian',
 );
+/** Directory into which scripts/debian-servers.sh unpacks the servers (same default). */
+export const DEBIAN_ROOT = join(CACHE, 'root');
+/** The same for Chromium and its fonts. */
+export const BROWSER_ROOT = join(CACHE, 'browser');
 const SCRIPT = join(import.meta.dirname, '../scripts/debian-servers.sh');
 
 /** Paths of each program in Debian's packages, the unpacked path first. */
@@ -29,19 +34,27 @@ const PROGRAMS = {
 
 export type DebianProgram = keyof typeof PROGRAMS;
 
-let reason: string | null | undefined;
+type Group = 'servers' | 'browser';
+const reasons = new Map<Group, string | null>();
 
 /**
  * Why this machine cannot run Debian's servers; undefined if it can: `(whyNoDebianServers() ? describe.skip : describe)(...)`.
  * Downloads them if necessary (about ten seconds, once). Throws if the download fails unexpectedly.
  */
-export function whyNoDebianServers(): string | undefined {
+export const whyNoDebianServers = (): string | undefined => whyNo('servers');
+
+/** The same for Chromium; see testing/browser/chromium.ts. */
+export const whyNoBrowser = (): string | undefined => whyNo('browser');
+
+function whyNo(group: Group): string | undefined {
+  let reason = reasons.get(group);
   if (reason === undefined) {
-    const run = spawnSync(SCRIPT, { encoding: 'utf8' });
+    const run = spawnSync(SCRIPT, [group], { encoding: 'utf8' });
     if (run.status !== 0 && run.status !== 3)
-      throw new Error(`scripts/debian-servers.sh failed: ${run.stdout}${run.stderr}`);
+      throw new Error(`scripts/debian-servers.sh ${group} failed: ${run.stdout}${run.stderr}`);
     reason = run.status === 0 ? null : run.stdout.trim();
     if (reason !== null) process.stderr.write(`SKIPPED: ${reason}\n`);
+    reasons.set(group, reason);
   }
   return reason ?? undefined;
 }
@@ -59,10 +72,7 @@ export function debianServer(name: DebianProgram): Program {
   const command = candidates.find((path) => existsSync(path));
   if (command === undefined)
     throw new Error(`${name} not found: run scripts/debian-servers.sh (expected ${candidates.join(', ')})`);
-  const libraries = ['usr/lib', 'lib'].flatMap((folder) =>
-    ['x86_64-linux-gnu', 'aarch64-linux-gnu'].map((triple) => join(DEBIAN_ROOT, folder, triple)),
-  );
-  const env = { ...process.env, LD_LIBRARY_PATH: libraries.join(':') };
+  const env = { ...process.env, LD_LIBRARY_PATH: libraryPath(DEBIAN_ROOT) };
   // PostgreSQL does not run as root. In a user namespace it has another user id but can still access our files.
   const isForeign = (name === 'postgres' || name === 'initdb') && process.getuid?.() === 0;
   return isForeign
@@ -72,6 +82,15 @@ export function debianServer(name: DebianProgram): Program {
         env,
       }
     : { command, leading: [], env };
+}
+
+/** LD_LIBRARY_PATH for the programs that were unpacked into `root`. */
+export function libraryPath(root: string): string {
+  return ['usr/lib', 'lib']
+    .flatMap((folder) =>
+      ['x86_64-linux-gnu', 'aarch64-linux-gnu'].map((triple) => join(root, folder, triple)),
+    )
+    .join(':');
 }
 
 export interface RunningServer {
@@ -94,34 +113,78 @@ export async function startRedis({
   ]);
 }
 
+/** A PostgreSQL server that a test can end and start again. */
+export interface PostgresServer extends RunningServer {
+  /** Ends the server and keeps its data. SIGINT: a fast shutdown; SIGKILL: a crash. */
+  stop(signal?: 'SIGINT' | 'SIGKILL'): Promise<void>;
+  /** Starts the stopped server with the same data, port and settings. Resolves when it accepts statements. */
+  start(): Promise<void>;
+}
+
+export interface PostgresOptions {
+  password?: string;
+  port?: number;
+  /** PEM texts. The certificate is not required from clients; `isRequired`: connections without TLS are rejected. */
+  tls?: { cert: string; key: string; isRequired?: boolean };
+}
+
 /** A real PostgreSQL with the user `postgres` and a password, required for every connection. */
 export async function startPostgres({
   password = 'test-password',
   port,
-}: { password?: string; port?: number } = {}): Promise<RunningServer> {
-  return await run('postgres', port, async (folder, chosen) => {
-    const passwordFile = join(folder, 'password');
-    await writeFile(passwordFile, password);
-    const data = join(folder, 'data');
-    const { command, leading, env } = debianServer('initdb');
-    const flags = [
-      '-D',
-      data,
-      '-U',
-      'postgres',
-      '-A',
-      'scram-sha-256',
-      '--pwfile',
-      passwordFile,
-      '-N',
-      '-E',
-      'UTF8',
-    ];
-    const made = spawnSync(command, [...leading, ...flags, '--locale=C'], { env, encoding: 'utf8' });
-    if (made.status !== 0) throw new Error(`initdb failed: ${made.stdout}${made.stderr}`);
-    // Durability is not tested, and fsync on a busy disk would slow down every start.
-    return ['-D', data, '-p', String(chosen), '-k', folder, '-h', '127.0.0.1', '-c', 'fsync=off'];
+  tls,
+}: PostgresOptions = {}): Promise<PostgresServer> {
+  return await run(
+    'postgres',
+    port,
+    async (folder, chosen) => {
+      const passwordFile = join(folder, 'password');
+      await writeFile(passwordFile, password);
+      const data = join(folder, 'data');
+      const { command, leading, env } = debianServer('initdb');
+      const flags = [
+        ...['-D', data, '-U', 'postgres', '-A', 'scram-sha-256', '--pwfile', passwordFile],
+        ...['-N', '-E', 'UTF8', '--locale=C'],
+      ];
+      const made = spawnSync(command, [...leading, ...flags], { env, encoding: 'utf8' });
+      if (made.status !== 0) throw new Error(`initdb failed: ${made.stdout}${made.stderr}`);
+      const secured = tls === undefined ? [] : await withTls(folder, tls);
+      // The machine does not crash, and fsync on a busy disk would slow down every start.
+      const settings = ['-c', 'fsync=off', ...secured];
+      return ['-D', data, '-p', String(chosen), '-k', folder, '-h', '127.0.0.1', ...settings];
+    },
+    (chosen) => acceptsStatements(chosen, password),
+  );
+}
+
+async function withTls(folder: string, tls: NonNullable<PostgresOptions['tls']>): Promise<string[]> {
+  const [certFile, keyFile] = [join(folder, 'server.crt'), join(folder, 'server.key')];
+  await writeFile(certFile, tls.cert);
+  // The server rejects a key that other users can read.
+  await writeFile(keyFile, tls.key, { mode: 0o600 });
+  if (tls.isRequired === true) {
+    const rules = join(folder, 'data/pg_hba.conf');
+    await writeFile(rules, (await readFile(rules, 'utf8')).replaceAll(/^host\b/gm, 'hostssl'));
+  }
+  return ['-c', 'ssl=on', '-c', `ssl_cert_file=${certFile}`, '-c', `ssl_key_file=${keyFile}`];
+}
+
+/** PostgreSQL accepts connections before it has read its log, and rejects statements until then. */
+async function acceptsStatements(port: number, password: string): Promise<boolean> {
+  const client = new pg.Client({
+    ...{ host: '127.0.0.1', port, user: 'postgres', database: 'postgres', password, ssl: false },
+    connectionTimeoutMillis: 5_000,
   });
+  client.on('error', () => undefined);
+  try {
+    await client.connect();
+    return true;
+  } catch (error) {
+    // A server that requires TLS is up too. 57P03: the server is starting.
+    return error instanceof pg.DatabaseError && error.code !== '57P03';
+  } finally {
+    client.end().catch(() => undefined);
+  }
 }
 
 /**
@@ -149,31 +212,73 @@ export async function startNginx(
 
 type Arguments = (folder: string, port: number) => string[] | Promise<string[]>;
 
+/** How often a server is started again after a crash, while parts of the crashed server still end. */
+const STARTS = 100;
+
 async function run(
   name: DebianProgram,
   wantedPort: number | undefined,
   argumentsOf: Arguments,
-): Promise<RunningServer> {
+  isUp: (port: number) => Promise<boolean> = accepts,
+): Promise<PostgresServer> {
   const folder = await mkdtemp(join(tmpdir(), `agent-compliance-${name}-`));
   const port = wantedPort ?? (await new TestServers().closedPort());
   const { command, leading, env } = debianServer(name);
   const flags = await argumentsOf(folder, port);
-  const child = spawn(command, [...leading, ...flags], { env, stdio: ['ignore', 'pipe', 'pipe'] });
-  const server = new ChildServer(child);
-  const close = async (): Promise<void> => {
+  const launch = async (): Promise<Launched> => {
+    const child = spawn(command, [...leading, ...flags], { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const server = new ChildServer(child);
+    const pid = await server.untilUp(() => isUp(port));
+    if (pid !== null) return { pid, child, ended: server.ended };
     await end(child, server.ended);
-    await rm(folder, { recursive: true, force: true });
+    throw server.failure(name);
   };
-  const pid = await server.untilUp(() => accepts(port));
-  if (pid !== null) return { port, pid, folder, close };
-  await close();
-  throw server.failure(name);
+  let current: Launched;
+  try {
+    current = await launch();
+  } catch (error) {
+    await rm(folder, { recursive: true, force: true });
+    throw error;
+  }
+  return {
+    port,
+    folder,
+    get pid() {
+      return current.pid;
+    },
+    stop: (signal) => end(current.child, current.ended, signal),
+    async start() {
+      for (let attempt = 1; ; attempt += 1) {
+        try {
+          current = await launch();
+          return;
+        } catch (error) {
+          if (attempt === STARTS || !/still in use|already exists/.test(String(error))) throw error;
+          await sleep(100);
+        }
+      }
+    },
+    async close() {
+      await end(current.child, current.ended);
+      await rm(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+interface Launched {
+  pid: number;
+  child: ChildProcess;
+  ended: Promise<void>;
 }
 
 /** SIGINT is PostgreSQL's fast shutdown, which also ends its children; the other servers end on SIGINT too. */
-async function end(child: ChildProcess, ended: Promise<void>): Promise<void> {
+async function end(
+  child: ChildProcess,
+  ended: Promise<void>,
+  signal: 'SIGINT' | 'SIGKILL' = 'SIGINT',
+): Promise<void> {
   child.kill('SIGCONT');
-  child.kill('SIGINT');
+  child.kill(signal);
   const timer = setTimeout(() => child.kill('SIGKILL'), 5000);
   await ended;
   clearTimeout(timer);
@@ -185,4 +290,30 @@ async function accepts(port: number): Promise<boolean> {
     socket.once('connect', () => resolve(true)).once('error', () => resolve(false));
     socket.once('connect', () => socket.destroy());
   });
+}
+
+/** Maximum number of starts, and milliseconds between two of them. */
+const [RESTARTS, RESTART_MS] = [200, 50];
+
+/**
+ * Starts PostgreSQL again, with the command line, the data and the port of a server that was killed. PostgreSQL does not start
+ * while a process of the killed server still uses the data, so the start is repeated. The killed server needs no `close`.
+ */
+export async function restartPostgres({ folder, port }: RunningServer): Promise<RunningServer> {
+  const { command, leading, env } = debianServer('postgres');
+  const [, ...flags] = (await readFile(join(folder, 'data/postmaster.opts'), 'utf8')).split(' "');
+  const args = [...leading, ...flags.map((flag) => flag.trimEnd().slice(0, -1))];
+  for (let starts = 1; ; starts += 1) {
+    const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'pipe'] });
+    const server = new ChildServer(child);
+    const pid = await server.untilUp(() => accepts(port));
+    const close = async (): Promise<void> => {
+      await end(child, server.ended);
+      await rm(folder, { recursive: true, force: true });
+    };
+    if (pid !== null) return { port, pid, folder, close };
+    await end(child, server.ended);
+    if (starts === RESTARTS) throw server.failure('postgres');
+    await sleep(RESTART_MS);
+  }
 }

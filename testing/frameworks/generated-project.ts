@@ -61,6 +61,15 @@ export class GeneratedProject {
       );
   }
 
+  /** Standard output of a script in the folder of the project. */
+  async output(script: { python: string; typescript: string }, env: Record<string, string>): Promise<string> {
+    const isPython = packagesOf(this.#framework) === 'python';
+    const args = isPython ? ['-c', script.python] : ['--input-type=module', '-e', script.typescript];
+    const command = isPython ? pythonIn(folderOf('python')) : process.execPath;
+    const options = { cwd: this.folder, env: this.#env(env), timeout: COMMAND_MS };
+    return (await run(command, args, options)).stdout;
+  }
+
   /** Starts the agent and waits until `GET /health` returns 2xx. */
   async start(port: number, env: Record<string, string>): Promise<void> {
     const isPython = packagesOf(this.#framework) === 'python';

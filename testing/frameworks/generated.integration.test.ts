@@ -58,7 +58,7 @@ spec:
     services: [{ name: vendor, address: ${new URL(vendor.url).host}, critical: true }]
   guardrails:
     input:
-      - { type: pii-detector, action: scrub }
+      - { type: pii-detector, action: scrub, fields: [E-Mail, passport] }
       - { type: prompt-injection }
       - { type: topic-filter, blockedTopics: [weapons, '(.*'], message: Only orders. }
       - { type: custom, module: guards.orders, function: check }
@@ -109,6 +109,7 @@ async function runProject(project: GeneratedProject, kind: AnswerKind): Promise<
   };
   const [port = 0] = await freePorts(1);
   await project.check(env);
+  await checkParts(project, env);
   await project.start(port, env);
   const path = await processes.file(`agent-${port}.yaml`, manifest());
   const sidecar = await processes.startSidecar(port, path, {
@@ -122,6 +123,36 @@ async function runProject(project: GeneratedProject, kind: AnswerKind): Promise<
   } finally {
     await sidecar.stop();
   }
+}
+
+/** Prints a text after the guardrails, and what the agent logs if the model has no key. */
+const PARTS = {
+  python: `
+from unittest import mock
+from app import guardrails, settings
+print(guardrails.check("input", ["jo@example.com 123-45-6789"], mock.Mock()).texts[0])
+try:
+    settings.model()
+except settings.NotConfigured as error:
+    print(error, error.detail)
+`,
+  typescript: `
+import { check } from './src/guardrails.ts';
+import { model } from './src/settings.ts';
+console.log(check('input', ['jo@example.com 123-45-6789'], { guardrail() {} }).texts[0]);
+try {
+  model();
+} catch (error) {
+  console.log(error.message, error.detail);
+}
+`,
+};
+
+async function checkParts(project: GeneratedProject, env: Record<string, string>): Promise<void> {
+  expect((await project.output(PARTS, { ...env, OPENAI_API_KEY: '' })).trim().split('\n')).toEqual([
+    '[email] 123-45-6789',
+    'the API key of the model is not set spec.model.apiKey: the variable OPENAI_API_KEY is not set',
+  ]);
 }
 
 /** Three requests: with a tool call, blocked by a guardrail, and invalid. Returns the tokens of the first. */
