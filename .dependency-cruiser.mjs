@@ -1,6 +1,6 @@
 // The packages and the allowed imports between them (docs/architecture.md). Every rule is tested with a planted violation
 // under testing/planted (scripts/check-layers.mjs), because a layer check that finds nothing also passes.
-const PARTS = '(sidecar|operator|webhook|control-plane|reporter|cli)';
+const PARTS = '(sidecar|operator|webhook|control-plane|reporter|cli|dashboard)';
 const TEST = '(\\.test\\.ts$|^testing/(?!planted/)|^e2e/|^bench/|^examples/|^scripts/)';
 
 /** @type {import('dependency-cruiser').IConfiguration} */
@@ -76,6 +76,13 @@ export default {
       comment: 'Shared packages do not import the parts that use them.',
       from: { path: '^(?:testing/planted/)?(core|runtime|kube|probe|push|llm)/', pathNot: '\\.test\\.ts$' },
       to: { path: `^${PARTS}/` },
+    },
+    {
+      name: 'dashboard-imports-core-only',
+      severity: 'error',
+      comment: 'The dashboard runs in browsers: only core/, Preact, its signals and uPlot.',
+      from: { path: '^(?:testing/planted/)?dashboard/', pathNot: '\\.test\\.ts$' },
+      to: { pathNot: '^(dashboard/|core/|node_modules/(preact|@preact|uplot)/)' },
     },
     {
       name: 'no-tests-in-product',

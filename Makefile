@@ -4,7 +4,7 @@ SHELL := /bin/sh
 # npm scripts find the project's own Node.js first; recipes that call node directly must use the same one.
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 INSTALLED := node_modules/.package-lock.json
-SOURCES := $(shell find core runtime kube probe push llm sidecar operator webhook control-plane reporter cli examples scripts/build.mjs scripts/node-guard.mjs scripts/third-party-notices.ts scripts/release -type f 2>/dev/null)
+SOURCES := $(shell find core runtime kube probe push llm sidecar operator webhook control-plane dashboard reporter cli examples scripts/build.mjs scripts/build-dashboard.mjs scripts/node-guard.mjs scripts/third-party-notices.ts scripts/release -type f 2>/dev/null)
 
 .PHONY: help install demo test check unit integration e2e soak bench cluster-binaries images cluster-up cluster-shell cluster-down build package release generate format docs clean
 
@@ -53,7 +53,7 @@ integration: dist/.built ## Run the tests against real OPA, API server, bundles 
 # time limits that the product promises (CONTRIBUTING.md).
 soak: export SEED := $(or $(SEED),$(shell date +%s))
 soak: export SOAK := 1
-soak: dist/.built ## Run the long versions of the tests, with the promised times as limits: fault injection in the unit tests (FAULTS_LATE=), 500,000 pairs through both policy engines (PAIRS=), 100 rotations of certificates (ROTATIONS=), ten minutes of churn in a cluster (CHURN_SECONDS=), outages, scale, memory, all clients and frameworks; about an hour
+soak: dist/.built ## Run the long versions of the tests, with the promised times as limits: fault injection in the unit tests (FAULTS_LATE=), 500,000 pairs through both policy engines (PAIRS=), 100 rotations of certificates (ROTATIONS=), ten minutes of churn in a cluster (CHURN_SECONDS=), 10,000 heartbeats while the control plane and PostgreSQL are killed, outages, scale, memory, all clients and frameworks; about an hour
 	@echo "SEED=$$SEED"
 	@e2e/cluster/build.sh && e2e/images/build.sh
 	@npm run --silent test:unit -- --findRelatedTests testing/seed.ts

@@ -13,6 +13,7 @@ const common = {
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': ['<rootDir>/scripts/jest-transform.mjs', {}] },
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/examples/scan/'],
+  setupFilesAfterEnv: ['<rootDir>/testing/watch-responses.ts'],
 };
 const IGNORED = [
   '/node_modules/',

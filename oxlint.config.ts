@@ -29,7 +29,7 @@ export default defineConfig({
   },
   overrides: [
     {
-      files: ['**/*.ts'],
+      files: ['**/*.ts', '**/*.tsx'],
       rules: {
         // Unawaited promises are a common bug in a proxy; `void` marks the intended ones.
         'typescript/no-floating-promises': ['error', { ignoreVoid: true }],
@@ -133,6 +133,17 @@ export default defineConfig({
         ],
       },
     },
+    {
+      // Browsers have no names of Node.js.
+      files: ['dashboard/**/*.ts', 'dashboard/**/*.tsx'],
+      env: { browser: true },
+      rules: {
+        'no-restricted-globals': ['error', 'process', 'Buffer', 'global', 'require', 'setImmediate'],
+        // Components read their functions out of the properties, which are plain objects.
+        'typescript/unbound-method': 'off',
+      },
+    },
+    { files: ['dashboard/**/*.test.ts'], rules: { 'no-restricted-globals': 'off' } },
     { files: ['**/main.ts', '**/*.test.ts'], rules: { 'no-restricted-properties': 'off' } },
     {
       files: ['**/*.test.ts', 'testing/**/*.ts', 'e2e/**/*.ts'],

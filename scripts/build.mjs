@@ -3,6 +3,7 @@
 import { copyFileSync, existsSync, mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { build } from 'esbuild';
+import { buildDashboard, containsDashboard } from './build-dashboard.mjs';
 import { nodeGuard } from './node-guard.mjs';
 import { noticesOf } from './third-party-notices.ts';
 
@@ -78,7 +79,7 @@ async function buildProcess([directory, part]) {
     outdir: `dist/${part}`,
     format: 'cjs',
     banner: { js: banner },
-    plugins: [loadsLate],
+    plugins: part === 'control-plane' ? [loadsLate, containsDashboard(root)] : [loadsLate],
     // Identifiers are not minified, so that stack traces stay readable.
     minifySyntax: true,
     minifyWhitespace: true,
@@ -115,8 +116,10 @@ function report(file) {
 // dist/ is overwritten, not emptied, so that a process running from it always finds its files.
 mkdirSync(join(root, 'dist/schema'), { recursive: true });
 writeFileSync(join(root, 'dist/package.json'), '{ "type": "commonjs" }\n');
+// First, because the control plane contains it.
+record('dashboard', await buildDashboard(root, version));
 await Promise.all([...Object.entries(PROCESSES).map(buildProcess), buildReporter()]);
-// The licences of a bundle include those of the bundles that it loads.
+// The licences of a bundle include those of the bundles that it loads or contains.
 for (const part of parts)
   writeFileSync(join(root, `dist/${part}/THIRD-PARTY-NOTICES`), noticesOf(root, [part]));
 copyFileSync(

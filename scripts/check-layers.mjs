@@ -21,6 +21,7 @@ const PACKAGES = [
   'control-plane',
   'reporter',
   'cli',
+  'dashboard',
   'testing',
   'e2e',
   'examples',
@@ -38,6 +39,7 @@ const PLANTED = {
   'no-tests-in-product': 'testing/planted/sidecar/test-code.ts',
   'packages-do-not-import-parts': 'testing/planted/runtime/part.ts',
   'not-to-dev-dependency': 'testing/planted/runtime/dev-dependency.ts',
+  'dashboard-imports-core-only': 'testing/planted/dashboard/node-code.tsx',
   'no-cycles': 'testing/planted/core/cycle-back.ts',
 };
 

@@ -63,7 +63,7 @@ describe('the GitHub Action', () => {
     write('agent.yaml', manifestText('  tols: []\n'));
     const { stdout, status } = run('check-manifest.sh', []);
     expect(stdout).toBe(
-      '::error file=agent.yaml,line=12,col=3,title=manifest.invalid::spec.tols: unknown key "tols". Did you mean "tools"?\n',
+      '::error file=agent.yaml,line=12,col=3,title=manifest.invalid::spec.tols: unknown key "tols" (did you mean "tools"?)\n',
     );
     expect(status).toBe(1);
     expect(read('summary.md')).toContain('### platform validate\n\nagent.yaml is not valid: 1 problem\n');

@@ -47,11 +47,6 @@ const UNUSED: readonly Unused[] = [
     why: 'increments the count of an Event that repeats within ten minutes, instead of creating another Event',
   },
   {
-    permission: 'control-plane delete platform.io/agentobservations in platform-remote',
-    used: 'never',
-    why: 'DELETE of an agent outside the cluster, in control-plane/control-plane.apiserver.test.ts',
-  },
-  {
     permission:
       'webhook get admissionregistration.k8s.io/validatingadmissionpolicies agent-compliance-canary',
     used: 'never',

@@ -48,7 +48,7 @@ const EXCEPTIONS: readonly { file: RegExp; pattern?: RegExp; why: string }[] = [
 ];
 
 const TEXT =
-  /\.(?:ts|mjs|cjs|js|sh|md|yaml|yml|json|tpl|txt|svg|py|c|env)$|(?:^|\/)(?:Makefile|Dockerfile|run)$/;
+  /\.(?:ts|tsx|css|html|mjs|cjs|js|sh|md|yaml|yml|json|tpl|txt|svg|py|c|env)$|(?:^|\/)(?:Makefile|Dockerfile|run)$/;
 
 export interface Finding {
   file: string;

@@ -77,7 +77,8 @@ The chart installs three Deployments with their Services, ServiceAccounts and ro
 - the namespace \`platform-canary\`, with a policy that allows only dry-run pods in it, and a ServiceAccount that can create only
   these pods; the operator uses it to test injection every minute (\`canary.enabled\`);
 - the CustomResourceDefinition \`agentobservations.platform.io\`, which is kept after \`helm uninstall\` (\`crds.keep\`);
-- the namespace \`platform-remote\`, for the observations of agents outside the cluster.
+- the namespace \`platform-remote\`, for the observations of agents outside the cluster;
+- with \`controlPlane.store.type: sqlite\`, a PersistentVolumeClaim for the database, which is kept after \`helm uninstall\`.
 
 cert-manager is not needed: the webhook creates, renews and distributes the certificates. No job runs before or after an
 installation. See [operations](../../docs/guide/operations.md) for network policies and metrics,

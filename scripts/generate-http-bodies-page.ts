@@ -1,6 +1,6 @@
 import ts from 'typescript';
 import { isRecord } from '../core/untrusted/fields.ts';
-import { HTTP_BODIES, type HttpBody } from './http-bodies.ts';
+import { HTTP_BODIES, slugOf, type HttpBody } from './http-bodies.ts';
 import { markdownTable } from './markdown-table.ts';
 import { checker, exportedType } from './source-code.ts';
 
@@ -103,6 +103,19 @@ function nameOf({ example }: HttpBody, path: Path): { name: string; variant: str
   return { name, variant: ` (${String(valueAt(example, [...path.slice(0, index + 1), 'type']))})` };
 }
 
+/** The meaning of each member by its name, such as `checks[].id`. */
+export function meaningsOf(body: HttpBody): ReadonlyMap<string, string> {
+  return new Map(
+    membersIn(body.example).map(({ path }) => {
+      const { name } = nameOf(body, path);
+      return [name, meaningOf(body, name, path)];
+    }),
+  );
+}
+
+const meaningOf = (body: HttpBody, name: string, path: Path): string =>
+  body.meanings?.[name] ?? commentOf(body, path);
+
 function rowsOf(body: HttpBody): string[][] {
   const rows = new Map<string, string[]>();
   const skipped = new Set<string>();
@@ -113,7 +126,7 @@ function rowsOf(body: HttpBody): string[][] {
     const accepted = acceptedBy(body, member);
     if (accepted === NOT_READ) skipped.add(pathText(path));
     const isRequired = complaint(body, path, undefined) !== null;
-    const meaning = body.meanings?.[name] ?? commentOf(body, path);
+    const meaning = meaningOf(body, name, path);
     rows.set(name + variant, [`\`${name}\`${variant}`, accepted, isRequired ? 'yes' : '', meaning]);
   }
   return [...rows.values()];
@@ -125,7 +138,7 @@ function sectionOf(body: HttpBody): string {
     throw new Error(`the example of ${body.title} is not valid: ${JSON.stringify(parsed.errors)}`);
   return `## ${body.title}
 
-${body.about}
+${body.about} [JSON Schema](schemas/${slugOf(body.title)}.schema.json).
 
 \`\`\`json
 ${JSON.stringify(body.example, null, 2)}

@@ -17,6 +17,9 @@ Bodies are JSON; [HTTP bodies](http-bodies.md) describes the larger ones. Errors
 \`{type, title, status, detail}\`, with \`errors[]\` for an invalid input. An unknown path returns 404. A known path with an
 unsupported method returns 405 with \`Allow\`. Every GET route also supports HEAD.
 
+The sidecar and the control plane describe their routes as OpenAPI 3.1 documents at \`/openapi.json\`:
+[sidecar](openapi/sidecar.json), [control plane](openapi/control-plane.json).
+
 ## Sidecar
 
 Port 4001. Each route is also served under \`/platform\`, such as \`/platform/gap\`. There are no credentials: network access to

@@ -1,7 +1,7 @@
-import { MAX_NOT_SHOWN_POINTS, STATIC_FLOOR } from '../core/gap/assess.ts';
 import { POINTS, SEVERITIES } from '../core/gap/finding.ts';
 import { GRADES } from '../core/gap/gap.ts';
 import { minimumScoreOf } from '../core/gap/grade.ts';
+import { MAX_NOT_SHOWN_POINTS, STATIC_FLOOR } from '../core/gap/points.ts';
 import { GAP_RULES } from '../core/gap/rules.ts';
 import { POLICY_RULES } from '../core/policy/rules.ts';
 import { markdownTable } from './markdown-table.ts';

@@ -75,6 +75,15 @@ const GENERATED: Generated[] = [
     file: 'docs/reference/http-bodies.md',
     content: async () => (await import('./generate-http-bodies-page.ts')).httpBodiesReferencePage(),
   },
+  ...(['control-plane', 'sidecar'] as const).map((name) => ({
+    file: `docs/reference/openapi/${name}.json`,
+    content: async () => (await import('./generate-openapi.ts')).documentFile(name),
+  })),
+  // Names of the bodies in http-bodies.ts, which needs the validator; links.test.ts finds a missing one.
+  ...['health-report', 'usage-report', 'events', 'registration', 'proof', 'heartbeat'].map((slug) => ({
+    file: `docs/reference/schemas/${slug}.schema.json`,
+    content: async () => (await import('./generate-openapi.ts')).bodySchemaFile(slug),
+  })),
 ];
 
 const root = dirname(import.meta.dirname);

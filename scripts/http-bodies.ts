@@ -1,11 +1,13 @@
 import { SUPPRESSION_STATES } from '../core/audit/suppressions.ts';
-import { parseEventBatch } from '../core/behavior/parse-event-batch.ts';
+import { eventBatch, parseEventBatch } from '../core/behavior/parse-event-batch.ts';
 import { EVIDENCE_TIERS, ITEM_KINDS } from '../core/evidence/evidence.ts';
-import { readHealthReport } from '../core/health/parse-health-report.ts';
-import { parseHeartbeat } from '../core/heartbeat/parse-heartbeat.ts';
+import { healthReport, readHealthReport } from '../core/health/parse-health-report.ts';
+import { heartbeatBody, parseHeartbeat } from '../core/heartbeat/parse-heartbeat.ts';
+import type { JsonSchema } from '../core/openapi/operation.ts';
+import { parseProofSubmission, proofSubmission } from '../core/proof/parse-proof.ts';
 import { parseWith, type Parsed } from '../core/untrusted/fields.ts';
 import { usageReport } from '../core/usage/parse-usage-report.ts';
-import { parseRegistration } from '../control-plane/registration/parse-registration.ts';
+import { parseRegistration, registrationBody } from '../control-plane/registration/parse-registration.ts';
 
 export interface HttpBody {
   title: string;
@@ -13,11 +15,16 @@ export interface HttpBody {
   /** A body with every member, which the parser accepts. */
   example: Readonly<Record<string, unknown>>;
   parse: (value: unknown) => Parsed<unknown>;
+  /** Of what the parser accepts. */
+  schema: JsonSchema;
   /** The type whose comments describe the members. */
   type: { file: string; name: string };
   /** Descriptions of members without a comment. */
   meanings?: Readonly<Record<string, string>>;
 }
+
+/** The name of the schema file. */
+export const slugOf = (title: string): string => title.toLowerCase().replaceAll(' ', '-');
 
 const AT = '2026-11-21T08:30:00.000Z';
 const WINDOW = {
@@ -203,6 +210,7 @@ export const HTTP_BODIES: readonly HttpBody[] = [
       'The response of the agent to `GET /platform/health`, which the sidecar requests ([integrate an agent](../guide/agent.md#health-report-in-another-language)). `agentName` must be the name in the manifest, and `timestamp` at most 120 s old and at most 60 s in the future. The whole report is ignored if one value is invalid.',
     example: HEALTH,
     parse: readHealthReport,
+    schema: healthReport.schema,
     type: { file: 'core/health/health.ts', name: 'HealthReport' },
     meanings: HEALTH_MEANINGS,
   },
@@ -212,6 +220,7 @@ export const HTTP_BODIES: readonly HttpBody[] = [
       'The response of the agent to `GET /platform/usage`, which the sidecar requests. The whole report is ignored if one value is invalid, or if the totals are not the sums over the models. Only the first 100 models are shown.',
     example: { source: 'agent-sdk', ...WINDOW },
     parse: (value) => parseWith(usageReport, value),
+    schema: usageReport.schema,
     type: { file: 'core/usage/usage.ts', name: 'AgentUsageReport' },
     meanings: { source: 'Marks a report of the agent itself.', ...WINDOW_MEANINGS },
   },
@@ -230,6 +239,7 @@ export const HTTP_BODIES: readonly HttpBody[] = [
       ],
     },
     parse: parseEventBatch,
+    schema: eventBatch.schema,
     type: { file: 'core/behavior/audit-entry.ts', name: 'EventBatch' },
     meanings: {
       requestId:
@@ -258,11 +268,28 @@ export const HTTP_BODIES: readonly HttpBody[] = [
       'The body of `POST /api/v1/register` on the control plane, at most 256 KiB. The header `X-Admin-Key` is required. The response is `{agentId, apiKey, expiresAt}`.',
     example: { agentName: 'shop', runtime: 'docker', manifest: MANIFEST },
     parse: parseRegistration,
+    schema: registrationBody.schema,
     type: { file: 'control-plane/registration/parse-registration.ts', name: 'ParsedRegistration' },
     meanings: {
       agentName: 'Name of the agent, unique in the namespace for remote agents.',
       runtime: 'Where the agent runs.',
       manifest: 'The manifest. It must be valid; only its hash and the model are stored.',
+    },
+  },
+  {
+    title: 'Proof',
+    about:
+      'The body of `POST /proof/rule/{ruleId}` on the control port of the sidecar, at most 16 KiB, and of `POST /api/v1/agents/{name}/proof/rule/{ruleId}` on the control plane, at most 32 KiB.',
+    example: { verifiedBy: 'ci', method: 'deepeval run 17', expiresAt: '2027-01-31T00:00:00.000Z' },
+    parse: (value) => {
+      const parsed = parseProofSubmission(value, new Date(AT));
+      return parsed.ok ? { ok: true, value: parsed.submission } : parsed;
+    },
+    schema: proofSubmission.schema,
+    type: { file: 'core/proof/proof.ts', name: 'ProofSubmission' },
+    meanings: {
+      verifiedBy: 'Person or program that ran the test.',
+      method: 'How the rule was tested.',
     },
   },
   {
@@ -274,6 +301,7 @@ export const HTTP_BODIES: readonly HttpBody[] = [
       const parsed = parseHeartbeat(value, { agentName: 'shop', at: new Date(AT) });
       return parsed.ok ? { ok: true, value: parsed.heartbeat } : parsed;
     },
+    schema: heartbeatBody.schema,
     type: { file: 'core/heartbeat/heartbeat.ts', name: 'Heartbeat' },
     meanings: {
       ...HEARTBEAT_MEANINGS,

@@ -9,6 +9,8 @@ const SECONDS = {
   'sidecar/proxy/proxy-server.test.ts': 6,
   'sidecar/proxy/hostile-answers.test.ts': 5,
   'examples/demo/demo.integration.test.ts': 23,
+  'testing/browser/dashboard.integration.test.ts': 20,
+  'testing/browser/screens.integration.test.ts': 18,
   'sidecar/process.integration.test.ts': 12,
   'reporter/declarations.integration.test.ts': 9,
   'scripts/release.integration.test.ts': 9,

@@ -35,8 +35,8 @@ const PUBLISHED_KEYS = [
   'exports',
   'typesVersions',
 ];
-/** Optional native modules that `ws` tries to load. */
-const OPTIONAL = new Set(['bufferutil', 'utf-8-validate']);
+/** Optional native modules that `ws` and `pg` try to load. */
+const OPTIONAL = new Set(['bufferutil', 'utf-8-validate', 'pg-native']);
 
 interface Bundle {
   outputs: Record<string, { imports: { path: string; external?: boolean }[] }>;

@@ -31,12 +31,18 @@ const sbomOf = (part: string) =>
 const release = (args: readonly string[], env: Record<string, string> = {}) =>
   run(process.execPath, [join(ROOT, 'scripts/release.ts'), ...args], { env: { ...process.env, ...env } });
 
-/** Packages in the source maps of a bundle. */
+/** Packages in the source maps of a bundle. The control plane contains the bundle of the dashboard. */
 function packagesInMap(part: string): string[] {
-  const directory = join(ROOT, 'dist', part);
-  const maps = readdirSync(directory).filter((file) => file.endsWith('.map'));
+  const directories = [part, ...(part === 'control-plane' ? ['dashboard'] : [])].map((each) =>
+    join(ROOT, 'dist', each),
+  );
+  const maps = directories.flatMap((directory) =>
+    readdirSync(directory)
+      .filter((file) => file.endsWith('.map'))
+      .map((file) => join(directory, file)),
+  );
   const sources = maps.flatMap(
-    (map) => (JSON.parse(readFileSync(join(directory, map), 'utf8')) as { sources: string[] }).sources,
+    (map) => (JSON.parse(readFileSync(map, 'utf8')) as { sources: string[] }).sources,
   );
   const folders = sources.map(
     (path) =>

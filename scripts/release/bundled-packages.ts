@@ -30,7 +30,7 @@ export function packageFolderOf(path: string): string | undefined {
 }
 
 /**
- * The packages with at least one byte in one of the bundles or in a bundle that they load, sorted by directory.
+ * The packages with at least one byte in one of the bundles or in a bundle that they load or contain, sorted by directory.
  * Throws if a bundle is not built or a package declares no licence.
  */
 export function bundledPackages(root: string, parts: readonly string[]): BundledPackage[] {
@@ -40,7 +40,7 @@ export function bundledPackages(root: string, parts: readonly string[]): Bundled
   for (const part of all) {
     const record = readRecord(root, part);
     collect(record, importsOf);
-    for (const loaded of loadedBundles(record)) all.add(loaded);
+    for (const other of [...loadedBundles(record), ...containedBundles(record)]) all.add(other);
   }
   return [...importsOf]
     .sort(([a], [b]) => (a < b ? -1 : 1))
@@ -53,6 +53,11 @@ function loadedBundles({ outputs }: BundleRecord): string[] {
     .flatMap(({ imports = [] }) => imports)
     .filter(({ external }) => external === true)
     .flatMap(({ path }) => /^\.\.\/([\w-]+)\/main\.js$/.exec(path)?.[1] ?? []);
+}
+
+/** Bundles whose files a bundle contains as text (scripts/build-dashboard.mjs). */
+function containedBundles({ inputs }: BundleRecord): string[] {
+  return Object.keys(inputs).flatMap((path) => /^dist\/([\w-]+)\//.exec(path)?.[1] ?? []);
 }
 
 function readRecord(root: string, part: string): BundleRecord {
