@@ -19,6 +19,7 @@ const RUN: Readonly<Record<string, string>> = {
 
 /** By page, and for a part of a page by heading: the test that runs the same commands or routes with its own arguments. */
 const COVERED: Readonly<Record<string, string>> = {
+  'docs/control-plane.md#History': 'control-plane/history.test.ts',
   'docs/guide/agent.md#Start from a generated project': 'testing/frameworks/generated.integration.test.ts',
   'docs/guide/agent.md#The reporter': 'reporter/package.integration.test.ts',
   'docs/guide/agent.md#Write the manifest from the code': 'cli/commands/scan.test.ts',
@@ -40,6 +41,7 @@ const NOT_RUN: Readonly<Record<string, string>> = {
   'docs/guide/agent.md#Events': 'needs the id of a request that was just sent',
   'docs/guide/alerts.md': FOR_AN_INCIDENT,
   'docs/guide/audit.md': NAMES_OF_THE_READER,
+  'docs/guide/dashboard.md': NAMES_OF_THE_READER,
   'docs/guide/llm-analysis.md': NAMES_OF_THE_READER,
   'docs/guide/operations.md': NAMES_OF_THE_READER,
   'docs/guide/troubleshooting.md': FOR_AN_INCIDENT,

@@ -94,6 +94,7 @@ export default defineConfig({
       section('Platform engineer', '/docs/guide/', [
         ['Install on Kubernetes', 'kubernetes'],
         ['Operate', 'operations'],
+        ['Dashboard', 'dashboard'],
         ['Size', 'sizing'],
         ['Upgrade', 'upgrade'],
         ['Alerts and dashboard', 'alerts'],
