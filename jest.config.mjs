@@ -10,6 +10,7 @@ const common = {
   // Name of the transform cache. All projects and checkouts share it, because its keys are hashes of file contents.
   id: 'agent-compliance',
   testEnvironment: 'node',
+  runtime: '<rootDir>/scripts/jest-runtime.mjs',
   extensionsToTreatAsEsm: ['.ts'],
   transform: { '\\.ts$': ['<rootDir>/scripts/jest-transform.mjs', {}] },
   modulePathIgnorePatterns: ['<rootDir>/dist/', '<rootDir>/examples/scan/'],
