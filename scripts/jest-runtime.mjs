@@ -8,12 +8,22 @@ import jestRuntime from 'jest-runtime';
 
 const require = createRequire(import.meta.url);
 const PACKAGES = `${sep}node_modules${sep}`;
-const ERRORS = ['Error', 'TypeError', 'RangeError', 'SyntaxError', 'URIError'];
 const isInstance = Function.prototype[Symbol.hasInstance];
+/** Types whose objects from test files packages recognize with `instanceof`. */
+const TYPES = {
+  Array: Array.isArray,
+  Date: types.isDate,
+  Error: types.isNativeError,
+  Function: (value) => typeof value === 'function',
+  Map: types.isMap,
+  Promise: types.isPromise,
+  RegExp: types.isRegExp,
+  Set: types.isSet,
+};
+/** Errors of packages that test files recognize. */
+const ERRORS = ['Error', 'TypeError', 'RangeError', 'SyntaxError', 'URIError'];
 
 // A test file has globals of its own, and packages have those of the worker. `instanceof` compares as if there were one set.
-recognize(Promise, types.isPromise);
-
 function recognize(type, isOther) {
   Object.defineProperty(type, Symbol.hasInstance, {
     configurable: true,
@@ -22,6 +32,7 @@ function recognize(type, isOther) {
     },
   });
 }
+for (const [name, isOther] of Object.entries(TYPES)) recognize(globalThis[name], isOther);
 
 export default class Runtime extends jestRuntime {
   constructor(config, environment, ...rest) {
@@ -33,7 +44,8 @@ export default class Runtime extends jestRuntime {
 
   requireModule(from, path, ...rest) {
     // Jest loads ES modules by another method, so they stay separate for each test file.
-    const isPackage = path?.includes(PACKAGES) === true && !path.includes('jest') && !path.endsWith('.json');
+    const packageFile = path?.includes(PACKAGES) ? path.slice(path.lastIndexOf(PACKAGES)) : null;
+    const isPackage = packageFile !== null && !/jest|\.json$/.test(packageFile);
     return isPackage ? require(path) : super.requireModule(from, path, ...rest);
   }
 }

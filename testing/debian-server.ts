@@ -86,11 +86,15 @@ export function debianServer(name: DebianProgram): Program {
 
 /** LD_LIBRARY_PATH for the programs that were unpacked into `root`. */
 export function libraryPath(root: string): string {
-  return ['usr/lib', 'lib']
-    .flatMap((folder) =>
-      ['x86_64-linux-gnu', 'aarch64-linux-gnu'].map((triple) => join(root, folder, triple)),
-    )
-    .join(':');
+  return (
+    ['usr/lib', 'lib']
+      .flatMap((folder) =>
+        ['x86_64-linux-gnu', 'aarch64-linux-gnu'].map((triple) => join(root, folder, triple)),
+      )
+      // libpulse, which Chromium needs, names this directory by its absolute path.
+      .flatMap((folder) => [folder, join(folder, 'pulseaudio')])
+      .join(':')
+  );
 }
 
 export interface RunningServer {
