@@ -132,15 +132,15 @@ test('Hono sends the headers without the help of its code', async () => {
 
 test('outside of a request, model calls are counted and the rest reaches nobody, without a warning', () => {
   const behavior = aReporter()();
+  behavior.begin();
   expect([
     behavior.guardrail('pii-detector', { blocked: true }),
     behavior.tool('search', { success: true }),
     behavior.confirmed(),
     behavior.model('gpt', 1, 2, 'call-1'),
-    behavior.begin(),
     behavior.headers(),
     behavior.facts(),
-  ]).toEqual([false, false, false, true, undefined, {}, {}]);
+  ]).toEqual([false, false, false, true, {}, {}]);
   expect([events, counted, warnings]).toEqual([[], [[null, 'gpt', 1, 2]], []]);
 });
 

@@ -35,14 +35,14 @@ interface ResponseArguments {
 /** A processor that Mastra calls before and after each model call. */
 export interface ComplianceProcessor {
   readonly id: 'agent-compliance';
-  processLLMRequest(call: RequestArguments): Promise<undefined>;
-  processLLMResponse(call: ResponseArguments): undefined;
+  readonly processLLMRequest: (call: RequestArguments) => Promise<undefined>;
+  readonly processLLMResponse: (call: ResponseArguments) => undefined;
 }
 
 /** Hooks around the tools of an agent. */
 export interface ToolHooks {
-  beforeToolCall(call: { toolName: string; context: unknown }): void;
-  afterToolCall(call: { toolName: string; context: unknown; output?: unknown; error?: unknown }): void;
+  readonly beforeToolCall: (call: { toolName: string; context: unknown }) => void;
+  readonly afterToolCall: (call: { toolName: string; context: unknown; output?: unknown; error?: unknown }) => void;
 }
 
 /** The guardrails of Mastra, with the types of the manifest. */

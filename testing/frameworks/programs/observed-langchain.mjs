@@ -1,3 +1,4 @@
+import { TransformStream } from 'node:stream/web';
 import { tool } from '@langchain/core/tools';
 import { Annotation, END, MessagesAnnotation, START, StateGraph } from '@langchain/langgraph';
 import { ToolNode, toolsCondition } from '@langchain/langgraph/prebuilt';
