@@ -204,6 +204,8 @@ describe('OpenAI Agents', () => {
     (globalThis as Record<symbol, unknown>)[PROVIDER] = provider;
     try {
       openaiAgents(reporter);
+      openaiAgents(reporter);
+      expect(processors).toHaveLength(1);
       const spans = [
         { spanData: { type: 'generation', model: 'gpt', usage: { input_tokens: 3, output_tokens: 2 } } },
         { spanData: { type: 'generation', model: 'gpt' } },
@@ -237,6 +239,7 @@ describe('MCP', () => {
       setRequestHandler: (_schema: unknown, handler: Handler) => void handlers.push(handler),
       createMessage: () => Promise.resolve('sampled'),
     };
+    mcp(reporter, server);
     mcp(reporter, server);
     server.setRequestHandler(schema, () => Promise.resolve({ isError: true }));
     server.setRequestHandler({ shape: { method: { value: 'tools/list' } } }, () => Promise.resolve('list'));

@@ -25,6 +25,9 @@ interface TraceProvider {
   createTrace(options: object): unknown;
 }
 
+/** A second processor would report each tool twice. */
+const installed = new WeakSet<ObservingReporter>();
+
 /** Where the SDK keeps its provider, so that its ES module and CommonJS builds share one. */
 const PROVIDER = Symbol.for('openai.agents.core.traceProvider');
 
@@ -38,6 +41,8 @@ export function install(reporter: ObservingReporter, options: OpenAIAgentsOption
     throw new TypeError("checkPolicy needs the option agents: import * as agents from '@openai/agents'");
   const provider = (globalThis as Record<symbol, unknown>)[PROVIDER] as TraceProvider | undefined;
   if (provider === undefined) throw new TypeError('import @openai/agents before install()');
+  if (installed.has(reporter)) return;
+  installed.add(reporter);
   const observer = new Observer(reporter, options);
   provider.registerProcessor(new SpanProcessor(observer));
   if (at(provider.createTrace({ name: 'agent-compliance' }), 'traceId') === 'no-op')

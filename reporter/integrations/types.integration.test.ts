@@ -91,7 +91,7 @@ test('the integration for MCP fits the types of the SDK', async () => {
   await expectToFit(MCP);
 });
 
-const reason = whyNoPackages('node');
+const reason = whyNoPackages('node', process.env['SOAK'] === '1');
 describe('with the packages of the frameworks', () => {
   if (reason !== undefined) {
     test.skip(reason, () => undefined);
