@@ -42,7 +42,8 @@ export class PolicyUnavailableError extends Error {
   }
 }
 
-const hasCode = (value: unknown, code: string): boolean => value instanceof Error && 'code' in value && value.code === code;
+const hasCode = (value: unknown, code: string): boolean =>
+  value instanceof Error && 'code' in value && value.code === code;
 
 export interface PolicyCheckSettings {
   /** Base URL of the policy engine; null: the rules of the manifest are evaluated in this process. */

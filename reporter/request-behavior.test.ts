@@ -237,7 +237,10 @@ describe('model', () => {
 
   test('does not remember the id of a call that was not valid', () => {
     const behavior = aBehavior();
-    expect([behavior.model('gpt', -1, 2, 'call-1'), behavior.model('gpt', 1, 2, 'call-1')]).toEqual([false, true]);
+    expect([behavior.model('gpt', -1, 2, 'call-1'), behavior.model('gpt', 1, 2, 'call-1')]).toEqual([
+      false,
+      true,
+    ]);
   });
 
   test('counts the call of another request with the same id', () => {

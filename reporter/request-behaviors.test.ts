@@ -127,7 +127,10 @@ test('Hono sends the headers without the help of its code', async () => {
   });
   const listen = getRequestListener(app.fetch);
   const url = await serve((request, response) => void listen(request, response));
-  expect(await get(url)).toEqual({ 'x-platform-guardrails-invoked': '', 'x-platform-tools-called': 'search' });
+  expect(await get(url)).toEqual({
+    'x-platform-guardrails-invoked': '',
+    'x-platform-tools-called': 'search',
+  });
 });
 
 test('outside of a request, model calls are counted and the rest reaches nobody, without a warning', () => {
@@ -150,5 +153,8 @@ test('a behavior of a request that is not the current one stays separate', async
     behavior({ headers: { 'x-request-id': 'other' } }).tool('search', { success: true });
     response.end();
   });
-  expect([await get(url), events]).toEqual([{}, [['other', { type: 'tool', name: 'search', success: true }]]]);
+  expect([await get(url), events]).toEqual([
+    {},
+    [['other', { type: 'tool', name: 'search', success: true }]],
+  ]);
 });

@@ -75,5 +75,8 @@ for (const [name, entry] of ENTRIES) {
   mkdirSync(dirname(file), { recursive: true });
   const types = relative(dirname(file), join(directory, 'types', entry));
   for (const extension of ['d.ts', 'd.mts'])
-    writeFileSync(`${file}.${extension}`, `export * from '${types.startsWith('.') ? types : `./${types}`}.js';\n`);
+    writeFileSync(
+      `${file}.${extension}`,
+      `export * from '${types.startsWith('.') ? types : `./${types}`}.js';\n`,
+    );
 }

@@ -107,7 +107,13 @@ async function buildReporter() {
     ['cjs', '.js'],
   ]) {
     const outExtension = { '.js': extension };
-    const { metafile } = await build({ ...common, entryPoints, outdir: 'dist/reporter', outExtension, format });
+    const { metafile } = await build({
+      ...common,
+      entryPoints,
+      outdir: 'dist/reporter',
+      outExtension,
+      format,
+    });
     if (format === 'esm') record('reporter', metafile);
     for (const name of Object.keys(entryPoints)) report(`dist/reporter/${name}${extension}`);
   }

@@ -26,7 +26,9 @@ interface StreamCall<Result> {
 /** A language model middleware of the AI SDK (versions 5, 6 and 7). */
 export interface ComplianceMiddleware {
   readonly wrapGenerate: <Result>(call: ModelCall<Result>) => Promise<Result>;
-  readonly wrapStream: <Result extends { stream: ReadableStream }>(call: StreamCall<Result>) => Promise<Result>;
+  readonly wrapStream: <Result extends { stream: ReadableStream }>(
+    call: StreamCall<Result>,
+  ) => Promise<Result>;
 }
 
 /**

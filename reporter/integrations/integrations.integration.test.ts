@@ -177,7 +177,10 @@ async function observe(form: string, body: object = {}) {
     hasHeaders: response.headers.has('x-platform-tools-called'),
     models: told.filter((event) => event.type === 'model'),
     tools: told.filter((event) => event.type === 'tool'),
-    guardrails: new Set([...(headers.guardrailsInvoked ?? []), ...guardrails.map((each) => each.guardrailType)]),
+    guardrails: new Set([
+      ...(headers.guardrailsInvoked ?? []),
+      ...guardrails.map((each) => each.guardrailType),
+    ]),
     isBlocked: guardrails.some(({ blocked }) => blocked === true),
   };
 }
@@ -222,7 +225,11 @@ async function expectTruth(form: Form): Promise<void> {
     hasHeaders: true,
   });
   const latencyMs = hasLatency ? { latencyMs: expect.any(Number) } : {};
-  const expected = Array.from({ length: tool === null ? 0 : ran }, () => ({ type: 'tool', ...tool, ...latencyMs }));
+  const expected = Array.from({ length: tool === null ? 0 : ran }, () => ({
+    type: 'tool',
+    ...tool,
+    ...latencyMs,
+  }));
   expect(seen.tools).toEqual(expected);
 }
 
@@ -245,11 +252,27 @@ describe('MCP server', () => {
   const latencyMs = expect.any(Number);
 
   test.each([
-    ['whole', 'multiply', { tools: [{ type: 'tool', name: 'multiply', success: true, latencyMs }], multiplied: 1 }],
-    ['stream', 'multiply', { tools: [{ type: 'tool', name: 'multiply', success: true, latencyMs }], multiplied: 1 }],
-    ['whole', 'failing', { tools: [{ type: 'tool', name: 'failing', success: false, latencyMs }], multiplied: 1 }],
+    [
+      'whole',
+      'multiply',
+      { tools: [{ type: 'tool', name: 'multiply', success: true, latencyMs }], multiplied: 1 },
+    ],
+    [
+      'stream',
+      'multiply',
+      { tools: [{ type: 'tool', name: 'multiply', success: true, latencyMs }], multiplied: 1 },
+    ],
+    [
+      'whole',
+      'failing',
+      { tools: [{ type: 'tool', name: 'failing', success: false, latencyMs }], multiplied: 1 },
+    ],
     ['whole', 'find_pii', { guardrails: ['pii-detector'] }],
-    ['installed after the tools', 'multiply', { tools: [{ name: 'multiply', success: true }], multiplied: 1 }],
+    [
+      'installed after the tools',
+      'multiply',
+      { tools: [{ name: 'multiply', success: true }], multiplied: 1 },
+    ],
     ['whole', 'ask', { tools: [{ name: 'ask', success: true }], calls: 1 }],
   ])('%s: %s', async (form, tool, expected) => {
     const seen = await observe(form, callTool(tool));

@@ -39,7 +39,11 @@ describe('observer', () => {
   test.each([
     ['the denial of the policy', DENIAL, DENIAL],
     ['a copy of the denial', Object.assign(new Error('copy'), { code: 'PLATFORM_POLICY_DENIED' }), 'copy'],
-    ['no verdict with failClosed', Object.assign(new Error('x'), { code: 'PLATFORM_POLICY_UNAVAILABLE' }), 'x'],
+    [
+      'no verdict with failClosed',
+      Object.assign(new Error('x'), { code: 'PLATFORM_POLICY_UNAVAILABLE' }),
+      'x',
+    ],
   ])('%s ends the model call', async (_name, error, expected) => {
     denial = error;
     await expect(new Observer(reporter, { checkPolicy: true }).beforeModel()).rejects.toThrow(expected);
@@ -92,7 +96,12 @@ describe('AI SDK', () => {
   });
 
   test('reports tools that the vendor ran', async () => {
-    const part = (isError: boolean) => ({ type: 'tool-result', toolCallId: 'a', toolName: 'web_search', isError });
+    const part = (isError: boolean) => ({
+      type: 'tool-result',
+      toolCallId: 'a',
+      toolName: 'web_search',
+      isError,
+    });
     const call = { type: 'tool-call', toolCallId: 'a', toolName: 'web_search', providerExecuted: true };
     const doGenerate = () => Promise.resolve({ content: [call, part(false), part(true)] });
     await aiSdk(reporter).wrapGenerate({ doGenerate, params, model });
@@ -129,7 +138,10 @@ describe('LangChain', () => {
   test('reads older token counts, and uses the id of the run without the id of a message', async () => {
     const handler = new ComplianceHandler(reporter);
     await handler.handleLLMStart({ kwargs: { model: 'gpt' } }, ['prompt'], 'run-1');
-    handler.handleLLMEnd({ generations: [[{ text: '' }]], llmOutput: { tokenUsage: { promptTokens: 3, completionTokens: 2 } } }, 'run-1');
+    handler.handleLLMEnd(
+      { generations: [[{ text: '' }]], llmOutput: { tokenUsage: { promptTokens: 3, completionTokens: 2 } } },
+      'run-1',
+    );
     handler.handleLLMEnd({}, 'run-1');
     expect(counted).toEqual([['gpt', 3, 2]]);
   });
@@ -138,7 +150,10 @@ describe('LangChain', () => {
     const handler = new ComplianceHandler(reporter);
     await handler.handleChatModelStart({}, [], 'run-1');
     handler.handleLLMError(new Error('no'), 'run-1');
-    handler.handleLLMEnd({ generations: [[{ message: { usage_metadata: { input_tokens: 1, output_tokens: 1 } } }]] }, 'run-1');
+    handler.handleLLMEnd(
+      { generations: [[{ message: { usage_metadata: { input_tokens: 1, output_tokens: 1 } } }]] },
+      'run-1',
+    );
     expect(counted).toEqual([]);
   });
 
@@ -200,7 +215,10 @@ describe('OpenAI Agents', () => {
   test('counts chat completions with usage in the span, and reads no span that it does not know', async () => {
     type Processor = Record<'onSpanStart' | 'onSpanEnd', (span: object) => Promise<void>>;
     const processors: Processor[] = [];
-    const provider = { registerProcessor: (each: Processor) => processors.push(each), createTrace: () => ({}) };
+    const provider = {
+      registerProcessor: (each: Processor) => processors.push(each),
+      createTrace: () => ({}),
+    };
     (globalThis as Record<symbol, unknown>)[PROVIDER] = provider;
     try {
       openaiAgents(reporter);

@@ -1,12 +1,5 @@
 import type { RequestBehavior } from '../request-behavior.ts';
-import {
-  at,
-  Observer,
-  safely,
-  textOf,
-  type IntegrationOptions,
-  type ObservingReporter,
-} from './observer.ts';
+import { at, Observer, safely, textOf, type IntegrationOptions, type ObservingReporter } from './observer.ts';
 
 export type { IntegrationOptions, ObservingReporter } from './observer.ts';
 
@@ -42,7 +35,12 @@ export interface ComplianceProcessor {
 /** Hooks around the tools of an agent. */
 export interface ToolHooks {
   readonly beforeToolCall: (call: { toolName: string; context: unknown }) => void;
-  readonly afterToolCall: (call: { toolName: string; context: unknown; output?: unknown; error?: unknown }) => void;
+  readonly afterToolCall: (call: {
+    toolName: string;
+    context: unknown;
+    output?: unknown;
+    error?: unknown;
+  }) => void;
 }
 
 /** The guardrails of Mastra, with the types of the manifest. */
@@ -122,8 +120,7 @@ const INSPECTING = ['processInput', 'processInputStep', 'processOutputStep', 'pr
 /** A processor that reports itself; the same processor if it is not a guardrail. */
 function asGuardrail<P extends object>(processor: P, observer: Observer): P {
   const id = at(processor, 'id');
-  const type =
-    typeof id === 'string' ? (observer.guardrailOf(id) ?? ownValue(BUILT_IN, id)) : undefined;
+  const type = typeof id === 'string' ? (observer.guardrailOf(id) ?? ownValue(BUILT_IN, id)) : undefined;
   if (type === undefined) return processor;
   return new Proxy(processor, {
     get(target, key) {

@@ -1,12 +1,5 @@
 import type { GuardrailDetails, RequestBehavior } from '../request-behavior.ts';
-import {
-  at,
-  Observer,
-  safely,
-  textOf,
-  type IntegrationOptions,
-  type ObservingReporter,
-} from './observer.ts';
+import { at, Observer, safely, textOf, type IntegrationOptions, type ObservingReporter } from './observer.ts';
 
 export type { IntegrationOptions, ObservingReporter } from './observer.ts';
 

@@ -99,14 +99,22 @@ describe('with the packages of the frameworks', () => {
   }
   beforeAll(() => {
     const packages = join(folderOf('node'), 'node_modules');
-    const names = ['ai', '@ai-sdk/openai', '@mastra/core', '@openai/agents', '@langchain/openai', 'langchain'];
+    const names = [
+      'ai',
+      '@ai-sdk/openai',
+      '@mastra/core',
+      '@openai/agents',
+      '@langchain/openai',
+      'langchain',
+    ];
     for (const name of names) {
       const link = join(project.folder, 'node_modules', name);
       mkdirSync(dirname(link), { recursive: true });
       symlinkSync(join(packages, name), link);
     }
   });
-  test.each(Object.entries(PROGRAMS))('the integration for %s fits the types of the framework', (_name, lines) =>
-    expectToFit(lines),
+  test.each(Object.entries(PROGRAMS))(
+    'the integration for %s fits the types of the framework',
+    (_name, lines) => expectToFit(lines),
   );
 });
