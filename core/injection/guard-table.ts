@@ -159,8 +159,7 @@ function guardedContainer(versions: readonly Container[]): GuardedContainer {
     ),
     env: Object.fromEntries(env.map((name) => [name, patternOf(name)])),
     optionalEnv: env.filter(
-      (name) =>
-        OPTIONAL.includes(name) || !versions.every((container) => envOf(container).includes(name)),
+      (name) => OPTIONAL.includes(name) || !versions.every((container) => envOf(container).includes(name)),
     ),
     mounts,
     requiredMounts: mounts.filter(isInAll),

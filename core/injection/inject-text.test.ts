@@ -99,8 +99,7 @@ spec:
           value: yes
       image: agent:1
 `,
-  ]
-,
+  ],
   [
     'a port name that is not the first member, a hook by port name, an init container with a comment',
     `apiVersion: v1
