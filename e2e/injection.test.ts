@@ -129,6 +129,7 @@ beforeAll(async () => {
       },
     },
     ...lingeringDeployment('plain', image),
+    ...lingeringDeployment('traced', image, { annotations: { 'platform.io/otlp': 'true' } }),
     serviceOf('by-number', 'each', 8000),
     severalContainers(),
     serviceOf('several-admin', 'several', 'admin'),
@@ -338,6 +339,50 @@ describe('the route to the agent', () => {
       () => ask('plain', 'http://plain/again'),
       (status) => status === '200\n',
     );
+  });
+});
+
+describe('with platform.io/otlp', () => {
+  const [traceId, callerId] = ['0af7651916cd43dd8448eb211c80319c', 'b7ad6b7169203331'];
+  const attributes = [
+    { key: 'gen_ai.operation.name', value: { stringValue: 'chat' } },
+    { key: 'gen_ai.request.model', value: { stringValue: 'gpt-5' } },
+    { key: 'gen_ai.usage.input_tokens', value: { intValue: '12' } },
+    { key: 'gen_ai.usage.output_tokens', value: { intValue: '3' } },
+  ];
+  const ids = { traceId, spanId: '00f067aa0ba902b7', parentSpanId: callerId };
+  const span = { ...ids, name: 'chat gpt-5', kind: 3, attributes };
+
+  test('a span that the agent sends to the endpoint of its environment becomes a model call in the audit ring', async () => {
+    await readyOf('deploy/traced');
+    const headers = JSON.stringify({ traceparent: `00-${traceId}-${callerId}-01` });
+    const sending = `(async () => {
+      const asked = await fetch('http://traced/traced', { headers: ${headers} });
+      const now = Date.now() + '000000';
+      const span = { ...${JSON.stringify(span)}, startTimeUnixNano: now, endTimeUnixNano: now };
+      const sent = await fetch(process.env.OTEL_EXPORTER_OTLP_TRACES_ENDPOINT, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ resourceSpans: [{ scopeSpans: [{ spans: [span] }] }] }),
+      });
+      console.log(asked.status, sent.status, process.env.OTEL_EXPORTER_OTLP_TRACES_PROTOCOL);
+    })()`;
+    // A Service refuses connections until kube-proxy has its rules.
+    const { answer } = await eventually('an accepted span', () =>
+      kubectl.script('deploy/traced', 'agent', sending),
+    );
+    expect(answer).toBe('200 200 http/protobuf\n');
+    const audit = `fetch('http://127.0.0.1:4001/audit').then((a) => a.text()).then(console.log)`;
+    const ring = async (): Promise<unknown[]> => {
+      const entries = await kubectl.script('deploy/traced', 'platform-sidecar', audit);
+      return (JSON.parse(entries) as { path: string; events?: unknown[] }[])
+        .filter(({ path }) => path === '/traced')
+        .flatMap(({ events = [] }) => events);
+    };
+    const { answer: events } = await eventually('the model call', ring, ({ length }) => length > 0);
+    expect(events).toEqual([
+      { type: 'model', modelId: 'gpt-5', promptTokens: 12, completionTokens: 3, source: 'span' },
+    ]);
   });
 });
 

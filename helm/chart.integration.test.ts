@@ -395,6 +395,7 @@ test('the chart and the package have the same version', () => {
         'policy.opa.image=opa:1',
         'sidecar.logLevel=debug',
         'llmAnalysis.existingSecret=llm',
+        'sidecar.otlp.collector=http://collector:4318',
       );
       const [operator, webhook] = ['operator', 'webhook'].map(
         (part) => containersOf(objects).find(({ name }) => name === part)?.env ?? [],

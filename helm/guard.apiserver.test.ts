@@ -34,6 +34,7 @@ const SETTINGS = injectionSettings({ image: 'registry.example/agent-compliance/s
 const PLAN: InjectionPlan = {
   ...{ agentName: 'x', agentPort: 8000, manifestConfigMap: 'x-manifest' },
   image: SETTINGS.image,
+  otlp: false,
   ...annotationDefaults((key) => SETTINGS[key]),
 };
 const GENUINE = buildSidecar(PLAN, agent, [], SETTINGS);
@@ -237,6 +238,27 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     ],
     ...(
       [
+        [{ containers: [{ ...agent, ports: [{ containerPort: 4318 }] }] }, {}],
+        [
+          {
+            initContainers: [sidecar(), { name: 'collector', image: 'c', ports: [{ containerPort: 4318 }] }],
+          },
+          {},
+        ],
+        [{}, { 'platform.io/agent-port': '4318' }],
+      ] satisfies [Spec, Record<string, string>][]
+    ).map(([spec, annotations], index): [string, object, string] => [
+      `receives OTLP and uses port 4318 (${index})`,
+      opted(spec, { 'platform.io/otlp': 'true', ...annotations }),
+      'with the annotation platform.io/otlp, port 4318 is reserved for the sidecar',
+    ]),
+    [
+      'has an invalid value in platform.io/otlp',
+      opted({ initContainers: [sidecar()] }, { 'platform.io/otlp': 'on' }),
+      'annotation platform.io/otlp: "on" is not one of "true", "false"',
+    ],
+    ...(
+      [
         ['lacks a variable of the injector', { env: envOf({ POLICY_PROXY_MODE: undefined }) }],
         ['forwards to another host', { env: envOf({ UPSTREAM_URL: 'http://10.0.0.1:80' }) }],
         ['evaluates no policy', { env: envOf({ POLICY_ENGINE: 'none' }) }],
@@ -333,6 +355,7 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     ...[
       ...['PROXY_PORT', 'CONTROL_PLANE_PORT', 'BIND_ADDRESS', 'PLATFORM_KEY', 'AUDIT_QUERY'],
       ...['ANTHROPIC_API_KEY', 'LLM_ANALYSIS_PROVIDER', 'ANTHROPIC_BASE_URL', 'PLATFORM_LLM_MODEL'],
+      ...['OTLP_FORWARD_URL'],
       ...['OPENSSL_CONF', 'SSL_CERT_FILE', 'NODE_EXTRA_CA_CERTS', 'HTTPS_PROXY', 'ANYTHING', 'AWS_REGION2'],
     ].map((name): [string, Spec, string] => [
       `sets ${name}`,
@@ -1026,6 +1049,48 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       const env = [...(injected.env ?? []), reference({})];
       // The API server itself may also reject a repeated name.
       expect((await create(opted({ initContainers: [{ ...injected, env }] }))).code).toBe(1);
+    });
+  });
+
+  describe('with a collector', () => {
+    const collector = 'http://collector.observability:4318';
+    const receiving = (otlpCollector: string | null) =>
+      buildSidecar({ ...PLAN, otlp: true }, agent, [], { ...SETTINGS, otlpCollector });
+    const withOtlp = (spec: Spec) => opted(spec, { 'platform.io/otlp': 'true' });
+
+    beforeAll(async () => {
+      await guard(
+        'deny',
+        ({ code }) => code === 0,
+        withOtlp({ initContainers: [receiving(collector)] }),
+        `sidecar.otlp.collector=${collector}`,
+      );
+    });
+
+    test.each<[string, object]>([
+      ['receives and forwards OTLP', withOtlp({ initContainers: [receiving(collector)] })],
+      ['was injected before the collector was configured', withOtlp({ initContainers: [receiving(null)] })],
+      ['does not receive OTLP', opted({ initContainers: [sidecar()] })],
+      [
+        'does not receive OTLP and uses port 4318',
+        opted({
+          containers: [{ ...agent, ports: [{ containerPort: 4318 }] }],
+          initContainers: [sidecar()],
+        }),
+      ],
+    ])('admits a pod that %s', async (_what, object) => {
+      expect(await create(object)).toMatchObject({ code: 0, stderr: '' });
+    });
+
+    test.each([
+      ['OTLP_FORWARD_URL', 'http://collectorXobservability:4318'],
+      ['OTLP_FORWARD_URL', `${collector}.evil.example`],
+      ['OTLP_PORT', '4319'],
+    ])('rejects a sidecar with another %s, %s', async (name, value) => {
+      const { env = [], ...rest } = receiving(collector);
+      const changed = [...env.filter((variable) => variable.name !== name), { name, value }];
+      const { code, stderr } = await create(withOtlp({ initContainers: [{ ...rest, env: changed }] }));
+      expect([code, stderr]).toEqual([1, expect.stringContaining(`platform-sidecar/${name} (for`)]);
     });
   });
 

@@ -68,6 +68,10 @@ const BY_SCHEMA: Rejection[] = [
   [['llmAnalysis.timeoutSeconds=4'], "'/llmAnalysis/timeoutSeconds': minimum: got 4, want 5"],
   [['llmAnalysis.tokensPerDay=0'], "'/llmAnalysis/tokensPerDay': minimum: got 0, want 1"],
   [['llmAnalysis.usdPerDay=free'], "'/llmAnalysis/usdPerDay'"],
+  [['sidecar.otlp.collector=collector:4318'], "'/sidecar/otlp/collector'"],
+  [['sidecar.otlp.collector=https://user:pass@collector'], "'/sidecar/otlp/collector'"],
+  [['sidecar.otlp.collector=https://collector/?x=1'], "'/sidecar/otlp/collector'"],
+  [["sidecar.otlp.collector=http://collector' || true"], "'/sidecar/otlp/collector'"],
   [
     ['controlPlane.store.type=mysql'],
     "'/controlPlane/store/type': value must be one of 'kubernetes', 'sqlite'",
@@ -103,6 +107,10 @@ const BY_CHECK: Rejection[] = [
   ],
   [['policy.engine=none', 'policy.mode=enforce'], 'policy.engine: none evaluates no rule'],
   [['policy.engine=opa'], 'policy.opa.image: required with policy.engine opa'],
+  [
+    ['sidecar.otlp.collector=http://collector:4318/v1/traces'],
+    'sidecar.otlp.collector: must be the base URL of the collector',
+  ],
   [
     ['policy.engine=opa', 'policy.opa.image=openpolicyagent/opa:latest'],
     'policy.opa.image: "openpolicyagent/opa:latest" is not a fixed version',
@@ -416,6 +424,32 @@ describe('the LLM analysis', () => {
     };
     const set = ['existingSecret=llm', 'tokensPerDay=5000000', 'usdPerDay=0.5'];
     expect(await variablesIn(...set.map((value) => `llmAnalysis.${value}`))).toEqual([settings, settings]);
+  });
+});
+
+describe('the collector', () => {
+  const guardIn = (objects: ChartObject[]) =>
+    JSON.stringify(objects.find(({ metadata }) => metadata.name === 'agent-compliance-guard'));
+
+  test('is absent by default, in the injector and in the guard', async () => {
+    const objects = await render();
+    expect(JSON.stringify(objects)).not.toMatch(/OTLP_COLLECTOR|OTLP_FORWARD_URL': /);
+    expect(guardIn(objects)).toContain("'OTLP_PORT': ");
+  });
+
+  test('is passed to the injector, to the canary and, as a pattern, to the guard', async () => {
+    const objects = await render('sidecar.otlp.collector=http://collector.observability:4318');
+    const variable = '{"name":"SIDECAR_OTLP_COLLECTOR","value":"http://collector.observability:4318"}';
+    const parts = objects.filter((object) => JSON.stringify(object).includes(variable));
+    expect(parts.map(({ metadata }) => metadata.name)).toEqual([
+      'agent-compliance-operator',
+      'agent-compliance-webhook',
+    ]);
+    expect(JSON.parse(`{"text":${JSON.stringify(guardIn(objects))}}`)).toEqual({
+      text: expect.stringContaining(
+        String.raw`'OTLP_FORWARD_URL': \"^http://collector[.]observability:4318$\"`,
+      ),
+    });
   });
 });
 

@@ -45,6 +45,12 @@ export const imageList: EnvField<string[]> = {
   },
 };
 
+/** The sidecar appends the path of each signal. */
+function isCollectorUrl(raw: string): boolean {
+  const url = parseHttpUrl(raw);
+  return url?.search === '' && url.hash === '';
+}
+
 /** Installation-wide settings of all injected pods. The webhook injects by them, and the operator's canary expects them. */
 export const INJECTION_FIELDS = {
   CONTROL_PLANE_SERVICE: kubernetesName('agent-compliance-control-plane', isDnsLabel),
@@ -67,6 +73,11 @@ export const INJECTION_FIELDS = {
     (raw) => parseHttpUrl(raw) !== undefined,
   ),
   ...LLM_LIMIT_FIELDS,
+  // As text, like LLM_ANALYSIS_BASE_URL.
+  SIDECAR_OTLP_COLLECTOR: optionalName(
+    'a URL with the http: or https: protocol, without credentials, query and fragment',
+    isCollectorUrl,
+  ),
   POLICY_ENGINE: oneOf(['builtin', 'opa', 'none'], 'builtin'),
   OPA_IMAGE: optionalImage,
   OPA_CPU_REQUEST: like(ANNOTATIONS.cpuRequest, '10m'),
@@ -95,6 +106,8 @@ export const INJECTION_SUMMARIES: Summaries<typeof INJECTION_FIELDS> = {
   LLM_ANALYSIS_MODEL: 'The model of the LLM analysis. Unset: the default of the provider.',
   LLM_ANALYSIS_BASE_URL: "Base URL of the provider's API. Unset: its public API.",
   ...LLM_LIMIT_SUMMARIES,
+  SIDECAR_OTLP_COLLECTOR:
+    'Base URL of the collector to which the sidecars of pods with `platform.io/otlp` forward OTLP. Unset: not forwarded.',
   POLICY_ENGINE:
     'Policy engine that evaluates the rules of the manifests. `builtin`: inside the sidecar. `opa`: an Open Policy Agent container in each pod, requires OPA_IMAGE. `none`: no evaluation.',
   OPA_IMAGE: 'Image of Open Policy Agent. Required if POLICY_ENGINE is `opa`.',
@@ -172,6 +185,7 @@ export function injectionSettings(config: InjectionConfig, namespace: string): O
     controlPlaneUrl: `https://${config.CONTROL_PLANE_SERVICE}.${namespace}.svc:${config.CONTROL_PLANE_PORT}`,
     proofWrites: config.PROOF_WRITES,
     llmAnalysis: llmAnalysisOf(config),
+    otlpCollector: config.SIDECAR_OTLP_COLLECTOR,
     version: VERSION,
   });
 }

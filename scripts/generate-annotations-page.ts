@@ -24,6 +24,10 @@ The injector writes two more annotations and one label. Do not set them:
 - the annotation \`platform.io/ca\`: the CA certificates that the sidecar trusts
 - the label \`platform.io/agent\`: the agent's name. A pod may already have the label with the same name.
 
+With \`platform.io/otlp\`, the agent's container gets \`OTEL_EXPORTER_OTLP_TRACES_ENDPOINT\` and
+\`OTEL_EXPORTER_OTLP_TRACES_PROTOCOL\`, unless it sets one of them. [The guide](../guide/kubernetes.md#send-opentelemetry-spans-to-the-sidecar)
+describes the details.
+
 The four resource quantities of the sidecar are independent. A pod whose request exceeds its limit is rejected. The sidecar
 takes the place of the agent's first port, which must serve HTTP/1.1 or WebSocket. If the agent serves another protocol on its
 first port, set \`platform.io/agent-port\`.

@@ -21,6 +21,7 @@ export const ANNOTATION_VALUES: Readonly<
   memoryRequest: { good: ['96Mi', '1Gi', '16Gi', '200M'], bad: ['', '95Mi', '17Gi', '192', '192mb'] },
   memoryLimit: { good: ['96Mi', '16Gi'], bad: ['1Mi'] },
   image: { good: ['a:1', 'r.example:5000/x/y_z@sha256:ab'], bad: ['', 'a b', 'a\n', 'a,b'] },
+  otlp: { good: ['true', 'false'], bad: ['yes', '', 'True', 'true '] },
   compliantGrade: { good: ['A', 'B', 'C', 'D', 'F'], bad: ['', 'a', 'E', 'AA', '0', ' A'] },
   compliantEvidence: {
     good: ['0', '1', '50', '100'],

@@ -28,6 +28,20 @@ const restrictedContext = {
   seccompProfile: { type: 'RuntimeDefault' },
 };
 
+const variable = fc.oneof(
+  { weight: 5, arbitrary: fc.record({ name: fc.constantFrom('A', 'B', 'a,b'), value: fc.string() }) },
+  {
+    weight: 1,
+    // Among them exactly what injection adds with `platform.io/otlp`.
+    arbitrary: fc.constantFrom(
+      { name: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', value: 'http://127.0.0.1:4318/v1/traces' },
+      { name: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', valueFrom: { configMapKeyRef: { name: 'c', key: 'k' } } },
+      { name: 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', value: 'http/protobuf' },
+      { name: 'OTEL_EXPORTER_OTLP_ENDPOINT', value: 'http://collector:4318' },
+    ),
+  },
+);
+
 /** A container called `name`; `prefix` makes its port names unique. */
 function container(name: string, prefix: string): fc.Arbitrary<Container> {
   const ports = fc.uniqueArray(
@@ -49,9 +63,7 @@ function container(name: string, prefix: string): fc.Arbitrary<Container> {
         {
           image: fc.constant('image:1'),
           ports: fc.constant(list),
-          env: fc.array(fc.record({ name: fc.constantFrom('A', 'B', 'a,b'), value: fc.string() }), {
-            maxLength: 3,
-          }),
+          env: fc.array(variable, { maxLength: 3 }),
           envFrom: fc.constant([{ configMapRef: { name: 'more' } }]),
           livenessProbe: probe(names),
           readinessProbe: probe(names),
@@ -156,6 +168,7 @@ const unrelated = fc.record(
     'platform.io/policy-proxy-mode': fc.constantFrom('track', 'enforce', 'off'),
     'platform.io/sidecar-memory-limit': fc.constantFrom('128Mi', '1Gi'),
     'platform.io/sidecar-log-level': fc.constantFrom('debug', 'error'),
+    'platform.io/otlp': fc.constantFrom('true', 'true', 'false'),
   },
   { requiredKeys: [] },
 );

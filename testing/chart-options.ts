@@ -52,7 +52,10 @@ export const CHART_OPTIONS = {
       service: { type: 'LoadBalancer', annotations: { 'example.com/internal': 'true' } },
     },
     adminKey: { generate: true },
-    sidecar: { allowedImages: ['mirror/sidecar:7'] },
+    sidecar: {
+      allowedImages: ['mirror/sidecar:7'],
+      otlp: { collector: 'https://collector.example.com:4318/otlp' },
+    },
     llmAnalysis: {
       existingSecret: 'llm',
       provider: 'openai-compatible',

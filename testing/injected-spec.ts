@@ -10,6 +10,7 @@ export function injectedSpec(agentName: string): { initContainers: object[]; vol
     agentPort: 8000,
     manifestConfigMap: `${agentName}-manifest`,
     image: settings.image,
+    otlp: false,
     ...annotationDefaults((key) => settings[key]),
   };
   return {

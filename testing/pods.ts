@@ -19,6 +19,7 @@ export function injectionSettings(overrides: Partial<InjectionSettings> = {}): I
     controlPlaneUrl: 'https://agent-compliance-control-plane.platform-system.svc:8080',
     proofWrites: 'local',
     llmAnalysis: null,
+    otlpCollector: null,
     ca: CA,
     version: '1.0.0',
     configHash: 'c0ffee',

@@ -59,6 +59,7 @@ function valuesOf(settings: Partial<InjectionSettings>): string[] | null {
       minimumCompliantGrade: 'policy.minimumCompliantGrade',
       minimumCompliantEvidence: 'policy.minimumCompliantEvidence',
       allowedImages: 'sidecar.allowedImages',
+      otlpCollector: 'sidecar.otlp.collector',
     };
     const known = Object.entries(path).find(([setting]) => setting === name)?.[1];
     return known === undefined ? null : `${known}=${JSON.stringify(value)}`;

@@ -90,6 +90,25 @@ describe('inject', () => {
     });
   });
 
+  test('points the trace exporter of a workload with platform.io/otlp to the sidecar, and uninject restores it', async () => {
+    const text = deployment('chat').replace(
+      'labels:',
+      'annotations: {platform.io/otlp: "true"}\n      labels:',
+    );
+    const collector = ['--otlp-collector', 'http://collector.example:4318/'];
+    const { output } = await platform(['inject', '-', ...collector], text);
+    const pod = templateOf(output);
+    expect(pod.spec.containers[0]?.env?.map(({ name, value }) => `${name}=${value}`)).toEqual([
+      'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT=http://127.0.0.1:4318/v1/traces',
+      'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL=http/protobuf',
+    ]);
+    expect(envOf(pod)).toMatchObject({
+      OTLP_PORT: '4318',
+      OTLP_FORWARD_URL: 'http://collector.example:4318',
+    });
+    expect((await platform(['uninject', '-'], output)).output).toBe(text);
+  });
+
   test('reads directories recursively in order, and writes the same tree', async () => {
     write('in/b/two.yml', deployment('two'));
     write('in/a.yaml', deployment('one'));
@@ -281,6 +300,11 @@ describe('inject', () => {
       'an unsupported URL',
       ['--platform-url', 'ftp://x'],
       "option '--platform-url <url>' argument 'ftp://x' is invalid",
+    ],
+    [
+      'a collector that is not a URL',
+      ['--otlp-collector', 'collector:4318'],
+      "option '--otlp-collector <url>' argument 'collector:4318' is invalid",
     ],
     [
       'a heartbeat interval that is too short',

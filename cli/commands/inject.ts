@@ -26,6 +26,7 @@ interface InjectFlags extends Target, AnnotationDefaults {
   platformUrl?: URL;
   caFile?: string;
   heartbeatSeconds: number;
+  otlpCollector?: URL;
 }
 
 export const addInject: AddCommand = (program, context, finish) => {
@@ -85,6 +86,10 @@ function injectOptions(): Option[] {
       "PEM file with the CA certificates that verify the control plane's certificate",
     ),
     read('--heartbeat-seconds <n>', 'seconds between two heartbeats', integer(10, 3600)).default(30),
+    new Option(
+      '--otlp-collector <url>',
+      'base URL of the collector to which sidecars with platform.io/otlp forward OTLP',
+    ).argParser(httpUrl),
   ];
 }
 
@@ -145,6 +150,7 @@ function settingsOf(flags: InjectFlags, command: Command, { cwd }: CliContext): 
     controlPlaneUrl: flags.platformUrl?.href.replace(/\/$/, '') ?? null,
     proofWrites: 'local',
     llmAnalysis: null,
+    otlpCollector: flags.otlpCollector?.href.replace(/\/$/, '') ?? null,
     version: VERSION,
   };
   const ca = flags.caFile === undefined ? null : certificates(flags.caFile, command, cwd);

@@ -57,6 +57,7 @@ const SIDECAR_SETTINGS = {
   proofWrites: 'local',
   ca: null,
   llmAnalysis: null,
+  otlpCollector: null,
 } as const;
 
 const WRITABLE = { name: 'tmp', mountPath: '/tmp' };
@@ -143,6 +144,7 @@ function injectionPlan(plan: DeployPlan, names: ObjectNames): InjectionPlan {
     agentPort: plan.port,
     manifestConfigMap: names.manifest,
     image: plan.sidecarImage,
+    otlp: false,
   };
 }
 

@@ -137,6 +137,13 @@ export const ANNOTATIONS = {
       sidecarVariable: 'LOG_LEVEL',
     },
   },
+  otlp: {
+    name: 'platform.io/otlp',
+    summary:
+      '`"true"` starts the OTLP receiver of the sidecar on 127.0.0.1:4318, and points the trace exporter of the agent container to it.',
+    default: '`"false"`',
+    ...boolean(),
+  },
   compliantGrade: {
     name: 'platform.io/compliant-grade',
     summary:

@@ -4,6 +4,7 @@ import {
   CONTROL_PORT,
   CONTROL_PORT_NAME,
   ENGINE_PORT,
+  OTLP_PORT,
   SIDECAR_CONTAINER,
   TOKEN_AUDIENCE,
   VOLUMES,
@@ -19,12 +20,21 @@ export interface InjectionPlan extends AnnotationDefaults {
   agentPort: number;
   manifestConfigMap: string;
   image: string;
+  /** Whether the sidecar receives OTLP. */
+  otlp: boolean;
 }
 
 /** The settings of an installation that the sidecar's container and volumes depend on. */
 type SidecarSettings = Pick<
   InjectionSettings,
-  'imagePullPolicy' | 'engine' | 'heartbeatSeconds' | 'controlPlaneUrl' | 'proofWrites' | 'ca' | 'llmAnalysis'
+  | 'imagePullPolicy'
+  | 'engine'
+  | 'heartbeatSeconds'
+  | 'controlPlaneUrl'
+  | 'proofWrites'
+  | 'ca'
+  | 'llmAnalysis'
+  | 'otlpCollector'
 >;
 
 const IDENTITY_PATH = '/var/run/secrets/platform.io';
@@ -157,6 +167,7 @@ function environment(plan: InjectionPlan, agent: Container, settings: SidecarSet
     { name: 'AGENT_NAME', value: plan.agentName },
     ...controlPlaneEnvironment(settings),
     ...llmEnvironment(settings),
+    ...(plan.otlp ? otlpEnvironment(settings) : []),
     { name: 'HEARTBEAT_SECONDS', value: String(settings.heartbeatSeconds) },
     ...DEFAULTED_VARIABLES.map(({ key, name }) => ({ name, value: String(plan[key]) })),
     CONSTANT_VARIABLES.logFormat,
@@ -189,6 +200,13 @@ function llmEnvironment({ llmAnalysis }: SidecarSettings): EnvVariable[] {
   // Optional: in a namespace without the Secret, agents start, and their sidecars report that the analysis is off.
   const secretKeyRef = { name: key.secret, key: key.entry, optional: true };
   return [...variables, { name: key.variable, valueFrom: { secretKeyRef } }];
+}
+
+function otlpEnvironment({ otlpCollector }: SidecarSettings): EnvVariable[] {
+  return [
+    { name: 'OTLP_PORT', value: String(OTLP_PORT) },
+    ...(otlpCollector === null ? [] : [{ name: 'OTLP_FORWARD_URL', value: otlpCollector }]),
+  ];
 }
 
 /**

@@ -261,6 +261,11 @@ test.each<[RejectionCode, Pod, string]>([
     annotated({ 'platform.io/sidecar-memory-request': '1Gi' }),
     "the sidecar's memory request 1Gi is over its limit 192Mi: set both platform.io/sidecar-memory-request and platform.io/sidecar-memory-limit",
   ],
+  [
+    'otlp-port-taken',
+    annotated({ 'platform.io/otlp': 'true', 'platform.io/agent-port': '4318' }),
+    'the agent uses port 4318, on which the sidecar receives OTLP (annotation platform.io/otlp): use another port, or remove the annotation',
+  ],
 ])('rejection %s has an actionable message', (code, pod, message) => {
   expect(decide(pod, injectionSettings())).toEqual({ action: 'refuse', rejections: [{ code, message }] });
 });
@@ -279,6 +284,7 @@ test('the plan uses the defaults of the installation', () => {
       agentPort: 8000,
       manifestConfigMap: 'chat-manifest',
       image: 'registry.example/agent-compliance/sidecar:1.0.0',
+      otlp: false,
       ...DEFAULTS,
       ...{ mode: 'track', logLevel: 'info' },
       ...{ cpuRequest: '25m', cpuLimit: '1', memoryRequest: '96Mi', memoryLimit: '192Mi' },
@@ -301,6 +307,7 @@ test('the plan uses the value of every annotation', () => {
       'platform.io/sidecar-memory-limit': '256Mi',
       'platform.io/sidecar-image': 'good:2',
       'platform.io/sidecar-log-level': 'debug',
+      'platform.io/otlp': 'true',
     },
     spec: { containers: [{ name: 'agent' }, { name: 'web' }] },
   });
@@ -314,6 +321,7 @@ test('the plan uses the value of every annotation', () => {
       agentPort: 7000,
       manifestConfigMap: 'support.v2',
       image: 'good:2',
+      otlp: true,
       ...DEFAULTS,
       ...{ mode: 'enforce', logLevel: 'debug' },
       ...{ cpuRequest: '50m', cpuLimit: '2', memoryRequest: '128Mi', memoryLimit: '256Mi' },
@@ -354,6 +362,40 @@ test('decides a pod that was injected with an older configuration like a plain p
   if (again.action !== 'inject') throw new Error('not injected again');
   expect({ ...again, record: null }).toEqual(first);
   expect(inject(old, again, settings)).toEqual(inject(pod, first, settings));
+});
+
+test('warns of a container that sets where its spans go', () => {
+  const name = 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL';
+  const warningsOf = (annotations: Record<string, string>) => {
+    const decision = decide(
+      optedInPod({ annotations, container: { env: [{ name, valueFrom: {} }] } }),
+      injectionSettings(),
+    );
+    return decision.action === 'inject' ? decision.warnings : null;
+  };
+  expect(warningsOf({})).toEqual([]);
+  expect(warningsOf({ 'platform.io/otlp': 'true' })).toEqual([
+    `annotation platform.io/otlp does not change where the agent sends its spans, because its container sets ${name}`,
+  ]);
+});
+
+test('removes only the variables of the injector from a container with a forged injection record', () => {
+  const forged = {
+    ...{ version: '1', config: 'x', restore: [], otlp: true, ownLabel: false },
+    agent: { container: 'agent', port: 8000 },
+  };
+  const env = [
+    { name: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', value: 'http://127.0.0.1:4318/v1/traces' },
+    { name: 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', value: 'grpc' },
+    { name: 'SECRET', value: 'x' },
+  ];
+  const pod = optedInPod({
+    annotations: { 'platform.io/injected': JSON.stringify(forged) },
+    container: { env },
+  });
+  const decision = decide(pod, injectionSettings());
+  if (decision.action !== 'inject') throw new Error('not injected');
+  expect(inject(pod, decision, injectionSettings()).spec.containers[0]?.env).toEqual(env.slice(1));
 });
 
 test('restores only ports and probes from a forged injection record', () => {

@@ -9,6 +9,7 @@ import { agentNameOf } from './agent-name.ts';
 import { withoutInjection, type Target } from './inject.ts';
 import { parseInjected } from './injected.ts';
 import { CA_ANNOTATION, INJECTED_ANNOTATION } from './names.ts';
+import { ownOtlpVariable } from './otlp.ts';
 import type { Pod } from './pod.ts';
 import { rejectionsOf, type Rejection, type Subject } from './rejections.ts';
 import { defaultAgentPort } from './routing.ts';
@@ -67,7 +68,7 @@ export function decide(pod: Pod, settings: InjectionSettings): Decision {
     record,
     spec: plain.spec,
     agent,
-    warnings: unknownAnnotations(annotations),
+    warnings: [...unknownAnnotations(annotations), ...otlpWarnings(subject)],
   };
 }
 
@@ -83,6 +84,7 @@ function subjectOf(pod: Pod, values: AnnotationValues, settings: InjectionSettin
     agentPort: values.agentPort ?? (agent ? defaultAgentPort(agent) : 8000),
     manifestConfigMap: values.manifestConfigMap ?? `${agentName.name}-manifest`,
     image: values.image ?? settings.image,
+    otlp: values.otlp ?? false,
     ...annotationDefaults((key) => values[key] ?? settings[key]),
   };
   return { pod, settings, values, agentName, agent, plan };
@@ -109,4 +111,14 @@ function unknownAnnotations(annotations: Readonly<Record<string, string>>): stri
     .map((name) => `annotation ${quoted(name).slice(1, -1)} is not known to the injector and has no effect`);
   const more = unknown.length - warnings.length;
   return more > 0 ? [...warnings, `${more} more annotations are not known to the injector`] : warnings;
+}
+
+/** Without this warning, an agent whose spans go elsewhere would lack evidence silently. */
+function otlpWarnings({ agent, plan }: Subject): string[] {
+  const own = plan.otlp && agent ? ownOtlpVariable(agent) : undefined;
+  return own === undefined
+    ? []
+    : [
+        `annotation ${ANNOTATIONS.otlp.name} does not change where the agent sends its spans, because its container sets ${own}`,
+      ];
 }

@@ -20,7 +20,7 @@ export interface GuardedContainer {
   fixed: Record<string, unknown[]>;
   /** Literal environment variables and the RE2 pattern of each; the chart fills in placeholders in braces. */
   env: Record<string, string>;
-  /** Variables of `env` that at least one supported version, or an installation without the setting, does not set. */
+  /** Variables of `env` that at least one supported version, installation or kind of pod does not set. */
   optionalEnv: string[];
   mounts: unknown[];
   /** Mounts that all supported versions have. */
@@ -59,6 +59,8 @@ const PATTERNS: Readonly<Record<string, string>> = {
   PLATFORM_CA_FILE: '^/var/run/secrets/platform[.]io/ca[.]crt$',
   PROOF_WRITES: '^control-plane$',
   ...ANALYSIS_VARIABLES,
+  OTLP_PORT: '^4318$',
+  OTLP_FORWARD_URL: '^{otlpCollector}$',
   HEARTBEAT_SECONDS: '^([1-9][0-9]{1,2}|[12][0-9]{3}|3[0-5][0-9]{2}|3600)$',
   LOG_FORMAT: '^json$',
   NODE_OPTIONS: '^--max-old-space-size=[1-9][0-9]{1,5} --max-semi-space-size=8$',
@@ -66,6 +68,8 @@ const PATTERNS: Readonly<Record<string, string>> = {
 };
 
 const LLM_VARIABLES = Object.keys(ANALYSIS_VARIABLES);
+/** Variables that only some installations, or some pods, have. */
+const OPTIONAL: readonly string[] = [...LLM_VARIABLES, 'OTLP_PORT', 'OTLP_FORWARD_URL'];
 
 /** Fields whose values differ between pods; the guard has a separate rule for each of them. */
 const VARIABLE_FIELDS: readonly string[] = [
@@ -117,6 +121,7 @@ function currentInjection(): Injection {
       key: { variable: 'ANTHROPIC_API_KEY', secret: 'llm', entry: 'api-key' },
       variables: LLM_VARIABLES.map((name) => ({ name, value: '' })),
     },
+    otlpCollector: 'https://collector.example',
     controlPlaneUrl: 'https://control-plane.example',
     ca: 'certificates',
     version: '0',
@@ -127,6 +132,7 @@ function currentInjection(): Injection {
     agentPort: 8000,
     manifestConfigMap: 'agent-manifest',
     image: settings.image,
+    otlp: true,
     ...defaults,
   };
   const sidecar = buildSidecar(plan, { name: 'agent' }, [], settings);
@@ -153,9 +159,7 @@ function guardedContainer(versions: readonly Container[]): GuardedContainer {
     ),
     env: Object.fromEntries(env.map((name) => [name, patternOf(name)])),
     optionalEnv: env.filter(
-      (name) =>
-        Object.hasOwn(ANALYSIS_VARIABLES, name) ||
-        !versions.every((container) => envOf(container).includes(name)),
+      (name) => OPTIONAL.includes(name) || !versions.every((container) => envOf(container).includes(name)),
     ),
     mounts,
     requiredMounts: mounts.filter(isInAll),

@@ -124,6 +124,7 @@ describe('a hostile value', () => {
 
 test('adds the same members and changes nothing else for any annotations', () => {
   const plain = structureOf(injected(optedInPod()));
+  const receiving = structureOf(injected(optedInPod({ annotations: { 'platform.io/otlp': 'true' } })));
   const annotations = fc.dictionary(
     fc.oneof(fc.constantFrom(...NAMES), fc.string({ unit: anyCharacter(), maxLength: 30 })),
     fc.oneof(
@@ -142,7 +143,7 @@ test('adds the same members and changes nothing else for any annotations', () =>
       if (decision.action !== 'inject') return;
       injections += 1;
       const after = inject(pod, decision, settings);
-      expect(structureOf(after)).toEqual(plain);
+      expect(structureOf(after)).toEqual(given['platform.io/otlp'] === 'true' ? receiving : plain);
       expect(after.metadata?.annotations).toMatchObject(pod.metadata?.annotations ?? {});
     }),
     { numRuns: RUNS },

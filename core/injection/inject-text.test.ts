@@ -69,6 +69,38 @@ spec:
 /** Texts that uninject restores byte for byte. */
 const EXACT: [string, string][] = [
   [
+    'an agent with OTLP and without variables',
+    `apiVersion: v1
+kind: Pod
+metadata:
+  name: chat
+  annotations:
+    platform.io/otlp: "true"
+spec:
+  containers:
+    - name: agent
+      image: agent:1 # pinned
+`,
+  ],
+  [
+    'an agent with OTLP and variables',
+    `apiVersion: v1
+kind: Pod
+metadata:
+  name: chat
+  annotations:
+    platform.io/otlp: "true"
+spec:
+  containers:
+    - name: agent
+      env:
+        # of the model
+        - name: MODEL
+          value: yes
+      image: agent:1
+`,
+  ],
+  [
     'a port name that is not the first member, a hook by port name, an init container with a comment',
     `apiVersion: v1
 kind: Pod

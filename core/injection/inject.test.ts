@@ -29,6 +29,7 @@ const INSTALLATIONS: InjectionSettings[] = [
   injectionSettings({ controlPlaneUrl: null, ca: null, engine: 'none' }),
   injectionSettings({ proofWrites: 'control-plane' }),
   injectionSettings({ llmAnalysis: LLM_ANALYSIS }),
+  injectionSettings({ otlpCollector: 'http://collector.observability:4318' }),
 ];
 
 function injected(pod: Pod, settings = injectionSettings()): Pod {
@@ -41,7 +42,7 @@ function injected(pod: Pod, settings = injectionSettings()): Pod {
 function withoutEmpties(pod: Pod): Pod {
   return JSON.parse(
     JSON.stringify(pod, (key, value: unknown) =>
-      ['labels', 'annotations', 'initContainers', 'volumes'].includes(key) &&
+      ['labels', 'annotations', 'initContainers', 'volumes', 'env'].includes(key) &&
       typeof value === 'object' &&
       value !== null &&
       Object.keys(value).length === 0
@@ -176,9 +177,34 @@ invariant('existing containers and volumes keep their order', (pod, put) => {
   expect(OWN_VOLUMES).toEqual(expect.arrayContaining(names(after.spec.volumes).slice(before.length)));
 });
 
-invariant("only the agent's port names, probes and hooks change", (pod, put) => {
+const ADDED = [
+  { name: 'OTEL_EXPORTER_OTLP_TRACES_ENDPOINT', value: 'http://127.0.0.1:4318/v1/traces' },
+  { name: 'OTEL_EXPORTER_OTLP_TRACES_PROTOCOL', value: 'http/protobuf' },
+];
+
+/** The variables that injection adds to the agent's container of a pod. */
+const variablesFor = ({ metadata, spec }: Pod): typeof ADDED => {
+  const isWanted = metadata?.annotations?.['platform.io/otlp'] === 'true';
+  const own = spec.containers[0]?.env?.some(({ name }) => ADDED.some((added) => added.name === name));
+  return isWanted && own !== true ? ADDED : [];
+};
+
+invariant("the agent's container gets the OTLP variables unless it sets one of them", (pod, put) => {
+  const [agent] = put(pod).spec.containers;
+  same(agent?.env ?? [], [...(pod.spec.containers[0]?.env ?? []), ...variablesFor(pod)]);
+});
+
+invariant("only the agent's port names, probes, hooks and OTLP variables change", (pod, put) => {
   const after = put(pod);
-  const bare = ({ livenessProbe, readinessProbe, startupProbe, lifecycle, ports, ...rest }: Container) => ({
+  const bare = ({
+    livenessProbe,
+    readinessProbe,
+    startupProbe,
+    lifecycle,
+    ports,
+    env: _env,
+    ...rest
+  }: Container) => ({
     ...rest,
     ports: ports?.map(({ name: _name, ...port }) => port),
     handlers: [livenessProbe, readinessProbe, startupProbe, lifecycle?.preStop, lifecycle?.postStart].map(

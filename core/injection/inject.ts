@@ -2,6 +2,7 @@ import { buildEngine, buildEngineVolumes } from './build-engine.ts';
 import { buildSidecar, buildVolumes, type InjectionPlan } from './build-sidecar.ts';
 import { parseInjected, restoreContainer, type Injected } from './injected.ts';
 import { AGENT_LABEL, CA_ANNOTATION, INJECTED_ANNOTATION, OWN_CONTAINERS, OWN_VOLUMES } from './names.ts';
+import { addOtlpVariables, removeOtlpVariables } from './otlp.ts';
 import type { Container, Pod, PodMetadata, PodSpec, Quantities } from './pod.ts';
 import { removePortNames } from './routing.ts';
 import type { InjectionSettings } from './settings.ts';
@@ -23,12 +24,14 @@ export interface Target {
 export function inject(pod: Pod, { plan, record, spec, agent }: Target, settings: InjectionSettings): Pod {
   const metadata = record ? plainMetadata(pod.metadata ?? {}, record) : pod.metadata;
   const unnamed = removePortNames(agent, plan.agentPort);
-  const own = [...buildEngine(plan, settings), buildSidecar(plan, agent, unnamed.names, settings)];
+  const container = plan.otlp ? addOtlpVariables(unnamed.container) : unnamed.container;
+  const own = [...buildEngine(plan, settings), buildSidecar(plan, container, unnamed.names, settings)];
   const injected: Injected = {
     version: settings.version,
     config: settings.configHash,
     agent: { container: agent.name, port: plan.agentPort },
     restore: unnamed.restore,
+    ...(container !== unnamed.container && { otlp: true }),
     ownLabel: metadata?.labels?.[AGENT_LABEL] !== undefined,
   };
   return {
@@ -44,7 +47,7 @@ export function inject(pod: Pod, { plan, record, spec, agent }: Target, settings
     },
     spec: {
       ...spec,
-      containers: spec.containers.map((container) => (container === agent ? unnamed.container : container)),
+      containers: spec.containers.map((each) => (each === agent ? container : each)),
       // First in the list: the sidecar then starts before every other init container and ends after all of them.
       initContainers: [
         ...(record ? own.map((container) => keepOtherResources(container, pod)) : own),
@@ -104,10 +107,11 @@ function plainSpec(spec: PodSpec, injected: Injected): PodSpec {
   const { initContainers = [], volumes = [], ...rest } = spec;
   const others = initContainers.filter((container) => !OWN_CONTAINERS.includes(container.name));
   const otherVolumes = volumes.filter((volume) => !OWN_VOLUMES.has(volume.name));
-  const restored = (container: Container): Container =>
-    container.name === injected.agent.container && injected.restore.length > 0
-      ? restoreContainer(container, injected)
-      : container;
+  const restored = (container: Container): Container => {
+    if (container.name !== injected.agent.container) return container;
+    const plain = injected.otlp === true ? removeOtlpVariables(container) : container;
+    return injected.restore.length > 0 ? restoreContainer(plain, injected) : plain;
+  };
   return {
     ...rest,
     containers: spec.containers.map(restored),

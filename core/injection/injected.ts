@@ -15,6 +15,8 @@ export interface Injected {
   config: string;
   agent: { container: string; port: number };
   restore: Restore[];
+  /** The injection added the OTLP variables to the agent's container. */
+  otlp?: boolean;
   /** The pod had the agent label before the injection. */
   ownLabel: boolean;
 }
@@ -32,7 +34,7 @@ export function parseInjected(metadata: PodMetadata | undefined): Injected | nul
 
 function isInjected(value: unknown): value is Injected {
   if (!isRecord(value)) return false;
-  const { version, config, agent, restore, ownLabel } = value;
+  const { version, config, agent, restore, otlp, ownLabel } = value;
   return (
     typeof version === 'string' &&
     typeof config === 'string' &&
@@ -41,6 +43,7 @@ function isInjected(value: unknown): value is Injected {
     typeof agent['port'] === 'number' &&
     Array.isArray(restore) &&
     restore.every(isRestore) &&
+    (otlp === undefined || typeof otlp === 'boolean') &&
     typeof ownLabel === 'boolean'
   );
 }

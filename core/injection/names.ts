@@ -27,6 +27,8 @@ export const CONTROL_PORT = 4001;
 /** Ports of the policy engine in the pod: policy queries (loopback only), and health for the kubelet. */
 export const ENGINE_PORT = 8181;
 export const ENGINE_HEALTH_PORT = 8282;
+/** The sidecar's OTLP receiver (loopback only), with the annotation `platform.io/otlp`. */
+export const OTLP_PORT = 4318;
 export const PROXY_PORT_NAME = 'platform-proxy';
 export const CONTROL_PORT_NAME = 'platform-ctl';
 

@@ -6,6 +6,7 @@ import {
   CONTROL_PORT,
   ENGINE_HEALTH_PORT,
   ENGINE_PORT,
+  OTLP_PORT,
   OWN_CONTAINERS,
   OWN_VOLUMES,
   PROXY_PORT,
@@ -112,14 +113,21 @@ const REJECTIONS = {
       const reserved = reservedPorts(settings);
       if (reserved.includes(agentPort))
         return `the agent's port ${agentPort} is reserved for the sidecar (${reserved.join(', ')}): use another port`;
-      // The ports of a sidecar that was not injected are a part of `name-reserved`.
-      const other = everyContainer(pod).find(
-        ({ name, ports }) =>
-          !OWN_CONTAINERS.includes(name) && ports?.some((port) => reserved.includes(port.containerPort)),
-      );
+      const other = containerOnPort(pod, reserved);
       return other
         ? `container ${cut(other.name)} uses a port that is reserved for the sidecar (${reserved.join(', ')}): use another port`
         : null;
+    },
+  },
+  'otlp-port-taken': {
+    summary:
+      '`platform.io/otlp` is `"true"`, and the agent or another container uses port 4318, on which the sidecar receives OTLP',
+    problems: ({ pod, plan: { otlp, agentPort } }) => {
+      if (!otlp) return null;
+      const way = `on which the sidecar receives OTLP (annotation ${ANNOTATIONS.otlp.name}): use another port, or remove the annotation`;
+      if (agentPort === OTLP_PORT) return `the agent uses port ${OTLP_PORT}, ${way}`;
+      const other = containerOnPort(pod, [OTLP_PORT]);
+      return other ? `container ${cut(other.name)} uses port ${OTLP_PORT}, ${way}` : null;
     },
   },
   'port-name-shared': {
@@ -219,6 +227,13 @@ function everyContainer(pod: Pod): readonly Container[] {
   const { containers, initContainers } = pod.spec;
   return initContainers === undefined ? containers : [...initContainers, ...containers];
 }
+
+/** The ports of a sidecar that was not injected are a part of `name-reserved`. */
+const containerOnPort = (pod: Pod, numbers: readonly number[]): Container | undefined =>
+  everyContainer(pod).find(
+    ({ name, ports }) =>
+      !OWN_CONTAINERS.includes(name) && ports?.some((port) => numbers.includes(port.containerPort)),
+  );
 
 /** Whether the pod has a whole sidecar, not only a container with its name. */
 const hasSidecar = (pod: Pod): boolean =>

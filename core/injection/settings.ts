@@ -46,6 +46,8 @@ export interface InjectionSettings extends AnnotationDefaults {
   proofWrites: ProofWrites;
   /** null: the injected sidecars have no LLM analysis. */
   llmAnalysis: LlmAnalysisSettings | null;
+  /** Base URL of the collector to which injected sidecars forward OTLP; null: they do not forward. */
+  otlpCollector: string | null;
   /** PEM, one or more certificates; null: the sidecar image's default CA certificates. */
   ca: string | null;
   /** The product's version and a hash of the settings above, for `platform.io/injected`. */

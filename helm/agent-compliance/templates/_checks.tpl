@@ -38,6 +38,8 @@ A check is (list <is invalid> "path of the value" "the problem and the fix"); al
     "required with remote.controlPlane.url: a Secret with the admin key of this control plane")
   (list (and (eq $policy.engine "opa") (not $policy.opa.image)) "policy.opa.image"
     "required with policy.engine opa: an Open Policy Agent image with a tag or a digest, such as openpolicyagent/opa:1.22.0-static")
+  (list (regexMatch "/v1/(traces|metrics|logs)/?$" .Values.sidecar.otlp.collector) "sidecar.otlp.collector"
+    "must be the base URL of the collector; the sidecar appends the path of the signal, such as /v1/traces")
   (list (and .Values.monitoring.prometheusRule.enabled (not .Values.monitoring.serviceMonitor.enabled)) "monitoring.prometheusRule.enabled"
     "its alerts need the metrics of monitoring.serviceMonitor; without them, every alert for an absent process would fire")
 ) -}}

@@ -258,6 +258,10 @@ spec:
   value: {{ include "ac.amount" .usdPerMillionTokens.output | quote }}
 {{- end }}
 {{- end }}
+{{- with .Values.sidecar.otlp.collector }}
+- name: SIDECAR_OTLP_COLLECTOR
+  value: {{ . | quote }}
+{{- end }}
 - name: POLICY_ENGINE
   value: {{ .Values.policy.engine | quote }}
 {{- if eq .Values.policy.engine "opa" }}
