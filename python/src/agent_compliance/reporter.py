@@ -152,6 +152,16 @@ class Reporter:
         with self._lock:
             return self._ledger.totals()
 
+    def take_usage(self, heartbeat_id: str) -> tuple[Report, Report]:
+        """The usage window of one heartbeat, and the totals of the day."""
+        with self._lock:
+            return self._ledger.take(heartbeat_id), self._ledger.totals()
+
+    def confirm_usage(self, heartbeat_id: str) -> None:
+        """The heartbeat was accepted: its window is not sent again."""
+        with self._lock:
+            self._ledger.confirm(heartbeat_id)
+
     def record_usage(self, model_id: str, prompt_tokens: int, completion_tokens: int) -> bool:
         """Counts a model call of the current request, if there is one. False: a count is not valid."""
         behavior = CURRENT.get()
