@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import manifest
 
 from agent_compliance import ManifestError, Reporter
+from conftest import manifest
 
 YAML = """
 metadata: {name: shop}

@@ -72,11 +72,11 @@ def request(
     deadline = time.monotonic() + timeout
     connection = _connection(url, timeout, ca)
     try:
+        connection.connect()
         target = (url.path or "/") + (f"?{url.query}" if url.query else "")
         # `identity`: http.client does not decompress.
         all_headers = {"accept": "application/json", "accept-encoding": "identity", "connection": "close"}
         connection.request(method, target, body, {**all_headers, **(headers or {})})
-        assert connection.sock is not None
         # The response of a connection has a limit for each read only; this one has a limit for all of them.
         response = http.client.HTTPResponse(_DeadlineSocket(connection.sock, deadline), method=method)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         response.begin()

@@ -19,7 +19,7 @@ def yaml_value(text: str, path: str) -> object:
         message = f'reading {path} needs PyYAML: pip install "agent-compliance[yaml]", or pass a dict or a .json file'
         raise ManifestError([message]) from error
     try:
-        value: object = yaml.load(text, _loader())
+        value: object = yaml.load(text, _loader())  # noqa: S506 - a subclass of SafeLoader
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ManifestError([f"{path} is not valid YAML"]) from error
     return value
@@ -32,7 +32,7 @@ def _loader() -> Any:
     import yaml
 
     class Loader(yaml.SafeLoader):
-        yaml_implicit_resolvers: dict[str, Any] = {}
+        yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012
 
     def integer(loader: Any, node: Any) -> int:
         digits: str = loader.construct_scalar(node)
