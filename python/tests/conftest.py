@@ -95,6 +95,15 @@ def raw_server() -> Iterator[Callable[[bytes | None], int]]:
         listener = socket.create_server(("127.0.0.1", 0))
         sockets.append(listener)
 
+        def respond(connection: socket.socket) -> None:
+            with suppress(OSError), closing(connection):
+                connection.recv(65_536)
+                connection.sendall(answer or b"")
+                # Closing a connection with unread data would reset it.
+                connection.shutdown(socket.SHUT_WR)
+                while connection.recv(65_536):
+                    pass
+
         def serve() -> None:
             while True:
                 try:
@@ -102,17 +111,8 @@ def raw_server() -> Iterator[Callable[[bytes | None], int]]:
                 except OSError:
                     return
                 sockets.append(connection)
-                if answer is None:
-                    continue
-                with closing(connection):
-                    connection.recv(65_536)
-                    connection.sendall(answer)
-                    # Closing a connection with unread data would reset it.
-                    connection.shutdown(socket.SHUT_WR)
-                    connection.settimeout(30)
-                    with suppress(OSError):
-                        while connection.recv(65_536):
-                            pass
+                if answer is not None:
+                    threading.Thread(target=respond, args=(connection,), daemon=True).start()
 
         threading.Thread(target=serve, daemon=True).start()
         port: int = listener.getsockname()[1]

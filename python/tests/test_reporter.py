@@ -340,8 +340,8 @@ import agent_compliance
 assert not [name for name in sys.modules if name.startswith("agent_compliance.")]
 from agent_compliance import Reporter, current_behavior
 new = set(sys.modules) - before
-print(sorted(new & {{"asyncio", "dataclasses", "email", "http.client", "inspect", "json", "logging", "re", "socket", "ssl",
-    "subprocess", "typing", "urllib.parse", "urllib.request", "yaml"}}))
+print(sorted(new & {{"asyncio", "dataclasses", "email", "http.client", "inspect", "json", "logging", "re", "socket",
+    "ssl", "subprocess", "typing", "urllib.parse", "yaml"}}))
 """
     result = subprocess.run(
         [sys.executable, "-S", "-c", program], timeout=120, check=True, capture_output=True, text=True

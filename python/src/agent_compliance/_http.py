@@ -1,4 +1,4 @@
-"""HTTP requests with one time limit for the whole exchange. Only the standard library, imported at the first request."""
+"""HTTP requests with one time limit for the whole exchange."""
 
 from __future__ import annotations
 
@@ -72,7 +72,6 @@ def request(
     deadline = time.monotonic() + timeout
     connection = _connection(url, timeout, ca)
     try:
-        connection.connect()
         target = (url.path or "/") + (f"?{url.query}" if url.query else "")
         # `identity`: http.client does not decompress.
         all_headers = {"accept": "application/json", "accept-encoding": "identity", "connection": "close"}
