@@ -109,6 +109,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_response(200)
         self.send_header("content-type", content_type)
         self.send_header("content-length", str(sum(map(len, pieces))))
+        # Some clients keep connections across event loops, and a test has its own loop.
+        self.send_header("connection", "close")
         self.end_headers()
         for piece in pieces:
             self.wfile.write(piece)

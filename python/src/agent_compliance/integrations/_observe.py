@@ -9,7 +9,7 @@ import weakref
 from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from agent_compliance import PolicyDenied, PolicyUnavailable, current_behavior, default_reporter
+from agent_compliance import Behavior, PolicyDenied, PolicyUnavailable, current_behavior, default_reporter
 
 if TYPE_CHECKING:
     from agent_compliance import Reporter
@@ -124,8 +124,12 @@ class Observer:
         if tokens is None:
             log_once(f"model call of {model_id} not counted: the response has no usage")
             return
-        known_id = str(call_id) if call_id else None
-        behavior.model(str(model_id or "unknown"), *tokens, call_id=known_id)
+        name = str(model_id or "unknown")
+        if self._reporter is not None and type(behavior) is not Behavior:
+            # Outside a request the behavior counts for the reporter of the process.
+            self._reporter.record_usage(name, *tokens)
+            return
+        behavior.model(name, *tokens, call_id=str(call_id) if call_id else None)
 
     @quietly
     def tool(self, behavior: Any, name: Any, success: bool | None, started: float | None, result: Any = None) -> None:
