@@ -38,6 +38,11 @@ def log_once(message: str, error: BaseException | None = None) -> None:
     _LOG.warning("%s", message, exc_info=error)
 
 
+def reset_log() -> None:
+    """Forgets what was logged."""
+    _logged.clear()
+
+
 def quietly(function: Function) -> Function:
     """Wraps a function that observes: it never breaks the agent. Only decisions of the policy reach the application."""
 
@@ -103,10 +108,9 @@ class Observer:
             log_once("policy not evaluated before a model call", error)
 
     @staticmethod
-    @quietly
     def _begin(behavior: Any) -> Any:
         behavior = current_behavior() if behavior is None else behavior
-        behavior.begin()
+        quietly(behavior.begin)()
         return behavior
 
     def _evaluate(self, behavior: Any) -> None:
