@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from contract import GUARDRAIL, QUESTION, Contract, multiply
+
 from agent_compliance import PolicyDenied, Reporter, current_behavior
 from agent_compliance.integrations import autogen
-from contract import GUARDRAIL, QUESTION, Contract, multiply
 from fake_model import MODEL, FakeModel
 from fake_sidecar import FakeSidecar
 
@@ -40,7 +41,9 @@ class TestAgent(Contract):
         """What runs the task: the agent."""
         return agent
 
-    async def ask(self, url: str, question: str, *, stream: bool = False, guarded: bool = True, model: str = MODEL) -> str:
+    async def ask(
+        self, url: str, question: str, *, stream: bool = False, guarded: bool = True, model: str = MODEL
+    ) -> str:
         if guarded:
             # A guardrail is a function of the application.
             try:

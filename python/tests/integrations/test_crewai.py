@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from contract import GUARDRAIL, QUESTION, Contract
+
 from agent_compliance import Reporter, current_behavior
 from agent_compliance.integrations import crewai
-from contract import GUARDRAIL, QUESTION, Contract
 from fake_model import MODEL, FakeModel
 from fake_sidecar import FakeSidecar
 
@@ -30,9 +31,7 @@ def crew_of(url: str, question: str, model: str, *, stream: bool = False, check:
 
     llm = LLM(model=f"openai/{model}", base_url=url, api_key="key", stream=stream, max_retries=0)
     agent = Agent(role="calculator", goal="calculate", backstory="a clerk", llm=llm, tools=[multiply])
-    task = Task(
-        description=question, expected_output="a number", agent=agent, guardrail=check, guardrail_max_retries=1
-    )
+    task = Task(description=question, expected_output="a number", agent=agent, guardrail=check, guardrail_max_retries=1)
     return Crew(agents=[agent], tasks=[task])
 
 
@@ -45,7 +44,9 @@ class TestCrew(Contract):
 
         assert crewai_event_bus.flush(timeout=10)
 
-    async def ask(self, url: str, question: str, *, stream: bool = False, guarded: bool = True, model: str = MODEL) -> str:
+    async def ask(
+        self, url: str, question: str, *, stream: bool = False, guarded: bool = True, model: str = MODEL
+    ) -> str:
         if guarded:
             # An input guardrail is a function of the application.
             try:

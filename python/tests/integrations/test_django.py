@@ -6,11 +6,12 @@ import types
 from typing import Any
 
 import pytest
-from agent_compliance import Reporter, current_behavior
-from fake_sidecar import FakeSidecar
 from test_fastmcp import serving
 from test_flask import serving_wsgi
 from web import async_parts, check, parts, work
+
+from agent_compliance import Reporter, current_behavior
+from fake_sidecar import FakeSidecar
 
 
 def configure() -> Any:

@@ -12,9 +12,10 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+from contract import GUARDRAIL, Observed, multiply
+
 from agent_compliance import Reporter, current_behavior
 from agent_compliance.integrations import fastmcp
-from contract import GUARDRAIL, Observed, multiply
 from fake_sidecar import FakeSidecar
 
 KINDS = ["mcp", "mcp stateless", "fastmcp", "fastmcp stateless"]

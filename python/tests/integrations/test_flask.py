@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+from web import check, parts, work
+
 from agent_compliance import Reporter, current_behavior
 from agent_compliance.integrations import flask
 from fake_sidecar import FakeSidecar
-from web import check, parts, work
 
 
 @contextmanager

@@ -4,13 +4,22 @@ from __future__ import annotations
 
 import logging
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
+
 from agent_compliance import PolicyDenied, Reporter
 from agent_compliance.integrations import _observe
-from agent_compliance.integrations._observe import Observer, Open, Seen, as_type, blocked_by, quietly, tokens_of
-from agent_compliance.integrations._observe import wrap_methods
+from agent_compliance.integrations._observe import (
+    Observer,
+    Open,
+    Seen,
+    as_type,
+    blocked_by,
+    quietly,
+    tokens_of,
+    wrap_methods,
+)
 
 
 @pytest.mark.parametrize(
@@ -101,7 +110,7 @@ def test_open_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_methods_of_present_and_later_classes() -> None:
     class Base:
-        seen: list[str] = []
+        seen: ClassVar[list[str]] = []
 
         def __init_subclass__(cls, **kwargs: Any) -> None:
             super().__init_subclass__(**kwargs)

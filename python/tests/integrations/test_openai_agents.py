@@ -6,9 +6,10 @@ import logging
 from typing import Any
 
 import pytest
+from contract import GUARDRAIL, QUESTION, Contract, multiply
+
 from agent_compliance import Reporter
 from agent_compliance.integrations import _observe, openai_agents
-from contract import GUARDRAIL, QUESTION, Contract, multiply
 from fake_model import MODEL, FakeModel
 from fake_sidecar import FakeSidecar
 
@@ -34,7 +35,9 @@ class TestChatCompletions(Contract):
     def install(self, reporter: Reporter, **options: Any) -> None:
         openai_agents.install(reporter, export=False, **options)
 
-    async def ask(self, url: str, question: str, *, stream: bool = False, guarded: bool = True, model: str = MODEL) -> str:
+    async def ask(
+        self, url: str, question: str, *, stream: bool = False, guarded: bool = True, model: str = MODEL
+    ) -> str:
         from agents import ModelSettings, RunConfig, Runner
 
         agent = agent_of(url, guarded, model, self.kind)

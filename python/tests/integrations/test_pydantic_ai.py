@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from contract import GUARDRAIL, QUESTION, Contract, multiply
+
 from agent_compliance import Reporter
 from agent_compliance.integrations import pydantic_ai
-from contract import GUARDRAIL, QUESTION, Contract, multiply
 from fake_model import MODEL, FakeModel
 from fake_sidecar import FakeSidecar
 
@@ -27,9 +28,12 @@ class TestChatCompletions(Contract):
     def install(self, reporter: Reporter, **options: Any) -> None:
         pydantic_ai.install(reporter, guardrails={"check_output": GUARDRAIL}, **options)
 
-    async def ask(self, url: str, question: str, *, stream: bool = False, guarded: bool = True, model: str = MODEL) -> str:
-        from agent_compliance import current_behavior
+    async def ask(
+        self, url: str, question: str, *, stream: bool = False, guarded: bool = True, model: str = MODEL
+    ) -> str:
         from pydantic_ai import Agent
+
+        from agent_compliance import current_behavior
 
         agent = Agent(model_of(url, model, self.kind), tools=[multiply])
         if guarded:

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from test_fastmcp import serving
+from web import async_parts, check, work
+
 from agent_compliance import Reporter, current_behavior
 from agent_compliance.integrations import fastapi, starlette
 from fake_sidecar import FakeSidecar
-from test_fastmcp import serving
-from web import async_parts, check, work
 
 
 def starlette_app() -> Any:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("agent_compliance")
 _MARK = "_agent_compliance_wrapped"
 _MAX_OPEN = 10_000
+_MAX_LOGGED = 100
 
 GUARDRAIL_TYPES = frozenset(
     {"topic-filter", "pii-detector", "prompt-injection", "hallucination-detector", "toxicity-filter", "custom"}
@@ -32,7 +33,7 @@ _logged: set[str] = set()
 def log_once(message: str, error: BaseException | None = None) -> None:
     """Logs each message once, because an error in an integration repeats with every call."""
     key = message if error is None else f"{message} {type(error).__name__}"
-    if key in _logged or len(_logged) >= 100:
+    if key in _logged or len(_logged) >= _MAX_LOGGED:
         return
     _logged.add(key)
     _LOG.warning("%s", message, exc_info=error)

@@ -28,9 +28,7 @@ _is_installed = False
 _denials: ContextVar[list[Exception] | None] = ContextVar("agent_compliance_autogen", default=None)
 
 
-def install(
-    reporter: Reporter | None = None, check_policy: bool = False, guardrails: Guardrails = None
-) -> None:
+def install(reporter: Reporter | None = None, check_policy: bool = False, guardrails: Guardrails = None) -> None:
     """Reports the calls of all model clients and tools in this process. A second call replaces the options.
 
     `guardrails`: names of tools that are guardrails, as `{name: type in the manifest}`. With `check_policy` the policy
