@@ -66,11 +66,9 @@ def test_django(interface: str, view: str, sidecar: FakeSidecar, reporter: Repor
     urls = configure()
     urls.urlpatterns = getattr(urls, view)
     clear_url_caches()
-    # Django itself consumes a stream of the other kind before it sends it.
-    has_stream = (interface == "asgi") == (view == "asynchronous")
     if interface == "wsgi":
         with serving_wsgi(get_wsgi_application()) as url:
-            check(url, reporter, sidecar, has_stream=has_stream)
+            check(url, reporter, sidecar)
     else:
         with serving(get_asgi_application()) as url:
-            check(url, reporter, sidecar, has_stream=has_stream)
+            check(url, reporter, sidecar)

@@ -38,7 +38,7 @@ def get(url: str, path: str) -> tuple[int, dict[str, str], str]:
     return response.status, {name.lower(): value for name, value in response.getheaders()}, body
 
 
-def check(url: str, reporter: Reporter, sidecar: FakeSidecar, *, has_stream: bool = True) -> None:
+def check(url: str, reporter: Reporter, sidecar: FakeSidecar) -> None:
     """All requests of the contract."""
     status, headers, body = get(url, "/model")
     assert (status, body) == (200, Behavior.__name__)
@@ -59,11 +59,10 @@ def check(url: str, reporter: Reporter, sidecar: FakeSidecar, *, has_stream: boo
     status, _, body = get(url, "/platform/health")
     assert (status, json.loads(body)["agentName"]) == (200, "calculator")
     models = [{"type": "model", "modelId": "gpt-4o-mini", "promptTokens": 31, "completionTokens": 5}]
-    if has_stream:
-        status, headers, body = get(url, "/stream")
-        assert (status, body) == (200, "onetwo")
-        assert headers["x-platform-guardrails-invoked"] == ""
-        models.append({"type": "model", "modelId": "streamed", "promptTokens": 7, "completionTokens": 3})
+    status, headers, body = get(url, "/stream")
+    assert (status, body) == (200, "onetwo")
+    assert headers["x-platform-guardrails-invoked"] == ""
+    models.append({"type": "model", "modelId": "streamed", "promptTokens": 7, "completionTokens": 3})
     assert reporter.events.flush(10)
     assert [event for event in sidecar.events["r-1"] if event["type"] == "model"] == models
 

@@ -6,7 +6,8 @@ import functools
 import logging
 import time
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agent_compliance import Behavior, PolicyDenied, PolicyUnavailable, current_behavior, default_reporter
@@ -139,6 +140,8 @@ class Observer:
     @quietly
     def tool(self, behavior: Any, name: Any, success: bool | None, started: float | None, result: Any = None) -> None:
         """Reports a call of a tool, or of the guardrail that the framework runs as a tool."""
+        if not name:
+            return
         kind = self.guardrail_type(str(name))
         if kind is not None:
             behavior.guardrail(kind, blocked=blocked_by(result))
@@ -218,6 +221,17 @@ class Seen:
         except TypeError:
             _LOG.debug("responses of the type %s have no identity", type(value).__name__)
         return True
+
+
+@asynccontextmanager
+async def closing(iterator: Any) -> AsyncIterator[Any]:
+    """Closes an asynchronous iterator at the end, if it can be closed: not every model returns a generator."""
+    try:
+        yield iterator
+    finally:
+        close = getattr(iterator, "aclose", None)
+        if close is not None:
+            await close()
 
 
 def wrap_methods(base: type, wrappers: Mapping[str, Callable[[Any], Any]]) -> None:
