@@ -1,3 +1,5 @@
+# The frameworks are not installed where the types are checked.
+# mypy: disable-error-code="import-not-found,import-untyped,untyped-decorator,misc"
 """LangChain and LangGraph with the installed handler."""
 
 from __future__ import annotations
@@ -5,12 +7,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from contract import GUARDRAIL, QUESTION, Contract, multiply
-
 from agent_compliance import Reporter
 from agent_compliance.integrations import langchain
 from fake_model import MODEL, FakeModel
 from fake_sidecar import FakeSidecar
+from integrations.contract import GUARDRAIL, QUESTION, Contract, multiply
 
 
 def chat_model(url: str, name: str = MODEL) -> Any:
