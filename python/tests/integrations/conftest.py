@@ -10,13 +10,12 @@ from pathlib import Path
 
 import pytest
 
-TESTS = Path(__file__).parents[1]
-sys.path.insert(0, str(TESTS))
-pytest.register_assert_rewrite("integrations.contract", "integrations.web")
-
 from agent_compliance import Reporter, set_default_reporter
 from fake_model import FakeModel, FakeModelServer
 from fake_sidecar import FakeSidecar
+
+TESTS = Path(__file__).parents[1]
+pytest.register_assert_rewrite("integrations.contract", "integrations.web")
 
 # No framework sends what the tests do to its vendor.
 ENVIRONMENT = {

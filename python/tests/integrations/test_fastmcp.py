@@ -96,11 +96,8 @@ async def call(url: str, *calls: tuple[str, dict[str, Any]]) -> list[tuple[bool,
 @pytest.mark.parametrize("kind", KINDS)
 def test_tools_and_guardrails(kind: str, sidecar: FakeSidecar, reporter: Reporter) -> None:
     with serving(app_of(kind)) as url:
-        calls: list[tuple[str, dict[str, Any]]] = [
-            ("multiply", {"a": 6, "b": 7}),
-            ("check_pii", {"text": "jane@example.org"}),
-            ("confirm", {}),
-        ]
+        personal = ("check_pii", {"text": "jane@example.org"})
+        calls: list[tuple[str, dict[str, Any]]] = [("multiply", {"a": 6, "b": 7}), personal, ("confirm", {})]
         results = asyncio.run(call(url, *calls))
         with urllib.request.urlopen(f"{url}/platform/usage", timeout=10) as response:
             assert json.load(response)["source"] == "agent-sdk"
