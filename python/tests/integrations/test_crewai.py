@@ -2,8 +2,7 @@
 # mypy: disable-error-code="import-not-found,import-untyped,untyped-decorator,misc"
 """CrewAI: a crew with a task, a tool and a guardrail of the task."""
 
-from __future__ import annotations
-
+# No future import: CrewAI reads the annotations of guardrails.
 import asyncio
 from typing import Any
 
