@@ -250,7 +250,7 @@ def wrap_methods(base: type, wrappers: Mapping[str, Callable[[Any], Any]]) -> No
         wrap(cls)
     own = vars(base).get("__init_subclass__")
 
-    def init_subclass(cls: Any, **kwargs: Any) -> None:
+    def init_subclass(cls: type[Any], /, **kwargs: Any) -> None:
         if own is None:
             above: Any = super(base, cls)
             above.__init_subclass__(**kwargs)
