@@ -10,7 +10,7 @@ import importlib
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from ._observe import Guardrails, Observer, Open, blocked_by, log_once, quietly, tokens_of
+from ._observe import Guardrails, Observer, Open, blocked_by, is_mapping, log_once, quietly, tokens_of
 
 if TYPE_CHECKING:
     from agent_compliance import Reporter
@@ -176,7 +176,7 @@ def _blocked(outputs: Any) -> bool | None:
     update = getattr(outputs, "update", None)
     if getattr(outputs, "goto", None) == "__end__":
         return True
-    result = update if isinstance(update, dict) else outputs
-    if isinstance(result, dict) and result.get("jump_to") == "end":
+    result = update if is_mapping(update) else outputs
+    if is_mapping(result) and result.get("jump_to") == "end":
         return True
     return blocked_by(result)
