@@ -6,9 +6,9 @@ import functools
 import logging
 import time
 import weakref
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 
 from agent_compliance import Behavior, PolicyDenied, PolicyUnavailable, current_behavior, default_reporter
 
@@ -229,7 +229,7 @@ class Seen:
 
 
 @asynccontextmanager
-async def closing(iterator: Any) -> AsyncIterator[Any]:
+async def closing(iterator: Any) -> AsyncGenerator[Any, None]:
     """Closes an asynchronous iterator at the end, if it can be closed: not every model returns a generator."""
     try:
         yield iterator
@@ -257,8 +257,7 @@ def wrap_methods(base: type, wrappers: Mapping[str, Callable[[Any], Any]]) -> No
 
     def init_subclass(cls: type[Any], /, **kwargs: Any) -> None:
         if own is None:
-            above: Any = super(base, cls)
-            above.__init_subclass__(**kwargs)
+            cast("Any", super(base, cls)).__init_subclass__(**kwargs)
         else:
             own.__get__(None, cls)(**kwargs)
         wrap(cls)
