@@ -94,15 +94,16 @@ class TestAgent(Contract):
         assert seen.tool_results == [("multiply", True), ("multiply", False), ("other", False)]
 
     def test_client_without_a_model(self, sidecar: FakeSidecar, reporter: Reporter) -> None:
-        from autogen_core.models import UserMessage
+        from autogen_core.models import CreateResult, RequestUsage, UserMessage
         from autogen_ext.models.replay import ReplayChatCompletionClient
 
         self.install(reporter)
 
         async def run() -> None:
-            await ReplayChatCompletionClient(["42"]).create([UserMessage(content=QUESTION, source="user")])
+            result = CreateResult(finish_reason="stop", content="42", usage=RequestUsage(3, 1), cached=False)
+            await ReplayChatCompletionClient([result]).create([UserMessage(content=QUESTION, source="user")])
 
-        assert [name for name, _, _ in self.observed(reporter, sidecar, run).models] == ["unknown"]
+        assert self.observed(reporter, sidecar, run).models == [("unknown", 3, 1)]
 
     def test_guardrail_as_tool(self, model: FakeModel, sidecar: FakeSidecar, reporter: Reporter) -> None:
         autogen.install(reporter, guardrails={"multiply": GUARDRAIL})
