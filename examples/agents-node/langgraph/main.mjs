@@ -43,11 +43,13 @@ const graph = new StateGraph(MessagesAnnotation)
   .addEdge('tools', 'model')
   .compile();
 
+// The node has the type of the guardrail in agent.yaml as its name. An error of the node means that it has blocked the message.
+const callbacks = [new ComplianceHandler(reporter, { checkPolicy: true, guardrails: ['pii-detector'] })];
+
 async function chat(message) {
-  const handler = new ComplianceHandler(reporter, { checkPolicy: true, guardrails: ['pii-detector'] });
   try {
     const messages = [{ role: 'user', content: message }];
-    const result = await graph.invoke({ messages }, { callbacks: [handler] });
+    const result = await graph.invoke({ messages }, { callbacks });
     return { body: { response: result.messages.at(-1).text } };
   } catch (error) {
     if (!(error instanceof PersonalDataError)) throw error;
