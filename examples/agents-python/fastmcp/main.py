@@ -54,6 +54,6 @@ async def capabilities(_request: Request) -> JSONResponse:
 
 
 if __name__ == "__main__":
-    app = default_reporter().asgi(server.streamable_http_app())
+    app = server.streamable_http_app()
     host = os.environ.get("HOST", "127.0.0.1")
     uvicorn.run(app, host=host, port=int(os.environ.get("PORT", "8000")), log_level="warning")

@@ -4,7 +4,7 @@ import json
 import os
 import re
 
-from agent_compliance import PolicyDenied, current_behavior, default_reporter
+from agent_compliance import current_behavior, default_reporter
 from agent_compliance.integrations import flask
 from flask import Flask, jsonify, request
 from openai import OpenAI
@@ -40,7 +40,7 @@ def chat():
 
 
 def answer(message: str) -> str | None:
-    """Calls the model until it has no tool call left, and the policy before each call."""
+    """Calls the model until it has no tool call left. A denial of the policy before a call becomes a 403."""
     behavior = current_behavior()
     messages: list = [{"role": "user", "content": message}]
     while True:
@@ -60,11 +60,6 @@ def answer(message: str) -> str | None:
 
 def calculator(a: float, b: float) -> float:
     return a * b
-
-
-@app.errorhandler(PolicyDenied)
-def denied(error: PolicyDenied):
-    return jsonify(denied=list(error.violations)), 403
 
 
 @app.get("/health")

@@ -4,7 +4,7 @@ import os
 import re
 
 import uvicorn
-from agent_compliance import PolicyDenied, current_behavior
+from agent_compliance import current_behavior
 from agent_compliance.integrations import fastapi, pydantic_ai
 from fastapi import FastAPI, HTTPException
 from pydantic import BaseModel
@@ -13,7 +13,7 @@ from pydantic_ai import Agent
 PERSONAL_DATA = re.compile(r"[\w.+-]+@[\w-]+\.\w+|\b\d{3}-\d{2}-\d{4}\b")
 
 app = FastAPI()
-fastapi.install(app)
+fastapi.install(app)  # A denial of the policy becomes a 403.
 pydantic_ai.install(check_policy=True)
 
 agent = Agent("openai-chat:gpt-4o-mini")
@@ -35,10 +35,7 @@ async def chat(question: Question) -> dict[str, str]:
     current_behavior().guardrail("pii-detector", blocked=is_blocked)
     if is_blocked:
         raise HTTPException(422, "the message contains personal data")
-    try:
-        return {"response": (await agent.run(question.message)).output}
-    except PolicyDenied as error:
-        raise HTTPException(403, {"denied": list(error.violations)}) from error
+    return {"response": (await agent.run(question.message)).output}
 
 
 @app.get("/health")
