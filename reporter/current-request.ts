@@ -13,10 +13,12 @@ interface FetchHeaders {
 }
 
 /** The data of a request in its async context. Small, because work that outlives the request keeps it in memory. */
-interface RequestContext {
-  requestId: string | null;
+export interface RequestContext {
+  readonly requestId: string | null;
   /** Milliseconds of `performance.now()`; null: the response has not closed. */
   closedAtMs: number | null;
+  /** null: the response has closed. */
+  response: ServerResponse | null;
 }
 
 /**
@@ -42,26 +44,27 @@ export function followRequests(): void {
   isFollowing = true;
   subscribe('http.server.request.start', (message) => {
     const { request, response } = message as { request: IncomingMessage; response: ServerResponse };
-    const context: RequestContext = { requestId: requestIdOf(request), closedAtMs: null };
+    const context: RequestContext = { requestId: requestIdOf(request), closedAtMs: null, response };
     contexts.enterWith(context);
     response.once('close', () => {
       context.closedAtMs = performance.now();
+      context.response = null;
     });
     // Since Node.js 24 events of the parser, such as the end of the body, run outside the context of the request.
     for (const emitter of [request, response]) keepContext(emitter, context);
   });
 }
 
-/**
- * The id of the request in whose async context the caller runs. null: no request, the request did not come through a sidecar,
- * or its response closed more than one minute ago.
- */
-export function currentRequestId(nowMs = performance.now()): string | null {
+/** The request in whose async context the caller runs. null: no request, or its response closed more than one minute ago. */
+export function currentRequest(nowMs = performance.now()): RequestContext | null {
   const context = contexts.getStore();
   if (context === undefined) return null;
-  const { requestId, closedAtMs } = context;
-  return closedAtMs === null || nowMs - closedAtMs <= GRACE_MS ? requestId : null;
+  const { closedAtMs } = context;
+  return closedAtMs === null || nowMs - closedAtMs <= GRACE_MS ? context : null;
 }
+
+/** The id of the current request. null: no current request, or the request did not come through a sidecar. */
+export const currentRequestId = (nowMs?: number): string | null => currentRequest(nowMs)?.requestId ?? null;
 
 function keepContext(emitter: EventEmitter, context: RequestContext): void {
   const emit = emitter.emit.bind(emitter);

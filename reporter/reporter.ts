@@ -5,7 +5,7 @@ import { tokenPriceOf } from '../core/manifest/token-price.ts';
 import type { AgentUsageReport } from '../core/usage/usage.ts';
 import { builtinClock, type PushClock, type PushLogger } from '../push/clock.ts';
 import { EventSender, type EventClient } from '../push/event-client.ts';
-import { currentRequestId, followRequests, requestIdOf, type RequestWithId } from './current-request.ts';
+import { currentRequestId, followRequests, type RequestWithId } from './current-request.ts';
 import { createHandlers, type FastifyRoutes, type JsonResponse } from './handlers.ts';
 import { runChecks, type CheckedAgent } from './health-checks.ts';
 import { manifestFrom, type ManifestInput } from './manifest-input.ts';
@@ -13,7 +13,8 @@ import { createPusher, type Pusher } from './pusher.ts';
 import { pushSettings, type PushOptions } from './push-settings.ts';
 import { Refresher } from './refresher.ts';
 import { createPolicyCheck, type PolicyCheck } from './policy-check.ts';
-import { createRequestBehavior, type HeadWriter, type RequestBehavior } from './request-behavior.ts';
+import type { HeadWriter, RequestBehavior } from './request-behavior.ts';
+import { createRequestBehaviors } from './request-behaviors.ts';
 import { milliseconds, policySettings, sidecarUrl, type PolicyOptions } from './settings.ts';
 import { createUsageLedger, type UsageLedger } from './usage-ledger.ts';
 
@@ -73,6 +74,11 @@ export interface Reporter {
    * @param response receives the headers; omit it if you use `headers()`
    */
   behavior(request: RequestWithId, response?: HeadWriter): RequestBehavior;
+  /**
+   * The behavior of the request to a `node:http` server in whose async context the caller runs. Its headers begin with the first
+   * report. Outside of a request it counts model calls, and its other methods return false.
+   */
+  behavior(): RequestBehavior;
   /** Behavioral events for the sidecar. Flushed by `stop()`. */
   readonly events: EventClient;
   /** Await it before each model call. Rejects if the declared policy denies the call. */
@@ -126,15 +132,7 @@ export function createReporter(options: ReporterOptions): Reporter {
       await Promise.all([pusher?.stop(), events.flush()]);
     },
     recordUsage: (...call) => countUsage(currentRequestId(), ...call),
-    behavior: (request, response) => {
-      const requestId = requestIdOf(request);
-      return createRequestBehavior({
-        response: response ?? null,
-        sendEvent: (event) => requestId !== null && events.send(requestId, [event]),
-        countUsage: (...call) => countUsage(requestId, ...call),
-        onLost: ({ name, reason }) => warnOnce('behavior not reported', { reason }, { name }),
-      });
-    },
+    behavior: createRequestBehaviors({ events, countUsage, warnOnce }),
   };
 }
 

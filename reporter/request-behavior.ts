@@ -5,6 +5,7 @@ import {
   TOOLS_HEADER,
 } from '../core/behavior/parse-behavior-headers.ts';
 import { headerFormOf, reportedName } from '../core/behavior/reported-name.ts';
+import type { PolicyFacts } from './policy-facts.ts';
 
 /** Receives the headers until the head is sent: the response of `node:http` and Express, `reply.raw` of Fastify. */
 export interface HeadWriter {
@@ -37,26 +38,38 @@ export interface RequestBehavior {
   /**
    * Counts one model call of the request, like `recordUsage`. Returns false if a count is not a whole number from 0 to 1e9.
    * For code outside the async context of the request.
+   * @param callId such as the id of the vendor's response; a call that was already counted in this request is not counted again
    */
-  model(modelId: string, promptTokens: number, completionTokens: number): boolean;
+  model(modelId: string, promptTokens: number, completionTokens: number, callId?: string): boolean;
   /** Whether the user confirmed a destructive tool. Only before the head is sent, because there is no event for it. */
   confirmed(value?: boolean): boolean;
   /**
    * The headers for a fetch `Response`. After this call the head counts as sent, and later data goes into events.
    */
   headers(): Record<string, string>;
+  /** Writes the empty lists, which mean that nothing was invoked yet. Integrations call it before a model call. Idempotent. */
+  begin(): void;
+  /** What was reported so far, for `checkPolicy`. */
+  facts(): PolicyFacts;
 }
 
 export interface RequestBehaviorOptions {
   /** null: the caller uses `headers()`. */
   response: HeadWriter | null;
+  /** The headers begin with the first report instead of immediately. */
+  isLazy?: boolean;
   /** Returns false if the event is dropped. Never throws. */
   sendEvent: (event: BehavioralEvent) => boolean;
   /** Returns false if a count is not valid. Never throws. */
-  countUsage: RequestBehavior['model'];
+  countUsage: CountUsage;
   /** Called with the name as JSON and the reason if data could not be delivered. */
   onLost: (lost: { name: string; reason: string }) => void;
 }
+
+export type CountUsage = (modelId: string, promptTokens: number, completionTokens: number) => boolean;
+
+/** Maximum of names in one list of facts (`policy-facts.ts`), and of call ids. */
+const MAX_KNOWN = 1000;
 
 /** Maximum length of one list. The longest encoded name fits (500 units of 9 characters); parsers reject heads above 16 KiB. */
 const MAX_LIST = 4608;
@@ -67,25 +80,73 @@ export function createRequestBehavior(options: RequestBehaviorOptions): RequestB
   return {
     guardrail: (type, details) => behavior.guardrail(type, details ?? {}),
     tool: (name, details) => behavior.tool(name, details ?? {}),
-    model: options.countUsage,
+    model: (...call) => behavior.model(...call),
     confirmed: (value) => behavior.confirmed(value ?? true),
     headers: () => behavior.takeHeaders(),
+    begin: () => behavior.begin(),
+    facts: () => behavior.facts(),
+  };
+}
+
+/** The behavior of code outside of a request: model calls are counted, and everything else reaches nobody. */
+export function behaviorOfNoRequest(countUsage: CountUsage): RequestBehavior {
+  return {
+    guardrail: () => false,
+    tool: () => false,
+    model: (modelId, promptTokens, completionTokens) => countUsage(modelId, promptTokens, completionTokens),
+    confirmed: () => false,
+    headers: () => ({}),
+    begin: () => undefined,
+    facts: () => ({}),
   };
 }
 
 class HeaderBehavior {
   readonly #options: RequestBehaviorOptions;
   readonly #headers = new Map<string, string>();
+  readonly #guardrails = new Set<string>();
+  readonly #tools = new Set<string>();
+  readonly #calls = new Set<string>();
+  #confirmed: boolean | undefined;
+  #toxicity: number | undefined;
+  #hasBegun = false;
   #isTaken = false;
 
   constructor(options: RequestBehaviorOptions) {
     this.#options = options;
+    if (options.isLazy !== true) this.begin();
+  }
+
+  begin(): void {
+    if (this.#hasBegun) return;
+    this.#hasBegun = true;
     this.#write(GUARDRAILS_HEADER, '');
     this.#write(TOOLS_HEADER, '');
   }
 
+  facts(): PolicyFacts {
+    return {
+      guardrailsInvoked: [...this.#guardrails],
+      toolsCalled: [...this.#tools],
+      ...(this.#confirmed === undefined ? {} : { userConfirmed: this.#confirmed }),
+      ...(this.#toxicity === undefined ? {} : { toxicityScore: this.#toxicity }),
+    };
+  }
+
+  model(modelId: string, promptTokens: number, completionTokens: number, callId?: string): boolean {
+    if (callId !== undefined && this.#calls.has(callId)) return true;
+    this.begin();
+    const isCounted = this.#options.countUsage(modelId, promptTokens, completionTokens);
+    if (isCounted && typeof callId === 'string') remember(this.#calls, callId);
+    return isCounted;
+  }
+
   guardrail(type: string, { invoked = true, blocked, score }: GuardrailDetails): boolean {
     if (!isName(type)) return this.#reject(type);
+    this.begin();
+    if (invoked) remember(this.#guardrails, reportedName(type));
+    if (type === 'toxicity-filter' && typeof score === 'number' && Number.isFinite(score))
+      this.#toxicity = Math.max(score, this.#toxicity ?? score);
     const isListed = invoked && this.#list(GUARDRAILS_HEADER, type);
     if (isListed && blocked === undefined && score === undefined) return true;
     const event: BehavioralEvent = { type: 'guardrail', guardrailType: reportedName(type), invoked };
@@ -96,6 +157,8 @@ class HeaderBehavior {
 
   tool(name: string, { success, latencyMs }: ToolDetails): boolean {
     if (!isName(name)) return this.#reject(name);
+    this.begin();
+    remember(this.#tools, reportedName(name));
     const isListed = this.#list(TOOLS_HEADER, name);
     if (isListed && success === undefined && latencyMs === undefined) return true;
     const event: BehavioralEvent = { type: 'tool', name: reportedName(name) };
@@ -106,6 +169,10 @@ class HeaderBehavior {
 
   confirmed(value: boolean): boolean {
     const reason = typeof value !== 'boolean' ? 'not a boolean' : 'response head already sent';
+    if (typeof value === 'boolean') {
+      this.begin();
+      this.#confirmed = value;
+    }
     const isWritten = typeof value === 'boolean' && this.#write(CONFIRMED_HEADER, String(value));
     if (!isWritten) this.#options.onLost({ name: 'confirmed', reason });
     return isWritten;
@@ -154,6 +221,10 @@ class HeaderBehavior {
     this.#options.onLost({ name: JSON.stringify(name) ?? String(name), reason: 'not a valid name' });
     return false;
   }
+}
+
+function remember(known: Set<string>, name: string): void {
+  if (known.size < MAX_KNOWN) known.add(name);
 }
 
 /** JavaScript callers can pass any type. */

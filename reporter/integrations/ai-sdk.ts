@@ -1,0 +1,187 @@
+import type { RequestBehavior } from '../request-behavior.ts';
+import {
+  at,
+  listAt,
+  Observer,
+  safely,
+  type IntegrationOptions,
+  type ObservingReporter,
+  type Usage,
+} from './observer.ts';
+
+export type { IntegrationOptions, ObservingReporter } from './observer.ts';
+
+interface ModelCall<Result> {
+  doGenerate: () => PromiseLike<Result>;
+  params: unknown;
+  model: { readonly modelId: string };
+}
+
+interface StreamCall<Result> {
+  doStream: () => PromiseLike<Result>;
+  params: unknown;
+  model: { readonly modelId: string };
+}
+
+/** A language model middleware of the AI SDK (versions 5, 6 and 7). */
+export interface ComplianceMiddleware {
+  wrapGenerate<Result>(call: ModelCall<Result>): Promise<Result>;
+  wrapStream<Result extends { stream: ReadableStream }>(call: StreamCall<Result>): Promise<Result>;
+}
+
+/**
+ * Reports the model calls, tokens and tools of the AI SDK:
+ * `wrapLanguageModel({ model, middleware: compliance(reporter) })`.
+ */
+export function compliance(reporter: ObservingReporter, options?: IntegrationOptions): ComplianceMiddleware {
+  const observer = new Observer(reporter, options);
+  const tools = followTools(reporter, observer);
+  return {
+    async wrapGenerate({ doGenerate, params, model }) {
+      const behavior = observer.behavior();
+      safely(() => tools.results(behavior, params));
+      await observer.beforeModel(behavior);
+      const result = await doGenerate();
+      safely(() => {
+        for (const part of listAt(result, 'content')) tools.part(behavior, part);
+        observer.model(behavior, model.modelId, usageOf(at(result, 'usage')), at(result, 'response', 'id'));
+      });
+      return result;
+    },
+    async wrapStream({ doStream, params, model }) {
+      const behavior = observer.behavior();
+      safely(() => tools.results(behavior, params));
+      await observer.beforeModel(behavior);
+      const result = await doStream();
+      let callId: unknown;
+      const watch = (part: unknown): void => {
+        tools.part(behavior, part);
+        if (at(part, 'type') === 'response-metadata') callId = at(part, 'id') ?? callId;
+        if (at(part, 'type') === 'finish')
+          observer.model(behavior, model.modelId, usageOf(at(part, 'usage')), callId);
+      };
+      const watched = result.stream.pipeThrough(
+        new TransformStream({
+          transform(part, controller) {
+            safely(() => watch(part));
+            controller.enqueue(part);
+          },
+        }),
+      );
+      return { ...result, stream: watched };
+    },
+  };
+}
+
+/** Counts are numbers in version 5, and objects since version 6. */
+const usageOf = (usage: unknown): Usage => ({
+  promptTokens: at(usage, 'inputTokens', 'total') ?? at(usage, 'inputTokens'),
+  completionTokens: at(usage, 'outputTokens', 'total') ?? at(usage, 'outputTokens'),
+});
+
+/** The telemetry of version 7. `registerTelemetry` of the AI SDK adds to the list in this global variable. */
+interface Telemetry {
+  onStart(): void;
+  onToolExecutionEnd(event: unknown): void;
+}
+declare global {
+  var AI_SDK_TELEMETRY_INTEGRATIONS: unknown[] | undefined;
+}
+
+interface ToolCalls {
+  part(behavior: RequestBehavior, part: unknown): void;
+  results(behavior: RequestBehavior, params: unknown): void;
+}
+
+const followed = new WeakMap<ObservingReporter, ToolFollower>();
+
+/** One follower per reporter: an agent may create a middleware for each request, and telemetry is registered once. */
+function followTools(reporter: ObservingReporter, observer: Observer): ToolCalls {
+  let follower = followed.get(reporter);
+  if (follower === undefined) {
+    follower = new ToolFollower(observer);
+    followed.set(reporter, follower);
+    (globalThis.AI_SDK_TELEMETRY_INTEGRATIONS ??= []).push(follower.telemetry());
+  }
+  return follower.with(observer);
+}
+
+/**
+ * Joins the tool calls of a model with their results. The telemetry of the AI SDK states the latency. Without it, the success
+ * of a tool is read from the prompt of the next model call.
+ */
+class ToolFollower {
+  /** Tools whose result is not known yet, by the id of their call. */
+  readonly #open = new WeakMap<RequestBehavior, Map<string, { name: string; observer: Observer }>>();
+  readonly #fallback: Observer;
+  #hasTelemetry = false;
+
+  constructor(observer: Observer) {
+    this.#fallback = observer;
+  }
+
+  with(observer: Observer): ToolCalls {
+    return {
+      part: (behavior, part) => this.#part(behavior, part, observer),
+      results: (behavior, params) => this.#results(behavior, params),
+    };
+  }
+
+  telemetry(): Telemetry {
+    return {
+      onStart: () => {
+        this.#hasTelemetry = true;
+      },
+      onToolExecutionEnd: (event) => safely(() => this.#executed(event)),
+    };
+  }
+
+  #part(behavior: RequestBehavior, part: unknown, observer: Observer): void {
+    const [type, id, name] = [at(part, 'type'), at(part, 'toolCallId'), at(part, 'toolName')];
+    if (typeof id !== 'string' || typeof name !== 'string') return;
+    if (type === 'tool-call' && at(part, 'providerExecuted') !== true) {
+      this.#openIn(behavior).set(id, { name, observer });
+      // With telemetry the end of the tool is reported.
+      if (!this.#hasTelemetry) observer.tool(behavior, name);
+    }
+    // A tool that the vendor ran.
+    if (type === 'tool-result') observer.tool(behavior, name, { success: at(part, 'isError') !== true });
+  }
+
+  #results(behavior: RequestBehavior, params: unknown): void {
+    for (const message of listAt(params, 'prompt'))
+      for (const part of at(message, 'role') === 'tool' ? listAt(message, 'content') : []) {
+        const output = at(part, 'output', 'type');
+        const success = output !== 'error-text' && output !== 'error-json' && output !== 'execution-denied';
+        this.#end(behavior, at(part, 'toolCallId'), { success });
+      }
+  }
+
+  #executed(event: unknown): void {
+    const behavior = this.#fallback.behavior();
+    const [id, name] = [at(event, 'toolCall', 'toolCallId'), at(event, 'toolCall', 'toolName')];
+    const success = at(event, 'toolOutput', 'type') !== 'tool-error';
+    const latencyMs = at(event, 'toolExecutionMs');
+    const details = { success, ...(typeof latencyMs === 'number' ? { latencyMs } : {}) };
+    if (!this.#end(behavior, id, details) && typeof name === 'string')
+      this.#fallback.tool(behavior, name, details);
+  }
+
+  #end(behavior: RequestBehavior, id: unknown, details: { success: boolean; latencyMs?: number }): boolean {
+    const open = this.#open.get(behavior);
+    const call = typeof id === 'string' ? open?.get(id) : undefined;
+    if (open === undefined || call === undefined) return false;
+    open.delete(id as string);
+    call.observer.tool(behavior, call.name, details);
+    return true;
+  }
+
+  #openIn(behavior: RequestBehavior): Map<string, { name: string; observer: Observer }> {
+    const open = this.#open.get(behavior) ?? new Map<string, { name: string; observer: Observer }>();
+    this.#open.set(behavior, open);
+    // Outside of requests all calls share one behavior.
+    const [oldest] = open.keys();
+    if (open.size >= 1000 && oldest !== undefined) open.delete(oldest);
+    return open;
+  }
+}
