@@ -107,12 +107,12 @@ async function observe(chain: Chain): Promise<ExampleResult> {
   const blocked = await block(chain);
   await converse(chain, conversation.tokens);
   const denial = await deny(chain);
-  const { score, grade, source, evidence } = gap;
+  const { score, grade, source, issues, evidence } = gap;
   return {
     folder: row.folder,
     versions: Object.fromEntries(row.shows.map((name) => [name, versionOf(name, row.packages)])),
     ...{ conversation, blocked, denial },
-    gap: { score, grade, source },
+    gap: { score, grade, source, issues: issues.map(({ property }) => property).sort() },
     evidence: {
       percent: evidencePercent(evidence),
       items: evidence.items.map(({ kind, name, tier }) => ({ kind, name, tier })),
