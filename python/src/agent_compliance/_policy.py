@@ -1,0 +1,196 @@
+"""Evaluates the policy before a model call: in this process, or by the policy engine at POLICY_URL."""
+
+from __future__ import annotations
+
+import time
+from threading import Lock
+
+from ._http import post_json
+from ._log import describe, warn
+from ._rules import denials_of, rules_of
+from ._text import cut, is_list, is_number, is_record, json_bytes, json_of, reported_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import Any
+    from urllib.parse import SplitResult
+
+    Manifest = dict[str, Any]
+    # Denials, or the reason why there is no verdict and whether the engine failed.
+    Answer = tuple[list[str], None, bool] | tuple[None, str, bool]
+
+_MAX_FAILURES = 5
+_PAUSE_SECONDS = 5.0
+_MAX_REASONS = 100
+_MAX_REASON = 200
+_MAX_NAMES = 1000
+
+
+class PolicyDenied(Exception):
+    """The declared policy denies the model call. `violations`: the reasons, sorted."""
+
+    def __init__(self, violations: list[str]) -> None:
+        super().__init__(f"the policy denies the model call: {', '.join(violations)}")
+        self.violations = tuple(violations)
+
+
+class PolicyUnavailable(Exception):
+    """The policy engine gave no verdict. Raised only with `fail_closed`."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(f"no verdict from the policy engine: {reason}")
+        self.reason = reason
+
+
+class PolicyCheck:
+    """Evaluates the policy of one manifest."""
+
+    def __init__(
+        self,
+        manifest: Manifest,
+        *,
+        url: SplitResult | None,
+        timeout: float,
+        fail_closed: bool,
+        totals: Callable[[], dict[str, float]],
+    ) -> None:
+        self._agent_name: str = manifest["metadata"]["name"]
+        self._rules = rules_of(manifest)
+        self._engine = None if url is None else _Engine(url, self._agent_name, timeout)
+        self._fail_closed = fail_closed
+        self._totals = totals
+        self._is_unavailable = False
+
+    @property
+    def is_remote(self) -> bool:
+        """Whether a check waits for the network."""
+        return self._engine is not None
+
+    def check(self, facts: Mapping[str, object]) -> None:
+        """Returns if the call is allowed. Raises PolicyDenied, PolicyUnavailable, or TypeError for invalid facts."""
+        document = policy_input(self._agent_name, facts, self._totals())
+        if self._engine is None:
+            denials: list[str] | None = denials_of(self._rules, document)
+            reason: str | None = None
+        else:
+            denials, reason, _ = self._engine.evaluate(document)
+        if denials is not None:
+            self._is_unavailable = False
+            if denials:
+                raise PolicyDenied(denials)
+            return
+        if self._fail_closed:
+            raise PolicyUnavailable(reason or "")
+        # One warning per outage.
+        if not self._is_unavailable:
+            warn("no policy decision, model calls allowed (fail-open)", reason=reason)
+        self._is_unavailable = True
+
+
+class _Engine:
+    """With a hung engine the first five calls wait for the timeout, then only one call every five seconds."""
+
+    def __init__(self, url: SplitResult, agent_name: str, timeout: float) -> None:
+        path = url.path.removesuffix("/") + f"/v1/data/platform/agent/{_segment_of(agent_name)}/deny"
+        self._url = url._replace(path=path, fragment="")
+        self._timeout = timeout
+        self._lock = Lock()
+        self._failures = 0
+        self._next = 0.0
+
+    def evaluate(self, document: dict[str, Any]) -> Answer:
+        with self._lock:
+            now = time.monotonic()
+            if self._failures >= _MAX_FAILURES and now < self._next:
+                return None, f"no response {_MAX_FAILURES} times in a row", True
+            self._next = now + _PAUSE_SECONDS
+        answer = self._query(document)
+        with self._lock:
+            self._failures = self._failures + 1 if answer[2] else 0
+        return answer
+
+    def _query(self, document: dict[str, Any]) -> Answer:
+        try:
+            reply = post_json(self._url, json_bytes({"input": document}), timeout=self._timeout)
+        except Exception as error:
+            return None, describe(error), True
+        if reply.status != 200:
+            return None, f"the engine responded with status {reply.status}", True
+        return _denials_in(reply.body or b"")
+
+
+def _denials_in(body: bytes) -> Answer:
+    document = json_of(body)
+    if not is_record(document):
+        return None, "the response is not a JSON object", True
+    if "result" not in document:
+        return None, "the engine does not have the rules of this agent", False
+    result = document["result"]
+    if not is_list(result) or not all(isinstance(reason, str) for reason in result):
+        return None, "the result is not a list of denial reasons", True
+    return sorted({cut(reason, _MAX_REASON) for reason in result})[:_MAX_REASONS], None, False
+
+
+def _segment_of(agent_name: str) -> str:
+    """The agent's segment of its package name."""
+    from urllib.parse import quote
+
+    segment = agent_name.replace("-", "_")
+    # The data API would read a number as a list index.
+    is_number_like = segment.isascii() and segment.isdigit()
+    return quote(f"_{segment}" if is_number_like else segment, safe="!'()*")
+
+
+def _is_names(value: object) -> bool:
+    return (
+        is_list(value)
+        and len(value) <= _MAX_NAMES
+        and all(isinstance(name, str) and 0 < len(name) <= 1_000_000 for name in value)
+    )
+
+
+# Test, and the text of its error.
+_FACTS: dict[str, tuple[Callable[[Any], bool], str]] = {
+    "guardrails_invoked": (_is_names, "must be a list of at most 1000 non-empty texts"),
+    "tools_called": (_is_names, "must be a list of at most 1000 non-empty texts"),
+    "user_confirmed": (lambda value: isinstance(value, bool), "must be true or false"),
+    "toxicity_score": (lambda value: is_number(value, -1e9, 1e9), "must be a number"),
+    "memory_ttl_seconds": (lambda value: type(value) is int and 0 <= value < 2**53, "must be a whole number"),
+    "tokens_today": (lambda value: is_number(value, 0, 1.7e308), "must be a number of at least 0"),
+    "cost_today_usd": (lambda value: is_number(value, 0, 1.7e308), "must be a number of at least 0"),
+}
+
+
+def policy_input(agent_name: str, facts: Mapping[str, object], totals: dict[str, float]) -> dict[str, Any]:
+    """The policy input document of a call. Raises TypeError with all problems of the facts."""
+    known: dict[str, Any] = {}
+    problems: list[str] = []
+    for name, given in facts.items():
+        value = list(given) if isinstance(given, (tuple, set, frozenset)) else given  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType]
+        row = _FACTS.get(name)
+        if row is None:
+            problems.append(f"{name} is not a fact")
+        elif value is not None and not row[0](value):
+            problems.append(f"{name} {row[1]}")
+        elif value is not None:
+            known[name] = value
+    if problems:
+        raise TypeError(f"invalid facts: {'; '.join(problems)}")
+    document: dict[str, Any] = {
+        "agent_name": agent_name,
+        "request_type": "llm_call",
+        "tokens_today": known.get("tokens_today", totals["tokensToday"]),
+    }
+    cost = known.get("cost_today_usd", totals.get("costTodayUsd"))
+    if cost is not None:
+        document["cost_today_usd"] = cost
+    for name in ("guardrails_invoked", "tools_called"):
+        if name in known:
+            document[name] = [reported_name(each) for each in known[name]]
+    for name in ("user_confirmed", "toxicity_score"):
+        if name in known:
+            document[name] = known[name]
+    if "memory_ttl_seconds" in known:
+        document["memory_write"] = {"ttl_seconds": known["memory_ttl_seconds"]}
+    return document

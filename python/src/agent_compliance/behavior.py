@@ -1,0 +1,299 @@
+"""Behaviour of one request: headers of its response, and events for the sidecar."""
+
+from __future__ import annotations
+
+import time
+from contextvars import ContextVar
+
+from ._text import header_form, is_name, is_number, reported_name
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from contextvars import Token
+    from typing import Any, Protocol
+
+    from ._events import Event
+
+    class Sink(Protocol):
+        """Receives what a request reports; a reporter."""
+
+        def send_event(self, request_id: str | None, event: Event) -> bool: ...
+        def count_usage(self, request_id: str | None, model_id: str, prompt: int, completion: int) -> bool: ...
+        def lost(self, name: object, reason: str) -> None: ...
+        def memory_selection(self) -> tuple[float | None, tuple[str, ...]]: ...
+
+
+GUARDRAILS_HEADER = "x-platform-guardrails-invoked"
+TOOLS_HEADER = "x-platform-tools-called"
+CONFIRMED_HEADER = "x-platform-user-confirmed"
+HEADERS = (GUARDRAILS_HEADER, TOOLS_HEADER, CONFIRMED_HEADER)
+
+# Limit of one list. Parsers reject response heads above 16 KiB.
+_MAX_LIST = 4608
+# Work belongs to its request for this time after the response: a worker that a request started runs longer.
+_GRACE_SECONDS = 60.0
+_LATE = "response head already sent or full, and event dropped"
+
+
+class Behavior:
+    """Reports what the agent did for one request.
+
+    Data before the response head goes into headers. Later data, and details such as a score, go to the sidecar as
+    events. Each method returns False if the data could not be delivered. No method raises.
+    """
+
+    __slots__ = (
+        "_call_ids",
+        "_closed_at",
+        "_confirmed",
+        "_guardrails",
+        "_has_begun",
+        "_is_taken",
+        "_request_id",
+        "_sink",
+        "_tools",
+        "_toxicity",
+        "_ttl",
+    )
+
+    def __init__(self, sink: Sink, request_id: str | None) -> None:
+        self._sink = sink
+        self._request_id = request_id
+        self._has_begun = False
+        self._is_taken = False
+        self._closed_at: float | None = None
+        self._guardrails: dict[str, str] = {}
+        self._tools: dict[str, str] = {}
+        self._confirmed: bool | None = None
+        self._toxicity: float | None = None
+        self._ttl: float | None = None
+        self._call_ids: set[str] = set()
+
+    @property
+    def request_id(self) -> str | None:
+        """The id that the sidecar gave the request; None: the request did not come through a sidecar."""
+        return self._request_id
+
+    def begin(self) -> bool:
+        """Reports that the request calls a model: from here an empty list of guardrails is a fact."""
+        self._has_begun = True
+        return not self._is_taken
+
+    def guardrail(
+        self, name: str, blocked: bool | None = None, score: float | None = None, *, invoked: bool = True
+    ) -> bool:
+        """A guardrail, by its type in the manifest. `score`: for example the toxicity."""
+        if not is_name(name):
+            return self._reject(name)
+        self._has_begun = True
+        if name == "toxicity-filter" and is_number(score, -1e9, 1e9):
+            self._toxicity = score if self._toxicity is None else max(self._toxicity, score)
+        kind = reported_name(name)
+        is_listed = invoked and self._list(self._guardrails, kind)
+        if is_listed and blocked is None and score is None:
+            return True
+        event: dict[str, Any] = {"type": "guardrail", "guardrailType": kind, "invoked": invoked}
+        return self._send(event, {"blocked": blocked, "score": score}, is_listed)
+
+    def tool(self, name: str, success: bool | None = None, latency_ms: float | None = None) -> bool:
+        """A call of a tool, by its name in the manifest."""
+        if not is_name(name):
+            return self._reject(name)
+        self._has_begun = True
+        reported = reported_name(name)
+        is_listed = self._list(self._tools, reported)
+        if is_listed and success is None and latency_ms is None:
+            return True
+        details = {"success": success, "latencyMs": latency_ms}
+        return self._send({"type": "tool", "name": reported}, details, is_listed)
+
+    def model(
+        self, model_id: str, prompt_tokens: int, completion_tokens: int, call_id: str | None = None
+    ) -> bool:
+        """One call of a model with its tokens. Several reports with one `call_id` count once."""
+        self._has_begun = True
+        if call_id is not None and call_id in self._call_ids:
+            return True
+        is_counted = self._sink.count_usage(self._request_id, model_id, prompt_tokens, completion_tokens)
+        if is_counted and call_id is not None and len(self._call_ids) < 10_000:
+            self._call_ids.add(call_id)
+        return is_counted
+
+    def memory(
+        self, backend: str | None = None, ttl_seconds: int | None = None, pii_scrubbed: bool | None = None
+    ) -> bool:
+        """A write to memory. There is no header for it, only an event."""
+        self._has_begun = True
+        declared, other_backends = self._sink.memory_selection()
+        if ttl_seconds is not None and (backend is None or backend not in other_backends):
+            # Of several writes, one whose TTL differs from the declared one.
+            if self._ttl is None or ttl_seconds != declared:
+                self._ttl = ttl_seconds
+        details = {
+            "backend": reported_name(backend) if is_name(backend) else None,
+            "ttlSeconds": ttl_seconds,
+            "piiScrubbed": pii_scrubbed,
+        }
+        return self._send({"type": "memory"}, details, is_listed=False)
+
+    def confirmed(self, value: bool = True) -> bool:
+        """Whether the user confirmed a destructive tool. Only before the response head: there is no event for it."""
+        is_flag = isinstance(value, bool)  # pyright: ignore[reportUnnecessaryIsInstance]
+        if not is_flag or self._is_taken:
+            self._sink.lost("confirmed", "response head already sent" if is_flag else "not a boolean")
+            return False
+        self._has_begun = True
+        self._confirmed = value
+        return True
+
+    def facts(self) -> dict[str, Any]:
+        """The facts of the request so far, for `check_policy(**facts)`."""
+        facts: dict[str, Any] = {
+            "guardrails_invoked": list(self._guardrails.values()),
+            "tools_called": list(self._tools.values()),
+        }
+        if self._confirmed is not None:
+            facts["user_confirmed"] = self._confirmed
+        if self._toxicity is not None:
+            facts["toxicity_score"] = self._toxicity
+        if self._ttl is not None:
+            facts["memory_ttl_seconds"] = self._ttl
+        return facts
+
+    def headers(self) -> dict[str, str]:
+        """The headers for the response, none if nothing was reported. From here the head counts as sent."""
+        self._is_taken = True
+        if not self._has_begun:
+            return {}
+        headers = {GUARDRAILS_HEADER: ", ".join(self._guardrails), TOOLS_HEADER: ", ".join(self._tools)}
+        if self._confirmed is not None:
+            headers[CONFIRMED_HEADER] = "true" if self._confirmed else "false"
+        return headers
+
+    def close(self) -> None:
+        """The response has ended. After one minute `current_behavior()` no longer returns this object."""
+        self._is_taken = True
+        self._closed_at = time.monotonic()
+
+    def is_over(self) -> bool:
+        """Whether the response ended more than one minute ago."""
+        return self._closed_at is not None and time.monotonic() - self._closed_at > _GRACE_SECONDS
+
+    def _list(self, names: dict[str, str], name: str) -> bool:
+        """Adds a name to the list of a header, once. False: the head was sent, or the list is full."""
+        encoded = header_form(name)
+        if encoded in names:
+            return True
+        if self._is_taken or sum(map(len, names)) + 2 * len(names) + len(encoded) > _MAX_LIST:
+            return False
+        names[encoded] = name
+        return True
+
+    def _send(self, event: dict[str, Any], details: dict[str, Any], is_listed: bool) -> bool:
+        event.update((name, value) for name, value in details.items() if value is not None)
+        is_sent = self._request_id is not None and self._sink.send_event(self._request_id, event)
+        if not is_sent and not is_listed:
+            self._sink.lost(event.get("guardrailType") or event.get("name") or event["type"], _LATE)
+        return is_sent or is_listed
+
+    def _reject(self, name: object) -> bool:
+        self._sink.lost(name, "not a valid name")
+        return False
+
+
+class _NoSink:
+    """Receives what is reported outside a request: only tokens count."""
+
+    def send_event(self, request_id: str | None, event: Event) -> bool:
+        return False
+
+    def count_usage(self, request_id: str | None, model_id: str, prompt: int, completion: int) -> bool:
+        from ._log import describe, warn
+        from .reporter import default_reporter
+
+        try:
+            reporter = default_reporter()
+        except Exception as error:
+            warn("usage not counted: there is no reporter", reason=describe(error))
+            return False
+        return reporter.count_usage(None, model_id, prompt, completion)
+
+    def lost(self, name: object, reason: str) -> None:
+        return None
+
+    def memory_selection(self) -> tuple[float | None, tuple[str, ...]]:
+        return None, ()
+
+
+class _NoRequest(Behavior):
+    """Outside a request. Methods return False, and `model` counts without a request."""
+
+    __slots__ = ()
+
+    def begin(self) -> bool:
+        return False
+
+    def guardrail(
+        self, name: str, blocked: bool | None = None, score: float | None = None, *, invoked: bool = True
+    ) -> bool:
+        return False
+
+    def tool(self, name: str, success: bool | None = None, latency_ms: float | None = None) -> bool:
+        return False
+
+    def model(
+        self, model_id: str, prompt_tokens: int, completion_tokens: int, call_id: str | None = None
+    ) -> bool:
+        # The object is shared by all code outside a request, so it keeps no call ids.
+        return self._sink.count_usage(None, model_id, prompt_tokens, completion_tokens)
+
+    def memory(
+        self, backend: str | None = None, ttl_seconds: int | None = None, pii_scrubbed: bool | None = None
+    ) -> bool:
+        return False
+
+    def confirmed(self, value: bool = True) -> bool:
+        return False
+
+    def facts(self) -> dict[str, Any]:
+        return {}
+
+    def headers(self) -> dict[str, str]:
+        return {}
+
+    def close(self) -> None:
+        return None
+
+
+_NO_REQUEST = _NoRequest(_NoSink(), None)
+CURRENT: ContextVar[Behavior | None] = ContextVar("agent_compliance_behavior", default=None)
+
+
+def current_behavior() -> Behavior:
+    """The behaviour of the request in whose context the caller runs, else an object that reports nothing."""
+    behavior = CURRENT.get()
+    return _NO_REQUEST if behavior is None or behavior.is_over() else behavior
+
+
+class RequestScope:
+    """Makes a behaviour the current one in a `with` block, and closes it at the end."""
+
+    __slots__ = ("_behavior", "_token")
+
+    def __init__(self, behavior: Behavior) -> None:
+        self._behavior = behavior
+        self._token: Token[Behavior | None] | None = None
+
+    def __enter__(self) -> Behavior:
+        self._token = CURRENT.set(self._behavior)
+        return self._behavior
+
+    def __exit__(self, *_error: object) -> None:
+        self._behavior.close()
+        if self._token is not None:
+            CURRENT.reset(self._token)
+
+
+def request_id_of(value: str | None) -> str | None:
+    """The value of the header `x-request-id` if it can be an id of the sidecar."""
+    return value if value and len(value) <= 128 else None

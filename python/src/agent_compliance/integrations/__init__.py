@@ -1,0 +1,1 @@
+"""Integrations of frameworks. Each module has a function `install`."""

@@ -1,0 +1,334 @@
+"""The reporter of one agent."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+from ._events import EventSender
+from ._log import OnceEach, describe, warn
+from ._manifest import load_manifest
+from ._policy import PolicyCheck
+from ._rules import memory_selection_of, price_of
+from ._settings import policy_url as policy_url_of
+from ._settings import push_settings, seconds
+from ._settings import sidecar_url as sidecar_url_of
+from ._text import iso_time, json_bytes, utc_now
+from ._usage import UsageLedger
+from .behavior import CURRENT, Behavior, RequestScope, request_id_of
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+    from typing import Any
+
+    from ._events import Event
+    from ._manifest import ManifestInput
+    from ._push import Pusher
+    from ._settings import PushOptions
+    from .middleware import AsgiMiddleware, WsgiMiddleware
+
+    Tools = Iterable[str] | Callable[[], Iterable[str]]
+    Report = dict[str, Any]
+    Response = tuple[int, dict[str, str], bytes]
+
+HEALTH_PATH = "/platform/health"
+USAGE_PATH = "/platform/usage"
+
+
+class Reporter:
+    """Runs the health checks of one agent, counts its tokens and reports the behaviour of its requests.
+
+    Raises ManifestError or SettingsError for invalid arguments. After that only `check_policy` raises into the agent.
+    """
+
+    def __init__(
+        self,
+        manifest: ManifestInput = None,
+        *,
+        tools: Tools | None = None,
+        manifest_folder: str | None = None,
+        refresh_seconds: float = 30.0,
+        stale_seconds: float = 60.0,
+        sidecar_url: str | None = None,
+        policy_url: str | None = None,
+        policy_timeout: float = 1.0,
+        fail_closed: bool = False,
+        push: PushOptions | bool | None = None,
+        env: Mapping[str, str] | None = None,
+    ) -> None:
+        """Creates a reporter, not started.
+
+        `manifest`: a dict, or the path of a .json or .yaml file; default: the file of AGENT_MANIFEST, else agent.yaml
+        or agent.json. `tools`: the names of the registered tools, or a function that returns them.
+        """
+        environment = os.environ if env is None else env
+        self.manifest, folder = load_manifest(manifest, environment)
+        self._env = environment
+        self._folder = folder if manifest_folder is None else manifest_folder
+        self._tools = list(tools) if tools is not None and not callable(tools) else tools
+        self._refresh_seconds = seconds("refresh_seconds", refresh_seconds)
+        self._stale_seconds = seconds("stale_seconds", stale_seconds)
+        self._lock = threading.Lock()
+        self._checking = threading.Lock()
+        self._ledger = UsageLedger(price_of(self.manifest))
+        self._memory = memory_selection_of(self.manifest)
+        self._once = OnceEach()
+        self._policy = PolicyCheck(
+            self.manifest,
+            url=policy_url_of(policy_url, environment),
+            timeout=seconds("policy_timeout", policy_timeout),
+            fail_closed=fail_closed,
+            totals=self.totals,
+        )
+        self.events = EventSender(sidecar_url_of(sidecar_url, environment), self.name)
+        self._push_settings = push_settings(push, environment)
+        self._pusher: Pusher | None = None
+        self._cached: tuple[Report, float] | None = None
+        self._running: threading.Event | None = None
+        self._running_pid = 0
+
+    @property
+    def name(self) -> str:
+        """The agent's name in the manifest."""
+        name: str = self.manifest["metadata"]["name"]
+        return name
+
+    def start(self) -> None:
+        """Starts the checks (the first at once, without blocking) and the push. No effect while running."""
+        if self._running is not None and self._running_pid == os.getpid():
+            return
+        is_forked = self._running_pid not in (0, os.getpid())
+        if is_forked:
+            self._after_fork()
+        with self._lock:
+            if self._running is not None:
+                return
+            stopped = self._running = threading.Event()
+            self._running_pid = os.getpid()
+            if self._push_settings is not None:
+                from ._push import Pusher
+
+                self._pusher = Pusher(self, self._push_settings)
+        threading.Thread(target=self._run, args=(stopped,), name="platform-checks", daemon=True).start()
+        if self._pusher is not None:
+            self._pusher.start()
+        import atexit
+
+        atexit.register(self.stop)
+
+    def stop(self) -> None:
+        """Ends the checks; sends waiting events and, with push, a last heartbeat, within about a second each."""
+        with self._lock:
+            running, self._running = self._running, None
+            pusher, self._pusher = self._pusher, None
+        if running is not None and self._running_pid == os.getpid():
+            running.set()
+            if pusher is not None:
+                pusher.stop()
+            import atexit
+
+            atexit.unregister(self.stop)
+        self.events.flush()
+
+    def get_report(self) -> Report | None:
+        """Running: the cached report, or a new one if it is older than `stale_seconds`.
+
+        Stopped: the last report without new checks; None if there is none.
+        """
+        cached = self._cached
+        if cached is not None and (self._running is None or not self._is_stale(cached)):
+            return cached[0]
+        return None if self._running is None else self._refreshed()
+
+    def get_usage(self) -> Report:
+        """Token usage since the last accepted heartbeat, or since the reporter was created."""
+        with self._lock:
+            return {"source": "agent-sdk", **self._ledger.window()}
+
+    def totals(self) -> dict[str, float]:
+        """Tokens, and the cost if prices are declared, of the current UTC day."""
+        with self._lock:
+            return self._ledger.totals()
+
+    def take_usage(self, heartbeat_id: str) -> tuple[Report, Report]:
+        """The usage window of one heartbeat, and the totals of the day."""
+        with self._lock:
+            return self._ledger.take(heartbeat_id), self._ledger.totals()
+
+    def confirm_usage(self, heartbeat_id: str) -> None:
+        """The heartbeat was accepted: its window is not sent again."""
+        with self._lock:
+            self._ledger.confirm(heartbeat_id)
+
+    def record_usage(self, model_id: str, prompt_tokens: int, completion_tokens: int) -> bool:
+        """Counts a model call of the current request, if there is one. False: a count is not valid."""
+        behavior = CURRENT.get()
+        is_current = behavior is not None and not behavior.is_over()
+        request_id = behavior.request_id if behavior is not None and is_current else None
+        return self.count_usage(request_id, model_id, prompt_tokens, completion_tokens)
+
+    def count_usage(self, request_id: str | None, model_id: str, prompt: int, completion: int) -> bool:
+        """Counts a model call of the request with this id. False: a count is not valid."""
+        reason = self._ledger.problem_of(model_id, prompt, completion)
+        if reason is not None:
+            self._once.warn("invalid usage arguments, usage not counted", reason)
+            return False
+        with self._lock:
+            counted = self._ledger.record(model_id, prompt, completion)
+        # With push the heartbeats contain the usage; an event would count it twice.
+        if self._push_settings is None:
+            event = {"type": "model", "modelId": counted, "promptTokens": prompt, "completionTokens": completion}
+            if not self.events.send(request_id, [event]):
+                self._once.warn("usage not sent to sidecar", "event queue full")
+        return True
+
+    def behavior(self, request_id: str | None = None) -> Behavior:
+        """A behaviour for one request. `request_id`: the value of `x-request-id`, which the sidecar adds."""
+        return Behavior(self, request_id_of(request_id))
+
+    def request(self, request_id: str | None = None) -> RequestScope:
+        """For servers that are neither ASGI nor WSGI: `with reporter.request(id) as behavior:`."""
+        return RequestScope(self.behavior(request_id))
+
+    def check_policy(self, **facts: object) -> None:
+        """Evaluates the policy before a model call. Raises PolicyDenied, PolicyUnavailable or TypeError."""
+        self._policy.check(facts)
+
+    async def acheck_policy(self, **facts: object) -> None:
+        """The same for asyncio: the event loop does not wait for the policy engine."""
+        if not self._policy.is_remote:
+            self._policy.check(facts)
+            return
+        import asyncio
+
+        await asyncio.to_thread(self._policy.check, facts)
+
+    def asgi(self, app: Any) -> AsgiMiddleware:
+        """The ASGI application with the reports and the headers."""
+        from .middleware import AsgiMiddleware
+
+        return AsgiMiddleware(app, self)
+
+    def wsgi(self, app: Any) -> WsgiMiddleware:
+        """The WSGI application with the reports and the headers."""
+        from .middleware import WsgiMiddleware
+
+        return WsgiMiddleware(app, self)
+
+    def route_of(self, path: str, root_path: str) -> str | None:
+        """The path of a report, without the path under which the application is mounted; None: not a report."""
+        if not path.startswith("/platform/") and root_path and path.startswith(root_path):
+            path = path[len(root_path) :]
+        return path if path in (HEALTH_PATH, USAGE_PATH) else None
+
+    def waits_for_checks(self, path: str) -> bool:
+        """Whether `respond` would run the checks, which wait for the network."""
+        cached = self._cached
+        return path == HEALTH_PATH and self._running is not None and (cached is None or self._is_stale(cached))
+
+    def respond(self, method: str, path: str) -> Response:
+        """Status, headers and body of a report."""
+        status, value, more = self._result(method, path)
+        body = json_bytes(value)
+        kind = "application/json" if status == 200 else "application/problem+json"
+        headers = {"content-type": kind, "cache-control": "no-store", **more, "content-length": str(len(body))}
+        return status, headers, b"" if method == "HEAD" else body
+
+    def send_event(self, request_id: str | None, event: Event) -> bool:
+        """Sends one event of a request to the sidecar. False: it is dropped."""
+        return self.events.send(request_id, [event])
+
+    def lost(self, name: object, reason: str) -> None:
+        """Logs, once for each reason, that behaviour could not be reported."""
+        self._once.warn("behavior not reported", reason, name=repr(name)[:200])
+
+    def memory_selection(self) -> tuple[float | None, tuple[str, ...]]:
+        """The declared TTL of short-term memory, and the backends of other memories."""
+        return self._memory
+
+    def _result(self, method: str, path: str) -> tuple[int, Report, dict[str, str]]:
+        if method not in ("GET", "HEAD"):
+            detail = f"{method} is not allowed on {path}"
+            return 405, _problem(405, "Method Not Allowed", detail), {"allow": "GET, HEAD"}
+        if path == USAGE_PATH:
+            return 200, self.get_usage(), {}
+        try:
+            report = self.get_report()
+        except Exception as error:
+            # The reason is for the agent's owner and not for HTTP clients.
+            warn("failed to create health report", reason=describe(error))
+            return 503, _problem(503, "Service Unavailable", "the health checks could not run"), {}
+        if report is None:
+            return 503, _problem(503, "Service Unavailable", "the reporter was not started"), {}
+        return 200, report, {}
+
+    def _is_stale(self, cached: tuple[Report, float]) -> bool:
+        return time.monotonic() - cached[1] > self._stale_seconds
+
+    def _run(self, stopped: threading.Event) -> None:
+        while not stopped.is_set():
+            started = time.monotonic()
+            try:
+                self._refreshed(since=started)
+            except Exception as error:
+                warn("failed to create health report, retrying", reason=describe(error))
+            stopped.wait(self._refresh_seconds)
+
+    def _refreshed(self, since: float | None = None) -> Report:
+        """A new report. Concurrent callers share one run. `since`: older reports do not count."""
+        with self._checking:
+            cached = self._cached
+            if cached is not None and (cached[1] >= since if since is not None else not self._is_stale(cached)):
+                return cached[0]
+            report = self._checked()
+            self._cached = (report, time.monotonic())
+        if self._pusher is not None:
+            self._pusher.note_status(report["status"])
+        return report
+
+    def _checked(self) -> Report:
+        from ._checks import run_checks, status_of, summary_of
+
+        tools = self._tools() if callable(self._tools) else self._tools
+        checks = run_checks(self.manifest, self._env, self._folder, None if tools is None else set(tools))
+        return {
+            "agentName": self.name,
+            "timestamp": iso_time(utc_now()),
+            "status": status_of(checks),
+            "summary": summary_of(checks),
+            "checks": checks,
+        }
+
+    def _after_fork(self) -> None:
+        """A forked process has no threads, and locks of other threads stay locked."""
+        self._lock = threading.Lock()
+        self._checking = threading.Lock()
+        self._running = None
+        self._pusher = None
+        self.events.after_fork()
+
+
+def _problem(status: int, title: str, detail: str) -> Report:
+    return {"type": "about:blank", "title": title, "status": status, "detail": detail}
+
+
+_default: Reporter | None = None
+_default_lock = threading.Lock()
+
+
+def default_reporter() -> Reporter:
+    """The reporter of this process, created at the first call with the manifest of the working directory."""
+    global _default
+    with _default_lock:
+        if _default is None:
+            _default = Reporter()
+        return _default
+
+
+def set_default_reporter(reporter: Reporter | None) -> None:
+    """Replaces the reporter that `default_reporter` returns."""
+    global _default
+    with _default_lock:
+        _default = reporter
