@@ -1,1 +1,1 @@
-"""Integrations of frameworks. Each module has a function `install`."""
+"""Integrations with frameworks. Each module imports its framework when `install` is called."""

@@ -1,0 +1,132 @@
+"""Django: `MIDDLEWARE = ["agent_compliance.integrations.django.Middleware", …]`, as the first entry.
+
+Serves the reports of the agent, opens a behavior for each request, and answers 403 for a denial of the policy.
+Works under WSGI and ASGI.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from agent_compliance import PolicyDenied, default_reporter
+from agent_compliance.behavior import CURRENT, HEADERS, request_id_of
+
+from ._observe import denial
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Iterator
+
+    from agent_compliance import Behavior
+
+
+class Middleware:
+    """The middleware. The reporter is that of the process (`set_default_reporter` replaces it)."""
+
+    sync_capable = True
+    async_capable = True
+
+    def __init__(self, get_response: Any) -> None:
+        self._get_response = get_response
+        self._http = importlib.import_module("django.http")
+        asgiref = importlib.import_module("asgiref.sync")
+        self._is_async = asgiref.iscoroutinefunction(get_response)
+        self._to_thread = asgiref.sync_to_async
+        if self._is_async:
+            asgiref.markcoroutinefunction(self)
+
+    def __call__(self, request: Any) -> Any:
+        """Answers the request, as a coroutine if the rest of the application is asynchronous."""
+        reporter = default_reporter()
+        reporter.start()
+        if self._is_async:
+            return self._answer_async(request)
+        path = reporter.route_of(request.path_info, "")
+        if path is not None:
+            return self._report(reporter.respond(request.method, path))
+        behavior = _behavior_of(request)
+        token = CURRENT.set(behavior)
+        try:
+            return self._finished(self._get_response(request), behavior)
+        finally:
+            CURRENT.reset(token)
+
+    async def _answer_async(self, request: Any) -> Any:
+        reporter = default_reporter()
+        path = reporter.route_of(request.path_info, "")
+        if path is not None:
+            respond = self._to_thread(reporter.respond, thread_sensitive=False)
+            return self._report(await respond(request.method, path))
+        behavior = _behavior_of(request)
+        token = CURRENT.set(behavior)
+        try:
+            return self._finished(await self._get_response(request), behavior)
+        finally:
+            CURRENT.reset(token)
+
+    def process_exception(self, _request: Any, error: Exception) -> Any:
+        """Answers 403 for a denial that a view did not handle."""
+        return self._http.JsonResponse(denial(error), status=403) if isinstance(error, PolicyDenied) else None
+
+    def _report(self, answer: tuple[int, dict[str, str], bytes]) -> Any:
+        status, headers, body = answer
+        return self._http.HttpResponse(body, status=status, headers=headers)
+
+    def _finished(self, response: Any, behavior: Behavior) -> Any:
+        """The response with the headers. The parts of a stream are computed in the context of its request."""
+        reported = behavior.headers()
+        if reported:
+            for name in HEADERS:
+                if name in response:
+                    del response[name]
+            for name, value in reported.items():
+                response[name] = value
+        if not response.streaming:
+            behavior.close()
+        elif response.is_async:
+            response.streaming_content = _async_parts(response.streaming_content, behavior)
+        else:
+            response.streaming_content = _parts(response.streaming_content, behavior)
+        return response
+
+
+def _behavior_of(request: Any) -> Behavior:
+    return default_reporter().behavior(request_id_of(request.headers.get("x-request-id")))
+
+
+def _parts(parts: Any, behavior: Behavior) -> Iterator[Any]:
+    iterator = iter(parts)
+    try:
+        while True:
+            # Not across `yield`: between two parts the thread serves the server.
+            token = CURRENT.set(behavior)
+            try:
+                part = next(iterator)
+            except StopIteration:
+                return
+            finally:
+                CURRENT.reset(token)
+            yield part
+    finally:
+        behavior.close()
+
+
+async def _async_parts(parts: Any, behavior: Behavior) -> AsyncIterator[Any]:
+    iterator = aiter_of(parts)
+    try:
+        while True:
+            token = CURRENT.set(behavior)
+            try:
+                part = await iterator.__anext__()
+            except StopAsyncIteration:
+                return
+            finally:
+                CURRENT.reset(token)
+            yield part
+    finally:
+        behavior.close()
+
+
+def aiter_of(parts: Any) -> Any:
+    """The iterator of an asynchronous iterable."""
+    return parts.__aiter__()

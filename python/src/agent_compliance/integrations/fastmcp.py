@@ -1,0 +1,161 @@
+"""MCP servers: `fastmcp.install(server)`, for FastMCP of the packages `mcp` and `fastmcp`.
+
+Each call of a tool is reported to the request that carried it. A server over HTTP also serves the reports of the agent.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import time
+from typing import TYPE_CHECKING, Any
+
+from agent_compliance import PolicyDenied, PolicyUnavailable, current_behavior, default_reporter
+from agent_compliance.behavior import CURRENT
+
+from ._observe import Guardrails, Observer, log_once, quietly
+
+if TYPE_CHECKING:
+    from agent_compliance import Behavior, Reporter
+
+_SCOPE_KEY = "agent_compliance.behavior"
+_APPS = ("http_app", "streamable_http_app", "sse_app")
+
+
+def install(
+    server: Any,
+    reporter: Reporter | None = None,
+    check_policy: bool = False,
+    guardrails: Guardrails = None,
+) -> None:
+    """Reports the calls of the tools of this server.
+
+    Call it after the server is created and before it runs. `guardrails`: names of tools that are guardrails, as
+    `{name: type in the manifest}`. With `check_policy` the policy is evaluated before each call of a tool, with the
+    tool as one that is called; the client gets a denial as an error of the tool.
+    """
+    observer = Observer(reporter, check_policy, guardrails)
+    if hasattr(server, "add_middleware"):
+        server.add_middleware(_middleware(observer))
+    else:
+        _wrap_handler(getattr(server, "_mcp_server", server), observer)
+    for name in _APPS:
+        build = getattr(server, name, None)
+        if build is not None:
+            setattr(server, name, _serving(build, reporter or default_reporter()))
+
+
+def _serving(build: Any, reporter: Reporter) -> Any:
+    @functools.wraps(build)
+    def app(*args: Any, **kwargs: Any) -> Any:
+        built = build(*args, **kwargs)
+        # The first is outside: the behavior of the request is known when it goes into the scope.
+        built.add_middleware(_RememberingApp)
+        built.add_middleware(reporter.asgi)
+        return built
+
+    return app
+
+
+class _RememberingApp:
+    """Puts the behavior into the scope, because a session handles its messages in the context of its first request."""
+
+    def __init__(self, app: Any) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "http":
+            scope[_SCOPE_KEY] = current_behavior()
+        await self._app(scope, receive, send)
+
+
+@quietly
+def _behavior_of(request: Any) -> Behavior:
+    """The behavior of the HTTP request that carried the message; over stdio there is none."""
+    scope = getattr(request, "scope", None) or {}
+    behavior: Behavior = scope.get(_SCOPE_KEY) or current_behavior()
+    return behavior
+
+
+async def _observed(observer: Observer, behavior: Behavior, name: Any, run: Any, is_error: Any) -> Any:
+    """Runs a call of a tool in the context of its request, and reports it."""
+    token, started = CURRENT.set(behavior), time.monotonic()
+    try:
+        await _check(observer, behavior, str(name))
+        result = await run()
+    except (PolicyDenied, PolicyUnavailable):
+        raise
+    except Exception:
+        observer.tool(behavior, name, False, started)
+        raise
+    finally:
+        CURRENT.reset(token)
+    observer.tool(behavior, name, not is_error(result), started, getattr(result, "structuredContent", None))
+    return result
+
+
+async def _check(observer: Observer, behavior: Behavior, name: str) -> None:
+    if not observer.check_policy:
+        return
+    try:
+        facts = behavior.facts()
+        if observer.guardrail_type(name) is None:
+            facts["tools_called"] = [*facts.get("tools_called", []), name]
+        await observer.reporter.acheck_policy(**facts)
+    except (PolicyDenied, PolicyUnavailable):
+        raise
+    except Exception as error:
+        log_once("policy not evaluated before a call of a tool", error)
+
+
+def _wrap_handler(server: Any, observer: Observer) -> None:
+    """The server of the package `mcp`: its handler of calls is replaced, and returns failures as results."""
+    types = importlib.import_module("mcp.types")
+    handler = server.request_handlers.get(types.CallToolRequest)
+    if handler is None:
+        raise ValueError("the server has no tools yet: register them before install")
+
+    async def call_tool(request: Any) -> Any:
+        behavior = _behavior_of(_current_request(server))
+        name = request.params.name
+        try:
+            return await _observed(observer, behavior, name, lambda: handler(request), _has_failed)
+        except (PolicyDenied, PolicyUnavailable) as error:
+            content = [types.TextContent(type="text", text=f"denied by policy: {error}")]
+            return types.ServerResult(types.CallToolResult(content=content, isError=True))
+
+    server.request_handlers[types.CallToolRequest] = call_tool
+
+
+def _current_request(server: Any) -> Any:
+    try:
+        return server.request_context.request
+    except (LookupError, AttributeError):
+        return None
+
+
+def _has_failed(result: Any) -> bool:
+    return bool(getattr(getattr(result, "root", result), "isError", False))
+
+
+def _middleware(observer: Observer) -> Any:
+    """The middleware of the package `fastmcp`."""
+    base = importlib.import_module("fastmcp.server.middleware").Middleware
+    errors = importlib.import_module("fastmcp.exceptions")
+    dependencies = importlib.import_module("fastmcp.server.dependencies")
+
+    def current_request() -> Any:
+        try:
+            return dependencies.get_http_request()
+        except RuntimeError:
+            return None
+
+    async def on_call_tool(_self: Any, context: Any, call_next: Any) -> Any:
+        behavior = _behavior_of(current_request())
+        name = context.message.name
+        try:
+            return await _observed(observer, behavior, name, lambda: call_next(context), _has_failed)
+        except (PolicyDenied, PolicyUnavailable) as error:
+            raise errors.ToolError(f"denied by policy: {error}") from error
+
+    return type("AgentComplianceMiddleware", (base,), {"on_call_tool": on_call_tool})()

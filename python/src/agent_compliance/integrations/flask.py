@@ -1,0 +1,21 @@
+"""Flask: `flask.install(app)`.
+
+Serves the reports of the agent, opens a behavior for each request, and answers 403 for a denial of the policy.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from agent_compliance import PolicyDenied, default_reporter
+
+from ._observe import denial
+
+if TYPE_CHECKING:
+    from agent_compliance import Reporter
+
+
+def install(app: Any, reporter: Reporter | None = None) -> None:
+    """Installs the middleware around the application."""
+    app.wsgi_app = (reporter or default_reporter()).wsgi(app.wsgi_app)
+    app.register_error_handler(PolicyDenied, lambda error: (denial(error), 403))

@@ -1,0 +1,92 @@
+"""Fixtures of the integrations: a model, a sidecar and a reporter on sockets, and the packages of the frameworks."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parents[1]
+sys.path[:0] = [str(TESTS), str(TESTS / "integrations")]
+
+# No framework sends what the tests do to its vendor.
+os.environ.update(
+    CREWAI_DISABLE_TELEMETRY="true",
+    CREWAI_TRACING_ENABLED="false",
+    OTEL_SDK_DISABLED="true",
+    LANGSMITH_TRACING="false",
+    OPENAI_API_KEY="key",
+    FASTMCP_CHECK_FOR_UPDATES="off",
+    NO_PROXY="127.0.0.1,localhost",
+)
+
+from agent_compliance import Reporter, set_default_reporter  # noqa: E402
+from fake_model import FakeModel, FakeModelServer  # noqa: E402
+from fake_sidecar import FakeSidecar  # noqa: E402
+
+MANIFEST = {
+    "apiVersion": "platform.io/v1",
+    "kind": "PlatformAgent",
+    "metadata": {"name": "calculator", "version": "1.0.0", "description": "calculates"},
+    "spec": {
+        "model": {"provider": "openai", "id": "gpt-4o-mini", "apiKey": "$env:OPENAI_API_KEY"},
+        "tools": [{"name": "multiply", "type": "function", "description": "multiplies"}],
+        "guardrails": {"input": [{"type": "pii-detector"}]},
+    },
+}
+
+
+def _add_packages() -> str | None:
+    """Adds the packages of the frameworks after those of this environment. The reason if they are not installed."""
+    script = TESTS.parents[1] / "scripts" / "framework-packages.sh"
+    run = subprocess.run([script, "python", "--installed"], capture_output=True, text=True, check=False)
+    if run.returncode != 0:
+        return (run.stdout + run.stderr).strip()
+    version = f"python{sys.version_info.major}.{sys.version_info.minor}"
+    packages = Path(run.stdout.strip()) / "lib" / version / "site-packages"
+    if not packages.is_dir():
+        return f"the packages of the frameworks are not those of {version}"
+    if str(packages) not in sys.path:
+        sys.path.append(str(packages))
+    return None
+
+
+_MISSING = _add_packages()
+
+
+@pytest.fixture(autouse=True)
+def packages() -> None:
+    """Skips with the reason where this machine does not have the frameworks."""
+    if _MISSING is not None:
+        pytest.skip(_MISSING)
+
+
+@pytest.fixture(scope="session")
+def model_server() -> Iterator[FakeModel]:
+    with FakeModelServer() as model:
+        yield model
+
+
+@pytest.fixture
+def model(model_server: FakeModel) -> FakeModel:
+    model_server.reset()
+    return model_server
+
+
+@pytest.fixture
+def sidecar() -> Iterator[FakeSidecar]:
+    with FakeSidecar() as sidecar:
+        yield sidecar
+
+
+@pytest.fixture
+def reporter(sidecar: FakeSidecar) -> Iterator[Reporter]:
+    reporter = Reporter(MANIFEST, sidecar_url=sidecar.url, env={})
+    set_default_reporter(reporter)
+    yield reporter
+    reporter.stop()
+    set_default_reporter(None)
