@@ -100,7 +100,7 @@ function integration(row: ExampleRow, { lines }: FrameworkText): string {
   const isPython = row.packages === 'python';
   const name = isPython ? 'python' : 'js';
   const reporter = isPython
-    ? 'The reporter reads `agent.yaml` of the working directory; `AGENT_MANIFEST` names another file.'
+    ? 'The reporter reads `agent.yaml` of the working directory; `AGENT_MANIFEST` names another file. A list of the registered tools in\n`set_default_reporter(Reporter(tools=[…]))` adds the check of each tool.'
     : '`reporter` is the one of `createReporter({ manifest, tools })`.';
   const more = lines.length === 1 ? 'The integration is one line' : 'The integration is two lines';
   const web = lines.some((line) => line.includes('fastapi,') || line.includes(', fastapi'));
@@ -143,13 +143,13 @@ function recorded(row: ExampleRow, result: ExampleResult): string {
   const manifest = `examples/${row.folder}/agent.yaml`;
   const { metadata } = parse(readFileSync(join(ROOT, manifest), 'utf8')) as { metadata: { name: string } };
   const items = evidence.items.map(({ kind, name, tier }) => [`${kind} \`${name}\``, tier]);
-  const issues = gap.issues.length === 0 ? 'no issue' : `the issues ${codes(gap.issues)}`;
   return `## Grade and evidence
 
-The agent \`${metadata.name}\` of the example ([manifest](../../../${manifest})) has grade **${gap.grade}** with ${gap.score} points, ${issues}, and **${evidence.percent} %**
-evidence. The test used ${versionsOf(result)}.
+The agent \`${metadata.name}\` of the example ([manifest](../../../${manifest})) has grade **${gap.grade}** with ${gap.score} points and
+**${evidence.percent} %** evidence in the test, with ${versionsOf(result)}.
 
 ${markdownTable(['Declared item', 'Evidence'], items)}
-[The rules](../../reference/evidence.md) explain each tier.
+[The rules](../../reference/evidence.md) explain each tier. An item that only the agent reports counts half. A response that contains
+the token usage shows the model and the budget in the traffic, and counts fully.
 `;
 }

@@ -14,7 +14,7 @@ export interface ExampleResult {
   /** Of a request after the daily budget: the calls of the model are those of the vendor. */
   denial: { status: number; violations: string[]; calls: number };
   /** `GET /gap` after the conversation. */
-  gap: { score: number; grade: Grade; source: ReportSource; issues: string[] };
+  gap: { score: number; grade: Grade; source: ReportSource };
   /** `GET /gap`: each declared item with its tier. */
   evidence: { percent: number; items: { kind: ItemKind; name: string; tier: EvidenceTier }[] };
   /** `GET /explore`: the declared tools that the agent has registered. */

@@ -5,7 +5,7 @@ import os
 import re
 import sys
 
-from agent_compliance import current_behavior, default_reporter
+from agent_compliance import Reporter, current_behavior, default_reporter, set_default_reporter
 from django.conf import settings
 from django.core.management import execute_from_command_line
 from django.http import HttpRequest, JsonResponse
@@ -27,6 +27,8 @@ CALCULATOR = {
     },
 }
 
+# The names of the registered tools, which the reporter compares with agent.yaml.
+set_default_reporter(Reporter(tools=["calculator"]))
 settings.configure(
     ALLOWED_HOSTS=["*"],
     MIDDLEWARE=["agent_compliance.integrations.django.Middleware"],

@@ -5,7 +5,7 @@ import os
 import re
 
 import uvicorn
-from agent_compliance import current_behavior, default_reporter
+from agent_compliance import Reporter, current_behavior, default_reporter, set_default_reporter
 from agent_compliance.integrations import fastapi
 from fastapi import FastAPI, HTTPException
 from openai import AsyncOpenAI
@@ -26,6 +26,8 @@ CALCULATOR = {
     },
 }
 
+# The names of the registered tools, which the reporter compares with agent.yaml.
+set_default_reporter(Reporter(tools=["calculator"]))
 app = FastAPI()
 fastapi.install(app)
 client = AsyncOpenAI()

@@ -4,7 +4,7 @@ import os
 import re
 
 import uvicorn
-from agent_compliance import current_behavior, default_reporter
+from agent_compliance import Reporter, current_behavior, default_reporter, set_default_reporter
 from agent_compliance.integrations import fastmcp
 from mcp.server.fastmcp import FastMCP
 from mcp.server.fastmcp.exceptions import ToolError
@@ -15,6 +15,8 @@ from starlette.responses import JSONResponse
 MODEL = "gpt-4o-mini"
 PERSONAL_DATA = re.compile(r"[\w.+-]+@[\w-]+\.\w+|\b\d{3}-\d{2}-\d{4}\b")
 
+# The names of the registered tools, which the reporter compares with agent.yaml.
+set_default_reporter(Reporter(tools=["calculator", "ask"]))
 server = FastMCP("calculator", stateless_http=True)
 fastmcp.install(server)
 client = AsyncOpenAI()

@@ -4,7 +4,7 @@ import json
 import os
 import re
 
-from agent_compliance import current_behavior, default_reporter
+from agent_compliance import Reporter, current_behavior, default_reporter, set_default_reporter
 from agent_compliance.integrations import flask
 from flask import Flask, jsonify, request
 from openai import OpenAI
@@ -24,6 +24,8 @@ CALCULATOR = {
     },
 }
 
+# The names of the registered tools, which the reporter compares with agent.yaml.
+set_default_reporter(Reporter(tools=["calculator"]))
 app = Flask(__name__)
 flask.install(app)
 client = OpenAI()

@@ -4,6 +4,7 @@ import os
 import re
 
 import uvicorn
+from agent_compliance import Reporter, set_default_reporter
 from agent_compliance.integrations import fastapi, openai_agents
 from agents import (
     Agent,
@@ -19,6 +20,8 @@ from pydantic import BaseModel
 
 PERSONAL_DATA = re.compile(r"[\w.+-]+@[\w-]+\.\w+|\b\d{3}-\d{2}-\d{4}\b")
 
+# The names of the registered tools, which the reporter compares with agent.yaml.
+set_default_reporter(Reporter(tools=["calculator"]))
 app = FastAPI()
 fastapi.install(app)  # A denial of the policy becomes a 403.
 openai_agents.install(check_policy=True)

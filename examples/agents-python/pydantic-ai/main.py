@@ -4,7 +4,7 @@ import os
 import re
 
 import uvicorn
-from agent_compliance import current_behavior
+from agent_compliance import Reporter, current_behavior, set_default_reporter
 from agent_compliance.integrations import fastapi, pydantic_ai
 from fastapi import FastAPI, HTTPException
 from pydantic import BaseModel
@@ -12,6 +12,8 @@ from pydantic_ai import Agent
 
 PERSONAL_DATA = re.compile(r"[\w.+-]+@[\w-]+\.\w+|\b\d{3}-\d{2}-\d{4}\b")
 
+# The names of the registered tools, which the reporter compares with agent.yaml.
+set_default_reporter(Reporter(tools=["calculator"]))
 app = FastAPI()
 fastapi.install(app)  # A denial of the policy becomes a 403.
 pydantic_ai.install(check_policy=True)
