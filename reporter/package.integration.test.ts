@@ -68,6 +68,48 @@ test.each([
   ]);
 });
 
+const INTEGRATION_PROGRAM = `
+  const reporter = { behavior: () => ({ begin() {} }), checkPolicy: () => Promise.resolve() };
+  process.stdout.write(JSON.stringify([
+    Object.keys(aiSdk.compliance(reporter)),
+    new langchain.ComplianceHandler(reporter).name,
+    Object.keys(mastra.compliance(reporter)),
+    typeof mcp.install,
+    typeof agents.install,
+  ]));
+`;
+const INTEGRATION_NAMES = {
+  aiSdk: 'ai-sdk',
+  langchain: 'langchain',
+  mastra: 'mastra',
+  mcp: 'mcp',
+  agents: 'openai-agents',
+};
+
+test.each([
+  ['module', (name: string, path: string) => `import * as ${name} from '${path}';`],
+  ['commonjs', (name: string, path: string) => `const ${name} = require('${path}');`],
+])('the packaged integrations load in a %s program, without their frameworks', async (type, line) => {
+  const lines = Object.entries(INTEGRATION_NAMES).map(([name, file]) =>
+    line(name, `agent-compliance/integrations/${file}`),
+  );
+  const program = [...lines, INTEGRATION_PROGRAM].join('\n');
+  const { stdout, stderr } = await run(process.execPath, [`--input-type=${type}`, '-e', program], {
+    cwd: project.folder,
+    timeout: 240_000,
+  });
+  expect([JSON.parse(stdout), stderr]).toEqual([
+    [
+      ['wrapGenerate', 'wrapStream'],
+      'agent-compliance',
+      ['inputProcessors', 'outputProcessors', 'hooks'],
+      'function',
+      'function',
+    ],
+    '',
+  ]);
+});
+
 describe('the examples of the documentation', () => {
   const examples = examplesIn(['reporter/README.md', 'docs/guide/agent.md', 'docs/package.md']);
   const HEADERS = { 'x-request-id': 'r-1', 'content-type': 'text/plain' };

@@ -21,6 +21,11 @@ export class PolicyDeniedError extends Error {
     this.name = 'PolicyDeniedError';
     this.violations = violations;
   }
+
+  /** By code: frameworks copy errors, and a program can load the ES module and the CommonJS build. */
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return hasCode(value, 'PLATFORM_POLICY_DENIED');
+  }
 }
 
 /** The engine gave no verdict on the call. Thrown only with `failClosed`. */
@@ -31,7 +36,14 @@ export class PolicyUnavailableError extends Error {
     super(`no verdict from the policy engine: ${reason}`);
     this.name = 'PolicyUnavailableError';
   }
+
+  static override [Symbol.hasInstance](value: unknown): boolean {
+    return hasCode(value, 'PLATFORM_POLICY_UNAVAILABLE');
+  }
 }
+
+const hasCode = (value: unknown, code: string): boolean =>
+  value instanceof Error && 'code' in value && value.code === code;
 
 export interface PolicyCheckSettings {
   /** Base URL of the policy engine; null: the rules of the manifest are evaluated in this process. */

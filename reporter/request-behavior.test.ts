@@ -6,18 +6,21 @@ import { createRequestBehavior, type HeadWriter, type RequestBehavior } from './
 let events: BehavioralEvent[];
 let lost: { name: string; reason: string }[];
 let canSend: boolean;
+let counted: unknown[];
 beforeEach(() => {
+  counted = [];
   [events, lost, canSend] = [[], [], true];
 });
 
-function aBehavior(response: HeadWriter | null = null): RequestBehavior {
+function aBehavior(response: HeadWriter | null = null, isLazy = false): RequestBehavior {
   return createRequestBehavior({
     response,
+    isLazy,
     sendEvent: (event) => {
       if (canSend) events.push(event);
       return canSend;
     },
-    countUsage: () => true,
+    countUsage: (...call) => counted.push(call) > 0 && call[1] >= 0,
     onLost: (what) => void lost.push(what),
   });
 }
@@ -186,5 +189,96 @@ describe('a name', () => {
     const listed = parseBehaviorHeaders(new Map(Object.entries(behavior.headers()))).toolsCalled ?? [];
     expect((behavior.headers()[TOOLS] ?? '').length).toBeLessThanOrEqual(4608);
     expect([listed.length > 100, listed.length + events.length]).toEqual([true, 1000]);
+  });
+});
+
+describe('a behavior that begins with the first report', () => {
+  const reports: [string, (behavior: RequestBehavior) => unknown][] = [
+    ['begin', (behavior) => behavior.begin()],
+    ['a guardrail', (behavior) => behavior.guardrail('pii-detector')],
+    ['a tool', (behavior) => behavior.tool('search')],
+    ['a model call', (behavior) => behavior.model('gpt', 1, 2)],
+    ['a confirmation', (behavior) => behavior.confirmed()],
+  ];
+
+  test('has no headers before', () => {
+    const behavior = aBehavior(null, true);
+    behavior.guardrail('');
+    behavior.facts();
+    expect(behavior.headers()).toEqual({});
+  });
+
+  test.each(reports)('has both lists after %s', (_name, report) => {
+    const behavior = aBehavior(null, true);
+    report(behavior);
+    report(behavior);
+    expect(Object.keys(behavior.headers())).toEqual(expect.arrayContaining([GUARDRAILS, TOOLS]));
+  });
+});
+
+describe('model', () => {
+  test('counts a call with the same id once', () => {
+    const behavior = aBehavior();
+    const results = [
+      behavior.model('gpt', 1, 2, 'call-1'),
+      behavior.model('gpt', 1, 2, 'call-1'),
+      behavior.model('gpt', 3, 4, 'call-2'),
+      behavior.model('gpt', 5, 6),
+      behavior.model('gpt', 5, 6),
+    ];
+    expect(results).toEqual([true, true, true, true, true]);
+    expect(counted).toEqual([
+      ['gpt', 1, 2],
+      ['gpt', 3, 4],
+      ['gpt', 5, 6],
+      ['gpt', 5, 6],
+    ]);
+  });
+
+  test('does not remember the id of a call that was not valid', () => {
+    const behavior = aBehavior();
+    expect([behavior.model('gpt', -1, 2, 'call-1'), behavior.model('gpt', 1, 2, 'call-1')]).toEqual([
+      false,
+      true,
+    ]);
+  });
+
+  test('counts the call of another request with the same id', () => {
+    aBehavior().model('gpt', 1, 2, 'call-1');
+    aBehavior().model('gpt', 1, 2, 'call-1');
+    expect(counted).toHaveLength(2);
+  });
+});
+
+describe('the facts for checkPolicy', () => {
+  test('are empty lists at first', () => {
+    expect(aBehavior().facts()).toEqual({ guardrailsInvoked: [], toolsCalled: [] });
+  });
+
+  test('are what was reported, also after the head', () => {
+    const behavior = aBehavior();
+    behavior.guardrail('pii-detector');
+    behavior.guardrail('topic-filter', { invoked: false });
+    behavior.guardrail('toxicity-filter', { score: 0.4 });
+    behavior.guardrail('toxicity-filter', { score: 0.2 });
+    behavior.guardrail('custom', { score: 0.9 });
+    behavior.tool('search');
+    behavior.headers();
+    behavior.tool('refund');
+    behavior.tool('search');
+    behavior.confirmed(false);
+    behavior.tool(' ');
+    expect(behavior.facts()).toEqual({
+      guardrailsInvoked: ['pii-detector', 'toxicity-filter', 'custom'],
+      toolsCalled: ['search', 'refund'],
+      userConfirmed: false,
+      toxicityScore: 0.4,
+    });
+  });
+
+  test('have at most as many names as checkPolicy accepts', () => {
+    const behavior = aBehavior();
+    for (let index = 0; index < 1500; index += 1) behavior.tool(`tool-${index}`);
+    expect(behavior.facts().toolsCalled).toHaveLength(1000);
   });
 });

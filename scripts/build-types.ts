@@ -3,9 +3,14 @@
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative, resolve } from 'node:path';
 import ts from 'typescript';
+import { INTEGRATIONS } from './integrations.ts';
 
 const root = dirname(import.meta.dirname);
-const ENTRY = 'reporter/index';
+/** Sources by the name of their declarations. */
+const ENTRIES: ReadonlyMap<string, string> = new Map([
+  ['index', 'reporter/index'],
+  ...INTEGRATIONS.map((name) => [`integrations/${name}`, `reporter/integrations/${name}`] as const),
+]);
 const directory = resolve(process.argv[2] ?? join(root, 'dist/reporter'));
 
 /** Declaration text by module, such as `core/health/health`. */
@@ -14,7 +19,8 @@ function declarations(): Map<string, string> {
   const { compilerOptions } = read.config as { compilerOptions: unknown };
   const { options, errors } = ts.convertCompilerOptionsFromJson(compilerOptions, root);
   if (errors.length > 0) throw new Error(ts.formatDiagnostics(errors, formatHost));
-  const program = ts.createProgram([join(root, `${ENTRY}.ts`)], {
+  const entries = [...ENTRIES.values()].map((entry) => join(root, `${entry}.ts`));
+  const program = ts.createProgram(entries, {
     ...options,
     noEmit: false,
     incremental: false,
@@ -41,7 +47,7 @@ const formatHost: ts.FormatDiagnosticsHost = {
 
 const isRelative = (specifier: string): boolean => specifier.startsWith('.');
 
-/** The declarations that the entry's types need. */
+/** The declarations that the types of the entries need. */
 function reachable(texts: ReadonlyMap<string, string>): Map<string, string> {
   const found = new Map<string, string>();
   const visit = (module: string): void => {
@@ -53,7 +59,7 @@ function reachable(texts: ReadonlyMap<string, string>): Map<string, string> {
       if (isRelative(fileName))
         visit(relative(root, resolve(root, dirname(module), fileName)).replace(/\.ts$/, ''));
   };
-  visit(ENTRY);
+  for (const entry of ENTRIES.values()) visit(entry);
   return found;
 }
 
@@ -64,5 +70,13 @@ for (const [module, text] of reachable(declarations())) {
   // Sources import .ts files; published declarations must refer to .js files.
   writeFileSync(file, text.replaceAll(/(from '\.[^']*)\.ts'/g, "$1.js'"));
 }
-for (const extension of ['d.ts', 'd.mts'])
-  writeFileSync(join(directory, `index.${extension}`), `export * from './types/${ENTRY}.js';\n`);
+for (const [name, entry] of ENTRIES) {
+  const file = join(directory, name);
+  mkdirSync(dirname(file), { recursive: true });
+  const types = relative(dirname(file), join(directory, 'types', entry));
+  for (const extension of ['d.ts', 'd.mts'])
+    writeFileSync(
+      `${file}.${extension}`,
+      `export * from '${types.startsWith('.') ? types : `./${types}`}.js';\n`,
+    );
+}

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { build } from 'esbuild';
 import { buildDashboard, containsDashboard } from './build-dashboard.mjs';
 import { nodeGuard } from './node-guard.mjs';
+import { INTEGRATIONS } from './integrations.ts';
 import { noticesOf } from './third-party-notices.ts';
 
 const root = dirname(import.meta.dirname);
@@ -98,13 +99,23 @@ function record(part, metafile) {
 async function buildReporter() {
   const entry = 'reporter/index.ts';
   if (!existsSync(join(root, entry))) return;
-  for (const [format, outfile] of [
-    ['esm', 'dist/reporter/index.mjs'],
-    ['cjs', 'dist/reporter/index.js'],
+  // The integrations contain nothing of the reporter: they get it from the agent.
+  const entryPoints = { index: entry };
+  for (const name of INTEGRATIONS) entryPoints[`integrations/${name}`] = `reporter/integrations/${name}.ts`;
+  for (const [format, extension] of [
+    ['esm', '.mjs'],
+    ['cjs', '.js'],
   ]) {
-    const { metafile } = await build({ ...common, entryPoints: [entry], outfile, format });
+    const outExtension = { '.js': extension };
+    const { metafile } = await build({
+      ...common,
+      entryPoints,
+      outdir: 'dist/reporter',
+      outExtension,
+      format,
+    });
     if (format === 'esm') record('reporter', metafile);
-    report(outfile);
+    for (const name of Object.keys(entryPoints)) report(`dist/reporter/${name}${extension}`);
   }
 }
 

@@ -6,15 +6,18 @@ import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'nod
 import { isBuiltin } from 'node:module';
 import { tmpdir } from 'node:os';
 import { dirname, join, resolve } from 'node:path';
+import { INTEGRATIONS } from './integrations.ts';
 import { noticesOf } from './third-party-notices.ts';
 
 const root = dirname(import.meta.dirname);
 const PROCESSES = ['cli', 'cli-cluster', 'cli-mcp', 'llm-sdk', 'sidecar', 'control-plane'];
 const BUNDLES = [...PROCESSES, 'reporter'];
+const LIBRARIES = ['index', ...INTEGRATIONS.map((name) => `integrations/${name}`)]
+  .flatMap((name) => [`${name}.js`, `${name}.mjs`])
+  .map((file) => `dist/reporter/${file}`);
 const FILES = {
   'dist/package.json': 'dist/package.json',
-  'dist/reporter/index.js': 'dist/reporter/index.js',
-  'dist/reporter/index.mjs': 'dist/reporter/index.mjs',
+  ...Object.fromEntries(LIBRARIES.map((file) => [file, file])),
   'dist/schema/agent.schema.json': 'dist/schema/agent.schema.json',
   'docs/package.md': 'README.md',
   'reporter/README.md': 'REPORTER.md',

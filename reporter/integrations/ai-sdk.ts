@@ -25,8 +25,10 @@ interface StreamCall<Result> {
 
 /** A language model middleware of the AI SDK (versions 5, 6 and 7). */
 export interface ComplianceMiddleware {
-  wrapGenerate<Result>(call: ModelCall<Result>): Promise<Result>;
-  wrapStream<Result extends { stream: ReadableStream }>(call: StreamCall<Result>): Promise<Result>;
+  readonly wrapGenerate: <Result>(call: ModelCall<Result>) => Promise<Result>;
+  readonly wrapStream: <Result extends { stream: ReadableStream }>(
+    call: StreamCall<Result>,
+  ) => Promise<Result>;
 }
 
 /**

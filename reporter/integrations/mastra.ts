@@ -1,12 +1,5 @@
 import type { RequestBehavior } from '../request-behavior.ts';
-import {
-  at,
-  Observer,
-  safely,
-  textOf,
-  type IntegrationOptions,
-  type ObservingReporter,
-} from './observer.ts';
+import { at, Observer, safely, textOf, type IntegrationOptions, type ObservingReporter } from './observer.ts';
 
 export type { IntegrationOptions, ObservingReporter } from './observer.ts';
 
@@ -35,14 +28,19 @@ interface ResponseArguments {
 /** A processor that Mastra calls before and after each model call. */
 export interface ComplianceProcessor {
   readonly id: 'agent-compliance';
-  processLLMRequest(call: RequestArguments): Promise<undefined>;
-  processLLMResponse(call: ResponseArguments): undefined;
+  readonly processLLMRequest: (call: RequestArguments) => Promise<undefined>;
+  readonly processLLMResponse: (call: ResponseArguments) => undefined;
 }
 
 /** Hooks around the tools of an agent. */
 export interface ToolHooks {
-  beforeToolCall(call: { toolName: string; context: unknown }): void;
-  afterToolCall(call: { toolName: string; context: unknown; output?: unknown; error?: unknown }): void;
+  readonly beforeToolCall: (call: { toolName: string; context: unknown }) => void;
+  readonly afterToolCall: (call: {
+    toolName: string;
+    context: unknown;
+    output?: unknown;
+    error?: unknown;
+  }) => void;
 }
 
 /** The guardrails of Mastra, with the types of the manifest. */
@@ -122,8 +120,7 @@ const INSPECTING = ['processInput', 'processInputStep', 'processOutputStep', 'pr
 /** A processor that reports itself; the same processor if it is not a guardrail. */
 function asGuardrail<P extends object>(processor: P, observer: Observer): P {
   const id = at(processor, 'id');
-  const type =
-    typeof id === 'string' ? (observer.guardrailOf(id) ?? ownValue(BUILT_IN, id)) : undefined;
+  const type = typeof id === 'string' ? (observer.guardrailOf(id) ?? ownValue(BUILT_IN, id)) : undefined;
   if (type === undefined) return processor;
   return new Proxy(processor, {
     get(target, key) {

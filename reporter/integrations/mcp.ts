@@ -25,6 +25,9 @@ interface Replaceable {
 
 const CALL = 'tools/call';
 
+/** A second installation would report each tool twice. */
+const installed = new WeakSet<object>();
+
 /**
  * Reports the tools of an MCP server. With `checkPolicy`, the policy is evaluated before each model call through the client
  * (sampling). The protocol has no tokens: report the model calls of a tool with `reporter.behavior().model(…)` or with the
@@ -35,8 +38,10 @@ export function install(
   server: HighLevelServer | ProtocolServer,
   options?: IntegrationOptions,
 ): void {
-  const observer = new Observer(reporter, options);
   const target = ('server' in server ? server.server : server) as Replaceable;
+  if (installed.has(target)) return;
+  installed.add(target);
+  const observer = new Observer(reporter, options);
   const { setRequestHandler, createMessage, _requestHandlers: handlers } = target;
   const known: unknown = handlers instanceof Map ? handlers.get(CALL) : undefined;
   if (handlers instanceof Map && typeof known === 'function')

@@ -1,12 +1,5 @@
 import type { GuardrailDetails, RequestBehavior } from '../request-behavior.ts';
-import {
-  at,
-  Observer,
-  safely,
-  textOf,
-  type IntegrationOptions,
-  type ObservingReporter,
-} from './observer.ts';
+import { at, Observer, safely, textOf, type IntegrationOptions, type ObservingReporter } from './observer.ts';
 
 export type { IntegrationOptions, ObservingReporter } from './observer.ts';
 
@@ -25,6 +18,9 @@ interface TraceProvider {
   createTrace(options: object): unknown;
 }
 
+/** A second processor would report each tool twice. */
+const installed = new WeakSet<ObservingReporter>();
+
 /** Where the SDK keeps its provider, so that its ES module and CommonJS builds share one. */
 const PROVIDER = Symbol.for('openai.agents.core.traceProvider');
 
@@ -38,6 +34,8 @@ export function install(reporter: ObservingReporter, options: OpenAIAgentsOption
     throw new TypeError("checkPolicy needs the option agents: import * as agents from '@openai/agents'");
   const provider = (globalThis as Record<symbol, unknown>)[PROVIDER] as TraceProvider | undefined;
   if (provider === undefined) throw new TypeError('import @openai/agents before install()');
+  if (installed.has(reporter)) return;
+  installed.add(reporter);
   const observer = new Observer(reporter, options);
   provider.registerProcessor(new SpanProcessor(observer));
   if (at(provider.createTrace({ name: 'agent-compliance' }), 'traceId') === 'no-op')

@@ -26,7 +26,10 @@ CALCULATOR = {
     },
 }
 
-reporter = Reporter(None, tools=["calculator"])
+HOST, PORT = os.environ.get("HOST", "127.0.0.1"), int(os.environ.get("PORT", "8000"))
+# The reporter checks the API of the model. That of the built-in model is this process.
+OWN_API = {} if os.environ.get("OPENAI_BASE_URL") else {"OPENAI_BASE_URL": f"http://127.0.0.1:{PORT}/v1"}
+reporter = Reporter(tools=["calculator"], env={**os.environ, **OWN_API})
 Body = dict[str, object]
 
 
@@ -74,6 +77,8 @@ def respond(environ: dict) -> tuple[int, Body]:
         return 200, {"status": "ok"}
     if route == "GET /capabilities":
         return 200, {"tools": ["calculator"]}
+    if route == "GET /v1/models":
+        return 200, {"object": "list", "data": [{"id": MODEL, "object": "model"}]}
     return 404, {"error": "not found"}
 
 
@@ -90,6 +95,5 @@ class Handler(WSGIRequestHandler):
 
 if __name__ == "__main__":
     reporter.start()
-    host, port = os.environ.get("HOST", "127.0.0.1"), int(os.environ.get("PORT", "8000"))
-    with make_server(host, port, reporter.wsgi(app), Server, Handler) as server:
+    with make_server(HOST, PORT, reporter.wsgi(app), Server, Handler) as server:
         server.serve_forever()

@@ -6,7 +6,10 @@ import { MODEL, QUESTION } from './common.mjs';
 import { Blocked, integration, multiplier, reporter, serveForms } from './observed.mjs';
 
 const observed = (model, options = {}) =>
-  wrapLanguageModel({ model, middleware: integration.compliance(reporter, { checkPolicy: true, ...options }) });
+  wrapLanguageModel({
+    model,
+    middleware: integration.compliance(reporter, { checkPolicy: true, ...options }),
+  });
 const chat = (url) => createOpenAI({ baseURL: url, apiKey: 'key' }).chat(MODEL);
 const request = (model, isFailing = false, name = 'multiply') => ({
   model: observed(model, { guardrails: ['pii-tool'] }),
@@ -45,8 +48,10 @@ serveForms({
     guard();
     return (await generateText({ ...request(chat(url)), telemetry: { isEnabled: false } })).text;
   },
-  'guardrail as tool': async (url) =>
-    (guard(), (await generateText(request(chat(url), false, 'pii-tool'))).text),
+  'guardrail as tool': async (url) => (
+    guard(),
+    (await generateText(request(chat(url), false, 'pii-tool'))).text
+  ),
   blocked: () => guard(true),
   denied: async (url) => (await generateText(request(chat(url)))).text,
   'denied stream': async (url) => {

@@ -1,3 +1,4 @@
+import { TransformStream } from 'node:stream/web';
 import { tool } from '@langchain/core/tools';
 import { Annotation, END, MessagesAnnotation, START, StateGraph } from '@langchain/langgraph';
 import { ToolNode, toolsCondition } from '@langchain/langgraph/prebuilt';
@@ -35,7 +36,7 @@ function graph(url, { blocks = false, withGuardrail = true } = {}) {
     })
     .addNode('model', async ({ messages }) => ({ messages: [await model.invoke(messages)] }))
     .addNode('tools', new ToolNode(tools))
-    .addEdge(START, withGuardrail ? 'pii-detector' : 'model')
+    .addConditionalEdges(START, () => (withGuardrail ? 'pii-detector' : 'model'), ['pii-detector', 'model'])
     .addEdge('pii-detector', 'model')
     .addConditionalEdges('model', toolsCondition, ['tools', END])
     .addEdge('tools', 'model')

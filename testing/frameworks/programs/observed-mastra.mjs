@@ -34,8 +34,9 @@ serveForms({
   'failing tool': async (url) => (await agent(url, { isFailing: true }).generate(QUESTION)).text,
   'renamed guardrail': async (url) => {
     const inputProcessors = [detector('own-detector')];
-    return (await agent(url, { inputProcessors, guardrails: { 'own-detector': 'pii-detector' } }).generate(QUESTION))
-      .text;
+    return (
+      await agent(url, { inputProcessors, guardrails: { 'own-detector': 'pii-detector' } }).generate(QUESTION)
+    ).text;
   },
   blocked: async (url) => {
     const { text, tripwire } = await agent(url, {

@@ -23,8 +23,7 @@ function createServer(url, { installsLate = false } = {}) {
     const client = new OpenAI({ baseURL: url, apiKey: 'key', maxRetries: 0 });
     const messages = [{ role: 'user', content: QUESTION }];
     const { id, choices, usage } = await client.chat.completions.create({ model: MODEL, messages });
-    const count = () =>
-      reporter.behavior().model(MODEL, usage.prompt_tokens, usage.completion_tokens, id);
+    const count = () => reporter.behavior().model(MODEL, usage.prompt_tokens, usage.completion_tokens, id);
     // Counted once, because the id is the same.
     count();
     count();

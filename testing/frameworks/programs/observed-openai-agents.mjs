@@ -8,7 +8,11 @@ const { Agent, OpenAIChatCompletionsModel, OpenAIResponsesModel, run, tool } = a
 
 // Without the SDK's own exporter, which sends traces to OpenAI.
 agents.setTraceProcessors([]);
-integration.install(reporter, { agents, checkPolicy: true, guardrails: { 'no personal data': 'pii-detector' } });
+integration.install(reporter, {
+  agents,
+  checkPolicy: true,
+  guardrails: { 'no personal data': 'pii-detector' },
+});
 
 const guardrail = (name, tripwireTriggered = false) => ({
   name,
@@ -32,7 +36,9 @@ const agent = (url, { Model = OpenAIResponsesModel, isFailing, inputGuardrails }
   });
 const text = async (result) => (await result).finalOutput;
 const streamed = async (agent) =>
-  new Response((await run(agent, QUESTION, { stream: true })).toTextStream().pipeThrough(new TextEncoderStream()));
+  new Response(
+    (await run(agent, QUESTION, { stream: true })).toTextStream().pipeThrough(new TextEncoderStream()),
+  );
 
 serveForms({
   whole: (url) => text(run(agent(url), QUESTION)),

@@ -58,6 +58,7 @@ export function serveForms(forms) {
       send(response, 500, {
         error: error.constructor.name,
         message: error.message,
+        stack: error.stack?.split('\n').slice(1, 6) ?? [],
         isDenied: error instanceof PolicyDeniedError,
         violations: error.violations ?? null,
       });
