@@ -45,6 +45,7 @@ export const SUITES: readonly Suite[] = [
   { name: 'commit messages', group: 'check', command: ['node', 'scripts/check-commits.ts'] },
   { name: 'build', group: 'build', command: npm('build') },
   { name: 'test servers', group: 'integration', command: ['scripts/debian-servers.sh'], maySkip: true },
+  { name: 'Python package', group: 'integration', command: ['scripts/python-package.sh'], maySkip: true },
   {
     name: 'cluster binaries',
     group: 'cluster',

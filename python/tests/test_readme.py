@@ -1,0 +1,56 @@
+"""The examples of the README run as they are written."""
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import manifest
+
+README = Path(__file__).resolve().parent.parent / "README.md"
+EXAMPLES = re.findall(r"```python\n(# ([a-z]+\.py).*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+
+
+def test_there_are_examples() -> None:
+    assert [name for _, name in EXAMPLES] == ["asgi.py", "wsgi.py", "chat.py", "handler.py"]
+
+
+@pytest.mark.parametrize(("code", "name"), EXAMPLES, ids=[name for _, name in EXAMPLES])
+def test_example(
+    code: str, name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for package in re.findall(r"^from (fastapi|flask) ", code, re.MULTILINE):
+        pytest.importorskip(package)
+    monkeypatch.chdir(tmp_path)
+    # JSON is YAML.
+    (tmp_path / "agent.yaml").write_text(json.dumps(manifest()))
+    members: dict[str, Any] = {"__name__": name}
+    exec(compile(code, name, "exec"), members)
+    if name == "handler.py":
+        assert "'x-platform-tools-called': 'search'" in capsys.readouterr().out
+    if name == "chat.py":
+        assert answer_of(members["app"]) == b"You said: hello"
+
+
+def answer_of(app: Any) -> bytes:
+    import asyncio
+
+    sent: list[Any] = []
+
+    async def send(message: Any) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/v1/chat", "headers": []}
+    asyncio.run(app(scope, None, send))
+    app.reporter.stop()
+    assert (b"x-platform-guardrails-invoked", b"pii-detector") in sent[0]["headers"]
+    body: bytes = sent[1]["body"]
+    return body
+
+
+def test_every_name_of_the_package_is_documented() -> None:
+    import agent_compliance
+
+    text = README.read_text(encoding="utf-8")
+    assert [name for name in agent_compliance.__all__ if name not in text] == ["Behavior"]

@@ -1,0 +1,53 @@
+import pytest
+
+from agent_compliance import _text
+
+
+@pytest.mark.parametrize(
+    ("name", "encoded"),
+    [
+        ("pii-detector", "pii-detector"),
+        ("a b", "a%20b"),
+        ("a,b%", "a%2Cb%25"),
+        ("öl", "%C3%B6l"),
+        ("😀", "%F0%9F%98%80"),
+        ("\ud83d\ude00", "%F0%9F%98%80"),
+        ("\ud83d", "%EF%BF%BD"),
+        ("!#$&'*+-.^_`|~", "!#$&'*+-.^_`|~"),
+        ("()<>@", "%28%29%3C%3E%40"),
+    ],
+)
+def test_names_are_encoded_like_in_javascript(name: str, encoded: str) -> None:
+    assert _text.header_form(_text.reported_name(name)) == encoded
+
+
+@pytest.mark.parametrize(
+    ("text", "units", "expected"),
+    [
+        ("abc", 3, "abc"),
+        ("abcd", 3, "abc"),
+        ("äöü", 2, "äö"),
+        ("a😀", 3, "a😀"),
+        ("a😀b", 3, "a😀"),
+        ("ab😀", 3, "ab"),
+        ("😀😀", 3, "😀"),
+    ],
+)
+def test_texts_are_cut_by_utf16_units(text: str, units: int, expected: str) -> None:
+    assert _text.cut(text, units) == expected
+
+
+def test_lone_surrogates_are_replaced() -> None:
+    assert _text.well_formed("a\udc00b\ud800") == "a\ufffdb\ufffd"
+    assert _text.json_bytes({"a": "\ud800"}) == '{"a":"\ufffd"}'.encode()
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf")])
+def test_json_has_no_infinity(value: float) -> None:
+    with pytest.raises(ValueError, match="Out of range"):
+        _text.json_text(value)
+
+
+def test_times_have_milliseconds() -> None:
+    assert _text.iso_time(1_700_000_000.1239) == "2023-11-14T22:13:20.123Z"
+    assert _text.day_of(1_700_000_000) == "2023-11-14"

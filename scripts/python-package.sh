@@ -1,0 +1,111 @@
+#!/bin/bash
+# python-package.sh - checks the Python package: ruff, mypy, oldest version, tests with coverage, wheel and sdist.
+#
+# Installs the tools of python/requirements-test.txt into a cache directory named after the hash of that file.
+# The tests run with every Python from 3.10 to 3.14 that this machine has; coverage is measured with the first.
+# The last line is that of the tests. Exit 3: not supported on this machine; the reason is printed.
+set -euo pipefail
+ROOT=$(cd "$(dirname "$0")/.." && pwd)
+CACHE=${AGENT_COMPLIANCE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/agent-compliance}/python-package
+LOCK=$ROOT/python/requirements-test.txt
+MAX_WHEEL_BYTES=60000
+# Percent of bare `python -c pass`, in processor time of the fastest of 15 runs.
+MAX_IMPORT=150
+
+PYTHONS=()
+for each in python3.12 python3.13 python3.11 python3.10 python3.14 python3; do
+  version=$("$each" -c 'import sys, venv, ensurepip; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) || continue
+  case $version in 3.1[0-4]) ;; *) continue ;; esac
+  # `python3` may be one of the others.
+  case " ${PYTHONS[*]-} " in *" python$version "*) ;; *) PYTHONS+=("$each") ;; esac
+done
+if [ "${#PYTHONS[@]}" = 0 ]; then
+  echo "Python 3.10 to 3.14 with venv is missing: required by the checks of the Python package"
+  exit 3
+fi
+
+FOLDER=$CACHE/$("${PYTHONS[0]}" -c 'import sys; print(sys.version.split()[0])')-$(sha256sum "$LOCK" | cut -c1-16)
+mkdir -p "$CACHE"
+exec 9> "$CACHE/lock"
+flock 9
+if ! [ -e "$FOLDER/.complete" ]; then
+  rm -rf "$FOLDER"
+  echo "installing tools into $FOLDER"
+  "${PYTHONS[0]}" -m venv "$FOLDER"
+  "$FOLDER/bin/pip" install --quiet --disable-pip-version-check --no-deps --only-binary :all: -r "$LOCK"
+  touch "$FOLDER/.complete"
+fi
+flock -u 9
+
+SCRATCH=$(mktemp -d)
+trap 'rm -rf "$SCRATCH"' EXIT
+cp -r "$ROOT/python" "$SCRATCH/python"
+cd "$SCRATCH/python"
+export PATH=$FOLDER/bin:$PATH PYTHONDONTWRITEBYTECODE=1
+
+ruff check --quiet --no-cache .
+ruff format --quiet --no-cache --check .
+mypy --no-incremental --cache-dir=/dev/null
+# Without the future import, vermin counts annotations that are never evaluated.
+vermin --target=3.10- --no-tips --eval-annotations --violations --quiet src
+if command -v pyright >/dev/null; then pyright; else echo "pyright is not installed: strict types are checked by mypy only"; fi
+
+# The wheel is built from the sdist, so both are complete.
+python -m build --no-isolation --outdir "$SCRATCH/dist" . >/dev/null
+for package in "$SCRATCH"/dist/*; do
+  python -m venv --without-pip "$SCRATCH/empty"
+  python -m pip --python "$SCRATCH/empty/bin/python" install --quiet --disable-pip-version-check --no-deps \
+    --no-index --no-build-isolation "$package" 2>/dev/null ||
+    PYTHONPATH=$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
+      python -m pip --python "$SCRATCH/empty/bin/python" install --quiet --disable-pip-version-check --no-deps \
+      --no-index --no-build-isolation "$package"
+  # Not from the directory of the sources, and with no other package.
+  (cd "$SCRATCH/empty" && bin/python -I - <<'PYTHON'
+import pathlib
+import agent_compliance
+from agent_compliance import Reporter
+
+folder = pathlib.Path(agent_compliance.__file__).parent
+assert (folder / "py.typed").is_file() and (folder / "integrations").is_dir()
+manifest = {"metadata": {"name": "a"}, "spec": {"model": {"provider": "p", "id": "m", "apiKey": "k"}}}
+reporter = Reporter(manifest, env={})
+reporter.start()
+assert reporter.get_report()["agentName"] == "a"
+reporter.stop()
+PYTHON
+  )
+  rm -rf "$SCRATCH/empty"
+done
+SIZE=$(stat -c %s "$SCRATCH"/dist/*.whl)
+echo "wheel: $SIZE bytes"
+if [ "$SIZE" -ge "$MAX_WHEEL_BYTES" ]; then echo "the wheel has $MAX_WHEEL_BYTES bytes or more"; exit 1; fi
+
+python - "$SCRATCH/python/src" "$MAX_IMPORT" <<'PYTHON'
+import compileall, os, resource, subprocess, sys
+
+source, limit = sys.argv[1], int(sys.argv[2])
+compileall.compile_dir(source, quiet=2)
+code = f"import sys; sys.path.insert(0, {source!r})\nimport agent_compliance"
+
+def seconds(program):
+    """Processor time of a process: other processes on this machine change it little."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    subprocess.run([sys.executable, "-c", program], check=True, env={**os.environ, "PYTHONDONTWRITEBYTECODE": ""})
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
+
+bare, imported = (min(seconds(program) for _ in range(15)) for program in ("pass", code))
+reporter = min(seconds(f"{code}\nfrom agent_compliance import Reporter") for _ in range(15))
+print(f"import: {imported / bare:.2f} times bare Python, with Reporter {reporter / bare:.2f}")
+sys.exit(imported / bare * 100 > limit)
+PYTHON
+
+PACKAGES=$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
+for each in "${PYTHONS[@]:1}"; do
+  echo "tests with $each"
+  # The packages of the tests are pure Python.
+  PYTHONPATH=src:$PACKAGES "$each" -m pytest -p no:cacheprovider | tail -n 1
+done
+PYTHONPATH=src python -m coverage run -m pytest -p no:cacheprovider > "$SCRATCH/tests" || { cat "$SCRATCH/tests"; exit 1; }
+python -m coverage report --fail-under=95 --precision=1
+tail -n 1 "$SCRATCH/tests"

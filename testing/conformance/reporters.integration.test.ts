@@ -1,0 +1,152 @@
+// The same requests and expected documents against the reporters for Node.js and for Python.
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { request as httpRequest, type IncomingMessage, type RequestListener } from 'node:http';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { text } from 'node:stream/consumers';
+import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
+import { parseEventBatch } from '../../core/behavior/parse-event-batch.ts';
+import { TestServers } from '../sockets.ts';
+
+interface Case {
+  name: string;
+  request: { method: string; path: string; requestId?: string | null; body?: unknown };
+  /** The response of the policy engine. */
+  engine?: { status: number; body: unknown };
+  expect: {
+    status: number;
+    /** null: the header is absent. */
+    headers: Record<string, string | null>;
+    body: unknown;
+    events?: unknown[];
+    queries?: unknown[];
+  };
+}
+
+const PYTHON = ['python3.13', 'python3.12', 'python3.11', 'python3.10', 'python3'].find(
+  (name) => spawnSync(name, ['-c', 'import sys; sys.exit(sys.version_info < (3, 10))']).status === 0,
+);
+if (PYTHON === undefined)
+  process.stderr.write('SKIPPED: Python 3.10 is missing: required by the conformance suite of the reporters\n');
+
+const FOLDER = import.meta.dirname;
+const CASES = JSON.parse(readFileSync(join(FOLDER, 'cases.json'), 'utf8')) as Case[];
+const AGENTS = [
+  { language: 'Node.js', command: [process.execPath, 'node-agent.ts'], isHere: true },
+  { language: 'Python', command: [PYTHON ?? '', 'python_agent.py', 'wsgi'], isHere: PYTHON !== undefined },
+];
+const HANDSHAKE = { jsonrpc: '2.0', id: 1, result: { protocolVersion: '2025-11-25' } };
+/** Values that differ between runs, by name. */
+const VARIABLE: Readonly<Record<string, string>> = {
+  timestamp: '<time>',
+  windowStartedAt: '<time>',
+  latencyMs: '<ms>',
+};
+
+/** The services of an agent: sidecar, policy engine, model vendor, MCP server and Redis. */
+async function startServices(servers: TestServers) {
+  const found = { batches: [] as { requestId: string | null; events: unknown[] }[], queries: [] as unknown[] };
+  let engine: Case['engine'];
+  const serve: RequestListener = (request, response) => {
+    void text(request).then((body) => {
+      const url = request.url ?? '';
+      let answer: { status: number; body: unknown } = { status: 200, body: {} };
+      if (url === '/events') {
+        const parsed = parseEventBatch(JSON.parse(body));
+        if (parsed.ok) found.batches.push(parsed.value);
+        else answer = { status: 400, body: {} };
+      } else if (url.startsWith('/v1/data/')) {
+        found.queries.push({ path: url, ...(JSON.parse(body) as object) });
+        answer = engine ?? { status: 500, body: {} };
+      } else if (url === '/mcp') answer.body = HANDSHAKE;
+      else answer.status = request.headers.authorization === 'Bearer sk-1' ? 200 : 401;
+      response.writeHead(answer.status, { 'content-type': 'application/json' });
+      response.end(JSON.stringify(answer.body));
+    });
+  };
+  const url = `http://127.0.0.1:${await servers.http(serve)}`;
+  const redis = (line: string) =>
+    servers.tcp((socket) => socket.once('data', () => socket.end(`${line}\r\n`)));
+  const env = {
+    PATH: process.env['PATH'] ?? '',
+    MANIFEST: join(FOLDER, 'agent.json'),
+    PLATFORM_SIDECAR_URL: url,
+    ENGINE_URL: url,
+    OPENAI_BASE_URL: `${url}/v1`,
+    OPENAI_API_KEY: 'sk-1',
+    PLATFORM_SECRET_MY_LLM_KEY: 'x',
+    MCP_URL: `${url}/mcp`,
+    REDIS_ADDRESS: `127.0.0.1:${await redis('+PONG')}`,
+    LOADING_ADDRESS: `127.0.0.1:${await redis('-LOADING the dataset')}`,
+    EMPTY: '',
+  };
+  return {
+    env,
+    /** Returns and forgets what arrived. */
+    take: () => ({ batches: found.batches.splice(0), queries: found.queries.splice(0) }),
+    answerQueries: (answer: Case['engine']) => (engine = answer),
+  };
+}
+
+async function startAgent(command: readonly string[], env: Record<string, string>) {
+  const [program = '', ...args] = command;
+  const agent = spawn(program, args, { cwd: FOLDER, env, stdio: ['ignore', 'pipe', 'inherit'] });
+  for await (const line of createInterface(agent.stdout)) {
+    const port = /^port (\d+)$/.exec(line)?.[1];
+    if (port !== undefined) return { agent, port: Number(port) };
+  }
+  throw new Error(`${program} has no port`);
+}
+
+interface Exchange {
+  status: number | undefined;
+  headers: IncomingMessage['headers'];
+  body: unknown;
+}
+
+async function exchange(port: number, { method, path, requestId, body }: Case['request']): Promise<Exchange> {
+  const content = body === undefined ? undefined : JSON.stringify(body);
+  const headers = {
+    ...(typeof requestId === 'string' && { 'x-request-id': requestId }),
+    ...(content !== undefined && { 'content-length': Buffer.byteLength(content) }),
+  };
+  const sent = httpRequest({ host: '127.0.0.1', port, method, path, headers, agent: false });
+  sent.end(content);
+  const [response] = (await once(sent, 'response')) as [IncomingMessage];
+  const answer = await text(response);
+  const parsed: unknown = answer === '' ? null : JSON.parse(answer, (name, value: unknown) => VARIABLE[name] ?? value);
+  return { status: response.statusCode, headers: response.headers, body: parsed };
+}
+
+describe.each(AGENTS)('$language', ({ command, isHere }) => {
+  const each = isHere ? test.each(CASES) : test.skip.each(CASES);
+  const servers = new TestServers();
+  let services: Awaited<ReturnType<typeof startServices>>;
+  let agent: ChildProcess | null = null;
+  let port: number;
+
+  beforeAll(async () => {
+    if (!isHere) return;
+    services = await startServices(servers);
+    ({ agent, port } = await startAgent(command, services.env));
+  });
+  afterAll(async () => {
+    agent?.kill('SIGKILL');
+    await servers.close();
+  });
+
+  each('$name', async ({ request, engine, expect: wanted }) => {
+    services.answerQueries(engine);
+    const { status, headers, body } = await exchange(port, request);
+    expect({ status, body }).toEqual({ status: wanted.status, body: wanted.body });
+    for (const [name, value] of Object.entries(wanted.headers)) expect([name, headers[name] ?? null]).toEqual([name, value]);
+    await exchange(port, { method: 'POST', path: '/flush' });
+    const { batches, queries } = services.take();
+    const requestId = request.requestId ?? null;
+    expect(batches.map((batch) => batch.requestId)).toEqual(batches.map(() => requestId));
+    expect(batches.flatMap(({ events }) => events)).toEqual(wanted.events ?? []);
+    expect(queries).toEqual(wanted.queries ?? []);
+  });
+});
