@@ -19,7 +19,7 @@ class FakeSidecar:
         self._thread = threading.Thread(target=self._server.serve_forever, daemon=True)
         self.url = f"http://127.0.0.1:{self._server.server_address[1]}"
 
-    def __enter__(self) -> FakeSidecar:
+    def __enter__(self) -> FakeSidecar:  # noqa: PYI034 - Self is not in Python 3.10
         self._thread.start()
         return self
 
@@ -33,7 +33,7 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     timeout = 10
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, *_args: Any) -> None:
         """Requests are not logged."""
 
     def do_POST(self) -> None:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Awaitable, Callable
+from contextlib import suppress
 from typing import Any
 
 import pytest
+
 from agent_compliance import Behavior, PolicyDenied, Reporter
 from fake_model import MODEL, FakeModel
 from fake_sidecar import FakeSidecar
@@ -62,7 +64,9 @@ class Contract:
         """Installs the integration with the guardrail of the conversation."""
         raise NotImplementedError
 
-    async def ask(self, url: str, question: str, *, stream: bool = False, guarded: bool = True, model: str = MODEL) -> str:
+    async def ask(
+        self, url: str, question: str, *, stream: bool = False, guarded: bool = True, model: str = MODEL
+    ) -> str:
         """Runs an agent with the tool `multiply`, and with the guardrail before the model call if `guarded`."""
         raise NotImplementedError
 
@@ -114,11 +118,9 @@ class Contract:
         model.reset(a=0, b=7)
 
         async def run() -> None:
-            try:
+            # Some frameworks raise what the tool raised.
+            with suppress(ValueError):
                 await self.ask(model.url, QUESTION)
-            except Exception as error:
-                # Some frameworks raise what the tool raised.
-                assert "zero" in f"{error} {error.__cause__}"
 
         seen = self.observed(reporter, sidecar, run)
         assert seen.tool_results

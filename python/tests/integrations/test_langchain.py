@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+from contract import GUARDRAIL, QUESTION, Contract, multiply
+
 from agent_compliance import Reporter
 from agent_compliance.integrations import langchain
-from contract import GUARDRAIL, QUESTION, Contract, multiply
 from fake_model import MODEL, FakeModel
 from fake_sidecar import FakeSidecar
 
@@ -46,7 +47,9 @@ class TestLangGraph(Contract):
     def install(self, reporter: Reporter, **options: Any) -> None:
         langchain.install(reporter, guardrails={"check_pii": GUARDRAIL}, **options)
 
-    async def ask(self, url: str, question: str, *, stream: bool = False, guarded: bool = True, model: str = MODEL) -> str:
+    async def ask(
+        self, url: str, question: str, *, stream: bool = False, guarded: bool = True, model: str = MODEL
+    ) -> str:
         graph = graph_of(url, guarded, model)
         state: Any = {"messages": [("user", question)]}
         if not stream:

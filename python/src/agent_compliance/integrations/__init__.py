@@ -1,1 +1,1 @@
-"""Integrations with frameworks. Each module imports its framework when `install` is called."""
+"""Integrations of frameworks. Each module has a function `install`."""

@@ -6,7 +6,8 @@ import functools
 import logging
 import time
 import weakref
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from agent_compliance import Behavior, PolicyDenied, PolicyUnavailable, current_behavior, default_reporter
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 _LOG = logging.getLogger("agent_compliance")
 _MARK = "_agent_compliance_wrapped"
 _MAX_OPEN = 10_000
+_MAX_LOGGED = 100
 
 GUARDRAIL_TYPES = frozenset(
     {"topic-filter", "pii-detector", "prompt-injection", "hallucination-detector", "toxicity-filter", "custom"}
@@ -32,10 +34,15 @@ _logged: set[str] = set()
 def log_once(message: str, error: BaseException | None = None) -> None:
     """Logs each message once, because an error in an integration repeats with every call."""
     key = message if error is None else f"{message} {type(error).__name__}"
-    if key in _logged or len(_logged) >= 100:
+    if key in _logged or len(_logged) >= _MAX_LOGGED:
         return
     _logged.add(key)
     _LOG.warning("%s", message, exc_info=error)
+
+
+def reset_log() -> None:
+    """Forgets what was logged."""
+    _logged.clear()
 
 
 def quietly(function: Function) -> Function:
@@ -103,10 +110,9 @@ class Observer:
             log_once("policy not evaluated before a model call", error)
 
     @staticmethod
-    @quietly
     def _begin(behavior: Any) -> Any:
         behavior = current_behavior() if behavior is None else behavior
-        behavior.begin()
+        quietly(behavior.begin)()
         return behavior
 
     def _evaluate(self, behavior: Any) -> None:
@@ -134,6 +140,8 @@ class Observer:
     @quietly
     def tool(self, behavior: Any, name: Any, success: bool | None, started: float | None, result: Any = None) -> None:
         """Reports a call of a tool, or of the guardrail that the framework runs as a tool."""
+        if not name:
+            return
         kind = self.guardrail_type(str(name))
         if kind is not None:
             behavior.guardrail(kind, blocked=blocked_by(result))
@@ -213,6 +221,17 @@ class Seen:
         except TypeError:
             _LOG.debug("responses of the type %s have no identity", type(value).__name__)
         return True
+
+
+@asynccontextmanager
+async def closing(iterator: Any) -> AsyncIterator[Any]:
+    """Closes an asynchronous iterator at the end, if it can be closed: not every model returns a generator."""
+    try:
+        yield iterator
+    finally:
+        close = getattr(iterator, "aclose", None)
+        if close is not None:
+            await close()
 
 
 def wrap_methods(base: type, wrappers: Mapping[str, Callable[[Any], Any]]) -> None:

@@ -9,13 +9,12 @@ from __future__ import annotations
 import functools
 import importlib
 import time
-from contextlib import aclosing
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from agent_compliance import PolicyDenied, PolicyUnavailable, current_behavior
 
-from ._observe import Guardrails, Observer, Seen, quietly, wrap_methods
+from ._observe import Guardrails, Observer, Seen, closing, quietly, wrap_methods
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -28,9 +27,7 @@ _is_installed = False
 _denials: ContextVar[list[Exception] | None] = ContextVar("agent_compliance_autogen", default=None)
 
 
-def install(
-    reporter: Reporter | None = None, check_policy: bool = False, guardrails: Guardrails = None
-) -> None:
+def install(reporter: Reporter | None = None, check_policy: bool = False, guardrails: Guardrails = None) -> None:
     """Reports the calls of all model clients and tools in this process. A second call replaces the options.
 
     `guardrails`: names of tools that are guardrails, as `{name: type in the manifest}`. With `check_policy` the policy
@@ -65,7 +62,7 @@ def _create_stream(original: Any) -> Any:
     async def create_stream(self: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         behavior = current_behavior()
         await _before(behavior)
-        async with aclosing(original(self, *args, **kwargs)) as parts:
+        async with closing(original(self, *args, **kwargs)) as parts:
             async for part in parts:
                 # Text comes in strings; the last part is the result with the usage.
                 if not isinstance(part, str):
@@ -125,7 +122,7 @@ def _call_tool_stream(original: Any) -> Any:
     @functools.wraps(original)
     async def call_tool_stream(self: Any, name: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
         behavior, started = current_behavior(), time.monotonic()
-        async with aclosing(original(self, name, *args, **kwargs)) as parts:
+        async with closing(original(self, name, *args, **kwargs)) as parts:
             async for part in parts:
                 if hasattr(part, "is_error"):
                     _report(behavior, name, part, started)
@@ -154,7 +151,7 @@ def _wrap_teams() -> None:
         token = _denials.set(denials)
         stream = original(self, *args, **kwargs)
         try:
-            async with aclosing(stream) as messages:
+            async with closing(stream) as messages:
                 async for message in messages:
                     yield message
         except RuntimeError as error:

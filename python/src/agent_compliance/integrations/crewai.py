@@ -23,9 +23,7 @@ _observer = Observer()
 _is_installed = False
 
 
-def install(
-    reporter: Reporter | None = None, check_policy: bool = False, guardrails: Guardrails = None
-) -> None:
+def install(reporter: Reporter | None = None, check_policy: bool = False, guardrails: Guardrails = None) -> None:
     """Reports the crews, flows and agents of this process. A second call replaces the options.
 
     `guardrails`: names of tools and of functions that are guardrails of tasks, as `{name: type in the manifest}`. With

@@ -90,8 +90,14 @@ async def _observed(observer: Observer, behavior: Behavior, name: Any, run: Any,
         raise
     finally:
         CURRENT.reset(token)
-    observer.tool(behavior, name, not is_error(result), started, getattr(result, "structuredContent", None))
+    observer.tool(behavior, name, not is_error(result), started, _structured(result))
     return result
+
+
+def _structured(result: Any) -> Any:
+    """The structured result of a tool, in the form of either package."""
+    content = getattr(result, "root", result)
+    return getattr(content, "structuredContent", None) or getattr(content, "structured_content", None)
 
 
 async def _check(observer: Observer, behavior: Behavior, name: str) -> None:

@@ -24,9 +24,7 @@ _INTERRUPTS = frozenset({"GraphInterrupt", "NodeInterrupt", "GraphBubbleUp", "Pa
 _installed: Any = None
 
 
-def install(
-    reporter: Reporter | None = None, check_policy: bool = False, guardrails: Guardrails = None
-) -> None:
+def install(reporter: Reporter | None = None, check_policy: bool = False, guardrails: Guardrails = None) -> None:
     """Adds the handler to every run in this process. A second call replaces the options.
 
     `guardrails`: names of nodes, runnables or tools that are guardrails, as `{name: type in the manifest}`. With

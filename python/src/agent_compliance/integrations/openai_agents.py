@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import functools
 import importlib
-from contextlib import aclosing
 from typing import TYPE_CHECKING, Any
 
 from agent_compliance import current_behavior
 
-from ._observe import Guardrails, Observer, Open, Seen, as_type, log_once, quietly, wrap_methods
+from ._observe import Guardrails, Observer, Open, Seen, as_type, closing, log_once, quietly, wrap_methods
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -73,7 +72,7 @@ def _stream_response(original: Any) -> Any:
         behavior = current_behavior()
         _warn_without_tracing(args, kwargs)
         await _observer.abefore_model(behavior)
-        async with aclosing(original(self, *args, **kwargs)) as events:
+        async with closing(original(self, *args, **kwargs)) as events:
             async for event in events:
                 # Before the event: the SDK may stop at the last one.
                 if getattr(event, "type", None) in _TERMINAL:

@@ -31,9 +31,7 @@ _is_installed = False
 _running: ContextVar[frozenset[str]] = ContextVar("agent_compliance_pydantic_ai", default=frozenset())
 
 
-def install(
-    reporter: Reporter | None = None, check_policy: bool = False, guardrails: Guardrails = None
-) -> None:
+def install(reporter: Reporter | None = None, check_policy: bool = False, guardrails: Guardrails = None) -> None:
     """Reports the runs of all agents in this process. A second call replaces the options.
 
     `guardrails`: names of the functions of output validators, or of tools, as `{name: type in the manifest}`. With

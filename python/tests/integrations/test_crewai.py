@@ -1,0 +1,72 @@
+"""CrewAI: a crew with a task, a tool and a guardrail of the task."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+from contract import GUARDRAIL, QUESTION, Contract
+
+from agent_compliance import Reporter, current_behavior
+from agent_compliance.integrations import crewai
+from fake_model import MODEL, FakeModel
+from fake_sidecar import FakeSidecar
+
+
+def check_text(output: Any) -> tuple[bool, Any]:
+    """A guardrail of a task."""
+    return True, output.raw
+
+
+def crew_of(url: str, question: str, model: str, *, stream: bool = False, check: Any = check_text) -> Any:
+    from crewai import LLM, Agent, Crew, Task
+    from crewai.tools import tool
+
+    @tool("multiply")
+    def multiply(a: int, b: int) -> int:
+        """Multiplies two numbers."""
+        if a == 0:
+            raise ValueError("the first number is zero")
+        return a * b
+
+    llm = LLM(model=f"openai/{model}", base_url=url, api_key="key", stream=stream, max_retries=0)
+    agent = Agent(role="calculator", goal="calculate", backstory="a clerk", llm=llm, tools=[multiply])
+    task = Task(description=question, expected_output="a number", agent=agent, guardrail=check, guardrail_max_retries=1)
+    return Crew(agents=[agent], tasks=[task])
+
+
+class TestCrew(Contract):
+    def install(self, reporter: Reporter, **options: Any) -> None:
+        crewai.install(reporter, guardrails={"check_text": GUARDRAIL}, **options)
+
+    def settle(self) -> None:
+        from crewai.events import crewai_event_bus
+
+        assert crewai_event_bus.flush(timeout=10)
+
+    async def ask(
+        self, url: str, question: str, *, stream: bool = False, guarded: bool = True, model: str = MODEL
+    ) -> str:
+        if guarded:
+            # An input guardrail is a function of the application.
+            try:
+                current_behavior().guardrail(GUARDRAIL)
+            except RuntimeError:
+                assert question == QUESTION
+        crew = crew_of(url, question, model, stream=stream)
+        return str((await asyncio.to_thread(crew.kickoff)).raw)
+
+    def test_guardrail_of_a_task(self, model: FakeModel, sidecar: FakeSidecar, reporter: Reporter) -> None:
+        self.install(reporter)
+        results = iter([(False, "no number"), (True, "42")])
+
+        def check_text(_output: Any) -> tuple[bool, Any]:
+            return next(results)
+
+        async def run() -> None:
+            await asyncio.to_thread(crew_of(model.url, QUESTION, MODEL, check=check_text).kickoff)
+
+        seen = self.observed(reporter, sidecar, run)
+        # Listeners run in threads, so their order can differ.
+        assert sorted(event["blocked"] for event in seen.of("guardrail")) == [False, True]
+        assert sorted(seen.models) == sorted(self.billed(model))

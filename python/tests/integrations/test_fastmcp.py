@@ -1,0 +1,149 @@
+"""MCP servers of both packages over streamable HTTP, with the client of the SDK."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+from contract import GUARDRAIL, Observed, multiply
+
+from agent_compliance import Reporter, current_behavior
+from agent_compliance.integrations import fastmcp
+from fake_sidecar import FakeSidecar
+
+KINDS = ["mcp", "mcp stateless", "fastmcp", "fastmcp stateless"]
+
+
+def app_of(kind: str, **options: Any) -> Any:
+    """The application of a server with a tool, a tool that is a guardrail, and a tool that reports by itself."""
+    is_stateless = kind.endswith("stateless")
+    server: Any
+    if kind.startswith("fastmcp"):
+        from fastmcp import FastMCP
+
+        server = FastMCP("calculator")
+    else:
+        from mcp.server.fastmcp import FastMCP as SdkServer
+
+        server = SdkServer("calculator", host="127.0.0.1", stateless_http=is_stateless)
+    server.tool()(multiply)
+
+    @server.tool()
+    def check_pii(text: str) -> dict[str, bool]:
+        return {"blocked": "@" in text}
+
+    @server.tool()
+    async def confirm() -> str:
+        current_behavior().confirmed()
+        return "yes"
+
+    fastmcp.install(server, guardrails={"check_pii": GUARDRAIL}, **options)
+    if kind.startswith("fastmcp"):
+        return server.http_app(stateless_http=is_stateless)
+    return server.streamable_http_app()
+
+
+@contextmanager
+def serving(app: Any) -> Iterator[str]:
+    """Serves the application with uvicorn in a thread."""
+    import uvicorn
+
+    server = uvicorn.Server(uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error"))
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        while not server.started:
+            assert thread.is_alive()
+            time.sleep(0.01)
+        yield f"http://127.0.0.1:{server.servers[0].sockets[0].getsockname()[1]}"
+    finally:
+        server.should_exit = True
+        thread.join()
+
+
+async def call(url: str, *calls: tuple[str, dict[str, Any]]) -> list[tuple[bool, str]]:
+    """Calls tools in one session. Every request has an id of its own, like behind a sidecar."""
+    import httpx
+    from mcp import ClientSession
+    from mcp.client.streamable_http import streamable_http_client
+
+    numbers = iter(range(1000))
+
+    async def number(request: httpx.Request) -> None:
+        content = json.loads(request.content) if request.content else {}
+        name = content.get("params", {}).get("name") if content.get("method") == "tools/call" else None
+        request.headers["x-request-id"] = name or f"other-{next(numbers)}"
+
+    async with (
+        httpx.AsyncClient(event_hooks={"request": [number]}) as http,
+        streamable_http_client(f"{url}/mcp", http_client=http) as (reader, writer, *_),
+        ClientSession(reader, writer) as session,
+    ):
+        await session.initialize()
+        results = [await session.call_tool(name, arguments) for name, arguments in calls]
+        return [(bool(result.isError), str(getattr(result.content[0], "text", ""))) for result in results]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_tools_and_guardrails(kind: str, sidecar: FakeSidecar, reporter: Reporter) -> None:
+    with serving(app_of(kind)) as url:
+        calls = [("multiply", {"a": 6, "b": 7}), ("check_pii", {"text": "jane@example.org"}), ("confirm", {})]
+        results = asyncio.run(call(url, *calls))
+        with urllib.request.urlopen(f"{url}/platform/usage", timeout=10) as response:
+            assert json.load(response)["source"] == "agent-sdk"
+    assert reporter.events.flush(10)
+    assert [is_error for is_error, _ in results] == [False, False, False]
+    # Each call belongs to the HTTP request that carried it, not to the one that began the session.
+    assert Observed({}, sidecar.events["multiply"]).tool_results == [("multiply", True)]
+    (guardrail,) = sidecar.events["check_pii"]
+    assert (guardrail["guardrailType"], guardrail["blocked"]) == (GUARDRAIL, True)
+    assert Observed({}, sidecar.events["confirm"]).tool_results == [("confirm", True)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_failing_tool(kind: str, sidecar: FakeSidecar, reporter: Reporter) -> None:
+    with serving(app_of(kind)) as url:
+        results = asyncio.run(call(url, ("multiply", {"a": 0, "b": 7})))
+    assert reporter.events.flush(10)
+    assert results[0][0]
+    assert Observed({}, sidecar.events["multiply"]).tool_results == [("multiply", False)]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_denial_before_the_tool(kind: str, sidecar: FakeSidecar, reporter: Reporter) -> None:
+    with serving(app_of(kind, check_policy=True)) as url:
+        results = asyncio.run(call(url, ("multiply", {"a": 6, "b": 7})))
+    assert reporter.events.flush(10)
+    is_error, text = results[0]
+    assert is_error
+    assert "denied by policy" in text
+    assert "multiply" not in sidecar.events
+
+
+def test_stdio_has_no_request(reporter: Reporter) -> None:
+    """Without HTTP there is no request to report to, and the tool works."""
+    from fastmcp import Client, FastMCP
+
+    server: Any = FastMCP("calculator")
+    server.tool()(multiply)
+    fastmcp.install(server)
+
+    async def run() -> Any:
+        async with Client(server) as client:
+            return (await client.call_tool("multiply", {"a": 6, "b": 7})).data
+
+    assert asyncio.run(run()) == 42
+
+
+def test_server_without_tools_is_refused(reporter: Reporter) -> None:
+    from mcp.server.lowlevel import Server
+
+    with pytest.raises(ValueError, match="no tools yet"):
+        fastmcp.install(Server("empty"))

@@ -1,0 +1,154 @@
+"""What the integrations share."""
+
+from __future__ import annotations
+
+import logging
+from types import SimpleNamespace
+from typing import Any, ClassVar
+
+import pytest
+
+from agent_compliance import PolicyDenied, Reporter
+from agent_compliance.integrations import _observe
+from agent_compliance.integrations._observe import (
+    Observer,
+    Open,
+    Seen,
+    as_type,
+    blocked_by,
+    quietly,
+    tokens_of,
+    wrap_methods,
+)
+
+
+@pytest.mark.parametrize(
+    ("usage", "tokens"),
+    [
+        ({"prompt_tokens": 3, "completion_tokens": 1}, (3, 1)),
+        ({"input_tokens": 3, "output_tokens": 1}, (3, 1)),
+        (SimpleNamespace(input_tokens=3, output_tokens=None), (3, 0)),
+        ({"prompt_token_count": 3, "candidates_token_count": 1}, (3, 1)),
+        (SimpleNamespace(request_tokens=3, response_tokens=1), (3, 1)),
+        ({"prompt_tokens": 0, "completion_tokens": 0}, None),
+        ({"total_tokens": 4}, None),
+        (None, None),
+    ],
+)
+def test_tokens(usage: Any, tokens: tuple[int, int] | None) -> None:
+    assert tokens_of(usage) == tokens
+
+
+@pytest.mark.parametrize(
+    ("name", "kind"),
+    [
+        ("pii_detector", "pii-detector"),
+        ("Prompt Injection", "prompt-injection"),
+        ("pii-detector", "pii-detector"),
+        ("check_pii", "check_pii"),
+    ],
+)
+def test_types(name: str, kind: str) -> None:
+    assert as_type(name) == kind
+
+
+def test_guardrails_as_list_and_mapping() -> None:
+    assert Observer(guardrails=["pii_detector"]).guardrail_type("pii_detector") == "pii-detector"
+    assert Observer(guardrails={"check": "toxicity-filter"}).guardrail_type("check") == "toxicity-filter"
+    assert Observer(guardrails={"check": "toxicity-filter"}).guardrail_type("other") is None
+    assert Observer().guardrail_type(None) is None
+
+
+@pytest.mark.parametrize(
+    ("result", "blocked"), [({"blocked": True}, True), ({"blocked": "yes"}, None), ("text", None), ({}, None)]
+)
+def test_blocked(result: Any, blocked: bool | None) -> None:
+    assert blocked_by(result) is blocked
+
+
+def test_errors_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
+    _observe.reset_log()
+
+    @quietly
+    def fail() -> None:
+        raise RuntimeError("own")
+
+    with caplog.at_level(logging.WARNING, "agent_compliance"):
+        for _ in range(3):
+            fail()
+    assert len(caplog.records) == 1
+
+
+def test_denials_pass() -> None:
+    @quietly
+    def deny() -> None:
+        raise PolicyDenied(["no"])
+
+    with pytest.raises(PolicyDenied):
+        deny()
+
+
+def test_objects_are_counted_once() -> None:
+    class Response:
+        pass
+
+    seen, response = Seen(), Response()
+    assert [seen.is_first(response), seen.is_first(response), seen.is_first(Response())] == [True, False, True]
+    # An object without weak references has no identity that outlives it.
+    assert [seen.is_first(1), seen.is_first(1)] == [True, True]
+    del response
+    assert len(seen._references) == 0
+
+
+def test_open_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_observe, "_MAX_OPEN", 2)
+    opened = Open()
+    for key in range(4):
+        opened.begin(key, f"name {key}")
+    assert [opened.end(key)[2] for key in range(4)] == [None, None, "name 2", "name 3"]
+
+
+def test_methods_of_present_and_later_classes() -> None:
+    class Base:
+        seen: ClassVar[list[str]] = []
+
+        def __init_subclass__(cls, **kwargs: Any) -> None:
+            super().__init_subclass__(**kwargs)
+            cls.seen.append(cls.__name__)
+
+        def call(self) -> str:
+            raise NotImplementedError
+
+    class Present(Base):
+        def call(self) -> str:
+            return "present"
+
+    wrap_methods(Base, {"call": lambda original: lambda self: f"wrapped {original(self)}"})
+
+    class Later(Base):
+        def call(self) -> str:
+            return "later"
+
+    class Inheriting(Later):
+        pass
+
+    assert [Present().call(), Later().call(), Inheriting().call()] == [
+        "wrapped present",
+        "wrapped later",
+        "wrapped later",
+    ]
+    assert Base.seen == ["Present", "Later", "Inheriting"]
+
+
+def test_invalid_facts_do_not_break_the_agent(
+    reporter: Reporter, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    _observe.reset_log()
+
+    def fail(**_facts: Any) -> None:
+        raise TypeError("not a fact")
+
+    monkeypatch.setattr(reporter, "check_policy", fail)
+    with caplog.at_level(logging.WARNING, "agent_compliance"):
+        Observer(reporter, check_policy=True).before_model()
+    assert [record.message for record in caplog.records] == ["policy not evaluated before a model call"]
