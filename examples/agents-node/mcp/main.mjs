@@ -23,7 +23,10 @@ function createMcpServer() {
   server.registerTool(
     'calculator',
     { description: 'Multiplies two numbers.', inputSchema: { a: z.number(), b: z.number() } },
-    ({ a, b }) => textResult(String(a * b)),
+    ({ a, b }) => {
+      detectPersonalData(`${a} ${b}`);
+      return textResult(String(a * b));
+    },
   );
   server.registerTool(
     'ask',
@@ -35,11 +38,16 @@ function createMcpServer() {
 
 const textResult = (text) => ({ content: [{ type: 'text', text }] });
 
+/** The guardrail that agent.yaml declares for every input. */
+function detectPersonalData(input) {
+  const blocked = PERSONAL_DATA.test(input);
+  reporter.behavior().guardrail('pii-detector', { blocked });
+  if (blocked) throw new Error('the input contains personal data');
+}
+
 async function ask(message) {
+  detectPersonalData(message);
   const behavior = reporter.behavior();
-  const blocked = PERSONAL_DATA.test(message);
-  behavior.guardrail('pii-detector', { blocked });
-  if (blocked) throw new Error('the message contains personal data');
   // A denial becomes an error of the tool, as every exception does.
   await reporter.checkPolicy(behavior.facts());
   const completion = await client.chat.completions.create({

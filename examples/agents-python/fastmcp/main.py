@@ -22,20 +22,26 @@ fastmcp.install(server)
 client = AsyncOpenAI()
 
 
+def detect_personal_data(text: str) -> None:
+    """The guardrail that agent.yaml declares for every input."""
+    is_blocked = PERSONAL_DATA.search(text) is not None
+    current_behavior().guardrail("pii-detector", blocked=is_blocked)
+    if is_blocked:
+        raise ToolError("the input contains personal data")
+
+
 @server.tool()
 def calculator(a: float, b: float) -> float:
     """Multiplies two numbers."""
+    detect_personal_data(f"{a} {b}")
     return a * b
 
 
 @server.tool()
 async def ask(message: str) -> str:
     """Answers a question about numbers."""
+    detect_personal_data(message)
     behavior = current_behavior()
-    is_blocked = PERSONAL_DATA.search(message) is not None
-    behavior.guardrail("pii-detector", blocked=is_blocked)
-    if is_blocked:
-        raise ToolError("the message contains personal data")
     # PolicyDenied becomes an error of the tool, as every exception does.
     await default_reporter().acheck_policy(**behavior.facts())
     messages: list = [{"role": "user", "content": message}]
