@@ -88,7 +88,7 @@ export function createRequestBehavior(options: RequestBehaviorOptions): RequestB
   };
 }
 
-/** The behavior of code outside of a request: model calls are counted, and everything else reaches nobody. */
+/** The behavior of code outside of a request: model calls are counted, and everything else is dropped. */
 export function behaviorOfNoRequest(countUsage: CountUsage): RequestBehavior {
   return {
     guardrail: () => false,

@@ -133,7 +133,7 @@ test('Hono sends the headers without the help of its code', async () => {
   });
 });
 
-test('outside of a request, model calls are counted and the rest reaches nobody, without a warning', () => {
+test('outside of a request, model calls are counted and the rest is dropped, without a warning', () => {
   const behavior = aReporter()();
   behavior.begin();
   expect([

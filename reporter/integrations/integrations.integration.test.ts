@@ -1,4 +1,4 @@
-// Real frameworks with the integrations, against a vendor that knows what it billed and a sidecar that records what it is told.
+// Real frameworks with the integrations, against a vendor that knows what it billed and a sidecar that records its events.
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -122,8 +122,8 @@ beforeAll(async () => {
     let text = '';
     request.setEncoding('utf8').on('data', (piece: string) => (text += piece));
     request.on('end', () => {
-      const { requestId, events: told } = JSON.parse(text) as EventBatch;
-      events.set(String(requestId), [...(events.get(String(requestId)) ?? []), ...told]);
+      const { requestId, events: reported } = JSON.parse(text) as EventBatch;
+      events.set(String(requestId), [...(events.get(String(requestId)) ?? []), ...reported]);
       response.writeHead(200, { 'content-type': 'application/json' }).end('{"status":"recorded"}');
     });
   });
@@ -166,17 +166,17 @@ async function observe(form: string, body: object = {}) {
     body: JSON.stringify(body),
   });
   const text = await response.text();
-  const truth = (await (await fetch(`${agent.url}/told`)).json()) as { multiplied: number };
-  const told = events.get(requestId) ?? [];
+  const truth = (await (await fetch(`${agent.url}/reported`)).json()) as { multiplied: number };
+  const reported = events.get(requestId) ?? [];
   const headers = parseBehaviorHeaders(new Map(response.headers));
-  const guardrails = told.filter((event) => event.type === 'guardrail');
+  const guardrails = reported.filter((event) => event.type === 'guardrail');
   return {
     status: response.status,
     text,
     truth,
     hasHeaders: response.headers.has('x-platform-tools-called'),
-    models: told.filter((event) => event.type === 'model'),
-    tools: told.filter((event) => event.type === 'tool'),
+    models: reported.filter((event) => event.type === 'model'),
+    tools: reported.filter((event) => event.type === 'tool'),
     guardrails: new Set([
       ...(headers.guardrailsInvoked ?? []),
       ...guardrails.map((each) => each.guardrailType),

@@ -50,7 +50,7 @@ describe('observer', () => {
   });
 
   test('any other error of the check does not', async () => {
-    denial = new TypeError('a mistake of ours');
+    denial = new TypeError('a mistake in the check');
     await expect(new Observer(reporter, { checkPolicy: true }).beforeModel()).resolves.toBeUndefined();
   });
 

@@ -173,14 +173,7 @@ async function ended({ front, back }: Chain): Promise<void> {
 /** Asserts that the bytes on both sides of the sidecar are identical. */
 function checkBytes({ front, back }: Chain, what: string): void {
   const text = ({ method, path, status, contentType, requestBody, body }: Exchange) =>
-    JSON.stringify([
-      method,
-      path,
-      status,
-      contentType,
-      requestBody.toString('latin1'),
-      body.toString('latin1'),
-    ]);
+    JSON.stringify([method, path, status, contentType, requestBody.toString('latin1'), body.toString('latin1')]);
   // Requests on several connections may arrive in another order.
   const textsOf = ({ exchanges }: Tap) => exchanges.map(text).sort();
   assert.ok(front.exchanges.length > 0, `${what}: no request`);

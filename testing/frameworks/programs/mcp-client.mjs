@@ -11,7 +11,9 @@ async function callTool(url, name, options) {
     return response;
   };
   try {
-    await client.connect(new StreamableHTTPClientTransport(new URL('/mcp', url), { fetch: recordingFetch }));
+    await client.connect(
+      new StreamableHTTPClientTransport(new URL('/mcp', url), { fetch: recordingFetch }),
+    );
     const result = await client.callTool({ name, arguments: {} }, undefined, options);
     // The SDK does not wait for its GET, and closing the client would cut that request.
     await Promise.all(responses);

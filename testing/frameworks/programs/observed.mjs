@@ -38,12 +38,12 @@ export class Blocked extends Error {}
 
 /**
  * Serves `POST /v1/chat?form=<name>`, which calls `forms[name](modelUrl, request, response)`. A form returns a web Response, or a value for a JSON response.
- * `GET /told` waits until the sidecar has every event, and returns the truth and the reporter's counts.
+ * `GET /reported` waits until the sidecar has every event, and returns the truth and the reporter's counts.
  */
 export function serveForms(forms) {
   const server = createServer((request, response) => {
     const url = new URL(request.url, 'http://agent');
-    if (url.pathname === '/told') void told(response);
+    if (url.pathname === '/reported') void reported(response);
     else void answer(url.searchParams.get('form'), request, response).finally(() => request.resume());
   });
   async function answer(form, request, response) {
@@ -64,7 +64,7 @@ export function serveForms(forms) {
       });
     }
   }
-  async function told(response) {
+  async function reported(response) {
     await reporter.events.flush();
     send(response, 200, { ...truth, counts: reporter.events.counts(), usage: reporter.getUsage() });
   }
