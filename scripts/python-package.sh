@@ -13,7 +13,8 @@ MAX_WHEEL_BYTES=60000
 MAX_IMPORT=150
 
 PYTHONS=()
-for each in python3.12 python3.13 python3.11 python3.10 python3.14 python3; do
+# The order of framework-packages.sh: the tests of the integrations need the Python of its packages.
+for each in python3.11 python3.12 python3.13 python3.10 python3.14 python3; do
   version=$("$each" -c 'import sys, venv, ensurepip; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) || continue
   case $version in 3.1[0-4]) ;; *) continue ;; esac
   # `python3` may be one of the others.
@@ -46,19 +47,17 @@ export PATH=$FOLDER/bin:$PATH PYTHONDONTWRITEBYTECODE=1
 ruff check --quiet --no-cache .
 ruff format --quiet --no-cache --check .
 mypy --no-incremental --cache-dir=/dev/null
-# Without the future import, vermin counts annotations that are never evaluated.
-vermin --target=3.10- --no-tips --eval-annotations --violations --quiet src
+vermin --target=3.10- --no-tips --violations --quiet src
 if command -v pyright >/dev/null; then pyright; else echo "pyright is not installed: strict types are checked by mypy only"; fi
 
+PACKAGES=$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 # The wheel is built from the sdist, so both are complete.
 python -m build --no-isolation --outdir "$SCRATCH/dist" . >/dev/null
 for package in "$SCRATCH"/dist/*; do
   python -m venv --without-pip "$SCRATCH/empty"
-  python -m pip --python "$SCRATCH/empty/bin/python" install --quiet --disable-pip-version-check --no-deps \
-    --no-index --no-build-isolation "$package" 2>/dev/null ||
-    PYTHONPATH=$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))') \
-      python -m pip --python "$SCRATCH/empty/bin/python" install --quiet --disable-pip-version-check --no-deps \
-      --no-index --no-build-isolation "$package"
+  # The path has the build backend for the sdist.
+  PYTHONPATH=$PACKAGES python -m pip --python "$SCRATCH/empty/bin/python" install --quiet --disable-pip-version-check \
+    --no-deps --no-index --no-build-isolation "$package"
   # Not from the directory of the sources, and with no other package.
   (cd "$SCRATCH/empty" && bin/python -I - <<'PYTHON'
 import pathlib
@@ -100,12 +99,18 @@ print(f"import: {imported / bare:.2f} times bare Python, with Reporter {reporter
 sys.exit(imported / bare * 100 > limit)
 PYTHON
 
-PACKAGES=$(python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')
 for each in "${PYTHONS[@]:1}"; do
   echo "tests with $each"
   # The packages of the tests are pure Python.
   PYTHONPATH=src:$PACKAGES "$each" -m pytest -p no:cacheprovider | tail -n 1
 done
+MEASURED=()
+if FRAMEWORKS=$("$ROOT/scripts/framework-packages.sh" python --installed); then
+  export AGENT_COMPLIANCE_FRAMEWORKS=$FRAMEWORKS
+else
+  echo "without the tests of the integrations: $FRAMEWORKS"
+  MEASURED=(--omit "*/integrations/*")
+fi
 PYTHONPATH=src python -m coverage run -m pytest -p no:cacheprovider > "$SCRATCH/tests" || { cat "$SCRATCH/tests"; exit 1; }
-python -m coverage report --fail-under=95 --precision=1
+python -m coverage report --fail-under=95 --precision=1 "${MEASURED[@]}"
 tail -n 1 "$SCRATCH/tests"

@@ -2,9 +2,10 @@
 
 import json
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import closing, suppress
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
@@ -35,7 +36,7 @@ def wait_for(condition: Callable[[], Any], what: str = "the condition") -> Any:
 class HttpServer:
     """Records requests and answers with `answer`."""
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ssl.SSLContext | None = None) -> None:
         self.requests: list[dict[str, Any]] = []
         self.answer: Callable[[dict[str, Any]], Answer] = lambda _request: (200, {}, b"{}")
         outer = self
@@ -67,8 +68,10 @@ class HttpServer:
 
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self._server.daemon_threads = True
+        if tls is not None:
+            self._server.socket = tls.wrap_socket(self._server.socket, server_side=True)
         self.port: int = self._server.server_address[1]
-        self.url = f"http://127.0.0.1:{self.port}"
+        self.url = f"{'http' if tls is None else 'https'}://127.0.0.1:{self.port}"
         threading.Thread(target=self._server.serve_forever, args=(0.01,), daemon=True).start()
 
     def close(self) -> None:
@@ -92,6 +95,15 @@ def raw_server() -> Iterator[Callable[[bytes | None], int]]:
         listener = socket.create_server(("127.0.0.1", 0))
         sockets.append(listener)
 
+        def respond(connection: socket.socket) -> None:
+            with suppress(OSError), closing(connection):
+                connection.recv(65_536)
+                connection.sendall(answer or b"")
+                # Closing a connection with unread data would reset it.
+                connection.shutdown(socket.SHUT_WR)
+                while connection.recv(65_536):
+                    pass
+
         def serve() -> None:
             while True:
                 try:
@@ -99,11 +111,8 @@ def raw_server() -> Iterator[Callable[[bytes | None], int]]:
                 except OSError:
                     return
                 sockets.append(connection)
-                if answer is None:
-                    continue
-                with closing(connection):
-                    connection.recv(65_536)
-                    connection.sendall(answer)
+                if answer is not None:
+                    threading.Thread(target=respond, args=(connection,), daemon=True).start()
 
         threading.Thread(target=serve, daemon=True).start()
         port: int = listener.getsockname()[1]

@@ -3,9 +3,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from conftest import HttpServer, manifest
 
 from agent_compliance import Behavior, Reporter, behavior, current_behavior, set_default_reporter
+from conftest import HttpServer, manifest
 
 
 class Sent:
@@ -188,7 +188,7 @@ def test_a_request_scope_makes_its_behavior_the_current_one(sent: Sent) -> None:
 
 def test_late_work_belongs_to_its_request_for_one_minute(sent: Sent, monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1000.0
-    monkeypatch.setattr(behavior.time, "monotonic", lambda: now)
+    monkeypatch.setattr("agent_compliance.behavior.time.monotonic", lambda: now)
     request = sent.reporter.behavior("r")
     token = behavior.CURRENT.set(request)
     try:
@@ -224,6 +224,8 @@ def test_requests_do_not_mix(sent: Sent) -> None:
 
 
 @pytest.mark.parametrize("value", [None, "", "x" * 129])
-def test_an_id_that_the_sidecar_cannot_have_sent_is_ignored(reporters: Callable[..., Reporter], value: str | None) -> None:
+def test_an_id_that_the_sidecar_cannot_have_sent_is_ignored(
+    reporters: Callable[..., Reporter], value: str | None
+) -> None:
     request: Behavior = reporters().behavior(value)
     assert request.request_id is None

@@ -6,9 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import HttpServer, manifest
 
 from agent_compliance import Reporter, _checks, _probes, _references
+from conftest import HttpServer, manifest
 
 
 def checks_of(spec: dict[str, Any], env: dict[str, str] | None = None, **options: Any) -> dict[str, dict[str, Any]]:

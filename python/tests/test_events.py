@@ -4,16 +4,18 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from conftest import HttpServer, wait_for
 
 from agent_compliance import Reporter, SettingsError, _events
 from agent_compliance._http import http_url
+from conftest import HttpServer, wait_for
 
 TOOL = {"type": "tool", "name": "search"}
 MODEL = {"type": "model", "modelId": "m", "promptTokens": 1, "completionTokens": 2}
 
 
-def test_events_arrive_with_the_request_and_the_agent(http_server: HttpServer, reporters: Callable[..., Reporter]) -> None:
+def test_events_arrive_with_the_request_and_the_agent(
+    http_server: HttpServer, reporters: Callable[..., Reporter]
+) -> None:
     reporter = reporters(sidecar_url=http_server.url + "/base")
     assert reporter.events.send("r1", [TOOL, MODEL])
     assert reporter.events.flush(30)
@@ -107,7 +109,11 @@ def test_a_full_queue_drops_events(http_server: HttpServer, reporters: Callable[
 
 @pytest.mark.parametrize(("status", "warnings"), [(500, 1), (404, 1), (400, 1)])
 def test_a_failure_is_logged_once(
-    http_server: HttpServer, reporters: Callable[..., Reporter], status: int, warnings: int, caplog: pytest.LogCaptureFixture
+    http_server: HttpServer,
+    reporters: Callable[..., Reporter],
+    status: int,
+    warnings: int,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     http_server.answer = lambda _request: (status, {}, b"")
     events = reporters(sidecar_url=http_server.url).events

@@ -4,9 +4,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import manifest
 
 from agent_compliance import ManifestError, Reporter
+from conftest import manifest
 
 YAML = """
 metadata: {name: shop}
@@ -95,7 +95,7 @@ def test_a_file_that_is_no_manifest(tmp_path: Path, name: str, text: str, reason
 
 
 def test_a_missing_file() -> None:
-    with pytest.raises(ManifestError, match="cannot read /no/such.json: FileNotFoundError"):
+    with pytest.raises(ManifestError, match=r"cannot read /no/such\.json: FileNotFoundError"):
         Reporter("/no/such.json", env={})
 
 

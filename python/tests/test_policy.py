@@ -4,9 +4,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from conftest import HttpServer, manifest
 
 from agent_compliance import PolicyDenied, PolicyUnavailable, Reporter, _policy
+from conftest import HttpServer, manifest
 
 COSTS = {"maxTokensPerDay": 10, "maxMonthlyUSD": 30, "usdPerMillionTokens": {"input": 1, "output": 1}}
 PII = {"guardrails": {"input": [{"type": "pii-detector"}]}}
@@ -96,7 +96,9 @@ def test_invalid_facts_raise_a_type_error(reporters: Callable[..., Reporter], fa
         reporters().check_policy(**facts)
 
 
-def test_the_engine_gets_the_document_of_the_sidecar(http_server: HttpServer, reporters: Callable[..., Reporter]) -> None:
+def test_the_engine_gets_the_document_of_the_sidecar(
+    http_server: HttpServer, reporters: Callable[..., Reporter]
+) -> None:
     http_server.answer = lambda _request: (200, {}, b'{"result":["b","a","b"]}')
     reporter = reporters(
         {**with_costs(), "metadata": {"name": "my-shop"}}, env={"POLICY_URL": f"{http_server.url}/opa/"}
@@ -178,7 +180,7 @@ def test_a_hung_engine_is_queried_once_per_five_seconds(
     http_server: HttpServer, reporters: Callable[..., Reporter], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     now = 1000.0
-    monkeypatch.setattr(_policy.time, "monotonic", lambda: now)
+    monkeypatch.setattr("agent_compliance._policy.time.monotonic", lambda: now)
     monkeypatch.setattr(_policy, "post_json", lambda *_a, **_k: (_ for _ in ()).throw(OSError("hung")))
     reporter = reporters(policy_url=http_server.url, fail_closed=True)
 
@@ -201,9 +203,7 @@ def test_a_hung_engine_is_queried_once_per_five_seconds(
 def test_an_engine_that_never_answers_ends_with_the_limit(
     raw_server: Callable[[bytes | None], int], reporters: Callable[..., Reporter]
 ) -> None:
-    reporter = reporters(
-        policy_url=f"http://127.0.0.1:{raw_server(None)}", policy_timeout=0.05, fail_closed=True
-    )
+    reporter = reporters(policy_url=f"http://127.0.0.1:{raw_server(None)}", policy_timeout=0.05, fail_closed=True)
     with pytest.raises(PolicyUnavailable, match="no response within 50 ms"):
         reporter.check_policy()
 

@@ -1,16 +1,19 @@
 import base64
 import json
 import os
+import shutil
+import ssl
 import stat
+import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import HttpServer, manifest, wait_for
 
 from agent_compliance import PushOptions, Reporter, SettingsError, _credentials, _heartbeat, _push
+from conftest import HttpServer, manifest, wait_for
 
 
 def key_of(issued: float, expires: float, alg: str = "HS256", sub: str = "shop") -> str:
@@ -124,7 +127,7 @@ def test_a_key_is_renewed_after_two_thirds_of_its_life(
     now = time.time()
     old, new = key_of(now - 80, now + 20), key_of(now, now + 1000)
     store = tmp_path / "key"
-    answers = iter(
+    answers: Iterator[tuple[int, dict[str, str], bytes]] = iter(
         [
             (500, {}, b""),
             (200, {}, b"{}"),
@@ -135,7 +138,11 @@ def test_a_key_is_renewed_after_two_thirds_of_its_life(
     def answer(request: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
         if request["path"].endswith("/token"):
             return next(answers)
-        return (429, {"retry-after": "0"}, b"") if request["headers"]["authorization"] != f"Bearer {new}" else (200, {}, b"{}")
+        return (
+            (429, {"retry-after": "0"}, b"")
+            if request["headers"]["authorization"] != f"Bearer {new}"
+            else (200, {}, b"{}")
+        )
 
     http_server.answer = answer
     options = PushOptions(http_server.url, key=old, key_store_path=str(store))
@@ -244,7 +251,7 @@ def test_a_failed_replacement_leaves_no_file(tmp_path: Path, monkeypatch: pytest
     def fail(*_arguments: Any) -> None:
         raise OSError("full")
 
-    monkeypatch.setattr(_credentials.os, "replace", fail)
+    monkeypatch.setattr("agent_compliance._credentials.os.replace", fail)
     with pytest.raises(OSError, match="full"):
         _credentials.replace_file(str(tmp_path / "x"), "x")
     assert list(tmp_path.iterdir()) == []
@@ -256,9 +263,15 @@ def test_a_failed_replacement_leaves_no_file(tmp_path: Path, monkeypatch: pytest
         ({"url": "x", "key": "k"}, "push.url must be a URL"),
         ({"url": "http://x"}, "exactly one of push.key and push.token_file is required"),
         ({"url": "http://x", "key": "k", "token_file": "f"}, "exactly one of"),
-        ({"url": "http://x", "token_file": "f", "key_store_path": "p"}, "push.key_store_path must be used with push.key"),
+        (
+            {"url": "http://x", "token_file": "f", "key_store_path": "p"},
+            "push.key_store_path must be used with push.key",
+        ),
         ({"url": "http://x", "key": "k\n"}, "push.key must consist of visible ASCII characters"),
-        ({"url": "http://x", "key": "k", "interval_seconds": 9}, "push.interval_seconds must be an integer from 10 to 3600"),
+        (
+            {"url": "http://x", "key": "k", "interval_seconds": 9},
+            "push.interval_seconds must be an integer from 10 to 3600",
+        ),
     ],
 )
 def test_invalid_options_are_rejected(options: dict[str, Any], problem: str) -> None:
@@ -289,6 +302,32 @@ def test_the_ca_is_read_for_every_push(
     reporter.stop()
 
 
+def test_heartbeats_over_tls(
+    tmp_path: Path, reporters: Callable[..., Reporter], caplog: pytest.LogCaptureFixture
+) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl is missing")
+    key, certificate = tmp_path / "key.pem", tmp_path / "cert.pem"
+    command = "openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj /CN=test"
+    names = ["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", str(key), "-out", str(certificate)]
+    subprocess.run([*command.split(), *names], check=True, capture_output=True)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificate, key)
+    server = HttpServer(context)
+    try:
+        untrusting = reporters(push=PushOptions(server.url, key="k"))
+        untrusting.start()
+        wait_for(lambda: "certificate verify failed" in caplog.text, "the warning")
+        untrusting.stop()
+        assert server.requests == []
+        trusting = reporters(push=PushOptions(server.url, key="k", ca_file=str(certificate)))
+        trusting.start()
+        wait_for(lambda: beats(server), "the heartbeat")
+        trusting.stop()
+    finally:
+        server.close()
+
+
 @pytest.mark.parametrize(
     ("value", "seconds"),
     [
@@ -307,8 +346,14 @@ def test_retry_after(value: str | None, seconds: float | None) -> None:
 
 def check(check_id: str, status: str) -> dict[str, Any]:
     more = {} if status == "pass" else {"message": "why", "remediation": "fix"}
-    severity = {"env": "error", "model": "error"}.get(check_id.split(":")[0], "info")
-    return {"id": check_id, "status": status, "severity": severity, "category": check_id.split(":")[0], **more}
+    severity = {"env": "error", "model": "error"}.get(check_id.split(":", maxsplit=1)[0], "info")
+    return {
+        "id": check_id,
+        "status": status,
+        "severity": severity,
+        "category": check_id.split(":", maxsplit=1)[0],
+        **more,
+    }
 
 
 @pytest.mark.parametrize(
@@ -391,7 +436,13 @@ def test_a_large_heartbeat_is_shortened() -> None:
     checks = [check("model:no-such-vendor/gpt-4o", "pass")]
     checks += [{**check(f"tool:{tool['name']}", "fail"), "message": "m" * 400} for tool in value["spec"]["tools"]]
     models = [
-        {"modelId": f"{'m' * 190}{index}", "promptTokens": index, "completionTokens": 0, "totalTokens": index, "callCount": 1}
+        {
+            "modelId": f"{'m' * 190}{index}",
+            "promptTokens": index,
+            "completionTokens": 0,
+            "totalTokens": index,
+            "callCount": 1,
+        }
         for index in range(99)
     ]
     beat = {"usage": {"models": models}}
@@ -409,7 +460,12 @@ def test_a_large_heartbeat_is_shortened() -> None:
 
 
 def test_what_cannot_be_shortened_is_sent_as_it_is() -> None:
-    empty: dict[str, Any] = {"evidence": {"items": []}, "gap": {"issues": []}, "health": {"checks": []}, "usage": {"models": []}}
+    empty: dict[str, Any] = {
+        "evidence": {"items": []},
+        "gap": {"issues": []},
+        "health": {"checks": []},
+        "usage": {"models": []},
+    }
     body, is_shortened = _heartbeat.fit({**empty, "instance": "x" * 70_000})
     assert is_shortened
     assert len(body) > 70_000

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from conftest import manifest
 
 README = Path(__file__).resolve().parent.parent / "README.md"

@@ -11,15 +11,17 @@ from typing import Any
 from wsgiref.simple_server import WSGIRequestHandler, make_server
 
 import pytest
-from conftest import HttpServer, manifest, wait_for
 
 import agent_compliance
 from agent_compliance import Reporter, SettingsError, current_behavior, default_reporter, set_default_reporter
+from conftest import HttpServer, manifest, wait_for
 
 SOURCE = Path(agent_compliance.__file__).parent.parent
 
 
-def get(port: int, path: str, method: str = "GET", headers: dict[str, str] | None = None) -> tuple[int, dict[str, str], bytes]:
+def get(
+    port: int, path: str, method: str = "GET", headers: dict[str, str] | None = None
+) -> tuple[int, dict[str, str], bytes]:
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     connection.request(method, path, headers=headers or {})
     response = connection.getresponse()
@@ -39,7 +41,9 @@ async def asgi_app(scope: Any, receive: Any, send: Any) -> None:
     behavior = current_behavior()
     if scope["path"] == "/plain":
         await send({"type": "http.response.start", "status": 200})
-        await send({"type": "http.response.body", "body": behavior.request_id.encode() if behavior.request_id else b"-"})
+        await send(
+            {"type": "http.response.body", "body": behavior.request_id.encode() if behavior.request_id else b"-"}
+        )
         return
     behavior.guardrail("pii-detector")
     await asyncio.to_thread(current_behavior().tool, "search")
@@ -187,9 +191,7 @@ def test_routes(reporters: Callable[..., Reporter], path: str, root_path: str, e
     assert reporters().route_of(path, root_path) == expected
 
 
-def test_wsgi(
-    wsgi_port: Callable[[Any], int], http_server: HttpServer, reporters: Callable[..., Reporter]
-) -> None:
+def test_wsgi(wsgi_port: Callable[[Any], int], http_server: HttpServer, reporters: Callable[..., Reporter]) -> None:
     reporter = reporters(sidecar_url=http_server.url)
     port = wsgi_port(reporter.wsgi(wsgi_app))
     assert json.loads(get(port, "/platform/health")[2])["agentName"] == "shop"
@@ -298,12 +300,18 @@ from agent_compliance import Reporter
 reporter = Reporter({manifest()!r}, env={{"PLATFORM_SIDECAR_URL": "http://127.0.0.1:1"}})
 reporter.start()
 reporter.record_usage("m", 1, 1)
+# As if another thread worked at the time of the fork.
+reporter._lock.acquire()
+reporter.events._changed.acquire()
 pid = os.fork()
 if pid == 0:
+    assert reporter.get_usage()["totalCalls"] == 0
     reporter.start()
     report = reporter.get_report()
     sent = reporter.record_usage("m", 1, 1) and reporter.events.flush(30)
     os._exit(0 if report is not None and sent and reporter.events.counts()["dropped"] == 1 else 1)
+reporter.events._changed.release()
+reporter._lock.release()
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
 """
     result = subprocess.run([sys.executable, "-W", "ignore", "-c", program], timeout=120, check=False)
@@ -332,8 +340,8 @@ import agent_compliance
 assert not [name for name in sys.modules if name.startswith("agent_compliance.")]
 from agent_compliance import Reporter, current_behavior
 new = set(sys.modules) - before
-print(sorted(new & {{"asyncio", "dataclasses", "email", "http.client", "inspect", "json", "logging", "re", "socket", "ssl",
-    "subprocess", "typing", "urllib.parse", "urllib.request", "yaml"}}))
+print(sorted(new & {{"asyncio", "dataclasses", "email", "http.client", "inspect", "json", "logging", "re", "socket",
+    "ssl", "subprocess", "typing", "urllib.parse", "yaml"}}))
 """
     result = subprocess.run(
         [sys.executable, "-S", "-c", program], timeout=120, check=True, capture_output=True, text=True

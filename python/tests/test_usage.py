@@ -2,9 +2,9 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
-from conftest import manifest
 
 from agent_compliance import Reporter, _usage
+from conftest import manifest
 
 PRICES = {"costControls": {"usdPerMillionTokens": {"input": 2, "output": 10}}}
 
@@ -23,7 +23,9 @@ def test_calls_are_summed_by_model(reporters: Callable[..., Reporter]) -> None:
     assert (usage["totalTokens"], usage["totalCalls"]) == (9, 3)
 
 
-@pytest.mark.parametrize("call", [("", 1, 1), (None, 1, 1), ("a", -1, 1), ("a", 1.0, 1), ("a", True, 1), ("a", 1, 10**9 + 1)])
+@pytest.mark.parametrize(
+    "call", [("", 1, 1), (None, 1, 1), ("a", -1, 1), ("a", 1.0, 1), ("a", True, 1), ("a", 1, 10**9 + 1)]
+)
 def test_an_invalid_call_is_not_counted(
     reporters: Callable[..., Reporter], call: tuple[Any, Any, Any], caplog: pytest.LogCaptureFixture
 ) -> None:

@@ -71,4 +71,6 @@ const server = createServer((request, response) => {
   else response.writeHead(404).end('{"error":"not found"}');
 });
 reporter.start();
-server.listen(0, '127.0.0.1', () => console.log(`port ${(server.address() as AddressInfo).port}`));
+server.listen(0, '127.0.0.1', () => {
+  process.stdout.write(`port ${(server.address() as AddressInfo).port}\n`);
+});

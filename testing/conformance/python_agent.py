@@ -1,9 +1,5 @@
-"""The agent of the conformance suite with the reporter for Python. `node-agent.ts` does the same.
+"""The agent of the conformance suite with the reporter for Python. `node-agent.ts` does the same."""
 
-The argument is `asgi` (needs uvicorn) or `wsgi`.
-"""
-
-import asyncio
 import json
 import os
 import re
@@ -79,23 +75,6 @@ def wsgi_app(environ: dict[str, Any], start_response: Callable[..., Any]) -> Ite
         yield part
 
 
-async def asgi_app(scope: Any, receive: Any, send: Any) -> None:
-    body = b""
-    while (message := await receive())["type"] == "http.request":
-        body += message.get("body", b"")
-        if not message.get("more_body"):
-            break
-    parts = answer(scope["path"], body)
-    is_first = True
-    while (part := await asyncio.to_thread(next, parts, None)) is not None:
-        if is_first:
-            headers = [(b"content-type", b"application/json")]
-            await send({"type": "http.response.start", "status": part[0], "headers": headers})
-            is_first = False
-        await send({"type": "http.response.body", "body": part[1], "more_body": True})
-    await send({"type": "http.response.body", "body": b""})
-
-
 class Quiet(WSGIRequestHandler):
     """Writes no line for each request."""
 
@@ -103,23 +82,7 @@ class Quiet(WSGIRequestHandler):
         return
 
 
-def main() -> None:
-    # `remote` shares the tokens of no request with `reporter`, and only answers policy questions.
-    if sys.argv[1] == "wsgi":
-        server = make_server("127.0.0.1", 0, reporter.wsgi(wsgi_app), handler_class=Quiet)
-        reporter.start()
-        print(f"port {server.server_port}", flush=True)
-        server.serve_forever()
-        return
-    import uvicorn
-
-    class Server(uvicorn.Server):
-        async def startup(self, sockets: Any = None) -> None:
-            await super().startup(sockets)
-            print(f"port {self.servers[0].sockets[0].getsockname()[1]}", flush=True)
-
-    reporter.start()
-    Server(uvicorn.Config(reporter.asgi(asgi_app), port=0, log_level="warning", lifespan="off")).run()
-
-
-main()
+server = make_server("127.0.0.1", 0, reporter.wsgi(wsgi_app), handler_class=Quiet)
+reporter.start()
+print(f"port {server.server_port}", flush=True)
+server.serve_forever()

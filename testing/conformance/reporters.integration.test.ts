@@ -25,17 +25,27 @@ interface Case {
   };
 }
 
-const PYTHON = ['python3.13', 'python3.12', 'python3.11', 'python3.10', 'python3'].find(
-  (name) => spawnSync(name, ['-c', 'import sys; sys.exit(sys.version_info < (3, 10))']).status === 0,
-);
+/** The interpreter itself: a shim in the PATH needs variables that the agent does not have. */
+function pythonHere(): string | undefined {
+  const program = 'import sys; print(sys.executable); sys.exit(sys.version_info < (3, 10))';
+  for (const name of ['python3.13', 'python3.12', 'python3.11', 'python3.10', 'python3']) {
+    const { status, stdout } = spawnSync(name, ['-c', program], { encoding: 'utf8' });
+    if (status === 0) return stdout.trim();
+  }
+  return undefined;
+}
+
+const PYTHON = pythonHere();
 if (PYTHON === undefined)
-  process.stderr.write('SKIPPED: Python 3.10 is missing: required by the conformance suite of the reporters\n');
+  process.stderr.write(
+    'SKIPPED: Python 3.10 is missing: required by the conformance suite of the reporters\n',
+  );
 
 const FOLDER = import.meta.dirname;
 const CASES = JSON.parse(readFileSync(join(FOLDER, 'cases.json'), 'utf8')) as Case[];
 const AGENTS = [
   { language: 'Node.js', command: [process.execPath, 'node-agent.ts'], isHere: true },
-  { language: 'Python', command: [PYTHON ?? '', 'python_agent.py', 'wsgi'], isHere: PYTHON !== undefined },
+  { language: 'Python', command: [PYTHON ?? '', 'python_agent.py'], isHere: PYTHON !== undefined },
 ];
 const HANDSHAKE = { jsonrpc: '2.0', id: 1, result: { protocolVersion: '2025-11-25' } };
 /** Values that differ between runs, by name. */
@@ -47,7 +57,10 @@ const VARIABLE: Readonly<Record<string, string>> = {
 
 /** The services of an agent: sidecar, policy engine, model vendor, MCP server and Redis. */
 async function startServices(servers: TestServers) {
-  const found = { batches: [] as { requestId: string | null; events: unknown[] }[], queries: [] as unknown[] };
+  const found = {
+    batches: [] as { requestId: string | null; events: unknown[] }[],
+    queries: [] as unknown[],
+  };
   let engine: Case['engine'];
   const serve: RequestListener = (request, response) => {
     void text(request).then((body) => {
@@ -81,6 +94,7 @@ async function startServices(servers: TestServers) {
     REDIS_ADDRESS: `127.0.0.1:${await redis('+PONG')}`,
     LOADING_ADDRESS: `127.0.0.1:${await redis('-LOADING the dataset')}`,
     EMPTY: '',
+    PYTHONDONTWRITEBYTECODE: '1',
   };
   return {
     env,
@@ -116,7 +130,8 @@ async function exchange(port: number, { method, path, requestId, body }: Case['r
   sent.end(content);
   const [response] = (await once(sent, 'response')) as [IncomingMessage];
   const answer = await text(response);
-  const parsed: unknown = answer === '' ? null : JSON.parse(answer, (name, value: unknown) => VARIABLE[name] ?? value);
+  const parsed: unknown =
+    answer === '' ? null : JSON.parse(answer, (name, value: unknown) => VARIABLE[name] ?? value);
   return { status: response.statusCode, headers: response.headers, body: parsed };
 }
 
@@ -141,7 +156,8 @@ describe.each(AGENTS)('$language', ({ command, isHere }) => {
     services.answerQueries(engine);
     const { status, headers, body } = await exchange(port, request);
     expect({ status, body }).toEqual({ status: wanted.status, body: wanted.body });
-    for (const [name, value] of Object.entries(wanted.headers)) expect([name, headers[name] ?? null]).toEqual([name, value]);
+    for (const [name, value] of Object.entries(wanted.headers))
+      expect([name, headers[name] ?? null]).toEqual([name, value]);
     await exchange(port, { method: 'POST', path: '/flush' });
     const { batches, queries } = services.take();
     const requestId = request.requestId ?? null;

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from ._declared import critical_ids_of, model_id_of, models_of, targets_of, variables_of
 from ._references import References, references_in, secret_variable
 from ._rules import items_at
@@ -40,7 +42,7 @@ def run_checks(manifest: Manifest, env: Mapping[str, str], folder: str, tools: s
     jobs = _probe_jobs(manifest, references)
     for kind, name, _ in declared:
         if kind in ("file", "secret"):
-            jobs[f"{kind}:{name}"] = lambda kind=kind, name=name: _is_there(references, kind, name)
+            jobs[f"{kind}:{name}"] = partial(_is_there, references, kind, name)
     found = in_parallel(jobs, _TOTAL_SECONDS)
     checks = _reference_checks(manifest, references, declared, found)
     unmet = _unmet(declared, checks)
@@ -83,9 +85,7 @@ def in_parallel(jobs: Mapping[str, Callable[[], Any]], timeout: float) -> dict[s
     def run(name: str, job: Callable[[], Any]) -> None:
         results[name] = job()
 
-    threads = [
-        threading.Thread(target=run, args=item, name="platform-probe", daemon=True) for item in jobs.items()
-    ]
+    threads = [threading.Thread(target=run, args=item, name="platform-probe", daemon=True) for item in jobs.items()]
     for thread in threads:
         thread.start()
     deadline = time.monotonic() + timeout
@@ -99,10 +99,10 @@ def _probe_jobs(manifest: Manifest, references: References) -> dict[str, Callabl
 
     jobs: dict[str, Callable[[], Any]] = {}
     for _, model in models_of(manifest):
-        jobs[model_id_of(model)] = lambda model=model: model_reach(model, references)
+        jobs[model_id_of(model)] = partial(model_reach, model, references)
     for target in targets_of(manifest):
         if target.address is not None or target.command is not None:
-            jobs[target.id] = lambda target=target: target_reach(target, references)
+            jobs[target.id] = partial(target_reach, target, references)
     return jobs
 
 

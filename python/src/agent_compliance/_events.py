@@ -49,7 +49,7 @@ class EventSender:
         self._logged_statuses: set[int] = set()
 
     def after_fork(self) -> None:
-        """Starts empty in a forked process: the parent sends what waited."""
+        """Forgets what waits in a forked process: the parent sends it, and only the parent has the thread."""
         self._reset()
 
     def counts(self) -> dict[str, int]:
@@ -164,13 +164,14 @@ class EventSender:
             answer = describe(error)
         again = [event for event in events if event[1]] if answer == 202 and request_id is not None else []
         with self._changed:
-            self._in_flight -= len(events)
             is_new = self._settle(len(events) - len(again), answer)
-            self._enqueue(None, again)
-            self._changed.notify_all()
         if is_new:
             reason = f"status {answer}" if isinstance(answer, int) else answer
             warn("failed to deliver events, events dropped", url=origin_of(self._url), reason=reason)
+        with self._changed:
+            self._in_flight -= len(events)
+            self._enqueue(None, again)
+            self._changed.notify_all()
 
     def _settle(self, count: int, answer: int | str) -> bool:
         """Counts a batch. True: log a warning, which there is once per outage and once per status."""

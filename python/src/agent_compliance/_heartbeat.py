@@ -232,7 +232,7 @@ def _declared_items(manifest: Json) -> list[tuple[str, str, list[str]]]:
     for kind in ("service", "memory", "mcp"):
         found = [target.id for target in targets if target.id.startswith(f"{kind}:")]
         items += [(kind, each.partition(":")[2], [_key("check", each)]) for each in found]
-    limits = at(model, "costControls") or {}
+    limits: dict[str, Any] = at(model, "costControls") or {}
     tokens = [_key("report", "tokens")]
     if "maxTokensPerDay" in limits:
         items.append(("budget", "maxTokensPerDay", tokens))

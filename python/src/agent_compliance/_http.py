@@ -1,4 +1,4 @@
-"""HTTP requests with one time limit for the whole exchange. Only the standard library, imported at the first request."""
+"""HTTP requests with one time limit for the whole exchange."""
 
 from __future__ import annotations
 
@@ -76,7 +76,6 @@ def request(
         # `identity`: http.client does not decompress.
         all_headers = {"accept": "application/json", "accept-encoding": "identity", "connection": "close"}
         connection.request(method, target, body, {**all_headers, **(headers or {})})
-        assert connection.sock is not None
         # The response of a connection has a limit for each read only; this one has a limit for all of them.
         response = http.client.HTTPResponse(_DeadlineSocket(connection.sock, deadline), method=method)  # type: ignore[arg-type]  # pyright: ignore[reportArgumentType]
         response.begin()

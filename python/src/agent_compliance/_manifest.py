@@ -41,9 +41,7 @@ def _found_path(env: Mapping[str, str]) -> str:
     for name in ("agent.yaml", "agent.json"):
         if os.path.isfile(name):
             return name
-    raise ManifestError(
-        ["no manifest was passed, AGENT_MANIFEST is not set, and there is no agent.yaml or agent.json"]
-    )
+    raise ManifestError(["no manifest was passed, AGENT_MANIFEST is not set, and there is no agent.yaml or agent.json"])
 
 
 def _parsed(path: str) -> object:

@@ -211,7 +211,7 @@ def retry_after(value: str | None, now: float) -> float | None:
 
 def _lengthened(pause: float) -> float:
     """Jitter only lengthens, because a shorter interval could exceed the control plane's rate limit."""
-    return pause * (1 + _SPREAD * random.random())
+    return pause * (1 + _SPREAD * random.random())  # noqa: S311
 
 
 def _detail_of(reply: Reply) -> str:

@@ -19,7 +19,7 @@ def yaml_value(text: str, path: str) -> object:
         message = f'reading {path} needs PyYAML: pip install "agent-compliance[yaml]", or pass a dict or a .json file'
         raise ManifestError([message]) from error
     try:
-        value: object = yaml.load(text, _loader())
+        value: object = yaml.load(text, _loader())  # noqa: S506 - a subclass of SafeLoader
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise ManifestError([f"{path} is not valid YAML"]) from error
     return value
@@ -32,20 +32,19 @@ def _loader() -> Any:
     import yaml
 
     class Loader(yaml.SafeLoader):
-        yaml_implicit_resolvers: dict[str, Any] = {}
+        yaml_implicit_resolvers: dict[str, Any] = {}  # noqa: RUF012
 
     def integer(loader: Any, node: Any) -> int:
         digits: str = loader.construct_scalar(node)
         return int(digits, {"0o": 8, "0x": 16}.get(digits[:2], 10))
 
-    add_resolver: Any = Loader.add_implicit_resolver
-    add_constructor: Any = Loader.add_constructor
+    untyped: Any = Loader
     for name, pattern, first in (
         ("bool", "true|True|TRUE|false|False|FALSE", [*"tTfF"]),
         ("null", "~|null|Null|NULL|", ["~", "n", "N", ""]),
         ("int", "[-+]?[0-9]+|0o[0-7]+|0x[0-9a-fA-F]+", [*"-+0123456789"]),
         ("float", r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?", [*"-+.0123456789"]),
     ):
-        add_resolver(_TAG + name, re.compile(f"^(?:{pattern})$"), first)
-    add_constructor(_TAG + "int", integer)
+        untyped.add_implicit_resolver(_TAG + name, re.compile(f"^(?:{pattern})$"), first)
+    untyped.add_constructor(_TAG + "int", integer)
     return Loader

@@ -107,9 +107,7 @@ class Behavior:
         details = {"success": success, "latencyMs": latency_ms}
         return self._send({"type": "tool", "name": reported}, details, is_listed)
 
-    def model(
-        self, model_id: str, prompt_tokens: int, completion_tokens: int, call_id: str | None = None
-    ) -> bool:
+    def model(self, model_id: str, prompt_tokens: int, completion_tokens: int, call_id: str | None = None) -> bool:
         """One call of a model with its tokens. Several reports with one `call_id` count once."""
         self._has_begun = True
         if call_id is not None and call_id in self._call_ids:
@@ -125,10 +123,10 @@ class Behavior:
         """A write to memory. There is no header for it, only an event."""
         self._has_begun = True
         declared, other_backends = self._sink.memory_selection()
-        if ttl_seconds is not None and (backend is None or backend not in other_backends):
-            # Of several writes, one whose TTL differs from the declared one.
-            if self._ttl is None or ttl_seconds != declared:
-                self._ttl = ttl_seconds
+        is_short_term = backend is None or backend not in other_backends
+        # Of several writes, one whose TTL differs from the declared one.
+        if ttl_seconds is not None and is_short_term and (self._ttl is None or ttl_seconds != declared):
+            self._ttl = ttl_seconds
         details = {
             "backend": reported_name(backend) if is_name(backend) else None,
             "ttlSeconds": ttl_seconds,
@@ -241,9 +239,7 @@ class _NoRequest(Behavior):
     def tool(self, name: str, success: bool | None = None, latency_ms: float | None = None) -> bool:
         return False
 
-    def model(
-        self, model_id: str, prompt_tokens: int, completion_tokens: int, call_id: str | None = None
-    ) -> bool:
+    def model(self, model_id: str, prompt_tokens: int, completion_tokens: int, call_id: str | None = None) -> bool:
         # The object is shared by all code outside a request, so it keeps no call ids.
         return self._sink.count_usage(None, model_id, prompt_tokens, completion_tokens)
 

@@ -116,9 +116,7 @@ class WsgiMiddleware:
             behavior.close()
             raise
         wrapper = environ.get("wsgi.file_wrapper")
-        if isinstance(body_parts, (list, tuple)) or (
-            isinstance(wrapper, type) and isinstance(body_parts, wrapper)
-        ):
+        if isinstance(body_parts, (list, tuple)) or (isinstance(wrapper, type) and isinstance(body_parts, wrapper)):
             # Complete, or sent by the server itself.
             behavior.close()
             return body_parts

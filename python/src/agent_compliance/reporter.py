@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import threading
 import time
+from _weakrefset import WeakSet
 
 from ._events import EventSender
 from ._log import OnceEach, describe, warn
@@ -87,7 +88,7 @@ class Reporter:
         self._pusher: Pusher | None = None
         self._cached: tuple[Report, float] | None = None
         self._running: threading.Event | None = None
-        self._running_pid = 0
+        _reporters.add(self)
 
     @property
     def name(self) -> str:
@@ -97,16 +98,12 @@ class Reporter:
 
     def start(self) -> None:
         """Starts the checks (the first at once, without blocking) and the push. No effect while running."""
-        if self._running is not None and self._running_pid == os.getpid():
+        if self._running is not None:
             return
-        is_forked = self._running_pid not in (0, os.getpid())
-        if is_forked:
-            self._after_fork()
         with self._lock:
             if self._running is not None:
                 return
             stopped = self._running = threading.Event()
-            self._running_pid = os.getpid()
             if self._push_settings is not None:
                 from ._push import Pusher
 
@@ -123,7 +120,7 @@ class Reporter:
         with self._lock:
             running, self._running = self._running, None
             pusher, self._pusher = self._pusher, None
-        if running is not None and self._running_pid == os.getpid():
+        if running is not None:
             running.set()
             if pusher is not None:
                 pusher.stop()
@@ -301,18 +298,32 @@ class Reporter:
             "checks": checks,
         }
 
-    def _after_fork(self) -> None:
-        """A forked process has no threads, and locks of other threads stay locked."""
+    def after_fork(self) -> None:
+        """A forked process has no threads, locks of other threads stay locked, and the parent ships its usage."""
         self._lock = threading.Lock()
         self._checking = threading.Lock()
         self._running = None
         self._pusher = None
+        self._ledger = UsageLedger(price_of(self.manifest))
         self.events.after_fork()
 
 
 def _problem(status: int, title: str, detail: str) -> Report:
     return {"type": "about:blank", "title": title, "status": status, "detail": detail}
 
+
+_reporters: WeakSet[Reporter] = WeakSet()
+
+
+def _after_fork() -> None:
+    global _default_lock
+    _default_lock = threading.Lock()
+    for reporter in list(_reporters):
+        reporter.after_fork()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_after_fork)
 
 _default: Reporter | None = None
 _default_lock = threading.Lock()
