@@ -145,7 +145,7 @@ def _question(body: dict[str, Any]) -> str:
 
 def _has_tool_result(body: dict[str, Any]) -> bool:
     messages = body.get("messages", body.get("input"))
-    return not isinstance(messages, str) and any(
+    return isinstance(messages, list) and any(
         message.get("role") == "tool" or message.get("type") == "function_call_output" for message in messages
     )
 

@@ -1,3 +1,5 @@
+# The frameworks are not installed where the types are checked.
+# mypy: disable-error-code="import-not-found,import-untyped,untyped-decorator,misc"
 """Django with the middleware, under WSGI and under ASGI."""
 
 from __future__ import annotations
@@ -6,12 +8,12 @@ import types
 from typing import Any
 
 import pytest
-from test_fastmcp import serving
-from test_flask import serving_wsgi
-from web import async_parts, check, parts, work
 
 from agent_compliance import Reporter, current_behavior
 from fake_sidecar import FakeSidecar
+from integrations.test_fastmcp import serving
+from integrations.test_flask import serving_wsgi
+from integrations.web import async_parts, check, parts, work
 
 
 def configure() -> Any:

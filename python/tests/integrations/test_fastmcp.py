@@ -1,3 +1,5 @@
+# The frameworks are not installed where the types are checked.
+# mypy: disable-error-code="import-not-found,import-untyped,untyped-decorator,misc"
 """MCP servers of both packages over streamable HTTP, with the client of the SDK."""
 
 from __future__ import annotations
@@ -12,11 +14,11 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
-from contract import GUARDRAIL, Observed, multiply
 
 from agent_compliance import Reporter, current_behavior
 from agent_compliance.integrations import fastmcp
 from fake_sidecar import FakeSidecar
+from integrations.contract import GUARDRAIL, Observed, multiply
 
 KINDS = ["mcp", "mcp stateless", "fastmcp", "fastmcp stateless"]
 
@@ -94,7 +96,8 @@ async def call(url: str, *calls: tuple[str, dict[str, Any]]) -> list[tuple[bool,
 @pytest.mark.parametrize("kind", KINDS)
 def test_tools_and_guardrails(kind: str, sidecar: FakeSidecar, reporter: Reporter) -> None:
     with serving(app_of(kind)) as url:
-        calls = [("multiply", {"a": 6, "b": 7}), ("check_pii", {"text": "jane@example.org"}), ("confirm", {})]
+        personal = ("check_pii", {"text": "jane@example.org"})
+        calls: list[tuple[str, dict[str, Any]]] = [("multiply", {"a": 6, "b": 7}), personal, ("confirm", {})]
         results = asyncio.run(call(url, *calls))
         with urllib.request.urlopen(f"{url}/platform/usage", timeout=10) as response:
             assert json.load(response)["source"] == "agent-sdk"

@@ -1,3 +1,5 @@
+# The frameworks are not installed where the types are checked.
+# mypy: disable-error-code="import-not-found,import-untyped,untyped-decorator,misc"
 """Flask under the server of werkzeug."""
 
 from __future__ import annotations
@@ -7,11 +9,10 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from web import check, parts, work
-
 from agent_compliance import Reporter, current_behavior
 from agent_compliance.integrations import flask
 from fake_sidecar import FakeSidecar
+from integrations.web import check, parts, work
 
 
 @contextmanager

@@ -1,3 +1,5 @@
+# The frameworks are not installed where the types are checked.
+# mypy: disable-error-code="import-not-found,import-untyped,untyped-decorator,misc"
 """LangChain and LangGraph with the installed handler."""
 
 from __future__ import annotations
@@ -5,12 +7,13 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
-from contract import GUARDRAIL, QUESTION, Contract, multiply
+import pytest
 
-from agent_compliance import Reporter
+from agent_compliance import PolicyDenied, Reporter
 from agent_compliance.integrations import langchain
 from fake_model import MODEL, FakeModel
 from fake_sidecar import FakeSidecar
+from integrations.contract import GUARDRAIL, QUESTION, Contract, multiply
 
 
 def chat_model(url: str, name: str = MODEL) -> Any:
@@ -166,3 +169,66 @@ class TestLangGraph(Contract):
 
         seen = self.observed(reporter, sidecar, run)
         assert [(event["guardrailType"], event["blocked"]) for event in seen.of("guardrail")] == [(GUARDRAIL, True)]
+
+    def test_synchronous_denial(self, model: FakeModel, sidecar: FakeSidecar, reporter: Reporter) -> None:
+        self.install(reporter, check_policy=True)
+
+        async def run() -> None:
+            with pytest.raises(PolicyDenied):
+                chat_model(model.url).invoke(QUESTION)
+
+        self.observed(reporter, sidecar, run)
+        assert model.calls == []
+
+    def test_completion_model_without_usage(self, sidecar: FakeSidecar, reporter: Reporter) -> None:
+        from langchain_core.language_models import FakeListLLM
+
+        self.install(reporter)
+
+        async def run() -> None:
+            assert await FakeListLLM(responses=["42"]).ainvoke(QUESTION) == "42"
+
+        seen = self.observed(reporter, sidecar, run)
+        assert (seen.models, seen.guardrails) == ([], "")
+
+    def test_failing_model(self, sidecar: FakeSidecar, reporter: Reporter) -> None:
+        self.install(reporter)
+
+        async def run() -> None:
+            with pytest.raises(Exception, match="Connection error"):
+                await chat_model("http://127.0.0.1:1/v1").ainvoke(QUESTION)
+
+        assert self.observed(reporter, sidecar, run).models == []
+
+    def test_waiting_for_a_human_is_no_failure(self, sidecar: FakeSidecar, reporter: Reporter) -> None:
+        from langchain_core.messages import AIMessage
+        from langgraph.checkpoint.memory import InMemorySaver
+        from langgraph.graph import START, MessagesState, StateGraph
+        from langgraph.prebuilt import ToolNode
+        from langgraph.types import interrupt
+
+        self.install(reporter)
+
+        def approved(a: int) -> int:
+            """Asks a human."""
+            return int(interrupt(a))
+
+        def waiting(_state: Any) -> Any:
+            return interrupt("may it pass?")
+
+        async def pause(node: str, action: Any) -> None:
+            graph = StateGraph(MessagesState)
+            graph.add_node(node, action)
+            graph.add_edge(START, node)
+            call = {"name": "approved", "args": {"a": 1}, "id": "1"}
+            state: Any = {"messages": [AIMessage("", tool_calls=[call])]}
+            compiled = graph.compile(checkpointer=InMemorySaver())
+            assert "__interrupt__" in await compiled.ainvoke(state, {"configurable": {"thread_id": "1"}})
+
+        async def run() -> None:
+            await pause("tools", ToolNode([approved]))
+            await pause("check_pii", waiting)
+
+        seen = self.observed(reporter, sidecar, run)
+        assert [success for _, success in seen.tool_results] == [None]
+        assert (seen.guardrails, seen.of("guardrail")) == (GUARDRAIL, [])

@@ -1,3 +1,5 @@
+# The frameworks are not installed where the types are checked.
+# mypy: disable-error-code="import-not-found,import-untyped,untyped-decorator,misc"
 """Starlette and FastAPI under uvicorn."""
 
 from __future__ import annotations
@@ -5,12 +7,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from test_fastmcp import serving
-from web import async_parts, check, work
 
 from agent_compliance import Reporter, current_behavior
 from agent_compliance.integrations import fastapi, starlette
 from fake_sidecar import FakeSidecar
+from integrations.test_fastmcp import serving
+from integrations.web import async_parts, check, work
 
 
 def starlette_app() -> Any:

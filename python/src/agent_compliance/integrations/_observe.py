@@ -250,21 +250,24 @@ def wrap_methods(base: type, wrappers: Mapping[str, Callable[[Any], Any]]) -> No
         wrap(cls)
     own = vars(base).get("__init_subclass__")
 
-    def init_subclass(cls: type, **kwargs: Any) -> None:
+    def init_subclass(cls: type[Any], /, **kwargs: Any) -> None:
         if own is None:
-            super(base, cls).__init_subclass__(**kwargs)
+            above: Any = super(base, cls)
+            above.__init_subclass__(**kwargs)
         else:
             own.__get__(None, cls)(**kwargs)
         wrap(cls)
 
-    base.__init_subclass__ = classmethod(init_subclass)  # type: ignore[assignment]
+    # Not as an attribute: a type checker does not know the name as one that can be replaced.
+    setattr(base, "__init_subclass__", classmethod(init_subclass))  # noqa: B010
 
 
 def _subclasses(base: type) -> set[type]:
     found: set[type] = set()
-    waiting = [base]
+    waiting: list[type] = [base]
     while waiting:
-        for cls in waiting.pop().__subclasses__():
+        subclasses: list[type] = waiting.pop().__subclasses__()
+        for cls in subclasses:
             if cls not in found:
                 found.add(cls)
                 waiting.append(cls)

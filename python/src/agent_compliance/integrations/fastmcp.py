@@ -42,16 +42,16 @@ def install(
     for name in _APPS:
         build = getattr(server, name, None)
         if build is not None:
-            setattr(server, name, _serving(build, reporter or default_reporter()))
+            setattr(server, name, _serving(build, reporter))
 
 
-def _serving(build: Any, reporter: Reporter) -> Any:
+def _serving(build: Any, reporter: Reporter | None) -> Any:
     @functools.wraps(build)
     def app(*args: Any, **kwargs: Any) -> Any:
         built = build(*args, **kwargs)
         # The first is outside: the behavior of the request is known when it goes into the scope.
         built.add_middleware(_RememberingApp)
-        built.add_middleware(reporter.asgi)
+        built.add_middleware((reporter or default_reporter()).asgi)
         return built
 
     return app
