@@ -16,7 +16,8 @@ const OWN_CALLS = {
 };
 const DENIED = 'with `check_policy=True`; a web integration turns `PolicyDenied` into a 403';
 const BY_HAND = 'the agent reports each run: `current_behavior().guardrail(…)`';
-const STREAMS = 'A stream that the client leaves before its end: the model states its tokens in the last event.';
+const STREAMS =
+  'A stream that the client leaves before its end: the model states its tokens in the last event.';
 const NO_USAGE = 'A call whose response has no token usage.';
 const OTHER_CLIENTS =
   'Calls of a model outside of the framework, unless the agent reports them with `current_behavior().model(…)`.';
@@ -104,7 +105,10 @@ export const FRAMEWORK_TEXTS: Readonly<Record<string, FrameworkText>> = {
     notObserved: [NO_USAGE, STREAMS, OTHER_CLIENTS],
   },
   autogen: {
-    lines: ['from agent_compliance.integrations import autogen, fastapi', 'autogen.install(check_policy=True)'],
+    lines: [
+      'from agent_compliance.integrations import autogen, fastapi',
+      'autogen.install(check_policy=True)',
+    ],
     model: 'every model client',
     tools: 'every workbench: name, success and latency',
     guardrails: `tools that \`guardrails\` names; for all others ${BY_HAND}`,
@@ -141,7 +145,7 @@ export const FRAMEWORK_TEXTS: Readonly<Record<string, FrameworkText>> = {
   'mastra-js': {
     lines: [
       "import { compliance } from 'agent-compliance/integrations/mastra';",
-      "...compliance(reporter, { checkPolicy: true, guardrails: ['pii-detector'], inputProcessors: [piiDetector] }),",
+      '...compliance(reporter, { checkPolicy: true, inputProcessors: [piiDetector] }),',
     ],
     model: 'a processor of the agent',
     tools: 'hooks around the tools of the agent: name, success and latency',
@@ -175,7 +179,8 @@ export const FRAMEWORK_TEXTS: Readonly<Record<string, FrameworkText>> = {
     lines: ["import { install } from 'agent-compliance/integrations/mcp';", 'install(reporter, server);'],
     model: 'the tool reports each call with its tokens: `reporter.behavior().model(…)`',
     tools: 'every call of a tool: name, success and latency',
-    guardrails: 'tools that `guardrails` names; for all others the tool reports each run: `reporter.behavior().guardrail(…)`',
+    guardrails:
+      'tools that `guardrails` names; for all others the tool reports each run: `reporter.behavior().guardrail(…)`',
     denial:
       'the tool calls `reporter.checkPolicy(…)` before each call of a model. A denial is an error of the tool',
     notObserved: [

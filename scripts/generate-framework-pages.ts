@@ -2,7 +2,12 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parse } from 'yaml';
 import type { ExampleResult } from '../testing/frameworks/example-result.ts';
-import { EXAMPLE_ROWS, exampleName, languageOf, type ExampleRow } from '../testing/frameworks/example-rows.ts';
+import {
+  EXAMPLE_ROWS,
+  exampleName,
+  languageOf,
+  type ExampleRow,
+} from '../testing/frameworks/example-rows.ts';
 import { FRAMEWORK_TEXTS, type FrameworkText } from './framework-texts.ts';
 import { markdownTable } from './markdown-table.ts';
 
@@ -14,7 +19,9 @@ function resultOf(row: ExampleRow): ExampleResult {
   const results = JSON.parse(readFileSync(join(ROOT, RESULTS), 'utf8')) as ExampleResult[];
   const found = results.find(({ folder }) => folder === row.folder);
   if (found === undefined)
-    throw new Error(`${RESULTS} has no result of ${row.folder}: run node scripts/framework-matrix.ts --examples`);
+    throw new Error(
+      `${RESULTS} has no result of ${row.folder}: run node scripts/framework-matrix.ts --examples`,
+    );
   return found;
 }
 

@@ -29,7 +29,10 @@ test('its manifest is valid and has the name of the Deployment', async () => {
 
 test('is injected, and its Service routes through the sidecar', async () => {
   const { output, errors, exitCode } = await platform('inject', 'examples/kubernetes/python/deployment.yaml');
-  expect([exitCode, errors]).toEqual([0, expect.stringContaining('Deployment/python: injected: agent python')]);
+  expect([exitCode, errors]).toEqual([
+    0,
+    expect.stringContaining('Deployment/python: injected: agent python'),
+  ]);
   const [deployment, service] = parseAllDocuments(output).map((document) => document.toJS() as Workload);
   const pod = deployment?.spec.template.spec;
   const sidecar = pod?.initContainers?.find(({ name }) => name === 'platform-sidecar');
@@ -46,6 +49,8 @@ test('its image contains the package and all files of the agent', () => {
   const copied = [...dockerfile.matchAll(/^COPY (.*) \S+$/gm)].flatMap(([, from = '']) => from.split(' '));
   expect(copied.filter((path) => !existsSync(join(ROOT, path)))).toEqual([]);
   expect(copied).toEqual(
-    expect.arrayContaining(globSync('*.{py,json}', { cwd: join(ROOT, AGENT) }).map((file) => `${AGENT}/${file}`)),
+    expect.arrayContaining(
+      globSync('*.{py,json}', { cwd: join(ROOT, AGENT) }).map((file) => `${AGENT}/${file}`),
+    ),
   );
 });

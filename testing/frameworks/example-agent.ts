@@ -1,5 +1,14 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  cpSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { ChildServer } from '../child-server.ts';
@@ -67,7 +76,9 @@ export class ExampleAgent {
   /** The packages that the agent's own package.json names. A missing one there is a package that the agent does not find. */
   #linkPackages(): void {
     const file = join(this.folder, 'package.json');
-    const { dependencies } = JSON.parse(readFileSync(file, 'utf8')) as { dependencies: Record<string, string> };
+    const { dependencies } = JSON.parse(readFileSync(file, 'utf8')) as {
+      dependencies: Record<string, string>;
+    };
     for (const name of Object.keys(dependencies)) {
       const path = join(this.folder, 'node_modules', name);
       mkdirSync(dirname(path), { recursive: true });
@@ -75,7 +86,8 @@ export class ExampleAgent {
       else {
         const found = [folderOf(this.#row.packages), ROOT].map((each) => join(each, 'node_modules', name));
         const target = found.find((each) => existsSync(each));
-        if (target === undefined) throw new Error(`${this.#row.folder} needs ${name}, which is not installed`);
+        if (target === undefined)
+          throw new Error(`${this.#row.folder} needs ${name}, which is not installed`);
         symlinkSync(target, path);
       }
     }

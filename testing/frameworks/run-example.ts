@@ -182,7 +182,11 @@ async function block(chain: Chain): Promise<ExampleResult['blocked']> {
       const entries = (await get<AuditEntry[]>('/audit')).slice(before);
       const events = entries.flatMap(({ events = [] }) => events);
       const isReportedBlocked = events.some((event) => event.type === 'guardrail' && event.blocked === true);
-      result = { status, ...{ guardrails: seenIn(entries).guardrails, isReportedBlocked }, calls: vendor.calls.length };
+      result = {
+        status,
+        ...{ guardrails: seenIn(entries).guardrails, isReportedBlocked },
+        calls: vendor.calls.length,
+      };
       return isReportedBlocked && result.guardrails.length > 0;
     },
     () => `the blocked message: ${JSON.stringify(result)}`,

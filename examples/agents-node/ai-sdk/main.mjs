@@ -31,7 +31,12 @@ async function chat(message) {
   const blocked = PERSONAL_DATA.test(message);
   reporter.behavior().guardrail('pii-detector', { blocked });
   if (blocked) return { status: 422, body: { error: 'the message contains personal data' } };
-  const result = await generateText({ model, prompt: message, tools: { calculator }, stopWhen: stepCountIs(5) });
+  const result = await generateText({
+    model,
+    prompt: message,
+    tools: { calculator },
+    stopWhen: stepCountIs(5),
+  });
   return { body: { response: result.text } };
 }
 

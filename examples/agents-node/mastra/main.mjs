@@ -38,7 +38,7 @@ const agent = new Agent({
   instructions: 'You calculate.',
   model: createOpenAI().chat('gpt-4o-mini'),
   tools: { calculator },
-  ...compliance(reporter, { checkPolicy: true, guardrails: ['pii-detector'], inputProcessors: [piiDetector] }),
+  ...compliance(reporter, { checkPolicy: true, inputProcessors: [piiDetector] }),
 });
 
 async function chat(message) {
