@@ -65,7 +65,7 @@ export function serveForms(forms) {
     }
   }
   async function reported(response) {
-    await reporter.events.flush();
+    await reporter.events.flush(60_000);
     send(response, 200, { ...truth, counts: reporter.events.counts(), usage: reporter.getUsage() });
   }
   server.listen(Number(process.env.PORT), '127.0.0.1');
