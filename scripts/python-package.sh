@@ -8,7 +8,8 @@ set -euo pipefail
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
 CACHE=${AGENT_COMPLIANCE_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/agent-compliance}/python-package
 LOCK=$ROOT/python/requirements-test.txt
-MAX_WHEEL_BYTES=60000
+# 65 kB without the integrations, 83 kB with them.
+MAX_WHEEL_BYTES=90000
 # Percent of bare `python -c pass`, in processor time of the fastest of 15 runs.
 MAX_IMPORT=150
 

@@ -147,16 +147,16 @@ def test_facts_are_those_of_the_request(sent: Sent) -> None:
 
 
 def test_outside_a_request_nothing_is_reported(sent: Sent, reporters: Callable[..., Reporter]) -> None:
-    nobody = current_behavior()
-    assert not nobody.begin()
-    assert not nobody.guardrail("a")
-    assert not nobody.tool("a")
-    assert not nobody.memory("a")
-    assert not nobody.confirmed()
-    assert (nobody.facts(), nobody.headers(), nobody.request_id) == ({}, {}, None)
-    nobody.close()
+    outside = current_behavior()
+    assert not outside.begin()
+    assert not outside.guardrail("a")
+    assert not outside.tool("a")
+    assert not outside.memory("a")
+    assert not outside.confirmed()
+    assert (outside.facts(), outside.headers(), outside.request_id) == ({}, {}, None)
+    outside.close()
     set_default_reporter(sent.reporter)
-    assert nobody.model("gpt", 1, 2)
+    assert outside.model("gpt", 1, 2)
     assert sent.reporter.get_usage()["totalTokens"] == 3
     assert sent.events()[0]["type"] == "model"
 
