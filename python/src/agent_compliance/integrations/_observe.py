@@ -6,9 +6,9 @@ import functools
 import logging
 import time
 import weakref
-from collections.abc import AsyncIterator, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 
 from agent_compliance import Behavior, PolicyDenied, PolicyUnavailable, current_behavior, default_reporter
 
@@ -61,6 +61,11 @@ def quietly(function: Function) -> Function:
     return observed  # type: ignore[return-value]
 
 
+def is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:
+    """Whether the value is a dict or the like, whose keys are names."""
+    return isinstance(value, Mapping)
+
+
 def as_type(name: str) -> str:
     """The type of a manifest that a name spells, such as `pii_detector`; else the name."""
     spelled = name.strip().lower().replace("_", "-").replace(" ", "-")
@@ -75,7 +80,7 @@ class Observer:
     ) -> None:
         self._reporter = reporter
         self.check_policy = check_policy
-        named = guardrails if isinstance(guardrails, Mapping) else {name: name for name in guardrails or ()}
+        named = guardrails if is_mapping(guardrails) else {name: name for name in guardrails or ()}
         self._guardrails = {name: as_type(kind) for name, kind in named.items()}
 
     @property
@@ -171,12 +176,12 @@ def tokens_of(usage: Any) -> tuple[int, int] | None:
 
 
 def _member(value: Any, name: str) -> Any:
-    return value.get(name) if isinstance(value, Mapping) else getattr(value, name, None)
+    return value.get(name) if is_mapping(value) else getattr(value, name, None)
 
 
 def blocked_by(result: Any) -> bool | None:
     """Whether the result of a guardrail states that it blocked: a dict with the boolean `blocked`."""
-    blocked = result.get("blocked") if isinstance(result, Mapping) else None
+    blocked = result.get("blocked") if is_mapping(result) else None
     return blocked if isinstance(blocked, bool) else None
 
 
@@ -224,7 +229,7 @@ class Seen:
 
 
 @asynccontextmanager
-async def closing(iterator: Any) -> AsyncIterator[Any]:
+async def closing(iterator: Any) -> AsyncGenerator[Any, None]:
     """Closes an asynchronous iterator at the end, if it can be closed: not every model returns a generator."""
     try:
         yield iterator
@@ -252,8 +257,7 @@ def wrap_methods(base: type, wrappers: Mapping[str, Callable[[Any], Any]]) -> No
 
     def init_subclass(cls: type[Any], /, **kwargs: Any) -> None:
         if own is None:
-            above: Any = super(base, cls)
-            above.__init_subclass__(**kwargs)
+            cast("Any", super(base, cls)).__init_subclass__(**kwargs)
         else:
             own.__get__(None, cls)(**kwargs)
         wrap(cls)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_compliance import PolicyDenied, PolicyUnavailable, current_behavior
 
-from ._observe import Guardrails, Observer, Seen, closing, quietly, wrap_methods
+from ._observe import Guardrails, Observer, Seen, closing, is_mapping, quietly, wrap_methods
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -93,7 +93,7 @@ def _model_of(client: Any) -> Any:
     """The model that the client was created with. Clients have no common attribute for it."""
     for _ in range(3):
         for holder in (getattr(client, "_create_args", None), getattr(client, "_raw_config", None)):
-            if isinstance(holder, dict) and holder.get("model"):
+            if is_mapping(holder) and holder.get("model"):
                 return holder["model"]
         named = getattr(client, "model", None) or getattr(client, "_model_name", None)
         if isinstance(named, str):

@@ -72,7 +72,7 @@ class _RememberingApp:
 @quietly
 def _behavior_of(request: Any) -> Behavior:
     """The behavior of the HTTP request that carried the message; over stdio there is none."""
-    scope = getattr(request, "scope", None) or {}
+    scope: dict[str, Any] = getattr(request, "scope", None) or {}
     behavior: Behavior = scope.get(_SCOPE_KEY) or current_behavior()
     return behavior
 

@@ -18,4 +18,8 @@ if TYPE_CHECKING:
 def install(app: Any, reporter: Reporter | None = None) -> None:
     """Installs the middleware around the application."""
     app.wsgi_app = (reporter or default_reporter()).wsgi(app.wsgi_app)
-    app.register_error_handler(PolicyDenied, lambda error: (denial(error), 403))
+    app.register_error_handler(PolicyDenied, _denied)
+
+
+def _denied(error: PolicyDenied) -> tuple[dict[str, Any], int]:
+    return denial(error), 403

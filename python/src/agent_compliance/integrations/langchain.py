@@ -10,7 +10,7 @@ import importlib
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from ._observe import Guardrails, Observer, Open, blocked_by, log_once, quietly, tokens_of
+from ._observe import Guardrails, Observer, Open, blocked_by, is_mapping, log_once, quietly, tokens_of
 
 if TYPE_CHECKING:
     from agent_compliance import Reporter
@@ -83,8 +83,8 @@ class _Recorder:
 
     def _before(self, _serialized: Any, run_id: Any, kwargs: dict[str, Any]) -> None:
         self._observer.before_model()
-        parameters = kwargs.get("invocation_params") or {}
-        metadata = kwargs.get("metadata") or {}
+        parameters: dict[str, Any] = kwargs.get("invocation_params") or {}
+        metadata: dict[str, Any] = kwargs.get("metadata") or {}
         name = parameters.get("model") or parameters.get("model_name") or metadata.get("ls_model_name")
         self._open.begin(run_id, name)
 
@@ -94,14 +94,14 @@ class _Recorder:
         behavior, _, name = self._open.end(run_id)
         message = next((m for m in _messages_of(response) if getattr(m, "usage_metadata", None)), None)
         if message is None:
-            output = getattr(response, "llm_output", None) or {}
+            output: dict[str, Any] = getattr(response, "llm_output", None) or {}
             usage = output.get("token_usage") or output.get("usage")
             self._observer.model(behavior, output.get("model_name") or name, usage, run_id)
             return
         # Responses of the cache cost nothing.
         if message.usage_metadata.get("total_cost") == 0:
             return
-        metadata = message.response_metadata or {}
+        metadata: dict[str, Any] = message.response_metadata or {}
         model_id = metadata.get("model_name") or metadata.get("model") or name
         self._observer.model(behavior, model_id, message.usage_metadata, metadata.get("id") or run_id)
 
@@ -117,7 +117,7 @@ class _Recorder:
     @quietly
     def on_tool_start(self, serialized: Any, _input: Any, *, run_id: Any, **kwargs: Any) -> None:
         """A tool begins."""
-        self._open.begin(run_id, kwargs.get("name") or (serialized or {}).get("name"))
+        self._open.begin(run_id, _name_of(serialized, kwargs))
 
     @quietly
     def on_tool_end(self, output: Any, *, run_id: Any, **_kwargs: Any) -> None:
@@ -135,7 +135,7 @@ class _Recorder:
     @quietly
     def on_chain_start(self, serialized: Any, _inputs: Any, *, run_id: Any, **kwargs: Any) -> None:
         """A runnable begins; only guardrails are of interest."""
-        kind = self._guardrail_type(kwargs.get("name") or (serialized or {}).get("name"))
+        kind = self._guardrail_type(_name_of(serialized, kwargs))
         if kind is not None:
             self._open.begin(run_id, kind)
 
@@ -164,8 +164,13 @@ class _Recorder:
         return self._observer.guardrail_type(name)
 
 
+def _name_of(serialized: Any, kwargs: dict[str, Any]) -> Any:
+    """The name of a tool or of a runnable."""
+    return kwargs.get("name") or (serialized.get("name") if is_mapping(serialized) else None)
+
+
 def _messages_of(response: Any) -> list[Any]:
-    generations = getattr(response, "generations", None) or []
+    generations: list[list[Any]] = getattr(response, "generations", None) or []
     if len(generations) > 1:
         log_once("a callback of LangChain has the responses of several prompts: only the first is counted")
     return [getattr(each, "message", None) for each in (generations[0] if generations else [])]
@@ -176,7 +181,7 @@ def _blocked(outputs: Any) -> bool | None:
     update = getattr(outputs, "update", None)
     if getattr(outputs, "goto", None) == "__end__":
         return True
-    result = update if isinstance(update, dict) else outputs
-    if isinstance(result, dict) and result.get("jump_to") == "end":
+    result = update if is_mapping(update) else outputs
+    if is_mapping(result) and result.get("jump_to") == "end":
         return True
     return blocked_by(result)

@@ -18,7 +18,7 @@ from agent_compliance import current_behavior
 from ._observe import Guardrails, Observer, Seen, blocked_by, quietly, wrap_methods
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncGenerator
 
     from agent_compliance import Reporter
 
@@ -67,7 +67,7 @@ def _request(original: Any) -> Any:
 def _request_stream(original: Any) -> Any:
     @functools.wraps(original)
     @asynccontextmanager
-    async def request_stream(self: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+    async def request_stream(self: Any, *args: Any, **kwargs: Any) -> AsyncGenerator[Any, None]:
         behavior = current_behavior()
         await _observer.abefore_model(behavior)
         async with original(self, *args, **kwargs) as stream:
