@@ -63,9 +63,17 @@ if (isExamples) {
     whyNot: () => whyNoPackages(row.packages),
     run: () => runExample(row, rig),
   }));
-  await runAll<ExampleResult>('example-results.json', rows, ({ folder }) => folder).finally(rig.close);
+  try {
+    await runAll<ExampleResult>('example-results.json', rows, ({ folder }) => folder);
+  } finally {
+    await rig.close();
+  }
 } else {
   const matrix = await openMatrix();
   const rows = ROWS.map((row) => ({ name: row.name, key: row.name, run: () => runRow(row, matrix) }));
-  await runAll<RowResult>('results.json', rows, ({ name }) => name).finally(matrix.close);
+  try {
+    await runAll<RowResult>('results.json', rows, ({ name }) => name);
+  } finally {
+    await matrix.close();
+  }
 }
