@@ -75,7 +75,8 @@ interface Chain {
 
 /** Runs one row. Throws at the first difference between the sidecar and the vendor. */
 export async function runExample(row: ExampleRow, { vendor, processes }: ExampleRig): Promise<ExampleResult> {
-  const [port = 0, manifest] = [...(await freePorts(1)), manifestOf(row)] as [number, string];
+  const [port = 0] = await freePorts(1);
+  const manifest = manifestOf(row);
   const agent = new ExampleAgent(row, manifest);
   const engine = await engineFor(manifest);
   const sidecar = await processes.startSidecar(port, join(agent.folder, 'agent.yaml'), {
