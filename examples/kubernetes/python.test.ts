@@ -21,10 +21,11 @@ interface Workload {
 test('its manifest is valid and has the name of the Deployment', async () => {
   expect((await platform('validate', `${AGENT}/agent.json`)).exitCode).toBe(0);
   const manifest = parse(readFileSync(join(ROOT, AGENT, 'agent.json'), 'utf8')) as Workload;
-  const [deployment] = parseAllDocuments(
+  const documents = parseAllDocuments(
     readFileSync(join(import.meta.dirname, 'python/deployment.yaml'), 'utf8'),
   );
-  expect((deployment?.toJS() as Workload).metadata.name).toBe(manifest.metadata.name);
+  const [deployment] = documents.map((document) => document.toJS() as Workload);
+  expect(deployment?.metadata.name).toBe(manifest.metadata.name);
 });
 
 test('is injected, and its Service routes through the sidecar', async () => {
