@@ -14,12 +14,14 @@ MAX_WHEEL_BYTES=90000
 MAX_IMPORT=150
 
 PYTHONS=()
+VERSIONS=" "
 # The order of framework-packages.sh: the tests of the integrations need the Python of its packages.
-for each in python3.11 python3.12 python3.13 python3.10 python3.14 python3; do
+for each in python3.11 python3.12 python3.13 python3.10 python3.14 python3 "${PYENV_ROOT:-$HOME/.pyenv}"/versions/3.1[0-4].*/bin/python3; do
   version=$("$each" -c 'import sys, venv, ensurepip; print("%d.%d" % sys.version_info[:2])' 2>/dev/null) || continue
   case $version in 3.1[0-4]) ;; *) continue ;; esac
-  # `python3` may be one of the others.
-  case " ${PYTHONS[*]-} " in *" python$version "*) ;; *) PYTHONS+=("$each") ;; esac
+  case $VERSIONS in *" $version "*) continue ;; esac
+  VERSIONS="$VERSIONS$version "
+  PYTHONS+=("$each")
 done
 if [ "${#PYTHONS[@]}" = 0 ]; then
   echo "Python 3.10 to 3.14 with venv is missing: required by the checks of the Python package"
@@ -101,7 +103,7 @@ sys.exit(imported / bare * 100 > limit)
 PYTHON
 
 for each in "${PYTHONS[@]:1}"; do
-  echo "tests with $each"
+  echo "tests with $("$each" --version)"
   # The packages of the tests are pure Python.
   PYTHONPATH=src:$PACKAGES "$each" -m pytest -p no:cacheprovider | tail -n 1
 done
