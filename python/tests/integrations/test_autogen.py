@@ -74,6 +74,37 @@ class TestAgent(Contract):
         assert len(model.calls) == 1
         assert seen.models == self.billed(model)
 
+    def test_workbench_without_stream(self, sidecar: FakeSidecar, reporter: Reporter) -> None:
+        from autogen_core.tools import FunctionTool, StaticWorkbench
+
+        self.install(reporter)
+
+        class Failing(StaticWorkbench):
+            async def call_tool(self, *_args: Any, **_kwargs: Any) -> Any:
+                raise ValueError("no connection")
+
+        async def run() -> None:
+            tools = [FunctionTool(multiply, "multiplies")]
+            await StaticWorkbench(tools).call_tool("multiply", {"a": 6, "b": 7})
+            await StaticWorkbench(tools).call_tool("multiply", {"a": 0, "b": 7})
+            with pytest.raises(ValueError, match="no connection"):
+                await Failing(tools).call_tool("other", {})
+
+        seen = self.observed(reporter, sidecar, run)
+        assert seen.tool_results == [("multiply", True), ("multiply", False), ("other", False)]
+
+    def test_client_without_a_model(self, sidecar: FakeSidecar, reporter: Reporter) -> None:
+        from autogen_core.models import CreateResult, RequestUsage, UserMessage
+        from autogen_ext.models.replay import ReplayChatCompletionClient
+
+        self.install(reporter)
+
+        async def run() -> None:
+            result = CreateResult(finish_reason="stop", content="42", usage=RequestUsage(3, 1), cached=False)
+            await ReplayChatCompletionClient([result]).create([UserMessage(content=QUESTION, source="user")])
+
+        assert self.observed(reporter, sidecar, run).models == [("unknown", 3, 1)]
+
     def test_guardrail_as_tool(self, model: FakeModel, sidecar: FakeSidecar, reporter: Reporter) -> None:
         autogen.install(reporter, guardrails={"multiply": GUARDRAIL})
 

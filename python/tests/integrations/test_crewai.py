@@ -6,10 +6,13 @@
 import asyncio
 from typing import Any
 
-from agent_compliance import Reporter, current_behavior
+import pytest
+
+from agent_compliance import PolicyUnavailable, Reporter, current_behavior
 from agent_compliance.integrations import crewai
 from fake_model import MODEL, FakeModel
 from fake_sidecar import FakeSidecar
+from integrations.conftest import MANIFEST
 from integrations.contract import GUARDRAIL, QUESTION, Contract
 
 
@@ -70,3 +73,45 @@ class TestCrew(Contract):
         # Listeners run in threads, so their order can differ.
         assert sorted(event["blocked"] for event in seen.of("guardrail")) == [False, True]
         assert sorted(seen.models) == sorted(self.billed(model))
+
+    def test_guardrail_as_tool(self, model: FakeModel, sidecar: FakeSidecar, reporter: Reporter) -> None:
+        crewai.install(reporter, guardrails={"multiply": GUARDRAIL})
+
+        async def run() -> None:
+            await asyncio.to_thread(crew_of(model.url, QUESTION, MODEL).kickoff)
+
+        seen = self.observed(reporter, sidecar, run)
+        assert (seen.tools, seen.tool_results) == ("", [])
+        assert GUARDRAIL in str(seen.guardrails)
+
+    def test_unavailable_policy(self, model: FakeModel, reporter: Reporter) -> None:
+        closed = Reporter(MANIFEST, policy_url="http://127.0.0.1:1", fail_closed=True, env={})
+        crewai.install(closed, check_policy=True)
+        with closed.request(), pytest.raises(PolicyUnavailable):
+            crew_of(model.url, QUESTION, MODEL).kickoff()
+        assert model.calls == []
+
+    @pytest.mark.parametrize(
+        ("kind", "name", "reported"),
+        [
+            ("hallucination", "checks facts", "hallucination-detector"),
+            ("llm", "there is no personal data", "custom"),
+            ("function", "toxicity_filter", "toxicity-filter"),
+            ("function", None, "custom"),
+        ],
+    )
+    def test_kinds_of_guardrails(
+        self, kind: str, name: str | None, reported: str, sidecar: FakeSidecar, reporter: Reporter
+    ) -> None:
+        from crewai.events import LLMGuardrailCompletedEvent, crewai_event_bus
+
+        self.install(reporter)
+
+        async def run() -> None:
+            event = LLMGuardrailCompletedEvent(
+                success=True, result=None, retry_count=0, guardrail_type=kind, guardrail_name=name
+            )
+            crewai_event_bus.emit(None, event)
+
+        seen = self.observed(reporter, sidecar, run)
+        assert [(event["guardrailType"], event["blocked"]) for event in seen.of("guardrail")] == [(reported, False)]

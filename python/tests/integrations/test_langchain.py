@@ -232,3 +232,31 @@ class TestLangGraph(Contract):
         seen = self.observed(reporter, sidecar, run)
         assert [success for _, success in seen.tool_results] == [None]
         assert (seen.guardrails, seen.of("guardrail")) == (GUARDRAIL, [])
+
+    def test_cut_stream_with_usage(self, sidecar: FakeSidecar, reporter: Reporter) -> None:
+        from langchain_core.messages import AIMessage
+        from langchain_core.outputs import ChatGeneration, LLMResult
+
+        handler = langchain.Handler(reporter)
+        usage: Any = {"input_tokens": 3, "output_tokens": 1, "total_tokens": 4}
+        message = AIMessage("4", usage_metadata=usage, response_metadata={"model_name": MODEL})
+        generation = ChatGeneration(message=message)
+
+        async def run() -> None:
+            handler.on_llm_error(OSError(), run_id=1, response=LLMResult(generations=[[generation]]))
+            handler.on_llm_end(LLMResult(generations=[[generation], [generation]]), run_id=2)
+
+        assert self.observed(reporter, sidecar, run).models == [(MODEL, 3, 1)] * 2
+
+    @pytest.mark.parametrize(
+        ("outputs", "blocked"), [({"jump_to": "end"}, True), ({"blocked": False}, False), ({"blocked": True}, True)]
+    )
+    def test_results_of_guardrails(self, outputs: Any, blocked: bool, sidecar: FakeSidecar, reporter: Reporter) -> None:
+        from langchain_core.runnables import RunnableLambda
+
+        self.install(reporter)
+
+        async def run() -> None:
+            await RunnableLambda(lambda _: outputs, name="check_pii").ainvoke(QUESTION)
+
+        assert [event["blocked"] for event in self.observed(reporter, sidecar, run).of("guardrail")] == [blocked]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from types import SimpleNamespace
 from typing import Any, ClassVar
@@ -16,6 +17,7 @@ from agent_compliance.integrations._observe import (
     Seen,
     as_type,
     blocked_by,
+    closing,
     quietly,
     tokens_of,
     wrap_methods,
@@ -152,3 +154,32 @@ def test_invalid_facts_do_not_break_the_agent(
     with caplog.at_level(logging.WARNING, "agent_compliance"):
         Observer(reporter, check_policy=True).before_model()
     assert [record.message for record in caplog.records] == ["policy not evaluated before a model call"]
+
+
+def test_invalid_facts_of_asyncio(
+    reporter: Reporter, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    _observe.reset_log()
+
+    async def fail(**_facts: Any) -> None:
+        raise TypeError("not a fact")
+
+    monkeypatch.setattr(reporter, "acheck_policy", fail)
+    with caplog.at_level(logging.WARNING, "agent_compliance"):
+        asyncio.run(Observer(reporter, check_policy=True).abefore_model())
+    assert [record.message for record in caplog.records] == ["policy not evaluated before a model call"]
+
+
+def test_tool_without_a_name(reporter: Reporter) -> None:
+    with reporter.request("r-1") as behavior:
+        Observer(reporter).tool(behavior, None, True, None)
+        assert behavior.facts()["tools_called"] == []
+
+
+def test_iterators_that_cannot_be_closed() -> None:
+    async def run() -> object:
+        iterator = object()
+        async with closing(iterator) as same:
+            return same is iterator
+
+    assert asyncio.run(run()) is True

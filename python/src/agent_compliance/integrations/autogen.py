@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import importlib
 import time
+from contextlib import suppress
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -165,8 +166,6 @@ def _wrap_teams() -> None:
 
 
 def _release(token: Any) -> None:
-    try:
+    # A stream can be closed in another context, where the variable was not set.
+    with suppress(ValueError):
         _denials.reset(token)
-    except ValueError:
-        # The stream was closed in another context, where the variable was not set.
-        return
