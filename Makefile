@@ -33,7 +33,7 @@ package: dist/.built ## Pack the npm package: the CLI, the reporter, the sidecar
 release: dist/.built ## Create the release files except images in dist/release (docs/release.md)
 	@node scripts/release.ts
 
-demo: dist/.built ## Run five agents behind sidecars with a control plane, without a cluster (ONCE=1: exit when done)
+demo: dist/.built ## Run six agents behind sidecars with a control plane, without a cluster (ONCE=1: exit when done)
 	@npm run --silent demo
 
 test: ## Run all checks and tests: lint, types, layers, unit, integration, real cluster

@@ -3,6 +3,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { expect, test } from '@jest/globals';
 import { DOCUMENTED_PAGES } from '../testing/documented-commands.ts';
+import { EXAMPLE_ROWS } from '../testing/frameworks/example-rows.ts';
 
 const ROOT = dirname(import.meta.dirname);
 
@@ -34,6 +35,12 @@ const COVERED: Readonly<Record<string, string>> = {
   'docs/guide/upgrade.md': 'e2e/upgrade.test.ts',
   'docs/package.md': 'reporter/package.integration.test.ts',
   'docs/release.md#Create a release': 'scripts/release.integration.test.ts',
+  ...Object.fromEntries(
+    EXAMPLE_ROWS.map(({ folder }) => [
+      `examples/${folder}/README.md`,
+      'testing/frameworks/integrations.integration.test.ts',
+    ]),
+  ),
   'docs/sidecar.md#Follow the audit ring': 'sidecar/routes/audit-stream-route.test.ts',
 };
 

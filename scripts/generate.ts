@@ -2,6 +2,7 @@
 // content() may only read sources, so that two runs produce the same bytes.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
+import { EXAMPLE_ROWS } from '../testing/frameworks/example-rows.ts';
 import { manifestReferencePage } from './generate-manifest-page.ts';
 import { annotationsReferencePage } from './generate-annotations-page.ts';
 import { publishedSchema, validatorModule } from './generate-manifest-validator.ts';
@@ -13,6 +14,7 @@ import { chartDefaults, chartPage } from './generate-chart-files.ts';
 import { chartAnnotations, chartSchema, chartValues } from './generate-chart-values.ts';
 import { clientsPage } from './generate-clients-page.ts';
 import { eventsReferencePage } from './generate-events-page.ts';
+import { frameworkIndexPage, frameworkPage } from './generate-framework-pages.ts';
 import { logMessagesReferencePage } from './generate-log-messages-page.ts';
 import { metricsReferencePage } from './generate-metrics-page.ts';
 import { chartResourceDefinition, observationReferencePage } from './generate-observation-page.ts';
@@ -37,6 +39,11 @@ const GENERATED: Generated[] = [
   { file: 'docs/reference/events.md', content: eventsReferencePage },
   { file: 'docs/reference/log-messages.md', content: logMessagesReferencePage },
   { file: 'docs/guide/clients.md', content: clientsPage },
+  { file: 'docs/guide/frameworks/README.md', content: frameworkIndexPage },
+  ...EXAMPLE_ROWS.map((row) => ({
+    file: `docs/guide/frameworks/${row.page}.md`,
+    content: () => frameworkPage(row),
+  })),
   // Helm cannot read files outside the chart.
   { file: 'helm/agent-compliance/files/agentobservations.yaml', content: chartResourceDefinition },
   { file: 'helm/agent-compliance/files/annotations.yaml', content: chartAnnotations },

@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { Children } from './children.ts';
+import { findPython } from './find-python.ts';
 
 let folder: string;
 let crashes: Error[];
@@ -48,6 +49,15 @@ const hasPid = (): boolean => existsSync(pidFile()) && readFileSync(pidFile(), '
 const WRITE_PID = `import { writeFileSync } from 'node:fs';
 writeFileSync(process.env.PID_FILE, String(process.pid));
 setInterval(() => {}, 1000);`;
+const WRITE_PID_IN_PYTHON = `import os, threading
+with open(os.environ["PID_FILE"], "w") as file:
+    file.write(str(os.getpid()))
+threading.Event().wait()
+`;
+const found = findPython();
+const python = 'command' in found ? found.command : undefined;
+if ('missing' in found)
+  process.stderr.write(`SKIPPED: the processes of the demo in Python: ${found.missing}\n`);
 
 describe('a process of the demo', () => {
   test('that exits unexpectedly is reported as a crash with the end of its log', async () => {
@@ -66,28 +76,35 @@ describe('a process of the demo', () => {
     expect([isAlive(pid), crashes]).toEqual([false, []]);
   });
 
-  test('exits when the demo is killed', async () => {
-    const program = join(folder, 'program.mjs');
-    writeFileSync(program, WRITE_PID);
-    const demo = join(folder, 'demo.mjs');
-    const spec = { name: 'part', program, env: { PID_FILE: pidFile() } };
-    writeFileSync(
-      demo,
-      `import { Children } from ${JSON.stringify(join(import.meta.dirname, 'children.ts'))};
+  const exits =
+    (program: string, source: string, interpreter: { python?: string } = {}) =>
+    async () => {
+      const path = join(folder, program);
+      writeFileSync(path, source);
+      const demo = join(folder, 'demo.mjs');
+      const spec = { name: 'part', program: path, env: { PID_FILE: pidFile() }, ...interpreter };
+      writeFileSync(
+        demo,
+        `import { Children } from ${JSON.stringify(join(import.meta.dirname, 'children.ts'))};
 new Children(${JSON.stringify(folder)}, console.error).start(${JSON.stringify(spec)});
 setInterval(() => {}, 1000);`,
-    );
-    const parent = spawn(process.execPath, [demo], { stdio: 'ignore' });
-    await until(hasPid);
-    const pid = Number(readFileSync(pidFile(), 'utf8'));
-    expect(isAlive(pid)).toBe(true);
-    parent.kill('SIGKILL');
-    // Cleaned up even if the test fails.
-    await until(() => !isAlive(pid)).catch((error: unknown) => {
-      process.kill(pid, 'SIGKILL');
-      throw error;
-    });
-  });
+      );
+      const parent = spawn(process.execPath, [demo], { stdio: 'ignore' });
+      await until(hasPid);
+      const pid = Number(readFileSync(pidFile(), 'utf8'));
+      expect(isAlive(pid)).toBe(true);
+      parent.kill('SIGKILL');
+      // Cleaned up even if the test fails.
+      await until(() => !isAlive(pid)).catch((error: unknown) => {
+        process.kill(pid, 'SIGKILL');
+        throw error;
+      });
+    };
+  test('exits when the demo is killed', exits('program.mjs', WRITE_PID));
+  (python === undefined ? test.skip : test)(
+    'exits when the demo is killed, in Python',
+    exits('program.py', WRITE_PID_IN_PYTHON, { ...(python && { python }) }),
+  );
 
   test('receives only the given environment variables', async () => {
     process.env['PLATFORM_URL'] = 'http://elsewhere';

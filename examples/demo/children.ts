@@ -5,8 +5,10 @@ import { join } from 'node:path';
 export interface ChildSpec {
   /** `control-plane`, `agent-compliant`, ... */
   name: string;
-  /** Path of the bundle. */
+  /** Path of the bundle, or of the program in Python. */
   program: string;
+  /** Command of the interpreter; absent: Node.js. */
+  python?: string;
   env: Readonly<Record<string, string>>;
 }
 
@@ -19,6 +21,7 @@ interface Child {
 
 const GRACE_MS = 5_000;
 const TAIL_LINES = 15;
+const PYTHON_END_WITH_PARENT = join(import.meta.dirname, 'end_with_parent.py');
 
 /** The processes of the demo: each logs to its own file, and an unexpected exit ends the demo. */
 export class Children {
@@ -41,7 +44,8 @@ export class Children {
     if (this.#stopping) throw new Error('the demo is stopping');
     const logFile = join(this.#folder, `${spec.name}.log`);
     const log = openSync(logFile, 'a');
-    const child = spawn(process.execPath, ['--import', endWithParent(this.#folder), spec.program], {
+    const [command, ...args] = this.#commandOf(spec);
+    const child = spawn(command, args, {
       // Without the caller's environment, because a PLATFORM_URL of another cluster must not be used.
       env: { PATH: process.env['PATH'] ?? '', ...compileCache(), LOG_FORMAT: 'text', ...spec.env },
       // Nothing is written to the pipe; its end signals the end of the demo to the child.
@@ -65,6 +69,11 @@ export class Children {
     }, GRACE_MS);
     await Promise.all(children.map(({ exited }) => exited));
     clearTimeout(late);
+  }
+
+  #commandOf({ program, python }: ChildSpec): [string, ...string[]] {
+    if (python !== undefined) return [python, PYTHON_END_WITH_PARENT, this.#folder, program];
+    return [process.execPath, '--import', endWithParent(this.#folder), program];
   }
 
   #exitOf(child: ChildProcess, name: string): Promise<void> {

@@ -7,9 +7,15 @@ import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import type { AgentHistory } from '../../core/history/history.ts';
 import { COMPILE_CACHE } from '../../testing/compile-cache.ts';
 import { isListening } from '../../testing/is-listening.ts';
+import { findPython } from './find-python.ts';
 
 const run = promisify(execFile);
 const MAIN = join(import.meta.dirname, 'main.ts');
+const PYTHON = findPython();
+const hasPython = 'command' in PYTHON;
+if (!hasPython) process.stderr.write(`SKIPPED: the agent in Python of the demo: ${PYTHON.missing}\n`);
+/** The agent in Python and each other one have three ports, and the control plane has one. */
+const PORTS = hasPython ? 19 : 16;
 
 let folder: string;
 let demo: ChildProcess;
@@ -93,6 +99,7 @@ describe('make demo ONCE=1', () => {
     expect(table.map((line) => line.replaceAll(/ {2,}/g, ' ').replace(/\d+ \d+s$/, 'N Ns'))).toEqual([
       'NAME PHASE GRADE SCORE EVIDENCE PROVED TOKENS CHECKED',
       'compliant Healthy A 100 61% 20 N Ns',
+      ...(hasPython ? ['python Healthy A 100 50% 7 N Ns'] : []),
       'silent Healthy A 100 22% 0 N Ns',
       'lying Healthy A 100 45% 17 N Ns',
       'gappy Degraded C 65 40% 7 N Ns',
@@ -110,7 +117,7 @@ describe('make demo ONCE=1', () => {
     expect(output.stdout).toMatch(/^ {2}-20 {2}guardrails\.input\.pii-detector /m);
     expect(output.stdout).not.toContain('\u001b');
     expect(output.stdout).toMatch(/^The dashboard was at http:\/\/127\.0\.0\.1:\d+\/\. Without ONCE=1/m);
-    expect(await leftBehind()).toEqual({ named: 16, listening: [], files: [] });
+    expect(await leftBehind()).toEqual({ named: PORTS, listening: [], files: [] });
   });
 });
 
@@ -126,6 +133,7 @@ describe('make demo', () => {
       'gappy',
       'lying',
       'misbehaving',
+      ...(hasPython ? ['python'] : []),
       'silent',
     ]);
     // Its score changes after 20 seconds.
@@ -173,7 +181,7 @@ describe('make demo', () => {
       await new Promise((resolve) => setTimeout(resolve, 100));
       left = await leftBehind();
     }
-    expect(left).toEqual({ named: 16, listening: [], files: [] });
+    expect(left).toEqual({ named: PORTS, listening: [], files: [] });
   });
 
   test('leaves nothing behind when interrupted during the start', async () => {

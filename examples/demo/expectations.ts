@@ -18,6 +18,10 @@ export const EXPECTED: Readonly<Record<string, Expectation>> = {
     ...{ phase: 'Healthy', grade: 'A', score: 100, issues: [] },
     ...{ evidence: 61, compliant: 'True Compliant' },
   },
+  python: {
+    ...{ phase: 'Healthy', grade: 'A', score: 100, issues: [] },
+    ...{ evidence: 50, compliant: 'True Compliant' },
+  },
   silent: {
     ...{ phase: 'Healthy', grade: 'A', score: 100, issues: [] },
     ...{ evidence: 22, compliant: 'Unknown NotShown' },

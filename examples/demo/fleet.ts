@@ -4,11 +4,14 @@ import { rename, writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import type { Children } from './children.ts';
 import { ControlPlaneClient } from './control-plane-client.ts';
+import type { Python } from './find-python.ts';
 import { freePorts } from './free-ports.ts';
 import { SEEDED_MINUTES, seedHistory, type Seeded } from './seed-history.ts';
 import { waitForOk } from './wait-for.ts';
 
-export const AGENT_NAMES = ['compliant', 'silent', 'lying', 'gappy', 'misbehaving'] as const;
+/** The agent in Python runs only where there is Python. */
+export const PYTHON_AGENT = 'python';
+export const AGENT_NAMES = ['compliant', PYTHON_AGENT, 'silent', 'lying', 'gappy', 'misbehaving'] as const;
 
 export interface DemoAgent {
   name: string;
@@ -34,6 +37,7 @@ export interface FleetContext {
   children: Children;
   signal: AbortSignal;
   progress: (line: string) => void;
+  python: Python;
 }
 
 const HOST = '127.0.0.1';
@@ -45,11 +49,12 @@ const urlOf = (port: number): string => `http://${HOST}:${port}`;
  */
 export async function startFleet(context: FleetContext): Promise<Fleet> {
   const { signal, progress } = context;
-  const [planePort = 0, ...ports] = await freePorts(1 + 3 * AGENT_NAMES.length);
+  const names = namesOf(context);
+  const [planePort = 0, ...ports] = await freePorts(1 + 3 * names.length);
   const adminKey = randomBytes(24).toString('base64url');
   const controlPlaneUrl = urlOf(planePort);
   progress(`control plane and dashboard on ${controlPlaneUrl}`);
-  const agents = AGENT_NAMES.map((name, index) => {
+  const agents = names.map((name, index) => {
     const [agent = 0, proxy = 0, control = 0] = ports.slice(3 * index, 3 * index + 3);
     return { name, agentUrl: urlOf(agent), proxyUrl: urlOf(proxy), controlUrl: urlOf(control) };
   });
@@ -74,6 +79,12 @@ export async function startFleet(context: FleetContext): Promise<Fleet> {
     controlPlane: new ControlPlaneClient(controlPlaneUrl, adminKey),
     seeded,
   };
+}
+
+function namesOf({ python, progress }: FleetContext): readonly string[] {
+  if ('command' in python) return AGENT_NAMES;
+  progress(`SKIPPED: the agent ${PYTHON_AGENT}: ${python.missing}`);
+  return AGENT_NAMES.filter((name) => name !== PYTHON_AGENT);
 }
 
 async function seed(context: FleetContext, agents: readonly DemoAgent[]): Promise<Seeded> {
@@ -115,19 +126,34 @@ function startControlPlane(context: FleetContext, port: number, adminKey: string
 }
 
 function startAgent(context: FleetContext, { name, agentUrl, controlUrl }: DemoAgent): void {
-  context.children.start({
-    name: `agent-${name}`,
-    program: bundle(context, 'example-agents'),
-    env: {
-      HOST,
-      PORT: new URL(agentUrl).port,
-      AGENT_PROFILE: name,
-      MANIFEST_PATH: manifestOf(context, name),
-      PLATFORM_SIDECAR_URL: controlUrl,
-      OPENAI_API_KEY: process.env['OPENAI_API_KEY'] ?? 'built-in',
-      ...(process.env['OPENAI_BASE_URL'] ? { OPENAI_BASE_URL: process.env['OPENAI_BASE_URL'] } : {}),
-    },
-  });
+  const env = {
+    HOST,
+    PORT: new URL(agentUrl).port,
+    PLATFORM_SIDECAR_URL: controlUrl,
+    OPENAI_API_KEY: process.env['OPENAI_API_KEY'] ?? 'built-in',
+    ...(process.env['OPENAI_BASE_URL'] ? { OPENAI_BASE_URL: process.env['OPENAI_BASE_URL'] } : {}),
+  };
+  const manifest = manifestOf(context, name);
+  const { children, python, root } = context;
+  if (name !== PYTHON_AGENT)
+    children.start({
+      name: `agent-${name}`,
+      program: bundle(context, 'example-agents'),
+      env: { ...env, AGENT_PROFILE: name, MANIFEST_PATH: manifest },
+    });
+  else if ('command' in python)
+    children.start({
+      name: `agent-${name}`,
+      program: join(root, PYTHON_FOLDER, 'main.py'),
+      python: python.command,
+      env: {
+        ...env,
+        AGENT_MANIFEST: manifest,
+        PYTHONPATH: join(root, 'python/src'),
+        // No files in the checkout.
+        PYTHONDONTWRITEBYTECODE: '1',
+      },
+    });
 }
 
 function startSidecar(context: FleetContext, agent: DemoAgent, controlPlaneUrl: string): void {
@@ -156,7 +182,11 @@ function keyFileOf(folder: string, name: string): string {
   return join(folder, `${name}.key`);
 }
 
-function manifestOf({ root }: FleetContext, name: string): string {
+const PYTHON_FOLDER = 'examples/agents-python/demo';
+
+/** Python reads JSON without a package. */
+export function manifestOf({ root }: { root: string }, name: string): string {
+  if (name === PYTHON_AGENT) return join(root, PYTHON_FOLDER, 'agent.json');
   return join(root, 'examples/agents', name, 'agent.yaml');
 }
 

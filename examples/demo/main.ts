@@ -4,10 +4,11 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Children } from './children.ts';
 import { differences, type Seen } from './expectations.ts';
-import { register, startFleet, type DemoAgent, type Fleet } from './fleet.ts';
+import { PYTHON_AGENT, register, startFleet, type DemoAgent, type Fleet } from './fleet.ts';
+import { findPython } from './find-python.ts';
 import { keepChanging } from './keep-changing.ts';
 import { complianceLines, dashboardLines, fleetTable, paletteFor, reasonLines, tryLines } from './present.ts';
-import { sendTraffic } from './traffic.ts';
+import { sendMessages, sendTraffic } from './traffic.ts';
 import { waitFor } from './wait-for.ts';
 
 const root = dirname(dirname(import.meta.dirname));
@@ -55,10 +56,14 @@ try {
 }
 
 async function showFleet(): Promise<void> {
-  const fleet = await startFleet({ root, folder, children, signal: stopping.signal, progress });
+  const python = findPython();
+  const fleet = await startFleet({ root, folder, children, signal: stopping.signal, progress, python });
   progress('sending chat requests through the proxies, including streams');
+  const isBuiltInModel = !process.env['OPENAI_BASE_URL'];
   const traffic = await Promise.all(
-    fleet.agents.map(({ proxyUrl }) => sendTraffic(proxyUrl, !process.env['OPENAI_BASE_URL'])),
+    fleet.agents.map(({ name, proxyUrl }) =>
+      (name === PYTHON_AGENT ? sendMessages : sendTraffic)(proxyUrl, isBuiltInModel),
+    ),
   );
   const clientTokens = new Map(fleet.agents.map(({ name }, index) => [name, traffic[index]?.tokens ?? 0]));
   const calls = traffic.reduce((sum, report) => sum + report.calls, 0);

@@ -67,6 +67,7 @@ export const PASTS: Readonly<Record<string, AgentPast>> = {
     tokensPerBeat: 40,
     issues: (minutesAgo) => (minutesAgo > 6 ? [guardrail('low', 'output', 'toxicity-filter')] : []),
   },
+  python: { source: 'agent-sdk', tokensPerBeat: 30, issues: () => [] },
   silent: { source: 'manifest-static', tokensPerBeat: 20, issues: () => [] },
   lying: { source: 'agent-sdk', tokensPerBeat: 20, issues: () => [] },
   gappy: {

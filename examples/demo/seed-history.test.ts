@@ -5,7 +5,7 @@ import { afterEach, beforeEach, expect, test } from '@jest/globals';
 import { SqlStore } from '../../control-plane/stores/sql/sql-store.ts';
 import { SqliteDatabase } from '../../control-plane/stores/sqlite/sqlite-database.ts';
 import { clockAt } from '../../testing/fixed-date.ts';
-import { AGENT_NAMES } from './fleet.ts';
+import { AGENT_NAMES, manifestOf } from './fleet.ts';
 import { EXPECTED } from './expectations.ts';
 import { seedHistory } from './seed-history.ts';
 
@@ -13,7 +13,7 @@ const NOW = new Date('2026-03-02T00:03:00.000Z');
 const AGENTS = AGENT_NAMES.map((name, index) => ({
   name,
   proxyPort: 12_000 + index,
-  manifestPath: join(import.meta.dirname, '../agents', name, 'agent.yaml'),
+  manifestPath: manifestOf({ root: join(import.meta.dirname, '../..') }, name),
 }));
 
 let directory: string;
@@ -29,6 +29,7 @@ test('ten minutes of every agent end with the score that the demo finds, also ov
   expect(seeded.day).toBe('2026-03-02');
   expect(Object.fromEntries(seeded.tokens)).toEqual({
     compliant: 240,
+    python: 180,
     silent: 120,
     lying: 120,
     gappy: 120,

@@ -63,6 +63,31 @@ export async function sendTraffic(proxyUrl: string, isBuiltInModel: boolean): Pr
   return report;
 }
 
+/** For the agent in Python, which has its own format. */
+const MESSAGES: readonly Pick<Prompt, 'text' | 'expect'>[] = [
+  { text: 'Hello!', expect: /Hello/ },
+  { text: 'How much is 6 * 7?', expect: /42/ },
+  { text: 'My e-mail is ann.lee@example.com.', expect: /\[removed\]/ },
+];
+
+/** Sends messages to the agent in Python through its proxy, one after the other. */
+export async function sendMessages(proxyUrl: string, isBuiltInModel: boolean): Promise<TrafficReport> {
+  const report = { calls: 0, streamed: 0, tokens: 0 };
+  for (const { text, expect } of MESSAGES) {
+    const response = await fetch(`${proxyUrl}/v1/chat`, {
+      method: 'POST',
+      body: JSON.stringify({ message: text }),
+      signal: AbortSignal.timeout(10_000),
+    });
+    const body = await response.text();
+    if (!response.ok || (isBuiltInModel && !expect.test(body)))
+      throw new Error(`${proxyUrl} returned ${response.status} ${body} for ${JSON.stringify(text)}`);
+    report.calls += 1;
+    report.tokens += (JSON.parse(body) as { tokens: number }).tokens;
+  }
+  return report;
+}
+
 interface Answer {
   answer: string;
   tokens: number;

@@ -13,6 +13,10 @@ export interface VendorCall {
   promptTokens: number;
   completionTokens: number;
   isStream: boolean;
+  /** Id of the model in the request. */
+  model: string;
+  /** Names of the tools that the response calls. */
+  tools: string[];
   /** Whether the response contains these tokens; false for a chat completions stream that did not request usage. */
   isStated: boolean;
   /** The client closed the connection before the response was complete. */
@@ -81,6 +85,8 @@ export async function startVendor(): Promise<Vendor> {
       promptTokens: PROMPT_TOKENS[index] ?? 0,
       completionTokens: COMPLETION_TOKENS[index] ?? 0,
       isStream,
+      model: typeof body['model'] === 'string' ? body['model'] : 'unknown',
+      tools: [],
       isStated: !isStream || wire.statesUsageInStream(body),
       isCut: false,
     };
@@ -88,12 +94,13 @@ export async function startVendor(): Promise<Vendor> {
     response.once('close', () => (call.isCut = !response.writableFinished));
     const about: ModelAnswer = {
       id: idOf(scenario.name, vendor.calls.length),
-      model: typeof body['model'] === 'string' ? body['model'] : 'unknown',
+      model: call.model,
       ...stepAt(vendor.calls.length - 1, wire.toolsOf(body), scenario.toolInput),
       promptTokens: call.promptTokens,
       completionTokens: call.completionTokens,
       statesUsage: call.isStated,
     };
+    call.tools = about.tools.map(({ name }) => name);
     const isHeld = scenario.isHeld === true && !about.tools.some(({ name }) => name !== 'final_answer');
     if (!isStream) {
       if (isHeld) await hold(response);

@@ -86,6 +86,7 @@ export default defineConfig({
         ['Run on a laptop', 'docs/guide/laptop'],
         ['Integrate your agent', 'docs/guide/agent'],
         ['Reporter', 'reporter/'],
+        ['Framework integrations', 'docs/guide/frameworks/'],
         ['Clients and frameworks', 'docs/guide/clients'],
         ['Audit in CI', 'docs/guide/audit'],
         ['Editors and assistants', 'docs/guide/editors'],
