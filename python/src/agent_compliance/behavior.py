@@ -30,6 +30,8 @@ HEADERS = (GUARDRAILS_HEADER, TOOLS_HEADER, CONFIRMED_HEADER)
 
 # Limit of one list. Parsers reject response heads above 16 KiB.
 _MAX_LIST = 4608
+# Limit of the names that a request keeps for the policy.
+_MAX_NAMES = 1000
 # Work belongs to its request for this time after the response: a worker that a request started runs longer.
 _GRACE_SECONDS = 60.0
 _LATE = "response head already sent or full, and event dropped"
@@ -44,10 +46,12 @@ class Behavior:
 
     __slots__ = (
         "_call_ids",
+        "_called",
         "_closed_at",
         "_confirmed",
         "_guardrails",
         "_has_begun",
+        "_invoked",
         "_is_taken",
         "_request_id",
         "_sink",
@@ -68,6 +72,9 @@ class Behavior:
         self._toxicity: float | None = None
         self._ttl: float | None = None
         self._call_ids: set[str] = set()
+        # Names for the policy, also after the head was sent. Dictionaries keep the order.
+        self._invoked: dict[str, None] = {}
+        self._called: dict[str, None] = {}
 
     @property
     def request_id(self) -> str | None:
@@ -89,6 +96,8 @@ class Behavior:
         if name == "toxicity-filter" and is_number(score, -1e9, 1e9):
             self._toxicity = score if self._toxicity is None else max(self._toxicity, score)
         kind = reported_name(name)
+        if invoked:
+            _remember(self._invoked, kind)
         is_listed = invoked and self._list(self._guardrails, kind)
         if is_listed and blocked is None and score is None:
             return True
@@ -101,6 +110,7 @@ class Behavior:
             return self._reject(name)
         self._has_begun = True
         reported = reported_name(name)
+        _remember(self._called, reported)
         is_listed = self._list(self._tools, reported)
         if is_listed and success is None and latency_ms is None:
             return True
@@ -147,8 +157,8 @@ class Behavior:
     def facts(self) -> dict[str, Any]:
         """The facts of the request so far, for `check_policy(**facts)`."""
         facts: dict[str, Any] = {
-            "guardrails_invoked": list(self._guardrails.values()),
-            "tools_called": list(self._tools.values()),
+            "guardrails_invoked": list(self._invoked),
+            "tools_called": list(self._called),
         }
         if self._confirmed is not None:
             facts["user_confirmed"] = self._confirmed
@@ -197,6 +207,11 @@ class Behavior:
     def _reject(self, name: object) -> bool:
         self._sink.lost(name, "not a valid name")
         return False
+
+
+def _remember(names: dict[str, None], name: str) -> None:
+    if len(names) < _MAX_NAMES:
+        names[name] = None
 
 
 class _NoSink:
