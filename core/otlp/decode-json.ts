@@ -4,6 +4,7 @@ import {
   isNullId,
   MalformedExport,
   MAX_TEXT,
+  millisecondsOf,
   type AttributeValue,
   type OtlpSpan,
   type WantedAttributes,
@@ -181,7 +182,7 @@ function int64In(record: Json, name: string, min: bigint, max: bigint): number {
 }
 
 function millisecondsIn(span: Json, name: string): number {
-  return int64In(span, name, 0n, MAX_UINT64) / 1e6;
+  return millisecondsOf(int64In(span, name, 0n, MAX_UINT64));
 }
 
 const SPECIAL: ReadonlyMap<unknown, number> = new Map([

@@ -1,4 +1,4 @@
-import { MalformedExport } from './span.ts';
+import { MalformedExport, millisecondsOf } from './span.ts';
 
 /** Wire types of protobuf that proto3 uses. */
 export const VARINT = 0;
@@ -96,7 +96,7 @@ export class ProtobufReader {
   /** The current 64-bit value of nanoseconds, in milliseconds. */
   get milliseconds(): number {
     const high = this.#view.getUint32(this.value + 4, true);
-    return (high * 2 ** 32 + this.#view.getUint32(this.value, true)) / 1e6;
+    return millisecondsOf(high * 2 ** 32 + this.#view.getUint32(this.value, true));
   }
 
   get hex(): string {

@@ -37,4 +37,7 @@ export const MAX_TEXT = 500;
 /** What a decoder keeps of the attributes. */
 export type WantedAttributes = ReadonlySet<string>;
 
+/** Milliseconds with three decimal places: a number cannot hold the nanoseconds since 1970. */
+export const millisecondsOf = (nanoseconds: number): number => Math.round(nanoseconds / 1e3) / 1e3;
+
 export const isNullId = (hex: string): boolean => /^0*$/.test(hex);

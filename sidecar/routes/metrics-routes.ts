@@ -23,7 +23,7 @@ const TOTALS: readonly Row[] = [
   },
   {
     name: 'platform_sidecar_tokens_total',
-    help: 'Tokens counted in responses, model events and spans.'',
+    help: 'Tokens counted in responses, model events and spans.',
     read: ({ audit }) => [
       { labels: { kind: 'prompt' }, value: audit.tokens.prompt },
       { labels: { kind: 'completion' }, value: audit.tokens.completion },
