@@ -156,7 +156,7 @@ async function load({ proxyPort, otlpPort }: Rig, seconds: number, withSpans: bo
   const begin = performance.now();
   for (let batch = 0; batch < seconds * BATCHES_PER_SECOND; batch += 1) {
     await sleep(Math.max(0, begin + (1_000 * batch) / BATCHES_PER_SECOND - performance.now()));
-    expect('a request to the agent', 200, post(proxyPort, '/json', Buffer.alloc(0)));
+    expect('a request to the agent', 200, post(proxyPort, '/plain/orders/A-1042', Buffer.alloc(0)));
     if (!withSpans) continue;
     expect('a batch of spans', 200, post(otlpPort, '/v1/traces', batchOf(batch), PROTOBUF));
     if (batch % (10 * BATCHES_PER_SECOND) !== 0) continue;

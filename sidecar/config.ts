@@ -198,7 +198,11 @@ interface Combination {
   isWrong(given: { [name in keyof RawConfig]?: string }): boolean;
 }
 
-type OwnPorts = { [name in 'OTLP_PORT' | 'CONTROL_PLANE_PORT' | 'PROXY_PORT']?: string };
+interface OwnPorts {
+  PROXY_PORT?: string;
+  CONTROL_PLANE_PORT?: string;
+  OTLP_PORT?: string;
+}
 
 /** Whether a URL is an address of this sidecar. */
 function isOwnAddress(

@@ -172,10 +172,9 @@ function integerIn(record: Json, name: string): number {
 
 function int64In(record: Json, name: string, min: bigint, max: bigint): number {
   const value = member(record, name) ?? 0;
-  const isInteger =
-    (typeof value === 'string' && /^-?\d{1,20}$/.test(value)) ||
-    (typeof value === 'number' && Number.isInteger(value));
-  const exact = isInteger ? BigInt(value as string | number) : null;
+  const isText = typeof value === 'string' && /^-?\d{1,20}$/.test(value);
+  const isNumber = typeof value === 'number' && Number.isInteger(value);
+  const exact = isText || isNumber ? BigInt(value) : null;
   if (exact === null || exact < min || exact > max)
     throw new MalformedExport(`${name} is not a 64-bit integer`);
   return Number(exact);

@@ -242,25 +242,24 @@ describe('the policy', () => {
 
 describe('an export is rejected', () => {
   const status = (code: number, message: string): object => ({ code, message });
-  test.each<[string, Buffer | string, Sent, number, number]>([
-    ['that is malformed', Buffer.from([0x0a, 0x7f]), {}, 400, 3],
-    ['that is not gzip', 'x', { headers: { 'content-encoding': 'gzip' } }, 400, 3],
-    ['without a content type', '', { headers: { 'content-type': '' } }, 415, 3],
-    ['with another content type', '', { headers: { 'content-type': 'text/plain' } }, 415, 3],
-    ['with another coding', '', { headers: { 'content-encoding': 'br' } }, 415, 3],
-    ['on another path', '', { path: '/v1/other' }, 404, 5],
-    ['with another method', '', { method: 'PUT' }, 405, 12],
-    ['for another host', '', { headers: { host: 'evil.example' } }, 403, 7],
-    ['from another origin', '', { headers: { origin: 'https://evil.example' } }, 403, 7],
-    ['that is too large', Buffer.alloc(4 * 1024 * 1024 + 1), {}, 413, 8],
+  test.each<[string, Buffer | string, Sent, [status: number, code: number]]>([
+    ['that is malformed', Buffer.from([0x0a, 0x7f]), {}, [400, 3]],
+    ['that is not gzip', 'x', { headers: { 'content-encoding': 'gzip' } }, [400, 3]],
+    ['without a content type', '', { headers: { 'content-type': '' } }, [415, 3]],
+    ['with another content type', '', { headers: { 'content-type': 'text/plain' } }, [415, 3]],
+    ['with another coding', '', { headers: { 'content-encoding': 'br' } }, [415, 3]],
+    ['on another path', '', { path: '/v1/other' }, [404, 5]],
+    ['with another method', '', { method: 'PUT' }, [405, 12]],
+    ['for another host', '', { headers: { host: 'evil.example' } }, [403, 7]],
+    ['from another origin', '', { headers: { origin: 'https://evil.example' } }, [403, 7]],
+    ['that is too large', Buffer.alloc(4 * 1024 * 1024 + 1), {}, [413, 8]],
     [
       'that is too large without its compression',
       gzipSync(Buffer.alloc(4 * 1024 * 1024 + 1)),
       { headers: { 'content-encoding': 'gzip' } },
-      413,
-      8,
+      [413, 8],
     ],
-  ])('%s', async (_, body, sent, wanted, code) => {
+  ])('%s', async (_, body, sent, [wanted, code]) => {
     const inProtobuf = await send(body, sent);
     expect(inProtobuf.status).toBe(wanted);
     const isProtobuf = (sent.headers?.['content-type'] ?? PROTOBUF) === PROTOBUF;

@@ -30,13 +30,13 @@ type Format = typeof PROTOBUF | typeof JSON_TYPE;
 const inflate = promisify(gunzip);
 
 export interface ReceiverOptions {
-  onSpans(spans: OtlpSpan[]): void;
+  onSpans: (spans: OtlpSpan[]) => void;
   /** null: there is no collector. */
   forward: ((each: Export) => void) | null;
   /** Called with the status of each response. */
-  onResponse(status: number): void;
+  onResponse: (status: number) => void;
   /** Called with the reason for each response with status 400. */
-  onMalformed(reason: string): void;
+  onMalformed: (reason: string) => void;
 }
 
 /** A response other than 200. */

@@ -59,7 +59,7 @@ async function answer() {
 createServer((request, response) => {
   request.resume();
   const parent = propagation.extract(context.active(), request.headers);
-  tracer.startActiveSpan('POST /v1/chat', { kind: SpanKind.SERVER }, parent, async (span) => {
+  void tracer.startActiveSpan('POST /v1/chat', { kind: SpanKind.SERVER }, parent, async (span) => {
     tracer.startSpan('pii-detector', { attributes: { 'openinference.span.kind': 'GUARDRAIL' } }).end();
     try {
       response.writeHead(200, { 'content-type': 'text/plain' }).end(await answer());
