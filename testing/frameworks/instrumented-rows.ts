@@ -7,6 +7,8 @@ export interface InstrumentedRow {
   /** Packages whose versions the test names if it fails. */
   shows: readonly string[];
   program: string;
+  /** File of its recorded exports in core/otlp/samples. */
+  sample: string;
   env: Readonly<Record<string, string>>;
 }
 
@@ -18,6 +20,7 @@ export const INSTRUMENTED_ROWS: readonly InstrumentedRow[] = [
     packages: 'python',
     shows: ['opentelemetry-instrumentation-openai-v2', 'opentelemetry-exporter-otlp-proto-http'],
     program: 'instrumented-agent.py',
+    sample: 'opentelemetry-python.pb',
     env: { INSTRUMENTATION: 'opentelemetry' },
   },
   {
@@ -25,6 +28,7 @@ export const INSTRUMENTED_ROWS: readonly InstrumentedRow[] = [
     packages: 'python',
     shows: ['opentelemetry-instrumentation-openai'],
     program: 'instrumented-agent.py',
+    sample: 'openllmetry-python.pb',
     env: { INSTRUMENTATION: 'openllmetry', ...GZIP },
   },
   {
@@ -32,6 +36,7 @@ export const INSTRUMENTED_ROWS: readonly InstrumentedRow[] = [
     packages: 'python',
     shows: ['openinference-instrumentation-openai'],
     program: 'instrumented-agent.py',
+    sample: 'openinference-python.pb',
     env: { INSTRUMENTATION: 'openinference' },
   },
   {
@@ -39,6 +44,7 @@ export const INSTRUMENTED_ROWS: readonly InstrumentedRow[] = [
     packages: 'python',
     shows: ['openinference-instrumentation-langchain', 'langchain'],
     program: 'instrumented-agent.py',
+    sample: 'openinference-langchain-python.pb',
     env: { INSTRUMENTATION: 'openinference-langchain' },
   },
   {
@@ -46,6 +52,7 @@ export const INSTRUMENTED_ROWS: readonly InstrumentedRow[] = [
     packages: 'node',
     shows: ['@arizeai/openinference-instrumentation-openai', '@opentelemetry/exporter-trace-otlp-proto'],
     program: 'instrumented-agent.mjs',
+    sample: 'openinference-javascript.pb',
     env: { INSTRUMENTATION: 'openinference', EXPORTER: 'protobuf' },
   },
   {
@@ -53,6 +60,7 @@ export const INSTRUMENTED_ROWS: readonly InstrumentedRow[] = [
     packages: 'node',
     shows: ['@traceloop/instrumentation-openai', '@opentelemetry/exporter-trace-otlp-http'],
     program: 'instrumented-agent.mjs',
+    sample: 'openllmetry-javascript.json',
     env: { INSTRUMENTATION: 'openllmetry', EXPORTER: 'json', ...GZIP },
   },
 ];

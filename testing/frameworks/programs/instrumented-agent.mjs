@@ -58,6 +58,10 @@ async function answer() {
 
 createServer((request, response) => {
   request.resume();
+  if (request.url !== '/v1/chat') {
+    response.writeHead(404).end();
+    return;
+  }
   const parent = propagation.extract(context.active(), request.headers);
   void tracer.startActiveSpan('POST /v1/chat', { kind: SpanKind.SERVER }, parent, async (span) => {
     tracer.startSpan('pii-detector', { attributes: { 'openinference.span.kind': 'GUARDRAIL' } }).end();
