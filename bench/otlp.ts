@@ -23,9 +23,9 @@ const SPAN_BYTES = 1024;
 const WARM_UP_SECONDS = 5;
 
 /** The limits. */
-export const OTLP_LIMITS = { cores: 0.15, megabytes: 20 } as const;
+const OTLP_LIMITS = { cores: 0.15, megabytes: 20 } as const;
 
-export interface OtlpReport {
+interface OtlpReport {
   spans: number;
   /** Processor time of the sidecar divided by the time of the measurement. */
   cores: number;
@@ -168,7 +168,7 @@ async function load({ proxyPort, otlpPort }: Rig, seconds: number, withSpans: bo
 }
 
 /** Measures the receiver for `seconds`. */
-export async function measureOtlp(seconds: number): Promise<OtlpReport> {
+async function measureOtlp(seconds: number): Promise<OtlpReport> {
   const rig = await startRig();
   try {
     const { pid } = rig.sidecar;

@@ -2,7 +2,7 @@
 export type SpanKind = 'model' | 'tool' | 'guardrail' | 'agent';
 
 /** A value of an attribute that determines the kind of a span. */
-export interface KindRow {
+interface KindRow {
   attribute: string;
   value: string;
   kind: SpanKind;
@@ -55,7 +55,7 @@ export type SpanField =
   | 'agentName';
 
 /** An attribute that contains a field of the evidence. */
-export interface FieldRow {
+interface FieldRow {
   field: SpanField;
   attribute: string;
   usedBy: string;

@@ -17,7 +17,7 @@ export interface Export {
  * `rejected`: the collector responded with a status that a retry does not change.
  */
 export const DROP_REASONS = ['full', 'failed', 'rejected'] as const;
-export type DropReason = (typeof DROP_REASONS)[number];
+type DropReason = (typeof DROP_REASONS)[number];
 
 /** Bounds of the queue. One export has at most 4 MiB. */
 const MAX_EXPORTS = 64;

@@ -59,13 +59,14 @@ export class Otlp {
 
   /** Starts to listen; rejects if the port is in use. */
   async start(): Promise<void> {
-    const { clock, port } = this.#options;
+    const { clock, logger, port } = this.#options;
     const { forwarder } = this;
     const receiver = createReceiver({
       onSpans: (spans) => this.recorder.record(spans),
       forward: forwarder === null ? null : (each) => forwarder.add(each),
       onResponse: (status) => this.responses.set(status, (this.responses.get(status) ?? 0) + 1),
       onMalformed: (reason) => this.#warn(reason),
+      onError: (error) => logger.error('OTLP export could not be recorded', { error }),
     });
     const limits = { bytes: MAX_ARRIVING_BYTES, bodyMs: BODY_MS, slowRate: SLOW_RATE, clock };
     const handler = withUploadBudget(receiver, limits);

@@ -37,6 +37,8 @@ export interface ReceiverOptions {
   onResponse: (status: number) => void;
   /** Called with the reason for each response with status 400. */
   onMalformed: (reason: string) => void;
+  /** Called for each response with status 500. */
+  onError: (error: unknown) => void;
 }
 
 /** A response other than 200. */
@@ -63,16 +65,22 @@ export function createReceiver(options: ReceiverOptions): RequestListener {
       if (!response.writableEnded) respond(response, 200, format, format === JSON_TYPE ? '{}' : new Uint8Array());
     } catch (error) {
       // The client has disconnected.
-      if (!(error instanceof Refusal)) {
+      if (request.destroyed && !request.complete) {
         response.destroy();
         return;
       }
-      if (error.status === 400) options.onMalformed(error.message);
-      refuse(request, response, format, error);
+      const refusal = error instanceof Refusal ? error : internalError(error, options);
+      if (refusal.status === 400) options.onMalformed(refusal.message);
+      refuse(request, response, format, refusal);
     }
     options.onResponse(response.statusCode);
   };
   return (request, response) => void handle(request, response);
+}
+
+function internalError(error: unknown, { onError }: ReceiverOptions): Refusal {
+  onError(error);
+  return new Refusal(500, RPC_CODES.internal, 'the export could not be recorded');
 }
 
 async function receive(

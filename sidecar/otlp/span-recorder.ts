@@ -12,7 +12,7 @@ import { requestOf, type RequestTraces, type Trace } from './request-traces.ts';
  * has evidence other than tokens, but no request. `repeated`: another span describes the same call. `other`: it has no evidence.
  */
 export const SPAN_RESULTS = ['recorded', 'usage', 'unmatched', 'repeated', 'other'] as const;
-export type SpanResult = (typeof SPAN_RESULTS)[number];
+type SpanResult = (typeof SPAN_RESULTS)[number];
 
 export interface SpanRecorderOptions {
   audit: AuditLog;
