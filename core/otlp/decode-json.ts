@@ -41,7 +41,20 @@ export function decodeJson(body: Uint8Array, wanted: WantedAttributes): OtlpSpan
   return spans;
 }
 
+const [OBJECT, LIST, COMMA] = [0x7b, 0x5b, 0x2c] as const;
+
+/** Limits the memory of the parsed value before it is parsed. Characters in strings count as well. */
+function checkSize(body: Uint8Array): void {
+  let [messages, commas] = [0, 0];
+  for (const byte of body)
+    if (byte === COMMA) commas += 1;
+    else if (byte === OBJECT || byte === LIST) messages += 1;
+  if (messages > EXPORT_LIMITS.messages || commas > EXPORT_LIMITS.commas)
+    throw new MalformedExport('the JSON has too many objects, lists or members');
+}
+
 function parsed(body: Uint8Array): unknown {
+  checkSize(body);
   try {
     return JSON.parse(FROM_UTF8.decode(body)) as unknown;
   } catch {

@@ -111,6 +111,7 @@ class Decoder {
   readonly #body: Uint8Array;
   readonly #wanted: WantedAttributes;
   readonly #spans: OtlpSpan[] = [];
+  #messages = 0;
   /** Attributes of the current span. */
   #attributes = 0;
 
@@ -128,6 +129,9 @@ class Decoder {
   #check(of: Message, range: Range, depth: number): void {
     if (depth > EXPORT_LIMITS.depth)
       throw new MalformedExport(`messages are nested deeper than ${EXPORT_LIMITS.depth}`);
+    this.#messages += 1;
+    if (this.#messages > EXPORT_LIMITS.messages)
+      throw new MalformedExport(`the request has more than ${EXPORT_LIMITS.messages} messages`);
     if (of === KEY_VALUE) this.#attributes += 1;
     if (this.#attributes > EXPORT_LIMITS.attributes)
       throw new MalformedExport(`a span has more than ${EXPORT_LIMITS.attributes} attributes`);
@@ -140,7 +144,7 @@ class Decoder {
       const inner = rule.message();
       if (inner === SPAN) this.#span(reader.range, depth + 1);
       else this.#check(inner, reader.range, depth + 1);
-      // The attributes of resources and scopes are bounded by the size of the body.
+      // The limit also applies to each resource and each scope.
       if (inner === RESOURCE || inner === SCOPE) this.#attributes = 0;
     }
   }

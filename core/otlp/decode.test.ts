@@ -78,6 +78,17 @@ describe('both forms', () => {
     expect(() => fromJson(jsonSpan({ attributes }))).toThrow(/deeper than 64/);
   });
 
+  test('have no more messages, objects and members than the limits', () => {
+    const messages = Buffer.concat(Array<Buffer>(EXPORT_LIMITS.messages).fill(wire.message(1)));
+    expect(() => fromProtobuf(messages)).toThrow(/more than 250000 messages/);
+    expect(fromProtobuf(messages.subarray(2))).toEqual([]);
+    for (const [text, count] of [
+      ['{},', EXPORT_LIMITS.messages],
+      ['0,', EXPORT_LIMITS.commas + 1],
+    ] as const)
+      expect(() => fromJson(`[${text.repeat(count)}0]`)).toThrow(/too many objects/);
+  });
+
   test('cut a long text', () => {
     const attributes = { text: 'ä'.repeat(2_000) };
     for (const [span] of [

@@ -40,12 +40,10 @@ export class ProtobufReader {
   at: number;
   #negative = false;
   readonly #bytes: Uint8Array;
-  readonly #view: DataView;
   readonly #to: number;
 
   constructor(bytes: Uint8Array, { from, to }: Range = { from: 0, to: bytes.length }) {
     this.#bytes = bytes;
-    this.#view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
     this.at = from;
     this.#to = to;
   }
@@ -90,13 +88,13 @@ export class ProtobufReader {
   }
 
   get double(): number {
-    return this.#view.getFloat64(this.value, true);
+    return this.#view().getFloat64(0, true);
   }
 
   /** The current 64-bit value of nanoseconds, in milliseconds. */
   get milliseconds(): number {
-    const high = this.#view.getUint32(this.value + 4, true);
-    return millisecondsOf(high * 2 ** 32 + this.#view.getUint32(this.value, true));
+    const view = this.#view();
+    return millisecondsOf(view.getUint32(4, true) * 2 ** 32 + view.getUint32(0, true));
   }
 
   get hex(): string {
@@ -115,6 +113,11 @@ export class ProtobufReader {
     } catch {
       throw new MalformedExport(`${name} is not valid UTF-8`);
     }
+  }
+
+  /** The 64 bits of the current field. */
+  #view(): DataView {
+    return new DataView(this.#bytes.buffer, this.#bytes.byteOffset + this.value, 8);
   }
 
   #skip(length: number): number {

@@ -27,6 +27,10 @@ export const EXPORT_LIMITS = {
   /** Nested messages or JSON values. */
   depth: 64,
   spans: 10_000,
+  /** Messages of protobuf, or objects and lists of JSON. A body of tiny ones would need 20 times its size in memory. */
+  messages: 250_000,
+  /** Commas of JSON, also those in strings: an upper limit for the members of objects and lists. */
+  commas: 400_000,
   /** Attributes of one span, with those of its events and links. */
   attributes: 2_000,
 } as const;
