@@ -11,7 +11,14 @@ import { parseArgs } from 'node:util';
 import { gzipSync } from 'node:zlib';
 import { freePorts } from '../examples/demo/free-ports.ts';
 import { diceOf } from '../testing/dice.ts';
-import { exportOf, protobufExport, spanFields, spanIdOf, wire, type TestSpan } from '../testing/otlp-export.ts';
+import {
+  exportOf,
+  protobufExport,
+  spanFields,
+  spanIdOf,
+  wire,
+  type TestSpan,
+} from '../testing/otlp-export.ts';
 import { SEED } from '../testing/seed.ts';
 import { cpuMs, pin, residentMb, startNode, type Started } from './processes.ts';
 import { startAgent } from './targets.ts';
@@ -57,7 +64,11 @@ async function startRig(): Promise<Rig> {
   const [proxyPort = 0, controlPort = 0, otlpPort = 0] = await freePorts(3);
   const sidecar = await startNode('dist/sidecar/main.js', otlpPort, {
     ...{ UPSTREAM_URL: `http://127.0.0.1:${agent.port}`, MANIFEST_PATH: manifest, BIND_ADDRESS: '127.0.0.1' },
-    ...{ PROXY_PORT: String(proxyPort), CONTROL_PLANE_PORT: String(controlPort), OTLP_PORT: String(otlpPort) },
+    ...{
+      PROXY_PORT: String(proxyPort),
+      CONTROL_PLANE_PORT: String(controlPort),
+      OTLP_PORT: String(otlpPort),
+    },
     ...{ OPENAI_API_KEY: 'unused', POLICY_ENGINE: 'builtin' },
     // The flags of the injected sidecar.
     NODE_OPTIONS: '--max-old-space-size=96 --max-semi-space-size=8',
@@ -75,7 +86,12 @@ async function startRig(): Promise<Rig> {
 const connections = new Agent({ keepAlive: true });
 
 /** Sends a POST and returns the status; 0: the connection failed. */
-function post(port: number, path: string, body: Buffer, headers: Record<string, string> = {}): Promise<number> {
+function post(
+  port: number,
+  path: string,
+  body: Buffer,
+  headers: Record<string, string> = {},
+): Promise<number> {
   const options = { host: '127.0.0.1', port, path, method: 'POST', agent: connections, headers };
   return new Promise((resolve) => {
     const onResponse = (response: IncomingMessage): void => {
@@ -114,21 +130,36 @@ const ATTRIBUTES = [
   withText({
     ...{ 'gen_ai.operation.name': 'chat', 'gen_ai.provider.name': 'openai', 'gen_ai.request.model': 'gpt-5' },
     ...{ 'gen_ai.response.model': 'gpt-5-2026-01-01', 'gen_ai.request.temperature': 0.5 },
-    ...{ 'gen_ai.usage.input_tokens': 31, 'gen_ai.usage.output_tokens': 5, 'server.address': 'api.openai.com' },
+    ...{
+      'gen_ai.usage.input_tokens': 31,
+      'gen_ai.usage.output_tokens': 5,
+      'server.address': 'api.openai.com',
+    },
   }),
-  withText({ 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': 'search', 'gen_ai.tool.type': 'function' }),
+  withText({
+    'gen_ai.operation.name': 'execute_tool',
+    'gen_ai.tool.name': 'search',
+    'gen_ai.tool.type': 'function',
+  }),
 ];
 
 const PROTOBUF = { 'content-type': 'application/x-protobuf' };
 const GZIP = { ...PROTOBUF, 'content-encoding': 'gzip' };
 
 /** Exports that are not valid, with the status of the response. */
-function hostileExports(dice: () => number): [name: string, body: Buffer, headers: Record<string, string>, status: number][] {
+function hostileExports(
+  dice: () => number,
+): [name: string, body: Buffer, headers: Record<string, string>, status: number][] {
   const noise = Buffer.from(Array.from({ length: 1_000 }, () => Math.floor(dice() * 256)));
   const valid = batchOf(0);
   return [
     ['random bytes', Buffer.concat([Buffer.from([0x0b]), noise]), PROTOBUF, 400],
-    ['an export that is cut off', valid.subarray(0, Math.floor(1 + dice() * (valid.length - 2))), PROTOBUF, 400],
+    [
+      'an export that is cut off',
+      valid.subarray(0, Math.floor(1 + dice() * (valid.length - 2))),
+      PROTOBUF,
+      400,
+    ],
     ['nested values', NESTED, PROTOBUF, 400],
     ['JSON that is not valid', Buffer.from('['.repeat(100_000)), { 'content-type': 'application/json' }, 400],
     ['bytes that are not gzip', noise, GZIP, 400],

@@ -99,7 +99,11 @@ export function spanFields(span: TestSpan): Buffer[] {
 /** An ExportTraceServiceRequest in protobuf with these fields of spans. */
 export function exportOf(...spans: readonly (readonly Buffer[])[]): Buffer {
   const messages = spans.map((fields) => wire.message(2, ...fields));
-  return wire.message(1, wire.message(1), wire.message(2, wire.message(1, wire.bytes(1, 'test')), ...messages));
+  return wire.message(
+    1,
+    wire.message(1),
+    wire.message(2, wire.message(1, wire.bytes(1, 'test')), ...messages),
+  );
 }
 
 /** The spans as ExportTraceServiceRequest in protobuf. */

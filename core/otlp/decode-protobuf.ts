@@ -1,5 +1,13 @@
 import { cut } from '../untrusted/fields.ts';
-import { BYTES, FIXED32, FIXED64, ProtobufReader, VARINT, type Range, type WireType } from './protobuf-reader.ts';
+import {
+  BYTES,
+  FIXED32,
+  FIXED64,
+  ProtobufReader,
+  VARINT,
+  type Range,
+  type WireType,
+} from './protobuf-reader.ts';
 import {
   EXPORT_LIMITS,
   isNullId,

@@ -26,8 +26,15 @@ const READ = {
   ...{ traceId: TRACE_ID, spanId: spanIdOf(2), parentId: spanIdOf(1), name: 'chat “gpt”' },
   ...{ startMs: 1_767_225_600_000, endMs: 1_767_225_600_250, isError: true },
   attributes: new Map<string, unknown>([
-    ...([['text', 'ÄÖ'], ['int', 12_345_678_901], ['negative', -5]] as const),
-    ...([['double', 0.5], ['flag', true]] as const),
+    ...([
+      ['text', 'ÄÖ'],
+      ['int', 12_345_678_901],
+      ['negative', -5],
+    ] as const),
+    ...([
+      ['double', 0.5],
+      ['flag', true],
+    ] as const),
   ]),
 };
 
@@ -52,7 +59,9 @@ describe('both forms', () => {
   });
 
   test('have no more spans than the limit', () => {
-    const spans = Array.from({ length: EXPORT_LIMITS.spans + 1 }, (_, index) => ({ spanId: spanIdOf(index + 1) }));
+    const spans = Array.from({ length: EXPORT_LIMITS.spans + 1 }, (_, index) => ({
+      spanId: spanIdOf(index + 1),
+    }));
     expect(() => fromProtobuf(protobufExport(spans))).toThrow(/more than 10000 spans/);
     expect(() => fromJson(jsonExport(spans))).toThrow(/more than 10000 spans/);
     expect(fromProtobuf(protobufExport(spans.slice(1)))).toHaveLength(EXPORT_LIMITS.spans);
@@ -61,7 +70,9 @@ describe('both forms', () => {
   test('have no more attributes than the limit', () => {
     const names = Array.from({ length: EXPORT_LIMITS.attributes + 1 }, (_, index) => `key ${index}`);
     const attributes = Object.fromEntries(names.map((name) => [name, 1]));
-    expect(() => fromProtobuf(protobufExport([{ ...SPAN, attributes }]))).toThrow(/more than 2000 attributes/);
+    expect(() => fromProtobuf(protobufExport([{ ...SPAN, attributes }]))).toThrow(
+      /more than 2000 attributes/,
+    );
     expect(() => fromJson(jsonExport([{ ...SPAN, attributes }]))).toThrow(/more than 2000 attributes/);
   });
 
@@ -105,7 +116,11 @@ describe('protobuf is rejected', () => {
   test.each<[string, Buffer, RegExp]>([
     ['if it is cut off', protobufExport([SPAN]).subarray(0, -1), /longer than its message/],
     ['if a varint is cut off', Buffer.from([0x80]), /cut off/],
-    ['if a varint has 11 bytes', Buffer.from([0x08, ...Array<number>(10).fill(0xff), 0x01]), /more than 64 bits/],
+    [
+      'if a varint has 11 bytes',
+      Buffer.from([0x08, ...Array<number>(10).fill(0xff), 0x01]),
+      /more than 64 bits/,
+    ],
     ['if a length exceeds its message', Buffer.from([0x0a, 0x7f]), /longer than its message/],
     ['if a length is negative', Buffer.from([0x0a, ...Array<number>(9).fill(0xff), 0x01]), /negative/],
     ['if a field has the number 0', Buffer.from([0x02, 0x00]), /number 0/],
@@ -113,16 +128,40 @@ describe('protobuf is rejected', () => {
     ['with a group', Buffer.from([0x0b, 0x0c]), /wire type 3/],
     ['with an unknown wire type', Buffer.from([0x0e]), /wire type 6/],
     ['with the wrong wire type of a message', wire.varint(1, 1), /resource_spans is not a length/],
-    ['with the wrong wire type of a number', exportOf([...fields, wire.bytes(6, 'x')]), /kind is not a varint/],
-    ['with the wrong wire type of a time', exportOf([...fields, wire.varint(7, 1)]), /start_time_unix_nano is not/],
+    [
+      'with the wrong wire type of a number',
+      exportOf([...fields, wire.bytes(6, 'x')]),
+      /kind is not a varint/,
+    ],
+    [
+      'with the wrong wire type of a time',
+      exportOf([...fields, wire.varint(7, 1)]),
+      /start_time_unix_nano is not/,
+    ],
     ['without a trace id', exportOf(without(0)), /no trace_id/],
     ['with a null trace id', exportOf([...without(0), wire.bytes(1, Buffer.alloc(16))]), /no trace_id/],
     ['with a short trace id', exportOf([...without(0), wire.bytes(1, 'short')]), /trace_id does not have 16/],
     ['without a span id', exportOf(without(1)), /no span_id/],
-    ['with a long parent', exportOf([...fields, wire.bytes(4, Buffer.alloc(9, 1))]), /parent_span_id does not/],
-    ['if the name is not UTF-8', exportOf([...fields, wire.bytes(5, Buffer.from([0xc3]))]), /name is not valid UTF-8/],
-    ['if a key is not UTF-8', exportOf([...fields, wire.message(9, wire.bytes(1, Buffer.from([0xff])))]), /UTF-8/],
-    ['if an event is not valid', exportOf([...fields, wire.message(11, wire.varint(1, 1))]), /time_unix_nano/],
+    [
+      'with a long parent',
+      exportOf([...fields, wire.bytes(4, Buffer.alloc(9, 1))]),
+      /parent_span_id does not/,
+    ],
+    [
+      'if the name is not UTF-8',
+      exportOf([...fields, wire.bytes(5, Buffer.from([0xc3]))]),
+      /name is not valid UTF-8/,
+    ],
+    [
+      'if a key is not UTF-8',
+      exportOf([...fields, wire.message(9, wire.bytes(1, Buffer.from([0xff])))]),
+      /UTF-8/,
+    ],
+    [
+      'if an event is not valid',
+      exportOf([...fields, wire.message(11, wire.varint(1, 1))]),
+      /time_unix_nano/,
+    ],
     ['if a link is not valid', exportOf([...fields, wire.message(13, wire.varint(4, 1))]), /attributes/],
     ['with JSON', Buffer.from(jsonExport([SPAN])), /./],
   ])('%s', (_, body, reason) => {
@@ -152,7 +191,9 @@ describe('protobuf is rejected', () => {
 
 test('unknown fields of protobuf are skipped', () => {
   const unknown = [wire.varint(200, 1), wire.bytes(201, 'x'), wire.fixed64(202, 1n), attribute(203, 'a', 1)];
-  expect(fromProtobuf(Buffer.concat([...unknown, exportOf([...unknown, ...spanFields(SPAN)])]))).toEqual([READ]);
+  expect(fromProtobuf(Buffer.concat([...unknown, exportOf([...unknown, ...spanFields(SPAN)])]))).toEqual([
+    READ,
+  ]);
 });
 
 describe('JSON is rejected', () => {
@@ -161,19 +202,43 @@ describe('JSON is rejected', () => {
     ['if it is a list', [], /the request is not an object/],
     ['if a list is an object', { resourceSpans: {} }, /resourceSpans is not a list/],
     ['if an entry is a text', { resourceSpans: ['x'] }, /entry of resourceSpans is not an object/],
-    ['with a trace id in base64', jsonSpan({ traceId: 'CvdlGRbNQ92ESOshHIAxnA==' }), /traceId does not have 32/],
+    [
+      'with a trace id in base64',
+      jsonSpan({ traceId: 'CvdlGRbNQ92ESOshHIAxnA==' }),
+      /traceId does not have 32/,
+    ],
     ['without a trace id', jsonSpan({ traceId: null }), /no traceId/],
     ['with a null span id', jsonSpan({ spanId: '0'.repeat(16) }), /no spanId/],
     ['with a number as a name', jsonSpan({ name: 5 }), /name is not a string/],
     ['with the name of an enum', jsonSpan({ kind: 'SPAN_KIND_SERVER' }), /kind is not an integer/],
-    ['with a time that is no integer', jsonSpan({ startTimeUnixNano: '1.5' }), /startTimeUnixNano is not a 64-bit/],
+    [
+      'with a time that is no integer',
+      jsonSpan({ startTimeUnixNano: '1.5' }),
+      /startTimeUnixNano is not a 64-bit/,
+    ],
     ['with a negative time', jsonSpan({ startTimeUnixNano: '-1' }), /startTimeUnixNano is not a 64-bit/],
-    ['with a time of 65 bits', jsonSpan({ endTimeUnixNano: String(2n ** 64n) }), /endTimeUnixNano is not a 64-bit/],
+    [
+      'with a time of 65 bits',
+      jsonSpan({ endTimeUnixNano: String(2n ** 64n) }),
+      /endTimeUnixNano is not a 64-bit/,
+    ],
     ['with a text as a value', jsonSpan({ attributes: [{ key: 'a', value: 'x' }] }), /value of an attribute/],
-    ['with a text as a flag', jsonSpan({ attributes: [{ key: 'a', value: { boolValue: 'x' } }] }), /boolValue/],
+    [
+      'with a text as a flag',
+      jsonSpan({ attributes: [{ key: 'a', value: { boolValue: 'x' } }] }),
+      /boolValue/,
+    ],
     ['with a fraction', jsonSpan({ attributes: [{ key: 'a', value: { intValue: 1.5 } }] }), /intValue/],
-    ['with 64 bits and more', jsonSpan({ attributes: [{ key: 'a', value: { intValue: '9e9' } }] }), /intValue/],
-    ['with a text as a double', jsonSpan({ attributes: [{ key: 'a', value: { doubleValue: 'x' } }] }), /doubleValue/],
+    [
+      'with 64 bits and more',
+      jsonSpan({ attributes: [{ key: 'a', value: { intValue: '9e9' } }] }),
+      /intValue/,
+    ],
+    [
+      'with a text as a double',
+      jsonSpan({ attributes: [{ key: 'a', value: { doubleValue: 'x' } }] }),
+      /doubleValue/,
+    ],
     ['with a wrong event', jsonSpan({ events: [{ attributes: 'x' }] }), /attributes is not a list/],
   ])('%s', (_, body, reason) => {
     expect(() => fromJson(body)).toThrow(MalformedExport);
@@ -207,6 +272,8 @@ describe('JSON is rejected', () => {
 });
 
 test('64-bit numbers of JSON may be numbers', () => {
-  const [span] = fromJson(jsonSpan({ startTimeUnixNano: 5_000_000, attributes: [{ key: 'int', value: { intValue: 7 } }] }));
+  const [span] = fromJson(
+    jsonSpan({ startTimeUnixNano: 5_000_000, attributes: [{ key: 'int', value: { intValue: 7 } }] }),
+  );
   expect([span?.startMs, span?.attributes.get('int')]).toEqual([5, 7]);
 });

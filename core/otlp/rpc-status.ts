@@ -1,5 +1,13 @@
 /** Codes of google.rpc.Status for the responses of the receiver. */
-export const RPC_CODES = { invalid: 3, notFound: 5, denied: 7, exhausted: 8, unimplemented: 12, internal: 13, unavailable: 14 } as const;
+export const RPC_CODES = {
+  invalid: 3,
+  notFound: 5,
+  denied: 7,
+  exhausted: 8,
+  unimplemented: 12,
+  internal: 13,
+  unavailable: 14,
+} as const;
 export type RpcCode = (typeof RPC_CODES)[keyof typeof RPC_CODES];
 
 const MAX_MESSAGE_BYTES = 127;

@@ -72,14 +72,21 @@ describe('each attribute', () => {
 
   test('counts by its place in the table', () => {
     const models = Object.fromEntries(attributesOf('model').map((name) => [name, name]));
-    expect(eventOf({ ...KIND_ATTRIBUTE.model, ...models })).toMatchObject({ modelId: 'gen_ai.response.model' });
+    expect(eventOf({ ...KIND_ATTRIBUTE.model, ...models })).toMatchObject({
+      modelId: 'gen_ai.response.model',
+    });
   });
 });
 
 describe('the event', () => {
   test('of a model call has the tokens of the total that no other count has', () => {
     const counts = { 'gen_ai.usage.input_tokens': 31, 'gen_ai.usage.output_tokens': 5 };
-    const span = { ...KIND_ATTRIBUTE.model, 'gen_ai.request.model': 'm', ...counts, 'llm.usage.total_tokens': 40 };
+    const span = {
+      ...KIND_ATTRIBUTE.model,
+      'gen_ai.request.model': 'm',
+      ...counts,
+      'llm.usage.total_tokens': 40,
+    };
     const event = { type: 'model', modelId: 'm', promptTokens: 31, completionTokens: 9, source: 'span' };
     expect(eventOf(span)).toEqual(event);
   });

@@ -48,13 +48,24 @@ export function evidenceOf(span: OtlpSpan): SpanEvidence | null {
     case 'tool': {
       const name = textAt(span, 'toolName') ?? nameOf(span);
       if (name === null) return null;
-      const event: BehavioralEvent = { type: 'tool', name, success: !span.isError, ...latencyOf(span), source: 'span' };
+      const event: BehavioralEvent = {
+        type: 'tool',
+        name,
+        success: !span.isError,
+        ...latencyOf(span),
+        source: 'span',
+      };
       return { ...none, subject: `tool ${name}`, event, callId: textAt(span, 'callId') };
     }
     case 'guardrail': {
       const name = textAt(span, 'guardrailName') ?? nameOf(span);
       if (name === null) return null;
-      const event: BehavioralEvent = { type: 'guardrail', guardrailType: name, invoked: true, source: 'span' };
+      const event: BehavioralEvent = {
+        type: 'guardrail',
+        guardrailType: name,
+        invoked: true,
+        source: 'span',
+      };
       return { ...none, subject: `guardrail ${name}`, event };
     }
     default:

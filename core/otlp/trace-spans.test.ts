@@ -25,7 +25,10 @@ const call = (tokens: number, responseId?: string): Attributes => ({
   'gen_ai.usage.input_tokens': tokens,
   ...(responseId !== undefined && { 'gen_ai.response.id': responseId }),
 });
-const tool = (name: string): Attributes => ({ 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.name': name });
+const tool = (name: string): Attributes => ({
+  'gen_ai.operation.name': 'execute_tool',
+  'gen_ai.tool.name': name,
+});
 
 /** The ids of the spans that count, batch by batch. */
 const counted = (...batches: readonly OtlpSpan[][]): number[][] =>
@@ -49,10 +52,9 @@ describe('one model call', () => {
   });
 
   test('counts once for the same response id', () => {
-    expect(counted([span(1, 0, call(9, 'r1'))], [span(2, 0, call(9, 'r1')), span(3, 0, call(9, 'r2'))])).toEqual([
-      [1],
-      [3],
-    ]);
+    expect(
+      counted([span(1, 0, call(9, 'r1'))], [span(2, 0, call(9, 'r1')), span(3, 0, call(9, 'r2'))]),
+    ).toEqual([[1], [3]]);
   });
 
   test('counts for the span with tokens, in either order', () => {
@@ -73,7 +75,9 @@ test('several calls below one span all count', () => {
 });
 
 test('a tool and the model call in it both count', () => {
-  expect(counted([span(1, 0, tool('search')), span(2, 1, call(1)), span(3, 1, tool('search'))])).toEqual([[2, 3]]);
+  expect(counted([span(1, 0, tool('search')), span(2, 1, call(1)), span(3, 1, tool('search'))])).toEqual([
+    [2, 3],
+  ]);
 });
 
 test('another tool in a tool counts', () => {
@@ -81,7 +85,9 @@ test('another tool in a tool counts', () => {
 });
 
 test('spans that are above each other end the search', () => {
-  expect(counted([span(1, 2, call(1)), span(2, 1, call(2)), span(3, 3, call(3))]).flat().length).toBeGreaterThan(0);
+  expect(
+    counted([span(1, 2, call(1)), span(2, 1, call(2)), span(3, 3, call(3))]).flat().length,
+  ).toBeGreaterThan(0);
 });
 
 test('the oldest spans are forgotten', () => {

@@ -98,7 +98,8 @@ export class TraceSpans {
     const call = evidence.callId === null ? null : `${subject} ${evidence.callId}`;
     if (call !== null && this.#calls.has(call)) return false;
     const hiding: readonly string[] = isWeak ? [subject, own] : [subject];
-    if (this.ancestors(spanId).some((id) => hiding.includes(this.#spans.get(id)?.counted ?? ''))) return false;
+    if (this.ancestors(spanId).some((id) => hiding.includes(this.#spans.get(id)?.counted ?? '')))
+      return false;
     known.counted = own;
     if (isWeak) return true;
     this.#markAbove(spanId, subject);

@@ -8,7 +8,12 @@ import { parseTraceparent } from '../../core/otlp/trace-context.ts';
 import type { RingUsageReport } from '../../core/usage/usage.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
 import { jsonExport, protobufExport, spanIdOf, type TestSpan } from '../../testing/otlp-export.ts';
-import { manifestText, startSidecarRig, type SidecarRig, type SidecarRigOptions } from '../../testing/sidecar-rig.ts';
+import {
+  manifestText,
+  startSidecarRig,
+  type SidecarRig,
+  type SidecarRigOptions,
+} from '../../testing/sidecar-rig.ts';
 import { TestServers } from '../../testing/sockets.ts';
 
 const PROTOBUF = 'application/x-protobuf';
@@ -48,12 +53,20 @@ interface Sent {
 }
 
 /** Sends a body and returns the response. */
-function send(body: Buffer | string, { path = '/v1/traces', method = 'POST', headers = {}, host = '127.0.0.1' }: Sent = {}) {
+function send(
+  body: Buffer | string,
+  { path = '/v1/traces', method = 'POST', headers = {}, host = '127.0.0.1' }: Sent = {},
+) {
   return new Promise<{ status: number; type: string; body: string }>((resolve, reject) => {
     const options = { host, port, path, method, headers: { 'content-type': PROTOBUF, ...headers } };
     httpRequest(options, (response) => {
       text(response).then(
-        (all) => resolve({ status: response.statusCode ?? 0, type: response.headers['content-type'] ?? '', body: all }),
+        (all) =>
+          resolve({
+            status: response.statusCode ?? 0,
+            type: response.headers['content-type'] ?? '',
+            body: all,
+          }),
         reject,
       );
     })
@@ -87,7 +100,12 @@ async function newest(): Promise<AuditEntry> {
 
 const metric = async (name: string): Promise<number> => {
   const all = await (await rig.control('/metrics')).text();
-  return Number(all.split('\n').find((line) => line.startsWith(`platform_sidecar_otlp_${name} `))?.split(' ')[1]);
+  return Number(
+    all
+      .split('\n')
+      .find((line) => line.startsWith(`platform_sidecar_otlp_${name} `))
+      ?.split(' ')[1],
+  );
 };
 
 describe('a request to the agent', () => {
@@ -206,7 +224,11 @@ describe('tokens', () => {
   });
 
   test('of a trace without a request count without a request', async () => {
-    await exportSpans('c'.repeat(32), { spanId: spanIdOf(1), attributes: CALL }, { spanId: spanIdOf(2), attributes: TOOL });
+    await exportSpans(
+      'c'.repeat(32),
+      { spanId: spanIdOf(1), attributes: CALL },
+      { spanId: spanIdOf(2), attributes: TOOL },
+    );
     const usage = await rig.report<RingUsageReport>('/usage');
     expect(usage.withoutRequest).toEqual({ totalTokens: 36, totalCalls: 1 });
     expect(await metric('spans_total{result="usage"}')).toBe(1);
@@ -216,7 +238,11 @@ describe('tokens', () => {
 
 describe('the policy', () => {
   test('does not deny a request whose spans name no guardrail', async () => {
-    await exportSpans(await ask(), { spanId: spanIdOf(1), attributes: TOOL }, { spanId: spanIdOf(2), attributes: CALL });
+    await exportSpans(
+      await ask(),
+      { spanId: spanIdOf(1), attributes: TOOL },
+      { spanId: spanIdOf(2), attributes: CALL },
+    );
     const entry = await newest();
     expect(entry).toMatchObject({ toolsCalled: ['search'], behaviorFrom: 'spans' });
     expect(entry).not.toHaveProperty('policyViolations');
@@ -235,7 +261,11 @@ describe('the policy', () => {
     answer.headers = { 'X-Platform-Guardrails-Invoked': 'pii-detector' };
     await exportSpans(await ask(), { spanId: spanIdOf(1), attributes: TOOL });
     const entry = await newest();
-    expect(entry).toMatchObject({ guardrailsInvoked: ['pii-detector'], toolsCalled: ['search'], outcome: 'allow' });
+    expect(entry).toMatchObject({
+      guardrailsInvoked: ['pii-detector'],
+      toolsCalled: ['search'],
+      outcome: 'allow',
+    });
     expect(entry).not.toHaveProperty('behaviorFrom');
   });
 });
@@ -264,7 +294,10 @@ describe('an export is rejected', () => {
     expect(inProtobuf.status).toBe(wanted);
     const isProtobuf = (sent.headers?.['content-type'] ?? PROTOBUF) === PROTOBUF;
     if (isProtobuf) expect([...Buffer.from(inProtobuf.body).subarray(0, 3)]).toEqual([8, code, 0x12]);
-    const inJson = await send(body, { ...sent, headers: { 'content-type': 'application/json', ...sent.headers } });
+    const inJson = await send(body, {
+      ...sent,
+      headers: { 'content-type': 'application/json', ...sent.headers },
+    });
     expect(JSON.parse(inJson.body)).toMatchObject(status(code, expect.any(String) as unknown as string));
     expect(await metric(`requests_total{status="${wanted}"}`)).toBe(2);
   });
@@ -286,7 +319,10 @@ describe('an export is rejected', () => {
 test('a client that disconnects in the middle of a body has no effect', async () => {
   const socket = connect(port, '127.0.0.1');
   await new Promise((resolve) =>
-    socket.write(`POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Type: ${PROTOBUF}\r\nContent-Length: 9\r\n\r\nx`, resolve),
+    socket.write(
+      `POST /v1/traces HTTP/1.1\r\nHost: localhost\r\nContent-Type: ${PROTOBUF}\r\nContent-Length: 9\r\n\r\nx`,
+      resolve,
+    ),
   );
   socket.destroy();
   expect((await send('')).status).toBe(200);
@@ -300,18 +336,21 @@ describe('a collector', () => {
     [exports, status] = [[], 200];
     const collector = await servers.http((request, response) => {
       const chunks: Buffer[] = [];
-      request.on('data', (chunk: Buffer) => chunks.push(chunk)).on('end', () => {
-        const { 'content-type': type = '', 'content-encoding': encoding } = request.headers;
-        exports.push({ url: request.url ?? '', type, encoding, body: Buffer.concat(chunks) });
-        response.writeHead(status).end();
-      });
+      request
+        .on('data', (chunk: Buffer) => chunks.push(chunk))
+        .on('end', () => {
+          const { 'content-type': type = '', 'content-encoding': encoding } = request.headers;
+          exports.push({ url: request.url ?? '', type, encoding, body: Buffer.concat(chunks) });
+          response.writeHead(status).end();
+        });
     });
     await start({ env: { OTLP_FORWARD_URL: `http://127.0.0.1:${collector}/base/` } });
   });
 
   async function forwarded(count: number): Promise<typeof exports> {
     const deadline = Date.now() + 30_000;
-    while (exports.length < count && Date.now() < deadline) await new Promise((resolve) => setTimeout(resolve, 5));
+    while (exports.length < count && Date.now() < deadline)
+      await new Promise((resolve) => setTimeout(resolve, 5));
     return exports;
   }
 
@@ -323,7 +362,12 @@ describe('a collector', () => {
     expect(await forwarded(3)).toEqual([
       { url: '/base/v1/traces', type: PROTOBUF, encoding: 'gzip', body: spans },
       { url: '/base/v1/metrics', type: PROTOBUF, encoding: undefined, body: Buffer.from('metrics') },
-      { url: '/base/v1/logs', type: 'application/json', encoding: undefined, body: Buffer.from('{"logs":1}') },
+      {
+        url: '/base/v1/logs',
+        type: 'application/json',
+        encoding: undefined,
+        body: Buffer.from('{"logs":1}'),
+      },
     ]);
   });
 
@@ -345,7 +389,8 @@ describe('a collector', () => {
 });
 
 test('without a collector metrics and logs are accepted', async () => {
-  for (const path of ['/v1/metrics', '/v1/logs']) expect(await send('x', { path })).toMatchObject({ status: 200, body: '' });
+  for (const path of ['/v1/metrics', '/v1/logs'])
+    expect(await send('x', { path })).toMatchObject({ status: 200, body: '' });
 });
 
 test('a port that is in use stops the start', async () => {

@@ -47,7 +47,12 @@ class Refusal extends Error {
   readonly code: RpcCode;
   readonly headers: Readonly<Record<string, string>>;
 
-  constructor(status: number, code: RpcCode, message: string, headers: Readonly<Record<string, string>> = {}) {
+  constructor(
+    status: number,
+    code: RpcCode,
+    message: string,
+    headers: Readonly<Record<string, string>> = {},
+  ) {
     super(message);
     this.status = status;
     this.code = code;
@@ -62,7 +67,8 @@ export function createReceiver(options: ReceiverOptions): RequestListener {
     const format = formatOf(request);
     try {
       await receive(request, format, decoding, options);
-      if (!response.writableEnded) respond(response, 200, format, format === JSON_TYPE ? '{}' : new Uint8Array());
+      if (!response.writableEnded)
+        respond(response, 200, format, format === JSON_TYPE ? '{}' : new Uint8Array());
     } catch (error) {
       // The client has disconnected.
       if (request.destroyed && !request.complete) {
@@ -120,11 +126,17 @@ function encodingOf({ headers }: IncomingMessage): 'gzip' | null {
   const coding = (headers['content-encoding'] ?? 'identity').trim().toLowerCase();
   if (coding === 'gzip') return coding;
   if (coding === 'identity' || coding === '') return null;
-  throw new Refusal(415, RPC_CODES.invalid, 'the only content encoding is gzip', { 'accept-encoding': 'gzip' });
+  throw new Refusal(415, RPC_CODES.invalid, 'the only content encoding is gzip', {
+    'accept-encoding': 'gzip',
+  });
 }
 
 const tooLarge = (): Refusal =>
-  new Refusal(413, RPC_CODES.exhausted, `the limit of a body is ${MAX_BODY_BYTES} bytes, also without compression`);
+  new Refusal(
+    413,
+    RPC_CODES.exhausted,
+    `the limit of a body is ${MAX_BODY_BYTES} bytes, also without compression`,
+  );
 
 /** Rejects with another error than a Refusal if the client disconnects. */
 async function bodyOf(request: IncomingMessage): Promise<Buffer> {
@@ -164,7 +176,9 @@ class OneByOne {
 
   async run<T>(bytes: number, task: () => Promise<T>): Promise<T> {
     if (this.#waitingBytes > 0 && this.#waitingBytes + bytes > MAX_WAITING_BYTES)
-      throw new Refusal(503, RPC_CODES.unavailable, 'too many exports at the same time', { 'retry-after': '1' });
+      throw new Refusal(503, RPC_CODES.unavailable, 'too many exports at the same time', {
+        'retry-after': '1',
+      });
     this.#waitingBytes += bytes;
     const done = this.#last.then(task);
     this.#last = done.catch(() => undefined);
@@ -193,7 +207,15 @@ function refuse(
   respond(response, status, format, body);
 }
 
-function respond(response: ServerResponse, status: number, format: Format | null, body: string | Uint8Array): void {
-  response.writeHead(status, { 'content-type': format ?? JSON_TYPE, 'content-length': Buffer.byteLength(body) });
+function respond(
+  response: ServerResponse,
+  status: number,
+  format: Format | null,
+  body: string | Uint8Array,
+): void {
+  response.writeHead(status, {
+    'content-type': format ?? JSON_TYPE,
+    'content-length': Buffer.byteLength(body),
+  });
   response.end(body);
 }

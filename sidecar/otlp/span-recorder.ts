@@ -30,7 +30,13 @@ interface Reported {
 /** Records the evidence of spans in the entries of their requests. */
 export class SpanRecorder {
   /** Spans since the start of the process. */
-  readonly counts: Record<SpanResult, number> = { recorded: 0, usage: 0, unmatched: 0, repeated: 0, other: 0 };
+  readonly counts: Record<SpanResult, number> = {
+    recorded: 0,
+    usage: 0,
+    unmatched: 0,
+    repeated: 0,
+    other: 0,
+  };
   readonly #options: SpanRecorderOptions;
 
   constructor(options: SpanRecorderOptions) {
@@ -43,9 +49,7 @@ export class SpanRecorder {
     for (const [traceId, batch] of Map.groupBy(spans, (span) => span.traceId)) {
       const trace = traces.traceOf(traceId);
       const found = new Map(batch.map((span) => [span, evidenceOf(span)]));
-      const counted = traces.withSpans(trace, (known) =>
-        known.add(batch, (span) => found.get(span) ?? null),
-      );
+      const counted = traces.withSpans(trace, (known) => known.add(batch, (span) => found.get(span) ?? null));
       const described = [...found.values()].filter((evidence) => evidence !== null).length;
       this.counts.other += batch.length - described;
       this.counts.repeated += described - counted.length;

@@ -73,7 +73,10 @@ describe('spans are recorded with the tokens, tools and guardrails of the reques
     run(row.name, async () => {
       const { entry, usage } = await entryOf(row);
       const calls = eventsOf(entry, 'model');
-      const truth = vendor.calls.map(({ promptTokens, completionTokens }) => [promptTokens, completionTokens]);
+      const truth = vendor.calls.map(({ promptTokens, completionTokens }) => [
+        promptTokens,
+        completionTokens,
+      ]);
       expect(calls.map((call) => [call.promptTokens, call.completionTokens])).toEqual(truth);
       expect(new Set(calls.map(({ modelId }) => modelId))).toEqual(new Set(['gpt-4o-mini']));
       expect(entry.toolsCalled).toEqual(['multiply']);

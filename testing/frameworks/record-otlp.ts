@@ -48,8 +48,13 @@ for (const { name, sample, packages, program, env } of INSTRUMENTED_ROWS) {
   await agent.close();
   const isJson = sample.endsWith('.json');
   // Messages of protobuf are merged by joining their bytes.
-  const spans = bodies.flatMap((body) => (isJson ? (JSON.parse(body.toString()) as JsonExport).resourceSpans : []));
-  writeFileSync(join(FOLDER, sample), isJson ? JSON.stringify({ resourceSpans: spans }, null, 1) : Buffer.concat(bodies));
+  const spans = bodies.flatMap((body) =>
+    isJson ? (JSON.parse(body.toString()) as JsonExport).resourceSpans : [],
+  );
+  writeFileSync(
+    join(FOLDER, sample),
+    isJson ? JSON.stringify({ resourceSpans: spans }, null, 1) : Buffer.concat(bodies),
+  );
 }
 await programs.close();
 await vendor.close();
