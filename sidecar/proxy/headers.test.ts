@@ -1,5 +1,5 @@
 import { describe, expect, test } from '@jest/globals';
-import { requestHeaders, requestTrailers, responseHeaders, valuesOf } from './headers.ts';
+import { requestHeaders, requestTrailers, responseHeaders, responseTrailers, valuesOf } from './headers.ts';
 
 const to = { requestId: 'r-1', traceparent: null, host: 'shop.test', remoteAddress: '10.0.0.9' };
 const added = [
