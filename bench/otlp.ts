@@ -199,7 +199,9 @@ class Expectations {
   }
 }
 
-const QUESTION = Buffer.from(JSON.stringify({ model: 'gpt-5', messages: [{ role: 'user', content: 'x'.repeat(2_000) }] }));
+const QUESTION = Buffer.from(
+  JSON.stringify({ model: 'gpt-5', messages: [{ role: 'user', content: 'x'.repeat(2_000) }] }),
+);
 const ask = ({ proxyPort }: Rig): Promise<number> => post(proxyPort, CHAT_PATH, QUESTION);
 
 /** Sends requests to the agent, so that the memory of a sidecar in use is compared, not that of a new process. */
@@ -212,12 +214,20 @@ async function warmUp(rig: Rig, expectations: Expectations): Promise<void> {
 }
 
 /** Sends the batches with these numbers, with a request to the agent after each of them. */
-async function load(rig: Rig, expectations: Expectations, [first, end]: readonly [number, number]): Promise<void> {
+async function load(
+  rig: Rig,
+  expectations: Expectations,
+  [first, end]: readonly [number, number],
+): Promise<void> {
   const begin = performance.now();
   for (let batch = first; batch < end; batch += 1) {
     const due = begin + (1_000 * (batch - first)) / BATCHES_PER_SECOND;
     await sleep(Math.max(0, due - performance.now()));
-    void expectations.add('a batch of spans', 200, post(rig.otlpPort, '/v1/traces', batchOf(batch), PROTOBUF));
+    void expectations.add(
+      'a batch of spans',
+      200,
+      post(rig.otlpPort, '/v1/traces', batchOf(batch), PROTOBUF),
+    );
     void expectations.add('a request to the agent', 200, ask(rig));
   }
   await expectations.all();
