@@ -1,10 +1,12 @@
 // Checks that the memory of the sidecar stays flat. Runs a mixed load for SOAK_SECONDS (default 30) and measures the memory
-// after each part. Exits with 1 if the second half of the run needs over MAX_GROWTH_MB more than the first half.
+// after each part. Exits with 1 if the second half of the run needs over MAX_GROWTH_MB more than the first half, or if the OTLP
+// receiver exceeds its limits for OTLP_SECONDS (default 60).
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { whyNoDebianServers } from '../testing/debian-server.ts';
 import { load } from './load.ts';
+import { checkOtlp } from './otlp.ts';
 import { pin, residentMb, type Started } from './processes.ts';
 import { SCENARIOS } from './scenarios.ts';
 import { sidecar, startAgent } from './targets.ts';
@@ -48,5 +50,9 @@ const missing = whyNoDebianServers();
 if (missing !== undefined) console.log(`SKIPPED: soak test: ${missing}`);
 else if (!(await soak(Number(process.env['SOAK_SECONDS'] ?? 30)))) {
   console.error(`memory grew by more than ${MAX_GROWTH_MB} MB`);
+  process.exitCode = 1;
+}
+if (!(await checkOtlp(Number(process.env['OTLP_SECONDS'] ?? 60)))) {
+  console.error('the OTLP receiver exceeded its limits');
   process.exitCode = 1;
 }

@@ -1,5 +1,6 @@
+import type { IncomingMessage } from 'node:http';
 import { isIPv4 } from 'node:net';
-import type { Request, RequestHandler, Response } from 'express';
+import type { RequestHandler, Response } from 'express';
 import type { Route } from '../runtime/http-app.ts';
 import { Problem } from '../runtime/problem.ts';
 
@@ -19,7 +20,7 @@ export function localAccess(
   const paths = routes.map(({ path }) => path).filter((path) => !closed.has(path));
   const open = new Set(prefixes.flatMap((prefix) => paths.map((path) => prefix + path)));
   return (request, response, next) => {
-    const reason = rejectionReason(request);
+    const reason = notLocalReason(request);
     if (reason === null) {
       next();
       return;
@@ -31,7 +32,7 @@ export function localAccess(
 }
 
 /** Why a request is not local; null: the request is local. */
-function rejectionReason(request: Request): string | null {
+export function notLocalReason(request: Pick<IncomingMessage, 'socket' | 'headers'>): string | null {
   if (!comesOverLoopback(request)) return 'this route is available on loopback only';
   const { host, origin } = request.headers;
   if (!isLoopbackAuthority(host ?? ''))
@@ -41,7 +42,7 @@ function rejectionReason(request: Request): string | null {
 }
 
 /** Whether the peer's address is loopback. */
-export function comesOverLoopback({ socket }: Pick<Request, 'socket'>): boolean {
+export function comesOverLoopback({ socket }: Pick<IncomingMessage, 'socket'>): boolean {
   const { remoteAddress = '' } = socket;
   return remoteAddress === '::1' || /^(::ffff:)?127\./.test(remoteAddress);
 }

@@ -58,6 +58,8 @@ test('an empty environment results in the defaults of the contract', () => {
       PLATFORM_TOKEN_FILE: null,
       PLATFORM_CA_FILE: null,
       HEARTBEAT_SECONDS: 30,
+      OTLP_PORT: null,
+      OTLP_FORWARD_URL: null,
       PROOF_WRITES: 'local',
     },
   });
@@ -84,6 +86,7 @@ describe('rejects an invalid value and names its variable', () => {
     ['POLICY_TIMEOUT_MS', ['0', 'soon', '60001']],
     ['PLATFORM_URL', ['control-plane:8080', 'grpc://x']],
     ['HEARTBEAT_SECONDS', ['9', '3601', '30s']],
+    ['OTLP_PORT', ['0', '65536', 'off']],
     ['PROOF_WRITES', ['none', 'Local', 'control_plane']],
     ['LLM_ANALYSIS_PROVIDER', ['anthropic', 'claude-subscription', 'on']],
     ['LLM_ANALYSIS_TIMEOUT_SECONDS', ['4', '601', '1m']],
@@ -151,6 +154,19 @@ describe('rejects combinations of valid values', () => {
       'a key store path with a token file',
       { PLATFORM_URL: 'https://cp', PLATFORM_TOKEN_FILE: '/t', PLATFORM_KEY_STORE_PATH: '/k' },
       'PLATFORM_KEY_STORE_PATH',
+    ],
+    ['spans on the port of the proxy', { OTLP_PORT: '4000' }, 'OTLP_PORT'],
+    ['spans on the control port', { OTLP_PORT: '4001' }, 'OTLP_PORT'],
+    ['a collector without spans', { OTLP_FORWARD_URL: 'http://otel:4318' }, 'OTLP_FORWARD_URL'],
+    [
+      'the sidecar as its own collector',
+      { OTLP_PORT: '4318', OTLP_FORWARD_URL: 'http://localhost:4318' },
+      'OTLP_FORWARD_URL',
+    ],
+    [
+      'the receiver of spans as the agent',
+      { OTLP_PORT: '4318', UPSTREAM_URL: 'http://localhost:4318' },
+      'UPSTREAM_URL',
     ],
     ['heartbeats without a credential', { PLATFORM_URL: 'https://cp' }, 'PLATFORM_URL'],
   ])('%s', (_title, env, name) => {

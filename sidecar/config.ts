@@ -100,6 +100,8 @@ const OWN_FIELDS = {
   PLATFORM_TOKEN_FILE: optionalText,
   PLATFORM_CA_FILE: optionalText,
   HEARTBEAT_SECONDS: integer({ min: 10, max: 3600, default: 30 }),
+  OTLP_PORT: optionalInteger({ min: 1, max: 65535 }),
+  OTLP_FORWARD_URL: optionalHttpUrl,
 } satisfies Record<string, unknown> & { [K in keyof SidecarVariables]?: never };
 
 /** Every variable of the sidecar; the reference page is generated from this table. LOG_LEVEL is described as for every process. */
@@ -159,6 +161,10 @@ const OWN_SUMMARIES: Summaries<typeof OWN_FIELDS> = {
   PLATFORM_CA_FILE:
     'Path of a PEM file with the CA certificates that verify the control plane, read for each heartbeat. Unset: the CAs of Node.js.',
   HEARTBEAT_SECONDS: 'Seconds between two heartbeats; the control plane may change the interval.',
+  OTLP_PORT:
+    'The port on 127.0.0.1 and ::1 that receives OpenTelemetry spans over OTLP/HTTP. Unset: no spans are received. The injector sets 4318 with the annotation platform.io/otlp.',
+  OTLP_FORWARD_URL:
+    'Base URL of an OpenTelemetry collector, without /v1/traces, to which exports are forwarded unchanged. Unset: exports are not forwarded.',
 };
 
 export const SIDECAR_SUMMARIES: Summaries<typeof SIDECAR_FIELDS> = {
@@ -192,6 +198,22 @@ interface Combination {
   isWrong(given: { [name in keyof RawConfig]?: string }): boolean;
 }
 
+interface OwnPorts {
+  PROXY_PORT?: string;
+  CONTROL_PLANE_PORT?: string;
+  OTLP_PORT?: string;
+}
+
+/** Whether a URL is an address of this sidecar. */
+function isOwnAddress(
+  address: string,
+  { OTLP_PORT, CONTROL_PLANE_PORT = '4001', PROXY_PORT = '4000' }: OwnPorts,
+): boolean {
+  const url = URL.parse(address);
+  const ownPorts = [PROXY_PORT, CONTROL_PLANE_PORT, OTLP_PORT].map(Number);
+  return url !== null && isOwnHost(url.hostname) && ownPorts.includes(hostPortOf(url).port);
+}
+
 /** Combinations of values that are invalid although each value is valid. */
 export const COMBINATIONS: readonly Combination[] = [
   {
@@ -210,13 +232,26 @@ export const COMBINATIONS: readonly Combination[] = [
     isWrong: ({ CONTROL_PLANE_PORT = '4001', PROXY_PORT = '4000' }) => CONTROL_PLANE_PORT === PROXY_PORT,
   },
   {
+    name: 'OTLP_PORT',
+    wanted: 'different from PROXY_PORT and CONTROL_PLANE_PORT',
+    isWrong: ({ OTLP_PORT, CONTROL_PLANE_PORT = '4001', PROXY_PORT = '4000' }) =>
+      OTLP_PORT === PROXY_PORT || OTLP_PORT === CONTROL_PLANE_PORT,
+  },
+  {
+    name: 'OTLP_FORWARD_URL',
+    wanted: 'used with OTLP_PORT, because only received exports are forwarded',
+    isWrong: ({ OTLP_FORWARD_URL, OTLP_PORT }) => OTLP_FORWARD_URL !== undefined && OTLP_PORT === undefined,
+  },
+  {
+    name: 'OTLP_FORWARD_URL',
+    wanted: 'the address of a collector, not a port of the sidecar',
+    isWrong: ({ OTLP_FORWARD_URL, ...ports }) =>
+      OTLP_FORWARD_URL !== undefined && isOwnAddress(OTLP_FORWARD_URL, ports),
+  },
+  {
     name: 'UPSTREAM_URL',
     wanted: "the address of the agent, not the sidecar's own proxy or control port",
-    isWrong: ({ UPSTREAM_URL = DEFAULT_UPSTREAM, CONTROL_PLANE_PORT = '4001', PROXY_PORT = '4000' }) => {
-      const url = URL.parse(UPSTREAM_URL);
-      const ownPorts = [PROXY_PORT, CONTROL_PLANE_PORT].map(Number);
-      return url !== null && isOwnHost(url.hostname) && ownPorts.includes(hostPortOf(url).port);
-    },
+    isWrong: ({ UPSTREAM_URL = DEFAULT_UPSTREAM, ...ports }) => isOwnAddress(UPSTREAM_URL, ports),
   },
   {
     name: 'PLATFORM_TOKEN_FILE',

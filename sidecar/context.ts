@@ -16,6 +16,7 @@ import { createDurations } from './durations.ts';
 import { createLlmAnalysis } from './llm/create-llm-analysis.ts';
 import { createEngine } from './policy/create-engine.ts';
 import { PolicyEvaluator } from './policy/policy-evaluator.ts';
+import { Otlp } from './otlp/otlp.ts';
 import { Http2Refusals } from './proxy/http2-refusal.ts';
 import { LoadLimits } from './proxy/load-limits.ts';
 import { processMemoryLimitBytes } from './proxy/memory-limit.ts';
@@ -63,6 +64,13 @@ export async function createContext({ config, env, logger, clock }: ContextInput
     onAnswer: (ms, state) => durations.policy.observe(ms / 1000, { state }),
     now: () => clock.monotonicMs(),
   });
+  const otlp =
+    config.OTLP_PORT === null
+      ? null
+      : new Otlp({
+          ...{ port: config.OTLP_PORT, forwardUrl: config.OTLP_FORWARD_URL },
+          ...{ ringSize: config.AUDIT_RING_SIZE, audit, policy, clock, logger },
+        });
   const llm = createLlmAnalysis({ config, logger, clock, signal: stopping.signal });
   const assessor = new Assessor({
     ...{ config, manifest, proofs, audit, policy, llm, clock, logger },
@@ -71,7 +79,7 @@ export async function createContext({ config, env, logger, clock }: ContextInput
   });
   return {
     ...{ config, clock, logger, manifest, audit, load, proofs, assessor, others },
-    ...{ policy, engine, llm, metrics, durations, stopping },
+    ...{ policy, engine, llm, otlp, metrics, durations, stopping },
     startedAt: clock.now(),
     /** Identifies this instance of the agent; in a cluster the pod's name. */
     instance: config.AGENT_NAME === null ? `${hostname()}:${config.PROXY_PORT}` : hostname(),

@@ -21,7 +21,7 @@ export interface RunningSidecar {
 const GRACE_MS = 25_000;
 const CONTROL_GRACE_MS = 1_000;
 
-/** Starts both servers and the heartbeats; rejects when the manifest is invalid or a port is in use. */
+/** Starts the servers and the heartbeats; rejects when the manifest is invalid or a port is in use. */
 export async function startSidecar(
   input: Omit<ContextInput, 'clock'> & Partial<Pick<ContextInput, 'clock'>> & { graceMs?: number },
 ): Promise<RunningSidecar> {
@@ -39,16 +39,24 @@ export async function startSidecar(
     await proxy.close(0);
     return cleanUp(error);
   });
+  await context.otlp?.start().catch(async (error: unknown) => {
+    await Promise.all([proxy.close(0), control.close(0)]);
+    return cleanUp(error);
+  });
   context.engine.start();
   heartbeats?.start();
   const { name } = context.manifest.manifest.metadata;
-  logger.info('listening', { agent: name, proxyPort: proxy.port, controlPort: control.port });
+  logger.info('listening', {
+    ...{ agent: name, proxyPort: proxy.port, controlPort: control.port },
+    ...(config.OTLP_PORT !== null && { otlpPort: config.OTLP_PORT }),
+  });
   return {
     proxyPort: proxy.port,
     controlPort: control.port,
     close: async () => {
       context.isDraining = true;
       await proxy.close(input.graceMs ?? GRACE_MS);
+      await context.otlp?.close(input.graceMs ?? CONTROL_GRACE_MS);
       await heartbeats?.close();
       context.stopping.abort();
       await control.close(CONTROL_GRACE_MS);
@@ -67,6 +75,7 @@ function startProxy(context: SidecarContext): Promise<ProxyServer> {
       load,
       policy,
       clock,
+      traces: context.otlp?.traces ?? null,
       onOverhead: (ms) => context.durations.overhead.observe(ms / 1000),
       outages: new OutageLog(context.logger),
       isDraining: () => context.isDraining || clock.monotonicMs() < context.connectionsEndUntilMs,

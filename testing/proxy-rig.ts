@@ -130,6 +130,7 @@ export async function startProxyBefore(url: URL, options: RigOptions = {}): Prom
       clock,
       outages: new OutageLog(logger),
       load,
+      traces: null,
       isDraining: () => false,
     },
     { host: '127.0.0.1', port: 0, agent: agentAt, http2 },

@@ -56,9 +56,16 @@ export interface AuditEntry extends Behavior {
   events?: BehavioralEvent[];
   /** Agent name in the event batch, not verified. */
   agentName?: string;
+  /** The tools are known only from spans, so it is not known which guardrails ran. */
+  behaviorFrom?: 'spans';
 }
 
-export type BehavioralEvent =
+export type BehavioralEvent = EventFacts & {
+  /** The event was read from an OpenTelemetry span; absent: the agent sent the event itself. */
+  source?: 'span';
+};
+
+type EventFacts =
   | { type: 'guardrail'; guardrailType: string; invoked: boolean; blocked?: boolean; score?: number }
   | { type: 'tool'; name: string; success?: boolean; latencyMs?: number }
   | { type: 'model'; modelId: string; promptTokens: number; completionTokens: number }

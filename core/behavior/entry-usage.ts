@@ -3,7 +3,13 @@ import { totalOf } from '../usage/answer-usage.ts';
 import type { CallSum, ModelCall, RingUsageReport } from '../usage/usage.ts';
 import { addCalls, emptyWindow } from '../usage/usage-window.ts';
 
-/** Calls of an entry: read from its response or reported by its `model` events, whichever total is larger; never both. */
+/** Where the calls of an entry come from: its response, the agent's `model` events, or OpenTelemetry spans. */
+type Origin = 'wire' | 'events' | 'spans';
+
+/**
+ * Calls of an entry: read from its response, reported by its `model` events, or reported by spans, whichever total is the
+ * largest; never a sum of them.
+ */
 export function callsOf(entry: AuditEntry): readonly ModelCall[] {
   const { calls } = sourceOf(entry);
   return calls;
@@ -13,21 +19,23 @@ export function callsOf(entry: AuditEntry): readonly ModelCall[] {
 export function callsWithoutUsageOf(entry: AuditEntry): number {
   const { usage } = entry;
   if (usage === undefined) return 0;
-  const { calls, isReported } = sourceOf(entry);
+  const { calls, origin } = sourceOf(entry);
   if ('unavailable' in usage) return calls.length === 0 ? 1 : 0;
-  // If the events report more than the response, the events also cover the calls without usage.
-  return isReported ? 0 : (usage.callsWithoutUsage ?? 0);
+  // If the agent reports more than the response, its report also covers the calls without usage.
+  return origin === 'wire' ? (usage.callsWithoutUsage ?? 0) : 0;
 }
 
 /**
  * Calls that late events add to the totals. Nothing is added while the request is in flight, because its completion counts
- * the whole entry. If the events report more than the response, the difference counts for the model of the last event.
+ * the whole entry. If the events report more than what was counted from another origin, the difference counts for the model of
+ * the last event.
  */
 export function lateCallsOf(before: AuditEntry, after: AuditEntry): readonly ModelCall[] {
   if (before.outcome === undefined) return [];
   const [counted, now] = [sourceOf(before), sourceOf(after)];
-  if (!now.isReported) return [];
-  if (counted.isReported || counted.calls.length === 0) return now.calls.slice(counted.calls.length);
+  if (now.origin === 'wire') return [];
+  if (counted.origin === now.origin || counted.calls.length === 0)
+    return now.calls.slice(counted.calls.length);
   const [known, reported] = [totalOf(counted.calls), totalOf(now.calls)];
   const totalTokens = reported.totalTokens - known.totalTokens;
   const promptTokens = Math.min(totalTokens, Math.max(0, reported.promptTokens - known.promptTokens));
@@ -35,11 +43,20 @@ export function lateCallsOf(before: AuditEntry, after: AuditEntry): readonly Mod
   return [{ modelId, promptTokens, completionTokens: totalTokens - promptTokens, totalTokens }];
 }
 
-function sourceOf(entry: AuditEntry): { calls: readonly ModelCall[]; isReported: boolean } {
-  const [read, reported] = [callsRead(entry), callsIn(entry.events ?? [])];
-  const isReported = totalOf(reported).totalTokens > totalOf(read).totalTokens;
-  return { calls: isReported ? reported : read, isReported };
+function sourceOf(entry: AuditEntry): { calls: readonly ModelCall[]; origin: Origin } {
+  const { events = [] } = entry;
+  const sources = [
+    { origin: 'wire', calls: callsRead(entry) },
+    { origin: 'events', calls: callsIn(events.filter(({ source }) => source === undefined)) },
+    // A span without token counts is evidence of its model, but no call with usage.
+    { origin: 'spans', calls: callsIn(events.filter(({ source }) => source === 'span')).filter(hasTokens) },
+  ] as const;
+  return sources.reduce((largest, each) =>
+    totalOf(each.calls).totalTokens > totalOf(largest.calls).totalTokens ? each : largest,
+  );
 }
+
+const hasTokens = ({ totalTokens }: ModelCall): boolean => totalTokens > 0;
 
 function callsRead({ usage }: AuditEntry): readonly ModelCall[] {
   if (usage === undefined || 'unavailable' in usage) return [];

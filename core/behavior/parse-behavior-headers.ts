@@ -44,12 +44,13 @@ export function reportsBehavior(headers: ReadonlyMap<string, string>): boolean {
   );
 }
 
-/** Whether any behavior was reported. An empty list counts as reported. */
-export function hasBehavior(behavior: Behavior): boolean {
+/** Whether any behavior was reported. An empty list counts as reported; tools that only spans report do not count. */
+export function hasBehavior(behavior: Behavior & { behaviorFrom?: 'spans' }): boolean {
   return (
-    behavior.guardrailsInvoked !== undefined ||
-    behavior.toolsCalled !== undefined ||
-    behavior.userConfirmed !== undefined
+    behavior.behaviorFrom === undefined &&
+    (behavior.guardrailsInvoked !== undefined ||
+      behavior.toolsCalled !== undefined ||
+      behavior.userConfirmed !== undefined)
   );
 }
 

@@ -6,7 +6,7 @@ import type {
   UpstreamFailureKind,
 } from '../../core/behavior/audit-entry.ts';
 import { behaviorVersionOf, isCurrent, type BehaviorVersion } from '../../core/behavior/behavior-version.ts';
-import { parseBehaviorHeaders } from '../../core/behavior/parse-behavior-headers.ts';
+import { parseBehaviorHeaders, reportsBehavior } from '../../core/behavior/parse-behavior-headers.ts';
 import {
   createUsageReader,
   type AnswerHead,
@@ -130,6 +130,7 @@ export class Recording {
     if (guardrailsInvoked) entry.guardrailsInvoked = union(entry.guardrailsInvoked, guardrailsInvoked);
     if (toolsCalled) entry.toolsCalled = union(entry.toolsCalled, toolsCalled);
     if (userConfirmed !== undefined) entry.userConfirmed = userConfirmed;
+    if (entry.behaviorFrom !== undefined && reportsBehavior(platform)) delete entry.behaviorFrom;
     if (guardrailsInvoked?.length || toolsCalled?.length) this.#options.onDetails(entry);
   }
 
@@ -186,6 +187,7 @@ export function addEvents(entry: AuditEntry, { events, agentName }: EventBatch):
   const next = applyEvents(entry, events);
   const late = lateCallsOf(entry, next);
   Object.assign(entry, next);
+  if (next.behaviorFrom === undefined && entry.behaviorFrom !== undefined) delete entry.behaviorFrom;
   if (agentName !== undefined) entry.agentName = agentName;
   return late;
 }

@@ -1,6 +1,6 @@
 import type { IncomingMessage } from 'node:http';
 import type { Framed } from './framing.ts';
-import { requestHeaders, requestTrailers } from './headers.ts';
+import { requestHeaders, requestTrailers, type ForwardedFor } from './headers.ts';
 import type { UpstreamRequest } from './upstream.ts';
 
 const SAFE: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE', 'QUERY']);
@@ -10,13 +10,13 @@ const IDEMPOTENT: ReadonlySet<string> = new Set([...SAFE, 'PUT', 'DELETE']);
 export function agentRequest(
   request: IncomingMessage,
   { path, host, body }: Framed & { ok: true },
-  requestId: string,
+  own: Pick<ForwardedFor, 'requestId' | 'traceparent'>,
 ): UpstreamRequest {
   const remoteAddress = request.socket.remoteAddress ?? 'unknown';
   return {
     method: request.method ?? 'GET',
     path,
-    headers: requestHeaders(request.rawHeaders, { requestId, host, remoteAddress }),
+    headers: requestHeaders(request.rawHeaders, { ...own, host, remoteAddress }),
     body: null,
     chunked: body === 'chunked',
     trailers: () => requestTrailers(request.rawTrailers),

@@ -80,7 +80,8 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     this.#input = input;
     const method = request.method ?? 'GET';
     this.#recording = context.audit.arrive({ requestId, method, target: framed.path });
-    this.#outgoing = agentRequest(request, framed, requestId);
+    const traceparent = context.traces?.join(request.rawHeaders, requestId) ?? null;
+    this.#outgoing = agentRequest(request, framed, { requestId, traceparent });
     this.isSafe = isSafe(this.#outgoing, framed);
     this.#writer = new ResponseWriter(response, this);
     this.#inlet = framed.body === 'none' ? null : new BodyInlet(request);

@@ -1,7 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
-import { requestHeaders, requestTrailers, responseHeaders, responseTrailers } from './headers.ts';
+import { requestHeaders, requestTrailers, responseHeaders, responseTrailers, valuesOf } from './headers.ts';
 
-const to = { requestId: 'r-1', host: 'shop.test', remoteAddress: '10.0.0.9' };
+const to = { requestId: 'r-1', traceparent: null, host: 'shop.test', remoteAddress: '10.0.0.9' };
 const added = [
   'X-Forwarded-For',
   '10.0.0.9',
@@ -142,6 +142,13 @@ describe('the head of a request', () => {
       '5',
     ];
     expect(requestTrailers(raw)).toEqual(['X-Sum', '1']);
+  });
+
+  test('has the trace that begins here instead of the trace context of the client', () => {
+    const raw = ['Traceparent', 'invalid', 'Tracestate', 'a=b', 'Baggage', 'c=d'];
+    const headers = requestHeaders(raw, { ...to, traceparent: '00-1-2-01' });
+    expect(valuesOf(headers, 'traceparent')).toEqual(['00-1-2-01']);
+    expect([valuesOf(headers, 'tracestate'), valuesOf(headers, 'baggage')]).toEqual([[], ['c=d']]);
   });
 
   test('has the plain IPv4 address of a dual-stack peer, and no host if the request has none', () => {

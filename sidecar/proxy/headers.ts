@@ -21,6 +21,9 @@ const HOP_BY_HOP: ReadonlySet<string> = new Set([
 /** Request headers that are dropped or replaced. */
 const REWRITTEN: ReadonlySet<string> = new Set(['expect', 'host', 'x-request-id']);
 
+/** A `tracestate` belongs to the `traceparent` that is replaced. */
+const TRACE_CONTEXT: ReadonlySet<string> = new Set(['traceparent', 'tracestate']);
+
 /** One bit for each header about the origin of a request. Such a header is passed unchanged if present, and set if absent. */
 const [FOR, PROTO, HOST, PORT, ELEMENT] = [1, 2, 4, 8, 16] as const;
 const FORWARDED: ReadonlyMap<string, number> = new Map([
@@ -113,6 +116,8 @@ function listedIn(connection: readonly string[]): ReadonlySet<string> {
 
 export interface ForwardedFor {
   requestId: string;
+  /** The trace that begins here, in place of an absent or invalid one; null: the client's headers pass unchanged. */
+  traceparent: string | null;
   /** The effective Host: the client's Host header, or the authority of an absolute-form target. */
   host: string | null;
   /** Address of the peer. */
@@ -132,6 +137,7 @@ export function requestHeaders(raw: HeaderList, to: ForwardedFor): string[] {
     if (lower === 'te') acceptsTrailers ||= /(^|,)\s*trailers\s*(,|$)/i.test(value);
     if (listed.has(lower) || HOP_BY_HOP.has(lower) || isPlatformName(lower) || isTwin(lower)) continue;
     if (lower === 'trailer') announce(head, name, value, (each) => listed.has(each) || !mayTrail(each));
+    else if (to.traceparent !== null && TRACE_CONTEXT.has(lower)) continue;
     else if (!REWRITTEN.has(lower)) {
       present |= FORWARDED.get(lower) ?? 0;
       head.push(name, value);
@@ -140,6 +146,7 @@ export function requestHeaders(raw: HeaderList, to: ForwardedFor): string[] {
   if (acceptsTrailers) head.push('TE', 'trailers');
   forward(head, present, to);
   head.push('X-Request-Id', to.requestId);
+  if (to.traceparent !== null) head.push('traceparent', to.traceparent);
   return head;
 }
 

@@ -1,5 +1,6 @@
 import type { Clock } from '../../runtime/clock.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
+import type { RequestTraces } from '../otlp/request-traces.ts';
 import type { PolicyEvaluator } from '../policy/policy-evaluator.ts';
 import type { LoadLimits } from './load-limits.ts';
 import type { OutageLog } from './outage-log.ts';
@@ -12,6 +13,8 @@ export interface ProxyContext {
   clock: Clock;
   outages: OutageLog;
   load: LoadLimits;
+  /** Traces of the requests; null: no spans are received, and requests get no `traceparent`. */
+  traces: Pick<RequestTraces, 'join'> | null;
   /** true: the process or its pod is stopping, so connections end with their current request. */
   isDraining(): boolean;
   /** Called with the milliseconds that the sidecar added to a request until its response head, without the agent's time. */

@@ -101,7 +101,8 @@ function admit(
   }
   const requestId = requestIdOf(request.rawHeaders, context.audit.ring);
   const recording = context.audit.arrive({ requestId, method: 'GET', target: framed.path });
-  const { headers } = agentRequest(request, framed, requestId);
+  const traceparent = context.traces?.join(request.rawHeaders, requestId) ?? null;
+  const { headers } = agentRequest(request, framed, { requestId, traceparent });
   request.url = framed.path;
   request.headers = { ...recordOf(headers), connection: 'Upgrade', upgrade: 'websocket' };
   return {

@@ -119,7 +119,11 @@ export class Assessor {
       ...{ manifest, manifestInvalid, environment, signal },
       upstreamUrl: config.UPSTREAM_URL,
       // A manifest must not direct probes to the sidecar itself.
-      ownPorts: [config.PROXY_PORT, config.CONTROL_PLANE_PORT],
+      ownPorts: [
+        config.PROXY_PORT,
+        config.CONTROL_PLANE_PORT,
+        ...(config.OTLP_PORT === null ? [] : [config.OTLP_PORT]),
+      ],
       now: () => clock.now(),
       behavior: { ...summarizeBehavior(entries), requestsWithout: log.requestsWithoutBehavior },
       ...(policy.hasEngine && { policy: () => policy.facts(entries) }),

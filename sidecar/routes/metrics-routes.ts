@@ -2,6 +2,8 @@ import { OUTCOMES } from '../../core/behavior/audit-entry.ts';
 import { METRICS_CONTENT_TYPE, type Sample } from '../../runtime/metrics.ts';
 import { VERSION } from '../../runtime/version.ts';
 import { tokenPriceOf } from '../../core/manifest/token-price.ts';
+import { DROP_REASONS } from '../otlp/forwarder.ts';
+import { SPAN_RESULTS } from '../otlp/span-recorder.ts';
 import type { SidecarRoute } from '../access.ts';
 import type { SidecarContext } from '../context.ts';
 
@@ -21,7 +23,7 @@ const TOTALS: readonly Row[] = [
   },
   {
     name: 'platform_sidecar_tokens_total',
-    help: 'Tokens counted in responses and model events.',
+    help: 'Tokens counted in responses, model events and spans.',
     read: ({ audit }) => [
       { labels: { kind: 'prompt' }, value: audit.tokens.prompt },
       { labels: { kind: 'completion' }, value: audit.tokens.completion },
@@ -81,6 +83,40 @@ const TOTALS: readonly Row[] = [
             { labels: { result: 'budget' }, value: analysis.counts.budget },
           ],
   },
+  {
+    name: 'platform_sidecar_otlp_requests_total',
+    help: 'Requests to the OTLP receiver by the status of the response.',
+    read: ({ otlp }) =>
+      [...(otlp?.responses ?? [])].map(([status, value]) => ({ labels: { status: String(status) }, value })),
+  },
+  {
+    name: 'platform_sidecar_otlp_overload_total',
+    help: 'Connections and requests that the OTLP receiver ended at a limit.',
+    read: ({ otlp }) => (otlp === null ? [] : [{ value: otlp.overload }]),
+  },
+  {
+    name: 'platform_sidecar_otlp_spans_total',
+    help: 'Received spans: with evidence in the entry of their request (recorded), with tokens counted without a request (usage), with evidence but without a known request (unmatched), of a call that another span describes (repeated), or without evidence (other).',
+    read: ({ otlp }) =>
+      otlp === null
+        ? []
+        : SPAN_RESULTS.map((result) => ({ labels: { result }, value: otlp.recorder.counts[result] })),
+  },
+  {
+    name: 'platform_sidecar_otlp_forwarded_total',
+    help: 'Exports that the OTLP collector accepted.',
+    read: ({ otlp }) => (otlp?.forwarder ? [{ value: otlp.forwarder.forwarded }] : []),
+  },
+  {
+    name: 'platform_sidecar_otlp_dropped_total',
+    help: 'Exports that were not forwarded to the OTLP collector: the queue was full (full), three attempts failed (failed), or the collector refused the export (rejected).',
+    read: ({ otlp }) => {
+      const dropped = otlp?.forwarder?.dropped;
+      return dropped === undefined
+        ? []
+        : DROP_REASONS.map((reason) => ({ labels: { reason }, value: dropped[reason] }));
+    },
+  },
 ];
 
 const GAUGES: readonly Row[] = [
@@ -88,6 +124,11 @@ const GAUGES: readonly Row[] = [
     name: 'platform_sidecar_event_bytes',
     help: 'Memory of the events in the audit ring, in bytes.',
     read: ({ audit }) => [{ value: audit.eventMemory.bytes }],
+  },
+  {
+    name: 'platform_sidecar_otlp_queue_bytes',
+    help: 'Bytes of the exports that wait for the OTLP collector.',
+    read: ({ otlp }) => (otlp?.forwarder ? [{ value: otlp.forwarder.bytes }] : []),
   },
   {
     name: 'platform_sidecar_policy_loaded',

@@ -128,6 +128,8 @@ export class Programs {
     const command = program.endsWith('.py') ? pythonIn(folderOf(packages)) : process.execPath;
     const child = spawn(command, [file, ...args], {
       cwd: this.#folder,
+      // Some libraries report this name. Python needs the path to find its packages.
+      ...(command === process.execPath && { argv0: 'node' }),
       // Own home directory, because some frameworks store settings and databases there.
       env: { PATH: process.env['PATH'], HOME: this.#folder, ...QUIET, ...env },
       stdio: ['pipe', 'pipe', 'pipe'],

@@ -12,8 +12,13 @@ const STATUS_CODE: JsonSchema = { type: 'integer' };
 const ONLY_TRUE: JsonSchema = { type: 'boolean', const: true };
 
 /** A value of `type` and its members. */
+const FROM_SPAN: JsonSchema = {
+  ...{ type: 'string', const: 'span' },
+  description: 'The event was read from an OpenTelemetry span.',
+};
+
 const event = (type: string, required: Record<string, JsonSchema>, optional?: Record<string, JsonSchema>) =>
-  closed({ type: { type: 'string', const: type }, ...required }, optional);
+  closed({ type: { type: 'string', const: type }, ...required }, { ...optional, source: FROM_SPAN });
 
 const HEALTH: Readonly<Record<string, JsonSchema>> = {
   ReadyReport: {
@@ -165,6 +170,10 @@ const AUDIT: Readonly<Record<string, JsonSchema>> = {
         usage: ref('RequestUsage'),
         events: listOf(ref('BehavioralEvent')),
         agentName: TEXT,
+        behaviorFrom: {
+          ...enumOf(['spans']),
+          description: 'The tools are known only from spans, so it is not known which guardrails ran.',
+        },
         guardrailsInvoked: listOf(TEXT),
         toolsCalled: listOf(TEXT),
         userConfirmed: FLAG,

@@ -85,6 +85,7 @@ export default defineConfig({
       section('Agent developer', '/', [
         ['Run on a laptop', 'docs/guide/laptop'],
         ['Integrate your agent', 'docs/guide/agent'],
+        ['OpenTelemetry spans', 'docs/guide/otlp'],
         ['Reporter', 'reporter/'],
         ['Framework integrations', 'docs/guide/frameworks/'],
         ['Clients and frameworks', 'docs/guide/clients'],

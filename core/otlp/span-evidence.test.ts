@@ -1,0 +1,119 @@
+import { describe, expect, test } from '@jest/globals';
+import type { AttributeValue, OtlpSpan } from './span.ts';
+import { evidenceOf } from './span-evidence.ts';
+import { attributesOf, FIELD_ROWS, KIND_ROWS, WANTED_ATTRIBUTES, type SpanKind } from './vocabulary.ts';
+
+function spanOf(attributes: Record<string, AttributeValue>, more: Partial<OtlpSpan> = {}): OtlpSpan {
+  return {
+    ...{ traceId: 'a'.repeat(32), spanId: 'b'.repeat(16), parentId: '', name: 'the span' },
+    ...{ startMs: 1_000, endMs: 1_002.5, isError: false, attributes: new Map(Object.entries(attributes)) },
+    ...more,
+  };
+}
+
+const eventOf = (attributes: Record<string, AttributeValue>, more?: Partial<OtlpSpan>) =>
+  evidenceOf(spanOf(attributes, more))?.event;
+
+/** An attribute that makes a span one of this kind. */
+const KIND_ATTRIBUTE: Record<SpanKind, Record<string, string>> = {
+  model: { 'gen_ai.operation.name': 'chat' },
+  tool: { 'gen_ai.operation.name': 'execute_tool' },
+  guardrail: { 'openinference.span.kind': 'GUARDRAIL' },
+  agent: { 'gen_ai.operation.name': 'invoke_agent' },
+};
+
+describe('the kind of a span', () => {
+  test.each(KIND_ROWS)('$attribute = $value: $kind ($usedBy)', ({ attribute, value, kind }) => {
+    expect(evidenceOf(spanOf({ [attribute]: value }))?.kind).toBe(kind);
+  });
+
+  test.each([
+    ['openinference.span.kind', 'CHAIN'],
+    ['openinference.span.kind', 'RETRIEVER'],
+    ['gen_ai.operation.name', 'create_agent'],
+    ['traceloop.span.kind', 'workflow'],
+    ['llm.request.type', 'rerank'],
+    ['http.request.method', 'POST'],
+  ])('%s = %s is no evidence', (attribute, value) => {
+    expect(evidenceOf(spanOf({ [attribute]: value }))).toBeNull();
+  });
+
+  test('of an attribute with an unknown value comes from another attribute', () => {
+    const attributes = { 'openinference.span.kind': 'CHAIN', 'gen_ai.operation.name': 'chat' };
+    expect(evidenceOf(spanOf(attributes))?.kind).toBe('model');
+  });
+});
+
+describe('each attribute', () => {
+  const read: Record<string, (attribute: string) => unknown> = {
+    model: (attribute) => eventOf({ ...KIND_ATTRIBUTE.model, [attribute]: 'gpt-5' }),
+    promptTokens: (attribute) => eventOf({ ...KIND_ATTRIBUTE.model, [attribute]: 31 }),
+    completionTokens: (attribute) => eventOf({ ...KIND_ATTRIBUTE.model, [attribute]: 5 }),
+    totalTokens: (attribute) => eventOf({ ...KIND_ATTRIBUTE.model, [attribute]: 36 }),
+    callId: (attribute) => evidenceOf(spanOf({ ...KIND_ATTRIBUTE.model, [attribute]: 'c1' })),
+    toolName: (attribute) => eventOf({ ...KIND_ATTRIBUTE.tool, [attribute]: 'search' }),
+    guardrailName: (attribute) => eventOf({ ...KIND_ATTRIBUTE.guardrail, [attribute]: 'pii' }),
+    agentName: (attribute) => evidenceOf(spanOf({ ...KIND_ATTRIBUTE.agent, [attribute]: 'shop' })),
+  };
+  const wanted: Record<string, object> = {
+    model: { modelId: 'gpt-5' },
+    promptTokens: { promptTokens: 31, completionTokens: 0 },
+    completionTokens: { promptTokens: 0, completionTokens: 5 },
+    totalTokens: { promptTokens: 0, completionTokens: 36 },
+    callId: { callId: 'c1' },
+    toolName: { name: 'search' },
+    guardrailName: { guardrailType: 'pii', invoked: true },
+    agentName: { agentName: 'shop', event: null },
+  };
+  test.each(FIELD_ROWS)('$attribute: $field ($usedBy)', ({ field, attribute }) => {
+    expect(read[field]?.(attribute)).toMatchObject(wanted[field] ?? {});
+    expect(WANTED_ATTRIBUTES.has(attribute)).toBe(true);
+  });
+
+  test('counts by its place in the table', () => {
+    const models = Object.fromEntries(attributesOf('model').map((name) => [name, name]));
+    expect(eventOf({ ...KIND_ATTRIBUTE.model, ...models })).toMatchObject({
+      modelId: 'gen_ai.response.model',
+    });
+  });
+});
+
+describe('the event', () => {
+  test('of a model call has the tokens of the total that no other count has', () => {
+    const counts = { 'gen_ai.usage.input_tokens': 31, 'gen_ai.usage.output_tokens': 5 };
+    const span = {
+      ...KIND_ATTRIBUTE.model,
+      'gen_ai.request.model': 'm',
+      ...counts,
+      'llm.usage.total_tokens': 40,
+    };
+    const event = { type: 'model', modelId: 'm', promptTokens: 31, completionTokens: 9, source: 'span' };
+    expect(eventOf(span)).toEqual(event);
+  });
+
+  test.each([-1, 1.5, 2e9, '31', true, Number.NaN])('ignores the token count %p', (value) => {
+    const evidence = evidenceOf(spanOf({ ...KIND_ATTRIBUTE.model, 'gen_ai.usage.input_tokens': value }));
+    expect(evidence).toMatchObject({ event: { promptTokens: 0, completionTokens: 0 }, hasUsage: false });
+  });
+
+  test('of a tool has its duration and success', () => {
+    const span = { ...KIND_ATTRIBUTE.tool, 'gen_ai.tool.name': 'search' };
+    const tool = { type: 'tool', name: 'search', latencyMs: 2.5, source: 'span' };
+    expect(eventOf(span)).toEqual({ ...tool, success: true });
+    expect(eventOf(span, { isError: true })).toEqual({ ...tool, success: false });
+  });
+
+  test('of a tool without a name has the name of its span', () => {
+    expect(eventOf(KIND_ATTRIBUTE.tool, { name: 'execute_tool search' })).toMatchObject({ name: 'search' });
+    expect(evidenceOf(spanOf(KIND_ATTRIBUTE.tool, { name: ' ' }))).toBeNull();
+  });
+
+  test('of a guardrail has the name of its span', () => {
+    const event = { type: 'guardrail', guardrailType: 'pii-detector', invoked: true, source: 'span' };
+    expect(eventOf(KIND_ATTRIBUTE.guardrail, { name: 'pii-detector' })).toEqual(event);
+  });
+
+  test('of a span that ends before it begins has no duration', () => {
+    expect(eventOf(KIND_ATTRIBUTE.tool, { endMs: 0 })).not.toHaveProperty('latencyMs');
+  });
+});

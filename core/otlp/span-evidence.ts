@@ -1,0 +1,133 @@
+import type { BehavioralEvent } from '../behavior/audit-entry.ts';
+import { MAX_TOKENS } from '../usage/token-counts.ts';
+import { MAX_TEXT, type AttributeValue, type OtlpSpan } from './span.ts';
+import { attributesOf, KIND_ROWS, type SpanField, type SpanKind } from './vocabulary.ts';
+
+/** The evidence in one span. */
+export interface SpanEvidence {
+  kind: SpanKind;
+  /** Nested spans with the same subject describe the same call. */
+  subject: string;
+  /** null: a run of an agent. */
+  event: BehavioralEvent | null;
+  /** Id of the model response or of the tool call; null: none. */
+  callId: string | null;
+  /** A model call with tokens. */
+  hasUsage: boolean;
+  agentName: string | null;
+}
+
+const ATTRIBUTES = {
+  model: attributesOf('model'),
+  promptTokens: attributesOf('promptTokens'),
+  completionTokens: attributesOf('completionTokens'),
+  totalTokens: attributesOf('totalTokens'),
+  callId: attributesOf('callId'),
+  toolName: attributesOf('toolName'),
+  guardrailName: attributesOf('guardrailName'),
+  agentName: attributesOf('agentName'),
+} satisfies Record<SpanField, string[]>;
+
+const KIND_OF: ReadonlyMap<string, SpanKind> = new Map(
+  KIND_ROWS.map(({ attribute, value, kind }) => [`${attribute}=${value}`, kind]),
+);
+const KIND_ATTRIBUTES: readonly string[] = [...new Set(KIND_ROWS.map(({ attribute }) => attribute))];
+
+/** Semantic conventions put the name of a tool or an agent after the operation in the name of the span. */
+const OPERATION = /^(execute_tool|invoke_agent)\s+/;
+const MAX_LATENCY_MS = 1e12;
+
+/** The evidence in a span. null: the span follows none of the conventions, or describes something else. */
+export function evidenceOf(span: OtlpSpan): SpanEvidence | null {
+  const kind = kindOf(span.attributes);
+  if (kind === null) return null;
+  const none = { kind, callId: null, hasUsage: false, agentName: null };
+  switch (kind) {
+    case 'model':
+      return { ...none, subject: kind, callId: textAt(span, 'callId'), ...modelCallOf(span) };
+    case 'tool': {
+      const name = textAt(span, 'toolName') ?? nameOf(span);
+      if (name === null) return null;
+      const event: BehavioralEvent = {
+        type: 'tool',
+        name,
+        success: !span.isError,
+        ...latencyOf(span),
+        source: 'span',
+      };
+      return { ...none, subject: `tool ${name}`, event, callId: textAt(span, 'callId') };
+    }
+    case 'guardrail': {
+      const name = textAt(span, 'guardrailName') ?? nameOf(span);
+      if (name === null) return null;
+      const event: BehavioralEvent = {
+        type: 'guardrail',
+        guardrailType: name,
+        invoked: true,
+        source: 'span',
+      };
+      return { ...none, subject: `guardrail ${name}`, event };
+    }
+    default:
+      return { ...none, subject: kind, event: null, agentName: textAt(span, 'agentName') ?? nameOf(span) };
+  }
+}
+
+function kindOf(attributes: OtlpSpan['attributes']): SpanKind | null {
+  for (const attribute of KIND_ATTRIBUTES) {
+    const value = attributes.get(attribute);
+    const kind = typeof value === 'string' ? KIND_OF.get(`${attribute}=${value}`) : undefined;
+    if (kind !== undefined) return kind;
+  }
+  return null;
+}
+
+function modelCallOf(span: OtlpSpan): Pick<SpanEvidence, 'event' | 'hasUsage'> {
+  const promptTokens = tokensAt(span, 'promptTokens');
+  const completionTokens = tokensAt(span, 'completionTokens');
+  const total = tokensAt(span, 'totalTokens');
+  const event: BehavioralEvent = {
+    type: 'model',
+    modelId: textAt(span, 'model') ?? 'unknown',
+    promptTokens,
+    // The total can be larger than the sum, because some vendors count reasoning tokens only in the total.
+    completionTokens: Math.max(completionTokens, total - promptTokens),
+    source: 'span',
+  };
+  return { event, hasUsage: event.promptTokens + event.completionTokens > 0 };
+}
+
+function latencyOf({ startMs, endMs }: OtlpSpan): { latencyMs?: number } {
+  const latencyMs = Math.round((endMs - startMs) * 10) / 10;
+  return latencyMs >= 0 && latencyMs <= MAX_LATENCY_MS ? { latencyMs } : {};
+}
+
+function firstAt<T>(
+  { attributes }: OtlpSpan,
+  field: SpanField,
+  accept: (value: AttributeValue) => T | null,
+): T | null {
+  for (const attribute of ATTRIBUTES[field]) {
+    const value = attributes.get(attribute);
+    const accepted = value === undefined ? null : accept(value);
+    if (accepted !== null) return accepted;
+  }
+  return null;
+}
+
+function textAt(span: OtlpSpan, field: SpanField): string | null {
+  return firstAt(span, field, (value) => (typeof value === 'string' ? plain(value) : null));
+}
+
+function nameOf({ name }: OtlpSpan): string | null {
+  return plain(name.replace(OPERATION, ''));
+}
+
+const plain = (text: string): string | null => (text.trim() === '' ? null : text.slice(0, MAX_TEXT));
+
+/** An absent count, a fraction, a negative or a too large number count as 0. */
+function tokensAt(span: OtlpSpan, field: SpanField): number {
+  const isCount = (value: AttributeValue): value is number =>
+    typeof value === 'number' && Number.isSafeInteger(value) && value >= 0 && value <= MAX_TOKENS;
+  return firstAt(span, field, (value) => (isCount(value) ? value : null)) ?? 0;
+}

@@ -1,0 +1,23 @@
+/** The ids of a `traceparent` header (W3C Trace Context). */
+export interface TraceContext {
+  /** 32 hexadecimal digits. */
+  traceId: string;
+  /** 16 hexadecimal digits: the span of the caller. */
+  parentId: string;
+}
+
+/** The fields of version 00; a later version may append more fields after a dash. */
+const TRACEPARENT = /^([\da-f]{2})-([\da-f]{32})-([\da-f]{16})-[\da-f]{2}(-.*)?$/;
+const NULL_TRACE = '0'.repeat(32);
+const NULL_SPAN = '0'.repeat(16);
+
+/** Reads a `traceparent` header. null: it is not valid. */
+export function parseTraceparent(value: string): TraceContext | null {
+  const [, version, traceId = '', parentId = '', more] = TRACEPARENT.exec(value) ?? [];
+  if (version === undefined || version === 'ff' || (version === '00' && more !== undefined)) return null;
+  if (traceId === NULL_TRACE || parentId === NULL_SPAN) return null;
+  return { traceId, parentId };
+}
+
+/** The header of a new trace that is sampled, so that an agent with the default sampler exports its spans. */
+export const traceparentOf = ({ traceId, parentId }: TraceContext): string => `00-${traceId}-${parentId}-01`;
