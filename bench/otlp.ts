@@ -233,7 +233,7 @@ async function load(
   await expectations.all();
 }
 
-/** Sends hostile exports, with a request to the agent beside each of them. */
+/** Sends hostile exports, with a request to the agent together with each of them. */
 async function attack(rig: Rig, expectations: Expectations): Promise<void> {
   const dice = diceOf(SEED);
   for (let round = 0; round < HOSTILE_ROUNDS; round += 1)

@@ -212,7 +212,7 @@ describe('JSON is rejected', () => {
     ['with a number as a name', jsonSpan({ name: 5 }), /name is not a string/],
     ['with the name of an enum', jsonSpan({ kind: 'SPAN_KIND_SERVER' }), /kind is not an integer/],
     [
-      'with a time that is no integer',
+      'with a time that is not an integer',
       jsonSpan({ startTimeUnixNano: '1.5' }),
       /startTimeUnixNano is not a 64-bit/,
     ],

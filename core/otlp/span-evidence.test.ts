@@ -34,7 +34,7 @@ describe('the kind of a span', () => {
     ['traceloop.span.kind', 'workflow'],
     ['llm.request.type', 'rerank'],
     ['http.request.method', 'POST'],
-  ])('%s = %s is no evidence', (attribute, value) => {
+  ])('%s = %s is not evidence', (attribute, value) => {
     expect(evidenceOf(spanOf({ [attribute]: value }))).toBeNull();
   });
 

@@ -9,7 +9,7 @@ import { createReceiver, MAX_BODY_BYTES } from './receiver.ts';
 import { RequestTraces } from './request-traces.ts';
 import { SpanRecorder } from './span-recorder.ts';
 
-/** The only addresses of the receiver: the agent runs beside the sidecar. */
+/** The only addresses of the receiver: the agent runs in the same pod or on the same machine. */
 const HOSTS = ['127.0.0.1', '::1'] as const;
 /** Error codes of a machine without IPv6 on loopback. */
 const NO_IPV6: readonly unknown[] = ['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EINVAL'];
