@@ -106,12 +106,15 @@ async function startServices(servers: TestServers) {
 
 async function startAgent(command: readonly string[], env: Record<string, string>) {
   const [program = '', ...args] = command;
-  const agent = spawn(program, args, { cwd: FOLDER, env, stdio: ['ignore', 'pipe', 'inherit'] });
+  const agent = spawn(program, args, { cwd: FOLDER, env, stdio: ['ignore', 'pipe', 'pipe'] });
+  // Invalid reports are part of the cases, so warnings are expected.
+  let warnings = '';
+  agent.stderr.setEncoding('utf8').on('data', (lines: string) => (warnings += lines));
   for await (const line of createInterface(agent.stdout)) {
     const port = /^port (\d+)$/.exec(line)?.[1];
     if (port !== undefined) return { agent, port: Number(port) };
   }
-  throw new Error(`${program} has no port`);
+  throw new Error(`${program} has no port: ${warnings}`);
 }
 
 interface Exchange {
