@@ -346,7 +346,10 @@ sending = Reporter({manifest()!r}, env={{"PLATFORM_SIDECAR_URL": {http_server.ur
 sending.record_usage("m", 1, 1)
 sent = sending.events.flush({SLOW})
 pushing.start()
-sys.modules["agent_compliance._probes"]._TCP_SECONDS = 0.1
+probes = sys.modules.get("agent_compliance._probes")
+if probes is not None:
+    # No server here speaks these protocols.
+    probes._TCP_SECONDS = 0.1
 gate = threading.Event()
 while pushing._pusher._seq < 2:
     gate.wait(0.01)
