@@ -6,6 +6,7 @@ import of that module would wait forever: servers fork their workers after they 
 
 from __future__ import annotations
 
+# http.client imports ssl if this Python has it.
 _NAMES = (
     "base64",
     "contextlib",
@@ -21,7 +22,6 @@ _NAMES = (
     "logging",
     "re",
     "socket",
-    "ssl",
     "tempfile",
     "urllib.parse",
     "agent_compliance._checks",
@@ -32,8 +32,4 @@ _NAMES = (
 def import_modules() -> None:
     """Imports the modules in the thread of the caller."""
     for name in _NAMES:
-        try:
-            __import__(name)
-        except ImportError:
-            # A Python without TLS checks and sends what needs none.
-            continue
+        __import__(name)
