@@ -60,6 +60,7 @@ soak: dist/.built ## Run the long versions of the tests, with the promised times
 	@FAULTS=$$SEED FAULTS_LATE=$${FAULTS_LATE:-0.3} NODE_OPTIONS='--require "$(CURDIR)/testing/fault-injection.cjs"' npm run --silent test:unit
 	@PAIRS=$${PAIRS:-500000} REQUESTS=$${REQUESTS:-5000} STREAMS=$${STREAMS:-1000} BODY_MEGABYTES=$${BODY_MEGABYTES:-100} npm run --silent test:integration
 	@ROTATIONS=$${ROTATIONS:-100} STARTS=$${STARTS:-20} npm run --silent test:apiserver -- --testPathPatterns 'webhook/(any-pod|certificates/rotation|replicas)'
+	@scripts/python-package.sh || [ $$? = 3 ]
 	@npm run --silent test:realtime
 	@CHURN_SECONDS=$${CHURN_SECONDS:-600} npm run --silent test:e2e
 	@node bench/soak.ts

@@ -2,7 +2,8 @@
 # python-package.sh - checks the Python package: ruff, mypy, oldest version, tests with coverage, wheel and sdist.
 #
 # Installs the tools of python/requirements-test.txt into a cache directory named after the hash of that file.
-# The tests run with every Python from 3.10 to 3.14 that this machine has; coverage is measured with the first.
+# The tests run with the first Python found, which measures coverage, and with the oldest; with SOAK=1 with every
+# Python from 3.10 to 3.14 that this machine has. A test that hangs ends with its stacks (faulthandler_timeout).
 # The last line is that of the tests. Exit 3: not supported on this machine; the reason is printed.
 set -euo pipefail
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
@@ -102,10 +103,29 @@ print(f"import: {imported / bare:.2f} times bare Python, with Reporter {reporter
 sys.exit(imported / bare * 100 > limit)
 PYTHON
 
-for each in "${PYTHONS[@]:1}"; do
+# pytest_with OUTPUT COMMAND...: the whole output if a test fails or hangs.
+pytest_with() {
+  local output=$1
+  shift
+  # The second limit is for a process that does not end after its tests.
+  timeout --kill-after=30 1200 "$@" -m pytest -p no:cacheprovider > "$output" 2>&1 && return
+  local status=$?
+  cat "$output"
+  echo "failed with exit code $status: $*"
+  return 1
+}
+
+OTHERS=("${PYTHONS[@]:1}")
+if [ "${SOAK:-}" != 1 ] && [ "${#OTHERS[@]}" -gt 1 ]; then
+  OLDEST=$(for each in "${OTHERS[@]}"; do "$each" -c 'import sys; print(sys.version_info[1], sys.argv[1])' "$each"; done | sort -n | head -n 1)
+  OTHERS=("${OLDEST#* }")
+fi
+FAILED=0
+for each in "${OTHERS[@]}"; do
   echo "tests with $("$each" --version)"
   # The packages of the tests are pure Python.
-  PYTHONPATH=src:$PACKAGES "$each" -m pytest -p no:cacheprovider | tail -n 1
+  PYTHONPATH=src:$PACKAGES pytest_with "$SCRATCH/tests" "$each" || { FAILED=1; continue; }
+  tail -n 1 "$SCRATCH/tests"
 done
 MEASURED=()
 if FRAMEWORKS=$("$ROOT/scripts/framework-packages.sh" python --installed); then
@@ -114,6 +134,7 @@ else
   echo "without the tests of the integrations: $FRAMEWORKS"
   MEASURED=(--omit "*/integrations/*")
 fi
-PYTHONPATH=src python -m coverage run -m pytest -p no:cacheprovider > "$SCRATCH/tests" || { cat "$SCRATCH/tests"; exit 1; }
+PYTHONPATH=src pytest_with "$SCRATCH/tests" python -m coverage run || exit 1
 python -m coverage report --fail-under=95 --precision=1 "${MEASURED[@]}"
 tail -n 1 "$SCRATCH/tests"
+exit "$FAILED"

@@ -13,6 +13,9 @@ import pytest
 
 from agent_compliance import Reporter, set_default_reporter
 
+# Seconds within which something ends that must end; it only limits a hanging test.
+SLOW = 30.0
+
 Answer = tuple[int, dict[str, str], bytes]
 
 
@@ -120,6 +123,9 @@ def raw_server() -> Iterator[Callable[[bytes | None], int]]:
 
     yield start
     for each in sockets:
+        # Wakes the thread that accepts or reads, which closing does not.
+        with suppress(OSError):
+            each.shutdown(socket.SHUT_RDWR)
         each.close()
 
 
@@ -137,10 +143,14 @@ def reporters() -> Iterator[Callable[..., Reporter]]:
 
     def create(given: Any = None, **options: Any) -> Reporter:
         options.setdefault("env", {})
+        # Limits that a slow machine does not reach.
+        options.setdefault("policy_timeout", SLOW)
         created.append(Reporter(manifest() if given is None else given, **options))
+        created[-1].events._timeout = SLOW
         return created[-1]
 
     yield create
     for each in created:
         each.stop()
+        each.events.close()
     set_default_reporter(None)

@@ -31,7 +31,7 @@ class FakeSidecar:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    timeout = 10
+    timeout = 30
 
     def log_message(self, *_args: Any) -> None:
         """Requests are not logged."""

@@ -1,6 +1,7 @@
 import json
 import ssl
 import threading
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,14 @@ from typing import Any
 import pytest
 
 from agent_compliance import Reporter, _checks, _probes, _references
-from conftest import HttpServer, manifest
+from conftest import SLOW, HttpServer, manifest
+
+
+@pytest.fixture(autouse=True)
+def _slow(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_probes, "_HTTP_SECONDS", SLOW)
+    monkeypatch.setattr(_probes, "_TCP_SECONDS", SLOW)
+    monkeypatch.setattr(_checks, "_TOTAL_SECONDS", SLOW)
 
 
 def checks_of(spec: dict[str, Any], env: dict[str, str] | None = None, **options: Any) -> dict[str, dict[str, Any]]:
@@ -225,10 +233,15 @@ def test_services_respond_in_their_protocol(
 
 
 def test_a_service_that_hangs(raw_server: Callable[[bytes | None], int], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(_probes, "_TCP_SECONDS", 0.05)
+    pinged = _probes._pinged
+
+    def pinged_briefly(raw: Any, host: str, ping: Any, _deadline: float) -> str:
+        return pinged(raw, host, ping, time.monotonic() + 0.05)
+
+    monkeypatch.setattr(_probes, "_pinged", pinged_briefly)
     service = {"name": "s", "address": f"redis://127.0.0.1:{raw_server(None)}"}
     found = checks_of({"requires": {"services": [service]}})
-    assert outcome(found["service:s"]) == ("fail", "connection accepted, but no response within 0.05 s")
+    assert outcome(found["service:s"]) == ("fail", "connection accepted, but no response within 30 s")
 
 
 @pytest.mark.parametrize(
@@ -423,8 +436,8 @@ def test_mcp_servers_that_the_agent_starts() -> None:
 def test_a_probe_that_hangs_does_not_delay_the_report(monkeypatch: pytest.MonkeyPatch) -> None:
     release = threading.Event()
     monkeypatch.setattr(_checks, "_TOTAL_SECONDS", 0.05)
-    monkeypatch.setattr(_probes, "model_reach", lambda *_arguments: release.wait(30))
-    monkeypatch.setattr(_checks, "_is_there", lambda *_arguments: release.wait(30))
+    monkeypatch.setattr(_probes, "model_reach", lambda *_arguments: release.wait(SLOW))
+    monkeypatch.setattr(_checks, "_is_there", lambda *_arguments: release.wait(SLOW))
     found = checks_of({"prompt": "$file:x"})
     release.set()
     assert outcome(found["model:no-such-vendor/gpt-4o"]) == ("skip", "the probe was aborted")

@@ -7,7 +7,7 @@ import pytest
 
 from agent_compliance import Reporter, SettingsError, _events
 from agent_compliance._http import http_url
-from conftest import HttpServer, wait_for
+from conftest import SLOW, HttpServer, wait_for
 
 TOOL = {"type": "tool", "name": "search"}
 MODEL = {"type": "model", "modelId": "m", "promptTokens": 1, "completionTokens": 2}
@@ -90,12 +90,11 @@ def test_a_full_queue_drops_events(http_server: HttpServer, reporters: Callable[
     release = threading.Event()
 
     def late(_request: dict[str, Any]) -> tuple[int, dict[str, str], bytes]:
-        release.wait(30)
+        release.wait(SLOW)
         return 200, {}, b""
 
     http_server.answer = late
     events = reporters(sidecar_url=http_server.url).events
-    events._timeout = 30
     assert events.send("first", [TOOL])
     wait_for(lambda: http_server.requests, "the first batch")
     assert events.send("second", [TOOL] * 1000)
@@ -151,7 +150,7 @@ def test_without_a_sidecar_events_are_dropped(
 def test_a_closed_sender_drops_events(http_server: HttpServer) -> None:
     url = http_url(http_server.url)
     assert url is not None
-    events = _events.EventSender(url, "shop")
+    events = _events.EventSender(url, "shop", timeout=SLOW)
     assert events.send("r", [TOOL])
     events.close(30)
     assert not events.send("r", [TOOL])
@@ -165,6 +164,7 @@ def test_an_endless_response_ends_with_the_limit(raw_server: Callable[[bytes | N
     assert events.send("r", [TOOL])
     assert events.flush(30)
     assert events.counts()["dropped"] == 1
+    events.close()
 
 
 @pytest.mark.parametrize("url", ["ftp://x", "x", "http://", "http://x:99999"])

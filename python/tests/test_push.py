@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from agent_compliance import PushOptions, Reporter, SettingsError, _credentials, _heartbeat, _push
-from conftest import HttpServer, manifest, wait_for
+from conftest import SLOW, HttpServer, manifest, wait_for
 
 
 def key_of(issued: float, expires: float, alg: str = "HS256", sub: str = "shop") -> str:
@@ -27,6 +27,8 @@ def key_of(issued: float, expires: float, alg: str = "HS256", sub: str = "shop")
 def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_push, "_FIRST_RETRY_SECONDS", 0.01)
     monkeypatch.setattr(_push, "_TRIGGER_GAP_SECONDS", 0.01)
+    monkeypatch.setattr(_push, "_TIMEOUT_SECONDS", SLOW)
+    monkeypatch.setattr(_push, "_LAST_BEAT_SECONDS", SLOW)
 
 
 def beats(server: HttpServer) -> list[Any]:
@@ -125,7 +127,7 @@ def test_a_key_is_renewed_after_two_thirds_of_its_life(
     http_server: HttpServer, reporters: Callable[..., Reporter], tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     now = time.time()
-    old, new = key_of(now - 80, now + 20), key_of(now, now + 1000)
+    old, new = key_of(now - 8000, now + 2000), key_of(now, now + 10_000)
     store = tmp_path / "key"
     answers: Iterator[tuple[int, dict[str, str], bytes]] = iter(
         [
@@ -184,7 +186,7 @@ def test_a_token_file_is_read_for_every_push(tmp_path: Path) -> None:
 
 def test_a_registration_key_in_a_file_is_renewed_there(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     now = time.time()
-    old, new = key_of(now - 80, now + 20), key_of(now, now + 100)
+    old, new = key_of(now - 8000, now + 2000), key_of(now, now + 10_000)
     target = tmp_path / "target"
     target.write_text(old)
     path = tmp_path / "token"
@@ -199,7 +201,7 @@ def test_a_registration_key_in_a_file_is_renewed_there(tmp_path: Path, caplog: p
     bearer.renew_if_due()
     bearer.renew_if_due()
     assert (calls, bearer.current(), target.read_text()) == ([old], new, f"{new}\n")
-    target.write_text(key_of(now - 80, now + 20, alg="RS256"))
+    target.write_text(key_of(now - 8000, now + 2000, alg="RS256"))
     bearer.renew_if_due()
     assert len(calls) == 1
     # A directory that cannot be written: the new key stays in memory.
@@ -212,11 +214,11 @@ def test_a_registration_key_in_a_file_is_renewed_there(tmp_path: Path, caplog: p
 @pytest.mark.parametrize(
     ("kept", "is_used"),
     [
-        (lambda now: key_of(now, now + 100), True),
-        (lambda now: key_of(now, now + 100, sub="other"), False),
-        (lambda now: key_of(now - 200, now + 100), False),
+        (lambda now: key_of(now, now + 10_000), True),
+        (lambda now: key_of(now, now + 10_000, sub="other"), False),
+        (lambda now: key_of(now - 200, now + 10_000), False),
         (lambda now: key_of(now, now - 1), False),
-        (lambda now: key_of(now, now + 100, alg="RS256"), False),
+        (lambda now: key_of(now, now + 10_000, alg="RS256"), False),
         (lambda _now: "a.b.c", False),
         (lambda _now: "a.%%%.c", False),
         (lambda _now: "text", False),
@@ -224,7 +226,7 @@ def test_a_registration_key_in_a_file_is_renewed_there(tmp_path: Path, caplog: p
 )
 def test_the_stored_key_is_used_if_it_is_newer(tmp_path: Path, kept: Callable[[float], str], is_used: bool) -> None:
     now = time.time()
-    own, store = key_of(now - 100, now + 100), tmp_path / "key"
+    own, store = key_of(now - 100, now + 10_000), tmp_path / "key"
     store.write_text(kept(now))
     bearer = _credentials.Bearer(
         settings_of(key=own, key_store_path=str(store)), lambda _key: _credentials.Renewal(None)

@@ -14,7 +14,7 @@ import pytest
 
 import agent_compliance
 from agent_compliance import Reporter, SettingsError, current_behavior, default_reporter, set_default_reporter
-from conftest import HttpServer, manifest, wait_for
+from conftest import SLOW, HttpServer, manifest, wait_for
 
 SOURCE = Path(agent_compliance.__file__).parent.parent
 
@@ -294,22 +294,26 @@ def test_invalid_times_are_rejected(name: str, value: Any) -> None:
 
 def test_a_forked_process_has_its_own_threads(tmp_path: Path) -> None:
     program = f"""
-import os, sys
+import faulthandler, os, sys
 sys.path.insert(0, {str(SOURCE)!r})
 from agent_compliance import Reporter
-reporter = Reporter({manifest()!r}, env={{"PLATFORM_SIDECAR_URL": "http://127.0.0.1:1"}})
+reporter = Reporter({manifest()!r}, env={{"PLATFORM_SIDECAR_URL": "http://127.0.0.1:1", "POLICY_URL": "http://127.0.0.1:1"}})
 reporter.start()
 reporter.record_usage("m", 1, 1)
 # As if another thread worked at the time of the fork.
 reporter._lock.acquire()
 reporter.events._changed.acquire()
+reporter._policy._engine._lock.acquire()
 pid = os.fork()
 if pid == 0:
+    faulthandler.dump_traceback_later(50, exit=True)
+    reporter.check_policy()
     assert reporter.get_usage()["totalCalls"] == 0
     reporter.start()
     report = reporter.get_report()
     sent = reporter.record_usage("m", 1, 1) and reporter.events.flush(30)
     os._exit(0 if report is not None and sent and reporter.events.counts()["dropped"] == 1 else 1)
+reporter._policy._engine._lock.release()
 reporter.events._changed.release()
 reporter._lock.release()
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
@@ -318,12 +322,51 @@ sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
     assert result.returncode == 0
 
 
+def test_threads_import_nothing(http_server: HttpServer) -> None:
+    services = [
+        {"name": "cache", "address": f"redis://127.0.0.1:{http_server.port}"},
+        {"name": "queue", "address": f"rediss://127.0.0.1:{http_server.port}"},
+        {"name": "data", "address": f"postgres://127.0.0.1:{http_server.port}"},
+    ]
+    servers = [{"name": "m", "url": http_server.url}]
+    spec = {"requires": {"services": services}, "mcp": {"servers": servers}, "prompt": "$file:x", "key": "$secret:y"}
+    spec["model"] = {"provider": "openai", "id": "m", "apiKey": "k"}
+    program = f"""
+import sys, threading
+sys.path[:0] = {[str(SOURCE), str(Path(__file__).parent)]!r}
+from agent_compliance import PushOptions, Reporter
+imported = []
+def note(event, arguments):
+    if event == "import" and threading.current_thread() is not threading.main_thread():
+        imported.append(arguments[0])
+sys.addaudithook(note)
+push = PushOptions({http_server.url!r}, key="k")
+pushing = Reporter({manifest(**spec)!r}, env={{"OPENAI_BASE_URL": {http_server.url!r}}}, push=push)
+sending = Reporter({manifest()!r}, env={{"PLATFORM_SIDECAR_URL": {http_server.url!r}}})
+sending.record_usage("m", 1, 1)
+sent = sending.events.flush({SLOW})
+pushing.start()
+probes = sys.modules.get("agent_compliance._probes")
+if probes is not None:
+    # No server here speaks these protocols.
+    probes._TCP_SECONDS = 0.1
+gate = threading.Event()
+while pushing._pusher._seq < 2:
+    gate.wait(0.01)
+print(sent, len(pushing.get_report()["checks"]), imported)
+"""
+    result = subprocess.run([sys.executable, "-c", program], timeout=120, check=True, capture_output=True, text=True)
+    assert result.stdout.strip() == "True 7 []"
+
+
 def test_events_that_wait_are_sent_at_exit(http_server: HttpServer) -> None:
     program = f"""
 import sys
 sys.path.insert(0, {str(SOURCE)!r})
-from agent_compliance import Reporter
+from agent_compliance import Reporter, _events
+_events.EventSender.flush.__defaults__ = ({SLOW},)
 reporter = Reporter({manifest()!r}, env={{"PLATFORM_SIDECAR_URL": {http_server.url!r}}})
+reporter.events._timeout = {SLOW}
 reporter.start()
 reporter.record_usage("m", 1, 1)
 """

@@ -104,6 +104,9 @@ class EventSender:
     def _start(self) -> None:
         import atexit
 
+        from ._threads import import_modules
+
+        import_modules()
         self._thread = threading.Thread(target=self._run, name="platform-events", daemon=True)
         self._thread.start()
         atexit.register(self.flush)

@@ -67,6 +67,11 @@ class PolicyCheck:
         """Whether a check waits for the network."""
         return self._engine is not None
 
+    def after_fork(self) -> None:
+        """In a forked process the lock of another thread would stay locked."""
+        if self._engine is not None:
+            self._engine.after_fork()
+
     def check(self, facts: Mapping[str, object]) -> None:
         """Returns if the call is allowed. Raises PolicyDenied, PolicyUnavailable, or TypeError for invalid facts."""
         document = policy_input(self._agent_name, facts, self._totals())
@@ -98,6 +103,10 @@ class _Engine:
         self._lock = Lock()
         self._failures = 0
         self._next = 0.0
+
+    def after_fork(self) -> None:
+        """A new lock. The count of failures stays."""
+        self._lock = Lock()
 
     def evaluate(self, document: dict[str, Any]) -> Answer:
         with self._lock:

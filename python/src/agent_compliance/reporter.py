@@ -100,6 +100,9 @@ class Reporter:
         """Starts the checks (the first at once, without blocking) and the push. No effect while running."""
         if self._running is not None:
             return
+        from ._threads import import_modules
+
+        import_modules()
         with self._lock:
             if self._running is not None:
                 return
@@ -305,6 +308,7 @@ class Reporter:
         self._running = None
         self._pusher = None
         self._ledger = UsageLedger(price_of(self.manifest))
+        self._policy.after_fork()
         self.events.after_fork()
 
 

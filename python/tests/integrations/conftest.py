@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from agent_compliance import Reporter, set_default_reporter
+from conftest import SLOW
 from fake_model import FakeModel, FakeModelServer
 from fake_sidecar import FakeSidecar
 
@@ -100,7 +101,10 @@ def sidecar() -> Iterator[FakeSidecar]:
 @pytest.fixture
 def reporter(sidecar: FakeSidecar) -> Iterator[Reporter]:
     reporter = Reporter(MANIFEST, sidecar_url=sidecar.url, env={})
+    # Not the limit of two seconds, which a slow machine reaches.
+    reporter.events._timeout = SLOW
     set_default_reporter(reporter)
     yield reporter
     reporter.stop()
+    reporter.events.close()
     set_default_reporter(None)

@@ -84,7 +84,7 @@ class Contract:
         self, reporter: Reporter, sidecar: FakeSidecar, run: Callable[[], Awaitable[Any]], request_id: str = "r-1"
     ) -> Observed:
         headers = asyncio.run(self.observe(reporter, request_id, run))
-        assert reporter.events.flush(10)
+        assert reporter.events.flush(30)
         return Observed(headers, sidecar.events.get(request_id, []))
 
     def billed(self, model: FakeModel, question: str = "") -> list[tuple[str, int, int]]:
@@ -136,7 +136,7 @@ class Contract:
             await asyncio.gather(*runs)
 
         asyncio.run(run())
-        assert reporter.events.flush(10)
+        assert reporter.events.flush(30)
         for question in questions:
             seen = Observed({}, sidecar.events[question])
             assert len(seen.models) == self.calls
@@ -155,7 +155,7 @@ class Contract:
             thread.start()
         for thread in threads:
             thread.join()
-        assert reporter.events.flush(10)
+        assert reporter.events.flush(30)
         for question in questions:
             assert sorted(Observed({}, sidecar.events[question]).models) == sorted(self.billed(model, question))
 
@@ -176,7 +176,7 @@ class Contract:
         self.install(reporter)
         asyncio.run(self.ask(model.url, QUESTION))
         self.settle()
-        assert reporter.events.flush(10)
+        assert reporter.events.flush(30)
         assert Observed({}, sidecar.events[None]).models == self.billed(model)
         assert (reporter.get_usage()["totalCalls"], reporter.get_usage()["totalTokens"]) == (
             self.calls,

@@ -45,7 +45,7 @@ class TestCrew(Contract):
     def settle(self) -> None:
         from crewai.events import crewai_event_bus
 
-        assert crewai_event_bus.flush(timeout=10)
+        assert crewai_event_bus.flush(timeout=30)
 
     async def ask(
         self, url: str, question: str, *, stream: bool = False, guarded: bool = True, model: str = MODEL

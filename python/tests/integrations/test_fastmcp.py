@@ -99,9 +99,9 @@ def test_tools_and_guardrails(kind: str, sidecar: FakeSidecar, reporter: Reporte
         personal = ("check_pii", {"text": "jane@example.org"})
         calls: list[tuple[str, dict[str, Any]]] = [("multiply", {"a": 6, "b": 7}), personal, ("confirm", {})]
         results = asyncio.run(call(url, *calls))
-        with urllib.request.urlopen(f"{url}/platform/usage", timeout=10) as response:
+        with urllib.request.urlopen(f"{url}/platform/usage", timeout=30) as response:
             assert json.load(response)["source"] == "agent-sdk"
-    assert reporter.events.flush(10)
+    assert reporter.events.flush(30)
     assert [is_error for is_error, _ in results] == [False, False, False]
     # Each call belongs to the HTTP request that carried it, not to the one that began the session.
     assert Observed({}, sidecar.events["multiply"]).tool_results == [("multiply", True)]
@@ -114,7 +114,7 @@ def test_tools_and_guardrails(kind: str, sidecar: FakeSidecar, reporter: Reporte
 def test_failing_tool(kind: str, sidecar: FakeSidecar, reporter: Reporter) -> None:
     with serving(app_of(kind)) as url:
         results = asyncio.run(call(url, ("multiply", {"a": 0, "b": 7})))
-    assert reporter.events.flush(10)
+    assert reporter.events.flush(30)
     assert results[0][0]
     assert Observed({}, sidecar.events["multiply"]).tool_results == [("multiply", False)]
 
@@ -123,7 +123,7 @@ def test_failing_tool(kind: str, sidecar: FakeSidecar, reporter: Reporter) -> No
 def test_denial_before_the_tool(kind: str, sidecar: FakeSidecar, reporter: Reporter) -> None:
     with serving(app_of(kind, check_policy=True)) as url:
         results = asyncio.run(call(url, ("multiply", {"a": 6, "b": 7})))
-    assert reporter.events.flush(10)
+    assert reporter.events.flush(30)
     is_error, text = results[0]
     assert is_error
     assert "denied by policy" in text

@@ -133,7 +133,7 @@ class TestLangGraph(Contract):
 
         for request_id in ("r-1", "r-2"):
             asyncio.run(self.observe(reporter, request_id, run))
-        assert reporter.events.flush(10)
+        assert reporter.events.flush(30)
         assert len(model.calls) == 1
         assert [len(events) for events in sidecar.events.values()] == [1]
 

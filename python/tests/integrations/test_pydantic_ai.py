@@ -139,7 +139,7 @@ def test_models_that_are_defined_later(sidecar: FakeSidecar, reporter: Reporter)
 
     with reporter.request("r-1"):
         assert asyncio.run(Agent(OwnModel()).run(QUESTION)).output == "42"
-    assert reporter.events.flush(10)
+    assert reporter.events.flush(30)
     (event,) = sidecar.events["r-1"]
     assert (event["modelId"], event["promptTokens"], event["completionTokens"]) == ("own", 3, 1)
 

@@ -30,7 +30,7 @@ def work(path: str) -> str:
 
 def get(url: str, path: str) -> tuple[int, dict[str, str], str]:
     """Status, headers and body of a GET."""
-    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=10)
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=30)
     connection.request("GET", path, headers=HEADERS)
     response = connection.getresponse()
     body = response.read().decode()
@@ -63,7 +63,7 @@ def check(url: str, reporter: Reporter, sidecar: FakeSidecar) -> None:
     assert (status, body) == (200, "onetwo")
     assert headers["x-platform-guardrails-invoked"] == ""
     models.append({"type": "model", "modelId": "streamed", "promptTokens": 7, "completionTokens": 3})
-    assert reporter.events.flush(10)
+    assert reporter.events.flush(30)
     assert [event for event in sidecar.events["r-1"] if event["type"] == "model"] == models
 
 
