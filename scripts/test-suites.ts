@@ -34,6 +34,8 @@ const npm = (script: string, ...args: string[]) => ['npm', 'run', '--silent', sc
 const jest = (project: string, ...flags: string[]) => npm(`test:${project}`, '--', ...flags);
 
 export const SUITES: readonly Suite[] = [
+  // One process, at the same time as the checks.
+  { name: 'Python package', group: 'integration', command: ['scripts/python-package.sh'], maySkip: true },
   // The longest check first: the others run at the same time.
   { name: 'lint', group: 'check', command: npm('lint') },
   { name: 'format', group: 'check', command: npm('format:check') },
@@ -45,7 +47,6 @@ export const SUITES: readonly Suite[] = [
   { name: 'commit messages', group: 'check', command: ['node', 'scripts/check-commits.ts'] },
   { name: 'build', group: 'build', command: npm('build') },
   { name: 'test servers', group: 'integration', command: ['scripts/debian-servers.sh'], maySkip: true },
-  { name: 'Python package', group: 'integration', command: ['scripts/python-package.sh'], maySkip: true },
   {
     name: 'cluster binaries',
     group: 'cluster',

@@ -123,7 +123,7 @@ def raw_server() -> Iterator[Callable[[bytes | None], int]]:
 
     yield start
     for each in sockets:
-        # Wakes the thread that accepts or reads, which closing does not.
+        # Ends the thread that accepts or reads, which closing does not.
         with suppress(OSError):
             each.shutdown(socket.SHUT_RDWR)
         each.close()
