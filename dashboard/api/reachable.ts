@@ -1,8 +1,11 @@
 import { signal, type ReadonlySignal } from '@preact/signals';
 import { backoffMs } from './backoff.ts';
 
+const RECHECK_MS = 3_000;
+
 const state = signal(true);
 let timer: ReturnType<typeof setTimeout> | undefined;
+let recheck: ReturnType<typeof setTimeout> | undefined;
 let failures = 0;
 
 /** Whether the server responded to the last request. Every page keeps its data while it does not. */
@@ -16,10 +19,17 @@ export function reportReachable(isReachable: boolean): void {
   if (!isReachable) timer = setTimeout(() => void probe(), backoffMs(failures, Math.random()));
 }
 
-/** Requests are tried again at once when the browser says that the network changed. */
+/** The server is probed at once when the browser reports that the network changed. */
 export function watchNetwork(): void {
-  addEventListener('online', () => void probe());
-  addEventListener('offline', () => void probe());
+  addEventListener('online', onNetwork);
+  addEventListener('offline', onNetwork);
+}
+
+/** Repeated while the browser is offline, because connections can work for a moment after the event. */
+function onNetwork(): void {
+  clearTimeout(recheck);
+  void probe();
+  if (!navigator.onLine) recheck = setTimeout(onNetwork, RECHECK_MS);
 }
 
 async function probe(): Promise<void> {
