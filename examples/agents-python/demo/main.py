@@ -94,6 +94,7 @@ class Handler(WSGIRequestHandler):
 
 
 if __name__ == "__main__":
-    reporter.start()
     with make_server(HOST, PORT, reporter.wsgi(app), Server, Handler) as server:
+        # After the port is open: the first check calls the API of the model, which is this process.
+        reporter.start()
         server.serve_forever()
