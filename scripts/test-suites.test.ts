@@ -93,6 +93,6 @@ test('selects a group with the groups it requires, and rejects an unknown group'
     'permissions',
   ]);
   expect(() => suitesOf('units')).toThrow(
-    '--only=units: must be one of check, build, integration, cluster, unit, e2e',
+    '--only=units: must be one of check, integration, build, cluster, unit, e2e',
   );
 });

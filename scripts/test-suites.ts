@@ -34,10 +34,10 @@ const npm = (script: string, ...args: string[]) => ['npm', 'run', '--silent', sc
 const jest = (project: string, ...flags: string[]) => npm(`test:${project}`, '--', ...flags);
 
 export const SUITES: readonly Suite[] = [
-  // One process, at the same time as the checks.
-  { name: 'Python package', group: 'integration', command: ['scripts/python-package.sh'], maySkip: true },
   // The longest check first: the others run at the same time.
   { name: 'lint', group: 'check', command: npm('lint') },
+  // One process, at the same time as the other checks.
+  { name: 'Python package', group: 'integration', command: ['scripts/python-package.sh'], maySkip: true },
   { name: 'format', group: 'check', command: npm('format:check') },
   { name: 'types', group: 'check', command: npm('typecheck') },
   { name: 'layers', group: 'check', command: npm('layers') },
