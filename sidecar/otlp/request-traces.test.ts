@@ -1,6 +1,7 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { OtlpSpan } from '../../core/otlp/span.ts';
 import { parseTraceparent } from '../../core/otlp/trace-context.ts';
+import { heldBytes } from '../../testing/held-bytes.ts';
 import { spanIdOf, TRACE_ID } from '../../testing/otlp-export.ts';
 import { RequestTraces, requestOf } from './request-traces.ts';
 
@@ -64,6 +65,16 @@ describe('a span of a trace with several requests belongs to the request', () =>
   test('that arrived last before it began', () => {
     expect([1_500, 2_000, 0].map((startMs) => requestFor(span(9, 8, startMs)))).toEqual(['r1', 'r2', 'r1']);
   });
+});
+
+test('a traceparent with more fields does not stay in memory', () => {
+  const more = 'x'.repeat(15_000);
+  const held = heldBytes(() => {
+    for (let index = 1; index <= 1_000; index += 1)
+      traces.join(['traceparent', `${traceparent(index).replace('00', '01')}-${index}${more}`], `r${index}`);
+  });
+  expect(traces.traceOf(TRACE_ID).requests).toHaveLength(100);
+  expect(held).toBeLessThan(5e5);
 });
 
 test('a span of another trace belongs to no request', () => {
