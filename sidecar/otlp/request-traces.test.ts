@@ -89,6 +89,23 @@ test('the oldest traces are forgotten', () => {
   expect(requestFor(span(1, 0))).toBeNull();
 });
 
+test('the requests of the trace without a request for the longest time are forgotten', () => {
+  const others = Array.from({ length: 9 }, (_, index) => index.toString(16).repeat(32));
+  for (let index = 0; index < 100; index += 1) {
+    traces.join(['traceparent', traceparent(1)], `r${index}`);
+    for (const other of others.slice(1)) traces.join(['traceparent', traceparent(1, other)], `o${index}`);
+  }
+  // 900 requests: 100 more are remembered.
+  for (let index = 0; index < 100; index += 1) traces.join([], `one ${index}`);
+  expect(traces.traceOf(TRACE_ID).requests).toHaveLength(100);
+  // The trace has the newest request now, with 100 requests as before.
+  traces.join(['traceparent', traceparent(1)], 'newest');
+  traces.join([], 'one more');
+  expect(traces.traceOf(TRACE_ID).requests).toHaveLength(100);
+  expect(traces.traceOf(others[1]!).requests).toHaveLength(0);
+  expect(traces.traceOf(others[2]!).requests).toHaveLength(100);
+});
+
 test('traces without a request do not displace traces with one', () => {
   traces.join(['traceparent', traceparent(1)], 'r1');
   for (let index = 1; index < 3_000; index += 1) traces.traceOf(index.toString(16).padStart(32, '0'));

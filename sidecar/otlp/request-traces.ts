@@ -7,8 +7,8 @@ import { withoutBlanks } from '../../core/untrusted/http-blanks.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { valuesOf, type HeaderList } from '../proxy/headers.ts';
 
-/** Traces of proxied requests that are remembered. */
-const TRACES = { min: 1_000, max: 10_000 } as const;
+/** Proxied requests that are remembered, in all their traces. A request that left the audit ring has no entry for evidence. */
+const REQUESTS = { min: 1_000, max: 10_000 } as const;
 /** Other traces that are remembered, so that a nested or repeated span counts once. */
 const MAX_OTHERS = 1_000;
 /** Requests of one trace: a client may call the agent several times in its trace. */
@@ -34,7 +34,10 @@ export interface Trace {
 export class RequestTraces {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #capacity: number;
+  /** In the order of their newest requests, the oldest first. */
   readonly #traces = new Map<string, Trace>();
+  /** Requests in `#traces`. */
+  #requests = 0;
   readonly #others = new Map<string, Trace>();
   /** The traces with spans, oldest first, and the number of their spans. */
   readonly #withSpans = new Map<Trace, number>();
@@ -45,7 +48,7 @@ export class RequestTraces {
   /** `ringSize`: the capacity of the audit ring. */
   constructor(clock: Pick<Clock, 'now'>, ringSize: number) {
     this.#clock = clock;
-    this.#capacity = Math.min(Math.max(ringSize, TRACES.min), TRACES.max);
+    this.#capacity = Math.min(Math.max(ringSize, REQUESTS.min), REQUESTS.max);
   }
 
   /**
@@ -63,13 +66,18 @@ export class RequestTraces {
 
   #remember({ traceId, parentId }: TraceContext, requestId: string): void {
     const request = { requestId, parentId, arrivedAtMs: this.#clock.now().getTime() };
-    const trace = this.#traces.get(traceId);
-    if (trace === undefined) {
-      this.#set(this.#traces, traceId, { requests: [request], spans: null }, this.#capacity);
-      return;
-    }
+    const trace = this.#traces.get(traceId) ?? { requests: [], spans: null };
     trace.requests.push(request);
     if (trace.requests.length > MAX_REQUESTS) trace.requests.shift();
+    else this.#requests += 1;
+    this.#traces.delete(traceId);
+    this.#traces.set(traceId, trace);
+    for (const [id, oldest] of this.#traces) {
+      if (this.#requests <= this.#capacity) return;
+      this.#traces.delete(id);
+      this.#requests -= oldest.requests.length;
+      this.#forget(oldest);
+    }
   }
 
   /** The trace with this id. A trace without a proxied request has no requests. */
@@ -77,7 +85,9 @@ export class RequestTraces {
     const known = this.#traces.get(traceId) ?? this.#others.get(traceId);
     if (known !== undefined) return known;
     const trace = { requests: [], spans: null };
-    this.#set(this.#others, traceId, trace, MAX_OTHERS);
+    const [oldest] = this.#others.size < MAX_OTHERS ? [] : this.#others.values();
+    setNewest(this.#others, [traceId, trace], MAX_OTHERS);
+    if (oldest !== undefined) this.#forget(oldest);
     return trace;
   }
 
@@ -92,12 +102,6 @@ export class RequestTraces {
       this.#forget(oldest);
     }
     return result;
-  }
-
-  #set(traces: Map<string, Trace>, traceId: string, trace: Trace, capacity: number): void {
-    const [oldest] = traces.size < capacity ? [] : traces.values();
-    setNewest(traces, [traceId, trace], capacity);
-    if (oldest !== undefined) this.#forget(oldest);
   }
 
   #forget(trace: Trace): void {
