@@ -56,7 +56,8 @@ function listBytes(names: readonly string[]): number {
   return bytes;
 }
 
-const textBytes = (text: string): number => TEXT_BYTES + 2 * text.length;
+/** Upper estimate of the memory of a text in bytes. */
+export const textBytes = (text: string): number => TEXT_BYTES + 2 * text.length;
 
 function firstOf(names: readonly string[]): string[] {
   let bytes = 0;

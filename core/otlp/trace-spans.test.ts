@@ -91,9 +91,14 @@ test('spans that are above each other end the search', () => {
 });
 
 test('the oldest spans are forgotten', () => {
-  for (let id = 1; id <= 3 * MAX_SPANS; id += 100)
-    counted(Array.from({ length: 100 }, (_, index) => span(id + index, 0, call(1))));
-  expect(trace.size).toBe(MAX_SPANS);
+  const bytes: number[] = [];
+  for (let id = 1; id <= 3 * MAX_SPANS; id += 100) {
+    const pairs = Array.from({ length: 50 }, (_, index) => id + 2 * index);
+    counted(pairs.flatMap((each) => [span(each, 0), span(each + 1, each, tool('search'))]));
+    bytes.push(trace.bytes);
+  }
+  expect(new Set(bytes.slice(MAX_SPANS / 100 - 1)).size).toBe(1);
+  expect(bytes[0]).toBeGreaterThan(0);
 });
 
 test('a deep chain of many tools takes bounded time', () => {

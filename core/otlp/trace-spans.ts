@@ -1,3 +1,4 @@
+import { textBytes } from '../behavior/event-bytes.ts';
 import type { OtlpSpan } from './span.ts';
 import type { SpanEvidence } from './span-evidence.ts';
 
@@ -15,6 +16,9 @@ export const MAX_SPANS = 1_000;
 const MAX_CALLS = 1_000;
 /** Subjects below one span that are remembered. */
 const MAX_SUBJECTS = 32;
+
+/** Bytes of a remembered span without its texts. */
+const SPAN_BYTES = 300;
 
 /** Suffix of the subject of a model call without tokens. */
 const WEAK = ' without usage';
@@ -35,10 +39,11 @@ interface Known {
 export class TraceSpans {
   readonly #spans = new Map<string, Known>();
   readonly #calls = new Set<string>();
+  #bytes = 0;
 
-  /** Number of remembered spans. */
-  get size(): number {
-    return this.#spans.size;
+  /** Estimated memory in bytes. Spans can have long names, and a subject stays below a span whose inner span is forgotten. */
+  get bytes(): number {
+    return this.#bytes;
   }
 
   /** Adds the spans of one batch. Returns those whose evidence counts, in the order of their start. */
@@ -74,8 +79,11 @@ export class TraceSpans {
   }
 
   #known(spanId: string): Known {
-    let known = this.#spans.get(spanId);
-    if (known === undefined) this.#spans.set(spanId, (known = { parentId: '', counted: '', below: null }));
+    const found = this.#spans.get(spanId);
+    if (found !== undefined) return found;
+    const known: Known = { parentId: '', counted: '', below: null };
+    this.#spans.set(spanId, known);
+    this.#bytes += SPAN_BYTES;
     return known;
   }
 
@@ -101,25 +109,38 @@ export class TraceSpans {
     if (this.ancestors(spanId).some((id) => hiding.includes(this.#spans.get(id)?.counted ?? '')))
       return false;
     known.counted = own;
+    this.#bytes += textBytes(own);
     if (isWeak) return true;
     this.#markAbove(spanId, subject);
-    if (call !== null && this.#calls.size < MAX_CALLS) this.#calls.add(call);
+    if (call !== null && this.#calls.size < MAX_CALLS) {
+      this.#calls.add(call);
+      this.#bytes += textBytes(call);
+    }
     return true;
   }
 
   #markAbove(spanId: string, subject: string): void {
     for (const id of this.ancestors(spanId)) {
-      const { below } = this.#known(id);
-      if (below?.has(subject) === true) return;
-      if (below === null) this.#known(id).below = new Set([subject]);
-      else if (below.size < MAX_SUBJECTS) below.add(subject);
+      const known = this.#known(id);
+      if (known.below?.has(subject) === true) return;
+      known.below ??= new Set();
+      if (known.below.size >= MAX_SUBJECTS) continue;
+      known.below.add(subject);
+      this.#bytes += textBytes(subject);
     }
   }
 
   #forget(): void {
-    for (const id of this.#spans.keys()) {
+    for (const [id, known] of this.#spans) {
       if (this.#spans.size <= MAX_SPANS) return;
       this.#spans.delete(id);
+      this.#bytes -= bytesOf(known);
     }
   }
+}
+
+function bytesOf({ counted, below }: Known): number {
+  let bytes = SPAN_BYTES;
+  for (const text of [...(counted === '' ? [] : [counted]), ...(below ?? [])]) bytes += textBytes(text);
+  return bytes;
 }

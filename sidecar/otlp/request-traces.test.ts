@@ -1,5 +1,6 @@
 import { beforeEach, describe, expect, test } from '@jest/globals';
 import type { OtlpSpan } from '../../core/otlp/span.ts';
+import { evidenceOf } from '../../core/otlp/span-evidence.ts';
 import { parseTraceparent } from '../../core/otlp/trace-context.ts';
 import { heldBytes } from '../../testing/held-bytes.ts';
 import { spanIdOf, TRACE_ID } from '../../testing/otlp-export.ts';
@@ -125,4 +126,25 @@ test('the spans of the oldest traces are forgotten', () => {
     );
   expect(first.spans).toBeNull();
   expect(requestFor(span(1, 0))).toBe('r1');
+});
+
+test('spans with long names are forgotten sooner', () => {
+  const long = (kind: string, id: number): string => `${kind} ${id}`.padEnd(500, '\u0416');
+  /** Tools below spans that are not known themselves. */
+  const toolsOf = (trace: number): OtlpSpan[] =>
+    Array.from({ length: 2_000 }, (_, index) => {
+      const id = 10_000 * trace + index;
+      const attributes = { 'gen_ai.operation.name': 'execute_tool', 'gen_ai.tool.call.id': long('call', id) };
+      return {
+        ...span(id, 1 + Math.floor(index / 32)),
+        ...{ name: long('tool', id), attributes: new Map(Object.entries(attributes)) },
+      };
+    });
+  const held = heldBytes(() => {
+    for (let trace = 1; trace <= 20; trace += 1)
+      traces.withSpans(traces.traceOf(trace.toString(16).padStart(32, '0')), (known) =>
+        known.add(toolsOf(trace), evidenceOf),
+      );
+  });
+  expect(held).toBeLessThan(12e6);
 });

@@ -13,8 +13,8 @@ const REQUESTS = { min: 1_000, max: 10_000 } as const;
 const MAX_OTHERS = 1_000;
 /** Requests of one trace: a client may call the agent several times in its trace. */
 const MAX_REQUESTS = 100;
-/** Remembered spans of all traces, about 300 bytes each. */
-const MAX_SPANS = 20_000;
+/** Estimated memory of the remembered spans of all traces, in bytes: about 12,000 ordinary spans. */
+const MAX_SPAN_BYTES = 6 * 1024 * 1024;
 
 /** A proxied request in its trace. */
 interface TracedRequest {
@@ -39,9 +39,9 @@ export class RequestTraces {
   /** Requests in `#traces`. */
   #requests = 0;
   readonly #others = new Map<string, Trace>();
-  /** The traces with spans, oldest first, and the number of their spans. */
+  /** The traces with spans, oldest first, and the memory of their spans in bytes. */
   readonly #withSpans = new Map<Trace, number>();
-  #spans = 0;
+  #spanBytes = 0;
   /** All traces that begin here have the same parent: its id must be unique only within a trace. */
   readonly #ownSpanId = newTraceId().slice(16);
 
@@ -91,21 +91,21 @@ export class RequestTraces {
     return trace;
   }
 
-  /** Calls `add` with the spans of a trace. Afterwards the oldest traces lose their spans if there are too many. */
+  /** Calls `add` with the spans of a trace. Afterwards the oldest traces lose their spans if they need too much memory. */
   withSpans<T>(trace: Trace, add: (spans: TraceSpans) => T): T {
     const spans = (trace.spans ??= new TraceSpans());
     const result = add(spans);
-    this.#spans += spans.size - (this.#withSpans.get(trace) ?? 0);
-    this.#withSpans.set(trace, spans.size);
+    this.#spanBytes += spans.bytes - (this.#withSpans.get(trace) ?? 0);
+    this.#withSpans.set(trace, spans.bytes);
     for (const oldest of this.#withSpans.keys()) {
-      if (this.#spans <= MAX_SPANS || oldest === trace) break;
+      if (this.#spanBytes <= MAX_SPAN_BYTES || oldest === trace) break;
       this.#forget(oldest);
     }
     return result;
   }
 
   #forget(trace: Trace): void {
-    this.#spans -= this.#withSpans.get(trace) ?? 0;
+    this.#spanBytes -= this.#withSpans.get(trace) ?? 0;
     this.#withSpans.delete(trace);
     trace.spans = null;
   }
