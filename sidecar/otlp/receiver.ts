@@ -138,16 +138,27 @@ const tooLarge = (): Refusal =>
     `the limit of a body is ${MAX_BODY_BYTES} bytes, also without compression`,
   );
 
-/** Rejects with another error than a Refusal if the client disconnects. */
-async function bodyOf(request: IncomingMessage): Promise<Buffer> {
+/**
+ * Rejects with another error than a Refusal if the client disconnects. Reads by `data` events, because the budget for uploads
+ * pauses the request, and an iterator reads it all the same.
+ */
+function bodyOf(request: IncomingMessage): Promise<Buffer> {
   if (Number(request.headers['content-length'] ?? 0) > MAX_BODY_BYTES) throw tooLarge();
   const store = new ChunkStore();
-  // The rest of a body that is too large must not end the connection before the response.
-  for await (const chunk of request.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
-    if (store.bytes + chunk.length > MAX_BODY_BYTES) throw tooLarge();
-    store.add(chunk);
-  }
-  return store.take();
+  return new Promise((resolve, reject) => {
+    const onData = (chunk: Buffer): void => {
+      if (store.bytes + chunk.length <= MAX_BODY_BYTES) {
+        store.add(chunk);
+        return;
+      }
+      request.off('data', onData);
+      reject(tooLarge());
+    };
+    request
+      .on('data', onData)
+      .once('end', () => resolve(store.take()))
+      .once('close', () => reject(new Error('the client has disconnected')));
+  });
 }
 
 async function decode(body: Buffer, format: Format | null, coding: 'gzip' | null): Promise<OtlpSpan[]> {
