@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { AdminAction, HistoryStore } from '../control-plane/stores/history.ts';
-import { addAction, MAX_ACTIONS } from '../control-plane/stores/sql/admin-actions.ts';
+import { addAction, MAX_ACTIONS, MAX_WRONG_KEYS } from '../control-plane/stores/sql/admin-actions.ts';
 import { expireHistory, recordHistory } from '../control-plane/stores/sql/history-tables.ts';
 import type { SqlDatabase } from '../control-plane/stores/sql/sql-database.ts';
 import type { AgentKey, AgentRecord, Store } from '../control-plane/stores/store.ts';
@@ -473,6 +473,21 @@ export function historyContract(name: string, open: () => Promise<HistoryHarness
           namespace: null,
           ruleId: null,
         });
+      });
+
+      test('are not displaced by requests with a wrong key', async () => {
+        await history().addAction(anAction({ agentName: 'kept' }));
+        await harness.database.transaction(async (session) => {
+          await session.run(
+            `WITH RECURSIVE numbers(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM numbers WHERE i < $1)
+             INSERT INTO admin_actions (at, action, address, status) SELECT i, 'filler', '::1', 403 FROM numbers`,
+            MAX_ACTIONS,
+          );
+          await addAction(session, anAction({ status: 403 }));
+        });
+        const all = await history().actions({ limit: 2 * MAX_ACTIONS, before: null });
+        expect(all.filter(({ status }) => status === 403)).toHaveLength(MAX_WRONG_KEYS);
+        expect(all).toContainEqual(expect.objectContaining({ agentName: 'kept' }));
       });
     });
   });
