@@ -1,6 +1,6 @@
 import type { BehavioralEvent } from '../behavior/audit-entry.ts';
 import { MAX_TOKENS } from '../usage/token-counts.ts';
-import { MAX_TEXT, type AttributeValue, type OtlpSpan } from './span.ts';
+import type { AttributeValue, OtlpSpan } from './span.ts';
 import { attributesOf, KIND_ROWS, type SpanField, type SpanKind } from './vocabulary.ts';
 
 /** The evidence in one span. */
@@ -123,7 +123,7 @@ function nameOf({ name }: OtlpSpan): string | null {
   return plain(name.replace(OPERATION, ''));
 }
 
-const plain = (text: string): string | null => (text.trim() === '' ? null : text.slice(0, MAX_TEXT));
+const plain = (text: string): string | null => (text.trim() === '' ? null : text);
 
 /** An absent count, a fraction, a negative or a too large number count as 0. */
 function tokensAt(span: OtlpSpan, field: SpanField): number {
