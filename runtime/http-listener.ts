@@ -73,8 +73,13 @@ function timesOf({ headMs, requestMs }: RequestTimeouts): ServerOptions {
 export const ANY_ADDRESS = '::';
 const ANY_IPV4_ADDRESS = '0.0.0.0';
 
-/** Error codes of a kernel without IPv6. Not EADDRINUSE: a process that already uses the IPv6 port must be reported. */
 const NO_IPV6: readonly unknown[] = ['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EINVAL'];
+
+/**
+ * Whether binding failed because the kernel has no IPv6. Not EADDRINUSE: a process that already uses the IPv6 port must be
+ * reported.
+ */
+export const hasNoIpv6 = (error: unknown): boolean => NO_IPV6.includes((error as NodeJS.ErrnoException).code);
 
 /**
  * Binds a server and resolves with its port. Rejects if the port is in use on any address and IP version.
@@ -87,7 +92,7 @@ export async function bind(
   try {
     await bindTo(server, port, host);
   } catch (error) {
-    if (host !== ANY_ADDRESS || !NO_IPV6.includes((error as NodeJS.ErrnoException).code)) throw error;
+    if (host !== ANY_ADDRESS || !hasNoIpv6(error)) throw error;
     await bindTo(server, port, ANY_IPV4_ADDRESS);
   }
   return (server.address() as AddressInfo).port;

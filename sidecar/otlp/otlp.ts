@@ -1,5 +1,5 @@
 import type { Clock } from '../../runtime/clock.ts';
-import { listen, type Listener } from '../../runtime/http-listener.ts';
+import { hasNoIpv6, listen, type Listener } from '../../runtime/http-listener.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { withUploadBudget } from '../../runtime/upload-budget.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
@@ -11,8 +11,6 @@ import { SpanRecorder } from './span-recorder.ts';
 
 /** The only addresses of the receiver: the agent runs in the same pod or on the same machine. */
 const HOSTS = ['127.0.0.1', '::1'] as const;
-/** Error codes of a machine without IPv6 on loopback. */
-const NO_IPV6: readonly unknown[] = ['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EINVAL'];
 
 const MAX_CONNECTIONS = 64;
 const MAX_UNANSWERED = 4;
@@ -72,7 +70,7 @@ export class Otlp {
     const handler = withUploadBudget(receiver, limits);
     for (const host of HOSTS) {
       const listener = await this.#listen(handler, host, port).catch(async (error: unknown) => {
-        if (host === '::1' && NO_IPV6.includes((error as NodeJS.ErrnoException).code)) return null;
+        if (host === '::1' && hasNoIpv6(error)) return null;
         await this.close(0);
         throw error;
       });
