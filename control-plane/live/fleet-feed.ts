@@ -1,4 +1,3 @@
-import { setImmediate } from 'node:timers/promises';
 import type { Clock } from '../../runtime/clock.ts';
 import type { FleetChanges, Store } from '../stores/store.ts';
 
@@ -50,15 +49,10 @@ export class FleetFeed {
 
   async #read(): Promise<void> {
     const startedMs = this.#clock.monotonicMs();
-    for (;;) {
-      const changes = await this.#store.changes(this.#position, this.#clock.now());
-      if (this.#listeners.size === 0) return;
-      this.#position = changes.position;
-      for (const listener of this.#listeners) listener(changes);
-      if (changes.hasMore !== true) break;
-      // Requests are served between two pages.
-      await setImmediate();
-    }
+    const changes = await this.#store.changes(this.#position, this.#clock.now());
+    if (this.#listeners.size === 0) return;
+    this.#position = changes.position;
+    for (const listener of this.#listeners) listener(changes);
     this.#polledMs = startedMs;
   }
 }

@@ -138,18 +138,6 @@ describe('the stream', () => {
     expect(eventsOf(stream).map((each) => each.changed.length)).toEqual([200, 200, 50]);
   });
 
-  test('sends all pages of changes of one poll', async () => {
-    const stream = await openStream();
-    const [shop] = await rig.store.findByName('shop', rig.clock.now());
-    const [chat] = await rig.store.findByName('chat', rig.clock.now());
-    jest
-      .spyOn(rig.store, 'changes')
-      .mockResolvedValueOnce({ position: 'p1', changed: [shop!], removed: [], hasMore: true })
-      .mockResolvedValueOnce({ position: 'p2', changed: [chat!], removed: [] });
-    await poll([stream], 2);
-    expect(namesOf(stream)).toEqual(['shop', 'chat']);
-  });
-
   test('has a comment line every 15 seconds', async () => {
     const stream = await openStream();
     await pass(15_000);

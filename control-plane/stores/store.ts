@@ -115,8 +115,6 @@ export interface FleetChanges {
   /** May contain agents that the previous call returned too. */
   changed: AgentRecord[];
   removed: AgentKey[];
-  /** There are further changes; the next call returns them. Absent: these are all changes. */
-  hasMore?: true;
   /** The given position is unknown, for example after a restart: `changed` has every agent, and others do not exist. */
   isAll?: true;
 }
