@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { anEntry } from '../../testing/audit-entry.ts';
+import { heldBytes } from '../../testing/held-bytes.ts';
 import fc from '../../testing/properties.ts';
 import { applyEvents } from './apply-events.ts';
 import type { AuditEntry, Behavior, BehavioralEvent } from './audit-entry.ts';
@@ -101,6 +102,17 @@ describe('behavioral headers', () => {
     const { toolsCalled } = parseBehaviorHeaders(new Map([['x-platform-tools-called', names]]));
     expect(toolsCalled).toHaveLength(10_000);
     expect(toolsCalled?.slice(0, 3)).toEqual(['t0', 'a', 't1']);
+  });
+
+  test('do not stay in memory with their names', () => {
+    const headerOf = (index: number): string =>
+      Buffer.from(`the-search-tool-${index}${','.repeat(15_000)}`).toString('latin1');
+    const held = heldBytes(() =>
+      Array.from({ length: 500 }, (_, index) =>
+        parseBehaviorHeaders(new Map([['x-platform-tools-called', headerOf(index)]])),
+      ),
+    );
+    expect(held).toBeLessThan(5e5);
   });
 });
 

@@ -1,4 +1,4 @@
-import { cut } from '../untrusted/fields.ts';
+import { cut, detached } from '../untrusted/fields.ts';
 import { withoutBlanks } from '../untrusted/http-blanks.ts';
 import type { Behavior } from './audit-entry.ts';
 import { MAX_NAME_LENGTH, nameFromHeader } from './reported-name.ts';
@@ -54,12 +54,12 @@ export function hasBehavior(behavior: Behavior & { behaviorFrom?: 'spans' }): bo
   );
 }
 
-/** An empty header value is a fact: nothing was invoked. */
+/** An empty header value is a fact: nothing was invoked. The names do not keep the header in memory. */
 function namesIn(value: string): string[] {
   const names = new Set<string>();
   for (const each of value.split(',')) {
     const name = cut(nameFromHeader(withoutBlanks(each)), MAX_NAME_LENGTH);
-    if (name !== '' && names.size < MAX_NAMES) names.add(name);
+    if (name !== '' && names.size < MAX_NAMES) names.add(detached(name));
   }
   return [...names];
 }
