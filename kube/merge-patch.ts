@@ -21,9 +21,11 @@ export function mergePatchOf(from: unknown, to: unknown): Record<string, unknown
 
 /** Equal as JSON: an undefined member counts as absent, and the order of members does not matter. */
 export function sameJson(a: unknown, b: unknown): boolean {
+  // A computed status shares most of its parts with the status before it.
+  if (a === b) return true;
   if (Array.isArray(a) && Array.isArray(b))
     return a.length === b.length && a.every((item, index) => sameJson(item, b[index]));
   if (isRecord(a) && isRecord(b))
     return [...new Set([...Object.keys(a), ...Object.keys(b)])].every((key) => sameJson(a[key], b[key]));
-  return a === b;
+  return false;
 }

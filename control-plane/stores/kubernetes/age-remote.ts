@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { contextOf } from '../../../core/observation/context-of.ts';
 import { isMirrored } from '../../../core/observation/mirrored.ts';
 import type { AgentObservation } from '../../../core/observation/observation.ts';
@@ -19,6 +20,9 @@ export interface AgingOptions {
   signal: AbortSignal;
 }
 
+/** Agents that are checked before other work of the process runs. */
+const SLICE = 100;
+
 /** Marks stale agents until `signal` aborts. */
 export async function ageRemoteAgents(options: AgingOptions): Promise<void> {
   while (await slept(options.clock, options.everyMs, options.signal)) await ageOnce(options);
@@ -31,19 +35,23 @@ export async function ageRemoteAgents(options: AgingOptions): Promise<void> {
 async function ageOnce({ list, write, clock, logger, signal }: AgingOptions): Promise<void> {
   // Uses the time of the write. With a time of the previous day, today's tokens of removed instances would be dropped.
   const aged: Update = (object) =>
-    object.spec.source === 'remote' && !isMirrored(object)
-      ? statusOf(object.status, clock.now(), contextOf(object))
-      : null;
-  const isDue = (object: AgentObservation): boolean =>
-    !sameJson(aged(object) ?? object.status, object.status);
-  for (const { metadata } of list().filter(isDue)) {
+    isRegisteredHere(object) ? statusOf(object.status, clock.now(), contextOf(object)) : null;
+  for (const [index, object] of list().filter(isRegisteredHere).entries()) {
+    // Heartbeats would wait for a check of the whole fleet.
+    if (index % SLICE === SLICE - 1) await nextTurn();
+    if (signal.aborted) return;
+    const status = aged(object);
+    if (status === null || sameJson(status, object.status)) continue;
     // Debug level, because the API server outage is already in the log.
-    await write(metadata, aged).catch((error: unknown) =>
+    await write(object.metadata, aged).catch((error: unknown) =>
       logger.debug('failed to update status of registered agent', {
-        agent: keyText(metadata),
+        agent: keyText(object.metadata),
         error: describeError(error),
       }),
     );
-    if (signal.aborted) return;
   }
 }
+
+/** False for workloads, without reading their status: they are most of the objects in a cluster. */
+const isRegisteredHere = (object: AgentObservation): boolean =>
+  object.spec.source === 'remote' && !isMirrored(object);

@@ -263,7 +263,10 @@ export class Coalescer {
   }
 
   #bytes(): number {
-    return [...this.#byKey.values()].reduce((sum, pending) => sum + pending.queue.bytes, 0);
+    // Runs for each heartbeat, so it creates no list.
+    let sum = 0;
+    for (const { queue } of this.#byKey.values()) sum += queue.bytes;
+    return sum;
   }
 }
 
