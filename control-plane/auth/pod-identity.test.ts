@@ -1,6 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { UnsecuredJWT } from 'jose';
 import { KubeClient } from '../../kube/client.ts';
+import { createMetrics } from '../../runtime/metrics.ts';
 import { startFakeApiServer, type FakeApiServer } from '../../testing/fake-api-server.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
 import { PodIdentity } from './pod-identity.ts';
@@ -16,7 +17,7 @@ beforeEach(async () => {
   server = await startFakeApiServer();
   client = new KubeClient({ access: server.access, part: 'test' });
   clock = new ManualClock(START);
-  pods = new PodIdentity({ client, clock, sidecarImages: IMAGES });
+  pods = new PodIdentity({ client, clock, metrics: createMetrics(), sidecarImages: IMAGES });
   putPod();
 });
 afterEach(async () => {

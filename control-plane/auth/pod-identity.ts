@@ -4,10 +4,12 @@ import type { KubeClient } from '../../kube/client.ts';
 import { getObject } from '../../kube/objects.ts';
 import { hasEnded } from '../../kube/pods.ts';
 import { PODS } from '../../kube/resources.ts';
+import { Semaphore } from '../../kube/semaphore.ts';
 import { reviewToken } from '../../kube/token-review.ts';
 import { AGENT_LABEL, isDnsLabel, TOKEN_AUDIENCE } from '../../core/injection/names.ts';
 import { sidecarProblem, type SidecarImages } from '../../core/injection/true-sidecar.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import type { Histogram, Metrics } from '../../runtime/metrics.ts';
 import { setNewest } from '../../core/untrusted/set-newest.ts';
 import { ReviewBudget, type Limited } from './review-budget.ts';
 
@@ -23,6 +25,13 @@ export type PodIdentification =
 
 /** How long a successful result is cached, in milliseconds. A deleted pod can report for at most this time. */
 const POSITIVE_MS = 60_000;
+/**
+ * Age at which the successful result of a sender is renewed in the background, in milliseconds. Random, so that the renewals of a
+ * fleet that reported at once spread out. After the latest start, the longest review (5 s and POD_MS) ends before the result does.
+ */
+const RENEWAL_MS = { earliest: 30_000, latest: 50_000 };
+/** Maximum number of renewals in flight. Most connections to the API server stay free for requests that wait. */
+const MAX_RENEWALS = 8;
 /**
  * How long a failure is cached, in milliseconds. Short, because the label or object of a new pod may appear late. An invalid
  * token still costs only one review in this time.
@@ -41,17 +50,32 @@ const MAX_BAD_OF_SOURCE = 20;
 /** Maximum number of invalid tokens per minute that name one pod which already reports. */
 const MAX_BAD_OF_POD = 5;
 
+/** Upper bounds in seconds. A review takes at most nine seconds. */
+const REVIEW_SECONDS = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
 export interface PodIdentityOptions {
   client: KubeClient;
   clock: Clock;
+  metrics: Metrics;
   /** Allowed images of the pod's sidecar; null: any. */
   sidecarImages: SidecarImages | null;
 }
 
-/** Reviews tokens with the API server, and reads the agent's name from the pod. */
+/** The result of a review. Times are milliseconds since the epoch. */
+interface Cached {
+  found: PodIdentification;
+  until: number;
+  /** When the result is renewed if a request uses it; null: the renewal is scheduled, or there is none. */
+  renewAt: number | null;
+}
+
+/**
+ * Reviews tokens with the API server, and reads the agent's name from the pod. The result of a token in use is renewed in the
+ * background before it ends, so that only the first request of a pod waits for the API server.
+ */
 export class PodIdentity {
   readonly #options: PodIdentityOptions;
-  readonly #cache = new Map<string, { found: PodIdentification; until: number }>();
+  readonly #cache = new Map<string, Cached>();
   readonly #inFlight = new Map<string, Promise<PodIdentification>>();
   /**
    * Times of the last valid token by UID of the pod, oldest first. The next token of such a pod, from kubelet rotation, is
@@ -60,9 +84,16 @@ export class PodIdentity {
   readonly #proven = new Map<string, number>();
   readonly #bySource: ReviewBudget<PodIdentification>;
   readonly #byPod: ReviewBudget<PodIdentification>;
+  readonly #renewals = new Semaphore(MAX_RENEWALS);
+  readonly #seconds: Histogram;
 
   constructor(options: PodIdentityOptions) {
     this.#options = options;
+    this.#seconds = options.metrics.histogram(
+      'platform_control_plane_token_review_seconds',
+      'Time of a TokenReview and the read of its pod, for a request that waits (request) or for a cached result (renewal).',
+      REVIEW_SECONDS,
+    );
     this.#bySource = new ReviewBudget(options.clock, MAX_BAD_OF_SOURCE);
     this.#byPod = new ReviewBudget(options.clock, MAX_BAD_OF_POD);
   }
@@ -80,15 +111,29 @@ export class PodIdentity {
       return unauthenticated(`the token is not for the audience ${TOKEN_AUDIENCE}`);
     if (token.expiresMs <= now.getTime()) return unauthenticated('the token has expired');
     const known = this.#cache.get(token.hash);
-    if (known !== undefined && known.until > now.getTime()) return Promise.resolve(known.found);
-    // Concurrent requests with one token share one review.
+    if (known !== undefined && known.until > now.getTime()) {
+      this.#renewLater(token, known);
+      return Promise.resolve(known.found);
+    }
     const running = this.#inFlight.get(token.hash);
     if (running !== undefined) return running;
     if (this.#inFlight.size >= MAX_IN_FLIGHT)
       return Promise.reject(new Error('too many TokenReviews in flight'));
-    const result = this.#reviewWithinBudget(token, source).finally(() => this.#inFlight.delete(token.hash));
-    this.#inFlight.set(token.hash, result);
+    return this.#share(token, this.#reviewForRequest(token, source));
+  }
+
+  /** Concurrent requests with the token wait for this review. */
+  #share({ hash }: Token, review: Promise<PodIdentification>): Promise<PodIdentification> {
+    const result = review.finally(() => this.#inFlight.delete(hash));
+    this.#inFlight.set(hash, result);
     return result;
+  }
+
+  async #reviewForRequest(token: Token, source: string): Promise<PodIdentification> {
+    const found = await this.#reviewWithinBudget(token, source);
+    const cached = this.#cache.get(token.hash);
+    if (cached !== undefined) this.#renewLater(token, cached);
+    return found;
   }
 
   /**
@@ -97,7 +142,7 @@ export class PodIdentity {
    * token is not verified, so this budget is small.
    */
   async #reviewWithinBudget(token: Token, source: string): Promise<PodIdentification> {
-    const review = () => this.#reviewToCache(token);
+    const review = () => this.#reviewToCache(token, 'request');
     if (this.#cache.get(token.hash)?.found.kind === 'pod') return review();
     if (token.podUid !== null && this.#isProven(token.podUid)) {
       const found = await this.#byPod.within(token.podUid, review);
@@ -106,15 +151,44 @@ export class PodIdentity {
     return this.#bySource.within(source, review);
   }
 
-  async #reviewToCache({ text, hash, expiresMs }: Token): Promise<PodIdentification> {
-    const found = await reviewed(text, this.#options);
-    const now = this.#options.clock.now().getTime();
+  async #reviewToCache(
+    { text, hash, expiresMs }: Token,
+    use: 'request' | 'renewal',
+  ): Promise<PodIdentification> {
+    const { clock } = this.#options;
+    const beganMs = clock.monotonicMs();
+    const found = await reviewed(text, this.#options).finally(() =>
+      this.#seconds.observe((clock.monotonicMs() - beganMs) / 1000, { use }),
+    );
+    const now = clock.now().getTime();
     const until = found.kind === 'pod' ? Math.min(now + POSITIVE_MS, expiresMs) : now + NEGATIVE_MS;
+    // A renewal cannot extend the life of the token.
+    const isRenewable = found.kind === 'pod' && until < expiresMs;
+    const renewAt = isRenewable ? now + randomBetween(RENEWAL_MS) : null;
     // Failures may evict successful results; an evicted result costs one more review.
-    setNewest(this.#cache, [hash, { found, until }], MAX_CACHED);
-    if (found.kind === 'pod')
-      setNewest(this.#proven, [found.uid, this.#options.clock.monotonicMs()], MAX_CACHED);
+    setNewest(this.#cache, [hash, { found, until, renewAt }], MAX_CACHED);
+    if (found.kind === 'pod') setNewest(this.#proven, [found.uid, clock.monotonicMs()], MAX_CACHED);
     return found;
+  }
+
+  /** Schedules the renewal of a result that a request has used. A result that no request uses is not renewed, and ends. */
+  #renewLater(token: Token, cached: Cached): void {
+    if (cached.renewAt === null) return;
+    const { clock } = this.#options;
+    const waitMs = Math.max(0, cached.renewAt - clock.now().getTime());
+    cached.renewAt = null;
+    void clock
+      .sleep(waitMs)
+      .then(() => this.#renewals.run(() => this.#renew(token, cached)))
+      // The result stays valid until its end. Then a request waits for a review, and reports its error.
+      .catch(() => undefined);
+  }
+
+  async #renew(token: Token, cached: Cached): Promise<void> {
+    // It may have ended or have been evicted while it waited for its turn.
+    const isCurrent = this.#cache.get(token.hash) === cached;
+    if (!isCurrent || cached.until <= this.#options.clock.now().getTime()) return;
+    await this.#share(token, this.#reviewToCache(token, 'renewal'));
   }
 
   #isProven(uid: string): boolean {
@@ -122,6 +196,9 @@ export class PodIdentity {
     return this.#options.clock.monotonicMs() - atMs < PROVEN_MS;
   }
 }
+
+const randomBetween = ({ earliest, latest }: typeof RENEWAL_MS): number =>
+  earliest + Math.random() * (latest - earliest);
 
 const unauthenticated = (reason: string): Promise<PodIdentification> =>
   Promise.resolve({ kind: 'unauthenticated', reason });

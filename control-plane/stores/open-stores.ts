@@ -40,7 +40,8 @@ export async function openStores({ config, logger, metrics }: Parts) {
     throw error;
   }
   // Without a cluster there are no pods to identify.
-  return { store, apiServer, pods: client && new PodIdentity({ client, clock, sidecarImages }), close };
+  const pods = client && new PodIdentity({ client, clock, metrics, sidecarImages });
+  return { store, apiServer, pods, close };
 }
 
 /** readConfig always sets a cluster with the Kubernetes store, so its observations are never null. */
