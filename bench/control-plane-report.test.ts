@@ -1,11 +1,13 @@
 import { describe, expect, test } from '@jest/globals';
 import { lineOf, projectionsOf, ratioOf, renderSteps, type Step } from './control-plane-report.ts';
 
+const NONE = { count: 0, totalMs: 0, slow: 0 };
 const step = (agents: number, overrides: Partial<Step> = {}): Step => ({
   target: 'control plane',
   ...{ agents, replicas: 1, accepted: 2 * agents, errors: {} },
   ...{ cores: 0.1 + agents / 20_000, neighbours: { PostgreSQL: agents / 50_000 }, rssMb: 100 + agents / 100 },
-  ...{ p50Ms: 2, p99Ms: 9.5, lateMs: 0.4 },
+  ...{ p50Ms: 2, p99Ms: 9.5, connectP99Ms: 3.5, lateMs: 0.4 },
+  reviews: { request: NONE, renewal: NONE },
   ...overrides,
 });
 const STEPS = [step(2500), step(5000), step(10_000)];
@@ -62,9 +64,19 @@ describe('the report', () => {
   test('shows errors by kind and the arithmetic', () => {
     const lines = renderSteps([step(2500), step(5000, { errors: { 503: 4, ECONNRESET: 1 } })]).split('\n');
     expect(lines[0]).toMatch(/ agents +replicas +heartbeats +errors +cores +RSS MB .* PostgreSQL, cores$/);
-    expect(lines[2]).toMatch(/^control plane +5000 +1 +10000 +5 +0\.350 +150 +2\.0 +9\.5 +0\.4 +0\.100$/);
+    expect(lines[2]).toMatch(
+      /^control plane +5000 +1 +10000 +5 +0\.350 +150 +2\.0 +9\.5 +3\.5 +0\.4 +0\.100$/,
+    );
     expect(lines).toContain('control plane, 5000 agents: 4 × 503');
     expect(lines).toContain('  each replica: 0.100 + 33.3 × 0.0500 per 1,000 agents = 1.767 cores');
+  });
+
+  test('shows the TokenReviews of a number of agents', () => {
+    const reviews = { request: { count: 3, totalMs: 60, slow: 1 }, renewal: NONE };
+    const lines = renderSteps([step(2500, { reviews })]).split('\n');
+    expect(lines).toContain(
+      'control plane, 2500 agents: 3 TokenReviews that heartbeats waited for: mean 20.0 ms, 1 above 50 ms',
+    );
   });
 
   test('has no extrapolation of one number of agents', () => {

@@ -1,4 +1,5 @@
 import { PROCESSORS } from './processes.ts';
+import { renderReviews, type ReviewsByUse } from './token-reviews.ts';
 
 /** The measurement of one target with one number of agents. */
 export interface Step {
@@ -15,8 +16,11 @@ export interface Step {
   rssMb: number;
   p50Ms: number;
   p99Ms: number;
+  /** 99th percentile of the time until the connection was open. */
+  connectP99Ms: number;
   /** 99th percentile of the delay of the load generator. */
   lateMs: number;
+  reviews: ReviewsByUse;
 }
 
 /** `base + slope * x`. */
@@ -97,6 +101,7 @@ const HEAD = [
   'RSS MB',
   'p50 ms',
   'p99 ms',
+  'connect p99 ms',
   'late ms',
 ];
 
@@ -114,10 +119,14 @@ export function renderSteps(steps: readonly Step[]): string {
   const failed = steps.flatMap(({ target, agents, errors }) =>
     Object.entries(errors).map(([error, count]) => `${target}, ${agents} agents: ${count} × ${error}`),
   );
+  const reviews = steps.flatMap((step) =>
+    renderReviews(step.reviews).map((line) => `${step.target}, ${step.agents} agents: ${line}`),
+  );
   const ratio = ratioOf(steps);
   return [
     ...lines.map((line) => line.map(pad).join('  ')),
     ...failed,
+    ...reviews,
     ...(ratio === null ? [] : ['', `processor time of a heartbeat: ${ratio.toFixed(2)} × bare route`]),
     '',
     ...arithmetic(projectionsOf(steps)),
@@ -131,7 +140,7 @@ function cellsOf(step: Step, names: readonly string[]): string[] {
     step.target,
     ...[step.agents, step.replicas, step.accepted, errors].map(String),
     ...[step.cores.toFixed(3), step.rssMb.toFixed(0)],
-    ...[step.p50Ms, step.p99Ms, step.lateMs].map((value) => value.toFixed(1)),
+    ...[step.p50Ms, step.p99Ms, step.connectP99Ms, step.lateMs].map((value) => value.toFixed(1)),
     ...names.map((name) => step.neighbours[name]?.toFixed(3) ?? '-'),
   ];
 }

@@ -20,8 +20,9 @@ import {
   type Target,
 } from './control-plane-targets.ts';
 import { heartbeatOf, INTERVAL_SECONDS, load, type SimulatedAgent } from './heartbeats.ts';
-import { cpuMs, pin, residentMb } from './processes.ts';
+import { cpuMs, pin, prioritize, residentMb } from './processes.ts';
 import { injectedAgents, registeredAgents } from './simulated-agents.ts';
+import { readReviews, reviewsBetween } from './token-reviews.ts';
 
 /** How often the memory is read, in milliseconds. */
 const SAMPLE_MS = 500;
@@ -51,14 +52,16 @@ async function measure({ target, targets, backend, agents, startedAt, seconds }:
     targets.reduce((sum, { pid }) => sum + cpuMs(pid), 0),
     ...backend.neighbours.map((each) => each.cpuMs()),
   ];
+  const reviewed = await readReviews(endpoints);
   const before = times();
   const begin = performance.now();
   const result = await load(agents, endpoints, { seconds, startedAt });
   const elapsedMs = performance.now() - begin;
   clearInterval(sampling);
   const [cores = NaN, ...others] = times().map((time, index) => (time - (before[index] ?? NaN)) / elapsedMs);
+  const reviews = reviewsBetween(reviewed, await readReviews(endpoints));
   return {
-    ...{ target, agents: agents.length, replicas: targets.length, ...result, cores, rssMb },
+    ...{ target, agents: agents.length, replicas: targets.length, ...result, cores, rssMb, reviews },
     neighbours: Object.fromEntries(backend.neighbours.map(({ name }, index) => [name, others[index] ?? NaN])),
   };
 }
@@ -79,6 +82,8 @@ async function bench(options: ControlPlaneOptions, directory: string): Promise<S
     }
     const [first] = targets;
     if (first === undefined) return steps;
+    if (!prioritize())
+      log('no permission for a higher priority: the latencies contain waits of the load generator');
     const { kubeconfig } = backend;
     const factory = await (kubeconfig === null
       ? registeredAgents(first.endpoint)

@@ -32,6 +32,8 @@ export const trusting = (ca: string): SecureContext => createSecureContext({ ca 
 export interface Received {
   status: number;
   body: string;
+  /** Time until the connection was open, with TLS until the end of the handshake, in milliseconds. */
+  connectMs: number;
 }
 
 /** One request over a connection of its own, like those of the sidecar. */
@@ -52,12 +54,17 @@ export function send(
     },
     ...(tls && { secureContext: tls }),
   };
+  const begin = performance.now();
+  let connectMs = NaN;
   return new Promise((resolve, reject) => {
     const onResponse = (response: IncomingMessage): void => {
       const status = response.statusCode ?? 0;
-      text(response).then((received) => resolve({ status, body: received }), reject);
+      text(response).then((received) => resolve({ status, body: received, connectMs }), reject);
     };
     const request = tls === null ? httpRequest(options, onResponse) : httpsRequest(options, onResponse);
+    request.once('socket', (socket) =>
+      socket.once(tls === null ? 'connect' : 'secureConnect', () => (connectMs = performance.now() - begin)),
+    );
     request.on('error', reject).on('timeout', () => request.destroy(new Error('no response in time')));
     request.end(body);
   });
@@ -122,6 +129,8 @@ export interface LoadResult {
   errors: Record<string, number>;
   p50Ms: number;
   p99Ms: number;
+  /** 99th percentile of the time until the connection was open. The rest of a latency is the request. */
+  connectP99Ms: number;
   /** 99th percentile of the delay of this load generator, which is not part of the latencies. */
   lateMs: number;
 }
@@ -135,7 +144,7 @@ export async function load(
   endpoints: readonly Endpoint[],
   { seconds, startedAt }: { seconds: number; startedAt: string },
 ): Promise<LoadResult> {
-  const [latencies, delays]: [number[], number[]] = [[], []];
+  const [latencies, connects, delays]: [number[], number[], number[]] = [[], [], []];
   const errors: Record<string, number> = {};
   const beat = async (agent: SimulatedAgent, turn: number): Promise<void> => {
     const endpoint = endpoints[turn % endpoints.length];
@@ -146,7 +155,10 @@ export async function load(
     const result = await send(endpoint, '/api/v1/heartbeat', {
       ...{ headers: { authorization: `Bearer ${agent.bearer}` }, body },
     }).then(
-      ({ status }) => (status === 200 || status === 204 ? null : String(status)),
+      ({ status, connectMs }) => {
+        connects.push(connectMs);
+        return status === 200 || status === 204 ? null : String(status);
+      },
       (error: Error & { code?: string }) => error.code ?? error.message,
     );
     if (result === null) latencies.push(performance.now() - begin);
@@ -169,6 +181,7 @@ export async function load(
     errors,
     p50Ms: quantile(latencies, 0.5),
     p99Ms: quantile(latencies, 0.99),
+    connectP99Ms: quantile(connects, 0.99),
     lateMs: quantile(delays, 0.99),
   };
 }
