@@ -381,10 +381,10 @@ before = set(sys.modules)
 sys.path.insert(0, {str(SOURCE)!r})
 import agent_compliance
 assert not [name for name in sys.modules if name.startswith("agent_compliance.")]
-from agent_compliance import Reporter, current_behavior
+from agent_compliance import Reporter
 new = set(sys.modules) - before
-print(sorted(new & {{"asyncio", "dataclasses", "email", "http.client", "inspect", "json", "logging", "re", "socket",
-    "ssl", "subprocess", "typing", "urllib.parse", "yaml"}}))
+print(sorted(new & {{"asyncio", "collections", "contextvars", "dataclasses", "email", "functools", "http.client",
+    "inspect", "json", "logging", "re", "socket", "ssl", "subprocess", "threading", "typing", "urllib.parse", "yaml"}}))
 """
     result = subprocess.run(
         [sys.executable, "-S", "-c", program], timeout=120, check=True, capture_output=True, text=True

@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
+import _thread
 import os
-import threading
 import time
-from _weakrefset import WeakSet
 
-from ._events import EventSender
 from ._log import OnceEach, describe, warn
 from ._manifest import load_manifest
-from ._policy import PolicyCheck
 from ._rules import memory_selection_of, price_of
-from ._settings import policy_url as policy_url_of
-from ._settings import push_settings, seconds
-from ._settings import sidecar_url as sidecar_url_of
 from ._text import iso_time, json_bytes, utc_now
 from ._usage import UsageLedger
-from .behavior import CURRENT, Behavior, RequestScope, request_id_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
+    from threading import Event as Signal
     from typing import Any
+    from weakref import ref
 
     from ._events import Event
     from ._manifest import ManifestInput
     from ._push import Pusher
     from ._settings import PushOptions
+    from .behavior import Behavior, RequestScope
     from .middleware import AsgiMiddleware, WsgiMiddleware
 
     Tools = Iterable[str] | Callable[[], Iterable[str]]
@@ -64,6 +60,14 @@ class Reporter:
         `manifest`: a dict, or the path of a .json or .yaml file; default: the file of AGENT_MANIFEST, else agent.yaml
         or agent.json. `tools`: the names of the registered tools, or a function that returns them.
         """
+        from weakref import ref
+
+        from ._events import EventSender
+        from ._policy import PolicyCheck
+        from ._settings import policy_url as policy_url_of
+        from ._settings import push_settings, seconds
+        from ._settings import sidecar_url as sidecar_url_of
+
         environment = os.environ if env is None else env
         self.manifest, folder = load_manifest(manifest, environment)
         self._env = environment
@@ -71,8 +75,9 @@ class Reporter:
         self._tools = list(tools) if tools is not None and not callable(tools) else tools
         self._refresh_seconds = seconds("refresh_seconds", refresh_seconds)
         self._stale_seconds = seconds("stale_seconds", stale_seconds)
-        self._lock = threading.Lock()
-        self._checking = threading.Lock()
+        # The locks of `threading`, whose import takes longer than that of this package.
+        self._lock = _thread.allocate_lock()
+        self._checking = _thread.allocate_lock()
         self._ledger = UsageLedger(price_of(self.manifest))
         self._memory = memory_selection_of(self.manifest)
         self._once = OnceEach()
@@ -87,8 +92,8 @@ class Reporter:
         self._push_settings = push_settings(push, environment)
         self._pusher: Pusher | None = None
         self._cached: tuple[Report, float] | None = None
-        self._running: threading.Event | None = None
-        _reporters.add(self)
+        self._running: Signal | None = None
+        _reporters.append(ref(self, _reporters.remove))
 
     @property
     def name(self) -> str:
@@ -100,6 +105,8 @@ class Reporter:
         """Starts the checks (the first at once, without blocking) and the push. No effect while running."""
         if self._running is not None:
             return
+        import threading
+
         from ._threads import import_modules
 
         import_modules()
@@ -164,10 +171,9 @@ class Reporter:
 
     def record_usage(self, model_id: str, prompt_tokens: int, completion_tokens: int) -> bool:
         """Counts a model call of the current request, if there is one. False: a count is not valid."""
-        behavior = CURRENT.get()
-        is_current = behavior is not None and not behavior.is_over()
-        request_id = behavior.request_id if behavior is not None and is_current else None
-        return self.count_usage(request_id, model_id, prompt_tokens, completion_tokens)
+        from .behavior import current_behavior
+
+        return self.count_usage(current_behavior().request_id, model_id, prompt_tokens, completion_tokens)
 
     def count_usage(self, request_id: str | None, model_id: str, prompt: int, completion: int) -> bool:
         """Counts a model call of the request with this id. False: a count is not valid."""
@@ -186,10 +192,14 @@ class Reporter:
 
     def behavior(self, request_id: str | None = None) -> Behavior:
         """A behaviour for one request. `request_id`: the value of `x-request-id`, which the sidecar adds."""
+        from .behavior import Behavior, request_id_of
+
         return Behavior(self, request_id_of(request_id))
 
     def request(self, request_id: str | None = None) -> RequestScope:
         """For servers that are neither ASGI nor WSGI: `with reporter.request(id) as behavior:`."""
+        from .behavior import RequestScope
+
         return RequestScope(self.behavior(request_id))
 
     def check_policy(self, **facts: object) -> None:
@@ -267,7 +277,7 @@ class Reporter:
     def _is_stale(self, cached: tuple[Report, float]) -> bool:
         return time.monotonic() - cached[1] > self._stale_seconds
 
-    def _run(self, stopped: threading.Event) -> None:
+    def _run(self, stopped: Signal) -> None:
         while not stopped.is_set():
             started = time.monotonic()
             try:
@@ -303,8 +313,8 @@ class Reporter:
 
     def after_fork(self) -> None:
         """A forked process has no threads, locks of other threads stay locked, and the parent ships its usage."""
-        self._lock = threading.Lock()
-        self._checking = threading.Lock()
+        self._lock = _thread.allocate_lock()
+        self._checking = _thread.allocate_lock()
         self._running = None
         self._pusher = None
         self._ledger = UsageLedger(price_of(self.manifest))
@@ -316,21 +326,23 @@ def _problem(status: int, title: str, detail: str) -> Report:
     return {"type": "about:blank", "title": title, "status": status, "detail": detail}
 
 
-_reporters: WeakSet[Reporter] = WeakSet()
+_reporters: list[ref[Reporter]] = []
 
 
 def _after_fork() -> None:
     global _default_lock
-    _default_lock = threading.Lock()
-    for reporter in list(_reporters):
-        reporter.after_fork()
+    _default_lock = _thread.allocate_lock()
+    for each in [*_reporters]:
+        reporter = each()
+        if reporter is not None:
+            reporter.after_fork()
 
 
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_after_fork)
 
 _default: Reporter | None = None
-_default_lock = threading.Lock()
+_default_lock = _thread.allocate_lock()
 
 
 def default_reporter() -> Reporter:
