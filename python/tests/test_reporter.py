@@ -13,7 +13,14 @@ from wsgiref.simple_server import WSGIRequestHandler, make_server
 import pytest
 
 import agent_compliance
-from agent_compliance import Reporter, SettingsError, current_behavior, default_reporter, set_default_reporter
+from agent_compliance import (
+    PushOptions,
+    Reporter,
+    SettingsError,
+    current_behavior,
+    default_reporter,
+    set_default_reporter,
+)
 from conftest import SLOW, HttpServer, manifest, wait_for
 
 SOURCE = Path(agent_compliance.__file__).parent.parent
@@ -290,6 +297,34 @@ def test_the_default_reporter_is_created_once(tmp_path: Path, monkeypatch: pytes
 def test_invalid_times_are_rejected(name: str, value: Any) -> None:
     with pytest.raises(SettingsError, match=name):
         Reporter(manifest(), env={}, **{name: value})
+
+
+def no_thread(_thread: threading.Thread) -> None:
+    """What Python does at the limit of threads of a container."""
+    raise RuntimeError("can't start new thread")
+
+
+def test_a_process_without_free_threads_serves_requests(
+    http_server: HttpServer,
+    reporters: Callable[..., Reporter],
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    push = PushOptions(http_server.url, key="k")
+    reporter, sending = reporters(push=push), reporters(sidecar_url=http_server.url)
+    with monkeypatch.context() as patch:
+        patch.setattr(threading.Thread, "start", no_thread)
+        reporter.start()
+        reporter.stop()
+        assert sending.record_usage("m", 1, 1)
+        assert sending.record_usage("m", 1, 1)
+    assert [record.getMessage() for record in caplog.records] == [
+        "failed to start the threads of the reporter reason=can't start new thread",
+        "failed to start the thread of the events reason=can't start new thread",
+    ]
+    assert sending.record_usage("m", 1, 1)
+    assert sending.events.flush(30)
+    assert sending.events.counts() == {"delivered": 3, "dropped": 0, "queued": 0}
 
 
 def test_a_forked_process_has_its_own_threads(tmp_path: Path) -> None:

@@ -107,8 +107,16 @@ class EventSender:
         from ._threads import import_modules
 
         import_modules()
-        self._thread = threading.Thread(target=self._run, name="platform-events", daemon=True)
-        self._thread.start()
+        thread = threading.Thread(target=self._run, name="platform-events", daemon=True)
+        try:
+            thread.start()
+        except RuntimeError as error:
+            # At the limit of threads, or at the end of the process. The next events try again.
+            if not self._is_failing:
+                warn("failed to start the thread of the events", reason=describe(error))
+            self._is_failing = True
+            return
+        self._thread = thread
         atexit.register(self.flush)
 
     def _enqueue(self, request_id: str | None, events: list[tuple[bytes, bool]]) -> bool:

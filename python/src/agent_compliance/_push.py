@@ -58,8 +58,9 @@ class Pusher:
             self._is_stopped = True
             self._timeout = _LAST_BEAT_SECONDS
             self._changed.notify_all()
-        # A push in flight goes on with its own limit, and is the last one.
-        self._thread.join(_LAST_BEAT_SECONDS + 0.2)
+        # A push in flight goes on with its own limit, and is the last one. Without a free thread none was started.
+        if self._thread.is_alive():
+            self._thread.join(_LAST_BEAT_SECONDS + 0.2)
 
     def note_status(self, status: str) -> None:
         """Sends a heartbeat early if the health status has changed. Back-off and Retry-After still apply."""

@@ -118,9 +118,14 @@ class Reporter:
                 from ._push import Pusher
 
                 self._pusher = Pusher(self, self._push_settings)
-        threading.Thread(target=self._run, args=(stopped,), name="platform-checks", daemon=True).start()
-        if self._pusher is not None:
-            self._pusher.start()
+            pusher = self._pusher
+        try:
+            threading.Thread(target=self._run, args=(stopped,), name="platform-checks", daemon=True).start()
+            if pusher is not None:
+                pusher.start()
+        except RuntimeError as error:
+            # At the limit of threads. The agent's request goes on, and requests for the report run the checks.
+            warn("failed to start the threads of the reporter", reason=describe(error))
         import atexit
 
         atexit.register(self.stop)
