@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import partial
 
 from ._declared import critical_ids_of, model_id_of, models_of, targets_of, variables_of
-from ._references import References, references_in, secret_variable
+from ._references import References, Unresolved, references_in, secret_variable
 from ._rules import items_at
 
 TYPE_CHECKING = False
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
     from typing import Any
 
+    from ._declared import Target
     from ._probes import Reach
 
     Check = dict[str, Any]
@@ -39,7 +40,7 @@ def run_checks(manifest: Manifest, env: Mapping[str, str], folder: str, tools: s
     references = References(env, folder)
     declared = list(references_in(manifest))
     targets = targets_of(manifest)
-    jobs = _probe_jobs(manifest, references)
+    jobs = _probe_jobs(manifest, targets, references)
     for kind, name, _ in declared:
         if kind in ("file", "secret"):
             jobs[f"{kind}:{name}"] = partial(_is_there, references, kind, name)
@@ -94,21 +95,19 @@ def in_parallel(jobs: Mapping[str, Callable[[], Any]], timeout: float) -> dict[s
     return dict(results)
 
 
-def _probe_jobs(manifest: Manifest, references: References) -> dict[str, Callable[[], Any]]:
+def _probe_jobs(manifest: Manifest, targets: list[Target], references: References) -> dict[str, Callable[[], Any]]:
     from ._probes import model_reach, target_reach
 
     jobs: dict[str, Callable[[], Any]] = {}
     for _, model in models_of(manifest):
         jobs[model_id_of(model)] = partial(model_reach, model, references)
-    for target in targets_of(manifest):
+    for target in targets:
         if target.address is not None or target.command is not None:
             jobs[target.id] = partial(target_reach, target, references)
     return jobs
 
 
 def _is_there(references: References, kind: str, name: str) -> bool:
-    from ._references import Unresolved
-
     if kind == "file":
         return references.file_path(name) is not None
     try:

@@ -2,45 +2,30 @@
 
 from __future__ import annotations
 
+from typing import Any, NamedTuple
+
 from ._references import references_in
 from ._rules import at, items_at
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from typing import Any
-
     Manifest = dict[str, Any]
 
 _NO_ADDRESS = "the manifest declares no address"
 
 
-class Target:
+class Target(NamedTuple):
     """A network dependency of the manifest."""
 
-    __slots__ = ("address", "command", "id", "kind", "path", "port", "reason", "timeout", "transport")
-
-    def __init__(
-        self,
-        target_id: str,
-        path: str,
-        address: str | None,
-        *,
-        kind: str = "",
-        port: int | None = None,
-        timeout: float | None = None,
-        transport: str | None = None,
-        reason: str = _NO_ADDRESS,
-        command: str | None = None,
-    ) -> None:
-        self.id = target_id
-        self.path = path
-        self.address = address
-        self.kind = kind
-        self.port = port
-        self.timeout = timeout
-        self.transport = transport
-        self.reason = reason
-        self.command = command
+    id: str
+    path: str
+    address: str | None
+    kind: str = ""
+    port: int | None = None
+    timeout: float | None = None
+    transport: str | None = None
+    reason: str = _NO_ADDRESS
+    command: str | None = None
 
 
 def model_id_of(model: Any) -> str:

@@ -7,7 +7,7 @@ import time
 
 from ._http import origin_of, post_json, url_below
 from ._log import describe, warn
-from ._text import cut, is_count, is_list, is_number, is_record, json_bytes
+from ._text import cut, is_count, is_flag, is_list, is_number, is_record, is_whole, json_bytes
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -203,26 +203,18 @@ def _is_name(value: object) -> bool:
     return isinstance(value, str) and value != "" and cut(value, 500) == value
 
 
-def _is_flag(value: object) -> bool:
-    return isinstance(value, bool)
-
-
-def _is_whole(value: object) -> bool:
-    return type(value) is int and 0 <= value <= 2**53 - 1
-
-
 # Members of each event: required, optional. Like the parser of the sidecar.
 _VARIANTS: dict[str, tuple[dict[str, _Test], dict[str, _Test]]] = {
     "guardrail": (
-        {"guardrailType": _is_name, "invoked": _is_flag},
-        {"blocked": _is_flag, "score": lambda value: is_number(value, -1e9, 1e9)},
+        {"guardrailType": _is_name, "invoked": is_flag},
+        {"blocked": is_flag, "score": lambda value: is_number(value, -1e9, 1e9)},
     ),
     "tool": (
         {"name": _is_name},
-        {"success": _is_flag, "latencyMs": lambda value: is_number(value, 0, 1e12)},
+        {"success": is_flag, "latencyMs": lambda value: is_number(value, 0, 1e12)},
     ),
     "model": ({"modelId": _is_name, "promptTokens": is_count, "completionTokens": is_count}, {}),
-    "memory": ({}, {"backend": _is_name, "ttlSeconds": _is_whole, "piiScrubbed": _is_flag}),
+    "memory": ({}, {"backend": _is_name, "ttlSeconds": is_whole, "piiScrubbed": is_flag}),
 }
 
 

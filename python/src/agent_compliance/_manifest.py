@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from ._text import is_list, is_record
+from ._text import is_flag, is_list, is_record
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -111,7 +111,7 @@ _KINDS: dict[str, Callable[[object], bool]] = {
     "a non-empty string": lambda value: _is_text(value) and value != "",
     "a string": _is_text,
     "a number": _is_number,
-    "true or false": lambda value: isinstance(value, bool),
+    "true or false": is_flag,
     "an object": is_record,
     "a list of strings": lambda value: _is_each(value, _is_text),
     "a list of objects": lambda value: _is_each(value, is_record),

@@ -8,7 +8,7 @@ from threading import Lock
 from ._http import post_json
 from ._log import describe, warn
 from ._rules import denials_of, rules_of
-from ._text import cut, is_list, is_number, is_record, json_bytes, json_of, reported_name
+from ._text import cut, is_flag, is_list, is_number, is_record, is_whole, json_bytes, json_of, reported_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -163,9 +163,9 @@ def _is_names(value: object) -> bool:
 _FACTS: dict[str, tuple[Callable[[Any], bool], str]] = {
     "guardrails_invoked": (_is_names, "must be a list of at most 1000 non-empty texts"),
     "tools_called": (_is_names, "must be a list of at most 1000 non-empty texts"),
-    "user_confirmed": (lambda value: isinstance(value, bool), "must be true or false"),
+    "user_confirmed": (is_flag, "must be true or false"),
     "toxicity_score": (lambda value: is_number(value, -1e9, 1e9), "must be a number"),
-    "memory_ttl_seconds": (lambda value: type(value) is int and 0 <= value < 2**53, "must be a whole number"),
+    "memory_ttl_seconds": (is_whole, "must be a whole number"),
     "tokens_today": (lambda value: is_number(value, 0, 1.7e308), "must be a number of at least 0"),
     "cost_today_usd": (lambda value: is_number(value, 0, 1.7e308), "must be a number of at least 0"),
 }

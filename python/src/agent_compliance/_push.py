@@ -110,7 +110,7 @@ class Pusher:
         wait = retry_after(reply.headers.get("retry-after"), utc_now())
         if reply.status == 429 or (reply.status == 503 and wait is not None):
             return "limited", _DEFAULT_LIMIT_SECONDS if wait is None else wait
-        return "refused", f"status {reply.status}: {_redacted(_detail_of(reply), bearer)}"
+        return "refused", _refusal(reply, bearer)
 
     def _composed(self, heartbeat_id: str) -> dict[str, Any]:
         reporter = self._reporter
@@ -135,8 +135,7 @@ class Pusher:
     def _accept(self, reply: Reply, heartbeat_id: str) -> None:
         self._seq += 1
         self._reporter.confirm_usage(heartbeat_id)
-        value = json_of(reply.body or b"")
-        interval = value.get("intervalSeconds") if is_record(value) else None
+        interval = _member(reply, "intervalSeconds")
         if type(interval) is int and 10 <= interval <= 3600:
             self._interval = interval
 
@@ -166,10 +165,8 @@ class Pusher:
         if isinstance(reply, str):
             return Renewal(None, reason=reply)
         if not 200 <= reply.status <= 299:
-            return Renewal(None, reason=f"status {reply.status}: {_redacted(_detail_of(reply), bearer)}")
-        value = json_of(reply.body or b"")
-        key = value.get("apiKey") if is_record(value) else None
-        expires_at = expiry_of(value.get("expiresAt")) if is_record(value) else None
+            return Renewal(None, reason=_refusal(reply, bearer))
+        key, expires_at = _member(reply, "apiKey"), expiry_of(_member(reply, "expiresAt"))
         if not isinstance(key, str) or not is_sendable(key) or expires_at is None:
             return Renewal(None, reason="the response contains no valid key")
         return Renewal(key, expires_at)
@@ -215,11 +212,17 @@ def _lengthened(pause: float) -> float:
     return pause * (1 + _SPREAD * random.random())  # noqa: S311
 
 
-def _detail_of(reply: Reply) -> str:
-    """The `detail` of a problem body, else an empty text: an unknown body may contain anything."""
+def _member(reply: Reply, name: str) -> Any:
+    """A member of the JSON object in the body; None: absent."""
     value = json_of(reply.body or b"")
-    detail = value.get("detail") if is_record(value) else None
-    return detail[:300] if isinstance(detail, str) else ""
+    return value.get(name) if is_record(value) else None
+
+
+def _refusal(reply: Reply, bearer: str) -> str:
+    """Status and `detail` of a problem body. Not the body itself: it may contain anything."""
+    detail = _member(reply, "detail")
+    text = detail[:300] if isinstance(detail, str) else ""
+    return f"status {reply.status}: {_redacted(text, bearer)}"
 
 
 def _redacted(text: str, key: str) -> str:

@@ -62,6 +62,16 @@ def is_list(value: object) -> TypeGuard[list[Any]]:
     return isinstance(value, list)
 
 
+def is_flag(value: object) -> TypeGuard[bool]:
+    """Whether the value is a JSON boolean."""
+    return isinstance(value, bool)
+
+
+def is_whole(value: object) -> TypeGuard[int]:
+    """Whether the value is an integer from 0 that JSON keeps exactly."""
+    return type(value) is int and 0 <= value < 2**53
+
+
 def is_count(value: object) -> TypeGuard[int]:
     """Whether the value is an integer from 0 to 10**9."""
     return type(value) is int and 0 <= value <= MAX_TOKENS
