@@ -46,6 +46,8 @@ def app_of(kind: str, **options: Any) -> Any:
         current_behavior().confirmed()
         return "yes"
 
+    fastmcp.install(server)
+    # The second call replaces the options.
     fastmcp.install(server, guardrails={"check_pii": GUARDRAIL}, **options)
     if kind.startswith("fastmcp"):
         return server.http_app(stateless_http=is_stateless)

@@ -12,7 +12,7 @@ from typing import Any
 from agent_compliance import Reporter, current_behavior
 from agent_compliance.integrations import flask
 from fake_sidecar import FakeSidecar
-from integrations.web import check, parts, work
+from integrations.web import OTHER, check, parts, work
 
 
 @contextmanager
@@ -42,6 +42,8 @@ def test_flask(sidecar: FakeSidecar, reporter: Reporter) -> None:
             return parts()
         return work(f"/{path}")
 
+    flask.install(app, Reporter(OTHER, env={}))
+    # The second call replaces the reporter.
     flask.install(app)
     with serving_wsgi(app) as url:
         check(url, reporter, sidecar)

@@ -12,7 +12,7 @@ from agent_compliance import Reporter, current_behavior
 from agent_compliance.integrations import fastapi, starlette
 from fake_sidecar import FakeSidecar
 from integrations.test_fastmcp import serving
-from integrations.web import async_parts, check, work
+from integrations.web import OTHER, async_parts, check, work
 
 
 def starlette_app() -> Any:
@@ -32,6 +32,8 @@ def starlette_app() -> Any:
 
 def test_starlette(sidecar: FakeSidecar, reporter: Reporter) -> None:
     app = starlette_app()
+    starlette.install(app, Reporter(OTHER, env={}))
+    # The second call replaces the reporter.
     starlette.install(app)
     with serving(app) as url:
         check(url, reporter, sidecar)

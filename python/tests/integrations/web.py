@@ -10,6 +10,8 @@ from agent_compliance import Behavior, PolicyDenied, Reporter, current_behavior
 from fake_sidecar import FakeSidecar
 
 HEADERS = {"x-request-id": "r-1"}
+# The manifest of a reporter that gets no request.
+OTHER = {"metadata": {"name": "other"}, "spec": {"model": {"provider": "p", "id": "m", "apiKey": "k"}}}
 
 
 def work(path: str) -> str:

@@ -6,11 +6,12 @@ import functools
 import logging
 import time
 import weakref
-from collections.abc import AsyncGenerator, Callable, Iterable, Mapping
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterable, Mapping
+from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 
 from agent_compliance import Behavior, PolicyDenied, PolicyUnavailable, current_behavior, default_reporter
+from agent_compliance.behavior import CURRENT
 
 if TYPE_CHECKING:
     from agent_compliance import Reporter
@@ -45,20 +46,37 @@ def reset_log() -> None:
     _logged.clear()
 
 
+@contextmanager
+def only_decisions(message: str) -> Generator[None, None, None]:
+    """Logs an error instead of raising it. Only decisions of the policy reach the application."""
+    try:
+        yield
+    except (PolicyDenied, PolicyUnavailable):
+        raise
+    except Exception as error:
+        log_once(message, error)
+
+
 def quietly(function: Function) -> Function:
-    """Wraps a function that observes: it never breaks the agent. Only decisions of the policy reach the application."""
+    """Wraps a function that observes: it never breaks the agent. Its result is None after an error."""
 
     @functools.wraps(function)
     def observed(*args: Any, **kwargs: Any) -> Any:
-        try:
+        with only_decisions(f"integration failed in {function.__module__}.{function.__qualname__}"):
             return function(*args, **kwargs)
-        except (PolicyDenied, PolicyUnavailable):
-            raise
-        except Exception as error:
-            log_once(f"integration failed in {function.__module__}.{function.__qualname__}", error)
-            return None
+        return None
 
     return observed  # type: ignore[return-value]
+
+
+@contextmanager
+def current(behavior: Behavior) -> Generator[None, None, None]:
+    """Makes a behavior the current one, without closing it at the end."""
+    token = CURRENT.set(behavior)
+    try:
+        yield
+    finally:
+        CURRENT.reset(token)
 
 
 def is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:
@@ -78,6 +96,17 @@ class Observer:
     def __init__(
         self, reporter: Reporter | None = None, check_policy: bool = False, guardrails: Guardrails = None
     ) -> None:
+        self._is_installed = False
+        self.configure(reporter, check_policy, guardrails)
+
+    def install(self, reporter: Reporter | None, check_policy: bool, guardrails: Guardrails) -> bool:
+        """Replaces the options. True: at the first call, when the framework has to be wrapped."""
+        self.configure(reporter, check_policy, guardrails)
+        is_first, self._is_installed = not self._is_installed, True
+        return is_first
+
+    def configure(self, reporter: Reporter | None, check_policy: bool, guardrails: Guardrails) -> None:
+        """Replaces the options."""
         self._reporter = reporter
         self.check_policy = check_policy
         named = guardrails if is_mapping(guardrails) else {name: name for name in guardrails or ()}
@@ -99,34 +128,21 @@ class Observer:
         """
         behavior = self._begin(behavior)
         if self.check_policy:
-            self._evaluate(behavior)
+            with only_decisions("policy not evaluated before a model call"):
+                self.reporter.check_policy(**behavior.facts())
 
     async def abefore_model(self, behavior: Any = None) -> None:
         """`before_model` without blocking the event loop."""
         behavior = self._begin(behavior)
-        if not self.check_policy:
-            return
-        try:
-            facts = behavior.facts()
-            await self.reporter.acheck_policy(**facts)
-        except (PolicyDenied, PolicyUnavailable):
-            raise
-        except Exception as error:
-            log_once("policy not evaluated before a model call", error)
+        if self.check_policy:
+            with only_decisions("policy not evaluated before a model call"):
+                await self.reporter.acheck_policy(**behavior.facts())
 
     @staticmethod
     def _begin(behavior: Any) -> Any:
         behavior = current_behavior() if behavior is None else behavior
         quietly(behavior.begin)()
         return behavior
-
-    def _evaluate(self, behavior: Any) -> None:
-        try:
-            self.reporter.check_policy(**behavior.facts())
-        except (PolicyDenied, PolicyUnavailable):
-            raise
-        except Exception as error:
-            log_once("policy not evaluated before a model call", error)
 
     @quietly
     def model(self, behavior: Any, model_id: Any, usage: Any, call_id: Any = None) -> None:
@@ -237,6 +253,44 @@ async def closing(iterator: Any) -> AsyncGenerator[Any, None]:
         close = getattr(iterator, "aclose", None)
         if close is not None:
             await close()
+
+
+def wrap_call(before: Callable[..., Any], after: Callable[..., None]) -> Callable[[Any], Any]:
+    """A wrapper for `wrap_methods` of a coroutine that calls a model.
+
+    `await before(behavior, args, kwargs)` may deny the call; `after(behavior, model, response)` counts it.
+    """
+
+    def wrapper(original: Any) -> Any:
+        @functools.wraps(original)
+        async def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+            behavior = current_behavior()
+            await before(behavior, args, kwargs)
+            response = await original(self, *args, **kwargs)
+            after(behavior, self, response)
+            return response
+
+        return call
+
+    return wrapper
+
+
+def wrap_stream(before: Callable[..., Any], after: Callable[..., None]) -> Callable[[Any], Any]:
+    """The same for an asynchronous iterator. `after` gets each part first: the framework may stop at the last one."""
+
+    def wrapper(original: Any) -> Any:
+        @functools.wraps(original)
+        async def stream(self: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
+            behavior = current_behavior()
+            await before(behavior, args, kwargs)
+            async with closing(original(self, *args, **kwargs)) as parts:
+                async for part in parts:
+                    after(behavior, self, part)
+                    yield part
+
+        return stream
+
+    return wrapper
 
 
 def wrap_methods(base: type, wrappers: Mapping[str, Callable[[Any], Any]]) -> None:

@@ -15,7 +15,17 @@ from typing import TYPE_CHECKING, Any
 
 from agent_compliance import PolicyDenied, PolicyUnavailable, current_behavior
 
-from ._observe import Guardrails, Observer, Seen, closing, is_mapping, quietly, wrap_methods
+from ._observe import (
+    Guardrails,
+    Observer,
+    Seen,
+    closing,
+    is_mapping,
+    quietly,
+    wrap_call,
+    wrap_methods,
+    wrap_stream,
+)
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator
@@ -24,7 +34,6 @@ if TYPE_CHECKING:
 
 _observer = Observer()
 _seen = Seen()
-_is_installed = False
 _denials: ContextVar[list[Exception] | None] = ContextVar("agent_compliance_autogen", default=None)
 
 
@@ -34,46 +43,16 @@ def install(reporter: Reporter | None = None, check_policy: bool = False, guardr
     `guardrails`: names of tools that are guardrails, as `{name: type in the manifest}`. With `check_policy` the policy
     is evaluated before each model call, and `PolicyDenied` reaches the caller of the agent or of the team.
     """
-    global _observer, _is_installed
     models = importlib.import_module("autogen_core.models")
     tools = importlib.import_module("autogen_core.tools")
-    _observer = Observer(reporter, check_policy, guardrails)
-    if _is_installed:
-        return
-    _is_installed = True
-    wrap_methods(models.ChatCompletionClient, {"create": _create, "create_stream": _create_stream})
-    wrap_methods(tools.Workbench, {"call_tool": _call_tool, "call_tool_stream": _call_tool_stream})
-    _wrap_teams()
+    if _observer.install(reporter, check_policy, guardrails):
+        clients = {"create": wrap_call(_before, _count), "create_stream": wrap_stream(_before, _count)}
+        wrap_methods(models.ChatCompletionClient, clients)
+        wrap_methods(tools.Workbench, {"call_tool": _call_tool, "call_tool_stream": _call_tool_stream})
+        _wrap_teams()
 
 
-def _create(original: Any) -> Any:
-    @functools.wraps(original)
-    async def create(self: Any, *args: Any, **kwargs: Any) -> Any:
-        behavior = current_behavior()
-        await _before(behavior)
-        result = await original(self, *args, **kwargs)
-        _count(behavior, self, result)
-        return result
-
-    return create
-
-
-def _create_stream(original: Any) -> Any:
-    @functools.wraps(original)
-    async def create_stream(self: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        behavior = current_behavior()
-        await _before(behavior)
-        async with closing(original(self, *args, **kwargs)) as parts:
-            async for part in parts:
-                # Text comes in strings; the last part is the result with the usage.
-                if not isinstance(part, str):
-                    _count(behavior, self, part)
-                yield part
-
-    return create_stream
-
-
-async def _before(behavior: Any) -> None:
+async def _before(behavior: Any, _args: Any, _kwargs: Any) -> None:
     try:
         await _observer.abefore_model(behavior)
     except (PolicyDenied, PolicyUnavailable) as error:
@@ -85,7 +64,8 @@ async def _before(behavior: Any) -> None:
 
 @quietly
 def _count(behavior: Any, client: Any, result: Any) -> None:
-    if not _seen.is_first(result) or getattr(result, "cached", False):
+    # The text of a stream comes in strings; its last part is the result with the usage.
+    if isinstance(result, str) or not _seen.is_first(result) or getattr(result, "cached", False):
         return
     _observer.model(behavior, _model_of(client), getattr(result, "usage", None))
 

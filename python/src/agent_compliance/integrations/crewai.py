@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 _FLUSH_SECONDS = 1.0
 
 _observer = Observer()
-_is_installed = False
 
 
 def install(reporter: Reporter | None = None, check_policy: bool = False, guardrails: Guardrails = None) -> None:
@@ -29,13 +28,10 @@ def install(reporter: Reporter | None = None, check_policy: bool = False, guardr
     `guardrails`: names of tools and of functions that are guardrails of tasks, as `{name: type in the manifest}`. With
     `check_policy` the policy is evaluated before each model call, and `PolicyDenied` reaches the caller of `kickoff`.
     """
-    global _observer, _is_installed
     events = importlib.import_module("crewai.events")
     hooks = importlib.import_module("crewai.hooks")
-    _observer = Observer(reporter, check_policy, guardrails)
-    if _is_installed:
+    if not _observer.install(reporter, check_policy, guardrails):
         return
-    _is_installed = True
     bus = events.crewai_event_bus
     bus.on(events.LLMCallCompletedEvent)(_on_model)
     bus.on(events.ToolUsageFinishedEvent)(_on_tool)

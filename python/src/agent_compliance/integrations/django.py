@@ -6,18 +6,21 @@ Works under WSGI and ASGI.
 
 from __future__ import annotations
 
+import asyncio
 import importlib
 from typing import TYPE_CHECKING, Any
 
 from agent_compliance import PolicyDenied, default_reporter
-from agent_compliance.behavior import CURRENT, HEADERS, request_id_of
+from agent_compliance.behavior import HEADERS
 
-from ._observe import denial
+from ._observe import current, denial
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
 
-    from agent_compliance import Behavior
+    from agent_compliance import Behavior, Reporter
+
+_END = object()
 
 
 class Middleware:
@@ -31,7 +34,6 @@ class Middleware:
         self._http = importlib.import_module("django.http")
         asgiref = importlib.import_module("asgiref.sync")
         self._is_async = asgiref.iscoroutinefunction(get_response)
-        self._to_thread = asgiref.sync_to_async
         if self._is_async:
             asgiref.markcoroutinefunction(self)
 
@@ -40,29 +42,21 @@ class Middleware:
         reporter = default_reporter()
         reporter.start()
         if self._is_async:
-            return self._answer_async(request)
+            return self._answer_async(reporter, request)
         path = reporter.route_of(request.path_info, "")
         if path is not None:
             return self._report(reporter.respond(request.method, path))
-        behavior = _behavior_of(request)
-        token = CURRENT.set(behavior)
-        try:
+        behavior = reporter.behavior(request.headers.get("x-request-id"))
+        with current(behavior):
             return self._finished(self._get_response(request), behavior)
-        finally:
-            CURRENT.reset(token)
 
-    async def _answer_async(self, request: Any) -> Any:
-        reporter = default_reporter()
+    async def _answer_async(self, reporter: Reporter, request: Any) -> Any:
         path = reporter.route_of(request.path_info, "")
         if path is not None:
-            respond = self._to_thread(reporter.respond, thread_sensitive=False)
-            return self._report(await respond(request.method, path))
-        behavior = _behavior_of(request)
-        token = CURRENT.set(behavior)
-        try:
+            return self._report(await asyncio.to_thread(reporter.respond, request.method, path))
+        behavior = reporter.behavior(request.headers.get("x-request-id"))
+        with current(behavior):
             return self._finished(await self._get_response(request), behavior)
-        finally:
-            CURRENT.reset(token)
 
     def process_exception(self, _request: Any, error: Exception) -> Any:
         """Answers 403 for a denial that a view did not handle."""
@@ -77,8 +71,7 @@ class Middleware:
         reported = behavior.headers()
         if reported:
             for name in HEADERS:
-                if name in response:
-                    del response[name]
+                del response[name]
             for name, value in reported.items():
                 response[name] = value
         if not response.streaming:
@@ -90,43 +83,28 @@ class Middleware:
         return response
 
 
-def _behavior_of(request: Any) -> Behavior:
-    return default_reporter().behavior(request_id_of(request.headers.get("x-request-id")))
-
-
 def _parts(parts: Any, behavior: Behavior) -> Iterator[Any]:
     iterator = iter(parts)
     try:
         while True:
             # Not across `yield`: between two parts the thread serves the server.
-            token = CURRENT.set(behavior)
-            try:
-                part = next(iterator)
-            except StopIteration:
+            with current(behavior):
+                part = next(iterator, _END)
+            if part is _END:
                 return
-            finally:
-                CURRENT.reset(token)
             yield part
     finally:
         behavior.close()
 
 
 async def _async_parts(parts: Any, behavior: Behavior) -> AsyncIterator[Any]:
-    iterator = aiter_of(parts)
+    iterator = aiter(parts)
     try:
         while True:
-            token = CURRENT.set(behavior)
-            try:
-                part = await iterator.__anext__()
-            except StopAsyncIteration:
+            with current(behavior):
+                part = await anext(iterator, _END)
+            if part is _END:
                 return
-            finally:
-                CURRENT.reset(token)
             yield part
     finally:
         behavior.close()
-
-
-def aiter_of(parts: Any) -> Any:
-    """The iterator of an asynchronous iterable."""
-    return parts.__aiter__()

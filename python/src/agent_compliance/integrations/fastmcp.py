@@ -10,15 +10,15 @@ import importlib
 import time
 from typing import TYPE_CHECKING, Any
 
-from agent_compliance import PolicyDenied, PolicyUnavailable, current_behavior, default_reporter
-from agent_compliance.behavior import CURRENT
+from agent_compliance import PolicyDenied, PolicyUnavailable, current_behavior
 
-from ._observe import Guardrails, Observer, log_once, quietly
+from ._observe import Guardrails, Observer, current, only_decisions, quietly
 
 if TYPE_CHECKING:
     from agent_compliance import Behavior, Reporter
 
 _SCOPE_KEY = "agent_compliance.behavior"
+_OBSERVER = "_agent_compliance_observer"
 _APPS = ("http_app", "streamable_http_app", "sse_app")
 
 
@@ -28,12 +28,16 @@ def install(
     check_policy: bool = False,
     guardrails: Guardrails = None,
 ) -> None:
-    """Reports the calls of the tools of this server.
+    """Reports the calls of the tools of this server. A second call for the server replaces the options.
 
     Call it after the server is created and before it runs. `guardrails`: names of tools that are guardrails, as
     `{name: type in the manifest}`. With `check_policy` the policy is evaluated before each call of a tool, with the
     tool as one that is called; the client gets a denial as an error of the tool.
     """
+    known: Observer | None = getattr(server, _OBSERVER, None)
+    if known is not None:
+        known.configure(reporter, check_policy, guardrails)
+        return
     observer = Observer(reporter, check_policy, guardrails)
     if hasattr(server, "add_middleware"):
         server.add_middleware(_middleware(observer))
@@ -42,16 +46,17 @@ def install(
     for name in _APPS:
         build = getattr(server, name, None)
         if build is not None:
-            setattr(server, name, _serving(build, reporter))
+            setattr(server, name, _serving(build, observer))
+    setattr(server, _OBSERVER, observer)
 
 
-def _serving(build: Any, reporter: Reporter | None) -> Any:
+def _serving(build: Any, observer: Observer) -> Any:
     @functools.wraps(build)
     def app(*args: Any, **kwargs: Any) -> Any:
         built = build(*args, **kwargs)
         # The first is outside: the behavior of the request is known when it goes into the scope.
         built.add_middleware(_RememberingApp)
-        built.add_middleware((reporter or default_reporter()).asgi)
+        built.add_middleware(observer.reporter.asgi)
         return built
 
     return app
@@ -77,20 +82,19 @@ def _behavior_of(request: Any) -> Behavior:
     return behavior
 
 
-async def _observed(observer: Observer, behavior: Behavior, name: Any, run: Any, is_error: Any) -> Any:
+async def _observed(observer: Observer, behavior: Behavior, name: Any, run: Any) -> Any:
     """Runs a call of a tool in the context of its request, and reports it."""
-    token, started = CURRENT.set(behavior), time.monotonic()
+    started = time.monotonic()
     try:
-        await _check(observer, behavior, str(name))
-        result = await run()
+        with current(behavior):
+            await _check(observer, behavior, str(name))
+            result = await run()
     except (PolicyDenied, PolicyUnavailable):
         raise
     except Exception:
         observer.tool(behavior, name, False, started)
         raise
-    finally:
-        CURRENT.reset(token)
-    observer.tool(behavior, name, not is_error(result), started, _structured(result))
+    observer.tool(behavior, name, not _has_failed(result), started, _structured(result))
     return result
 
 
@@ -103,15 +107,11 @@ def _structured(result: Any) -> Any:
 async def _check(observer: Observer, behavior: Behavior, name: str) -> None:
     if not observer.check_policy:
         return
-    try:
+    with only_decisions("policy not evaluated before a call of a tool"):
         facts = behavior.facts()
         if observer.guardrail_type(name) is None:
             facts["tools_called"] = [*facts.get("tools_called", []), name]
         await observer.reporter.acheck_policy(**facts)
-    except (PolicyDenied, PolicyUnavailable):
-        raise
-    except Exception as error:
-        log_once("policy not evaluated before a call of a tool", error)
 
 
 def _wrap_handler(server: Any, observer: Observer) -> None:
@@ -125,7 +125,7 @@ def _wrap_handler(server: Any, observer: Observer) -> None:
         behavior = _behavior_of(_current_request(server))
         name = request.params.name
         try:
-            return await _observed(observer, behavior, name, lambda: handler(request), _has_failed)
+            return await _observed(observer, behavior, name, lambda: handler(request))
         except (PolicyDenied, PolicyUnavailable) as error:
             content = [types.TextContent(type="text", text=f"denied by policy: {error}")]
             return types.ServerResult(types.CallToolResult(content=content, isError=True))
@@ -160,7 +160,7 @@ def _middleware(observer: Observer) -> Any:
         behavior = _behavior_of(current_request())
         name = context.message.name
         try:
-            return await _observed(observer, behavior, name, lambda: call_next(context), _has_failed)
+            return await _observed(observer, behavior, name, lambda: call_next(context))
         except (PolicyDenied, PolicyUnavailable) as error:
             raise errors.ToolError(f"denied by policy: {error}") from error
 

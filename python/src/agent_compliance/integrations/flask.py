@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_compliance import PolicyDenied, default_reporter
+from agent_compliance.middleware import WsgiMiddleware
 
 from ._observe import denial
 
@@ -16,8 +17,9 @@ if TYPE_CHECKING:
 
 
 def install(app: Any, reporter: Reporter | None = None) -> None:
-    """Installs the middleware around the application."""
-    app.wsgi_app = (reporter or default_reporter()).wsgi(app.wsgi_app)
+    """Installs the middleware around the application. A second call replaces the reporter."""
+    used, inner = reporter or default_reporter(), app.wsgi_app
+    app.wsgi_app = used.wsgi(inner.app if isinstance(inner, WsgiMiddleware) else inner)
     app.register_error_handler(PolicyDenied, _denied)
 
 

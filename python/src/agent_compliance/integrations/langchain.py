@@ -72,21 +72,15 @@ class _Recorder:
         self.run_inline = not check_policy
 
     @quietly
-    def on_chat_model_start(self, serialized: Any, _messages: Any, *, run_id: Any, **kwargs: Any) -> None:
-        """A call of a chat model begins."""
-        self._before(serialized, run_id, kwargs)
-
-    @quietly
-    def on_llm_start(self, serialized: Any, _prompts: Any, *, run_id: Any, **kwargs: Any) -> None:
-        """A call of a completion model begins."""
-        self._before(serialized, run_id, kwargs)
-
-    def _before(self, _serialized: Any, run_id: Any, kwargs: dict[str, Any]) -> None:
+    def on_llm_start(self, _serialized: Any, _prompts: Any, *, run_id: Any, **kwargs: Any) -> None:
+        """A call of a model begins."""
         self._observer.before_model()
         parameters: dict[str, Any] = kwargs.get("invocation_params") or {}
         metadata: dict[str, Any] = kwargs.get("metadata") or {}
         name = parameters.get("model") or parameters.get("model_name") or metadata.get("ls_model_name")
         self._open.begin(run_id, name)
+
+    on_chat_model_start = on_llm_start
 
     @quietly
     def on_llm_end(self, response: Any, *, run_id: Any, **_kwargs: Any) -> None:

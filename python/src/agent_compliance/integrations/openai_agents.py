@@ -6,17 +6,23 @@ guardrails.
 
 from __future__ import annotations
 
-import functools
 import importlib
 from typing import TYPE_CHECKING, Any
 
-from agent_compliance import current_behavior
-
-from ._observe import Guardrails, Observer, Open, Seen, as_type, closing, log_once, quietly, wrap_methods
+from ._observe import (
+    Guardrails,
+    Observer,
+    Open,
+    Seen,
+    as_type,
+    log_once,
+    quietly,
+    wrap_call,
+    wrap_methods,
+    wrap_stream,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
-
     from agent_compliance import Reporter
 
 _FAKE_ID = "__fake_id__"
@@ -24,7 +30,6 @@ _TERMINAL = frozenset({"response.completed", "response.incomplete", "response.fa
 
 _observer = Observer()
 _seen = Seen()
-_is_installed = False
 
 
 def install(
@@ -40,56 +45,36 @@ def install(
     guardrails are reported by the tracing. With `check_policy` the policy is evaluated before each model call, and
     `PolicyDenied` reaches the caller of the runner.
     """
-    global _observer, _is_installed
     agents = importlib.import_module("agents")
-    _observer = Observer(reporter, check_policy, guardrails)
-    if _is_installed:
+    if not _observer.install(reporter, check_policy, guardrails):
         return
-    _is_installed = True
-    wrap_methods(agents.Model, {"get_response": _get_response, "stream_response": _stream_response})
+    models = {"get_response": wrap_call(_before, _count), "stream_response": wrap_stream(_before, _count_event)}
+    wrap_methods(agents.Model, models)
     if export:
         agents.add_trace_processor(_Processor())
     else:
         agents.set_trace_processors([_Processor()])
 
 
-def _get_response(original: Any) -> Any:
-    @functools.wraps(original)
-    async def get_response(self: Any, *args: Any, **kwargs: Any) -> Any:
-        behavior = current_behavior()
-        _warn_without_tracing(args, kwargs)
-        await _observer.abefore_model(behavior)
-        response = await original(self, *args, **kwargs)
-        _count(behavior, self, response, getattr(response, "response_id", None))
-        return response
-
-    return get_response
-
-
-def _stream_response(original: Any) -> Any:
-    @functools.wraps(original)
-    async def stream_response(self: Any, *args: Any, **kwargs: Any) -> AsyncIterator[Any]:
-        behavior = current_behavior()
-        _warn_without_tracing(args, kwargs)
-        await _observer.abefore_model(behavior)
-        async with closing(original(self, *args, **kwargs)) as events:
-            async for event in events:
-                # Before the event: the SDK may stop at the last one.
-                if getattr(event, "type", None) in _TERMINAL:
-                    response = getattr(event, "response", None)
-                    _count(behavior, self, response, getattr(response, "id", None))
-                yield event
-
-    return stream_response
+async def _before(behavior: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    _warn_without_tracing(args, kwargs)
+    await _observer.abefore_model(behavior)
 
 
 @quietly
-def _count(behavior: Any, model: Any, response: Any, response_id: Any) -> None:
+def _count_event(behavior: Any, model: Any, event: Any) -> None:
+    if getattr(event, "type", None) in _TERMINAL:
+        _count(behavior, model, getattr(event, "response", None))
+
+
+@quietly
+def _count(behavior: Any, model: Any, response: Any) -> None:
     if response is None or not _seen.is_first(response):
         return
     model_id = getattr(model, "model", None) or getattr(response, "model", None)
-    call_id = None if response_id == _FAKE_ID else response_id
-    _observer.model(behavior, model_id, getattr(response, "usage", None), call_id)
+    # The id of a whole response, and of the last event of a stream.
+    call_id = getattr(response, "response_id", None) or getattr(response, "id", None)
+    _observer.model(behavior, model_id, getattr(response, "usage", None), None if call_id == _FAKE_ID else call_id)
 
 
 @quietly

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from agent_compliance import current_behavior
 
-from ._observe import Guardrails, Observer, Seen, blocked_by, quietly, wrap_methods
+from ._observe import Guardrails, Observer, Seen, blocked_by, quietly, wrap_call, wrap_methods
 
 if TYPE_CHECKING:
     from collections.abc import AsyncGenerator
@@ -27,7 +27,6 @@ _DEFERRED = frozenset({"CallDeferred", "ApprovalRequired"})
 
 _observer = Observer()
 _seen = Seen()
-_is_installed = False
 _running: ContextVar[frozenset[str]] = ContextVar("agent_compliance_pydantic_ai", default=frozenset())
 
 
@@ -37,31 +36,20 @@ def install(reporter: Reporter | None = None, check_policy: bool = False, guardr
     `guardrails`: names of the functions of output validators, or of tools, as `{name: type in the manifest}`. With
     `check_policy` the policy is evaluated before each model call, and `PolicyDenied` reaches the caller of the agent.
     """
-    global _observer, _is_installed
     models = importlib.import_module("pydantic_ai.models")
     toolsets = importlib.import_module("pydantic_ai.toolsets")
     output = importlib.import_module("pydantic_ai._output")
-    _observer = Observer(reporter, check_policy, guardrails)
-    if _is_installed:
+    if not _observer.install(reporter, check_policy, guardrails):
         return
-    _is_installed = True
-    wrap_methods(models.Model, {"request": _request, "request_stream": _request_stream})
+    wrap_methods(models.Model, {"request": wrap_call(_before, _count), "request_stream": _request_stream})
     wrap_methods(toolsets.AbstractToolset, {"call_tool": _call_tool})
     validator = getattr(output, "OutputValidator", None)
     if validator is not None:
         validator.validate = _validate(validator.validate)
 
 
-def _request(original: Any) -> Any:
-    @functools.wraps(original)
-    async def request(self: Any, *args: Any, **kwargs: Any) -> Any:
-        behavior = current_behavior()
-        await _observer.abefore_model(behavior)
-        response = await original(self, *args, **kwargs)
-        _count(behavior, self, response, response)
-        return response
-
-    return request
+async def _before(behavior: Any, _args: Any, _kwargs: Any) -> None:
+    await _observer.abefore_model(behavior)
 
 
 def _request_stream(original: Any) -> Any:
@@ -81,12 +69,12 @@ def _request_stream(original: Any) -> Any:
 
 @quietly
 def _count_stream(behavior: Any, model: Any, stream: Any) -> None:
-    _count(behavior, model, stream, stream.get())
+    _count(behavior, model, stream.get(), stream)
 
 
 @quietly
-def _count(behavior: Any, model: Any, identity: Any, response: Any) -> None:
-    if not _seen.is_first(identity):
+def _count(behavior: Any, model: Any, response: Any, identity: Any = None) -> None:
+    if not _seen.is_first(response if identity is None else identity):
         return
     call_id = getattr(response, "provider_response_id", None)
     model_id = getattr(response, "model_name", None) or getattr(model, "model_name", None)

@@ -5,6 +5,7 @@ Serves the reports of the agent, opens a behavior for each request, and answers 
 
 from __future__ import annotations
 
+import functools
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -13,20 +14,27 @@ from agent_compliance import PolicyDenied, default_reporter
 from ._observe import denial
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from agent_compliance import Reporter
 
 
 def install(app: Any, reporter: Reporter | None = None) -> None:
     """Installs the middleware outside of all others, so that responses to errors have the headers too.
 
-    Call it before the application serves its first request.
+    A second call replaces the reporter. Call it before the application serves its first request.
     """
     if getattr(app, "middleware_stack", None) is not None:
         raise RuntimeError("install must be called before the application serves requests")
-    used = reporter or default_reporter()
     build = app.build_middleware_stack
-    app.build_middleware_stack = lambda: used.asgi(build())
+    if isinstance(build, functools.partial) and build.func is _built:
+        build = build.args[0]
+    app.build_middleware_stack = functools.partial(_built, build, reporter or default_reporter())
     app.add_exception_handler(PolicyDenied, _denied)
+
+
+def _built(build: Callable[[], Any], reporter: Reporter) -> Any:
+    return reporter.asgi(build())
 
 
 async def _denied(_request: Any, error: Any) -> Any:
