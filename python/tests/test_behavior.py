@@ -146,6 +146,13 @@ def test_facts_are_those_of_the_request(sent: Sent) -> None:
     }
 
 
+def test_an_invalid_ttl_is_no_fact(sent: Sent) -> None:
+    request = sent.reporter.behavior("r")
+    value: Any = 1.5
+    assert not request.memory(ttl_seconds=value)
+    sent.reporter.check_policy(**request.facts())
+
+
 def test_outside_a_request_nothing_is_reported(sent: Sent, reporters: Callable[..., Reporter]) -> None:
     outside = current_behavior()
     assert not outside.begin()

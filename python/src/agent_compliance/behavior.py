@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from contextvars import ContextVar
 
-from ._text import header_form, is_name, is_number, reported_name
+from ._text import header_form, is_name, is_number, is_whole, reported_name
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -66,13 +66,13 @@ class Behavior:
         self._has_begun = False
         self._is_taken = False
         self._closed_at: float | None = None
-        self._guardrails: dict[str, str] = {}
-        self._tools: dict[str, str] = {}
+        # Names in the headers, and below for the policy, also after the head was sent. Dictionaries keep the order.
+        self._guardrails: dict[str, None] = {}
+        self._tools: dict[str, None] = {}
         self._confirmed: bool | None = None
         self._toxicity: float | None = None
         self._ttl: float | None = None
         self._call_ids: set[str] = set()
-        # Names for the policy, also after the head was sent. Dictionaries keep the order.
         self._invoked: dict[str, None] = {}
         self._called: dict[str, None] = {}
 
@@ -135,7 +135,7 @@ class Behavior:
         declared, other_backends = self._sink.memory_selection()
         is_short_term = backend is None or backend not in other_backends
         # Of several writes, one whose TTL differs from the declared one.
-        if ttl_seconds is not None and is_short_term and (self._ttl is None or ttl_seconds != declared):
+        if is_whole(ttl_seconds) and is_short_term and (self._ttl is None or ttl_seconds != declared):
             self._ttl = ttl_seconds
         details = {
             "backend": reported_name(backend) if is_name(backend) else None,
@@ -187,14 +187,14 @@ class Behavior:
         """Whether the response ended more than one minute ago."""
         return self._closed_at is not None and time.monotonic() - self._closed_at > _GRACE_SECONDS
 
-    def _list(self, names: dict[str, str], name: str) -> bool:
+    def _list(self, names: dict[str, None], name: str) -> bool:
         """Adds a name to the list of a header, once. False: the head was sent, or the list is full."""
         encoded = header_form(name)
         if encoded in names:
             return True
         if self._is_taken or sum(map(len, names)) + 2 * len(names) + len(encoded) > _MAX_LIST:
             return False
-        names[encoded] = name
+        names[encoded] = None
         return True
 
     def _send(self, event: dict[str, Any], details: dict[str, Any], is_listed: bool) -> bool:
@@ -243,28 +243,9 @@ class _NoRequest(Behavior):
 
     __slots__ = ()
 
-    def begin(self) -> bool:
-        return False
-
-    def guardrail(
-        self, name: str, blocked: bool | None = None, score: float | None = None, *, invoked: bool = True
-    ) -> bool:
-        return False
-
-    def tool(self, name: str, success: bool | None = None, latency_ms: float | None = None) -> bool:
-        return False
-
-    def model(self, model_id: str, prompt_tokens: int, completion_tokens: int, call_id: str | None = None) -> bool:
-        # The object is shared by all code outside a request, so it keeps no call ids.
-        return self._sink.count_usage(None, model_id, prompt_tokens, completion_tokens)
-
-    def memory(
-        self, backend: str | None = None, ttl_seconds: int | None = None, pii_scrubbed: bool | None = None
-    ) -> bool:
-        return False
-
-    def confirmed(self, value: bool = True) -> bool:
-        return False
+    def __init__(self) -> None:
+        super().__init__(_NO_SINK, None)
+        self._is_taken = True
 
     def facts(self) -> dict[str, Any]:
         return {}
@@ -272,18 +253,15 @@ class _NoRequest(Behavior):
     def headers(self) -> dict[str, str]:
         return {}
 
-    def close(self) -> None:
-        return None
 
-
-_NO_REQUEST = _NoRequest(_NoSink(), None)
+_NO_SINK = _NoSink()
 CURRENT: ContextVar[Behavior | None] = ContextVar("agent_compliance_behavior", default=None)
 
 
 def current_behavior() -> Behavior:
     """The behaviour of the request in whose context the caller runs, else an object that reports nothing."""
     behavior = CURRENT.get()
-    return _NO_REQUEST if behavior is None or behavior.is_over() else behavior
+    return _NoRequest() if behavior is None or behavior.is_over() else behavior
 
 
 class RequestScope:
@@ -303,8 +281,3 @@ class RequestScope:
         self._behavior.close()
         if self._token is not None:
             CURRENT.reset(self._token)
-
-
-def request_id_of(value: str | None) -> str | None:
-    """The value of the header `x-request-id` if it can be an id of the sidecar."""
-    return value if value and len(value) <= 128 else None

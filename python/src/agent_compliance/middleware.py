@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .behavior import CURRENT, HEADERS, request_id_of
+from .behavior import CURRENT, HEADERS, RequestScope
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -54,12 +54,8 @@ class AsgiMiddleware:
                     message = {**message, "headers": _with_headers(message.get("headers", ()), reported)}
             await send(message)
 
-        token = CURRENT.set(behavior)
-        try:
+        with RequestScope(behavior):
             await self.app(scope, receive, send_with_headers)
-        finally:
-            behavior.close()
-            CURRENT.reset(token)
 
     async def _lifespan(self, scope: Scope, receive: Receive, send: Send) -> None:
         self.reporter.start()
@@ -100,7 +96,7 @@ class WsgiMiddleware:
             return [body]
         from contextvars import copy_context
 
-        behavior = reporter.behavior(request_id_of(environ.get("HTTP_X_REQUEST_ID")))
+        behavior = reporter.behavior(environ.get("HTTP_X_REQUEST_ID"))
 
         def start_with_headers(status: str, headers: list[tuple[str, str]], *exc_info: Any) -> Any:
             reported = behavior.headers()
@@ -151,7 +147,7 @@ class _Parts:
 def _request_id_in(scope: Scope) -> str | None:
     for name, value in scope["headers"]:
         if name == b"x-request-id":
-            return request_id_of(value.decode("latin-1"))
+            return str(value.decode("latin-1"))
     return None
 
 

@@ -197,9 +197,10 @@ class Reporter:
 
     def behavior(self, request_id: str | None = None) -> Behavior:
         """A behaviour for one request. `request_id`: the value of `x-request-id`, which the sidecar adds."""
-        from .behavior import Behavior, request_id_of
+        from .behavior import Behavior
 
-        return Behavior(self, request_id_of(request_id))
+        # The sidecar has no longer ids.
+        return Behavior(self, request_id if request_id and len(request_id) <= 128 else None)
 
     def request(self, request_id: str | None = None) -> RequestScope:
         """For servers that are neither ASGI nor WSGI: `with reporter.request(id) as behavior:`."""
