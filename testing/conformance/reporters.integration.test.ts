@@ -1,5 +1,5 @@
 // The same requests and expected documents against the reporters for Node.js and for Python.
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
+import { spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { request as httpRequest, type IncomingMessage, type RequestListener } from 'node:http';
@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parseEventBatch } from '../../core/behavior/parse-event-batch.ts';
+import { pythonInterpreter } from '../python-interpreter.ts';
 import { TestServers } from '../sockets.ts';
 
 interface Case {
@@ -25,17 +26,7 @@ interface Case {
   };
 }
 
-/** The interpreter itself: a shim in the PATH needs variables that the agent does not have. */
-function pythonHere(): string | undefined {
-  const program = 'import sys; print(sys.executable); sys.exit(sys.version_info < (3, 10))';
-  for (const name of ['python3.13', 'python3.12', 'python3.11', 'python3.10', 'python3']) {
-    const { status, stdout } = spawnSync(name, ['-c', program], { encoding: 'utf8' });
-    if (status === 0) return stdout.trim();
-  }
-  return undefined;
-}
-
-const PYTHON = pythonHere();
+const PYTHON = pythonInterpreter(10);
 if (PYTHON === undefined)
   process.stderr.write(
     'SKIPPED: Python 3.10 is missing: required by the conformance suite of the reporters\n',

@@ -1,4 +1,3 @@
-import { spawn, type ChildProcess } from 'node:child_process';
 import {
   cpSync,
   existsSync,
@@ -11,9 +10,9 @@ import {
 } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
-import { ChildServer } from '../child-server.ts';
+import { AgentProcess } from './agent-process.ts';
 import type { ExampleRow } from './example-rows.ts';
-import { folderOf, pythonIn, QUIET } from './programs.ts';
+import { folderOf, QUIET } from './programs.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 
@@ -21,7 +20,7 @@ const ROOT = join(import.meta.dirname, '../..');
 export class ExampleAgent {
   readonly folder = mkdtempSync(join(tmpdir(), 'example-'));
   readonly #row: ExampleRow;
-  #child: ChildProcess | null = null;
+  #process: AgentProcess | null = null;
 
   /** @param manifest replaces the agent's own `agent.yaml` */
   constructor(row: ExampleRow, manifest: string) {
@@ -34,42 +33,28 @@ export class ExampleAgent {
   /** Starts the agent and waits until `GET /health` returns 2xx. */
   async start(port: number, env: Record<string, string>): Promise<void> {
     const isPython = this.#row.packages === 'python';
-    const child = spawn(
-      isPython ? pythonIn(folderOf('python')) : process.execPath,
-      [isPython ? 'main.py' : 'main.mjs'],
-      {
-        cwd: this.folder,
-        env: {
-          ...{ PATH: process.env['PATH'] ?? '', HOME: this.folder, ...QUIET },
-          // The integrations use the tracing of these frameworks.
-          ...{ OPENAI_AGENTS_DISABLE_TRACING: '0', OTEL_SDK_DISABLED: 'false' },
-          ...(isPython && { PYTHONPATH: join(ROOT, 'python/src') }),
-          ...{ ...env, PORT: String(port) },
-        },
-        stdio: ['ignore', 'pipe', 'pipe'],
+    this.#process = new AgentProcess({
+      name: this.#row.folder,
+      folder: this.folder,
+      file: isPython ? 'main.py' : 'main.mjs',
+      env: {
+        ...{ PATH: process.env['PATH'] ?? '', HOME: this.folder, ...QUIET },
+        // The integrations use the tracing of these frameworks.
+        ...{ OPENAI_AGENTS_DISABLE_TRACING: '0', OTEL_SDK_DISABLED: 'false' },
+        ...(isPython && { PYTHONPATH: join(ROOT, 'python/src') }),
+        ...{ ...env, PORT: String(port) },
       },
-    );
-    this.#child = child;
-    const server = new ChildServer(child);
-    const isUp = () =>
-      fetch(`http://127.0.0.1:${port}/health`).then(
-        ({ ok }) => ok,
-        () => false,
-      );
-    this.output = () => server.failure(this.#row.folder).message;
-    if ((await server.untilUp(isUp)) === null) throw server.failure(this.#row.folder);
+    });
+    await this.#process.untilHealthy(port);
   }
 
   /** Its output so far. */
-  output = (): string => '';
+  output(): string {
+    return this.#process?.output() ?? '';
+  }
 
   async close(): Promise<void> {
-    const child = this.#child;
-    if (child?.exitCode === null && child.signalCode === null) {
-      const ended = new Promise((resolve) => child.once('exit', resolve));
-      child.kill('SIGKILL');
-      await ended;
-    }
+    await this.#process?.close();
     rmSync(this.folder, { recursive: true, force: true });
   }
 

@@ -1,4 +1,4 @@
-import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import { execFile } from 'node:child_process';
 import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
@@ -6,8 +6,8 @@ import { promisify } from 'node:util';
 import { FRAMEWORK_PROJECTS } from '../../core/scaffold/framework-projects.ts';
 import type { Framework } from '../../core/scaffold/frameworks.ts';
 import type { GeneratedFile } from '../../core/scaffold/generated-file.ts';
-import { ChildServer } from '../child-server.ts';
 import { linkPackages, makeConsumerProject, type ConsumerProject } from '../consumer-project.ts';
+import { AgentProcess } from './agent-process.ts';
 import { folderOf, pythonIn, QUIET } from './programs.ts';
 import type { Packages } from './row.ts';
 
@@ -23,7 +23,7 @@ export class GeneratedProject {
   readonly folder: string;
   readonly #framework: Framework;
   readonly #consumer: ConsumerProject | null;
-  #child: ChildProcess | null = null;
+  #process: AgentProcess | null = null;
 
   private constructor(framework: Framework, consumer: ConsumerProject | null) {
     this.#framework = framework;
@@ -72,30 +72,17 @@ export class GeneratedProject {
 
   /** Starts the agent and waits until `GET /health` returns 2xx. */
   async start(port: number, env: Record<string, string>): Promise<void> {
-    const isPython = packagesOf(this.#framework) === 'python';
-    const command = isPython ? pythonIn(folderOf('python')) : process.execPath;
-    const child = spawn(command, [isPython ? 'main.py' : 'src/main.ts'], {
-      cwd: this.folder,
+    this.#process = new AgentProcess({
+      name: `the ${this.#framework} project`,
+      folder: this.folder,
+      file: packagesOf(this.#framework) === 'python' ? 'main.py' : 'src/main.ts',
       env: this.#env({ ...env, PORT: String(port), HOST: '127.0.0.1' }),
-      stdio: ['ignore', 'pipe', 'pipe'],
     });
-    this.#child = child;
-    const server = new ChildServer(child);
-    const isUp = () =>
-      fetch(`http://127.0.0.1:${port}/health`).then(
-        ({ ok }) => ok,
-        () => false,
-      );
-    if ((await server.untilUp(isUp)) === null) throw server.failure(`the ${this.#framework} project`);
+    await this.#process.untilHealthy(port);
   }
 
   async close(): Promise<void> {
-    const child = this.#child;
-    if (child?.exitCode === null && child.signalCode === null) {
-      const ended = new Promise((resolve) => child.once('exit', resolve));
-      child.kill('SIGKILL');
-      await ended;
-    }
+    await this.#process?.close();
     if (this.#consumer === null) rmSync(this.folder, { recursive: true, force: true });
     else this.#consumer.remove();
   }

@@ -1,6 +1,5 @@
 // Tests the OTLP receiver with real instrumentation packages. The response of the agents shows no token and no tool, so everything
 // that the sidecar knows comes from their spans.
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { AuditEntry, BehavioralEvent } from '../../core/behavior/audit-entry.ts';
 import type { RingUsageReport } from '../../core/usage/usage.ts';
@@ -8,6 +7,7 @@ import { freePorts } from '../../examples/demo/free-ports.ts';
 import { manifestText, startSidecarRig } from '../sidecar-rig.ts';
 import { INSTRUMENTED_ROWS, type InstrumentedRow } from './instrumented-rows.ts';
 import { Programs, versionOf, whyNoPackages } from './programs.ts';
+import { until } from './until.ts';
 import { startVendor, type Vendor } from './vendor.ts';
 
 let vendor: Vendor;
@@ -24,8 +24,6 @@ const MANIFEST = manifestText({
   guardrails: { input: [{ type: 'pii-detector' }] },
   tools: [{ name: 'multiply', description: 'multiplies two numbers' }],
 });
-/** Instrumentation exports its spans after at most five seconds. */
-const WAIT_MS = 60_000;
 
 const eventsOf = <T extends BehavioralEvent['type']>(entry: AuditEntry | undefined, type: T) =>
   (entry?.events ?? []).filter((event): event is BehavioralEvent & { type: T } => event.type === type);
@@ -49,15 +47,16 @@ async function entryOf(row: InstrumentedRow): Promise<{ entry: AuditEntry; usage
     vendor.begin({ name: row.name });
     const response = await fetch(`${rig.proxyUrl}/v1/chat`, { method: 'POST', body: '{}' });
     expect([response.status, await response.text()]).toEqual([200, 'Six times seven is “42”.']);
-    const deadline = Date.now() + WAIT_MS;
-    for (;;) {
-      const [entry] = await rig.report<AuditEntry[]>('/audit');
-      const usage = await rig.report<RingUsageReport>('/usage');
-      const isWhole = eventsOf(entry, 'model').length >= 3 && eventsOf(entry, 'tool').length >= 2;
-      if (entry !== undefined && isWhole) return { entry, usage };
-      if (Date.now() > deadline) throw new Error(JSON.stringify({ entry, log: rig.log }));
-      await sleep(20);
-    }
+    let entry: AuditEntry | undefined;
+    // Instrumentation exports its spans after at most five seconds.
+    await until(
+      async () => {
+        [entry] = await rig.report<AuditEntry[]>('/audit');
+        return eventsOf(entry, 'model').length >= 3 && eventsOf(entry, 'tool').length >= 2;
+      },
+      () => JSON.stringify({ entry, log: rig.log }),
+    );
+    return { entry: entry!, usage: await rig.report<RingUsageReport>('/usage') };
   } catch (error) {
     const versions = row.shows.map((name) => `${name} ${versionOf(name, row.packages)}`);
     throw new Error(`${versions.join(', ')}: ${agent.output()}`, { cause: error });

@@ -1,5 +1,5 @@
 // The reporter of generated Python projects gives the results of the reporter for Node.js.
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:http';
@@ -19,10 +19,9 @@ import { freePorts } from '../../examples/demo/free-ports.ts';
 import { runChecks } from '../../reporter/health-checks.ts';
 import { createRequestBehavior } from '../../reporter/request-behavior.ts';
 import fc, { anyCharacter } from '../properties.ts';
+import { pythonInterpreter } from '../python-interpreter.ts';
 
-const PYTHON = ['python3.13', 'python3.12', 'python3.11', 'python3'].find(
-  (name) => spawnSync(name, ['-c', 'import sys; sys.exit(sys.version_info < (3, 11))']).status === 0,
-);
+const PYTHON = pythonInterpreter(11);
 if (PYTHON === undefined)
   process.stderr.write('SKIPPED: Python 3.11 is missing: required by the Python reporter\n');
 const withPython = PYTHON === undefined ? describe.skip : describe;

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import { callsOf } from '../../core/behavior/entry-usage.ts';
@@ -19,6 +18,7 @@ import { ExampleAgent } from './example-agent.ts';
 import type { ExampleResult } from './example-result.ts';
 import { exampleName, type ExampleRow } from './example-rows.ts';
 import { versionOf } from './programs.ts';
+import { until } from './until.ts';
 import { startVendor, type Vendor } from './vendor.ts';
 
 const EXAMPLES = join(import.meta.dirname, '../../examples');
@@ -242,16 +242,5 @@ async function askTools(url: string, message: string): Promise<Answer> {
     return { status: 200, text: JSON.stringify(content) };
   } finally {
     await client.close();
-  }
-}
-
-/** Far more than any step takes; no result depends on it. */
-const WAIT_MS = 60_000;
-
-async function until(isSo: () => Promise<boolean>, what: () => string): Promise<void> {
-  const deadline = Date.now() + WAIT_MS;
-  while (!(await isSo())) {
-    if (Date.now() > deadline) throw new Error(`not in ${WAIT_MS} ms: ${what()}`);
-    await sleep(20);
   }
 }

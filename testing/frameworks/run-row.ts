@@ -1,5 +1,4 @@
 import assert from 'node:assert/strict';
-import { setTimeout as sleep } from 'node:timers/promises';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import { callsOf, callsWithoutUsageOf } from '../../core/behavior/entry-usage.ts';
 import { totalOf } from '../../core/usage/answer-usage.ts';
@@ -10,6 +9,7 @@ import { ProcessRig } from '../process-rig.ts';
 import { Programs, versionOf, type Client } from './programs.ts';
 import type { Form, FormResult, RaisedError, Row, RowResult } from './row.ts';
 import { startTap, type Exchange, type Tap } from './tap.ts';
+import { until } from './until.ts';
 import { startVendor, type Scenario, type Vendor } from './vendor.ts';
 
 /** Resources shared by the rows of a run. */
@@ -326,14 +326,4 @@ function shown(errors: readonly RaisedError[]): RaisedError[] {
     const around = plain[index - 1];
     return around?.type !== type || around.message !== message;
   });
-}
-
-const WAIT_MS = 60_000;
-
-async function until(isSo: () => boolean | Promise<boolean>, what: () => string): Promise<void> {
-  const deadline = Date.now() + WAIT_MS;
-  while (!(await isSo())) {
-    if (Date.now() > deadline) throw new Error(`not in ${WAIT_MS} ms: ${what()}`);
-    await sleep(10);
-  }
 }
