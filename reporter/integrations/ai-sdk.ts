@@ -37,7 +37,7 @@ export interface ComplianceMiddleware {
  */
 export function compliance(reporter: ObservingReporter, options?: IntegrationOptions): ComplianceMiddleware {
   const observer = new Observer(reporter, options);
-  const tools = followTools(reporter, observer);
+  const tools = followerOf(reporter, observer);
   return {
     async wrapGenerate({ doGenerate, params, model }) {
       const behavior = observer.behavior();
@@ -45,7 +45,7 @@ export function compliance(reporter: ObservingReporter, options?: IntegrationOpt
       await observer.beforeModel(behavior);
       const result = await doGenerate();
       safely(() => {
-        for (const part of listAt(result, 'content')) tools.part(behavior, part);
+        for (const part of listAt(result, 'content')) tools.part(behavior, part, observer);
         observer.model(behavior, model.modelId, usageOf(at(result, 'usage')), at(result, 'response', 'id'));
       });
       return result;
@@ -57,7 +57,7 @@ export function compliance(reporter: ObservingReporter, options?: IntegrationOpt
       const result = await doStream();
       let callId: unknown;
       const watch = (part: unknown): void => {
-        tools.part(behavior, part);
+        tools.part(behavior, part, observer);
         if (at(part, 'type') === 'response-metadata') callId = at(part, 'id') ?? callId;
         if (at(part, 'type') === 'finish')
           observer.model(behavior, model.modelId, usageOf(at(part, 'usage')), callId);
@@ -90,22 +90,17 @@ declare global {
   var AI_SDK_TELEMETRY_INTEGRATIONS: unknown[] | undefined;
 }
 
-interface ToolCalls {
-  part(behavior: RequestBehavior, part: unknown): void;
-  results(behavior: RequestBehavior, params: unknown): void;
-}
-
 const followed = new WeakMap<ObservingReporter, ToolFollower>();
 
 /** One follower per reporter: an agent may create a middleware for each request, and telemetry is registered once. */
-function followTools(reporter: ObservingReporter, observer: Observer): ToolCalls {
+function followerOf(reporter: ObservingReporter, observer: Observer): ToolFollower {
   let follower = followed.get(reporter);
   if (follower === undefined) {
     follower = new ToolFollower(observer);
     followed.set(reporter, follower);
     (globalThis.AI_SDK_TELEMETRY_INTEGRATIONS ??= []).push(follower.telemetry());
   }
-  return follower.with(observer);
+  return follower;
 }
 
 /**
@@ -122,13 +117,6 @@ class ToolFollower {
     this.#fallback = observer;
   }
 
-  with(observer: Observer): ToolCalls {
-    return {
-      part: (behavior, part) => this.#part(behavior, part, observer),
-      results: (behavior, params) => this.#results(behavior, params),
-    };
-  }
-
   telemetry(): Telemetry {
     return {
       onStart: () => {
@@ -138,7 +126,8 @@ class ToolFollower {
     };
   }
 
-  #part(behavior: RequestBehavior, part: unknown, observer: Observer): void {
+  /** A part of a response. */
+  part(behavior: RequestBehavior, part: unknown, observer: Observer): void {
     const [type, id, name] = [at(part, 'type'), at(part, 'toolCallId'), at(part, 'toolName')];
     if (typeof id !== 'string' || typeof name !== 'string') return;
     if (type === 'tool-call' && at(part, 'providerExecuted') !== true) {
@@ -150,7 +139,8 @@ class ToolFollower {
     if (type === 'tool-result') observer.tool(behavior, name, { success: at(part, 'isError') !== true });
   }
 
-  #results(behavior: RequestBehavior, params: unknown): void {
+  /** The prompt of a model call, which has the results of earlier tools. */
+  results(behavior: RequestBehavior, params: unknown): void {
     for (const message of listAt(params, 'prompt'))
       for (const part of at(message, 'role') === 'tool' ? listAt(message, 'content') : []) {
         const output = at(part, 'output', 'type');

@@ -50,12 +50,12 @@ export class ComplianceHandler {
     return this;
   }
 
-  async handleChatModelStart(...[model, , runId, , extra, , metadata]: ModelStart): Promise<void> {
-    await this.#startModel(runId, [at(extra, 'invocation_params'), metadata, at(model, 'kwargs')]);
+  async handleChatModelStart(...start: ModelStart): Promise<void> {
+    await this.#startModel(...start);
   }
 
-  async handleLLMStart(...[model, , runId, , extra, , metadata]: ModelStart): Promise<void> {
-    await this.#startModel(runId, [at(extra, 'invocation_params'), metadata, at(model, 'kwargs')]);
+  async handleLLMStart(...start: ModelStart): Promise<void> {
+    await this.#startModel(...start);
   }
 
   handleLLMEnd(output: unknown, runId: string): void {
@@ -126,9 +126,10 @@ export class ComplianceHandler {
     return this.#observer.guardrailOf(name) ?? this.#observer.guardrailOf(own);
   }
 
-  async #startModel(runId: string, sources: readonly unknown[]): Promise<void> {
+  async #startModel(...[model, , runId, , extra, , metadata]: ModelStart): Promise<void> {
     let behavior: RequestBehavior | undefined;
     safely(() => {
+      const sources = [at(extra, 'invocation_params'), metadata, at(model, 'kwargs')];
       const names = sources.flatMap((source) =>
         ['model', 'model_name', 'modelName', 'ls_model_name'].map((key) => at(source, key)),
       );
