@@ -95,10 +95,9 @@ class Pusher:
         try:
             # Before composing: without a token no checks are needed.
             bearer = self._bearer.current()
-            heartbeat = self._composed(heartbeat_id)
+            body, is_shortened = fit(self._composed(heartbeat_id))
         except Exception as error:
             return "failed", describe(error)
-        body, is_shortened = fit(heartbeat)
         if is_shortened:
             warn("heartbeat shortened to the size limit", seq=self._seq)
         reply = self._post(bearer, "/api/v1/heartbeat", body)

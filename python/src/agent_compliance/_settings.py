@@ -85,19 +85,12 @@ def push_settings(argument: PushOptions | bool | None, env: Mapping[str, str]) -
     if argument is False:
         return None
     if isinstance(argument, PushOptions):
-        return _checked(argument, _ARGUMENTS)
+        return _checked(argument, {name: f"push.{name}" for name in _VARIABLES})
     if not env.get("PLATFORM_URL"):
         return None
     return _checked(_from_environment(env), _VARIABLES)
 
 
-_ARGUMENTS = {
-    "url": "push.url",
-    "key": "push.key",
-    "token_file": "push.token_file",
-    "key_store_path": "push.key_store_path",
-    "interval_seconds": "push.interval_seconds",
-}
 _VARIABLES = {
     "url": "PLATFORM_URL",
     "key": "PLATFORM_KEY",

@@ -26,6 +26,7 @@ _NAMES = (
     "urllib.parse",
     "agent_compliance._checks",
     "agent_compliance._probes",
+    "agent_compliance.behavior",
 )
 
 

@@ -98,11 +98,11 @@ def _parts(parts: Any, behavior: Behavior) -> Iterator[Any]:
 
 
 async def _async_parts(parts: Any, behavior: Behavior) -> AsyncIterator[Any]:
-    iterator = aiter(parts)
+    iterator: Any = aiter(parts)
     try:
         while True:
             with current(behavior):
-                part = await anext(iterator, _END)
+                part: Any = await anext(iterator, _END)
             if part is _END:
                 return
             yield part
