@@ -170,7 +170,7 @@ def settings_of(**options: Any) -> Any:
 
 def test_a_token_file_is_read_for_every_push(tmp_path: Path) -> None:
     path = tmp_path / "token"
-    bearer = _credentials.Bearer(settings_of(token_file=str(path)), lambda _key: _credentials.Renewal(None))
+    bearer = _credentials.Bearer(settings_of(token_file=str(path)), lambda _key: "no renewal")
     bearer.renew_if_due()
     with pytest.raises(OSError, match="cannot be read"):
         bearer.current()
@@ -193,9 +193,9 @@ def test_a_registration_key_in_a_file_is_renewed_there(tmp_path: Path, caplog: p
     path.symlink_to(target)
     calls: list[str] = []
 
-    def renew(key: str) -> _credentials.Renewal:
+    def renew(key: str) -> tuple[str, str]:
         calls.append(key)
-        return _credentials.Renewal(new, "later")
+        return new, "later"
 
     bearer = _credentials.Bearer(settings_of(token_file=str(path)), renew)
     bearer.renew_if_due()
@@ -228,9 +228,7 @@ def test_the_stored_key_is_used_if_it_is_newer(tmp_path: Path, kept: Callable[[f
     now = time.time()
     own, store = key_of(now - 100, now + 10_000), tmp_path / "key"
     store.write_text(kept(now))
-    bearer = _credentials.Bearer(
-        settings_of(key=own, key_store_path=str(store)), lambda _key: _credentials.Renewal(None)
-    )
+    bearer = _credentials.Bearer(settings_of(key=own, key_store_path=str(store)), lambda _key: "no renewal")
     assert bearer.current() == (store.read_text() if is_used else own)
 
 

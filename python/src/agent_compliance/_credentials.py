@@ -15,16 +15,10 @@ if TYPE_CHECKING:
 
     from ._settings import PushSettings
 
+    # A new key with its end, or the reason why there is none.
+    Renewal = tuple[str, str] | str
+
 _MAX_TOKEN = 16_384
-
-
-class Renewal:
-    """Result of a renewal: a new key with its end, or the reason why there is none."""
-
-    def __init__(self, key: str | None, expires_at: str = "", reason: str = "") -> None:
-        self.key = key
-        self.expires_at = expires_at
-        self.reason = reason
 
 
 class Bearer:
@@ -57,15 +51,16 @@ class Bearer:
         if not is_renewal_due(bearer, utc_now()):
             return
         renewal = self._renew(bearer)
-        if renewal.key is None:
+        if isinstance(renewal, str):
             log = debug if self._is_failing else warn
-            log("control plane key renewal failed", reason=renewal.reason)
+            log("control plane key renewal failed", reason=renewal)
             self._is_failing = True
             return
         self._is_failing = False
-        self._renewed = (stored, renewal.key)
-        info("control plane key renewed", expires_at=renewal.expires_at)
-        self._keep(renewal.key)
+        key, expires_at = renewal
+        self._renewed = (stored, key)
+        info("control plane key renewed", expires_at=expires_at)
+        self._keep(key)
 
     def _stored(self) -> str:
         if self._key is None:

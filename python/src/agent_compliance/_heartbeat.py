@@ -280,11 +280,11 @@ def fit(heartbeat: Json) -> tuple[bytes, bool]:
     fitted = _with_short_texts(heartbeat)
     body = json_bytes(fitted)
     while len(body) > MAX_BYTES:
-        sizes = [(len(json_bytes(read(fitted))), index) for index, (read, _) in enumerate(_TRIMS) if read(fitted)]
-        if not sizes:
+        rows = [row for row in _LISTS if len(fitted[row[0]][row[1]]) > row[2]]
+        if not rows:
             break
-        read, trim = _TRIMS[max(sizes)[1]]
-        trim(fitted, read(fitted))
+        part, name, _, halved = max(rows, key=lambda row: len(json_bytes(fitted[row[0]][row[1]])))
+        fitted[part][name] = halved(fitted[part][name])
         body = json_bytes(fitted)
     return body, True
 
@@ -307,36 +307,20 @@ def _worst_half(items: list[Json], rank: Callable[[Json], int]) -> list[Json]:
     return [item for index, item in enumerate(items) if index in kept]
 
 
-def _trim_evidence(heartbeat: Json, items: list[Json]) -> None:
-    heartbeat["evidence"]["items"] = _worst_half(items, lambda item: ("none", "reported").index(item["tier"]))
-
-
-def _trim_issues(heartbeat: Json, items: list[Json]) -> None:
-    heartbeat["gap"]["issues"] = _worst_half(items, _rank)
-
-
-def _trim_checks(heartbeat: Json, items: list[Json]) -> None:
-    heartbeat["health"]["checks"] = _worst_half(items, lambda item: ("fail", "skip", "pass").index(item["status"]))
-
-
-def _trim_models(heartbeat: Json, items: list[Json]) -> None:
+def _folded(items: list[Json]) -> list[Json]:
     """Folds the models with the fewest tokens into one row, so that the sums stay correct."""
     named = sorted((each for each in items if each["modelId"] != "(other)"), key=lambda each: -each["totalTokens"])
     kept = named[: len(named) // 2]
     folded = [each for each in items if each not in kept]
     counts = ("promptTokens", "completionTokens", "totalTokens", "callCount")
-    other = {"modelId": "(other)", **{name: sum(each[name] for each in folded) for name in counts}}
-    heartbeat["usage"]["models"] = [*kept, other]
+    return [*kept, {"modelId": "(other)", **{name: sum(each[name] for each in folded) for name in counts}}]
 
 
-def _models_to_fold(heartbeat: Json) -> list[Json]:
-    models: list[Json] = heartbeat["usage"]["models"]
-    return models if len(models) > 2 else []
-
-
-_TRIMS: tuple[tuple[Callable[[Json], list[Json]], Callable[[Json, list[Json]], None]], ...] = (
-    (lambda heartbeat: heartbeat["evidence"]["items"], _trim_evidence),
-    (lambda heartbeat: heartbeat["gap"]["issues"], _trim_issues),
-    (lambda heartbeat: heartbeat["health"]["checks"], _trim_checks),
-    (_models_to_fold, _trim_models),
+_STATUSES = ("fail", "skip", "pass")
+# Lists that are shortened: part of the heartbeat, name, length that stays, and how they lose their less important half.
+_LISTS: tuple[tuple[str, str, int, Callable[[list[Json]], list[Json]]], ...] = (
+    ("evidence", "items", 0, lambda items: _worst_half(items, lambda item: ("none", "reported").index(item["tier"]))),
+    ("gap", "issues", 0, lambda items: _worst_half(items, _rank)),
+    ("health", "checks", 0, lambda items: _worst_half(items, lambda item: _STATUSES.index(item["status"]))),
+    ("usage", "models", 2, _folded),
 )

@@ -251,34 +251,29 @@ def _judge_postgres(received: bytes) -> str | None:
     return _POSTGRES_DOWN.get(next((field[1:] for field in fields if field.startswith("C")), ""), "")
 
 
-# Base URL, path of the cheapest GET that requires the key, header of the key, other headers, more rejections.
-_VENDORS: dict[str, tuple[str | None, str, str, dict[str, str], tuple[int, ...]]] = {
-    "openai": ("https://api.openai.com/v1", "/models", "authorization", {}, ()),
-    "anthropic": (
-        "https://api.anthropic.com",
-        "/v1/models",
-        "x-api-key",
-        {"anthropic-version": "2023-06-01"},
-        (),
-    ),
+# Base URLs of the APIs.
+_BASE_URLS = {
+    "openai": "https://api.openai.com/v1",
+    "mistral": "https://api.mistral.ai/v1",
+    "groq": "https://api.groq.com/openai/v1",
+    "cohere": "https://api.cohere.com/v1",
+    "deepseek": "https://api.deepseek.com",
+    "xai": "https://api.x.ai/v1",
+    "together": "https://api.together.xyz/v1",
+    "openrouter": "https://openrouter.ai/api/v1",
+    "ollama": "http://localhost:11434/v1",
+    "anthropic": "https://api.anthropic.com",
+    "google": "https://generativelanguage.googleapis.com",
+}
+# Path of the cheapest GET that requires the key, header of the key, other headers, more rejections.
+_OPENAI: tuple[str, str, dict[str, str], tuple[int, ...]] = ("/models", "authorization", {}, ())
+_OTHERS = {
+    "anthropic": ("/v1/models", "x-api-key", {"anthropic-version": "2023-06-01"}, ()),
     # Google rejects an invalid key with 400.
-    "google": (
-        "https://generativelanguage.googleapis.com",
-        "/v1beta/models",
-        "x-goog-api-key",
-        {},
-        (400,),
-    ),
-    "mistral": ("https://api.mistral.ai/v1", "/models", "authorization", {}, ()),
-    "groq": ("https://api.groq.com/openai/v1", "/models", "authorization", {}, ()),
-    "cohere": ("https://api.cohere.com/v1", "/models", "authorization", {}, ()),
-    "deepseek": ("https://api.deepseek.com", "/models", "authorization", {}, ()),
-    "xai": ("https://api.x.ai/v1", "/models", "authorization", {}, ()),
-    "together": ("https://api.together.xyz/v1", "/models", "authorization", {}, ()),
+    "google": ("/v1beta/models", "x-goog-api-key", {}, (400,)),
     # The model list is public there, so it does not verify the key.
-    "openrouter": ("https://openrouter.ai/api/v1", "/key", "authorization", {}, ()),
-    "ollama": ("http://localhost:11434/v1", "/models", "authorization", {}, ()),
-    "azure": (None, "/openai/models?api-version=2024-10-21", "api-key", {}, ()),
+    "openrouter": ("/key", "authorization", {}, ()),
+    "azure": ("/openai/models?api-version=2024-10-21", "api-key", {}, ()),
 }
 _ALIASES = {
     "gemini": "google",
@@ -296,7 +291,8 @@ def model_reach(model: Any, references: References) -> Reach:
     provider: str = model["provider"]
     folded = provider.strip().lower()
     name = _ALIASES.get(folded, folded)
-    base, path, key_header, headers, rejected = _VENDORS.get(name, (None, *_VENDORS["openai"][1:]))
+    base = _BASE_URLS.get(name)
+    path, key_header, headers, rejected = _OTHERS.get(name, _OPENAI)
     variable = "AZURE_OPENAI_ENDPOINT" if name == "azure" else plain_name(name) + "_BASE_URL"
     given = references.env.get(variable)
     if not given and base is None:

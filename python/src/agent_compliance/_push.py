@@ -6,7 +6,7 @@ import random
 import threading
 import time
 
-from ._credentials import Bearer, Renewal, expiry_of
+from ._credentials import Bearer, expiry_of
 from ._heartbeat import SeenTimes, compose, fit
 from ._http import Late, Reply, origin_of, post_json, url_below
 from ._log import debug, describe, info, warn
@@ -17,6 +17,7 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from typing import Any
 
+    from ._credentials import Renewal
     from ._settings import PushSettings
     from .reporter import Reporter
 
@@ -162,13 +163,13 @@ class Pusher:
         """`POST /api/v1/token`: exchanges a valid key for a new key."""
         reply = self._post(bearer, "/api/v1/token", None)
         if isinstance(reply, str):
-            return Renewal(None, reason=reply)
+            return reply
         if not 200 <= reply.status <= 299:
-            return Renewal(None, reason=_refusal(reply, bearer))
+            return _refusal(reply, bearer)
         key, expires_at = _member(reply, "apiKey"), expiry_of(_member(reply, "expiresAt"))
         if not isinstance(key, str) or not is_sendable(key) or expires_at is None:
-            return Renewal(None, reason="the response contains no valid key")
-        return Renewal(key, expires_at)
+            return "the response contains no valid key"
+        return key, expires_at
 
     def _post(self, bearer: str, path: str, body: bytes | None) -> Reply | str:
         """A text is the reason why there is no complete response."""

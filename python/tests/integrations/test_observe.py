@@ -69,7 +69,7 @@ def test_blocked(result: Any, blocked: bool | None) -> None:
 
 
 def test_errors_are_logged_once(caplog: pytest.LogCaptureFixture) -> None:
-    _observe.reset_log()
+    _observe._logged.clear()
 
     @quietly
     def fail() -> None:
@@ -145,7 +145,7 @@ def test_methods_of_present_and_later_classes() -> None:
 def test_invalid_facts_do_not_break_the_agent(
     reporter: Reporter, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    _observe.reset_log()
+    _observe._logged.clear()
 
     def fail(**_facts: Any) -> None:
         raise TypeError("not a fact")
@@ -159,7 +159,7 @@ def test_invalid_facts_do_not_break_the_agent(
 def test_invalid_facts_of_asyncio(
     reporter: Reporter, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    _observe.reset_log()
+    _observe._logged.clear()
 
     async def fail(**_facts: Any) -> None:
         raise TypeError("not a fact")

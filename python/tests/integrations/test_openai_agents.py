@@ -70,7 +70,7 @@ class TestChatCompletions(Contract):
         from agents import RunConfig, Runner
 
         self.install(reporter)
-        _observe.reset_log()
+        _observe._logged.clear()
 
         async def run() -> None:
             config = RunConfig(tracing_disabled=True)

@@ -41,11 +41,6 @@ def log_once(message: str, error: BaseException | None = None) -> None:
     _LOG.warning("%s", message, exc_info=error)
 
 
-def reset_log() -> None:
-    """Forgets what was logged."""
-    _logged.clear()
-
-
 @contextmanager
 def only_decisions(message: str) -> Generator[None, None, None]:
     """Logs an error instead of raising it. Only decisions of the policy reach the application."""
