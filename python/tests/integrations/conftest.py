@@ -6,13 +6,14 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from agent_compliance import Reporter, set_default_reporter
 from conftest import SLOW
-from fake_model import FakeModel, FakeModelServer
+from fake_model import FakeModel
 from fake_sidecar import FakeSidecar
 
 TESTS = Path(__file__).parents[1]
@@ -82,7 +83,7 @@ def environment() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def model_server() -> Iterator[FakeModel]:
-    with FakeModelServer() as model:
+    with closing(FakeModel()) as model:
         yield model
 
 
@@ -94,7 +95,7 @@ def model(model_server: FakeModel) -> FakeModel:
 
 @pytest.fixture
 def sidecar() -> Iterator[FakeSidecar]:
-    with FakeSidecar() as sidecar:
+    with closing(FakeSidecar()) as sidecar:
         yield sidecar
 
 
