@@ -22,6 +22,7 @@ from agent_compliance.integrations._observe import (
     tokens_of,
     wrap_methods,
 )
+from fake_sidecar import FakeSidecar
 
 
 @pytest.mark.parametrize(
@@ -174,6 +175,20 @@ def test_tool_without_a_name(reporter: Reporter) -> None:
     with reporter.request("r-1") as behavior:
         Observer(reporter).tool(behavior, None, True, None)
         assert behavior.facts()["tools_called"] == []
+
+
+@pytest.mark.parametrize(
+    ("success", "result", "blocked"),
+    [(True, None, None), (True, {"blocked": False}, False), (True, {"blocked": True}, True), (False, None, True)],
+)
+def test_a_tool_that_is_a_guardrail(
+    success: bool, result: Any, blocked: bool | None, reporter: Reporter, sidecar: FakeSidecar
+) -> None:
+    with reporter.request("r-1") as behavior:
+        Observer(reporter, guardrails={"scan": "pii-detector"}).tool(behavior, "scan", success, None, result)
+        assert behavior.headers()["x-platform-guardrails-invoked"] == "pii-detector"
+    assert reporter.events.flush(30)
+    assert [event["blocked"] for event in sidecar.events.get("r-1", [])] == ([] if blocked is None else [blocked])
 
 
 def test_iterators_that_cannot_be_closed() -> None:

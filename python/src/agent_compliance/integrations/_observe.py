@@ -160,7 +160,8 @@ class Observer:
             return
         kind = self.guardrail_type(str(name))
         if kind is not None:
-            behavior.guardrail(kind, blocked=blocked_by(result))
+            # The agent does not get the data of a guardrail that failed.
+            behavior.guardrail(kind, blocked=True if success is False else blocked_by(result))
             return
         latency = None if started is None else round((time.monotonic() - started) * 1000, 3)
         behavior.tool(str(name), success=success, latency_ms=latency)

@@ -76,7 +76,7 @@ class Middleware:
                 response[name] = value
         if not response.streaming:
             behavior.close()
-        elif response.is_async:
+        elif getattr(response, "is_async", False):
             response.streaming_content = _async_parts(response.streaming_content, behavior)
         else:
             response.streaming_content = _parts(response.streaming_content, behavior)
