@@ -22,6 +22,8 @@ if TYPE_CHECKING:
     Reach = tuple[str, int | str]
     # None: more bytes are needed; an empty text: the service responds; else why it does not.
     Judge = Callable[[bytes], str | None]
+    # Path of the cheapest GET that requires the key, header of the key, other headers, more rejections.
+    Vendor = tuple[str, str, dict[str, str], tuple[int, ...]]
 
 _HTTP_SECONDS = 5.0
 _TCP_SECONDS = 3.0
@@ -265,9 +267,8 @@ _BASE_URLS = {
     "anthropic": "https://api.anthropic.com",
     "google": "https://generativelanguage.googleapis.com",
 }
-# Path of the cheapest GET that requires the key, header of the key, other headers, more rejections.
-_OPENAI: tuple[str, str, dict[str, str], tuple[int, ...]] = ("/models", "authorization", {}, ())
-_OTHERS = {
+_OPENAI: Vendor = ("/models", "authorization", {}, ())
+_OTHERS: dict[str, Vendor] = {
     "anthropic": ("/v1/models", "x-api-key", {"anthropic-version": "2023-06-01"}, ()),
     # Google rejects an invalid key with 400.
     "google": ("/v1beta/models", "x-goog-api-key", {}, (400,)),

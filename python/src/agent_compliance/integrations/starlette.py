@@ -5,7 +5,6 @@ Serves the reports of the agent, opens a behavior for each request, and answers 
 
 from __future__ import annotations
 
-import functools
 import importlib
 from typing import TYPE_CHECKING, Any
 
@@ -14,8 +13,6 @@ from agent_compliance import PolicyDenied, default_reporter
 from ._observe import denial
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from agent_compliance import Reporter
 
 
@@ -26,15 +23,11 @@ def install(app: Any, reporter: Reporter | None = None) -> None:
     """
     if getattr(app, "middleware_stack", None) is not None:
         raise RuntimeError("install must be called before the application serves requests")
-    build = app.build_middleware_stack
-    if isinstance(build, functools.partial) and build.func is _built:
-        build = build.args[0]
-    app.build_middleware_stack = functools.partial(_built, build, reporter or default_reporter())
+    used = reporter or default_reporter()
+    # That of the application, also at a second call.
+    build = app.__dict__.setdefault("_agent_compliance_build", app.build_middleware_stack)
+    app.build_middleware_stack = lambda: used.asgi(build())
     app.add_exception_handler(PolicyDenied, _denied)
-
-
-def _built(build: Callable[[], Any], reporter: Reporter) -> Any:
-    return reporter.asgi(build())
 
 
 async def _denied(_request: Any, error: Any) -> Any:
