@@ -1,4 +1,4 @@
-import { lanePathOf, type Lane, type LaneKind } from './lanes.ts';
+import { isVendorItself, lanePathOf, type Lane, type LaneKind } from './lanes.ts';
 import { mcpUpstreamPath } from './mcp-paths.ts';
 import type { WireName } from './model-wire.ts';
 
@@ -26,19 +26,19 @@ interface PathRule {
   atEnd: RegExp;
   /** The part that the vendor requires. */
   canonical: string;
-  /** Resources for which the part is added when a client omits it; null: all, unless the upstream has a path. */
-  resources: RegExp | null;
+  /** Resources for which the part is added if a client omits it. */
+  resources: RegExp;
   /** true: the part is always written as the vendor requires it. */
   isExact: boolean;
 }
 
-function rule(part: string, canonical: string, resources: RegExp | null = null, isExact = false): PathRule {
+function rule(part: string, canonical: string, resources: RegExp, isExact = false): PathRule {
   const [atBegin, atEnd] = [new RegExp(`^${part}(?=/|$)`), new RegExp(`(?:${part})$`)];
   return { atBegin, atEnd, canonical, resources, isExact };
 }
 
 const VERSION = String.raw`/v\d+(?:alpha|beta)?\d*`;
-const OPENAI = rule(VERSION, '/v1');
+const OPENAI = rule(VERSION, '/v1', /^\/./);
 
 const RULES: Readonly<Record<Exclude<LaneKind, 'mcp'>, PathRule>> = {
   openai: OPENAI,
@@ -113,7 +113,7 @@ function laneRoute(lane: Lane, method: string, rest: string): LaneRoute {
       upstreamPath: mcpUpstreamPath(lane.upstream, rest),
     };
   const [path, query] = splitQuery(rest);
-  const upstreamPath = upstreamPathOf(RULES[lane.kind], ownPathOf(lane), path);
+  const upstreamPath = upstreamPathOf(lane, RULES[lane.kind], path);
   const found = method === 'POST' ? wireOf(lane.kind, upstreamPath) : null;
   return {
     ...(found ?? { wire: null, model: null, isStream: false }),
@@ -122,26 +122,24 @@ function laneRoute(lane: Lane, method: string, rest: string): LaneRoute {
   };
 }
 
-/** The upstream's own path, without a slash at its end. */
-const ownPathOf = ({ upstream }: Lane): string => upstream.pathname.replace(/\/+$/, '');
-
 function splitQuery(target: string): [path: string, query: string] {
   const at = target.indexOf('?');
   return at < 0 ? [target, ''] : [target.slice(0, at), target.slice(at)];
 }
 
 /**
- * The path at the upstream. `own`: the upstream's path. The vendor's part of the path is there once: in the upstream's own
- * path, else as the client sent it, else added.
+ * The path at the upstream: its own path with the client's. The vendor's part of the path is not repeated. It is added, or
+ * written as the vendor requires it, only for the vendor itself: a gateway gets the path that its client chose.
  */
-function upstreamPathOf(rules: PathRule, own: string, path: string): string {
+function upstreamPathOf(lane: Lane, rules: PathRule, path: string): string {
   const { atBegin, atEnd, canonical, resources, isExact } = rules;
+  const own = lane.upstream.pathname.replace(/\/+$/, '');
   const part = atBegin.exec(path)?.[0] ?? null;
   const resource = part === null ? path : path.slice(part.length);
   if (atEnd.test(own)) return own + resource;
-  if (part !== null) return own + (isExact ? canonical : part) + resource;
-  const isAdded = resources === null ? own === '' && path.length > 1 : resources.test(path);
-  return own + (isAdded ? canonical : '') + (own === '' && path === '' ? '/' : path);
+  const vendorPath = part === null ? (resources.test(path) ? canonical : '') : isExact ? canonical : part;
+  const target = own + (isVendorItself(lane) ? vendorPath + resource : path);
+  return target === '' ? '/' : target;
 }
 
 function wireOf(

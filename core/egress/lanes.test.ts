@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
-import { LANE_KINDS, LANES, lanePathOf, parseLanes, parseRequestedLanes, type Lane } from './lanes.ts';
+import { VENDOR_LANES } from './lane-variables.ts';
+import { parseLanes, type Lane } from './lanes.ts';
 import { routeOf } from './lane-routes.ts';
 
 function lanesOf(text: string): Lane[] {
@@ -41,85 +42,58 @@ describe('EGRESS_LANES', () => {
   });
 });
 
-describe('the annotation', () => {
-  test('has names, and a variable for named lanes', () => {
-    expect(parseRequestedLanes('openai, mcp:files=FILES_MCP_URL,compatible:corp=CORP_URL')).toEqual({
-      lanes: [
-        { id: 'openai', kind: 'openai', name: null, variable: null },
-        { id: 'mcp:files', kind: 'mcp', name: 'files', variable: 'FILES_MCP_URL' },
-        { id: 'compatible:corp', kind: 'compatible', name: 'corp', variable: 'CORP_URL' },
-      ],
-    });
-  });
-
-  test.each([
-    ['', 'a lane must be one of '],
-    ['mcp:files', 'mcp:files has no variable'],
-    ['openai=OPENAI_BASE_URL', 'openai must not have a variable'],
-    ['mcp:files=1X', 'mcp:files: the name of the variable is not valid'],
-    ['openai,openai', 'openai is set twice'],
-  ])('%s is not valid', (text, problem) => {
-    expect(parseRequestedLanes(text)).toEqual({ problem: expect.stringContaining(problem) });
-  });
-});
-
-test.each(LANE_KINDS)('the variables of %s are below the path of its lane', (kind) => {
-  const path = lanePathOf({ kind, name: null });
-  for (const variable of LANES[kind].variables)
-    expect(`${variable.path}/`.startsWith(`${path}/`)).toBe(true);
-});
-
-/** Lane, upstream, target of the client, target at the upstream, wire. */
+/** Lane, upstream (`vendor`: the vendor's own), target of the client, target at the upstream, wire. */
 type Row = [lane: string, upstream: string, target: string, path: string, wire: string | null];
 
 const ROWS: Row[] = [
-  ['openai', 'https://a/v1', '/openai/v1/chat/completions', '/v1/chat/completions', 'chat'],
-  ['openai', 'https://a', '/openai/v1/responses', '/v1/responses', 'responses'],
-  ['openai', 'https://a', '/openai/embeddings', '/v1/embeddings', 'embeddings'],
+  ['openai', 'vendor/v1', '/openai/v1/chat/completions', '/v1/chat/completions', 'chat'],
+  ['openai', 'vendor', '/openai/v1/responses', '/v1/responses', 'responses'],
+  ['openai', 'vendor', '/openai/embeddings', '/v1/embeddings', 'embeddings'],
   ['openai', 'https://gw/llm', '/openai/chat/completions', '/llm/chat/completions', 'chat'],
   ['openai', 'https://gw/llm/', '/openai/v1/chat/completions', '/llm/v1/chat/completions', 'chat'],
   ['openai', 'https://gw/llm/v1', '/openai/chat/completions', '/llm/v1/chat/completions', 'chat'],
-  ['openai', 'https://a/v1', '/openai/v1/models?limit=2', '/v1/models?limit=2', null],
-  ['openai', 'https://a/v1', '/openai/v1/chat/completions?x=1', '/v1/chat/completions?x=1', 'chat'],
-  ['openai', 'https://a/v1', '/openai/v1/files', '/v1/files', null],
-  ['openai', 'https://a', '/openai', '/', null],
-  ['openai', 'https://a/v1', '/openai/v1/x/../chat//completions', '/v1/x/../chat//completions', 'chat'],
-  ['openai', 'https://a/v1', '/openai/v1/c%68at/completions/', '/v1/c%68at/completions/', 'chat'],
-  ['anthropic', 'https://a', '/anthropic/v1/messages', '/v1/messages', 'anthropic'],
-  ['anthropic', 'https://a', '/anthropic/messages', '/v1/messages', 'anthropic'],
-  ['anthropic', 'https://gw/claude', '/anthropic/messages', '/claude/v1/messages', 'anthropic'],
-  ['anthropic', 'https://a/v1', '/anthropic/v1/messages', '/v1/messages', 'anthropic'],
-  ['anthropic', 'https://a', '/anthropic/v1/messages/count_tokens', '/v1/messages/count_tokens', null],
-  ['anthropic', 'https://a', '/anthropic/v1/messages/batches', '/v1/messages/batches', null],
-  ['gemini', 'https://a', '/gemini/v1beta/models/g:generateContent', '/v1beta/models/g:generateContent', 'gemini'],
-  ['gemini', 'https://a', '/gemini/models/g:generateContent', '/v1beta/models/g:generateContent', 'gemini'],
-  ['gemini', 'https://a', '/gemini/v1alpha/models/g%3AgenerateContent', '/v1alpha/models/g%3AgenerateContent', 'gemini'],
-  ['gemini', 'https://a', '/gemini/v1beta/models/g:countTokens', '/v1beta/models/g:countTokens', null],
-  ['gemini', 'https://a', '/gemini/upload/v1beta/files', '/upload/v1beta/files', null],
-  ['gemini', 'https://a', '/gemini/v1beta/openai/chat/completions', '/v1beta/openai/chat/completions', 'chat'],
+  ['openai', 'vendor/v1', '/openai/v1/models?limit=2', '/v1/models?limit=2', null],
+  ['openai', 'vendor/v1', '/openai/v1/chat/completions?x=1', '/v1/chat/completions?x=1', 'chat'],
+  ['openai', 'vendor/v1', '/openai/v1/files', '/v1/files', null],
+  ['openai', 'vendor', '/openai', '/', null],
+  ['openai', 'vendor/v1', '/openai/v1/x/../chat//completions', '/v1/x/../chat//completions', 'chat'],
+  ['openai', 'vendor/v1', '/openai/v1/c%68at/completions/', '/v1/c%68at/completions/', 'chat'],
+  ['anthropic', 'vendor', '/anthropic/v1/messages', '/v1/messages', 'anthropic'],
+  ['anthropic', 'vendor', '/anthropic/messages', '/v1/messages', 'anthropic'],
+  ['anthropic', 'https://gw/claude', '/anthropic/messages', '/claude/messages', 'anthropic'],
+  ['anthropic', 'https://gw/claude', '/anthropic/v1/messages', '/claude/v1/messages', 'anthropic'],
+  ['groq', 'https://gw', '/groq/chat/completions', '/chat/completions', 'chat'],
+  ['anthropic', 'vendor/v1', '/anthropic/v1/messages', '/v1/messages', 'anthropic'],
+  ['anthropic', 'vendor', '/anthropic/v1/messages/count_tokens', '/v1/messages/count_tokens', null],
+  ['anthropic', 'vendor', '/anthropic/v1/messages/batches', '/v1/messages/batches', null],
+  ['gemini', 'vendor', '/gemini/v1beta/models/g:generateContent', '/v1beta/models/g:generateContent', 'gemini'],
+  ['gemini', 'vendor', '/gemini/models/g:generateContent', '/v1beta/models/g:generateContent', 'gemini'],
+  ['gemini', 'vendor', '/gemini/v1alpha/models/g%3AgenerateContent', '/v1alpha/models/g%3AgenerateContent', 'gemini'],
+  ['gemini', 'vendor', '/gemini/v1beta/models/g:countTokens', '/v1beta/models/g:countTokens', null],
+  ['gemini', 'vendor', '/gemini/upload/v1beta/files', '/upload/v1beta/files', null],
+  ['gemini', 'vendor', '/gemini/v1beta/openai/chat/completions', '/v1beta/openai/chat/completions', 'chat'],
   ['vertex', 'https://a', '/vertex/v1beta1/projects/p/locations/l/publishers/google/models/g:generateContent', '/v1beta1/projects/p/locations/l/publishers/google/models/g:generateContent', 'gemini'],
   ['vertex', 'https://a', '/vertex/v1/projects/p/locations/l/publishers/anthropic/models/c:rawPredict', '/v1/projects/p/locations/l/publishers/anthropic/models/c:rawPredict', 'anthropic'],
-  ['vertex', 'https://a', '/vertex/projects/p/locations/l/publishers/google/models/g:generateContent', '/v1/projects/p/locations/l/publishers/google/models/g:generateContent', 'gemini'],
   ['azure', 'https://a/', '/azure/openai/deployments/d/chat/completions?api-version=1', '/openai/deployments/d/chat/completions?api-version=1', 'chat'],
-  ['azure', 'https://a', '/azure/deployments/d/chat/completions', '/openai/deployments/d/chat/completions', 'chat'],
   ['azure', 'https://a', '/azure/openai/v1/responses', '/openai/v1/responses', 'responses'],
-  ['groq', 'https://a', '/groq/openai/v1/chat/completions', '/openai/v1/chat/completions', 'chat'],
-  ['groq', 'https://a', '/groq/v1/chat/completions', '/openai/v1/chat/completions', 'chat'],
-  ['groq', 'https://a', '/groq/chat/completions', '/openai/v1/chat/completions', 'chat'],
-  ['groq', 'https://a/openai/v1', '/groq/openai/v1/chat/completions', '/openai/v1/chat/completions', 'chat'],
-  ['mistral', 'https://a', '/mistral/v1/chat/completions', '/v1/chat/completions', 'chat'],
-  ['cohere', 'https://a', '/cohere/v2/chat', '/v2/chat', 'cohere'],
-  ['cohere', 'https://a', '/cohere/chat', '/v2/chat', 'cohere'],
-  ['cohere', 'https://a', '/cohere/v1/chat', '/v1/chat', null],
-  ['ollama', 'http://a', '/ollama/api/chat', '/api/chat', 'ollama'],
-  ['ollama', 'http://a', '/ollama/v1/chat/completions', '/v1/chat/completions', 'chat'],
+  ['groq', 'vendor', '/groq/openai/v1/chat/completions', '/openai/v1/chat/completions', 'chat'],
+  ['groq', 'vendor', '/groq/v1/chat/completions', '/openai/v1/chat/completions', 'chat'],
+  ['groq', 'vendor', '/groq/chat/completions', '/openai/v1/chat/completions', 'chat'],
+  ['groq', 'vendor/openai/v1', '/groq/openai/v1/chat/completions', '/openai/v1/chat/completions', 'chat'],
+  ['mistral', 'vendor', '/mistral/v1/chat/completions', '/v1/chat/completions', 'chat'],
+  ['cohere', 'vendor', '/cohere/v2/chat', '/v2/chat', 'cohere'],
+  ['cohere', 'vendor', '/cohere/chat', '/v2/chat', 'cohere'],
+  ['cohere', 'vendor', '/cohere/v1/chat', '/v1/chat', null],
+  ['ollama', 'vendor', '/ollama/api/chat', '/api/chat', 'ollama'],
+  ['ollama', 'vendor', '/ollama/v1/chat/completions', '/v1/chat/completions', 'chat'],
   ['compatible:corp', 'https://a/x', '/compatible/corp/v1/chat/completions', '/x/v1/chat/completions', 'chat'],
   ['compatible:corp', 'https://a/v3', '/compatible/corp/chat/completions', '/v3/chat/completions', 'chat'],
   ['mcp:files', 'https://a/mcp', '/mcp/files', '/mcp', 'mcp'],
 ];
 
 test.each(ROWS)('lane %s to %s: %s is %s', (lane, upstream, target, path, wire) => {
-  expect(routeOf(lanesOf(`${lane}=${upstream}`), 'POST', target)).toMatchObject({
+  const vendor = (VENDOR_LANES as Record<string, { upstream: string | null }>)[lane]?.upstream ?? '';
+  expect(routeOf(lanesOf(`${lane}=${upstream.replace('vendor', vendor)}`), 'POST', target)).toMatchObject({
     upstreamPath: path,
     wire,
   });

@@ -11,13 +11,15 @@ export interface CallFacts {
   toolsCalled: readonly string[];
   toolsExecuted: readonly string[];
   usage: EgressUsage | null;
+  /** The vendor served the call, but stated no tokens, or the response was cut before them. */
+  isUsageUnknown: boolean;
   violations: readonly string[];
   isBlocked: boolean;
   outcome: Outcome;
 }
 
 export const NO_FACTS: Readonly<CallFacts> = {
-  ...{ model: null, isStream: false, usage: null, isBlocked: false, outcome: 'notEvaluated' },
+  ...{ model: null, isStream: false, usage: null, isUsageUnknown: false, isBlocked: false, outcome: 'notEvaluated' },
   ...{ toolsOffered: [], toolsCalled: [], toolsExecuted: [], violations: [] },
 };
 
@@ -41,12 +43,16 @@ export interface AnswerHead {
   isEncoded: boolean;
 }
 
+/** Why a body passed unread. `route`: unknown route. `size`: too large. `form`: not in the form of the protocol, or coded. */
+export const UNREAD_REASONS = ['route', 'size', 'form'] as const;
+export type UnreadReason = (typeof UNREAD_REASONS)[number];
+
 /**
  * How the body of a response passes. `unread`: as it arrives. `whole`: after it was read as JSON. `frames`: frame by frame.
  * `isHeld`: the head is sent with the first frames that pass.
  */
 export type Treatment =
-  | { kind: 'unread' }
+  | { kind: 'unread'; /** Absent: there is nothing to read, such as the body of an error. */ reason?: UnreadReason }
   | { kind: 'whole' }
   | { kind: 'frames'; format: 'sse' | 'ndjson'; isHeld: boolean };
 
@@ -64,14 +70,14 @@ export interface LaneCall {
   readonly facts: CallFacts;
   /** The whole body was read. `body`: undefined if there is none, or if it is not JSON. */
   request(body: unknown, raw: Buffer): RequestStep | Promise<RequestStep>;
-  /** In place of `request`: the body is too large and passes unread. `bytes`: its length; null: unknown. */
-  unreadRequest(bytes: number | null): RequestStep | null | Promise<RequestStep | null>;
+  /** In place of `request`: the body passes unread. `bytes`: its length; null: not known. A response denies the call. */
+  unreadRequest(bytes: number | null): OwnResponse | null | Promise<OwnResponse | null>;
   head(head: AnswerHead): Treatment;
   whole(body: unknown): WholeStep | Promise<WholeStep>;
   /** `isEnd`: the upstream's response has ended after these frames. */
   frames(frames: readonly Frame[], isEnd: boolean): FramesStep | Promise<FramesStep>;
   /** Called for a stream whose head was sent. `write` sends bytes of the lane itself between two frames. */
   opened?(write: (bytes: string) => void): void;
-  /** The call is over. `isComplete`: the upstream's whole response has passed. Completes the facts. */
-  end(result: { status: number | null; isComplete: boolean }): void;
+  /** The call is over. `status`: of the upstream; null: it sent none. `isComplete`: the upstream's whole response has passed. Completes the facts. */
+  end(result: { status: number | null; isComplete: boolean }): void | Promise<void>;
 }
