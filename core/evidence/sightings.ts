@@ -4,10 +4,10 @@ import { reportedName } from '../behavior/reported-name.ts';
 import type { Facts } from '../facts/facts.ts';
 
 /**
- * The source of a sighting. `probe`: a probe from the sidecar. `wire`: the traffic. `check`: a passing check reported by the
- * agent. `report`: a behavioral header or event.
+ * The source of a sighting. `probe`: a probe from the sidecar. `wire`: the responses of the agent. `lane`: the calls of the agent on
+ * an egress lane. `check`: a passing check reported by the agent. `report`: a behavioral header or event.
  */
-export type SightingSource = 'probe' | 'wire' | 'check' | 'report';
+export type SightingSource = 'probe' | 'wire' | 'lane' | 'check' | 'report';
 
 /** How long a sighting counts, in milliseconds. */
 export const EVIDENCE_MS = 24 * 60 * 60 * 1000;
@@ -40,7 +40,7 @@ export function modelSubject(declared: string): string {
 }
 
 /** The subjects of a model id in the traffic or in an event: the id itself, and the id without its date. */
-function seenModelSubjects(id: string): string[] {
+export function modelSubjectsOf(id: string): string[] {
   if (NO_MODEL.has(id)) return [];
   const plain = plainModel(id);
   return [...new Set([`model:${plain}`, `model:${plain.replace(DATE, '')}`])];
@@ -53,7 +53,7 @@ export function sightingsIn(entry: Pick<AuditEntry, keyof Behavior | 'usage' | '
   const add = (source: SightingSource, subject: string): unknown => keys.add(sightingKey(source, subject));
   if (usage !== undefined && !('unavailable' in usage))
     for (const { modelId, totalTokens } of usage.calls ?? [usage]) {
-      for (const subject of seenModelSubjects(modelId)) add('wire', subject);
+      for (const subject of modelSubjectsOf(modelId)) add('wire', subject);
       if (totalTokens > 0) add('wire', TOKENS);
     }
   for (const type of guardrailsInvoked ?? []) add('report', `guardrail:${type}`);
@@ -67,9 +67,31 @@ export function sightingsIn(entry: Pick<AuditEntry, keyof Behavior | 'usage' | '
   return keys;
 }
 
+/** What one call on an egress lane shows. */
+export interface LaneCall {
+  /** The requested id and the id of the response. */
+  models: readonly string[];
+  /** Tools that the model called or whose results the request contains, and called tools of MCP servers. */
+  tools: readonly string[];
+  /** The MCP server that responded. */
+  mcpServers: readonly string[];
+  totalTokens: number;
+}
+
+/** The sighting keys of a finished call on an egress lane. */
+export function sightingsOfLaneCall({ models, tools, mcpServers, totalTokens }: LaneCall): string[] {
+  const subjects = [
+    ...models.flatMap(modelSubjectsOf),
+    ...tools.map((name) => `tool:${name}`),
+    ...mcpServers.map((name) => `mcp:${name}`),
+    ...(totalTokens > 0 ? [TOKENS] : []),
+  ];
+  return [...new Set(subjects.map((subject) => sightingKey('lane', subject)))];
+}
+
 /** The sighting keys of a model call that the agent reports. */
 export function reportedModelCall(modelId: string, totalTokens: number): string[] {
-  const subjects = [...seenModelSubjects(modelId), ...(totalTokens > 0 ? [TOKENS] : [])];
+  const subjects = [...modelSubjectsOf(modelId), ...(totalTokens > 0 ? [TOKENS] : [])];
   return subjects.map((subject) => sightingKey('report', subject));
 }
 
