@@ -1,5 +1,5 @@
 import { reportedName } from '../behavior/reported-name.ts';
-import { modelSubject, modelSubjectsOf } from '../evidence/sightings.ts';
+import { declaredModelName, modelNamesOf } from '../evidence/sightings.ts';
 import { parseAddress } from '../facts/address.ts';
 import { reachTargets } from '../facts/declared.ts';
 import { modelVendorOf } from '../facts/model-vendors.ts';
@@ -10,7 +10,7 @@ import { referenceOf } from '../manifest/references.ts';
 export interface DeclaredEgress {
   /** Ids as declared: model, fallback, `spec.egress.models`; each once. */
   models: readonly string[];
-  /** The subjects under which requested ids are looked up. */
+  /** The names under which requested ids are looked up. */
   modelNames: ReadonlySet<string>;
   tools: ToolPatterns;
   /** Names of `spec.mcp.servers`. */
@@ -40,7 +40,7 @@ export function declaredEgressOf(manifest: Manifest): DeclaredEgress {
   const names = patterns.filter((name) => !name.endsWith('*'));
   return {
     models: [...new Set(models)],
-    modelNames: new Set(models.map(modelSubject)),
+    modelNames: new Set(models.map((id) => declaredModelName(id.toWellFormed()))),
     tools: {
       exact: new Set([...tools.map(({ name }) => reportedName(name)), ...names]),
       prefixes: patterns.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1)),
@@ -52,7 +52,7 @@ export function declaredEgressOf(manifest: Manifest): DeclaredEgress {
 
 /** Whether the requested id is a declared id, with or without a date, in any case, and with any path of a gateway. */
 export function isDeclaredModel({ modelNames }: DeclaredEgress, id: string): boolean {
-  return modelSubjectsOf(id).some((subject) => modelNames.has(subject));
+  return modelNamesOf(id.toWellFormed()).some((name) => modelNames.has(name));
 }
 
 /** @param mcpTools the names that `mcpToolsIn` returned */

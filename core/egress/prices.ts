@@ -1,4 +1,4 @@
-import { modelSubject, modelSubjectsOf } from '../evidence/sightings.ts';
+import { declaredModelName, modelNamesOf } from '../evidence/sightings.ts';
 import type { Manifest, ModelPrice } from '../manifest/manifest.ts';
 import { tokenPriceOf } from '../manifest/token-price.ts';
 
@@ -45,9 +45,9 @@ const DEFAULT_PRICES: Readonly<Record<string, Prices>> = {
   'command-r': [0.15, 0.6],
 };
 
-const DEFAULTS_BY_SUBJECT: ReadonlyMap<string, ModelPrice> = new Map(
+const DEFAULTS: ReadonlyMap<string, ModelPrice> = new Map(
   Object.entries(DEFAULT_PRICES).map(([id, [input, output, cachedInput, cacheWrite]]) => [
-    modelSubject(id),
+    declaredModelName(id),
     {
       ...{ input, output },
       ...(cachedInput !== undefined && { cachedInput }),
@@ -68,19 +68,19 @@ export interface KnownPrice {
  */
 export function priceOf(manifest: Manifest, modelId: string): KnownPrice | null {
   const { id, prices = {} } = manifest.spec.model;
-  const declared = new Map(Object.entries(prices).map(([key, price]) => [modelSubject(key), price]));
+  const declared = new Map(Object.entries(prices).map(([key, price]) => [declaredModelName(key), price]));
   const own = tokenPriceOf(manifest);
-  const ownSubject = modelSubject(id);
-  if (own !== undefined && !declared.has(ownSubject)) declared.set(ownSubject, own);
-  const subjects = modelSubjectsOf(modelId);
-  const fromManifest = firstIn(declared, subjects);
+  const ownName = declaredModelName(id);
+  if (own !== undefined && !declared.has(ownName)) declared.set(ownName, own);
+  const names = modelNamesOf(modelId);
+  const fromManifest = firstIn(declared, names);
   if (fromManifest !== undefined) return { price: fromManifest, source: 'manifest' };
-  const price = firstIn(DEFAULTS_BY_SUBJECT, subjects);
+  const price = firstIn(DEFAULTS, names);
   return price === undefined ? null : { price, source: 'default' };
 }
 
-function firstIn(prices: ReadonlyMap<string, ModelPrice>, subjects: readonly string[]): ModelPrice | undefined {
-  return subjects.flatMap((subject) => prices.get(subject) ?? [])[0];
+function firstIn(prices: ReadonlyMap<string, ModelPrice>, names: readonly string[]): ModelPrice | undefined {
+  return names.flatMap((name) => prices.get(name) ?? [])[0];
 }
 
 /** Tokens of one call. Cached and written tokens are parts of `promptTokens`. */

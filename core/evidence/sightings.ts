@@ -34,17 +34,24 @@ function plainModel(id: string): string {
   return id.slice(id.lastIndexOf('/') + 1).toLowerCase();
 }
 
-/** The subject under which a declared model id is looked up. A dated id matches only the same date. */
-export function modelSubject(declared: string): string {
-  return `model:${plainModel(declared).replace(/-latest$/, '')}`;
+/** The name under which a declared model id is looked up. A dated id matches only the same date. */
+export function declaredModelName(declared: string): string {
+  return plainModel(declared).replace(/-latest$/, '');
 }
 
-/** The subjects of a model id in the traffic or in an event: the id itself, and the id without its date. */
-export function modelSubjectsOf(id: string): string[] {
+/** The subject under which a declared model id is looked up. */
+export function modelSubject(declared: string): string {
+  return `model:${declaredModelName(declared)}`;
+}
+
+/** The names of a model id in the traffic or in an event: the id itself, and the id without its date. */
+export function modelNamesOf(id: string): string[] {
   if (NO_MODEL.has(id)) return [];
   const plain = plainModel(id);
-  return [...new Set([`model:${plain}`, `model:${plain.replace(DATE, '')}`])];
+  return [...new Set([plain, plain.replace(DATE, '')])];
 }
+
+const modelSubjectsOf = (id: string): string[] => modelNamesOf(id).map((name) => `model:${name}`);
 
 /** The sighting keys of one entry of the audit ring, from its response and from the agent's report about it. */
 export function sightingsIn(entry: Pick<AuditEntry, keyof Behavior | 'usage' | 'events'>): Set<string> {
