@@ -11,7 +11,7 @@ export interface CanaryWatchOptions {
   /** The policy in force. */
   policy: () => Policy;
   /** Whether the rules about calls on the egress lanes must be loaded, too. */
-  withEgress: boolean;
+  withEgress?: boolean;
   clock: Clock;
   logger: Logger;
   signal: AbortSignal;
@@ -50,7 +50,7 @@ export class CanaryWatch {
   }
 
   async #check(): Promise<void> {
-    const { engine, policy, withEgress, logger, signal } = this.#options;
+    const { engine, policy, withEgress = false, logger, signal } = this.#options;
     const missing = new Set<string>();
     for (const { reason, input } of canariesOf(policy(), withEgress)) {
       if (signal.aborted) return;
