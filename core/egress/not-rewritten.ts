@@ -1,8 +1,8 @@
 /** Why the injector did not send the clients of a variable to a lane. The reference pages are generated from this table. */
 export const NOT_REWRITTEN_REASONS = {
   reference: 'the container has the variable from a ConfigMap, a Secret or another variable',
-  envfrom: 'the container may have the variable from `envFrom`',
-  absent: 'the container does not have the variable, and the lane has no default upstream',
+  envfrom: 'the container may have the variable from envFrom',
+  absent: 'the container does not have the variable',
   azure: 'the agent uses Azure: its client would send the key for Azure to this variable',
   'other-upstream': 'another variable of the same lane has another upstream',
   set: 'the container sets this variable for a proxy itself',

@@ -5,7 +5,6 @@ import {
   lanePath,
   VENDOR_LANES,
   type LaneId,
-  type LaneVariable,
   type VendorLane,
   type VendorLaneName,
 } from '../egress/lane-variables.ts';
@@ -121,7 +120,7 @@ function routeLane(
     if (variable.isWrongWithAzure === true && azure !== null) leave(variable.name, azure);
     else routes.written.push({ name: variable.name, value: address + variable.added });
   }
-  const [first] = lane.variables;
+  const first = lane.variables.find(({ added }) => added !== null || lane.upstream === null);
   if (routes.written.length + routes.notRewritten.length + routes.problems.length === 0 && first)
     leave(first.name, isUnknown ? 'envfrom' : 'absent');
   return routes;
