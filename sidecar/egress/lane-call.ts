@@ -62,6 +62,13 @@ export type WholeStep = { body: string | null } | { respond: OwnResponse };
 /** The frames that pass now. `isOver`: they end the response. Only a held response can still be replaced. */
 export type FramesStep = { frames: readonly Frame[]; isOver?: true } | { respond: OwnResponse };
 
+export interface CallEnd {
+  /** Status of the upstream; null: it sent none. */
+  status: number | null;
+  /** The agent disconnected before the end of the response. */
+  isAborted: boolean;
+}
+
 /**
  * One call in the protocol of its lane. The methods are called in their order here; after a response of its own only `end`.
  * A method that returns a promise delays the call, so it returns a plain value where it can.
@@ -78,6 +85,6 @@ export interface LaneCall {
   frames(frames: readonly Frame[], isEnd: boolean): FramesStep | Promise<FramesStep>;
   /** Called for a stream whose head was sent. `write` sends bytes of the lane itself between two frames. */
   opened?(write: (bytes: string) => void): void;
-  /** The call is over. `status`: of the upstream; null: it sent none. `isComplete`: the upstream's whole response has passed. Completes the facts. */
-  end(result: { status: number | null; isComplete: boolean }): void | Promise<void>;
+  /** The call is over. Completes the facts. */
+  end(result: CallEnd): void | Promise<void>;
 }
