@@ -55,6 +55,8 @@ export interface UpstreamOptions {
   timeoutMs: number | null;
   /** Idle time-out of a connection in milliseconds, unless the agent announces its own; default `IDLE_MS`. */
   idleMs?: number;
+  /** PEM certificates of the accepted CAs; default: those of Node.js. */
+  ca?: readonly string[];
 }
 
 /** Idle connections are closed before the agent may close them during a request. Many servers close them after 5 s. */
