@@ -78,11 +78,6 @@ export class SocketCensus {
     return this.#targets.isPending;
   }
 
-  /** Number of addresses and ports that are or may become findings. */
-  get targets(): number {
-    return this.#targets.size;
-  }
-
   /** Findings that were removed because there were too many. */
   get dropped(): number {
     return this.#targets.dropped;
@@ -122,9 +117,9 @@ export class SocketCensus {
     this.#unexplained = Math.max(0, activeOpens - base.activeOpens - explained);
   }
 
-  /** Call it after the names were resolved. `startedAt`: when the lookups began. */
-  settle(startedAt: Date, nowMs: number): void {
-    this.#targets.settle(startedAt, (address) => this.#options.book.attribute(address, nowMs));
+  /** Call it after the names were resolved; `startedAt`: when the lookups began. Returns whether they explained a connection. */
+  settle(startedAt: Date, nowMs: number): boolean {
+    return this.#targets.settle(startedAt, (address) => this.#options.book.attribute(address, nowMs));
   }
 
   facts(now: Date, nowMs: number): CensusFacts {

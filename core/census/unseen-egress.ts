@@ -37,10 +37,6 @@ export class UnseenTargets {
   dropped = 0;
   readonly #targets = new Map<string, Target>();
 
-  get size(): number {
-    return this.#targets.size;
-  }
-
   get isPending(): boolean {
     for (const { isPending } of this.#targets.values()) if (isPending) return true;
     return false;
@@ -64,12 +60,17 @@ export class UnseenTargets {
     this.dropped += 1;
   }
 
-  /** Call it after the names were resolved: removes targets that are expected now. `startedAt`: when the lookups began. */
-  settle(startedAt: Date, attribute: (address: SocketAddress) => Attribution): void {
+  /**
+   * Call it after the names were resolved: removes targets that are expected now. `startedAt`: when the lookups began.
+   * Returns whether a target was removed.
+   */
+  settle(startedAt: Date, attribute: (address: SocketAddress) => Attribution): boolean {
+    const before = this.#targets.size;
     for (const [key, target] of this.#targets) {
       if (attribute(target.address).verdict === 'expected') this.#targets.delete(key);
       else if (target.firstSeen <= startedAt) target.isPending = false;
     }
+    return this.#targets.size < before;
   }
 
   /** The targets, the newest first. Targets whose names are being resolved are omitted. */

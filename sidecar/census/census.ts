@@ -2,11 +2,11 @@ import { AddressBook, type KnownHosts } from '../../core/census/address-book.ts'
 import { ScanBudget } from '../../core/census/scan-budget.ts';
 import { SocketCensus, type CensusFacts } from '../../core/census/socket-census.ts';
 import { activeOpensOf } from '../../core/census/tcp-counters.ts';
-import { isOwnAddress } from '../../probe/own-address.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { lookup, NameLookups, type Lookup } from './name-lookups.ts';
 import { sharedNamespaceReason } from './network-namespace.ts';
+import { OwnAddresses } from './own-addresses.ts';
 import { OwnConnections } from './own-connections.ts';
 import { ProcFiles, type ProcNet } from './proc-files.ts';
 
@@ -105,6 +105,8 @@ export class Census {
     const book = new AddressBook();
     book.setHosts(knownHosts());
     const nowMs = (): number => clock.monotonicMs();
+    const addresses = new OwnAddresses(nowMs);
+    const isOwnAddress = (address: string): boolean => addresses.has(address);
     const own = new OwnConnections({
       inodes: () => this.#files.ownInodes(),
       isOwnAddress,
@@ -183,11 +185,9 @@ export class Census {
   async #resolve({ book, census, names }: Running): Promise<void> {
     const { clock, knownHosts } = this.#options;
     const startedAt = clock.now();
-    const before = census.targets;
     book.setHosts(knownHosts());
     await names.run();
-    census.settle(startedAt, clock.monotonicMs());
-    names.ended(census.targets < before, clock.monotonicMs());
+    names.ended(census.settle(startedAt, clock.monotonicMs()), clock.monotonicMs());
   }
 
   #activeOpens(): number | null {
