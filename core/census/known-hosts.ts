@@ -1,22 +1,13 @@
+import type { HostPatterns } from '../egress/declared.ts';
 import { MODEL_VENDORS } from '../facts/model-vendors.ts';
 import type { KnownHosts } from './address-book.ts';
-
-/** The hosts that a manifest declares, as `declaredEgressOf` returns them. */
-export interface DeclaredHosts {
-  /** Lower case, IPv6 addresses without brackets. */
-  exact: ReadonlySet<string>;
-  /** Ends of names with the dot: `.example.com`. */
-  domains: readonly string[];
-  /** Manifest paths of addresses whose hosts are not known. */
-  unresolved: readonly string[];
-}
 
 /**
  * The hosts that the census compares.
  * @param product hosts and addresses that are expected for another reason: upstreams of lanes, the services of the product
  * and the DNS servers
  */
-export function knownHostsOf(declared: DeclaredHosts, product: readonly string[]): KnownHosts {
+export function knownHostsOf(declared: HostPatterns, product: readonly string[]): KnownHosts {
   const expected = new Set([...declared.exact, ...product.map((host) => host.toLowerCase())]);
   const others = new Set(VENDOR_HOSTS.filter((host) => !expected.has(host)));
   const { domains, unresolved } = declared;

@@ -1,7 +1,8 @@
+import type { CensusFacts } from '../facts/egress-facts.ts';
 import { addressText, isLoopback, isUnspecified } from './address.ts';
 import type { AddressBook } from './address-book.ts';
 import { emptyRow, readSocketTable, STATES, type SocketRow } from './socket-table.ts';
-import { UnseenTargets, type UnseenEgress } from './unseen-egress.ts';
+import { UnseenTargets } from './unseen-egress.ts';
 
 /** The files of `/proc/net` that are scanned. */
 export const TABLES = ['tcp', 'tcp6', 'udp', 'udp6'] as const;
@@ -28,15 +29,6 @@ export interface CensusOptions {
   ownPorts: readonly number[];
   /** The addresses of the interfaces of this network namespace. */
   isOwnAddress: (address: string) => boolean;
-}
-
-export interface CensusFacts {
-  unseenEgress: UnseenEgress[];
-  /**
-   * Attempted connections that no scan saw and that this process did not make or accept: connections that ended between
-   * two scans. Not exact (docs/decisions/0090): never negative, and single connections may be missing or too many.
-   */
-  unexplainedOpens: number;
 }
 
 /** More connections are not remembered, and count again in each scan only for `unexplainedOpens`. */
@@ -67,6 +59,7 @@ export class SocketCensus {
   /** Connections that scans have seen since the baseline. */
   #seenOpens = 0;
   #baseline: Baseline | null = null;
+  /** Not exact (docs/decisions/0090): never negative, but single connections may be missing or too many. */
   #unexplained = 0;
 
   constructor(options: CensusOptions) {

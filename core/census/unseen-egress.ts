@@ -1,21 +1,7 @@
+import type { UnseenEgress } from '../facts/egress-facts.ts';
 import { addressText } from './address.ts';
 import type { Attribution } from './address-book.ts';
 import type { SocketAddress } from './socket-table.ts';
-
-/** Connections to one address and port that no lane, declared host or own socket explains. */
-export interface UnseenEgress {
-  address: string;
-  port: number;
-  /** The host, if exactly one known host has the address. */
-  name: string | null;
-  /** `unknown`: the address may belong to a declared host, for example in a CDN. It is never a violation. */
-  verdict: 'undeclared' | 'unknown';
-  /** ISO 8601. */
-  firstSeen: string;
-  lastSeen: string;
-  /** Connections, not scans. */
-  count: number;
-}
 
 interface Target {
   address: SocketAddress;

@@ -1,7 +1,8 @@
 import { AddressBook, type KnownHosts } from '../../core/census/address-book.ts';
 import { ScanBudget } from '../../core/census/scan-budget.ts';
-import { SocketCensus, type CensusFacts } from '../../core/census/socket-census.ts';
+import { SocketCensus } from '../../core/census/socket-census.ts';
 import { activeOpensOf } from '../../core/census/tcp-counters.ts';
+import type { CensusFacts } from '../../core/facts/egress-facts.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { lookup, NameLookups, type Lookup } from './name-lookups.ts';
