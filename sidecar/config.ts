@@ -4,6 +4,7 @@ import type { SidecarVariables } from '../core/injection/annotations.ts';
 import { isDnsLabel } from '../core/injection/names.ts';
 import { ANALYSIS_PROVIDER_NAMES, type AnalysisProvider } from '../core/llm-analysis/analysis.ts';
 import { isOwnHost } from '../probe/own-address.ts';
+import { EGRESS_FIELDS, EGRESS_SUMMARIES } from './egress/egress-fields.ts';
 import { SIDECAR_VALUE_FIELDS, SIDECAR_VALUE_SUMMARIES } from '../runtime/annotation-fields.ts';
 import {
   flag,
@@ -102,13 +103,15 @@ const OWN_FIELDS = {
   HEARTBEAT_SECONDS: integer({ min: 10, max: 3600, default: 30 }),
   OTLP_PORT: optionalInteger({ min: 1, max: 65535 }),
   OTLP_FORWARD_URL: optionalHttpUrl,
+  ...EGRESS_FIELDS,
 } satisfies Record<string, unknown> & { [K in keyof SidecarVariables]?: never };
 
 /** Every variable of the sidecar; the reference page is generated from this table. LOG_LEVEL is described as for every process. */
 export const SIDECAR_FIELDS = { ...SIDECAR_VALUE_FIELDS, ...LOG_FIELDS, ...OWN_FIELDS };
 
 type RawConfig = ConfigOf<typeof SIDECAR_FIELDS>;
-export type SidecarConfig = Omit<RawConfig, 'POLICY_ENGINE' | 'LLM_ANALYSIS_PROVIDER'> & {
+export type SidecarConfig = Omit<RawConfig, 'POLICY_ENGINE' | 'LLM_ANALYSIS_PROVIDER' | 'EGRESS_MODE'> & {
+  EGRESS_MODE: NonNullable<RawConfig['EGRESS_MODE']>;
   POLICY_ENGINE: NonNullable<RawConfig['POLICY_ENGINE']> | 'none';
   LLM_ANALYSIS_PROVIDER: 'off' | AnalysisProvider;
 };
@@ -165,6 +168,7 @@ const OWN_SUMMARIES: Summaries<typeof OWN_FIELDS> = {
     'The port on 127.0.0.1 and ::1 that receives OpenTelemetry spans over OTLP/HTTP. Unset: no spans are received. The injector sets 4318 with the annotation platform.io/otlp.',
   OTLP_FORWARD_URL:
     'Base URL of an OpenTelemetry collector, without /v1/traces, to which exports are forwarded unchanged. Unset: exports are not forwarded.',
+  ...EGRESS_SUMMARIES,
 };
 
 export const SIDECAR_SUMMARIES: Summaries<typeof SIDECAR_FIELDS> = {
@@ -181,10 +185,12 @@ export function readConfig(env: Environment): ConfigResult<SidecarConfig> {
   const problems = [...invalid, ...wrongCombinations(env).filter((problem) => !known.has(problem.name))];
   if (!result.ok || problems.length > 0) return { ok: false, problems };
   const { POLICY_ENGINE, POLICY_URL, LLM_ANALYSIS_PROVIDER, ANTHROPIC_API_KEY } = result.config;
+  const { EGRESS_MODE, POLICY_PROXY_MODE } = result.config;
   return {
     ok: true,
     config: {
       ...result.config,
+      EGRESS_MODE: EGRESS_MODE ?? POLICY_PROXY_MODE,
       POLICY_ENGINE: POLICY_ENGINE ?? (POLICY_URL === null ? 'none' : 'opa'),
       LLM_ANALYSIS_PROVIDER: LLM_ANALYSIS_PROVIDER ?? (ANTHROPIC_API_KEY === null ? 'off' : 'anthropic-api'),
     },
@@ -202,16 +208,23 @@ interface OwnPorts {
   PROXY_PORT?: string;
   CONTROL_PLANE_PORT?: string;
   OTLP_PORT?: string;
+  EGRESS_LANES?: string;
+  EGRESS_PORT?: string;
 }
 
 /** Whether a URL is an address of this sidecar. */
 function isOwnAddress(
   address: string,
-  { OTLP_PORT, CONTROL_PLANE_PORT = '4001', PROXY_PORT = '4000' }: OwnPorts,
+  { OTLP_PORT, CONTROL_PLANE_PORT = '4001', PROXY_PORT = '4000', ...lanes }: OwnPorts,
 ): boolean {
   const url = URL.parse(address);
-  const ownPorts = [PROXY_PORT, CONTROL_PLANE_PORT, OTLP_PORT].map(Number);
+  const ownPorts = [PROXY_PORT, CONTROL_PLANE_PORT, OTLP_PORT, lanePortOf(lanes)].map(Number);
   return url !== null && isOwnHost(url.hostname) && ownPorts.includes(hostPortOf(url).port);
+}
+
+/** The port of the lanes; undefined: it is closed. */
+function lanePortOf({ EGRESS_LANES, EGRESS_PORT = '4002' }: OwnPorts): string | undefined {
+  return EGRESS_LANES === undefined ? undefined : EGRESS_PORT;
 }
 
 /** Combinations of values that are invalid although each value is valid. */
@@ -236,6 +249,20 @@ export const COMBINATIONS: readonly Combination[] = [
     wanted: 'different from PROXY_PORT and CONTROL_PLANE_PORT',
     isWrong: ({ OTLP_PORT, CONTROL_PLANE_PORT = '4001', PROXY_PORT = '4000' }) =>
       OTLP_PORT === PROXY_PORT || OTLP_PORT === CONTROL_PLANE_PORT,
+  },
+  {
+    name: 'EGRESS_PORT',
+    wanted: 'different from PROXY_PORT, CONTROL_PLANE_PORT and OTLP_PORT',
+    isWrong: ({ PROXY_PORT = '4000', CONTROL_PLANE_PORT = '4001', OTLP_PORT, ...lanes }) => {
+      const port = lanePortOf(lanes);
+      return port !== undefined && [PROXY_PORT, CONTROL_PLANE_PORT, OTLP_PORT].includes(port);
+    },
+  },
+  {
+    name: 'EGRESS_LANES',
+    wanted: 'with upstreams that are not ports of the sidecar',
+    isWrong: (given) =>
+      (given.EGRESS_LANES ?? '').split(',').some((entry) => isOwnAddress(entry.replace(/^[^=]*=/, ''), given)),
   },
   {
     name: 'OTLP_FORWARD_URL',
