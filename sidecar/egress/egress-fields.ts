@@ -1,4 +1,4 @@
-import { EGRESS_PORT } from '../../core/injection/names.ts';
+import { EGRESS_CONNECT_PORT, EGRESS_PORT } from '../../core/injection/names.ts';
 import { parseLanes } from '../../core/egress/lanes.ts';
 import { POLICY_MODES } from '../../core/policy/engine.ts';
 import {
@@ -16,13 +16,16 @@ const lanes = optional('comma-separated lane=upstream, each lane once, such as o
   return 'problem' in parsed ? undefined : parsed.lanes;
 });
 
-/** The variables of the lanes. */
+/** The variables of the lanes and of the census. */
 export const EGRESS_FIELDS = {
   EGRESS_LANES: lanes,
   EGRESS_PORT: port(EGRESS_PORT),
   EGRESS_MODE: optionalOneOf(POLICY_MODES),
   EGRESS_ON_FORBIDDEN_TOOL: oneOf(ON_FORBIDDEN_TOOL, 'strip'),
   EGRESS_CA_FILE: optionalText,
+  EGRESS_CONNECT: oneOf(['off', 'log', 'deny'], 'off'),
+  EGRESS_CONNECT_PORT: port(EGRESS_CONNECT_PORT),
+  CENSUS: oneOf(['off', 'on'], 'off'),
 };
 
 export const EGRESS_SUMMARIES: Summaries<typeof EGRESS_FIELDS> = {
@@ -35,4 +38,9 @@ export const EGRESS_SUMMARIES: Summaries<typeof EGRESS_FIELDS> = {
     'With EGRESS_MODE=enforce, the effect of a forbidden tool call in the response of a model: `strip` removes the call, `fail` replaces the response by 403.',
   EGRESS_CA_FILE:
     'Path of a PEM file with CA certificates that verify the upstreams of the lanes, in addition to the CAs of Node.js. Read at start.',
+  EGRESS_CONNECT:
+    'The lane for CONNECT requests, which the agent uses through HTTPS_PROXY. `log`: records the hosts. `deny`: rejects hosts that the manifest does not declare. Set by the injector from the annotation platform.io/egress-connect.',
+  EGRESS_CONNECT_PORT: 'The port of that lane on 127.0.0.1 and ::1.',
+  CENSUS:
+    '`on`: lists the connections of all processes in the network namespace. Refused if the namespace is that of the machine. The injector sets `on`.',
 };

@@ -1,7 +1,13 @@
 import type { Outcome } from '../../core/behavior/audit-entry.ts';
 import { reportedName } from '../../core/behavior/reported-name.ts';
 import { compileConstraints, type ArgumentCheck } from '../../core/egress/constraints.ts';
-import { declaredEgressOf, isDeclaredTool, mcpToolsIn, type DeclaredEgress } from '../../core/egress/declared.ts';
+import {
+  declaredEgressOf,
+  isDeclaredHost,
+  isDeclaredTool,
+  mcpToolsIn,
+  type DeclaredEgress,
+} from '../../core/egress/declared.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import type { EgressQuery } from '../../core/policy/egress-input.ts';
 import type { PolicyMode } from '../../core/policy/engine.ts';
@@ -63,6 +69,11 @@ export class EgressPolicy {
     const { declared } = this.#declaration;
     const mcpTools = mcpToolsIn(declared, tools, this.#options.listedTools());
     return tools.filter((tool) => !isDeclaredTool(declared, tool, mcpTools));
+  }
+
+  /** null: not known, because the manifest has references. */
+  isDeclaredHost(host: string): boolean | null {
+    return isDeclaredHost(this.#declaration.declared, host);
   }
 
   get #declaration(): Declaration {

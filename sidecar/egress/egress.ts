@@ -16,6 +16,7 @@ import { valuesOf, type HeaderList } from '../proxy/headers.ts';
 import type { LoadLimits } from '../proxy/load-limits.ts';
 import { OutageLog } from '../proxy/outage-log.ts';
 import { createPooledUpstream } from '../proxy/pooled-upstream.ts';
+import type { TlsTrust } from '../proxy/upstream.ts';
 import { CallNames } from './call-names.ts';
 import type { OnForbiddenTool } from './create-call.ts';
 import { EgressLog } from './egress-log.ts';
@@ -36,8 +37,7 @@ export interface EgressOptions {
   port: number;
   mode: PolicyMode;
   onForbiddenTool: OnForbiddenTool;
-  /** PEM certificates of the accepted CAs. */
-  ca: readonly string[];
+  tls: TlsTrust;
   /** Number of calls that the log keeps. */
   capacity: number;
   wires: Readonly<Record<WireName, ModelWire>>;
@@ -49,7 +49,6 @@ export interface EgressOptions {
   traces: Pick<RequestTraces, 'requestIdAt'> | null;
   clock: Clock;
   logger: Logger;
-  isDraining: () => boolean;
 }
 
 /** The lanes through which the agent calls models and MCP servers. */
@@ -60,9 +59,10 @@ export class Egress {
   readonly #options: EgressOptions;
   readonly #context: LaneContext;
   #servers: LaneServer[] = [];
+  #isClosing = false;
 
   constructor(options: EgressOptions) {
-    const { lanes, audit, clock, capacity, mode, policy, manifest, load, ca, isDraining } = options;
+    const { lanes, audit, clock, capacity, mode, policy, manifest, load, tls } = options;
     this.#options = options;
     const memory = new McpMemory();
     const listedTools = (): ReadonlyMap<string, readonly string[]> => memory.listed;
@@ -76,7 +76,8 @@ export class Egress {
         ...{ reservations: this.reservations, names: new CallNames() },
         withCost: (model, usage) => withCost(manifest(), model, usage),
       },
-      ...{ log: this.log, load, clock, ca, isDraining },
+      ...{ log: this.log, load, clock, tls },
+      isDraining: () => this.#isClosing,
       join: (raw) => this.#join(raw),
     };
   }
@@ -98,6 +99,7 @@ export class Egress {
 
   /** Waits `graceMs` milliseconds for calls in flight. */
   async close(graceMs: number): Promise<void> {
+    this.#isClosing = true;
     const servers = this.#servers;
     this.#servers = [];
     await Promise.all(servers.map((each) => each.close(graceMs)));
@@ -105,8 +107,8 @@ export class Egress {
   }
 
   /** What the lanes observed in the last 24 hours. */
-  facts(): Omit<EgressFacts, 'census'> {
-    return this.log.facts();
+  facts(): EgressFacts {
+    return { ...this.log.facts(), census: null };
   }
 
   /** The request of the call's trace, else the only one in flight. */
@@ -120,11 +122,11 @@ export class Egress {
   }
 }
 
-function openLane(lane: Lane, { ca, logger }: EgressOptions): OpenLane {
+function openLane(lane: Lane, { tls, logger }: EgressOptions): OpenLane {
   const url = new URL(lane.upstream.origin);
   return {
     lane,
-    upstream: createPooledUpstream({ url, timeoutMs: null, ca }),
+    upstream: createPooledUpstream({ url, timeoutMs: null, tls }),
     outages: new OutageLog(logger),
   };
 }

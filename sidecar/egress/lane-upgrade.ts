@@ -71,8 +71,7 @@ function connect(context: LaneContext, passage: Passage): void {
   const send = upstream.protocol === 'https:' ? httpsRequest : httpRequest;
   const outgoing = send({
     ...hostPortOf(upstream),
-    ...{ path: route.upstreamPath, setHost: false, agent: false, ca: [...context.ca] },
-    rejectUnauthorized: true,
+    ...{ path: route.upstreamPath, setHost: false, agent: false, ...context.tls },
     headers: [...headers, 'Connection', 'Upgrade', 'Upgrade', 'websocket'],
   });
   outgoing.maxHeadersCount = 0;
