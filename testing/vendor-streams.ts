@@ -84,7 +84,10 @@ const CHAT: Vendor = {
         ...piecesOf(input).map((piece) => part(index, { function: { arguments: piece } })),
       ]),
       chunk({}, calls.length > 0 ? 'tool_calls' : 'stop'),
-      event({ ...{ id: 'chatcmpl-1', object: 'chat.completion.chunk', model: MODEL, choices: [] }, usage: CHAT_USAGE }),
+      event({
+        ...{ id: 'chatcmpl-1', object: 'chat.completion.chunk', model: MODEL, choices: [] },
+        usage: CHAT_USAGE,
+      }),
       event('[DONE]'),
     ];
   },
@@ -216,9 +219,7 @@ const ANTHROPIC: Vendor = {
           content_block: { ...block, ...(isCall ? { input: {} } : { text: '' }) },
         }),
         typed({ type: 'ping' }),
-        ...piecesOf(whole).map((piece) =>
-          typed({ type: 'content_block_delta', index, delta: delta(piece) }),
-        ),
+        ...piecesOf(whole).map((piece) => typed({ type: 'content_block_delta', index, delta: delta(piece) })),
         typed({ type: 'content_block_stop', index }),
       ];
     }),
