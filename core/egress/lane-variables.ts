@@ -30,10 +30,7 @@ export const VENDOR_LANES = {
   openai: {
     upstream: 'https://api.openai.com',
     endings: ['/v1'],
-    variables: [
-      { ...added('OPENAI_BASE_URL', '/v1'), isWrongWithAzure: true },
-      rewritten('OPENAI_API_BASE'),
-    ],
+    variables: [{ ...added('OPENAI_BASE_URL', '/v1'), isWrongWithAzure: true }, rewritten('OPENAI_API_BASE')],
   },
   anthropic: {
     upstream: 'https://api.anthropic.com',
