@@ -83,6 +83,9 @@ export const NAMED_LANE_KINDS = ['compatible', 'mcp'] as const;
 /** For example `openai`, `compatible:corp` or `mcp:files`. */
 export type LaneId = VendorLaneName | `${(typeof NAMED_LANE_KINDS)[number]}:${string}`;
 
+/** The most lanes of one sidecar. The limit bounds the labels of its metrics. */
+export const MAX_LANES = 32;
+
 /** The path of a lane, for example `/openai` or `/mcp/files`. */
 export const lanePath = (id: LaneId): string => `/${id.replace(':', '/')}`;
 

@@ -70,16 +70,16 @@ invariant('the patch turns a pod with lanes into the injected pod', (pod) => {
 });
 
 invariant('only literals of the agent are changed, and only variables without a value are added', (pod) => {
-  const [before, after] = [agentEnv(pod), agentEnv(injected(pod))];
+  const [plain, changed] = [agentEnv(pod), agentEnv(injected(pod))];
   same(
-    after.slice(0, before.length).map(({ name, valueFrom }) => ({ name, valueFrom })),
-    before.map(({ name, valueFrom }) => ({ name, valueFrom })),
+    changed.slice(0, plain.length).map(({ name, valueFrom }) => ({ name, valueFrom })),
+    plain.map(({ name, valueFrom }) => ({ name, valueFrom })),
   );
-  for (const [index, { value, valueFrom }] of before.entries()) {
-    if (valueFrom !== undefined || value?.includes('$(') === true) same(after[index], before[index]);
+  for (const [index, { value, valueFrom }] of plain.entries()) {
+    if (valueFrom !== undefined || value?.includes('$(') === true) same(changed[index], plain[index]);
   }
-  const names = new Set(before.map(({ name }) => name));
-  expect(after.slice(before.length).filter(({ name }) => names.has(name))).toEqual([]);
+  const names = new Set(plain.map(({ name }) => name));
+  expect(changed.slice(plain.length).filter(({ name }) => names.has(name))).toEqual([]);
   same(injected(pod).spec.containers.slice(1), pod.spec.containers.slice(1));
 });
 
