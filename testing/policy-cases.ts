@@ -77,10 +77,27 @@ const guardrail = (...types: string[]) =>
 
 /** Model ids with and without dates and paths, and others that look alike. */
 const modelId = fc.oneof(
-  fc.constantFrom('gpt-4o', 'GPT-4o', 'openai/gpt-4o', 'gpt-4o-2024-08-06', 'gpt-4o-latest', 'gpt-4', 'x/', 'unknown'),
+  fc.constantFrom(
+    'gpt-4o',
+    'GPT-4o',
+    'openai/gpt-4o',
+    'gpt-4o-2024-08-06',
+    'gpt-4o-latest',
+    'gpt-4',
+    'x/',
+    'unknown',
+  ),
   hostile,
 );
-const host = fc.constantFrom('example.com', 'a.example.com', 'A.Example.COM.', 'evilexample.com', '10.0.0.1', '[::1]', '');
+const host = fc.constantFrom(
+  'example.com',
+  'a.example.com',
+  'A.Example.COM.',
+  'evilexample.com',
+  '10.0.0.1',
+  '[::1]',
+  '',
+);
 
 const spec = fc.record(
   {
@@ -93,7 +110,9 @@ const spec = fc.record(
     tools: fc.uniqueArray(tool, { maxLength: 5, selector: ({ name }) => name }),
     egress: fc.record(
       {
-        hosts: fc.array(fc.constantFrom('example.com', '*.example.com', '10.0.0.1', '[::1]'), { maxLength: 2 }),
+        hosts: fc.array(fc.constantFrom('example.com', '*.example.com', '10.0.0.1', '[::1]'), {
+          maxLength: 2,
+        }),
         tools: fc.array(fc.constantFrom('drop*', 'look', 'files_*'), { maxLength: 2 }),
         models: fc.array(modelId, { maxLength: 2 }),
       },
@@ -219,9 +238,7 @@ export function egressInputs(manifest: Manifest): fc.Arbitrary<PolicyInput> {
     { tokensToday: near(maxTokensPerDay, whole), costTodayUsd: near(maxDailyUSD, amount) },
     { requiredKeys: [] },
   );
-  return fc
-    .tuple(query, totals)
-    .map(([call, known]) => egressInputOf(manifest.metadata.name, call, known));
+  return fc.tuple(query, totals).map(([call, known]) => egressInputOf(manifest.metadata.name, call, known));
 }
 
 /** Often the value itself or an adjacent number. */

@@ -10,7 +10,12 @@ test.each<[string, Partial<AuditEntry>[], string[] | null, string[] | null]>([
   ['a report that no tool was called', [{ toolsCalled: [] }], [], null],
   ['tools', [{ toolsCalled: ['a', 'b'] }, { toolsCalled: ['a'] }], ['a', 'b'], null],
   ['usage of one call', [{ usage: call('gpt-4o') }], null, ['gpt-4o']],
-  ['usage of several calls', [{ usage: { ...call('(several)'), calls: [call('a'), call('b')] } }], null, ['a', 'b']],
+  [
+    'usage of several calls',
+    [{ usage: { ...call('(several)'), calls: [call('a'), call('b')] } }],
+    null,
+    ['a', 'b'],
+  ],
   [
     'model events',
     [{ events: [{ type: 'model', modelId: 'm', promptTokens: 1, completionTokens: 1 }] }],

@@ -8,7 +8,9 @@ import { parseManifest } from '../manifest/parse-manifest.ts';
 import { compileConstraints, MAX_ARGUMENTS } from './constraints.ts';
 
 const check = (constraints: Record<string, unknown>, text: string): boolean | undefined =>
-  compileConstraints(aManifest({ tools: [{ name: 'pay', constraints }, { name: 'look' }] })).get('pay')?.(text);
+  compileConstraints(aManifest({ tools: [{ name: 'pay', constraints }, { name: 'look' }] })).get('pay')?.(
+    text,
+  );
 
 describe('arguments', () => {
   test.each<[string, Record<string, unknown>, string, boolean]>([
@@ -41,18 +43,44 @@ describe('the constraints of a manifest', () => {
   const problemsOf = (constraints: unknown): string[] => {
     const tools = JSON.stringify([{ name: 'pay', constraints }]);
     const parsed = parseManifest(manifestText(`  tools: ${tools}\n`));
-    return parsed.ok ? [] : parsed.problems.map(({ path, message, suggestion = '' }) => `${path}: ${message} ${suggestion}`);
+    return parsed.ok
+      ? []
+      : parsed.problems.map(({ path, message, suggestion = '' }) => `${path}: ${message} ${suggestion}`);
   };
 
   test.each<[string, unknown, string[]]>([
-    ['with a misspelt keyword', { requird: ['a'] }, ['.requird: "requird" is not a keyword that constraints can have required']],
+    [
+      'with a misspelt keyword',
+      { requird: ['a'] },
+      ['.requird: "requird" is not a keyword that constraints can have required'],
+    ],
     ['with a reference', { $ref: '#/x' }, ['["$ref"]: "$ref" is not a keyword that constraints can have ']],
-    ['with a keyword of the prototype', { constructor: 1 }, ['.constructor: "constructor" is not a keyword that constraints can have ']],
-    ['with an unknown type', { type: 'text' }, ['.type: must be string, number, integer, boolean, object, array or null, or a list of these ']],
+    [
+      'with a keyword of the prototype',
+      { constructor: 1 },
+      ['.constructor: "constructor" is not a keyword that constraints can have '],
+    ],
+    [
+      'with an unknown type',
+      { type: 'text' },
+      ['.type: must be string, number, integer, boolean, object, array or null, or a list of these '],
+    ],
     ['with a pattern that does not compile', { pattern: '(' }, ['.pattern: must be a regular expression ']],
-    ['with a mistake in a member', { properties: { a: { minimum: '1' } } }, ['.properties.a.minimum: must be a number ']],
-    ['with a mistake in an alternative', { anyOf: [true, { required: [1] }] }, ['.anyOf[1].required: must be a list of different strings ']],
-    ['with several mistakes', { minLength: -1, multipleOf: 0 }, ['.minLength: must be an integer of at least 0 ', '.multipleOf: must be a number above 0 ']],
+    [
+      'with a mistake in a member',
+      { properties: { a: { minimum: '1' } } },
+      ['.properties.a.minimum: must be a number '],
+    ],
+    [
+      'with a mistake in an alternative',
+      { anyOf: [true, { required: [1] }] },
+      ['.anyOf[1].required: must be a list of different strings '],
+    ],
+    [
+      'with several mistakes',
+      { minLength: -1, multipleOf: 0 },
+      ['.minLength: must be an integer of at least 0 ', '.multipleOf: must be a number above 0 '],
+    ],
   ])('%s are a problem', (_what, constraints, problems) => {
     expect(problemsOf(constraints)).toEqual(problems.map((problem) => `spec.tools[0].constraints${problem}`));
   });
@@ -62,7 +90,13 @@ describe('the constraints of a manifest', () => {
   });
 
   test('without a problem compile', () => {
-    const scalar = fc.oneof(fc.integer(), fc.double(), fc.boolean(), fc.string(), fc.constantFrom('string', 'a+', null));
+    const scalar = fc.oneof(
+      fc.integer(),
+      fc.double(),
+      fc.boolean(),
+      fc.string(),
+      fc.constantFrom('string', 'a+', null),
+    );
     const { schema } = fc.letrec<{ schema: unknown; value: unknown }>((tie) => ({
       schema: fc.oneof(
         { maxDepth: 3 },

@@ -39,7 +39,9 @@ describe('a requested model', () => {
     );
     expect(declared.models).toEqual(['gpt-4o', 'claude-haiku-4-5', 'text-embedding-3-small']);
     expect(
-      ['claude-haiku-4-5-20251001', 'text-embedding-3-small', 'gpt-5'].map((id) => isDeclaredModel(declared, id)),
+      ['claude-haiku-4-5-20251001', 'text-embedding-3-small', 'gpt-5'].map((id) =>
+        isDeclaredModel(declared, id),
+      ),
     ).toEqual([true, true, false]);
   });
 });
@@ -126,7 +128,13 @@ describe('hosts', () => {
     );
     expect([...hosts.exact].sort()).toEqual(
       [
-        ...['10.0.0.7', 'api.example.com', 'api.openai.com', 'db.internal', 'generativelanguage.googleapis.com'],
+        ...[
+          '10.0.0.7',
+          'api.example.com',
+          'api.openai.com',
+          'db.internal',
+          'generativelanguage.googleapis.com',
+        ],
         ...['hooks.example.com', 'id.example.com', 'mcp.example.com', 'plain.internal', 'traces.example.com'],
         ...['visa.example.com', 'weather.internal'],
       ].sort(),
@@ -149,7 +157,11 @@ describe('hosts', () => {
   });
 
   test.each([
-    ['a reference', { requires: { services: [{ name: 'db', address: '$env:DB' }] } }, 'spec.requires.services[0].address'],
+    [
+      'a reference',
+      { requires: { services: [{ name: 'db', address: '$env:DB' }] } },
+      'spec.requires.services[0].address',
+    ],
     ['a vendor without a known host', { model: { ...model, provider: 'azure' } }, 'spec.model.provider'],
     [
       'a name that must be looked up',

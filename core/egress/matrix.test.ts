@@ -30,7 +30,12 @@ describe('models', () => {
   test.each<Row>([
     ['without lanes and reports', {}, {}, ['gpt-4o +?? unknown']],
     ['only reported', {}, reports(null, ['gpt-4o-2024-08-06']), ['gpt-4o ++? match']],
-    ['another model reported', {}, reports(null, ['gpt-5']), ['gpt-4o +-? never-seen', 'gpt-5 -+? undeclared']],
+    [
+      'another model reported',
+      {},
+      reports(null, ['gpt-5']),
+      ['gpt-4o +-? never-seen', 'gpt-5 -+? undeclared'],
+    ],
     ['dated version observed', {}, lanes({ models: counts('gpt-4o-2024-08-06') }), ['gpt-4o +?+ match']],
     [
       'another model observed',
@@ -38,10 +43,25 @@ describe('models', () => {
       { ...reports(null, ['gpt-4o']), ...lanes({ models: counts('gpt-5') }) },
       ['gpt-4o ++- misreported', 'gpt-5 --+ undeclared'],
     ],
-    ['observed, another reported', {}, { ...reports(null, ['x']), ...lanes({ models: counts('gpt-4o') }) }, ['gpt-4o +-+ unreported', 'x -+- undeclared']],
+    [
+      'observed, another reported',
+      {},
+      { ...reports(null, ['x']), ...lanes({ models: counts('gpt-4o') }) },
+      ['gpt-4o +-+ unreported', 'x -+- undeclared'],
+    ],
     ['no call on the lane of the vendor', {}, lanes(), ['gpt-4o +?- never-seen']],
-    ['only a lane of another vendor', {}, lanes({ lanes: ['anthropic', 'mcp:files'] }), ['gpt-4o +?? unknown']],
-    ['a lane that can belong to any vendor', {}, lanes({ lanes: ['compatible:corp'] }), ['gpt-4o +?- never-seen']],
+    [
+      'only a lane of another vendor',
+      {},
+      lanes({ lanes: ['anthropic', 'mcp:files'] }),
+      ['gpt-4o +?? unknown'],
+    ],
+    [
+      'a lane that can belong to any vendor',
+      {},
+      lanes({ lanes: ['compatible:corp'] }),
+      ['gpt-4o +?- never-seen'],
+    ],
     [
       'a vendor with several lanes, by another name',
       { model: { ...model, provider: 'Gemini', id: 'gemini-2.5-flash' } },
@@ -67,21 +87,62 @@ describe('tools', () => {
   const tools = { tools: [{ name: 'search' }] };
   const files = { mcp: { servers: [{ name: 'files', url: 'http://files/mcp' }] } };
   const calls = { models: counts('gpt-4o') };
-  const listed = (...names: string[]) => new Map([['files', { toolsListed: names, toolsCalled: counts('read') }]]);
+  const listed = (...names: string[]) =>
+    new Map([['files', { toolsListed: names, toolsCalled: counts('read') }]]);
   test.each<Row>([
     ['without lanes and reports', tools, {}, ['search +?? unknown']],
     ['only reported', tools, reports(['search', 'drop']), ['search ++? match', 'drop -+? undeclared']],
     ['reported that none was called', tools, reports([]), ['search +-? never-seen']],
     ['no call of a model', tools, lanes(), ['search +?? unknown']],
     ['never offered', tools, lanes(calls), ['search +?- never-seen']],
-    ['reported, not observed: the agent can run it without a model', tools, { ...reports(['search']), ...lanes(calls) }, ['search ++? match']],
-    ['offered', tools, lanes({ ...calls, toolsOffered: counts('search', 'drop') }), ['search +?+ match', 'drop -?+ undeclared']],
-    ['called', tools, lanes({ ...calls, toolsCalled: counts('drop') }), ['search +?- never-seen', 'drop -?+ undeclared']],
-    ['executed', tools, lanes({ ...calls, toolsExecuted: counts('drop') }), ['search +?- never-seen', 'drop -?+ undeclared']],
-    ['observed, not reported', tools, { ...reports([]), ...lanes({ ...calls, toolsCalled: counts('search') }) }, ['search +-+ unreported']],
-    ['of a pattern', { egress: { tools: ['web_*'] } }, lanes({ ...calls, toolsOffered: counts('web_search') }), ['web_search +?+ match']],
-    ['of a declared MCP server', files, lanes({ ...calls, toolsOffered: counts('files_read'), mcpServers: listed('read') }), ['files_read +?+ match', 'read +?+ match']],
-    ['that a declared MCP server does not list', files, lanes({ ...calls, mcpServers: listed('write') }), ['read -?+ undeclared']],
+    [
+      'reported, not observed: the agent can run it without a model',
+      tools,
+      { ...reports(['search']), ...lanes(calls) },
+      ['search ++? match'],
+    ],
+    [
+      'offered',
+      tools,
+      lanes({ ...calls, toolsOffered: counts('search', 'drop') }),
+      ['search +?+ match', 'drop -?+ undeclared'],
+    ],
+    [
+      'called',
+      tools,
+      lanes({ ...calls, toolsCalled: counts('drop') }),
+      ['search +?- never-seen', 'drop -?+ undeclared'],
+    ],
+    [
+      'executed',
+      tools,
+      lanes({ ...calls, toolsExecuted: counts('drop') }),
+      ['search +?- never-seen', 'drop -?+ undeclared'],
+    ],
+    [
+      'observed, not reported',
+      tools,
+      { ...reports([]), ...lanes({ ...calls, toolsCalled: counts('search') }) },
+      ['search +-+ unreported'],
+    ],
+    [
+      'of a pattern',
+      { egress: { tools: ['web_*'] } },
+      lanes({ ...calls, toolsOffered: counts('web_search') }),
+      ['web_search +?+ match'],
+    ],
+    [
+      'of a declared MCP server',
+      files,
+      lanes({ ...calls, toolsOffered: counts('files_read'), mcpServers: listed('read') }),
+      ['files_read +?+ match', 'read +?+ match'],
+    ],
+    [
+      'that a declared MCP server does not list',
+      files,
+      lanes({ ...calls, mcpServers: listed('write') }),
+      ['read -?+ undeclared'],
+    ],
     ['of an undeclared MCP server', {}, lanes({ mcpServers: listed('read') }), ['read -?+ undeclared']],
   ])('%s', (_what, spec, facts, rows) => {
     expect(rowsOf('tool', spec, facts)).toEqual(rows);
@@ -101,7 +162,12 @@ describe('MCP servers', () => {
     ['check failing', files, checked('fail'), ['files +-? never-seen']],
     ['check skipped', files, checked('skip'), ['files +?? unknown']],
     ['without a lane of its own', files, lanes(), ['files +?? unknown']],
-    ['lane without a call', files, lanes({ lanes: ['mcp:files'], mcpServers: silent }), ['files +?- never-seen']],
+    [
+      'lane without a call',
+      files,
+      lanes({ lanes: ['mcp:files'], mcpServers: silent }),
+      ['files +?- never-seen'],
+    ],
     ['tools listed', files, lanes({ lanes: ['mcp:files'], mcpServers: server }), ['files +?+ match']],
     ['undeclared', {}, lanes({ lanes: ['mcp:files'], mcpServers: server }), ['files -?+ undeclared']],
   ])('%s', (_what, spec, facts, rows) => {
@@ -118,7 +184,12 @@ describe('hosts', () => {
   test.each<Row>([
     ['without lanes', {}, {}, ['api.openai.com +?? unknown']],
     ['declared and observed', {}, lanes({ hosts: counts('API.openai.com') }), ['api.openai.com +?+ match']],
-    ['undeclared', {}, lanes({ hosts: counts('evil.example') }), ['api.openai.com +?? unknown', 'evil.example -?+ undeclared']],
+    [
+      'undeclared',
+      {},
+      lanes({ hosts: counts('evil.example') }),
+      ['api.openai.com +?? unknown', 'evil.example -?+ undeclared'],
+    ],
     [
       'not known to be declared',
       { requires: { services: [{ name: 'db', address: '$env:DB' }] } },

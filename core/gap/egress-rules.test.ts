@@ -36,7 +36,10 @@ describe('the score', () => {
   test('does not change for reports: only observations count', () => {
     const reported = { tools: new Set(['drop']), models: new Set(['gpt-5']) };
     expect(assess(manifest, someFacts({ reported })).score).toBe(100);
-    expect(assess(manifest, someFacts({ reported, egress: someEgress({ models: new Map([['gpt-4o', 1]]) }) })).score).toBe(100);
+    expect(
+      assess(manifest, someFacts({ reported, egress: someEgress({ models: new Map([['gpt-4o', 1]]) }) }))
+        .score,
+    ).toBe(100);
   });
 
   test('does not change for declared items that were never seen', () => {
@@ -56,7 +59,9 @@ test('shape B has the three columns', () => {
   const egress = { ...misbehavingEgress(), toolsExecuted: new Map([['delete_all_orders', 1]]) };
   const reported = { tools: new Set<string>(), models: new Set(['gpt-5']) };
   const { gaps } = align(manifest, someFacts({ egress, reported }));
-  expect(gaps.map(({ field, declared, reported: said, observed }) => [field, declared, said, observed])).toEqual([
+  expect(
+    gaps.map(({ field, declared, reported: said, observed }) => [field, declared, said, observed]),
+  ).toEqual([
     ['spec.tools', 'not declared', 'not reported', 'offered 5 times, called once, executed once'],
     ['spec.model.id', 'gpt-4o', 'reported', 'gpt-5, requested 2 times'],
     [

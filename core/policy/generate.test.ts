@@ -101,7 +101,8 @@ ${EGRESS}`,
 `,
     });
     const [ingress, egress] = tests.split('\n\ntest_egress', 2);
-    expect(`${ingress}\n`).toBe(`# Made by \`platform generate-policy\` from the manifest of an agent. Do not edit.
+    expect(`${ingress}\n`)
+      .toBe(`# Made by \`platform generate-policy\` from the manifest of an agent. Do not edit.
 package platform.agent_test["3d_agent"]
 
 import data.platform.agent["3d_agent"] as policy

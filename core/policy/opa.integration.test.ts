@@ -76,7 +76,8 @@ const title = reason === undefined ? 'real policy engine' : `real policy engine 
     async () => {
       const countsByReason = new Map<string, { denied: number; allowed: number }>();
       for (const reason of ALL) countsByReason.set(reason, { denied: 0, allowed: 0 });
-      for (const { reason } of EGRESS_RULES) countsByReason.set(`egress ${reason}`, { denied: 0, allowed: 0 });
+      for (const { reason } of EGRESS_RULES)
+        countsByReason.set(`egress ${reason}`, { denied: 0, allowed: 0 });
       let evaluated = 0;
       for (let seed = SEED; evaluated < PAIRS; seed++) {
         const cases = casesOf(seed);

@@ -83,9 +83,21 @@ test('keeps the last result while the engine is unreachable', async () => {
 });
 
 test('also queries the rules for calls on egress lanes if there are lanes', async () => {
-  const logger = { error: () => undefined, warn: () => undefined, info: () => undefined, debug: () => undefined };
+  const logger = {
+    error: () => undefined,
+    warn: () => undefined,
+    info: () => undefined,
+    debug: () => undefined,
+  };
   const { signal } = stopping;
-  const withLanes = new CanaryWatch({ engine, policy: () => policy, withEgress: true, clock, logger, signal });
+  const withLanes = new CanaryWatch({
+    engine,
+    policy: () => policy,
+    withEgress: true,
+    clock,
+    logger,
+    signal,
+  });
   // An engine with the rules that an earlier version generated.
   fake.reply = ({ request_type }) => (request_type.startsWith('egress_') ? {} : { result: [PII, TOKENS] });
   await watch.check();

@@ -42,7 +42,11 @@ function evaluatorWith(engine: PolicyEngine | null): PolicyEvaluator {
   });
 }
 
-async function evaluatorWithOpa(): Promise<{ evaluator: PolicyEvaluator; engine: FakeEngine; log: string[] }> {
+async function evaluatorWithOpa(): Promise<{
+  evaluator: PolicyEvaluator;
+  engine: FakeEngine;
+  log: string[];
+}> {
   const engine = await startFakeEngine();
   fake = engine;
   opa = createOpaEngine({ url: new URL(engine.url), timeoutMs: 60_000 });
@@ -60,7 +64,11 @@ async function evaluatorWithOpa(): Promise<{ evaluator: PolicyEvaluator; engine:
 
 test('the builtin engine answers at once, in any mode of the proxy', () => {
   const evaluator = evaluatorWith(builtinEngine(() => policy));
-  const request = { request_type: 'egress_model_request', model: 'gpt-5', tools: ['search', 'drop'] } as const;
+  const request = {
+    request_type: 'egress_model_request',
+    model: 'gpt-5',
+    tools: ['search', 'drop'],
+  } as const;
   expect(evaluator.evaluateEgress({ ...request, reserved_tokens: 11 })).toEqual({
     violations: ['daily_token_limit_exceeded', 'model_not_declared', 'tool_not_declared'],
     state: 'answered',
@@ -91,7 +99,12 @@ test('an engine over HTTP gets the input document at the path of the lanes', asy
     {
       path: '/v1/data/platform/agent/shop/deny_egress',
       input: {
-        ...{ agent_name: 'shop', request_type: 'egress_model_request', model: 'gpt-4o', model_names: ['gpt-4o'] },
+        ...{
+          agent_name: 'shop',
+          request_type: 'egress_model_request',
+          model: 'gpt-4o',
+          model_names: ['gpt-4o'],
+        },
         ...{ tools: ['drop'], tokens_today: 990, reserved_tokens: 2 },
       },
     },
