@@ -62,7 +62,9 @@ export function isDeclaredTool(
   mcpTools: ReadonlySet<string> = new Set(),
 ): boolean {
   const known = reportedName(name);
-  return tools.exact.has(known) || mcpTools.has(name) || tools.prefixes.some((start) => known.startsWith(start));
+  return (
+    tools.exact.has(known) || mcpTools.has(name) || tools.prefixes.some((start) => known.startsWith(start))
+  );
 }
 
 /** null: not known, because the manifest has addresses whose hosts are unknown. */
@@ -178,4 +180,5 @@ export function addressesOf(manifest: Manifest): Address[] {
   return [...found, ...others.flatMap(([path, value]) => (isRemote(value) ? { path, value } : []))];
 }
 
-const isRemote = (value: string | undefined): value is string => value !== undefined && !value.startsWith('/');
+const isRemote = (value: string | undefined): value is string =>
+  value !== undefined && !value.startsWith('/');
