@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { createSecureContext, getCACertificates } from 'node:tls';
-import { MODEL_WIRES } from '../../core/egress/model-wires.ts';
+import { WIRE_OF } from '../../core/egress/wires/wire-of.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
@@ -49,7 +49,7 @@ export function createEgress({ config, manifest, ...input }: CreateEgressInput):
     mode: config.EGRESS_MODE,
     onForbiddenTool: config.EGRESS_ON_FORBIDDEN_TOOL,
     capacity: config.AUDIT_RING_SIZE,
-    wires: MODEL_WIRES,
+    wires: WIRE_OF,
     manifest: () => manifest.manifest,
   });
   const connect = createConnect(config, egress, input);
