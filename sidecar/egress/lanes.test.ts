@@ -1,9 +1,7 @@
-import { connect as connectHttp2 } from 'node:http2';
-import { request as httpRequest, type IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
 import { post, startEgressRig, type EgressRig, type EgressRigOptions, type TlsVendor } from '../../testing/egress-rig.ts';
-import { askRaw, until } from '../../testing/proxy-rig.ts';
+import { until } from '../../testing/proxy-rig.ts';
 
 let rig: EgressRig;
 const start = async (options: EgressRigOptions = {}): Promise<EgressRig> => (rig = await startEgressRig(options));
@@ -44,10 +42,6 @@ const chunk = (delta: object, reason: string | null = null): object => ({
   ...{ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'gpt-5' },
   choices: [{ index: 0, delta, finish_reason: reason }],
 });
-const started = (index: number, name: string): object =>
-  chunk({ tool_calls: [{ index, ...call(name, '') }] });
-const continued = (index: number, text: string): object =>
-  chunk({ tool_calls: [{ index, function: { arguments: text } }] });
 const LAST = { id: 'c', object: 'chat.completion.chunk', created: 1, model: 'gpt-5', choices: [], usage: USAGE };
 
 const calls = () => rig.egress.log.newest();
