@@ -40,7 +40,7 @@ export class ModelCall implements LaneCall {
   #answer = NO_ANSWER;
   #stream: ModelStream | null = null;
   #addedUsage = false;
-  /** The engine responds later, so verdicts must be requested before a filter needs them. */
+  /** A denial removes calls, and the engine responds later, so verdicts must be requested before a filter needs them. */
   #isEngineRemote = false;
   /** The upstream served the call, so tokens were used. */
   #isServed = false;
@@ -99,7 +99,7 @@ export class ModelCall implements LaneCall {
       return { body: null };
     }
     this.#answer = this.#wire.readAnswer(body);
-    this.#verdicts.collectAll(this.#answer.toolCalls);
+    this.#verdicts.collectAll(this.#answer);
     const { pending } = this.#verdicts;
     return pending === null ? this.#decideWhole(body) : pending.then(() => this.#decideWhole(body));
   }
@@ -138,7 +138,7 @@ export class ModelCall implements LaneCall {
       this.#options.reservations.settle(this.#reserved, !this.facts.isUsageUnknown);
     this.#stream?.close();
     // In the mode track, the calls of a stream are judged only now.
-    this.#verdicts.collectAll(answer.toolCalls);
+    this.#verdicts.collectAll(answer);
     const { pending } = this.#verdicts;
     if (pending === null) this.#noteVerdicts();
     else return pending.then(() => this.#noteVerdicts());
@@ -162,7 +162,7 @@ export class ModelCall implements LaneCall {
       reserved_tokens: tokens,
       reserved_usd: usd,
     });
-    this.#isEngineRemote = verdict instanceof Promise;
+    this.#isEngineRemote = policy.blocks && verdict instanceof Promise;
     return verdict instanceof Promise
       ? verdict.then((late) => this.#decideRequest(late))
       : this.#decideRequest(verdict);
