@@ -1,23 +1,36 @@
+import dns from 'node:dns';
 import { once } from 'node:events';
 import { Agent, request } from 'node:https';
 import { connect, createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net';
 import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from 'node:tls';
-import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { freePorts } from '../../examples/demo/free-ports.ts';
 import { ManualClock } from '../../testing/manual-clock.ts';
 import { issueCa, issueLeaf } from '../../webhook/certificates/issue.ts';
 import type { KeyPair } from '../../runtime/http-listener.ts';
 import { ConnectLane, connectGuard, type ConnectCall, type ConnectLaneOptions } from './connect-lane.ts';
 
-/** Names that every resolver maps to loopback. */
-const [DECLARED, OTHER] = ['api.localhost', 'other.localhost'] as const;
+const [DECLARED, OTHER] = ['api.example', 'other.example'] as const;
+
+/** Resolves the names of `.example` to loopback. */
+const systemLookup = dns.lookup;
+beforeAll(() => {
+  const lookup = (host: string, options: object, done: (...result: unknown[]) => void): void => {
+    if (host.endsWith('.example')) done(null, [{ address: '127.0.0.1', family: 4 }]);
+    else systemLookup(host, options as never, done as never);
+  };
+  dns.lookup = Object.assign(lookup as typeof dns.lookup, systemLookup);
+});
+afterAll(() => {
+  dns.lookup = systemLookup;
+});
 
 let ca: KeyPair;
 let leaf: KeyPair;
 beforeAll(async () => {
   const now = new Date();
-  ca = await issueCa({ now, days: 2 } as never);
-  leaf = await issueLeaf(ca, [DECLARED, OTHER, '127.0.0.1'], { now, days: 2 } as never);
+  ca = await issueCa({ now, days: 2 });
+  leaf = await issueLeaf(ca, [DECLARED, OTHER, '127.0.0.1'], { now, days: 2 });
 });
 
 const servers: Server[] = [];
@@ -93,6 +106,8 @@ async function tunnel(target: string, { head = '', host = '127.0.0.1' } = {}) {
 /** The rest of what a socket receives. */
 async function received(socket: Socket): Promise<string> {
   let text = '';
+  // Sockets of the tests may be half-open.
+  socket.once('end', () => socket.end());
   socket.on('data', (chunk: Buffer) => (text += chunk.toString('latin1')));
   await once(socket, 'close');
   return text;
