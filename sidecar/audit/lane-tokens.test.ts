@@ -21,12 +21,23 @@ const tokens = (promptTokens: number, completionTokens: number): ModelCall => ({
   ...{ modelId: 'gpt-5', promptTokens, completionTokens },
   totalTokens: promptTokens + completionTokens,
 });
-const finished = (usage: ModelCall | null) => ({ model: 'gpt-5', tools: [], usage, isUsageUnknown: usage === null });
-const arrive = (): Recording => audit.arrive({ requestId: `r-${(ids += 1)}`, method: 'POST', target: '/chat' });
+const finished = (usage: ModelCall | null) => ({
+  model: 'gpt-5',
+  tools: [],
+  usage,
+  isUsageUnknown: usage === null,
+});
+const arrive = (): Recording =>
+  audit.arrive({ requestId: `r-${(ids += 1)}`, method: 'POST', target: '/chat' });
 
 /** Completes a request whose response states this usage. */
 function complete(recording: Recording, usage: ModelCall | null): AuditEntry {
-  recording.head({ statusCode: 200, contentType: 'application/json', contentEncoding: undefined, platform: new Map() });
+  recording.head({
+    statusCode: 200,
+    contentType: 'application/json',
+    contentEncoding: undefined,
+    platform: new Map(),
+  });
   if (usage !== null)
     recording.chunk(
       Buffer.from(

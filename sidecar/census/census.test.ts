@@ -138,7 +138,13 @@ describe('the census', () => {
     expect(running.facts()).toEqual({
       unseenEgress: [
         {
-          ...{ address: '198.51.100.1', port: 443, name: 'api.vendor.example', verdict: 'undeclared', count: 2 },
+          ...{
+            address: '198.51.100.1',
+            port: 443,
+            name: 'api.vendor.example',
+            verdict: 'undeclared',
+            count: 2,
+          },
           ...{ firstSeen: '2026-11-23T12:00:00.050Z', lastSeen: '2026-11-23T12:00:00.050Z' },
         },
       ],

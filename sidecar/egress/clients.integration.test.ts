@@ -2,7 +2,12 @@ import { request as httpRequest } from 'node:http';
 import Anthropic from '@anthropic-ai/sdk';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import OpenAI from 'openai';
-import { laneManifest, startEgressRig, type EgressRig, type EgressRigOptions } from '../../testing/egress-rig.ts';
+import {
+  laneManifest,
+  startEgressRig,
+  type EgressRig,
+  type EgressRigOptions,
+} from '../../testing/egress-rig.ts';
 import { startVendor, type Vendor } from '../../testing/frameworks/vendor.ts';
 import { until } from '../../testing/proxy-rig.ts';
 
@@ -35,7 +40,10 @@ const openai = (baseURL: string): OpenAI => new OpenAI({ apiKey: 'sk-secret', ba
 const anthropic = (baseURL: string): Anthropic => new Anthropic({ apiKey: 'sk-secret', baseURL });
 
 const parameters = { type: 'object' as const, properties: { amount: { type: 'number' } } };
-const chatTool = (name: string): OpenAI.ChatCompletionTool => ({ type: 'function', function: { name, parameters } });
+const chatTool = (name: string): OpenAI.ChatCompletionTool => ({
+  type: 'function',
+  function: { name, parameters },
+});
 const messages = [{ role: 'user' as const, content: 'hi' }];
 
 interface Client {
@@ -57,14 +65,21 @@ const CLIENTS: Record<string, Client> = {
     ...{ lane: '/openai/v1', base: '/v1' },
     events: async (url, tool) =>
       collected(
-        await openai(url).chat.completions.create({ model: 'gpt-5', messages, stream: true, tools: [chatTool(tool)] }),
+        await openai(url).chat.completions.create({
+          model: 'gpt-5',
+          messages,
+          stream: true,
+          tools: [chatTool(tool)],
+        }),
       ),
   },
   'OpenAI Responses': {
     ...{ lane: '/openai/v1', base: '/v1' },
     events: async (url, tool) => {
       const tools = [{ type: 'function' as const, name: tool, parameters, strict: false }];
-      return collected(await openai(url).responses.create({ model: 'gpt-5', input: 'hi', stream: true, tools }));
+      return collected(
+        await openai(url).responses.create({ model: 'gpt-5', input: 'hi', stream: true, tools }),
+      );
     },
   },
   'Anthropic messages': {
@@ -109,7 +124,10 @@ describe.each(Object.entries(CLIENTS))('a stream of %s', (_, client) => {
     expect(events).not.toContain('"amount');
     expect(events).toContain('policy of this agent');
     await until(() => rig.egress.log.newest().length === 1, 'the call in the log');
-    expect(rig.egress.log.newest()[0]).toMatchObject({ toolsCalled: ['pay'], violations: ['tool_arguments_invalid'] });
+    expect(rig.egress.log.newest()[0]).toMatchObject({
+      toolsCalled: ['pay'],
+      violations: ['tool_arguments_invalid'],
+    });
   });
 
   test('is an error instead of a forbidden call with EGRESS_ON_FORBIDDEN_TOOL=fail', async () => {

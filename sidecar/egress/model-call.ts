@@ -64,7 +64,9 @@ export class ModelCall implements LaneCall {
     this.facts.model = shownName(request.model);
     this.facts.isStream = request.isStream;
     this.facts.toolsOffered = namesIn([...request.toolsOffered, ...request.vendorTools]);
-    this.facts.toolsExecuted = namesIn(request.toolResults.map(({ callId, name }) => name ?? names.of(callId)));
+    this.facts.toolsExecuted = namesIn(
+      request.toolResults.map(({ callId, name }) => name ?? names.of(callId)),
+    );
     const denied = this.#judgeRequest(request, raw.length);
     return stepOf(denied, this.#prepared(body, raw));
   }
@@ -179,7 +181,13 @@ export class ModelCall implements LaneCall {
   #amountOf({ model, maxOutputTokens }: ModelRequest, bytes: number): Amount {
     const promptTokens = Math.ceil(bytes / BYTES_PER_TOKEN);
     const completionTokens = Math.max(0, maxOutputTokens ?? 0);
-    const usage = { promptTokens, completionTokens, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
+    const usage = {
+      promptTokens,
+      completionTokens,
+      cachedTokens: 0,
+      cacheWriteTokens: 0,
+      reasoningTokens: 0,
+    };
     const { costUsd = 0 } = this.#options.withCost(model, usage);
     return { tokens: promptTokens + completionTokens, usd: costUsd };
   }
@@ -219,8 +227,12 @@ export class ModelCall implements LaneCall {
     const { toolsOffered = [], vendorTools = [] } = this.#request ?? {};
     const tools = this.#options.policy.undeclaredIn([...toolsOffered, ...vendorTools]);
     const details = [
-      violations.includes('model_not_declared') && this.facts.model !== null ? `model ${this.facts.model}` : '',
-      violations.includes('tool_not_declared') && tools.length > 0 ? `tools ${namesIn(tools).join(', ')}` : '',
+      violations.includes('model_not_declared') && this.facts.model !== null
+        ? `model ${this.facts.model}`
+        : '',
+      violations.includes('tool_not_declared') && tools.length > 0
+        ? `tools ${namesIn(tools).join(', ')}`
+        : '',
     ].filter((text) => text !== '');
     const about = details.length === 0 ? '' : ` (${details.join('; ')})`;
     return `The policy of this agent denies the call: ${violations.join(', ')}${about}`;

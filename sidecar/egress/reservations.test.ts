@@ -28,7 +28,12 @@ test('counts are those of the last 24 hours, with a limited number of keys', () 
   counts.addAll(['a', 'b', 'a']);
   clock.advance(23 * HOUR_MS);
   counts.add('a');
-  expect(counts.totals).toEqual(new Map([['a', 3], ['b', 1]]));
+  expect(counts.totals).toEqual(
+    new Map([
+      ['a', 3],
+      ['b', 1],
+    ]),
+  );
   clock.advance(HOUR_MS);
   expect(counts.totals).toEqual(new Map([['a', 1]]));
   for (let index = 0; index < 600; index += 1) counts.add(`k${index}`);
