@@ -134,6 +134,18 @@ const HEARTBEAT = {
       },
     ],
   },
+  egress: {
+    lanes: ['openai'],
+    calls: 40,
+    models: ['gpt-4o-mini'],
+    tools: ['search', 'delete_all_orders'],
+    undeclared: 1,
+    undeclaredNames: ['tool delete_all_orders'],
+    neverSeen: 0,
+    misreported: 0,
+    unseenEgress: 0,
+    unexplainedOpens: 2,
+  },
   proof: [
     {
       ruleId: 'EVAL-01',
