@@ -7,6 +7,7 @@ import { parseAllDocuments } from 'yaml';
 import { annotationDefaults, ANNOTATIONS, describeAnnotationProblem } from '../core/injection/annotations.ts';
 import { buildSidecar, buildVolumes, type InjectionPlan } from '../core/injection/build-sidecar.ts';
 import { buildEngine, buildEngineVolumes } from '../core/injection/build-engine.ts';
+import { DEFAULT_EGRESS } from '../core/injection/egress.ts';
 import type { Injection } from '../core/injection/guard-table.ts';
 import type { Container } from '../core/injection/pod.ts';
 import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
@@ -35,6 +36,7 @@ const PLAN: InjectionPlan = {
   ...{ agentName: 'x', agentPort: 8000, manifestConfigMap: 'x-manifest' },
   image: SETTINGS.image,
   otlp: false,
+  egress: DEFAULT_EGRESS,
   ...annotationDefaults((key) => SETTINGS[key]),
 };
 const GENUINE = buildSidecar(PLAN, agent, [], SETTINGS);

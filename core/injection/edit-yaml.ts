@@ -1,5 +1,14 @@
-import { isMap, isNode, isSeq, parseDocument, stringify, type Node, type YAMLMap, type YAMLSeq } from 'yaml';
-import type { DocumentOptions, ParseOptions, SchemaOptions, ToStringOptions } from 'yaml';
+import { isMap, isNode, isScalar, isSeq, parseDocument, stringify } from 'yaml';
+import type {
+  DocumentOptions,
+  Node,
+  ParseOptions,
+  Scalar,
+  SchemaOptions,
+  ToStringOptions,
+  YAMLMap,
+  YAMLSeq,
+} from 'yaml';
 import { isRecord } from '../untrusted/fields.ts';
 import { commonEnds, isEqual, type JsonObject } from './equal.ts';
 
@@ -50,10 +59,16 @@ function changedNode(node: unknown, before: unknown, after: unknown): unknown {
   else if (isSeq(node) && Array.isArray(before) && Array.isArray(after)) changeSeq(node, before, after);
   else {
     const { comment, commentBefore, spaceBefore } = isNode(node) ? node : {};
-    return Object.assign(newNode(after), { comment, commentBefore, spaceBefore });
+    const changed = newNode(after);
+    // A text in quotes stays in quotes, so that undoing a change also restores them.
+    if (isScalar(node) && isScalar(changed) && isQuoted(node) && typeof after === 'string')
+      changed.type = node.type;
+    return Object.assign(changed, { comment, commentBefore, spaceBefore });
   }
   return node;
 }
+
+const isQuoted = ({ type }: Scalar): boolean => type === 'QUOTE_DOUBLE' || type === 'QUOTE_SINGLE';
 
 function changeSeq(seq: YAMLSeq, before: readonly unknown[], after: readonly unknown[]): void {
   const { start, old, now } = commonEnds(before, after);
