@@ -1,6 +1,5 @@
 import { resolve } from 'node:path';
 import { InvalidArgumentError, Option } from 'commander';
-import { laneEnvironment, RUN_LANES } from '../../core/egress/lane-environment.ts';
 import { POLICY_MODES } from '../../core/policy/engine.ts';
 import { replaceFile } from '../../push/replace-file.ts';
 import type { AddCommand, CliContext } from '../context.ts';
@@ -10,6 +9,7 @@ import { causeOf } from '../file-failure.ts';
 import { invalidManifest, load } from '../load.ts';
 import { failed, json, printable, type Rendered } from '../rendered.ts';
 import { runAgent, type Ended } from '../run-agent/agent-process.ts';
+import { lanesOfRun, type RunLanes } from '../run-agent/lanes-of-run.ts';
 import { LastReport } from '../run-agent/last-report.ts';
 import { SidecarProcess } from '../run-agent/sidecar-process.ts';
 import { SidecarFailure } from '../sidecar-request.ts';
@@ -69,12 +69,15 @@ function port(value: string): number {
   return number;
 }
 
+const NO_LANES: RunLanes = { egressLanes: '', variables: {}, problems: [] };
+
 async function run(command: readonly string[], flags: RunFlags, context: CliContext): Promise<Rendered> {
   if (context.stdio === undefined) return failed('error: there is no standard output\n');
   const loaded = await load(flags.manifest, context);
   if (!loaded.ok) return invalidManifest(loaded, false);
   const { env, cwd } = context;
-  const lanes = laneEnvironment(flags.lanes ? RUN_LANES : [], env, flags.egressPort);
+  const lanes = flags.lanes ? lanesOfRun(loaded.manifest, env, flags.egressPort) : NO_LANES;
+  for (const problem of lanes.problems) context.warn?.(`note: ${printable(problem)}, so its calls are not observed`);
   const { stopped } = context.stdio();
   let sidecar: SidecarProcess;
   try {
