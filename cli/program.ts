@@ -12,6 +12,8 @@ const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   health: async () => (await import('./commands/health.ts')).addHealth,
   audit: async () => (await import('./commands/audit.ts')).addAudit,
   evaluate: async () => (await import('./commands/evaluate.ts')).addEvaluate,
+  run: async () => (await import('./commands/run.ts')).addRun,
+  observe: async () => (await import('./commands/observe.ts')).addObserve,
   diff: async () => (await import('./commands/diff.ts')).addDiff,
   migrate: async () => (await import('./commands/migrate.ts')).addMigrate,
   export: async () => (await import('./commands/export.ts')).addExport,
