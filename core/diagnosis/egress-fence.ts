@@ -43,10 +43,10 @@ export function fenceOfCiliumPolicy(namespace: string, spec: unknown): EgressFen
 
 /** Whether a fence selects the pod, and no policy that selects it allows every address: policies add up. */
 export function isFenced(pod: Pick<PodFacts, 'namespace' | 'labels'>, fences: readonly EgressFence[]): boolean {
-  const own = fences.filter(
+  const selecting = fences.filter(
     ({ namespace, selector }) => namespace === pod.namespace && selects(selector, pod.labels),
   );
-  return own.length > 0 && own.every(({ isLimit }) => isLimit);
+  return selecting.length > 0 && selecting.every(({ isLimit }) => isLimit);
 }
 
 function selects({ matchLabels, matchExpressions }: LabelSelector, labels: PodFacts['labels']): boolean {
