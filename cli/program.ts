@@ -19,6 +19,7 @@ const COMMANDS: Readonly<Record<string, () => Promise<AddCommand>>> = {
   export: async () => (await import('./commands/export.ts')).addExport,
   generate: async () => (await import('./commands/generate.ts')).addGenerate,
   'generate-policy': async () => (await import('./commands/generate-policy.ts')).addGeneratePolicy,
+  'generate-egress': async () => (await import('./commands/generate-egress.ts')).addGenerateEgress,
   'provider-status': async () => (await import('./commands/provider-status.ts')).addProviderStatus,
   mcp: async () => (await import('./commands/mcp.ts')).addMcp,
   register: async () => (await import('./commands/register.ts')).addRegister,
