@@ -1,4 +1,5 @@
 import type { BehaviorFacts } from '../core/behavior/summarize-behavior.ts';
+import type { EgressFacts, ReportedCalls } from '../core/facts/egress-facts.ts';
 import type { EnvironmentFacts, Facts, PolicyFacts, SecretFacts } from '../core/facts/facts.ts';
 import { referencesIn, secretVariable, type Reference } from '../core/manifest/references.ts';
 import type { ProofRecord } from '../core/proof/proof.ts';
@@ -21,6 +22,9 @@ export interface GatherInput extends Omit<ReachInput, 'sources' | 'signal'> {
   environment: AgentEnvironment;
   now: () => Date;
   behavior?: BehaviorFacts;
+  /** Read after the probes, which are connections themselves. */
+  egress?: () => EgressFacts | null;
+  reported?: ReportedCalls;
   /** Called once; a rejection or one second without a result counts as an unreachable engine. */
   policy?: (signal: AbortSignal) => Promise<PolicyFacts>;
   proofs?: readonly ProofRecord[];
@@ -60,6 +64,8 @@ export async function gather(input: GatherInput): Promise<Facts> {
     proofs: input.proofs ?? [],
     podAgentName: input.podAgentName ?? null,
     manifestInvalid: input.manifestInvalid ?? null,
+    ...(input.egress === undefined ? {} : { egress: input.egress() }),
+    ...(input.reported === undefined ? {} : { reported: input.reported }),
     ...(input.registeredTools === undefined ? {} : { registeredTools: input.registeredTools }),
   };
 }

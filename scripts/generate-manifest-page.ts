@@ -12,7 +12,8 @@ function sectionsOf(path: string, node: SchemaNode): Section[] {
   const inner = Object.entries(node.properties ?? {}).flatMap(([name, child]) =>
     sectionsOf(path === '' ? name : `${path}.${name}`, child),
   );
-  return [...own, ...inner, ...(node.items === undefined ? [] : sectionsOf(`${path}[]`, node.items))];
+  const values = node.additionalProperties ? sectionsOf(`${path}.<key>`, node.additionalProperties) : [];
+  return [...own, ...inner, ...values, ...(node.items === undefined ? [] : sectionsOf(`${path}[]`, node.items))];
 }
 
 function typeOf(node: SchemaNode): string {
@@ -23,7 +24,7 @@ function typeOf(node: SchemaNode): string {
   if (node.additionalProperties) return `map of ${typeOf(node.additionalProperties)}`;
   const wanted = node.$comment ?? node.else?.$comment;
   if (wanted !== undefined) return wanted;
-  return `${TYPE_NAMES[node.type ?? 'string']}${rangeOf(node)}`;
+  return node.type === undefined ? 'any value' : `${TYPE_NAMES[node.type]}${rangeOf(node)}`;
 }
 
 const TYPE_NAMES = {

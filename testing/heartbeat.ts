@@ -20,6 +20,7 @@ export function aHeartbeat(overrides: Partial<Heartbeat> = {}): Heartbeat {
     scoreWithoutLocalProofs: null,
     evidence: { shown: 1, declared: 1, reported: 0, items: [] },
     audit: { declared: 100, proved: 100, failed: [], suppressions: [] },
+    egress: null,
     proof: [],
     proofRevision: 0,
     usage: null,

@@ -98,17 +98,24 @@ function contradictionOf(row: EvidenceRow, { probe }: DeclaredItem, input: Evide
   return reach?.state === 'unreachable' ? `sidecar probe: ${reach.reason}` : null;
 }
 
-const WIRE_MODEL = sightingKey('wire', 'model:');
+/** The observed model ids by source, and the words for a contradiction. */
+const OBSERVED_MODELS: readonly [prefix: string, textOf: (id: string) => string][] = [
+  [sightingKey('wire', 'model:'), (id) => `usage of ${id} in responses`],
+  [sightingKey('lane', 'model:'), (id) => `call of ${id} on an egress lane`],
+];
 
-/** The latest model id in responses, as a contradiction text; null if the fallback was seen or no other model was seen. */
+/** The latest observed model id, as a contradiction text; null if the fallback was seen or no other model was seen. */
 function otherModelOf(input: EvidenceInput): string | null {
   const { manifest, seen, at } = input;
   const { fallback } = manifest.spec.model;
-  const fallbackKeys = fallback === undefined ? [] : [sightingKey('wire', modelSubject(fallback.id))];
+  const fallbackKeys = (['wire', 'lane'] as const).flatMap((source) =>
+    fallback === undefined ? [] : [sightingKey(source, modelSubject(fallback.id))],
+  );
   if (lastOf(fallbackKeys, input) !== null) return null;
-  let newest: { key: string; ms: number } | null = null;
+  let newest: { text: string; ms: number } | null = null;
   for (const [key, ms] of seen)
-    if (key.startsWith(WIRE_MODEL) && isRecent(ms, at) && ms > (newest?.ms ?? -Infinity))
-      newest = { key, ms };
-  return newest === null ? null : `usage of ${newest.key.slice(WIRE_MODEL.length)} in responses`;
+    for (const [prefix, textOf] of OBSERVED_MODELS)
+      if (key.startsWith(prefix) && isRecent(ms, at) && ms > (newest?.ms ?? -Infinity))
+        newest = { text: textOf(key.slice(prefix.length)), ms };
+  return newest === null ? null : newest.text;
 }

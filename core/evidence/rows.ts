@@ -39,15 +39,18 @@ export const EVIDENCE_ROWS: readonly EvidenceRow[] = [
     kind: 'model',
     declaredAt: '`spec.model.id`',
     shownBy: {
-      observed: 'usage with this model id in a response',
+      observed: 'usage with this model id in a response, or call of it on an egress lane',
       reported: '`model` event with this model id, or check reported by the agent',
     },
-    contradictedBy: 'responses of the last 24 hours contain only usage of other models',
+    contradictedBy: 'responses or egress lanes of the last 24 hours contain only other models',
     items: ({ spec: { model } }) => [
       {
         name: model.id,
         keys: {
-          observed: [sightingKey('wire', modelSubject(model.id))],
+          observed: [
+            sightingKey('wire', modelSubject(model.id)),
+            sightingKey('lane', modelSubject(model.id)),
+          ],
           reported: [
             sightingKey('report', modelSubject(model.id)),
             sightingKey('check', modelCheckId(model)),
@@ -60,6 +63,7 @@ export const EVIDENCE_ROWS: readonly EvidenceRow[] = [
     kind: 'tool',
     declaredAt: '`spec.tools[].name`',
     shownBy: {
+      observed: 'call or result of the tool on an egress lane',
       proved: 'proof of SEC-LLM-07',
       reported: 'call in a behavioral header or event, or check reported by the agent',
     },
@@ -67,6 +71,7 @@ export const EVIDENCE_ROWS: readonly EvidenceRow[] = [
       (spec.tools ?? []).map(({ name }) => ({
         name,
         keys: {
+          observed: [sightingKey('lane', `tool:${name}`)],
           reported: [sightingKey('report', `tool:${name}`), sightingKey('check', `tool:${name}`)],
         },
         rules: ['SEC-LLM-07'],
@@ -102,15 +107,16 @@ export const EVIDENCE_ROWS: readonly EvidenceRow[] = [
   {
     kind: 'mcp',
     declaredAt: '`spec.mcp.servers[].name`',
-    shownBy: { probed: PROBE, reported: CHECK },
+    shownBy: { probed: PROBE, observed: 'response of the server on its egress lane', reported: CHECK },
     contradictedBy: FAILED_PROBE,
-    items: (manifest) => reachItems(manifest, 'mcp'),
+    items: (manifest) => reachItems(manifest, 'mcp').map(withLane),
   },
   {
     kind: 'budget',
     declaredAt: '`spec.model.costControls.maxTokensPerDay` and `maxMonthlyUSD`',
     shownBy: {
-      observed: 'tokens in responses; `maxMonthlyUSD` also needs both prices in `usdPerMillionTokens`',
+      observed:
+        'tokens in responses or on an egress lane; `maxMonthlyUSD` also needs both prices in `usdPerMillionTokens`',
       proved: 'proof of MODEL-03 (only for `maxMonthlyUSD`)',
       reported: 'tokens in `model` events; `maxMonthlyUSD` also needs both prices',
     },
@@ -150,6 +156,10 @@ function reachItems(manifest: Manifest, prefix: string): DeclaredItem[] {
     }));
 }
 
+function withLane(item: DeclaredItem): DeclaredItem {
+  return { ...item, keys: { ...item.keys, observed: [sightingKey('lane', `mcp:${item.name}`)] } };
+}
+
 function withBackend({ spec: { memory } }: Manifest, item: DeclaredItem): DeclaredItem {
   const backends: Readonly<Record<string, string | undefined>> = {
     backend: memory?.backend,
@@ -165,7 +175,10 @@ function withBackend({ spec: { memory } }: Manifest, item: DeclaredItem): Declar
 
 function budgetItems(manifest: Manifest): DeclaredItem[] {
   const { maxTokensPerDay, maxMonthlyUSD } = manifest.spec.model.costControls ?? {};
-  const tokens = { observed: [sightingKey('wire', TOKENS)], reported: [sightingKey('report', TOKENS)] };
+  const tokens = {
+    observed: [sightingKey('wire', TOKENS), sightingKey('lane', TOKENS)],
+    reported: [sightingKey('report', TOKENS)],
+  };
   // Without prices no cost is computed.
   const cost = tokenPriceOf(manifest) === undefined ? {} : tokens;
   return [

@@ -4,10 +4,10 @@ import { reportedName } from '../behavior/reported-name.ts';
 import type { Facts } from '../facts/facts.ts';
 
 /**
- * The source of a sighting. `probe`: a probe from the sidecar. `wire`: the traffic. `check`: a passing check reported by the
- * agent. `report`: a behavioral header or event.
+ * The source of a sighting. `probe`: a probe from the sidecar. `wire`: the responses of the agent. `lane`: the calls of the agent on
+ * an egress lane. `check`: a passing check reported by the agent. `report`: a behavioral header or event.
  */
-export type SightingSource = 'probe' | 'wire' | 'check' | 'report';
+export type SightingSource = 'probe' | 'wire' | 'lane' | 'check' | 'report';
 
 /** How long a sighting counts, in milliseconds. */
 export const EVIDENCE_MS = 24 * 60 * 60 * 1000;
@@ -34,17 +34,24 @@ function plainModel(id: string): string {
   return id.slice(id.lastIndexOf('/') + 1).toLowerCase();
 }
 
-/** The subject under which a declared model id is looked up. A dated id matches only the same date. */
-export function modelSubject(declared: string): string {
-  return `model:${plainModel(declared).replace(/-latest$/, '')}`;
+/** The name under which a declared model id is looked up. A dated id matches only the same date. */
+export function declaredModelName(declared: string): string {
+  return plainModel(declared).replace(/-latest$/, '');
 }
 
-/** The subjects of a model id in the traffic or in an event: the id itself, and the id without its date. */
-function seenModelSubjects(id: string): string[] {
+/** The subject under which a declared model id is looked up. */
+export function modelSubject(declared: string): string {
+  return `model:${declaredModelName(declared)}`;
+}
+
+/** The names of a model id in the traffic or in an event: the id itself, and the id without its date. */
+export function modelNamesOf(id: string): string[] {
   if (NO_MODEL.has(id)) return [];
   const plain = plainModel(id);
-  return [...new Set([`model:${plain}`, `model:${plain.replace(DATE, '')}`])];
+  return [...new Set([plain, plain.replace(DATE, '')])];
 }
+
+const modelSubjectsOf = (id: string): string[] => modelNamesOf(id).map((name) => `model:${name}`);
 
 /** The sighting keys of one entry of the audit ring, from its response and from the agent's report about it. */
 export function sightingsIn(entry: Pick<AuditEntry, keyof Behavior | 'usage' | 'events'>): Set<string> {
@@ -53,7 +60,7 @@ export function sightingsIn(entry: Pick<AuditEntry, keyof Behavior | 'usage' | '
   const add = (source: SightingSource, subject: string): unknown => keys.add(sightingKey(source, subject));
   if (usage !== undefined && !('unavailable' in usage))
     for (const { modelId, totalTokens } of usage.calls ?? [usage]) {
-      for (const subject of seenModelSubjects(modelId)) add('wire', subject);
+      for (const subject of modelSubjectsOf(modelId)) add('wire', subject);
       if (totalTokens > 0) add('wire', TOKENS);
     }
   for (const type of guardrailsInvoked ?? []) add('report', `guardrail:${type}`);
@@ -67,9 +74,31 @@ export function sightingsIn(entry: Pick<AuditEntry, keyof Behavior | 'usage' | '
   return keys;
 }
 
+/** What one call on an egress lane shows. */
+export interface LaneCall {
+  /** The requested id and the id of the response. */
+  models: readonly string[];
+  /** Tools that the model called or whose results the request contains, and called tools of MCP servers. */
+  tools: readonly string[];
+  /** The MCP server that responded. */
+  mcpServers: readonly string[];
+  totalTokens: number;
+}
+
+/** The sighting keys of a finished call on an egress lane. */
+export function sightingsOfLaneCall({ models, tools, mcpServers, totalTokens }: LaneCall): string[] {
+  const subjects = [
+    ...models.flatMap(modelSubjectsOf),
+    ...tools.map((name) => `tool:${name}`),
+    ...mcpServers.map((name) => `mcp:${name}`),
+    ...(totalTokens > 0 ? [TOKENS] : []),
+  ];
+  return [...new Set(subjects.map((subject) => sightingKey('lane', subject)))];
+}
+
 /** The sighting keys of a model call that the agent reports. */
 export function reportedModelCall(modelId: string, totalTokens: number): string[] {
-  const subjects = [...seenModelSubjects(modelId), ...(totalTokens > 0 ? [TOKENS] : [])];
+  const subjects = [...modelSubjectsOf(modelId), ...(totalTokens > 0 ? [TOKENS] : [])];
   return subjects.map((subject) => sightingKey('report', subject));
 }
 

@@ -1,4 +1,5 @@
 import type { Check } from './check.ts';
+import type { EgressFacts, ReportedCalls } from './egress-facts.ts';
 import type { BehaviorFacts } from '../behavior/summarize-behavior.ts';
 import type { ProofRecord } from '../proof/proof.ts';
 
@@ -95,4 +96,8 @@ export interface Facts {
   podAgentName: string | null;
   /** Why the manifest file on disk is invalid and not in effect; null: the file is in effect. */
   manifestInvalid: string | null;
+  /** What the agent's outgoing calls show; null or absent: no egress lane and no census. */
+  egress?: EgressFacts | null;
+  /** What the agent reports about its calls; absent: not gathered. */
+  reported?: ReportedCalls;
 }

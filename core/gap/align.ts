@@ -8,6 +8,7 @@ export function align(manifest: Manifest, facts: Facts): AlignmentReport {
   const gaps = findingsOf(manifest, facts).map<AlignmentGap>((finding) => ({
     field: finding.field,
     declared: finding.declared,
+    ...(finding.reported !== undefined && { reported: finding.reported }),
     observed: finding.observed,
     severity: finding.severity,
     evidenceLevel: finding.evidenceLevel,

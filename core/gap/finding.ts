@@ -17,6 +17,8 @@ export interface Finding {
   field: string;
   declared: string;
   observed: string | null;
+  /** What the agent reports; null: nothing. Absent: the rule does not compare reports with observations. */
+  reported?: string | null;
   evidenceLevel: AlignmentGap['evidenceLevel'];
 }
 

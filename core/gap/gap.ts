@@ -38,6 +38,8 @@ export interface AlignmentGap {
   /** Manifest path, such as `spec.tools[0].name`. */
   field: string;
   declared: string;
+  /** Only of issues about outgoing calls; null: the agent reports nothing. */
+  reported?: string | null;
   observed: string | null;
   severity: Severity;
   evidenceLevel: 'declared' | 'probed' | 'behavioral';

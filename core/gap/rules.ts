@@ -5,6 +5,7 @@ import type { ReportSource } from '../health/health.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { AGENT_RULES } from './agent-rules.ts';
 import { BEHAVIOR_RULES } from './behavior-rules.ts';
+import { EGRESS_GAP_RULES } from './egress-rules.ts';
 import { ENDPOINT_RULES } from './endpoint-rules.ts';
 import { SEVERITIES, type Finding, type GapRule, type RuleInput } from './finding.ts';
 import { MANIFEST_RULES } from './manifest-rules.ts';
@@ -25,7 +26,7 @@ export interface Found extends Finding {
 const PARTS: readonly [Found['part'], readonly GapRule[]][] = [
   ['static', [...MANIFEST_RULES, ...ENDPOINT_RULES, ...REPORTER_RULES]],
   ['agent', AGENT_RULES],
-  ['behavior', BEHAVIOR_RULES],
+  ['behavior', [...BEHAVIOR_RULES, ...EGRESS_GAP_RULES]],
 ];
 
 /** The gap table. */

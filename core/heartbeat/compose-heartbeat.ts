@@ -8,6 +8,7 @@ const NOT_REPORTED = {
   scoreWithoutLocalProofs: null,
   evidence: null,
   audit: null,
+  egress: null,
   /** Last proof revision applied from the control plane; 0 before the first one, and for a sender without proofs. */
   proofRevision: 0,
   usage: null,

@@ -1,5 +1,6 @@
 import type { OutcomeCounts } from '../behavior/audit-entry.ts';
 import type { AuditSummary } from '../audit/summary.ts';
+import type { EgressSummary } from '../egress/summary.ts';
 import type { EvidenceReport } from '../evidence/evidence.ts';
 import type { PolicyFacts } from '../facts/facts.ts';
 import type { GapReport } from '../gap/gap.ts';
@@ -30,6 +31,8 @@ export interface Heartbeat {
   evidence: EvidenceReport | null;
   /** null: not reported. */
   audit: AuditSummary | null;
+  /** What lanes and census observed; null: the sender has neither. */
+  egress: EgressSummary | null;
   proof: ProofRecord[];
   proofRevision: number;
   usage: UsageWindow | null;

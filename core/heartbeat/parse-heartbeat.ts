@@ -24,7 +24,7 @@ import {
 import { usageWindow } from '../usage/parse-usage-report.ts';
 import type { UsageTotals } from '../usage/usage.ts';
 import type { Heartbeat } from './heartbeat.ts';
-import { auditField, evidenceField } from './shown-fields.ts';
+import { auditField, egressField, evidenceField } from './shown-fields.ts';
 
 export type ParsedHeartbeat = { ok: true; heartbeat: Heartbeat } | { ok: false; errors: FieldError[] };
 
@@ -96,6 +96,7 @@ export const heartbeatBody = object({
   scoreWithoutLocalProofs: nullable(integer({ min: 0, max: 100 })),
   evidence: nullable(evidenceField),
   audit: nullable(auditField),
+  egress: nullable(egressField),
   proof: withDefault(list(proofRecord, { max: MAX_PROOFS, cut: true }), []),
   proofRevision: withDefault(count, 0),
   usage: nullable(usageWindow),

@@ -1,5 +1,6 @@
 import type { AuditSummary } from '../audit/summary.ts';
 import { SUPPRESSION_STATES, type EvaluatedSuppression } from '../audit/suppressions.ts';
+import { MAX_SUMMARY, type EgressSummary } from '../egress/summary.ts';
 import { EVIDENCE_TIERS, ITEM_KINDS, type EvidenceItem, type EvidenceReport } from '../evidence/evidence.ts';
 import {
   described,
@@ -75,3 +76,21 @@ export const auditField: Field<AuditSummary> = object({
   failed: list(code, { max: MAX_RULES, cut: true }),
   suppressions: known(suppression, { max: MAX_RULES, isKnown: isKnownSuppression }),
 });
+
+const names = (max: number): Field<string[]> => list(cutText, { max, cut: true });
+const count = integer({ min: 0 });
+
+/** `egress` of a heartbeat. */
+export const egressField: Field<EgressSummary> = object(
+  {
+    lanes: names(MAX_SUMMARY.lanes),
+    calls: count,
+    models: names(MAX_SUMMARY.models),
+    tools: names(MAX_SUMMARY.tools),
+    undeclared: count,
+    undeclaredNames: names(MAX_SUMMARY.undeclaredNames),
+    neverSeen: count,
+    misreported: count,
+  },
+  { unseenEgress: count, unexplainedOpens: count },
+);

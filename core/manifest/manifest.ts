@@ -26,6 +26,7 @@ export interface ManifestSpec {
   };
   tools?: Tool[];
   mcp?: { servers?: McpServer[] };
+  egress?: Egress;
   memory?: Memory;
   requires?: Requires;
   guardrails?: { input?: Guardrail[]; output?: Guardrail[] };
@@ -63,6 +64,16 @@ export interface Model {
     /** `tokenPriceOf` returns the price if both values are declared. */
     usdPerMillionTokens?: { input?: number; output?: number };
   };
+  /** By model id. */
+  prices?: Record<string, ModelPrice>;
+}
+
+/** US dollars per million tokens. `cachedInput` and `cacheWrite` are `input` if absent. */
+export interface ModelPrice {
+  input: number;
+  output: number;
+  cachedInput?: number;
+  cacheWrite?: number;
 }
 
 export interface Tool {
@@ -77,6 +88,17 @@ export interface Tool {
     idempotentHint?: boolean;
     openWorldHint?: boolean;
   };
+  /** JSON Schema of the arguments, with the keywords of constraint-problems.ts. */
+  constraints?: Record<string, unknown>;
+}
+
+/** What the agent may use in addition to the other declarations. */
+export interface Egress {
+  /** Host names, IP addresses, and `*.<domain>`. */
+  hosts?: string[];
+  /** Names, and starts of names followed by `*`. */
+  tools?: string[];
+  models?: string[];
 }
 
 export interface McpServer {

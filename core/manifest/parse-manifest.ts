@@ -1,3 +1,4 @@
+import { constraintProblems } from './constraint-problems.ts';
 import { referenceProblems, uniquenessProblems } from './content-problems.ts';
 import type { Manifest, ManifestProblem, ParsedManifest } from './manifest.ts';
 import { MANIFEST_API_VERSION, MANIFEST_KIND } from './schema.ts';
@@ -35,6 +36,7 @@ export function parseManifest(text: string): ParsedManifest {
     ...referenceProblems(root, place),
     ...schemaProblems(root, place),
     ...uniquenessProblems(root, place),
+    ...constraintProblems(root, place),
   ]);
   if (problems.length > 0) return { ok: false, problems: inOrder(problems) };
   return { ok: true, manifest: root.value as Manifest };

@@ -1,5 +1,5 @@
 import { FORMATS, filled, flag, formatted, identifier, integer, list, map, number } from './schema-node.ts';
-import { object, secret, text, withExamples, word, type SchemaNode } from './schema-node.ts';
+import { anything, object, secret, text, withExamples, word, type SchemaNode } from './schema-node.ts';
 
 /** Schema of the agent's parts: metadata, model, prompts, tools, MCP servers, memory. */
 
@@ -66,6 +66,15 @@ export const model: SchemaNode = object('The language model that the agent calls
       output: number('US dollars per million completion tokens.', { min: 0 }),
     }),
   }),
+  prices: map(
+    'Prices by model id, in US dollars per million tokens. They replace the default list prices of the egress lanes.',
+    object('Price of one model.', {
+      'input!': number('Prompt tokens.', { min: 0 }),
+      'output!': number('Completion tokens, including reasoning tokens.', { min: 0 }),
+      cachedInput: number('Prompt tokens that were read from the cache; default: `input`.', { min: 0 }),
+      cacheWrite: number('Prompt tokens that were written to the cache; default: `input`.', { min: 0 }),
+    }),
+  ),
 });
 
 export const prompts: SchemaNode = object('Prompts of the agent.', {
@@ -97,6 +106,10 @@ export const tools: SchemaNode = list(
       idempotentHint: flag('Whether a repeated call with the same arguments has no additional effect.'),
       openWorldHint: flag('Whether the tool accesses systems outside the agent.'),
     }),
+    constraints: map(
+      'JSON Schema of the arguments. On an egress lane, a call with other arguments is denied with `tool_arguments_invalid`.',
+      anything('Value of a keyword of JSON Schema 2020-12.'),
+    ),
   }),
 );
 
@@ -182,3 +195,21 @@ export const memory: SchemaNode = object('Memory of the agent and its stores.', 
     retentionPolicy: text('Name or text of the retention policy. Declared, not checked.'),
   }),
 });
+
+export const egress: SchemaNode = object(
+  'Outgoing connections and calls that no other part of the manifest declares. They are compared with what the egress lanes and the socket census observe.',
+  {
+    hosts: list(
+      'Hosts that the agent connects to. Hosts in other addresses of the manifest are declared there.',
+      withExamples(identifier('A host.', FORMATS.hostPattern), 'api.example.com', '*.example.com'),
+    ),
+    tools: list(
+      'Names of tools that the agent offers to a model in addition to `spec.tools`, such as tools of MCP servers or of the vendor.',
+      withExamples(identifier('A tool.', FORMATS.toolPattern), 'web_search', 'files_*'),
+    ),
+    models: list(
+      'Ids of models that the agent calls in addition to `spec.model`, such as a model for embeddings.',
+      withExamples(filled('A model id.'), 'text-embedding-3-small'),
+    ),
+  },
+);

@@ -64,6 +64,11 @@ export function map(description: string, values: SchemaNode): SchemaNode {
   return { type: 'object', description, additionalProperties: values };
 }
 
+/** A value that the schema does not restrict. */
+export function anything(description: string): SchemaNode {
+  return { description };
+}
+
 export function list(description: string, items: SchemaNode): SchemaNode {
   return { type: 'array', description, items };
 }
@@ -141,7 +146,8 @@ export function flag(description: string, fallback?: boolean): SchemaNode {
 export const REFERENCE_START = '^\\$(env|file|secret|func):';
 
 const PORT = '(?:[1-9]\\d{0,3}|[1-5]\\d{4}|6[0-4]\\d{3}|65[0-4]\\d{2}|655[0-2]\\d|6553[0-5])';
-const HOST = '(?:\\[[0-9A-Fa-f:.]+\\]|[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?)';
+const HOST_NAME = '[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?';
+const HOST = `(?:\\[[0-9A-Fa-f:.]+\\]|${HOST_NAME})`;
 
 export const FORMATS = {
   dnsLabel: {
@@ -169,6 +175,11 @@ export const FORMATS = {
     wanted: 'host:port (port 1 to 65535) or a connection URL such as redis://cache:6379',
   },
   urlPath: { pattern: '^/[^\\s]*$', wanted: 'a path that begins with /' },
+  hostPattern: {
+    pattern: `^(?:(?:\\*\\.)?${HOST_NAME}|\\[[0-9A-Fa-f:.]+\\])$`,
+    wanted: 'a host name or an IP address without a port, or *. and a domain',
+  },
+  toolPattern: { pattern: '^[^*$][^*]*\\*?$', wanted: 'a name, or the start of a name and *' },
   date: {
     pattern:
       '^\\d{4}-(?:0[1-9]|1[0-2])-(?:0[1-9]|[12]\\d|3[01])(?:T\\d{2}:\\d{2}(?::\\d{2}(?:\\.\\d+)?)?(?:Z|[+-]\\d{2}:\\d{2}))?$',

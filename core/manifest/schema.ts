@@ -1,4 +1,4 @@
-import { mcp, memory, metadata, model, prompts, tools } from './schema-agent.ts';
+import { egress, mcp, memory, metadata, model, prompts, tools } from './schema-agent.ts';
 import { object, type SchemaNode } from './schema-node.ts';
 import { api, compliance, evaluation, guardrails, humanInTheLoop } from './schema-operation.ts';
 import { observability, requires, skills, subagents } from './schema-operation.ts';
@@ -23,6 +23,7 @@ export const MANIFEST_SCHEMA: SchemaNode = {
       prompts,
       tools,
       mcp,
+      egress,
       memory,
       requires,
       guardrails,

@@ -142,12 +142,12 @@ function withReport(
   heartbeat: Heartbeat,
   instance: InstanceStatus,
 ): ObservationStatus {
-  const { gap, health, source, usage, policyMode, manifestHash } = heartbeat;
+  const { gap, health, source, usage, egress, policyMode, manifestHash } = heartbeat;
   return present({
     ...status,
     ...modelOf(status, heartbeat),
     ...shownOfReport(heartbeat),
-    ...{ source, usage, policyMode, manifestHash },
+    ...{ source, usage, egress, policyMode, manifestHash },
     issues: worstIssues(gap.issues),
     issuesTotal: gap.issues.length,
     checks: worstChecks(health.checks),

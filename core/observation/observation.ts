@@ -2,6 +2,7 @@ import type { Check, CheckStatus } from '../facts/check.ts';
 import type { PolicyMode } from '../policy/engine.ts';
 import type { AuditSummary } from '../audit/summary.ts';
 import type { OutcomeCounts } from '../behavior/audit-entry.ts';
+import type { EgressSummary } from '../egress/summary.ts';
 import type { EvidenceReport } from '../evidence/evidence.ts';
 import type { Grade, Issue } from '../gap/gap.ts';
 import type { PolicyFacts } from '../facts/facts.ts';
@@ -92,6 +93,8 @@ export interface ObservationStatus {
   evidence?: ObservedEvidence;
   /** Compliance rules: scores of the instance with the lowest proved score, lists of `reportedBy`. */
   audit?: AuditSummary;
+  /** What the lanes and the census of `reportedBy` observed. */
+  egress?: EgressSummary;
   issues?: Issue[];
   issuesTotal?: number;
   checks?: Check[];
@@ -114,8 +117,8 @@ export interface ObservationStatus {
   /** Absent: every instance is listed. */
   unlistedCount?: number;
   /**
-   * Instance whose report is shown in `issues`, `checks`, the items of `evidence`, `usage`, `summary`, `model` and `source`: the
-   * worst instance, or for at most one interval the previous worst instance.
+   * Instance whose report is shown in `issues`, `checks`, the items of `evidence`, `egress`, `usage`, `summary`, `model` and
+   * `source`: the worst instance, or for at most one interval the previous worst instance.
    */
   reportedBy?: string;
   departedToday?: DepartedToday;

@@ -99,7 +99,7 @@ function withoutReport(status: ObservationStatus, at: Date): ObservationStatus {
   const live = (status.instances ?? []).filter((instance) => isLive(instance, at));
   const worst = worstOf(live);
   if (worst === undefined || live.some(({ score }) => score < 100)) return status;
-  const { checks: _checks, summary: _summary, usage: _usage, ...kept } = status;
+  const { checks: _checks, summary: _summary, usage: _usage, egress: _egress, ...kept } = status;
   const { name: reportedBy, lastHeartbeat: lastChecked } = worst;
   return { ...kept, ...withoutLists(status), issues: [], issuesTotal: 0, reportedBy, lastChecked };
 }

@@ -1,7 +1,7 @@
 import type { Manifest } from '../manifest/manifest.ts';
 import { packageOf } from './package-name.ts';
-import { policyDataOf, rulesOf } from './policy.ts';
-import { regoTestsOf } from './rego-tests.ts';
+import { egressRulesOf, policyDataOf, rulesOf } from './policy.ts';
+import { egressTestsOf, regoTestsOf } from './rego-tests.ts';
 
 /** First line of both Rego files. Later runs use this line to recognize generated files. */
 export const GENERATED_MARK =
@@ -13,8 +13,9 @@ export const POLICY_FILE_NAMES = ['policy.rego', 'data.json', 'policy_test.rego'
 export type PolicyFiles = Record<(typeof POLICY_FILE_NAMES)[number], string>;
 
 /**
- * The manifest's rules for a policy engine, formatted like `opa fmt`. The rule text depends only on the agent's name
- * (a DNS label) and on the set of declared rules. All other manifest values are data.
+ * The manifest's rules for a policy engine, formatted like `opa fmt`: `deny` for requests to the agent, `deny_egress` for its
+ * calls on the egress lanes. The rule text depends only on the agent's name (a DNS label) and on the sets of declared rules. All
+ * other manifest values are data.
  */
 export function policyFilesOf(manifest: Manifest): PolicyFiles {
   return {
@@ -31,8 +32,12 @@ function policyText(manifest: Manifest): string {
   return document([
     `${GENERATED_MARK}\npackage ${name}`,
     // The strict compiler rejects unused imports.
-    ...(texts.some((text) => text.includes('config.')) ? [`import data.${name}.config`] : []),
+    [
+      ...(texts.some((text) => text.includes('config.')) ? [`import data.${name}.config`] : []),
+      `import data.${name}.egress`,
+    ].join('\n'),
     ...texts,
+    ...egressRulesOf(manifest).map(({ rule }) => rule.rego),
   ]);
 }
 
@@ -44,6 +49,7 @@ function testText(manifest: Manifest): string {
     `${GENERATED_MARK}\npackage ${name.replace('platform.agent', 'platform.agent_test')}`,
     `import data.${name} as policy`,
     ...(texts.length === 0 ? [NO_RULES_TEST] : texts),
+    ...egressRulesOf(manifest).map(({ rule }) => egressTestsOf(rule.reason)),
   ]);
 }
 

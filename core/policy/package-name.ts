@@ -40,5 +40,14 @@ export function packageOf(agentName: string): string {
 
 /** Path of the agent's denials in the data API of the policy engine, for POST requests. */
 export function denyPathOf(agentName: string): string {
-  return `/v1/data/platform/agent/${encodeURIComponent(packageSegmentOf(agentName))}/deny`;
+  return rulePathOf(agentName, 'deny');
+}
+
+/** The same for calls on the egress lanes. */
+export function egressPathOf(agentName: string): string {
+  return rulePathOf(agentName, 'deny_egress');
+}
+
+function rulePathOf(agentName: string, rule: string): string {
+  return `/v1/data/platform/agent/${encodeURIComponent(packageSegmentOf(agentName))}/${rule}`;
 }

@@ -1,15 +1,24 @@
 import type { AuditEntry, BehavioralEvent } from '../behavior/audit-entry.ts';
 import type { UsageTotals } from '../usage/usage.ts';
 
+/** What an agent does on an egress lane. */
+export const EGRESS_REQUEST_TYPES = [
+  'egress_model_request',
+  'egress_tool_call',
+  'egress_mcp_call',
+  'egress_connect',
+] as const;
+export type EgressRequestType = (typeof EGRESS_REQUEST_TYPES)[number];
+
 /**
  * The contract's policy input document: the facts about one request, or only the totals of the day. An unknown fact is
  * absent; an empty list is a known fact. Numbers are finite and strings are well-formed Unicode, so that every engine
- * reads the same values.
+ * reads the same values. `egress-input.ts` composes the documents of the egress lanes.
  */
 export interface PolicyInput {
   agent_name: string;
   /** `report`: query of a gap report without a request. */
-  request_type: 'llm_call' | 'report';
+  request_type: 'llm_call' | 'report' | EgressRequestType;
   guardrails_invoked?: readonly string[];
   tools_called?: readonly string[];
   user_confirmed?: boolean;
@@ -21,6 +30,20 @@ export interface PolicyInput {
   tokens_today?: number;
   /** A write to the short-term memory. Of several writes, one whose TTL differs from the declared TTL, if any. */
   memory_write?: { ttl_seconds: number };
+  /** The requested model of an egress request, as the agent wrote it. */
+  model?: string;
+  /** The names of `model` that are compared: lower case, without the path of a gateway, with and without its date. */
+  model_names?: readonly string[];
+  /** Tools that an `egress_model_request` offers; in other egress requests the tools that are called. */
+  tools?: readonly string[];
+  /** Those of `tools` that a declared MCP server has. */
+  mcp_tools?: readonly string[];
+  /** Those of `tools` whose arguments are not valid. */
+  invalid_arguments?: readonly string[];
+  /** Destination of an `egress_connect`: lower case, without port and brackets. */
+  host?: string;
+  /** Tokens that this call and the calls in flight may use; at least 1. */
+  reserved_tokens?: number;
 }
 
 /** The manifest values that select which memory write of an entry goes into the input. */

@@ -12,6 +12,16 @@ export type DenialReason =
   | 'memory_ttl_mismatch'
   | 'destructive_tool_without_confirmation';
 
+/** Denial reasons for calls on an egress lane. */
+export type EgressReason =
+  | 'daily_token_limit_exceeded'
+  | 'destructive_tool_without_confirmation'
+  | 'host_not_declared'
+  | 'model_not_declared'
+  | 'monthly_cost_limit_exceeded'
+  | 'tool_arguments_invalid'
+  | 'tool_not_declared';
+
 /** The values that the rules compare facts with: computed once from the manifest, the same for every engine. */
 export interface PolicyConfig {
   toxicityThreshold?: number;
@@ -21,11 +31,20 @@ export interface PolicyConfig {
   maxTokensPerDay?: number;
   ttlSeconds?: number;
   destructiveTools?: readonly string[];
+  /** The members below are only for the egress rules. Names that models may be requested by. */
+  models?: readonly string[];
+  tools?: readonly string[];
+  /** Starts of names of tools. */
+  toolPrefixes?: readonly string[];
+  hosts?: readonly string[];
+  /** Ends of names of hosts, with the dot. */
+  domains?: readonly string[];
+  constrainedTools?: readonly string[];
 }
 
-/** One row of the table of rules. */
-export interface PolicyRule {
-  reason: DenialReason;
+/** One row of a table of rules. */
+export interface PolicyRule<Reason extends string = DenialReason> {
+  reason: Reason;
   /** Manifest path of the declaration that activates the rule. */
   field: string;
   /** When the declaration activates the rule, as text. */
@@ -41,7 +60,7 @@ export interface PolicyRule {
   bind: (manifest: Manifest) => Declared | null;
 }
 
-interface Declared {
+export interface Declared {
   /** The rule's part of the data. */
   config: PolicyConfig;
   denies: (input: PolicyInput) => boolean;
@@ -50,6 +69,6 @@ interface Declared {
 }
 
 /** A rule together with what one manifest declares for it. */
-export interface BoundRule extends Declared {
-  rule: PolicyRule;
+export interface BoundRule<Reason extends string = DenialReason> extends Declared {
+  rule: PolicyRule<Reason>;
 }

@@ -1,4 +1,5 @@
-import type { DenialReason } from './policy-rule.ts';
+import { EGRESS_TESTS } from './egress-rego-tests.ts';
+import type { DenialReason, EgressReason } from './policy-rule.ts';
 
 interface RegoTest {
   input: string;
@@ -8,8 +9,10 @@ interface RegoTest {
   every?: string;
 }
 
-/** By rule and name. The rule must deny the input; where the name begins with `not_`, it must not. */
-const TESTS: Readonly<Record<DenialReason, Readonly<Record<string, RegoTest>>>> = {
+/** By name. The rule must deny the input; where the name begins with `not_`, it must not. */
+export type RegoTests = Readonly<Record<string, RegoTest>>;
+
+const TESTS: Readonly<Record<DenialReason, RegoTests>> = {
   daily_token_limit_exceeded: {
     at_the_limit: { input: '{"tokens_today": 1000}', config: '{"maxTokensPerDay": 1000}' },
     not_below: { input: '{"tokens_today": 999}', config: '{"maxTokensPerDay": 1000}' },
@@ -65,21 +68,43 @@ const TESTS: Readonly<Record<DenialReason, Readonly<Record<string, RegoTest>>>> 
   },
 };
 
+/** The set of denials that a test is about, the data of its rules, and the start of the test's name. */
+interface RuleSet {
+  denials: string;
+  data: string;
+  prefix: string;
+}
+
+const RULES: RuleSet = { denials: 'policy.deny', data: 'policy.config', prefix: 'test' };
+const EGRESS: RuleSet = { denials: 'policy.deny_egress', data: 'policy.egress', prefix: 'test_egress' };
+
 /** The tests of a rule in Rego, formatted like `opa fmt`; the same text for every manifest. `policy`: the package under test. */
 export function regoTestsOf(reason: DenialReason): string {
-  return Object.entries(TESTS[reason])
-    .map(([name, test]) => regoTest(reason, name, test))
+  return textOf(RULES, reason, TESTS[reason]);
+}
+
+/** The same for a rule about calls on the egress lanes. */
+export function egressTestsOf(reason: EgressReason): string {
+  return textOf(EGRESS, reason, EGRESS_TESTS[reason]);
+}
+
+function textOf(set: RuleSet, reason: string, tests: RegoTests): string {
+  return Object.entries(tests)
+    .map(([name, test]) => regoTest(set, `${reason}_${name}`, { ...test, reason, isDenied: !name.startsWith('not_') }))
     .join('\n\n');
 }
 
-function regoTest(reason: DenialReason, name: string, { input, config, every }: RegoTest): string {
+function regoTest(
+  { denials, data, prefix }: RuleSet,
+  name: string,
+  { input, config, every, reason, isDenied }: RegoTest & { reason: string; isDenied: boolean },
+): string {
   const indent = every === undefined ? '\t' : '\t\t';
-  const not = name.startsWith('not_') ? 'not ' : '';
   return [
-    `test_${reason}_${name} if {`,
+    `${prefix}_${name} if {`,
     ...(every === undefined ? [] : [`\tevery ${every} {`]),
-    `${indent}${not}"${reason}" in policy.deny with input as ${input}`,
-    ...(config === undefined ? [] : [`${indent}\twith policy.config as ${config}`]),
+    `${indent}${isDenied ? '' : 'not '}"${reason}" in ${denials} with input as ${input}`,
+    ...(config === undefined ? [] : [`${indent}\twith ${data} as ${config}`]),
     ...(every === undefined ? [] : ['\t}']),
     '}',
   ].join('\n');

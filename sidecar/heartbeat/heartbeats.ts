@@ -1,4 +1,5 @@
 import { composeHeartbeat } from '../../core/heartbeat/compose-heartbeat.ts';
+import { egressSummaryOf } from '../../core/egress/summary.ts';
 import type { Heartbeat, HeartbeatReply } from '../../core/heartbeat/heartbeat.ts';
 import { tokenPriceOf } from '../../core/manifest/token-price.ts';
 import type { UsageWindow } from '../../core/usage/usage.ts';
@@ -102,6 +103,7 @@ export class Heartbeats {
       usage: shipped.window,
       totals: audit.totalsToday(tokenPriceOf(assessment.manifest)),
       outcomes: { ...audit.outcomes },
+      egress: egressSummaryOf(assessment.manifest, facts),
       policyMode: config.POLICY_PROXY_MODE,
       policyState: facts.policy.state,
       sidecarVersion: VERSION,

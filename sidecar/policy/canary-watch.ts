@@ -10,6 +10,8 @@ export interface CanaryWatchOptions {
   engine: PolicyEngine;
   /** The policy in force. */
   policy: () => Policy;
+  /** Whether the rules about calls on the egress lanes must be loaded, too. */
+  withEgress?: boolean;
   clock: Clock;
   logger: Logger;
   signal: AbortSignal;
@@ -48,9 +50,9 @@ export class CanaryWatch {
   }
 
   async #check(): Promise<void> {
-    const { engine, policy, logger, signal } = this.#options;
+    const { engine, policy, withEgress = false, logger, signal } = this.#options;
     const missing = new Set<string>();
-    for (const { reason, input } of canariesOf(policy())) {
+    for (const { reason, input } of canariesOf(policy(), withEgress)) {
       if (signal.aborted) return;
       const answer = await engine.evaluate(input);
       // The rules of an unreachable engine are unknown, so the last result stays.

@@ -21,6 +21,8 @@ export interface Engine extends Pick<PolicyEvaluatorOptions, 'engine' | 'policy'
 export interface EngineInput {
   config: SidecarConfig;
   manifest: CurrentManifest;
+  /** Whether this process has egress lanes; default false. */
+  withEgress?: boolean;
   logger: Logger;
   clock: Clock;
   signal: AbortSignal;
@@ -41,11 +43,11 @@ export function createEngine(input: EngineInput): Engine {
 }
 
 function watchedEngine(input: EngineInput, url: URL, policy: () => Policy): Engine {
-  const { config, manifest, logger, clock, signal } = input;
+  const { config, manifest, withEgress = false, logger, clock, signal } = input;
   const engine = createOpaEngine({ url, timeoutMs: config.POLICY_TIMEOUT_MS });
   const checkInput = (): PolicyInput => policyInputOf(policy());
   const breaker = new Breaker({ engine, checkInput, clock, logger, signal });
-  const canaries = new CanaryWatch({ engine: breaker, policy, clock, logger, signal });
+  const canaries = new CanaryWatch({ engine: breaker, policy, withEgress, clock, logger, signal });
   return {
     engine: breaker,
     policy,

@@ -2,7 +2,8 @@ import type { Dispatcher } from 'undici';
 import errors from 'undici/lib/core/errors.js';
 import Pool from 'undici/lib/dispatcher/pool.js';
 import type { PolicyAnswer } from '../../core/policy/engine.ts';
-import { denyPathOf } from '../../core/policy/package-name.ts';
+import { denyPathOf, egressPathOf } from '../../core/policy/package-name.ts';
+import { isEgress } from '../../core/policy/policy.ts';
 import type { PolicyInput } from '../../core/policy/policy-input.ts';
 import { parseDenials } from '../../core/policy/parse-denials.ts';
 
@@ -48,7 +49,7 @@ export function createOpaEngine({ url, timeoutMs }: OpaEngineOptions) {
   };
   return {
     async evaluate(input: PolicyInput): Promise<PolicyAnswer> {
-      const path = prefix + denyPathOf(input.agent_name);
+      const path = prefix + (isEgress(input) ? egressPathOf : denyPathOf)(input.agent_name);
       const reply = await send({ method: 'POST', path, body: JSON.stringify({ input }) });
       if (!reply.ok) return { state: 'unreachable', reason: reply.reason };
       if (reply.status !== 200)

@@ -3,7 +3,8 @@ import { behaviorVersionOf, isCurrent, type BehaviorVersion } from '../../core/b
 import { hasBehavior, reportsBehavior } from '../../core/behavior/parse-behavior-headers.ts';
 import type { PolicyFacts } from '../../core/facts/facts.ts';
 import type { PolicyAnswer, PolicyEngine, PolicyMode } from '../../core/policy/engine.ts';
-import { policyInputOf } from '../../core/policy/policy-input.ts';
+import { egressInputOf, type EgressQuery } from '../../core/policy/egress-input.ts';
+import { policyInputOf, type PolicyInput } from '../../core/policy/policy-input.ts';
 import type { Policy } from '../../core/policy/policy.ts';
 import { NOT_EVALUATED, verdictOf, type Verdict } from '../../core/policy/verdict.ts';
 import type { UsageTotals } from '../../core/usage/usage.ts';
@@ -23,6 +24,14 @@ export interface PolicyEvaluatorOptions {
   /** Called after each query with its duration in milliseconds. */
   onAnswer: (durationMs: number, state: PolicyAnswer['state']) => void;
   now: () => number;
+}
+
+/** The engine's result for a call on an egress lane. */
+export interface EgressVerdict {
+  /** Denial reasons; empty if the call is allowed or was not evaluated. */
+  violations: readonly string[];
+  /** `none`: no engine is configured. All other states than `answered` mean that the call was not evaluated. */
+  state: PolicyAnswer['state'] | 'none';
 }
 
 /** The single place for policy queries: builds the input and evaluates the engine's result. */
@@ -67,6 +76,17 @@ export class PolicyEvaluator {
     return denials;
   }
 
+  /**
+   * Evaluates a call on an egress lane, in any mode: the caller decides what a violation or an unreachable engine means for its
+   * lane. Synchronous if the engine is synchronous. Failures count in the breaker like those of other queries.
+   */
+  evaluateEgress(query: EgressQuery): EgressVerdict | Promise<EgressVerdict> {
+    if (this.#options.engine === null) return { violations: [], state: 'none' };
+    const { policy, totals } = this.#options;
+    const answer = this.#ask(egressInputOf(policy().agentName, query, totals()));
+    return answer instanceof Promise ? answer.then(egressVerdictOf) : egressVerdictOf(answer);
+  }
+
   /** The policy facts of a report: the engine's result for the newest request with reported behavior. */
   async facts(entries: readonly AuditEntry[]): Promise<PolicyFacts> {
     if (this.#options.engine === null) return { state: 'none' };
@@ -76,10 +96,14 @@ export class PolicyEvaluator {
   }
 
   #query(entry: AuditEntry | undefined): PolicyAnswer | Promise<PolicyAnswer> {
-    const { engine, policy, totals, now, onAnswer } = this.#options;
-    if (engine === null) return { state: 'unreachable', reason: 'no engine is configured' };
+    const { policy, totals } = this.#options;
     const { agentName, memory } = policy();
-    const input = policyInputOf({ agentName, memory, totals: totals(), ...(entry && { entry }) });
+    return this.#ask(policyInputOf({ agentName, memory, totals: totals(), ...(entry && { entry }) }));
+  }
+
+  #ask(input: PolicyInput): PolicyAnswer | Promise<PolicyAnswer> {
+    const { engine, now, onAnswer } = this.#options;
+    if (engine === null) return { state: 'unreachable', reason: 'no engine is configured' };
     const startedAt = now();
     const answer = engine.evaluate(input);
     if (!(answer instanceof Promise)) {
@@ -96,4 +120,8 @@ export class PolicyEvaluator {
 /** Includes memory writes, which only events report. */
 function hasReportedBehavior(entry: AuditEntry): boolean {
   return hasBehavior(entry) || (entry.events ?? []).some(({ type }) => type === 'memory');
+}
+
+function egressVerdictOf(answer: PolicyAnswer): EgressVerdict {
+  return { violations: answer.state === 'answered' ? answer.denials : [], state: answer.state };
 }

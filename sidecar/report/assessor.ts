@@ -1,9 +1,11 @@
 import { audit } from '../../core/audit/audit.ts';
 import { auditSummaryOf, type AuditSummary } from '../../core/audit/summary.ts';
+import { reportedCallsIn } from '../../core/behavior/reported-calls.ts';
 import { summarizeBehavior } from '../../core/behavior/summarize-behavior.ts';
 import type { EvidenceReport } from '../../core/evidence/evidence.ts';
 import { evidenceOf } from '../../core/evidence/evidence-of.ts';
 import { guardrailsSeen, sightingsInFacts } from '../../core/evidence/sightings.ts';
+import type { EgressFacts } from '../../core/facts/egress-facts.ts';
 import type { Facts } from '../../core/facts/facts.ts';
 import { assess } from '../../core/gap/assess.ts';
 import type { GapReport } from '../../core/gap/gap.ts';
@@ -46,6 +48,8 @@ export interface AssessorOptions {
   proofs: ProofStore;
   audit: AuditLog;
   policy: PolicyEvaluator;
+  /** What lanes and census observed; absent: this process has neither. */
+  egress?: () => EgressFacts | null;
   llm: GapReviews;
   clock: Clock;
   logger: Logger;
@@ -113,7 +117,7 @@ export class Assessor {
   }
 
   #gather(manifest: Manifest, manifestInvalid: Facts['manifestInvalid']): Promise<Facts> {
-    const { config, environment, proofs, audit: log, policy, clock, signal } = this.#options;
+    const { config, environment, proofs, audit: log, policy, egress, clock, signal } = this.#options;
     const entries = log.ring.newest();
     return gather({
       ...{ manifest, manifestInvalid, environment, signal },
@@ -126,6 +130,8 @@ export class Assessor {
       ],
       now: () => clock.now(),
       behavior: { ...summarizeBehavior(entries), requestsWithout: log.requestsWithoutBehavior },
+      reported: reportedCallsIn(entries),
+      ...(egress && { egress }),
       ...(policy.hasEngine && { policy: () => policy.facts(entries) }),
       proofs: proofs.list().filter((proof) => isTrusted(proof, { writes: config.PROOF_WRITES })),
       podAgentName: config.AGENT_NAME,

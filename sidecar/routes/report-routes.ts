@@ -1,5 +1,6 @@
 import type { Request } from 'express';
 import { cardOf } from '../../core/card/card.ts';
+import { matrixOf } from '../../core/egress/matrix.ts';
 import { exploreOf } from '../../core/explore/explore.ts';
 import { align } from '../../core/gap/align.ts';
 import { ref } from '../../core/openapi/json-schema.ts';
@@ -26,7 +27,18 @@ const GAP: Operation = {
 
 const EXPLORE: Operation = {
   id: 'exploreAgent',
-  responses: { 200: { description: 'The parts of the agent.', schema: 'ExploreReport' } },
+  query: {
+    view: {
+      schema: { type: 'string', enum: ['matrix'] },
+      description: '`matrix`: declared, reported and observed items side by side.',
+    },
+  },
+  responses: {
+    200: {
+      description: 'The parts of the agent.',
+      schema: { anyOf: [ref('ExploreReport'), ref('MatrixReport')] },
+    },
+  },
 };
 
 const USAGE: Operation = {
@@ -53,7 +65,7 @@ export function reportRoutes(context: SidecarContext): SidecarRoute[] {
       operation: GAP,
       handlers: [
         async (request, response) => {
-          const isAlignment = viewOf(request) === 'alignment';
+          const isAlignment = hasView(request, 'alignment');
           const { gap, evidence, llm, manifest, facts } = await assessor.assess();
           response.json(
             isAlignment ? { source: gap.source, ...align(manifest, facts) } : { ...gap, evidence, llm },
@@ -66,12 +78,15 @@ export function reportRoutes(context: SidecarContext): SidecarRoute[] {
       path: '/explore',
       access: 'local',
       summary:
-        "Returns the agent's components, the results of its endpoints, and declarations that are not checked. null: unknown.",
+        "Returns the agent's components, the results of its endpoints, and declarations that are not checked. null: unknown. `?view=matrix`: `{rows: [{kind, name, declared, reported, observed, verdict}]}`, with the verdicts match, undeclared, unreported, never-seen, misreported and unknown.",
       operation: EXPLORE,
       handlers: [
-        async (_request, response) => {
+        async (request, response) => {
+          const isMatrix = hasView(request, 'matrix');
           const { manifest, health, gap, facts } = await assessor.assess();
-          response.json(exploreOf(manifest, health, gap.source, facts));
+          response.json(
+            isMatrix ? matrixOf(manifest, facts) : exploreOf(manifest, health, gap.source, facts),
+          );
         },
       ],
     },
@@ -102,9 +117,9 @@ const cardRoute = (context: SidecarContext, path: string, id: string): SidecarRo
   handlers: [(_request, response) => void response.json(cardOf(context.manifest.manifest))],
 });
 
-function viewOf(request: Request): 'score' | 'alignment' {
-  const { view } = request.query;
-  if (view === undefined) return 'score';
-  if (view === 'alignment') return 'alignment';
-  throw new Problem(400, 'view must be alignment or absent');
+/** Whether the request asks for the other view of a report; throws Problem 400 for an unknown view. */
+function hasView({ query: { view } }: Request, other: string): boolean {
+  if (view === undefined) return false;
+  if (view === other) return true;
+  throw new Problem(400, `view must be ${other} or absent`);
 }

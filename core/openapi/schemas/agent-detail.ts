@@ -78,6 +78,25 @@ const STATUS: Members = {
     failed: said(listOf(TEXT), 'Ids of the violated compliance rules.'),
     suppressions: listOf(ref('Suppression')),
   }),
+  egress: said(
+    closed(
+      {
+        lanes: said(listOf(TEXT), 'Ids of the lanes.'),
+        calls: said(COUNT, 'Calls of models in the last 24 hours.'),
+        models: said(listOf(TEXT), 'The models with the most calls.'),
+        tools: said(listOf(TEXT), 'The tools with the most calls.'),
+        undeclared: said(COUNT, 'Observed items that the manifest does not declare.'),
+        undeclaredNames: said(listOf(TEXT), 'The first of them.'),
+        neverSeen: said(COUNT, 'Declared items that were never seen.'),
+        misreported: said(COUNT, 'Items whose report differs from the observation.'),
+      },
+      {
+        unseenEgress: said(COUNT, 'Addresses that nothing explains; absent: no census.'),
+        unexplainedOpens: said(COUNT, 'Connections whose address was not seen; absent: no census.'),
+      },
+    ),
+    'What the egress lanes and the census of `reportedBy` observed.',
+  ),
   issues: said({ ...listOf(ref('Issue')), maxItems: 50 }, 'The most severe issues of `reportedBy`.'),
   issuesTotal: said(COUNT, 'Number of issues, also of those that are not listed.'),
   checks: { ...listOf(ref('Check')), maxItems: 100 },

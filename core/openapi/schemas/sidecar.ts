@@ -1,4 +1,6 @@
 import { OUTCOMES } from '../../behavior/audit-entry.ts';
+import { MATRIX_KINDS } from '../../egress/matrix.ts';
+import { VERDICTS } from '../../egress/verdict.ts';
 import { POLICY_MODES } from '../../policy/engine.ts';
 import { AMOUNT, closed, COUNT, enumOf, FLAG, listOf, orNull, ref, TEXT, TIME } from '../json-schema.ts';
 import type { JsonSchema } from '../operation.ts';
@@ -8,6 +10,7 @@ const CALL = { modelId: TEXT, promptTokens: COUNT, completionTokens: COUNT, tota
 const CALL_SUM = { totalTokens: COUNT, totalCalls: COUNT } as const;
 const LATENCY = orNull(AMOUNT);
 const REACHABLE = { ...orNull(FLAG), description: 'null: unknown.' };
+const COMPARED = { ...orNull(FLAG), description: 'null: cannot be known.' };
 const STATUS_CODE: JsonSchema = { type: 'integer' };
 const ONLY_TRUE: JsonSchema = { type: 'boolean', const: true };
 
@@ -72,14 +75,22 @@ const GAP: Readonly<Record<string, JsonSchema>> = {
     ...closed({
       source: SOURCE,
       gaps: listOf(
-        closed({
-          field: { type: 'string', description: 'Manifest path, such as `spec.tools[0].name`.' },
-          declared: TEXT,
-          observed: orNull(TEXT),
-          severity: SEVERITY,
-          evidenceLevel: enumOf(['declared', 'probed', 'behavioral']),
-          remediation: TEXT,
-        }),
+        closed(
+          {
+            field: { type: 'string', description: 'Manifest path, such as `spec.tools[0].name`.' },
+            declared: TEXT,
+            observed: orNull(TEXT),
+            severity: SEVERITY,
+            evidenceLevel: enumOf(['declared', 'probed', 'behavioral']),
+            remediation: TEXT,
+          },
+          {
+            reported: {
+              ...orNull(TEXT),
+              description: 'Only of issues about outgoing calls; null: the agent reports nothing.',
+            },
+          },
+        ),
       ),
       summary: closed({ total: COUNT, critical: COUNT, high: COUNT }),
     }),
@@ -103,6 +114,21 @@ const EXPLORE: Readonly<Record<string, JsonSchema>> = {
       }),
       guardrails: closed({ input: COUNT, output: COUNT }),
       declaredNotChecked: listOf(TEXT),
+    }),
+  },
+  MatrixReport: {
+    description: 'What the manifest declares, what the agent reports, and what lanes and census observed.',
+    ...closed({
+      rows: listOf(
+        closed({
+          kind: enumOf(MATRIX_KINDS),
+          name: TEXT,
+          declared: COMPARED,
+          reported: COMPARED,
+          observed: COMPARED,
+          verdict: enumOf(VERDICTS),
+        }),
+      ),
     }),
   },
   ExploredPart: closed({ name: TEXT, reachable: REACHABLE, latencyMs: LATENCY }),

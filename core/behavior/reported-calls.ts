@@ -1,0 +1,19 @@
+import type { ReportedCalls } from '../facts/egress-facts.ts';
+import type { AuditEntry } from './audit-entry.ts';
+
+/** The tools and models that the agent itself reports in the entries of the audit ring. */
+export function reportedCallsIn(
+  entries: readonly Pick<AuditEntry, 'toolsCalled' | 'usage' | 'events'>[],
+): ReportedCalls {
+  let tools: Set<string> | null = null;
+  const models = new Set<string>();
+  for (const { toolsCalled, usage, events = [] } of entries) {
+    // An empty list is a report, too.
+    if (toolsCalled !== undefined) tools ??= new Set();
+    for (const name of toolsCalled ?? []) tools?.add(name);
+    if (usage !== undefined && !('unavailable' in usage))
+      for (const { modelId } of usage.calls ?? [usage]) models.add(modelId);
+    for (const event of events) if (event.type === 'model') models.add(event.modelId);
+  }
+  return { tools, models: models.size === 0 ? null : models };
+}

@@ -1,0 +1,181 @@
+import { reportedName } from '../behavior/reported-name.ts';
+import { declaredModelName, modelNamesOf } from '../evidence/sightings.ts';
+import { parseAddress } from '../facts/address.ts';
+import { reachTargets } from '../facts/declared.ts';
+import { modelVendorOf } from '../facts/model-vendors.ts';
+import type { Manifest } from '../manifest/manifest.ts';
+import { referenceOf } from '../manifest/references.ts';
+
+/** What a manifest declares about outgoing calls, computed once per manifest. */
+export interface DeclaredEgress {
+  /** Ids as declared: model, fallback, `spec.egress.models`; each once. */
+  models: readonly string[];
+  /** The names under which requested ids are looked up. */
+  modelNames: ReadonlySet<string>;
+  tools: ToolPatterns;
+  /** Names of `spec.mcp.servers`. */
+  mcpServers: ReadonlySet<string>;
+  hosts: HostPatterns;
+}
+
+export interface ToolPatterns {
+  exact: ReadonlySet<string>;
+  /** Starts of names. */
+  prefixes: readonly string[];
+}
+
+export interface HostPatterns {
+  /** Lower case, IPv6 addresses without brackets. */
+  exact: ReadonlySet<string>;
+  /** Ends of names with the dot: `.example.com`. */
+  domains: readonly string[];
+  /** Manifest paths of addresses that are references or cannot be read, so that their hosts are unknown. */
+  unresolved: readonly string[];
+}
+
+export function declaredEgressOf(manifest: Manifest): DeclaredEgress {
+  const { model, tools = [], mcp, egress } = manifest.spec;
+  const models = [model.id, ...(model.fallback ? [model.fallback.id] : []), ...(egress?.models ?? [])];
+  const patterns = (egress?.tools ?? []).map(reportedName);
+  const names = patterns.filter((name) => !name.endsWith('*'));
+  return {
+    models: [...new Set(models)],
+    modelNames: new Set(models.map((id) => declaredModelName(id.toWellFormed()))),
+    tools: {
+      exact: new Set([...tools.map(({ name }) => reportedName(name)), ...names]),
+      prefixes: patterns.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1)),
+    },
+    mcpServers: new Set((mcp?.servers ?? []).map(({ name }) => name)),
+    hosts: hostsOf(manifest),
+  };
+}
+
+/** Whether the requested id is a declared id, with or without a date, in any case, and with any path of a gateway. */
+export function isDeclaredModel({ modelNames }: DeclaredEgress, id: string): boolean {
+  return modelNamesOf(id.toWellFormed()).some((name) => modelNames.has(name));
+}
+
+/** @param mcpTools the names that `mcpToolsIn` returned */
+export function isDeclaredTool(
+  { tools }: Pick<DeclaredEgress, 'tools'>,
+  name: string,
+  mcpTools: ReadonlySet<string> = new Set(),
+): boolean {
+  const known = reportedName(name);
+  return tools.exact.has(known) || mcpTools.has(name) || tools.prefixes.some((start) => known.startsWith(start));
+}
+
+/** null: not known, because the manifest has addresses whose hosts are unknown. */
+export function isDeclaredHost({ hosts }: Pick<DeclaredEgress, 'hosts'>, host: string): boolean | null {
+  const name = hostName(host);
+  if (hosts.exact.has(name) || hosts.domains.some((domain) => name.endsWith(domain))) return true;
+  return hosts.unresolved.length > 0 ? null : false;
+}
+
+/** What frameworks put between the name of an MCP server and the name of its tool. */
+const SEPARATORS = ['__', '_', '-', '.', ':', '/'];
+
+/**
+ * The names that are tools of declared MCP servers: the names that a server lists, alone or after the server's name, and the
+ * vendor's tool `mcp:<server>`.
+ * @param listed the tools of each server, as they were listed on its lane
+ */
+export function mcpToolsIn(
+  { mcpServers }: Pick<DeclaredEgress, 'mcpServers'>,
+  names: Iterable<string>,
+  listed: ReadonlyMap<string, readonly string[]>,
+): Set<string> {
+  const forms = new Set<string>();
+  for (const server of mcpServers) {
+    forms.add(`mcp:${server}`);
+    for (const tool of listed.get(server) ?? []) {
+      forms.add(tool).add(`mcp__${server}__${tool}`);
+      for (const separator of SEPARATORS) forms.add(`${server}${separator}${tool}`);
+    }
+  }
+  return new Set([...names].filter((name) => forms.has(name)));
+}
+
+/** A host as it is compared: lower case, without the brackets of an IPv6 address and the final dot. */
+export function hostName(host: string): string {
+  return host
+    .toWellFormed()
+    .toLowerCase()
+    .replace(/^\[(.*)\]$/, '$1')
+    .replace(/\.$/, '');
+}
+
+function hostsOf(manifest: Manifest): HostPatterns {
+  const { egress } = manifest.spec;
+  const patterns = (egress?.hosts ?? []).map(hostName);
+  const addresses = addressesOf(manifest);
+  const exact = new Set(patterns.filter((host) => !host.startsWith('*.')));
+  const unresolved: string[] = [];
+  for (const { path, value, type } of addresses) {
+    if (FILE.test(value)) continue;
+    const found = referenceOf(value) === null ? hostIn(value, type) : null;
+    if (found === null) unresolved.push(path);
+    else exact.add(hostName(found));
+  }
+  for (const { path, provider } of vendorsOf(manifest)) {
+    const { baseUrl } = modelVendorOf(provider).vendor;
+    if (baseUrl === null) unresolved.push(path);
+    else exact.add(hostName(new URL(baseUrl).hostname));
+  }
+  const domains = patterns.filter((host) => host.startsWith('*.')).map((host) => host.slice(1));
+  return { exact, domains, unresolved };
+}
+
+/** A URL without a host, such as `sqlite:///data.db`. */
+export const FILE = /^[a-z][a-z0-9+.-]*:\/\/\//i;
+
+function hostIn(address: string, type: string | undefined): string | null {
+  // The port does not matter here, so that a host without a known port has one.
+  return (parseAddress(address, type) ?? parseAddress(address, 'https'))?.host ?? null;
+}
+
+function vendorsOf({ spec: { model } }: Manifest): { path: string; provider: string }[] {
+  const { provider, fallback } = model;
+  const first = { path: 'spec.model.provider', provider };
+  return fallback === undefined
+    ? [first]
+    : [first, { path: 'spec.model.fallback.provider', provider: fallback.provider }];
+}
+
+interface Address {
+  path: string;
+  value: string;
+  /** Kind of service, which has a default port. */
+  type?: string;
+  /** Declared apart from the host. */
+  port?: number;
+}
+
+/** Every address of the manifest that the agent may connect to. */
+export function addressesOf(manifest: Manifest): Address[] {
+  const { api, humanInTheLoop, subagents = [], observability } = manifest.spec;
+  const found: Address[] = reachTargets(manifest).flatMap(({ path, address }) =>
+    address.known
+      ? [
+          {
+            ...{ path, value: address.value },
+            ...(address.type === undefined ? {} : { type: address.type }),
+            ...(address.port === undefined ? {} : { port: address.port }),
+          },
+        ]
+      : [],
+  );
+  const others: [path: string, value: string | undefined][] = [
+    ['spec.api.auth.jwksUri', api?.auth?.jwksUri],
+    ['spec.humanInTheLoop.webhookUrl', humanInTheLoop?.webhookUrl],
+    ['spec.observability.metrics.endpoint', observability?.metrics?.endpoint],
+    ...subagents.map(({ ref }, index): [string, string | undefined] => [
+      `spec.subagents[${index}].ref.a2a.url`,
+      'a2a' in ref ? ref.a2a.url : undefined,
+    ]),
+  ];
+  // A path is served by the agent itself.
+  return [...found, ...others.flatMap(([path, value]) => (isRemote(value) ? { path, value } : []))];
+}
+
+const isRemote = (value: string | undefined): value is string => value !== undefined && !value.startsWith('/');

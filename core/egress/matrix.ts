@@ -1,0 +1,214 @@
+import type { CheckStatus } from '../facts/check.ts';
+import { declaredModelName, modelNamesOf } from '../evidence/sightings.ts';
+import type { EgressFacts } from '../facts/egress-facts.ts';
+import type { Facts } from '../facts/facts.ts';
+import { VENDOR_ALIASES } from '../facts/model-vendors.ts';
+import type { Manifest } from '../manifest/manifest.ts';
+import { cut } from '../untrusted/fields.ts';
+import { declaredEgressOf, hostName, isDeclaredHost, isDeclaredModel, isDeclaredTool, mcpToolsIn } from './declared.ts';
+import type { DeclaredEgress } from './declared.ts';
+import { tokensVerdict } from './tokens-verdict.ts';
+import { verdictOf, type Known, type Verdict } from './verdict.ts';
+
+export const MATRIX_KINDS = ['model', 'tool', 'mcp', 'host', 'guardrail', 'tokens'] as const;
+export type MatrixKind = (typeof MATRIX_KINDS)[number];
+
+/** One item of the agent, as the manifest declares it, as the agent reports it, and as lanes and census observed it. */
+export interface MatrixRow {
+  kind: MatrixKind;
+  name: string;
+  declared: Known;
+  reported: Known;
+  /** null also if no lane could see the item. */
+  observed: Known;
+  verdict: Verdict;
+}
+
+/** `GET /explore?view=matrix`. */
+export interface MatrixReport {
+  rows: MatrixRow[];
+}
+
+/** The facts that the matrix compares. */
+export type MatrixFacts = Pick<Facts, 'agentReport' | 'behavior' | 'egress' | 'reported'>;
+
+type Cells = Pick<MatrixRow, 'name' | 'declared' | 'reported' | 'observed'> & { verdict?: Verdict };
+
+interface MatrixInput {
+  manifest: Manifest;
+  declared: DeclaredEgress;
+  facts: MatrixFacts;
+  /** null: neither a lane nor a census. */
+  egress: EgressFacts | null;
+}
+
+/** Longer names are cut; UTF-16 units. */
+const MAX_NAME = 500;
+
+const ROWS_BY_KIND: Readonly<Record<MatrixKind, (input: MatrixInput) => Cells[]>> = {
+  model: modelRows,
+  tool: toolRows,
+  mcp: mcpRows,
+  host: hostRows,
+  guardrail: guardrailRows,
+  tokens: tokenRows,
+};
+
+/** Declared, reported and observed, side by side: rows by kind, each kind in the order of the manifest, then of the facts. */
+export function matrixOf(manifest: Manifest, facts: MatrixFacts): MatrixReport {
+  const input = { manifest, declared: declaredEgressOf(manifest), facts, egress: facts.egress ?? null };
+  const rows = MATRIX_KINDS.flatMap((kind) =>
+    ROWS_BY_KIND[kind](input).map((cells): MatrixRow => {
+      const { declared, reported, observed } = cells;
+      const verdict = cells.verdict ?? verdictOf(cells);
+      return { kind, name: cut(cells.name, MAX_NAME), declared, reported, observed, verdict };
+    }),
+  );
+  return { rows };
+}
+
+/** Whether a set of seen items contains the item; null: nothing is known. */
+function isIn(seen: ReadonlySet<string> | null, matches: (each: string) => boolean): Known {
+  return seen === null ? null : [...seen].some(matches);
+}
+
+function modelRows({ manifest, declared, facts, egress }: MatrixInput): Cells[] {
+  const reported = facts.reported?.models ?? null;
+  const called = egress?.models ?? new Map<string, number>();
+  const rows = declared.models.map((name): Cells => {
+    const matches = (id: string): boolean => modelNamesOf(id).includes(declaredModelName(name));
+    const isCalled = [...called.keys()].some(matches);
+    const observed = isCalled || (hasLaneFor(manifest, name, egress) ? false : null);
+    return { name, declared: true, reported: isIn(reported, matches), observed };
+  });
+  const others = [...new Set([...called.keys(), ...(reported ?? [])])].filter(
+    (id) => modelNamesOf(id).length > 0 && !isDeclaredModel(declared, id),
+  );
+  return [
+    ...rows,
+    ...others.map((name): Cells => {
+      const observed = called.has(name) || (egress === null || egress.models.size === 0 ? null : false);
+      return { name, declared: false, reported: reported?.has(name) ?? null, observed };
+    }),
+  ];
+}
+
+/** The lanes of a vendor, where they are not named after the vendor. */
+const LANES: Readonly<Record<string, readonly string[]>> = { google: ['gemini', 'vertex'] };
+
+/** Whether a lane would see the calls of the declared model. A lane `compatible:<name>` can belong to any vendor. */
+function hasLaneFor({ spec: { model } }: Manifest, id: string, egress: EgressFacts | null): boolean {
+  const { provider } = [model, ...(model.fallback ? [model.fallback] : [])].find((each) => each.id === id) ?? {};
+  if (egress === null || provider === undefined) return false;
+  const folded = provider.trim().toLowerCase();
+  const vendor = Object.hasOwn(VENDOR_ALIASES, folded) ? (VENDOR_ALIASES[folded] ?? folded) : folded;
+  const lanes = Object.hasOwn(LANES, vendor) ? (LANES[vendor] ?? []) : [vendor];
+  return egress.lanes.some((lane) => lanes.includes(lane) || lane.startsWith('compatible:'));
+}
+
+function toolRows({ manifest, declared, facts, egress }: MatrixInput): Cells[] {
+  const reported = facts.reported?.tools ?? null;
+  const observed = egress === null ? new Set<string>() : toolsIn(egress);
+  const listed = new Map([...(egress?.mcpServers ?? [])].map(([name, { toolsListed }]) => [name, toolsListed]));
+  const declaredNames = (manifest.spec.tools ?? []).map(({ name }) => name);
+  const names = [...new Set([...declaredNames, ...observed, ...(reported ?? [])])];
+  const mcpTools = mcpToolsIn(declared, names, listed);
+  // Without a call of a model or an MCP server, nothing is known about the tools.
+  const hasCalls = egress !== null && (egress.models.size > 0 || observed.size > 0);
+  return names.map((name): Cells => {
+    const isReported = reported?.has(name) ?? null;
+    // The agent can run a tool without a model. No lane sees that.
+    const unseen = hasCalls && isReported !== true ? false : null;
+    return {
+      name,
+      declared: isDeclaredTool(declared, name, mcpTools),
+      reported: isReported,
+      observed: observed.has(name) || unseen,
+    };
+  });
+}
+
+/** The tools that were offered to a model, called by a model or the agent, or whose results were sent to a model. */
+function toolsIn({ toolsOffered, toolsCalled, toolsExecuted, mcpServers }: EgressFacts): Set<string> {
+  const ofServers = [...mcpServers.values()].flatMap((server) => [...server.toolsCalled.keys()]);
+  return new Set([...toolsOffered.keys(), ...toolsCalled.keys(), ...toolsExecuted.keys(), ...ofServers]);
+}
+
+const MCP_LANE = 'mcp:';
+
+function mcpRows({ declared, facts, egress }: MatrixInput): Cells[] {
+  const lanes = (egress?.lanes ?? []).filter((lane) => lane.startsWith(MCP_LANE));
+  const names = new Set([
+    ...declared.mcpServers,
+    ...(egress?.mcpServers.keys() ?? []),
+    ...lanes.map((lane) => lane.slice(MCP_LANE.length)),
+  ]);
+  const checks = facts.agentReport?.checks ?? null;
+  return [...names].map((name): Cells => {
+    const status = checks?.find(({ id }) => id === `${MCP_LANE}${name}`)?.status;
+    const seen = egress?.mcpServers.get(name);
+    const hasAnswered = seen !== undefined && seen.toolsListed.length + seen.toolsCalled.size > 0;
+    return {
+      name,
+      declared: declared.mcpServers.has(name),
+      reported: reportedBy(status),
+      observed: hasAnswered || (lanes.includes(`${MCP_LANE}${name}`) ? false : null),
+    };
+  });
+}
+
+/** A check that was skipped reports nothing. */
+function reportedBy(status: CheckStatus | undefined): Known {
+  return status === undefined || status === 'skip' ? null : status === 'pass';
+}
+
+function hostRows({ declared, egress }: MatrixInput): Cells[] {
+  const { exact, domains } = declared.hosts;
+  const seen = new Map<string, Known>();
+  for (const host of egress?.hosts.keys() ?? []) seen.set(hostName(host), isDeclaredHost(declared, host));
+  for (const { name, address, port, verdict } of egress?.census?.unseenEgress ?? []) {
+    const key = name === null ? `${address}:${port}` : hostName(name);
+    if (!seen.has(key)) seen.set(key, verdict === 'unknown' ? null : false);
+  }
+  const row = (name: string, isDeclared: Known, isObserved: boolean): Cells => ({
+    ...{ name, declared: isDeclared, reported: null },
+    // Not every connection has a name, so a host that was not seen may have been used.
+    observed: isObserved ? true : null,
+  });
+  const others = [...seen].filter(([name]) => !exact.has(name));
+  return [
+    ...[...exact].map((name) => row(name, true, seen.has(name))),
+    ...domains.map((end) => row(`*${end}`, true, others.some(([name]) => name.endsWith(end)))),
+    ...others
+      .filter(([name]) => !domains.some((end) => name.endsWith(end)))
+      .map(([name, isDeclared]) => row(name, isDeclared, true)),
+  ];
+}
+
+function guardrailRows({ manifest, facts }: MatrixInput): Cells[] {
+  const { sampled, guardrailsInvoked } = facts.behavior;
+  const declared = (['input', 'output'] as const).flatMap((where) =>
+    (manifest.spec.guardrails?.[where] ?? []).map(({ type }) => ({ name: `${where}.${type}`, type: String(type) })),
+  );
+  const types = new Set(declared.map(({ type }) => type));
+  const others = [...guardrailsInvoked.keys()].filter((type) => !types.has(type));
+  const names = [...new Map(declared.map((each) => [each.name, each])).values()];
+  return [
+    ...names.map(({ name, type }): Cells => {
+      const reported = sampled === 0 ? null : guardrailsInvoked.has(type);
+      return { name, declared: true, reported, observed: null };
+    }),
+    ...others.map((name): Cells => ({ name, declared: false, reported: true, observed: null })),
+  ];
+}
+
+/** A manifest declares limits of tokens, not numbers. */
+function tokenRows({ egress }: MatrixInput): Cells[] {
+  if (egress === null || egress.lanes.length === 0) return [];
+  const { reportedTokens } = egress;
+  return (['prompt', 'completion'] as const).map((name) => ({
+    ...{ name, declared: null, reported: reportedTokens === null ? null : true },
+    observed: reportedTokens === null ? null : true,
+    verdict: tokensVerdict(egress, name),
+  }));
+}

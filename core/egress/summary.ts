@@ -1,0 +1,80 @@
+import { modelNamesOf } from '../evidence/sightings.ts';
+import type { Facts } from '../facts/facts.ts';
+import type { Manifest } from '../manifest/manifest.ts';
+import { cut } from '../untrusted/fields.ts';
+import { present } from '../untrusted/present.ts';
+import { matrixOf } from './matrix.ts';
+
+/** What the lanes and the census of one sidecar observed in the last 24 hours, for heartbeats and the AgentObservation. */
+export interface EgressSummary {
+  /** Ids of the lanes. */
+  lanes: string[];
+  /** Number of calls of models. */
+  calls: number;
+  /** The models with the most calls, as requested. */
+  models: string[];
+  /** The tools with the most calls, by models or on MCP servers. */
+  tools: string[];
+  /** Number of observed models, tools, MCP servers and hosts that the manifest does not declare. */
+  undeclared: number;
+  /** The first of them: `tool delete_all`. */
+  undeclaredNames: string[];
+  /** Number of declared items that were never seen. */
+  neverSeen: number;
+  /** Number of items whose report differs from the observation. */
+  misreported: number;
+  /** Number of addresses that nothing explains; absent: no census. */
+  unseenEgress?: number;
+  /** Number of connections whose address was not seen; absent: no census. */
+  unexplainedOpens?: number;
+}
+
+/** Limits of the lists. */
+export const MAX_SUMMARY = { lanes: 32, models: 10, tools: 20, undeclaredNames: 5 } as const;
+/** UTF-16 units of a name. */
+const MAX_NAME = 200;
+
+/** null: neither a lane nor a census. */
+export function egressSummaryOf(
+  manifest: Manifest,
+  facts: Pick<Facts, 'agentReport' | 'behavior' | 'egress' | 'reported'>,
+): EgressSummary | null {
+  const egress = facts.egress ?? null;
+  if (egress === null) return null;
+  const { rows } = matrixOf(manifest, facts);
+  const undeclared = rows.filter(({ verdict, observed }) => verdict === 'undeclared' && observed === true);
+  const countOf = (wanted: string): number => rows.filter(({ verdict }) => verdict === wanted).length;
+  const calls = [...egress.toolsCalled, ...[...egress.mcpServers.values()].flatMap((each) => [...each.toolsCalled])];
+  const models = [...egress.models].filter(([id]) => modelNamesOf(id).length > 0);
+  return {
+    lanes: short(egress.lanes, MAX_SUMMARY.lanes),
+    calls: [...egress.models.values()].reduce((sum, count) => sum + count, 0),
+    models: most(models, MAX_SUMMARY.models),
+    tools: most(calls, MAX_SUMMARY.tools),
+    undeclared: undeclared.length,
+    undeclaredNames: short(
+      undeclared.map(({ kind, name }) => `${kind} ${name}`),
+      MAX_SUMMARY.undeclaredNames,
+    ),
+    neverSeen: countOf('never-seen'),
+    misreported: countOf('misreported'),
+    ...present({
+      unseenEgress: egress.census?.unseenEgress.filter(({ verdict }) => verdict === 'undeclared').length,
+      unexplainedOpens: egress.census?.unexplainedOpens,
+    }),
+  };
+}
+
+function short(names: readonly string[], max: number): string[] {
+  return names.slice(0, max).map((name) => cut(name, MAX_NAME));
+}
+
+/** The names with the largest sums, largest first. */
+function most(counts: readonly (readonly [string, number])[], max: number): string[] {
+  const sums = new Map<string, number>();
+  for (const [name, count] of counts) sums.set(name, (sums.get(name) ?? 0) + count);
+  return short(
+    [...sums].sort(([, a], [, b]) => b - a).map(([name]) => name),
+    max,
+  );
+}

@@ -1,0 +1,34 @@
+/** null: cannot be known. */
+export type Known = boolean | null;
+
+export const VERDICTS = ['match', 'undeclared', 'unreported', 'never-seen', 'misreported', 'unknown'] as const;
+export type Verdict = (typeof VERDICTS)[number];
+
+export interface Compared {
+  declared: Known;
+  reported: Known;
+  observed: Known;
+}
+
+type By<T> = Readonly<Record<'true' | 'false' | 'null', T>>;
+
+const UNKNOWN: By<Verdict> = { true: 'unknown', false: 'unknown', null: 'unknown' };
+
+/** By declared, reported and observed. What is not known contradicts nothing. */
+const TABLE: By<By<By<Verdict>>> = {
+  true: {
+    true: { true: 'match', false: 'misreported', null: 'match' },
+    false: { true: 'unreported', false: 'never-seen', null: 'never-seen' },
+    null: { true: 'match', false: 'never-seen', null: 'unknown' },
+  },
+  false: {
+    true: { true: 'undeclared', false: 'undeclared', null: 'undeclared' },
+    false: { true: 'undeclared', false: 'unknown', null: 'unknown' },
+    null: { true: 'undeclared', false: 'unknown', null: 'unknown' },
+  },
+  null: { true: UNKNOWN, false: UNKNOWN, null: UNKNOWN },
+};
+
+export function verdictOf({ declared, reported, observed }: Compared): Verdict {
+  return TABLE[`${declared}`][`${reported}`][`${observed}`];
+}

@@ -1,0 +1,57 @@
+/** What the egress lanes and the socket census of one sidecar observed in the last 24 hours. */
+export interface EgressFacts {
+  /** Ids of the lanes, such as `openai` or `mcp:files`; empty: no lane. */
+  lanes: readonly string[];
+  /** Requested model id -> number of calls. */
+  models: ReadonlyMap<string, number>;
+  /** Tool -> number of requests that offer it. */
+  toolsOffered: ReadonlyMap<string, number>;
+  /** Tool -> number of calls in responses of models. */
+  toolsCalled: ReadonlyMap<string, number>;
+  /** Tool -> number of results in requests to models. */
+  toolsExecuted: ReadonlyMap<string, number>;
+  /** By the name of the MCP server of a lane. */
+  mcpServers: ReadonlyMap<string, McpServerFacts>;
+  /** Of the calls that belong to requests with reported tokens. */
+  tokens: { prompt: number; completion: number; unknownCalls: number };
+  /** Of the same requests, as the agent reported them; null: no such request. */
+  reportedTokens: { prompt: number; completion: number } | null;
+  /** Host -> number of connections or calls, by the lanes and CONNECT. */
+  hosts: ReadonlyMap<string, number>;
+  /** null: no census. */
+  census: CensusFacts | null;
+}
+
+export interface McpServerFacts {
+  toolsListed: readonly string[];
+  /** Tool -> number of calls. */
+  toolsCalled: ReadonlyMap<string, number>;
+}
+
+export interface CensusFacts {
+  unseenEgress: readonly UnseenEgress[];
+  /** Number of connections that were opened and closed without a look at their address. */
+  unexplainedOpens: number;
+}
+
+/** Connections that no lane, declared host or socket of the sidecar explains. */
+export interface UnseenEgress {
+  address: string;
+  port: number;
+  /** null: no name is known for the address. */
+  name: string | null;
+  /** `unknown`: the address may belong to a declared host. */
+  verdict: 'undeclared' | 'unknown';
+  /** ISO 8601. */
+  firstSeen: string;
+  lastSeen: string;
+  count: number;
+}
+
+/** Calls that the agent reports in headers, events, spans and the usage of its responses. */
+export interface ReportedCalls {
+  /** null: no request reports its tools. */
+  tools: ReadonlySet<string> | null;
+  /** Model ids; null: no request reports a model. */
+  models: ReadonlySet<string> | null;
+}
