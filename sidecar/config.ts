@@ -102,6 +102,9 @@ const OWN_FIELDS = {
   HEARTBEAT_SECONDS: integer({ min: 10, max: 3600, default: 30 }),
   OTLP_PORT: optionalInteger({ min: 1, max: 65535 }),
   OTLP_FORWARD_URL: optionalHttpUrl,
+  EGRESS_CONNECT: oneOf(['off', 'log', 'deny'], 'off'),
+  EGRESS_CONNECT_PORT: port(4003),
+  CENSUS: oneOf(['off', 'on'], 'off'),
 } satisfies Record<string, unknown> & { [K in keyof SidecarVariables]?: never };
 
 /** Every variable of the sidecar; the reference page is generated from this table. LOG_LEVEL is described as for every process. */
@@ -165,6 +168,11 @@ const OWN_SUMMARIES: Summaries<typeof OWN_FIELDS> = {
     'The port on 127.0.0.1 and ::1 that receives OpenTelemetry spans over OTLP/HTTP. Unset: no spans are received. The injector sets 4318 with the annotation platform.io/otlp.',
   OTLP_FORWARD_URL:
     'Base URL of an OpenTelemetry collector, without /v1/traces, to which exports are forwarded unchanged. Unset: exports are not forwarded.',
+  EGRESS_CONNECT:
+    'The lane for CONNECT requests, which the agent uses through HTTPS_PROXY. `log`: records the hosts. `deny`: rejects hosts that the manifest does not declare. Set by the injector from the annotation platform.io/egress-connect.',
+  EGRESS_CONNECT_PORT: 'The port of that lane on 127.0.0.1 and ::1.',
+  CENSUS:
+    '`on`: lists the connections of all processes in the network namespace. Refused if the namespace is that of the machine. The injector sets `on`.',
 };
 
 export const SIDECAR_SUMMARIES: Summaries<typeof SIDECAR_FIELDS> = {

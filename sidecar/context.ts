@@ -1,6 +1,7 @@
 import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { hostname } from 'node:os';
+import { withCensus } from '../core/census/with-census.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
 import { tokenPriceOf } from '../core/manifest/token-price.ts';
 import type { DeclaredApi } from '../core/usage/create-usage-reader.ts';
@@ -10,6 +11,7 @@ import type { Environment } from '../runtime/env.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { createMetrics } from '../runtime/metrics.ts';
 import { AuditLog } from './audit/audit-log.ts';
+import { createCensus } from './census/create-census.ts';
 import type { SidecarConfig } from './config.ts';
 import { CurrentManifest } from './manifest/current-manifest.ts';
 import { createDurations } from './durations.ts';
@@ -43,6 +45,7 @@ export async function createContext({ config, env, logger, clock }: ContextInput
   // Proofs first: loading the manifest also starts a file watch, which a later failure would leave open.
   const proofs = await ProofStore.open(config.PROOF_STORE_PATH);
   const manifest = await CurrentManifest.load(config.MANIFEST_PATH, logger, stopping.signal);
+  const census = createCensus({ config, manifest: () => manifest.manifest, clock, logger });
   const load = new LoadLimits(processMemoryLimitBytes());
   const audit = new AuditLog({
     capacity: config.AUDIT_RING_SIZE,
@@ -74,12 +77,13 @@ export async function createContext({ config, env, logger, clock }: ContextInput
   const llm = createLlmAnalysis({ config, logger, clock, signal: stopping.signal });
   const assessor = new Assessor({
     ...{ config, manifest, proofs, audit, policy, llm, clock, logger },
+    egress: () => withCensus(null, census.facts()),
     environment: environmentOf(config, env),
     signal: stopping.signal,
   });
   return {
     ...{ config, clock, logger, manifest, audit, load, proofs, assessor, others },
-    ...{ policy, engine, llm, otlp, metrics, durations, stopping },
+    ...{ policy, engine, llm, otlp, census, metrics, durations, stopping },
     startedAt: clock.now(),
     /** Identifies this instance of the agent; in a cluster the pod's name. */
     instance: config.AGENT_NAME === null ? `${hostname()}:${config.PROXY_PORT}` : hostname(),

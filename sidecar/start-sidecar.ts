@@ -31,6 +31,7 @@ export async function startSidecar(
   const heartbeats = config.PLATFORM_URL === null ? null : new Heartbeats(context, config.PLATFORM_URL);
   const cleanUp = async (error: unknown): Promise<never> => {
     context.stopping.abort();
+    context.census.close();
     await context.engine.close();
     throw error;
   };
@@ -44,6 +45,7 @@ export async function startSidecar(
     return cleanUp(error);
   });
   context.engine.start();
+  context.census.start();
   heartbeats?.start();
   const { name } = context.manifest.manifest.metadata;
   logger.info('listening', {
@@ -59,6 +61,7 @@ export async function startSidecar(
       await context.otlp?.close(input.graceMs ?? CONTROL_GRACE_MS);
       await heartbeats?.close();
       context.stopping.abort();
+      context.census.close();
       await control.close(CONTROL_GRACE_MS);
       await context.engine.close();
     },

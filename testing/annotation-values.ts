@@ -22,6 +22,22 @@ export const ANNOTATION_VALUES: Readonly<
   memoryLimit: { good: ['96Mi', '16Gi'], bad: ['1Mi'] },
   image: { good: ['a:1', 'r.example:5000/x/y_z@sha256:ab'], bad: ['', 'a b', 'a\n', 'a,b'] },
   otlp: { good: ['true', 'false'], bad: ['yes', '', 'True', 'true '] },
+  egressLanes: {
+    good: ['openai', 'openai,anthropic', 'gemini, mcp:files=FILES_URL', 'compatible:a-1=_X9'],
+    bad: [
+      '',
+      'bedrock',
+      'openai,',
+      'openai;azure',
+      'openai=OPENAI_BASE_URL',
+      'mcp:files',
+      'mcp:=X',
+      'mcp:a=1X',
+    ],
+  },
+  egressMode: { good: ['track', 'enforce', 'off'], bad: ['', 'fail', 'TRACK'] },
+  egressConnect: { good: ['off', 'log', 'deny'], bad: ['', 'on', 'true', 'allow'] },
+  census: { good: ['true', 'false'], bad: ['', 'off', 'True'] },
   compliantGrade: { good: ['A', 'B', 'C', 'D', 'F'], bad: ['', 'a', 'E', 'AA', '0', ' A'] },
   compliantEvidence: {
     good: ['0', '1', '50', '100'],

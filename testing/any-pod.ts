@@ -205,3 +205,64 @@ export const anyPod: fc.Arbitrary<Pod> = fc
       ...(spec.volumes && { volumes: spec.volumes }),
     },
   }));
+
+/** Values of variables with an address of a vendor or a gateway; the last one is a reference. */
+const address = fc.constantFrom(
+  'https://api.openai.com/v1',
+  'https://llm.corp.example',
+  'https://llm.corp.example/v1/',
+  'http://gateway.llm.svc:8080/openai/v1',
+  '',
+  'https://$(GATEWAY)/v1',
+);
+
+const addressVariable = fc
+  .tuple(
+    fc.constantFrom(
+      ...['OPENAI_BASE_URL', 'OPENAI_API_BASE', 'ANTHROPIC_BASE_URL', 'AZURE_OPENAI_ENDPOINT'],
+      ...['GEMINI_API_BASE', 'FILES_MCP_URL', 'LLM_URL', 'HTTPS_PROXY', 'no_proxy', 'HTTP_PROXY'],
+    ),
+    fc.oneof(
+      { weight: 6, arbitrary: fc.record({ value: address }) },
+      { weight: 1, arbitrary: fc.constant({}) },
+      { weight: 2, arbitrary: fc.constant({ valueFrom: { secretKeyRef: { name: 's', key: 'k' } } }) },
+    ),
+  )
+  .map(([name, rest]) => ({ name, ...rest }));
+
+const egressAnnotations = fc.record(
+  {
+    'platform.io/egress-lanes': fc
+      .subarray(
+        [
+          'openai',
+          'anthropic',
+          'gemini',
+          'azure',
+          'ollama',
+          'mcp:files=FILES_MCP_URL',
+          'compatible:x=LLM_URL',
+        ],
+        { minLength: 1 },
+      )
+      .map((lanes) => lanes.join(',')),
+    'platform.io/egress-mode': fc.constantFrom('track', 'enforce', 'off'),
+    'platform.io/egress-connect': fc.constantFrom('off', 'log', 'deny'),
+    'platform.io/census': fc.constantFrom('true', 'false'),
+  },
+  { requiredKeys: [] },
+);
+
+/** The same pods with annotations for lanes, and with variables that lanes use in the agent's container. */
+export const anyPodWithLanes: fc.Arbitrary<Pod> = fc
+  .tuple(anyPod, egressAnnotations, fc.array(addressVariable, { maxLength: 5 }))
+  .map(([pod, annotations, variables]) => ({
+    ...pod,
+    metadata: { ...pod.metadata, annotations: { ...pod.metadata?.annotations, ...annotations } },
+    spec: {
+      ...pod.spec,
+      containers: pod.spec.containers.map((each, index) =>
+        index > 0 || variables.length === 0 ? each : { ...each, env: [...(each.env ?? []), ...variables] },
+      ),
+    },
+  }));

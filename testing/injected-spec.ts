@@ -1,5 +1,6 @@
 import { annotationDefaults } from '../core/injection/annotations.ts';
 import { buildSidecar, buildVolumes, type InjectionPlan } from '../core/injection/build-sidecar.ts';
+import { DEFAULT_EGRESS } from '../core/injection/egress.ts';
 import { injectionSettings } from './pods.ts';
 
 /** Init containers and volumes of an injected pod of this agent. */
@@ -11,6 +12,7 @@ export function injectedSpec(agentName: string): { initContainers: object[]; vol
     manifestConfigMap: `${agentName}-manifest`,
     image: settings.image,
     otlp: false,
+    egress: DEFAULT_EGRESS,
     ...annotationDefaults((key) => settings[key]),
   };
   return {

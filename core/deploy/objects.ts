@@ -1,5 +1,6 @@
 import { annotationDefaults } from '../injection/annotations.ts';
 import { buildSidecar, buildVolumes, type InjectionPlan } from '../injection/build-sidecar.ts';
+import { DEFAULT_EGRESS } from '../injection/egress.ts';
 import { CONTROL_PORT, CONTROL_PORT_NAME, PROXY_PORT } from '../injection/names.ts';
 import type { Container, EnvVariable } from '../injection/pod.ts';
 import type { DeployPlan, ObjectNames } from './plan.ts';
@@ -145,6 +146,7 @@ function injectionPlan(plan: DeployPlan, names: ObjectNames): InjectionPlan {
     manifestConfigMap: names.manifest,
     image: plan.sidecarImage,
     otlp: false,
+    egress: DEFAULT_EGRESS,
   };
 }
 

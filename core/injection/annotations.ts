@@ -1,7 +1,10 @@
+import { LANES_ANNOTATION } from '../egress/lane-annotation.ts';
+import { VENDOR_LANES } from '../egress/lane-variables.ts';
 import { GRADES } from '../gap/gap.ts';
 import { POLICY_MODES } from '../policy/engine.ts';
 import { quoted } from '../untrusted/quoted.ts';
 import { boolean, integer, matching, oneOf, quantity, type AnnotationKind } from './annotation-kinds.ts';
+import { CONNECT_MODES } from './egress.ts';
 import { DNS_LABEL, DNS_SUBDOMAIN } from './names.ts';
 
 /**
@@ -142,6 +145,38 @@ export const ANNOTATIONS = {
     summary:
       '`"true"` starts the OTLP receiver of the sidecar on 127.0.0.1:4318, and points the trace exporter of the agent container to it.',
     default: '`"false"`',
+    ...boolean(),
+  },
+  egressLanes: {
+    name: 'platform.io/egress-lanes',
+    summary:
+      'The lanes through which the agent calls models and MCP servers: vendors, and `compatible:NAME=VARIABLE` or `mcp:NAME=VARIABLE` for an address in a variable of the container. The sidecar reads these calls on 127.0.0.1:4002.',
+    default: 'none',
+    ...matching(
+      `lanes separated by commas (${Object.keys(VENDOR_LANES).join(', ')}, compatible:NAME=VARIABLE, mcp:NAME=VARIABLE)`,
+      LANES_ANNOTATION,
+      1024,
+    ),
+  },
+  egressMode: {
+    name: 'platform.io/egress-mode',
+    summary:
+      'The effect of a policy denial in a lane: `track` records the denial, `enforce` stops the call, `off` evaluates no policy. Must not be below the chart value `policy.minimumMode`.',
+    default: 'the mode of the proxy',
+    ...oneOf(POLICY_MODES),
+  },
+  egressConnect: {
+    name: 'platform.io/egress-connect',
+    summary:
+      'The CONNECT lane on 127.0.0.1:4003, which the agent uses as HTTPS proxy: `log` records the hosts, `deny` also stops connections to hosts that the manifest does not declare.',
+    default: '`"off"`',
+    ...oneOf(CONNECT_MODES),
+  },
+  census: {
+    name: 'platform.io/census',
+    summary:
+      '`"false"` turns off the socket census, which lists connections of the pod that nothing declares.',
+    default: '`"true"`',
     ...boolean(),
   },
   compliantGrade: {

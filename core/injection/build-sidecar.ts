@@ -1,4 +1,5 @@
 import { DEFAULTED, type AnnotationDefaults } from './annotations.ts';
+import { egressVariables, type EgressPlan } from './egress.ts';
 import {
   CA_ANNOTATION,
   CONTROL_PORT,
@@ -22,6 +23,7 @@ export interface InjectionPlan extends AnnotationDefaults {
   image: string;
   /** Whether the sidecar receives OTLP. */
   otlp: boolean;
+  egress: EgressPlan;
 }
 
 /** The settings of an installation that the sidecar's container and volumes depend on. */
@@ -104,7 +106,7 @@ export function resourcesOf(resources: SidecarResources): NonNullable<Container[
 }
 
 /**
- * The sidecar as a native sidecar container. Every field that the API server would default is set explicitly, so that a
+ * The sidecar as a native sidecar container for an agent with this container, which does not have the variables of lanes yet. Every field that the API server would default is set explicitly, so that a
  * reinvocation of the webhook finds nothing to change.
  */
 export function buildSidecar(
@@ -168,6 +170,7 @@ function environment(plan: InjectionPlan, agent: Container, settings: SidecarSet
     ...controlPlaneEnvironment(settings),
     ...llmEnvironment(settings),
     ...(plan.otlp ? otlpEnvironment(settings) : []),
+    ...egressVariables(agent, plan.egress),
     { name: 'HEARTBEAT_SECONDS', value: String(settings.heartbeatSeconds) },
     ...DEFAULTED_VARIABLES.map(({ key, name }) => ({ name, value: String(plan[key]) })),
     CONSTANT_VARIABLES.logFormat,

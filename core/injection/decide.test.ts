@@ -266,6 +266,16 @@ test.each<[RejectionCode, Pod, string]>([
     annotated({ 'platform.io/otlp': 'true', 'platform.io/agent-port': '4318' }),
     'the agent uses port 4318, on which the sidecar receives OTLP (annotation platform.io/otlp): use another port, or remove the annotation',
   ],
+  [
+    'egress-port-taken',
+    annotated({ 'platform.io/egress-connect': 'log', 'platform.io/agent-port': '4003' }),
+    'the agent uses port 4003, on which the sidecar has its lanes (annotations platform.io/egress-lanes and platform.io/egress-connect): use another port, or remove the annotations',
+  ],
+  [
+    'egress-lanes-invalid',
+    annotated({ 'platform.io/egress-lanes': 'groq,groq' }),
+    'annotation platform.io/egress-lanes has lane groq twice',
+  ],
 ])('rejection %s has an actionable message', (code, pod, message) => {
   expect(decide(pod, injectionSettings())).toEqual({ action: 'refuse', rejections: [{ code, message }] });
 });
@@ -285,6 +295,7 @@ test('the plan uses the defaults of the installation', () => {
       manifestConfigMap: 'chat-manifest',
       image: 'registry.example/agent-compliance/sidecar:1.0.0',
       otlp: false,
+      egress: { lanes: [], mode: null, connect: 'off', census: true },
       ...DEFAULTS,
       ...{ mode: 'track', logLevel: 'info' },
       ...{ cpuRequest: '25m', cpuLimit: '1', memoryRequest: '96Mi', memoryLimit: '192Mi' },
@@ -294,6 +305,7 @@ test('the plan uses the defaults of the installation', () => {
 });
 
 test('the plan uses the value of every annotation', () => {
+  const files = { name: 'FILES_MCP_URL', value: 'https://files.example/mcp' };
   const pod = optedInPod({
     annotations: {
       'platform.io/agent-name': 'support',
@@ -308,20 +320,31 @@ test('the plan uses the value of every annotation', () => {
       'platform.io/sidecar-image': 'good:2',
       'platform.io/sidecar-log-level': 'debug',
       'platform.io/otlp': 'true',
+      'platform.io/egress-lanes': 'anthropic,mcp:files=FILES_MCP_URL',
+      'platform.io/egress-mode': 'track',
+      'platform.io/egress-connect': 'deny',
+      'platform.io/census': 'false',
     },
-    spec: { containers: [{ name: 'agent' }, { name: 'web' }] },
+    spec: { containers: [{ name: 'agent' }, { name: 'web', env: [files] }] },
   });
   expect(decide(pod, injectionSettings({ allowedImages: ['good:2'] }))).toEqual({
     action: 'inject',
     record: null,
     spec: pod.spec,
-    agent: { name: 'web' },
+    agent: { name: 'web', env: [files] },
     plan: {
       agentName: 'support',
       agentPort: 7000,
       manifestConfigMap: 'support.v2',
       image: 'good:2',
       otlp: true,
+      egress: {
+        lanes: [
+          { id: 'anthropic', variable: null },
+          { id: 'mcp:files', variable: 'FILES_MCP_URL' },
+        ],
+        ...{ mode: 'track', connect: 'deny', census: false },
+      },
       ...DEFAULTS,
       ...{ mode: 'enforce', logLevel: 'debug' },
       ...{ cpuRequest: '50m', cpuLimit: '2', memoryRequest: '128Mi', memoryLimit: '256Mi' },

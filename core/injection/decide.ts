@@ -6,11 +6,15 @@ import {
   type AnnotationValues,
 } from './annotations.ts';
 import { agentNameOf } from './agent-name.ts';
+import { namedLanes } from '../egress/lane-annotation.ts';
+import { NOT_REWRITTEN_REASONS } from '../egress/not-rewritten.ts';
+import { DEFAULT_EGRESS, proxyOfLanes, routeEgress } from './egress.ts';
+import type { InjectionPlan } from './build-sidecar.ts';
 import { withoutInjection, type Target } from './inject.ts';
 import { parseInjected } from './injected.ts';
 import { CA_ANNOTATION, INJECTED_ANNOTATION } from './names.ts';
 import { ownOtlpVariable } from './otlp.ts';
-import type { Pod } from './pod.ts';
+import type { Container, Pod } from './pod.ts';
 import { rejectionsOf, type Rejection, type Subject } from './rejections.ts';
 import { defaultAgentPort } from './routing.ts';
 import { quoted } from '../untrusted/quoted.ts';
@@ -68,7 +72,7 @@ export function decide(pod: Pod, settings: InjectionSettings): Decision {
     record,
     spec: plain.spec,
     agent,
-    warnings: [...unknownAnnotations(annotations), ...otlpWarnings(subject)],
+    warnings: [...unknownAnnotations(annotations), ...otlpWarnings(subject), ...egressWarnings(agent, plan)],
   };
 }
 
@@ -85,6 +89,12 @@ function subjectOf(pod: Pod, values: AnnotationValues, settings: InjectionSettin
     manifestConfigMap: values.manifestConfigMap ?? `${agentName.name}-manifest`,
     image: values.image ?? settings.image,
     otlp: values.otlp ?? false,
+    egress: {
+      lanes: values.egressLanes === undefined ? [] : namedLanes(values.egressLanes),
+      mode: values.egressMode ?? null,
+      connect: values.egressConnect ?? DEFAULT_EGRESS.connect,
+      census: values.census ?? DEFAULT_EGRESS.census,
+    },
     ...annotationDefaults((key) => values[key] ?? settings[key]),
   };
   return { pod, settings, values, agentName, agent, plan };
@@ -111,6 +121,24 @@ function unknownAnnotations(annotations: Readonly<Record<string, string>>): stri
     .map((name) => `annotation ${quoted(name).slice(1, -1)} is not known to the injector and has no effect`);
   const more = unknown.length - warnings.length;
   return more > 0 ? [...warnings, `${more} more annotations are not known to the injector`] : warnings;
+}
+
+/** Without these warnings, calls would bypass a lane silently. The sidecar has the same list. */
+function egressWarnings(agent: Container, { egress }: InjectionPlan): string[] {
+  const { egressLanes, egressConnect } = ANNOTATIONS;
+  const { notRewritten } = routeEgress(agent, egress);
+  const warnings = notRewritten.slice(0, MAX_WARNINGS).map(({ lane, variable, reason }) => {
+    const { name } = lane === 'connect' ? egressConnect : egressLanes;
+    return `annotation ${name} has no effect on ${variable} (${lane}), because ${NOT_REWRITTEN_REASONS[reason]}`;
+  });
+  const more = notRewritten.length - warnings.length;
+  if (more > 0) warnings.push(`${more} more variables of lanes are not changed`);
+  const proxy = proxyOfLanes(agent, egress);
+  if (proxy !== undefined)
+    warnings.push(
+      `calls to the lanes go to the proxy of ${proxy}: add 127.0.0.1 to NO_PROXY of the container`,
+    );
+  return warnings;
 }
 
 /** Without this warning, an agent whose spans go elsewhere would lack evidence silently. */

@@ -1,5 +1,13 @@
-import { isMap, isNode, isSeq, parseDocument, stringify, type Node, type YAMLMap, type YAMLSeq } from 'yaml';
-import type { DocumentOptions, ParseOptions, SchemaOptions, ToStringOptions } from 'yaml';
+import { isMap, isNode, isScalar, isSeq, parseDocument, stringify } from 'yaml';
+import type {
+  DocumentOptions,
+  Node,
+  ParseOptions,
+  SchemaOptions,
+  ToStringOptions,
+  YAMLMap,
+  YAMLSeq,
+} from 'yaml';
 import { isRecord } from '../untrusted/fields.ts';
 import { commonEnds, isEqual, type JsonObject } from './equal.ts';
 
@@ -50,7 +58,11 @@ function changedNode(node: unknown, before: unknown, after: unknown): unknown {
   else if (isSeq(node) && Array.isArray(before) && Array.isArray(after)) changeSeq(node, before, after);
   else {
     const { comment, commentBefore, spaceBefore } = isNode(node) ? node : {};
-    return Object.assign(newNode(after), { comment, commentBefore, spaceBefore });
+    const changed = newNode(after);
+    // A text in quotes stays in quotes, so that undoing a change also restores them.
+    const type = isScalar(node) && typeof after === 'string' ? node.type : undefined;
+    if (isScalar(changed) && (type === 'QUOTE_DOUBLE' || type === 'QUOTE_SINGLE')) changed.type = type;
+    return Object.assign(changed, { comment, commentBefore, spaceBefore });
   }
   return node;
 }

@@ -1,7 +1,9 @@
+import { namedLanes } from '../egress/lane-annotation.ts';
 import { ANALYSIS_PROVIDERS, ANALYSIS_VARIABLES } from '../llm-analysis/analysis.ts';
 import { annotationDefaults } from './annotations.ts';
 import { buildEngine, buildEngineVolumes } from './build-engine.ts';
 import { buildSidecar, buildVolumes, DEFAULTED_VARIABLES, type InjectionPlan } from './build-sidecar.ts';
+import { EGRESS_PATTERNS } from './egress.ts';
 import { VOLUMES } from './names.ts';
 import type { Container, Volume } from './pod.ts';
 import type { InjectionSettings } from './settings.ts';
@@ -61,6 +63,7 @@ const PATTERNS: Readonly<Record<string, string>> = {
   ...ANALYSIS_VARIABLES,
   OTLP_PORT: '^4318$',
   OTLP_FORWARD_URL: '^{otlpCollector}$',
+  ...EGRESS_PATTERNS,
   HEARTBEAT_SECONDS: '^([1-9][0-9]{1,2}|[12][0-9]{3}|3[0-5][0-9]{2}|3600)$',
   LOG_FORMAT: '^json$',
   NODE_OPTIONS: '^--max-old-space-size=[1-9][0-9]{1,5} --max-semi-space-size=8$',
@@ -69,7 +72,12 @@ const PATTERNS: Readonly<Record<string, string>> = {
 
 const LLM_VARIABLES = Object.keys(ANALYSIS_VARIABLES);
 /** Variables that only some installations, or some pods, have. */
-const OPTIONAL: readonly string[] = [...LLM_VARIABLES, 'OTLP_PORT', 'OTLP_FORWARD_URL'];
+const OPTIONAL: readonly string[] = [
+  ...LLM_VARIABLES,
+  'OTLP_PORT',
+  'OTLP_FORWARD_URL',
+  ...Object.keys(EGRESS_PATTERNS),
+];
 
 /** Fields whose values differ between pods; the guard has a separate rule for each of them. */
 const VARIABLE_FIELDS: readonly string[] = [
@@ -133,6 +141,8 @@ function currentInjection(): Injection {
     manifestConfigMap: 'agent-manifest',
     image: settings.image,
     otlp: true,
+    // The variables of `azure` are missing, so the sidecar also lists what is not rewritten.
+    egress: { lanes: namedLanes('openai,azure'), mode: 'track', connect: 'log', census: true },
     ...defaults,
   };
   const sidecar = buildSidecar(plan, { name: 'agent' }, [], settings);

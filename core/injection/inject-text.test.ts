@@ -101,6 +101,26 @@ spec:
 `,
   ],
   [
+    'an agent with lanes whose addresses are in quotes',
+    `apiVersion: v1
+kind: Pod
+metadata:
+  name: chat
+  annotations:
+    platform.io/egress-lanes: openai,anthropic,groq
+    platform.io/egress-connect: log
+spec:
+  containers:
+    - name: agent
+      env:
+        - name: OPENAI_BASE_URL # the gateway
+          value: "https://llm.corp.example/v1" # by the platform team
+        - { name: ANTHROPIC_BASE_URL, value: 'https://llm.corp.example' }
+        - name: GROQ_BASE_URL
+      image: agent:1
+`,
+  ],
+  [
     'a port name that is not the first member, a hook by port name, an init container with a comment',
     `apiVersion: v1
 kind: Pod

@@ -1,9 +1,11 @@
 import { buildEngine, buildEngineVolumes } from './build-engine.ts';
 import { buildSidecar, buildVolumes, type InjectionPlan } from './build-sidecar.ts';
+import { isEgressVariable, routeEgress } from './egress.ts';
 import { parseInjected, restoreContainer, type Injected } from './injected.ts';
 import { AGENT_LABEL, CA_ANNOTATION, INJECTED_ANNOTATION, OWN_CONTAINERS, OWN_VOLUMES } from './names.ts';
 import { addOtlpVariables, removeOtlpVariables } from './otlp.ts';
 import type { Container, Pod, PodMetadata, PodSpec, Quantities } from './pod.ts';
+import { restoreVariables, writeVariables } from './rewrite-variables.ts';
 import { removePortNames } from './routing.ts';
 import type { InjectionSettings } from './settings.ts';
 
@@ -24,14 +26,16 @@ export interface Target {
 export function inject(pod: Pod, { plan, record, spec, agent }: Target, settings: InjectionSettings): Pod {
   const metadata = record ? plainMetadata(pod.metadata ?? {}, record) : pod.metadata;
   const unnamed = removePortNames(agent, plan.agentPort);
-  const container = plan.otlp ? addOtlpVariables(unnamed.container) : unnamed.container;
-  const own = [...buildEngine(plan, settings), buildSidecar(plan, container, unnamed.names, settings)];
+  const traced = plan.otlp ? addOtlpVariables(unnamed.container) : unnamed.container;
+  const { container, record: env } = writeVariables(traced, routeEgress(traced, plan.egress).written);
+  const own = [...buildEngine(plan, settings), buildSidecar(plan, traced, unnamed.names, settings)];
   const injected: Injected = {
     version: settings.version,
     config: settings.configHash,
     agent: { container: agent.name, port: plan.agentPort },
     restore: unnamed.restore,
-    ...(container !== unnamed.container && { otlp: true }),
+    ...(traced !== unnamed.container && { otlp: true }),
+    ...(env.length > 0 && { env }),
     ownLabel: metadata?.labels?.[AGENT_LABEL] !== undefined,
   };
   return {
@@ -109,7 +113,8 @@ function plainSpec(spec: PodSpec, injected: Injected): PodSpec {
   const otherVolumes = volumes.filter((volume) => !OWN_VOLUMES.has(volume.name));
   const restored = (container: Container): Container => {
     if (container.name !== injected.agent.container) return container;
-    const plain = injected.otlp === true ? removeOtlpVariables(container) : container;
+    const direct = restoreVariables(container, injected.env ?? [], isEgressVariable);
+    const plain = injected.otlp === true ? removeOtlpVariables(direct) : direct;
     return injected.restore.length > 0 ? restoreContainer(plain, injected) : plain;
   };
   return {

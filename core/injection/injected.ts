@@ -1,6 +1,7 @@
 import { isRecord, jsonOf } from '../untrusted/fields.ts';
 import { INJECTED_ANNOTATION } from './names.ts';
 import type { Container, ContainerPort, PodMetadata } from './pod.ts';
+import { isWrittenRecord, type WrittenRecord } from './rewrite-variables.ts';
 
 /**
  * A field of the agent's container that injection changed: its path and its earlier value. `place` is the index of the
@@ -17,6 +18,8 @@ export interface Injected {
   restore: Restore[];
   /** The injection added the OTLP variables to the agent's container. */
   otlp?: boolean;
+  /** The variables of the agent's container that send its calls to the lanes. */
+  env?: WrittenRecord[];
   /** The pod had the agent label before the injection. */
   ownLabel: boolean;
 }
@@ -34,7 +37,7 @@ export function parseInjected(metadata: PodMetadata | undefined): Injected | nul
 
 function isInjected(value: unknown): value is Injected {
   if (!isRecord(value)) return false;
-  const { version, config, agent, restore, otlp, ownLabel } = value;
+  const { version, config, agent, restore, otlp, env, ownLabel } = value;
   return (
     typeof version === 'string' &&
     typeof config === 'string' &&
@@ -44,6 +47,7 @@ function isInjected(value: unknown): value is Injected {
     Array.isArray(restore) &&
     restore.every(isRestore) &&
     (otlp === undefined || typeof otlp === 'boolean') &&
+    (env === undefined || (Array.isArray(env) && env.every(isWrittenRecord))) &&
     typeof ownLabel === 'boolean'
   );
 }

@@ -29,6 +29,9 @@ export const ENGINE_PORT = 8181;
 export const ENGINE_HEALTH_PORT = 8282;
 /** The sidecar's OTLP receiver (loopback only), with the annotation `platform.io/otlp`. */
 export const OTLP_PORT = 4318;
+/** The sidecar's lanes for calls of the agent, and its CONNECT lane (loopback only), with the annotations `platform.io/egress-*`. */
+export const EGRESS_PORT = 4002;
+export const EGRESS_CONNECT_PORT = 4003;
 export const PROXY_PORT_NAME = 'platform-proxy';
 export const CONTROL_PORT_NAME = 'platform-ctl';
 

@@ -1,9 +1,14 @@
 import type { AgentName } from './agent-name.ts';
 import { ANNOTATIONS, type AnnotationValues } from './annotations.ts';
 import type { InjectionPlan } from './build-sidecar.ts';
+import { repeatedIn } from '../egress/lane-annotation.ts';
+import { MAX_LANES } from '../egress/lane-variables.ts';
+import { routeEgress, usesEgressPorts } from './egress.ts';
 import {
   AGENT_LABEL,
   CONTROL_PORT,
+  EGRESS_CONNECT_PORT,
+  EGRESS_PORT,
   ENGINE_HEALTH_PORT,
   ENGINE_PORT,
   OTLP_PORT,
@@ -130,6 +135,32 @@ const REJECTIONS = {
       return other ? `container ${cut(other.name)} uses port ${OTLP_PORT}, ${way}` : null;
     },
   },
+  'egress-port-taken': {
+    summary:
+      'the pod has lanes (`platform.io/egress-lanes` or `platform.io/egress-connect`), and the agent or another container uses port 4002 or 4003',
+    problems: ({ pod, plan: { egress, agentPort } }) => {
+      if (!usesEgressPorts(egress)) return null;
+      const way = `on which the sidecar has its lanes (annotations ${ANNOTATIONS.egressLanes.name} and ${ANNOTATIONS.egressConnect.name}): use another port, or remove the annotations`;
+      if (EGRESS_PORTS.includes(agentPort)) return `the agent uses port ${agentPort}, ${way}`;
+      const other = containerOnPort(pod, EGRESS_PORTS);
+      return other ? `container ${cut(other.name)} uses port ${EGRESS_PORTS.join(' or ')}, ${way}` : null;
+    },
+  },
+  'egress-lanes-invalid': {
+    summary:
+      '`platform.io/egress-lanes` names a lane or a variable twice or more than 32 lanes, or the value of a variable is not an http(s) URL without credentials, query and fragment that a lane can call',
+    problems: ({ agent, plan: { egress } }) => [
+      ...(egress.lanes.length > MAX_LANES
+        ? [`annotation ${ANNOTATIONS.egressLanes.name} has more than ${MAX_LANES} lanes`]
+        : []),
+      ...repeatedIn(egress.lanes).map(
+        (repeated) => `annotation ${ANNOTATIONS.egressLanes.name} has ${repeated} twice`,
+      ),
+      ...(agent ? routeEgress(agent, egress).problems : []).map(
+        (problem) => `annotation ${ANNOTATIONS.egressLanes.name}: ${problem}`,
+      ),
+    ],
+  },
   'port-name-shared': {
     summary: "another container has a port with the same name as the agent's port",
     problems: ({ pod, agent, plan }) => {
@@ -145,11 +176,15 @@ const REJECTIONS = {
     },
   },
   'mode-below-minimum': {
-    summary: '`platform.io/policy-proxy-mode` is below the chart value `policy.minimumMode`',
-    problems: ({ values: { mode }, settings: { minimumMode } }) =>
-      mode !== undefined && MODE_RANK[mode] < MODE_RANK[minimumMode]
-        ? belowMinimum('mode', mode, minimumMode)
-        : null,
+    summary:
+      '`platform.io/policy-proxy-mode` or `platform.io/egress-mode` is below the chart value `policy.minimumMode`',
+    problems: ({ values, settings: { minimumMode } }) =>
+      (['mode', 'egressMode'] as const).flatMap((key) => {
+        const mode = values[key];
+        return mode !== undefined && MODE_RANK[mode] < MODE_RANK[minimumMode]
+          ? [belowMinimum(key, mode, minimumMode)]
+          : [];
+      }),
   },
   'grade-below-minimum': {
     summary: '`platform.io/compliant-grade` is below the chart value `policy.minimumCompliantGrade`',
@@ -213,6 +248,7 @@ function requestOverLimit(resource: 'cpu' | 'memory', request: string, limit: st
     : [];
 }
 
+const EGRESS_PORTS: readonly number[] = [EGRESS_PORT, EGRESS_CONNECT_PORT];
 const SIDECAR_PORTS: readonly number[] = [PROXY_PORT, CONTROL_PORT];
 const SIDECAR_AND_ENGINE_PORTS: readonly number[] = [...SIDECAR_PORTS, ENGINE_PORT, ENGINE_HEALTH_PORT];
 

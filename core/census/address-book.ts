@@ -1,0 +1,140 @@
+import { addressText, neighbourhoodOf, parseIp } from './address.ts';
+import type { SocketAddress } from './socket-table.ts';
+
+/** The hosts whose addresses the census compares. Names are lower case, IPv6 addresses without brackets. */
+export interface KnownHosts {
+  /** Hosts to which the agent may connect: declared hosts, upstreams of lanes and services of the product. */
+  expected: ReadonlySet<string>;
+  /** Other hosts, which are resolved only to name a finding. */
+  others: ReadonlySet<string>;
+  /** Ends of expected names, with the dot: `.example.com`. They cannot be resolved. */
+  domains: readonly string[];
+  /** Whether the manifest also declares hosts that cannot be read here, such as references. */
+  isPartial: boolean;
+}
+
+/**
+ * `expected`: no finding. `undeclared`: no declared host has the address. `unknown`: the address cannot be attributed to
+ * one host, so that it is never a violation. `name`: the only host that is known to have the address.
+ */
+export interface Attribution {
+  verdict: 'expected' | 'undeclared' | 'unknown';
+  name: string | null;
+}
+
+/** How long an address counts after it was last in an answer. Clients keep connections and answers for a while. */
+const EXPIRY_MS = 3_600_000;
+/** Some hosts answer with other addresses each time. */
+const MAX_ADDRESSES_PER_HOST = 256;
+const MAX_HOSTS = 1_000;
+
+/** Addresses of known hosts, and the attribution of a connection to one of them. */
+export class AddressBook {
+  #known: KnownHosts = { expected: new Set(), others: new Set(), domains: [], isPartial: false };
+  /** Expected hosts that are IP addresses. */
+  #expectedAddresses = new Set<string>();
+  /** Host -> address -> monotonic milliseconds of its expiry. */
+  readonly #addresses = new Map<string, Map<string, number>>();
+  /** Expected hosts for which no lookup has ended. */
+  readonly #unanswered = new Set<string>();
+
+  /** Replaces the known hosts; what was learned about addresses is kept. */
+  setHosts(known: KnownHosts): void {
+    this.#known = known;
+    this.#expectedAddresses = new Set();
+    this.#unanswered.clear();
+    for (const host of known.expected) {
+      const address = parseIp(host);
+      if (address !== null) this.#expectedAddresses.add(addressText(address));
+      else if (!this.#addresses.has(host)) this.#unanswered.add(host);
+    }
+  }
+
+  /** The names that have to be resolved. */
+  get names(): string[] {
+    return [...this.#known.expected, ...this.#known.others].filter((host) => parseIp(host) === null);
+  }
+
+  /** Records the addresses of a name. An empty list means that the name has no address. */
+  learned(host: string, addresses: readonly string[], nowMs: number): void {
+    const name = host.toLowerCase();
+    this.#unanswered.delete(name);
+    let known = this.#addresses.get(name);
+    if (known === undefined) {
+      if (this.#addresses.size >= MAX_HOSTS) this.#forgetExpired(nowMs);
+      if (this.#addresses.size >= MAX_HOSTS) return;
+      this.#addresses.set(name, (known = new Map<string, number>()));
+    }
+    for (const text of addresses) {
+      const address = parseIp(text);
+      if (address === null) continue;
+      const plain = addressText(address);
+      // Moves it to the end, so that the first one is the oldest.
+      known.delete(plain);
+      known.set(plain, nowMs + EXPIRY_MS);
+      const oldest = known.keys().next().value;
+      if (known.size > MAX_ADDRESSES_PER_HOST && oldest !== undefined) known.delete(oldest);
+    }
+  }
+
+  /** Attributes a connection to this address. */
+  attribute(address: SocketAddress, nowMs: number): Attribution {
+    const text = addressText(address);
+    const names = this.#namesOf(text, nowMs);
+    const expected = names.filter((name) => this.#isExpected(name));
+    const isDeclared = this.#expectedAddresses.has(text) || expected.length > 0;
+    if (isDeclared && expected.length === names.length) return { verdict: 'expected', name: null };
+    if (names.length > 0) {
+      const [name = null] = names.length === 1 ? names : [];
+      const isUnknown = names.length > 1 || isDeclared || this.#known.isPartial;
+      return { verdict: isUnknown ? 'unknown' : 'undeclared', name };
+    }
+    return { verdict: this.#mayBeExpected(address, nowMs) ? 'unknown' : 'undeclared', name: null };
+  }
+
+  #isExpected(name: string): boolean {
+    const { expected, domains } = this.#known;
+    return expected.has(name) || domains.some((domain) => name.endsWith(domain));
+  }
+
+  /** Whether an address without a name may belong to a declared host. */
+  #mayBeExpected(address: SocketAddress, nowMs: number): boolean {
+    const { domains, isPartial } = this.#known;
+    if (this.#unanswered.size > 0 || domains.length > 0 || isPartial) return true;
+    if (isPrivate(address)) return false;
+    const neighbourhood = neighbourhoodOf(address);
+    for (const [name, addresses] of this.#addresses) {
+      if (!this.#isExpected(name)) continue;
+      for (const [text, expiresMs] of addresses) {
+        const known = parseIp(text);
+        if (expiresMs > nowMs && known !== null && neighbourhoodOf(known) === neighbourhood) return true;
+      }
+    }
+    return false;
+  }
+
+  #namesOf(text: string, nowMs: number): string[] {
+    const names: string[] = [];
+    for (const [name, addresses] of this.#addresses)
+      if ((addresses.get(text) ?? -Infinity) > nowMs) names.push(name);
+    return names;
+  }
+
+  #forgetExpired(nowMs: number): void {
+    for (const [name, addresses] of this.#addresses) {
+      for (const [text, expiresMs] of addresses) if (expiresMs <= nowMs) addresses.delete(text);
+      if (addresses.size === 0) this.#addresses.delete(name);
+    }
+  }
+}
+
+/** Whether the address is not shared by the customers of a provider: private networks and unique local addresses. */
+function isPrivate({ family, words }: SocketAddress): boolean {
+  if (family === 6) return words[0] >>> 25 === 0xfc >>> 1;
+  const word = words[3];
+  const [first, second] = [word >>> 24, (word >>> 16) & 0xff];
+  if (first === 10) return true;
+  if (first === 172) return second >= 16 && second < 32;
+  if (first === 192) return second === 168;
+  return first === 100 && second >= 64 && second < 128;
+}

@@ -1,0 +1,27 @@
+/** Largest share of one core that scans may use in the long run. */
+const SHARE = 0.015;
+/** Unused milliseconds that are kept: a burst of connections after a quiet time is scanned without a delay. */
+const MAX_SAVED_MS = 150;
+
+/** Limits the processor time of scans. Every scan that is not affordable waits until enough time has passed. */
+export class ScanBudget {
+  #savedMs = MAX_SAVED_MS;
+  #atMs: number;
+
+  /** `nowMs`: monotonic milliseconds. */
+  constructor(nowMs: number) {
+    this.#atMs = nowMs;
+  }
+
+  /** Whether a scan may start now. Its cost is not known before: the next scan waits for a scan that was too expensive. */
+  allows(nowMs: number): boolean {
+    this.#savedMs = Math.min(MAX_SAVED_MS, this.#savedMs + (nowMs - this.#atMs) * SHARE);
+    this.#atMs = nowMs;
+    return this.#savedMs > 0;
+  }
+
+  /** Takes the milliseconds of a scan from the budget. */
+  spend(ms: number): void {
+    this.#savedMs -= ms;
+  }
+}

@@ -1,0 +1,148 @@
+import type { CensusFacts } from '../facts/egress-facts.ts';
+import { addressText, isLoopback, isUnspecified } from './address.ts';
+import type { AddressBook } from './address-book.ts';
+import { emptyRow, readSocketTable, STATES, type SocketRow } from './socket-table.ts';
+import { UnseenTargets } from './unseen-egress.ts';
+
+/** The files of `/proc/net` that are scanned. */
+export const TABLES = ['tcp', 'tcp6', 'udp', 'udp6'] as const;
+export type TableName = (typeof TABLES)[number];
+
+/** What the process knows about its own sockets. */
+export interface OwnSockets {
+  /** Whether the process connected, or was connected, between these ports in the last minutes. */
+  has(localPort: number, remotePort: number): boolean;
+  /** Whether the process has a file descriptor of this socket. Called rarely: it reads a directory. */
+  hasInode(inode: number): boolean;
+  /** Connections that the process attempted since its start. */
+  readonly attempts: number;
+  /** Connections from this network namespace that the process accepted since its start. */
+  readonly accepts: number;
+}
+
+export interface CensusOptions {
+  book: AddressBook;
+  own: OwnSockets;
+  /** The effective user of this process; null: unknown (not Linux). */
+  ownUid: number | null;
+  /** Ports on which this process listens: connections to them are counted when they are accepted. */
+  ownPorts: readonly number[];
+  /** The addresses of the interfaces of this network namespace. */
+  isOwnAddress: (address: string) => boolean;
+}
+
+/** More connections are not remembered, and count again in each scan only for `unexplainedOpens`. */
+const MAX_REMEMBERED = 100_000;
+
+interface Baseline {
+  activeOpens: number;
+  attempts: number;
+  accepts: number;
+}
+
+/**
+ * Counts the connections that the processes of this network namespace open, and attributes them to hosts. One scan is
+ * `beginScan`, `read` for each part of each table, `endScan`.
+ */
+export class SocketCensus {
+  /** Rows of the last complete scan. */
+  rows = 0;
+  readonly #options: CensusOptions;
+  readonly #targets = new UnseenTargets();
+  readonly #row: SocketRow = emptyRow();
+  /** 1: the port was a listening port. Connections that were accepted can outlive the listening socket. */
+  readonly #listening = new Uint8Array(65_536);
+  /** Connections by protocol and addresses -> the number of the last scan that contained them. */
+  readonly #connections = new Map<string, number>();
+  #scan = 0;
+  #rowsOfScan = 0;
+  /** Connections that scans have seen since the baseline. */
+  #seenOpens = 0;
+  #baseline: Baseline | null = null;
+  /** Not exact (docs/decisions/0090): never negative, but single connections may be missing or too many. */
+  #unexplained = 0;
+
+  constructor(options: CensusOptions) {
+    this.#options = options;
+  }
+
+  /** Whether an address has to be resolved before it is a finding. */
+  get isPending(): boolean {
+    return this.#targets.isPending;
+  }
+
+  /** Findings that were removed because there were too many. */
+  get dropped(): number {
+    return this.#targets.dropped;
+  }
+
+  beginScan(): void {
+    this.#scan += 1;
+    this.#rowsOfScan = 0;
+  }
+
+  /**
+   * Reads the complete lines of a part of a table and returns their number of bytes. Listening sockets come first in each
+   * table, and the sockets that they accept are in the same table.
+   */
+  read(table: TableName, buffer: Buffer, length: number, now: Date, nowMs: number): number {
+    const isTcp = table.startsWith('tcp');
+    return readSocketTable(buffer, length, this.#row, (row) => {
+      this.#rowsOfScan += 1;
+      if (isTcp && this.#isInbound(row)) return;
+      if (!isUnspecified(row.remote)) this.#connection(row, buffer, isTcp, now, nowMs);
+    });
+  }
+
+  /** `activeOpens`: read before this scan; null: unknown. For the first scan: read after it, so that it counts no older connection. */
+  endScan(activeOpens: number | null): void {
+    for (const [key, scan] of this.#connections) if (scan !== this.#scan) this.#connections.delete(key);
+    this.rows = this.#rowsOfScan;
+    if (activeOpens === null) return;
+    const { attempts, accepts } = this.#options.own;
+    // The counter never decreases, unless the namespace is another one.
+    if (this.#baseline === null || activeOpens < this.#baseline.activeOpens) {
+      this.#baseline = { activeOpens, attempts, accepts };
+      this.#seenOpens = 0;
+    }
+    const base = this.#baseline;
+    const explained = attempts - base.attempts + accepts - base.accepts + this.#seenOpens;
+    this.#unexplained = Math.max(0, activeOpens - base.activeOpens - explained);
+  }
+
+  /** Call it after the names were resolved; `startedAt`: when the lookups began. Returns whether they explained a connection. */
+  settle(startedAt: Date, nowMs: number): boolean {
+    return this.#targets.settle(startedAt, (address) => this.#options.book.attribute(address, nowMs));
+  }
+
+  facts(now: Date, nowMs: number): CensusFacts {
+    const { book } = this.#options;
+    return {
+      unseenEgress: this.#targets.list(now, (address) => book.attribute(address, nowMs)),
+      unexplainedOpens: this.#unexplained,
+    };
+  }
+
+  /** Whether the row is a listening socket or an accepted connection. */
+  #isInbound({ state, localPort }: SocketRow): boolean {
+    if (state === STATES.listen) this.#listening[localPort] = 1;
+    return (
+      state === STATES.synReceived || state === STATES.newSynReceived || this.#listening[localPort] === 1
+    );
+  }
+
+  #connection(row: SocketRow, buffer: Buffer, isTcp: boolean, now: Date, nowMs: number): void {
+    const { own, ownUid, ownPorts, isOwnAddress, book } = this.#options;
+    const mayBeOwn = row.inode === 0 || row.uid === ownUid;
+    if (mayBeOwn && own.has(row.localPort, row.remotePort)) return;
+    const key = `${isTcp ? 't' : 'u'}${buffer.toString('latin1', row.keyStart, row.keyEnd)}`;
+    const isKnown = this.#connections.has(key);
+    if (isKnown || this.#connections.size < MAX_REMEMBERED) this.#connections.set(key, this.#scan);
+    if (isKnown || (mayBeOwn && row.inode !== 0 && own.hasInode(row.inode))) return;
+    const isInside = isLoopback(row.remote) || isOwnAddress(addressText(row.remote));
+    if (isTcp && this.#baseline !== null && !(isInside && ownPorts.includes(row.remotePort)))
+      this.#seenOpens += 1;
+    if (isInside || book.attribute(row.remote, nowMs).verdict === 'expected') return;
+    this.#targets.record(row.remote, row.remotePort, now);
+  }
+}

@@ -1,0 +1,40 @@
+import type { ModelUsage } from './model-wire.ts';
+
+/** Tokens of one call as the vendor states them. */
+export interface EgressUsage extends ModelUsage {
+  /** Absent: the price of the model is not known. */
+  costUsd?: number;
+}
+
+/** One call of the agent through a lane, as `GET /egress` returns it. It has no bodies, no query and no keys. */
+export interface EgressCall {
+  /** Increases by one with each call of this sidecar. */
+  id: number;
+  /** Time of arrival, ISO 8601. */
+  at: string;
+  /** Id of the lane. */
+  lane: string;
+  method: string;
+  /** Path at the upstream. */
+  path: string;
+  /** The requested model; null: not known. */
+  model: string | null;
+  stream: boolean;
+  /** Tools that the request offers to the model; for an MCP server, the tools that it lists. */
+  toolsOffered: readonly string[];
+  /** Tools that the answer calls, including removed calls; for an MCP server, the called tools. */
+  toolsCalled: readonly string[];
+  /** Tools whose results are in the request. */
+  toolsExecuted: readonly string[];
+  /** null: the vendor stated no tokens. */
+  usage: EgressUsage | null;
+  /** Status that the agent received; null: it disconnected before the response. */
+  statusCode: number | null;
+  durationMs: number;
+  /** Denial reasons. */
+  violations: readonly string[];
+  /** The request was denied, or a call was removed from its answer. */
+  blocked: boolean;
+  /** Id of the request during which the agent made the call; null: not known. */
+  requestId: string | null;
+}

@@ -1,0 +1,171 @@
+import { isVendorItself, lanePathOf, type Lane, type LaneKind } from './lanes.ts';
+import { mcpUpstreamPath } from './mcp-paths.ts';
+import type { WireName } from './model-wire.ts';
+
+/** What a lane does with one request. */
+export interface LaneRoute {
+  lane: Lane;
+  /** Path and query at the upstream. */
+  upstreamPath: string;
+  /** The protocol of the route; null: unknown, so the call passes unread. */
+  wire: WireName | 'mcp' | null;
+  /** The model or deployment in the path; null: the model is in the body. */
+  model: string | null;
+  /** true: the path requests a stream; false: the body may still request one. */
+  isStream: boolean;
+}
+
+/**
+ * How the clients of a kind write paths. Clients disagree about which part of the path belongs to the base URL, so a lane
+ * accepts the part with and without it.
+ */
+interface PathRule {
+  /** The part of the path before the resource, at the begin of a client's path. */
+  atBegin: RegExp;
+  /** The same part at the end of the upstream's own path. */
+  atEnd: RegExp;
+  /** The part that the vendor requires. */
+  canonical: string;
+  /** Resources for which the part is added if a client omits it. */
+  resources: RegExp;
+  /** true: the part is always written as the vendor requires it. */
+  isExact: boolean;
+}
+
+function rule(part: string, canonical: string, resources: RegExp, isExact = false): PathRule {
+  const [atBegin, atEnd] = [new RegExp(`^${part}(?=/|$)`), new RegExp(`(?:${part})$`)];
+  return { atBegin, atEnd, canonical, resources, isExact };
+}
+
+const VERSION = String.raw`/v\d+(?:alpha|beta)?\d*`;
+const OPENAI = rule(VERSION, '/v1', /^\/./);
+
+const RULES: Readonly<Record<Exclude<LaneKind, 'mcp'>, PathRule>> = {
+  openai: OPENAI,
+  mistral: OPENAI,
+  compatible: OPENAI,
+  anthropic: rule(VERSION, '/v1', /^\/(?:messages|complete|models|files|skills)(?:\/|$)/),
+  gemini: rule(VERSION, '/v1beta', /^\/(?:models|tunedModels|cachedContents|files|operations)(?:\/|$)/),
+  vertex: rule(VERSION, '/v1', /^\/projects\//),
+  azure: rule('/openai', '/openai', /^\/deployments\//),
+  groq: rule(
+    '(?:/openai)?/v1',
+    '/openai/v1',
+    /^\/(?:chat|responses|embeddings|models|audio)(?:\/|$)/,
+    true,
+  ),
+  cohere: rule(VERSION, '/v2', /^\/(?:chat|embed|rerank)$/),
+  ollama: rule('/(?:api|v1)', '/api', /^\/(?:chat|generate|embed|tags|show)$/),
+};
+
+/** The protocol of a path at the upstream, without query and without the upstream's own path. */
+interface WireRule {
+  kinds: readonly LaneKind[];
+  /** The groups `model` and `stream` are optional. */
+  path: RegExp;
+  wire: WireName;
+}
+
+const OPENAI_LIKE: readonly LaneKind[] = ['openai', 'azure', 'groq', 'mistral', 'compatible', 'ollama'];
+/** Google and Cohere also serve OpenAI's chat completions under paths of their own. */
+const WITH_CHAT: readonly LaneKind[] = [...OPENAI_LIKE, 'gemini', 'vertex', 'cohere'];
+const GOOGLE = String.raw`/(?:models|tunedModels)/(?<model>[^/:]+):(?:(?<stream>streamGenerateContent)|generateContent)$`;
+
+const WIRE_RULES: readonly WireRule[] = [
+  {
+    kinds: WITH_CHAT,
+    path: /(?:\/deployments\/(?<model>[^/]+))?\/chat\/completions$/,
+    wire: 'chat',
+  },
+  { kinds: OPENAI_LIKE, path: /\/responses$/, wire: 'responses' },
+  { kinds: OPENAI_LIKE, path: /(?:\/deployments\/(?<model>[^/]+))?\/embeddings$/, wire: 'embeddings' },
+  { kinds: ['anthropic'], path: /\/messages$/, wire: 'anthropic' },
+  { kinds: ['gemini', 'vertex'], path: new RegExp(GOOGLE), wire: 'gemini' },
+  {
+    kinds: ['vertex'],
+    path: /\/publishers\/anthropic\/models\/(?<model>[^/:]+):(?:(?<stream>streamRawPredict)|rawPredict)$/,
+    wire: 'anthropic',
+  },
+  { kinds: ['cohere'], path: /\/v2\/chat$/, wire: 'cohere' },
+  { kinds: ['ollama'], path: /\/api\/(?:chat|generate)$/, wire: 'ollama' },
+];
+
+/** The route of a request; null: no lane has this path. `target`: path and query as the client sent them. */
+export function routeOf(lanes: readonly Lane[], method: string, target: string): LaneRoute | null {
+  for (const lane of lanes) {
+    const rest = restBelow(lanePathOf(lane), target);
+    if (rest !== null) return laneRoute(lane, method, rest);
+  }
+  return null;
+}
+
+/** The part of the target after the path of the lane; null: the target is not below it. */
+function restBelow(lanePath: string, target: string): string | null {
+  if (!target.startsWith(lanePath)) return null;
+  const rest = target.slice(lanePath.length);
+  return rest === '' || rest.startsWith('/') || rest.startsWith('?') ? rest : null;
+}
+
+function laneRoute(lane: Lane, method: string, rest: string): LaneRoute {
+  if (lane.kind === 'mcp')
+    return {
+      ...{ lane, wire: 'mcp', model: null, isStream: false },
+      upstreamPath: mcpUpstreamPath(lane.upstream, rest),
+    };
+  const [path, query] = splitQuery(rest);
+  const upstreamPath = upstreamPathOf(lane, RULES[lane.kind], path);
+  const found = method === 'POST' ? wireOf(lane.kind, upstreamPath) : null;
+  return {
+    ...(found ?? { wire: null, model: null, isStream: false }),
+    lane,
+    upstreamPath: upstreamPath + query,
+  };
+}
+
+function splitQuery(target: string): [path: string, query: string] {
+  const at = target.indexOf('?');
+  return at < 0 ? [target, ''] : [target.slice(0, at), target.slice(at)];
+}
+
+/**
+ * The path at the upstream: its own path with the client's. The vendor's part of the path is not repeated. It is added, or
+ * written as the vendor requires it, only for the vendor itself: a gateway gets the path that its client chose.
+ */
+function upstreamPathOf(lane: Lane, rules: PathRule, path: string): string {
+  const { atBegin, atEnd, canonical, resources, isExact } = rules;
+  const own = lane.upstream.pathname.replace(/\/+$/, '');
+  const part = atBegin.exec(path)?.[0] ?? null;
+  const resource = part === null ? path : path.slice(part.length);
+  if (atEnd.test(own)) return own + resource;
+  const vendorPath = part === null ? (resources.test(path) ? canonical : '') : isExact ? canonical : part;
+  const target = own + (isVendorItself(lane) ? vendorPath + resource : path);
+  return target === '' ? '/' : target;
+}
+
+function wireOf(
+  kind: LaneKind,
+  upstreamPath: string,
+): Pick<LaneRoute, 'wire' | 'model' | 'isStream'> | null {
+  const path = plainPath(upstreamPath);
+  for (const rule of WIRE_RULES) {
+    const match = rule.kinds.includes(kind) ? rule.path.exec(path) : null;
+    if (match === null) continue;
+    const { model, stream } = match.groups ?? {};
+    return { wire: rule.wire, model: model ?? null, isStream: stream !== undefined };
+  }
+  return null;
+}
+
+/**
+ * The path as a server may read it: without dot segments, repeated slashes, a slash at the end and escapes. Only the wire is
+ * derived from it, so that a different spelling of a path is not read as an unknown route.
+ */
+function plainPath(path: string): string {
+  const resolved = URL.parse(`http://lane${path.replaceAll(/\/{2,}/g, '/')}`)?.pathname ?? path;
+  const trimmed = resolved.length > 1 ? resolved.replace(/\/$/, '') : resolved;
+  try {
+    return decodeURIComponent(trimmed);
+  } catch {
+    return trimmed;
+  }
+}

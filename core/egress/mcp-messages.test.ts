@@ -1,0 +1,173 @@
+import { describe, expect, test } from '@jest/globals';
+import { mcpDenial, readMcpAnswers, readMcpRequest, type McpRequest } from './mcp-messages.ts';
+import { mcpLanePath, mcpUpstreamPath } from './mcp-paths.ts';
+
+const call = (id: number | string | undefined, name: unknown, args: unknown = { path: '/a' }) => ({
+  jsonrpc: '2.0',
+  ...(id !== undefined && { id }),
+  method: 'tools/call',
+  params: { name, arguments: args },
+});
+const LIST = { jsonrpc: '2.0', id: 'l', method: 'tools/list' };
+
+function read(body: unknown): McpRequest {
+  const request = readMcpRequest(body);
+  if (request === null) throw new Error('not JSON-RPC');
+  return request;
+}
+
+describe('requests', () => {
+  test.each<[string, unknown, McpRequest]>([
+    [
+      'a tool call',
+      call(1, 'read_file'),
+      {
+        isBatch: false,
+        requests: [{ id: 1, method: 'tools/call' }],
+        toolCalls: [{ id: 1, name: 'read_file', arguments: { path: '/a' } }],
+      },
+    ],
+    ['another request', LIST, { isBatch: false, requests: [{ id: 'l', method: 'tools/list' }], toolCalls: [] }],
+    [
+      'a batch',
+      [LIST, call(2, 'read_file', undefined)],
+      {
+        isBatch: true,
+        requests: [
+          { id: 'l', method: 'tools/list' },
+          { id: 2, method: 'tools/call' },
+        ],
+        toolCalls: [{ id: 2, name: 'read_file', arguments: { path: '/a' } }],
+      },
+    ],
+    [
+      'a call as a notification',
+      call(undefined, 'read_file'),
+      { isBatch: false, requests: [], toolCalls: [{ id: null, name: 'read_file', arguments: { path: '/a' } }] },
+    ],
+    [
+      'a response of the client',
+      { jsonrpc: '2.0', id: 3, result: {} },
+      { isBatch: false, requests: [], toolCalls: [] },
+    ],
+    [
+      'a call without a name',
+      call(4, 5),
+      { isBatch: false, requests: [{ id: 4, method: 'tools/call' }], toolCalls: [] },
+    ],
+  ])('%s', (_, body, expected) => {
+    expect(readMcpRequest(body)).toEqual(expected);
+  });
+
+  test.each([
+    ['no object', 'text'],
+    ['an empty batch', []],
+    ['a batch of 101 messages', Array.from({ length: 101 }, () => LIST)],
+    ['a batch with something else', [LIST, 1]],
+    ['another version', { ...LIST, jsonrpc: '1.0' }],
+  ])('%s passes unread', (_, body) => {
+    expect(readMcpRequest(body)).toBeNull();
+  });
+
+  test('a long name is not cut, so that it does not equal a declared name', () => {
+    const name = 'a'.repeat(10_000);
+    expect(read(call(1, name)).toolCalls[0]?.name).toBe(name);
+  });
+
+  test('members of the prototype are not read', () => {
+    const body: unknown = JSON.parse('{"jsonrpc":"2.0","__proto__":{"method":"tools/call","id":1}}');
+    expect(readMcpRequest(body)).toEqual({ isBatch: false, requests: [], toolCalls: [] });
+  });
+});
+
+test.each([
+  [
+    'a list of tools',
+    { jsonrpc: '2.0', id: 1, result: { tools: [{ name: 'read_file' }, {}, { name: 'delete_file' }] } },
+    [{ kind: 'tools', id: 1, names: ['read_file', 'delete_file'] }],
+  ],
+  [
+    'a tool result',
+    { jsonrpc: '2.0', id: 2, result: { content: [] } },
+    [{ kind: 'result', id: 2, isError: false }],
+  ],
+  [
+    'a failed tool',
+    { jsonrpc: '2.0', id: 2, result: { content: [], isError: true } },
+    [{ kind: 'result', id: 2, isError: true }],
+  ],
+  [
+    'a JSON-RPC error',
+    { jsonrpc: '2.0', id: 2, error: { code: -32_602, message: 'unknown tool' } },
+    [{ kind: 'result', id: 2, isError: true }],
+  ],
+  ['a request of the server', { jsonrpc: '2.0', id: 3, method: 'sampling/createMessage' }, []],
+  ['a notification', { jsonrpc: '2.0', method: 'notifications/progress' }, []],
+  ['something else', 'text', []],
+])('the answer %s', (_, body, expected) => {
+  expect(readMcpAnswers(body)).toEqual(expected);
+});
+
+describe('a denial', () => {
+  const because = { message: 'delete_file is not declared', violations: ['tool_not_declared'] };
+
+  test('as a result is read by the model', () => {
+    expect(mcpDenial(read(call(7, 'delete_file')), 'result', because)).toEqual({
+      jsonrpc: '2.0',
+      id: 7,
+      result: { content: [{ type: 'text', text: because.message }], isError: true },
+    });
+  });
+
+  test('as an error has the violations', () => {
+    expect(mcpDenial(read(call('seven', 'delete_file')), 'error', because)).toEqual({
+      jsonrpc: '2.0',
+      id: 'seven',
+      error: {
+        code: -32_001,
+        message: because.message,
+        data: { violations: ['tool_not_declared'], blocked: true },
+      },
+    });
+  });
+
+  test('of a batch has a response for each request', () => {
+    expect(mcpDenial(read([LIST, call(2, 'delete_file')]), 'result', because)).toMatchObject([
+      { id: 'l', error: { code: -32_001 } },
+      { id: 2, result: { isError: true } },
+    ]);
+  });
+
+  test('of a notification has no body', () => {
+    expect(mcpDenial(read(call(undefined, 'delete_file')), 'result', because)).toBeNull();
+  });
+});
+
+describe('paths', () => {
+  const upstream = new URL('https://tools.example.com/base/sse?key=1');
+
+  test.each([
+    ['', '/base/sse?key=1'],
+    ['?key=2', '/base/sse?key=2'],
+    ['/sub?x=1', '/base/sse/sub?x=1'],
+    ['/~/messages?session=1', '/messages?session=1'],
+  ])('%j below the lane is %s at the upstream', (rest, expected) => {
+    expect(mcpUpstreamPath(upstream, rest)).toBe(expected);
+  });
+
+  test.each([
+    ['/messages?session=1', '/mcp/tools/~/messages?session=1'],
+    ['messages', '/mcp/tools/~/base/messages'],
+    ['https://tools.example.com/m', '/mcp/tools/~/m'],
+    ['https://other.example.com/m', null],
+    ['//other.example.com/m', null],
+    ['http://[', null],
+  ])('the endpoint %s is %s at the lane', (endpoint, expected) => {
+    expect(mcpLanePath('/mcp/tools', upstream, endpoint)).toBe(expected);
+  });
+
+  test('both directions agree', () => {
+    const path = mcpLanePath('/mcp/tools', upstream, '/messages?session=1') ?? '';
+    expect(mcpUpstreamPath(upstream, path.slice('/mcp/tools'.length))).toBe('/messages?session=1');
+  });
+});

@@ -1,0 +1,113 @@
+import { cut, isRecord, own } from '../untrusted/fields.ts';
+
+/** Id of a JSON-RPC request. */
+export type RpcId = string | number;
+
+/** A `tools/call` request of an MCP client. */
+export interface McpToolCall {
+  /** null: a notification, which gets no response. */
+  id: RpcId | null;
+  name: string;
+  /** undefined: the request has none. */
+  arguments: unknown;
+}
+
+/** The JSON-RPC messages of one POST of an MCP client. */
+export interface McpRequest {
+  /** Ids and methods of the requests, in their order. */
+  requests: readonly { id: RpcId; method: string }[];
+  toolCalls: readonly McpToolCall[];
+  /** The body is a list of messages, which protocol version 2025-03-26 allows. */
+  isBatch: boolean;
+}
+
+/** What one message of an MCP server contains. */
+export type McpAnswer =
+  | { kind: 'tools'; id: RpcId; names: readonly string[] }
+  /** `isError`: the tool failed, or the server rejected the call. */
+  | { kind: 'result'; id: RpcId; isError: boolean };
+
+/** How a call is denied. `result`: a tool result with `isError`, which the model reads. `error`: a JSON-RPC error. */
+export const MCP_DENIAL_FORMS = ['result', 'error'] as const;
+export type McpDenialForm = (typeof MCP_DENIAL_FORMS)[number];
+
+/** Code of the JSON-RPC error of a denied call. */
+const DENIED = -32_001;
+/** Messages of a batch and tools of a list that are read. */
+const MAX_MESSAGES = 100;
+const MAX_TOOLS = 1_000;
+const MAX_NAME = 200;
+
+/** Reads the body of a POST. null: not JSON-RPC, so the body passes unread. */
+export function readMcpRequest(body: unknown): McpRequest | null {
+  const isBatch = Array.isArray(body);
+  const messages: unknown[] = isBatch ? body : [body];
+  if (messages.length === 0 || messages.length > MAX_MESSAGES || !messages.every(isMessage)) return null;
+  return {
+    isBatch,
+    requests: messages.flatMap((message) => {
+      const [id, method] = [idOf(message), own(message, 'method')];
+      return id === null || typeof method !== 'string' ? [] : [{ id, method: cut(method, MAX_NAME) }];
+    }),
+    toolCalls: messages.flatMap(toolCallOf),
+  };
+}
+
+function toolCallOf(message: Record<string, unknown>): McpToolCall[] {
+  if (own(message, 'method') !== 'tools/call') return [];
+  const params = own(message, 'params');
+  const name = isRecord(params) ? own(params, 'name') : undefined;
+  // The name is compared with declared names, so it is not cut here: a cut name could equal a declared one.
+  if (!isRecord(params) || typeof name !== 'string') return [];
+  return [{ id: idOf(message), name, arguments: own(params, 'arguments') }];
+}
+
+/** Reads one message of a server, or the messages of a batch. Requests and notifications of the server are not listed. */
+export function readMcpAnswers(body: unknown): McpAnswer[] {
+  const messages: unknown[] = Array.isArray(body) ? body.slice(0, MAX_MESSAGES) : [body];
+  return messages.filter(isMessage).flatMap((message): McpAnswer[] => {
+    const id = idOf(message);
+    if (id === null || Object.hasOwn(message, 'method')) return [];
+    if (isRecord(own(message, 'error'))) return [{ kind: 'result', id, isError: true }];
+    const result = own(message, 'result');
+    if (!isRecord(result)) return [];
+    const tools = own(result, 'tools');
+    if (Array.isArray(tools)) return [{ kind: 'tools', id, names: namesIn(tools) }];
+    return [{ kind: 'result', id, isError: own(result, 'isError') === true }];
+  });
+}
+
+function namesIn(tools: readonly unknown[]): string[] {
+  return tools.slice(0, MAX_TOOLS).flatMap((tool) => {
+    const name = isRecord(tool) ? own(tool, 'name') : undefined;
+    return typeof name === 'string' ? [cut(name, MAX_NAME)] : [];
+  });
+}
+
+/**
+ * The response to a POST with a denied call. Each request of a batch is denied: the calls of a batch may depend on each other,
+ * and only protocol version 2025-03-26 has batches. null: the POST has only notifications, so it gets 202 without a body.
+ */
+export function mcpDenial(
+  request: McpRequest,
+  form: McpDenialForm,
+  { message, violations }: { message: string; violations: readonly string[] },
+): unknown {
+  const denials = request.requests.map(({ id, method }) => {
+    const isCall = method === 'tools/call';
+    if (isCall && form === 'result')
+      return { jsonrpc: '2.0', id, result: { content: [{ type: 'text', text: message }], isError: true } };
+    return { jsonrpc: '2.0', id, error: { code: DENIED, message, data: { violations, blocked: true } } };
+  });
+  if (denials.length === 0) return null;
+  return request.isBatch ? denials : denials[0];
+}
+
+function isMessage(value: unknown): value is Record<string, unknown> {
+  return isRecord(value) && own(value, 'jsonrpc') === '2.0';
+}
+
+function idOf(message: Record<string, unknown>): RpcId | null {
+  const id = own(message, 'id');
+  return typeof id === 'string' || typeof id === 'number' ? id : null;
+}

@@ -1,0 +1,123 @@
+/**
+ * How the egress lanes read and change the traffic between an agent and a vendor of models. Each protocol is one `ModelWire`
+ * (`core/egress/wires`). A wire is pure: it gets parsed JSON or frames and returns facts, JSON or frames. It never throws, and
+ * it returns what it does not understand unchanged.
+ */
+export const WIRES = ['chat', 'responses', 'embeddings', 'anthropic', 'gemini', 'cohere', 'ollama'] as const;
+export type WireName = (typeof WIRES)[number];
+
+/** A parsed JSON object from outside. Read its members with `own` (`core/untrusted/fields.ts`). */
+export type Json = Readonly<Record<string, unknown>>;
+
+/** A call, in a model's answer, of a tool that the agent runs. Calls of tools that the vendor runs are not listed. */
+export interface ToolCall {
+  id: string | null;
+  /** At most 256 UTF-16 units; longer names are cut. */
+  name: string;
+  /** JSON text, or the plain text of a `custom` tool of OpenAI. null: not complete, removed before its arguments, or too long. */
+  arguments: string | null;
+}
+
+/** Facts of a request. */
+export interface ModelRequest {
+  /** From the body, else from the path; null: in neither. */
+  model: string | null;
+  isStream: boolean;
+  /** Names of the tools that the request offers and the agent runs, without repetitions. */
+  toolsOffered: string[];
+  /** Tools that the vendor runs (`web_search`, `mcp:<label>`, `code_interpreter`, ...): can only be stopped at the request. */
+  vendorTools: string[];
+  /**
+   * Results that this request adds: those after the last message of the model, because a request repeats the whole conversation.
+   * The agent ran these tools. `name` null: only the id of the call is in the request.
+   */
+  toolResults: { callId: string | null; name: string | null }[];
+  /** Tokens; null: the request has no limit. */
+  maxOutputTokens: number | null;
+  /** The vendor keeps the conversation (`previous_response_id`, `conversation`): a forbidden call cannot be removed, only refused. */
+  isStateful: boolean;
+}
+
+/** Tokens of one answer. Cached and written tokens are parts of the prompt, reasoning tokens of the completion. */
+export interface ModelUsage {
+  promptTokens: number;
+  /** Read from the vendor's cache. */
+  cachedTokens: number;
+  /** Written to the vendor's cache. */
+  cacheWriteTokens: number;
+  completionTokens: number;
+  reasoningTokens: number;
+}
+
+/** Facts of an answer, including the calls that were removed from it. */
+export interface ModelAnswer {
+  /** null: the protocol has no model in its answers (Cohere), or it was not received. */
+  model: string | null;
+  /** At most 1,000. */
+  toolCalls: ToolCall[];
+  /** null: not received, or invalid. */
+  usage: ModelUsage | null;
+  /** The model finished: a stream that is cut is not complete. */
+  isComplete: boolean;
+}
+
+/** What to do with one tool call of an answer. `hold`: the arguments are needed; asked again with them. */
+export type CallVerdict = 'pass' | 'remove' | 'hold';
+
+/**
+ * Decides about a call. In streams it is called at the call's first event with `arguments` null, and, after `hold`, again at
+ * the call's end with the arguments. If the arguments are known from the start, it is called once with them. A second `hold`,
+ * and a `hold` for arguments that cannot be read, count as `remove`. It must not throw.
+ */
+export type JudgeCall = (call: ToolCall) => CallVerdict;
+
+export interface FilterOptions {
+  judge: JudgeCall;
+  /** Text for the agent instead of the removed calls, if none is left. */
+  message: string;
+  /** Takes the usage out again that `prepare` requested (`addedUsage`). */
+  removeUsage: boolean;
+}
+
+/** Reads and writes one protocol. */
+export interface ModelWire {
+  name: WireName;
+  /** `model` and `isStream`: from the path, where the vendor has them there (Gemini; the model of Azure deployments). */
+  readRequest(body: Json, route: { model: string | null; isStream: boolean }): ModelRequest;
+  /**
+   * The body with what the lane needs in the answer (chat streams: `stream_options.include_usage`); null: unchanged. The
+   * caller must not use it for vendors that reject the option (Mistral, which always sends the usage).
+   */
+  prepare(body: Json): { body: Json; addedUsage: boolean } | null;
+  readAnswer(body: Json): ModelAnswer;
+  /** The answer without the calls for which `judge` is not `pass`; null: none is removed. `message` replaces the last call. */
+  strip(body: Json, judge: JudgeCall, message: string): { body: Json; removed: ToolCall[] } | null;
+  /** For one stream. */
+  createFilter(options: FilterOptions): StreamFilter;
+  /** Body of a 403 in the vendor's form. */
+  denialBody(code: string, message: string): Json;
+  /** Frame that ends a stream with an error which the vendor's clients raise. */
+  streamError(code: string, message: string): string;
+}
+
+/**
+ * One frame of a stream: an SSE event, an SSE comment, or an NDJSON line. `raw`: its bytes as received, with the blank line. The
+ * frames of a stream together have all of its bytes.
+ */
+export interface Frame {
+  raw: Buffer;
+  /** Name of the event; null: none. */
+  event: string | null;
+  /** The data lines, joined by line feeds; null: none, or the frame is too long to be read. */
+  data: string | null;
+}
+
+/** Reads a stream and removes forbidden calls. Frames without a change are returned as the same object (same bytes, no delay). */
+export interface StreamFilter {
+  /** The frames to send now. While a call is held, the frames after its first one are held as well, so that the order stays. */
+  push(frame: Frame): readonly Frame[];
+  /** Frames that were held when the stream ended. */
+  end(): readonly Frame[];
+  readonly answer: ModelAnswer;
+  readonly removed: readonly ToolCall[];
+}

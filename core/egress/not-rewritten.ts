@@ -1,0 +1,36 @@
+/** Why the injector did not send the clients of a variable to a lane. The reference pages are generated from this table. */
+export const NOT_REWRITTEN_REASONS = {
+  reference: 'the container has the variable from a ConfigMap, a Secret or another variable',
+  envfrom: 'the container may have the variable from envFrom',
+  absent: 'the container does not have the variable',
+  azure: 'the agent uses Azure: its client would send the key for Azure to this variable',
+  'other-upstream': 'another variable of the same lane has another upstream',
+  set: 'the container sets this variable for a proxy itself',
+} as const;
+
+export type NotRewrittenReason = keyof typeof NOT_REWRITTEN_REASONS;
+
+/** A variable that the injector left as it is, so that calls may bypass the lane. */
+export interface NotRewritten {
+  /** The id of a lane, or `connect`. */
+  lane: string;
+  variable: string;
+  reason: NotRewrittenReason;
+}
+
+/** The value of the sidecar's variable `EGRESS_NOT_REWRITTEN`, such as `openai=OPENAI_BASE_URL:reference,connect=NO_PROXY:set`. */
+export const notRewrittenText = (list: readonly NotRewritten[]): string =>
+  list.map(({ lane, variable, reason }) => `${lane}=${variable}:${reason}`).join(',');
+
+const ENTRY = /^(?<lane>[a-z0-9:-]+)=(?<variable>\w+):(?<reason>[a-z-]+)$/;
+
+/** The entries of `EGRESS_NOT_REWRITTEN`; null: the text is invalid. */
+export function parseNotRewritten(text: string): NotRewritten[] | null {
+  const list = text.split(',').map((entry) => {
+    const { lane = '', variable = '', reason = '' } = ENTRY.exec(entry)?.groups ?? {};
+    return isReason(reason) ? { lane, variable, reason } : null;
+  });
+  return list.every((entry) => entry !== null) ? list : null;
+}
+
+const isReason = (text: string): text is NotRewrittenReason => Object.hasOwn(NOT_REWRITTEN_REASONS, text);

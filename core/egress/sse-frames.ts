@@ -1,0 +1,187 @@
+import type { Frame } from './model-wire.ts';
+
+/** Bytes. A longer frame passes unread. */
+export const MAX_FRAME_BYTES = 8 * 1024 * 1024;
+
+/** Splits a stream into frames, independent of chunk boundaries. The frames together have all bytes of the stream. */
+export interface FrameSplitter {
+  /** The frames that end in this chunk, and the parts of a frame that is too long. The chunk must not be changed later. */
+  push(chunk: Buffer): Frame[];
+  /** The rest of the stream. An event without a blank line at its end is still read, because many servers end this way. */
+  end(): Frame[];
+}
+
+/**
+ * Splits server-sent events. Lines end with CRLF, LF or CR. A comment in front of an event is a frame of its own, so that a
+ * keep-alive comment does not wait for the next event.
+ */
+export function createSseFrames(maxBytes: number = MAX_FRAME_BYTES): FrameSplitter {
+  let isFirst = true;
+  return splitterOf(
+    new SseEnds(),
+    (raw) => {
+      const frame = readEvent(raw, isFirst);
+      isFirst = false;
+      return frame;
+    },
+    maxBytes,
+  );
+}
+
+/** Splits newline-delimited JSON, such as Ollama's streams. */
+export function createLineFrames(maxBytes: number = MAX_FRAME_BYTES): FrameSplitter {
+  return splitterOf(new LineEnds(), readLine, maxBytes);
+}
+
+/** A frame with other data, in the form of `frame`: an SSE event or a line. */
+export function frameLike(frame: Frame, data: string, event: string | null): Frame {
+  const end = lineEndOf(frame.raw);
+  if (isLine(frame.raw)) return { raw: Buffer.from(data + end), event: null, data };
+  const name = event === null ? '' : `event: ${event}${end}`;
+  const lines = data.replaceAll('\n', `${end}data: `);
+  return { raw: Buffer.from(`${name}data: ${lines}${end}${end}`), event, data };
+}
+
+const [LF, CR, COLON] = [0x0a, 0x0d, 0x3a] as const;
+const BYTE_ORDER_MARK = '\uFEFF';
+
+/** Finds the ends of frames. Keeps its state between chunks. */
+interface Ends {
+  /** Positions after the ends of frames in the chunk, ascending. */
+  in(chunk: Buffer): number[];
+}
+
+function splitterOf(ends: Ends, read: (raw: Buffer) => Frame, maxBytes: number): FrameSplitter {
+  let pieces: Buffer[] = [];
+  let length = 0;
+  let isUnread = false;
+  /** The bytes since the last frame, as one buffer. */
+  const taken = (): Buffer => {
+    const [first] = pieces;
+    const raw = pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces, length);
+    [pieces, length] = [[], 0];
+    return raw;
+  };
+  const add = (piece: Buffer, isEnd: boolean, frames: Frame[]): void => {
+    if (piece.length > 0) pieces.push(piece);
+    length += piece.length;
+    isUnread ||= length > maxBytes;
+    if (length > 0 && isUnread) frames.push({ raw: taken(), event: null, data: null });
+    else if (length > 0 && isEnd) frames.push(read(taken()));
+    if (isEnd) isUnread = false;
+  };
+  return {
+    push(chunk) {
+      const frames: Frame[] = [];
+      let start = 0;
+      for (const end of ends.in(chunk)) {
+        add(chunk.subarray(start, end), true, frames);
+        start = end;
+      }
+      if (start < chunk.length) add(start === 0 ? chunk : chunk.subarray(start), false, frames);
+      return frames;
+    },
+    end() {
+      const frames: Frame[] = [];
+      add(Buffer.alloc(0), true, frames);
+      return frames;
+    },
+  };
+}
+
+class SseEnds implements Ends {
+  #isLineEmpty = true;
+  #isComment = false;
+  /** The frame has a line that is not a comment. */
+  #hasFields = false;
+  /** A line feed at the begin of the next chunk belongs to the last line end. */
+  #isAfterReturn = false;
+
+  in(chunk: Buffer): number[] {
+    if (chunk.length === 0) return [];
+    const ends: number[] = [];
+    let [at, feed, carriageReturn] = [0, chunk.indexOf(LF), chunk.indexOf(CR)];
+    if (this.#isAfterReturn && feed === 0) {
+      // The frame may already be sent: its last byte must not wait for the next frame.
+      if (this.#isLineEmpty && !this.#hasFields) ends.push(1);
+      at = 1;
+      feed = chunk.indexOf(LF, at);
+    }
+    for (;;) {
+      const end = firstOf(feed, carriageReturn);
+      if (end < 0) break;
+      if (end > at) this.#startLine(chunk[at]);
+      at = end + (end === carriageReturn && feed === end + 1 ? 2 : 1);
+      if (this.#endLine()) ends.push(at);
+      if (feed >= 0 && feed < at) feed = chunk.indexOf(LF, at);
+      if (carriageReturn >= 0 && carriageReturn < at) carriageReturn = chunk.indexOf(CR, at);
+    }
+    if (at < chunk.length) this.#startLine(chunk[at]);
+    this.#isAfterReturn = chunk.at(-1) === CR;
+    return ends;
+  }
+
+  #startLine(byte: number | undefined): void {
+    if (!this.#isLineEmpty) return;
+    this.#isLineEmpty = false;
+    this.#isComment = byte === COLON;
+  }
+
+  /** Returns whether the frame ends with this line. */
+  #endLine(): boolean {
+    const isEnd = this.#isLineEmpty || (this.#isComment && !this.#hasFields);
+    this.#hasFields = !isEnd;
+    this.#isLineEmpty = true;
+    return isEnd;
+  }
+}
+
+class LineEnds implements Ends {
+  in(chunk: Buffer): number[] {
+    const ends: number[] = [];
+    for (let at = chunk.indexOf(LF); at >= 0; at = chunk.indexOf(LF, at + 1)) ends.push(at + 1);
+    return ends;
+  }
+}
+
+/** The smaller position; -1: not found. */
+function firstOf(a: number, b: number): number {
+  if (a < 0) return b;
+  return b < 0 ? a : Math.min(a, b);
+}
+
+function readEvent(raw: Buffer, isFirst: boolean): Frame {
+  const text = raw.toString('utf8');
+  const body = isFirst && text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text;
+  let event: string | null = null;
+  let data: string | null = null;
+  for (const line of body.includes('\r') ? body.split(/\r\n|\n|\r/) : body.split('\n')) {
+    if (line.startsWith('data:') || line === 'data')
+      data = data === null ? valueOf(line) : `${data}\n${valueOf(line)}`;
+    else if (line.startsWith('event:')) event = valueOf(line);
+  }
+  return { raw, event: event === '' ? null : event, data };
+}
+
+/** The text after the colon, without one leading space. */
+function valueOf(line: string): string {
+  const at = line.indexOf(':');
+  if (at < 0) return '';
+  return line.slice(line.startsWith(' ', at + 1) ? at + 2 : at + 1);
+}
+
+function readLine(raw: Buffer): Frame {
+  const data = raw.toString('utf8').trim();
+  return { raw, event: null, data: data === '' ? null : data };
+}
+
+/** Fields of SSE events never begin with a brace. */
+function isLine(raw: Buffer): boolean {
+  return /^\s*[{[]/.test(raw.toString('latin1', 0, 64));
+}
+
+function lineEndOf(raw: Buffer): string {
+  const last = raw.at(-1);
+  if (last === CR) return '\r';
+  return last === LF && raw.at(-2) === CR ? '\r\n' : '\n';
+}

@@ -1,0 +1,88 @@
+import type { Outcome } from '../../core/behavior/audit-entry.ts';
+import { reportedName } from '../../core/behavior/reported-name.ts';
+import { compileConstraints, type ArgumentCheck } from '../../core/egress/constraints.ts';
+import { declaredEgressOf, isDeclaredTool, mcpToolsIn, type DeclaredEgress } from '../../core/egress/declared.ts';
+import type { Manifest } from '../../core/manifest/manifest.ts';
+import type { EgressQuery } from '../../core/policy/egress-input.ts';
+import type { PolicyMode } from '../../core/policy/engine.ts';
+import type { EgressVerdict, PolicyEvaluator } from '../policy/policy-evaluator.ts';
+
+export interface EgressPolicyOptions {
+  mode: PolicyMode;
+  evaluator: Pick<PolicyEvaluator, 'evaluateEgress'>;
+  /** The manifest in force. */
+  manifest: () => Manifest;
+  /** The tools of each MCP server, as its lane has seen them listed. */
+  listedTools: () => ReadonlyMap<string, readonly string[]>;
+}
+
+/** What one manifest declares, computed once. */
+interface Declaration {
+  manifest: Manifest;
+  declared: DeclaredEgress;
+  checks: ReadonlyMap<string, ArgumentCheck>;
+}
+
+const NOT_EVALUATED: EgressVerdict = { violations: [], state: 'none' };
+
+/** Decides about calls through the lanes, with the policy engine of the sidecar. */
+export class EgressPolicy {
+  readonly mode: PolicyMode;
+  readonly #options: EgressPolicyOptions;
+  #known: Declaration | null = null;
+
+  constructor(options: EgressPolicyOptions) {
+    this.#options = options;
+    this.mode = options.mode;
+  }
+
+  /** true: a denial changes what the agent or the vendor receives. */
+  get blocks(): boolean {
+    return this.mode === 'enforce';
+  }
+
+  /** The check of a tool's arguments; undefined: the manifest declares none. */
+  argumentCheck(tool: string): ArgumentCheck | undefined {
+    return this.mode === 'off' ? undefined : this.#declaration.checks.get(reportedName(tool));
+  }
+
+  /** Synchronous if the engine is. */
+  evaluate(query: EgressQuery): EgressVerdict | Promise<EgressVerdict> {
+    if (this.mode === 'off') return NOT_EVALUATED;
+    const { tools = [] } = query;
+    const { evaluator, listedTools } = this.#options;
+    const mcpTools = mcpToolsIn(this.#declaration.declared, tools, listedTools());
+    return evaluator.evaluateEgress(mcpTools.size === 0 ? query : { ...query, mcp_tools: [...mcpTools] });
+  }
+
+  /** Those of the tools that the manifest does not declare, for the text of a denial. */
+  undeclaredIn(tools: readonly string[]): string[] {
+    const { declared } = this.#declaration;
+    const mcpTools = mcpToolsIn(declared, tools, this.#options.listedTools());
+    return tools.filter((tool) => !isDeclaredTool(declared, tool, mcpTools));
+  }
+
+  get #declaration(): Declaration {
+    const manifest = this.#options.manifest();
+    if (this.#known?.manifest !== manifest)
+      this.#known = {
+        manifest,
+        declared: declaredEgressOf(manifest),
+        checks: compileConstraints(manifest),
+      };
+    return this.#known;
+  }
+}
+
+/** The outcome of a call for which the engine was queried. Without a result it passes, as on the proxy. */
+export function outcomeOf({ state, violations }: EgressVerdict): Outcome {
+  if (state === 'unreachable') return 'failOpen';
+  if (state !== 'answered') return 'notEvaluated';
+  return violations.length > 0 ? 'deny' : 'allow';
+}
+
+const RANK: Readonly<Record<Outcome, number>> = { notEvaluated: 0, allow: 1, failOpen: 2, deny: 3 };
+
+/** The outcome of a call with several queries: a denial, else a query that failed, else a query that succeeded. */
+export const strongest = (first: Outcome, second: Outcome): Outcome =>
+  RANK[second] > RANK[first] ? second : first;

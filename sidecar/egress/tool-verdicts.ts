@@ -1,0 +1,97 @@
+import type { Outcome } from '../../core/behavior/audit-entry.ts';
+import type { JudgeCall, ToolCall } from '../../core/egress/model-wire.ts';
+import type { EgressVerdict } from '../policy/policy-evaluator.ts';
+import { outcomeOf, strongest, type EgressPolicy } from './egress-policy.ts';
+
+/** Different tools whose calls in one answer are evaluated. A model cannot call more tools than a request offers. */
+const MAX_TOOLS = 500;
+
+/** A call as the policy sees it: its tool, and whether its arguments match the constraints. */
+interface Subject {
+  name: string;
+  /** null: the manifest has no constraints for this tool. */
+  isInvalid: boolean | null;
+}
+
+/** The verdicts on the tool calls of one answer. Each tool is evaluated once. */
+export class ToolVerdicts {
+  /** Denial reasons, each once. */
+  readonly violations = new Set<string>();
+  outcome: Outcome = 'notEvaluated';
+  readonly #policy: EgressPolicy;
+  readonly #userConfirmed: () => boolean | undefined;
+  readonly #verdicts = new Map<string, EgressVerdict>();
+  #pending: Promise<void>[] = [];
+
+  /** `userConfirmed`: whether the user confirmed the actions of the agent's current request, as far as the agent reported it. */
+  constructor(policy: EgressPolicy, userConfirmed: () => boolean | undefined) {
+    this.#policy = policy;
+    this.#userConfirmed = userConfirmed;
+  }
+
+  /** For the filter of an answer. A verdict that is not known yet passes, so `collect` must come first with such an engine. */
+  readonly judge: JudgeCall = (call) => {
+    const subject = this.#subjectOf(call);
+    if (subject === null) return 'hold';
+    this.#evaluate(subject);
+    const verdict = this.#verdicts.get(keyOf(subject));
+    const isDenied = verdict === undefined || verdict.violations.length > 0;
+    return this.#policy.blocks && isDenied ? 'remove' : 'pass';
+  };
+
+  /** For a filter whose frames are not sent: begins the evaluation of every call. */
+  readonly collect: JudgeCall = (call) => {
+    const subject = this.#subjectOf(call);
+    if (subject === null) return 'hold';
+    this.#evaluate(subject);
+    return 'pass';
+  };
+
+  /** Begins the evaluation of complete calls. */
+  collectAll(calls: readonly ToolCall[]): void {
+    for (const call of calls) this.collect({ ...call, arguments: call.arguments ?? '' });
+  }
+
+  /** The evaluations that are not over; null: all are. */
+  get pending(): Promise<unknown> | null {
+    if (this.#pending.length === 0) return null;
+    const all = Promise.all(this.#pending);
+    this.#pending = [];
+    return all;
+  }
+
+  /** null: the arguments decide, and they are not complete. */
+  #subjectOf({ name, arguments: text }: ToolCall): Subject | null {
+    const check = this.#policy.argumentCheck(name);
+    if (check === undefined) return { name, isInvalid: null };
+    return text === null ? null : { name, isInvalid: !check(text) };
+  }
+
+  #evaluate(subject: Subject): void {
+    const key = keyOf(subject);
+    if (this.#verdicts.has(key) || this.#verdicts.size >= MAX_TOOLS) return;
+    const { name, isInvalid } = subject;
+    const confirmed = this.#userConfirmed();
+    const verdict = this.#policy.evaluate({
+      request_type: 'egress_tool_call',
+      tools: [name],
+      ...(isInvalid !== null && { invalid_arguments: isInvalid ? [name] : [] }),
+      ...(confirmed !== undefined && { user_confirmed: confirmed }),
+    });
+    if (!(verdict instanceof Promise)) {
+      this.#known(key, verdict);
+      return;
+    }
+    // Known as pending, so that the same tool is not evaluated twice.
+    this.#verdicts.set(key, { violations: [], state: 'none' });
+    this.#pending.push(verdict.then((late) => this.#known(key, late)));
+  }
+
+  #known(key: string, verdict: EgressVerdict): void {
+    this.#verdicts.set(key, verdict);
+    this.outcome = strongest(this.outcome, outcomeOf(verdict));
+    for (const reason of verdict.violations) this.violations.add(reason);
+  }
+}
+
+const keyOf = ({ name, isInvalid }: Subject): string => `${isInvalid === true ? 'invalid' : 'valid'} ${name}`;
