@@ -2,7 +2,7 @@ import type { ProofSubmission } from '../core/proof/proof.ts';
 import { jsonOf } from '../core/untrusted/fields.ts';
 import { exchange } from '../probe/http-exchange.ts';
 import { detailOf } from '../push/push-heartbeat.ts';
-import { shownUrl } from './sidecar-evidence.ts';
+import { shownUrl } from './sidecar-request.ts';
 
 const TIMEOUT_MS = 15_000;
 const MAX_BYTES = 64 * 1024;

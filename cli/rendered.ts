@@ -4,7 +4,8 @@ export interface Rendered {
   output: string;
   /** Standard error. */
   errors: string;
-  exitCode: 0 | 1;
+  /** 0 or 1; for `platform run` the exit code of the command. */
+  exitCode: number;
 }
 
 export function done(output: string, exitCode: 0 | 1 = 0): Rendered {

@@ -7,9 +7,14 @@ import {
 } from '../core/audit/parse-evidence.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
 import { PROOF_WRITES_HEADER, type ProofRecord, type ProofWrites } from '../core/proof/proof.ts';
-import { jsonOf } from '../core/untrusted/fields.ts';
-import { exchange, type Exchange } from '../probe/http-exchange.ts';
 import { printable } from './rendered.ts';
+import {
+  invalidResponse,
+  requestJson,
+  shownUrl,
+  SidecarFailure,
+  type ResponseHeaders,
+} from './sidecar-request.ts';
 
 /** Evidence of a sidecar about its agent, or why the request failed and what to do. */
 type EvidenceResult =
@@ -22,29 +27,7 @@ interface EvidenceOptions {
   signal?: AbortSignal;
 }
 
-type Headers = (Exchange & { answered: true })['headers'];
-
-/** The readiness report takes up to five seconds even if its probes hang. */
-const TIMEOUT_MS = 15_000;
-const MAX_BYTES = 32 * 1024 * 1024;
 const PAGE = 200;
-
-const ADVICE = {
-  reach:
-    'Check that the sidecar is running and that the URL is its control port (4001). In a cluster: kubectl port-forward pod/<pod> 4001, then use http://localhost:4001',
-  other: 'Pass the control port of a sidecar (4001), not its proxy port (4000) or the agent.',
-  local:
-    'It restricts remote access (CONTROL_ACCESS=local). Use a port-forward: kubectl port-forward pod/<pod> 4001, then use http://localhost:4001',
-} as const;
-
-class Rejection extends Error {
-  readonly advice: string;
-
-  constructor(reason: string, advice: keyof typeof ADVICE) {
-    super(reason);
-    this.advice = ADVICE[advice];
-  }
-}
 
 /**
  * Requests checks, audit ring and proofs from the sidecar at `base`, which may end with `/platform`.
@@ -68,7 +51,7 @@ async function fetchEvidence(
     };
     return { ok: true, agentName: ready.agentName, evidence };
   } catch (error) {
-    if (!(error instanceof Rejection)) throw error;
+    if (!(error instanceof SidecarFailure)) throw error;
     return { ok: false, reason: error.message, advice: error.advice };
   }
 }
@@ -91,7 +74,7 @@ export async function evidenceFor(
 
 function parseProofs(
   value: unknown,
-  headers: Headers,
+  headers: ResponseHeaders,
 ): { records: ProofRecord[]; writes: ProofWrites } | null {
   const records = parseProofList(value);
   const writes = parseProofWrites([headers[PROOF_WRITES_HEADER.toLowerCase()]].flat()[0]);
@@ -106,46 +89,7 @@ async function observedGuardrails(base: URL, signal: AbortSignal | undefined): P
     for (const type of page.guardrails) observed.add(type);
     if (page.length < PAGE || page.last === null) return observed;
     // A server that ignores `since` would cause an endless loop.
-    if (page.last <= since)
-      throw new Rejection(`${shownUrl(base)} returned an invalid response to GET /audit`, 'other');
+    if (page.last <= since) throw invalidResponse(base, 'GET /audit');
     since = page.last;
   }
-}
-
-async function requestJson<T>(
-  base: URL,
-  path: string,
-  parse: (value: unknown, headers: Headers) => T | null,
-  signal: AbortSignal | undefined,
-): Promise<T> {
-  const server = shownUrl(base);
-  const response = await exchange(new URL(`${base.pathname.replace(/\/+$/, '')}${path}`, base), {
-    timeoutMs: TIMEOUT_MS,
-    maxBytes: MAX_BYTES,
-    signal,
-  });
-  if (!response.answered) throw new Rejection(`cannot connect to ${server}: ${response.reason}`, 'reach');
-  const { status, body, headers } = response;
-  const route = `GET ${path.replace(/\?.*/, '')}`;
-  if (status === 403) throw new Rejection(`${server} returned 403 for ${route}`, 'local');
-  // Readiness returns 503 if the agent is not ready.
-  if (status !== 200 && !(status === 503 && path === '/health/ready'))
-    throw new Rejection(
-      `${server} is not the control port of a sidecar: ${route} returned ${status}`,
-      'other',
-    );
-  if (body === null)
-    throw new Rejection(
-      `${server} sent no complete response to ${route} (limit ${MAX_BYTES >> 20} MiB)`,
-      'reach',
-    );
-  if (body.length === 0) throw new Rejection(`${server} returned no body for ${route}`, 'local');
-  const value = parse(jsonOf(body.toString('utf8')), headers);
-  if (value === null) throw new Rejection(`${server} returned an invalid response to ${route}`, 'other');
-  return value;
-}
-
-/** The URL without user and password. */
-export function shownUrl({ origin, pathname }: URL): string {
-  return `${origin}${pathname.replace(/\/+$/, '')}`;
 }

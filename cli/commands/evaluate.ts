@@ -20,7 +20,7 @@ import { causeOf, readCauseOf, rejectionToWrite } from '../file-failure.ts';
 import { invalidManifest, load } from '../load.ts';
 import { httpUrl } from '../option-values.ts';
 import { json, printable, refusal, type Rendered } from '../rendered.ts';
-import { shownUrl } from '../sidecar-evidence.ts';
+import { shownUrl } from '../sidecar-request.ts';
 import { decodeText } from '../source-files.ts';
 
 interface EvaluateFlags {

@@ -12,7 +12,7 @@ import type { AddCommand, CliContext } from '../context.ts';
 import { load, problemLines } from '../load.ts';
 import { httpUrl } from '../option-values.ts';
 import { failed, json, printable, refusal, type Rendered } from '../rendered.ts';
-import { shownUrl } from '../sidecar-evidence.ts';
+import { shownUrl } from '../sidecar-request.ts';
 import { replaceFile } from '../../push/replace-file.ts';
 import { causeOf, rejectionToWrite } from '../file-failure.ts';
 

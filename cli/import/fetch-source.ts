@@ -1,6 +1,6 @@
 import { MAX_MANIFEST_BYTES } from '../../core/manifest/parse-manifest.ts';
 import { exchange } from '../../probe/http-exchange.ts';
-import { shownUrl } from '../sidecar-evidence.ts';
+import { shownUrl } from '../sidecar-request.ts';
 
 export type Fetched = { ok: true; bytes: Uint8Array } | { ok: false; reason: string };
 

@@ -5,7 +5,7 @@ import { MAX_MANIFEST_BYTES } from '../../core/manifest/parse-manifest.ts';
 import { present } from '../../core/untrusted/present.ts';
 import type { CliContext } from '../context.ts';
 import { readCauseOf } from '../file-failure.ts';
-import { shownUrl } from '../sidecar-evidence.ts';
+import { shownUrl } from '../sidecar-request.ts';
 import { decodeText } from '../source-files.ts';
 import { fetchSource } from './fetch-source.ts';
 

@@ -4,7 +4,7 @@ import { quoted } from '../../core/untrusted/quoted.ts';
 import { exchange, type Exchange } from '../../probe/http-exchange.ts';
 import { detailOf, urlBelow } from '../../push/push-heartbeat.ts';
 import { notFound, type Found } from '../admin-key.ts';
-import { shownUrl } from '../sidecar-evidence.ts';
+import { shownUrl } from '../sidecar-request.ts';
 import type { Target } from './target.ts';
 
 /** The readiness report of a sidecar takes up to five seconds even if its probes hang. */

@@ -50,15 +50,19 @@ function mayHave(envFrom: readonly unknown[], start: string): boolean {
   });
 }
 
-/** The routes of the agent's container to these lanes. */
-export function routeLanes(container: Container, lanes: readonly NamedLane[]): LaneRoutes {
+/** The routes of the agent's container to these lanes. `port`: of the lanes on loopback. */
+export function routeLanes(
+  container: Container,
+  lanes: readonly NamedLane[],
+  port: number = EGRESS_PORT,
+): LaneRoutes {
   const claimed = new Set(lanes.map(({ variable }) => variable));
   const azure = azureOf(container, lanes);
   const routes = lanes.map(({ id, variable }) => {
-    if (variable !== null) return routeLane(container, id, namedLane(id, variable));
+    if (variable !== null) return routeLane(container, id, { lane: namedLane(id, variable), port, azure: null });
     const vendor: VendorLane = VENDOR_LANES[id as VendorLaneName];
     const variables = vendor.variables.filter(({ name }) => !claimed.has(name));
-    return routeLane(container, id, { ...vendor, variables }, azure);
+    return routeLane(container, id, { lane: { ...vendor, variables }, port, azure });
   });
   return {
     written: routes.flatMap(({ written }) => written),
@@ -87,10 +91,9 @@ function azureOf({ env = [], envFrom = [] }: Container, lanes: readonly NamedLan
 function routeLane(
   container: Container,
   id: LaneId,
-  lane: VendorLane,
-  azure: 'azure' | 'envfrom' | null = null,
+  { lane, port, azure }: { lane: VendorLane; port: number; azure: 'azure' | 'envfrom' | null },
 ): LaneRoutes {
-  const address = `http://127.0.0.1:${EGRESS_PORT}${lanePath(id)}`;
+  const address = `http://127.0.0.1:${port}${lanePath(id)}`;
   const routes: LaneRoutes = { written: [], upstreams: [], notRewritten: [], problems: [] };
   const leave = (variable: string, reason: NotRewritten['reason']) =>
     routes.notRewritten.push({ lane: id, variable, reason });

@@ -1,0 +1,59 @@
+import { printable } from '../rendered.ts';
+import { plural, table, type Cell, type Paint } from '../table.ts';
+import type { ShownCall, ShownGap, ShownRow } from './reports.ts';
+
+/** One call as a line, for example `12:00:01  openai  gpt-5  search  1,234+56 tokens  200  1.2 s`. */
+export function callLine(call: ShownCall, paint: Paint): string {
+  const { at, lane, model, toolsCalled, usage, statusCode, durationMs, violations } = call;
+  const parts = [
+    paint('dim', at.slice(11, 19)),
+    printable(lane),
+    printable(model ?? `${call.method} ${call.path}`),
+    ...(toolsCalled.length > 0 ? [printable(`tools ${toolsCalled.join(', ')}`)] : []),
+    ...(usage === null ? [] : [tokensText(usage)]),
+    statusCode === null ? paint('red', 'no response') : String(statusCode),
+    `${(durationMs / 1000).toFixed(1)} s`,
+  ];
+  if (violations.length > 0)
+    parts.push(
+      paint(call.blocked ? 'red' : 'yellow', `${call.blocked ? 'blocked' : 'violates'} ${violations.join(', ')}`),
+    );
+  return `${parts.join('  ')}\n`;
+}
+
+const tokensText = ({ promptTokens, completionTokens }: NonNullable<ShownCall['usage']>): string =>
+  `${promptTokens}+${completionTokens} tokens`;
+
+const VERDICT_STYLES: Readonly<Record<string, Cell['style']>> = {
+  match: 'green',
+  undeclared: 'red',
+  misreported: 'red',
+  unreported: 'yellow',
+  'never-seen': 'dim',
+  unknown: 'dim',
+};
+
+/** The matrix as a table. */
+export function matrixText(rows: readonly ShownRow[], paint: Paint): string {
+  if (rows.length === 0) return 'nothing is declared, reported or observed\n';
+  const cells = rows.map(({ kind, name, declared, reported, observed, verdict }): Cell[] => {
+    const style = VERDICT_STYLES[verdict];
+    return [
+      { text: printable(kind) },
+      { text: printable(name) },
+      ...[declared, reported, observed].map((each) => ({ text: each === null ? '?' : each ? 'yes' : 'no' })),
+      { text: printable(verdict), ...(style !== undefined && { style }) },
+    ];
+  });
+  return table(['KIND', 'NAME', 'DECLARED', 'REPORTED', 'OBSERVED', 'VERDICT'], cells, paint);
+}
+
+/** Score, grade and the issues, most severe first as in the report. */
+export function gapText({ score, grade, issues }: ShownGap, paint: Paint): string {
+  const head = `${paint('bold', `${score}/100 ${grade}`)}  ${plural(issues.length, 'issue')}\n`;
+  const lines = issues.map(
+    ({ severity, property, description }) =>
+      `  ${severity.padEnd(8)}  ${printable(property)}: ${printable(description)}\n`,
+  );
+  return head + lines.join('');
+}

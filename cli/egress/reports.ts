@@ -1,0 +1,88 @@
+import { GRADES, type Grade } from '../../core/gap/gap.ts';
+import {
+  flag,
+  integer,
+  list,
+  nullable,
+  number,
+  object,
+  oneOf,
+  parseWith,
+  text,
+  withDefault,
+  type Field,
+} from '../../core/untrusted/fields.ts';
+
+/** One call that an agent made through a lane, as far as the commands show it. */
+export interface ShownCall {
+  id: string;
+  /** ISO 8601 */
+  at: string;
+  lane: string;
+  method: string;
+  path: string;
+  model: string | null;
+  toolsCalled: string[];
+  toolsExecuted: string[];
+  usage: { promptTokens: number; completionTokens: number } | null;
+  statusCode: number | null;
+  durationMs: number;
+  violations: string[];
+  blocked: boolean;
+}
+
+/** One row of `GET /explore?view=matrix`. null: cannot be known. */
+export interface ShownRow {
+  kind: string;
+  name: string;
+  declared: boolean | null;
+  reported: boolean | null;
+  observed: boolean | null;
+  verdict: string;
+}
+
+export interface ShownGap {
+  score: number;
+  grade: Grade;
+  issues: { severity: string; property: string; description: string }[];
+}
+
+const name = text({ max: 500, cut: true });
+const names = withDefault(list(name, { max: 1_000, cut: true }), []);
+const count = integer({ min: 0 });
+const positive = number({ min: 0, max: Number.MAX_SAFE_INTEGER });
+
+const CALL: Field<ShownCall> = object<ShownCall>({
+  ...{ id: name, at: name, lane: name, method: name, path: name, model: nullable(name) },
+  ...{ toolsCalled: names, toolsExecuted: names, violations: names },
+  usage: nullable(object({ promptTokens: count, completionTokens: count })),
+  statusCode: nullable(count),
+  durationMs: positive,
+  blocked: withDefault(flag, false),
+});
+
+const ROW: Field<ShownRow> = object<ShownRow>({
+  ...{ kind: name, name, verdict: name },
+  ...{ declared: nullable(flag), reported: nullable(flag), observed: nullable(flag) },
+});
+
+const GAP: Field<ShownGap> = object<ShownGap>({
+  score: number({ min: 0, max: 100 }),
+  grade: oneOf(GRADES),
+  issues: list(object({ severity: name, property: name, description: name }), { max: 1_000, cut: true }),
+});
+
+/** The body of `GET /egress`; null: it is something else. */
+export const parseCalls = (body: unknown): ShownCall[] | null => valueOf(list(CALL, { max: 100_000 }), body);
+
+/** The body of `GET /explore?view=matrix`; null: it is something else. */
+export const parseMatrix = (body: unknown): ShownRow[] | null =>
+  valueOf(object<{ rows: ShownRow[] }>({ rows: list(ROW, { max: 100_000 }) }), body)?.rows ?? null;
+
+/** The body of `GET /gap`; null: it is something else. */
+export const parseGap = (body: unknown): ShownGap | null => valueOf(GAP, body);
+
+function valueOf<T>(field: Field<T>, body: unknown): T | null {
+  const parsed = parseWith(field, body);
+  return parsed.ok ? parsed.value : null;
+}

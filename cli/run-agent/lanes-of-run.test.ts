@@ -1,0 +1,52 @@
+import { expect, test } from '@jest/globals';
+import { parseManifest } from '../../core/manifest/parse-manifest.ts';
+import { manifestText } from '../../testing/manifests/manifest-text.ts';
+import { lanesOfRun } from './lanes-of-run.ts';
+
+function lanes(env: Record<string, string>, spec = '') {
+  const parsed = parseManifest(manifestText(spec));
+  if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
+  return lanesOfRun(parsed.manifest, env, 4102);
+}
+
+test.each([
+  [
+    'a key',
+    { ANTHROPIC_API_KEY: 'k' },
+    'anthropic=https://api.anthropic.com',
+    { ANTHROPIC_BASE_URL: 'http://127.0.0.1:4102/anthropic' },
+  ],
+  [
+    'a gateway',
+    { GROQ_BASE_URL: 'https://gateway.example.com/groq' },
+    'groq=https://gateway.example.com/groq',
+    { GROQ_BASE_URL: 'http://127.0.0.1:4102/groq' },
+  ],
+])('%s of a vendor opens its lane', (_, env, upstream, variables) => {
+  const found = lanes(env);
+  expect(found.egressLanes.split(',')).toContain(upstream);
+  expect(found.variables).toMatchObject(variables);
+});
+
+test('an agent with Azure gets no OPENAI_BASE_URL', () => {
+  const { variables } = lanes({
+    OPENAI_API_KEY: 'k',
+    AZURE_OPENAI_API_KEY: 'k',
+    AZURE_OPENAI_ENDPOINT: 'https://shop.openai.azure.com',
+  });
+  expect(variables).not.toHaveProperty('OPENAI_BASE_URL');
+  expect(variables['AZURE_OPENAI_ENDPOINT']).toBe('http://127.0.0.1:4102/azure');
+});
+
+test('an MCP server whose URL is a variable gets a lane', () => {
+  const spec = '  mcp: { servers: [{ name: files, transport: http, url: $env:FILES_URL }] }\n';
+  const { egressLanes, variables } = lanes({ FILES_URL: 'https://files.example.com/mcp' }, spec);
+  expect(egressLanes.split(',')).toContain('mcp:files=https://files.example.com/mcp');
+  expect(variables['FILES_URL']).toBe('http://127.0.0.1:4102/mcp/files');
+});
+
+test('a value that is no URL is a problem without the value', () => {
+  const { problems } = lanes({ OPENAI_BASE_URL: 'https://user:secret@example.com/v1' });
+  expect(problems).toHaveLength(1);
+  expect(problems.join()).not.toContain('secret');
+});

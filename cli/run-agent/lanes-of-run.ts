@@ -1,0 +1,65 @@
+import { LANES_ANNOTATION, namedLanes, type NamedLane } from '../../core/egress/lane-annotation.ts';
+import { VENDOR_LANES, type VendorLaneName } from '../../core/egress/lane-variables.ts';
+import { routeLanes } from '../../core/injection/egress-lanes.ts';
+import type { Manifest } from '../../core/manifest/manifest.ts';
+import { referenceOf } from '../../core/manifest/references.ts';
+import type { Environment } from '../../runtime/env.ts';
+
+/** The variables with the key of a vendor. A vendor whose key is set gets a lane. */
+const KEYS: Readonly<Record<VendorLaneName, readonly string[]>> = {
+  openai: ['OPENAI_API_KEY'],
+  anthropic: ['ANTHROPIC_API_KEY'],
+  gemini: ['GEMINI_API_KEY', 'GOOGLE_API_KEY'],
+  vertex: [],
+  azure: ['AZURE_OPENAI_API_KEY', 'AZURE_API_KEY'],
+  groq: ['GROQ_API_KEY'],
+  mistral: ['MISTRAL_API_KEY'],
+  cohere: ['CO_API_KEY', 'COHERE_API_KEY'],
+  ollama: [],
+};
+
+export interface RunLanes {
+  /** The sidecar's EGRESS_LANES; empty: no lane. */
+  egressLanes: string;
+  /** Of the agent. */
+  variables: Readonly<Record<string, string>>;
+  /** Why a variable cannot be led through a lane; each the begin of a sentence. */
+  problems: readonly string[];
+}
+
+/**
+ * The lanes of an agent that runs with this environment: for each vendor whose key or base URL is set or whose models the manifest
+ * declares, and for each MCP server whose URL the manifest takes from a variable.
+ */
+export function lanesOfRun(manifest: Manifest, env: Environment, port: number): RunLanes {
+  const container = {
+    name: 'agent',
+    env: Object.entries(env).flatMap(([name, value]) => (value === undefined ? [] : [{ name, value }])),
+  };
+  const { written, upstreams, problems } = routeLanes(container, lanesFor(manifest, env), port);
+  return {
+    egressLanes: upstreams.map(({ lane, upstream }) => `${lane}=${upstream}`).join(','),
+    variables: Object.fromEntries(written.map(({ name, value }) => [name, value])),
+    problems,
+  };
+}
+
+function lanesFor(manifest: Manifest, env: Environment): NamedLane[] {
+  const { model, mcp } = manifest.spec;
+  const providers = new Set([model.provider, model.fallback?.provider]);
+  const isSet = (name: string): boolean => (env[name] ?? '') !== '';
+  const vendors = Object.entries(VENDOR_LANES).flatMap(([id, { variables }]): NamedLane[] => {
+    const name = id as VendorLaneName;
+    const names = [...KEYS[name], ...variables.map((variable) => variable.name)];
+    return providers.has(name) || names.some(isSet) ? [{ id: name, variable: null }] : [];
+  });
+  const servers = (mcp?.servers ?? []).flatMap(({ name, url = '' }): NamedLane[] => {
+    const reference = referenceOf(url);
+    const entry = `mcp:${name}=${reference?.name ?? ''}`;
+    // A name that no lane can have, such as one with spaces, gets none.
+    return reference?.kind === 'env' && isSet(reference.name) && LANES_ANNOTATION.test(entry)
+      ? namedLanes(entry)
+      : [];
+  });
+  return [...vendors, ...servers];
+}
