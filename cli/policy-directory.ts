@@ -8,6 +8,7 @@ import {
   type PolicyFiles,
 } from '../core/policy/generate.ts';
 import { packageSegmentOf } from '../core/policy/package-name.ts';
+import { isRecord } from '../core/untrusted/fields.ts';
 import type { CliContext } from './context.ts';
 import { fileFailure } from './file-failure.ts';
 import { makeDirectory } from './make-directory.ts';
@@ -66,14 +67,15 @@ function agentInRego(text: string): string | null {
   return plain ?? quoted ?? null;
 }
 
-/** JSON has no comments, so a generated file is recognised by its shape. */
+/** JSON has no comments, so a generated file is recognised by its shape. Until 0.2.0 it had no `egress`. */
 function agentInData(text: string): string | null {
   try {
     const agents = onlyMember(onlyMember(JSON.parse(text), 'platform'), 'agent');
     const [name, ...others] = Object.keys(agents);
     if (name === undefined || others.length > 0) return null;
-    onlyMember(agents[name], 'config');
-    return name;
+    const { egress = {}, ...rest } = agents[name] as Record<string, unknown>;
+    onlyMember(rest, 'config');
+    return isRecord(egress) ? name : null;
   } catch {
     return null;
   }

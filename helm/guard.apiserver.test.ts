@@ -7,7 +7,8 @@ import { parseAllDocuments } from 'yaml';
 import { annotationDefaults, ANNOTATIONS, describeAnnotationProblem } from '../core/injection/annotations.ts';
 import { buildSidecar, buildVolumes, type InjectionPlan } from '../core/injection/build-sidecar.ts';
 import { buildEngine, buildEngineVolumes } from '../core/injection/build-engine.ts';
-import { DEFAULT_EGRESS } from '../core/injection/egress.ts';
+import { namedLanes } from '../core/egress/lane-annotation.ts';
+import { DEFAULT_EGRESS, type EgressPlan } from '../core/injection/egress.ts';
 import type { Injection } from '../core/injection/guard-table.ts';
 import type { Container } from '../core/injection/pod.ts';
 import { startControlPlane, whyNoControlPlane, type ControlPlane } from '../e2e/cluster/control.ts';
@@ -38,6 +39,17 @@ const PLAN: InjectionPlan = {
   otlp: false,
   egress: DEFAULT_EGRESS,
   ...annotationDefaults((key) => SETTINGS[key]),
+};
+const LANE_ANNOTATIONS = {
+  'platform.io/egress-lanes': 'openai,azure,mcp:files=FILES_MCP_URL',
+  'platform.io/egress-mode': 'enforce',
+  'platform.io/egress-connect': 'log',
+};
+const LANES: EgressPlan = {
+  lanes: namedLanes(LANE_ANNOTATIONS['platform.io/egress-lanes']),
+  mode: 'enforce',
+  connect: 'log',
+  census: true,
 };
 const GENUINE = buildSidecar(PLAN, agent, [], SETTINGS);
 const VOLUMES = buildVolumes(PLAN, SETTINGS);
@@ -188,6 +200,30 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       }),
     ],
     [
+      'has lanes in its sidecar',
+      opted(
+        { initContainers: [buildSidecar({ ...PLAN, egress: LANES }, agent, [], SETTINGS)] },
+        LANE_ANNOTATIONS,
+      ),
+    ],
+    [
+      'has no census in its sidecar',
+      opted(
+        { initContainers: [sidecar({ env: envOf({ CENSUS: undefined }) })] },
+        { 'platform.io/census': 'false' },
+      ),
+    ],
+    [
+      'listens on ports of lanes, without lanes',
+      opted(
+        {
+          containers: [{ ...agent, ports: [{ containerPort: 4002 }, { containerPort: 4003 }] }],
+          initContainers: [sidecar()],
+        },
+        { 'platform.io/egress-connect': 'off' },
+      ),
+    ],
+    [
       'listens on a port of the engine, without an engine',
       opted({
         containers: [{ ...agent, ports: [{ containerPort: 8181 }] }],
@@ -254,6 +290,25 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       opted(spec, { 'platform.io/otlp': 'true', ...annotations }),
       'with the annotation platform.io/otlp, port 4318 is reserved for the sidecar',
     ]),
+    ...(
+      [
+        [
+          { containers: [{ ...agent, ports: [{ containerPort: 4002 }] }] },
+          { 'platform.io/egress-lanes': 'groq' },
+        ],
+        [
+          {
+            initContainers: [sidecar(), { name: 'mesh', image: 'm', ports: [{ containerPort: 4003 }] }],
+          },
+          { 'platform.io/egress-connect': 'deny' },
+        ],
+        [{}, { 'platform.io/egress-lanes': 'groq', 'platform.io/agent-port': '4003' }],
+      ] satisfies [Spec, Record<string, string>][]
+    ).map(([spec, annotations], index): [string, object, string] => [
+      `has lanes and uses a port of the lanes (${index})`,
+      opted(spec, annotations),
+      'ports 4002 and 4003 are reserved for the lanes of the sidecar',
+    ]),
     [
       'has an invalid value in platform.io/otlp',
       opted({ initContainers: [sidecar()] }, { 'platform.io/otlp': 'on' }),
@@ -284,6 +339,20 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
         ['loads compiled code from another directory', { env: envOf({ NODE_COMPILE_CACHE: '/manifest' }) }],
         ['preloads a library', { env: envOf({ LD_PRELOAD: '/manifest/evil.so' }) }],
         ['accepts any certificate', { env: envOf({ NODE_TLS_REJECT_UNAUTHORIZED: '0' }) }],
+        ...[
+          ['EGRESS_LANES', 'bedrock=https://bedrock.example'],
+          ['EGRESS_LANES', 'openai=https://user:key@llm.example'],
+          ['EGRESS_LANES', 'openai=https://llm.example?key=secret'],
+          ['EGRESS_MODE', 'never'],
+          ['EGRESS_CONNECT', 'on'],
+          ['EGRESS_PORT', '4004'],
+          ['EGRESS_CA_FILE', '/manifest/ca.pem'],
+          ['EGRESS_NOT_REWRITTEN', 'openai'],
+          ['CENSUS', 'off'],
+        ].map(([name = '', value = '']): [string, Spec] => [
+          `has ${name}=${value}`,
+          { env: envOf({ [name]: value }) },
+        ]),
         ['starts in another directory', { workingDir: '/manifest' }],
         [
           'has a postStart hook that runs a command',
@@ -888,6 +957,14 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
             opa,
             sidecar({ env: envOf({ ...ENGINE_ENV, POLICY_PROXY_MODE: 'track' }) }),
           ],
+          volumes,
+        }),
+        DIFFERS,
+      ],
+      [
+        'has a mode of lanes below the minimum',
+        opted({
+          initContainers: [rules, opa, sidecar({ env: envOf({ ...ENGINE_ENV, EGRESS_MODE: 'track' }) })],
           volumes,
         }),
         DIFFERS,

@@ -1,3 +1,6 @@
+import { VENDOR_LANES, type VendorLane } from '../core/egress/lane-variables.ts';
+import { NOT_REWRITTEN_REASONS } from '../core/egress/not-rewritten.ts';
+import { CONNECT_VARIABLES } from '../core/injection/egress.ts';
 import { ANNOTATIONS, type AnnotationRow } from '../core/injection/annotations.ts';
 import { SKIP_SUMMARIES } from '../core/injection/decide.ts';
 import { OWN_CONTAINERS, VOLUMES } from '../core/injection/names.ts';
@@ -16,7 +19,7 @@ warning.
 | --- | --- | --- | --- |
 `;
 
-const OWN = `
+const own = (): string => `
 The injector writes two more annotations and one label. Do not set them:
 
 - the annotation \`platform.io/injected\`: JSON with the version, the hash of the configuration, the agent's container and port,
@@ -27,6 +30,26 @@ The injector writes two more annotations and one label. Do not set them:
 With \`platform.io/otlp\`, the agent's container gets \`OTEL_EXPORTER_OTLP_TRACES_ENDPOINT\` and
 \`OTEL_EXPORTER_OTLP_TRACES_PROTOCOL\`, unless it sets one of them. [The guide](../guide/kubernetes.md#send-opentelemetry-spans-to-the-sidecar)
 describes the details.
+
+## Variables of lanes
+
+With \`platform.io/egress-lanes\`, a variable of the agent's container with a value gets the address of the lane, and its value
+becomes the upstream of the lane. An absent variable is added only if the table has "yes" and nothing else in the container decides
+about the address. [The guide](../guide/kubernetes.md#send-the-agents-calls-through-lanes) describes the details.
+
+| Lane | Variable | Added if absent | Upstream then |
+| --- | --- | --- | --- |
+${laneRows()}| \`compatible:NAME=VARIABLE\`, \`mcp:NAME=VARIABLE\` | \`VARIABLE\` | no | |
+
+A variable that is not changed is in the sidecar's variable \`EGRESS_NOT_REWRITTEN\`, with one of these reasons:
+
+| Reason | When |
+| --- | --- |
+${reasonRows()}
+With \`platform.io/egress-connect\`, these variables are added unless the container has one of them:
+${CONNECT_VARIABLES.map(({ name }) => code(name)).join(', ')}.
+
+## Resources and port
 
 The four resource quantities of the sidecar are independent. A pod whose request exceeds its limit is rejected. The sidecar
 takes the place of the agent's first port, which must serve HTTP/1.1 or WebSocket. If the agent serves another protocol on its
@@ -73,12 +96,27 @@ export function annotationsReferencePage(): string {
   return [
     INTRODUCTION,
     ...rows,
-    OWN,
+    own(),
     codes(SKIP_SUMMARIES),
     '\n### Rejected\n\n',
     codes(REJECTION_SUMMARIES),
     `\nNames reserved by the injector: the containers ${OWN_CONTAINERS.map(code).join(', ')} and the volumes ${Object.values(VOLUMES).map(code).join(', ')}.\n`,
   ].join('');
 }
+
+const laneRows = (): string =>
+  Object.entries<VendorLane>(VENDOR_LANES)
+    .flatMap(([lane, { upstream, variables }]) =>
+      variables.map(
+        ({ name, added }) =>
+          `| ${code(lane)} | ${code(name)} | ${added === null ? 'no' : 'yes'} | ${added === null || upstream === null ? '' : code(upstream)} |\n`,
+      ),
+    )
+    .join('');
+
+const reasonRows = (): string =>
+  Object.entries(NOT_REWRITTEN_REASONS)
+    .map(([reason, when]) => `| ${code(reason)} | ${when} |\n`)
+    .join('');
 
 const code = (text: string): string => `\`${text}\``;

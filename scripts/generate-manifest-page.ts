@@ -13,7 +13,12 @@ function sectionsOf(path: string, node: SchemaNode): Section[] {
     sectionsOf(path === '' ? name : `${path}.${name}`, child),
   );
   const values = node.additionalProperties ? sectionsOf(`${path}.<key>`, node.additionalProperties) : [];
-  return [...own, ...inner, ...values, ...(node.items === undefined ? [] : sectionsOf(`${path}[]`, node.items))];
+  return [
+    ...own,
+    ...inner,
+    ...values,
+    ...(node.items === undefined ? [] : sectionsOf(`${path}[]`, node.items)),
+  ];
 }
 
 function typeOf(node: SchemaNode): string {

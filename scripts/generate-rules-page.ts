@@ -3,6 +3,8 @@ import { GRADES } from '../core/gap/gap.ts';
 import { minimumScoreOf } from '../core/gap/grade.ts';
 import { MAX_NOT_SHOWN_POINTS, STATIC_FLOOR } from '../core/gap/points.ts';
 import { GAP_RULES } from '../core/gap/rules.ts';
+import { EGRESS_RULES } from '../core/policy/egress-rules.ts';
+import type { PolicyRule } from '../core/policy/policy-rule.ts';
 import { POLICY_RULES } from '../core/policy/rules.ts';
 import { markdownTable } from './markdown-table.ts';
 
@@ -24,7 +26,8 @@ the score below ${STATIC_FLOOR}, but the rows of guardrails and policy can. Issu
 ${MAX_NOT_SHOWN_POINTS} points together. Grades: ${grades}, F below.
 
 The rows \`model.apiKey\`, \`env:\`, \`service:\`, \`tool:\`, \`memory:\` and \`mcp:\` need the agent's own report (\`source: agent-sdk\`). The
-rows of guardrails need responses that report behavior. The rows of \`policy\` need a policy engine.
+rows of guardrails need responses that report behavior. The rows of \`policy\` need a policy engine. The rows
+\`tools.undeclared\`, \`model.undeclared\` and \`tokens.misreported\` need egress lanes, and \`egress.unseen\` needs the socket census.
 
 ${gapTable()}
 ## Policy rules
@@ -32,20 +35,27 @@ ${gapTable()}
 Each of these declarations adds a policy rule. [\`platform generate-policy\`](cli.md#platform-generate-policy) prints the rules
 of a manifest, or writes them for Open Policy Agent. A denial is the issue \`policy.<reason>\` above.
 
-${policyTable()}
+${policyTable(POLICY_RULES)}
 Unknown facts do not cause a denial, with two exceptions. A model call that reports no guardrails counts as a call without
 pii-detector. A call of a destructive tool that does not report a confirmation counts as not confirmed.
 
+## Policy rules of the egress lanes
+
+These rules decide about the calls of the agent on the egress lanes, before they are sent or before the agent receives them. They
+are the set \`deny_egress\` of the generated policy ([input document](../guide/enforcement.md#input-document)). The rules about names
+apply to every manifest.
+
+${policyTable(EGRESS_RULES)}
 ## Compliance rules
 
 See [compliance rules](compliance.md) for the rules that \`platform audit\` scores and that proofs refer to.
 `;
 }
 
-function policyTable(): string {
+function policyTable(rules: readonly PolicyRule<string>[]): string {
   return markdownTable(
     ['Denial reason', 'Severity', 'Declared at', 'Added when', 'Denies when'],
-    POLICY_RULES.map(({ reason, severity, field, declaredBy, deniesWhen }) => [
+    rules.map(({ reason, severity, field, declaredBy, deniesWhen }) => [
       `\`${reason}\``,
       severity,
       `\`${field}\``,

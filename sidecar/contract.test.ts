@@ -129,6 +129,23 @@ const ENDPOINTS: readonly Row[] = [
   ],
   ['another view is rejected', 'GET', '/gap?view=x', null, 400, PROBLEM_TYPE, problem(400)],
   [
+    'declared, reported and observed',
+    'GET',
+    '/explore?view=matrix',
+    null,
+    200,
+    JSON_TYPE,
+    {
+      rows: expect.arrayContaining([
+        {
+          ...{ kind: 'model', name: 'gpt-5' },
+          ...{ declared: true, reported: null, observed: null, verdict: 'unknown' },
+        },
+      ]),
+    },
+  ],
+  ['another view of explore is rejected', 'GET', '/explore?view=x', null, 400, PROBLEM_TYPE, problem(400)],
+  [
     'array of audit entries, each with requestId',
     'GET',
     '/audit',

@@ -24,7 +24,16 @@ export const ANNOTATION_VALUES: Readonly<
   otlp: { good: ['true', 'false'], bad: ['yes', '', 'True', 'true '] },
   egressLanes: {
     good: ['openai', 'openai,anthropic', 'gemini, mcp:files=FILES_URL', 'compatible:a-1=_X9'],
-    bad: ['', 'bedrock', 'openai,', 'openai;azure', 'openai=OPENAI_BASE_URL', 'mcp:files', 'mcp:=X', 'mcp:a=1X'],
+    bad: [
+      '',
+      'bedrock',
+      'openai,',
+      'openai;azure',
+      'openai=OPENAI_BASE_URL',
+      'mcp:files',
+      'mcp:=X',
+      'mcp:a=1X',
+    ],
   },
   egressMode: { good: ['track', 'enforce', 'off'], bad: ['', 'fail', 'TRACK'] },
   egressConnect: { good: ['off', 'log', 'deny'], bad: ['', 'on', 'true', 'allow'] },

@@ -234,7 +234,15 @@ const egressAnnotations = fc.record(
   {
     'platform.io/egress-lanes': fc
       .subarray(
-        ['openai', 'anthropic', 'gemini', 'azure', 'ollama', 'mcp:files=FILES_MCP_URL', 'compatible:x=LLM_URL'],
+        [
+          'openai',
+          'anthropic',
+          'gemini',
+          'azure',
+          'ollama',
+          'mcp:files=FILES_MCP_URL',
+          'compatible:x=LLM_URL',
+        ],
         { minLength: 1 },
       )
       .map((lanes) => lanes.join(',')),

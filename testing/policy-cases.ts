@@ -1,9 +1,11 @@
 import type { BehavioralEvent } from '../core/behavior/audit-entry.ts';
 import type { Manifest, Tool } from '../core/manifest/manifest.ts';
 import { parseManifest } from '../core/manifest/parse-manifest.ts';
+import { egressInputOf, type EgressQuery } from '../core/policy/egress-input.ts';
+import { EGRESS_REQUEST_TYPES } from '../core/policy/policy-input.ts';
 import { policyInputOf, type InputFacts, type PolicyInput } from '../core/policy/policy-input.ts';
 import type { DenialReason } from '../core/policy/policy-rule.ts';
-import { policyConfigOf, policyOf, rulesOf } from '../core/policy/policy.ts';
+import { egressRulesOf, policyConfigOf, policyOf, rulesOf } from '../core/policy/policy.ts';
 import { POLICY_RULES } from '../core/policy/rules.ts';
 import fc from './properties.ts';
 
@@ -62,6 +64,7 @@ const tool: fc.Arbitrary<Tool> = fc.record(
       { destructiveHint: fc.boolean(), readOnlyHint: fc.boolean() },
       { requiredKeys: [] },
     ),
+    constraints: fc.constantFrom({}, { required: ['id'] }),
   },
   { requiredKeys: ['name'] },
 );
@@ -72,15 +75,49 @@ const guardrail = (...types: string[]) =>
     { requiredKeys: ['type'] },
   );
 
+/** Model ids with and without dates and paths, and others that look alike. */
+const modelId = fc.oneof(
+  fc.constantFrom(
+    'gpt-4o',
+    'GPT-4o',
+    'openai/gpt-4o',
+    'gpt-4o-2024-08-06',
+    'gpt-4o-latest',
+    'gpt-4',
+    'x/',
+    'unknown',
+  ),
+  hostile,
+);
+const host = fc.constantFrom(
+  'example.com',
+  'a.example.com',
+  'A.Example.COM.',
+  'evilexample.com',
+  '10.0.0.1',
+  '[::1]',
+  '',
+);
+
 const spec = fc.record(
   {
     model: fc.record({
       provider: hostile,
-      id: hostile,
+      id: modelId,
       apiKey: fc.constant('$env:KEY'),
       costControls: fc.record({ maxMonthlyUSD: amount, maxTokensPerDay: whole }, { requiredKeys: [] }),
     }),
     tools: fc.uniqueArray(tool, { maxLength: 5, selector: ({ name }) => name }),
+    egress: fc.record(
+      {
+        hosts: fc.array(fc.constantFrom('example.com', '*.example.com', '10.0.0.1', '[::1]'), {
+          maxLength: 2,
+        }),
+        tools: fc.array(fc.constantFrom('drop*', 'look', 'files_*'), { maxLength: 2 }),
+        models: fc.array(modelId, { maxLength: 2 }),
+      },
+      { requiredKeys: [] },
+    ),
     guardrails: fc.record(
       {
         input: fc.array(guardrail('pii-detector', 'custom'), { maxLength: 2 }),
@@ -172,6 +209,36 @@ export function inputs(manifest: Manifest): fc.Arbitrary<PolicyInput> {
   return facts.map((known) =>
     policyInputOf({ agentName: policy.agentName, memory: policy.memory, ...known }),
   );
+}
+
+/** Calls of one agent on its egress lanes, near the boundaries of the rules. */
+export function egressInputs(manifest: Manifest): fc.Arbitrary<PolicyInput> {
+  const { maxTokensPerDay, maxDailyUSD } = policyConfigOf(egressRulesOf(manifest));
+  const declared = (manifest.spec.tools ?? []).map(({ name }) => name);
+  const names = fc.oneof(
+    ...(declared.length === 0 ? [] : [{ weight: 4, arbitrary: fc.constantFrom(...declared) }]),
+    { weight: 2, arbitrary: fc.constantFrom('drop', 'dropped', 'look', 'files_read', 'files', '') },
+    { weight: 1, arbitrary: hostile },
+  );
+  const query: fc.Arbitrary<EgressQuery> = fc.record(
+    {
+      request_type: fc.constantFrom(...EGRESS_REQUEST_TYPES),
+      model: fc.oneof(fc.constant(manifest.spec.model.id), modelId),
+      tools: fc.array(names, { maxLength: 3 }),
+      mcp_tools: fc.array(names, { maxLength: 2 }),
+      invalid_arguments: fc.array(names, { maxLength: 2 }),
+      host,
+      reserved_tokens: near(maxTokensPerDay, whole),
+      reserved_usd: amount,
+      user_confirmed: fc.boolean(),
+    },
+    { requiredKeys: ['request_type'] },
+  );
+  const totals = fc.record(
+    { tokensToday: near(maxTokensPerDay, whole), costTodayUsd: near(maxDailyUSD, amount) },
+    { requiredKeys: [] },
+  );
+  return fc.tuple(query, totals).map(([call, known]) => egressInputOf(manifest.metadata.name, call, known));
 }
 
 /** Often the value itself or an adjacent number. */

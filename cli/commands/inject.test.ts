@@ -109,6 +109,27 @@ describe('inject', () => {
     expect((await platform(['uninject', '-'], output)).output).toBe(text);
   });
 
+  test('sends the calls of a workload with platform.io/egress-lanes to its lanes, and uninject restores it', async () => {
+    const text = deployment('chat')
+      .replace('labels:', 'annotations: {platform.io/egress-lanes: "anthropic,azure"}\n      labels:')
+      .replace(
+        '- name: agent',
+        '- name: agent\n          env: [{name: ANTHROPIC_BASE_URL, value: "https://llm.corp.example"}]',
+      );
+    const { output, errors } = await platform(['inject', '-'], text);
+    const pod = templateOf(output);
+    expect(pod.spec.containers[0]?.env).toEqual([
+      { name: 'ANTHROPIC_BASE_URL', value: 'http://127.0.0.1:4002/anthropic' },
+    ]);
+    expect(envOf(pod)).toMatchObject({
+      EGRESS_LANES: 'anthropic=https://llm.corp.example',
+      EGRESS_NOT_REWRITTEN: 'azure=AZURE_OPENAI_ENDPOINT:absent',
+      CENSUS: 'on',
+    });
+    expect(errors).toContain('platform.io/egress-lanes has no effect on AZURE_OPENAI_ENDPOINT (azure)');
+    expect((await platform(['uninject', '-'], output)).output).toBe(text);
+  });
+
   test('reads directories recursively in order, and writes the same tree', async () => {
     write('in/b/two.yml', deployment('two'));
     write('in/a.yaml', deployment('one'));

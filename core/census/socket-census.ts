@@ -135,7 +135,7 @@ export class SocketCensus {
     const { own, ownUid, ownPorts, isOwnAddress, book } = this.#options;
     const mayBeOwn = row.inode === 0 || row.uid === ownUid;
     if (mayBeOwn && own.has(row.localPort, row.remotePort)) return;
-    const key = `${isTcp ? 't' : 'u'}${buffer.latin1Slice(row.keyStart, row.keyEnd)}`;
+    const key = `${isTcp ? 't' : 'u'}${buffer.toString('latin1', row.keyStart, row.keyEnd)}`;
     const isKnown = this.#connections.has(key);
     if (isKnown || this.#connections.size < MAX_REMEMBERED) this.#connections.set(key, this.#scan);
     if (isKnown || (mayBeOwn && row.inode !== 0 && own.hasInode(row.inode))) return;

@@ -100,7 +100,7 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
     severity: 'error',
     type: 'Routed',
     is: (status, reason) => status === 'False' && reason === 'PortTaken',
-    when: 'another process in a pod uses port 4000, 4001 or, with `platform.io/otlp`, 4318, so that the sidecar cannot start (condition `Routed`)',
+    when: 'another process in a pod uses port 4000 or 4001, 4002 or 4003 for lanes, or 4318 for OTLP, so that the sidecar cannot start (condition `Routed`)',
     remediation: REMEDIATIONS['agent-port-taken'],
   }),
   condition('agent-bypassed', {

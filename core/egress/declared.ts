@@ -62,7 +62,9 @@ export function isDeclaredTool(
   mcpTools: ReadonlySet<string> = new Set(),
 ): boolean {
   const known = reportedName(name);
-  return tools.exact.has(known) || mcpTools.has(name) || tools.prefixes.some((start) => known.startsWith(start));
+  return (
+    tools.exact.has(known) || mcpTools.has(name) || tools.prefixes.some((start) => known.startsWith(start))
+  );
 }
 
 /** null: not known, because the manifest has addresses whose hosts are unknown. */
@@ -127,7 +129,7 @@ function hostsOf(manifest: Manifest): HostPatterns {
 }
 
 /** A URL without a host, such as `sqlite:///data.db`. */
-const FILE = /^[a-z][a-z0-9+.-]*:\/\/\//i;
+export const FILE = /^[a-z][a-z0-9+.-]*:\/\/\//i;
 
 function hostIn(address: string, type: string | undefined): string | null {
   // The port does not matter here, so that a host without a known port has one.
@@ -147,14 +149,22 @@ interface Address {
   value: string;
   /** Kind of service, which has a default port. */
   type?: string;
+  /** Declared apart from the host. */
+  port?: number;
 }
 
 /** Every address of the manifest that the agent may connect to. */
-function addressesOf(manifest: Manifest): Address[] {
+export function addressesOf(manifest: Manifest): Address[] {
   const { api, humanInTheLoop, subagents = [], observability } = manifest.spec;
   const found: Address[] = reachTargets(manifest).flatMap(({ path, address }) =>
     address.known
-      ? [{ path, value: address.value, ...(address.type === undefined ? {} : { type: address.type }) }]
+      ? [
+          {
+            ...{ path, value: address.value },
+            ...(address.type === undefined ? {} : { type: address.type }),
+            ...(address.port === undefined ? {} : { port: address.port }),
+          },
+        ]
       : [],
   );
   const others: [path: string, value: string | undefined][] = [
@@ -170,4 +180,5 @@ function addressesOf(manifest: Manifest): Address[] {
   return [...found, ...others.flatMap(([path, value]) => (isRemote(value) ? { path, value } : []))];
 }
 
-const isRemote = (value: string | undefined): value is string => value !== undefined && !value.startsWith('/');
+const isRemote = (value: string | undefined): value is string =>
+  value !== undefined && !value.startsWith('/');

@@ -22,7 +22,10 @@ test('an annotation names lanes of vendors, and others with their variable', () 
 });
 
 test('finds lanes and variables that are named twice, each once', () => {
-  expect(repeatedIn(namedLanes('openai,mcp:a=X,openai,mcp:b=X,openai'))).toEqual(['lane openai', 'variable X']);
+  expect(repeatedIn(namedLanes('openai,mcp:a=X,openai,mcp:b=X,openai'))).toEqual([
+    'lane openai',
+    'variable X',
+  ]);
   expect(repeatedIn(namedLanes('openai,mcp:a=X'))).toEqual([]);
 });
 
@@ -37,11 +40,14 @@ test('no variable belongs to two lanes', () => {
   expect(new Set(names).size).toBe(names.length);
 });
 
-test.each(ROWS)('the default upstream of %s is an origin, and only with one are variables added', (_name, lane) => {
-  const { upstream, variables } = lane;
-  if (upstream === null) expect(variables.filter(({ added }) => added !== null)).toEqual([]);
-  else expect(new URL(upstream).origin).toBe(upstream);
-});
+test.each(ROWS)(
+  'the default upstream of %s is an origin, and only with one are variables added',
+  (_name, lane) => {
+    const { upstream, variables } = lane;
+    if (upstream === null) expect(variables.filter(({ added }) => added !== null)).toEqual([]);
+    else expect(new URL(upstream).origin).toBe(upstream);
+  },
+);
 
 test('only OPENAI_BASE_URL is wrong with Azure, whose own variables are not', () => {
   const wrong = ROWS.flatMap(([, { variables }]) =>

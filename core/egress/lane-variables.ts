@@ -30,10 +30,7 @@ export const VENDOR_LANES = {
   openai: {
     upstream: 'https://api.openai.com',
     endings: ['/v1'],
-    variables: [
-      { ...added('OPENAI_BASE_URL', '/v1'), isWrongWithAzure: true },
-      rewritten('OPENAI_API_BASE'),
-    ],
+    variables: [{ ...added('OPENAI_BASE_URL', '/v1'), isWrongWithAzure: true }, rewritten('OPENAI_API_BASE')],
   },
   anthropic: {
     upstream: 'https://api.anthropic.com',
@@ -85,6 +82,9 @@ export const NAMED_LANE_KINDS = ['compatible', 'mcp'] as const;
 
 /** For example `openai`, `compatible:corp` or `mcp:files`. */
 export type LaneId = VendorLaneName | `${(typeof NAMED_LANE_KINDS)[number]}:${string}`;
+
+/** The most lanes of one sidecar. The limit bounds the labels of its metrics. */
+export const MAX_LANES = 32;
 
 /** The path of a lane, for example `/openai` or `/mcp/files`. */
 export const lanePath = (id: LaneId): string => `/${id.replace(':', '/')}`;

@@ -5,7 +5,14 @@ import type { Facts } from '../facts/facts.ts';
 import { VENDOR_ALIASES } from '../facts/model-vendors.ts';
 import type { Manifest } from '../manifest/manifest.ts';
 import { cut } from '../untrusted/fields.ts';
-import { declaredEgressOf, hostName, isDeclaredHost, isDeclaredModel, isDeclaredTool, mcpToolsIn } from './declared.ts';
+import {
+  declaredEgressOf,
+  hostName,
+  isDeclaredHost,
+  isDeclaredModel,
+  isDeclaredTool,
+  mcpToolsIn,
+} from './declared.ts';
 import type { DeclaredEgress } from './declared.ts';
 import { tokensVerdict } from './tokens-verdict.ts';
 import { verdictOf, type Known, type Verdict } from './verdict.ts';
@@ -98,7 +105,8 @@ const LANES: Readonly<Record<string, readonly string[]>> = { google: ['gemini', 
 
 /** Whether a lane would see the calls of the declared model. A lane `compatible:<name>` can belong to any vendor. */
 function hasLaneFor({ spec: { model } }: Manifest, id: string, egress: EgressFacts | null): boolean {
-  const { provider } = [model, ...(model.fallback ? [model.fallback] : [])].find((each) => each.id === id) ?? {};
+  const { provider } =
+    [model, ...(model.fallback ? [model.fallback] : [])].find((each) => each.id === id) ?? {};
   if (egress === null || provider === undefined) return false;
   const folded = provider.trim().toLowerCase();
   const vendor = Object.hasOwn(VENDOR_ALIASES, folded) ? (VENDOR_ALIASES[folded] ?? folded) : folded;
@@ -109,7 +117,9 @@ function hasLaneFor({ spec: { model } }: Manifest, id: string, egress: EgressFac
 function toolRows({ manifest, declared, facts, egress }: MatrixInput): Cells[] {
   const reported = facts.reported?.tools ?? null;
   const observed = egress === null ? new Set<string>() : toolsIn(egress);
-  const listed = new Map([...(egress?.mcpServers ?? [])].map(([name, { toolsListed }]) => [name, toolsListed]));
+  const listed = new Map(
+    [...(egress?.mcpServers ?? [])].map(([name, { toolsListed }]) => [name, toolsListed]),
+  );
   const declaredNames = (manifest.spec.tools ?? []).map(({ name }) => name);
   const names = [...new Set([...declaredNames, ...observed, ...(reported ?? [])])];
   const mcpTools = mcpToolsIn(declared, names, listed);
@@ -178,7 +188,13 @@ function hostRows({ declared, egress }: MatrixInput): Cells[] {
   const others = [...seen].filter(([name]) => !exact.has(name));
   return [
     ...[...exact].map((name) => row(name, true, seen.has(name))),
-    ...domains.map((end) => row(`*${end}`, true, others.some(([name]) => name.endsWith(end)))),
+    ...domains.map((end) =>
+      row(
+        `*${end}`,
+        true,
+        others.some(([name]) => name.endsWith(end)),
+      ),
+    ),
     ...others
       .filter(([name]) => !domains.some((end) => name.endsWith(end)))
       .map(([name, isDeclared]) => row(name, isDeclared, true)),
@@ -188,7 +204,10 @@ function hostRows({ declared, egress }: MatrixInput): Cells[] {
 function guardrailRows({ manifest, facts }: MatrixInput): Cells[] {
   const { sampled, guardrailsInvoked } = facts.behavior;
   const declared = (['input', 'output'] as const).flatMap((where) =>
-    (manifest.spec.guardrails?.[where] ?? []).map(({ type }) => ({ name: `${where}.${type}`, type: String(type) })),
+    (manifest.spec.guardrails?.[where] ?? []).map(({ type }) => ({
+      name: `${where}.${type}`,
+      type: String(type),
+    })),
   );
   const types = new Set(declared.map(({ type }) => type));
   const others = [...guardrailsInvoked.keys()].filter((type) => !types.has(type));

@@ -44,7 +44,10 @@ export function egressSummaryOf(
   const { rows } = matrixOf(manifest, facts);
   const undeclared = rows.filter(({ verdict, observed }) => verdict === 'undeclared' && observed === true);
   const countOf = (wanted: string): number => rows.filter(({ verdict }) => verdict === wanted).length;
-  const calls = [...egress.toolsCalled, ...[...egress.mcpServers.values()].flatMap((each) => [...each.toolsCalled])];
+  const calls = [
+    ...egress.toolsCalled,
+    ...[...egress.mcpServers.values()].flatMap((each) => [...each.toolsCalled]),
+  ];
   const models = [...egress.models].filter(([id]) => modelNamesOf(id).length > 0);
   return {
     lanes: short(egress.lanes, MAX_SUMMARY.lanes),

@@ -2,7 +2,7 @@ import type { EgressFacts } from '../facts/egress-facts.ts';
 import type { Verdict } from './verdict.ts';
 
 /** Share by which reported tokens may differ from observed tokens. */
-export const TOKEN_TOLERANCE = 0.05;
+const TOKEN_TOLERANCE = 0.05;
 
 /** Compares the reported with the observed tokens of the same requests. */
 export function tokensVerdict(

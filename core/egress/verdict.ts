@@ -1,7 +1,14 @@
 /** null: cannot be known. */
 export type Known = boolean | null;
 
-export const VERDICTS = ['match', 'undeclared', 'unreported', 'never-seen', 'misreported', 'unknown'] as const;
+export const VERDICTS = [
+  'match',
+  'undeclared',
+  'unreported',
+  'never-seen',
+  'misreported',
+  'unknown',
+] as const;
 export type Verdict = (typeof VERDICTS)[number];
 
 export interface Compared {

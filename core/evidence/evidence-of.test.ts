@@ -13,8 +13,10 @@ import {
   guardrailsSeen,
   reportedModelCall,
   sightingsIn,
+  sightingsOfLaneCall,
   sightingsInChecks,
   sightingsInFacts,
+  type LaneCall,
 } from './sightings.ts';
 
 const REACHED: Reach = { state: 'reachable', latencyMs: 1 };
@@ -25,6 +27,8 @@ interface Past {
   spec?: Partial<ManifestSpec>;
   /** Entries of the audit ring. */
   entries?: Partial<AuditEntry>[];
+  /** What calls on egress lanes showed. */
+  lane?: Partial<LaneCall>;
   /** Ids of checks that the agent reports as passed. */
   checks?: string[];
   /** Probe results of the sidecar. */
@@ -36,7 +40,9 @@ interface Past {
   reachNow?: Record<string, Reach>;
 }
 
-function reportOf({ spec, entries = [], checks = [], reach = {}, ...rest }: Past): EvidenceReport {
+const NO_CALL: LaneCall = { models: [], tools: [], mcpServers: [], totalTokens: 0 };
+
+function reportOf({ spec, entries = [], lane = {}, checks = [], reach = {}, ...rest }: Past): EvidenceReport {
   const { proofs = [], agoMs = 0, reachNow = reach } = rest;
   const seen = new Map<string, number>();
   const agentReport = {
@@ -44,6 +50,7 @@ function reportOf({ spec, entries = [], checks = [], reach = {}, ...rest }: Past
   };
   const keys = [
     ...entries.flatMap((entry) => [...sightingsIn(anEntry(entry))]),
+    ...sightingsOfLaneCall({ ...NO_CALL, ...lane }),
     ...sightingsInFacts({ reach: new Map(Object.entries(reach)), agentReport }),
   ];
   for (const key of keys) seen.set(key, NOON.getTime() - agoMs);
@@ -103,6 +110,22 @@ describe('tier of an item, by kind', () => {
       'model gpt-4o',
       'observed',
     ],
+    [
+      'a lane call of the declared model',
+      { lane: { models: ['openai/GPT-4o-2024-08-06'] } },
+      'model gpt-4o',
+      'observed',
+    ],
+    ['a lane call of another model', { lane: { models: ['gpt-5'] } }, 'model gpt-4o', 'none'],
+    ['a tool call on a lane', { ...TOOLS, lane: { tools: ['search'] } }, 'tool search', 'observed'],
+    ['a call of another tool on a lane', { ...TOOLS, lane: { tools: ['other'] } }, 'tool search', 'none'],
+    [
+      'a response of an MCP server on a lane',
+      { ...MCP, lane: { mcpServers: ['files'] } },
+      'mcp files',
+      'observed',
+    ],
+    ['tokens on a lane', { ...BUDGETS, lane: { totalTokens: 3 } }, 'budget maxTokensPerDay', 'observed'],
     ['usage of another model', { entries: [usage('gpt-4o-mini')] }, 'model gpt-4o', 'none'],
     ['usage without a model', { entries: [usage('unknown')] }, 'model gpt-4o', 'none'],
     ['unreadable usage', { entries: [{ usage: { unavailable: 'x' } }] }, 'model gpt-4o', 'none'],
@@ -282,6 +305,13 @@ describe('contradiction of a report of the agent', () => {
       tier: 'none',
       contradictedBy: 'usage of gpt-3.5-turbo-0125 in responses',
     });
+  });
+
+  test('is a call of another model on an egress lane', () => {
+    const past = { checks: ['model:openai/gpt-4o'], lane: { models: ['gpt-5'] } };
+    expect(itemOf(past, 'model')?.contradictedBy).toBe('call of gpt-5 on an egress lane');
+    const spec = { model: { ...model, fallback: { provider: 'openai', id: 'gpt-5', apiKey: 'x' } } };
+    expect(itemOf({ ...past, spec }, 'model')?.tier).toBe('reported');
   });
 
   test('is not usage of the fallback, or of other models in addition to the declared model', () => {

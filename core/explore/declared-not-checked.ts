@@ -5,6 +5,9 @@ import { isRecord, own } from '../untrusted/fields.ts';
 /** This limit can only be checked if the manifest has prices, because the cost is unknown without prices. */
 const CHECKED_WITH_PRICE = 'spec.model.costControls.maxMonthlyUSD';
 
+/** Compared only with what egress lanes or the socket census observe. */
+const CHECKED_WITH_EGRESS = 'spec.egress';
+
 /** Manifest paths that the product records but cannot check. */
 const UNCHECKED: readonly string[] = [
   'spec.model.parameters',
@@ -12,6 +15,7 @@ const UNCHECKED: readonly string[] = [
   CHECKED_WITH_PRICE,
   'spec.model.costControls.alertAtUSD',
   'spec.prompts',
+  CHECKED_WITH_EGRESS,
   'spec.memory.shortTerm.maxTurns',
   'spec.memory.shortTerm.maxTokens',
   'spec.memory.longTerm.ttlDays',
@@ -37,12 +41,16 @@ const UNCHECKED: readonly string[] = [
   'spec.humanInTheLoop',
 ];
 
-/** The manifest paths that this manifest declares and the product does not check. */
-export function declaredNotChecked(manifest: Manifest): string[] {
-  const isPriced = tokenPriceOf(manifest) !== undefined;
-  return UNCHECKED.filter(
-    (path) => valueAt(manifest, path.split('.')) !== undefined && !(isPriced && path === CHECKED_WITH_PRICE),
-  );
+/**
+ * The manifest paths that this manifest declares and the product does not check.
+ * @param hasEgress whether a lane or a census observes the agent; true if that is not known
+ */
+export function declaredNotChecked(manifest: Manifest, hasEgress = true): string[] {
+  const checked = new Set([
+    ...(tokenPriceOf(manifest) === undefined ? [] : [CHECKED_WITH_PRICE]),
+    ...(hasEgress ? [CHECKED_WITH_EGRESS] : []),
+  ]);
+  return UNCHECKED.filter((path) => valueAt(manifest, path.split('.')) !== undefined && !checked.has(path));
 }
 
 function valueAt(value: unknown, [key, ...rest]: readonly string[]): unknown {

@@ -1,5 +1,7 @@
 import { describe, expect, test } from '@jest/globals';
+import { someEgress } from '../../testing/egress-facts.ts';
 import type { Check } from '../facts/check.ts';
+import type { EgressFacts } from '../facts/egress-facts.ts';
 import type { HealthReport } from '../health/health.ts';
 import type { Manifest, ManifestSpec } from '../manifest/manifest.ts';
 import { FULL_MANIFEST } from '../../testing/manifests/manifest-text.ts';
@@ -193,4 +195,13 @@ test('lists only paths that a full manifest has', () => {
   expect(paths).toHaveLength(27);
   expect(paths).not.toContain('spec.api.healthEndpoint');
   expect(paths).not.toContain('spec.api.capabilitiesEndpoint');
+});
+
+test('lists spec.egress unless lanes or a census observe the agent', () => {
+  const manifest = manifestOf({ egress: { hosts: ['api.example.com'] } });
+  const listed = (egress: EgressFacts | null): string[] =>
+    explore(manifest, healthOf(), 'agent-sdk', { ...NOT_PROBED, egress }).declaredNotChecked;
+  expect(listed(null)).toEqual(['spec.egress']);
+  expect(listed(someEgress())).toEqual([]);
+  expect(declaredNotChecked(manifest)).toEqual([]);
 });

@@ -37,14 +37,14 @@ export interface ExploredEndpoint {
   note?: string;
 }
 
-type EndpointFacts = Pick<Facts, 'health' | 'capabilities' | 'agentCard'>;
+type ExploredFacts = Pick<Facts, 'health' | 'capabilities' | 'agentCard' | 'egress'>;
 
 /** Builds the explore report from the manifest, the checks and the endpoint probes. */
 export function exploreOf(
   manifest: Manifest,
   health: HealthReport,
   source: ReportSource,
-  facts: EndpointFacts,
+  facts: ExploredFacts,
 ): ExploreReport {
   const { spec } = manifest;
   const { model, memory } = spec;
@@ -69,11 +69,11 @@ export function exploreOf(
       input: spec.guardrails?.input?.length ?? 0,
       output: spec.guardrails?.output?.length ?? 0,
     },
-    declaredNotChecked: declaredNotChecked(manifest),
+    declaredNotChecked: declaredNotChecked(manifest, (facts.egress ?? null) !== null),
   };
 }
 
-function endpointsOf({ health, capabilities, agentCard }: EndpointFacts): ExploreReport['endpoints'] {
+function endpointsOf({ health, capabilities, agentCard }: ExploredFacts): ExploreReport['endpoints'] {
   const isHtml = capabilities?.isHtml === true;
   return {
     health: health && endpointOf(health, DEFAULT_PATHS.health),

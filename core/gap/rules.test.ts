@@ -1,4 +1,5 @@
 import { expect, test } from '@jest/globals';
+import { misbehavingEgress } from '../../testing/egress-facts.ts';
 import type { Check, CheckStatus } from '../facts/check.ts';
 import { aManifest, someFacts } from '../../testing/facts.ts';
 import type { Facts, HttpAnswer } from '../facts/facts.ts';
@@ -64,6 +65,10 @@ const FIRING: Readonly<Record<string, Case[]>> = {
     denied('custom_reason'),
   ],
   'policy.not-loaded': [[{}, { policy: { state: 'not-loaded' } }]],
+  'tools.undeclared.<name>': [[SPEC, { egress: misbehavingEgress() }]],
+  'model.undeclared.<id>': [[SPEC, { egress: misbehavingEgress() }]],
+  'tokens.misreported': [[SPEC, { egress: misbehavingEgress() }]],
+  'egress.unseen': [[SPEC, { egress: misbehavingEgress() }]],
 };
 
 function severitiesOf(rule: GapRule, [spec, some]: Case): string[] {

@@ -174,7 +174,8 @@ export const ANNOTATIONS = {
   },
   census: {
     name: 'platform.io/census',
-    summary: '`"false"` turns off the socket census, which lists connections of the pod that nothing declares.',
+    summary:
+      '`"false"` turns off the socket census, which lists connections of the pod that nothing declares.',
     default: '`"true"`',
     ...boolean(),
   },

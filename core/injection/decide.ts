@@ -135,7 +135,9 @@ function egressWarnings(agent: Container, { egress }: InjectionPlan): string[] {
   if (more > 0) warnings.push(`${more} more variables of lanes are not changed`);
   const proxy = proxyOfLanes(agent, egress);
   if (proxy !== undefined)
-    warnings.push(`calls to the lanes go to the proxy of ${proxy}: add 127.0.0.1 to NO_PROXY of the container`);
+    warnings.push(
+      `calls to the lanes go to the proxy of ${proxy}: add 127.0.0.1 to NO_PROXY of the container`,
+    );
   return warnings;
 }
 

@@ -3,7 +3,6 @@ import type {
   DocumentOptions,
   Node,
   ParseOptions,
-  Scalar,
   SchemaOptions,
   ToStringOptions,
   YAMLMap,
@@ -61,14 +60,12 @@ function changedNode(node: unknown, before: unknown, after: unknown): unknown {
     const { comment, commentBefore, spaceBefore } = isNode(node) ? node : {};
     const changed = newNode(after);
     // A text in quotes stays in quotes, so that undoing a change also restores them.
-    if (isScalar(node) && isScalar(changed) && isQuoted(node) && typeof after === 'string')
-      changed.type = node.type;
+    const type = isScalar(node) && typeof after === 'string' ? node.type : undefined;
+    if (isScalar(changed) && (type === 'QUOTE_DOUBLE' || type === 'QUOTE_SINGLE')) changed.type = type;
     return Object.assign(changed, { comment, commentBefore, spaceBefore });
   }
   return node;
 }
-
-const isQuoted = ({ type }: Scalar): boolean => type === 'QUOTE_DOUBLE' || type === 'QUOTE_SINGLE';
 
 function changeSeq(seq: YAMLSeq, before: readonly unknown[], after: readonly unknown[]): void {
   const { start, old, now } = commonEnds(before, after);

@@ -80,7 +80,10 @@ const namedLane = (id: LaneId, name: string): VendorLane => ({
 });
 
 /** Whether the agent uses Azure (`azure`), or may use it by variables that are not known here (`envfrom`). */
-function azureOf({ env = [], envFrom = [] }: Container, lanes: readonly NamedLane[]): 'azure' | 'envfrom' | null {
+function azureOf(
+  { env = [], envFrom = [] }: Container,
+  lanes: readonly NamedLane[],
+): 'azure' | 'envfrom' | null {
   const isAzure =
     lanes.some(({ id }) => id === 'azure') ||
     env.some(({ name }) => AZURE_VARIABLES.some((start) => name.startsWith(start)));
@@ -97,7 +100,10 @@ function routeLane(
   const routes: LaneRoutes = { written: [], upstreams: [], notRewritten: [], problems: [] };
   const leave = (variable: string, reason: NotRewritten['reason']) =>
     routes.notRewritten.push({ lane: id, variable, reason });
-  const settings = lane.variables.map((variable) => ({ variable, setting: settingOf(container, variable.name) }));
+  const settings = lane.variables.map((variable) => ({
+    variable,
+    setting: settingOf(container, variable.name),
+  }));
   let upstream: BaseUrl | null = null;
   for (const { variable, setting } of settings) {
     if (setting.kind === 'reference') leave(variable.name, 'reference');

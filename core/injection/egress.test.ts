@@ -57,26 +57,29 @@ invariant('uninject restores a pod with lanes, except for empty lists and maps',
   same(withoutEmpties(uninject(injected(pod))), withoutEmpties(pod));
 });
 
-invariant('a pod with lanes that an older injector changed becomes equal to a freshly injected pod', (pod) => {
-  const old = injected(pod, { ...CURRENT, version: '0.0.1', configHash: 'old', image: 'old:1' });
-  same(withoutEmpties(injected(old)), withoutEmpties(injected(pod)));
-});
+invariant(
+  'a pod with lanes that an older injector changed becomes equal to a freshly injected pod',
+  (pod) => {
+    const old = injected(pod, { ...CURRENT, version: '0.0.1', configHash: 'old', image: 'old:1' });
+    same(withoutEmpties(injected(old)), withoutEmpties(injected(pod)));
+  },
+);
 
 invariant('the patch turns a pod with lanes into the injected pod', (pod) => {
   same(applyPatch(pod, patchBetween(pod, injected(pod))), injected(pod));
 });
 
 invariant('only literals of the agent are changed, and only variables without a value are added', (pod) => {
-  const [before, after] = [agentEnv(pod), agentEnv(injected(pod))];
+  const [plain, changed] = [agentEnv(pod), agentEnv(injected(pod))];
   same(
-    after.slice(0, before.length).map(({ name, valueFrom }) => ({ name, valueFrom })),
-    before.map(({ name, valueFrom }) => ({ name, valueFrom })),
+    changed.slice(0, plain.length).map(({ name, valueFrom }) => ({ name, valueFrom })),
+    plain.map(({ name, valueFrom }) => ({ name, valueFrom })),
   );
-  for (const [index, { value, valueFrom }] of before.entries()) {
-    if (valueFrom !== undefined || value?.includes('$(') === true) same(after[index], before[index]);
+  for (const [index, { value, valueFrom }] of plain.entries()) {
+    if (valueFrom !== undefined || value?.includes('$(') === true) same(changed[index], plain[index]);
   }
-  const names = new Set(before.map(({ name }) => name));
-  expect(after.slice(before.length).filter(({ name }) => names.has(name))).toEqual([]);
+  const names = new Set(plain.map(({ name }) => name));
+  expect(changed.slice(plain.length).filter(({ name }) => names.has(name))).toEqual([]);
   same(injected(pod).spec.containers.slice(1), pod.spec.containers.slice(1));
 });
 
@@ -93,7 +96,8 @@ invariant('the variables of the sidecar match the patterns of the guard, and nam
   const env = sidecarEnv(injected(pod));
   for (const [name, pattern] of Object.entries(EGRESS_PATTERNS)) {
     const value = env[name];
-    if (value !== undefined) expect(value).toMatch(new RegExp(pattern.replace('{modes}', 'off|track|enforce')));
+    if (value !== undefined)
+      expect(value).toMatch(new RegExp(pattern.replace('{modes}', 'off|track|enforce')));
   }
   const ids = lanesOf(injected(pod)).map((entry) => entry.split('=')[0]);
   expect(new Set(ids).size).toBe(ids.length);
@@ -131,7 +135,10 @@ test.each([
   const url = new URL(join(written, rest));
   const [, id = '', ...path] = url.pathname.split('/');
   expect(url.origin).toBe('http://127.0.0.1:4002');
-  const upstream = lanesOf(after).find((entry) => entry.startsWith(`${id}=`))?.slice(id.length + 1) ?? '';
+  const upstream =
+    lanesOf(after)
+      .find((entry) => entry.startsWith(`${id}=`))
+      ?.slice(id.length + 1) ?? '';
   expect([upstream, ...path].join('/')).toBe(join(value, rest));
 });
 
@@ -143,11 +150,15 @@ test('a value that was changed after the injection is kept', () => {
   const changed = structuredClone(injected(pod));
   const [variable] = agentEnv(changed);
   if (variable) variable.value = 'https://other.example/v1';
-  expect(agentEnv(uninject(changed))).toEqual([{ name: 'OPENAI_BASE_URL', value: 'https://other.example/v1' }]);
+  expect(agentEnv(uninject(changed))).toEqual([
+    { name: 'OPENAI_BASE_URL', value: 'https://other.example/v1' },
+  ]);
 });
 
 test('another webhook may add variables between two calls of the injector', () => {
-  const pod = optedInPod({ annotations: { 'platform.io/egress-lanes': 'openai', 'platform.io/egress-connect': 'log' } });
+  const pod = optedInPod({
+    annotations: { 'platform.io/egress-lanes': 'openai', 'platform.io/egress-connect': 'log' },
+  });
   const added = { name: 'TRACE', value: '1' };
   const between = structuredClone(injected(pod));
   between.spec.containers[0]?.env?.push(added);

@@ -49,10 +49,7 @@ export function routeEgress(container: Container, plan: EgressPlan): LaneRoutes 
   const connect = plan.connect === 'off' ? [] : connectConflict(container);
   return {
     ...lanes,
-    written: [
-      ...lanes.written,
-      ...(plan.connect === 'off' || connect.length > 0 ? [] : CONNECT_VARIABLES),
-    ],
+    written: [...lanes.written, ...(plan.connect === 'off' || connect.length > 0 ? [] : CONNECT_VARIABLES)],
     notRewritten: [...lanes.notRewritten, ...connect],
   };
 }

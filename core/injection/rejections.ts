@@ -2,6 +2,7 @@ import type { AgentName } from './agent-name.ts';
 import { ANNOTATIONS, type AnnotationValues } from './annotations.ts';
 import type { InjectionPlan } from './build-sidecar.ts';
 import { repeatedIn } from '../egress/lane-annotation.ts';
+import { MAX_LANES } from '../egress/lane-variables.ts';
 import { routeEgress, usesEgressPorts } from './egress.ts';
 import {
   AGENT_LABEL,
@@ -147,8 +148,11 @@ const REJECTIONS = {
   },
   'egress-lanes-invalid': {
     summary:
-      '`platform.io/egress-lanes` names a lane or a variable twice, or the value of a variable is not an http(s) URL without credentials, query and fragment that a lane can call',
+      '`platform.io/egress-lanes` names a lane or a variable twice or more than 32 lanes, or the value of a variable is not an http(s) URL without credentials, query and fragment that a lane can call',
     problems: ({ agent, plan: { egress } }) => [
+      ...(egress.lanes.length > MAX_LANES
+        ? [`annotation ${ANNOTATIONS.egressLanes.name} has more than ${MAX_LANES} lanes`]
+        : []),
       ...repeatedIn(egress.lanes).map(
         (repeated) => `annotation ${ANNOTATIONS.egressLanes.name} has ${repeated} twice`,
       ),

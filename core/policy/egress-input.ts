@@ -18,7 +18,11 @@ export interface EgressQuery extends Pick<
 const MAX_TOKENS = 2 ** 52;
 
 /** The input document of a call on an egress lane. Only model requests have the totals of the day. */
-export function egressInputOf(agentName: string, query: EgressQuery, totals: Partial<UsageTotals>): PolicyInput {
+export function egressInputOf(
+  agentName: string,
+  query: EgressQuery,
+  totals: Partial<UsageTotals>,
+): PolicyInput {
   const { request_type, model, tools, mcp_tools, invalid_arguments, host, user_confirmed } = query;
   const input: PolicyInput = { agent_name: agentName, request_type };
   if (model !== undefined) {

@@ -64,7 +64,10 @@ export const EGRESS_TESTS: Readonly<Record<EgressReason, RegoTests>> = {
     as_declared: { input: '{"cost_today_usd": policy.egress.maxDailyUSD}' },
   },
   tool_arguments_invalid: {
-    when_invalid: { input: '{"invalid_arguments": ["look", "pay"]}', config: '{"constrainedTools": ["pay"]}' },
+    when_invalid: {
+      input: '{"invalid_arguments": ["look", "pay"]}',
+      config: '{"constrainedTools": ["pay"]}',
+    },
     not_for_others: { input: '{"invalid_arguments": ["look"]}', config: '{"constrainedTools": ["pay"]}' },
     not_when_unknown: { input: '{}', config: '{"constrainedTools": ["pay"]}' },
     as_declared: {

@@ -28,7 +28,11 @@ export const EGRESS_RULES: readonly PolicyRule<EgressReason>[] = [
         denies: ({ tokens_today: used, reserved_tokens: reserved }) =>
           used !== undefined && reserved !== undefined && used + reserved > maxTokensPerDay,
         canaries: [
-          { request_type: 'egress_model_request', tokens_today: maxTokensPerDay, reserved_tokens: maxTokensPerDay },
+          {
+            request_type: 'egress_model_request',
+            tokens_today: maxTokensPerDay,
+            reserved_tokens: maxTokensPerDay,
+          },
         ],
       };
     },
@@ -37,9 +41,11 @@ export const EGRESS_RULES: readonly PolicyRule<EgressReason>[] = [
     reason: 'destructive_tool_without_confirmation',
     field: 'spec.tools',
     declaredBy: 'a tool sets annotations.destructiveHint to true',
-    deniesWhen: 'a model or the agent calls a destructive tool without user confirmation; offering it is allowed',
+    deniesWhen:
+      'a model or the agent calls a destructive tool without user confirmation; offering it is allowed',
     severity: 'critical',
-    recommendation: 'Get user confirmation before a destructive tool runs, and report it before the model is called.',
+    recommendation:
+      'Get user confirmation before a destructive tool runs, and report it before the model is called.',
     rego: `deny_egress contains "destructive_tool_without_confirmation" if {
 	input.request_type != "egress_model_request"
 	some tool in input.tools
@@ -103,7 +109,8 @@ export const EGRESS_RULES: readonly PolicyRule<EgressReason>[] = [
       const { modelNames } = declaredEgressOf(manifest);
       return {
         config: { models: [...modelNames] },
-        denies: ({ model_names: names }) => names !== undefined && !names.some((name) => modelNames.has(name)),
+        denies: ({ model_names: names }) =>
+          names !== undefined && !names.some((name) => modelNames.has(name)),
         canaries: [{ request_type: 'egress_model_request', model: '', model_names: [] }],
       };
     },
@@ -112,7 +119,8 @@ export const EGRESS_RULES: readonly PolicyRule<EgressReason>[] = [
     reason: 'monthly_cost_limit_exceeded',
     field: 'spec.model.costControls.maxMonthlyUSD',
     declaredBy: 'set; without a price of the models the cost is unknown and the rule denies nothing',
-    deniesWhen: "today's cost and the cost that is reserved for calls in flight have reached maxMonthlyUSD / 30",
+    deniesWhen:
+      "today's cost and the cost that is reserved for calls in flight have reached maxMonthlyUSD / 30",
     severity: 'critical',
     recommendation: 'Reduce the model cost per day, or raise costControls.maxMonthlyUSD.',
     rego: 'deny_egress contains "monthly_cost_limit_exceeded" if input.cost_today_usd >= egress.maxDailyUSD',
@@ -139,7 +147,9 @@ export const EGRESS_RULES: readonly PolicyRule<EgressReason>[] = [
 	tool in egress.constrainedTools
 }`,
     bind: ({ spec }) => {
-      const constrainedTools = namesOf((spec.tools ?? []).filter(({ constraints }) => constraints !== undefined));
+      const constrainedTools = namesOf(
+        (spec.tools ?? []).filter(({ constraints }) => constraints !== undefined),
+      );
       if (constrainedTools.length === 0) return null;
       const constrained: ReadonlySet<string> = new Set(constrainedTools);
       return {

@@ -6,14 +6,14 @@ import { run } from '../../e2e/cluster/run.ts';
 import { clusterBinary } from '../../testing/cluster-binary.ts';
 import { startOpa, whyNoOpa, writePolicy, type Opa } from '../../testing/opa.ts';
 import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
-import { inputs, manifests, RULE_SETS } from '../../testing/policy-cases.ts';
+import { egressInputs, inputs, manifests, RULE_SETS } from '../../testing/policy-cases.ts';
 import { SEED } from '../../testing/seed.ts';
 import fc from '../../testing/properties.ts';
 import type { Manifest } from '../manifest/manifest.ts';
-import { denyPathOf, packageOf } from './package-name.ts';
+import { denyPathOf, egressPathOf, packageOf } from './package-name.ts';
 import type { PolicyInput } from './policy-input.ts';
-import type { DenialReason } from './policy-rule.ts';
-import { canariesOf, evaluate, policyOf } from './policy.ts';
+import { EGRESS_RULES } from './egress-rules.ts';
+import { canariesOf, egressRulesOf, evaluate, isEgress, policyOf } from './policy.ts';
 import { POLICY_RULES } from './rules.ts';
 
 /** Number of pairs of manifest and input that both engines evaluate (`make soak`: 500,000). */
@@ -74,8 +74,10 @@ const title = reason === undefined ? 'real policy engine' : `real policy engine 
   test(
     `denies exactly what the builtin engine denies, for ${PAIRS} pairs of manifest and input (SEED=${SEED})`,
     async () => {
-      const countsByReason = new Map<DenialReason, { denied: number; allowed: number }>();
+      const countsByReason = new Map<string, { denied: number; allowed: number }>();
       for (const reason of ALL) countsByReason.set(reason, { denied: 0, allowed: 0 });
+      for (const { reason } of EGRESS_RULES)
+        countsByReason.set(`egress ${reason}`, { denied: 0, allowed: 0 });
       let evaluated = 0;
       for (let seed = SEED; evaluated < PAIRS; seed++) {
         const cases = casesOf(seed);
@@ -98,20 +100,22 @@ const title = reason === undefined ? 'real policy engine' : `real policy engine 
                 denials: builtin[at],
               });
           expect(engine).toHaveLength(all.length);
-          for (const { rule } of policy.rules)
-            for (const denials of builtin) {
-              const counts = countsByReason.get(rule.reason);
+          for (const [at, denials] of builtin.entries()) {
+            const isOnLane = isEgress(all[at] ?? { request_type: 'report' });
+            for (const { rule } of isOnLane ? egressRulesOf(manifest) : policy.rules) {
+              const counts = countsByReason.get(isOnLane ? `egress ${rule.reason}` : rule.reason);
               if (counts) counts[denials.includes(rule.reason) ? 'denied' : 'allowed']++;
             }
+          }
           evaluated += all.length;
         }
         await rm(join(scratch, `batch-${seed}`), { recursive: true });
       }
       expect(evaluated).toBeGreaterThanOrEqual(PAIRS);
       // The comparison is meaningful only if every rule both denied and allowed often.
-      for (const counts of countsByReason.values()) {
-        expect(counts.denied).toBeGreaterThan(PAIRS / 100);
-        expect(counts.allowed).toBeGreaterThan(PAIRS / 100);
+      for (const [reason, counts] of countsByReason) {
+        expect([reason, counts.denied > PAIRS / 100]).toEqual([reason, true]);
+        expect([reason, counts.allowed > PAIRS / 100]).toEqual([reason, true]);
       }
     },
     60_000 + PAIRS * 4,
@@ -128,8 +132,9 @@ const title = reason === undefined ? 'real policy engine' : `real policy engine 
     return sampled.map((each, index) => {
       const name = `${each.metadata.name.slice(0, 12)}-${index}`;
       const manifest = { ...each, metadata: { ...each.metadata, name } };
-      const sampledInputs = fc.sample(inputs(manifest), { numRuns: INPUTS_EACH, seed: seed + index });
-      return { manifest, policy: policyOf(manifest), inputs: sampledInputs };
+      const requests = fc.sample(inputs(manifest), { numRuns: INPUTS_EACH, seed: seed + index });
+      const calls = fc.sample(egressInputs(manifest), { numRuns: INPUTS_EACH, seed: seed + index });
+      return { manifest, policy: policyOf(manifest), inputs: [...requests, ...calls] };
     });
   }
 
@@ -137,12 +142,13 @@ const title = reason === undefined ? 'real policy engine' : `real policy engine 
   async function evaluateAll(directories: readonly string[], cases: readonly Case[]): Promise<string[][][]> {
     const queries = cases.map(
       ({ manifest }, index) =>
-        `results[${index}] := [denials | some each in input[${index}]; denials := data.${packageOf(manifest.metadata.name)}.deny with input as each]\n`,
+        `results[${index}] := [denials | some each in input[${index}]; denials := data.${packageOf(manifest.metadata.name)}[object.get(each, "rule", "deny")] with input as each]\n`,
     );
     const harness = join(scratch, 'harness.rego');
     const input = join(scratch, 'input.json');
     await writeFile(harness, `package harness\n\n${queries.join('')}`);
-    await writeFile(input, JSON.stringify(cases.map((each) => each.inputs)));
+    const withRule = (each: PolicyInput) => (isEgress(each) ? { ...each, rule: 'deny_egress' } : each);
+    await writeFile(input, JSON.stringify(cases.map((each) => each.inputs.map(withRule))));
     const data = [harness, ...directories].flatMap((each) => ['--data', each]);
     const output = await opa('eval', '--format', 'raw', '--input', input, ...data, 'data.harness.results');
     const results = JSON.parse(output) as Record<string, string[][]>;
@@ -184,7 +190,8 @@ const title = reason === undefined ? 'real policy engine' : `real policy engine 
     afterAll(() => engine?.close());
 
     async function query(name: string, input: PolicyInput): Promise<unknown> {
-      const response = await fetch(`${engine.url}${denyPathOf(name)}`, {
+      const path = (isEgress(input) ? egressPathOf : denyPathOf)(name);
+      const response = await fetch(`${engine.url}${path}`, {
         method: 'POST',
         headers: { 'content-type': 'application/json' },
         body: JSON.stringify({ input }),
@@ -194,7 +201,7 @@ const title = reason === undefined ? 'real policy engine' : `real policy engine 
 
     test.each(NAMES)('agent %s has its rules', async (name) => {
       const policy = policyOf(plainManifest(name, ALL));
-      for (const { input } of canariesOf(policy))
+      for (const { input } of canariesOf(policy, true))
         expect(await query(name, input)).toEqual({ status: 200, body: { result: evaluate(policy, input) } });
       const report: PolicyInput = { agent_name: name, request_type: 'report' };
       expect(await query(name, report)).toEqual({ status: 200, body: { result: [] } });

@@ -189,6 +189,7 @@ describe('policy', () => {
               ttlSeconds: 0,
               destructiveTools: ['drop', '\ufffd'],
             },
+            egress: expect.objectContaining({ tools: ['drop', '\ufffd'], models: ['gpt-4.1'] }),
           },
         },
       },
@@ -216,7 +217,8 @@ describe('policy', () => {
   ])('has no rule and no canary for %s', (_title, declaring) => {
     expect(rulesOf(declaring)).toEqual([]);
     expect(canariesOf(policyOf(declaring))).toEqual([]);
-    expect(policyDataOf(declaring)).toEqual({ platform: { agent: { minimal: { config: {} } } } });
+    const minimal = { config: {}, egress: expect.any(Object) };
+    expect(policyDataOf(declaring)).toEqual({ platform: { agent: { minimal } } });
   });
 
   test.each([

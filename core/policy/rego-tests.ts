@@ -90,7 +90,9 @@ export function egressTestsOf(reason: EgressReason): string {
 
 function textOf(set: RuleSet, reason: string, tests: RegoTests): string {
   return Object.entries(tests)
-    .map(([name, test]) => regoTest(set, `${reason}_${name}`, { ...test, reason, isDenied: !name.startsWith('not_') }))
+    .map(([name, test]) =>
+      regoTest(set, `${reason}_${name}`, { ...test, reason, isDenied: !name.startsWith('not_') }),
+    )
     .join('\n\n');
 }
 

@@ -131,7 +131,7 @@ describe('Routed', () => {
   test('names the pod whose port is in use, even if a Service bypasses the sidecar', () => {
     const taken = { ...pod, status: ended({}, { terminated: { exitCode: 98 } }) };
     expect(routed([taken, taken], [service('front', { ports: [{ port: 8000 }] })]).message).toBe(
-      'the sidecar of pod x-1 and 1 more could not listen on port 4000, 4001 or, for OTLP, 4318 because another process in the pod uses the port; change that port and restart the workload',
+      'the sidecar of pod x-1 and 1 more could not listen on port 4000 or 4001, for lanes 4002 or 4003, or for OTLP 4318 because another process in the pod uses the port; change that port and restart the workload',
     );
   });
 

@@ -1,5 +1,11 @@
 import { parseInjected } from '../../core/injection/injected.ts';
-import { CONTROL_PORT, OTLP_PORT, PROXY_PORT } from '../../core/injection/names.ts';
+import {
+  CONTROL_PORT,
+  EGRESS_CONNECT_PORT,
+  EGRESS_PORT,
+  OTLP_PORT,
+  PROXY_PORT,
+} from '../../core/injection/names.ts';
 import { always, type ConditionTable } from '../../core/observation/verdict.ts';
 import type { Pod, Service, ServicePort } from '../../kube/types.ts';
 import { containersOf, hasSidecar } from './agent-pods.ts';
@@ -32,7 +38,7 @@ export const ROUTED: ConditionTable<RoutingState> = {
       when: 'the sidecar of a live pod ended because another process in the pod used one of its ports; until the pod is replaced',
       holds: ({ pods }) => pods.some(isPortTaken),
       message: ({ pods }) =>
-        `the sidecar of ${namesOf(pods.filter(isPortTaken))} could not listen on port ${PROXY_PORT}, ${CONTROL_PORT} or, for OTLP, ${OTLP_PORT} because another process in the pod uses the port; change that port and restart the workload`,
+        `the sidecar of ${namesOf(pods.filter(isPortTaken))} could not listen on port ${PROXY_PORT} or ${CONTROL_PORT}, for lanes ${EGRESS_PORT} or ${EGRESS_CONNECT_PORT}, or for OTLP ${OTLP_PORT} because another process in the pod uses the port; change that port and restart the workload`,
     },
     {
       status: 'False',

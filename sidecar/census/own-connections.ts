@@ -1,5 +1,5 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { errorMonitor } from 'node:events';
+import { errorMonitor, type EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
 import type { OwnSockets } from '../../core/census/socket-census.ts';
 
@@ -68,7 +68,7 @@ export class OwnConnections implements OwnSockets {
       failed(error);
     });
     // Not an error listener, which would hide errors that nothing handles.
-    socket.once(errorMonitor, (error: NodeJS.ErrnoException) => {
+    (socket as EventEmitter).once(errorMonitor, (error: NodeJS.ErrnoException) => {
       if (failures === 0 && error.syscall === 'connect') failed(error);
     });
     socket.on('lookup', (error: Error | null, address: string, _family: unknown, host: string) => {

@@ -5,7 +5,8 @@ import type { ModelUsage, ModelWire, WireName } from '../../core/egress/model-wi
 import type { CallNames } from './call-names.ts';
 import type { EgressPolicy } from './egress-policy.ts';
 import type { LaneCall, UnreadReason } from './lane-call.ts';
-import { createMcpCall } from './mcp-call.ts';
+import { McpCall } from './mcp-call.ts';
+import type { McpMemory } from './mcp-memory.ts';
 import { ModelCall } from './model-call.ts';
 import type { Reservations } from './reservations.ts';
 
@@ -20,13 +21,15 @@ export interface CallContext {
   onForbiddenTool: OnForbiddenTool;
   reservations: Reservations;
   names: CallNames;
+  memory: McpMemory;
   /** The usage with its cost, if the price of the model is known. */
   withCost(model: string | null, usage: ModelUsage): EgressUsage;
 }
 
 export interface LaneCallOptions extends CallContext {
   route: LaneRoute;
-  method: string;
+  /** Path and query as the client sent them. */
+  target: string;
   /** The request during which the agent made the call; null: not known. */
   entry: AuditEntry | null;
   /** Reserves memory (negative: gives it back); false: there is none. */
@@ -37,7 +40,9 @@ export interface LaneCallOptions extends CallContext {
 
 /** The protocol of a call; null: the route is unknown, so the call passes unread. */
 export function createCall(options: LaneCallOptions): LaneCall | null {
-  const { wire } = options.route;
-  if (wire === null) return null;
-  return wire === 'mcp' ? createMcpCall(options) : new ModelCall(options, options.wires[wire]);
+  const { route, entry, target, policy, memory } = options;
+  if (route.wire === null) return null;
+  if (route.wire !== 'mcp') return new ModelCall(options, options.wires[route.wire]);
+  const userConfirmed = (): boolean | undefined => entry?.userConfirmed;
+  return new McpCall({ lane: route.lane, target, policy, memory, userConfirmed });
 }

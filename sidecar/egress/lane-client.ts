@@ -1,17 +1,16 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { constants, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
+import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { lingerOver } from '../proxy/connection-end.ts';
 import { frame, type Framed } from '../proxy/framing.ts';
 import { printable, type HeaderList } from '../proxy/headers.ts';
 import type { ResponseWriter } from '../proxy/response-writer.ts';
+import type { ArrivingRequest } from './lane-entrance.ts';
 import { http2Headers } from './lane-headers.ts';
 
 /** A request of the agent with its response, over HTTP/1.1 or HTTP/2. */
-export interface LaneClient {
-  readonly method: string;
-  readonly rawHeaders: HeaderList;
-  readonly framed: Framed;
+export interface LaneClient extends ArrivingRequest {
   readonly request: Readable;
   readonly response: ServerResponse;
   /** Throws if a header is not valid. */
@@ -30,6 +29,8 @@ export function http1Client(request: IncomingMessage, response: ServerResponse):
   return {
     method: request.method ?? 'GET',
     rawHeaders: request.rawHeaders,
+    headers: request.headers,
+    socket: request.socket,
     framed: frame(request),
     request,
     response,
@@ -50,6 +51,8 @@ export function http2Client(request: Http2ServerRequest, response: Http2ServerRe
   return {
     method: request.method,
     rawHeaders: request.rawHeaders,
+    headers: { ...request.headers, host: request.authority },
+    socket: request.socket as Socket,
     framed: http2Framed(request),
     request,
     // Node.js gives both responses the members that the lanes use.

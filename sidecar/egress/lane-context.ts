@@ -4,7 +4,7 @@ import type { Clock } from '../../runtime/clock.ts';
 import type { HeaderList } from '../proxy/headers.ts';
 import type { LoadLimits } from '../proxy/load-limits.ts';
 import type { OutageLog } from '../proxy/outage-log.ts';
-import type { Upstream } from '../proxy/upstream.ts';
+import type { TlsTrust, Upstream } from '../proxy/upstream.ts';
 import type { CallContext } from './create-call.ts';
 import type { EgressLog } from './egress-log.ts';
 
@@ -21,8 +21,7 @@ export interface LaneContext {
   log: EgressLog;
   load: LoadLimits;
   clock: Clock;
-  /** PEM certificates of the accepted CAs. */
-  ca: readonly string[];
+  tls: TlsTrust;
   /** The request during which the agent makes a call with these headers; null: not known. */
   join(rawHeaders: HeaderList): AuditEntry | null;
   /** true: the process is stopping, so connections end with their current request. */

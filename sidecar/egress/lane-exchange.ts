@@ -1,6 +1,5 @@
 import type { Readable } from 'node:stream';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
-import type { LaneRoute } from '../../core/egress/lane-routes.ts';
 import { jsonOf } from '../../core/untrusted/fields.ts';
 import { withViolations } from '../policy/violation-answer.ts';
 import { valuesOf, type HeaderList } from '../proxy/headers.ts';
@@ -12,24 +11,16 @@ import { createCall } from './create-call.ts';
 import { passed, readBody } from './lane-body.ts';
 import { NO_FACTS, type LaneCall, type OwnResponse, type RequestStep } from './lane-call.ts';
 import type { LaneClient } from './lane-client.ts';
-import type { LaneContext, OpenLane } from './lane-context.ts';
+import type { LaneContext } from './lane-context.ts';
+import type { Admitted } from './lane-entrance.ts';
 import { clientHeaders, upstreamHeaders } from './lane-headers.ts';
 import { failureOf, respondWith } from './own-response.ts';
-
-export interface LaneExchangeInput {
-  client: LaneClient;
-  route: LaneRoute;
-  /** Size of the body in bytes; 0: none, Infinity: unknown. */
-  bodyBytes: number;
-  /** Memory of the head, above the usual. */
-  headBytes: number;
-}
 
 /** One call of the agent through a lane, with its response. */
 export class LaneExchange implements UpstreamHandler, Source {
   readonly #context: LaneContext;
-  readonly #input: LaneExchangeInput;
-  readonly #open: OpenLane;
+  readonly #client: LaneClient;
+  readonly #input: Admitted;
   /** null: the call passes unread. */
   readonly #call: LaneCall | null;
   readonly #entry: AuditEntry | null;
@@ -47,17 +38,17 @@ export class LaneExchange implements UpstreamHandler, Source {
   #isOver = false;
   #isClosed = false;
 
-  constructor(context: LaneContext, open: OpenLane, input: LaneExchangeInput) {
-    const { client, route } = input;
+  constructor(context: LaneContext, client: LaneClient, input: Admitted) {
+    const { route, target } = input;
     this.#context = context;
+    this.#client = client;
     this.#input = input;
-    this.#open = open;
     this.#arrivedAt = context.clock.now();
     this.#arrivedAtMs = context.clock.monotonicMs();
     this.#entry = context.join(client.rawHeaders);
     this.#call = createCall({
       ...context.calls,
-      ...{ route, method: client.method, entry: this.#entry },
+      ...{ route, target, entry: this.#entry },
       keep: (bytes) => this.#keep(bytes),
       onUnread: (reason) => context.log.unread(route.lane.id, reason),
     });
@@ -69,7 +60,8 @@ export class LaneExchange implements UpstreamHandler, Source {
   }
 
   start(): void {
-    const { client, bodyBytes } = this.#input;
+    const { bodyBytes } = this.#input;
+    const client = this.#client;
     const call = this.#call;
     const { maxEgressBody } = this.#context.load;
     if (call === null) this.#send(bodyBytes === 0 ? null : passed(client.request));
@@ -104,14 +96,15 @@ export class LaneExchange implements UpstreamHandler, Source {
 
   #send(body: Buffer | Readable | null): void {
     if (this.#isOver) return;
-    const { client, route } = this.#input;
+    const { open, route } = this.#input;
+    const client = this.#client;
     const headers = upstreamHeaders(client.rawHeaders, {
       host: route.lane.upstream.host,
       isRead: this.#call !== null,
       isWhole: Buffer.isBuffer(body),
     });
     const request = { method: client.method, path: route.upstreamPath, headers, body };
-    this.#open.upstream.send({ ...request, chunked: false, trailers: () => [] }, this);
+    open.upstream.send({ ...request, chunked: false, trailers: () => [] }, this);
   }
 
   /** Continues with the result of a step. Later events wait for it. */
@@ -157,12 +150,12 @@ export class LaneExchange implements UpstreamHandler, Source {
   onHead(status: number, message: string, raw: HeaderList): void {
     if (this.#waiting !== null) return void this.#waiting.push(() => this.onHead(status, message, raw));
     if (this.#isOver) return;
-    this.#open.outages.ended();
+    const { open, route } = this.#input;
+    open.outages.ended();
     this.#head = { status, message, raw };
-    const { client, route } = this.#input;
     const contentType = valuesOf(raw, 'content-type')[0]?.split(';')[0]?.trim().toLowerCase() ?? '';
     const isEncoded = valuesOf(raw, 'content-encoding').some((coding) => coding.toLowerCase() !== 'identity');
-    const hasBody = client.method !== 'HEAD' && status !== 204 && status !== 304;
+    const hasBody = this.#client.method !== 'HEAD' && status !== 204 && status !== 304;
     const treatment = (hasBody && this.#call?.head({ status, contentType, isEncoded })) || {
       kind: 'unread' as const,
     };
@@ -205,7 +198,7 @@ export class LaneExchange implements UpstreamHandler, Source {
 
   /** Sends the upstream's head, once. Returns false if it is not valid. `length`: of a changed body. */
   #sendHead(isChanged: boolean, length?: number): boolean {
-    const { client } = this.#input;
+    const client = this.#client;
     if (client.response.headersSent || this.#head === null) return true;
     const { status, message, raw } = this.#head;
     const headers = withViolations(clientHeaders(raw, isChanged), this.#call?.facts.violations ?? []);
@@ -229,14 +222,15 @@ export class LaneExchange implements UpstreamHandler, Source {
   onError(failure: UpstreamFailure): void {
     if (this.#waiting !== null) return void this.#waiting.push(() => this.onError(failure));
     if (this.#isOver) return;
-    const { client, route } = this.#input;
+    const { open, route } = this.#input;
+    const client = this.#client;
     this.#context.log.failed(route.lane.id);
     if (client.response.headersSent) {
       this.#isOver = true;
       client.cut(this.#writer);
       return;
     }
-    this.#open.outages.failed(failure, route.lane.id);
+    open.outages.failed(failure, route.lane.id);
     this.#respond(failureOf(route.lane, failure.kind));
   }
 
@@ -245,7 +239,7 @@ export class LaneExchange implements UpstreamHandler, Source {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#control?.abort();
-    respondWith(this.#input.client, response, this.#call?.facts.violations ?? []);
+    respondWith(this.#client, response, this.#call?.facts.violations ?? []);
   }
 
   #keep(bytes: number): boolean {
@@ -259,7 +253,7 @@ export class LaneExchange implements UpstreamHandler, Source {
     if (this.#isClosed) return;
     this.#isClosed = true;
     this.#isOver = true;
-    const { response } = this.#input.client;
+    const { response } = this.#client;
     const isAborted = !response.writableFinished;
     if (isAborted) this.#control?.abort();
     this.#stuck.close();
@@ -273,9 +267,9 @@ export class LaneExchange implements UpstreamHandler, Source {
   };
 
   #record(statusCode: number | null): void {
-    const { client, route } = this.#input;
+    const { route } = this.#input;
     this.#context.log.add({
-      ...{ route, statusCode, method: client.method, entry: this.#entry },
+      ...{ route, statusCode, method: this.#client.method, entry: this.#entry },
       facts: this.#call?.facts ?? NO_FACTS,
       at: this.#arrivedAt,
       durationMs: this.#context.clock.monotonicMs() - this.#arrivedAtMs,

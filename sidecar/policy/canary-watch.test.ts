@@ -82,6 +82,34 @@ test('keeps the last result while the engine is unreachable', async () => {
   expect([watch.isLoaded, log]).toEqual([false, [['warn', { missing: [TOKENS, PII] }]]]);
 });
 
+test('also queries the rules for calls on egress lanes if there are lanes', async () => {
+  const logger = {
+    error: () => undefined,
+    warn: () => undefined,
+    info: () => undefined,
+    debug: () => undefined,
+  };
+  const { signal } = stopping;
+  const withLanes = new CanaryWatch({
+    engine,
+    policy: () => policy,
+    withEgress: true,
+    clock,
+    logger,
+    signal,
+  });
+  // An engine with the rules that an earlier version generated.
+  fake.reply = ({ request_type }) => (request_type.startsWith('egress_') ? {} : { result: [PII, TOKENS] });
+  await watch.check();
+  await withLanes.check();
+  expect([watch.isLoaded, withLanes.isLoaded]).toEqual([true, false]);
+  const paths = new Set(fake.asked.map(({ path }) => path.split('/').at(-1)));
+  expect(paths).toEqual(new Set(['deny', 'deny_egress']));
+  fake.reply = { result: [PII, TOKENS, 'host_not_declared', 'model_not_declared', 'tool_not_declared'] };
+  await withLanes.check();
+  expect(withLanes.isLoaded).toBe(true);
+});
+
 test('does not query the engine for a manifest without rules', async () => {
   policy = policyOf(plainManifest('shop', []));
   fake.reply = {};

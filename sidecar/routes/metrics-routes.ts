@@ -6,6 +6,7 @@ import { DROP_REASONS } from '../otlp/forwarder.ts';
 import { SPAN_RESULTS } from '../otlp/span-recorder.ts';
 import type { SidecarRoute } from '../access.ts';
 import type { SidecarContext } from '../context.ts';
+import { addEgressMetrics } from './egress-metrics.ts';
 
 interface Row {
   name: string;
@@ -117,6 +118,16 @@ const TOTALS: readonly Row[] = [
         : DROP_REASONS.map((reason) => ({ labels: { reason }, value: dropped[reason] }));
     },
   },
+  {
+    name: 'platform_sidecar_census_scans_total',
+    help: 'Scans of the socket tables.',
+    read: ({ census }) => (census.state.state === 'on' ? [{ value: census.scans }] : []),
+  },
+  {
+    name: 'platform_sidecar_census_scan_seconds_total',
+    help: 'Seconds that the scans of the socket tables took.',
+    read: ({ census }) => (census.state.state === 'on' ? [{ value: census.scanSeconds }] : []),
+  },
 ];
 
 const GAUGES: readonly Row[] = [
@@ -163,6 +174,30 @@ const GAUGES: readonly Row[] = [
     read: ({ llm: { analysis } }) => (analysis === null ? [] : [{ value: analysis.today.usd }]),
   },
   {
+    name: 'platform_sidecar_census_state',
+    help: '1 for the state of the socket census: off, on or refused.',
+    read: ({ census }) => [{ labels: { state: census.state.state }, value: 1 }],
+  },
+  {
+    name: 'platform_sidecar_unseen_egress',
+    help: 'Addresses and ports of the last 24 hours that no lane, declared host or connection of the sidecar explains.',
+    read: ({ census }) => {
+      const unseen = census.facts()?.unseenEgress;
+      return (unseen === undefined ? [] : (['undeclared', 'unknown'] as const)).map((verdict) => ({
+        labels: { verdict },
+        value: unseen?.filter((each) => each.verdict === verdict).length ?? 0,
+      }));
+    },
+  },
+  {
+    name: 'platform_sidecar_unexplained_opens',
+    help: 'Connections since the start that ended before a scan saw their address.',
+    read: ({ census }) => {
+      const facts = census.facts();
+      return facts === null ? [] : [{ value: facts.unexplainedOpens }];
+    },
+  },
+  {
     name: 'platform_sidecar_build_info',
     help: 'The version of this sidecar.',
     read: () => [{ labels: { version: VERSION }, value: 1 }],
@@ -179,6 +214,7 @@ export function metricsRoutes(context: SidecarContext, heartbeatFailures: () => 
     'Failed heartbeats since the last accepted heartbeat.',
     () => [{ value: heartbeatFailures() }],
   );
+  addEgressMetrics(context);
   return [
     {
       method: 'GET',

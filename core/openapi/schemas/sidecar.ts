@@ -203,6 +203,10 @@ const AUDIT: Readonly<Record<string, JsonSchema>> = {
         guardrailsInvoked: listOf(TEXT),
         toolsCalled: listOf(TEXT),
         userConfirmed: FLAG,
+        egress: {
+          description: 'The calls through egress lanes during the request.',
+          ...closed({ calls: COUNT, models: listOf(TEXT), tools: listOf(TEXT) }),
+        },
       },
     ),
   },

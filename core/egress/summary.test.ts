@@ -1,0 +1,52 @@
+import { expect, test } from '@jest/globals';
+import { misbehavingEgress, someEgress } from '../../testing/egress-facts.ts';
+import { aManifest, someFacts } from '../../testing/facts.ts';
+import { parseWith } from '../untrusted/fields.ts';
+import { egressField } from '../heartbeat/shown-fields.ts';
+import { egressSummaryOf } from './summary.ts';
+
+const manifest = aManifest({ tools: [{ name: 'search' }] });
+
+test('is null without lanes and census', () => {
+  expect(egressSummaryOf(manifest, someFacts())).toBeNull();
+  expect(egressSummaryOf(manifest, someFacts({ egress: null }))).toBeNull();
+});
+
+test('names what was observed and what is not declared', () => {
+  expect(egressSummaryOf(manifest, someFacts({ egress: misbehavingEgress() }))).toEqual({
+    lanes: ['openai'],
+    calls: 5,
+    models: ['gpt-4o-2024-08-06', 'gpt-5'],
+    tools: ['delete_all_orders'],
+    undeclared: 3,
+    undeclaredNames: ['model gpt-5', 'tool delete_all_orders', 'host 203.0.113.7:443'],
+    neverSeen: 0,
+    misreported: 1,
+    unseenEgress: 1,
+    unexplainedOpens: 4,
+  });
+});
+
+test('sums calls by models and on MCP servers, largest first, and has no census without one', () => {
+  const mcpServers = new Map([['files', { toolsListed: [], toolsCalled: new Map([['read', 3]]) }]]);
+  const toolsCalled = new Map([
+    ['search', 4],
+    ['read', 2],
+  ]);
+  const summary = egressSummaryOf(manifest, someFacts({ egress: someEgress({ mcpServers, toolsCalled }) }));
+  expect(summary?.tools).toEqual(['read', 'search']);
+  expect(summary).not.toHaveProperty('unseenEgress');
+});
+
+test('has limits, and a heartbeat with it is accepted', () => {
+  const many = new Map(Array.from({ length: 100 }, (_, index) => [`${index}${'x'.repeat(300)}`, 1]));
+  const lanes = [...many.keys()];
+  const summary = egressSummaryOf(
+    manifest,
+    someFacts({ egress: someEgress({ lanes, models: many, toolsCalled: many }) }),
+  );
+  const lists = [summary?.lanes, summary?.models, summary?.tools, summary?.undeclaredNames];
+  expect(lists.map((list) => list?.length)).toEqual([32, 10, 20, 5]);
+  expect(lists.flat().every((name) => (name?.length ?? 0) <= 200)).toBe(true);
+  expect(parseWith(egressField, summary)).toEqual({ ok: true, value: summary });
+});

@@ -1,0 +1,45 @@
+import { expect, test } from '@jest/globals';
+import { VERDICTS, verdictOf, type Known, type Verdict } from './verdict.ts';
+
+/** Every combination of declared, reported and observed (`+` true, `-` false, `?` not known). */
+const TABLE: Readonly<Record<string, Verdict>> = {
+  '+++': 'match',
+  '++-': 'misreported',
+  '++?': 'match',
+  '+-+': 'unreported',
+  '+--': 'never-seen',
+  '+-?': 'never-seen',
+  '+?+': 'match',
+  '+?-': 'never-seen',
+  '+??': 'unknown',
+  '-++': 'undeclared',
+  '-+-': 'undeclared',
+  '-+?': 'undeclared',
+  '--+': 'undeclared',
+  '---': 'unknown',
+  '--?': 'unknown',
+  '-?+': 'undeclared',
+  '-?-': 'unknown',
+  '-??': 'unknown',
+  '?++': 'unknown',
+  '?+-': 'unknown',
+  '?+?': 'unknown',
+  '?-+': 'unknown',
+  '?--': 'unknown',
+  '?-?': 'unknown',
+  '??+': 'unknown',
+  '??-': 'unknown',
+  '???': 'unknown',
+};
+
+const KNOWN: Readonly<Record<string, Known>> = { '+': true, '-': false, '?': null };
+
+test.each(Object.entries(TABLE))('%s: %s', (signs, verdict) => {
+  const [declared = null, reported = null, observed = null] = [...signs].map((sign) => KNOWN[sign] ?? null);
+  expect(verdictOf({ declared, reported, observed })).toBe(verdict);
+});
+
+test('the table has every combination and every verdict', () => {
+  expect(Object.keys(TABLE)).toHaveLength(27);
+  expect(new Set(Object.values(TABLE))).toEqual(new Set(VERDICTS));
+});

@@ -1,0 +1,256 @@
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { STATES } from '../../core/census/socket-table.ts';
+import type { TableName } from '../../core/census/socket-census.ts';
+import { holdTimers, type HeldTimers } from '../../testing/held-timers.ts';
+import { ManualClock } from '../../testing/manual-clock.ts';
+import { countersOf, tableOf, type FixtureRow } from '../../testing/proc-net.ts';
+import { Census, type CensusOptions } from './census.ts';
+import type { ProcNet, TakeRows } from './proc-files.ts';
+
+const POD = '10.0.2.10';
+
+/** Files of the kernel that a test writes; a scan takes `scanMs` of the clock. */
+class FakeFiles implements ProcNet {
+  activeOpens: number | null = 100;
+  rows: FixtureRow[] = [];
+  udp: FixtureRow[] = [];
+  scanMs = 0;
+  scans = { here: 0, thread: 0, ended: 0 };
+  names = ['lo', 'eth0'];
+  readonly #clock: ManualClock;
+
+  constructor(clock: ManualClock) {
+    this.#clock = clock;
+  }
+
+  readCounters() {
+    if (this.activeOpens === null) throw new Error('ENOENT');
+    const buffer = Buffer.from(countersOf(this.activeOpens));
+    return { buffer, length: buffer.length };
+  }
+
+  readTables(take: TakeRows): void {
+    this.scans.here += 1;
+    this.#take(take);
+  }
+
+  async readTablesInThread(take: TakeRows): Promise<void> {
+    this.scans.thread += 1;
+    await Promise.resolve();
+    this.#take(take);
+  }
+
+  ownInodes = () => new Set<number>();
+  interfaces = () => this.names;
+  endThread = () => void (this.scans.ended += 1);
+  close = () => undefined;
+
+  #take(take: TakeRows): void {
+    for (const [table, rows] of [
+      ['tcp', this.rows],
+      ['udp', this.udp],
+    ] as [TableName, FixtureRow[]][]) {
+      const buffer = Buffer.from(tableOf(rows));
+      take(table, buffer, buffer.length);
+    }
+    this.#clock.advance(this.scanMs);
+  }
+}
+
+let clock: ManualClock;
+let files: FakeFiles;
+let timers: HeldTimers;
+let census: Census | null = null;
+const answers = new Map<string, string[] | Error>();
+let asked: string[] = [];
+
+beforeEach(() => {
+  clock = new ManualClock('2026-11-23T12:00:00Z');
+  files = new FakeFiles(clock);
+  timers = holdTimers();
+  answers.clear();
+  asked = [];
+});
+afterEach(() => {
+  census?.close();
+  timers[Symbol.dispose]();
+});
+
+function start(options: Partial<CensusOptions> = {}): Census {
+  census = new Census({
+    ...{ isOn: true, clock, files, ownPorts: [4000, 4001], sharedReason: () => null },
+    logger: { info: () => undefined, warn: () => undefined },
+    knownHosts: () => ({
+      ...{ expected: new Set(['api.example']), others: new Set(['api.vendor.example']) },
+      ...{ domains: [], isPartial: false },
+    }),
+    lookup: (host) => {
+      asked.push(host);
+      const answer = answers.get(host) ?? [];
+      return answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer);
+    },
+    ...options,
+  });
+  census.start();
+  return census;
+}
+
+/** Passes time in steps of the polls. */
+async function pass(ms: number): Promise<void> {
+  for (let passed = 0; passed < ms; passed += 50) {
+    clock.advance(50);
+    await timers.pass(50);
+  }
+}
+
+function connected(count: number, address = '198.51.100.1'): FixtureRow[] {
+  return Array.from({ length: count }, (_, index) => ({
+    ...{ local: `${POD}:${20_000 + index}`, remote: `${address}:443` },
+    ...{ state: STATES.established, uid: 1000, inode: index + 1 },
+  }));
+}
+
+describe('the census', () => {
+  test('scans when connections were opened, and every ten seconds', async () => {
+    const running = start();
+    expect(running.scans).toBe(1);
+    await pass(5_000);
+    expect(running.scans).toBe(1);
+    files.activeOpens = 101;
+    await pass(50);
+    expect(running.scans).toBe(2);
+    await pass(9_950);
+    expect(running.scans).toBe(2);
+    await pass(50);
+    expect(running.scans).toBe(3);
+  });
+
+  test('lists a connection after it has resolved the names', async () => {
+    answers.set('api.example', ['203.0.113.10']).set('api.vendor.example', ['198.51.100.1']);
+    const running = start();
+    expect(running.facts()).toEqual({ unseenEgress: [], unexplainedOpens: 0 });
+    expect(asked).toEqual([]);
+    files.rows = [...connected(2), ...connected(1, '203.0.113.10')];
+    files.activeOpens = 103;
+    await pass(50);
+    await pass(50);
+    expect(asked.toSorted()).toEqual(['api.example', 'api.vendor.example']);
+    expect(running.facts()).toEqual({
+      unseenEgress: [
+        {
+          ...{ address: '198.51.100.1', port: 443, name: 'api.vendor.example', verdict: 'undeclared', count: 2 },
+          ...{ firstSeen: '2026-11-23T12:00:00.050Z', lastSeen: '2026-11-23T12:00:00.050Z' },
+        },
+      ],
+      unexplainedOpens: 0,
+    });
+  });
+
+  test('counts connections that it did not see', async () => {
+    const running = start();
+    files.activeOpens = 107;
+    await pass(50);
+    expect(running.facts()?.unexplainedOpens).toBe(7);
+  });
+
+  test('sees connected UDP sockets, which the counter does not contain', async () => {
+    answers.set('api.example', ['203.0.113.10']);
+    const running = start();
+    files.udp = connected(1, '198.51.100.9');
+    await pass(10_100);
+    expect(running.facts()?.unseenEgress).toMatchObject([{ address: '198.51.100.9', verdict: 'undeclared' }]);
+  });
+
+  test('resolves names less often while the answers explain nothing', async () => {
+    start();
+    for (let index = 0; index < 60; index++) {
+      files.rows = connected(1, `198.51.100.${index}`);
+      files.activeOpens = 101 + index;
+      await pass(5_000);
+    }
+    // At the start, then after 10, 20 and 40 seconds, then every 60 seconds.
+    expect(asked.filter((host) => host === 'api.example')).toHaveLength(8);
+  });
+
+  test('keeps the verdict unknown while a declared name has no answer', async () => {
+    answers.set('api.example', new Error('EAI_AGAIN'));
+    const running = start();
+    files.rows = connected(1);
+    files.activeOpens = 101;
+    await pass(100);
+    expect(running.facts()?.unseenEgress).toMatchObject([{ verdict: 'unknown', name: null }]);
+  });
+
+  test('uses addresses that other components have resolved', async () => {
+    const running = start();
+    running.learned('api.example', '198.51.100.1');
+    files.rows = connected(1);
+    files.activeOpens = 101;
+    await pass(100);
+    expect(running.facts()?.unseenEgress).toEqual([]);
+    expect(asked).toEqual([]);
+  });
+
+  test('limits the time of scans to 1.5 % of a core', async () => {
+    files.scanMs = 30;
+    const running = start();
+    for (let index = 0; index < 1_200; index++) {
+      files.activeOpens = 101 + index;
+      await pass(50);
+    }
+    const seconds = (clock.now().getTime() - Date.parse('2026-11-23T12:00:00Z')) / 1000;
+    expect(running.scanSeconds).toBeLessThan(seconds * 0.015 + 0.2);
+    expect(running.scanSeconds).toBeGreaterThan(seconds * 0.01);
+  });
+
+  test('reads large tables in another thread, at most once in a second, and ends the thread later', async () => {
+    const running = start();
+    files.rows = connected(1_001);
+    files.activeOpens = 1_101;
+    await pass(50);
+    expect(files.scans).toEqual({ here: 2, thread: 0, ended: 0 });
+    for (let index = 0; index < 60; index++) {
+      files.activeOpens = 1_102 + index;
+      await pass(50);
+    }
+    expect(files.scans).toEqual({ here: 2, thread: 3, ended: 0 });
+    files.rows = [];
+    await pass(10_000);
+    expect(running.facts()?.unseenEgress).toMatchObject([{ count: 1_001 }]);
+    await pass(70_000);
+    expect(files.scans).toMatchObject({ thread: 4, ended: 1 });
+  });
+
+  test('continues after files could not be read', async () => {
+    const running = start();
+    files.activeOpens = null;
+    await pass(20_000);
+    files.activeOpens = 105;
+    await pass(50);
+    expect(running.facts()?.unexplainedOpens).toBe(5);
+  });
+});
+
+describe('the state of the census', () => {
+  test.each<[what: string, options: Partial<CensusOptions>, change: () => void, state: object]>([
+    ['off', { isOn: false }, () => undefined, { state: 'off', reason: null }],
+    ['on', {}, () => undefined, { state: 'on', reason: null }],
+    [
+      'refused without files of the kernel',
+      {},
+      () => (files.activeOpens = null),
+      { state: 'refused', reason: 'the socket tables of the kernel (/proc/net) cannot be read' },
+    ],
+    [
+      'refused in the network namespace of a node',
+      { sharedReason: (interfaces) => `has ${interfaces.join(' ')}` },
+      () => (files.names = ['lo', 'eth0', 'veth12']),
+      { state: 'refused', reason: 'has lo eth0 veth12' },
+    ],
+  ])('is %s', (_what, options, change, state) => {
+    change();
+    const created = start(options);
+    expect(created.state).toEqual(state);
+    expect(created.facts() === null).toBe(created.state.state !== 'on');
+  });
+});
