@@ -70,14 +70,18 @@ export const COMBINATIONS: readonly Combination[] = [
     isWrong: (given) => {
       const [lanes, connect] = lanePortsOf(given);
       const others = mainPortsOf(given);
-      return lanePortsOf(given).some((port) => others.includes(port)) || (lanes !== undefined && lanes === connect);
+      return (
+        lanePortsOf(given).some((port) => others.includes(port)) || (lanes !== undefined && lanes === connect)
+      );
     },
   },
   {
     name: 'EGRESS_LANES',
     wanted: 'with upstreams that are not ports of the sidecar',
     isWrong: (given) =>
-      (given.EGRESS_LANES ?? '').split(',').some((entry) => isOwnAddress(entry.replace(/^[^=]*=/, ''), given)),
+      (given.EGRESS_LANES ?? '')
+        .split(',')
+        .some((entry) => isOwnAddress(entry.replace(/^[^=]*=/, ''), given)),
   },
   {
     name: 'OTLP_FORWARD_URL',

@@ -19,9 +19,7 @@ export const FAILURE_BODIES: Readonly<Record<LaneFamily, (failure: LaneFailure) 
       code: status,
       message,
       status: STATUSES[status] ?? 'UNKNOWN',
-      details: [
-        { '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: code, domain: 'platform.io' },
-      ],
+      details: [{ '@type': 'type.googleapis.com/google.rpc.ErrorInfo', reason: code, domain: 'platform.io' }],
     },
   }),
   cohere: ({ code, message }) => ({ message, code }),

@@ -17,7 +17,7 @@ export function mcpUpstreamPath(upstream: URL, rest: string): string {
  * origin than the upstream, which MCP clients reject too.
  */
 export function mcpLanePath(lanePath: string, upstream: URL, endpoint: string): string | null {
-  const url = URL.parse(endpoint.trim(), upstream);
+  const url = URL.parse(endpoint.trim(), upstream.href);
   if (url?.origin !== upstream.origin) return null;
   return lanePath + ABSOLUTE + url.pathname + url.search;
 }

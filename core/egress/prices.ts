@@ -2,7 +2,7 @@ import { declaredModelName, modelNamesOf } from '../evidence/sightings.ts';
 import type { Manifest, ModelPrice } from '../manifest/manifest.ts';
 import { tokenPriceOf } from '../manifest/token-price.ts';
 
-/** Day of the default prices, YYYY-MM-DD. They are public list prices of that day; nobody verified them with the vendors. */
+/** Day of the default prices, YYYY-MM-DD. They are public list prices of that day; not verified with the vendors. */
 export const DEFAULT_PRICES_DATE = '2025-10-01';
 
 type Prices = readonly [input: number, output: number, cachedInput?: number, cacheWrite?: number];

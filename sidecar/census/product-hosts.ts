@@ -17,7 +17,13 @@ export function productHosts(
   >,
 ): string[] {
   const lanes = (config.EGRESS_LANES ?? []).map(({ upstream }) => upstream);
-  const urls = [config.PLATFORM_URL, config.POLICY_URL, config.OTLP_FORWARD_URL, config.UPSTREAM_URL, ...lanes];
+  const urls = [
+    config.PLATFORM_URL,
+    config.POLICY_URL,
+    config.OTLP_FORWARD_URL,
+    config.UPSTREAM_URL,
+    ...lanes,
+  ];
   const hosts = urls.flatMap((url) => (url === null ? [] : hostPortOf(url).host));
   return [...hosts, ...nameserversIn(textOrEmpty(RESOLV_CONF))];
 }

@@ -14,7 +14,8 @@ import {
 import { askRaw, until } from '../../testing/proxy-rig.ts';
 
 let rig: EgressRig;
-const start = async (options: EgressRigOptions = {}): Promise<EgressRig> => (rig = await startEgressRig(options));
+const start = async (options: EgressRigOptions = {}): Promise<EgressRig> =>
+  (rig = await startEgressRig(options));
 afterEach(() => rig.close());
 
 const CHAT = '/openai/v1/chat/completions';
@@ -27,7 +28,11 @@ const call = (name: string, args = '{}'): object => ({
 const answerOf = (...calls: object[]): object => ({
   ...{ id: 'chatcmpl-1', object: 'chat.completion', created: 1, model: 'gpt-5', usage: USAGE },
   choices: [
-    { index: 0, message: { role: 'assistant', content: null, tool_calls: calls }, finish_reason: 'tool_calls' },
+    {
+      index: 0,
+      message: { role: 'assistant', content: null, tool_calls: calls },
+      finish_reason: 'tool_calls',
+    },
   ],
 });
 const ask = { model: 'gpt-5', messages: [{ role: 'user', content: 'hi' }], max_tokens: 50 };
@@ -46,10 +51,18 @@ const chunk = (delta: object, reason: string | null = null): object => ({
   ...{ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'gpt-5' },
   choices: [{ index: 0, delta, finish_reason: reason }],
 });
-const started = (index: number, name: string): object => chunk({ tool_calls: [{ index, ...call(name, '') }] });
+const started = (index: number, name: string): object =>
+  chunk({ tool_calls: [{ index, ...call(name, '') }] });
 const continued = (index: number, text: string): object =>
   chunk({ tool_calls: [{ index, function: { arguments: text } }] });
-const LAST = { id: 'c', object: 'chat.completion.chunk', created: 1, model: 'gpt-5', choices: [], usage: USAGE };
+const LAST = {
+  id: 'c',
+  object: 'chat.completion.chunk',
+  created: 1,
+  model: 'gpt-5',
+  choices: [],
+  usage: USAGE,
+};
 const TWO_CALLS = [
   ...[started(0, 'delete_all'), continued(0, '{"a":1}'), started(1, 'search'), continued(1, '{}')],
   ...[chunk({}, 'tool_calls'), LAST, '[DONE]'],
@@ -110,7 +123,10 @@ describe.each([
     rig.vendor.answer = vendorAnswer;
     const answer = await post(rig.port, CHAT, { ...ask, ...members });
     expect(answer.status).toBe(403);
-    expect(answer.headers).toMatchObject({ 'x-platform-policy-violations': 'tool_not_declared', 'x-should-retry': 'false' });
+    expect(answer.headers).toMatchObject({
+      'x-platform-policy-violations': 'tool_not_declared',
+      'x-should-retry': 'false',
+    });
     expect(JSON.parse(answer.body)).toMatchObject({ error: { code: 'tool_not_declared' } });
     expect((await logged())[0]).toMatchObject({ statusCode: 403, blocked: true });
   });
@@ -131,20 +147,38 @@ describe.each([
   test('of the mode track passes unchanged', async () => {
     await start({ ...options(), mode: 'track' });
     rig.vendor.answer = stream(sse(TWO_CALLS));
-    const answer = await post(rig.port, CHAT, { ...ask, stream: true, stream_options: { include_usage: true } });
+    const answer = await post(rig.port, CHAT, {
+      ...ask,
+      stream: true,
+      stream_options: { include_usage: true },
+    });
     expect(answer.body).toBe(sse(TWO_CALLS));
     rig.vendor.answer = json(answerOf(call('delete_all')));
     const whole = await post(rig.port, CHAT, ask);
     expect(whole.body).toBe(JSON.stringify(answerOf(call('delete_all'))));
     expect(whole.headers['x-platform-policy-violations']).toBe('tool_not_declared');
-    for (const each of await logged(2)) expect(each).toMatchObject({ violations: ['tool_not_declared'], blocked: false });
+    for (const each of await logged(2))
+      expect(each).toMatchObject({ violations: ['tool_not_declared'], blocked: false });
   });
 });
 
 test('a forbidden call in a conversation that the vendor keeps is refused with 403', async () => {
   await start();
-  const item = { id: 'fc_1', type: 'function_call', call_id: 'c', name: 'delete_all', arguments: '{}', status: 'completed' };
-  rig.vendor.answer = json({ id: 'r', object: 'response', model: 'gpt-5', status: 'completed', output: [item] });
+  const item = {
+    id: 'fc_1',
+    type: 'function_call',
+    call_id: 'c',
+    name: 'delete_all',
+    arguments: '{}',
+    status: 'completed',
+  };
+  rig.vendor.answer = json({
+    id: 'r',
+    object: 'response',
+    model: 'gpt-5',
+    status: 'completed',
+    output: [item],
+  });
   const body = { model: 'gpt-5', input: 'hi' };
   expect((await post(rig.port, RESPONSES, body)).status).toBe(200);
   expect((await post(rig.port, RESPONSES, { ...body, previous_response_id: 'r0' })).status).toBe(403);
@@ -153,7 +187,8 @@ test('a forbidden call in a conversation that the vendor keeps is refused with 4
 test('a destructive tool passes after the user has confirmed it', async () => {
   await start();
   rig.vendor.answer = json(answerOf(call('drop')));
-  const isRemoved = async (): Promise<boolean> => !(await post(rig.port, CHAT, ask)).body.includes('"name":"drop"');
+  const isRemoved = async (): Promise<boolean> =>
+    !(await post(rig.port, CHAT, ask)).body.includes('"name":"drop"');
   const recording = rig.audit.arrive({ requestId: 'r-1', method: 'POST', target: '/chat' });
   expect(await isRemoved()).toBe(true);
   recording.entry.userConfirmed = true;
@@ -189,7 +224,8 @@ describe('the budget', () => {
     });
     await start({ manifest });
     const held: (() => void)[] = [];
-    rig.vendor.answer = (seen, response) => void held.push(() => json(answerOf(call('search')))(seen, response));
+    rig.vendor.answer = (seen, response) =>
+      void held.push(() => json(answerOf(call('search')))(seen, response));
     const first = post(rig.port, CHAT, { ...ask, max_tokens: 800 });
     await until(() => held.length === 1, 'the first call at the vendor');
     const second = await post(rig.port, CHAT, { ...ask, max_tokens: 800 });
@@ -221,7 +257,11 @@ describe('a vendor that fails', () => {
     const openai = await post(rig.port, CHAT, ask);
     expect(openai.status).toBe(502);
     expect(JSON.parse(openai.body)).toMatchObject({ error: { code: 'upstream_unreachable' } });
-    const anthropic = await post(rig.port, '/anthropic/v1/messages', { model: 'x', max_tokens: 1, messages: [] });
+    const anthropic = await post(rig.port, '/anthropic/v1/messages', {
+      model: 'x',
+      max_tokens: 1,
+      messages: [],
+    });
     // The undeclared model is denied first.
     expect(anthropic.status).toBe(403);
     const gemini = await fetch(`${rig.url}/gemini/v1beta/models`);
@@ -250,7 +290,13 @@ test('an agent that disconnects ends the call at the vendor', async () => {
     response.writeHead(200, { 'content-type': 'text/event-stream' }).write(sse([chunk({ content: 'Hi' })]));
   };
   const response = await new Promise<IncomingMessage>((resolve) => {
-    const request = httpRequest({ host: '127.0.0.1', port: rig.port, path: CHAT, method: 'POST', agent: false });
+    const request = httpRequest({
+      host: '127.0.0.1',
+      port: rig.port,
+      path: CHAT,
+      method: 'POST',
+      agent: false,
+    });
     request.on('error', () => undefined).once('response', resolve);
     request.end(JSON.stringify({ ...ask, stream: true }));
   });
@@ -278,7 +324,11 @@ test('HTTP/2 with prior knowledge is served', async () => {
 describe('the port of the lanes', () => {
   test.each([
     ['another Host', `GET /openai/v1/models HTTP/1.1\r\nHost: evil.example\r\n\r\n`, 403],
-    ['a foreign Origin', `GET /openai/v1/models HTTP/1.1\r\nHost: localhost\r\nOrigin: https://evil.example\r\n\r\n`, 403],
+    [
+      'a foreign Origin',
+      `GET /openai/v1/models HTTP/1.1\r\nHost: localhost\r\nOrigin: https://evil.example\r\n\r\n`,
+      403,
+    ],
     ['an unknown lane', `GET /groq/openai/v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n`, 404],
     ['CONNECT', `CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n`, 405],
     ['two Host headers', `GET /openai/v1 HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n`, 400],
@@ -292,7 +342,11 @@ describe('the port of the lanes', () => {
     await start();
     rig.vendor.answer = json({ data: [] });
     const offer = 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n';
-    const answer = await askRaw(rig.port, `GET /openai/v1/models HTTP/1.1\r\nHost: localhost\r\n${offer}\r\n`, ']}');
+    const answer = await askRaw(
+      rig.port,
+      `GET /openai/v1/models HTTP/1.1\r\nHost: localhost\r\n${offer}\r\n`,
+      ']}',
+    );
     expect(answer).toMatch(/^HTTP\/1\.1 200 /);
   });
 });

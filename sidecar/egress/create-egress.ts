@@ -7,11 +7,15 @@ import type { AuditLog } from '../audit/audit-log.ts';
 import type { SidecarConfig } from '../config.ts';
 import type { CurrentManifest } from '../manifest/current-manifest.ts';
 import type { RequestTraces } from '../otlp/request-traces.ts';
+import { ownPortsOf } from '../own-ports.ts';
 import type { PolicyEvaluator } from '../policy/policy-evaluator.ts';
 import type { LoadLimits } from '../proxy/load-limits.ts';
 import type { TlsTrust } from '../proxy/upstream.ts';
 import { ConnectLane } from './connect-lane.ts';
 import { Egress } from './egress.ts';
+
+/** Calls that `GET /egress` returns; about 1 KB each. */
+const MAX_CALLS = 10_000;
 
 export interface CreateEgressInput {
   config: SidecarConfig;
@@ -48,7 +52,7 @@ export function createEgress({ config, manifest, ...input }: CreateEgressInput):
     port: config.EGRESS_PORT,
     mode: config.EGRESS_MODE,
     onForbiddenTool: config.EGRESS_ON_FORBIDDEN_TOOL,
-    capacity: config.AUDIT_RING_SIZE,
+    capacity: Math.min(config.AUDIT_RING_SIZE, MAX_CALLS),
     wires: WIRE_OF,
     manifest: () => manifest.manifest,
   });
@@ -75,10 +79,9 @@ function createConnect(
 ): ConnectLane | null {
   const { EGRESS_CONNECT: mode, EGRESS_CONNECT_PORT: port } = config;
   if (mode === 'off') return null;
-  const { PROXY_PORT, CONTROL_PLANE_PORT, OTLP_PORT, EGRESS_PORT } = config;
   return new ConnectLane({
     ...{ mode, port, clock, logger },
-    ownPorts: [PROXY_PORT, CONTROL_PLANE_PORT, EGRESS_PORT, port, ...(OTLP_PORT === null ? [] : [OTLP_PORT])],
+    ownPorts: ownPortsOf(config),
     isDeclaredHost: (host) => policy.isDeclaredHost(host),
     onCall: (call) => log.addConnect(call),
   });

@@ -1,20 +1,16 @@
 import { EGRESS_CONNECT_PORT, EGRESS_PORT } from '../../core/injection/names.ts';
 import { parseLanes } from '../../core/egress/lanes.ts';
 import { POLICY_MODES } from '../../core/policy/engine.ts';
-import {
-  oneOf,
-  optional,
-  optionalOneOf,
-  optionalText,
-  port,
-  type Summaries,
-} from '../../runtime/env.ts';
+import { oneOf, optional, optionalOneOf, optionalText, port, type Summaries } from '../../runtime/env.ts';
 import { ON_FORBIDDEN_TOOL } from './create-call.ts';
 
-const lanes = optional('comma-separated lane=upstream, each lane once, such as openai=https://api.openai.com/v1', (raw) => {
-  const parsed = parseLanes(raw);
-  return 'problem' in parsed ? undefined : parsed.lanes;
-});
+const lanes = optional(
+  'comma-separated lane=upstream, each lane once, such as openai=https://api.openai.com/v1',
+  (raw) => {
+    const parsed = parseLanes(raw);
+    return 'problem' in parsed ? undefined : parsed.lanes;
+  },
+);
 
 /** The variables of the lanes and of the census. */
 export const EGRESS_FIELDS = {

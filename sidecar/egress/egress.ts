@@ -127,7 +127,7 @@ function openLane(lane: Lane, { tls, logger }: EgressOptions): OpenLane {
   return {
     lane,
     upstream: createPooledUpstream({ url, timeoutMs: null, tls }),
-    outages: new OutageLog(logger),
+    outages: new OutageLog(logger, { lane: lane.id }),
   };
 }
 

@@ -19,7 +19,14 @@ export interface CallFacts {
 }
 
 export const NO_FACTS: Readonly<CallFacts> = {
-  ...{ model: null, isStream: false, usage: null, isUsageUnknown: false, isBlocked: false, outcome: 'notEvaluated' },
+  ...{
+    model: null,
+    isStream: false,
+    usage: null,
+    isUsageUnknown: false,
+    isBlocked: false,
+    outcome: 'notEvaluated',
+  },
   ...{ toolsOffered: [], toolsCalled: [], toolsExecuted: [], violations: [] },
 };
 
@@ -52,7 +59,10 @@ export type UnreadReason = (typeof UNREAD_REASONS)[number];
  * `isHeld`: the head is sent with the first frames that pass.
  */
 export type Treatment =
-  | { kind: 'unread'; /** Absent: there is nothing to read, such as the body of an error. */ reason?: UnreadReason }
+  | {
+      kind: 'unread';
+      /** Absent: there is nothing to read, such as the body of an error. */ reason?: UnreadReason;
+    }
   | { kind: 'whole' }
   | { kind: 'frames'; format: 'sse' | 'ndjson'; isHeld: boolean };
 

@@ -34,7 +34,8 @@ export function http1Client(request: IncomingMessage, response: ServerResponse):
     framed: frame(request),
     request,
     response,
-    writeHead: (status, message, headers) => void response.writeHead(status, printable(message), [...headers]),
+    writeHead: (status, message, headers) =>
+      void response.writeHead(status, printable(message), [...headers]),
     cut: (writer) => writer.cut(),
     destroy: () => request.socket.destroy(),
     sent: () => lingerOver(request),

@@ -230,7 +230,7 @@ export class LaneExchange implements UpstreamHandler, Source {
       client.cut(this.#writer);
       return;
     }
-    open.outages.failed(failure, route.lane.id);
+    open.outages.failed(failure, this.#entry?.requestId ?? null);
     this.#respond(failureOf(route.lane, failure.kind));
   }
 

@@ -30,12 +30,23 @@ export function upstreamHeaders(raw: HeaderList, { host, isRead, isWhole }: Requ
 
 /** The headers of a response to the client. `isChanged`: the body is not the upstream's. */
 export function clientHeaders(raw: HeaderList, isChanged: boolean): string[] {
-  return endToEnd(raw, (name) => isPlatformName(name) || name === 'trailer' || (isChanged && isOfTheBody(name)));
+  return endToEnd(
+    raw,
+    (name) => isPlatformName(name) || name === 'trailer' || (isChanged && isOfTheBody(name)),
+  );
 }
 
-const OF_THE_BODY: ReadonlySet<string> = new Set(['content-length', 'content-md5', 'digest', 'repr-digest', 'etag']);
+const OF_THE_BODY: ReadonlySet<string> = new Set([
+  'content-length',
+  'content-md5',
+  'digest',
+  'repr-digest',
+  'etag',
+]);
 
 const isOfTheBody = (name: string): boolean => OF_THE_BODY.has(name);
 
 /** Header names of HTTP/2 are in lower case, and repeated ones are a list. */
-export const http2Headers = (headers: HeaderList): Record<string, string | string[]> => ({ ...recordOf(headers) });
+export const http2Headers = (headers: HeaderList): Record<string, string | string[]> => ({
+  ...recordOf(headers),
+});

@@ -79,9 +79,12 @@ function sniffHttp2(server: Server, http2: Http2Server): void {
     const fail = (): void => void socket.destroy();
     const first = (chunk: Buffer): void => {
       socket.off('error', fail).pause().unshift(chunk);
-      const isHttp2 = chunk.toString('latin1', 0, PREFACE.length) === PREFACE;
-      if (isHttp2) http2.emit('connection', socket);
-      else if (serveHttp1 !== undefined) Reflect.apply(serveHttp1, server, [socket]);
+      if (chunk.toString('latin1', 0, PREFACE.length) === PREFACE) {
+        // An HTTP/2 session reads what is buffered itself.
+        http2.emit('connection', socket);
+        return;
+      }
+      if (serveHttp1 !== undefined) Reflect.apply(serveHttp1, server, [socket]);
       socket.resume();
     };
     socket.once('error', fail).once('data', first);

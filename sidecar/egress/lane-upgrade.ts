@@ -87,7 +87,7 @@ function connect(context: LaneContext, passage: Passage): void {
   outgoing.on('error', (error) => {
     if (passage.statusCode !== null || client.destroyed) return;
     context.log.failed(route.lane.id);
-    open.outages.failed({ kind: 'unreachable', error }, route.lane.id);
+    open.outages.failed({ kind: 'unreachable', error }, null);
     const { status } = FAILURE_RESPONSES.unreachable;
     passage.statusCode = status;
     writeProblem(client, { status, detail: 'the upstream of the egress lane is unreachable' });
@@ -104,7 +104,9 @@ interface Switched {
 function switchTo({ load }: LaneContext, passage: Passage, { incoming, socket, rest }: Switched): void {
   const { client, head } = passage;
   passage.statusCode = 101;
-  const lines = pairsOf(clientHeaders(incoming.rawHeaders, false)).map(([name, value]) => `${name}: ${value}\r\n`);
+  const lines = pairsOf(clientHeaders(incoming.rawHeaders, false)).map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  );
   client.write(
     `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n${lines.join('')}\r\n`,
     'latin1',
@@ -135,4 +137,3 @@ function relay(passage: Passage, incoming: IncomingMessage): void {
   incoming.on('error', () => client.destroy());
   incoming.pipe(response);
 }
-

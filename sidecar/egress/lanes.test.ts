@@ -1,10 +1,17 @@
 import { connect } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
-import { post, startEgressRig, type EgressRig, type EgressRigOptions, type TlsVendor } from '../../testing/egress-rig.ts';
+import {
+  post,
+  startEgressRig,
+  type EgressRig,
+  type EgressRigOptions,
+  type TlsVendor,
+} from '../../testing/egress-rig.ts';
 import { until } from '../../testing/proxy-rig.ts';
 
 let rig: EgressRig;
-const start = async (options: EgressRigOptions = {}): Promise<EgressRig> => (rig = await startEgressRig(options));
+const start = async (options: EgressRigOptions = {}): Promise<EgressRig> =>
+  (rig = await startEgressRig(options));
 afterEach(() => rig.close());
 
 const CHAT = '/openai/v1/chat/completions';
@@ -42,7 +49,14 @@ const chunk = (delta: object, reason: string | null = null): object => ({
   ...{ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'gpt-5' },
   choices: [{ index: 0, delta, finish_reason: reason }],
 });
-const LAST = { id: 'c', object: 'chat.completion.chunk', created: 1, model: 'gpt-5', choices: [], usage: USAGE };
+const LAST = {
+  id: 'c',
+  object: 'chat.completion.chunk',
+  created: 1,
+  model: 'gpt-5',
+  choices: [],
+  usage: USAGE,
+};
 
 const calls = () => rig.egress.log.newest();
 /** The log has the call when its response has closed. */
@@ -134,7 +148,10 @@ describe('a call that the policy allows', () => {
       response.writeHead(200, { 'content-type': 'text/event-stream' }).write(sse([chunk({ content: 'Hi' })]));
       release = () => void response.end(sse([chunk({}, 'stop'), '[DONE]']));
     };
-    const response = await fetch(`${rig.url}${CHAT}`, { method: 'POST', body: JSON.stringify({ ...ask, stream: true }) });
+    const response = await fetch(`${rig.url}${CHAT}`, {
+      method: 'POST',
+      body: JSON.stringify({ ...ask, stream: true }),
+    });
     const reader = response.body?.getReader();
     const first = await reader?.read();
     expect(Buffer.from((first?.value ?? []) as Uint8Array).toString()).toBe(sse([chunk({ content: 'Hi' })]));
@@ -176,7 +193,9 @@ describe('a call that passes unread', () => {
   test('an error of the vendor passes, and releases what was reserved', async () => {
     await start();
     rig.vendor.answer = (_seen, response) =>
-      void response.writeHead(429, { 'content-type': 'application/json', 'x-request-id': 'r' }).end('{"error":{}}');
+      void response
+        .writeHead(429, { 'content-type': 'application/json', 'x-request-id': 'r' })
+        .end('{"error":{}}');
     expect(await post(rig.port, CHAT, ask)).toMatchObject({
       status: 429,
       headers: { 'x-request-id': 'r' },
@@ -189,7 +208,9 @@ describe('a call that passes unread', () => {
   test('a WebSocket', async () => {
     await start();
     rig.vendor.server.on('upgrade', (request, socket) => {
-      socket.write(`HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-Path: ${request.url}\r\n\r\n`);
+      socket.write(
+        `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-Path: ${request.url}\r\n\r\n`,
+      );
       socket.on('data', (data: Buffer) => socket.end(`echo ${data.toString()}`)).on('error', () => undefined);
     });
     const socket = connect(rig.port, '127.0.0.1');
@@ -198,7 +219,9 @@ describe('a call that passes unread', () => {
       if (received === '') socket.write('hello');
       received += data.toString();
     });
-    socket.write('GET /openai/v1/realtime?model=gpt HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nAuthorization: Bearer k\r\n\r\n');
+    socket.write(
+      'GET /openai/v1/realtime?model=gpt HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nAuthorization: Bearer k\r\n\r\n',
+    );
     await new Promise((resolve) => socket.once('close', resolve));
     expect(received).toMatch(/^HTTP\/1\.1 101 .*X-Path: \/v1\/realtime\?model=gpt\r\n\r\necho hello$/s);
     expect((await logged())[0]).toMatchObject({ method: 'GET', path: '/v1/realtime', statusCode: 101 });
@@ -207,7 +230,12 @@ describe('a call that passes unread', () => {
 
 describe('a denied request', () => {
   test.each([
-    ['an undeclared tool', { tools: [offer('search'), offer('delete_all')] }, 'tool_not_declared', 'delete_all'],
+    [
+      'an undeclared tool',
+      { tools: [offer('search'), offer('delete_all')] },
+      'tool_not_declared',
+      'delete_all',
+    ],
     ['an undeclared model', { model: 'gpt-4' }, 'model_not_declared', 'gpt-4'],
     ['a tool of the vendor', { web_search_options: {} }, 'tool_not_declared', 'web_search'],
   ])('for %s gets 403, and the vendor gets nothing', async (_, members, code, named) => {
@@ -247,6 +275,11 @@ describe('a denied request', () => {
     const answer = await post(rig.port, CHAT, { ...ask, tools: [offer('delete_all')] });
     expect(answer.status).toBe(200);
     await logged();
-    expect(rig.egress.log.counts.get('openai')?.calls).toEqual({ allow: 0, deny: 0, failOpen: 1, notEvaluated: 0 });
+    expect(rig.egress.log.counts.get('openai')?.calls).toEqual({
+      allow: 0,
+      deny: 0,
+      failOpen: 1,
+      notEvaluated: 0,
+    });
   });
 });

@@ -40,7 +40,7 @@ export class ModelCall implements LaneCall {
   #answer = NO_ANSWER;
   #stream: ModelStream | null = null;
   #addedUsage = false;
-  /** The engine responds later, so verdicts must be requested before a filter needs them. */
+  /** A denial removes calls, and the engine responds later, so verdicts must be requested before a filter needs them. */
   #isEngineRemote = false;
   /** The upstream served the call, so tokens were used. */
   #isServed = false;
@@ -64,7 +64,9 @@ export class ModelCall implements LaneCall {
     this.facts.model = shownName(request.model);
     this.facts.isStream = request.isStream;
     this.facts.toolsOffered = namesIn([...request.toolsOffered, ...request.vendorTools]);
-    this.facts.toolsExecuted = namesIn(request.toolResults.map(({ callId, name }) => name ?? names.of(callId)));
+    this.facts.toolsExecuted = namesIn(
+      request.toolResults.map(({ callId, name }) => name ?? names.of(callId)),
+    );
     const denied = this.#judgeRequest(request, raw.length);
     return stepOf(denied, this.#prepared(body, raw));
   }
@@ -99,7 +101,7 @@ export class ModelCall implements LaneCall {
       return { body: null };
     }
     this.#answer = this.#wire.readAnswer(body);
-    this.#verdicts.collectAll(this.#answer.toolCalls);
+    this.#verdicts.collectAll(this.#answer);
     const { pending } = this.#verdicts;
     return pending === null ? this.#decideWhole(body) : pending.then(() => this.#decideWhole(body));
   }
@@ -138,7 +140,7 @@ export class ModelCall implements LaneCall {
       this.#options.reservations.settle(this.#reserved, !this.facts.isUsageUnknown);
     this.#stream?.close();
     // In the mode track, the calls of a stream are judged only now.
-    this.#verdicts.collectAll(answer.toolCalls);
+    this.#verdicts.collectAll(answer);
     const { pending } = this.#verdicts;
     if (pending === null) this.#noteVerdicts();
     else return pending.then(() => this.#noteVerdicts());
@@ -162,7 +164,7 @@ export class ModelCall implements LaneCall {
       reserved_tokens: tokens,
       reserved_usd: usd,
     });
-    this.#isEngineRemote = verdict instanceof Promise;
+    this.#isEngineRemote = policy.blocks && verdict instanceof Promise;
     return verdict instanceof Promise
       ? verdict.then((late) => this.#decideRequest(late))
       : this.#decideRequest(verdict);
@@ -179,7 +181,13 @@ export class ModelCall implements LaneCall {
   #amountOf({ model, maxOutputTokens }: ModelRequest, bytes: number): Amount {
     const promptTokens = Math.ceil(bytes / BYTES_PER_TOKEN);
     const completionTokens = Math.max(0, maxOutputTokens ?? 0);
-    const usage = { promptTokens, completionTokens, cachedTokens: 0, cacheWriteTokens: 0, reasoningTokens: 0 };
+    const usage = {
+      promptTokens,
+      completionTokens,
+      cachedTokens: 0,
+      cacheWriteTokens: 0,
+      reasoningTokens: 0,
+    };
     const { costUsd = 0 } = this.#options.withCost(model, usage);
     return { tokens: promptTokens + completionTokens, usd: costUsd };
   }
@@ -219,8 +227,12 @@ export class ModelCall implements LaneCall {
     const { toolsOffered = [], vendorTools = [] } = this.#request ?? {};
     const tools = this.#options.policy.undeclaredIn([...toolsOffered, ...vendorTools]);
     const details = [
-      violations.includes('model_not_declared') && this.facts.model !== null ? `model ${this.facts.model}` : '',
-      violations.includes('tool_not_declared') && tools.length > 0 ? `tools ${namesIn(tools).join(', ')}` : '',
+      violations.includes('model_not_declared') && this.facts.model !== null
+        ? `model ${this.facts.model}`
+        : '',
+      violations.includes('tool_not_declared') && tools.length > 0
+        ? `tools ${namesIn(tools).join(', ')}`
+        : '',
     ].filter((text) => text !== '');
     const about = details.length === 0 ? '' : ` (${details.join('; ')})`;
     return `The policy of this agent denies the call: ${violations.join(', ')}${about}`;

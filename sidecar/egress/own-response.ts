@@ -49,6 +49,10 @@ export function respondWith(client: LaneClient, response: OwnResponse, violation
   const { status, headers, body } = response;
   const length = ['Content-Length', String(Buffer.byteLength(body))];
   const retry = status === 403 ? ['X-Should-Retry', 'false'] : [];
-  client.writeHead(status, STATUS_CODES[status] ?? '', withViolations([...headers, ...length, ...retry], violations));
+  client.writeHead(
+    status,
+    STATUS_CODES[status] ?? '',
+    withViolations([...headers, ...length, ...retry], violations),
+  );
   client.response.end(client.method === 'HEAD' ? undefined : body);
 }

@@ -84,7 +84,9 @@ export class RequestTraces {
   /** The request to which a call with this trace context belongs; null: none is known. */
   requestIdAt({ traceId, parentId }: TraceContext, at: Date): string | null {
     const trace = this.#traces.get(traceId);
-    return trace === undefined ? null : requestOf(trace, { parentId, spanId: parentId, startMs: at.getTime() });
+    return trace === undefined
+      ? null
+      : requestOf(trace, { parentId, spanId: parentId, startMs: at.getTime() });
   }
 
   /** Calls `add` with the spans of a trace. Afterwards the oldest traces lose their spans if there are too many. */

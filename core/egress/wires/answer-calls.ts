@@ -80,9 +80,14 @@ export class AnswerCalls {
     return this.#isChanging;
   }
 
+  /** Further calls in parts count as `remove`. */
+  get isFull(): boolean {
+    return this.#count >= MAX_CALLS;
+  }
+
   /** A call whose first part was received. */
   start(part: CallPart): AnswerCall {
-    if (this.#count >= MAX_CALLS) {
+    if (this.isFull) {
       this.#isChanging = true;
       return ONE_TOO_MANY;
     }

@@ -116,6 +116,7 @@ export class ResponsesEditor implements StreamEditor {
     if (part === null) return null;
     const known = part.id === null ? undefined : this.#known.get(part.id);
     if (known !== undefined && (known.name === part.name || part.name === null)) return known;
+    if (this.calls.isFull) return this.calls.start(part);
     const call = this.calls.whole({ ...part, arguments: argumentsOf(part.arguments) });
     this.#remember(call, [part.id]);
     return call;
