@@ -3,6 +3,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import type { Duplex } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { isRecord } from '../../core/untrusted/fields.ts';
 import { issueCa, issueLeaf } from '../../webhook/certificates/issue.ts';
@@ -32,6 +33,8 @@ export interface LaneScenario {
   name: string;
   /** The calls of the first answer, if the request offers their tools; afterwards the vendor answers with text. */
   calls?: readonly ToolCall[];
+  /** The text of answers; default: a sentence. */
+  text?: string;
   /** Waited for before each event of a stream. */
   gate?: (event: number) => Promise<void>;
 }
@@ -64,6 +67,7 @@ export async function startLaneVendor(): Promise<LaneVendor> {
   const handler: RequestListener = (request, response) => void answer(request, response, { vendor, scenario });
   const plain = createServer(handler);
   const tls = createTlsServer(leaf, handler);
+  tls.on('upgrade', openRealtime);
   const [plainPort, tlsPort] = await Promise.all([plain, tls].map(listen));
   const vendor: LaneVendor = {
     plainUrl: `http://127.0.0.1:${plainPort}`,
@@ -84,6 +88,27 @@ export async function startLaneVendor(): Promise<LaneVendor> {
     },
   };
   return vendor;
+}
+
+/** A session of OpenAI's realtime API: its first event, as one text frame of WebSocket. */
+export const SESSION_CREATED = {
+  type: 'session.created',
+  event_id: 'event_1',
+  session: { type: 'realtime', object: 'realtime.session', id: 'sess_1', model: 'gpt-realtime' },
+};
+/** Of RFC 6455. */
+const WEBSOCKET_ID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
+
+function openRealtime({ headers }: IncomingMessage, socket: Duplex): void {
+  const accept = createHash('sha1')
+    .update(`${headers['sec-websocket-key']}${WEBSOCKET_ID}`)
+    .digest('base64');
+  const head = `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`;
+  const text = Buffer.from(JSON.stringify(SESSION_CREATED));
+  // One whole text frame with a length of two bytes.
+  const frame = Buffer.concat([Buffer.from([0x81, 126, text.length >> 8, text.length & 0xff]), text]);
+  socket.on('error', () => socket.destroy()).on('data', () => socket.end());
+  socket.write(Buffer.concat([Buffer.from(head), frame]));
 }
 
 async function listen(server: Server): Promise<number> {
@@ -135,12 +160,12 @@ function callOf(
 }
 
 /** Some frameworks receive the text through a tool named `final_answer`. */
-function stepOf(offered: readonly string[], index: number, { calls = [] }: LaneScenario): Step {
+function stepOf(offered: readonly string[], index: number, { calls = [], text = TEXT }: LaneScenario): Step {
   const tools = index === 0 ? calls.filter(({ name }) => offered.includes(name)) : [];
   if (tools.length > 0) return { tools: [...tools], text: '' };
   return offered.includes('final_answer')
-    ? { tools: [{ name: 'final_answer', input: JSON.stringify({ answer: TEXT }) }], text: '' }
-    : { tools: [], text: TEXT };
+    ? { tools: [{ name: 'final_answer', input: JSON.stringify({ answer: text }) }], text: '' }
+    : { tools: [], text };
 }
 
 interface Responding {
