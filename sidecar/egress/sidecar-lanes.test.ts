@@ -58,6 +58,14 @@ const start = async (): Promise<SidecarRig> => {
   return rig;
 };
 
+/** The calls, once the log has this number of them: the agent may receive its response earlier. */
+async function callsTo(count: number): Promise<EgressCall[]> {
+  for (;;) {
+    const calls = (await rig?.report<EgressCall[]>('/egress')) ?? [];
+    if (calls.length >= count) return calls;
+  }
+}
+
 test('a call of the agent is in /egress, in the entry of its request, in the metrics and in the reports', async () => {
   const { agent, proxyUrl, control, report, settled } = await start();
   const port = Number(env['EGRESS_PORT']);
@@ -66,7 +74,7 @@ test('a call of the agent is in /egress, in the entry of its request, in the met
   };
   expect(await (await fetch(`${proxyUrl}/chat`, { method: 'POST' })).text()).toBe('200');
   await settled();
-  const calls = await report<EgressCall[]>('/egress');
+  const calls = await callsTo(1);
   const [entry] = await report<AuditEntry[]>('/audit');
   expect(calls).toEqual([expect.objectContaining({ lane: 'openai', requestId: entry?.requestId, statusCode: 200 })]);
   expect(entry?.egress).toEqual({ calls: 1, models: ['gpt-5'], tools: ['search'] });
@@ -90,6 +98,7 @@ test('the newest calls are selected by their number', async () => {
   const { report } = await start();
   const port = Number(env['EGRESS_PORT']);
   for (const model of ['a', 'b', 'c']) await post(port, CHAT, { ...ask, model });
+  await callsTo(3);
   const calls = await report<EgressCall[]>('/egress?limit=2');
   expect(calls.map(({ id, model, blocked }) => ({ id, model, blocked }))).toEqual([
     { id: 2, model: 'b', blocked: true },
