@@ -100,11 +100,21 @@ async function seenByCensus(address: string): Promise<void> {
 const HIDDEN = { host: HIDDEN_HOST, port: VENDOR_PORT };
 const PAST = `http://${HIDDEN_HOST}:${VENDOR_PORT}/v1/chat/completions`;
 
-/** The calls that are in the log after an action, and were not before it. */
+const after = async (id: number): Promise<EgressCall[]> => (await calls()).filter((call) => call.id > id);
+
+/** Calls that are not in the log after an action, because no lane sees them, are not waited for. */
 async function newCalls(action: () => Promise<unknown>): Promise<EgressCall[]> {
   const last = (await calls()).at(-1)?.id ?? 0;
   await action();
-  return (await calls()).filter(({ id }) => id > last);
+  return await after(last);
+}
+
+/** The call that an action adds to the log. */
+async function newCall(action: () => Promise<unknown>): Promise<EgressCall | undefined> {
+  const last = (await calls()).at(-1)?.id ?? 0;
+  await action();
+  await until(async () => (await after(last)).length > 0, 'a call in the log');
+  return (await after(last))[0];
 }
 
 /** By the first cell of the row in the table. */
@@ -117,7 +127,7 @@ const EVASIONS: Readonly<Record<string, () => Promise<void>>> = {
       async () => (await rows()).some(({ kind, verdict }) => kind === 'tokens' && verdict === 'misreported'),
       'misreported tokens',
     );
-    const [tunnel] = await newCalls(() => act({ action: 'tunnel', ...HIDDEN }));
+    const tunnel = await newCall(() => act({ action: 'tunnel', ...HIDDEN }));
     expect(tunnel).toMatchObject({ method: 'CONNECT', violations: ['host_not_declared'] });
     expect(JSON.stringify(tunnel)).toContain(HIDDEN_HOST);
   },
@@ -125,7 +135,7 @@ const EVASIONS: Readonly<Record<string, () => Promise<void>>> = {
     expect(await newCalls(() => ask(PAST))).toEqual([]);
     await act({ action: 'hold', ...HIDDEN });
     await seenByCensus(`${HIDDEN_HOST}:${VENDOR_PORT}`);
-    const [tunnel] = await newCalls(() => act({ action: 'tunnel', ...HIDDEN }));
+    const tunnel = await newCall(() => act({ action: 'tunnel', ...HIDDEN }));
     expect(tunnel?.violations).toEqual(['host_not_declared']);
   },
   'ignores `HTTPS_PROXY`': async () => {
@@ -144,7 +154,7 @@ const EVASIONS: Readonly<Record<string, () => Promise<void>>> = {
   },
   'renames a tool': async () => {
     const tools = [{ type: 'function', function: { name: 'tidy_up', parameters: {} } }];
-    const [call] = await newCalls(() => ask(LANE, { tools }));
+    const call = await newCall(() => ask(LANE, { tools }));
     expect(call).toMatchObject({ toolsOffered: ['tidy_up'], violations: ['tool_not_declared'] });
     expect(await rows()).toContainEqual(
       expect.objectContaining({ kind: 'tool', name: 'tidy_up', declared: false, observed: true, verdict: 'undeclared' }),
@@ -152,14 +162,14 @@ const EVASIONS: Readonly<Record<string, () => Promise<void>>> = {
   },
   'hides a call in text': async () => {
     const answers: unknown[] = [];
-    const [call] = await newCalls(async () => answers.push(await ask(LANE)));
+    const call = await newCall(async () => answers.push(await ask(LANE)));
     expect(JSON.stringify(answers)).toContain(HIDDEN_CALL.split(' ')[1]);
     expect(call).toMatchObject({ toolsCalled: [], violations: [], blocked: false });
     expect((await rows()).map(({ name }) => name)).not.toContain('delete_all_orders');
   },
   'uses its own relay behind a declared host': async () => {
     const relay = { host: DECLARED_HOST, port: VENDOR_PORT };
-    const [tunnel] = await newCalls(() => act({ action: 'tunnel', ...relay }));
+    const tunnel = await newCall(() => act({ action: 'tunnel', ...relay }));
     expect(tunnel?.violations).not.toContain('host_not_declared');
     expect(JSON.stringify(tunnel)).toContain(DECLARED_HOST);
     await act({ action: 'hold', ...relay });
