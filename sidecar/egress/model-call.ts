@@ -25,7 +25,7 @@ import { ToolVerdicts } from './tool-verdicts.ts';
 const BYTES_PER_TOKEN = 4;
 
 /** Text for the agent instead of the last forbidden call. */
-export const REMOVED = 'The policy of this agent removed the call of a tool.';
+const REMOVED = 'The policy of this agent removed the call of a tool.';
 
 const NO_ANSWER: ModelAnswer = { model: null, toolCalls: [], usage: null, isComplete: false };
 

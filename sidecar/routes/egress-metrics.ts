@@ -55,6 +55,7 @@ const ROWS: readonly Row[] = [
 /** Registers the metrics of the lanes. There are at most as many label values as lanes. */
 export function addEgressMetrics({ metrics, lanes }: SidecarContext): void {
   const log = lanes?.egress.log;
+  const reservations = lanes?.egress.reservations;
   for (const { name, help, read } of ROWS)
     metrics.total(name, help, () =>
       [...(log?.counts ?? [])].flatMap(([lane, counts]) =>
@@ -64,6 +65,6 @@ export function addEgressMetrics({ metrics, lanes }: SidecarContext): void {
   metrics.gauge(
     'platform_sidecar_egress_reserved_tokens',
     'Tokens that calls in flight, and calls of this UTC day without usage, may have used.',
-    () => (lanes == null ? [] : [{ value: lanes.egress.reservations.total.tokens }]),
+    () => (reservations === undefined ? [] : [{ value: reservations.total.tokens }]),
   );
 }
