@@ -45,6 +45,7 @@ export function installedFacts(change: Partial<InstalledFacts> = {}): InstalledF
     observations: known([observation('Routed', 'True', 'ThroughSidecar', '')]),
     workloads: known([workload()]),
     pods: known([pod()]),
+    fences: known([]),
     ...change,
   };
 }
@@ -102,6 +103,8 @@ export function pod(change: Partial<PodFacts> = {}): PodFacts {
     optedIn: true,
     hasSidecar: true,
     injected: { version: '1.0', config: 'c' },
+    labels: { app: 'chat' },
+    hasEgressLane: false,
     waiting: [],
     ...change,
   };

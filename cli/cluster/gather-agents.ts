@@ -26,19 +26,21 @@ import {
 import { isLive, MIRROR_ANNOTATION } from '../../kube/pods.ts';
 import type { ContainerStatus, Data, KubeObject, Pod, Workload } from '../../kube/types.ts';
 import { CONFIG_MAPS } from './kinds.ts';
+import { fencesOf } from './gather-fences.ts';
 import { eachOf, mapFact, readFact } from './read-fact.ts';
 
 /** `system`: the namespace of the release. */
 export async function gatherAgents(client: KubeClient, system: string) {
-  const [observations, workloads, pods] = await Promise.all([
+  const [observations, workloads, pods, fences] = await Promise.all([
     readFact(
       'list agentobservations in every namespace',
       async () => (await listObjects(client, AGENT_OBSERVATIONS)).items,
     ),
     workloadsOf(client),
     readFact('list pods in every namespace', () => podsOf(client, system)),
+    fencesOf(client),
   ]);
-  return { observations, workloads, pods };
+  return { observations, workloads, pods, fences };
 }
 
 /** Controllers whose pods run permanently or repeatedly. */
@@ -106,6 +108,9 @@ export async function podsOf(client: KubeClient, system: string): Promise<PodFac
   return found;
 }
 
+const EGRESS_ANNOTATIONS = ['platform.io/egress-lanes', 'platform.io/egress-connect'];
+const NO_LANE = ['', 'off'];
+
 function podFacts({ metadata, spec, status }: Pod, system: string): PodFacts {
   const { namespace = '', name, annotations = {}, labels } = metadata;
   const containers = [...(spec?.initContainers ?? []), ...(spec?.containers ?? [])];
@@ -118,6 +123,8 @@ function podFacts({ metadata, spec, status }: Pod, system: string): PodFacts {
     optedIn: optsIn(annotations) && annotations[MIRROR_ANNOTATION] === undefined,
     hasSidecar: containers.some((container) => container.name === SIDECAR_CONTAINER),
     injected: parseInjected({ annotations }),
+    labels: labels ?? {},
+    hasEgressLane: EGRESS_ANNOTATIONS.some((name) => !NO_LANE.includes(annotations[name] ?? '')),
     waiting: statuses.flatMap(waitingOf),
   };
 }

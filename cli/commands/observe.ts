@@ -65,7 +65,7 @@ async function follow(flags: ObserveFlags, context: CliContext, { output, stoppe
     output.write(flags.json === true ? `${JSON.stringify({ call })}\n` : callLine(call, paint));
   };
   context.progress?.('waiting for calls; Ctrl-C prints the matrix');
-  let known = new Set<string>();
+  let known = new Set<number>();
   for (;;) {
     const calls = await requestJson(flags.url, `/egress?limit=${LIMIT}`, parseCalls);
     for (const call of calls) if (!known.has(call.id)) write(call);

@@ -15,7 +15,7 @@ import {
 
 /** One call that an agent made through a lane, as far as the commands show it. */
 export interface ShownCall {
-  id: string;
+  id: number;
   /** ISO 8601 */
   at: string;
   lane: string;
@@ -53,7 +53,7 @@ const count = integer({ min: 0 });
 const positive = number({ min: 0, max: Number.MAX_SAFE_INTEGER });
 
 const CALL: Field<ShownCall> = object<ShownCall>({
-  ...{ id: name, at: name, lane: name, method: name, path: name, model: nullable(name) },
+  ...{ id: count, at: name, lane: name, method: name, path: name, model: nullable(name) },
   ...{ toolsCalled: names, toolsExecuted: names, violations: names },
   usage: nullable(object({ promptTokens: count, completionTokens: count })),
   statusCode: nullable(count),

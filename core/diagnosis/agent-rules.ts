@@ -3,6 +3,7 @@ import { isDnsSubdomain } from '../injection/names.ts';
 import { describeProblem } from '../manifest/describe-problem.ts';
 import { parseManifest } from '../manifest/parse-manifest.ts';
 import type { AgentObservation, ConditionType } from '../observation/observation.ts';
+import { isFenced } from './egress-fence.ts';
 import type { InstalledFacts, ManifestText, PodFacts, WorkloadFacts } from './facts.ts';
 import { REMEDIATIONS } from './remediations.ts';
 import {
@@ -87,6 +88,22 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
     evaluate: ({ pods, trial }) =>
       judgedBoth(trial, pods, (today, all) =>
         today.outcome === 'injected' ? all.flatMap((pod) => outdated(pod, today)) : [],
+      ),
+  },
+  {
+    code: 'agent-not-enforced',
+    severity: 'warning',
+    when: 'a pod has lanes or the CONNECT lane, but no NetworkPolicy or CiliumNetworkPolicy limits its outgoing connections. Lanes show and deny the calls of clients that use them; only a network policy is enforced, whatever the agent does',
+    remediation:
+      'Generate a network policy from the manifest and apply it: `platform generate-egress agent.yaml | kubectl apply -f -`. The network plugin of the cluster must implement network policies.',
+    evaluate: ({ pods, fences }) =>
+      judgedBoth(fences, pods, (limits, all) =>
+        all
+          .filter((pod) => pod.hasEgressLane && !isFenced(pod, limits))
+          .map((pod) => ({
+            ...ofPod(pod, 'has egress lanes, but no network policy enforces where it connects to'),
+            hint: `platform generate-egress agent.yaml -n ${pod.namespace} | kubectl apply -f -`,
+          })),
       ),
   },
   condition('agent-silent', {

@@ -377,6 +377,13 @@ const FOUND: [fault: string, input: CheckInput, code: string, message: string, h
     'kubectl delete pod chat-1 -n team',
   ],
   [
+    'a pod with lanes that no network policy encloses',
+    installed({ pods: known([pod({ hasEgressLane: true })]) }),
+    'agent-not-enforced',
+    'pod chat-1 in team has egress lanes, but no network policy enforces where it connects to',
+    'platform generate-egress agent.yaml -n team | kubectl apply -f -',
+  ],
+  [
     'a pod with an older version',
     installed({ pods: known([pod({ injected: { version: '0.9', config: 'c' } })]) }),
     'pod-outdated',

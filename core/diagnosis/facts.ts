@@ -1,4 +1,5 @@
 import type { DriftingPod } from '../injection/drift.ts';
+import type { EgressFence } from './egress-fence.ts';
 import type { AgentObservation } from '../observation/observation.ts';
 
 /** A gathered value, or the reason why it could not be gathered. An unknown value never passes a check. */
@@ -60,6 +61,8 @@ export interface InstalledFacts extends ClusterFacts {
   observations: Fact<readonly AgentObservation[]>;
   workloads: Fact<readonly WorkloadFacts[]>;
   pods: Fact<readonly PodFacts[]>;
+  /** The network policies that limit outgoing connections, of every namespace. */
+  fences: Fact<readonly EgressFence[]>;
 }
 
 export interface ReleaseFacts {
@@ -173,6 +176,9 @@ export interface PodFacts extends DriftingPod {
   owner: { kind: string; name: string } | null;
   /** The pod belongs to the release itself, not to an agent. */
   isOwn: boolean;
+  labels: Readonly<Record<string, string>>;
+  /** The pod has lanes, or the CONNECT lane. */
+  hasEgressLane: boolean;
   /** Containers that cannot start: `ImagePullBackOff`, ... */
   waiting: readonly { container: string; reason: string; message: string }[];
 }

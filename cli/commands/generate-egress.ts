@@ -1,0 +1,89 @@
+import { resolve } from 'node:path';
+import { InvalidArgumentError, Option } from 'commander';
+import { fenceOf, fenceText, type FenceKind } from '../../core/egress/network-policy.ts';
+import { isDnsLabel } from '../../core/injection/names.ts';
+import { replaceFile } from '../../push/replace-file.ts';
+import type { AddCommand, CliContext } from '../context.ts';
+import { causeOf, isSameFile, OVERWRITES_INPUT } from '../file-failure.ts';
+import { invalidManifest, load } from '../load.ts';
+import { done, json, printable, refusal, type Rendered } from '../rendered.ts';
+
+/** The kinds of policies by the value of `--kind`. */
+const KINDS = {
+  kubernetes: 'NetworkPolicy',
+  cilium: 'CiliumNetworkPolicy',
+} as const satisfies Record<string, FenceKind>;
+
+interface EgressFlags {
+  kind: keyof typeof KINDS;
+  namespace?: string;
+  controlPlaneNamespace: string;
+  /** Path of the file, as typed; absent: standard output. */
+  out?: string;
+  json?: true;
+}
+
+export const addGenerateEgress: AddCommand = (program, context, finish) => {
+  program
+    .command('generate-egress')
+    .summary('generate a network policy from a manifest')
+    .description(
+      "Generates a policy that restricts the connections of an agent's pods to what its manifest declares: vendors of models, MCP servers, services, memory and spec.egress.hosts. The policy applies to the sidecar too.",
+    )
+    .argument('<file>', 'path to the manifest, such as agent.yaml')
+    .addOption(
+      new Option('--kind <kind>', 'kubernetes: addresses and ports only; cilium: also names of hosts')
+        .choices(Object.keys(KINDS))
+        .default('kubernetes'),
+    )
+    .option('-n, --namespace <namespace>', "the agent's namespace; default: that of kubectl", label)
+    .option(
+      '--control-plane-namespace <namespace>',
+      'namespace of the control plane; none: the sidecar sends no heartbeats',
+      label,
+      'platform-system',
+    )
+    .option('--out <file>', 'write to a file')
+    .option('--json', 'print {policy, notes[]}')
+    .addHelpText('after', HELP)
+    .action(async (file: string, flags: EgressFlags) => finish(await generateEgress(file, flags, context)));
+};
+
+const HELP = `
+Examples:
+  $ platform generate-egress agent.yaml -n shop | kubectl apply -f -
+  $ platform generate-egress agent.yaml --kind cilium --out egress.yaml
+
+A NetworkPolicy of Kubernetes has no names of hosts, so it allows the ports of declared public hosts at every public address.
+CiliumNetworkPolicy allows only the declared names. The network plugin of the cluster must implement the kind. Notes about what
+the policy does not contain are comments in the output.
+
+Exit codes: 0 printed or written; 1 the manifest is not valid, or the file cannot be written.`;
+
+function label(value: string): string {
+  if (!isDnsLabel(value)) throw new InvalidArgumentError('Must be 1 to 63 of a-z, 0-9 and -.');
+  return value;
+}
+
+async function generateEgress(file: string, flags: EgressFlags, context: CliContext): Promise<Rendered> {
+  const loaded = await load(file, context);
+  if (!loaded.ok) return invalidManifest(loaded, flags.json);
+  const { namespace, controlPlaneNamespace, out } = flags;
+  const options = {
+    ...(namespace !== undefined && { namespace }),
+    controlPlaneNamespace: controlPlaneNamespace === 'none' ? null : controlPlaneNamespace,
+  };
+  const kind = KINDS[flags.kind];
+  const { object, notes } = fenceOf(kind, loaded.manifest, options);
+  const text = flags.json === true ? json({ policy: object, notes }) : fenceText(kind, loaded.manifest, options);
+  if (out === undefined) return done(text);
+  const path = resolve(context.cwd, out);
+  if (await isSameFile(path, resolve(context.cwd, file)))
+    return refusal(`cannot write ${printable(out)}: ${OVERWRITES_INPUT}`, flags.json);
+  try {
+    await replaceFile(path, text, 0o666);
+  } catch (error) {
+    return refusal(`cannot write ${printable(out)}: ${causeOf(error)}`, flags.json);
+  }
+  return done(`wrote ${printable(out)}\n`);
+}

@@ -1,0 +1,102 @@
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { PassThrough } from 'node:stream';
+import { text } from 'node:stream/consumers';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { CliContext } from '../context.ts';
+import { runCommandLine } from '../program.ts';
+import type { Rendered } from '../rendered.ts';
+
+const CALL = {
+  ...{ id: 1, at: '2026-03-01T12:00:01.000Z', lane: 'openai', method: 'POST', path: '/v1/chat/completions' },
+  ...{ model: 'gpt-5', stream: false, toolsOffered: ['search'], toolsCalled: ['delete_order'] },
+  ...{ toolsExecuted: [], usage: { promptTokens: 31, completionTokens: 5 }, statusCode: 200 },
+  ...{ durationMs: 1234, violations: ['tool_not_declared'], blocked: true, requestId: null },
+};
+const ROWS = [
+  { kind: 'tool', name: 'delete_order', declared: false, reported: null, observed: true, verdict: 'undeclared' },
+  { kind: 'model', name: 'gpt-5', declared: true, reported: true, observed: true, verdict: 'match' },
+];
+
+let server: Server;
+let url: string;
+/** Bodies by path; a function is called for each request. */
+let bodies: Record<string, unknown>;
+
+beforeEach(async () => {
+  bodies = { '/egress': [CALL], '/explore': { rows: ROWS } };
+  server = createServer((request, response) => {
+    const body = bodies[new URL(request.url ?? '', 'http://sidecar').pathname];
+    response
+      .writeHead(body === undefined ? 404 : 200, { 'content-type': 'application/json' })
+      .end(JSON.stringify(body));
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+});
+afterEach(() => new Promise((resolve) => server.close(resolve)));
+
+const observe = (args: string, context: Partial<CliContext> = {}): Promise<Rendered> =>
+  runCommandLine(['observe', '--url', url, ...args.split(' ').filter(Boolean)], {
+    ...{ env: {}, cwd: '/', now: () => new Date(), color: false, ask: null },
+    ...context,
+  });
+
+describe('platform observe --once', () => {
+  test('prints the matrix', async () => {
+    expect(await observe('--once')).toEqual({
+      exitCode: 0,
+      errors: '',
+      output: [
+        'KIND   NAME          DECLARED  REPORTED  OBSERVED  VERDICT\n',
+        'tool   delete_order  no        ?         yes       undeclared\n',
+        'model  gpt-5         yes       yes       yes       match\n',
+      ].join(''),
+    });
+  });
+
+  test('prints it as JSON', async () => {
+    expect(JSON.parse((await observe('--once --json')).output)).toEqual({ rows: ROWS });
+  });
+
+  test('rejects a server that is no sidecar', async () => {
+    bodies = {};
+    const { errors, exitCode } = await observe('--once');
+    expect(exitCode).toBe(1);
+    expect(errors).toContain('is not the control port of a sidecar: GET /explore returned 404');
+  });
+
+  test('rejects an invalid response', async () => {
+    bodies['/explore'] = { rows: [{ kind: 'tool' }] };
+    expect((await observe('--once')).errors).toContain('returned an invalid response to GET /explore');
+  });
+});
+
+describe('platform observe', () => {
+  /** Runs the command until it has printed its first line. */
+  async function untilPrinted(args: string): Promise<{ live: string; rendered: Rendered }> {
+    const stopping = new AbortController();
+    const output = new PassThrough();
+    output.once('data', () => stopping.abort());
+    const live = text(output);
+    const stdio = { input: new PassThrough(), output, stopped: stopping.signal };
+    const rendered = await observe(args, { stdio: () => stdio });
+    output.end();
+    return { live: await live, rendered };
+  }
+
+  test('prints calls, and the matrix at the end', async () => {
+    const { live, rendered } = await untilPrinted('');
+    expect(live).toBe(
+      '12:00:01  openai  gpt-5  tools delete_order  31+5 tokens  200  1.2 s  blocked tool_not_declared\n',
+    );
+    expect(rendered.output).toContain('undeclared');
+    expect(rendered.exitCode).toBe(0);
+  });
+
+  test('prints JSON lines', async () => {
+    const { live, rendered } = await untilPrinted('--json');
+    expect(JSON.parse(live)).toMatchObject({ call: { id: 1, blocked: true } });
+    expect(JSON.parse(rendered.output)).toEqual({ matrix: ROWS });
+  });
+});
