@@ -64,7 +64,7 @@ describe('the usage that the lane requests in a stream of chat completions', () 
     const { outcome, vendor, log } = await observe({ rig, client: program, form: 'stream' }, { name: 'usage' });
     expect(vendor[0]?.body['stream_options']).toEqual({ include_usage: true });
     expect(outcome.error).toBeUndefined();
-    expect(JSON.stringify(outcome)).not.toMatch(/"usage": ?(?:null)?[^n]/);
+    expect(JSON.stringify(outcome)).not.toContain('prompt_tokens');
     expect(log[0]?.usage).toMatchObject({ promptTokens: 31, completionTokens: 5 });
   });
 
