@@ -46,7 +46,8 @@ export async function requestJson<T>(
     maxBytes: MAX_BYTES,
     signal,
   });
-  if (!response.answered) throw new SidecarFailure(`cannot connect to ${server}: ${response.reason}`, 'reach');
+  if (!response.answered)
+    throw new SidecarFailure(`cannot connect to ${server}: ${response.reason}`, 'reach');
   const { status, body, headers } = response;
   const route = `GET ${path.replace(/\?.*/, '')}`;
   if (status === 403) throw new SidecarFailure(`${server} returned 403 for ${route}`, 'local');

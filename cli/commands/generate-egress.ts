@@ -75,7 +75,8 @@ async function generateEgress(file: string, flags: EgressFlags, context: CliCont
   };
   const kind = KINDS[flags.kind];
   const { object, notes } = fenceOf(kind, loaded.manifest, options);
-  const text = flags.json === true ? json({ policy: object, notes }) : fenceText(kind, loaded.manifest, options);
+  const text =
+    flags.json === true ? json({ policy: object, notes }) : fenceText(kind, loaded.manifest, options);
   if (out === undefined) return done(text);
   const path = resolve(context.cwd, out);
   if (await isSameFile(path, resolve(context.cwd, file)))

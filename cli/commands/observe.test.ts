@@ -14,7 +14,14 @@ const CALL = {
   ...{ durationMs: 1234, violations: ['tool_not_declared'], blocked: true, requestId: null },
 };
 const ROWS = [
-  { kind: 'tool', name: 'delete_order', declared: false, reported: null, observed: true, verdict: 'undeclared' },
+  {
+    kind: 'tool',
+    name: 'delete_order',
+    declared: false,
+    reported: null,
+    observed: true,
+    verdict: 'undeclared',
+  },
   { kind: 'model', name: 'gpt-5', declared: true, reported: true, observed: true, verdict: 'match' },
 ];
 

@@ -22,7 +22,10 @@ export const addObserve: AddCommand = (program, context, finish) => {
     )
     .option('--url <url>', "URL of the sidecar's control port", httpUrl, new URL('http://localhost:4001'))
     .option('--once', 'print only the matrix, and exit')
-    .option('--json', 'print one JSON object per line: {call} for each call, then {matrix}; with --once {rows[]}')
+    .option(
+      '--json',
+      'print one JSON object per line: {call} for each call, then {matrix}; with --once {rows[]}',
+    )
     .addHelpText('after', HELP)
     .action(async (flags: ObserveFlags) => finish(await observe(flags, context)));
 };

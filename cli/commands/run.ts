@@ -77,7 +77,8 @@ async function run(command: readonly string[], flags: RunFlags, context: CliCont
   if (!loaded.ok) return invalidManifest(loaded, false);
   const { env, cwd } = context;
   const lanes = flags.lanes ? lanesOfRun(loaded.manifest, env, flags.egressPort) : NO_LANES;
-  for (const problem of lanes.problems) context.warn?.(`note: ${printable(problem)}, so its calls are not observed`);
+  for (const problem of lanes.problems)
+    context.warn?.(`note: ${printable(problem)}, so its calls are not observed`);
   const { stopped } = context.stdio();
   let sidecar: SidecarProcess;
   try {

@@ -16,7 +16,10 @@ export function callLine(call: ShownCall, paint: Paint): string {
   ];
   if (violations.length > 0)
     parts.push(
-      paint(call.blocked ? 'red' : 'yellow', `${call.blocked ? 'blocked' : 'violates'} ${violations.join(', ')}`),
+      paint(
+        call.blocked ? 'red' : 'yellow',
+        `${call.blocked ? 'blocked' : 'violates'} ${violations.join(', ')}`,
+      ),
     );
   return `${parts.join('  ')}\n`;
 }

@@ -6,8 +6,7 @@ import { fileFailure } from '../file-failure.ts';
 /** How a command ended. */
 export type Ended =
   /** A signal counts as 128 plus its number, as in a shell. */
-  | { started: true; exitCode: number }
-  | { started: false; reason: string };
+  { started: true; exitCode: number } | { started: false; reason: string };
 
 export interface AgentOptions {
   env: Environment;

@@ -52,7 +52,12 @@ describe('a pod is fenced by', () => {
     ['an empty rule with Cilium, which allows nothing', [cilium({ egress: [{}] })], true],
     ['a Cilium policy for incoming connections', [cilium({ ingress: [{}] })], false],
   ])('%s', (_, policies, expected) => {
-    expect(isFenced(POD, policies.filter((policy) => policy !== null))).toBe(expected);
+    expect(
+      isFenced(
+        POD,
+        policies.filter((policy) => policy !== null),
+      ),
+    ).toBe(expected);
   });
 
   test('nothing, if the object is invalid', () => {

@@ -36,13 +36,19 @@ export function fenceOfCiliumPolicy(namespace: string, spec: unknown): EgressFen
   const isOpen = recordsIn(rules).some((rule) => {
     const entities = own(rule, 'toEntities');
     if (Array.isArray(entities)) return entities.some((entity) => OPEN_ENTITIES.includes(String(entity)));
-    return !Object.keys(rule).some((key) => key.startsWith('to') && key !== 'toPorts') && Object.hasOwn(rule, 'toPorts');
+    return (
+      !Object.keys(rule).some((key) => key.startsWith('to') && key !== 'toPorts') &&
+      Object.hasOwn(rule, 'toPorts')
+    );
   });
   return { namespace, selector: selectorOf(own(spec, 'endpointSelector')), isLimit: !isOpen };
 }
 
 /** Whether a fence selects the pod, and no policy that selects it allows every address: policies add up. */
-export function isFenced(pod: Pick<PodFacts, 'namespace' | 'labels'>, fences: readonly EgressFence[]): boolean {
+export function isFenced(
+  pod: Pick<PodFacts, 'namespace' | 'labels'>,
+  fences: readonly EgressFence[],
+): boolean {
   const selecting = fences.filter(
     ({ namespace, selector }) => namespace === pod.namespace && selects(selector, pod.labels),
   );

@@ -27,7 +27,11 @@ describe('requests', () => {
         toolCalls: [{ id: 1, name: 'read_file', arguments: { path: '/a' } }],
       },
     ],
-    ['another request', LIST, { isBatch: false, requests: [{ id: 'l', method: 'tools/list' }], toolCalls: [] }],
+    [
+      'another request',
+      LIST,
+      { isBatch: false, requests: [{ id: 'l', method: 'tools/list' }], toolCalls: [] },
+    ],
     [
       'a batch',
       [LIST, call(2, 'read_file', undefined)],
@@ -43,7 +47,11 @@ describe('requests', () => {
     [
       'a call as a notification',
       call(undefined, 'read_file'),
-      { isBatch: false, requests: [], toolCalls: [{ id: null, name: 'read_file', arguments: { path: '/a' } }] },
+      {
+        isBatch: false,
+        requests: [],
+        toolCalls: [{ id: null, name: 'read_file', arguments: { path: '/a' } }],
+      },
     ],
     [
       'a response of the client',

@@ -59,7 +59,8 @@ export function routeLanes(
   const claimed = new Set(lanes.map(({ variable }) => variable));
   const azure = azureOf(container, lanes);
   const routes = lanes.map(({ id, variable }) => {
-    if (variable !== null) return routeLane(container, id, { lane: namedLane(id, variable), port, azure: null });
+    if (variable !== null)
+      return routeLane(container, id, { lane: namedLane(id, variable), port, azure: null });
     const vendor: VendorLane = VENDOR_LANES[id as VendorLaneName];
     const variables = vendor.variables.filter(({ name }) => !claimed.has(name));
     return routeLane(container, id, { lane: { ...vendor, variables }, port, azure });

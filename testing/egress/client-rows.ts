@@ -213,7 +213,12 @@ export const CLIENT_ROWS: readonly ClientRow[] = [
   },
   {
     name: 'LlamaIndex (Python)',
-    ...{ packages: 'python', client: 'llama-index-llms-openai', program: 'lane-llamaindex.py', lane: 'openai' },
+    ...{
+      packages: 'python',
+      client: 'llama-index-llms-openai',
+      program: 'lane-llamaindex.py',
+      lane: 'openai',
+    },
     variable: 'OPENAI_API_BASE',
     before: () => ({ OPENAI_API_BASE: 'https://api.openai.com/v1' }),
     ...{ forms: RAW, denial: OPENAI_DENIED, weight: 'soak' },

@@ -79,6 +79,10 @@ async function checkDenial({ row, rig, lane, client }: Subject): Promise<void> {
     row.name,
   );
   const both = JSON.parse(await client.call('both', '')) as Outcome & { result?: ToolResult[] };
-  assert.deepEqual(both.result?.map(({ isError }) => isError === true), [true, false], row.name);
+  assert.deepEqual(
+    both.result?.map(({ isError }) => isError === true),
+    [true, false],
+    row.name,
+  );
   assert.deepEqual(rig.shop.ran, ['multiply'], row.name);
 }
