@@ -172,12 +172,6 @@ export const CLIENT_ROWS: readonly ClientRow[] = [
     ...{ forms: RAW, denial: denied('ollama.ResponseError'), weight: 'soak' },
   },
   {
-    name: 'LangChain cohere (Python)',
-    ...{ packages: 'python', client: 'langchain-cohere', program: 'lane-langchain.py' },
-    ...{ lane: 'cohere', variable: 'CO_API_URL', options: { VENDOR: 'cohere' } },
-    ...{ forms: WHOLE, denial: denied('cohere.ForbiddenError'), weight: 'soak' },
-  },
-  {
     name: 'OpenAI Agents (Python)',
     ...{ packages: 'python', client: 'openai-agents', program: 'lane-openai-agents.py', ...OPENAI },
     ...{ forms: RAW, denial: OPENAI_DENIED, weight: 'soak' },

@@ -20,7 +20,9 @@ interface Peer {
 export type Action =
   | { action: 'fetch'; url: string; body?: unknown }
   | ({ action: 'tunnel' } & Peer)
-  | ({ action: 'hold' | 'holdInChild' | 'holdUdp' } & Peer)
+  | ({ action: 'hold' } & Peer)
+  | ({ action: 'holdInChild' } & Peer)
+  | ({ action: 'holdUdp' } & Peer)
   | ({ action: 'short'; count: number } & Peer)
   | { action: 'release' };
 
