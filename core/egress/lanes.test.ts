@@ -127,7 +127,8 @@ const ROWS: Row[] = [
   ['mcp:files', 'https://a/mcp', '/mcp/files', '/mcp', 'mcp'],
 ];
 
-test.each(ROWS)('lane %s to %s: %s is %s', (lane, upstream, target, path, wire) => {
+test.each(ROWS)('lane %s to %s: %s is %s', (...row) => {
+  const [lane, upstream, target, path, wire] = row;
   const vendor = (VENDOR_LANES as Record<string, { upstream: string | null }>)[lane]?.upstream ?? '';
   expect(routeOf(lanesOf(`${lane}=${upstream.replace('vendor', vendor)}`), 'POST', target)).toMatchObject({
     upstreamPath: path,

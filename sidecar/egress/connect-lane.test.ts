@@ -133,7 +133,7 @@ function secure(socket: Socket, servername: string | undefined): TLSSocket {
 describe('a tunnel to a declared host', () => {
   test.each(['127.0.0.1', '::1'])('carries TLS of the client to the host, over %s', async (host) => {
     const port = await tlsServer((socket) =>
-      socket.on('data', (data) => socket.end(`got ${data.toString()}`)),
+      socket.on('data', (data: Buffer) => socket.end(`got ${data.toString()}`)),
     );
     await start();
     const opened = await tunnel(`${DECLARED}:${port}`, { host });

@@ -54,6 +54,9 @@ async function read(
   return events;
 }
 
+/** Ends of events that are not an empty line. */
+const SEPARATORS: Readonly<Record<string, string>> = { gemini: '\r\n\r\n', ollama: '\n' };
+
 const QUESTION = { messages: [{ role: 'user', content: 'hi' }] };
 const PARAMETERS = { type: 'object', properties: {} };
 const FUNCTION = { type: 'function', function: { name: 'multiply', parameters: PARAMETERS } };
@@ -89,7 +92,7 @@ describe('the vendor sends an event only after the client has received the one b
     ],
     ['ollama', '/ollama/api/chat', { ...QUESTION, model: 'llama3.2' }, { tools: [FUNCTION] }],
   ])('%s', async (wire, path, body, tools) => {
-    const separator = { gemini: '\r\n\r\n', ollama: '\n' }[wire] ?? '\n\n';
+    const separator = SEPARATORS[wire] ?? '\n\n';
     for (const offered of [{}, tools]) {
       const received = new Received();
       rig.vendor.begin({ name: wire, calls: [MULTIPLY], gate: (event) => received.until(event) });

@@ -20,8 +20,8 @@ export interface LaneRig {
   at: Addresses;
   /** Id of the newest call in the log. */
   lastCall(): Promise<number>;
-  /** The calls after this id, once there are `count`. */
-  callsAfter(id: number, count: number): Promise<EgressCall[]>;
+  /** The calls after this id, once they are enough: a number of calls, or a condition. */
+  callsAfter(id: number, enough: number | ((calls: readonly EgressCall[]) => boolean)): Promise<EgressCall[]>;
   close(): Promise<void>;
 }
 
@@ -83,14 +83,15 @@ export async function startLaneRig({
   return {
     ...{ vendor, shop, programs, sidecar, port, at },
     lastCall: async () => (await calls('?limit=1'))[0]?.id ?? 0,
-    async callsAfter(id, count) {
+    async callsAfter(id, enough) {
+      const isEnough =
+        typeof enough === 'function' ? enough : (found: readonly EgressCall[]) => found.length >= enough;
       const deadline = Date.now() + WAIT_MS;
       for (;;) {
         const found = (await calls()).filter((call) => call.id > id);
         // A call enters the log when its response has closed, which the client does not wait for.
-        if (found.length >= count) return found;
-        if (Date.now() > deadline)
-          throw new Error(`${found.length} of ${count} calls: ${JSON.stringify(found)}`);
+        if (isEnough(found)) return found;
+        if (Date.now() > deadline) throw new Error(`not enough calls in the log: ${JSON.stringify(found)}`);
         await new Promise((resolve) => setTimeout(resolve, 10));
       }
     },

@@ -127,7 +127,7 @@ async function answer(
   response: ServerResponse,
   { vendor, scenario }: { vendor: LaneVendor; scenario: LaneScenario },
 ): Promise<void> {
-  const { pathname } = new URL(request.url ?? '/', 'http://vendor');
+  const { pathname, searchParams } = new URL(request.url ?? '/', 'http://vendor');
   const host = 'encrypted' in request.socket ? String((request.socket as TLSSocket).servername) : null;
   const body = await bodyOf(request);
   const route = request.method === 'POST' ? vendorRoute(host, pathname) : null;
@@ -138,23 +138,35 @@ async function answer(
     response.writeHead(404, { 'content-type': 'application/json' }).end('{"error":{"message":"not found"}}');
     return;
   }
-  const call = callOf(request, body, { host, path: pathname, route, index: vendor.calls.length });
+  const call = callOf(request, body, {
+    ...{ host, path: pathname, route, index: vendor.calls.length },
+    keyInQuery: searchParams.get('key'),
+  });
   const step = stepOf(call.offered, vendor.calls.length, scenario);
   call.called = step.tools.map(({ name }) => name);
   vendor.calls.push(call);
   await respond(response, { route, call, scenario, step, index: vendor.calls.length });
 }
 
+interface Arrived {
+  host: string | null;
+  path: string;
+  route: FoundRoute;
+  /** Calls before this one. */
+  index: number;
+  keyInQuery: string | null;
+}
+
 function callOf(
   { headers }: IncomingMessage,
   body: Json,
-  { host, path, route, index }: { host: string | null; path: string; route: FoundRoute; index: number },
+  { host, path, route, index, keyInQuery }: Arrived,
 ): LaneVendorCall {
   const at = Math.min(index, PROMPT_TOKENS.length - 1);
   const { wire } = route;
   const given =
     headers['x-api-key'] ?? headers['api-key'] ?? headers['x-goog-api-key'] ?? headers.authorization;
-  const key = typeof given === 'string' ? given.replace(/^Bearer /i, '') : null;
+  const key = typeof given === 'string' ? given.replace(/^Bearer /i, '') : keyInQuery;
   return {
     ...{ host, path, key, body, called: [] },
     model: route.model ?? (typeof body['model'] === 'string' ? body['model'] : 'unknown'),

@@ -1,5 +1,5 @@
 import { isRecord } from '../../core/untrusted/fields.ts';
-import { objectsIn, type Json, type ModelAnswer } from '../frameworks/model-answer.ts';
+import { event, objectsIn, type Json, type ModelAnswer } from '../frameworks/model-answer.ts';
 import { ANTHROPIC as MESSAGES } from '../frameworks/wire-anthropic.ts';
 import { CHAT as COMPLETIONS } from '../frameworks/wire-chat.ts';
 import { RESPONSES as RESPONSE } from '../frameworks/wire-responses.ts';
@@ -23,6 +23,18 @@ export interface LaneWire {
 export const CHAT: LaneWire = { ...COMPLETIONS, name: 'chat', streamType: 'text/event-stream' };
 export const RESPONSES: LaneWire = { ...RESPONSE, name: 'responses', streamType: 'text/event-stream' };
 export const ANTHROPIC: LaneWire = { ...MESSAGES, name: 'anthropic', streamType: 'text/event-stream' };
+
+/** Mistral states the usage of a stream always, in its last chunk, and rejects the option for it. */
+export const MISTRAL: LaneWire = {
+  ...CHAT,
+  statesUsageInStream: () => true,
+  stream(answer) {
+    const events = COMPLETIONS.stream({ ...answer, statesUsage: false });
+    const { usage } = COMPLETIONS.whole(answer) as Json;
+    const last = JSON.parse(events.at(-2)?.replace(/^data: /, '') ?? '') as Json;
+    return events.with(-2, event({ ...last, usage }));
+  },
+};
 
 /** OpenAI's embeddings: no stream and no tools. */
 export const EMBEDDINGS: LaneWire = {

@@ -43,17 +43,28 @@ interface Subject {
   client: Client;
 }
 
-const callsOf = async (rig: LaneRig, lane: string, since: number): Promise<EgressCall[]> =>
-  (await rig.callsAfter(since, 0)).filter((call) => call.lane === `mcp:${lane}`);
+/** The calls of this lane after `since`, once one of them is as wanted. */
+async function callsOf(
+  { rig, lane }: Subject,
+  since: number,
+  isWanted: (call: EgressCall) => boolean,
+): Promise<EgressCall[]> {
+  const isOfLane = (call: EgressCall): boolean => call.lane === `mcp:${lane}`;
+  const calls = await rig.callsAfter(since, (found) =>
+    found.some((call) => isOfLane(call) && isWanted(call)),
+  );
+  return calls.filter(isOfLane);
+}
 
 /** The log has the listed and called tools. */
-async function checkCalls({ row, rig, lane, client }: Subject): Promise<void> {
+async function checkCalls(subject: Subject): Promise<void> {
+  const { row, rig, client } = subject;
   const since = await rig.lastCall();
   await client.call('list', '');
   rig.shop.clear();
   await client.call('tool', '');
   assert.deepEqual(rig.shop.ran, ['multiply'], row.name);
-  const log = await callsOf(rig, lane, since);
+  const log = await callsOf(subject, since, ({ toolsCalled }) => toolsCalled.length > 0);
   const names = (of: 'toolsOffered' | 'toolsCalled' | 'toolsExecuted'): string[] =>
     [...new Set(log.flatMap((call) => call[of]))].sort();
   assert.deepEqual(names('toolsCalled'), ['multiply'], row.name);
@@ -65,14 +76,15 @@ async function checkCalls({ row, rig, lane, client }: Subject): Promise<void> {
 }
 
 /** A forbidden tool does not run, the model can read why, and the session goes on. */
-async function checkDenial({ row, rig, lane, client }: Subject): Promise<void> {
+async function checkDenial(subject: Subject): Promise<void> {
+  const { row, rig, client } = subject;
   rig.shop.clear();
   const since = await rig.lastCall();
   const { result } = JSON.parse(await client.call('forbidden', '')) as { result?: ToolResult };
   assert.deepEqual(rig.shop.ran, [], row.name);
   assert.equal(result?.isError, true, `${row.name}: ${JSON.stringify(result)}`);
   assert.match(result?.content[0]?.text ?? '', /delete_order.*destructive_tool_without_confirmation/);
-  const blocked = (await callsOf(rig, lane, since)).filter((call) => call.blocked);
+  const blocked = (await callsOf(subject, since, (call) => call.blocked)).filter((call) => call.blocked);
   assert.deepEqual(
     blocked.map(({ toolsCalled, violations }) => [toolsCalled, violations]),
     [[['delete_order'], ['destructive_tool_without_confirmation']]],

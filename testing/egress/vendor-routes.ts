@@ -1,4 +1,4 @@
-import { ANTHROPIC, CHAT, EMBEDDINGS, RESPONSES, type LaneWire } from './lane-wire.ts';
+import { ANTHROPIC, CHAT, EMBEDDINGS, MISTRAL, RESPONSES, type LaneWire } from './lane-wire.ts';
 import { COHERE } from './wire-cohere.ts';
 import { GEMINI } from './wire-gemini.ts';
 import { OLLAMA } from './wire-ollama.ts';
@@ -35,7 +35,7 @@ export const VENDOR_ROUTES: readonly VendorRoute[] = [
   },
   { host: AZURE_HOST, path: /^\/openai\/deployments\/(?<model>[^/]+)\/chat\/completions$/, wire: CHAT },
   { host: 'api.groq.com', path: /^\/openai\/v1\/chat\/completions$/, wire: CHAT },
-  { host: 'api.mistral.ai', path: /^\/v1\/chat\/completions$/, wire: CHAT },
+  { host: 'api.mistral.ai', path: /^\/v1\/chat\/completions$/, wire: MISTRAL },
   { host: 'api.cohere.com', path: /^\/v2\/chat$/, wire: COHERE },
   { host: GATEWAY_HOST, path: /^\/llm\/v1\/chat\/completions$/, wire: CHAT },
   { host: null, path: /^\/api\/chat$/, wire: OLLAMA },
@@ -48,6 +48,7 @@ export const VENDOR_HOSTS: readonly string[] = [
 
 /** The end of every path, for clients without a sidecar: each puts another prefix in front of it. */
 const ENDS: readonly Omit<VendorRoute, 'host'>[] = [
+  { path: /\/mistral\/v1\/chat\/completions$/, wire: MISTRAL },
   { path: /(?:\/deployments\/(?<model>[^/]+))?\/chat\/completions$/, wire: CHAT },
   { path: /\/responses$/, wire: RESPONSES },
   { path: /\/embeddings$/, wire: EMBEDDINGS },

@@ -20,7 +20,9 @@ interface Peer {
 export type Action =
   | { action: 'fetch'; url: string; body?: unknown }
   | ({ action: 'tunnel' } & Peer)
-  | ({ action: 'hold' | 'holdInChild' | 'holdUdp' } & Peer)
+  | ({ action: 'hold' } & Peer)
+  | ({ action: 'holdInChild' } & Peer)
+  | ({ action: 'holdUdp' } & Peer)
   | ({ action: 'short'; count: number } & Peer)
   | { action: 'release' };
 
@@ -55,7 +57,7 @@ const ACTIONS: {
     return void held.push(socket);
   },
   async holdInChild({ host, port }) {
-    const code = `require('node:net').connect(${port}, '${host}', () => console.log('connected'))`;
+    const code = `require('node:net').connect(${String(port)}, '${String(host)}', () => console.log('connected'))`;
     const child = spawn(process.execPath, ['-e', code]);
     await once(child.stdout, 'data');
     return void held.push(child);
