@@ -31,8 +31,8 @@ const SOURCES: readonly [file: string, share: number][] = [
   ['examples/agents/lying/agent.yaml', 0.16],
   ['examples/agents/misbehaving/agent.yaml', 0.16],
   ['examples/agents/silent/agent.yaml', 0.16],
-  ['examples/kubernetes/agent.yaml', 0.14],
-  ['testing/manifests/full-agent.yaml', 0.04],
+  ['examples/kubernetes/agent.yaml', 0.08],
+  ['testing/manifests/full-agent.yaml', 0.1],
   ['testing/manifests/agentspec-full.yaml', 0.02],
 ];
 const AT = new Date('2026-01-02T03:04:05Z');

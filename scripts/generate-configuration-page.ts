@@ -2,7 +2,8 @@ import { CONTROL_PLANE_FIELDS, CONTROL_PLANE_SUMMARIES } from '../control-plane/
 import { LLM_FIELDS, LLM_SUMMARIES } from '../llm/settings.ts';
 import { OPERATOR_FIELDS, OPERATOR_SUMMARIES } from '../operator/config.ts';
 import type { EnvField, Summaries } from '../runtime/env.ts';
-import { COMBINATIONS, SIDECAR_FIELDS, SIDECAR_SUMMARIES } from '../sidecar/config.ts';
+import { COMBINATIONS } from '../sidecar/config-combinations.ts';
+import { SIDECAR_FIELDS, SIDECAR_SUMMARIES } from '../sidecar/config.ts';
 import { WEBHOOK_FIELDS, WEBHOOK_SUMMARIES } from '../webhook/config.ts';
 import { markdownTable } from './markdown-table.ts';
 

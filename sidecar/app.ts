@@ -3,6 +3,7 @@ import { createApp } from '../runtime/http-app.ts';
 import { localAccess, type SidecarRoute } from './access.ts';
 import type { SidecarContext } from './context.ts';
 import { auditRoutes } from './routes/audit-routes.ts';
+import { egressRoutes } from './routes/egress-routes.ts';
 import { healthRoutes } from './routes/health-routes.ts';
 import { metricsRoutes } from './routes/metrics-routes.ts';
 import { openApiRoute } from './routes/openapi.ts';
@@ -18,6 +19,7 @@ export function sidecarRoutes(context: SidecarContext, heartbeatFailures: () => 
     ...healthRoutes(context),
     ...reportRoutes(context),
     ...auditRoutes(context),
+    ...egressRoutes(context),
     ...proofRoutes(context),
     ...metricsRoutes(context, heartbeatFailures),
   ];

@@ -1,9 +1,7 @@
 import { isIP } from 'node:net';
-import { hostPortOf } from '../core/facts/address.ts';
 import type { SidecarVariables } from '../core/injection/annotations.ts';
 import { isDnsLabel } from '../core/injection/names.ts';
 import { ANALYSIS_PROVIDER_NAMES, type AnalysisProvider } from '../core/llm-analysis/analysis.ts';
-import { isOwnHost } from '../probe/own-address.ts';
 import { SIDECAR_VALUE_FIELDS, SIDECAR_VALUE_SUMMARIES } from '../runtime/annotation-fields.ts';
 import {
   flag,
@@ -32,9 +30,10 @@ import {
 } from '../runtime/env.ts';
 import { ANY_ADDRESS } from '../runtime/http-listener.ts';
 import { LLM_LIMIT_FIELDS, LLM_LIMIT_SUMMARIES } from '../runtime/llm-analysis-fields.ts';
+import { COMBINATIONS, DEFAULT_UPSTREAM } from './config-combinations.ts';
+import { EGRESS_FIELDS, EGRESS_SUMMARIES } from './egress/egress-fields.ts';
 
 const DAY_MS = 86_400_000;
-const DEFAULT_UPSTREAM = 'http://localhost:8000';
 
 /** The agent's own address. A query, a fragment or credentials would have no effect, so they are rejected. */
 const upstreamUrl = withDefault(
@@ -102,16 +101,15 @@ const OWN_FIELDS = {
   HEARTBEAT_SECONDS: integer({ min: 10, max: 3600, default: 30 }),
   OTLP_PORT: optionalInteger({ min: 1, max: 65535 }),
   OTLP_FORWARD_URL: optionalHttpUrl,
-  EGRESS_CONNECT: oneOf(['off', 'log', 'deny'], 'off'),
-  EGRESS_CONNECT_PORT: port(4003),
-  CENSUS: oneOf(['off', 'on'], 'off'),
+  ...EGRESS_FIELDS,
 } satisfies Record<string, unknown> & { [K in keyof SidecarVariables]?: never };
 
 /** Every variable of the sidecar; the reference page is generated from this table. LOG_LEVEL is described as for every process. */
 export const SIDECAR_FIELDS = { ...SIDECAR_VALUE_FIELDS, ...LOG_FIELDS, ...OWN_FIELDS };
 
-type RawConfig = ConfigOf<typeof SIDECAR_FIELDS>;
-export type SidecarConfig = Omit<RawConfig, 'POLICY_ENGINE' | 'LLM_ANALYSIS_PROVIDER'> & {
+export type RawConfig = ConfigOf<typeof SIDECAR_FIELDS>;
+export type SidecarConfig = Omit<RawConfig, 'POLICY_ENGINE' | 'LLM_ANALYSIS_PROVIDER' | 'EGRESS_MODE'> & {
+  EGRESS_MODE: NonNullable<RawConfig['EGRESS_MODE']>;
   POLICY_ENGINE: NonNullable<RawConfig['POLICY_ENGINE']> | 'none';
   LLM_ANALYSIS_PROVIDER: 'off' | AnalysisProvider;
 };
@@ -168,11 +166,7 @@ const OWN_SUMMARIES: Summaries<typeof OWN_FIELDS> = {
     'The port on 127.0.0.1 and ::1 that receives OpenTelemetry spans over OTLP/HTTP. Unset: no spans are received. The injector sets 4318 with the annotation platform.io/otlp.',
   OTLP_FORWARD_URL:
     'Base URL of an OpenTelemetry collector, without /v1/traces, to which exports are forwarded unchanged. Unset: exports are not forwarded.',
-  EGRESS_CONNECT:
-    'The lane for CONNECT requests, which the agent uses through HTTPS_PROXY. `log`: records the hosts. `deny`: rejects hosts that the manifest does not declare. Set by the injector from the annotation platform.io/egress-connect.',
-  EGRESS_CONNECT_PORT: 'The port of that lane on 127.0.0.1 and ::1.',
-  CENSUS:
-    '`on`: lists the connections of all processes in the network namespace. Refused if the namespace is that of the machine. The injector sets `on`.',
+  ...EGRESS_SUMMARIES,
 };
 
 export const SIDECAR_SUMMARIES: Summaries<typeof SIDECAR_FIELDS> = {
@@ -189,97 +183,17 @@ export function readConfig(env: Environment): ConfigResult<SidecarConfig> {
   const problems = [...invalid, ...wrongCombinations(env).filter((problem) => !known.has(problem.name))];
   if (!result.ok || problems.length > 0) return { ok: false, problems };
   const { POLICY_ENGINE, POLICY_URL, LLM_ANALYSIS_PROVIDER, ANTHROPIC_API_KEY } = result.config;
+  const { EGRESS_MODE, POLICY_PROXY_MODE } = result.config;
   return {
     ok: true,
     config: {
       ...result.config,
+      EGRESS_MODE: EGRESS_MODE ?? POLICY_PROXY_MODE,
       POLICY_ENGINE: POLICY_ENGINE ?? (POLICY_URL === null ? 'none' : 'opa'),
       LLM_ANALYSIS_PROVIDER: LLM_ANALYSIS_PROVIDER ?? (ANTHROPIC_API_KEY === null ? 'off' : 'anthropic-api'),
     },
   };
 }
-
-interface Combination {
-  name: keyof RawConfig;
-  wanted: string;
-  /** `given`: the variables that are set. */
-  isWrong(given: { [name in keyof RawConfig]?: string }): boolean;
-}
-
-interface OwnPorts {
-  PROXY_PORT?: string;
-  CONTROL_PLANE_PORT?: string;
-  OTLP_PORT?: string;
-}
-
-/** Whether a URL is an address of this sidecar. */
-function isOwnAddress(
-  address: string,
-  { OTLP_PORT, CONTROL_PLANE_PORT = '4001', PROXY_PORT = '4000' }: OwnPorts,
-): boolean {
-  const url = URL.parse(address);
-  const ownPorts = [PROXY_PORT, CONTROL_PLANE_PORT, OTLP_PORT].map(Number);
-  return url !== null && isOwnHost(url.hostname) && ownPorts.includes(hostPortOf(url).port);
-}
-
-/** Combinations of values that are invalid although each value is valid. */
-export const COMBINATIONS: readonly Combination[] = [
-  {
-    name: 'POLICY_ENGINE',
-    wanted: 'used with POLICY_URL when it is opa',
-    isWrong: ({ POLICY_ENGINE, POLICY_URL }) => POLICY_ENGINE === 'opa' && POLICY_URL === undefined,
-  },
-  {
-    name: 'POLICY_ENGINE',
-    wanted: 'used without POLICY_URL when it is builtin',
-    isWrong: ({ POLICY_ENGINE, POLICY_URL }) => POLICY_ENGINE === 'builtin' && POLICY_URL !== undefined,
-  },
-  {
-    name: 'CONTROL_PLANE_PORT',
-    wanted: 'different from PROXY_PORT',
-    isWrong: ({ CONTROL_PLANE_PORT = '4001', PROXY_PORT = '4000' }) => CONTROL_PLANE_PORT === PROXY_PORT,
-  },
-  {
-    name: 'OTLP_PORT',
-    wanted: 'different from PROXY_PORT and CONTROL_PLANE_PORT',
-    isWrong: ({ OTLP_PORT, CONTROL_PLANE_PORT = '4001', PROXY_PORT = '4000' }) =>
-      OTLP_PORT === PROXY_PORT || OTLP_PORT === CONTROL_PLANE_PORT,
-  },
-  {
-    name: 'OTLP_FORWARD_URL',
-    wanted: 'used with OTLP_PORT, because only received exports are forwarded',
-    isWrong: ({ OTLP_FORWARD_URL, OTLP_PORT }) => OTLP_FORWARD_URL !== undefined && OTLP_PORT === undefined,
-  },
-  {
-    name: 'OTLP_FORWARD_URL',
-    wanted: 'the address of a collector, not a port of the sidecar',
-    isWrong: ({ OTLP_FORWARD_URL, ...ports }) =>
-      OTLP_FORWARD_URL !== undefined && isOwnAddress(OTLP_FORWARD_URL, ports),
-  },
-  {
-    name: 'UPSTREAM_URL',
-    wanted: "the address of the agent, not the sidecar's own proxy or control port",
-    isWrong: ({ UPSTREAM_URL = DEFAULT_UPSTREAM, ...ports }) => isOwnAddress(UPSTREAM_URL, ports),
-  },
-  {
-    name: 'PLATFORM_TOKEN_FILE',
-    wanted: 'unset when PLATFORM_KEY is set, because only one of them can be the credential',
-    isWrong: ({ PLATFORM_TOKEN_FILE, PLATFORM_KEY }) =>
-      PLATFORM_TOKEN_FILE !== undefined && PLATFORM_KEY !== undefined,
-  },
-  {
-    name: 'PLATFORM_KEY_STORE_PATH',
-    wanted: 'used with PLATFORM_KEY, because PLATFORM_TOKEN_FILE is renewed in place',
-    isWrong: ({ PLATFORM_KEY_STORE_PATH, PLATFORM_KEY }) =>
-      PLATFORM_KEY_STORE_PATH !== undefined && PLATFORM_KEY === undefined,
-  },
-  {
-    name: 'PLATFORM_URL',
-    wanted: 'used with PLATFORM_KEY or PLATFORM_TOKEN_FILE, because heartbeats need a credential',
-    isWrong: ({ PLATFORM_URL, PLATFORM_KEY, PLATFORM_TOKEN_FILE }) =>
-      PLATFORM_URL !== undefined && PLATFORM_KEY === undefined && PLATFORM_TOKEN_FILE === undefined,
-  },
-];
 
 function wrongCombinations(env: Environment): EnvProblem[] {
   const given = Object.fromEntries(Object.entries(env).filter(([, value]) => value !== ''));

@@ -13,6 +13,7 @@ import { createMetrics } from '../runtime/metrics.ts';
 import { AuditLog } from './audit/audit-log.ts';
 import { createCensus } from './census/create-census.ts';
 import type { SidecarConfig } from './config.ts';
+import { createEgress, hasEgress, readTlsTrust } from './egress/create-egress.ts';
 import { CurrentManifest } from './manifest/current-manifest.ts';
 import { createDurations } from './durations.ts';
 import { createLlmAnalysis } from './llm/create-llm-analysis.ts';
@@ -44,6 +45,7 @@ export async function createContext({ config, env, logger, clock }: ContextInput
   await requireDirectory('PLATFORM_SECRET_DIR', config.PLATFORM_SECRET_DIR);
   // Proofs first: loading the manifest also starts a file watch, which a later failure would leave open.
   const proofs = await ProofStore.open(config.PROOF_STORE_PATH);
+  const tls = await readTlsTrust(config);
   const manifest = await CurrentManifest.load(config.MANIFEST_PATH, logger, stopping.signal);
   const census = createCensus({ config, manifest: () => manifest.manifest, clock, logger });
   const load = new LoadLimits(processMemoryLimitBytes());
@@ -58,7 +60,11 @@ export async function createContext({ config, env, logger, clock }: ContextInput
   const others = new PeerUsage(clock);
   const metrics = createMetrics();
   const durations = createDurations(metrics);
-  const engine = createEngine({ config, manifest, logger, clock, signal: stopping.signal });
+  const engine = createEngine({
+    ...{ config, manifest, logger, clock },
+    withEgress: hasEgress(config),
+    signal: stopping.signal,
+  });
   const policy = new PolicyEvaluator({
     mode: config.POLICY_PROXY_MODE,
     ...engine,
@@ -74,16 +80,20 @@ export async function createContext({ config, env, logger, clock }: ContextInput
           ...{ port: config.OTLP_PORT, forwardUrl: config.OTLP_FORWARD_URL },
           ...{ ringSize: config.AUDIT_RING_SIZE, audit, policy, clock, logger },
         });
+  const lanes = createEgress({
+    ...{ config, tls, manifest, audit, policy, load, clock, logger },
+    traces: otlp?.traces ?? null,
+  });
   const llm = createLlmAnalysis({ config, logger, clock, signal: stopping.signal });
   const assessor = new Assessor({
     ...{ config, manifest, proofs, audit, policy, llm, clock, logger },
-    egress: () => withCensus(null, census.facts()),
+    egress: () => withCensus(lanes?.egress.facts() ?? null, census.facts()),
     environment: environmentOf(config, env),
     signal: stopping.signal,
   });
   return {
     ...{ config, clock, logger, manifest, audit, load, proofs, assessor, others },
-    ...{ policy, engine, llm, otlp, census, metrics, durations, stopping },
+    ...{ policy, engine, llm, otlp, lanes, census, metrics, durations, stopping },
     startedAt: clock.now(),
     /** Identifies this instance of the agent; in a cluster the pod's name. */
     instance: config.AGENT_NAME === null ? `${hostname()}:${config.PROXY_PORT}` : hostname(),

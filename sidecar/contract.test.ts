@@ -145,6 +145,8 @@ const ENDPOINTS: readonly Row[] = [
     },
   ],
   ['another view of explore is rejected', 'GET', '/explore?view=x', null, 400, PROBLEM_TYPE, problem(400)],
+  ['the calls through the egress lanes', 'GET', '/egress', null, 200, JSON_TYPE, []],
+  ['another limit is rejected', 'GET', '/egress?limit=0', null, 400, PROBLEM_TYPE, problem(400)],
   [
     'array of audit entries, each with requestId',
     'GET',
@@ -284,6 +286,7 @@ const ALLOWED: [path: string, allow: string, access: 'open' | 'local'][] = [
   ['/gap', 'GET, HEAD', 'local'],
   ['/audit', 'GET, HEAD', 'local'],
   ['/audit/stream', 'GET, HEAD', 'local'],
+  ['/egress', 'GET, HEAD', 'local'],
   ['/explore', 'GET, HEAD', 'local'],
   ['/capabilities', 'GET, HEAD', 'open'],
   ['/.well-known/agent-card.json', 'GET, HEAD', 'open'],

@@ -31,6 +31,7 @@ const ROWS: [path: string, method: string, outside: number | 'bare'][] = [
   ['/usage', 'GET', 403],
   ['/audit', 'GET', 403],
   ['/audit/stream', 'GET', 403],
+  ['/egress', 'GET', 403],
   ['/events', 'POST', 403],
   ['/proof', 'GET', 403],
   ['/proof/rule/MEM-01', 'GET', 403],

@@ -44,6 +44,10 @@ export async function startSidecar(
     await Promise.all([proxy.close(0), control.close(0)]);
     return cleanUp(error);
   });
+  await context.lanes?.start().catch(async (error: unknown) => {
+    await Promise.all([proxy.close(0), control.close(0), context.otlp?.close(0)]);
+    return cleanUp(error);
+  });
   context.engine.start();
   context.census.start();
   heartbeats?.start();
@@ -51,6 +55,7 @@ export async function startSidecar(
   logger.info('listening', {
     ...{ agent: name, proxyPort: proxy.port, controlPort: control.port },
     ...(config.OTLP_PORT !== null && { otlpPort: config.OTLP_PORT }),
+    ...(config.EGRESS_LANES !== null && { egressPort: config.EGRESS_PORT }),
   });
   return {
     proxyPort: proxy.port,
@@ -58,6 +63,8 @@ export async function startSidecar(
     close: async () => {
       context.isDraining = true;
       await proxy.close(input.graceMs ?? GRACE_MS);
+      // After the requests in flight, which may still call models.
+      await context.lanes?.close(input.graceMs ?? CONTROL_GRACE_MS);
       await context.otlp?.close(input.graceMs ?? CONTROL_GRACE_MS);
       await heartbeats?.close();
       context.stopping.abort();
@@ -103,4 +110,6 @@ function startControl(context: SidecarContext, heartbeats: Heartbeats | null): P
 function warnAboutUnusedSettings(config: SidecarConfig, logger: Logger): void {
   if (config.POLICY_ENGINE === 'none' && config.POLICY_PROXY_MODE === 'enforce')
     logger.warn('POLICY_PROXY_MODE=enforce has no effect: no policy engine configured');
+  if (config.POLICY_ENGINE === 'none' && config.EGRESS_MODE === 'enforce' && config.EGRESS_LANES !== null)
+    logger.warn('EGRESS_MODE=enforce has no effect: no policy engine configured');
 }

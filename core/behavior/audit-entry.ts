@@ -1,4 +1,4 @@
-import type { RequestUsage } from '../usage/usage.ts';
+import type { ModelCall, RequestUsage } from '../usage/usage.ts';
 
 /** Every proxied request has exactly one outcome. */
 export const OUTCOMES = ['allow', 'deny', 'failOpen', 'notEvaluated'] as const;
@@ -21,6 +21,18 @@ export interface Behavior {
   toolsCalled?: string[];
   userConfirmed?: boolean;
 }
+
+/** The agent's calls through the egress lanes during one request. */
+export interface EntryEgress {
+  calls: number;
+  /** Requested models, each once. */
+  models: string[];
+  /** Tools that the models called, and called tools of MCP servers, each once. */
+  tools: string[];
+}
+
+/** Tokens of the lane calls of an entry. Not part of the API, where `/egress` has the usage of each call. */
+export const LANE_USAGE = Symbol('laneUsage');
 
 /** An entry of the audit ring. It is added when the request arrives and completed when the response has closed. */
 export interface AuditEntry extends Behavior {
@@ -54,6 +66,9 @@ export interface AuditEntry extends Behavior {
   lateDenial?: true;
   usage?: RequestUsage;
   events?: BehavioralEvent[];
+  /** Absent: no call through a lane belongs to the request. */
+  egress?: EntryEgress;
+  [LANE_USAGE]?: { calls: readonly ModelCall[]; withoutUsage: number };
   /** Agent name in the event batch, not verified. */
   agentName?: string;
   /** The tools are known only from spans, so it is not known which guardrails ran. */

@@ -1,14 +1,14 @@
-import type { AuditEntry, BehavioralEvent } from './audit-entry.ts';
+import { LANE_USAGE, type AuditEntry, type BehavioralEvent } from './audit-entry.ts';
 import { totalOf } from '../usage/answer-usage.ts';
 import type { CallSum, ModelCall, RingUsageReport } from '../usage/usage.ts';
 import { addCalls, emptyWindow } from '../usage/usage-window.ts';
 
-/** Where the calls of an entry come from: its response, the agent's `model` events, or OpenTelemetry spans. */
-type Origin = 'wire' | 'events' | 'spans';
+/** Where the calls of an entry come from: its response, the agent's `model` events, OpenTelemetry spans, or egress lanes. */
+type Origin = 'wire' | 'events' | 'spans' | 'lanes';
 
 /**
- * Calls of an entry: read from its response, reported by its `model` events, or reported by spans, whichever total is the
- * largest; never a sum of them.
+ * Calls of an entry: read from its response, reported by its `model` events, reported by spans, or seen on egress lanes, whichever
+ * total is the largest; never a sum of them.
  */
 export function callsOf(entry: AuditEntry): readonly ModelCall[] {
   const { calls } = sourceOf(entry);
@@ -25,6 +25,35 @@ export function callsWithoutUsageOf(entry: AuditEntry): number {
   return origin === 'wire' ? (usage.callsWithoutUsage ?? 0) : 0;
 }
 
+/** The calls that the agent reported for an entry: in its response, events or spans. */
+export function reportedCallsOf(entry: AuditEntry): readonly ModelCall[] {
+  return largestOf(reportsOf(entry)).calls;
+}
+
+/** Calls that the completion of an entry adds to the totals. Its lane calls were counted when they ended. */
+export function callsAtCompletion(entry: AuditEntry): readonly ModelCall[] {
+  const { calls, origin } = sourceOf(entry);
+  if (origin === 'lanes') return [];
+  const lanes = laneCallsOf(entry);
+  return lanes.length === 0 ? calls : callsBeyond(calls, lanes);
+}
+
+/** Calls that a lane call adds to the totals. `before`: the entry without the call. */
+export function callsOfLane(before: AuditEntry, after: AuditEntry, call: ModelCall): readonly ModelCall[] {
+  if (before.outcome === undefined) return [call];
+  return callsBeyond(sourceOf(after).calls, sourceOf(before).calls);
+}
+
+/** What `calls` have in addition to `known`, as a call of the last model; empty: nothing. */
+export function callsBeyond(calls: readonly ModelCall[], known: readonly ModelCall[]): readonly ModelCall[] {
+  const [counted, now] = [totalOf(known), totalOf(calls)];
+  const totalTokens = now.totalTokens - counted.totalTokens;
+  if (totalTokens <= 0) return [];
+  const promptTokens = Math.min(totalTokens, Math.max(0, now.promptTokens - counted.promptTokens));
+  const { modelId } = calls.at(-1) ?? now;
+  return [{ modelId, promptTokens, completionTokens: totalTokens - promptTokens, totalTokens }];
+}
+
 /**
  * Calls that late events add to the totals. Nothing is added while the request is in flight, because its completion counts
  * the whole entry. If the events report more than what was counted from another origin, the difference counts for the model of
@@ -36,25 +65,36 @@ export function lateCallsOf(before: AuditEntry, after: AuditEntry): readonly Mod
   if (now.origin === 'wire') return [];
   if (counted.origin === now.origin || counted.calls.length === 0)
     return now.calls.slice(counted.calls.length);
-  const [known, reported] = [totalOf(counted.calls), totalOf(now.calls)];
-  const totalTokens = reported.totalTokens - known.totalTokens;
-  const promptTokens = Math.min(totalTokens, Math.max(0, reported.promptTokens - known.promptTokens));
-  const { modelId } = now.calls.at(-1) ?? reported;
-  return [{ modelId, promptTokens, completionTokens: totalTokens - promptTokens, totalTokens }];
+  return callsBeyond(now.calls, counted.calls);
 }
 
-function sourceOf(entry: AuditEntry): { calls: readonly ModelCall[]; origin: Origin } {
+interface Source {
+  calls: readonly ModelCall[];
+  origin: Origin;
+}
+
+function sourceOf(entry: AuditEntry): Source {
+  return largestOf([...reportsOf(entry), { origin: 'lanes', calls: laneCallsOf(entry) }]);
+}
+
+function reportsOf(entry: AuditEntry): Source[] {
   const { events = [] } = entry;
-  const sources = [
+  return [
     { origin: 'wire', calls: callsRead(entry) },
     { origin: 'events', calls: callsIn(events.filter(({ source }) => source === undefined)) },
     // A span without token counts is evidence of its model, but no call with usage.
     { origin: 'spans', calls: callsIn(events.filter(({ source }) => source === 'span')).filter(hasTokens) },
-  ] as const;
+  ];
+}
+
+/** The first one with the most tokens. */
+function largestOf(sources: readonly Source[]): Source {
   return sources.reduce((largest, each) =>
     totalOf(each.calls).totalTokens > totalOf(largest.calls).totalTokens ? each : largest,
   );
 }
+
+const laneCallsOf = (entry: AuditEntry): readonly ModelCall[] => entry[LANE_USAGE]?.calls ?? [];
 
 const hasTokens = ({ totalTokens }: ModelCall): boolean => totalTokens > 0;
 

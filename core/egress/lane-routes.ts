@@ -48,12 +48,7 @@ const RULES: Readonly<Record<Exclude<LaneKind, 'mcp'>, PathRule>> = {
   gemini: rule(VERSION, '/v1beta', /^\/(?:models|tunedModels|cachedContents|files|operations)(?:\/|$)/),
   vertex: rule(VERSION, '/v1', /^\/projects\//),
   azure: rule('/openai', '/openai', /^\/deployments\//),
-  groq: rule(
-    '(?:/openai)?/v1',
-    '/openai/v1',
-    /^\/(?:chat|responses|embeddings|models|audio)(?:\/|$)/,
-    true,
-  ),
+  groq: rule('(?:/openai)?/v1', '/openai/v1', /^\/(?:chat|responses|embeddings|models|audio)(?:\/|$)/, true),
   cohere: rule(VERSION, '/v2', /^\/(?:chat|embed|rerank)$/),
   ollama: rule('/(?:api|v1)', '/api', /^\/(?:chat|generate|embed|tags|show)$/),
 };
@@ -142,10 +137,7 @@ function upstreamPathOf(lane: Lane, rules: PathRule, path: string): string {
   return target === '' ? '/' : target;
 }
 
-function wireOf(
-  kind: LaneKind,
-  upstreamPath: string,
-): Pick<LaneRoute, 'wire' | 'model' | 'isStream'> | null {
+function wireOf(kind: LaneKind, upstreamPath: string): Pick<LaneRoute, 'wire' | 'model' | 'isStream'> | null {
   const path = plainPath(upstreamPath);
   for (const rule of WIRE_RULES) {
     const match = rule.kinds.includes(kind) ? rule.path.exec(path) : null;

@@ -1,4 +1,4 @@
-import { NAMED_LANE_KINDS, VENDOR_LANES, type VendorLaneName } from './lane-variables.ts';
+import { MAX_LANES, NAMED_LANE_KINDS, VENDOR_LANES, type VendorLaneName } from './lane-variables.ts';
 
 /**
  * The lanes: paths of the sidecar on loopback, each in front of one vendor of models or one MCP server. An agent reaches its
@@ -35,8 +35,6 @@ export interface Lane {
   upstream: URL;
 }
 
-/** The limit bounds the labels of the metrics. */
-export const MAX_LANES = 32;
 /** Also a segment of the lane's path. */
 const NAME = /^[A-Za-z0-9](?:[A-Za-z0-9._-]{0,61}[A-Za-z0-9])?$/;
 

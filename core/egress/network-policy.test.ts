@@ -9,7 +9,8 @@ import { fenceOf, fenceText } from './network-policy.ts';
 function manifestOf(spec = ''): Manifest {
   const parsed = parseManifest(manifestText(spec));
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
-  return parsed.manifest;
+  // A parsed manifest is frozen.
+  return structuredClone(parsed.manifest);
 }
 
 const MANY = manifestOf(`  egress:
@@ -78,6 +79,7 @@ describe('a NetworkPolicy', () => {
       .toBe(`# Egress of the agent minimal, from its manifest.
 # Allows every public address on port 443, 5433: a NetworkPolicy has no names. Needed for api.openai.com, db.example, api.search.example, *.files.example.
 # The address of spec.mcp.servers[1].url is not in the manifest: add it if the agent connects to it.
+
 apiVersion: networking.k8s.io/v1
 kind: NetworkPolicy
 metadata:

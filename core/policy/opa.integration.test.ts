@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
-import { mkdir, mkdtemp, readdir, rename, rm, symlink, writeFile } from 'node:fs/promises';
+import { mkdir, mkdtemp, readdir, readFile, rename, rm, symlink, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { run } from '../../e2e/cluster/run.ts';
@@ -59,10 +59,10 @@ const title = reason === undefined ? 'real policy engine' : `real policy engine 
   }
 
   test('accepts every set of rules: strict, formatted, and fully covered by the generated tests', async () => {
-    const directories = await write(
-      'sets',
-      RULE_SETS.map((reasons, index) => plainManifest(`set-${index}`, reasons)),
-    );
+    const constrained = plainManifest('constrained', []);
+    constrained.spec.tools = [{ name: 'pay', constraints: { required: ['amount'] } }];
+    const sets = RULE_SETS.map((reasons, index) => plainManifest(`set-${index}`, reasons));
+    const directories = await write('sets', [...sets, constrained]);
     await validate(directories);
     const report = JSON.parse(await opa('test', '--coverage', ...directories)) as {
       files: Record<string, { coverage: number }>;
@@ -238,6 +238,28 @@ const title = reason === undefined ? 'real policy engine' : `real policy engine 
       }
     },
   );
+
+  test('decides requests, but no calls on lanes, with a policy of an earlier version', async () => {
+    const manifest = plainManifest('earlier', ['daily_token_limit_exceeded']);
+    const [directory = ''] = await write('earlier', [manifest]);
+    const file = join(directory, 'policy.rego');
+    const [rules = ''] = (await readFile(file, 'utf8')).split('\ndeny_egress', 1);
+    await writeFile(file, rules.replace(/^import .*\.egress\n/m, ''));
+    await rm(join(directory, 'policy_test.rego'));
+    const engine = await startOpa([directory]);
+    try {
+      const body = JSON.stringify({
+        input: { agent_name: 'earlier', request_type: 'llm_call', tokens_today: 999_999 },
+      });
+      const paths = [denyPathOf('earlier'), egressPathOf('earlier')];
+      const responses = paths.map(async (path) =>
+        (await fetch(`${engine.url}${path}`, { method: 'POST', body })).json(),
+      );
+      expect(await Promise.all(responses)).toEqual([{ result: ['daily_token_limit_exceeded'] }, {}]);
+    } finally {
+      await engine.close();
+    }
+  });
 
   test('isolates agents in one engine, including an agent without rules', async () => {
     const strict = { ...plainManifest('strict', ['daily_token_limit_exceeded']) };

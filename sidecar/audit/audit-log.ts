@@ -16,13 +16,20 @@ import {
 import { requestUsageOf } from '../../core/usage/answer-usage.ts';
 import type { DeclaredApi } from '../../core/usage/create-usage-reader.ts';
 import { CallMemory } from '../../core/usage/call-memory.ts';
-import { callsIn, callsOf, callsWithoutUsageOf } from '../../core/behavior/entry-usage.ts';
+import {
+  callsAtCompletion,
+  callsIn,
+  callsOfLane,
+  callsWithoutUsageOf,
+} from '../../core/behavior/entry-usage.ts';
+import { addLaneCall, type FinishedLaneCall } from '../../core/behavior/lane-calls.ts';
 import { addCalls, emptyWindow, subtractWindow } from '../../core/usage/usage-window.ts';
 import { cut, detached } from '../../core/untrusted/fields.ts';
 import type { CallSum, ModelCall, UsageTotals, UsageWindow } from '../../core/usage/usage.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import { EventMemory } from './event-memory.ts';
 import { Journal } from './journal.ts';
+import { LaneTokens } from './lane-tokens.ts';
 import {
   addEvents,
   addLateDenials,
@@ -84,6 +91,8 @@ export class AuditLog {
   window: UsageWindow;
   readonly #options: AuditLogOptions;
   readonly #calls = new CallMemory();
+  readonly #inFlight = new Set<AuditEntry>();
+  readonly #laneTokens: LaneTokens;
   #day: DayTotals;
 
   constructor(options: AuditLogOptions) {
@@ -92,6 +101,7 @@ export class AuditLog {
     this.journal = new Journal(Math.max(MIN_JOURNAL, options.capacity));
     this.eventMemory = new EventMemory(options.maxEventBytes);
     this.seen = new SeenTimes(() => options.clock.now());
+    this.#laneTokens = new LaneTokens(options.clock);
     const now = options.clock.now();
     this.#day = emptyDay(now);
     this.window = emptyWindow(now.toISOString());
@@ -111,6 +121,7 @@ export class AuditLog {
       bytesIn: 0,
       bytesOut: 0,
     });
+    this.#inFlight.add(entry);
     return new Recording({
       entry,
       path,
@@ -133,20 +144,39 @@ export class AuditLog {
     if (hasBehavior(entry)) this.requestsWithoutBehavior = 0;
     // A request in flight is noted when it completes.
     if (entry.outcome !== undefined) this.seen.note(sightingsIn(entry));
-    this.#count(late);
+    this.#count(this.#report(late));
     return entry;
   }
 
   /** Counts model calls that belong to no request and therefore have no entry. */
   recordUsage(events: readonly BehavioralEvent[]): void {
-    const calls = callsIn(events);
-    this.#count(calls);
     this.seen.note(sightingsIn({ events: [...events] }));
-    const { totalTokens, totalCalls } = this.withoutRequest;
-    this.withoutRequest = {
-      totalTokens: calls.reduce((sum, call) => sum + call.totalTokens, totalTokens),
-      totalCalls: totalCalls + calls.length,
-    };
+    this.#countWithoutRequest(this.#report(callsIn(events)));
+  }
+
+  /**
+   * The request during which the agent acts now: the only one in flight, apart from requests for pages and health. null: there
+   * is none, or more than one.
+   */
+  get onlyInFlight(): AuditEntry | null {
+    const acting = [...this.#inFlight].filter(({ method }) => !WITHOUT_BEHAVIOR.includes(method));
+    const [only = null, ...others] = acting.length > 0 ? acting : this.#inFlight;
+    return others.length === 0 ? only : null;
+  }
+
+  /** Counts a finished call through an egress lane. `entry` null: the request of the call is not known. */
+  recordLaneCall(entry: AuditEntry | null, call: FinishedLaneCall): void {
+    const { usage } = call;
+    if (call.isUsageUnknown) this.answersWithoutUsage += 1;
+    if (entry !== null) {
+      const before = { ...entry };
+      addLaneCall(entry, call);
+      if (usage !== null) this.#count(callsOfLane(before, entry, usage));
+      this.#changed(entry);
+    } else if (usage !== null) {
+      this.#laneTokens.add(usage);
+      this.#countWithoutRequest([usage]);
+    }
   }
 
   /** Records an evaluation after the response head. Call it after each change by events or trailers. */
@@ -184,13 +214,28 @@ export class AuditLog {
   readonly #completed = (entry: AuditEntry): void => {
     if (entry.outcome !== undefined) this.outcomes[entry.outcome] += 1;
     this.answersWithoutUsage += callsWithoutUsageOf(entry);
-    this.#count(callsOf(entry));
+    this.#inFlight.delete(entry);
+    this.#count(this.#report(callsAtCompletion(entry)));
     if (hasBehavior(entry)) this.requestsWithoutBehavior = 0;
     else if (couldHaveBehavior(entry)) this.requestsWithoutBehavior += 1;
     this.seen.note(sightingsIn(entry));
     this.journal.completed(entry);
     this.ring.complete(entry, this.journal.completions);
   };
+
+  /** The reported calls that lanes have not already counted without their request. */
+  #report(calls: readonly ModelCall[]): readonly ModelCall[] {
+    return this.#laneTokens.notCounted(calls);
+  }
+
+  #countWithoutRequest(calls: readonly ModelCall[]): void {
+    this.#count(calls);
+    const { totalTokens, totalCalls } = this.withoutRequest;
+    this.withoutRequest = {
+      totalTokens: calls.reduce((sum, call) => sum + call.totalTokens, totalTokens),
+      totalCalls: totalCalls + calls.length,
+    };
+  }
 
   #count(calls: readonly ModelCall[]): void {
     if (calls.length === 0) return;

@@ -128,7 +128,7 @@ export class Census {
       foreignOpens: null,
       isScanning: false,
       scannedAtMs: -Infinity,
-      threadUsedAtMs: -Infinity,
+      threadUsedAtMs: Infinity,
     };
   }
 

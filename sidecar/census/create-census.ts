@@ -4,6 +4,7 @@ import type { Manifest } from '../../core/manifest/manifest.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { SidecarConfig } from '../config.ts';
+import { ownPortsOf } from '../own-ports.ts';
 import { Census } from './census.ts';
 import { productHosts } from './product-hosts.ts';
 
@@ -17,11 +18,10 @@ export interface CreateCensusInput {
 
 /** The census of a sidecar. Create it before the first connection of the process. */
 export function createCensus({ config, manifest, clock, logger }: CreateCensusInput): Census {
-  const { CENSUS, PROXY_PORT, CONTROL_PLANE_PORT, OTLP_PORT, EGRESS_CONNECT_PORT } = config;
   const product = productHosts(config);
   return new Census({
-    isOn: CENSUS === 'on',
-    ownPorts: [PROXY_PORT, CONTROL_PLANE_PORT, EGRESS_CONNECT_PORT, ...(OTLP_PORT === null ? [] : [OTLP_PORT])],
+    isOn: config.CENSUS === 'on',
+    ownPorts: ownPortsOf(config),
     knownHosts: () => knownHostsOf(declaredEgressOf(manifest()).hosts, product),
     clock,
     logger,

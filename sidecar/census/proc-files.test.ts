@@ -111,14 +111,19 @@ describe('a shared network namespace', () => {
   const notThere = '/nonexistent';
   test.each([
     ['a pod', ['lo', 'eth0'], null],
-    ['a pod with tunnels of the kernel and a second network', ['lo', 'tunl0', 'sit0', 'ip6tnl0', 'eth0', 'net1'], null],
+    [
+      'a pod with tunnels of the kernel and a second network',
+      ['lo', 'tunl0', 'sit0', 'ip6tnl0', 'eth0', 'net1'],
+      null,
+    ],
     ['a node with a bridge', ['lo', 'eth0', 'cni0'], 'cni0'],
     ['a node with pods', ['lo', 'eth0', 'veth1f2e'], 'veth1f2e'],
     ['a node of kind', ['lo', 'eth0', 'veth0a'], 'veth0a'],
     ['a node of AWS', ['lo', 'eth0', 'eni0123456789a'], 'eni0123456789a'],
     ['a machine with Docker', ['lo', 'wlan0', 'docker0'], 'docker0'],
   ])('is recognised in %s', (_what, interfaces, found) => {
-    const reason = found === null ? null : `the network namespace is that of a node: it has the interface ${found}`;
+    const reason =
+      found === null ? null : `the network namespace is that of a node: it has the interface ${found}`;
     expect(sharedNamespaceReason(interfaces, notThere)).toBe(reason);
   });
 
@@ -185,20 +190,23 @@ describe('the connections of this process', () => {
     expect(own.attempts - before).toBe(error.code === 'ENETUNREACH' ? 0 : 1);
   });
 
-  (hasTables ? test : test.skip)('are in the tables of the kernel with a descriptor of this process', async () => {
-    const port = await servers.tcp((socket) => socket.resume());
-    const socket = connect(port, '127.0.0.1');
-    await once(socket, 'connect');
-    const local = socket.localPort;
-    const found: number[] = [];
-    new ProcFiles().readTables((table, buffer, length) =>
-      readSocketTable(buffer, length, emptyRow(), (row) => {
-        if (table === 'tcp' && row.localPort === local && row.remotePort === port) found.push(row.inode);
-      }),
-    );
-    own.renew();
-    expect(found).toHaveLength(1);
-    expect([own.hasInode(found[0] ?? 0), own.hasInode(1)]).toEqual([true, false]);
-    socket.destroy();
-  });
+  (hasTables ? test : test.skip)(
+    'are in the tables of the kernel with a descriptor of this process',
+    async () => {
+      const port = await servers.tcp((socket) => socket.resume());
+      const socket = connect(port, '127.0.0.1');
+      await once(socket, 'connect');
+      const local = socket.localPort;
+      const found: number[] = [];
+      new ProcFiles().readTables((table, buffer, length) =>
+        readSocketTable(buffer, length, emptyRow(), (row) => {
+          if (table === 'tcp' && row.localPort === local && row.remotePort === port) found.push(row.inode);
+        }),
+      );
+      own.renew();
+      expect(found).toHaveLength(1);
+      expect([own.hasInode(found[0] ?? 0), own.hasInode(1)]).toEqual([true, false]);
+      socket.destroy();
+    },
+  );
 });

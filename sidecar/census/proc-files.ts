@@ -100,7 +100,7 @@ export class ProcFiles implements ProcNet {
   #readTable(file: number, table: TableName, take: TakeRows): void {
     const buffer = this.#buffer;
     let length = 0;
-    for (let total = 0; total < MAX_TABLE_BYTES; ) {
+    for (let total = 0; total < MAX_TABLE_BYTES;) {
       const read = readSync(file, buffer, length, buffer.length - length, null);
       total += read;
       length += read;
@@ -174,7 +174,7 @@ export class ProcFiles implements ProcNet {
 
 /** Lets other work run between two parts, so that a large table does not delay requests. */
 async function takeInTurns(whole: Buffer, take: (part: Buffer) => number): Promise<void> {
-  for (let at = 0; at < whole.length; ) {
+  for (let at = 0; at < whole.length;) {
     const used = take(whole.subarray(at, at + BUFFER_BYTES));
     if (used === 0) return;
     at += used;

@@ -11,9 +11,19 @@ const RESOLV_CONF = '/etc/resolv.conf';
  * configuration names, and the DNS servers. Connections of an earlier sidecar process in the same pod may still be listed.
  */
 export function productHosts(
-  config: Pick<SidecarConfig, 'PLATFORM_URL' | 'POLICY_URL' | 'OTLP_FORWARD_URL' | 'UPSTREAM_URL'>,
+  config: Pick<
+    SidecarConfig,
+    'PLATFORM_URL' | 'POLICY_URL' | 'OTLP_FORWARD_URL' | 'UPSTREAM_URL' | 'EGRESS_LANES'
+  >,
 ): string[] {
-  const urls = [config.PLATFORM_URL, config.POLICY_URL, config.OTLP_FORWARD_URL, config.UPSTREAM_URL];
+  const lanes = (config.EGRESS_LANES ?? []).map(({ upstream }) => upstream);
+  const urls = [
+    config.PLATFORM_URL,
+    config.POLICY_URL,
+    config.OTLP_FORWARD_URL,
+    config.UPSTREAM_URL,
+    ...lanes,
+  ];
   const hosts = urls.flatMap((url) => (url === null ? [] : hostPortOf(url).host));
   return [...hosts, ...nameserversIn(textOrEmpty(RESOLV_CONF))];
 }

@@ -1,7 +1,13 @@
 import type { Outcome } from '../../core/behavior/audit-entry.ts';
 import { reportedName } from '../../core/behavior/reported-name.ts';
 import { compileConstraints, type ArgumentCheck } from '../../core/egress/constraints.ts';
-import { declaredEgressOf, isDeclaredTool, mcpToolsIn, type DeclaredEgress } from '../../core/egress/declared.ts';
+import {
+  declaredEgressOf,
+  isDeclaredHost,
+  isDeclaredTool,
+  mcpToolsIn,
+  type DeclaredEgress,
+} from '../../core/egress/declared.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import type { EgressQuery } from '../../core/policy/egress-input.ts';
 import type { PolicyMode } from '../../core/policy/engine.ts';
@@ -46,13 +52,16 @@ export class EgressPolicy {
     return this.mode === 'off' ? undefined : this.#declaration.checks.get(reportedName(tool));
   }
 
-  /** Synchronous if the engine is. */
-  evaluate(query: EgressQuery): EgressVerdict | Promise<EgressVerdict> {
+  /** Synchronous if the engine is. `server`: the MCP server of the lane; null: a lane of a model. */
+  evaluate(query: EgressQuery, server: string | null = null): EgressVerdict | Promise<EgressVerdict> {
     if (this.mode === 'off') return NOT_EVALUATED;
     const { tools = [] } = query;
     const { evaluator, listedTools } = this.#options;
-    const mcpTools = mcpToolsIn(this.#declaration.declared, tools, listedTools());
-    return evaluator.evaluateEgress(mcpTools.size === 0 ? query : { ...query, mcp_tools: [...mcpTools] });
+    const { declared } = this.#declaration;
+    // Whatever a declared server is called for is its tool: the lane may not have seen its list.
+    const isServers = server !== null && declared.mcpServers.has(server);
+    const mcpTools = isServers ? tools : [...mcpToolsIn(declared, tools, listedTools())];
+    return evaluator.evaluateEgress(mcpTools.length === 0 ? query : { ...query, mcp_tools: mcpTools });
   }
 
   /** Those of the tools that the manifest does not declare, for the text of a denial. */
@@ -60,6 +69,11 @@ export class EgressPolicy {
     const { declared } = this.#declaration;
     const mcpTools = mcpToolsIn(declared, tools, this.#options.listedTools());
     return tools.filter((tool) => !isDeclaredTool(declared, tool, mcpTools));
+  }
+
+  /** null: not known, because the manifest has references. */
+  isDeclaredHost(host: string): boolean | null {
+    return isDeclaredHost(this.#declaration.declared, host);
   }
 
   get #declaration(): Declaration {

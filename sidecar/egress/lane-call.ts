@@ -19,7 +19,14 @@ export interface CallFacts {
 }
 
 export const NO_FACTS: Readonly<CallFacts> = {
-  ...{ model: null, isStream: false, usage: null, isUsageUnknown: false, isBlocked: false, outcome: 'notEvaluated' },
+  ...{
+    model: null,
+    isStream: false,
+    usage: null,
+    isUsageUnknown: false,
+    isBlocked: false,
+    outcome: 'notEvaluated',
+  },
   ...{ toolsOffered: [], toolsCalled: [], toolsExecuted: [], violations: [] },
 };
 
@@ -52,7 +59,10 @@ export type UnreadReason = (typeof UNREAD_REASONS)[number];
  * `isHeld`: the head is sent with the first frames that pass.
  */
 export type Treatment =
-  | { kind: 'unread'; /** Absent: there is nothing to read, such as the body of an error. */ reason?: UnreadReason }
+  | {
+      kind: 'unread';
+      /** Absent: there is nothing to read, such as the body of an error. */ reason?: UnreadReason;
+    }
   | { kind: 'whole' }
   | { kind: 'frames'; format: 'sse' | 'ndjson'; isHeld: boolean };
 
@@ -61,6 +71,13 @@ export type WholeStep = { body: string | null } | { respond: OwnResponse };
 
 /** The frames that pass now. `isOver`: they end the response. Only a held response can still be replaced. */
 export type FramesStep = { frames: readonly Frame[]; isOver?: true } | { respond: OwnResponse };
+
+export interface CallEnd {
+  /** Status of the upstream; null: it sent none. */
+  status: number | null;
+  /** The agent disconnected before the end of the response. */
+  isAborted: boolean;
+}
 
 /**
  * One call in the protocol of its lane. The methods are called in their order here; after a response of its own only `end`.
@@ -78,6 +95,6 @@ export interface LaneCall {
   frames(frames: readonly Frame[], isEnd: boolean): FramesStep | Promise<FramesStep>;
   /** Called for a stream whose head was sent. `write` sends bytes of the lane itself between two frames. */
   opened?(write: (bytes: string) => void): void;
-  /** The call is over. `status`: of the upstream; null: it sent none. `isComplete`: the upstream's whole response has passed. Completes the facts. */
-  end(result: { status: number | null; isComplete: boolean }): void | Promise<void>;
+  /** The call is over. Completes the facts. */
+  end(result: CallEnd): void | Promise<void>;
 }

@@ -1,5 +1,5 @@
 import type { Outcome } from '../../core/behavior/audit-entry.ts';
-import type { JudgeCall, ToolCall } from '../../core/egress/model-wire.ts';
+import type { JudgeCall, ModelAnswer, ToolCall } from '../../core/egress/model-wire.ts';
 import type { EgressVerdict } from '../policy/policy-evaluator.ts';
 import { outcomeOf, strongest, type EgressPolicy } from './egress-policy.ts';
 
@@ -31,12 +31,14 @@ export class ToolVerdicts {
 
   /** For the filter of an answer. A verdict that is not known yet passes, so `collect` must come first with such an engine. */
   readonly judge: JudgeCall = (call) => {
+    // Nothing is removed, so nothing has to wait: `collectAll` follows at the end.
+    if (!this.#policy.blocks) return 'pass';
     const subject = this.#subjectOf(call);
     if (subject === null) return 'hold';
     this.#evaluate(subject);
     const verdict = this.#verdicts.get(keyOf(subject));
     const isDenied = verdict === undefined || verdict.violations.length > 0;
-    return this.#policy.blocks && isDenied ? 'remove' : 'pass';
+    return isDenied ? 'remove' : 'pass';
   };
 
   /** For a filter whose frames are not sent: begins the evaluation of every call. */
@@ -47,9 +49,12 @@ export class ToolVerdicts {
     return 'pass';
   };
 
-  /** Begins the evaluation of complete calls. */
-  collectAll(calls: readonly ToolCall[]): void {
-    for (const call of calls) this.collect({ ...call, arguments: call.arguments ?? '' });
+  /** Begins the evaluation of the calls of an answer. `isComplete`: arguments that are not known were too long. */
+  collectAll({ toolCalls, isComplete }: Pick<ModelAnswer, 'toolCalls' | 'isComplete'>): void {
+    for (const call of toolCalls) {
+      const subject = this.#subjectOf(call) ?? (isComplete ? { name: call.name, isInvalid: true } : null);
+      if (subject !== null) this.#evaluate(subject);
+    }
   }
 
   /** The evaluations that are not over; null: all are. */

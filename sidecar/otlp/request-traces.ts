@@ -81,6 +81,14 @@ export class RequestTraces {
     return trace;
   }
 
+  /** The request to which a call with this trace context belongs; null: none is known. */
+  requestIdAt({ traceId, parentId }: TraceContext, at: Date): string | null {
+    const trace = this.#traces.get(traceId);
+    return trace === undefined
+      ? null
+      : requestOf(trace, { parentId, spanId: parentId, startMs: at.getTime() });
+  }
+
   /** Calls `add` with the spans of a trace. Afterwards the oldest traces lose their spans if there are too many. */
   withSpans<T>(trace: Trace, add: (spans: TraceSpans) => T): T {
     const spans = (trace.spans ??= new TraceSpans());
@@ -111,7 +119,10 @@ export class RequestTraces {
  * The request to which a span belongs: the only request of the trace, else the request whose caller is above the span, else the
  * newest request that arrived before the span began. null: the trace has no request.
  */
-export function requestOf({ requests, spans }: Trace, span: OtlpSpan): string | null {
+export function requestOf(
+  { requests, spans }: Trace,
+  span: Pick<OtlpSpan, 'parentId' | 'spanId' | 'startMs'>,
+): string | null {
   const [only] = requests;
   if (requests.length <= 1) return only?.requestId ?? null;
   const above = new Set([span.parentId, ...(spans?.ancestors(span.spanId) ?? [])]);

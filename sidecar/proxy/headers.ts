@@ -114,6 +114,17 @@ function listedIn(connection: readonly string[]): ReadonlySet<string> {
   return listed;
 }
 
+/** The headers about the message, without those about one connection. `isDropped`: whether to drop another header. */
+export function endToEnd(raw: HeaderList, isDropped: (lowerName: string) => boolean): string[] {
+  const listed = listedIn(valuesOf(raw, 'connection'));
+  return pairsOf(raw)
+    .filter(([name]) => {
+      const lower = name.toLowerCase();
+      return !listed.has(lower) && !HOP_BY_HOP.has(lower) && !isDropped(lower);
+    })
+    .flat();
+}
+
 export interface ForwardedFor {
   requestId: string;
   /** The trace that begins here, in place of an absent or invalid one; null: the client's headers pass unchanged. */

@@ -31,7 +31,11 @@ const SHARES = {
   controlConnections: 1 / 16,
   controlUnread: 1 / 24,
   controlBodies: 1 / 96,
+  egress: 1 / 16,
 } as const;
+/** Share of the budget of the egress lanes that one body may hold, and its maximum in bytes: parsing it blocks the process. */
+const EGRESS_BODY_PART = 1 / 4;
+const MAX_EGRESS_BODY = 16 * 1024 * 1024;
 /** Share of the pipelining budget that one connection may hold. */
 const CONNECTION_PART = 1 / 4;
 /** Above this share of either budget, a connection with waiting requests is not read. */
@@ -79,6 +83,8 @@ export class LoadLimits {
   readonly maxControlBodies: number;
   /** Maximum bytes of events in the audit ring. */
   readonly maxEventBytes: number;
+  /** Maximum bytes of one body that an egress lane reads. */
+  readonly maxEgressBody: number;
   /** Number of requests that got 503. */
   refused = 0;
   /**
@@ -91,10 +97,12 @@ export class LoadLimits {
   readonly #maxStuck: number;
   readonly #maxPipelined: number;
   readonly #maxUsage: number;
+  readonly #maxEgress: number;
   readonly #maxRequestBytes: number;
   #requestBytes = 0;
   #pipelined = 0;
   #usage = 0;
+  #egress = 0;
   /** Connections with pipelined requests. */
   readonly #shares = new Set<PipelineShare>();
   /** Stuck holders without a reserved budget, in the order in which they became stuck. */
@@ -116,6 +124,8 @@ export class LoadLimits {
     this.#maxStuck = Math.floor((memoryBytes * SHARES.stuck) / STUCK_BYTES);
     this.#maxPipelined = memoryBytes * SHARES.pipelined;
     this.#maxUsage = memoryBytes * SHARES.usage;
+    this.#maxEgress = memoryBytes * SHARES.egress;
+    this.maxEgressBody = Math.floor(Math.min(MAX_EGRESS_BODY, this.#maxEgress * EGRESS_BODY_PART));
   }
 
   /** Admits the first unanswered request of a connection, or an upgrade. false: respond with 503. */
@@ -200,6 +210,13 @@ export class LoadLimits {
       }
     if (bytes > 0 && this.#usage + bytes > this.#maxUsage) return false;
     this.#usage += bytes;
+    return true;
+  }
+
+  /** Counts bytes of bodies that the egress lanes read. Returns false if the budget is full. */
+  keepForEgress(bytes: number): boolean {
+    if (bytes > 0 && this.#egress + bytes > this.#maxEgress) return false;
+    this.#egress += bytes;
     return true;
   }
 

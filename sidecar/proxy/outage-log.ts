@@ -1,25 +1,30 @@
-import { describeError, type Logger } from '../../runtime/logger.ts';
+import { describeError, type LogFields, type Logger } from '../../runtime/logger.ts';
 import type { UpstreamFailure } from './upstream.ts';
 
-/** Logs one warning per outage of the agent, not one per request. */
+/** Logs one warning per outage of an upstream, not one per request. */
 export class OutageLog {
   readonly #logger: Logger;
+  readonly #fields: LogFields;
   #failures = 0;
 
-  constructor(logger: Logger) {
+  /** `fields`: added to each line. */
+  constructor(logger: Logger, fields: LogFields = {}) {
     this.#logger = logger;
+    this.#fields = fields;
   }
 
-  failed({ kind, error }: UpstreamFailure, requestId: string): void {
+  /** `requestId` null: the failure belongs to no request of the agent. */
+  failed({ kind, error }: UpstreamFailure, requestId: string | null): void {
     this.#failures += 1;
-    const fields = { requestId, kind, error: describeError(error) };
+    const request = requestId === null ? {} : { requestId };
+    const fields = { ...this.#fields, ...request, kind, error: describeError(error) };
     if (this.#failures === 1) this.#logger.warn('upstream request failed', fields);
     else this.#logger.debug('upstream request failed again', fields);
   }
 
   ended(): void {
     if (this.#failures === 0) return;
-    this.#logger.info('upstream requests succeed again', { failures: this.#failures });
+    this.#logger.info('upstream requests succeed again', { ...this.#fields, failures: this.#failures });
     this.#failures = 0;
   }
 }

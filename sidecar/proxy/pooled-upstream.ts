@@ -22,7 +22,7 @@ const BUFFERS = { highWaterMark: undefined, readableHighWaterMark: 16 * 1024, ..
 /** Upstream client for nearly all requests: undici's pool, whose low-level dispatch has the lowest cost per request. */
 export function createPooledUpstream(options: UpstreamOptions): Upstream {
   // undici's own time-outs are off: its timers above one second are up to a second late.
-  const connect = buildConnector({ allowH2: false, timeout: 0, ...BUFFERS });
+  const connect = buildConnector({ allowH2: false, timeout: 0, ...BUFFERS, ...options.tls });
   const connectTimeoutMs = connectTimeoutOf(options.timeoutMs);
   const pool = new Pool(options.url.origin, {
     connect: (target, callback) => {

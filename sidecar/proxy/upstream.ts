@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream';
+import type { SecureContext } from 'node:tls';
 import type { UpstreamFailureKind } from '../../core/behavior/audit-entry.ts';
 import type { HeaderList } from './headers.ts';
 
@@ -49,12 +50,21 @@ export interface Upstream {
   close(): Promise<void>;
 }
 
+/** TLS that is always verified. */
+export interface TlsTrust {
+  rejectUnauthorized: true;
+  /** With the accepted CAs; absent: those of Node.js. */
+  secureContext?: SecureContext;
+}
+
 export interface UpstreamOptions {
   url: URL;
   /** Maximum milliseconds to the first byte of the response; null: no limit. */
   timeoutMs: number | null;
   /** Idle time-out of a connection in milliseconds, unless the agent announces its own; default `IDLE_MS`. */
   idleMs?: number;
+  /** Default: the CAs of Node.js, and NODE_TLS_REJECT_UNAUTHORIZED. */
+  tls?: TlsTrust;
 }
 
 /** Idle connections are closed before the agent may close them during a request. Many servers close them after 5 s. */

@@ -21,6 +21,7 @@ import type { AuditLog } from '../audit/audit-log.ts';
 import type { SidecarConfig } from '../config.ts';
 import type { GapReviews } from '../llm/create-llm-analysis.ts';
 import type { CurrentManifest } from '../manifest/current-manifest.ts';
+import { ownPortsOf } from '../own-ports.ts';
 import type { PolicyEvaluator } from '../policy/policy-evaluator.ts';
 import type { ProofStore } from '../proofs/proof-store.ts';
 import { SharedRun } from './shared-run.ts';
@@ -123,11 +124,7 @@ export class Assessor {
       ...{ manifest, manifestInvalid, environment, signal },
       upstreamUrl: config.UPSTREAM_URL,
       // A manifest must not direct probes to the sidecar itself.
-      ownPorts: [
-        config.PROXY_PORT,
-        config.CONTROL_PLANE_PORT,
-        ...(config.OTLP_PORT === null ? [] : [config.OTLP_PORT]),
-      ],
+      ownPorts: ownPortsOf(config),
       now: () => clock.now(),
       behavior: { ...summarizeBehavior(entries), requestsWithout: log.requestsWithoutBehavior },
       reported: reportedCallsIn(entries),

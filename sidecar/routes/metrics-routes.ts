@@ -6,6 +6,7 @@ import { DROP_REASONS } from '../otlp/forwarder.ts';
 import { SPAN_RESULTS } from '../otlp/span-recorder.ts';
 import type { SidecarRoute } from '../access.ts';
 import type { SidecarContext } from '../context.ts';
+import { addEgressMetrics } from './egress-metrics.ts';
 
 interface Row {
   name: string;
@@ -213,6 +214,7 @@ export function metricsRoutes(context: SidecarContext, heartbeatFailures: () => 
     'Failed heartbeats since the last accepted heartbeat.',
     () => [{ value: heartbeatFailures() }],
   );
+  addEgressMetrics(context);
   return [
     {
       method: 'GET',

@@ -1,0 +1,136 @@
+import { describe, expect, test } from '@jest/globals';
+import type { Frame } from './model-wire.ts';
+import { createLineFrames, createSseFrames, frameLike, type FrameSplitter } from './sse-frames.ts';
+
+function framesOf(splitter: FrameSplitter, ...chunks: readonly (string | Buffer)[]): Frame[] {
+  return [...chunks.flatMap((chunk) => splitter.push(Buffer.from(chunk))), ...splitter.end()];
+}
+const joined = (frames: readonly Frame[]): string =>
+  Buffer.concat(frames.map(({ raw }) => raw)).toString('latin1');
+const read = (frames: readonly Frame[]): [string | null, string][] =>
+  frames.flatMap(({ event, data }) => (data === null ? [] : [[event, data]]));
+
+const STREAMS: readonly [string, string, [string | null, string][]][] = [
+  [
+    'line feeds',
+    'event: a\ndata: 1\n\ndata: 2\n\n',
+    [
+      ['a', '1'],
+      [null, '2'],
+    ],
+  ],
+  [
+    'CRLF',
+    'event: a\r\ndata: 1\r\n\r\ndata: 2\r\n\r\n',
+    [
+      ['a', '1'],
+      [null, '2'],
+    ],
+  ],
+  [
+    'carriage returns',
+    'event: a\rdata: 1\r\rdata: 2\r\r',
+    [
+      ['a', '1'],
+      [null, '2'],
+    ],
+  ],
+  [
+    'mixed line ends',
+    'data: 1\r\n\ndata: 2\n\r\ndata: 3\r\r\n',
+    [
+      [null, '1'],
+      [null, '2'],
+      [null, '3'],
+    ],
+  ],
+  ['a byte order mark', '\uFEFFdata: 1\n\n\uFEFFdata: 2\n\n', [[null, '1']]],
+  ['comments', ': keep-alive\n\n:\ndata: 1\n: inside\ndata: 2\n\n', [[null, '1\n2']]],
+  ['data of several lines', 'data: {\ndata:  "a": 1\ndata\ndata:}\n\n', [[null, '{\n "a": 1\n\n}']]],
+  ['other fields', 'id: 1\nretry: 5\nevent: a\nevent:\ndata:x\ndatax: y\n\n', [[null, 'x']]],
+  [
+    'a last event without a blank line',
+    'data: 1\n\ndata: 2',
+    [
+      [null, '1'],
+      [null, '2'],
+    ],
+  ],
+  ['blank lines only', '\n\n\r\n\r\r\n', []],
+  ['text of several bytes', 'data: “42” 😀\n\n', [[null, '“42” 😀']]],
+];
+
+describe('a stream of server-sent events', () => {
+  test.each(STREAMS)('with %s is read', (_name, text, expected) => {
+    const frames = framesOf(createSseFrames(), text);
+    expect(read(frames)).toEqual(expected);
+    expect(joined(frames)).toBe(Buffer.from(text).toString('latin1'));
+  });
+
+  test.each(STREAMS)(
+    'with %s is read in the same way when it is cut at any byte',
+    (_name, text, expected) => {
+      const bytes = Buffer.from(text);
+      const single = framesOf(createSseFrames(), ...[...bytes].map((byte) => Buffer.of(byte)));
+      expect([read(single), joined(single)]).toEqual([expected, bytes.toString('latin1')]);
+      for (let cut = 0; cut <= bytes.length; cut += 1) {
+        const frames = framesOf(createSseFrames(), bytes.subarray(0, cut), bytes.subarray(cut));
+        expect([cut, read(frames), joined(frames)]).toEqual([cut, expected, bytes.toString('latin1')]);
+      }
+    },
+  );
+
+  test('is returned without delay: each chunk with the end of an event, and each comment', () => {
+    const splitter = createSseFrames();
+    const sent = (chunk: string): string => joined(splitter.push(Buffer.from(chunk)));
+    expect(sent('data: 1\r\n\r')).toBe('data: 1\r\n\r');
+    expect(sent('\n')).toBe('\n');
+    expect(sent(': ping\n')).toBe(': ping\n');
+    expect(sent('data: 2\n')).toBe('');
+    expect(sent('\n')).toBe('data: 2\n\n');
+  });
+
+  test('passes an event above the limit unread, in the pieces in which it arrives', () => {
+    const splitter = createSseFrames(20);
+    expect(splitter.push(Buffer.from(`data: ${'x'.repeat(10)}`))).toEqual([]);
+    const [first, ...others] = splitter.push(Buffer.from('y'.repeat(10)));
+    expect([others, first?.data, first?.raw.length]).toEqual([[], null, 26]);
+    const rest = splitter.push(Buffer.from('z\n\ndata: 1\n\n'));
+    expect(rest.map(({ raw, data }) => [raw.toString(), data])).toEqual([
+      ['z\n\n', null],
+      ['data: 1\n\n', '1'],
+    ]);
+  });
+
+  test('passes bytes that are not UTF-8', () => {
+    const bytes = Buffer.from('data: \xff\xfe\n\n', 'latin1');
+    expect(joined(framesOf(createSseFrames(), bytes))).toBe(bytes.toString('latin1'));
+  });
+});
+
+describe('a stream of lines', () => {
+  test.each<[string, string, string[]]>([
+    ['line feeds', '{"a":1}\n{"b":2}\n', ['{"a":1}', '{"b":2}']],
+    ['CRLF and blank lines', '{"a":1}\r\n\r\n\n{"b":2}\r\n', ['{"a":1}', '{"b":2}']],
+    ['a last line without a line end', '{"a":1}\n{"b":2}', ['{"a":1}', '{"b":2}']],
+  ])('with %s is read, also when it is cut at any byte', (_name, text, expected) => {
+    for (let cut = 0; cut <= text.length; cut += 1) {
+      const frames = framesOf(createLineFrames(), text.slice(0, cut), text.slice(cut));
+      expect([read(frames).map(([, data]) => data), joined(frames)]).toEqual([expected, text]);
+    }
+  });
+});
+
+describe('a changed frame', () => {
+  test.each([
+    ['an event', 'data: 1\n\n', 'data: {}\n\n'],
+    ['an event with CRLF', 'event: a\r\ndata: 1\r\n\r\n', 'event: b\r\ndata: {}\r\n\r\n'],
+    ['an event with carriage returns', 'data: 1\r\r', 'data: {}\r\r'],
+    ['a last event', 'data: 1', 'data: {}\n\n'],
+    ['a line', '{"a":1}\n', '{}\n'],
+    ['a line with CRLF', ' {"a":1}\r\n', '{}\r\n'],
+  ])('has the form of %s', (_name, raw, expected) => {
+    const frame = { raw: Buffer.from(raw), event: null, data: '1' };
+    expect(frameLike(frame, '{}', raw.startsWith('event') ? 'b' : null).raw.toString()).toBe(expected);
+  });
+});

@@ -1,0 +1,143 @@
+import { isRecord, own } from '../../untrusted/fields.ts';
+import type { Json, JudgeCall, ModelAnswer, ModelRequest, ModelWire } from '../model-wire.ts';
+import { AnswerCalls, type AnswerCall } from './answer-calls.ts';
+import { callIn, contentWith, reasonWithoutCalls, toolResultsOf } from './chat-messages.ts';
+import { ChatEditor } from './chat-stream.ts';
+import { distinct, limitAt, listAt, nameAt, recordAt, recordsAt, stringAt, without } from './members.ts';
+import { usageOf } from './model-usage.ts';
+import { createStreamFilter } from './stream-filter.ts';
+import { OPENAI_ERRORS } from './vendor-errors.ts';
+
+/** OpenAI's chat completions, and the vendors that are compatible. */
+export const CHAT: ModelWire = {
+  name: 'chat',
+  readRequest,
+  prepare,
+  readAnswer: (body) => read(body, () => 'pass').answer,
+  strip,
+  createFilter: ({ judge, message, removeUsage }) =>
+    createStreamFilter(new ChatEditor(new AnswerCalls(judge), message, removeUsage)),
+  ...OPENAI_ERRORS,
+};
+
+function readRequest(body: Json, route: { model: string | null; isStream: boolean }): ModelRequest {
+  const messages = recordsAt(body, 'messages');
+  return {
+    model: nameAt(body, 'model') ?? route.model,
+    isStream: route.isStream || own(body, 'stream') === true,
+    ...toolsOf(body),
+    toolResults: toolResultsOf(messages),
+    maxOutputTokens: limitAt(body, 'max_completion_tokens', 'max_tokens'),
+    isStateful: false,
+  };
+}
+
+function toolsOf(body: Json): Pick<ModelRequest, 'toolsOffered' | 'vendorTools'> {
+  const offered: (string | null)[] = recordsAt(body, 'functions').map((tool) => nameAt(tool, 'name'));
+  const vendor: (string | null)[] = VENDOR_MEMBERS.flatMap((tools) => tools(body));
+  for (const tool of recordsAt(body, 'tools')) {
+    const definition = recordAt(tool, 'function') ?? recordAt(tool, 'custom');
+    if (definition !== null) offered.push(nameAt(definition, 'name'));
+    else vendor.push(vendorToolOf(tool));
+  }
+  return { toolsOffered: distinct(offered), vendorTools: distinct(vendor) };
+}
+
+/** Tools of Groq and Mistral are entries of `tools` with a type only. */
+function vendorToolOf(tool: Json): string | null {
+  const type = nameAt(tool, 'type');
+  return type === 'mcp' ? `mcp:${nameAt(tool, 'server_label') ?? ''}` : type;
+}
+
+/** Members of a request, other than `tools`, that make a vendor run tools. */
+const VENDOR_MEMBERS: readonly ((body: Json) => (string | null)[])[] = [
+  // OpenAI's search models.
+  (body) => (recordAt(body, 'web_search_options') === null ? [] : ['web_search']),
+  // xAI.
+  (body) => {
+    const search = recordAt(body, 'search_parameters');
+    return search === null || stringAt(search, 'mode') === 'off' ? [] : ['web_search'];
+  },
+  // OpenRouter.
+  (body) => recordsAt(body, 'plugins').map((plugin) => nameAt(plugin, 'id')),
+  // Azure.
+  (body) => recordsAt(body, 'data_sources').map((source) => nameAt(source, 'type')),
+  // Groq's compound models.
+  (body) =>
+    (listAt(recordAt(recordAt(body, 'compound_custom'), 'tools'), 'enabled_tools') ?? []).filter(
+      (name) => typeof name === 'string',
+    ),
+];
+
+/** A stream has usage only on request. */
+function prepare(body: Json): { body: Json; addedUsage: boolean } | null {
+  const options = own(body, 'stream_options') ?? {};
+  if (own(body, 'stream') !== true || !isRecord(options)) return null;
+  if (own(options, 'include_usage') === true) return null;
+  return { body: { ...body, stream_options: { ...options, include_usage: true } }, addedUsage: true };
+}
+
+function judged(calls: AnswerCalls, entry: unknown): AnswerCall | null {
+  const part = callIn(entry);
+  return part === null ? null : calls.whole(part);
+}
+
+interface ReadChoice {
+  /** The new choice; the same object: unchanged. */
+  choice: unknown;
+  isFinished: boolean;
+}
+
+function read(
+  body: Json,
+  judge: JudgeCall,
+  message = '',
+): { answer: ModelAnswer; calls: AnswerCalls; choices: ReadChoice[] } {
+  const calls = new AnswerCalls(judge);
+  const choices = (listAt(body, 'choices') ?? []).map((choice): ReadChoice => {
+    if (!isRecord(choice)) return { choice, isFinished: true };
+    return {
+      choice: stripChoice(choice, calls, message),
+      isFinished: stringAt(choice, 'finish_reason') !== null,
+    };
+  });
+  const answer: ModelAnswer = {
+    model: nameAt(body, 'model'),
+    toolCalls: calls.facts,
+    usage: usageOf('chat', body),
+    isComplete: choices.length > 0 && choices.every(({ isFinished }) => isFinished),
+  };
+  return { answer, calls, choices };
+}
+
+function strip(body: Json, judge: JudgeCall, message: string): ReturnType<ModelWire['strip']> {
+  const { calls, choices } = read(body, judge, message);
+  if (calls.removed.length === 0) return null;
+  return { body: { ...body, choices: choices.map(({ choice }) => choice) }, removed: calls.removed };
+}
+
+function stripChoice(choice: Json, calls: AnswerCalls, text: string): Json {
+  const message = recordAt(choice, 'message');
+  const entries = listAt(message, 'tool_calls') ?? [];
+  const legacy = recordAt(message, 'function_call');
+  const verdicts = entries.map((entry) => judged(calls, entry)?.verdict ?? 'pass');
+  const ofLegacy = legacy === null ? null : judged(calls, legacy);
+  if (message === null || (!verdicts.includes('remove') && ofLegacy?.verdict !== 'remove')) return choice;
+  const kept = entries.filter((_, index) => verdicts[index] === 'pass');
+  const others = without(without(message, 'tool_calls'), 'function_call');
+  const isLegacyLeft = ofLegacy?.verdict === 'pass';
+  if (kept.length === 0 && !isLegacyLeft)
+    return {
+      ...choice,
+      message: { ...others, content: contentWith(own(message, 'content'), text) },
+      finish_reason: reasonWithoutCalls(own(choice, 'finish_reason')),
+    };
+  return {
+    ...choice,
+    message: {
+      ...others,
+      ...(kept.length > 0 && { tool_calls: kept }),
+      ...(isLegacyLeft && { function_call: legacy }),
+    },
+  };
+}

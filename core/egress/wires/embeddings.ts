@@ -1,0 +1,32 @@
+import type { ModelWire } from '../model-wire.ts';
+import { AnswerCalls } from './answer-calls.ts';
+import { nameAt } from './members.ts';
+import { usageOf } from './model-usage.ts';
+import { createStreamFilter, noFacts } from './stream-filter.ts';
+import { OPENAI_ERRORS } from './vendor-errors.ts';
+
+/** OpenAI's embeddings, and the vendors that are compatible. There are no tools, and no streams. */
+export const EMBEDDINGS: ModelWire = {
+  name: 'embeddings',
+  readRequest: (body, { model, isStream }) => ({
+    ...{ model: nameAt(body, 'model') ?? model, isStream },
+    ...{ toolsOffered: [], vendorTools: [], toolResults: [] },
+    // No text is generated.
+    ...{ maxOutputTokens: 0, isStateful: false },
+  }),
+  prepare: () => null,
+  readAnswer(body) {
+    const usage = usageOf('embeddings', body);
+    return { model: nameAt(body, 'model'), toolCalls: [], usage, isComplete: usage !== null };
+  },
+  strip: () => null,
+  createFilter: ({ judge }) =>
+    createStreamFilter({
+      calls: new AnswerCalls(judge),
+      facts: noFacts(),
+      isChanging: false,
+      read: () => [],
+      write: () => null,
+    }),
+  ...OPENAI_ERRORS,
+};

@@ -1,0 +1,172 @@
+import { isRecord, own } from '../../untrusted/fields.ts';
+import type { FilterOptions, Json, JudgeCall, ModelAnswer, ModelRequest, ModelWire } from '../model-wire.ts';
+import { AnswerCalls, isNoneLeft, NOT_A_CALL, type AnswerCall } from './answer-calls.ts';
+import { callIn, contentWith } from './chat-messages.ts';
+import {
+  addedMessages,
+  distinct,
+  indexAt,
+  limitAt,
+  listAt,
+  nameAt,
+  recordAt,
+  recordsAt,
+  stringAt,
+  without,
+} from './members.ts';
+import { usageOf } from './model-usage.ts';
+import { Renumbering } from './renumbering.ts';
+import { createStreamFilter, noFacts, type StreamEditor } from './stream-filter.ts';
+import { OLLAMA_ERRORS } from './vendor-errors.ts';
+
+/** Ollama's own chat: its streams are lines of JSON, and its calls are whole. */
+export const OLLAMA: ModelWire = {
+  name: 'ollama',
+  readRequest,
+  prepare: () => null,
+  readAnswer: (body) => read(body, () => 'pass').answer,
+  strip,
+  createFilter: ({ judge, message }: FilterOptions) => createStreamFilter(new OllamaEditor(judge, message)),
+  ...OLLAMA_ERRORS,
+};
+
+function readRequest(body: Json, route: { model: string | null; isStream: boolean }): ModelRequest {
+  const tools = recordsAt(body, 'tools');
+  return {
+    model: nameAt(body, 'model') ?? route.model,
+    // A stream is the default.
+    isStream: own(body, 'stream') !== false,
+    toolsOffered: distinct(tools.map((tool) => nameAt(recordAt(tool, 'function') ?? tool, 'name'))),
+    vendorTools: [],
+    toolResults: toolResultsOf(recordsAt(body, 'messages')),
+    maxOutputTokens: limitAt(recordAt(body, 'options'), 'num_predict'),
+    isStateful: false,
+  };
+}
+
+function toolResultsOf(messages: readonly Json[]): ModelRequest['toolResults'] {
+  return addedMessages(messages, (message) => stringAt(message, 'role') === 'assistant')
+    .filter((message) => stringAt(message, 'role') === 'tool')
+    .map((message) => ({
+      callId: nameAt(message, 'tool_call_id'),
+      name: nameAt(message, 'tool_name') ?? nameAt(message, 'name'),
+    }));
+}
+
+const entriesOf = (body: Json): readonly unknown[] => listAt(recordAt(body, 'message'), 'tool_calls') ?? [];
+
+function judged(calls: AnswerCalls, entry: unknown): AnswerCall {
+  const part = callIn(entry);
+  return part === null ? NOT_A_CALL : calls.whole(part);
+}
+
+function read(
+  body: Json,
+  judge: JudgeCall,
+): { answer: ModelAnswer; calls: AnswerCalls; ofEntries: AnswerCall[] } {
+  const calls = new AnswerCalls(judge);
+  const ofEntries = entriesOf(body).map((entry) => judged(calls, entry));
+  const answer: ModelAnswer = {
+    model: nameAt(body, 'model'),
+    toolCalls: calls.facts,
+    usage: usageOf('ollama', body),
+    isComplete: own(body, 'done') === true,
+  };
+  return { answer, calls, ofEntries };
+}
+
+function strip(body: Json, judge: JudgeCall, message: string): ReturnType<ModelWire['strip']> {
+  const { calls, ofEntries } = read(body, judge);
+  const { removed } = calls;
+  if (removed.length === 0) return null;
+  const kept = entriesOf(body).filter((_, index) => ofEntries[index]?.verdict !== 'remove');
+  const left = messageWith(body, kept);
+  const content = isNoneLeft(ofEntries) ? contentWith(own(left, 'content'), message) : own(left, 'content');
+  return { body: { ...body, message: { ...left, content } }, removed };
+}
+
+/** The message with these calls. */
+function messageWith(body: Json, calls: readonly unknown[]): Json {
+  const message = recordAt(body, 'message') ?? {};
+  return calls.length === 0 ? without(message, 'tool_calls') : { ...message, tool_calls: calls };
+}
+
+class OllamaEditor implements StreamEditor {
+  readonly calls: AnswerCalls;
+  readonly facts = noFacts();
+  readonly #message: string;
+  readonly #verdicts = new Set<string>();
+  readonly #positions = new Renumbering();
+  #isReplaced = false;
+
+  constructor(judge: JudgeCall, message: string) {
+    this.calls = new AnswerCalls(judge);
+    this.#message = message;
+  }
+
+  get isChanging(): boolean {
+    return this.calls.isChanging;
+  }
+
+  read(event: Json): readonly AnswerCall[] {
+    this.facts.model ??= nameAt(event, 'model');
+    this.facts.usage = usageOf('ollama', event) ?? this.facts.usage;
+    this.facts.isComplete ||= own(event, 'done') === true;
+    return entriesOf(event).map((entry) => {
+      const call = judged(this.calls, entry);
+      const index = positionOf(entry);
+      if (index !== null && !this.isChanging) this.#positions.begin(index);
+      this.#verdicts.add(call.verdict);
+      return call;
+    });
+  }
+
+  write(event: Json, calls: readonly AnswerCall[]): readonly Json[] | null {
+    const entries = entriesOf(event);
+    const kept = entries.flatMap((entry, index) => this.#kept(entry, calls[index]));
+    const isSame = kept.length === entries.length && kept.every((entry, index) => entry === entries[index]);
+    const changed = isSame ? event : { ...event, message: messageWith(event, kept) };
+    const isLast = own(event, 'done') === true;
+    const isNone = this.#verdicts.has('remove') && !this.#verdicts.has('pass');
+    if (isLast && isNone && !this.#isReplaced) {
+      this.#isReplaced = true;
+      return [this.#textEvent(event), changed];
+    }
+    if (isSame) return null;
+    const message = messageWith(event, kept);
+    const isEmpty = kept.length === 0 && !isLast && (stringAt(message, 'content') ?? '') === '';
+    return isEmpty && (stringAt(message, 'thinking') ?? '') === '' ? [] : [changed];
+  }
+
+  /** []: removed. */
+  #kept(entry: unknown, call: AnswerCall | undefined): unknown[] {
+    if (call?.verdict === 'remove') {
+      this.#positions.drop();
+      return [];
+    }
+    const index = positionOf(entry);
+    if (index === null || !isRecord(entry)) return [entry];
+    const position = this.#positions.begin(index);
+    return [
+      position === index
+        ? entry
+        : { ...entry, function: { ...recordAt(entry, 'function'), index: position } },
+    ];
+  }
+
+  #textEvent(event: Json): Json {
+    const [model, at] = [own(event, 'model'), own(event, 'created_at')];
+    return {
+      ...(model !== undefined && { model }),
+      ...(at !== undefined && { created_at: at }),
+      message: { role: 'assistant', content: this.#message },
+      done: false,
+    };
+  }
+}
+
+/** Newer versions number the calls of an answer. */
+function positionOf(entry: unknown): number | null {
+  const definition = isRecord(entry) ? recordAt(entry, 'function') : null;
+  return definition === null ? null : indexAt(definition);
+}

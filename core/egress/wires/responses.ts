@@ -1,0 +1,109 @@
+import { own } from '../../untrusted/fields.ts';
+import type { Json, JudgeCall, ModelAnswer, ModelRequest, ModelWire } from '../model-wire.ts';
+import { AnswerCalls, isNoneLeft, type AnswerCall } from './answer-calls.ts';
+import { addedMessages, argumentsOf, limitAt, nameAt, recordsAt, stringAt } from './members.ts';
+import { usageOf } from './model-usage.ts';
+import { callIn, messageItem, nameOfClientTool, outputOf, outputWithout } from './responses-items.ts';
+import { ResponsesEditor } from './responses-stream.ts';
+import { createStreamFilter } from './stream-filter.ts';
+import { RESPONSES_ERRORS } from './vendor-errors.ts';
+
+/** OpenAI's Responses. */
+export const RESPONSES: ModelWire = {
+  name: 'responses',
+  readRequest,
+  prepare: () => null,
+  readAnswer: (body) => read(body, () => 'pass').answer,
+  strip,
+  createFilter: ({ judge, message }) =>
+    createStreamFilter(new ResponsesEditor(new AnswerCalls(judge), message)),
+  ...RESPONSES_ERRORS,
+};
+
+function readRequest(body: Json, route: { model: string | null; isStream: boolean }): ModelRequest {
+  const tools = { offered: new Set<string>(), vendor: new Set<string>() };
+  addTools(recordsAt(body, 'tools'), tools, 0);
+  return {
+    model: nameAt(body, 'model') ?? route.model,
+    isStream: route.isStream || own(body, 'stream') === true,
+    toolsOffered: [...tools.offered],
+    vendorTools: [...tools.vendor],
+    toolResults: toolResultsOf(recordsAt(body, 'input')),
+    maxOutputTokens: limitAt(body, 'max_output_tokens'),
+    isStateful: ['previous_response_id', 'conversation'].some((name) => (own(body, name) ?? null) !== null),
+  };
+}
+
+/** Namespaces contain tools. */
+const MAX_DEPTH = 4;
+
+function addTools(
+  tools: readonly Json[],
+  found: { offered: Set<string>; vendor: Set<string> },
+  depth: number,
+): void {
+  for (const tool of tools) {
+    const type = nameAt(tool, 'type') ?? 'function';
+    const name = type === 'function' || type === 'custom' ? nameAt(tool, 'name') : nameOfClientTool(type);
+    if (type === 'namespace' && depth < MAX_DEPTH) addTools(recordsAt(tool, 'tools'), found, depth + 1);
+    else if (name !== null) found.offered.add(name);
+    else if (type === 'mcp') found.vendor.add(`mcp:${nameAt(tool, 'server_label') ?? ''}`);
+    else if (type !== 'function' && type !== 'custom') found.vendor.add(type);
+  }
+}
+
+function toolResultsOf(input: readonly Json[]): ModelRequest['toolResults'] {
+  const results = addedMessages(input, isOfModel).filter(isOutput);
+  if (results.length === 0) return [];
+  const names = new Map(callsIn(input));
+  return results.map((result) => {
+    const callId = nameAt(result, 'call_id') ?? nameAt(result, 'id');
+    return { callId, name: callId === null ? null : (names.get(callId) ?? null) };
+  });
+}
+
+function callsIn(input: readonly Json[]): [string | null, string | null][] {
+  return input.flatMap((item) => {
+    const call = callIn(item);
+    return call === null ? [] : [[call.id, call.name]];
+  });
+}
+
+const OUTPUT_TYPE = /_call_output$/;
+const isOutput = (item: Json): boolean => OUTPUT_TYPE.test(stringAt(item, 'type') ?? '');
+
+/** Items without a role are the model's, except those that the agent answers with. */
+function isOfModel(item: Json): boolean {
+  const role = stringAt(item, 'role');
+  if (role !== null) return role === 'assistant';
+  return !isOutput(item) && stringAt(item, 'type') !== 'mcp_approval_response';
+}
+
+function read(
+  body: Json,
+  judge: JudgeCall,
+): { answer: ModelAnswer; calls: AnswerCalls; ofOutput: (AnswerCall | null)[] } {
+  const calls = new AnswerCalls(judge);
+  const ofOutput = outputOf(body).map((item) => {
+    const call = callIn(item);
+    return call === null ? null : calls.whole({ ...call, arguments: argumentsOf(call.arguments) });
+  });
+  const status = stringAt(body, 'status');
+  const answer: ModelAnswer = {
+    model: nameAt(body, 'model'),
+    toolCalls: calls.facts,
+    usage: usageOf('responses', body),
+    isComplete: status === 'completed' || status === 'incomplete',
+  };
+  return { answer, calls, ofOutput };
+}
+
+function strip(body: Json, judge: JudgeCall, message: string): ReturnType<ModelWire['strip']> {
+  const { calls, ofOutput } = read(body, judge);
+  const { removed } = calls;
+  if (removed.length === 0) return null;
+  const left = outputWithout(outputOf(body), ofOutput);
+  const isReplaced = isNoneLeft(ofOutput.filter((call) => call !== null));
+  const output = isReplaced ? [...left, messageItem(body, message)] : left;
+  return { body: { ...body, output }, removed };
+}

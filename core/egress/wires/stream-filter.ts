@@ -1,0 +1,102 @@
+import { isRecord, jsonOf } from '../../untrusted/fields.ts';
+import type { Frame, Json, ModelAnswer, StreamFilter } from '../model-wire.ts';
+import { frameLike } from '../sse-frames.ts';
+import type { AnswerCall, AnswerCalls } from './answer-calls.ts';
+import { jsonText, stringAt } from './members.ts';
+
+/** Bytes of frames that are held. Above it, the held calls count as `remove`. */
+export const MAX_HELD_BYTES = 8 * 1024 * 1024;
+
+/** Reads and writes the events of one stream in one protocol. */
+export interface StreamEditor {
+  readonly calls: AnswerCalls;
+  readonly facts: Omit<ModelAnswer, 'toolCalls'>;
+  /** false: `write` would change nothing. */
+  readonly isChanging: boolean;
+  /** Reads the facts of an event. Returns the calls that the event is part of, in the order in which `write` needs them. */
+  read(event: Json): readonly AnswerCall[];
+  /**
+   * The events for the client instead of this one, in the order of the stream; null: unchanged. All calls of the event are
+   * decided. `data`: the event's text. A string in the result is the text of an event.
+   */
+  write(event: Json, calls: readonly AnswerCall[], data: string): readonly (Json | string)[] | null;
+}
+
+/** The first facts of a stream. */
+export function noFacts(): Omit<ModelAnswer, 'toolCalls'> {
+  return { model: null, usage: null, isComplete: false };
+}
+
+const NO_CALLS: readonly AnswerCall[] = [];
+
+interface Held {
+  frame: Frame;
+  event: Json | null;
+  calls: readonly AnswerCall[];
+}
+
+/** The data of OpenAI's last event. */
+const DONE = '[DONE]';
+
+/**
+ * The filter of a stream. Frames pass in order: while a call is held, it and everything after it waits. Frames that are not
+ * JSON objects pass unchanged.
+ */
+export function createStreamFilter(editor: StreamEditor): StreamFilter {
+  const { calls, facts } = editor;
+  let queue: Held[] = [];
+  let heldBytes = 0;
+
+  const written = ({ frame, event, calls: ofEvent }: Held): readonly Frame[] => {
+    const events =
+      event === null || !editor.isChanging ? null : editor.write(event, ofEvent, frame.data ?? '');
+    return events === null ? [frame] : events.flatMap((each) => frameOf(frame, each));
+  };
+  const released = (): readonly Frame[] => {
+    const waiting = queue.findIndex((held) => held.calls.some(isHeld));
+    const ready = waiting < 0 ? queue : queue.slice(0, waiting);
+    if (ready.length === 0) return [];
+    queue = queue.slice(ready.length);
+    heldBytes -= ready.reduce((sum, { frame }) => sum + frame.raw.length, 0);
+    return ready.flatMap(written);
+  };
+
+  return {
+    push(frame) {
+      const event = eventOf(frame);
+      const held: Held = { frame, event, calls: event === null ? NO_CALLS : editor.read(event) };
+      if (frame.data === DONE) calls.finishAll();
+      if (queue.length === 0 && !held.calls.some(isHeld)) return written(held);
+      queue.push(held);
+      heldBytes += frame.raw.length;
+      if (heldBytes > MAX_HELD_BYTES) calls.releaseHeld();
+      return released();
+    },
+    end() {
+      calls.finishAll();
+      return released();
+    },
+    get answer() {
+      return { ...facts, toolCalls: calls.facts };
+    },
+    removed: calls.removed,
+  };
+}
+
+const isHeld = ({ verdict }: AnswerCall): boolean => verdict === 'hold';
+
+function eventOf({ data }: Frame): Json | null {
+  const event = data === null ? null : jsonOf(data);
+  return isRecord(event) ? event : null;
+}
+
+const EVENT_NAME = /^[\w.-]+$/;
+
+/** Vendors that name their events use the event's `type`. An event that cannot be written is left out. */
+function frameOf(frame: Frame, event: Json | string): Frame[] {
+  if (typeof event === 'string') return [frameLike(frame, event, frame.event)];
+  const data = jsonText(event);
+  const type = stringAt(event, 'type');
+  const name = frame.event !== null && type !== null && EVENT_NAME.test(type) ? type : frame.event;
+  return data === null ? [] : [frameLike(frame, data, name)];
+}

@@ -1,0 +1,81 @@
+import type { Frame } from '../../core/egress/model-wire.ts';
+import { createLineFrames, createSseFrames, type FrameSplitter } from '../../core/egress/sse-frames.ts';
+import { jsonOf } from '../../core/untrusted/fields.ts';
+import { ChunkStore } from '../../runtime/chunk-store.ts';
+import type { FramesStep, LaneCall, OwnResponse, Treatment, WholeStep } from './lane-call.ts';
+
+/** What passes now. `isChanged`: the body is not the upstream's; `length`: its length, if known. `isOver`: nothing follows. */
+export type AnswerStep =
+  | { chunks: readonly Buffer[]; isChanged: boolean; length?: number; isOver?: true }
+  | { respond: OwnResponse };
+
+export interface AnswerLimits {
+  maxBytes: number;
+  /** Reserves memory; false: there is none. */
+  keep(bytes: number): boolean;
+  /** Called when a body is too large to be read. */
+  onUnread(): void;
+}
+
+const NOTHING: AnswerStep = { chunks: [], isChanged: false };
+
+/** The body of the upstream's response on its way to the agent. */
+export class AnswerBody {
+  readonly #call: LaneCall | null;
+  readonly #limits: AnswerLimits;
+  readonly #splitter: FrameSplitter | null;
+  /** The body so far; null: it is not collected. */
+  #store: ChunkStore | null;
+
+  constructor(treatment: Treatment, call: LaneCall | null, limits: AnswerLimits) {
+    this.#call = call;
+    this.#limits = limits;
+    this.#store = treatment.kind === 'whole' ? new ChunkStore() : null;
+    this.#splitter =
+      treatment.kind === 'frames'
+        ? (treatment.format === 'sse' ? createSseFrames : createLineFrames)(limits.maxBytes)
+        : null;
+  }
+
+  get isStream(): boolean {
+    return this.#splitter !== null;
+  }
+
+  push(chunk: Buffer): AnswerStep | Promise<AnswerStep> {
+    if (this.#splitter !== null) return this.#filter(this.#splitter.push(chunk), false);
+    if (this.#store === null) return { chunks: [chunk], isChanged: false };
+    const store = this.#store;
+    store.add(chunk);
+    if (store.bytes <= this.#limits.maxBytes && this.#limits.keep(chunk.length)) return NOTHING;
+    this.#limits.onUnread();
+    this.#store = null;
+    return { chunks: [store.take()], isChanged: false };
+  }
+
+  end(): AnswerStep | Promise<AnswerStep> {
+    if (this.#splitter !== null) return this.#filter(this.#splitter.end(), true);
+    const raw = this.#store?.take();
+    if (raw === undefined || this.#call === null) return NOTHING;
+    const step = this.#call.whole(jsonOf(raw.toString('utf8')));
+    return step instanceof Promise ? step.then((late) => wholeStep(late, raw)) : wholeStep(step, raw);
+  }
+
+  #filter(frames: readonly Frame[], isEnd: boolean): AnswerStep | Promise<AnswerStep> {
+    if (this.#call === null || (frames.length === 0 && !isEnd)) return NOTHING;
+    const step = this.#call.frames(frames, isEnd);
+    return step instanceof Promise ? step.then(framesStep) : framesStep(step);
+  }
+}
+
+function wholeStep(step: WholeStep, raw: Buffer): AnswerStep {
+  if ('respond' in step) return step;
+  if (step.body === null) return { chunks: [raw], isChanged: false };
+  const body = Buffer.from(step.body);
+  return { chunks: [body], isChanged: true, length: body.length };
+}
+
+function framesStep(step: FramesStep): AnswerStep {
+  if ('respond' in step) return step;
+  const chunks = step.frames.map(({ raw }) => raw);
+  return { chunks, isChanged: true, ...(step.isOver === true && { isOver: true }) };
+}

@@ -1,0 +1,352 @@
+import { connect as connectHttp2 } from 'node:http2';
+import { request as httpRequest, type IncomingMessage } from 'node:http';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { builtinEngine, policyOf } from '../../core/policy/policy.ts';
+import type { PolicyEngine } from '../../core/policy/engine.ts';
+import {
+  laneManifest,
+  post,
+  startEgressRig,
+  type EgressRig,
+  type EgressRigOptions,
+  type TlsVendor,
+} from '../../testing/egress-rig.ts';
+import { askRaw, until } from '../../testing/proxy-rig.ts';
+
+let rig: EgressRig;
+const start = async (options: EgressRigOptions = {}): Promise<EgressRig> =>
+  (rig = await startEgressRig(options));
+afterEach(() => rig.close());
+
+const CHAT = '/openai/v1/chat/completions';
+const RESPONSES = '/openai/v1/responses';
+const USAGE = { prompt_tokens: 31, completion_tokens: 5, total_tokens: 36 };
+const call = (name: string, args = '{}'): object => ({
+  ...{ id: `call_${name}`, type: 'function' },
+  function: { name, arguments: args },
+});
+const answerOf = (...calls: object[]): object => ({
+  ...{ id: 'chatcmpl-1', object: 'chat.completion', created: 1, model: 'gpt-5', usage: USAGE },
+  choices: [
+    {
+      index: 0,
+      message: { role: 'assistant', content: null, tool_calls: calls },
+      finish_reason: 'tool_calls',
+    },
+  ],
+});
+const ask = { model: 'gpt-5', messages: [{ role: 'user', content: 'hi' }], max_tokens: 50 };
+
+const json =
+  (value: unknown): TlsVendor['answer'] =>
+  (_seen, response) =>
+    void response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(value));
+const sse = (events: readonly unknown[]): string =>
+  events.map((each) => `data: ${typeof each === 'string' ? each : JSON.stringify(each)}\n\n`).join('');
+const stream =
+  (text: string): TlsVendor['answer'] =>
+  (_seen, response) =>
+    void response.writeHead(200, { 'content-type': 'text/event-stream' }).end(text);
+const chunk = (delta: object, reason: string | null = null): object => ({
+  ...{ id: 'c', object: 'chat.completion.chunk', created: 1, model: 'gpt-5' },
+  choices: [{ index: 0, delta, finish_reason: reason }],
+});
+const started = (index: number, name: string): object =>
+  chunk({ tool_calls: [{ index, ...call(name, '') }] });
+const continued = (index: number, text: string): object =>
+  chunk({ tool_calls: [{ index, function: { arguments: text } }] });
+const LAST = {
+  id: 'c',
+  object: 'chat.completion.chunk',
+  created: 1,
+  model: 'gpt-5',
+  choices: [],
+  usage: USAGE,
+};
+const TWO_CALLS = [
+  ...[started(0, 'delete_all'), continued(0, '{"a":1}'), started(1, 'search'), continued(1, '{}')],
+  ...[chunk({}, 'tool_calls'), LAST, '[DONE]'],
+];
+
+const logged = async (count = 1) => {
+  await until(() => rig.egress.log.newest().length >= count, 'the calls in the log');
+  return rig.egress.log.newest();
+};
+
+/** The builtin engine as an engine in another process. */
+const remote = (): PolicyEngine => {
+  const engine = builtinEngine(() => policyOf(laneManifest()));
+  return { evaluate: async (input) => await engine.evaluate(input) };
+};
+
+describe.each([
+  ['in this process', undefined],
+  ['over the network', remote],
+] as const)('a forbidden tool call in an answer, with the engine %s,', (_, engine) => {
+  const options = (): EgressRigOptions => (engine === undefined ? {} : { engine: engine() });
+
+  test('is removed from JSON', async () => {
+    await start(options());
+    rig.vendor.answer = json(answerOf(call('delete_all'), call('search')));
+    const answer = await post(rig.port, CHAT, ask);
+    const { choices } = JSON.parse(answer.body) as { choices: { message: { tool_calls: object[] } }[] };
+    expect(choices[0]?.message.tool_calls).toEqual([call('search')]);
+    expect(Number(answer.headers['content-length'])).toBe(Buffer.byteLength(answer.body));
+    expect(answer.headers['x-platform-policy-violations']).toBe('tool_not_declared');
+    expect((await logged())[0]).toMatchObject({
+      toolsCalled: ['delete_all', 'search'],
+      violations: ['tool_not_declared'],
+      blocked: true,
+      statusCode: 200,
+    });
+  });
+
+  test('is removed from a stream', async () => {
+    await start(options());
+    rig.vendor.answer = stream(sse(TWO_CALLS));
+    const answer = await post(rig.port, CHAT, { ...ask, stream: true });
+    expect(answer.body).not.toContain('delete_all');
+    expect(answer.body).toContain('"name":"search"');
+    expect(answer.body).not.toContain('prompt_tokens');
+    expect((await logged())[0]).toMatchObject({
+      toolsCalled: ['delete_all', 'search'],
+      violations: ['tool_not_declared'],
+      blocked: true,
+    });
+  });
+
+  test.each([
+    ['JSON', {}, json(answerOf(call('search'), call('delete_all')))],
+    ['a stream', { stream: true }, stream(sse(TWO_CALLS))],
+  ])('replaces %s by 403 with EGRESS_ON_FORBIDDEN_TOOL=fail', async (_form, members, vendorAnswer) => {
+    await start({ ...options(), onForbiddenTool: 'fail' });
+    rig.vendor.answer = vendorAnswer;
+    const answer = await post(rig.port, CHAT, { ...ask, ...members });
+    expect(answer.status).toBe(403);
+    expect(answer.headers).toMatchObject({
+      'x-platform-policy-violations': 'tool_not_declared',
+      'x-should-retry': 'false',
+    });
+    expect(JSON.parse(answer.body)).toMatchObject({ error: { code: 'tool_not_declared' } });
+    expect((await logged())[0]).toMatchObject({ statusCode: 403, blocked: true });
+  });
+
+  test('with arguments that are not valid is removed', async () => {
+    await start(options());
+    const events = (amount: number) => [
+      ...[started(0, 'pay'), continued(0, `{"amount":`), continued(0, `${amount}}`)],
+      ...[chunk({}, 'tool_calls'), '[DONE]'],
+    ];
+    rig.vendor.answer = stream(sse(events(5)));
+    expect((await post(rig.port, CHAT, { ...ask, stream: true })).body).toBe(sse(events(5)));
+    rig.vendor.answer = stream(sse(events(500)));
+    expect((await post(rig.port, CHAT, { ...ask, stream: true })).body).not.toContain('"name":"pay"');
+    expect((await logged(2))[1]).toMatchObject({ violations: ['tool_arguments_invalid'], blocked: true });
+  });
+
+  test('of the mode track passes unchanged', async () => {
+    await start({ ...options(), mode: 'track' });
+    rig.vendor.answer = stream(sse(TWO_CALLS));
+    const answer = await post(rig.port, CHAT, {
+      ...ask,
+      stream: true,
+      stream_options: { include_usage: true },
+    });
+    expect(answer.body).toBe(sse(TWO_CALLS));
+    rig.vendor.answer = json(answerOf(call('delete_all')));
+    const whole = await post(rig.port, CHAT, ask);
+    expect(whole.body).toBe(JSON.stringify(answerOf(call('delete_all'))));
+    expect(whole.headers['x-platform-policy-violations']).toBe('tool_not_declared');
+    for (const each of await logged(2))
+      expect(each).toMatchObject({ violations: ['tool_not_declared'], blocked: false });
+  });
+});
+
+test('a forbidden call in a conversation that the vendor keeps is refused with 403', async () => {
+  await start();
+  const item = {
+    id: 'fc_1',
+    type: 'function_call',
+    call_id: 'c',
+    name: 'delete_all',
+    arguments: '{}',
+    status: 'completed',
+  };
+  rig.vendor.answer = json({
+    id: 'r',
+    object: 'response',
+    model: 'gpt-5',
+    status: 'completed',
+    output: [item],
+  });
+  const body = { model: 'gpt-5', input: 'hi' };
+  expect((await post(rig.port, RESPONSES, body)).status).toBe(200);
+  expect((await post(rig.port, RESPONSES, { ...body, previous_response_id: 'r0' })).status).toBe(403);
+});
+
+test('a destructive tool passes after the user has confirmed it', async () => {
+  await start();
+  rig.vendor.answer = json(answerOf(call('drop')));
+  const isRemoved = async (): Promise<boolean> =>
+    !(await post(rig.port, CHAT, ask)).body.includes('"name":"drop"');
+  const recording = rig.audit.arrive({ requestId: 'r-1', method: 'POST', target: '/chat' });
+  expect(await isRemoved()).toBe(true);
+  recording.entry.userConfirmed = true;
+  expect(await isRemoved()).toBe(false);
+  for (const each of await logged(2)) expect(each).toMatchObject({ requestId: 'r-1' });
+});
+
+describe('a call belongs to', () => {
+  test('the request of its trace, else the only one in flight', async () => {
+    await start();
+    rig.vendor.answer = json(answerOf(call('search')));
+    const first = rig.audit.arrive({ requestId: 'r-1', method: 'POST', target: '/chat' });
+    await post(rig.port, CHAT, ask);
+    rig.audit.arrive({ requestId: 'health', method: 'GET', target: '/health' });
+    await post(rig.port, CHAT, ask);
+    rig.audit.arrive({ requestId: 'r-2', method: 'POST', target: '/chat' });
+    await post(rig.port, CHAT, ask);
+    const trace = `00-${'ab'.repeat(16)}-${'cd'.repeat(8)}-01`;
+    rig.traces.join(['traceparent', trace], 'r-1');
+    await post(rig.port, CHAT, ask, { traceparent: trace });
+    const ids = (await logged(4)).map(({ requestId }) => requestId);
+    expect(ids).toEqual(['r-1', 'r-1', null, 'r-1']);
+    expect(first.entry.egress).toEqual({ calls: 3, models: ['gpt-5'], tools: ['search'] });
+    expect(JSON.stringify(first.entry)).not.toContain('promptTokens');
+    expect(rig.egress.log.counts.get('openai')?.unattributed).toBe(1);
+  });
+});
+
+describe('the budget', () => {
+  test('counts what calls in flight may use', async () => {
+    const manifest = laneManifest({
+      model: { ...laneManifest().spec.model, costControls: { maxTokensPerDay: 1000 } },
+    });
+    await start({ manifest });
+    const held: (() => void)[] = [];
+    rig.vendor.answer = (seen, response) =>
+      void held.push(() => json(answerOf(call('search')))(seen, response));
+    const first = post(rig.port, CHAT, { ...ask, max_tokens: 800 });
+    await until(() => held.length === 1, 'the first call at the vendor');
+    const second = await post(rig.port, CHAT, { ...ask, max_tokens: 800 });
+    expect(second.status).toBe(403);
+    expect(second.headers['x-platform-policy-violations']).toBe('daily_token_limit_exceeded');
+    held[0]?.();
+    expect((await first).status).toBe(200);
+    await logged(2);
+    expect(rig.egress.reservations.total.tokens).toBe(0);
+    expect(rig.audit.totalsToday(undefined).tokensToday).toBe(36);
+    rig.vendor.answer = json(answerOf(call('search')));
+    expect((await post(rig.port, CHAT, { ...ask, max_tokens: 800 })).status).toBe(200);
+  });
+
+  test('keeps what a call without usage may have used', async () => {
+    await start();
+    rig.vendor.answer = stream(sse([chunk({ content: 'Hi' })]));
+    const body = JSON.stringify({ ...ask, stream: true });
+    await post(rig.port, CHAT, body);
+    await logged();
+    expect(rig.egress.reservations.total.tokens).toBe(Math.ceil(body.length / 4) + 50);
+    expect(rig.audit.answersWithoutUsage).toBe(1);
+  });
+});
+
+describe('a vendor that fails', () => {
+  test('is reported in the form of the vendor', async () => {
+    await start({ lanes: 'openai=vendor/v1,anthropic=vendor,gemini=vendor', isTrusted: false });
+    const openai = await post(rig.port, CHAT, ask);
+    expect(openai.status).toBe(502);
+    expect(JSON.parse(openai.body)).toMatchObject({ error: { code: 'upstream_unreachable' } });
+    const anthropic = await post(rig.port, '/anthropic/v1/messages', {
+      model: 'x',
+      max_tokens: 1,
+      messages: [],
+    });
+    // The undeclared model is denied first.
+    expect(anthropic.status).toBe(403);
+    const gemini = await fetch(`${rig.url}/gemini/v1beta/models`);
+    expect(await gemini.json()).toMatchObject({ error: { code: 502, status: 'UNAVAILABLE' } });
+    await logged(3);
+    expect(rig.egress.log.counts.get('openai')?.failed).toBe(1);
+    expect(rig.vendor.requests).toEqual([]);
+  });
+
+  test('in the middle of a stream cuts the stream', async () => {
+    await start();
+    rig.vendor.answer = (_seen, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).write(sse([chunk({ content: 'Hi' })]));
+      setImmediate(() => response.destroy());
+    };
+    await expect(post(rig.port, CHAT, { ...ask, stream: true })).rejects.toThrow();
+    expect((await logged())[0]).toMatchObject({ statusCode: 200, usage: null });
+  });
+});
+
+test('an agent that disconnects ends the call at the vendor', async () => {
+  await start();
+  let isClosed = false;
+  rig.vendor.answer = (_seen, response) => {
+    response.once('close', () => (isClosed = true));
+    response.writeHead(200, { 'content-type': 'text/event-stream' }).write(sse([chunk({ content: 'Hi' })]));
+  };
+  const response = await new Promise<IncomingMessage>((resolve) => {
+    const request = httpRequest({
+      host: '127.0.0.1',
+      port: rig.port,
+      path: CHAT,
+      method: 'POST',
+      agent: false,
+    });
+    request.on('error', () => undefined).once('response', resolve);
+    request.end(JSON.stringify({ ...ask, stream: true }));
+  });
+  response.on('error', () => undefined).destroy();
+  await until(() => isClosed, 'the end of the call at the vendor');
+  expect((await logged())[0]).toMatchObject({ statusCode: 200, usage: null });
+});
+
+test('HTTP/2 with prior knowledge is served', async () => {
+  await start();
+  rig.vendor.answer = json(answerOf(call('search')));
+  const session = connectHttp2(rig.url);
+  const request = session.request({ ':method': 'POST', ':path': CHAT, 'content-type': 'application/json' });
+  let [status, text] = [0, ''];
+  request.on('response', (headers) => (status = Number(headers[':status'])));
+  request.setEncoding('utf8').on('data', (data: string) => (text += data));
+  request.end(JSON.stringify(ask));
+  await new Promise((resolve) => request.once('close', resolve));
+  expect([status, text]).toEqual([200, JSON.stringify(answerOf(call('search')))]);
+  expect(rig.vendor.requests[0]?.headers).toMatchObject({ host: new URL(rig.vendor.url).host });
+  session.close();
+  expect((await logged())[0]).toMatchObject({ model: 'gpt-5', statusCode: 200 });
+});
+
+describe('the port of the lanes', () => {
+  test.each([
+    ['another Host', `GET /openai/v1/models HTTP/1.1\r\nHost: evil.example\r\n\r\n`, 403],
+    [
+      'a foreign Origin',
+      `GET /openai/v1/models HTTP/1.1\r\nHost: localhost\r\nOrigin: https://evil.example\r\n\r\n`,
+      403,
+    ],
+    ['an unknown lane', `GET /groq/openai/v1/models HTTP/1.1\r\nHost: localhost\r\n\r\n`, 404],
+    ['CONNECT', `CONNECT a:443 HTTP/1.1\r\nHost: a:443\r\n\r\n`, 405],
+    ['two Host headers', `GET /openai/v1 HTTP/1.1\r\nHost: localhost\r\nHost: localhost\r\n\r\n`, 400],
+  ])('rejects %s', async (_, request, status) => {
+    await start();
+    expect(await askRaw(rig.port, request, '}')).toMatch(new RegExp(`^HTTP/1.1 ${status} `));
+    expect(rig.vendor.requests).toEqual([]);
+  });
+
+  test('ignores an upgrade other than to a WebSocket', async () => {
+    await start();
+    rig.vendor.answer = json({ data: [] });
+    const offer = 'Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AA\r\n';
+    const answer = await askRaw(
+      rig.port,
+      `GET /openai/v1/models HTTP/1.1\r\nHost: localhost\r\n${offer}\r\n`,
+      ']}',
+    );
+    expect(answer).toMatch(/^HTTP\/1\.1 200 /);
+  });
+});

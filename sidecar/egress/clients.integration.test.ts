@@ -1,0 +1,139 @@
+import { request as httpRequest } from 'node:http';
+import Anthropic from '@anthropic-ai/sdk';
+import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import OpenAI from 'openai';
+import {
+  laneManifest,
+  startEgressRig,
+  type EgressRig,
+  type EgressRigOptions,
+} from '../../testing/egress-rig.ts';
+import { startVendor, type Vendor } from '../../testing/frameworks/vendor.ts';
+import { until } from '../../testing/proxy-rig.ts';
+
+/** The clients of OpenAI and Anthropic through lanes, with a vendor that knows how many tokens it used. */
+let model: Vendor;
+let rig: EgressRig;
+
+beforeEach(async () => {
+  model = await startVendor();
+  model.begin({ name: 'lanes' });
+});
+afterEach(async () => {
+  await rig.close();
+  await model.close();
+});
+
+async function start(options: EgressRigOptions = {}): Promise<void> {
+  rig = await startEgressRig({ lanes: 'openai=vendor/v1,anthropic=vendor', ...options });
+  rig.vendor.answer = ({ method, url, headers, body }, response) => {
+    const { host: _, ...others } = headers;
+    const request = httpRequest(model.url + url, { method, headers: others }, (incoming) => {
+      response.writeHead(incoming.statusCode ?? 0, incoming.headers);
+      incoming.pipe(response);
+    });
+    request.end(body);
+  };
+}
+
+const openai = (baseURL: string): OpenAI => new OpenAI({ apiKey: 'sk-secret', baseURL });
+const anthropic = (baseURL: string): Anthropic => new Anthropic({ apiKey: 'sk-secret', baseURL });
+
+const parameters = { type: 'object' as const, properties: { amount: { type: 'number' } } };
+const chatTool = (name: string): OpenAI.ChatCompletionTool => ({
+  type: 'function',
+  function: { name, parameters },
+});
+const messages = [{ role: 'user' as const, content: 'hi' }];
+
+interface Client {
+  lane: string;
+  /** Path of the base URL at the vendor. */
+  base: string;
+  /** All events of one streamed call that offers this tool. */
+  events(baseUrl: string, tool: string): Promise<unknown[]>;
+}
+
+async function collected(events: AsyncIterable<unknown>): Promise<unknown[]> {
+  const all: unknown[] = [];
+  for await (const event of events) all.push(event);
+  return all;
+}
+
+const CLIENTS: Record<string, Client> = {
+  'OpenAI chat completions': {
+    ...{ lane: '/openai/v1', base: '/v1' },
+    events: async (url, tool) =>
+      collected(
+        await openai(url).chat.completions.create({
+          model: 'gpt-5',
+          messages,
+          stream: true,
+          tools: [chatTool(tool)],
+        }),
+      ),
+  },
+  'OpenAI Responses': {
+    ...{ lane: '/openai/v1', base: '/v1' },
+    events: async (url, tool) => {
+      const tools = [{ type: 'function' as const, name: tool, parameters, strict: false }];
+      return collected(
+        await openai(url).responses.create({ model: 'gpt-5', input: 'hi', stream: true, tools }),
+      );
+    },
+  },
+  'Anthropic messages': {
+    ...{ lane: '/anthropic', base: '' },
+    events: async (url, tool) => {
+      const tools = [{ name: tool, input_schema: parameters }];
+      const request = { model: 'gpt-5', max_tokens: 100, messages, stream: true as const, tools };
+      return collected(await anthropic(url).messages.create(request));
+    },
+  },
+};
+
+describe.each(Object.entries(CLIENTS))('a stream of %s', (_, client) => {
+  test('has the events of the vendor, and its tokens', async () => {
+    await start();
+    const direct = await client.events(model.url + client.base, 'search');
+    model.begin({ name: 'lanes' });
+    expect(await client.events(rig.url + client.lane, 'search')).toEqual(direct);
+    await until(() => rig.egress.log.newest().length === 1, 'the call in the log');
+    const [call] = rig.egress.log.newest();
+    const [billed] = model.calls;
+    expect(call).toMatchObject({
+      ...{ model: 'gpt-5', stream: true, toolsOffered: ['search'], toolsCalled: ['search'], violations: [] },
+      usage: { promptTokens: billed?.promptTokens, completionTokens: billed?.completionTokens },
+    });
+  });
+
+  test('with an undeclared tool is a clean error, and costs nothing', async () => {
+    await start();
+    await expect(client.events(rig.url + client.lane, 'delete_all')).rejects.toMatchObject({
+      constructor: expect.objectContaining({ name: 'PermissionDeniedError' }),
+      status: 403,
+      message: expect.stringContaining('delete_all'),
+    });
+    expect(rig.vendor.requests).toEqual([]);
+  });
+
+  test('without the call whose arguments are not valid', async () => {
+    await start({ manifest: laneManifest() });
+    model.begin({ name: 'lanes', toolInput: '{"amount":500}' });
+    const events = JSON.stringify(await client.events(rig.url + client.lane, 'pay'));
+    expect(events).not.toContain('"amount');
+    expect(events).toContain('policy of this agent');
+    await until(() => rig.egress.log.newest().length === 1, 'the call in the log');
+    expect(rig.egress.log.newest()[0]).toMatchObject({
+      toolsCalled: ['pay'],
+      violations: ['tool_arguments_invalid'],
+    });
+  });
+
+  test('is an error instead of a forbidden call with EGRESS_ON_FORBIDDEN_TOOL=fail', async () => {
+    await start({ onForbiddenTool: 'fail' });
+    model.begin({ name: 'lanes', toolInput: '{"amount":500}' });
+    await expect(client.events(rig.url + client.lane, 'pay')).rejects.toMatchObject({ status: 403 });
+    expect(model.calls).toHaveLength(1);
+  });
+});

@@ -1,0 +1,42 @@
+import { EGRESS_CONNECT_PORT, EGRESS_PORT } from '../../core/injection/names.ts';
+import { parseLanes } from '../../core/egress/lanes.ts';
+import { POLICY_MODES } from '../../core/policy/engine.ts';
+import { oneOf, optional, optionalOneOf, optionalText, port, type Summaries } from '../../runtime/env.ts';
+import { ON_FORBIDDEN_TOOL } from './create-call.ts';
+
+const lanes = optional(
+  'comma-separated lane=upstream, each lane once, such as openai=https://api.openai.com/v1',
+  (raw) => {
+    const parsed = parseLanes(raw);
+    return 'problem' in parsed ? undefined : parsed.lanes;
+  },
+);
+
+/** The variables of the lanes and of the census. */
+export const EGRESS_FIELDS = {
+  EGRESS_LANES: lanes,
+  EGRESS_PORT: port(EGRESS_PORT),
+  EGRESS_MODE: optionalOneOf(POLICY_MODES),
+  EGRESS_ON_FORBIDDEN_TOOL: oneOf(ON_FORBIDDEN_TOOL, 'strip'),
+  EGRESS_CA_FILE: optionalText,
+  EGRESS_CONNECT: oneOf(['off', 'log', 'deny'], 'off'),
+  EGRESS_CONNECT_PORT: port(EGRESS_CONNECT_PORT),
+  CENSUS: oneOf(['off', 'on'], 'off'),
+};
+
+export const EGRESS_SUMMARIES: Summaries<typeof EGRESS_FIELDS> = {
+  EGRESS_LANES:
+    'The egress lanes: comma-separated `lane=upstream`. Lanes: `openai`, `anthropic`, `gemini`, `vertex`, `azure`, `groq`, `mistral`, `cohere`, `ollama`, `compatible:<name>`, `mcp:<name>`. A path of the upstream is put in front. Unset: no lane, and EGRESS_PORT is closed. The injector sets it with the annotation platform.io/egress-lanes.',
+  EGRESS_PORT: 'The port of the egress lanes on 127.0.0.1 and ::1.',
+  EGRESS_MODE:
+    'The effect of a policy denial on a lane: `track` records it, `enforce` stops the call, `off` evaluates no policy. Unset: the value of POLICY_PROXY_MODE.',
+  EGRESS_ON_FORBIDDEN_TOOL:
+    'With EGRESS_MODE=enforce, the effect of a forbidden tool call in the response of a model: `strip` removes the call, `fail` replaces the response by 403.',
+  EGRESS_CA_FILE:
+    'Path of a PEM file with CA certificates that verify the upstreams of the lanes, in addition to the CAs of Node.js. Read at start.',
+  EGRESS_CONNECT:
+    'The lane for CONNECT requests, which the agent uses through HTTPS_PROXY. `log`: records the hosts. `deny`: rejects hosts that the manifest does not declare. Set by the injector from the annotation platform.io/egress-connect.',
+  EGRESS_CONNECT_PORT: 'The port of that lane on 127.0.0.1 and ::1.',
+  CENSUS:
+    '`on`: lists the connections of all processes in the network namespace. Refused if the namespace is that of the machine. The injector sets `on`.',
+};

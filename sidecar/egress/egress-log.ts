@@ -1,0 +1,231 @@
+import { OUTCOMES, type AuditEntry, type Outcome } from '../../core/behavior/audit-entry.ts';
+import { comparedTokensIn } from '../../core/behavior/lane-calls.ts';
+import type { EgressCall } from '../../core/egress/egress-call.ts';
+import type { LaneRoute } from '../../core/egress/lane-routes.ts';
+import type { Lane } from '../../core/egress/lanes.ts';
+import { sightingsOfLaneCall } from '../../core/evidence/sightings.ts';
+import type { EgressFacts, McpServerFacts } from '../../core/facts/egress-facts.ts';
+import { cut } from '../../core/untrusted/fields.ts';
+import type { ModelCall } from '../../core/usage/usage.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { AuditLog } from '../audit/audit-log.ts';
+import type { ConnectCall } from './connect-lane.ts';
+import { DayCounts } from './day-counts.ts';
+import { UNREAD_REASONS, type CallFacts, type UnreadReason } from './lane-call.ts';
+import { SharedLists } from './shared-lists.ts';
+
+export interface EgressLogOptions {
+  /** Number of calls that the log keeps. */
+  capacity: number;
+  lanes: readonly Lane[];
+  audit: AuditLog;
+  /** The tools of each MCP server, as its lane has seen them listed. */
+  listedTools: () => ReadonlyMap<string, readonly string[]>;
+  clock: Pick<Clock, 'now'>;
+}
+
+/** A call that is over. */
+export interface EndedCall {
+  route: LaneRoute;
+  method: string;
+  /** Status that the agent received; null: none. */
+  statusCode: number | null;
+  entry: AuditEntry | null;
+  facts: CallFacts;
+  at: Date;
+  durationMs: number;
+}
+
+/** Totals of one lane since the start of the process. */
+export interface LaneCounts {
+  calls: Record<Outcome, number>;
+  /** Denied requests, and answers from which a call was removed or that were replaced. */
+  blocked: number;
+  /** Bodies that passed unread. */
+  unread: Record<UnreadReason, number>;
+  /** Calls that the upstream did not serve completely. */
+  failed: number;
+  /** Calls whose request is not known. */
+  unattributed: number;
+  tokens: { prompt: number; completion: number };
+  withoutUsage: number;
+}
+
+/** Characters of a path that the log keeps. */
+const MAX_PATH = 2048;
+
+/** The calls of the agent through the lanes: the newest ones, and totals. */
+export class EgressLog {
+  readonly counts: ReadonlyMap<string, LaneCounts>;
+  readonly #options: EgressLogOptions;
+  readonly #calls: EgressCall[] = [];
+  readonly #lists = new SharedLists();
+  readonly #models: DayCounts;
+  readonly #offered: DayCounts;
+  readonly #called: DayCounts;
+  readonly #executed: DayCounts;
+  readonly #hosts: DayCounts;
+  /** Called tools by MCP server. */
+  readonly #servers = new Map<string, { calls: DayCounts; tools: DayCounts }>();
+  #lastId = 0;
+
+  constructor(options: EgressLogOptions) {
+    const { clock, lanes } = options;
+    this.#options = options;
+    this.counts = new Map(lanes.map(({ id }) => [id, newCounts()]));
+    this.#models = new DayCounts(clock);
+    this.#offered = new DayCounts(clock);
+    this.#called = new DayCounts(clock);
+    this.#executed = new DayCounts(clock);
+    this.#hosts = new DayCounts(clock);
+    for (const { kind, name } of lanes)
+      if (kind === 'mcp' && name !== null)
+        this.#servers.set(name, { calls: new DayCounts(clock), tools: new DayCounts(clock) });
+  }
+
+  /** The newest calls, at most `limit`, oldest first. */
+  newest(limit = Infinity): readonly EgressCall[] {
+    return limit >= this.#calls.length ? this.#calls : this.#calls.slice(-limit);
+  }
+
+  /** A body passed unread. */
+  unread(lane: string, reason: UnreadReason): void {
+    const counts = this.counts.get(lane);
+    if (counts !== undefined) counts.unread[reason] += 1;
+  }
+
+  /** The upstream did not serve a call completely. */
+  failed(lane: string): void {
+    const counts = this.counts.get(lane);
+    if (counts !== undefined) counts.failed += 1;
+  }
+
+  add(call: EndedCall): void {
+    const { route, facts, entry } = call;
+    this.#keep({
+      at: call.at.toISOString(),
+      lane: route.lane.id,
+      method: call.method,
+      path: pathOf(route.upstreamPath),
+      model: facts.model,
+      stream: facts.isStream,
+      toolsOffered: this.#lists.shared(facts.toolsOffered),
+      toolsCalled: this.#lists.shared(facts.toolsCalled),
+      toolsExecuted: this.#lists.shared(facts.toolsExecuted),
+      usage: facts.usage,
+      statusCode: call.statusCode,
+      durationMs: Math.round(call.durationMs * 10) / 10,
+      violations: this.#lists.shared(facts.violations),
+      blocked: facts.isBlocked,
+      requestId: entry?.requestId ?? null,
+    });
+    this.#count(call);
+    this.#observe(call);
+    // A call that passes unread, such as a list of models, is no call of a model or a tool.
+    if (route.wire === null) return;
+    this.#options.audit.recordLaneCall(entry, {
+      model: facts.model,
+      tools: facts.toolsCalled,
+      usage: modelCallOf(facts),
+      isUsageUnknown: facts.isUsageUnknown,
+    });
+  }
+
+  /** A tunnel of the CONNECT lane. */
+  addConnect(call: ConnectCall): void {
+    this.#keep({ ...call, requestId: null });
+    this.#hosts.add(call.path.replace(/:\d+$/, ''));
+  }
+
+  /** What the lanes observed in the last 24 hours. */
+  facts(): Omit<EgressFacts, 'census'> {
+    const { lanes, audit, listedTools } = this.#options;
+    const servers = [...this.#servers].filter(([, { calls }]) => calls.totals.size > 0);
+    const listed = listedTools();
+    return {
+      lanes: lanes.map(({ id }) => id),
+      models: this.#models.totals,
+      toolsOffered: this.#offered.totals,
+      toolsCalled: this.#called.totals,
+      toolsExecuted: this.#executed.totals,
+      mcpServers: new Map(
+        servers.map(([name, { tools }]): [string, McpServerFacts] => [
+          name,
+          { toolsListed: listed.get(name) ?? [], toolsCalled: tools.totals },
+        ]),
+      ),
+      ...comparedTokensIn(audit.ring.newest()),
+      hosts: this.#hosts.totals,
+    };
+  }
+
+  #keep(call: Omit<EgressCall, 'id'>): void {
+    this.#lastId += 1;
+    this.#calls.push({ id: this.#lastId, ...call });
+    if (this.#calls.length > this.#options.capacity) this.#calls.shift();
+  }
+
+  #count({ route, facts, entry }: EndedCall): void {
+    const counts = this.counts.get(route.lane.id);
+    if (counts === undefined) return;
+    counts.calls[facts.outcome] += 1;
+    if (facts.isBlocked) counts.blocked += 1;
+    if (entry === null) counts.unattributed += 1;
+    if (facts.isUsageUnknown) counts.withoutUsage += 1;
+    counts.tokens.prompt += facts.usage?.promptTokens ?? 0;
+    counts.tokens.completion += facts.usage?.completionTokens ?? 0;
+  }
+
+  #observe({ route: { lane }, facts, statusCode }: EndedCall): void {
+    const isServed = statusCode !== null && statusCode < 400;
+    const server = lane.kind === 'mcp' ? lane.name : null;
+    if (isServed) this.#hosts.add(lane.upstream.hostname);
+    if (server !== null) {
+      if (isServed) this.#servers.get(server)?.calls.add(server);
+      this.#servers.get(server)?.tools.addAll(facts.toolsCalled);
+    } else {
+      if (facts.model !== null) this.#models.add(facts.model);
+      this.#offered.addAll(facts.toolsOffered);
+      this.#called.addAll(facts.toolsCalled);
+      this.#executed.addAll(facts.toolsExecuted);
+    }
+    if (!isServed) return;
+    this.#options.audit.seen.note(
+      sightingsOfLaneCall({
+        models: facts.model === null ? [] : [facts.model],
+        tools: [...facts.toolsCalled, ...facts.toolsExecuted],
+        mcpServers: server === null ? [] : [server],
+        totalTokens: modelCallOf(facts)?.totalTokens ?? 0,
+      }),
+    );
+  }
+}
+
+function newCounts(): LaneCounts {
+  return {
+    calls: zeros(OUTCOMES),
+    unread: zeros(UNREAD_REASONS),
+    tokens: { prompt: 0, completion: 0 },
+    ...{ blocked: 0, failed: 0, unattributed: 0, withoutUsage: 0 },
+  };
+}
+
+const zeros = <K extends string>(keys: readonly K[]): Record<K, number> =>
+  Object.fromEntries(keys.map((key) => [key, 0])) as Record<K, number>;
+
+/** Without the query, in which some vendors accept keys. */
+function pathOf(target: string): string {
+  const at = target.indexOf('?');
+  return cut(at < 0 ? target : target.slice(0, at), MAX_PATH);
+}
+
+function modelCallOf({ model, usage }: CallFacts): ModelCall | null {
+  if (usage === null) return null;
+  const { promptTokens, completionTokens } = usage;
+  return {
+    modelId: model ?? 'unknown',
+    promptTokens,
+    completionTokens,
+    totalTokens: promptTokens + completionTokens,
+  };
+}

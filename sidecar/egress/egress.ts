@@ -1,0 +1,137 @@
+import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import type { Lane } from '../../core/egress/lanes.ts';
+import type { ModelUsage, ModelWire, WireName } from '../../core/egress/model-wire.ts';
+import type { EgressUsage } from '../../core/egress/egress-call.ts';
+import { costOf, priceOf } from '../../core/egress/prices.ts';
+import type { EgressFacts } from '../../core/facts/egress-facts.ts';
+import type { Manifest } from '../../core/manifest/manifest.ts';
+import { parseTraceparent } from '../../core/otlp/trace-context.ts';
+import type { PolicyMode } from '../../core/policy/engine.ts';
+import type { Clock } from '../../runtime/clock.ts';
+import type { Logger } from '../../runtime/logger.ts';
+import type { AuditLog } from '../audit/audit-log.ts';
+import type { RequestTraces } from '../otlp/request-traces.ts';
+import type { PolicyEvaluator } from '../policy/policy-evaluator.ts';
+import { valuesOf, type HeaderList } from '../proxy/headers.ts';
+import type { LoadLimits } from '../proxy/load-limits.ts';
+import { OutageLog } from '../proxy/outage-log.ts';
+import { createPooledUpstream } from '../proxy/pooled-upstream.ts';
+import type { TlsTrust } from '../proxy/upstream.ts';
+import { CallNames } from './call-names.ts';
+import type { OnForbiddenTool } from './create-call.ts';
+import { EgressLog } from './egress-log.ts';
+import { EgressPolicy } from './egress-policy.ts';
+import type { LaneContext, OpenLane } from './lane-context.ts';
+import { startLaneServer, type LaneServer } from './lane-server.ts';
+import { McpMemory } from './mcp-memory.ts';
+import { Reservations } from './reservations.ts';
+
+/** The only addresses of the lanes: the agent runs in the same pod or on the same machine. */
+const HOSTS = ['127.0.0.1', '::1'] as const;
+/** Error codes of a machine without IPv6 on loopback. */
+const NO_IPV6: readonly unknown[] = ['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EINVAL'];
+
+export interface EgressOptions {
+  /** Empty: no port is opened, and the log has only the calls of the CONNECT lane. */
+  lanes: readonly Lane[];
+  port: number;
+  mode: PolicyMode;
+  onForbiddenTool: OnForbiddenTool;
+  tls: TlsTrust;
+  /** Number of calls that the log keeps. */
+  capacity: number;
+  wires: Readonly<Record<WireName, ModelWire>>;
+  manifest: () => Manifest;
+  policy: Pick<PolicyEvaluator, 'evaluateEgress'>;
+  audit: AuditLog;
+  load: LoadLimits;
+  /** null: no spans are received, so traces are not remembered. */
+  traces: Pick<RequestTraces, 'requestIdAt'> | null;
+  clock: Clock;
+  logger: Logger;
+}
+
+/** The lanes through which the agent calls models and MCP servers. */
+export class Egress {
+  readonly log: EgressLog;
+  readonly policy: EgressPolicy;
+  readonly reservations: Reservations;
+  readonly #options: EgressOptions;
+  readonly #context: LaneContext;
+  #servers: LaneServer[] = [];
+  #isClosing = false;
+
+  constructor(options: EgressOptions) {
+    const { lanes, audit, clock, capacity, mode, policy, manifest, load, tls } = options;
+    this.#options = options;
+    const memory = new McpMemory();
+    const listedTools = (): ReadonlyMap<string, readonly string[]> => memory.listed;
+    this.log = new EgressLog({ capacity, lanes, audit, listedTools, clock });
+    this.policy = new EgressPolicy({ mode, evaluator: policy, manifest, listedTools });
+    this.reservations = new Reservations(clock);
+    this.#context = {
+      lanes: new Map(lanes.map((lane) => [lane.id, openLane(lane, options)])),
+      calls: {
+        ...{ wires: options.wires, onForbiddenTool: options.onForbiddenTool, policy: this.policy, memory },
+        ...{ reservations: this.reservations, names: new CallNames() },
+        withCost: (model, usage) => withCost(manifest(), model, usage),
+      },
+      ...{ log: this.log, load, clock, tls },
+      isDraining: () => this.#isClosing,
+      join: (raw) => this.#join(raw),
+    };
+  }
+
+  /** Starts to listen; rejects if the port is in use. */
+  async start(): Promise<void> {
+    if (this.#options.lanes.length === 0) return;
+    for (const host of HOSTS) {
+      const server = await startLaneServer(this.#context, { host, port: this.#options.port }).catch(
+        async (error: unknown) => {
+          if (host === '::1' && NO_IPV6.includes((error as NodeJS.ErrnoException).code)) return null;
+          await this.close(0);
+          throw error;
+        },
+      );
+      if (server !== null) this.#servers.push(server);
+    }
+  }
+
+  /** Waits `graceMs` milliseconds for calls in flight. */
+  async close(graceMs: number): Promise<void> {
+    this.#isClosing = true;
+    const servers = this.#servers;
+    this.#servers = [];
+    await Promise.all(servers.map((each) => each.close(graceMs)));
+    await Promise.all([...this.#context.lanes.values()].map(({ upstream }) => upstream.close()));
+  }
+
+  /** What the lanes observed in the last 24 hours. */
+  facts(): EgressFacts {
+    return { ...this.log.facts(), census: null };
+  }
+
+  /** The request of the call's trace, else the only one in flight. */
+  #join(raw: HeaderList): AuditEntry | null {
+    const { traces, audit, clock } = this.#options;
+    const [header = ''] = traces === null ? [] : valuesOf(raw, 'traceparent');
+    const context = parseTraceparent(header.trim());
+    const requestId = context === null ? null : (traces?.requestIdAt(context, clock.now()) ?? null);
+    const entry = requestId === null ? undefined : audit.ring.find(requestId);
+    return entry ?? audit.onlyInFlight;
+  }
+}
+
+function openLane(lane: Lane, { tls, logger }: EgressOptions): OpenLane {
+  const url = new URL(lane.upstream.origin);
+  return {
+    lane,
+    upstream: createPooledUpstream({ url, timeoutMs: null, tls }),
+    outages: new OutageLog(logger, { lane: lane.id }),
+  };
+}
+
+function withCost(manifest: Manifest, model: string | null, usage: ModelUsage): EgressUsage {
+  const known = model === null ? null : priceOf(manifest, model);
+  return known === null ? usage : { ...usage, costUsd: costOf(usage, known.price) };
+}

@@ -1,0 +1,83 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { constants, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
+import type { Socket } from 'node:net';
+import type { Readable } from 'node:stream';
+import { lingerOver } from '../proxy/connection-end.ts';
+import { frame, type Framed } from '../proxy/framing.ts';
+import { printable, type HeaderList } from '../proxy/headers.ts';
+import type { ResponseWriter } from '../proxy/response-writer.ts';
+import type { ArrivingRequest } from './lane-entrance.ts';
+import { http2Headers } from './lane-headers.ts';
+
+/** A request of the agent with its response, over HTTP/1.1 or HTTP/2. */
+export interface LaneClient extends ArrivingRequest {
+  readonly request: Readable;
+  readonly response: ServerResponse;
+  /** Throws if a header is not valid. */
+  writeHead(status: number, message: string, headers: HeaderList): void;
+  /** Sends what was written, then ends the connection or stream, so that the client notices that the response is not complete. */
+  cut(writer: ResponseWriter): void;
+  /** Ends the connection at once. */
+  destroy(): void;
+  /** Call it when the response is sent. */
+  sent(): void;
+  /** For a disconnection that the response does not notice. */
+  onDisconnect(listener: () => void): void;
+}
+
+export function http1Client(request: IncomingMessage, response: ServerResponse): LaneClient {
+  return {
+    method: request.method ?? 'GET',
+    rawHeaders: request.rawHeaders,
+    headers: request.headers,
+    socket: request.socket,
+    framed: frame(request),
+    request,
+    response,
+    writeHead: (status, message, headers) =>
+      void response.writeHead(status, printable(message), [...headers]),
+    cut: (writer) => writer.cut(),
+    destroy: () => request.socket.destroy(),
+    sent: () => lingerOver(request),
+    // A pipelined response before its turn has no socket, so it emits no 'close'.
+    onDisconnect: (listener) => {
+      if (response.socket === null) request.socket.setMaxListeners(0).once('close', listener);
+    },
+  };
+}
+
+export function http2Client(request: Http2ServerRequest, response: Http2ServerResponse): LaneClient {
+  const { stream } = request;
+  const end = (): void => stream.close(constants.NGHTTP2_INTERNAL_ERROR);
+  return {
+    method: request.method,
+    rawHeaders: request.rawHeaders,
+    headers: { ...request.headers, host: request.authority },
+    socket: request.socket as Socket,
+    framed: http2Framed(request),
+    request,
+    // Node.js gives both responses the members that the lanes use.
+    response: response as unknown as ServerResponse,
+    writeHead: (status, _message, headers) => void response.writeHead(status, http2Headers(headers)),
+    // The writer writes at the end of this turn of the event loop.
+    cut: () => void setImmediate(end),
+    destroy: end,
+    sent: () => undefined,
+    onDisconnect: () => undefined,
+  };
+}
+
+/** HTTP/2 frames requests itself: only the target can be ambiguous. */
+function http2Framed({ url, authority, headers, stream }: Http2ServerRequest): Framed {
+  if (!url.startsWith('/') || url.includes('#'))
+    return { ok: false, status: 400, detail: 'the request target is not a path' };
+  const length = headers['content-length'];
+  const bodyBytes = stream.endAfterHeaders ? 0 : length === undefined ? Infinity : Number(length);
+  return {
+    ok: true,
+    path: url,
+    host: authority,
+    body: bodyBytes === 0 ? 'none' : bodyBytes === Infinity ? 'chunked' : 'sized',
+    bodyBytes,
+  };
+}

@@ -1,0 +1,285 @@
+import type { Readable } from 'node:stream';
+import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import { jsonOf } from '../../core/untrusted/fields.ts';
+import { withViolations } from '../policy/violation-answer.ts';
+import { valuesOf, type HeaderList } from '../proxy/headers.ts';
+import { ResponseWriter, type Source } from '../proxy/response-writer.ts';
+import { Stuck } from '../proxy/stuck.ts';
+import type { UpstreamFailure, UpstreamHandler, UpstreamRequestHandle } from '../proxy/upstream.ts';
+import { AnswerBody, type AnswerStep } from './answer-body.ts';
+import { createCall } from './create-call.ts';
+import { passed, readBody } from './lane-body.ts';
+import { NO_FACTS, type LaneCall, type OwnResponse, type RequestStep } from './lane-call.ts';
+import type { LaneClient } from './lane-client.ts';
+import type { LaneContext } from './lane-context.ts';
+import type { Admitted } from './lane-entrance.ts';
+import { clientHeaders, upstreamHeaders } from './lane-headers.ts';
+import { failureOf, respondWith } from './own-response.ts';
+
+/** One call of the agent through a lane, with its response. */
+export class LaneExchange implements UpstreamHandler, Source {
+  readonly #context: LaneContext;
+  readonly #client: LaneClient;
+  readonly #input: Admitted;
+  /** null: the call passes unread. */
+  readonly #call: LaneCall | null;
+  readonly #entry: AuditEntry | null;
+  readonly #writer: ResponseWriter;
+  readonly #stuck: Stuck;
+  readonly #arrivedAt: Date;
+  readonly #arrivedAtMs: number;
+  #control: UpstreamRequestHandle | null = null;
+  #answer: AnswerBody | null = null;
+  /** Head of the upstream's response. */
+  #head: { status: number; message: string; raw: HeaderList } | null = null;
+  /** Events that wait for a step of the call; null: none is pending. */
+  #waiting: (() => void)[] | null = null;
+  #keptBytes = 0;
+  #isOver = false;
+  #isClosed = false;
+
+  constructor(context: LaneContext, client: LaneClient, input: Admitted) {
+    const { route, target } = input;
+    this.#context = context;
+    this.#client = client;
+    this.#input = input;
+    this.#arrivedAt = context.clock.now();
+    this.#arrivedAtMs = context.clock.monotonicMs();
+    this.#entry = context.join(client.rawHeaders);
+    this.#call = createCall({
+      ...context.calls,
+      ...{ route, target, entry: this.#entry },
+      keep: (bytes) => this.#keep(bytes),
+      onUnread: (reason) => context.log.unread(route.lane.id, reason),
+    });
+    if (this.#call === null) context.log.unread(route.lane.id, 'route');
+    this.#writer = new ResponseWriter(client.response, this);
+    this.#stuck = new Stuck(context.load, { shed: () => client.destroy(), forget: () => undefined });
+    client.response.once('close', this.#closed).once('finish', () => client.sent());
+    client.onDisconnect(this.#closed);
+  }
+
+  start(): void {
+    const { bodyBytes } = this.#input;
+    const client = this.#client;
+    const call = this.#call;
+    const { maxEgressBody } = this.#context.load;
+    if (call === null) this.#send(bodyBytes === 0 ? null : passed(client.request));
+    else if (bodyBytes === 0) this.#requested(call.request(undefined, Buffer.alloc(0)));
+    else if (!isPlainJson(client.rawHeaders)) this.#passUnread(call, 'form', passed(client.request));
+    else if (bodyBytes !== Infinity && bodyBytes > maxEgressBody)
+      this.#passUnread(call, 'size', passed(client.request));
+    else
+      readBody(client.request, {
+        maxBytes: maxEgressBody,
+        keep: (bytes) => this.#keep(bytes),
+        onWhole: (body) => this.#requested(call.request(jsonOf(body.toString('utf8')), body)),
+        onTooLarge: (rest) => this.#passUnread(call, 'size', rest),
+      });
+  }
+
+  #passUnread(call: LaneCall, reason: 'form' | 'size', body: Readable): void {
+    const { bodyBytes, route } = this.#input;
+    this.#context.log.unread(route.lane.id, reason);
+    this.#after(call.unreadRequest(bodyBytes === Infinity ? null : bodyBytes), (response) => {
+      if (response === null) this.#send(body);
+      else this.#respond(response);
+    });
+  }
+
+  #requested(step: RequestStep | Promise<RequestStep>): void {
+    this.#after(step, (ready) => {
+      if ('respond' in ready) this.#respond(ready.respond);
+      else this.#send(ready.send.length === 0 ? null : ready.send);
+    });
+  }
+
+  #send(body: Buffer | Readable | null): void {
+    if (this.#isOver) return;
+    const { open, route } = this.#input;
+    const client = this.#client;
+    const headers = upstreamHeaders(client.rawHeaders, {
+      host: route.lane.upstream.host,
+      isRead: this.#call !== null,
+      isWhole: Buffer.isBuffer(body),
+    });
+    const request = { method: client.method, path: route.upstreamPath, headers, body };
+    open.upstream.send({ ...request, chunked: false, trailers: () => [] }, this);
+  }
+
+  /** Continues with the result of a step. Later events wait for it. */
+  #after<T>(step: T | Promise<T>, go: (result: T) => void): void {
+    if (!(step instanceof Promise)) {
+      if (!this.#isOver) go(step);
+      return;
+    }
+    const waiting: (() => void)[] = [];
+    this.#waiting = waiting;
+    this.#control?.pause();
+    const proceed = (next: () => void): void => {
+      this.#waiting = null;
+      if (!this.#isOver) next();
+      for (const each of waiting) each();
+      if (this.#waiting === null && !this.#writer.isFull) this.#control?.resume();
+    };
+    step.then(
+      (result) => proceed(() => go(result)),
+      (error: unknown) => proceed(() => this.onError({ kind: 'broken', error: error as Error })),
+    );
+  }
+
+  pause(): void {
+    this.#control?.pause();
+    this.#stuck.hold();
+  }
+
+  resume(): void {
+    this.#stuck.release();
+    if (this.#waiting === null) this.#control?.resume();
+  }
+
+  onStart(control: UpstreamRequestHandle): void {
+    this.#control = control;
+    if (this.#isOver) control.abort();
+  }
+
+  onInformation(): void {
+    // Vendors send none that a client needs.
+  }
+
+  onHead(status: number, message: string, raw: HeaderList): void {
+    if (this.#waiting !== null) return void this.#waiting.push(() => this.onHead(status, message, raw));
+    if (this.#isOver) return;
+    const { open, route } = this.#input;
+    open.outages.ended();
+    this.#head = { status, message, raw };
+    const contentType = valuesOf(raw, 'content-type')[0]?.split(';')[0]?.trim().toLowerCase() ?? '';
+    const isEncoded = valuesOf(raw, 'content-encoding').some((coding) => coding.toLowerCase() !== 'identity');
+    const hasBody = this.#client.method !== 'HEAD' && status !== 204 && status !== 304;
+    const treatment = (hasBody && this.#call?.head({ status, contentType, isEncoded })) || {
+      kind: 'unread' as const,
+    };
+    if (treatment.kind === 'unread' && treatment.reason !== undefined)
+      this.#context.log.unread(route.lane.id, treatment.reason);
+    this.#answer = new AnswerBody(treatment, this.#call, {
+      maxBytes: this.#context.load.maxEgressBody,
+      keep: (bytes) => this.#keep(bytes),
+      onUnread: () => this.#context.log.unread(route.lane.id, 'size'),
+    });
+    if (treatment.kind === 'unread' || (treatment.kind === 'frames' && !treatment.isHeld))
+      this.#sendHead(treatment.kind === 'frames');
+  }
+
+  onData(chunk: Buffer): void {
+    if (this.#waiting !== null) return void this.#waiting.push(() => this.onData(chunk));
+    if (this.#isOver || this.#answer === null) return;
+    this.#after(this.#answer.push(chunk), (step) => this.#pass(step, false));
+  }
+
+  onEnd(): void {
+    if (this.#waiting !== null) return void this.#waiting.push(() => this.onEnd());
+    if (this.#isOver || this.#answer === null) return;
+    this.#after(this.#answer.end(), (step) => this.#pass(step, true));
+  }
+
+  #pass(step: AnswerStep, isEnd: boolean): void {
+    if ('respond' in step) {
+      this.#respond(step.respond);
+      return;
+    }
+    const isLast = isEnd || step.isOver === true;
+    if ((step.chunks.length > 0 || isLast) && !this.#sendHead(step.isChanged, step.length)) return;
+    for (const chunk of step.chunks) this.#writer.write(chunk);
+    if (!isLast) return;
+    this.#isOver = true;
+    this.#writer.end();
+    if (!isEnd) this.#control?.abort();
+  }
+
+  /** Sends the upstream's head, once. Returns false if it is not valid. `length`: of a changed body. */
+  #sendHead(isChanged: boolean, length?: number): boolean {
+    const client = this.#client;
+    if (client.response.headersSent || this.#head === null) return true;
+    const { status, message, raw } = this.#head;
+    const headers = withViolations(clientHeaders(raw, isChanged), this.#call?.facts.violations ?? []);
+    if (length !== undefined) headers.push('Content-Length', String(length));
+    if (this.#context.isDraining()) client.response.shouldKeepAlive = false;
+    try {
+      client.writeHead(status, message, headers);
+    } catch (error) {
+      this.#control?.abort();
+      this.onError({ kind: 'broken', error: error as Error });
+      return false;
+    }
+    if (this.#answer?.isStream === true)
+      this.#call?.opened?.((bytes) => {
+        if (!this.#isOver) this.#writer.write(Buffer.from(bytes));
+      });
+    this.#writer.flushSoon();
+    return true;
+  }
+
+  onError(failure: UpstreamFailure): void {
+    if (this.#waiting !== null) return void this.#waiting.push(() => this.onError(failure));
+    if (this.#isOver) return;
+    const { open, route } = this.#input;
+    const client = this.#client;
+    this.#context.log.failed(route.lane.id);
+    if (client.response.headersSent) {
+      this.#isOver = true;
+      client.cut(this.#writer);
+      return;
+    }
+    open.outages.failed(failure, this.#entry?.requestId ?? null);
+    this.#respond(failureOf(route.lane, failure.kind));
+  }
+
+  /** Responds in place of the upstream. */
+  #respond(response: OwnResponse): void {
+    if (this.#isOver) return;
+    this.#isOver = true;
+    this.#control?.abort();
+    // The rest of the body is read and dropped.
+    this.#client.request.unpipe();
+    respondWith(this.#client, response, this.#call?.facts.violations ?? []);
+  }
+
+  #keep(bytes: number): boolean {
+    if (!this.#context.load.keepForEgress(bytes)) return false;
+    this.#keptBytes += bytes;
+    return true;
+  }
+
+  /** Called when the response is sent, or when the agent has disconnected. */
+  readonly #closed = (): void => {
+    if (this.#isClosed) return;
+    this.#isClosed = true;
+    this.#isOver = true;
+    const { response } = this.#client;
+    const isAborted = !response.writableFinished;
+    if (isAborted) this.#control?.abort();
+    this.#stuck.close();
+    const statusCode = response.headersSent ? response.statusCode : null;
+    const ended = this.#call?.end({ status: this.#head?.status ?? null, isAborted });
+    this.#context.load.keepForEgress(-this.#keptBytes);
+    this.#context.load.leave();
+    this.#context.load.giveBackHead(this.#input.headBytes);
+    if (ended instanceof Promise) void ended.then(() => this.#record(statusCode));
+    else this.#record(statusCode);
+  };
+
+  #record(statusCode: number | null): void {
+    const { route } = this.#input;
+    this.#context.log.add({
+      ...{ route, statusCode, method: this.#client.method, entry: this.#entry },
+      facts: this.#call?.facts ?? NO_FACTS,
+      at: this.#arrivedAt,
+      durationMs: this.#context.clock.monotonicMs() - this.#arrivedAtMs,
+    });
+  }
+}
+
+function isPlainJson(raw: HeaderList): boolean {
+  const type = valuesOf(raw, 'content-type')[0]?.toLowerCase() ?? '';
+  return (type === '' || type.includes('json')) && valuesOf(raw, 'content-encoding').length === 0;
+}

@@ -1,0 +1,52 @@
+import { endToEnd, isPlatformName, recordOf, type HeaderList } from '../proxy/headers.ts';
+
+/** Request headers that the lane sets itself. The length is set by the client library where the body is sent as a whole. */
+const REPLACED: ReadonlySet<string> = new Set(['host', 'expect']);
+/** A coded answer cannot be read. */
+const CODING = 'accept-encoding';
+
+export interface RequestHeadersOptions {
+  host: string;
+  /** true: the answer is read. */
+  isRead: boolean;
+  /** true: the body is sent as a buffer, so its length is known. */
+  isWhole: boolean;
+}
+
+/** The headers of a request to the upstream: the client's, with its keys, for another host. */
+export function upstreamHeaders(raw: HeaderList, { host, isRead, isWhole }: RequestHeadersOptions): string[] {
+  const headers = endToEnd(
+    raw,
+    (name) =>
+      REPLACED.has(name) ||
+      isPlatformName(name) ||
+      // The names of HTTP/2.
+      name.startsWith(':') ||
+      (isRead && name === CODING) ||
+      (isWhole && name === 'content-length'),
+  );
+  return ['Host', host, ...headers];
+}
+
+/** The headers of a response to the client. `isChanged`: the body is not the upstream's. */
+export function clientHeaders(raw: HeaderList, isChanged: boolean): string[] {
+  return endToEnd(
+    raw,
+    (name) => isPlatformName(name) || name === 'trailer' || (isChanged && isOfTheBody(name)),
+  );
+}
+
+const OF_THE_BODY: ReadonlySet<string> = new Set([
+  'content-length',
+  'content-md5',
+  'digest',
+  'repr-digest',
+  'etag',
+]);
+
+const isOfTheBody = (name: string): boolean => OF_THE_BODY.has(name);
+
+/** Header names of HTTP/2 are in lower case, and repeated ones are a list. */
+export const http2Headers = (headers: HeaderList): Record<string, string | string[]> => ({
+  ...recordOf(headers),
+});

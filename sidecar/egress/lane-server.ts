@@ -1,0 +1,110 @@
+import { createServer, type Server } from 'node:http';
+import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from 'node:http2';
+import type { Socket } from 'node:net';
+import { gatherChunks, hasBody } from '../../runtime/chunk-store.ts';
+import { bind, endOf } from '../../runtime/http-listener.ts';
+import { MAX_HEADER_FIELDS } from '../proxy/framing.ts';
+import { ignoreUpgrade, wantsWebSocket } from '../proxy/ignore-upgrade.ts';
+import { respondWithProblem, writeProblem } from '../proxy/problem-response.ts';
+import { http1Client, http2Client, type LaneClient } from './lane-client.ts';
+import type { LaneContext } from './lane-context.ts';
+import { admit } from './lane-entrance.ts';
+import { LaneExchange } from './lane-exchange.ts';
+import { handleLaneUpgrade } from './lane-upgrade.ts';
+import { failureOf, respondWith } from './own-response.ts';
+
+/** Answers of models may take as long as they want, and so may connections between them. */
+const SERVER_OPTIONS = {
+  requestTimeout: 0,
+  headersTimeout: 60_000,
+  keepAliveTimeout: 75_000,
+  // `frame` checks the Host header.
+  requireHostHeader: false,
+} as const;
+
+/** First bytes of HTTP/2 with prior knowledge, which the Bedrock client for JavaScript speaks. No HTTP/1.1 method begins so. */
+const PREFACE = 'PRI ';
+
+export interface LaneServer {
+  readonly port: number;
+  close(graceMs: number): Promise<void>;
+}
+
+/** Serves the lanes on one loopback address; rejects if the port is in use. */
+export async function startLaneServer(
+  context: LaneContext,
+  { host, port }: { host: string; port: number },
+): Promise<LaneServer> {
+  const server = createServer(SERVER_OPTIONS);
+  server.maxHeadersCount = MAX_HEADER_FIELDS + 1;
+  server.maxConnections = context.load.maxConnections;
+  const sessions = new Set<ServerHttp2Session>();
+  const sockets = new Set<Socket>();
+  sniffHttp2(server, http2ServerOf(context, sessions));
+  const end = endOf(server, {
+    clock: context.clock,
+    onCut: () => {
+      for (const socket of sockets) socket.destroy();
+    },
+  });
+  server.on('connection', (socket: Socket) => {
+    sockets.add(socket);
+    socket.once('close', () => sockets.delete(socket));
+  });
+  server.on('request', (request, response) => {
+    if (hasBody(request)) gatherChunks(request);
+    serve(context, http1Client(request, response));
+  });
+  server.on('upgrade', (request, socket, head) => {
+    if (wantsWebSocket(request)) handleLaneUpgrade(context, request, socket as Socket, head);
+    else ignoreUpgrade(server, request, socket, head);
+  });
+  server.on('connect', (_request, socket) => {
+    socket.on('error', () => socket.destroy());
+    writeProblem(socket, { status: 405, detail: 'CONNECT is not supported on the port of the lanes' });
+  });
+  return {
+    port: await bind(server, { host, port }),
+    close: async (graceMs) => {
+      for (const session of sessions) session.close();
+      await end(graceMs);
+    },
+  };
+}
+
+/** Passes connections that begin with the preface of HTTP/2 to `http2`, and all others to the server itself. */
+function sniffHttp2(server: Server, http2: Http2Server): void {
+  const [serveHttp1] = server.listeners('connection') as ((socket: Socket) => void)[];
+  server.removeAllListeners('connection').on('connection', (socket: Socket) => {
+    const fail = (): void => void socket.destroy();
+    const first = (chunk: Buffer): void => {
+      socket.off('error', fail).pause().unshift(chunk);
+      if (chunk.toString('latin1', 0, PREFACE.length) === PREFACE) {
+        // An HTTP/2 session reads what is buffered itself.
+        http2.emit('connection', socket);
+        return;
+      }
+      if (serveHttp1 !== undefined) Reflect.apply(serveHttp1, server, [socket]);
+      socket.resume();
+    };
+    socket.once('error', fail).once('data', first);
+  });
+}
+
+function http2ServerOf(context: LaneContext, sessions: Set<ServerHttp2Session>): Http2Server {
+  const server = createHttp2Server({ settings: { maxConcurrentStreams: 100 } });
+  server.on('session', (session) => {
+    sessions.add(session);
+    session.once('close', () => sessions.delete(session));
+  });
+  server.on('sessionError', () => undefined);
+  server.on('request', (request, response) => serve(context, http2Client(request, response)));
+  return server;
+}
+
+function serve(context: LaneContext, client: LaneClient): void {
+  const result = admit(context, client);
+  if ('admitted' in result) new LaneExchange(context, client, result.admitted).start();
+  else if ('overload' in result) respondWith(client, failureOf(result.overload.lane, 'overload'), []);
+  else respondWithProblem(client.response, result.problem);
+}

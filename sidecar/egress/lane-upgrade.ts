@@ -1,0 +1,139 @@
+import { request as httpRequest, ServerResponse, type IncomingMessage } from 'node:http';
+import { request as httpsRequest } from 'node:https';
+import type { Socket } from 'node:net';
+import type { Duplex } from 'node:stream';
+import type { LaneRoute } from '../../core/egress/lane-routes.ts';
+import { hostPortOf } from '../../core/facts/address.ts';
+import { frame } from '../proxy/framing.ts';
+import { pairsOf, printable } from '../proxy/headers.ts';
+import { OVERLOAD, writeProblem } from '../proxy/problem-response.ts';
+import { holdWhilePaused } from '../proxy/upgrade-response.ts';
+import { FAILURE_RESPONSES } from '../proxy/upstream.ts';
+import { NO_FACTS } from './lane-call.ts';
+import type { LaneContext, OpenLane } from './lane-context.ts';
+import { admit } from './lane-entrance.ts';
+import { clientHeaders, upstreamHeaders } from './lane-headers.ts';
+
+/** Milliseconds until the upstream must have responded. An open WebSocket may be idle without limit. */
+const HANDSHAKE_MS = 30_000;
+
+/** A WebSocket through a lane. It passes unread and is counted. */
+interface Passage {
+  open: OpenLane;
+  route: LaneRoute;
+  request: IncomingMessage;
+  client: Socket;
+  /** Bytes of the client after its request. */
+  head: Buffer;
+  statusCode: number | null;
+}
+
+/** Connects a WebSocket of the agent, such as the realtime API of OpenAI, to the upstream of its lane. */
+export function handleLaneUpgrade(
+  context: LaneContext,
+  request: IncomingMessage,
+  client: Socket,
+  head: Buffer,
+): void {
+  client.on('error', () => client.destroy());
+  const { method = 'GET', rawHeaders, headers } = request;
+  const result = admit(context, { method, rawHeaders, headers, socket: client, framed: frame(request) });
+  if (!('admitted' in result)) {
+    writeProblem(client, 'problem' in result ? result.problem : OVERLOAD);
+    return;
+  }
+  const { open, route, headBytes } = result.admitted;
+  const passage: Passage = { open, route, request, client, head, statusCode: null };
+  record(context, passage, headBytes);
+  connect(context, passage);
+}
+
+/** Counts the connection when it ends. */
+function record(context: LaneContext, passage: Passage, headBytes: number): void {
+  const { clock, load, log } = context;
+  const { route, request, client } = passage;
+  const [at, startedAtMs] = [clock.now(), clock.monotonicMs()];
+  const entry = context.join(request.rawHeaders);
+  log.unread(route.lane.id, 'route');
+  client.once('close', () => {
+    load.leave();
+    load.giveBackHead(headBytes);
+    const { statusCode } = passage;
+    const durationMs = clock.monotonicMs() - startedAtMs;
+    log.add({ route, statusCode, method: 'GET', entry, facts: NO_FACTS, at, durationMs });
+  });
+}
+
+function connect(context: LaneContext, passage: Passage): void {
+  const { open, route, request, client } = passage;
+  const { upstream } = route.lane;
+  const headers = upstreamHeaders(request.rawHeaders, { host: upstream.host, isRead: false, isWhole: false });
+  const send = upstream.protocol === 'https:' ? httpsRequest : httpRequest;
+  const outgoing = send({
+    ...hostPortOf(upstream),
+    ...{ path: route.upstreamPath, setHost: false, agent: false, ...context.tls },
+    headers: [...headers, 'Connection', 'Upgrade', 'Upgrade', 'websocket'],
+  });
+  outgoing.maxHeadersCount = 0;
+  const timer = setTimeout(() => outgoing.destroy(new Error('no response to the handshake')), HANDSHAKE_MS);
+  outgoing.once('close', () => clearTimeout(timer));
+  client.once('close', () => outgoing.destroy());
+  outgoing.on('upgrade', (incoming, socket, rest) => {
+    clearTimeout(timer);
+    open.outages.ended();
+    switchTo(context, passage, { incoming, socket, rest });
+  });
+  outgoing.on('response', (incoming) => relay(passage, incoming));
+  outgoing.on('error', (error) => {
+    if (passage.statusCode !== null || client.destroyed) return;
+    context.log.failed(route.lane.id);
+    open.outages.failed({ kind: 'unreachable', error }, null);
+    const { status } = FAILURE_RESPONSES.unreachable;
+    passage.statusCode = status;
+    writeProblem(client, { status, detail: 'the upstream of the egress lane is unreachable' });
+  });
+  outgoing.end();
+}
+
+interface Switched {
+  incoming: IncomingMessage;
+  socket: Duplex;
+  rest: Buffer;
+}
+
+function switchTo({ load }: LaneContext, passage: Passage, { incoming, socket, rest }: Switched): void {
+  const { client, head } = passage;
+  passage.statusCode = 101;
+  const lines = pairsOf(clientHeaders(incoming.rawHeaders, false)).map(
+    ([name, value]) => `${name}: ${value}\r\n`,
+  );
+  client.write(
+    `HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n${lines.join('')}\r\n`,
+    'latin1',
+  );
+  if (rest.length > 0) client.write(rest);
+  if (head.length > 0) socket.write(head);
+  socket.on('error', () => client.destroy());
+  socket.once('close', () => client.destroySoon());
+  client.once('close', () => socket.destroy());
+  holdWhilePaused(load, client, [socket, client]);
+  socket.pipe(client);
+  client.pipe(socket);
+}
+
+/** The upstream did not switch: its response is passed on, and the connection ends. */
+function relay(passage: Passage, incoming: IncomingMessage): void {
+  const { client, request } = passage;
+  const response = new ServerResponse(request);
+  response.shouldKeepAlive = false;
+  passage.statusCode = incoming.statusCode ?? 502;
+  response.writeHead(
+    passage.statusCode,
+    printable(incoming.statusMessage ?? ''),
+    clientHeaders(incoming.rawHeaders, false),
+  );
+  response.on('error', () => undefined).once('finish', () => client.destroySoon());
+  response.assignSocket(client);
+  incoming.on('error', () => client.destroy());
+  incoming.pipe(response);
+}

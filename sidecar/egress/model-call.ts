@@ -1,0 +1,263 @@
+import type { Frame, Json, ModelAnswer, ModelRequest, ModelWire } from '../../core/egress/model-wire.ts';
+import { isRecord } from '../../core/untrusted/fields.ts';
+import type { EgressVerdict } from '../policy/policy-evaluator.ts';
+import type { LaneCallOptions } from './create-call.ts';
+import { outcomeOf, strongest } from './egress-policy.ts';
+import { jsonWith } from './json-with.ts';
+import {
+  NO_FACTS,
+  type AnswerHead,
+  type CallEnd,
+  type CallFacts,
+  type FramesStep,
+  type LaneCall,
+  type OwnResponse,
+  type RequestStep,
+  type Treatment,
+  type WholeStep,
+} from './lane-call.ts';
+import { ModelStream } from './model-stream.ts';
+import type { Amount } from './reservations.ts';
+import { namesIn, shownName } from './shown-names.ts';
+import { ToolVerdicts } from './tool-verdicts.ts';
+
+/** Bytes of a request per token of its prompt, for calls whose usage is not known yet. */
+const BYTES_PER_TOKEN = 4;
+
+/** Text for the agent instead of the last forbidden call. */
+const REMOVED = 'The policy of this agent removed the call of a tool.';
+
+const NO_ANSWER: ModelAnswer = { model: null, toolCalls: [], usage: null, isComplete: false };
+
+/** A call of a model. */
+export class ModelCall implements LaneCall {
+  readonly facts: CallFacts = { ...NO_FACTS };
+  readonly #options: LaneCallOptions;
+  readonly #wire: ModelWire;
+  readonly #verdicts: ToolVerdicts;
+  #request: ModelRequest | null = null;
+  #reserved: Amount | null = null;
+  #answer = NO_ANSWER;
+  #stream: ModelStream | null = null;
+  #addedUsage = false;
+  /** A denial removes calls, and the engine responds later, so verdicts must be requested before a filter needs them. */
+  #isEngineRemote = false;
+  /** The upstream served the call, so tokens were used. */
+  #isServed = false;
+
+  constructor(options: LaneCallOptions, wire: ModelWire) {
+    this.#options = options;
+    this.#wire = wire;
+    this.#verdicts = new ToolVerdicts(options.policy, () => options.entry?.userConfirmed);
+    this.facts.model = shownName(options.route.model);
+    this.facts.isStream = options.route.isStream;
+  }
+
+  request(body: unknown, raw: Buffer): RequestStep | Promise<RequestStep> {
+    if (!isRecord(body)) {
+      this.#options.onUnread('form');
+      return stepOf(this.unreadRequest(raw.length), raw);
+    }
+    const request = this.#wire.readRequest(body, this.#options.route);
+    const { names } = this.#options;
+    this.#request = request;
+    this.facts.model = shownName(request.model);
+    this.facts.isStream = request.isStream;
+    this.facts.toolsOffered = namesIn([...request.toolsOffered, ...request.vendorTools]);
+    this.facts.toolsExecuted = namesIn(
+      request.toolResults.map(({ callId, name }) => name ?? names.of(callId)),
+    );
+    const denied = this.#judgeRequest(request, raw.length);
+    return stepOf(denied, this.#prepared(body, raw));
+  }
+
+  unreadRequest(bytes: number | null): OwnResponse | null | Promise<OwnResponse | null> {
+    const { model, isStream } = this.#options.route;
+    return this.#judgeRequest({ ...UNREAD, model, isStream }, bytes ?? 0);
+  }
+
+  head({ status, contentType, isEncoded }: AnswerHead): Treatment {
+    this.#isServed = status >= 200 && status < 300;
+    if (!this.#isServed) return { kind: 'unread' };
+    const format = FORMATS[contentType];
+    // A stream in any other form would be held until its end.
+    const isArrayStream = format === 'json' && this.#wire.name === 'gemini' && this.facts.isStream;
+    if (isEncoded || format === undefined || isArrayStream) return { kind: 'unread', reason: 'form' };
+    if (format === 'json') return { kind: 'whole' };
+    this.#stream = new ModelStream({
+      ...{ wire: this.#wire, verdicts: this.#verdicts, removeUsage: this.#addedUsage },
+      ...{ keep: this.#options.keep, isEngineRemote: this.#isEngineRemote },
+      isFailing: this.#isFailing,
+      message: REMOVED,
+      deny: () => this.#denyAnswer(),
+      errorFrame: () => this.#errorFrame(),
+    });
+    return { kind: 'frames', format, isHeld: this.#isFailing };
+  }
+
+  whole(body: unknown): WholeStep | Promise<WholeStep> {
+    if (!isRecord(body)) {
+      this.#options.onUnread('form');
+      return { body: null };
+    }
+    this.#answer = this.#wire.readAnswer(body);
+    this.#verdicts.collectAll(this.#answer);
+    const { pending } = this.#verdicts;
+    return pending === null ? this.#decideWhole(body) : pending.then(() => this.#decideWhole(body));
+  }
+
+  #decideWhole(body: Json): WholeStep {
+    this.#noteVerdicts();
+    if (!this.#options.policy.blocks) return { body: null };
+    const stripped = this.#wire.strip(body, this.#verdicts.judge, REMOVED);
+    if (stripped === null) return { body: null };
+    this.facts.isBlocked = true;
+    return this.#isFailing ? { respond: this.#denyAnswer() } : { body: JSON.stringify(stripped.body) };
+  }
+
+  frames(frames: readonly Frame[], isEnd: boolean): FramesStep | Promise<FramesStep> {
+    const step = this.#stream?.push(frames, isEnd) ?? { frames };
+    if (step instanceof Promise) return step.then((late) => this.#noted(late));
+    return this.#noted(step);
+  }
+
+  #noted(step: FramesStep): FramesStep {
+    if (this.#stream?.hasRemoved === true) this.facts.isBlocked = true;
+    this.#noteVerdicts();
+    return step;
+  }
+
+  end({ status, isAborted }: CallEnd): void | Promise<void> {
+    const answer = this.#stream?.answer ?? this.#answer;
+    for (const { id, name } of answer.toolCalls) this.#options.names.add(id, name);
+    this.facts.toolsCalled = namesIn(answer.toolCalls.map(({ name }) => name));
+    const { usage } = answer;
+    this.facts.usage = usage === null ? null : this.#options.withCost(this.facts.model, usage);
+    // A vendor may have finished a call whose agent did not wait for it.
+    const isUsed = this.#isServed || (isAborted && status === null && !this.facts.isBlocked);
+    this.facts.isUsageUnknown = isUsed && usage === null;
+    if (this.#reserved !== null)
+      this.#options.reservations.settle(this.#reserved, !this.facts.isUsageUnknown);
+    this.#stream?.close();
+    // In the mode track, the calls of a stream are judged only now.
+    this.#verdicts.collectAll(answer);
+    const { pending } = this.#verdicts;
+    if (pending === null) this.#noteVerdicts();
+    else return pending.then(() => this.#noteVerdicts());
+  }
+
+  /** A forbidden call cannot be removed, because the vendor keeps it, or because the agent must notice. */
+  get #isFailing(): boolean {
+    const { policy, onForbiddenTool } = this.#options;
+    return policy.blocks && (onForbiddenTool === 'fail' || this.#request?.isStateful === true);
+  }
+
+  /** Reserves the tokens of the call and evaluates it. null: the request passes. */
+  #judgeRequest(request: ModelRequest, bytes: number): OwnResponse | null | Promise<OwnResponse | null> {
+    const { policy, reservations } = this.#options;
+    this.#reserved = reservations.reserve(this.#amountOf(request, bytes));
+    const { tokens, usd } = reservations.total;
+    const verdict = policy.evaluate({
+      request_type: 'egress_model_request',
+      ...(request.model !== null && { model: request.model }),
+      ...(this.#request !== null && { tools: [...request.toolsOffered, ...request.vendorTools] }),
+      reserved_tokens: tokens,
+      reserved_usd: usd,
+    });
+    this.#isEngineRemote = policy.blocks && verdict instanceof Promise;
+    return verdict instanceof Promise
+      ? verdict.then((late) => this.#decideRequest(late))
+      : this.#decideRequest(verdict);
+  }
+
+  #decideRequest(verdict: EgressVerdict): OwnResponse | null {
+    this.facts.outcome = outcomeOf(verdict);
+    this.facts.violations = verdict.violations;
+    if (verdict.violations.length === 0 || !this.#options.policy.blocks) return null;
+    this.facts.isBlocked = true;
+    return this.#denial(verdict.violations);
+  }
+
+  #amountOf({ model, maxOutputTokens }: ModelRequest, bytes: number): Amount {
+    const promptTokens = Math.ceil(bytes / BYTES_PER_TOKEN);
+    const completionTokens = Math.max(0, maxOutputTokens ?? 0);
+    const usage = {
+      promptTokens,
+      completionTokens,
+      cachedTokens: 0,
+      cacheWriteTokens: 0,
+      reasoningTokens: 0,
+    };
+    const { costUsd = 0 } = this.#options.withCost(model, usage);
+    return { tokens: promptTokens + completionTokens, usd: costUsd };
+  }
+
+  /** The body with the option that makes the vendor state the usage of a stream. Mistral states it always. */
+  #prepared(body: Json, raw: Buffer): Buffer {
+    const prepared = this.#options.route.lane.kind === 'mistral' ? null : this.#wire.prepare(body);
+    if (prepared === null) return raw;
+    this.#addedUsage = prepared.addedUsage;
+    return jsonWith(raw, body, prepared.body);
+  }
+
+  #noteVerdicts(): void {
+    const { violations, outcome } = this.#verdicts;
+    if (violations.size > 0) this.facts.violations = [...new Set([...this.facts.violations, ...violations])];
+    this.facts.outcome = strongest(this.facts.outcome, outcome);
+  }
+
+  #denyAnswer(): OwnResponse {
+    this.#noteVerdicts();
+    return this.#denial(this.facts.violations);
+  }
+
+  #errorFrame(): string {
+    this.#noteVerdicts();
+    const [code = 'policy_violation'] = this.facts.violations;
+    return this.#wire.streamError(code, this.#messageOf(this.facts.violations));
+  }
+
+  #denial(violations: readonly string[]): OwnResponse {
+    const [code = 'policy_violation'] = violations;
+    const body = JSON.stringify(this.#wire.denialBody(code, this.#messageOf(violations)));
+    return { status: 403, headers: ['Content-Type', 'application/json'], body };
+  }
+
+  #messageOf(violations: readonly string[]): string {
+    const { toolsOffered = [], vendorTools = [] } = this.#request ?? {};
+    const tools = this.#options.policy.undeclaredIn([...toolsOffered, ...vendorTools]);
+    const details = [
+      violations.includes('model_not_declared') && this.facts.model !== null
+        ? `model ${this.facts.model}`
+        : '',
+      violations.includes('tool_not_declared') && tools.length > 0
+        ? `tools ${namesIn(tools).join(', ')}`
+        : '',
+    ].filter((text) => text !== '');
+    const about = details.length === 0 ? '' : ` (${details.join('; ')})`;
+    return `The policy of this agent denies the call: ${violations.join(', ')}${about}`;
+  }
+}
+
+/** The facts of a request that passes unread. */
+const UNREAD: ModelRequest = {
+  ...{ model: null, isStream: false, maxOutputTokens: null, isStateful: false },
+  ...{ toolsOffered: [], vendorTools: [], toolResults: [] },
+};
+
+/** The content types of answers. */
+const FORMATS: Readonly<Record<string, 'json' | 'sse' | 'ndjson'>> = {
+  'application/json': 'json',
+  'text/event-stream': 'sse',
+  'application/x-ndjson': 'ndjson',
+  'application/ndjson': 'ndjson',
+};
+
+function stepOf(
+  denied: OwnResponse | null | Promise<OwnResponse | null>,
+  body: Buffer,
+): RequestStep | Promise<RequestStep> {
+  const step = (response: OwnResponse | null): RequestStep =>
+    response === null ? { send: body } : { respond: response };
+  return denied instanceof Promise ? denied.then(step) : step(denied);
+}

@@ -1,0 +1,98 @@
+import type { Frame, ModelAnswer, ModelWire, StreamFilter } from '../../core/egress/model-wire.ts';
+import type { FramesStep, OwnResponse } from './lane-call.ts';
+import type { ToolVerdicts } from './tool-verdicts.ts';
+
+export interface ModelStreamOptions {
+  wire: ModelWire;
+  verdicts: ToolVerdicts;
+  removeUsage: boolean;
+  /** The engine responds later: every call is evaluated before its frame is filtered. */
+  isEngineRemote: boolean;
+  /** A forbidden call ends the response instead of being removed. The response is held until then, or until its end. */
+  isFailing: boolean;
+  /** Text for the agent instead of the last forbidden call. */
+  message: string;
+  keep(bytes: number): boolean;
+  deny(): OwnResponse;
+  /** The last frame of a response that cannot be held any longer. */
+  errorFrame(): string;
+}
+
+/** The stream of a model's answer, without the forbidden calls. */
+export class ModelStream {
+  readonly #options: ModelStreamOptions;
+  readonly #filter: StreamFilter;
+  /** Reads the calls of each frame before the filter does; null: the verdicts are known at once. */
+  readonly #scout: StreamFilter | null;
+  /** Frames of a held response; null: frames pass. */
+  #held: Frame[] | null;
+  #heldBytes = 0;
+
+  constructor(options: ModelStreamOptions) {
+    const { wire, verdicts, removeUsage, message } = options;
+    this.#options = options;
+    this.#filter = wire.createFilter({ judge: verdicts.judge, removeUsage, message });
+    this.#scout = options.isEngineRemote
+      ? wire.createFilter({ judge: verdicts.collect, removeUsage: false, message })
+      : null;
+    this.#held = options.isFailing ? [] : null;
+  }
+
+  get answer(): ModelAnswer {
+    return this.#filter.answer;
+  }
+
+  get hasRemoved(): boolean {
+    return this.#filter.removed.length > 0;
+  }
+
+  push(frames: readonly Frame[], isEnd: boolean): FramesStep | Promise<FramesStep> {
+    for (const frame of frames) this.#scout?.push(frame);
+    if (isEnd) this.#scout?.end();
+    const { pending } = this.#options.verdicts;
+    return pending === null ? this.#pass(frames, isEnd) : pending.then(() => this.#pass(frames, isEnd));
+  }
+
+  /** Gives the memory of held frames back. */
+  close(): void {
+    if (this.#heldBytes > 0) this.#options.keep(-this.#heldBytes);
+    this.#heldBytes = 0;
+    this.#held = null;
+  }
+
+  #pass(frames: readonly Frame[], isEnd: boolean): FramesStep {
+    const passed: Frame[] = [];
+    for (const frame of frames) {
+      const filtered = this.#filter.push(frame);
+      if (this.#isForbidden) return this.#fail(passed);
+      passed.push(...filtered);
+    }
+    if (isEnd) {
+      const rest = this.#filter.end();
+      if (this.#isForbidden) return this.#fail(passed);
+      passed.push(...rest);
+    }
+    return { frames: this.#held === null ? passed : this.#hold(this.#held, passed, isEnd) };
+  }
+
+  /** The frames to send now. Without memory for them, the held frames are sent, and the rest of the response passes. */
+  #hold(held: Frame[], frames: readonly Frame[], isEnd: boolean): readonly Frame[] {
+    const bytes = frames.reduce((sum, { raw }) => sum + raw.length, 0);
+    held.push(...frames);
+    const hasRoom = this.#options.keep(bytes);
+    if (hasRoom) this.#heldBytes += bytes;
+    if (hasRoom && !isEnd) return [];
+    this.close();
+    return held;
+  }
+
+  get #isForbidden(): boolean {
+    return this.#options.isFailing && this.hasRemoved;
+  }
+
+  #fail(passed: readonly Frame[]): FramesStep {
+    if (this.#held !== null) return { respond: this.#options.deny() };
+    const error: Frame = { raw: Buffer.from(this.#options.errorFrame()), event: null, data: null };
+    return { frames: [...passed, error], isOver: true };
+  }
+}
