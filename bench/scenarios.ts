@@ -11,8 +11,8 @@ export interface Scenario {
   response: readonly string[];
 }
 
-/** With `headers` the agent adds the behavioral headers to every response. */
-export type Prefix = 'plain' | 'headers';
+/** With `headers` the agent adds the behavioral headers to every response. `openai` is the path of an egress lane. */
+export type Prefix = 'plain' | 'headers' | 'openai';
 
 /** Reports the behavior that the manifest of the benchmark requires, so that the policy allows it. */
 export const BEHAVIOR_HEADERS = {

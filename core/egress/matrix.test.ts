@@ -143,6 +143,12 @@ describe('tools', () => {
       lanes({ ...calls, mcpServers: listed('write') }),
       ['read -?+ undeclared'],
     ],
+    [
+      'of a declared MCP server whose list is not known',
+      files,
+      lanes({ ...calls, mcpServers: listed() }),
+      ['read +?+ match'],
+    ],
     ['of an undeclared MCP server', {}, lanes({ mcpServers: listed('read') }), ['read -?+ undeclared']],
   ])('%s', (_what, spec, facts, rows) => {
     expect(rowsOf('tool', spec, facts)).toEqual(rows);

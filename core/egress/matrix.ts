@@ -1,6 +1,6 @@
 import type { CheckStatus } from '../facts/check.ts';
 import { declaredModelName, modelNamesOf } from '../evidence/sightings.ts';
-import type { EgressFacts } from '../facts/egress-facts.ts';
+import type { EgressFacts, McpServerFacts } from '../facts/egress-facts.ts';
 import type { Facts } from '../facts/facts.ts';
 import { VENDOR_ALIASES } from '../facts/model-vendors.ts';
 import type { Manifest } from '../manifest/manifest.ts';
@@ -117,12 +117,11 @@ function hasLaneFor({ spec: { model } }: Manifest, id: string, egress: EgressFac
 function toolRows({ manifest, declared, facts, egress }: MatrixInput): Cells[] {
   const reported = facts.reported?.tools ?? null;
   const observed = egress === null ? new Set<string>() : toolsIn(egress);
-  const listed = new Map(
-    [...(egress?.mcpServers ?? [])].map(([name, { toolsListed }]) => [name, toolsListed]),
-  );
+  const servers = [...(egress?.mcpServers ?? [])];
+  const mcpLists = new Map(servers.map(([name, facts]) => [name, toolsOfServer(facts)]));
   const declaredNames = (manifest.spec.tools ?? []).map(({ name }) => name);
   const names = [...new Set([...declaredNames, ...observed, ...(reported ?? [])])];
-  const mcpTools = mcpToolsIn(declared, names, listed);
+  const mcpTools = mcpToolsIn(declared, names, mcpLists);
   // Without a call of a model or an MCP server, nothing is known about the tools.
   const hasCalls = egress !== null && (egress.models.size > 0 || observed.size > 0);
   return names.map((name): Cells => {
@@ -136,6 +135,11 @@ function toolRows({ manifest, declared, facts, egress }: MatrixInput): Cells[] {
       observed: observed.has(name) || unseen,
     };
   });
+}
+
+/** A list that was requested before the sidecar started is not known. Then the tools are those that the agent called. */
+function toolsOfServer({ toolsListed, toolsCalled }: McpServerFacts): readonly string[] {
+  return toolsListed.length > 0 ? toolsListed : [...toolsCalled.keys()];
 }
 
 /** The tools that were offered to a model, called by a model or the agent, or whose results were sent to a model. */

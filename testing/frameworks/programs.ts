@@ -78,6 +78,12 @@ export interface Client {
 export class Programs {
   readonly #folder = mkdtempSync(join(tmpdir(), 'frameworks-'));
   readonly #running = new Set<ChildProcess>();
+  readonly #sources: readonly string[];
+
+  /** `more`: a directory with further programs, whose names differ. */
+  constructor(...more: string[]) {
+    this.#sources = [SOURCES, ...more];
+  }
 
   /** Starts a server on `port` and waits until it accepts connections; else rejects with its output. */
   async serve(program: string, packages: Packages, env: Record<string, string>): Promise<Served> {
@@ -94,8 +100,8 @@ export class Programs {
   }
 
   /** Starts a client that runs calls sequentially. */
-  client(program: string, packages: Packages): Client {
-    const child = this.#spawn([program], packages, {});
+  client(program: string, packages: Packages, env: Record<string, string> = {}): Client {
+    const child = this.#spawn([program], packages, env);
     const server = new ChildServer(child);
     const lines = createInterface({ input: child.stdout! })[Symbol.asyncIterator]();
     return {
@@ -143,7 +149,7 @@ export class Programs {
   #besidePackages(packages: Packages): string {
     const folder = join(this.#folder, packages);
     if (mkdirSync(folder, { recursive: true }) === undefined) return folder;
-    for (const file of globSync(join(SOURCES, '*.{mjs,py}')))
+    for (const file of this.#sources.flatMap((source) => globSync(join(source, '*.{mjs,py}'))))
       copyFileSync(file, join(folder, basename(file)));
     if (packages !== 'python')
       symlinkSync(join(folderOf(packages), 'node_modules'), join(folder, 'node_modules'));

@@ -1,0 +1,4 @@
+export const [VENDOR_PORT, ENDING_PORT] = [8080, 9090] as const;
+export const USAGE = { prompt_tokens: 100, completion_tokens: 20, total_tokens: 120 };
+/** A call of a tool in the text of an answer. */
+export const HIDDEN_CALL = 'CALL delete_all_orders {"sure":true}';

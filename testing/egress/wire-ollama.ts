@@ -1,0 +1,47 @@
+import { piecesOf, type Json, type ModelAnswer } from '../frameworks/model-answer.ts';
+import { functionsIn, type LaneWire } from './lane-wire.ts';
+
+/** Ollama's own chat: a stream is one JSON object per line, and is the default. */
+export const OLLAMA: LaneWire = {
+  name: 'ollama',
+  streamType: 'application/x-ndjson',
+  isStreamByDefault: true,
+  toolsOf: ({ tools }) => functionsIn(tools),
+  whole: (answer) => ({ ...lineOf(answer, messageOf(answer)), ...endOf(answer) }),
+  stream(answer) {
+    const messages =
+      answer.tools.length > 0
+        ? [messageOf(answer)]
+        : piecesOf(answer.text).map((content) => ({ role: 'assistant', content }));
+    const end = { ...lineOf(answer, { role: 'assistant', content: '' }), ...endOf(answer) };
+    return [...messages.map((message) => lineOf(answer, message)), end].map((line) => `${JSON.stringify(line)}\n`);
+  },
+};
+
+const messageOf = ({ tools, text }: ModelAnswer): Json => ({
+  role: 'assistant',
+  content: text,
+  ...(tools.length > 0 && {
+    tool_calls: tools.map(({ name, input }) => ({
+      function: { name, arguments: JSON.parse(input) as unknown },
+    })),
+  }),
+});
+
+const lineOf = ({ model }: ModelAnswer, message: Json): Json => ({
+  model,
+  created_at: '2026-01-01T00:00:00.000000Z',
+  message,
+  done: false,
+});
+
+const endOf = ({ promptTokens, completionTokens }: ModelAnswer): Json => ({
+  done: true,
+  done_reason: 'stop',
+  total_duration: 5_000_000_000,
+  load_duration: 1_000_000,
+  prompt_eval_count: promptTokens,
+  prompt_eval_duration: 100_000_000,
+  eval_count: completionTokens,
+  eval_duration: 4_000_000_000,
+});

@@ -1,0 +1,113 @@
+// An agent that avoids its sidecar on command, for testing/egress/evasion.integration.test.ts. Each line of standard input is an
+// action as JSON, each line of standard output its result. It also reads the sidecar's reports, because the test is not in the
+// network of the pod. `POST /v1/chat` on port 3000 calls one model through the lane and the same model past it.
+import { spawn, type ChildProcess } from 'node:child_process';
+import { createSocket, type Socket as UdpSocket } from 'node:dgram';
+import { once } from 'node:events';
+import { createServer, request as httpRequest } from 'node:http';
+import { connect, type Socket } from 'node:net';
+import { createInterface } from 'node:readline';
+import { connect as connectTls } from 'node:tls';
+import { HIDDEN_HOST } from '../egress/two-networks.ts';
+import { USAGE, VENDOR_PORT } from '../egress/outside-ports.ts';
+
+/** A peer: host and port. */
+interface Peer {
+  host: string;
+  port: number;
+}
+
+export type Action =
+  | { action: 'fetch'; url: string; body?: unknown }
+  | ({ action: 'tunnel' } & Peer)
+  | ({ action: 'hold' | 'holdInChild' | 'holdUdp' } & Peer)
+  | ({ action: 'short'; count: number } & Peer)
+  | { action: 'release' };
+
+const held: (Socket | UdpSocket | ChildProcess)[] = [];
+
+const ACTIONS: { [Name in Action['action']]: (action: Extract<Action, { action: Name }>) => Promise<unknown> } = {
+  async fetch({ url, body }) {
+    const response = await fetch(url, body === undefined ? {} : post(body));
+    return { status: response.status, text: await response.text() };
+  },
+  /** As a client that honours HTTPS_PROXY: CONNECT, then a TLS handshake, which the server here does not complete. */
+  async tunnel({ host, port }) {
+    const request = httpRequest({ port: 4003, host: '127.0.0.1', method: 'CONNECT', path: `${host}:${port}` }).end();
+    const [{ statusCode }, socket] = (await once(request, 'connect')) as [{ statusCode: number }, Socket];
+    if (statusCode === 200) {
+      const tls = connectTls({ socket, rejectUnauthorized: false });
+      tls.on('error', () => undefined);
+      await once(tls, 'close');
+    } else socket.destroy();
+    return { statusCode };
+  },
+  async hold({ host, port }) {
+    const socket = connect(port, host);
+    await once(socket, 'connect');
+    return void held.push(socket);
+  },
+  async holdInChild({ host, port }) {
+    const code = `require('node:net').connect(${port}, '${host}', () => console.log('connected'))`;
+    const child = spawn(process.execPath, ['-e', code]);
+    await once(child.stdout, 'data');
+    return void held.push(child);
+  },
+  async holdUdp({ host, port }) {
+    const socket = createSocket('udp4');
+    socket.connect(port, host);
+    await once(socket, 'connect');
+    socket.send('hello');
+    return void held.push(socket);
+  },
+  async short({ host, port, count }) {
+    for (let index = 0; index < count; index++) {
+      const socket = connect(port, host).on('error', () => undefined);
+      socket.resume();
+      await once(socket, 'close');
+    }
+  },
+  async release() {
+    for (const each of held.splice(0)) {
+      if ('kill' in each) each.kill('SIGKILL');
+      else if ('destroy' in each) each.destroy();
+      else each.close();
+    }
+    return Promise.resolve();
+  },
+};
+
+const post = (body: unknown): RequestInit => ({
+  method: 'POST',
+  headers: { 'content-type': 'application/json' },
+  body: JSON.stringify(body),
+});
+
+const QUESTION = { model: 'gpt-4o-mini', messages: [{ role: 'user', content: 'hi' }] };
+const LANE = 'http://127.0.0.1:4002/openai/v1/chat/completions';
+const PAST = `http://${HIDDEN_HOST}:${VENDOR_PORT}/v1/chat/completions`;
+
+/** Reports honestly what both calls used. */
+const server = createServer((request, response) => {
+  request.resume();
+  void (async () => {
+    for (const url of [LANE, PAST]) await (await fetch(url, post(QUESTION))).text();
+    const usage = Object.fromEntries(Object.entries(USAGE).map(([name, tokens]) => [name, 2 * tokens]));
+    response
+      .writeHead(200, { 'content-type': 'application/json' })
+      .end(JSON.stringify({ id: 'chatcmpl-2', object: 'chat.completion', model: 'gpt-4o-mini', choices: [], usage }));
+  })();
+});
+
+server.listen(3000, '127.0.0.1', () => process.stdout.write('"listening"\n'));
+for await (const line of createInterface({ input: process.stdin })) {
+  const action = JSON.parse(line) as Action;
+  let result: unknown;
+  try {
+    result = await (ACTIONS[action.action] as (given: Action) => Promise<unknown>)(action);
+  } catch (error) {
+    result = { error: String(error) };
+  }
+  process.stdout.write(`${JSON.stringify(result ?? null)}\n`);
+}
+process.exit();
