@@ -1,5 +1,6 @@
 import { describe, expect, test } from '@jest/globals';
 import { aHeartbeat } from '../../testing/heartbeat.ts';
+import type { EgressSummary } from '../egress/summary.ts';
 import type { Heartbeat } from '../heartbeat/heartbeat.ts';
 import { mergeHeartbeat } from '../observation/merge-heartbeat.ts';
 import type { Condition, ConditionType, ObservationStatus } from '../observation/observation.ts';
@@ -16,7 +17,15 @@ const SEEN: Partial<Heartbeat> = {
   policyMode: 'enforce',
   policyState: 'answered',
   outcomes: { allow: 90, deny: 10, failOpen: 0, notEvaluated: 0 },
+  egress: egressOf(),
 };
+
+function egressOf(overrides: Partial<EgressSummary> = {}): EgressSummary {
+  return {
+    ...{ lanes: ['openai'], calls: 3, models: ['gpt-4o'], tools: [], undeclared: 0, undeclaredNames: [] },
+    ...{ neverSeen: 0, misreported: 0, unseenEgress: 0, unexplainedOpens: 2, ...overrides },
+  };
+}
 
 /** The status after one heartbeat of an agent of which everything is seen, except `overrides`. */
 const reported = (overrides: Partial<Heartbeat> = {}): ObservationStatus =>
@@ -256,6 +265,53 @@ const CASES: Readonly<Record<string, Case>> = {
       reason: '1 of 1 pods run without the sidecar.',
       remedy: 'Restart the workload of shop in team, for example with kubectl rollout restart.',
       since: MOVED,
+    },
+  },
+  'an agent without lanes and census': {
+    agent: shop(reported({ egress: null })),
+    gap: {
+      kind: 'no-lanes',
+      reason: 'The sidecar of shop has no egress lane. It has no census either.',
+      remedy:
+        'Set the annotation platform.io/egress-lanes of the pods of shop to the vendors of its models, for example "openai".',
+      since: null,
+    },
+  },
+  'a registered agent with a census only': {
+    agent: shop(reported({ egress: egressOf({ lanes: [] }) }), 'remote'),
+    gap: {
+      kind: 'no-lanes',
+      reason: 'The sidecar of shop has no egress lane. Its census sees addresses only.',
+      remedy:
+        'Start shop with platform run, or set EGRESS_LANES of its sidecar and the base URLs of the agent.',
+      since: null,
+    },
+  },
+  'connections that nothing explains': {
+    agent: shop(reported({ egress: egressOf({ unseenEgress: 1 }) })),
+    gap: {
+      kind: 'unseen-egress',
+      reason:
+        'The agent shop has connections to 1 address that nothing explains. 2 further connections ended before the address was seen.',
+      remedy: 'Declare the hosts in spec.egress.hosts, or send the calls through an egress lane.',
+      since: null,
+    },
+  },
+  'connections that an issue names': {
+    agent: shop({
+      ...reported({ egress: egressOf({ unseenEgress: 2, unexplainedOpens: 0 }) }),
+      issues: [
+        {
+          ...{ severity: 'low', property: 'egress.unseen' },
+          ...{ description: 'connections: 192.0.2.1:443, [2001:db8::1]:443', recommendation: 'declare them' },
+        },
+      ],
+    }),
+    gap: {
+      kind: 'unseen-egress',
+      reason: 'Connections: 192.0.2.1:443, [2001:db8::1]:443.',
+      remedy: 'Declare them.',
+      since: null,
     },
   },
   'a silent workload, whose writer of conditions is unavailable': {

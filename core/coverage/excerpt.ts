@@ -27,6 +27,17 @@ export interface ObservedAgent {
   status: ObservationStatus;
 }
 
+/** The part of the egress summary about what is not seen. */
+export interface ExcerptEgress {
+  hasLanes: boolean;
+  /** Number of addresses that nothing explains; null: no census. */
+  unseen: number | null;
+  /** Number of connections whose address was not seen; null: no census. */
+  unexplained: number | null;
+  /** The issue about them, with the first addresses. */
+  issue: Pick<Issue, 'description' | 'recommendation'> | null;
+}
+
 type ReadCondition = Extract<ConditionType, 'Reporting' | 'Injected' | 'Routed' | 'PolicyLoaded'>;
 
 /**
@@ -56,6 +67,8 @@ export interface AgentExcerpt {
   outcomes: OutcomeCounts | null;
   /** Since when `outcomes` counts, ISO 8601: the start of the oldest process. */
   countedSince: string | null;
+  /** What the lanes and the census of `reportedBy` observe; null: it has neither. */
+  egress: ExcerptEgress | null;
   /** Ids of the gap rules with an issue. */
   gapRules: readonly string[];
   /** Ids of the violated compliance rules. */
@@ -84,6 +97,7 @@ export function excerptOf({ namespace, name, source, status }: ObservedAgent): A
     policyStates: statesOf(instances),
     outcomes: status.outcomes ?? null,
     countedSince: firstStartOf(all),
+    egress: egressOf(status),
     gapRules: ruleIdsOf(issues),
     failedRules: RULE_IDS.filter((id) => audit?.failed.includes(id)),
     suppressions: audit?.suppressions ?? [],
@@ -132,6 +146,19 @@ function unseenOf({ evidence }: ObservationStatus): AgentExcerpt['unseen'] {
   const unseen = evidence.items.filter(({ tier }) => tier === 'none');
   const names = unseen.slice(0, MAX_NAMES).map(itemText);
   return { declared: evidence.declared, count: unseen.length, names };
+}
+
+const UNSEEN_EGRESS = 'egress.unseen';
+
+function egressOf({ egress, issues = [] }: ObservationStatus): ExcerptEgress | null {
+  if (egress === undefined) return null;
+  const issue = issues.find(({ property }) => property === UNSEEN_EGRESS);
+  return {
+    hasLanes: egress.lanes.length > 0,
+    unseen: egress.unseenEgress ?? null,
+    unexplained: egress.unexplainedOpens ?? null,
+    issue: issue === undefined ? null : textOf(issue),
+  };
 }
 
 /** Issues of the LLM analysis cost no points and belong to no rule. */

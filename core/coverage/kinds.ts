@@ -14,6 +14,8 @@ export const COVERAGE_KINDS = [
   'failed-open',
   'no-policy-rules',
   'no-sidecar',
+  'no-lanes',
+  'unseen-egress',
   'silent',
 ] as const;
 export type CoverageKind = (typeof COVERAGE_KINDS)[number];
@@ -49,6 +51,9 @@ function isSilent(agent: AgentExcerpt, at: Date): boolean {
 /** The last report is current. A silent agent is listed as silent, and not for values that may no longer be true. */
 const isReporting = (agent: AgentExcerpt, at: Date): boolean =>
   agent.lastHeartbeat !== null && agent.conditions.Reporting?.status !== 'False' && !isSilent(agent, at);
+
+const isMirrored = ({ conditions: { PolicyLoaded } }: AgentExcerpt): boolean =>
+  PolicyLoaded?.reason === MIRRORED_REASON;
 
 const isWorkload = ({ source }: AgentExcerpt): boolean => source === 'sidecar';
 
@@ -125,7 +130,7 @@ function requestText(agent: AgentExcerpt, { part, whole }: { part: number; whole
 
 function silentRemedy(agent: AgentExcerpt): string {
   const { agentName, namespace } = agent;
-  if (agent.conditions.PolicyLoaded?.reason === MIRRORED_REASON)
+  if (isMirrored(agent))
     return `${agentName} reports to another control plane: look for the cause there, and check that the operator reaches it (chart value remote.controlPlane).`;
   if (isWorkload(agent))
     return `${sentence(REMEDIATIONS['agent-silent'])} The logs: kubectl logs -n ${namespace} -l ${AGENT_LABEL}=${agentName} -c ${SIDECAR_CONTAINER}`;
@@ -230,6 +235,44 @@ export const COVERAGE_ROWS: readonly CoverageRow[] = [
       return bare.length > 1 ? `${optIn} ${restart}` : optIn;
     },
     since: ({ conditions: { Injected } }) => Injected?.lastTransitionTime ?? null,
+  },
+  {
+    kind: 'no-lanes',
+    title: 'No egress lanes',
+    explanation:
+      'The calls of the agent to models and tools do not pass its sidecar. What it calls is known only from its own reports.',
+    holds: (agent, at) => isReporting(agent, at) && !isMirrored(agent) && agent.egress?.hasLanes !== true,
+    reason: (agent) =>
+      `The sidecar of ${agent.agentName} has no egress lane. ${
+        agent.egress === null ? 'It has no census either.' : 'Its census sees addresses only.'
+      }`,
+    remedy: (agent) =>
+      isWorkload(agent)
+        ? `Set the annotation ${ANNOTATIONS.egressLanes.name} of the pods of ${agent.agentName} to the vendors of its models, for example "openai".`
+        : `Start ${agent.agentName} with platform run, or set EGRESS_LANES of its sidecar and the base URLs of the agent.`,
+    since: () => null,
+  },
+  {
+    kind: 'unseen-egress',
+    title: 'Connections that nothing explains',
+    explanation:
+      'The agent has connections that no lane, no declared host and no socket of the sidecar explains. What they transfer is not seen.',
+    holds: (agent, at) => isReporting(agent, at) && (agent.egress?.unseen ?? 0) > 0,
+    reason: ({ agentName, egress }) => {
+      const { unseen, unexplained, issue } = egress ?? {};
+      const more =
+        (unexplained ?? 0) > 0
+          ? ` ${counted(unexplained ?? 0, 'further connection')} ended before the address was seen.`
+          : '';
+      const addresses = `the agent ${agentName} has connections to ${unseen ?? 0} ${unseen === 1 ? 'address' : 'addresses'} that nothing explains`;
+      return sentence(issue?.description ?? addresses) + more;
+    },
+    remedy: ({ egress }) =>
+      sentence(
+        egress?.issue?.recommendation ??
+          'declare the hosts in spec.egress.hosts, or send the calls through an egress lane',
+      ),
+    since: () => null,
   },
   {
     kind: 'silent',

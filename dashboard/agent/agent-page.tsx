@@ -10,6 +10,7 @@ import { hrefOf, type Route } from '../route.ts';
 import { agentPath } from './agent-path.ts';
 import { ChecksTab } from './checks-tab.tsx';
 import { DeleteAgent } from './delete-agent.tsx';
+import { EgressTab } from './egress-tab.tsx';
 import { EvidenceTab } from './evidence-tab.tsx';
 import { HistoryTab } from './history-tab.tsx';
 import { InstancesTab } from './instances-tab.tsx';
@@ -26,6 +27,7 @@ type AgentRoute = Extract<Route, { page: 'agent' }>;
 const TABS: readonly { id: string; title: string; tab: ComponentType<TabProps> }[] = [
   { id: 'overview', title: 'Overview', tab: OverviewTab },
   { id: 'evidence', title: 'Evidence', tab: EvidenceTab },
+  { id: 'egress', title: 'Egress', tab: EgressTab },
   { id: 'history', title: 'History', tab: HistoryTab },
   { id: 'checks', title: 'Checks', tab: ChecksTab },
   { id: 'proofs', title: 'Proofs', tab: ProofsTab },

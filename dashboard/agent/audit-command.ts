@@ -1,3 +1,4 @@
+import { sidecarCommand } from './sidecar-command.ts';
 import type { AgentDetail } from './types.ts';
 
 const READ = `curl -s localhost:4001/audit | jq '.[] | select(.outcome == "deny")'`;
@@ -10,8 +11,5 @@ export function auditCommand({
 }: Pick<AgentDetail, 'source' | 'namespace' | 'status'>): string {
   const { reportedBy, instances = [] } = status;
   const denied = instances.find(({ deniedInWindow }) => deniedInWindow > 0)?.name;
-  const pod = denied ?? reportedBy ?? '<pod>';
-  return source === 'remote'
-    ? READ
-    : `kubectl -n ${namespace} port-forward pod/${pod} 4001 > /dev/null &\n${READ}`;
+  return sidecarCommand({ source, namespace, pod: denied ?? reportedBy }, READ);
 }

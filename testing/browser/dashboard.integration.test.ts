@@ -548,7 +548,10 @@ suite('the dashboard', () => {
       const { kinds, gaps } = await plane.admin<Coverage>('GET', '/api/v1/coverage');
       const found = kinds.filter(({ count }) => count > 0);
       expect(found.map(({ kind }) => kind)).toEqual(
-        expect.arrayContaining(['no-reporter', 'silent', 'failed-open', 'not-evaluated']),
+        expect.arrayContaining([
+          ...['no-reporter', 'silent', 'failed-open', 'not-evaluated'],
+          ...['no-lanes', 'unseen-egress'],
+        ]),
       );
       await heading(page, 'What we cannot see').waitFor();
       for (const { kind, title } of found) {

@@ -1,5 +1,6 @@
 import type { EvaluatedSuppression } from '../../core/audit/suppressions.ts';
 import type { OutcomeCounts } from '../../core/behavior/audit-entry.ts';
+import type { EgressSummary } from '../../core/egress/summary.ts';
 import type { EvidenceItem, EvidenceReport, ItemKind } from '../../core/evidence/evidence.ts';
 import type { Check, CheckCategory, CheckStatus } from '../../core/facts/check.ts';
 import { POINTS } from '../../core/gap/finding.ts';
@@ -196,6 +197,23 @@ const EXPIRED_SUPPRESSION: EvaluatedSuppression = {
   state: 'expired',
 };
 
+const UNDECLARED_TOOL = issue('critical', 'tools.undeclared.delete_page', [
+  'The egress lanes observed the tool delete_page, which the manifest does not declare: offered 390 times, called 3 times.',
+  'Declare the tool in spec.tools or spec.egress.tools, or remove it from the agent.',
+]);
+const UNSEEN_EGRESS = issue('low', 'egress.unseen', [
+  'The agent has connections that no lane, no declared host and no socket of the sidecar explains: 192.0.2.7:443.',
+  'Declare the hosts in spec.egress.hosts, or send the calls through an egress lane.',
+]);
+
+/** What the lanes of an agent that keeps to its manifest observed. */
+function egress(lanes: string[], models: string[], overrides: Partial<EgressSummary> = {}): EgressSummary {
+  return {
+    ...{ lanes, calls: 390, models, tools: [], undeclared: 0, undeclaredNames: [] },
+    ...{ neverSeen: 0, misreported: 0, unseenEgress: 0, unexplainedOpens: 4, ...overrides },
+  };
+}
+
 const SIDECAR = { sidecarVersion: '0.2.0', policyMode: 'enforce', policyState: 'answered' } as const;
 
 /** Nine agents: every grade and every phase, and each reason of the page Coverage that a fleet without operator can have. */
@@ -216,6 +234,7 @@ export const FLEET: readonly ExampleAgent[] = [
       ...SIDECAR,
       manifestHash: 'sha256:7d41b0c9a2',
       model: { provider: 'openai', id: 'gpt-5-mini' },
+      egress: egress(['openai'], ['gpt-5-mini'], { tools: ['lookup_order', 'create_refund'] }),
       health: health(
         'healthy',
         check('model', 'openai/gpt-5-mini', 'pass'),
@@ -366,7 +385,9 @@ export const FLEET: readonly ExampleAgent[] = [
     name: 'web-researcher',
     instances: ['web-researcher-59d7c4-x8p9s'],
     issues: (hoursAgo) =>
-      hoursAgo > 14 ? [PII_SKIPPED] : [UNCONFIRMED, PII_SKIPPED, TOOL_NOT_LISTED, NOT_EVALUATED],
+      hoursAgo > 14
+        ? [PII_SKIPPED]
+        : [UNCONFIRMED, UNDECLARED_TOOL, PII_SKIPPED, TOOL_NOT_LISTED, NOT_EVALUATED, UNSEEN_EGRESS],
     tokensPerHour: 154_000,
     usdPerMillionTokens: 15,
     requestsPerHour: { allow: 130, deny: 21 },
@@ -374,6 +395,10 @@ export const FLEET: readonly ExampleAgent[] = [
       ...SIDECAR,
       manifestHash: 'sha256:0c6f2eda91',
       model: { provider: 'openai', id: 'gpt-5' },
+      egress: egress(['openai', 'mcp:browser'], ['gpt-5'], {
+        ...{ tools: ['browse', 'delete_page'], undeclared: 2, neverSeen: 1, unseenEgress: 1 },
+        undeclaredNames: ['tool delete_page', 'host files.example'],
+      }),
       health: health(
         'unhealthy',
         check('model', 'openai/gpt-5', 'fail', 'HTTP 429'),

@@ -63,6 +63,8 @@ const SCREENS: readonly Screen[] = [
   },
   { name: 'an agent', hash: AGENT, text: 'Why C and not B' },
   { name: 'its evidence', hash: `${AGENT}/evidence`, text: 'Contradicted:' },
+  { name: 'an agent whose outgoing calls are not observed', hash: `${AGENT}/egress`, text: 'not observed' },
+  { name: 'the outgoing calls', hash: '#/agents/research/web-researcher/egress', text: 'host files.example' },
   { name: 'its history', hash: `${AGENT}/history`, text: 'Healthy → Degraded' },
   { name: 'its checks', hash: `${AGENT}/checks`, text: 'service:orders-db' },
   { name: 'its proofs', hash: `${AGENT}/proofs`, text: 'nightly evaluation, run 512' },
