@@ -43,9 +43,9 @@ beforeEach(() => {
 });
 
 function scan(rows: readonly FixtureRow[], activeOpens: number | null = 0, table: TableName = 'tcp'): void {
-  census.beginScan();
+  census.beginScan(AT, 0);
   const bytes = Buffer.from(tableOf(rows));
-  census.read(table, bytes, bytes.length, AT, 0);
+  census.read(table, bytes, bytes.length);
   census.endScan(activeOpens);
 }
 

@@ -165,10 +165,9 @@ export class Census {
     running.isScanning = true;
     try {
       own.renew();
-      census.beginScan();
-      const now = clock.now();
+      census.beginScan(clock.now(), startedAtMs);
       const take: Parameters<ProcNet['readTables']>[0] = (table, buffer, length) =>
-        census.read(table, buffer, length, now, startedAtMs);
+        census.read(table, buffer, length);
       if (census.rows > ROWS_IN_THIS_THREAD) {
         running.threadUsedAtMs = startedAtMs;
         await this.#files.readTablesInThread(take);

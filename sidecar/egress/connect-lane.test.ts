@@ -209,7 +209,7 @@ describe('a tunnel to a declared host', () => {
   test('keeps half-open connections in both directions', async () => {
     const port = await tcpServer((socket) => {
       let text = '';
-      socket.on('data', (data) => (text += data.toString()));
+      socket.on('data', (data: Buffer) => (text += data.toString()));
       socket.once('end', () => socket.end(`all of ${text}`));
     });
     await start();
@@ -242,13 +242,13 @@ describe('a tunnel to a declared host', () => {
 
   test('ends on both sides when one side is cut', async () => {
     const accepted: Socket[] = [];
-    const port = await tcpServer((socket) => accepted.push(socket));
+    const port = await tcpServer((socket) => accepted.push(socket.on('end', () => socket.end()).resume()));
     await start();
     const { socket } = await tunnel(`${DECLARED}:${port}`);
     socket.write('x');
     await nextCall();
     socket.resetAndDestroy();
-    await once(accepted[0]!.resume(), 'close');
+    await once(accepted[0]!, 'close');
     const second = await tunnel(`${DECLARED}:${port}`);
     const closed = received(second.socket);
     accepted[1]!.resetAndDestroy();
@@ -411,12 +411,16 @@ describe('a request that gets no tunnel', () => {
   });
 });
 
-test('tunnels are cut when the lane closes', async () => {
+test('tunnels are cut at the end of the grace period', async () => {
   const port = await tcpServer((socket) => socket.resume());
-  await start();
+  const clock = new ManualClock('2026-11-23T12:00:00Z');
+  await start({ clock });
   const { socket } = await tunnel(`${DECLARED}:${port}`);
   const closed = received(socket);
-  const ended = lane!.close(0);
+  const ended = lane!.close(1_000);
+  const grace = await clock.nextSleep();
+  expect([grace.ms, socket.destroyed]).toEqual([1_000, false]);
+  grace.wake();
   await closed;
   await ended;
 });
