@@ -30,7 +30,8 @@ export function EgressTab({ detail }: TabProps): JSX.Element {
   return (
     <>
       <p class="intro">
-        Observed in the last 24 hours{reportedBy !== undefined && ` by the sidecar of instance ${reportedBy}`}.
+        Observed in the last 24 hours{reportedBy !== undefined && ` by the sidecar of instance ${reportedBy}`}
+        .
       </p>
       <Card title="Declared, reported, observed">
         <Facts

@@ -12,7 +12,7 @@ export type AnswerStep =
 export interface AnswerLimits {
   maxBytes: number;
   /** Reserves memory; false: there is none. */
-  keep(bytes: number): boolean;
+  keep: (bytes: number) => boolean;
   /** Called when a body is too large to be read. */
   onUnread(): void;
 }

@@ -4,7 +4,7 @@ import { ChunkStore } from '../../runtime/chunk-store.ts';
 export interface BodyReader {
   maxBytes: number;
   /** Reserves memory; false: there is none. */
-  keep(bytes: number): boolean;
+  keep: (bytes: number) => boolean;
   onWhole: (body: Buffer) => void;
   /** The body is too large to be read: `rest` has all of it. */
   onTooLarge: (rest: Readable) => void;

@@ -12,7 +12,7 @@ export interface ModelStreamOptions {
   isFailing: boolean;
   /** Text for the agent instead of the last forbidden call. */
   message: string;
-  keep(bytes: number): boolean;
+  keep: (bytes: number) => boolean;
   deny(): OwnResponse;
   /** The last frame of a response that cannot be held any longer. */
   errorFrame(): string;

@@ -102,17 +102,15 @@ const server = createServer((request, response) => {
   void (async () => {
     for (const url of [LANE, PAST]) await (await fetch(url, post(QUESTION))).text();
     const usage = Object.fromEntries(Object.entries(USAGE).map(([name, tokens]) => [name, 2 * tokens]));
-    response
-      .writeHead(200, { 'content-type': 'application/json' })
-      .end(
-        JSON.stringify({
-          id: 'chatcmpl-2',
-          object: 'chat.completion',
-          model: 'gpt-4o-mini',
-          choices: [],
-          usage,
-        }),
-      );
+    response.writeHead(200, { 'content-type': 'application/json' }).end(
+      JSON.stringify({
+        id: 'chatcmpl-2',
+        object: 'chat.completion',
+        model: 'gpt-4o-mini',
+        choices: [],
+        usage,
+      }),
+    );
   })();
 });
 
