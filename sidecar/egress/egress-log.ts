@@ -121,7 +121,7 @@ export class EgressLog {
     });
     this.#count(call);
     this.#observe(call);
-    // A call that passes unread, such as a list of models, is no call of a model or a tool.
+    // A call that passes unread, such as a list of models, does not call a model or a tool.
     if (route.wire === null) return;
     this.#options.audit.recordLaneCall(entry, {
       model: facts.model,

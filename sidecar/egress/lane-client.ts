@@ -53,7 +53,7 @@ export function http2Client(request: Http2ServerRequest, response: Http2ServerRe
     method: request.method,
     rawHeaders: request.rawHeaders,
     headers: { ...request.headers, host: request.authority },
-    socket: request.socket as Socket,
+    socket: request.socket,
     framed: http2Framed(request),
     request,
     // Node.js gives both responses the members that the lanes use.

@@ -156,9 +156,8 @@ export class LaneExchange implements UpstreamHandler, Source {
     const contentType = valuesOf(raw, 'content-type')[0]?.split(';')[0]?.trim().toLowerCase() ?? '';
     const isEncoded = valuesOf(raw, 'content-encoding').some((coding) => coding.toLowerCase() !== 'identity');
     const hasBody = this.#client.method !== 'HEAD' && status !== 204 && status !== 304;
-    const treatment = (hasBody && this.#call?.head({ status, contentType, isEncoded })) || {
-      kind: 'unread' as const,
-    };
+    const read = hasBody ? this.#call?.head({ status, contentType, isEncoded }) : undefined;
+    const treatment = read ?? { kind: 'unread' as const };
     if (treatment.kind === 'unread' && treatment.reason !== undefined)
       this.#context.log.unread(route.lane.id, treatment.reason);
     this.#answer = new AnswerBody(treatment, this.#call, {

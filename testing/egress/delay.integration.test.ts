@@ -12,7 +12,7 @@ beforeAll(async () => {
 });
 afterAll(() => rig.close());
 
-/** Counts what the client has received. The sender waits for it, so an event that is held stops the stream for ever. */
+/** Counts what the client has received. The sender waits for it, so an event that is held stops the stream without end. */
 class Received {
   #count = 0;
   #waiting: { count: number; resolve: () => void }[] = [];
