@@ -7,6 +7,7 @@ import type { EgressCall } from '../../core/egress/egress-call.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
 import { post, startTlsVendor, type TlsVendor } from '../../testing/egress-rig.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
+import { TestServers } from '../../testing/sockets.ts';
 
 /** A sidecar whose agent calls a model through a lane for each request. */
 let vendor: TlsVendor;
@@ -116,6 +117,8 @@ test.each([
 });
 
 test('a port that is in use stops the start', async () => {
-  env['EGRESS_PORT'] = new URL(vendor.url).port;
+  const servers = new TestServers();
+  env['EGRESS_PORT'] = String(await servers.tcp(() => undefined));
   await expect(start()).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  await servers.close();
 });
