@@ -177,11 +177,13 @@ describe('the connections of this process', () => {
   test('are counted when the process accepts them on its own ports', async () => {
     let port = 0;
     const accepted = new Promise<void>((resolve) => {
-      void servers.tcp(() => resolve()).then((listening) => {
-        port = listening;
-        ownPorts.push(port);
-        connect(port, '127.0.0.1').on('error', () => undefined);
-      });
+      void servers
+        .tcp(() => resolve())
+        .then((listening) => {
+          port = listening;
+          ownPorts.push(port);
+          connect(port, '127.0.0.1').on('error', () => undefined);
+        });
     });
     await accepted;
     expect(own.accepts).toBe(1);

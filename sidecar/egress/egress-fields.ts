@@ -13,7 +13,10 @@ const lanes = optional(
   },
 );
 
-const notRewritten = optional('lane=VARIABLE:reason separated by commas', (raw) => parseNotRewritten(raw) ?? undefined);
+const notRewritten = optional(
+  'lane=VARIABLE:reason separated by commas',
+  (raw) => parseNotRewritten(raw) ?? undefined,
+);
 
 /** The variables of the lanes and of the census. */
 export const EGRESS_FIELDS = {
