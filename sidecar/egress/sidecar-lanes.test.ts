@@ -68,18 +68,18 @@ async function callsTo(count: number): Promise<EgressCall[]> {
 }
 
 test('a call of the agent is in /egress, in the entry of its request, in the metrics and in the reports', async () => {
-  const { agent, proxyUrl, control, report, settled } = await start();
+  const sidecar = await start();
   const port = Number(env['EGRESS_PORT']);
-  agent.otherwise = (_request, response) => {
+  sidecar.agent.otherwise = (_request, response) => {
     void post(port, CHAT, ask).then(({ status }) => response.end(String(status)));
   };
-  expect(await (await fetch(`${proxyUrl}/chat`, { method: 'POST' })).text()).toBe('200');
-  await settled();
+  expect(await (await fetch(`${sidecar.proxyUrl}/chat`, { method: 'POST' })).text()).toBe('200');
+  await sidecar.settled();
   const calls = await callsTo(1);
-  const [entry] = await report<AuditEntry[]>('/audit');
+  const [entry] = await sidecar.report<AuditEntry[]>('/audit');
   expect(calls).toEqual([expect.objectContaining({ lane: 'openai', requestId: entry?.requestId, statusCode: 200 })]);
   expect(entry?.egress).toEqual({ calls: 1, models: ['gpt-5'], tools: ['search'] });
-  const metrics = await (await control('/metrics')).text();
+  const metrics = await (await sidecar.control('/metrics')).text();
   for (const line of [
     'platform_sidecar_egress_calls_total{lane="openai",outcome="allow"} 1',
     'platform_sidecar_egress_unattributed_total{lane="openai"} 0',
@@ -89,18 +89,18 @@ test('a call of the agent is in /egress, in the entry of its request, in the met
     'platform_sidecar_tokens_today{instances="this"} 35',
   ])
     expect(metrics).toContain(`${line}\n`);
-  const { rows } = await report<{ rows: object[] }>('/explore?view=matrix');
+  const { rows } = await sidecar.report<{ rows: object[] }>('/explore?view=matrix');
   expect(rows).toContainEqual(expect.objectContaining({ kind: 'model', name: 'gpt-5', observed: true }));
   expect(rows).toContainEqual(expect.objectContaining({ kind: 'tool', name: 'search', observed: true }));
-  expect(await report('/usage')).toMatchObject({ totalTokens: 35, totalCalls: 1 });
+  expect(await sidecar.report('/usage')).toMatchObject({ totalTokens: 35, totalCalls: 1 });
 });
 
 test('the newest calls are selected by their number', async () => {
-  const { report } = await start();
+  const sidecar = await start();
   const port = Number(env['EGRESS_PORT']);
   for (const model of ['a', 'b', 'c']) await post(port, CHAT, { ...ask, model });
   await callsTo(3);
-  const calls = await report<EgressCall[]>('/egress?limit=2');
+  const calls = await sidecar.report<EgressCall[]>('/egress?limit=2');
   expect(calls.map(({ id, model, blocked }) => ({ id, model, blocked }))).toEqual([
     { id: 2, model: 'b', blocked: true },
     { id: 3, model: 'c', blocked: true },
