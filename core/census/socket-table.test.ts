@@ -81,16 +81,17 @@ describe('a table of sockets', () => {
 
 describe('the counter of opened connections', () => {
   const read = (text: string) => activeOpensOf(Buffer.from(text), Buffer.byteLength(text));
-  const names = 'Tcp: RtoAlgorithm RtoMin RtoMax MaxConn ActiveOpens PassiveOpens\n';
+  const names = 'Ip: A\nIp: 1\nTcp: RtoAlgorithm RtoMin RtoMax MaxConn ActiveOpens PassiveOpens\n';
 
   test.each<[string, number | null]>([
-    [`Ip: Forwarding DefaultTTL\nIp: 1 64\n${names}Tcp: 1 200 120000 -1 1261753 1190879\nUdp: A\nUdp: 1\n`, 1_261_753],
-    [`${names}Tcp: 1 200 120000 -1 0 5`, 0],
-    ['Tcp: ActiveOpens\nTcp: 7\n', 7],
-    ['TcpExt: ActiveOpens\nTcpExt: 7\n', null],
-    [names, null],
+    [`${names}Tcp: 1 200 120000 -1 1261753 1190879\nUdp: A\nUdp: 1\n`, 1_261_753],
+    [`${names}Tcp: 1 200 120000 -1 0 5\n`, 0],
+    [`${names}Udp: 1 200 120000 -1 0 5\n`, null],
     [`${names}Tcp: 1 2\n`, null],
-    ['Tcp: NoActiveOpens\nTcp: 7\n', null],
+    [`${names}Tcp: 1 2 3 4 -5 6\n`, null],
+    ['\nTcpExt: RtoAlgorithm RtoMin RtoMax MaxConn ActiveOpens PassiveOpens\nTcpExt: 1 2 3 4 5 6\n', null],
+    ['\nTcp: ActiveOpens PassiveOpens\nTcp: 7 8\n', null],
+    [names, null],
     ['', null],
   ])('of %j is %j', (text, expected) => {
     expect(read(text)).toBe(expected);

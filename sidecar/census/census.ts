@@ -110,6 +110,7 @@ export class Census {
     const isOwnAddress = (address: string): boolean => addresses.has(address);
     const own = new OwnConnections({
       inodes: () => this.#files.ownInodes(),
+      ownPorts,
       isOwnAddress,
       onLookup: (host, address) => book.learned(host, [address], nowMs()),
       nowMs,

@@ -13,6 +13,8 @@ const NOT_ATTEMPTED: readonly unknown[] = ['ENETUNREACH', 'EADDRNOTAVAIL', 'EAFN
 
 export interface OwnConnectionsOptions {
   inodes: () => ReadonlySet<number>;
+  /** Ports on which the process listens for the agent. */
+  ownPorts: readonly number[];
   /** Whether the address belongs to this network namespace, loopback included. */
   isOwnAddress: (address: string) => boolean;
   /** Called with each address that a name of this process resolved to. */
@@ -79,8 +81,10 @@ export class OwnConnections implements OwnSockets {
 
   readonly #onServer = (message: unknown): void => {
     const { socket } = message as { socket: Socket };
-    const { remoteAddress } = socket;
-    if (remoteAddress !== undefined && this.#options.isOwnAddress(remoteAddress)) this.accepts += 1;
+    const { localPort, remoteAddress } = socket;
+    const { ownPorts, isOwnAddress } = this.#options;
+    if (localPort === undefined || remoteAddress === undefined || !ownPorts.includes(localPort)) return;
+    if (isOwnAddress(remoteAddress)) this.accepts += 1;
   };
 
   /** Ports of a connection stay known for some time after its end. */

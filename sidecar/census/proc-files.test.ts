@@ -140,11 +140,13 @@ describe('the connections of this process', () => {
   let own: OwnConnections;
   let nowMs = 0;
   const looked: string[] = [];
+  const ownPorts: number[] = [];
 
   beforeEach(() => {
     nowMs = 0;
     own = new OwnConnections({
       inodes: () => new ProcFiles().ownInodes(),
+      ownPorts,
       isOwnAddress: (address) => address === '127.0.0.1' || address === '::ffff:127.0.0.1',
       onLookup: (host, address) => looked.push(`${host} ${address}`),
       nowMs: () => nowMs,
@@ -170,6 +172,21 @@ describe('the connections of this process', () => {
     expect(own.has(local, port)).toBe(true);
     nowMs = 70_000;
     expect(own.has(local, port)).toBe(false);
+  });
+
+  test('are counted when the process accepts them on its own ports', async () => {
+    let port = 0;
+    const accepted = new Promise<void>((resolve) => {
+      void servers
+        .tcp(() => resolve())
+        .then((listening) => {
+          port = listening;
+          ownPorts.push(port);
+          connect(port, '127.0.0.1').on('error', () => undefined);
+        });
+    });
+    await accepted;
+    expect(own.accepts).toBe(1);
   });
 
   test('that fail are attempts, and the errors stay those of their owner', async () => {

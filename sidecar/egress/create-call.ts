@@ -33,7 +33,7 @@ export interface LaneCallOptions extends CallContext {
   /** The request during which the agent made the call; null: not known. */
   entry: AuditEntry | null;
   /** Reserves memory (negative: gives it back); false: there is none. */
-  keep(bytes: number): boolean;
+  keep: (bytes: number) => boolean;
   /** Called when a body passes unread. */
   onUnread(reason: UnreadReason): void;
 }

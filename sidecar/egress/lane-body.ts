@@ -4,10 +4,10 @@ import { ChunkStore } from '../../runtime/chunk-store.ts';
 export interface BodyReader {
   maxBytes: number;
   /** Reserves memory; false: there is none. */
-  keep(bytes: number): boolean;
-  onWhole(body: Buffer): void;
+  keep: (bytes: number) => boolean;
+  onWhole: (body: Buffer) => void;
   /** The body is too large to be read: `rest` has all of it. */
-  onTooLarge(rest: Readable): void;
+  onTooLarge: (rest: Readable) => void;
 }
 
 /** Reads the body of a request into memory. A body above the limit passes on without being read to its end. */

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { constants, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
-import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { lingerOver } from '../proxy/connection-end.ts';
 import { frame, type Framed } from '../proxy/framing.ts';
@@ -53,7 +52,7 @@ export function http2Client(request: Http2ServerRequest, response: Http2ServerRe
     method: request.method,
     rawHeaders: request.rawHeaders,
     headers: { ...request.headers, host: request.authority },
-    socket: request.socket as Socket,
+    socket: request.socket,
     framed: http2Framed(request),
     request,
     // Node.js gives both responses the members that the lanes use.

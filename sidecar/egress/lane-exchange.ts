@@ -9,7 +9,7 @@ import type { UpstreamFailure, UpstreamHandler, UpstreamRequestHandle } from '..
 import { AnswerBody, type AnswerStep } from './answer-body.ts';
 import { createCall } from './create-call.ts';
 import { passed, readBody } from './lane-body.ts';
-import { NO_FACTS, type LaneCall, type OwnResponse, type RequestStep } from './lane-call.ts';
+import { NO_FACTS, type LaneCall, type OwnResponse, type RequestStep, type Treatment } from './lane-call.ts';
 import type { LaneClient } from './lane-client.ts';
 import type { LaneContext } from './lane-context.ts';
 import type { Admitted } from './lane-entrance.ts';
@@ -156,9 +156,8 @@ export class LaneExchange implements UpstreamHandler, Source {
     const contentType = valuesOf(raw, 'content-type')[0]?.split(';')[0]?.trim().toLowerCase() ?? '';
     const isEncoded = valuesOf(raw, 'content-encoding').some((coding) => coding.toLowerCase() !== 'identity');
     const hasBody = this.#client.method !== 'HEAD' && status !== 204 && status !== 304;
-    const treatment = (hasBody && this.#call?.head({ status, contentType, isEncoded })) || {
-      kind: 'unread' as const,
-    };
+    const read = hasBody ? this.#call?.head({ status, contentType, isEncoded }) : undefined;
+    const treatment: Treatment = read ?? { kind: 'unread' };
     if (treatment.kind === 'unread' && treatment.reason !== undefined)
       this.#context.log.unread(route.lane.id, treatment.reason);
     this.#answer = new AnswerBody(treatment, this.#call, {

@@ -7,6 +7,7 @@ import type { EgressCall } from '../../core/egress/egress-call.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
 import { post, startTlsVendor, type TlsVendor } from '../../testing/egress-rig.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
+import { TestServers } from '../../testing/sockets.ts';
 
 /** A sidecar whose agent calls a model through a lane for each request. */
 let vendor: TlsVendor;
@@ -67,18 +68,18 @@ async function callsTo(count: number): Promise<EgressCall[]> {
 }
 
 test('a call of the agent is in /egress, in the entry of its request, in the metrics and in the reports', async () => {
-  const { agent, proxyUrl, control, report, settled } = await start();
+  const sidecar = await start();
   const port = Number(env['EGRESS_PORT']);
-  agent.otherwise = (_request, response) => {
+  sidecar.agent.otherwise = (_request, response) => {
     void post(port, CHAT, ask).then(({ status }) => response.end(String(status)));
   };
-  expect(await (await fetch(`${proxyUrl}/chat`, { method: 'POST' })).text()).toBe('200');
-  await settled();
+  expect(await (await fetch(`${sidecar.proxyUrl}/chat`, { method: 'POST' })).text()).toBe('200');
+  await sidecar.settled();
   const calls = await callsTo(1);
-  const [entry] = await report<AuditEntry[]>('/audit');
+  const [entry] = await sidecar.report<AuditEntry[]>('/audit');
   expect(calls).toEqual([expect.objectContaining({ lane: 'openai', requestId: entry?.requestId, statusCode: 200 })]);
   expect(entry?.egress).toEqual({ calls: 1, models: ['gpt-5'], tools: ['search'] });
-  const metrics = await (await control('/metrics')).text();
+  const metrics = await (await sidecar.control('/metrics')).text();
   for (const line of [
     'platform_sidecar_egress_calls_total{lane="openai",outcome="allow"} 1',
     'platform_sidecar_egress_unattributed_total{lane="openai"} 0',
@@ -88,18 +89,18 @@ test('a call of the agent is in /egress, in the entry of its request, in the met
     'platform_sidecar_tokens_today{instances="this"} 35',
   ])
     expect(metrics).toContain(`${line}\n`);
-  const { rows } = await report<{ rows: object[] }>('/explore?view=matrix');
+  const { rows } = await sidecar.report<{ rows: object[] }>('/explore?view=matrix');
   expect(rows).toContainEqual(expect.objectContaining({ kind: 'model', name: 'gpt-5', observed: true }));
   expect(rows).toContainEqual(expect.objectContaining({ kind: 'tool', name: 'search', observed: true }));
-  expect(await report('/usage')).toMatchObject({ totalTokens: 35, totalCalls: 1 });
+  expect(await sidecar.report('/usage')).toMatchObject({ totalTokens: 35, totalCalls: 1 });
 });
 
 test('the newest calls are selected by their number', async () => {
-  const { report } = await start();
+  const sidecar = await start();
   const port = Number(env['EGRESS_PORT']);
   for (const model of ['a', 'b', 'c']) await post(port, CHAT, { ...ask, model });
   await callsTo(3);
-  const calls = await report<EgressCall[]>('/egress?limit=2');
+  const calls = await sidecar.report<EgressCall[]>('/egress?limit=2');
   expect(calls.map(({ id, model, blocked }) => ({ id, model, blocked }))).toEqual([
     { id: 2, model: 'b', blocked: true },
     { id: 3, model: 'c', blocked: true },
@@ -116,6 +117,8 @@ test.each([
 });
 
 test('a port that is in use stops the start', async () => {
-  env['EGRESS_PORT'] = new URL(vendor.url).port;
+  const servers = new TestServers();
+  env['EGRESS_PORT'] = String(await servers.tcp(() => undefined));
   await expect(start()).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  await servers.close();
 });

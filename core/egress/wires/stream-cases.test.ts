@@ -4,6 +4,7 @@ import { event } from '../../../testing/vendor-streams.ts';
 import { isRecord, jsonOf } from '../../untrusted/fields.ts';
 import type { FilterOptions, Frame, Json, JudgeCall, StreamFilter, WireName } from '../model-wire.ts';
 import { createLineFrames, createSseFrames } from '../sse-frames.ts';
+import { filterList } from './filter-list.ts';
 import { MAX_HELD_BYTES } from './stream-filter.ts';
 import { WIRE_OF } from './wire-of.ts';
 
@@ -252,7 +253,7 @@ describe('a stream of Responses', () => {
       item: item('a', 'in_progress'),
       sequence_number: 1,
     };
-    const text = [added, { ...completed(item('a')), sequence_number: 2 }]
+    const text = ([added, { ...completed(item('a')), sequence_number: 2 }] as Json[])
       .map((each) => event(each, String(each['type'])))
       .join('');
     const output = sent('responses', text, { judge: () => 'remove' });
@@ -337,6 +338,28 @@ describe('a stream of Gemini', () => {
         ],
       },
     ]);
+  });
+});
+
+describe('a list of events of Gemini', () => {
+  const chunkOf = (name: string): Json => ({
+    candidates: [{ content: { role: 'model', parts: [{ functionCall: { name, args: {} } }] } }],
+  });
+  const list = [chunkOf('a'), chunkOf('b'), 5, { candidates: [{ finishReason: 'STOP' }] }];
+  const options = { message: M, removeUsage: false };
+
+  test.each<[string, JudgeCall, unknown[] | null]>([
+    ['is unchanged', removing('c'), null],
+    ['loses a call', removing('b'), [list[0], ...list.slice(2)]],
+    [
+      'has the message',
+      removing('a', 'b'),
+      [5, { candidates: [{ finishReason: 'STOP', content: { role: 'model', parts: [{ text: M }] } }] }],
+    ],
+  ])('%s', (_name, judge, expected) => {
+    const { body, answer } = filterList(WIRE_OF.gemini, list, { ...options, judge });
+    expect(body).toEqual(expected);
+    expect(answer.toolCalls.map(({ name }) => name)).toEqual(['a', 'b']);
   });
 });
 
