@@ -135,7 +135,11 @@ function several(): KubeObject[] {
   };
   const template = podTemplate('several', [second, agent], {
     annotations: { ...LANES, 'platform.io/agent-container': 'agent' },
-    spec: { initContainers: [early] },
+    spec: {
+      initContainers: [early],
+      // The cluster has no external DNS. While the addresses of a declared host are not known, each address may be its own.
+      hostAliases: [{ ip: '10.255.0.1', hostnames: ['api.openai.com'] }],
+    },
   });
   return [manifest('several'), deployment('several', template)];
 }
