@@ -22,7 +22,7 @@ export function programContainer(name: string, image: string, args: readonly str
     name,
     image,
     imagePullPolicy: 'IfNotPresent',
-    args: args.map((arg, n) => (n === 0 && arg.endsWith('.ts') ? `/programs/${arg}` : arg)),
+    args: args.map((arg, n) => (n === 0 && /\.(ts|py)$/.test(arg) ? `/programs/${arg}` : arg)),
     volumeMounts: [MOUNT],
     securityContext: { allowPrivilegeEscalation: false, capabilities: { drop: ['ALL'] } },
   };

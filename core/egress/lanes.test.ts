@@ -127,8 +127,9 @@ const ROWS: Row[] = [
   ['mcp:files', 'https://a/mcp', '/mcp/files', '/mcp', 'mcp'],
 ];
 
-test.each(ROWS)('lane %s to %s: %s is %s', (...row) => {
-  const [lane, upstream, target, path, wire] = row;
+const CASES = ROWS.map(([lane, upstream, target, path, wire]) => ({ lane, upstream, target, path, wire }));
+
+test.each(CASES)('lane $lane to $upstream: $target is $path', ({ lane, upstream, target, path, wire }) => {
   const vendor = (VENDOR_LANES as Record<string, { upstream: string | null }>)[lane]?.upstream ?? '';
   expect(routeOf(lanesOf(`${lane}=${upstream.replace('vendor', vendor)}`), 'POST', target)).toMatchObject({
     upstreamPath: path,

@@ -1,6 +1,5 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { constants, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
-import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { lingerOver } from '../proxy/connection-end.ts';
 import { frame, type Framed } from '../proxy/framing.ts';

@@ -9,7 +9,7 @@ import type { UpstreamFailure, UpstreamHandler, UpstreamRequestHandle } from '..
 import { AnswerBody, type AnswerStep } from './answer-body.ts';
 import { createCall } from './create-call.ts';
 import { passed, readBody } from './lane-body.ts';
-import { NO_FACTS, type LaneCall, type OwnResponse, type RequestStep } from './lane-call.ts';
+import { NO_FACTS, type LaneCall, type OwnResponse, type RequestStep, type Treatment } from './lane-call.ts';
 import type { LaneClient } from './lane-client.ts';
 import type { LaneContext } from './lane-context.ts';
 import type { Admitted } from './lane-entrance.ts';
@@ -157,7 +157,7 @@ export class LaneExchange implements UpstreamHandler, Source {
     const isEncoded = valuesOf(raw, 'content-encoding').some((coding) => coding.toLowerCase() !== 'identity');
     const hasBody = this.#client.method !== 'HEAD' && status !== 204 && status !== 304;
     const read = hasBody ? this.#call?.head({ status, contentType, isEncoded }) : undefined;
-    const treatment = read ?? { kind: 'unread' as const };
+    const treatment: Treatment = read ?? { kind: 'unread' };
     if (treatment.kind === 'unread' && treatment.reason !== undefined)
       this.#context.log.unread(route.lane.id, treatment.reason);
     this.#answer = new AnswerBody(treatment, this.#call, {

@@ -7,6 +7,7 @@ import type { EgressCall } from '../../core/egress/egress-call.ts';
 import { freePorts } from '../../examples/demo/free-ports.ts';
 import { post, startTlsVendor, type TlsVendor } from '../../testing/egress-rig.ts';
 import { manifestText, startSidecarRig, type SidecarRig } from '../../testing/sidecar-rig.ts';
+import { TestServers } from '../../testing/sockets.ts';
 
 /** A sidecar whose agent calls a model through a lane for each request. */
 let vendor: TlsVendor;
@@ -68,18 +69,15 @@ async function callsTo(count: number): Promise<EgressCall[]> {
 
 test('a call of the agent is in /egress, in the entry of its request, in the metrics and in the reports', async () => {
   const sidecar = await start();
-  const { agent, proxyUrl } = sidecar;
   const port = Number(env['EGRESS_PORT']);
-  agent.otherwise = (_request, response) => {
+  sidecar.agent.otherwise = (_request, response) => {
     void post(port, CHAT, ask).then(({ status }) => response.end(String(status)));
   };
-  expect(await (await fetch(`${proxyUrl}/chat`, { method: 'POST' })).text()).toBe('200');
+  expect(await (await fetch(`${sidecar.proxyUrl}/chat`, { method: 'POST' })).text()).toBe('200');
   await sidecar.settled();
   const calls = await callsTo(1);
   const [entry] = await sidecar.report<AuditEntry[]>('/audit');
-  expect(calls).toEqual([
-    expect.objectContaining({ lane: 'openai', requestId: entry?.requestId, statusCode: 200 }),
-  ]);
+  expect(calls).toEqual([expect.objectContaining({ lane: 'openai', requestId: entry?.requestId, statusCode: 200 })]);
   expect(entry?.egress).toEqual({ calls: 1, models: ['gpt-5'], tools: ['search'] });
   const metrics = await (await sidecar.control('/metrics')).text();
   for (const line of [
@@ -119,6 +117,8 @@ test.each([
 });
 
 test('a port that is in use stops the start', async () => {
-  env['EGRESS_PORT'] = new URL(vendor.url).port;
+  const servers = new TestServers();
+  env['EGRESS_PORT'] = String(await servers.tcp(() => undefined));
   await expect(start()).rejects.toMatchObject({ code: 'EADDRINUSE' });
+  await servers.close();
 });

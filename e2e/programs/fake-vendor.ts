@@ -1,0 +1,65 @@
+// A model vendor with OpenAI's chat completions, and the shop in which the tools of langgraph-agent.py work. The model calls `search`
+// and `delete_all_orders`, offered or not, and returns a text once it has the result of a tool.
+//   GET  /state              {calls, tokens, work: {"AGENT/TOOL": count}}; calls and tokens of the agent whose API key is ?agent=
+//   GET  /work/AGENT/TOOL    the side effect of a tool
+// Also listens on ports 8001 to 8003, for connections of the census tests.
+import { createServer } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+
+const TOOLS = ['search', 'delete_all_orders'];
+const USAGE = { prompt_tokens: 31, completion_tokens: 11, total_tokens: 42 };
+
+const work: Record<string, number> = {};
+const calls: Record<string, number> = {};
+
+interface ChatRequest {
+  model: string;
+  messages: { role: string }[];
+}
+
+async function respond(request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const send = (body: unknown): void => {
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(body));
+  };
+  const url = new URL(request.url ?? '/', 'http://vendor');
+  if (url.pathname === '/state') {
+    const count = calls[url.searchParams.get('agent') ?? ''] ?? 0;
+    send({ calls: count, tokens: count * USAGE.total_tokens, work });
+    return;
+  }
+  if (url.pathname.startsWith('/work/')) {
+    const key = url.pathname.slice('/work/'.length);
+    work[key] = (work[key] ?? 0) + 1;
+    send({ done: key });
+    return;
+  }
+  let text = '';
+  for await (const chunk of request.setEncoding('utf8')) text += String(chunk);
+  if (!url.pathname.endsWith('/chat/completions')) {
+    send({ data: [] });
+    return;
+  }
+  const agent = (request.headers.authorization ?? '').replace(/^Bearer /, '');
+  calls[agent] = (calls[agent] ?? 0) + 1;
+  const { model, messages } = JSON.parse(text) as ChatRequest;
+  const isDone = messages.some(({ role }) => role === 'tool');
+  const toolCalls = TOOLS.map((name) => ({
+    id: `call_${name}`,
+    type: 'function',
+    function: { name, arguments: '{"query":"orders"}' },
+  }));
+  const message = isDone
+    ? { role: 'assistant', content: 'There is one order.' }
+    : { role: 'assistant', content: null, tool_calls: toolCalls };
+  send({
+    ...{ id: 'chatcmpl-1', object: 'chat.completion', created: 1_700_000_000, model, usage: USAGE },
+    choices: [{ index: 0, message, finish_reason: isDone ? 'stop' : 'tool_calls' }],
+  });
+}
+
+for (const port of [8000, 8001, 8002, 8003])
+  createServer((request, response) => {
+    respond(request, response).catch((error: unknown) => {
+      response.writeHead(500).end(String(error));
+    });
+  }).listen(port);
