@@ -14,6 +14,7 @@ const ROOT = dirname(import.meta.dirname);
 const ANY_TEXT = [
   'DATABASE_CA_FILE',
   'DATA_DIR',
+  'EGRESS_CA_FILE',
   'KUBECONFIG',
   'KUBERNETES_SERVICE_HOST',
   'MANIFEST_PATH',

@@ -1,3 +1,4 @@
+import { NOT_REWRITTEN_REASONS } from '../core/egress/not-rewritten.ts';
 import { listen, type Listener } from '../runtime/http-listener.ts';
 import type { Logger } from '../runtime/logger.ts';
 import { systemClock } from '../runtime/clock.ts';
@@ -112,4 +113,9 @@ function warnAboutUnusedSettings(config: SidecarConfig, logger: Logger): void {
     logger.warn('POLICY_PROXY_MODE=enforce has no effect: no policy engine configured');
   if (config.POLICY_ENGINE === 'none' && config.EGRESS_MODE === 'enforce' && config.EGRESS_LANES !== null)
     logger.warn('EGRESS_MODE=enforce has no effect: no policy engine configured');
+  for (const { lane, variable, reason } of config.EGRESS_NOT_REWRITTEN ?? [])
+    logger.warn('calls may bypass an egress lane', {
+      ...{ lane, variable },
+      reason: NOT_REWRITTEN_REASONS[reason],
+    });
 }

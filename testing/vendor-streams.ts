@@ -12,11 +12,11 @@ export interface VendorAnswer {
 
 /** Writes answers in one protocol, in the vendor's form. */
 export interface Vendor {
-  whole(answer: VendorAnswer): Json;
+  whole: (answer: VendorAnswer) => Json;
   /** The events of a stream. The text and the arguments are in pieces. */
-  stream(answer: VendorAnswer): string[];
+  stream: (answer: VendorAnswer) => string[];
   /** What a client reads from the events of a stream, or from a whole answer. */
-  receive(events: readonly Json[]): Received;
+  receive: (events: readonly Json[]) => Received;
 }
 
 export interface Received {

@@ -42,7 +42,7 @@ function withCall(calls: readonly ModelCall[], call: ModelCall): ModelCall[] {
   return [...calls.slice(0, -1), sum];
 }
 
-export interface ComparedTokens {
+interface ComparedTokens {
   /** Tokens on the lanes, of the requests whose tokens the agent reported. */
   tokens: { prompt: number; completion: number; unknownCalls: number };
   /** Of the same requests; null: there is none. */

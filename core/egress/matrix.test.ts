@@ -138,9 +138,23 @@ describe('tools', () => {
       ['files_read +?+ match', 'read +?+ match'],
     ],
     [
-      'that a declared MCP server does not list',
+      'called on a declared MCP server that does not list it',
       files,
       lanes({ ...calls, mcpServers: listed('write') }),
+      ['read +?+ match'],
+    ],
+    [
+      'offered, called on a declared MCP server that does not list it',
+      files,
+      lanes({ ...calls, toolsOffered: counts('read'), mcpServers: listed('write') }),
+      ['read -?+ undeclared'],
+    ],
+    [
+      'called on a declared and an undeclared MCP server',
+      files,
+      lanes({
+        mcpServers: new Map([...listed(), ['evil', { toolsListed: [], toolsCalled: counts('read') }]]),
+      }),
       ['read -?+ undeclared'],
     ],
     ['of an undeclared MCP server', {}, lanes({ mcpServers: listed('read') }), ['read -?+ undeclared']],
@@ -162,12 +176,8 @@ describe('MCP servers', () => {
     ['check failing', files, checked('fail'), ['files +-? never-seen']],
     ['check skipped', files, checked('skip'), ['files +?? unknown']],
     ['without a lane of its own', files, lanes(), ['files +?? unknown']],
-    [
-      'lane without a call',
-      files,
-      lanes({ lanes: ['mcp:files'], mcpServers: silent }),
-      ['files +?- never-seen'],
-    ],
+    ['lane without a call', files, lanes({ lanes: ['mcp:files'] }), ['files +?- never-seen']],
+    ['answered', files, lanes({ lanes: ['mcp:files'], mcpServers: silent }), ['files +?+ match']],
     ['tools listed', files, lanes({ lanes: ['mcp:files'], mcpServers: server }), ['files +?+ match']],
     ['undeclared', {}, lanes({ lanes: ['mcp:files'], mcpServers: server }), ['files -?+ undeclared']],
   ])('%s', (_what, spec, facts, rows) => {

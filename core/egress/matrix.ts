@@ -116,32 +116,42 @@ function hasLaneFor({ spec: { model } }: Manifest, id: string, egress: EgressFac
 
 function toolRows({ manifest, declared, facts, egress }: MatrixInput): Cells[] {
   const reported = facts.reported?.tools ?? null;
-  const observed = egress === null ? new Set<string>() : toolsIn(egress);
-  const listed = new Map(
-    [...(egress?.mcpServers ?? [])].map(([name, { toolsListed }]) => [name, toolsListed]),
-  );
+  const byModels = egress === null ? new Set<string>() : toolsOfModels(egress);
+  const byServers = callsOnServers(declared, egress);
   const declaredNames = (manifest.spec.tools ?? []).map(({ name }) => name);
-  const names = [...new Set([...declaredNames, ...observed, ...(reported ?? [])])];
-  const mcpTools = mcpToolsIn(declared, names, listed);
+  const names = [...new Set([...declaredNames, ...byModels, ...byServers.keys(), ...(reported ?? [])])];
+  const servers = [...(egress?.mcpServers ?? [])];
+  const lists = new Map(servers.map(([name, { toolsListed }]) => [name, toolsListed]));
+  const mcpTools = mcpToolsIn(declared, names, lists);
   // Without a call of a model or an MCP server, nothing is known about the tools.
-  const hasCalls = egress !== null && (egress.models.size > 0 || observed.size > 0);
+  const hasCalls = egress !== null && egress.models.size + byServers.size > 0;
   return names.map((name): Cells => {
     const isReported = reported?.has(name) ?? null;
     // The agent can run a tool without a model. No lane sees that.
     const unseen = hasCalls && isReported !== true ? false : null;
+    // Whatever a declared server is called for is its tool. For a model, the server must list it.
+    const isOfServer = !byModels.has(name) && byServers.get(name) === true;
     return {
       name,
-      declared: isDeclaredTool(declared, name, mcpTools),
+      declared: isOfServer || isDeclaredTool(declared, name, mcpTools),
       reported: isReported,
-      observed: observed.has(name) || unseen,
+      observed: byModels.has(name) || byServers.has(name) || unseen,
     };
   });
 }
 
-/** The tools that were offered to a model, called by a model or the agent, or whose results were sent to a model. */
-function toolsIn({ toolsOffered, toolsCalled, toolsExecuted, mcpServers }: EgressFacts): Set<string> {
-  const ofServers = [...mcpServers.values()].flatMap((server) => [...server.toolsCalled.keys()]);
-  return new Set([...toolsOffered.keys(), ...toolsCalled.keys(), ...toolsExecuted.keys(), ...ofServers]);
+/** The tools that were offered to a model or called by a model, or whose results were sent to a model. */
+function toolsOfModels({ toolsOffered, toolsCalled, toolsExecuted }: EgressFacts): Set<string> {
+  return new Set([...toolsOffered.keys(), ...toolsCalled.keys(), ...toolsExecuted.keys()]);
+}
+
+/** The tools that were called on MCP servers, and whether the manifest declares each of these servers. */
+function callsOnServers({ mcpServers }: DeclaredEgress, egress: EgressFacts | null): Map<string, boolean> {
+  const calls = new Map<string, boolean>();
+  for (const [server, { toolsCalled }] of egress?.mcpServers ?? [])
+    for (const tool of toolsCalled.keys())
+      calls.set(tool, mcpServers.has(server) && calls.get(tool) !== false);
+  return calls;
 }
 
 const MCP_LANE = 'mcp:';
@@ -156,13 +166,12 @@ function mcpRows({ declared, facts, egress }: MatrixInput): Cells[] {
   const checks = facts.agentReport?.checks ?? null;
   return [...names].map((name): Cells => {
     const status = checks?.find(({ id }) => id === `${MCP_LANE}${name}`)?.status;
-    const seen = egress?.mcpServers.get(name);
-    const hasAnswered = seen !== undefined && seen.toolsListed.length + seen.toolsCalled.size > 0;
     return {
       name,
       declared: declared.mcpServers.has(name),
       reported: reportedBy(status),
-      observed: hasAnswered || (lanes.includes(`${MCP_LANE}${name}`) ? false : null),
+      observed:
+        egress?.mcpServers.has(name) === true || (lanes.includes(`${MCP_LANE}${name}`) ? false : null),
     };
   });
 }

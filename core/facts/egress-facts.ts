@@ -10,7 +10,7 @@ export interface EgressFacts {
   toolsCalled: ReadonlyMap<string, number>;
   /** Tool -> number of results in requests to models. */
   toolsExecuted: ReadonlyMap<string, number>;
-  /** By the name of the MCP server of a lane. */
+  /** The MCP servers that responded on their lanes, by name. */
   mcpServers: ReadonlyMap<string, McpServerFacts>;
   /** Of the calls that belong to requests with reported tokens. */
   tokens: { prompt: number; completion: number; unknownCalls: number };

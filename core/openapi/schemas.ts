@@ -2,7 +2,6 @@ import type { JsonSchema } from './operation.ts';
 import { AGENT_DETAIL_SCHEMAS } from './schemas/agent-detail.ts';
 import { COMMON_SCHEMAS } from './schemas/common.ts';
 import { COVERAGE_SCHEMAS } from './schemas/coverage.ts';
-import { EGRESS_CALL_SCHEMAS } from './schemas/egress-calls.ts';
 import { FLEET_SCHEMAS } from './schemas/fleet.ts';
 import { HISTORY_SCHEMAS } from './schemas/history.ts';
 import { REPORT_SCHEMAS } from './schemas/reports.ts';
@@ -15,7 +14,6 @@ export const SCHEMA_TABLES: readonly Readonly<Record<string, JsonSchema>>[] = [
   COMMON_SCHEMAS,
   REPORT_SCHEMAS,
   SIDECAR_SCHEMAS,
-  EGRESS_CALL_SCHEMAS,
   FLEET_SCHEMAS,
   AGENT_DETAIL_SCHEMAS,
   HISTORY_SCHEMAS,

@@ -1,5 +1,6 @@
 import { EGRESS_CONNECT_PORT, EGRESS_PORT } from '../../core/injection/names.ts';
 import { parseLanes } from '../../core/egress/lanes.ts';
+import { parseNotRewritten } from '../../core/egress/not-rewritten.ts';
 import { POLICY_MODES } from '../../core/policy/engine.ts';
 import { oneOf, optional, optionalOneOf, optionalText, port, type Summaries } from '../../runtime/env.ts';
 import { ON_FORBIDDEN_TOOL } from './create-call.ts';
@@ -12,6 +13,11 @@ const lanes = optional(
   },
 );
 
+const notRewritten = optional(
+  'lane=VARIABLE:reason separated by commas',
+  (raw) => parseNotRewritten(raw) ?? undefined,
+);
+
 /** The variables of the lanes and of the census. */
 export const EGRESS_FIELDS = {
   EGRESS_LANES: lanes,
@@ -19,6 +25,7 @@ export const EGRESS_FIELDS = {
   EGRESS_MODE: optionalOneOf(POLICY_MODES),
   EGRESS_ON_FORBIDDEN_TOOL: oneOf(ON_FORBIDDEN_TOOL, 'strip'),
   EGRESS_CA_FILE: optionalText,
+  EGRESS_NOT_REWRITTEN: notRewritten,
   EGRESS_CONNECT: oneOf(['off', 'log', 'deny'], 'off'),
   EGRESS_CONNECT_PORT: port(EGRESS_CONNECT_PORT),
   CENSUS: oneOf(['off', 'on'], 'off'),
@@ -34,6 +41,8 @@ export const EGRESS_SUMMARIES: Summaries<typeof EGRESS_FIELDS> = {
     'With EGRESS_MODE=enforce, the effect of a forbidden tool call in the response of a model: `strip` removes the call, `fail` replaces the response by 403.',
   EGRESS_CA_FILE:
     'Path of a PEM file with CA certificates that verify the upstreams of the lanes, in addition to the CAs of Node.js. Read at start.',
+  EGRESS_NOT_REWRITTEN:
+    'The variables of the agent that the injector did not change, so that calls may bypass their lanes: comma-separated `lane=VARIABLE:reason`. Logged at start. Set by the injector.',
   EGRESS_CONNECT:
     'The lane for CONNECT requests, which the agent uses through HTTPS_PROXY. `log`: records the hosts. `deny`: rejects hosts that the manifest does not declare. Set by the injector from the annotation platform.io/egress-connect.',
   EGRESS_CONNECT_PORT: 'The port of that lane on 127.0.0.1 and ::1.',

@@ -239,6 +239,8 @@ export class LaneExchange implements UpstreamHandler, Source {
     if (this.#isOver) return;
     this.#isOver = true;
     this.#control?.abort();
+    // The rest of the body is read and dropped.
+    this.#client.request.unpipe();
     respondWith(this.#client, response, this.#call?.facts.violations ?? []);
   }
 

@@ -1,4 +1,7 @@
+import type { Lane } from '../../core/egress/lanes.ts';
 import type { Frame, Json, ModelAnswer, ModelRequest, ModelWire } from '../../core/egress/model-wire.ts';
+import { filterList } from '../../core/egress/wires/filter-list.ts';
+import { jsonText } from '../../core/egress/wires/members.ts';
 import { isRecord } from '../../core/untrusted/fields.ts';
 import type { EgressVerdict } from '../policy/policy-evaluator.ts';
 import type { LaneCallOptions } from './create-call.ts';
@@ -25,7 +28,7 @@ import { ToolVerdicts } from './tool-verdicts.ts';
 const BYTES_PER_TOKEN = 4;
 
 /** Text for the agent instead of the last forbidden call. */
-export const REMOVED = 'The policy of this agent removed the call of a tool.';
+const REMOVED = 'The policy of this agent removed the call of a tool.';
 
 const NO_ANSWER: ModelAnswer = { model: null, toolCalls: [], usage: null, isComplete: false };
 
@@ -80,9 +83,7 @@ export class ModelCall implements LaneCall {
     this.#isServed = status >= 200 && status < 300;
     if (!this.#isServed) return { kind: 'unread' };
     const format = FORMATS[contentType];
-    // A stream in any other form would be held until its end.
-    const isArrayStream = format === 'json' && this.#wire.name === 'gemini' && this.facts.isStream;
-    if (isEncoded || format === undefined || isArrayStream) return { kind: 'unread', reason: 'form' };
+    if (isEncoded || format === undefined) return { kind: 'unread', reason: 'form' };
     if (format === 'json') return { kind: 'whole' };
     this.#stream = new ModelStream({
       ...{ wire: this.#wire, verdicts: this.#verdicts, removeUsage: this.#addedUsage },
@@ -96,23 +97,31 @@ export class ModelCall implements LaneCall {
   }
 
   whole(body: unknown): WholeStep | Promise<WholeStep> {
-    if (!isRecord(body)) {
+    // Streams of Gemini that are not server-sent events are a list.
+    if (!isRecord(body) && !Array.isArray(body)) {
       this.#options.onUnread('form');
       return { body: null };
     }
-    this.#answer = this.#wire.readAnswer(body);
+    const answer: Json | readonly unknown[] = body;
+    this.#answer = isRecord(answer)
+      ? this.#wire.readAnswer(answer)
+      : filterList(this.#wire, answer, { judge: () => 'pass', message: REMOVED, removeUsage: false }).answer;
     this.#verdicts.collectAll(this.#answer);
     const { pending } = this.#verdicts;
-    return pending === null ? this.#decideWhole(body) : pending.then(() => this.#decideWhole(body));
+    return pending === null ? this.#decideWhole(answer) : pending.then(() => this.#decideWhole(answer));
   }
 
-  #decideWhole(body: Json): WholeStep {
+  #decideWhole(body: Json | readonly unknown[]): WholeStep {
     this.#noteVerdicts();
     if (!this.#options.policy.blocks) return { body: null };
-    const stripped = this.#wire.strip(body, this.#verdicts.judge, REMOVED);
+    const { judge } = this.#verdicts;
+    const stripped = isRecord(body)
+      ? (this.#wire.strip(body, judge, REMOVED)?.body ?? null)
+      : filterList(this.#wire, body, { judge, message: REMOVED, removeUsage: false }).body;
     if (stripped === null) return { body: null };
     this.facts.isBlocked = true;
-    return this.#isFailing ? { respond: this.#denyAnswer() } : { body: JSON.stringify(stripped.body) };
+    const text = this.#isFailing ? null : jsonText(stripped);
+    return text === null ? { respond: this.#denyAnswer() } : { body: text };
   }
 
   frames(frames: readonly Frame[], isEnd: boolean): FramesStep | Promise<FramesStep> {
@@ -192,12 +201,14 @@ export class ModelCall implements LaneCall {
     return { tokens: promptTokens + completionTokens, usd: costUsd };
   }
 
-  /** The body with the option that makes the vendor state the usage of a stream. Mistral states it always. */
+  /** The body with the option that makes the vendor state the usage of a stream. */
   #prepared(body: Json, raw: Buffer): Buffer {
-    const prepared = this.#options.route.lane.kind === 'mistral' ? null : this.#wire.prepare(body);
-    if (prepared === null) return raw;
+    const { lane, upstreamPath } = this.#options.route;
+    const prepared = rejectsOptions(lane, upstreamPath) ? null : this.#wire.prepare(body);
+    const next = prepared === null ? null : jsonWith(raw, body, prepared.body);
+    if (prepared === null || next === null) return raw;
     this.#addedUsage = prepared.addedUsage;
-    return jsonWith(raw, body, prepared.body);
+    return next;
   }
 
   #noteVerdicts(): void {
@@ -244,6 +255,15 @@ const UNREAD: ModelRequest = {
   ...{ model: null, isStream: false, maxOutputTokens: null, isStateful: false },
   ...{ toolsOffered: [], vendorTools: [], toolResults: [] },
 };
+
+/** The first version of the API of Azure with `stream_options`. */
+const AZURE_WITH_OPTIONS = '2024-09-01';
+
+/** Mistral rejects unknown options, and states the usage always. */
+function rejectsOptions({ kind }: Lane, path: string): boolean {
+  const [, version = AZURE_WITH_OPTIONS] = /[?&]api-version=(\d{4}-\d{2}-\d{2})/.exec(path) ?? [];
+  return kind === 'mistral' || (kind === 'azure' && version < AZURE_WITH_OPTIONS);
+}
 
 /** The content types of answers. */
 const FORMATS: Readonly<Record<string, 'json' | 'sse' | 'ndjson'>> = {

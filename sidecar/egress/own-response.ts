@@ -7,7 +7,7 @@ import type { OwnResponse } from './lane-call.ts';
 import type { LaneClient } from './lane-client.ts';
 
 /** Why a lane responds in place of its upstream, apart from denials. */
-export type FailureKind = UpstreamFailureKind | 'overload';
+type FailureKind = UpstreamFailureKind | 'overload';
 
 const FAILURES: Readonly<Record<FailureKind, LaneFailure>> = {
   unreachable: {

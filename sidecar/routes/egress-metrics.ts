@@ -55,15 +55,29 @@ const ROWS: readonly Row[] = [
 /** Registers the metrics of the lanes. There are at most as many label values as lanes. */
 export function addEgressMetrics({ metrics, lanes }: SidecarContext): void {
   const log = lanes?.egress.log;
+  const reservations = lanes?.egress.reservations;
   for (const { name, help, read } of ROWS)
     metrics.total(name, help, () =>
       [...(log?.counts ?? [])].flatMap(([lane, counts]) =>
         read(counts).map(({ labels, value }) => ({ labels: { lane, ...labels }, value })),
       ),
     );
+  const connect = lanes?.connect ?? null;
+  metrics.total(
+    'platform_sidecar_egress_tunnels_total',
+    'CONNECT requests by result: a tunnel (open), a host that is denied before or in its TLS handshake (denied), or another failure (failed). A tunnel that its handshake ends counts twice.',
+    () =>
+      connect === null
+        ? []
+        : [
+            { labels: { result: 'open' }, value: connect.counts.tunnels },
+            { labels: { result: 'denied' }, value: connect.counts.denied },
+            { labels: { result: 'failed' }, value: connect.counts.failed },
+          ],
+  );
   metrics.gauge(
     'platform_sidecar_egress_reserved_tokens',
     'Tokens that calls in flight, and calls of this UTC day without usage, may have used.',
-    () => (lanes == null ? [] : [{ value: lanes.egress.reservations.total.tokens }]),
+    () => (reservations === undefined ? [] : [{ value: reservations.total.tokens }]),
   );
 }

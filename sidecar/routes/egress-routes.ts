@@ -21,7 +21,12 @@ export function egressRoutes({ lanes }: SidecarContext): SidecarRoute[] {
           200: { description: 'The calls, oldest first.', schema: listOf(ref('EgressCall')) },
         },
       },
-      handlers: [(request, response) => void response.json(lanes?.egress.log.newest(limitOf(request)) ?? [])],
+      handlers: [
+        (request, response) => {
+          const limit = limitOf(request);
+          response.json(lanes?.egress.log.newest(limit) ?? []);
+        },
+      ],
     },
   ];
 }

@@ -24,15 +24,23 @@ export interface AnswerCall {
   /** Empty: not received yet. */
   readonly name: string;
   readonly verdict: CallVerdict;
+  /** false: the call ended, so further parts follow its verdict. */
+  readonly isOpen: boolean;
   /** Whether the arguments that were received are complete JSON. */
   isWhole(): boolean;
 }
 
 /** Stands for a part that is not a valid call: it passes. */
-export const NOT_A_CALL: AnswerCall = { id: null, name: '', verdict: 'pass', isWhole: () => false };
+export const NOT_A_CALL: AnswerCall = {
+  id: null,
+  name: '',
+  verdict: 'pass',
+  isOpen: false,
+  isWhole: () => false,
+};
 
 /** Stands for all calls above `MAX_CALLS`. */
-const ONE_TOO_MANY: AnswerCall = { id: null, name: '', verdict: 'remove', isWhole: () => false };
+const ONE_TOO_MANY: AnswerCall = { ...NOT_A_CALL, verdict: 'remove' };
 
 class OpenCall implements AnswerCall {
   id: string | null = null;

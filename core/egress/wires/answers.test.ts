@@ -34,10 +34,10 @@ describe('a recorded answer', () => {
 
 describe.each(WIRES)('an answer of %s', (wire) => {
   const { whole, receive } = VENDORS[wire];
-  const { readAnswer, strip } = WIRE_OF[wire];
+  const { [wire]: read } = WIRE_OF;
 
   test('has its facts', () => {
-    expect(readAnswer(whole(ANSWER))).toMatchObject({
+    expect(read.readAnswer(whole(ANSWER))).toMatchObject({
       model: wire === 'cohere' ? null : 'model-1',
       toolCalls: ANSWER.calls.map(({ name, input }) => ({ name, arguments: input })),
       usage: { promptTokens: 31, completionTokens: 5 },
@@ -46,14 +46,14 @@ describe.each(WIRES)('an answer of %s', (wire) => {
   });
 
   test('is unchanged if no call is removed', () => {
-    expect(strip(whole(ANSWER), removing('other'), M)).toBeNull();
-    expect(strip(whole({ text: 'a', calls: [] }), () => 'remove', M)).toBeNull();
+    expect(read.strip(whole(ANSWER), removing('other'), M)).toBeNull();
+    expect(read.strip(whole({ text: 'a', calls: [] }), () => 'remove', M)).toBeNull();
   });
 
   test('loses one of two calls, by name and by arguments', () => {
     const byInput: JudgeCall = ({ arguments: input }) => (input === '{"id":"2"}' ? 'remove' : 'pass');
     for (const judge of [removing('delete_order'), byInput]) {
-      const stripped = strip(whole(ANSWER), judge, M);
+      const stripped = read.strip(whole(ANSWER), judge, M);
       expect(stripped?.removed).toMatchObject([{ name: 'delete_order', arguments: '{"id":"2"}' }]);
       const before = receive([whole(ANSWER)]);
       expect(receive([stripped!.body])).toMatchObject({
@@ -63,7 +63,7 @@ describe.each(WIRES)('an answer of %s', (wire) => {
   });
 
   test.each(['', 'Wait.'])('has the message instead of its calls, after the text "%s"', (text) => {
-    const stripped = strip(whole({ ...ANSWER, text }), () => 'hold', M);
+    const stripped = read.strip(whole({ ...ANSWER, text }), () => 'hold', M);
     const received = receive([stripped!.body]);
     expect(received.calls).toEqual([]);
     expect(received.text.replace(/\s/g, '')).toBe((text + M).replace(/\s/g, ''));
@@ -75,8 +75,8 @@ describe.each(WIRES)('an answer of %s', (wire) => {
     const wrong = [1, null, 'a', {}, [1, null, [], {}, { message: 1, content: 1, delta: [], type: 1 }]];
     for (const member of ['choices', 'output', 'content', 'candidates', 'message', 'usage'])
       for (const value of wrong) {
-        expect(readAnswer({ [member]: value }).toolCalls).toEqual([]);
-        expect(strip({ [member]: value }, () => 'remove', M)).toBeNull();
+        expect(read.readAnswer({ [member]: value }).toolCalls).toEqual([]);
+        expect(read.strip({ [member]: value }, () => 'remove', M)).toBeNull();
       }
   });
 
@@ -84,8 +84,8 @@ describe.each(WIRES)('an answer of %s', (wire) => {
     const body = JSON.parse(
       '{"__proto__":{"choices":[],"x":1},"constructor":1,"message":{"__proto__":[]}}',
     ) as Json;
-    expect(readAnswer(body).toolCalls).toEqual([]);
-    expect(strip(body, () => 'remove', M)).toBeNull();
+    expect(read.readAnswer(body).toolCalls).toEqual([]);
+    expect(read.strip(body, () => 'remove', M)).toBeNull();
     expect(({} as Json)['x']).toBeUndefined();
   });
 });

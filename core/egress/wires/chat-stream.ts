@@ -98,7 +98,7 @@ export class ChatEditor implements StreamEditor {
     const legacy = recordAt(delta, 'function_call');
     if (legacy !== null) {
       const part = partOf(legacy, legacy);
-      if (state.legacy === null) state.legacy = this.#start(state, part);
+      if (state.legacy === null || isOther(state.legacy, part, 0)) state.legacy = this.#start(state, part);
       else this.calls.add(state.legacy, part);
       found.push(state.legacy);
     }
@@ -148,12 +148,12 @@ export class ChatEditor implements StreamEditor {
 /** Indexes of one choice that are remembered: more than the calls that are. */
 const MAX_FRAGMENTS = 2000;
 
-/** Some vendors give all calls the same index, or none, but each an id of its own. */
+/** Some vendors give all calls the same index, or none, but each an id of its own. A call that ended has no other name. */
 function isOther(known: AnswerCall, { id, name }: CallPart, index: number | null): boolean {
   if (name === null) return false;
-  return index === null
-    ? id === null || id !== known.id
-    : id !== null && known.id !== null && id !== known.id;
+  if (!known.isOpen && name !== known.name) return true;
+  if (index === null) return id === null || id !== known.id;
+  return id !== null && known.id !== null && id !== known.id;
 }
 
 function partOf(entry: Json, definition: Json | null): CallPart {

@@ -69,8 +69,7 @@ function callsIn(input: readonly Json[]): [string | null, string | null][] {
   });
 }
 
-const OUTPUT_TYPE = /_call_output$/;
-const isOutput = (item: Json): boolean => OUTPUT_TYPE.test(stringAt(item, 'type') ?? '');
+const isOutput = (item: Json): boolean => (stringAt(item, 'type') ?? '').endsWith('_call_output');
 
 /** Items without a role are the model's, except those that the agent answers with. */
 function isOfModel(item: Json): boolean {

@@ -4,6 +4,7 @@ import { VERDICTS } from '../../egress/verdict.ts';
 import { POLICY_MODES } from '../../policy/engine.ts';
 import { AMOUNT, closed, COUNT, enumOf, FLAG, listOf, orNull, ref, TEXT, TIME } from '../json-schema.ts';
 import type { JsonSchema } from '../operation.ts';
+import { EGRESS_CALL_SCHEMAS } from './egress-calls.ts';
 import { EVIDENCE_SUMS, GRADE, SCORE, SEVERITY, SOURCE, USAGE_WINDOW } from './reports.ts';
 
 const CALL = { modelId: TEXT, promptTokens: COUNT, completionTokens: COUNT, totalTokens: COUNT } as const;
@@ -244,4 +245,5 @@ export const SIDECAR_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
   ...EXPLORE,
   ...USAGE,
   ...AUDIT,
+  ...EGRESS_CALL_SCHEMAS,
 };

@@ -1,0 +1,28 @@
+import { jsonOf } from '../../untrusted/fields.ts';
+import type { FilterOptions, Frame, ModelAnswer, ModelWire, ToolCall } from '../model-wire.ts';
+import { jsonText } from './members.ts';
+
+/**
+ * An answer that is a JSON list of a stream's events: Gemini's streams without `alt=sse`. `body`: the list without the calls
+ * for which the judge is not `pass`; null: none is removed. Entries that are not objects stay.
+ */
+export function filterList(
+  wire: ModelWire,
+  list: readonly unknown[],
+  options: FilterOptions,
+): { body: unknown[] | null; answer: ModelAnswer; removed: readonly ToolCall[] } {
+  const filter = wire.createFilter(options);
+  const entries = new Map<Frame, unknown>();
+  const frames = list.map((entry) => {
+    const frame: Frame = { raw: LINE, event: null, data: jsonText(entry) };
+    entries.set(frame, entry);
+    return frame;
+  });
+  const sent = [...frames.flatMap((frame) => filter.push(frame)), ...filter.end()];
+  const { answer, removed } = filter;
+  const body = sent.map((frame) => (entries.has(frame) ? entries.get(frame) : jsonOf(frame.data ?? 'null')));
+  return { body: removed.length === 0 ? null : body, answer, removed };
+}
+
+/** Changed frames have the form of this one. */
+const LINE = Buffer.from('{}\n');
