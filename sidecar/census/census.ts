@@ -67,11 +67,6 @@ export class Census {
     this.#poll(running);
   }
 
-  /** Records an address of a name that another component resolved. */
-  learned(host: string, address: string): void {
-    this.#running?.book.learned(host, [address], this.#options.clock.monotonicMs());
-  }
-
   /** null: the census is off or refused. */
   facts(): CensusFacts | null {
     const { clock } = this.#options;
