@@ -38,7 +38,8 @@ let kubectl: Kubectl;
 
 const python = findPython();
 const hasPython = (found: typeof python): found is PythonHome => !('missing' in found);
-if (!hasPython(python)) process.stderr.write(`skipped: the LangGraph agent in the cluster: ${python.missing}\n`);
+if (!hasPython(python))
+  process.stderr.write(`skipped: the LangGraph agent in the cluster: ${python.missing}\n`);
 
 const manifest = (name: string): KubeObject =>
   manifestConfigMap(

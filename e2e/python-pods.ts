@@ -43,7 +43,11 @@ export function pythonContainer(
   { home, program, packages, libraries }: PythonHome,
 ): { container: KubeObject; volumes: KubeObject[] } {
   const mounts = { home, packages, libraries };
-  const { env = [], volumeMounts = [], ...rest } = container as { env?: KubeObject[]; volumeMounts?: KubeObject[] };
+  const {
+    env = [],
+    volumeMounts = [],
+    ...rest
+  } = container as { env?: KubeObject[]; volumeMounts?: KubeObject[] };
   const variables = {
     PYTHONHOME: '/python/home',
     PYTHONPATH: '/python/packages',

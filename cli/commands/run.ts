@@ -61,7 +61,8 @@ Only calls of libraries that read a base URL from a variable, such as OPENAI_BAS
 already set stays the address to which the lane sends the calls. docs/guide/egress.md lists the variables and libraries.
 While the agent runs, platform observe prints its calls.
 
-Exit codes: that of the command; 1 if it cannot start, or if the manifest or an option is not valid.`;
+Exit codes: 0 the command ended with 0, else that of the command; 1 if it cannot start, or if the manifest or an option is
+not valid.`;
 
 function port(value: string): number {
   const number = /^\d{1,5}$/.test(value) ? Number(value) : Number.NaN;
