@@ -11,7 +11,9 @@ const respond =
     void response.writeHead(200, { 'content-type': contentType }).end(body);
 
 const part = (name: string): object => ({ functionCall: { name, args: {} } });
-const event = (...parts: object[]): object => ({ candidates: [{ content: { role: 'model', parts }, index: 0 }] });
+const event = (...parts: object[]): object => ({
+  candidates: [{ content: { role: 'model', parts }, index: 0 }],
+});
 
 test('a forbidden call is removed from a stream of Gemini that is a JSON list', async () => {
   rig = await startEgressRig({ lanes: 'gemini=vendor' });
