@@ -100,7 +100,7 @@ describe('the coverage', () => {
         since: null,
       },
     ]);
-    expect(report.kinds).toHaveLength(7);
+    expect(report.kinds).toHaveLength(9);
     expect(countsOf(report)).toEqual({ 'no-reporter': 1 });
   });
 

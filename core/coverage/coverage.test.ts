@@ -511,6 +511,8 @@ test('the report counts all agents, lists at most `limit` gaps of each kind, and
     'failed-open': 0,
     'no-policy-rules': 1,
     'no-sidecar': 0,
+    'no-lanes': 0,
+    'unseen-egress': 0,
     silent: 0,
   });
 });
