@@ -77,7 +77,9 @@ test('a call of the agent is in /egress, in the entry of its request, in the met
   await sidecar.settled();
   const calls = await callsTo(1);
   const [entry] = await sidecar.report<AuditEntry[]>('/audit');
-  expect(calls).toEqual([expect.objectContaining({ lane: 'openai', requestId: entry?.requestId, statusCode: 200 })]);
+  expect(calls).toEqual([
+    expect.objectContaining({ lane: 'openai', requestId: entry?.requestId, statusCode: 200 }),
+  ]);
   expect(entry?.egress).toEqual({ calls: 1, models: ['gpt-5'], tools: ['search'] });
   const metrics = await (await sidecar.control('/metrics')).text();
   for (const line of [
