@@ -12,7 +12,8 @@ export interface FixtureRow {
 
 /** The text of `/proc/net/tcp` or `tcp6` (Documentation/networking/proc_net_tcp.rst), for this machine's byte order. */
 export function tableOf(rows: readonly FixtureRow[]): string {
-  const header = '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode';
+  const header =
+    '  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt   uid  timeout inode';
   return [header.padEnd(149), ...rows.map(lineOf)].map((line) => `${line}\n`).join('');
 }
 

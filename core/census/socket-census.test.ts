@@ -43,9 +43,9 @@ beforeEach(() => {
 });
 
 function scan(rows: readonly FixtureRow[], activeOpens: number | null = 0, table: TableName = 'tcp'): void {
-  census.beginScan();
+  census.beginScan(AT, 0);
   const bytes = Buffer.from(tableOf(rows));
-  census.read(table, bytes, bytes.length, AT, 0);
+  census.read(table, bytes, bytes.length);
   census.endScan(activeOpens);
 }
 
@@ -58,7 +58,11 @@ function unseen(): string[] {
 describe('a scan', () => {
   test.each<[what: string, rows: FixtureRow[], found: string[]]>([
     ['an established connection', [row(`${POD}:40000`, '198.51.100.1:443')], ['198.51.100.1 443 1']],
-    ['an attempt', [row(`${POD}:40000`, '198.51.100.1:443', { state: STATES.synSent })], ['198.51.100.1 443 1']],
+    [
+      'an attempt',
+      [row(`${POD}:40000`, '198.51.100.1:443', { state: STATES.synSent })],
+      ['198.51.100.1 443 1'],
+    ],
     [
       'a closed connection whose owner the kernel has forgotten',
       [row(`${POD}:40000`, '198.51.100.1:443', { state: STATES.timeWait, uid: 0, inode: 0 })],
@@ -69,7 +73,11 @@ describe('a scan', () => {
       [row(`${POD}:40000`, '198.51.100.1:443'), row(`${POD}:40001`, '198.51.100.1:443')],
       ['198.51.100.1 443 2'],
     ],
-    ['an IPv4 address in IPv6 notation', [row(`[::ffff:${POD}]:40000`, '[::ffff:198.51.100.1]:443')], ['198.51.100.1 443 1']],
+    [
+      'an IPv4 address in IPv6 notation',
+      [row(`[::ffff:${POD}]:40000`, '[::ffff:198.51.100.1]:443')],
+      ['198.51.100.1 443 1'],
+    ],
     ['an IPv6 address', [row('[fd00::1]:40000', '[2001:db8::1]:443')], ['2001:db8::1 443 1']],
     ['an accepted connection', [listening(8000), row(`${POD}:8000`, '198.51.100.1:50000')], []],
     [
@@ -108,7 +116,8 @@ describe('a scan', () => {
 });
 
 describe('own connections', () => {
-  const mine = (rest: Partial<FixtureRow> = {}) => row(`${POD}:40000`, '198.51.100.1:443', { uid: SIDECAR, ...rest });
+  const mine = (rest: Partial<FixtureRow> = {}) =>
+    row(`${POD}:40000`, '198.51.100.1:443', { uid: SIDECAR, ...rest });
 
   test('are known by their ports, also after their end', () => {
     own.pairs.add('40000 443');
@@ -264,8 +273,12 @@ describe('the attribution of an address', () => {
   });
 
   test('keeps at most 256 addresses of a host', () => {
-    for (let index = 0; index < 300; index++) book.learned('api.example', [`10.1.${index >> 8}.${index & 255}`], 0);
-    expect([attribute('10.1.0.43').verdict, attribute('10.1.0.44').verdict]).toEqual(['undeclared', 'expected']);
+    for (let index = 0; index < 300; index++)
+      book.learned('api.example', [`10.1.${index >> 8}.${index & 255}`], 0);
+    expect([attribute('10.1.0.43').verdict, attribute('10.1.0.44').verdict]).toEqual([
+      'undeclared',
+      'expected',
+    ]);
   });
 });
 
@@ -280,7 +293,8 @@ test('known hosts are the declared ones, those of the product, and vendors', () 
 });
 
 test('name servers are read from resolv.conf', () => {
-  const text = 'search a.svc\nnameserver 10.96.0.10\n# nameserver 1.1.1.1\n  nameserver fe80::1%eth0\noptions ndots:5\n';
+  const text =
+    'search a.svc\nnameserver 10.96.0.10\n# nameserver 1.1.1.1\n  nameserver fe80::1%eth0\noptions ndots:5\n';
   expect(nameserversIn(text)).toEqual(['10.96.0.10', 'fe80::1%eth0']);
 });
 

@@ -55,6 +55,7 @@ export class SocketCensus {
   /** Connections by protocol and addresses -> the number of the last scan that contained them. */
   readonly #connections = new Map<string, number>();
   #scan = 0;
+  #at = { now: new Date(0), nowMs: 0 };
   #rowsOfScan = 0;
   /** Connections that scans have seen since the baseline. */
   #seenOpens = 0;
@@ -76,21 +77,23 @@ export class SocketCensus {
     return this.#targets.dropped;
   }
 
-  beginScan(): void {
+  /** `nowMs`: the same time in monotonic milliseconds. */
+  beginScan(now: Date, nowMs: number): void {
     this.#scan += 1;
     this.#rowsOfScan = 0;
+    this.#at = { now, nowMs };
   }
 
   /**
    * Reads the complete lines of a part of a table and returns their number of bytes. Listening sockets come first in each
    * table, and the sockets that they accept are in the same table.
    */
-  read(table: TableName, buffer: Buffer, length: number, now: Date, nowMs: number): number {
+  read(table: TableName, buffer: Buffer, length: number): number {
     const isTcp = table.startsWith('tcp');
     return readSocketTable(buffer, length, this.#row, (row) => {
       this.#rowsOfScan += 1;
       if (isTcp && this.#isInbound(row)) return;
-      if (!isUnspecified(row.remote)) this.#connection(row, buffer, isTcp, now, nowMs);
+      if (!isUnspecified(row.remote)) this.#connection(row, buffer, isTcp);
     });
   }
 
@@ -131,7 +134,8 @@ export class SocketCensus {
     );
   }
 
-  #connection(row: SocketRow, buffer: Buffer, isTcp: boolean, now: Date, nowMs: number): void {
+  #connection(row: SocketRow, buffer: Buffer, isTcp: boolean): void {
+    const { now, nowMs } = this.#at;
     const { own, ownUid, ownPorts, isOwnAddress, book } = this.#options;
     const mayBeOwn = row.inode === 0 || row.uid === ownUid;
     if (mayBeOwn && own.has(row.localPort, row.remotePort)) return;

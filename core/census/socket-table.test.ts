@@ -42,7 +42,13 @@ describe('a table of sockets', () => {
   });
 
   const ROWS: FixtureRow[] = [
-    { local: '10.0.2.10:40000', remote: '198.51.100.200:8443', state: STATES.synSent, uid: 4_294_967_294, inode: 1 },
+    {
+      local: '10.0.2.10:40000',
+      remote: '198.51.100.200:8443',
+      state: STATES.synSent,
+      uid: 4_294_967_294,
+      inode: 1,
+    },
     { local: '10.0.2.10:1', remote: '255.255.255.255:65535', state: STATES.timeWait, uid: 0, inode: 0 },
     ...Array.from({ length: 100 }, (_, index): FixtureRow => ({
       ...{ local: `10.0.2.10:${index + 2}`, remote: `192.0.2.${index}:443` },
@@ -62,7 +68,10 @@ describe('a table of sockets', () => {
       { local: '[2001:db8::a]:50000', remote: '[2001:db8:0:1::ff]:443', state: 1, uid: 1, inode: 1 },
       { local: '[::ffff:10.0.0.1]:50001', remote: '[::ffff:192.0.2.1]:443', state: 1, uid: 1, inode: 1 },
     ];
-    expect(rowsIn(tableOf(rows))).toEqual(['50000 > 2001:db8:0:1::ff 443 1 1 1', '50001 > 192.0.2.1 443 1 1 1']);
+    expect(rowsIn(tableOf(rows))).toEqual([
+      '50000 > 2001:db8:0:1::ff 443 1 1 1',
+      '50001 > 192.0.2.1 443 1 1 1',
+    ]);
   });
 
   test.each([
@@ -113,12 +122,20 @@ describe('an address', () => {
     expect(addressText(parseIp(text)!)).toBe(expected);
   });
 
-  test.each(['', '1.2.3', '1.2.3.256', '::1::', ':1', '1:2:3:4:5:6:7', '1:2:3:4:5:6:7:8:9', 'g::', 'example.com', '::1.2.3.4:5'])(
-    '%s is not an address',
-    (text) => {
-      expect(parseIp(text)).toBeNull();
-    },
-  );
+  test.each([
+    '',
+    '1.2.3',
+    '1.2.3.256',
+    '::1::',
+    ':1',
+    '1:2:3:4:5:6:7',
+    '1:2:3:4:5:6:7:8:9',
+    'g::',
+    'example.com',
+    '::1.2.3.4:5',
+  ])('%s is not an address', (text) => {
+    expect(parseIp(text)).toBeNull();
+  });
 
   test.each([
     ['127.0.0.1', true, false],

@@ -137,7 +137,8 @@ function hex(buffer: Uint8Array, at: number, digits: number): number {
   for (let index = at; index < at + digits; index++) {
     const code = buffer[index] ?? 0;
     // The kernel writes upper case.
-    const digit = code >= 0x30 && code <= 0x39 ? code - 0x30 : code >= 0x41 && code <= 0x46 ? code - 0x37 : NaN;
+    const digit =
+      code >= 0x30 && code <= 0x39 ? code - 0x30 : code >= 0x41 && code <= 0x46 ? code - 0x37 : NaN;
     value = value * 16 + digit;
   }
   return value;

@@ -43,7 +43,8 @@ const serverName = (name: string, type = 0): Extension => ({
   type: 0,
   content: sized(2, Buffer.concat([Buffer.from([type]), sized(2, Buffer.from(name))])),
 });
-const record = (content: Buffer, type = 22): Buffer => Buffer.concat([Buffer.from([type, 3, 1]), sized(2, content)]);
+const record = (content: Buffer, type = 22): Buffer =>
+  Buffer.concat([Buffer.from([type, 3, 1]), sized(2, content)]);
 
 /** A handshake message; `extensions` null: none at all. */
 function message(extensions: Extension[] | null): Buffer {
@@ -53,7 +54,12 @@ function message(extensions: Extension[] | null): Buffer {
     return Buffer.concat([head, sized(2, content)]);
   });
   const body = Buffer.concat([
-    ...[Buffer.from([3, 3]), Buffer.alloc(32, 7), sized(1, Buffer.alloc(32)), sized(2, Buffer.from([0x13, 1]))],
+    ...[
+      Buffer.from([3, 3]),
+      Buffer.alloc(32, 7),
+      sized(1, Buffer.alloc(32)),
+      sized(2, Buffer.from([0x13, 1])),
+    ],
     ...[sized(1, Buffer.from([0])), extensions === null ? Buffer.alloc(0) : sized(2, Buffer.concat(list))],
   ]);
   return Buffer.concat([Buffer.from([1]), sized(3, body)]);
@@ -72,7 +78,11 @@ function fragments(whole: Buffer, sizes: number[]): Buffer {
 
 describe('a ClientHello', () => {
   test('of Node.js has its server name in lower case', () => {
-    expect(readClientHello(real)).toEqual({ kind: 'hello', serverName: 'api.example.com', hasEncryptedHello: false });
+    expect(readClientHello(real)).toEqual({
+      kind: 'hello',
+      serverName: 'api.example.com',
+      hasEncryptedHello: false,
+    });
   });
 
   test('of Node.js to an IP address has no server name', async () => {
@@ -90,12 +100,17 @@ describe('a ClientHello', () => {
   test.each([[[1]], [[4]], [[1, 1, 1, 1, 1]], [[5, 60]], [Array.from({ length: 200 }, () => 1)]])(
     'may span records of %j bytes',
     (sizes) => {
-      expect(readClientHello(fragments(named, sizes))).toMatchObject({ kind: 'hello', serverName: 'a.example' });
+      expect(readClientHello(fragments(named, sizes))).toMatchObject({
+        kind: 'hello',
+        serverName: 'a.example',
+      });
     },
   );
 
   test('may have an encrypted inner message', () => {
-    const hello = record(message([serverName('public.example'), { type: 0xfe0d, content: Buffer.alloc(200) }]));
+    const hello = record(
+      message([serverName('public.example'), { type: 0xfe0d, content: Buffer.alloc(200) }]),
+    );
     expect(readClientHello(hello)).toEqual({
       kind: 'hello',
       serverName: 'public.example',
@@ -116,16 +131,45 @@ describe('a ClientHello', () => {
     ['an empty record', record(Buffer.alloc(0)), 'malformed'],
     ['a record above the limit', Buffer.from([22, 3, 1, 0x40, 1]), 'malformed'],
     ['another handshake message', record(Buffer.from([2, 0, 0, 1, 0])), 'malformed'],
-    ['a record of another type after the first', Buffer.concat([record(named.subarray(0, 20)), record(Buffer.from('x'), 23)]), 'malformed'],
-    ['a message above the limit', record(Buffer.concat([Buffer.from([1, 0, 0x40, 1]), Buffer.alloc(100)])), 'malformed'],
+    [
+      'a record of another type after the first',
+      Buffer.concat([record(named.subarray(0, 20)), record(Buffer.from('x'), 23)]),
+      'malformed',
+    ],
+    [
+      'a message above the limit',
+      record(Buffer.concat([Buffer.from([1, 0, 0x40, 1]), Buffer.alloc(100)])),
+      'malformed',
+    ],
     ['two server names', record(message([serverName('a.example'), serverName('b.example')])), 'malformed'],
     ['a name of another type', record(message([serverName('a.example', 1)])), 'malformed'],
     ['an empty name', record(message([serverName('')])), 'malformed'],
     ['a name with a control character', record(message([serverName('a\0.example')])), 'malformed'],
-    ['an empty list of names', record(message([{ type: 0, content: sized(2, Buffer.alloc(0)) }])), 'malformed'],
-    ['a list of names with more bytes', record(message([{ type: 0, content: Buffer.concat([serverName('a').content, Buffer.from([0])]) }])), 'malformed'],
-    ['bytes after the extensions', record(Buffer.concat([Buffer.from([1]), sized(3, Buffer.concat([message([]).subarray(4), Buffer.from([0])]))])), 'malformed'],
-    ['fields that are too long', record(Buffer.concat([Buffer.from([1]), sized(3, Buffer.alloc(40, 255))])), 'malformed'],
+    [
+      'an empty list of names',
+      record(message([{ type: 0, content: sized(2, Buffer.alloc(0)) }])),
+      'malformed',
+    ],
+    [
+      'a list of names with more bytes',
+      record(message([{ type: 0, content: Buffer.concat([serverName('a').content, Buffer.from([0])]) }])),
+      'malformed',
+    ],
+    [
+      'bytes after the extensions',
+      record(
+        Buffer.concat([
+          Buffer.from([1]),
+          sized(3, Buffer.concat([message([]).subarray(4), Buffer.from([0])])),
+        ]),
+      ),
+      'malformed',
+    ],
+    [
+      'fields that are too long',
+      record(Buffer.concat([Buffer.from([1]), sized(3, Buffer.alloc(40, 255))])),
+      'malformed',
+    ],
   ])('in %s', (_what, bytes, kind) => {
     expect(readClientHello(bytes).kind).toBe(kind);
   });
@@ -133,7 +177,11 @@ describe('a ClientHello', () => {
   test('is never waited for without a limit', () => {
     const small = Buffer.concat(Array.from({ length: MAX_HELLO_BYTES }, () => record(Buffer.from([1]))));
     expect(readClientHello(small.subarray(0, MAX_PREFIX_BYTES + 1)).kind).toBe('malformed');
-    const slow = Buffer.concat([record(Buffer.from([1, 0, 0x3f, 0xf0])), record(Buffer.alloc(1)), Buffer.alloc(0)]);
+    const slow = Buffer.concat([
+      record(Buffer.from([1, 0, 0x3f, 0xf0])),
+      record(Buffer.alloc(1)),
+      Buffer.alloc(0),
+    ]);
     expect(readClientHello(slow).kind).toBe('incomplete');
   });
 
@@ -147,7 +195,8 @@ describe('a ClientHello', () => {
         bytes[Math.floor(dice() * bytes.length)] = Math.floor(dice() * 256);
       const hello = readClientHello(dice() < 0.3 ? bytes.subarray(0, dice() * bytes.length) : bytes);
       kinds.add(hello.kind);
-      if (hello.kind === 'hello' && hello.serverName !== null) expect(hello.serverName).toMatch(/^[\x21-\x7e]*$/);
+      if (hello.kind === 'hello' && hello.serverName !== null)
+        expect(hello.serverName).toMatch(/^[\x21-\x7e]*$/);
     }
     expect([...kinds].toSorted()).toEqual(['hello', 'incomplete', 'malformed', 'not-tls']);
   });
@@ -181,7 +230,9 @@ describe('the rule for the first bytes of a tunnel', () => {
     ({ kind: 'hello', serverName: name, hasEncryptedHello }) as const;
   const isDeclared = (host: string): boolean => host === 'declared.example';
 
-  test.each<[host: string, port: number, hello: Parameters<typeof helloProblem>[0]['hello'], problem: string | null]>([
+  test.each<
+    [host: string, port: number, hello: Parameters<typeof helloProblem>[0]['hello'], problem: string | null]
+  >([
     ['api.example', 443, hello('api.example'), null],
     ['api.example', 5000, hello('api.example'), null],
     ['api.example', 443, hello('api.example', true), null],

@@ -43,7 +43,7 @@ export function readClientHello(bytes: Uint8Array): ClientHello {
 function messageIn(bytes: Uint8Array): Uint8Array | 'incomplete' | 'malformed' {
   const message = new Uint8Array(MAX_HELLO_BYTES + MAX_RECORD);
   let length = 0;
-  for (let at = 0; at + RECORD_HEAD <= bytes.length; ) {
+  for (let at = 0; at + RECORD_HEAD <= bytes.length;) {
     const size = numberAt(bytes, at + 3, 2);
     if (bytes[at] !== HANDSHAKE || bytes[at + 1] !== MAJOR_VERSION) return 'malformed';
     if (size === 0 || size > MAX_RECORD) return 'malformed';
@@ -93,7 +93,8 @@ function serverNameIn(content: Reader): string | null {
   const list = content.part(content.number(2));
   const type = list.number(1);
   const name = list.part(list.number(2)).text();
-  if (content.isBroken || list.isBroken || !content.isAtEnd || !list.isAtEnd || type !== HOST_NAME) return null;
+  if (content.isBroken || list.isBroken || !content.isAtEnd || !list.isAtEnd || type !== HOST_NAME)
+    return null;
   return /^[\x21-\x7e]+$/.test(name) ? name.toLowerCase().replace(/\.$/, '') : null;
 }
 

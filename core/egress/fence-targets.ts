@@ -72,7 +72,11 @@ function targetOf(name: string): FenceTarget {
   if (namespace !== undefined) return { kind: 'service', namespace };
   const address = parseIp(name);
   if (address === null) return { kind: 'name', name, ports: [] };
-  return { kind: 'cidr', cidr: `${name}/${address.family === 4 && !name.includes(':') ? 32 : 128}`, ports: [] };
+  return {
+    kind: 'cidr',
+    cidr: `${name}/${address.family === 4 && !name.includes(':') ? 32 : 128}`,
+    ports: [],
+  };
 }
 
 /** Two services of a namespace are one target. */

@@ -149,7 +149,9 @@ spec:
     manifest.spec.model.provider = 'ollama';
     const { object, notes } = fenceOf('NetworkPolicy', manifest, { controlPlaneNamespace: null });
     expect(notes).toEqual([]);
-    expect(object).toMatchObject({ spec: { policyTypes: ['Egress'], egress: [{ ports: [{ port: 53 }, { port: 53 }] }] } });
+    expect(object).toMatchObject({
+      spec: { policyTypes: ['Egress'], egress: [{ ports: [{ port: 53 }, { port: 53 }] }] },
+    });
   });
 });
 
@@ -167,7 +169,9 @@ describe('a CiliumNetworkPolicy', () => {
         egress: [
           {
             toEndpoints: [
-              { matchLabels: { 'k8s:io.kubernetes.pod.namespace': 'kube-system', 'k8s:k8s-app': 'kube-dns' } },
+              {
+                matchLabels: { 'k8s:io.kubernetes.pod.namespace': 'kube-system', 'k8s:k8s-app': 'kube-dns' },
+              },
             ],
             toPorts: [{ ports: [{ port: '53', protocol: 'ANY' }], rules: { dns: [{ matchPattern: '*' }] } }],
           },

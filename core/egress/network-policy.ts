@@ -33,7 +33,10 @@ export function fenceOf(kind: FenceKind, manifest: Manifest, options: FenceOptio
   const all: FenceTarget[] =
     controlPlaneNamespace === null
       ? targets
-      : [...withoutService(targets, controlPlaneNamespace), { kind: 'service', namespace: controlPlaneNamespace }];
+      : [
+          ...withoutService(targets, controlPlaneNamespace),
+          { kind: 'service', namespace: controlPlaneNamespace },
+        ];
   const build = kind === 'NetworkPolicy' ? networkPolicyRules : ciliumRules;
   const { name } = manifest.metadata;
   const { rules, notes } = build(all);
@@ -54,7 +57,9 @@ export function fenceOf(kind: FenceKind, manifest: Manifest, options: FenceOptio
     },
     notes: [
       ...notes,
-      ...unresolved.map((path) => `The address of ${path} is not in the manifest: add it if the agent connects to it.`),
+      ...unresolved.map(
+        (path) => `The address of ${path} is not in the manifest: add it if the agent connects to it.`,
+      ),
     ],
   };
 }
@@ -108,7 +113,9 @@ function networkPolicyRules(targets: readonly FenceTarget[]): Rules {
     notes:
       names.length === 0
         ? []
-        : [`Allows every public address on port ${ports.join(', ')}: a NetworkPolicy has no names. Needed for ${hosts}.`],
+        : [
+            `Allows every public address on port ${ports.join(', ')}: a NetworkPolicy has no names. Needed for ${hosts}.`,
+          ],
   };
 }
 
@@ -127,16 +134,27 @@ function ciliumRules(targets: readonly FenceTarget[]): Rules {
         matchLabels: { [CILIUM_NAMESPACE_LABEL]: DNS.namespace, [`k8s:${DNS.label}`]: DNS.value },
       },
     ],
-    toPorts: [{ ports: [{ port: String(DNS.port), protocol: 'ANY' }], rules: { dns: [{ matchPattern: '*' }] } }],
+    toPorts: [
+      { ports: [{ port: String(DNS.port), protocol: 'ANY' }], rules: { dns: [{ matchPattern: '*' }] } },
+    ],
   };
   const others = targets.map((target): object => {
     if (target.kind === 'service')
-      return { toEndpoints: [target.namespace === null ? {} : { matchLabels: { [CILIUM_NAMESPACE_LABEL]: target.namespace } }] };
+      return {
+        toEndpoints: [
+          target.namespace === null ? {} : { matchLabels: { [CILIUM_NAMESPACE_LABEL]: target.namespace } },
+        ],
+      };
     const toPorts = [{ ports: target.ports.map((port) => ({ port: String(port), protocol: 'TCP' })) }];
     if (target.kind === 'cidr') return { toCIDR: [target.cidr], toPorts };
-    return { toFQDNs: [target.name.startsWith('*.') ? { matchPattern: target.name } : { matchName: target.name }], toPorts };
+    return {
+      toFQDNs: [target.name.startsWith('*.') ? { matchPattern: target.name } : { matchName: target.name }],
+      toPorts,
+    };
   });
-  const wildcards = targets.flatMap((each) => (each.kind === 'name' && each.name.startsWith('*.') ? each.name : []));
+  const wildcards = targets.flatMap((each) =>
+    each.kind === 'name' && each.name.startsWith('*.') ? each.name : [],
+  );
   return {
     rules: [dns, ...others],
     notes: wildcards.map((name) => `${name} matches one label in place of the asterisk only.`),

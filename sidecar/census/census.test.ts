@@ -187,16 +187,6 @@ describe('the census', () => {
     expect(running.facts()?.unseenEgress).toMatchObject([{ verdict: 'unknown', name: null }]);
   });
 
-  test('uses addresses that other components have resolved', async () => {
-    const running = start();
-    running.learned('api.example', '198.51.100.1');
-    files.rows = connected(1);
-    files.activeOpens = 101;
-    await pass(100);
-    expect(running.facts()?.unseenEgress).toEqual([]);
-    expect(asked).toEqual([]);
-  });
-
   test('limits the time of scans to 1.5 % of a core', async () => {
     files.scanMs = 30;
     const running = start();

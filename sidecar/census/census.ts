@@ -67,11 +67,6 @@ export class Census {
     this.#poll(running);
   }
 
-  /** Records an address of a name that another component resolved. */
-  learned(host: string, address: string): void {
-    this.#running?.book.learned(host, [address], this.#options.clock.monotonicMs());
-  }
-
   /** null: the census is off or refused. */
   facts(): CensusFacts | null {
     const { clock } = this.#options;
@@ -165,10 +160,9 @@ export class Census {
     running.isScanning = true;
     try {
       own.renew();
-      census.beginScan();
-      const now = clock.now();
+      census.beginScan(clock.now(), startedAtMs);
       const take: Parameters<ProcNet['readTables']>[0] = (table, buffer, length) =>
-        census.read(table, buffer, length, now, startedAtMs);
+        census.read(table, buffer, length);
       if (census.rows > ROWS_IN_THIS_THREAD) {
         running.threadUsedAtMs = startedAtMs;
         await this.#files.readTablesInThread(take);

@@ -1,7 +1,13 @@
 import dns from 'node:dns';
 import { once } from 'node:events';
 import { Agent, request } from 'node:https';
-import { connect, createServer as createTcpServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import {
+  connect,
+  createServer as createTcpServer,
+  type AddressInfo,
+  type Server,
+  type Socket,
+} from 'node:net';
 import { connect as connectTls, createServer as createTlsServer, type TLSSocket } from 'node:tls';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { freePorts } from '../../examples/demo/free-ports.ts';
@@ -100,7 +106,12 @@ async function tunnel(target: string, { head = '', host = '127.0.0.1' } = {}) {
   }
   socket.pause();
   const end = text.indexOf('\r\n\r\n') + 4;
-  return { socket, status: Number(text.split(' ')[1]), headers: text.slice(0, end).toLowerCase(), rest: text.slice(end) };
+  return {
+    socket,
+    status: Number(text.split(' ')[1]),
+    headers: text.slice(0, end).toLowerCase(),
+    rest: text.slice(end),
+  };
 }
 
 /** The rest of what a socket receives. */
@@ -121,7 +132,9 @@ function secure(socket: Socket, servername: string | undefined): TLSSocket {
 
 describe('a tunnel to a declared host', () => {
   test.each(['127.0.0.1', '::1'])('carries TLS of the client to the host, over %s', async (host) => {
-    const port = await tlsServer((socket) => socket.on('data', (data) => socket.end(`got ${data.toString()}`)));
+    const port = await tlsServer((socket) =>
+      socket.on('data', (data: Buffer) => socket.end(`got ${data.toString()}`)),
+    );
     await start();
     const opened = await tunnel(`${DECLARED}:${port}`, { host });
     expect([opened.status, opened.headers]).toEqual([200, 'http/1.1 200 connection established\r\n\r\n']);
@@ -131,7 +144,12 @@ describe('a tunnel to a declared host', () => {
     expect(data.toString()).toBe('got hello');
     expect(calls).toEqual([
       {
-        ...{ at: '2026-11-23T12:00:00.000Z', lane: 'connect', method: 'CONNECT', path: `${DECLARED}:${port}` },
+        ...{
+          at: '2026-11-23T12:00:00.000Z',
+          lane: 'connect',
+          method: 'CONNECT',
+          path: `${DECLARED}:${port}`,
+        },
         ...{ model: null, stream: false, toolsOffered: [], toolsCalled: [], toolsExecuted: [], usage: null },
         ...{ statusCode: 200, violations: [], blocked: false, durationMs: 0 },
       },
@@ -191,7 +209,7 @@ describe('a tunnel to a declared host', () => {
   test('keeps half-open connections in both directions', async () => {
     const port = await tcpServer((socket) => {
       let text = '';
-      socket.on('data', (data) => (text += data.toString()));
+      socket.on('data', (data: Buffer) => (text += data.toString()));
       socket.once('end', () => socket.end(`all of ${text}`));
     });
     await start();
@@ -224,13 +242,13 @@ describe('a tunnel to a declared host', () => {
 
   test('ends on both sides when one side is cut', async () => {
     const accepted: Socket[] = [];
-    const port = await tcpServer((socket) => accepted.push(socket));
+    const port = await tcpServer((socket) => accepted.push(socket.on('end', () => socket.end()).resume()));
     await start();
     const { socket } = await tunnel(`${DECLARED}:${port}`);
     socket.write('x');
     await nextCall();
     socket.resetAndDestroy();
-    await once(accepted[0]!.resume(), 'close');
+    await once(accepted[0]!, 'close');
     const second = await tunnel(`${DECLARED}:${port}`);
     const closed = received(second.socket);
     accepted[1]!.resetAndDestroy();
@@ -246,8 +264,13 @@ describe('a host that the manifest does not declare', () => {
     const { socket, status, headers, rest } = await tunnel(`${OTHER}:${port}`);
     const body = rest + (await received(socket.resume().end()));
     expect(status).toBe(403);
-    expect(headers).toContain('\r\nx-platform-policy-violations: host_not_declared\r\nx-should-retry: false\r\n');
-    expect(JSON.parse(body)).toMatchObject({ status: 403, detail: `the manifest does not declare the host ${OTHER}` });
+    expect(headers).toContain(
+      '\r\nx-platform-policy-violations: host_not_declared\r\nx-should-retry: false\r\n',
+    );
+    expect(JSON.parse(body)).toMatchObject({
+      status: 403,
+      detail: `the manifest does not declare the host ${OTHER}`,
+    });
     expect(calls).toMatchObject([{ statusCode: 403, violations: ['host_not_declared'], blocked: true }]);
     expect([connections, lane?.counts]).toEqual([0, { tunnels: 0, denied: 1, failed: 0 }]);
   });
@@ -256,7 +279,10 @@ describe('a host that the manifest does not declare', () => {
     const port = await tlsServer((socket) => socket.end('hi'));
     await start({ mode: 'log' });
     const { socket, status, headers } = await tunnel(`${OTHER}:${port}`);
-    expect([status, headers.includes('x-platform-policy-violations: host_not_declared')]).toEqual([200, true]);
+    expect([status, headers.includes('x-platform-policy-violations: host_not_declared')]).toEqual([
+      200,
+      true,
+    ]);
     const [data] = (await once(secure(socket, OTHER), 'data')) as [Buffer];
     expect(data.toString()).toBe('hi');
     expect(calls).toMatchObject([{ statusCode: 200, violations: ['host_not_declared'], blocked: false }]);
@@ -271,17 +297,24 @@ describe('a host that the manifest does not declare', () => {
 });
 
 describe('a TLS handshake with another server name', () => {
-  test.each([OTHER, undefined])('is cut in the mode deny before the server receives a byte: %s', async (name) => {
-    const bytes: Buffer[] = [];
-    const port = await tcpServer((socket) => socket.on('data', (data: Buffer) => bytes.push(data)));
-    await start();
-    const { socket } = await tunnel(`${DECLARED}:${port}`);
-    const client = secure(socket, name);
-    await new Promise((resolve) => client.once('close', resolve));
-    expect(bytes).toEqual([]);
-    expect(await nextCall()).toMatchObject({ statusCode: 200, violations: ['host_not_declared'], blocked: true });
-    expect(lane?.counts.denied).toBe(1);
-  });
+  test.each([OTHER, undefined])(
+    'is cut in the mode deny before the server receives a byte: %s',
+    async (name) => {
+      const bytes: Buffer[] = [];
+      const port = await tcpServer((socket) => socket.on('data', (data: Buffer) => bytes.push(data)));
+      await start();
+      const { socket } = await tunnel(`${DECLARED}:${port}`);
+      const client = secure(socket, name);
+      await new Promise((resolve) => client.once('close', resolve));
+      expect(bytes).toEqual([]);
+      expect(await nextCall()).toMatchObject({
+        statusCode: 200,
+        violations: ['host_not_declared'],
+        blocked: true,
+      });
+      expect(lane?.counts.denied).toBe(1);
+    },
+  );
 
   test('passes with a violation in the mode log', async () => {
     const port = await tlsServer((socket) => socket.end('hi'));
@@ -378,12 +411,16 @@ describe('a request that gets no tunnel', () => {
   });
 });
 
-test('tunnels are cut when the lane closes', async () => {
+test('tunnels are cut at the end of the grace period', async () => {
   const port = await tcpServer((socket) => socket.resume());
-  await start();
+  const clock = new ManualClock('2026-11-23T12:00:00Z');
+  await start({ clock });
   const { socket } = await tunnel(`${DECLARED}:${port}`);
   const closed = received(socket);
-  const ended = lane!.close(0);
+  const ended = lane!.close(1_000);
+  const grace = await clock.nextSleep();
+  expect([grace.ms, socket.destroyed]).toEqual([1_000, false]);
+  grace.wake();
   await closed;
   await ended;
 });

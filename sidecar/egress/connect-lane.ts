@@ -120,7 +120,9 @@ export class ConnectLane {
       for (const server of this.#servers) server.closeAllConnections();
     };
     this.#options.clock.sleep(graceMs, ended.signal).then(cut, () => undefined);
-    const closed = this.#servers.map((server) => new Promise<void>((resolve) => server.close(() => resolve())));
+    const closed = this.#servers.map(
+      (server) => new Promise<void>((resolve) => server.close(() => resolve())),
+    );
     await Promise.all(closed);
     ended.abort();
   }
@@ -230,18 +232,23 @@ export class ConnectLane {
     const { onCall, clock, logger } = this.#options;
     const { detail, ...rest } = result;
     const path = `${isIP(target.host) === 6 ? `[${target.host}]` : target.host}:${target.port}`;
-    if (detail !== null || rest.violations.length > 0) logger.info('tunnel', { target: path, detail, ...rest });
-    const none = { model: null, stream: false, toolsOffered: [], toolsCalled: [], toolsExecuted: [], usage: null };
+    if (detail !== null || rest.violations.length > 0)
+      logger.info('tunnel', { target: path, detail, ...rest });
+    const none = {
+      model: null,
+      stream: false,
+      toolsOffered: [],
+      toolsCalled: [],
+      toolsExecuted: [],
+      usage: null,
+    };
     const durationMs = Math.round(clock.monotonicMs() - startedAtMs);
     onCall({ at: at.toISOString(), lane: 'connect', method: 'CONNECT', path, ...none, ...rest, durationMs });
   }
 }
 
 function answerOther(_request: IncomingMessage, response: ServerResponse): void {
-  const body = problemText(
-    405,
-    'this port accepts CONNECT only: set HTTPS_PROXY to it, and not HTTP_PROXY',
-  );
+  const body = problemText(405, 'this port accepts CONNECT only: set HTTPS_PROXY to it, and not HTTP_PROXY');
   response.writeHead(405, { allow: 'CONNECT', 'content-type': PROBLEM, connection: 'close' }).end(body);
 }
 

@@ -128,6 +128,11 @@ const TOTALS: readonly Row[] = [
     help: 'Seconds that the scans of the socket tables took.',
     read: ({ census }) => (census.state.state === 'on' ? [{ value: census.scanSeconds }] : []),
   },
+  {
+    name: 'platform_sidecar_unseen_egress_dropped_total',
+    help: 'Addresses and ports that were removed from the list because there were more than 200.',
+    read: ({ census }) => (census.state.state === 'on' ? [{ value: census.dropped }] : []),
+  },
 ];
 
 const GAUGES: readonly Row[] = [

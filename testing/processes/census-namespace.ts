@@ -46,7 +46,7 @@ for (;;) {
 }
 const { unseenEgress, unexplainedOpens } = census.facts() ?? { unseenEgress: [], unexplainedOpens: -1 };
 const found = unseenEgress.map(({ address, port, verdict, count }) => ({ address, port, verdict, count }));
-console.log(JSON.stringify({ found, unexplainedOpens }));
+process.stdout.write(JSON.stringify({ found, unexplainedOpens }));
 agent.stdin.end();
 await once(agent, 'exit');
 process.exit(0);
