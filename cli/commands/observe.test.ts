@@ -59,7 +59,7 @@ describe('platform observe --once', () => {
     expect(JSON.parse((await observe('--once --json')).output)).toEqual({ rows: ROWS });
   });
 
-  test('rejects a server that is no sidecar', async () => {
+  test('rejects a server that is not a sidecar', async () => {
     bodies = {};
     const { errors, exitCode } = await observe('--once');
     expect(exitCode).toBe(1);

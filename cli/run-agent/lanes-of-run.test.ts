@@ -45,7 +45,7 @@ test('an MCP server whose URL is a variable gets a lane', () => {
   expect(variables['FILES_URL']).toBe('http://127.0.0.1:4102/mcp/files');
 });
 
-test('a value that is no URL is a problem without the value', () => {
+test('a value that is not a URL is a problem without the value', () => {
   const { problems } = lanes({ OPENAI_BASE_URL: 'https://user:secret@example.com/v1' });
   expect(problems).toHaveLength(1);
   expect(problems.join()).not.toContain('secret');
