@@ -65,7 +65,8 @@ export function without(record: Json, key: string): Json {
 /** The value as JSON text; null: it is nested too deeply, or it is not a JSON value. */
 export function jsonText(value: unknown): string | null {
   try {
-    return (JSON.stringify(value) as string | undefined) ?? null;
+    const text: string | undefined = JSON.stringify(value);
+    return text ?? null;
   } catch {
     return null;
   }
