@@ -25,7 +25,12 @@ const request = (more: object): string =>
     ...more,
   });
 
-const identity = (object: string): object => ({ id: 'chatcmpl-1', object, created: 1_767_225_600, model: MODEL });
+const identity = (object: string): object => ({
+  id: 'chatcmpl-1',
+  object,
+  created: 1_767_225_600,
+  model: MODEL,
+});
 
 const COMPLETION = JSON.stringify({
   ...identity('chat.completion'),

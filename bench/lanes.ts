@@ -53,7 +53,11 @@ async function startTargets(directory: string, started: Started[]): Promise<Targ
   const caFile = file('ca.pem', ca.cert);
   const upstream = `https://127.0.0.1:${vendorPort}`;
   const vendor = await startNode(server('tls-vendor.ts'), vendorPort, {
-    ...{ PORT: String(vendorPort), TLS_CERT: file('cert.pem', leaf.cert), TLS_KEY: file('key.pem', leaf.key) },
+    ...{
+      PORT: String(vendorPort),
+      TLS_CERT: file('cert.pem', leaf.cert),
+      TLS_KEY: file('key.pem', leaf.key),
+    },
   });
   started.push(vendor);
   pin(vendor.pid, 'others');
@@ -64,7 +68,11 @@ async function startTargets(directory: string, started: Started[]): Promise<Targ
   const lane = await startNode(SIDECAR, lanePort, {
     ...{ UPSTREAM_URL: `http://127.0.0.1:${await freePort()}`, MANIFEST_PATH: file('agent.yaml', MANIFEST) },
     ...{ BIND_ADDRESS: '127.0.0.1', PROXY_PORT: String(await freePort()), OPENAI_API_KEY: 'unused' },
-    ...{ CONTROL_PLANE_PORT: String(await freePort()), POLICY_PROXY_MODE: 'enforce', POLICY_ENGINE: 'builtin' },
+    ...{
+      CONTROL_PLANE_PORT: String(await freePort()),
+      POLICY_PROXY_MODE: 'enforce',
+      POLICY_ENGINE: 'builtin',
+    },
     ...{ EGRESS_LANES: `openai=${upstream}`, EGRESS_PORT: String(lanePort), EGRESS_CA_FILE: caFile },
     LOG_LEVEL: 'error',
   });
@@ -90,7 +98,8 @@ async function measure(
         const workload: Load = { port: target.port, prefix: 'openai', scenario };
         await check(workload);
         if (round === 0) {
-          for (let loads = 0; loads < WARM_UP_LOADS; loads++) await load(workload, { ...options, seconds: 1 });
+          for (let loads = 0; loads < WARM_UP_LOADS; loads++)
+            await load(workload, { ...options, seconds: 1 });
           continue;
         }
         const before = cpuMs(target.pid);
@@ -127,7 +136,9 @@ async function main(): Promise<number> {
       console.log(`${name}  ${(idle[index] ?? NaN).toFixed(0)}  ${residentMb(pid).toFixed(0)}`);
     const slow = rows.filter(({ target, cpuRatio }) => target !== BASELINE && cpuRatio.median < MIN_RATIO);
     for (const { scenario, cpuRatio } of slow)
-      log(`${scenario}: ${cpuRatio.median.toFixed(2)} of the forwarder's requests per processor time; the bar is ${MIN_RATIO}`);
+      log(
+        `${scenario}: ${cpuRatio.median.toFixed(2)} of the forwarder's requests per processor time; the bar is ${MIN_RATIO}`,
+      );
     return slow.length === 0 ? 0 : 1;
   } finally {
     for (const each of started.toReversed()) await each.close();

@@ -1,4 +1,5 @@
-import type { ClientRow, McpClientRow } from './client-row.ts';
+import type { ClientRow } from './client-row.ts';
+import { LITELLM_ROWS } from './litellm-rows.ts';
 import { AZURE_HOST, GATEWAY_HOST, VERTEX_HOST } from './vendor-routes.ts';
 
 const RAW = ['text', 'stream', 'tools', 'tools stream'] as const;
@@ -18,9 +19,6 @@ const AZURE = {
   variable: 'AZURE_OPENAI_ENDPOINT',
   before: () => ({ AZURE_OPENAI_ENDPOINT: `https://${AZURE_HOST}` }),
 } as const;
-
-/** LiteLLM puts ids and times of its own into answers. */
-const LITELLM_RANDOM = [/"id": ?"chatcmpl-[^"]*"/g, /"created": ?\d+/g, /"id": ?"call_[^"]*"/g];
 
 /** Every client library that was seen to follow a variable of core/egress/lane-variables.ts. */
 export const CLIENT_ROWS: readonly ClientRow[] = [
@@ -129,7 +127,7 @@ export const CLIENT_ROWS: readonly ClientRow[] = [
     ...{ packages: 'python', client: 'anthropic', program: 'lane-anthropic.py', ...ANTHROPIC },
     ...{ forms: RAW, denial: ANTHROPIC_DENIED, weight: 'light' },
   },
-  ...litellmRows(),
+  ...LITELLM_ROWS,
   {
     name: 'LangChain openai (Python)',
     ...{ packages: 'python', client: 'langchain-openai', program: 'lane-langchain.py', ...OPENAI },
@@ -172,12 +170,6 @@ export const CLIENT_ROWS: readonly ClientRow[] = [
     ...{ forms: RAW, denial: denied('ollama.ResponseError'), weight: 'soak' },
   },
   {
-    name: 'LangChain cohere (Python)',
-    ...{ packages: 'python', client: 'langchain-cohere', program: 'lane-langchain.py' },
-    ...{ lane: 'cohere', variable: 'CO_API_URL', options: { VENDOR: 'cohere' } },
-    ...{ forms: WHOLE, denial: denied('cohere.ForbiddenError'), weight: 'soak' },
-  },
-  {
     name: 'OpenAI Agents (Python)',
     ...{ packages: 'python', client: 'openai-agents', program: 'lane-openai-agents.py', ...OPENAI },
     ...{ forms: RAW, denial: OPENAI_DENIED, weight: 'soak' },
@@ -213,7 +205,12 @@ export const CLIENT_ROWS: readonly ClientRow[] = [
   },
   {
     name: 'LlamaIndex (Python)',
-    ...{ packages: 'python', client: 'llama-index-llms-openai', program: 'lane-llamaindex.py', lane: 'openai' },
+    ...{
+      packages: 'python',
+      client: 'llama-index-llms-openai',
+      program: 'lane-llamaindex.py',
+      lane: 'openai',
+    },
     variable: 'OPENAI_API_BASE',
     before: () => ({ OPENAI_API_BASE: 'https://api.openai.com/v1' }),
     ...{ forms: RAW, denial: OPENAI_DENIED, weight: 'soak' },
@@ -249,80 +246,5 @@ export const CLIENT_ROWS: readonly ClientRow[] = [
     variable: 'OLLAMA_HOST',
     before: ({ plain }) => ({ OLLAMA_HOST: plain }),
     ...{ forms: RAW, denial: denied('ollama.ResponseError'), weight: 'soak' },
-  },
-];
-
-/** LiteLLM has a client of its own for each vendor, and other conventions for their base URLs than the vendors' libraries. */
-function litellmRows(): ClientRow[] {
-  type Each = Pick<ClientRow, 'lane' | 'variable' | 'before'> & { model: string; type: string };
-  const rows: Each[] = [
-    { ...OPENAI, model: 'openai/gpt-4o-mini', type: 'litellm.APIError' },
-    {
-      ...{ lane: 'anthropic', variable: 'ANTHROPIC_API_BASE', model: 'anthropic/claude-sonnet-4-5' },
-      before: () => ({ ANTHROPIC_API_BASE: 'https://api.anthropic.com' }),
-      type: 'litellm.PermissionDeniedError',
-    },
-    {
-      ...{ lane: 'gemini', variable: 'GEMINI_API_BASE', model: 'gemini/gemini-2.5-flash' },
-      type: 'litellm.PermissionDeniedError',
-    },
-    {
-      ...{ lane: 'groq', variable: 'GROQ_API_BASE', model: 'groq/llama-3.3-70b-versatile' },
-      type: 'litellm.APIError',
-    },
-    {
-      ...{ lane: 'mistral', variable: 'MISTRAL_AZURE_API_BASE', model: 'mistral/mistral-small-latest' },
-      type: 'litellm.APIError',
-    },
-    {
-      ...{ lane: 'cohere', variable: 'COHERE_API_BASE', model: 'cohere_chat/command-a-03-2025' },
-      before: () => ({ COHERE_API_BASE: 'https://api.cohere.com/v2/chat' }),
-      type: 'litellm.APIError',
-    },
-    {
-      ...{ lane: 'ollama', variable: 'OLLAMA_API_BASE', model: 'ollama_chat/llama3.2' },
-      before: ({ plain }) => ({ OLLAMA_API_BASE: plain }),
-      type: 'litellm.APIConnectionError',
-    },
-    {
-      ...{ lane: 'azure', variable: 'AZURE_API_BASE', model: 'azure/gpt-4o-mini' },
-      before: () => ({ AZURE_API_BASE: `https://${AZURE_HOST}`, AZURE_API_VERSION: '2024-10-21' }),
-      type: 'litellm.PermissionDeniedError',
-    },
-  ];
-  return rows.map(({ model, type, ...lane }) => ({
-    name: `litellm ${model.split('/')[0]} (Python)`,
-    ...{ packages: 'python', client: 'litellm', program: 'lane-litellm.py', options: { MODEL: model } },
-    ...lane,
-    ...{ forms: RAW, denial: denied(type), weight: 'soak', random: LITELLM_RANDOM },
-  }));
-}
-
-export const MCP_CLIENT_ROWS: readonly McpClientRow[] = [
-  {
-    name: '@modelcontextprotocol/sdk (JavaScript)',
-    ...{ packages: 'none', client: '@modelcontextprotocol/sdk', program: 'lane-mcp.mjs', weight: 'light' },
-  },
-  {
-    name: '@modelcontextprotocol/sdk, HTTP+SSE (JavaScript)',
-    ...{ packages: 'none', client: '@modelcontextprotocol/sdk', program: 'lane-mcp.mjs', weight: 'light' },
-    isSse: true,
-  },
-  {
-    name: '@modelcontextprotocol/client (JavaScript)',
-    ...{ packages: 'node', client: '@modelcontextprotocol/client', program: 'lane-mcp.mjs', weight: 'soak' },
-    options: { MAJOR: '2' },
-  },
-  {
-    name: 'mcp (Python)',
-    ...{ packages: 'python', client: 'mcp', program: 'lane-mcp.py', weight: 'light' },
-  },
-  {
-    name: 'mcp, HTTP+SSE (Python)',
-    ...{ packages: 'python', client: 'mcp', program: 'lane-mcp.py', weight: 'soak', isSse: true },
-  },
-  {
-    name: 'fastmcp (Python)',
-    ...{ packages: 'python', client: 'fastmcp', program: 'lane-fastmcp.py', weight: 'soak' },
   },
 ];

@@ -3,8 +3,9 @@ import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { VENDOR_LANES } from '../../core/egress/lane-variables.ts';
 import { whyNoPackages } from '../frameworks/programs.ts';
 import { languageOf, type ClientRow, type McpClientRow } from './client-row.ts';
-import { CLIENT_ROWS, MCP_CLIENT_ROWS } from './client-rows.ts';
+import { CLIENT_ROWS } from './client-rows.ts';
 import { startLaneRig, type LaneRig } from './lane-rig.ts';
+import { MCP_CLIENT_ROWS } from './mcp-client-rows.ts';
 import { runClient } from './run-client.ts';
 import { runMcpClient } from './run-mcp-client.ts';
 

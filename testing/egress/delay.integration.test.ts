@@ -31,8 +31,16 @@ class Received {
 }
 
 /** Reads a stream to its end; `separator` ends an event. */
-async function read(url: string, body: object, { received, separator = '\n\n' }: { received: Received; separator?: string }): Promise<number> {
-  const request = httpRequest(url, { method: 'POST', headers: { 'content-type': 'application/json' }, agent: false });
+async function read(
+  url: string,
+  body: object,
+  { received, separator = '\n\n' }: { received: Received; separator?: string },
+): Promise<number> {
+  const request = httpRequest(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    agent: false,
+  });
   request.end(JSON.stringify(body));
   const [response] = (await once(request, 'response')) as [IncomingMessage];
   let rest = '';
@@ -45,6 +53,9 @@ async function read(url: string, body: object, { received, separator = '\n\n' }:
   }
   return events;
 }
+
+/** Ends of events that are not an empty line. */
+const SEPARATORS: Readonly<Record<string, string>> = { gemini: '\r\n\r\n', ollama: '\n' };
 
 const QUESTION = { messages: [{ role: 'user', content: 'hi' }] };
 const PARAMETERS = { type: 'object', properties: {} };
@@ -73,14 +84,23 @@ describe('the vendor sends an event only after the client has received the one b
       GEMINI,
       { tools: [{ functionDeclarations: [{ name: 'multiply' }] }] },
     ],
-    ['cohere', '/cohere/v2/chat', { ...QUESTION, model: 'command-a-03-2025', stream: true }, { tools: [FUNCTION] }],
+    [
+      'cohere',
+      '/cohere/v2/chat',
+      { ...QUESTION, model: 'command-a-03-2025', stream: true },
+      { tools: [FUNCTION] },
+    ],
     ['ollama', '/ollama/api/chat', { ...QUESTION, model: 'llama3.2' }, { tools: [FUNCTION] }],
   ])('%s', async (wire, path, body, tools) => {
-    const separator = { gemini: '\r\n\r\n', ollama: '\n' }[wire] ?? '\n\n';
+    const separator = SEPARATORS[wire] ?? '\n\n';
     for (const offered of [{}, tools]) {
       const received = new Received();
       rig.vendor.begin({ name: wire, calls: [MULTIPLY], gate: (event) => received.until(event) });
-      const count = await read(`http://127.0.0.1:${rig.port}${path}`, { ...body, ...offered }, { received, separator });
+      const count = await read(
+        `http://127.0.0.1:${rig.port}${path}`,
+        { ...body, ...offered },
+        { received, separator },
+      );
       expect(count).toBeGreaterThan(0);
     }
   });

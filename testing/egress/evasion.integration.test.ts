@@ -11,7 +11,13 @@ import type { EgressCall } from '../../core/egress/egress-call.ts';
 import type { MatrixReport, MatrixRow } from '../../core/egress/matrix.ts';
 import type { Action } from '../processes/evasive-agent.ts';
 import { ENDING_PORT, HIDDEN_CALL, VENDOR_PORT } from './outside-ports.ts';
-import { DECLARED_HOST, HIDDEN_HOST, openTwoNetworks, whyNoNetworks, type TwoNetworks } from './two-networks.ts';
+import {
+  DECLARED_HOST,
+  HIDDEN_HOST,
+  openTwoNetworks,
+  whyNoNetworks,
+  type TwoNetworks,
+} from './two-networks.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
 const missing = whyNoNetworks();
@@ -58,7 +64,12 @@ beforeAll(async () => {
   };
   const sidecar = networks.start('pod', [join(ROOT, 'dist/sidecar/main.js')], {
     ...{ UPSTREAM_URL: 'http://127.0.0.1:3000', MANIFEST_PATH: manifest, OPENAI_API_KEY: 'unused' },
-    ...{ POLICY_PROXY_MODE: 'track', POLICY_ENGINE: 'builtin', LOG_FORMAT: 'text', BIND_ADDRESS: '127.0.0.1' },
+    ...{
+      POLICY_PROXY_MODE: 'track',
+      POLICY_ENGINE: 'builtin',
+      LOG_FORMAT: 'text',
+      BIND_ADDRESS: '127.0.0.1',
+    },
     EGRESS_LANES: `openai=http://${DECLARED_HOST}:${VENDOR_PORT}`,
     ...{ EGRESS_CONNECT: 'log', CENSUS: 'on' },
   });
@@ -76,7 +87,8 @@ interface Answer {
   status?: number;
   text?: string;
 }
-const get = async (path: string): Promise<Answer> => (await act({ action: 'fetch', url: CONTROL + path })) as Answer;
+const get = async (path: string): Promise<Answer> =>
+  (await act({ action: 'fetch', url: CONTROL + path })) as Answer;
 const json = async <T>(path: string): Promise<T> => JSON.parse((await get(path)).text ?? 'null') as T;
 const rows = async (): Promise<MatrixRow[]> => (await json<MatrixReport>('/explore?view=matrix')).rows;
 const calls = (): Promise<EgressCall[]> => json('/egress');
@@ -92,7 +104,11 @@ async function until(isSo: () => Promise<boolean>, what: string): Promise<void> 
 /** The census has this undeclared address. The connection is held until then. */
 async function seenByCensus(address: string): Promise<void> {
   await until(
-    async () => (await rows()).some(({ kind, name, declared, observed }) => kind === 'host' && name === address && declared !== true && observed === true),
+    async () =>
+      (await rows()).some(
+        ({ kind, name, declared, observed }) =>
+          kind === 'host' && name === address && declared !== true && observed === true,
+      ),
     `${address} in the census`,
   );
 }
@@ -131,7 +147,7 @@ const EVASIONS: Readonly<Record<string, () => Promise<void>>> = {
     expect(tunnel).toMatchObject({ method: 'CONNECT', violations: ['host_not_declared'] });
     expect(JSON.stringify(tunnel)).toContain(HIDDEN_HOST);
   },
-  'uses another vendor\'s library': async () => {
+  "uses another vendor's library": async () => {
     expect(await newCalls(() => ask(PAST))).toEqual([]);
     await act({ action: 'hold', ...HIDDEN });
     await seenByCensus(`${HIDDEN_HOST}:${VENDOR_PORT}`);
@@ -157,7 +173,13 @@ const EVASIONS: Readonly<Record<string, () => Promise<void>>> = {
     const call = await newCall(() => ask(LANE, { tools }));
     expect(call).toMatchObject({ toolsOffered: ['tidy_up'], violations: ['tool_not_declared'] });
     expect(await rows()).toContainEqual(
-      expect.objectContaining({ kind: 'tool', name: 'tidy_up', declared: false, observed: true, verdict: 'undeclared' }),
+      expect.objectContaining({
+        kind: 'tool',
+        name: 'tidy_up',
+        declared: false,
+        observed: true,
+        verdict: 'undeclared',
+      }),
     );
   },
   'hides a call in text': async () => {
@@ -176,7 +198,9 @@ const EVASIONS: Readonly<Record<string, () => Promise<void>>> = {
     expect((await rows()).map(({ name }) => name)).not.toContain(`${DECLARED_HOST}:${VENDOR_PORT}`);
   },
   'starts an MCP server as a child process': async () => {
-    expect(await newCalls(() => act({ action: 'holdInChild', host: HIDDEN_HOST, port: VENDOR_PORT }))).toEqual([]);
+    expect(
+      await newCalls(() => act({ action: 'holdInChild', host: HIDDEN_HOST, port: VENDOR_PORT })),
+    ).toEqual([]);
     await seenByCensus(`${HIDDEN_HOST}:${VENDOR_PORT}`);
   },
 };

@@ -38,7 +38,11 @@ export interface LaneEnvironment {
 type Subject = Pick<ClientRow, 'lane' | 'variable' | 'before' | 'options'>;
 
 /** What the injector makes of the row's environment for lanes on this port. */
-export function laneEnvironment({ lane, variable, before, options = {} }: Subject, at: Addresses, port: number): LaneEnvironment {
+export function laneEnvironment(
+  { lane, variable, before, options = {} }: Subject,
+  at: Addresses,
+  port: number,
+): LaneEnvironment {
   const given = { ...keysOf(lane), ...before?.(at) };
   const annotation = lane.includes(':') ? `${lane}=${variable}` : lane;
   const container = {

@@ -57,14 +57,20 @@ export interface LaneRigOptions {
 
 const WAIT_MS = 60_000;
 
-export async function startLaneRig({ manifest = LANE_MANIFEST, env = {}, lanes = [] }: LaneRigOptions = {}): Promise<LaneRig> {
+export async function startLaneRig({
+  manifest = LANE_MANIFEST,
+  env = {},
+  lanes = [],
+}: LaneRigOptions = {}): Promise<LaneRig> {
   const [vendor, shop, processes] = [await startLaneVendor(), await startMcpShop(), await ProcessRig.open()];
   const [port = 0, agent = 0] = await freePorts(2);
   const at: Addresses = { plain: vendor.plainUrl, mcp: `${shop.url}/mcp`, mcpSse: `${shop.url}/sse` };
   const ofRows = CLIENT_ROWS.flatMap((row) => laneEnvironment(row, at, port).lanes);
   const sidecar = await processes.startSidecar(agent, await processes.file('agent.yaml', manifest), {
     ...{ POLICY_PROXY_MODE: 'enforce', POLICY_ENGINE: 'builtin', LOG_LEVEL: 'error' },
-    EGRESS_LANES: [...new Set([...ofRows, `mcp:shop=${at.mcp}`, `mcp:older=${at.mcpSse}`, ...lanes])].join(','),
+    EGRESS_LANES: [...new Set([...ofRows, `mcp:shop=${at.mcp}`, `mcp:older=${at.mcpSse}`, ...lanes])].join(
+      ',',
+    ),
     EGRESS_PORT: String(port),
     EGRESS_CA_FILE: await processes.file('ca.pem', vendor.ca),
     NODE_OPTIONS: `--require ${join(import.meta.dirname, 'to-vendor.cjs')}`,
@@ -73,12 +79,14 @@ export async function startLaneRig({ manifest = LANE_MANIFEST, env = {}, lanes =
   });
   const programs = new Programs(join(import.meta.dirname, 'programs'));
   const calls = async (query = ''): Promise<EgressCall[]> =>
-    (await (await fetch(`${sidecar.controlUrl}/egress${query}`)).json()) as EgressCall[];
+    // Parsed here, because strict equality compares prototypes, and fetch is from outside of the test's realm.
+    JSON.parse(await (await fetch(`${sidecar.controlUrl}/egress${query}`)).text()) as EgressCall[];
   return {
     ...{ vendor, shop, programs, sidecar, port, at },
     lastCall: async () => (await calls('?limit=1'))[0]?.id ?? 0,
     async callsAfter(id, enough) {
-      const isEnough = typeof enough === 'function' ? enough : (found: readonly EgressCall[]) => found.length >= enough;
+      const isEnough =
+        typeof enough === 'function' ? enough : (found: readonly EgressCall[]) => found.length >= enough;
       const deadline = Date.now() + WAIT_MS;
       for (;;) {
         const found = (await calls()).filter((call) => call.id > id);

@@ -1,6 +1,12 @@
 import { createHash } from 'node:crypto';
 import { once } from 'node:events';
-import { createServer, type IncomingMessage, type RequestListener, type Server, type ServerResponse } from 'node:http';
+import {
+  createServer,
+  type IncomingMessage,
+  type RequestListener,
+  type Server,
+  type ServerResponse,
+} from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -64,7 +70,8 @@ export async function startLaneVendor(): Promise<LaneVendor> {
   const ca = await issueCa(validity);
   const leaf = await issueLeaf(ca, VENDOR_HOSTS, validity);
   let scenario: LaneScenario = { name: '' };
-  const handler: RequestListener = (request, response) => void answer(request, response, { vendor, scenario });
+  const handler: RequestListener = (request, response) =>
+    void answer(request, response, { vendor, scenario });
   const plain = createServer(handler);
   const tls = createTlsServer(leaf, handler);
   tls.on('upgrade', openRealtime);
@@ -100,9 +107,7 @@ export const SESSION_CREATED = {
 const WEBSOCKET_ID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
 function openRealtime({ headers }: IncomingMessage, socket: Duplex): void {
-  const accept = createHash('sha1')
-    .update(`${headers['sec-websocket-key']}${WEBSOCKET_ID}`)
-    .digest('base64');
+  const accept = createHash('sha1').update(`${headers['sec-websocket-key']}${WEBSOCKET_ID}`).digest('base64');
   const head = `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`;
   const text = Buffer.from(JSON.stringify(SESSION_CREATED));
   // One whole text frame with a length of two bytes.
@@ -159,7 +164,8 @@ function callOf(
 ): LaneVendorCall {
   const at = Math.min(index, PROMPT_TOKENS.length - 1);
   const { wire } = route;
-  const given = headers['x-api-key'] ?? headers['api-key'] ?? headers['x-goog-api-key'] ?? headers.authorization;
+  const given =
+    headers['x-api-key'] ?? headers['api-key'] ?? headers['x-goog-api-key'] ?? headers.authorization;
   const key = typeof given === 'string' ? given.replace(/^Bearer /i, '') : keyInQuery;
   return {
     ...{ host, path, key, body, called: [] },

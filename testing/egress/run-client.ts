@@ -73,12 +73,23 @@ async function checkAllowed(form: string, { row, rig, direct, throughLane }: Cli
   const without = await direct.call(form, '');
   assert.ok('result' in (JSON.parse(without) as Outcome), `${what}, without a lane: ${without}`);
   const { outcome, vendor, log } = await observe({ rig, client: throughLane, form }, scenario);
-  assert.equal(plain(JSON.stringify(outcome), row), plain(without, row), `${what}: differs from a run without a lane`);
+  assert.equal(
+    plain(JSON.stringify(outcome), row),
+    plain(without, row),
+    `${what}: differs from a run without a lane`,
+  );
   const ran = isWithTools(form) ? ['multiply'] : [];
   assert.deepEqual(outcome.result?.ran ?? [], ran, what);
   checkLog({ what, row, vendor, log });
-  assert.ok(log.every(({ blocked, violations }) => !blocked && violations.length === 0), `${what}: ${JSON.stringify(log)}`);
-  assert.deepEqual(rig.vendor.others.filter((other) => /^POST \S/.test(other)), [], `${what}: unknown paths`);
+  assert.ok(
+    log.every(({ blocked, violations }) => !blocked && violations.length === 0),
+    `${what}: ${JSON.stringify(log)}`,
+  );
+  assert.deepEqual(
+    rig.vendor.others.filter((other) => /^POST \S/.test(other)),
+    [],
+    `${what}: unknown paths`,
+  );
 }
 
 interface Compared {
@@ -135,10 +146,20 @@ async function checkUndeclared({ row, rig, throughLane }: Clients): Promise<void
   const what = `${row.name}, undeclared`;
   const { denial } = row;
   const name = { name: what };
-  const { outcome, vendor, log } = await observe({ rig, client: throughLane, form: 'undeclared' }, name, denial?.attempts);
+  const { outcome, vendor, log } = await observe(
+    { rig, client: throughLane, form: 'undeclared' },
+    name,
+    denial?.attempts,
+  );
   const { error = [] } = outcome;
-  assert.ok(error.some(({ type }) => type === denial?.type), `${what}: ${JSON.stringify(outcome)}`);
-  assert.ok(error.some(({ message }) => message.includes('drop_table')), `${what}: ${JSON.stringify(error)}`);
+  assert.ok(
+    error.some(({ type }) => type === denial?.type),
+    `${what}: ${JSON.stringify(outcome)}`,
+  );
+  assert.ok(
+    error.some(({ message }) => message.includes('drop_table')),
+    `${what}: ${JSON.stringify(error)}`,
+  );
   assert.deepEqual(vendor, [], `${what}: the vendor was called`);
   assert.equal(log.length, denial?.attempts, `${what}: attempts`);
   for (const { blocked, statusCode, violations } of log)

@@ -50,7 +50,9 @@ async function callsOf(
   isWanted: (call: EgressCall) => boolean,
 ): Promise<EgressCall[]> {
   const isOfLane = (call: EgressCall): boolean => call.lane === `mcp:${lane}`;
-  const calls = await rig.callsAfter(since, (found) => found.some((call) => isOfLane(call) && isWanted(call)));
+  const calls = await rig.callsAfter(since, (found) =>
+    found.some((call) => isOfLane(call) && isWanted(call)),
+  );
   return calls.filter(isOfLane);
 }
 
@@ -89,6 +91,10 @@ async function checkDenial(subject: Subject): Promise<void> {
     row.name,
   );
   const both = JSON.parse(await client.call('both', '')) as Outcome & { result?: ToolResult[] };
-  assert.deepEqual(both.result?.map(({ isError }) => isError === true), [true, false], row.name);
+  assert.deepEqual(
+    both.result?.map(({ isError }) => isError === true),
+    [true, false],
+    row.name,
+  );
   assert.deepEqual(rig.shop.ran, ['multiply'], row.name);
 }

@@ -6,7 +6,8 @@ const tls = require('node:tls');
 const { connect } = tls;
 
 tls.connect = function (options, ...rest) {
-  if (typeof options !== 'object' || Number(options?.port) !== 443) return connect.call(this, options, ...rest);
+  if (typeof options !== 'object' || Number(options?.port) !== 443)
+    return connect.call(this, options, ...rest);
   const servername = options.servername || options.host;
   const led = { ...options, servername, host: '127.0.0.1', port: Number(process.env.VENDOR_TLS_PORT) };
   return connect.call(this, led, ...rest);

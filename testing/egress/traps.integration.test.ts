@@ -51,7 +51,11 @@ describe('an agent with Azure OpenAI', () => {
       AZURE_OPENAI_ENDPOINT: `${base()}/azure`,
       OPENAI_BASE_URL: `${base()}/openai/v1`,
     });
-    const { outcome, vendor } = await observe({ rig, client: program, form: 'text' }, { name: 'azure trap' }, 0);
+    const { outcome, vendor } = await observe(
+      { rig, client: program, form: 'text' },
+      { name: 'azure trap' },
+      0,
+    );
     expect(outcome.error?.[0]?.status).toBe(404);
     expect(vendor).toEqual([]);
     expect(rig.vendor.others).toEqual([expect.stringMatching(/^POST api\.openai\.com \/v1\/deployments\//)]);
@@ -61,7 +65,10 @@ describe('an agent with Azure OpenAI', () => {
 describe('the usage that the lane requests in a stream of chat completions', () => {
   test.each(['mjs', ...PYTHON])('is not seen by the usual loop of %s', async (language) => {
     const program = openai(`lane-openai-chat.${language}`);
-    const { outcome, vendor, log } = await observe({ rig, client: program, form: 'stream' }, { name: 'usage' });
+    const { outcome, vendor, log } = await observe(
+      { rig, client: program, form: 'stream' },
+      { name: 'usage' },
+    );
     expect(vendor[0]?.body['stream_options']).toEqual({ include_usage: true });
     expect(outcome.error).toBeUndefined();
     expect(JSON.stringify(outcome)).not.toContain('prompt_tokens');
@@ -69,7 +76,10 @@ describe('the usage that the lane requests in a stream of chat completions', () 
   });
 
   test('stays in the stream of a client that requested it', async () => {
-    const answer = await stream('/openai/v1/chat/completions', { ...CHAT, stream_options: { include_usage: true } });
+    const answer = await stream('/openai/v1/chat/completions', {
+      ...CHAT,
+      stream_options: { include_usage: true },
+    });
     expect(answer.at(-2)).toContain('"prompt_tokens":31');
     const without = await stream('/openai/v1/chat/completions', CHAT);
     expect(without.join('')).not.toContain('usage');
@@ -78,24 +88,36 @@ describe('the usage that the lane requests in a stream of chat completions', () 
 });
 
 describe('a conversation that the vendor keeps', () => {
-  test.each(['mjs', ...PYTHON])('gets 403 for a forbidden call, and no stripped answer (%s)', async (language) => {
-    const scenario = { name: 'stored', calls: [MULTIPLY, DELETE] };
-    const program = openai(`lane-openai-responses.${language}`);
-    const { outcome, vendor, log } = await observe({ rig, client: program, form: 'stored forbidden' }, scenario);
-    expect(outcome.error?.[0]).toMatchObject({ status: 403 });
-    expect(outcome.error?.[0]?.type).toMatch(/PermissionDeniedError$/);
-    expect(vendor).toHaveLength(1);
-    expect(log).toMatchObject([
-      { statusCode: 403, blocked: true, violations: ['destructive_tool_without_confirmation'] },
-    ]);
-  });
+  test.each(['mjs', ...PYTHON])(
+    'gets 403 for a forbidden call, and no stripped answer (%s)',
+    async (language) => {
+      const scenario = { name: 'stored', calls: [MULTIPLY, DELETE] };
+      const program = openai(`lane-openai-responses.${language}`);
+      const { outcome, vendor, log } = await observe(
+        { rig, client: program, form: 'stored forbidden' },
+        scenario,
+      );
+      expect(outcome.error?.[0]).toMatchObject({ status: 403 });
+      expect(outcome.error?.[0]?.type).toMatch(/PermissionDeniedError$/);
+      expect(vendor).toHaveLength(1);
+      expect(log).toMatchObject([
+        { statusCode: 403, blocked: true, violations: ['destructive_tool_without_confirmation'] },
+      ]);
+    },
+  );
 
   test('a tool that the vendor runs is denied at the request', async () => {
     const program = openai('lane-openai-responses.mjs');
-    const { outcome, vendor, log } = await observe({ rig, client: program, form: 'web search' }, { name: 'web' }, 1);
+    const { outcome, vendor, log } = await observe(
+      { rig, client: program, form: 'web search' },
+      { name: 'web' },
+      1,
+    );
     expect(outcome.error?.[0]).toMatchObject({ type: 'PermissionDeniedError', status: 403 });
     expect(vendor).toEqual([]);
-    expect(log).toMatchObject([{ toolsOffered: ['web_search'], violations: ['tool_not_declared'], blocked: true }]);
+    expect(log).toMatchObject([
+      { toolsOffered: ['web_search'], violations: ['tool_not_declared'], blocked: true },
+    ]);
   });
 });
 
@@ -153,9 +175,19 @@ describe('the paths of clients, which disagree about the base URL', () => {
     ['/mistral/chat/completions', mistral, 'api.mistral.ai', '/v1/chat/completions'],
     ['/cohere/v2/chat', command, 'api.cohere.com', '/v2/chat'],
     ['/cohere/chat', command, 'api.cohere.com', '/v2/chat'],
-    [`/gemini/v1beta/models/${google}`, gemini, 'generativelanguage.googleapis.com', `/v1beta/models/${google}`],
+    [
+      `/gemini/v1beta/models/${google}`,
+      gemini,
+      'generativelanguage.googleapis.com',
+      `/v1beta/models/${google}`,
+    ],
     [`/gemini/models/${google}`, gemini, 'generativelanguage.googleapis.com', `/v1beta/models/${google}`],
-    [`/vertex/v1/publishers/google/models/${google}`, gemini, VERTEX_HOST, `/v1/publishers/google/models/${google}`],
+    [
+      `/vertex/v1/publishers/google/models/${google}`,
+      gemini,
+      VERTEX_HOST,
+      `/v1/publishers/google/models/${google}`,
+    ],
     [`/azure/openai/${azure}`, gpt, AZURE_HOST, '/openai/deployments/gpt-4o-mini/chat/completions'],
     ['/compatible/corp/v1/chat/completions', gpt, GATEWAY_HOST, '/llm/v1/chat/completions'],
   ])('%s', async (path, body, host, expected) => {

@@ -36,7 +36,18 @@ export interface TwoNetworks {
 export function whyNoNetworks(): string | undefined {
   if (process.platform !== 'linux') return 'network namespaces require Linux';
   if (process.getuid?.() !== 0) return 'network namespaces require root';
-  const { status } = spawnSync('unshare', ['-n', 'ip', 'link', 'add', 'a', 'type', 'veth', 'peer', 'name', 'b']);
+  const { status } = spawnSync('unshare', [
+    '-n',
+    'ip',
+    'link',
+    'add',
+    'a',
+    'type',
+    'veth',
+    'peer',
+    'name',
+    'b',
+  ]);
   return status === 0 ? undefined : 'unshare, ip and veth interfaces are required';
 }
 

@@ -73,7 +73,11 @@ export function vendorRoute(host: string | null, path: string): FoundRoute | nul
   for (const { path: pattern, wire } of routes) {
     const match = pattern.exec(path);
     if (match !== null)
-      return { wire, model: match.groups?.['model'] ?? null, isStream: match.groups?.['stream'] !== undefined };
+      return {
+        wire,
+        model: match.groups?.['model'] ?? null,
+        isStream: match.groups?.['stream'] !== undefined,
+      };
   }
   return null;
 }

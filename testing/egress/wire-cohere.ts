@@ -66,4 +66,3 @@ const usageOf = ({ promptTokens, completionTokens }: ModelAnswer) => ({
   billed_units: { input_tokens: promptTokens - 1, output_tokens: completionTokens },
   tokens: { input_tokens: promptTokens, output_tokens: completionTokens },
 });
-

@@ -1,4 +1,11 @@
-import { CACHED, REASONING, objectsIn, piecesOf, type Json, type ModelAnswer } from '../frameworks/model-answer.ts';
+import {
+  CACHED,
+  REASONING,
+  objectsIn,
+  piecesOf,
+  type Json,
+  type ModelAnswer,
+} from '../frameworks/model-answer.ts';
 import type { LaneWire } from './lane-wire.ts';
 
 /** Google's `generateContent`. Model and stream are parts of the path. */
@@ -8,7 +15,10 @@ export const GEMINI: LaneWire = {
   toolsOf: ({ tools }) =>
     objectsIn(tools)
       // The API accepts both spellings, and LiteLLM writes the second one.
-      .flatMap((tool) => [...objectsIn(tool['functionDeclarations']), ...objectsIn(tool['function_declarations'])])
+      .flatMap((tool) => [
+        ...objectsIn(tool['functionDeclarations']),
+        ...objectsIn(tool['function_declarations']),
+      ])
       .map(({ name }) => String(name)),
   whole: (answer) => responseOf(answer, partsOf(answer), 'STOP'),
   stream(answer) {
@@ -27,7 +37,11 @@ function partsOf({ tools, text }: ModelAnswer): object[] {
   return tools.map(({ name, input }) => ({ functionCall: { name, args: JSON.parse(input) as unknown } }));
 }
 
-function responseOf({ id, model, ...tokens }: ModelAnswer, parts: object[], finishReason: string | null): Json {
+function responseOf(
+  { id, model, ...tokens }: ModelAnswer,
+  parts: object[],
+  finishReason: string | null,
+): Json {
   return {
     candidates: [
       { content: { parts, role: 'model' }, ...(finishReason !== null && { finishReason }), index: 0 },
@@ -39,7 +53,10 @@ function responseOf({ id, model, ...tokens }: ModelAnswer, parts: object[], fini
 }
 
 /** The tokens of thoughts are not part of the tokens of the candidates. */
-const usageOf = ({ promptTokens, completionTokens }: Pick<ModelAnswer, 'promptTokens' | 'completionTokens'>) => ({
+const usageOf = ({
+  promptTokens,
+  completionTokens,
+}: Pick<ModelAnswer, 'promptTokens' | 'completionTokens'>) => ({
   promptTokenCount: promptTokens,
   candidatesTokenCount: completionTokens - REASONING,
   totalTokenCount: promptTokens + completionTokens,

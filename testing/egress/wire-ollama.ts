@@ -14,7 +14,9 @@ export const OLLAMA: LaneWire = {
         ? [messageOf(answer)]
         : piecesOf(answer.text).map((content) => ({ role: 'assistant', content }));
     const end = { ...lineOf(answer, { role: 'assistant', content: '' }), ...endOf(answer) };
-    return [...messages.map((message) => lineOf(answer, message)), end].map((line) => `${JSON.stringify(line)}\n`);
+    return [...messages.map((message) => lineOf(answer, message)), end].map(
+      (line) => `${JSON.stringify(line)}\n`,
+    );
   },
 };
 

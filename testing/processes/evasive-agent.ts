@@ -20,20 +20,29 @@ interface Peer {
 export type Action =
   | { action: 'fetch'; url: string; body?: unknown }
   | ({ action: 'tunnel' } & Peer)
-  | ({ action: 'hold' | 'holdInChild' | 'holdUdp' } & Peer)
+  | ({ action: 'hold' } & Peer)
+  | ({ action: 'holdInChild' } & Peer)
+  | ({ action: 'holdUdp' } & Peer)
   | ({ action: 'short'; count: number } & Peer)
   | { action: 'release' };
 
 const held: (Socket | UdpSocket | ChildProcess)[] = [];
 
-const ACTIONS: { [Name in Action['action']]: (action: Extract<Action, { action: Name }>) => Promise<unknown> } = {
+const ACTIONS: {
+  [Name in Action['action']]: (action: Extract<Action, { action: Name }>) => Promise<unknown>;
+} = {
   async fetch({ url, body }) {
     const response = await fetch(url, body === undefined ? {} : post(body));
     return { status: response.status, text: await response.text() };
   },
   /** As a client that honours HTTPS_PROXY: CONNECT, then a TLS handshake, which the server here does not complete. */
   async tunnel({ host, port }) {
-    const request = httpRequest({ port: 4003, host: '127.0.0.1', method: 'CONNECT', path: `${host}:${port}` }).end();
+    const request = httpRequest({
+      port: 4003,
+      host: '127.0.0.1',
+      method: 'CONNECT',
+      path: `${host}:${port}`,
+    }).end();
     const [{ statusCode }, socket] = (await once(request, 'connect')) as [{ statusCode: number }, Socket];
     if (statusCode === 200) {
       const tls = connectTls({ socket, rejectUnauthorized: false });
@@ -95,7 +104,15 @@ const server = createServer((request, response) => {
     const usage = Object.fromEntries(Object.entries(USAGE).map(([name, tokens]) => [name, 2 * tokens]));
     response
       .writeHead(200, { 'content-type': 'application/json' })
-      .end(JSON.stringify({ id: 'chatcmpl-2', object: 'chat.completion', model: 'gpt-4o-mini', choices: [], usage }));
+      .end(
+        JSON.stringify({
+          id: 'chatcmpl-2',
+          object: 'chat.completion',
+          model: 'gpt-4o-mini',
+          choices: [],
+          usage,
+        }),
+      );
   })();
 });
 

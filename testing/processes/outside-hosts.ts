@@ -9,7 +9,13 @@ const vendor = createHttpServer((request, response) => {
   void text(request).then(() => {
     const message = { role: 'assistant', content: `The order is gone: ${HIDDEN_CALL}` };
     const answer = {
-      ...{ id: 'chatcmpl-1', object: 'chat.completion', created: 1_767_225_600, model: 'gpt-4o-mini', usage: USAGE },
+      ...{
+        id: 'chatcmpl-1',
+        object: 'chat.completion',
+        created: 1_767_225_600,
+        model: 'gpt-4o-mini',
+        usage: USAGE,
+      },
       choices: [{ index: 0, message, finish_reason: 'stop' }],
     };
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));

@@ -29,7 +29,10 @@ const streamed = async (tools) => {
   const failure = parts.find(({ type }) => type === 'error');
   if (failure) throw failure.error;
   // Parts of several tools may come in another order; times differ.
-  return { types: parts.map(({ type }) => type), text: parts.map(({ type, text }) => (type === 'text-delta' ? text : '')).join('') };
+  return {
+    types: parts.map(({ type }) => type),
+    text: parts.map(({ type, text }) => (type === 'text-delta' ? text : '')).join(''),
+  };
 };
 
 await forms({

@@ -55,7 +55,9 @@ const functionOf = ({ name, description, parameters }) => ({
 
 function callsIn(chunks) {
   const calls = [];
-  for (const { index, id, function: part } of chunks.flatMap(({ choices }) => choices[0].delta.tool_calls ?? [])) {
+  for (const { index, id, function: part } of chunks.flatMap(
+    ({ choices }) => choices[0].delta.tool_calls ?? [],
+  )) {
     calls[index] ??= { id, type: 'function', function: { name: part.name, arguments: '' } };
     calls[index].function.arguments += part.arguments ?? '';
   }

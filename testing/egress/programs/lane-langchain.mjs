@@ -5,7 +5,8 @@ import { DECLARED, forms, QUESTION, runTool, UNDECLARED } from './lane-tools.mjs
 
 const MODELS = {
   openai: async () => new (await import('@langchain/openai')).ChatOpenAI({ model: 'gpt-4o-mini' }),
-  anthropic: async () => new (await import('@langchain/anthropic')).ChatAnthropic({ model: 'claude-sonnet-4-5' }),
+  anthropic: async () =>
+    new (await import('@langchain/anthropic')).ChatAnthropic({ model: 'claude-sonnet-4-5' }),
 };
 const model = await MODELS[process.env.VENDOR]();
 const toolsOf = (tools) =>

@@ -15,7 +15,6 @@ CLASSES = {
     "groq": ("langchain_groq", "ChatGroq", {"model": "llama-3.3-70b-versatile"}),
     "mistral": ("langchain_mistralai", "ChatMistralAI", {"model": "mistral-small-latest"}),
     "ollama": ("langchain_ollama", "ChatOllama", {"model": "llama3.2"}),
-    "cohere": ("langchain_cohere", "ChatCohere", {"model": "command-a-03-2025"}),
 }
 module, name, options = CLASSES[os.environ["VENDOR"]]
 model = getattr(importlib.import_module(module), name)(**options)

@@ -26,7 +26,8 @@ async function session(use) {
 await call({
   list: () => session(async (client) => (await client.listTools()).tools.map(({ name }) => name)),
   tool: () => session((client) => client.callTool({ name: 'multiply', arguments: { a: 6, b: 7 } })),
-  forbidden: () => session((client) => client.callTool({ name: 'delete_order', arguments: { order: 'A-1' } })),
+  forbidden: () =>
+    session((client) => client.callTool({ name: 'delete_order', arguments: { order: 'A-1' } })),
   // The session goes on after a denial.
   both: () =>
     session(async (client) => [

@@ -3,7 +3,12 @@ import { DECLARED, forms, QUESTION, runTool, UNDECLARED } from './lane-tools.mjs
 
 const client = new OpenAI();
 const create = (request) => client.responses.create({ model: 'gpt-4o-mini', ...request });
-const functionOf = ({ name, description, parameters }) => ({ type: 'function', name, description, parameters });
+const functionOf = ({ name, description, parameters }) => ({
+  type: 'function',
+  name,
+  description,
+  parameters,
+});
 
 const whole = async (request) => {
   const answer = await create(request);
