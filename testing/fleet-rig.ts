@@ -4,6 +4,7 @@ import { readConfig } from '../control-plane/config.ts';
 import { createContext } from '../control-plane/context.ts';
 import { KubernetesStore } from '../control-plane/stores/kubernetes/kubernetes-store.ts';
 import type { Store } from '../control-plane/stores/store.ts';
+import type { EgressSummary } from '../core/egress/summary.ts';
 import type { Heartbeat } from '../core/heartbeat/heartbeat.ts';
 import { mergeHeartbeat } from '../core/observation/merge-heartbeat.ts';
 import type { ObservationStatus } from '../core/observation/observation.ts';
@@ -30,9 +31,15 @@ export async function until(condition: () => boolean | Promise<boolean>, what: s
   }
 }
 
+const EGRESS: EgressSummary = {
+  ...{ lanes: ['openai'], calls: 0, models: [], tools: [], undeclared: 0, undeclaredNames: [] },
+  ...{ neverSeen: 0, misreported: 0 },
+};
+
 /** The status after one heartbeat of one instance at RIG_START, of an agent without gaps in its coverage. */
 export function aStatus(overrides: Partial<Heartbeat> = {}): ObservationStatus {
-  const heartbeat = aHeartbeat({ policyState: 'answered', policyMode: 'track', ...overrides });
+  const seen: Partial<Heartbeat> = { policyState: 'answered', policyMode: 'track', egress: EGRESS };
+  const heartbeat = aHeartbeat({ ...seen, ...overrides });
   return mergeHeartbeat(undefined, heartbeat, { instance: 'shop-1' }, new Date(RIG_START));
 }
 

@@ -101,7 +101,7 @@ describe('the coverage', () => {
       },
     ]);
     expect(report.kinds).toHaveLength(9);
-    expect(countsOf(report)).toEqual({ 'no-reporter': 1, 'no-lanes': 2 });
+    expect(countsOf(report)).toEqual({ 'no-reporter': 1 });
   });
 
   test('follows changes, and the time alone', async () => {

@@ -79,7 +79,8 @@ export async function startLaneRig({
   });
   const programs = new Programs(join(import.meta.dirname, 'programs'));
   const calls = async (query = ''): Promise<EgressCall[]> =>
-    (await (await fetch(`${sidecar.controlUrl}/egress${query}`)).json()) as EgressCall[];
+    // Parsed here, because strict equality compares prototypes, and fetch is from outside of the test's realm.
+    JSON.parse(await (await fetch(`${sidecar.controlUrl}/egress${query}`)).text()) as EgressCall[];
   return {
     ...{ vendor, shop, programs, sidecar, port, at },
     lastCall: async () => (await calls('?limit=1'))[0]?.id ?? 0,
