@@ -90,7 +90,7 @@ describe('the coverage', () => {
   test('lists the gaps of all agents, and every kind', async () => {
     const report = await json<CoverageReport>('/coverage');
     expect(report).toMatchObject({ generatedAt: RIG_START, agents: 2 });
-    expect(report.gaps.filter(({ kind }) => kind !== 'no-lanes')).toEqual([
+    expect(report.gaps).toEqual([
       {
         kind: 'no-reporter',
         agentName: 'chat',
@@ -109,7 +109,7 @@ describe('the coverage', () => {
     await rig.put('chat', aStatus());
     await rig.put('shop', aStatus({ policyState: 'none' }));
     await rig.clock.pass(2_000);
-    expect(countsOf(await json('/coverage'))).toEqual({ 'no-policy-rules': 1, 'no-lanes': 2 });
+    expect(countsOf(await json('/coverage'))).toEqual({ 'no-policy-rules': 1 });
     await rig.clock.pass(SILENT_S * 1_000, 10_000);
     expect(countsOf(await json('/coverage'))).toEqual({ silent: 2 });
   });
@@ -119,11 +119,7 @@ describe('the coverage', () => {
     await rig.put('shop', aStatus({ source: 'manifest-static' }));
     await rig.clock.pass(2_000);
     const report = await json<CoverageReport>('/coverage?namespace=team&limit=1');
-    expect([report.agents, report.gaps.length, countsOf(report)]).toEqual([
-      2,
-      2,
-      { 'no-reporter': 2, 'no-lanes': 2 },
-    ]);
+    expect([report.agents, report.gaps.length, countsOf(report)]).toEqual([2, 1, { 'no-reporter': 2 }]);
   });
 
   test.each(['limit=0', 'limit=10001', 'limit=x', 'namespace=A', 'namespace=a&namespace=b'])(
