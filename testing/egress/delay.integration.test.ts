@@ -1,7 +1,8 @@
 // No event of a stream waits in a lane. Only the order of events decides, on one clock: no limit in milliseconds.
 import { once } from 'node:events';
-import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
+import { Agent, createServer, request as httpRequest, type IncomingMessage, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startLaneRig, type LaneRig } from './lane-rig.ts';
 import { MULTIPLY } from './run-client.ts';
@@ -30,19 +31,23 @@ class Received {
   }
 }
 
-/** Reads a stream to its end; `separator` ends an event. */
-async function read(
-  url: string,
-  body: object,
-  { received, separator = '\n\n' }: { received: Received; separator?: string },
-): Promise<number> {
-  const request = httpRequest(url, {
-    method: 'POST',
-    headers: { 'content-type': 'application/json' },
-    agent: false,
-  });
+async function send(url: string, body: object, agent: Agent | false): Promise<IncomingMessage> {
+  const request = httpRequest(url, { method: 'POST', headers: { 'content-type': 'application/json' }, agent });
   request.end(JSON.stringify(body));
   const [response] = (await once(request, 'response')) as [IncomingMessage];
+  return response;
+}
+
+interface Reading {
+  received: Received;
+  /** Ends an event. */
+  separator?: string;
+  agent?: Agent;
+}
+
+/** Reads a stream to its end and returns its number of events. */
+async function read(url: string, body: object, { received, separator = '\n\n', agent }: Reading): Promise<number> {
+  const response = await send(url, body, agent ?? false);
   let rest = '';
   let events = 0;
   for await (const piece of response.setEncoding('utf8') as AsyncIterable<string>) {
@@ -110,38 +115,64 @@ describe('the vendor sends an event only after the client has received the one b
 const EVENTS = 200;
 const PIECE = 6;
 
+/** Exchanges on the connection before the stream: after them Linux delays acknowledgements, as for an agent's later calls. */
+const EXCHANGES = 5;
+
+/** A connection of its own on which requests were sent before. */
+async function usedConnection(url: string, body: object): Promise<Agent> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  for (let exchange = 0; exchange < EXCHANGES; exchange++) await text(await send(url, body, agent));
+  return agent;
+}
+
+/** Streams events, each after the one before it was received. Other requests get a short response. */
+const withNagle = (received: Received): Server =>
+  createServer({ noDelay: false }, (request, response) => {
+    request.resume();
+    if (request.url !== '/stream') {
+      response.end('{}');
+      return;
+    }
+    void (async () => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' });
+      response.flushHeaders();
+      for (let event = 0; event < EVENTS && !response.destroyed; event++) {
+        await received.until(event);
+        response.write('data: {"choices":[]}\n\n');
+      }
+      response.end();
+    })();
+  });
+
 /**
  * Nagle's algorithm holds a small segment until the one before it is acknowledged, which Linux delays by 40 ms. A server with
  * it and the lane send the same number of events at the same time: the lane must be first.
  */
 const onLinux = process.platform === 'linux' ? test : test.skip;
 onLinux('a stream through the lane ends before one of a server with Nagle’s algorithm', async () => {
-  const slow = new Received();
-  const server = createServer({ noDelay: false }, (_request, response) => {
-    void (async () => {
-      response.writeHead(200, { 'content-type': 'text/event-stream' });
-      response.flushHeaders();
-      for (let event = 0; event < EVENTS && !response.destroyed; event++) {
-        await slow.until(event);
-        response.write('data: {"choices":[]}\n\n');
-      }
-      response.end();
-    })();
-  }).listen(0, '127.0.0.1');
+  const [slow, fast] = [new Received(), new Received()];
+  const server = withNagle(slow).listen(0, '127.0.0.1');
   await once(server, 'listening');
-  const ended: string[] = [];
-  const [fast, { port }] = [new Received(), server.address() as AddressInfo];
-  rig.vendor.begin({ name: 'nagle', text: 'x'.repeat(PIECE * EVENTS), gate: (event) => fast.until(event) });
+  const control = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const lane = `http://127.0.0.1:${rig.port}/openai/v1/chat/completions`;
-  const control = read(`http://127.0.0.1:${port}/`, {}, { received: slow })
+  const chat = { ...QUESTION, model: 'gpt-4o-mini' };
+  rig.vendor.begin({ name: 'before' });
+  const [ofControl, ofLane] = [await usedConnection(control, {}), await usedConnection(lane, chat)];
+  rig.vendor.begin({ name: 'nagle', text: 'x'.repeat(PIECE * EVENTS), gate: (event) => fast.until(event) });
+  const ended: string[] = [];
+  const other = read(`${control}/stream`, {}, { received: slow, agent: ofControl })
     .then(() => ended.push('server with Nagle'))
     // Cut at the end of the test.
     .catch(() => undefined);
-  const count = await read(lane, { ...CHAT, model: 'gpt-4o-mini' }, { received: fast });
-  ended.push('lane');
-  expect(count).toBeGreaterThanOrEqual(EVENTS);
-  expect(ended).toEqual(['lane']);
-  server.closeAllConnections();
-  server.close();
-  await control;
+  try {
+    const count = await read(lane, { ...CHAT, model: 'gpt-4o-mini' }, { received: fast, agent: ofLane });
+    ended.push('lane');
+    expect(count).toBeGreaterThanOrEqual(EVENTS);
+    expect(ended).toEqual(['lane']);
+  } finally {
+    for (const agent of [ofControl, ofLane]) agent.destroy();
+    server.closeAllConnections();
+    server.close();
+    await other;
+  }
 });
