@@ -1,7 +1,7 @@
 // No event of a stream waits in a lane. Only the order of events decides, on one clock: no limit in milliseconds.
 import { once } from 'node:events';
-import { createServer, request as httpRequest, type IncomingMessage } from 'node:http';
-import type { AddressInfo } from 'node:net';
+import { Agent, request as httpRequest, type IncomingMessage } from 'node:http';
+import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { startLaneRig, type LaneRig } from './lane-rig.ts';
 import { MULTIPLY } from './run-client.ts';
@@ -30,19 +30,31 @@ class Received {
   }
 }
 
-/** Reads a stream to its end; `separator` ends an event. */
-async function read(
-  url: string,
-  body: object,
-  { received, separator = '\n\n' }: { received: Received; separator?: string },
-): Promise<number> {
+async function send(url: string, body: object, agent: Agent | false): Promise<IncomingMessage> {
   const request = httpRequest(url, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    agent: false,
+    agent,
   });
   request.end(JSON.stringify(body));
   const [response] = (await once(request, 'response')) as [IncomingMessage];
+  return response;
+}
+
+interface Reading {
+  received: Received;
+  /** Ends an event. */
+  separator?: string;
+  agent?: Agent;
+}
+
+/** Reads a stream to its end and returns its number of events. */
+async function read(
+  url: string,
+  body: object,
+  { received, separator = '\n\n', agent }: Reading,
+): Promise<number> {
+  const response = await send(url, body, agent ?? false);
   let rest = '';
   let events = 0;
   for await (const piece of response.setEncoding('utf8') as AsyncIterable<string>) {
@@ -106,42 +118,39 @@ describe('the vendor sends an event only after the client has received the one b
   });
 });
 
-/** Many events, so that their delays add up. */
-const EVENTS = 200;
-const PIECE = 6;
+/** Streams on one connection, so that their delays add up. The lane has more of them, and must still be first. */
+const STREAMS = { lane: 45, withNagle: 30 };
+
+/** Reads streams one after the other on one connection. */
+async function readStreams(port: number, streams: number): Promise<void> {
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  const lane = `http://127.0.0.1:${port}/openai/v1/chat/completions`;
+  for (let stream = 0; stream < streams; stream++)
+    await read(lane, { ...CHAT, model: 'gpt-4o-mini' }, { received: new Received(), agent });
+  agent.destroy();
+}
 
 /**
- * Nagle's algorithm holds a small segment until the one before it is acknowledged, which Linux delays by 40 ms. A server with
- * it and the lane send the same number of events at the same time: the lane must be first.
+ * Nagle's algorithm holds a small segment until the one before it is acknowledged, and Linux delays an acknowledgement by 40 ms
+ * on a connection that requests and responses alternate on. A sidecar with it runs at the same time.
  */
 const onLinux = process.platform === 'linux' ? test : test.skip;
-onLinux('a stream through the lane ends before one of a server with Nagle’s algorithm', async () => {
-  const slow = new Received();
-  const server = createServer({ noDelay: false }, (_request, response) => {
-    void (async () => {
-      response.writeHead(200, { 'content-type': 'text/event-stream' });
-      response.flushHeaders();
-      for (let event = 0; event < EVENTS && !response.destroyed; event++) {
-        await slow.until(event);
-        response.write('data: {"choices":[]}\n\n');
-      }
-      response.end();
-    })();
-  }).listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const ended: string[] = [];
-  const [fast, { port }] = [new Received(), server.address() as AddressInfo];
-  rig.vendor.begin({ name: 'nagle', text: 'x'.repeat(PIECE * EVENTS), gate: (event) => fast.until(event) });
-  const lane = `http://127.0.0.1:${rig.port}/openai/v1/chat/completions`;
-  const control = read(`http://127.0.0.1:${port}/`, {}, { received: slow })
-    .then(() => ended.push('server with Nagle'))
-    // Cut at the end of the test.
-    .catch(() => undefined);
-  const count = await read(lane, { ...CHAT, model: 'gpt-4o-mini' }, { received: fast });
-  ended.push('lane');
-  expect(count).toBeGreaterThanOrEqual(EVENTS);
-  expect(ended).toEqual(['lane']);
-  server.closeAllConnections();
-  server.close();
-  await control;
+onLinux('streams through the lane end before fewer streams of a sidecar with Nagle’s algorithm', async () => {
+  const preload = ['to-vendor.cjs', 'with-nagle.cjs'].map((file) => `--require ${join(import.meta.dirname, file)}`);
+  const slow = await startLaneRig({ env: { NODE_OPTIONS: preload.join(' ') } });
+  try {
+    for (const { vendor, port } of [rig, slow]) {
+      vendor.begin({ name: 'before' });
+      await readStreams(port, 3);
+    }
+    const ended: string[] = [];
+    const run = async (name: keyof typeof STREAMS, port: number): Promise<void> => {
+      await readStreams(port, STREAMS[name]);
+      ended.push(name);
+    };
+    await Promise.all([run('withNagle', slow.port), run('lane', rig.port)]);
+    expect(ended).toEqual(['lane', 'withNagle']);
+  } finally {
+    await slow.close();
+  }
 });

@@ -36,18 +36,7 @@ export interface TwoNetworks {
 export function whyNoNetworks(): string | undefined {
   if (process.platform !== 'linux') return 'network namespaces require Linux';
   if (process.getuid?.() !== 0) return 'network namespaces require root';
-  const { status } = spawnSync('unshare', [
-    '-n',
-    'ip',
-    'link',
-    'add',
-    'a',
-    'type',
-    'veth',
-    'peer',
-    'name',
-    'b',
-  ]);
+  const { status } = spawnSync('unshare', ['-n', 'sh', '-c', 'ip link add out0 type veth peer name in0']);
   return status === 0 ? undefined : 'unshare, ip and veth interfaces are required';
 }
 
