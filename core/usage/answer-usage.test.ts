@@ -137,6 +137,14 @@ describe('usage of a complete response', () => {
     expect(usageOf(value)).toEqual(expected);
   });
 
+  test.each(['constructor', 'toString', '__proto__', 'hasOwnProperty'])(
+    'is read from an event with a member %s',
+    (name) => {
+      const event = `{"type":"x","${name}":{},"usage":{"prompt_tokens":3,"completion_tokens":4}}`;
+      expect(usageOf(JSON.parse(event))).toMatchObject({ promptTokens: 3, completionTokens: 4 });
+    },
+  );
+
   test('is never negative, and reading never throws', () => {
     const odd = fc.oneof(
       fc.anything(),

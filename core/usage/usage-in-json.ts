@@ -87,7 +87,7 @@ function findingsOfObject(object: Record<string, unknown>, around: Place): Findi
   for (const [name, member] of Object.entries(object)) {
     if (typeof member !== 'object' || member === null) continue;
     // `response.completed` of the Responses API and `message_start` of Anthropic contain the model response itself.
-    const isRoot = around.isRoot && typeof type === 'string' && EVENT_OF[name]?.test(type) === true;
+    const isRoot = around.isRoot && typeof type === 'string' && EVENT_OF.get(name)?.test(type) === true;
     // The input of a call contains the messages of earlier calls, which belong to other runs.
     const runId = name === 'input' ? null : inside.runId;
     below.push(...findingsIn(member, { ...inside, runId, isRoot }));
@@ -109,7 +109,10 @@ function findingsOfObject(object: Record<string, unknown>, around: Place): Findi
   return below;
 }
 
-const EVENT_OF: Readonly<Record<string, RegExp>> = { response: /^response\./, message: /^message_start$/ };
+const EVENT_OF: ReadonlyMap<string, RegExp> = new Map([
+  ['response', /^response\./],
+  ['message', /^message_start$/],
+]);
 
 /** Findings of an object that contains token counts by model. */
 function callsByModel(object: Record<string, unknown>, { id }: Place): Finding[] {
@@ -212,7 +215,13 @@ function textAt(object: Record<string, unknown>, names: readonly string[]): stri
   return null;
 }
 
-const MODEL_OBJECTS = new Set(['chat.completion', 'chat.completion.chunk', 'text_completion', 'response']);
+/** Values of the member `object` of model responses. */
+export const MODEL_OBJECTS: ReadonlySet<string> = new Set([
+  'chat.completion',
+  'chat.completion.chunk',
+  'text_completion',
+  'response',
+]);
 
 /** Whether a JSON object is a model response or a chunk of one. */
 function isModelAnswer(object: Record<string, unknown>): boolean {
