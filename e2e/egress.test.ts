@@ -218,7 +218,7 @@ afterAll(async () => {
   test('gets a 403 of its SDK for an offered undeclared tool, and the vendor no call', async () => {
     const before = await stateFor('ordering');
     expect(await ask('ordering', ['search', 'delete_all_orders'])).toMatchObject({
-      error: 'PermissionDeniedError',
+      error: expect.stringMatching(/PermissionDeniedError$/),
     });
     expect(await stateFor('ordering')).toEqual(before);
   });

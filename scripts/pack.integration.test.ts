@@ -42,6 +42,9 @@ const FILES: Readonly<Record<string, string>> = {
 const NOWHERE = 'http://127.0.0.1:9';
 
 /** A run of every command in an empty project, by its name: exit code, and a part of its output or errors. */
+/** Below the ports that the system assigns, and outside of those of other tests. */
+const RUN_PORTS = ['--proxy-port', '21471', '--control-port', '21472', '--egress-port', '21473'];
+
 const COMMANDS: Readonly<Record<string, { args: readonly string[]; code: 0 | 1; shows: string }>> = {
   validate: { args: ['agent.yaml'], code: 0, shows: 'agent.yaml is valid: minimal 1.0.0' },
   init: { args: ['shop', '--from', 'card.json'], code: 0, shows: 'wrote shop/agent.yaml' },
@@ -58,6 +61,9 @@ const COMMANDS: Readonly<Record<string, { args: readonly string[]; code: 0 | 1; 
   export: { args: ['agent.yaml', '--format', 'agentcard'], code: 0, shows: '"supportedInterfaces"' },
   generate: { args: ['agent.yaml', '--deploy', 'k8s', '--dry-run'], code: 0, shows: 'kind: Deployment' },
   'generate-policy': { args: ['agent.yaml', '--out', 'policy'], code: 0, shows: 'policy.rego' },
+  'generate-egress': { args: ['agent.yaml'], code: 0, shows: 'kind: NetworkPolicy' },
+  run: { args: [...RUN_PORTS, '--', 'node', '-e', '0'], code: 0, shows: '/100' },
+  observe: { args: ['--url', 'http://127.0.0.1:1', '--once'], code: 1, shows: 'cannot connect' },
   'provider-status': { args: [], code: 1, shows: 'ANTHROPIC_API_KEY' },
   mcp: { args: ['--settings', 'none.json'], code: 1, shows: 'none.json' },
   register: {

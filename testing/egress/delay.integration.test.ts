@@ -132,11 +132,14 @@ async function readStreams(port: number, streams: number): Promise<void> {
 
 /**
  * Nagle's algorithm holds a small segment until the one before it is acknowledged, and Linux delays an acknowledgement by 40 ms
- * on a connection that requests and responses alternate on. A sidecar with it runs at the same time.
+ * on a connection that requests and responses alternate on. A sidecar with it runs at the same time. Only in the soak: the test above
+ * detects a delay without a clock.
  */
-const onLinux = process.platform === 'linux' ? test : test.skip;
+const onLinux = process.platform === 'linux' && process.env['SOAK'] === '1' ? test : test.skip;
 onLinux('streams through the lane end before fewer streams of a sidecar with Nagle’s algorithm', async () => {
-  const preload = ['to-vendor.cjs', 'with-nagle.cjs'].map((file) => `--require ${join(import.meta.dirname, file)}`);
+  const preload = ['to-vendor.cjs', 'with-nagle.cjs'].map(
+    (file) => `--require ${join(import.meta.dirname, file)}`,
+  );
   const slow = await startLaneRig({ env: { NODE_OPTIONS: preload.join(' ') } });
   try {
     for (const { vendor, port } of [rig, slow]) {
