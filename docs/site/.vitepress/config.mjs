@@ -86,6 +86,7 @@ export default defineConfig({
         ['Run on a laptop', 'docs/guide/laptop'],
         ['Integrate your agent', 'docs/guide/agent'],
         ['OpenTelemetry spans', 'docs/guide/otlp'],
+        ['Calls of the agent', 'docs/guide/egress'],
         ['Reporter', 'reporter/'],
         ['Framework integrations', 'docs/guide/frameworks/'],
         ['Clients and frameworks', 'docs/guide/clients'],
