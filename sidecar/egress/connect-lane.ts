@@ -5,15 +5,13 @@ import type { EgressCall } from '../../core/egress/egress-call.ts';
 import { createAddressGuard, guarded, RefusedAddress, type AddressGuard } from '../../probe/address-guard.ts';
 import { isOwnAddress } from '../../probe/own-address.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { bind } from '../../runtime/http-listener.ts';
+import { bind, hasNoIpv6 } from '../../runtime/http-listener.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { lingerOn } from '../proxy/connection-end.ts';
 import { startTunnel } from './connect-tunnel.ts';
 
 /** The only addresses of the lane: the agent runs in the same pod or on the same machine. */
 const HOSTS = ['127.0.0.1', '::1'] as const;
-/** Error codes of a machine without IPv6 on loopback. */
-const NO_IPV6: readonly unknown[] = ['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EINVAL'];
 const HOST_NOT_DECLARED = 'host_not_declared';
 
 /** Limits of the lane; times in milliseconds. */
@@ -104,7 +102,7 @@ export class ConnectLane {
         port = await bind(server, { port, host });
         this.#servers.push(server);
       } catch (error) {
-        if (host === '::1' && NO_IPV6.includes((error as NodeJS.ErrnoException).code)) continue;
+        if (host === '::1' && hasNoIpv6(error)) continue;
         await this.close(0);
         throw error;
       }

@@ -8,6 +8,7 @@ import type { Manifest } from '../../core/manifest/manifest.ts';
 import { parseTraceparent } from '../../core/otlp/trace-context.ts';
 import type { PolicyMode } from '../../core/policy/engine.ts';
 import type { Clock } from '../../runtime/clock.ts';
+import { hasNoIpv6 } from '../../runtime/http-listener.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
 import type { RequestTraces } from '../otlp/request-traces.ts';
@@ -28,8 +29,6 @@ import { Reservations } from './reservations.ts';
 
 /** The only addresses of the lanes: the agent runs in the same pod or on the same machine. */
 const HOSTS = ['127.0.0.1', '::1'] as const;
-/** Error codes of a machine without IPv6 on loopback. */
-const NO_IPV6: readonly unknown[] = ['EAFNOSUPPORT', 'EADDRNOTAVAIL', 'EINVAL'];
 
 export interface EgressOptions {
   /** Empty: no port is opened, and the log has only the calls of the CONNECT lane. */
@@ -88,7 +87,7 @@ export class Egress {
     for (const host of HOSTS) {
       const server = await startLaneServer(this.#context, { host, port: this.#options.port }).catch(
         async (error: unknown) => {
-          if (host === '::1' && NO_IPV6.includes((error as NodeJS.ErrnoException).code)) return null;
+          if (host === '::1' && hasNoIpv6(error)) return null;
           await this.close(0);
           throw error;
         },
