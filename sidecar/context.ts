@@ -80,7 +80,7 @@ export async function createContext({ config, env, logger, clock }: ContextInput
           ...{ port: config.OTLP_PORT, forwardUrl: config.OTLP_FORWARD_URL },
           ...{ ringSize: config.AUDIT_RING_SIZE, audit, policy, clock, logger },
         });
-  const lanes = createEgress({
+  const lanes = await createEgress({
     ...{ config, tls, manifest, audit, policy, load, clock, logger },
     traces: otlp?.traces ?? null,
   });

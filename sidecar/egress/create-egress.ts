@@ -1,6 +1,5 @@
 import { readFile } from 'node:fs/promises';
 import { createSecureContext, getCACertificates } from 'node:tls';
-import { WIRE_OF } from '../../core/egress/wires/wire-of.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
@@ -12,7 +11,7 @@ import type { PolicyEvaluator } from '../policy/policy-evaluator.ts';
 import type { LoadLimits } from '../proxy/load-limits.ts';
 import type { TlsTrust } from '../proxy/upstream.ts';
 import { ConnectLane } from './connect-lane.ts';
-import { Egress } from './egress.ts';
+import type { Egress } from './egress.ts';
 
 /** Calls that `GET /egress` returns; about 1 KB each. */
 const MAX_CALLS = 10_000;
@@ -44,8 +43,15 @@ export function hasEgress({ EGRESS_LANES, EGRESS_CONNECT }: SidecarConfig): bool
   return EGRESS_LANES !== null || EGRESS_CONNECT !== 'off';
 }
 
-export function createEgress({ config, manifest, ...input }: CreateEgressInput): EgressLanes | null {
+/** The code of the lanes is loaded only here: most sidecars have none, and it contains a validator of JSON Schemas. */
+export async function createEgress({
+  config,
+  manifest,
+  ...input
+}: CreateEgressInput): Promise<EgressLanes | null> {
   if (!hasEgress(config)) return null;
+  const { Egress } = await import('./egress.ts');
+  const { WIRE_OF } = await import('../../core/egress/wires/wire-of.ts');
   const egress = new Egress({
     ...input,
     lanes: config.EGRESS_LANES ?? [],
