@@ -14,7 +14,8 @@ const SAMPLES = join(import.meta.dirname, '../../usage/samples');
 
 interface Filtered {
   text: string;
-  events: Json[];
+  /** Parsed when read: most streams are only compared as text. */
+  readonly events: Json[];
   filter: StreamFilter;
 }
 
@@ -37,7 +38,13 @@ function filtered(
   const chunks = ends.map((end, index) => bytes.subarray(ends[index - 1] ?? 0, end));
   const frames = [...chunks.flatMap((chunk) => splitter.push(chunk)), ...splitter.end()];
   const sent = [...frames.flatMap((frame) => filter.push(frame)), ...filter.end()];
-  return { text: textOf(sent), events: eventsOf(sent), filter };
+  return {
+    text: textOf(sent),
+    get events() {
+      return eventsOf(sent);
+    },
+    filter,
+  };
 }
 
 const textOf = (frames: readonly Frame[]): string => Buffer.concat(frames.map(({ raw }) => raw)).toString();
