@@ -160,6 +160,14 @@ const ask = (name: string, tools: readonly string[]): Promise<{ text?: string; e
        .then((r) => r.text()).then((t) => console.log(t))`,
   );
 
+/** A Service refuses connections until kube-proxy has its rules. Opens a connection without a request, which no observation has. */
+async function untilReachable(...services: string[]): Promise<void> {
+  for (const host of services)
+    await eventually(`a connection to ${host}`, () =>
+      inVendor(`require('node:net').connect(80, '${host}', () => { console.log('true'); process.exit(); })`),
+    );
+}
+
 async function observed(name: string, passes: (status: Status) => boolean): Promise<Status> {
   const { answer } = await eventually(
     `the observation of ${name}`,
@@ -203,6 +211,7 @@ afterAll(async () => {
   beforeAll(async () => {
     await kubectl.rolledOut('deploy/ordering');
     await kubectl.rolledOut('deploy/unguarded');
+    await untilReachable('vendor', 'ordering', 'unguarded');
   });
 
   test('is stopped before it executes an undeclared tool, which it executes without the sidecar', async () => {
