@@ -78,26 +78,7 @@ export function reportRoutes(context: SidecarContext): SidecarRoute[] {
         },
       ],
     },
-    {
-      method: 'GET',
-      path: '/explore',
-      access: 'local',
-      summary:
-        "Returns the agent's components, the results of its endpoints, and declarations that are not checked. null: unknown. `egress {lanes[], notRewritten[], census}`: the egress lanes, the variables that the injector could not change, and the census. `?view=matrix`: `{rows: [{kind, name, declared, reported, observed, verdict}]}`, with the verdicts match, undeclared, unreported, never-seen, misreported and unknown.",
-      operation: EXPLORE,
-      handlers: [
-        async (request, response) => {
-          const isMatrix = hasView(request, 'matrix');
-          const { manifest, health, gap, facts } = await assessor.assess();
-          if (isMatrix) {
-            response.json(matrixOf(manifest, facts));
-            return;
-          }
-          const egress = exploredEgressOf(facts, egressSetupOf(context));
-          response.json({ ...exploreOf(manifest, health, gap.source, facts), egress });
-        },
-      ],
-    },
+    exploreRoute(context),
     {
       method: 'GET',
       path: '/usage',
@@ -115,6 +96,27 @@ export function reportRoutes(context: SidecarContext): SidecarRoute[] {
     cardRoute(context, '/.well-known/agent-card.json', 'getAgentCard'),
   ];
 }
+
+const exploreRoute = (context: SidecarContext): SidecarRoute => ({
+  method: 'GET',
+  path: '/explore',
+  access: 'local',
+  summary:
+    "Returns the agent's components, the results of its endpoints, and declarations that are not checked. null: unknown. `egress {lanes[], notRewritten[], census}`: the egress lanes, the variables that the injector could not change, and the census. `?view=matrix`: `{rows: [{kind, name, declared, reported, observed, verdict}]}`, with the verdicts match, undeclared, unreported, never-seen, misreported and unknown.",
+  operation: EXPLORE,
+  handlers: [
+    async (request, response) => {
+      const isMatrix = hasView(request, 'matrix');
+      const { manifest, health, gap, facts } = await context.assessor.assess();
+      if (isMatrix) {
+        response.json(matrixOf(manifest, facts));
+        return;
+      }
+      const egress = exploredEgressOf(facts, egressSetupOf(context));
+      response.json({ ...exploreOf(manifest, health, gap.source, facts), egress });
+    },
+  ],
+});
 
 const cardRoute = (context: SidecarContext, path: string, id: string): SidecarRoute => ({
   method: 'GET',

@@ -64,7 +64,27 @@ const SCREENS: readonly Screen[] = [
   { name: 'an agent', hash: AGENT, text: 'Why C and not B' },
   { name: 'its evidence', hash: `${AGENT}/evidence`, text: 'Contradicted:' },
   { name: 'an agent whose outgoing calls are not observed', hash: `${AGENT}/egress`, text: 'not observed' },
-  { name: 'the outgoing calls', hash: '#/agents/research/web-researcher/egress', text: 'host files.example' },
+  { name: 'the outgoing calls', hash: '#/agents/research/web-researcher/egress', text: '5 contradictions' },
+  {
+    name: 'outgoing calls without lanes',
+    hash: '#/agents/support/refund-helper/egress',
+    text: 'no egress lane',
+  },
+  {
+    name: 'outgoing calls of an earlier version',
+    hash: '#/agents/finance/expense-auditor/egress',
+    text: 'does not have all items',
+  },
+  {
+    name: 'a census that is refused',
+    hash: '#/agents/platform-remote/laptop-agent/egress',
+    text: 'census refused',
+  },
+  {
+    name: 'outgoing calls before the first report',
+    hash: '#/agents/platform-remote/new-agent/egress',
+    text: 'There is no report yet',
+  },
   { name: 'its history', hash: `${AGENT}/history`, text: 'Healthy → Degraded' },
   { name: 'its checks', hash: `${AGENT}/checks`, text: 'service:orders-db' },
   { name: 'its proofs', hash: `${AGENT}/proofs`, text: 'nightly evaluation, run 512' },
