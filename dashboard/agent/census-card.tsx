@@ -5,6 +5,7 @@ import { formatNumber } from '../format.ts';
 import { Ago } from '../parts/ago.tsx';
 import { Card } from '../parts/card.tsx';
 import { DataTable } from '../parts/data-table.tsx';
+import { SHARED_ADDRESS } from './matrix-rows.ts';
 
 /** The connections that nothing explains, or why they are not known. */
 export function CensusCard({ egress }: { egress: EgressReport }): JSX.Element {
@@ -22,7 +23,7 @@ export function CensusCard({ egress }: { egress: EgressReport }): JSX.Element {
             explains. {opensText(unexplainedOpens)}
           </p>
           {unseen === undefined ? (
-            <p>Found {addressesText(egress.unseenEgress ?? 0)} that nothing explains.</p>
+            <p>{unexplainedText(egress.unseenEgress ?? 0)}</p>
           ) : (
             <UnseenTable unseen={unseen} />
           )}
@@ -63,6 +64,10 @@ const opensText = (count: number): string =>
     ? 'No connection ended before its address was seen.'
     : `${formatNumber(count)} ${count === 1 ? 'connection' : 'connections'} ended before the address was seen.`;
 
+const ALL_EXPLAINED = 'Every address that was seen is explained.';
+const unexplainedText = (count: number): string =>
+  count === 0 ? ALL_EXPLAINED : `Nothing explains ${addressesText(count)}.`;
+
 const addressesText = (count: number): string =>
   count === 1 ? '1 address' : `${formatNumber(count)} addresses`;
 
@@ -72,7 +77,7 @@ function UnseenTable({ unseen }: { unseen: readonly UnseenEgress[] }): JSX.Eleme
       caption="Addresses that nothing explains, newest first"
       rows={unseen}
       rowKey={({ address, port }) => `${address} ${port}`}
-      empty="Every connection is explained."
+      empty={ALL_EXPLAINED}
       columns={[
         {
           key: 'address',
@@ -110,5 +115,5 @@ function UnseenTable({ unseen }: { unseen: readonly UnseenEgress[] }): JSX.Eleme
 
 const UNSEEN_FIXES: Readonly<Record<UnseenEgress['verdict'], string>> = {
   undeclared: 'Declare the host in spec.egress.hosts, or send the calls through an egress lane.',
-  unknown: 'The address may belong to a declared host, so it is not a violation. A lane shows the host.',
+  unknown: SHARED_ADDRESS,
 };

@@ -64,9 +64,11 @@ function Report({ detail, data }: { detail: AgentDetail; data: EgressResponse })
       ) : (
         <Matrix egress={{ ...egress, rows }} issues={detail.status.issues ?? []} />
       )}
-      <Card title="Outgoing calls">
-        <Facts items={callsOf(egress)} />
-      </Card>
+      {lanes.length > 0 && (
+        <Card title="Outgoing calls">
+          <Facts items={callsOf(egress)} />
+        </Card>
+      )}
       <CensusCard egress={egress} />
       {notRewritten.length > 0 && <NotRewrittenCard list={notRewritten} />}
     </>

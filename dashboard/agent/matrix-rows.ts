@@ -31,7 +31,7 @@ const UNKNOWN: Remedies = {
   model: 'No report and no lane shows it: add the vendor to platform.io/egress-lanes.',
   tool: 'Neither a report nor a call through a lane shows it: wait for calls, or report the tools of each response.',
   mcp: 'Neither a report nor a lane shows it: add mcp:<name>=<VARIABLE> to platform.io/egress-lanes.',
-  host: 'No connection with this name was seen, or its address also belongs to other hosts. Connections without a name cannot be ruled out.',
+  host: 'No connection with this name was seen. A connection without a name may have been to it.',
   guardrail: 'Only a report shows a guardrail: send X-Platform-Guardrails-Invoked, or use the reporter.',
   tokens: 'No request has both reported tokens and calls through a lane.',
 };
@@ -72,8 +72,13 @@ export function matrixRows(rows: readonly MatrixRow[], issues: readonly Issue[])
   return shown.sort((a, b) => ORDER.indexOf(a.verdict) - ORDER.indexOf(b.verdict));
 }
 
-function remedyOf({ kind, verdict }: MatrixRow): string | null {
+/** Of a host whose address may belong to a declared host. */
+export const SHARED_ADDRESS =
+  'The address may belong to a declared host, so it is not a violation. A lane shows the host.';
+
+function remedyOf({ kind, verdict, observed }: MatrixRow): string | null {
   if (verdict === 'match') return null;
+  if (verdict === 'unknown' && kind === 'host' && observed === true) return SHARED_ADDRESS;
   const remedies = REMEDIES[verdict];
   return remedies[kind] ?? remedies.any;
 }

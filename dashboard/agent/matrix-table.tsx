@@ -17,34 +17,36 @@ const TAGS: Readonly<Record<Verdict, string>> = {
 /** What the manifest declares, what the agent reports and what was observed, item by item. */
 export function MatrixTable({ rows }: { rows: readonly ShownRow[] }): JSX.Element {
   return (
-    <DataTable
-      caption="Declared, reported and observed items, contradictions first"
-      rows={rows}
-      rowKey={({ kind, name }) => `${kind} ${name}`}
-      empty="Nothing is declared, reported or observed."
-      columns={[
-        {
-          key: 'item',
-          title: 'Item',
-          width: '24%',
-          render: ({ kind, name }) => (
-            <>
-              <span class="muted">{kind}</span> <code>{name}</code>
-            </>
-          ),
-        },
-        { key: 'declared', title: 'Declared', width: '9%', render: (row) => <Cell value={row.declared} /> },
-        { key: 'reported', title: 'Reported', width: '9%', render: (row) => <Cell value={row.reported} /> },
-        { key: 'observed', title: 'Observed', width: '9%', render: (row) => <Cell value={row.observed} /> },
-        {
-          key: 'verdict',
-          title: 'Verdict',
-          width: '11%',
-          render: ({ verdict }) => <span class={`note-tag ${TAGS[verdict]}`}>{verdict}</span>,
-        },
-        { key: 'remedy', title: 'Fix', width: '38%', render: (row) => <Fix row={row} /> },
-      ]}
-    />
+    <div class="matrix">
+      <DataTable
+        caption="Declared, reported and observed items, contradictions first"
+        rows={rows}
+        rowKey={({ kind, name }) => `${kind} ${name}`}
+        empty="Nothing is declared, reported or observed."
+        columns={[
+          {
+            key: 'item',
+            title: 'Item',
+            width: '24%',
+            render: ({ kind, name }) => (
+              <>
+                <span class="muted">{kind}</span> <code>{name}</code>
+              </>
+            ),
+          },
+          { key: 'declared', title: 'Declared', width: '9%', render: (row) => <Cell value={row.declared} /> },
+          { key: 'reported', title: 'Reported', width: '9%', render: (row) => <Cell value={row.reported} /> },
+          { key: 'observed', title: 'Observed', width: '9%', render: (row) => <Cell value={row.observed} /> },
+          {
+            key: 'verdict',
+            title: 'Verdict',
+            width: '11%',
+            render: ({ verdict }) => <span class={`note-tag ${TAGS[verdict]}`}>{verdict}</span>,
+          },
+          { key: 'remedy', title: 'Fix', width: '38%', render: (row) => <Fix row={row} /> },
+        ]}
+      />
+    </div>
   );
 }
 
