@@ -178,7 +178,7 @@ describe('a conditional request', () => {
     expect((await head({ 'if-none-match': etag })).status).toBe(304);
   });
 
-  test.each(['/agents/shop/gap', '/agents/shop/health', '/agents/shop/proof'])(
+  test.each(['/agents/shop/gap', '/agents/shop/health', '/agents/shop/egress', '/agents/shop/proof'])(
     'is supported by %s',
     async (path) => {
       const { apiKey } = await rig.register('shop');

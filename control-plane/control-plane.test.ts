@@ -12,6 +12,7 @@ import { listen, type Listener } from '../runtime/http-listener.ts';
 import { silentLogger, type Logger } from '../runtime/logger.ts';
 import { createMetrics } from '../runtime/metrics.ts';
 import { Secret } from '../runtime/secret.ts';
+import { EGRESS } from '../testing/egress-report.ts';
 import { aHeartbeat } from '../testing/heartbeat.ts';
 import { ManualClock } from '../testing/manual-clock.ts';
 import { createControlPlaneApp } from './app.ts';
@@ -177,6 +178,7 @@ describe('the admin key', () => {
     ['GET', '/api/v1/agents'],
     ['GET', '/api/v1/agents/shop/gap'],
     ['GET', '/api/v1/agents/shop/health'],
+    ['GET', '/api/v1/agents/shop/egress'],
     ['GET', '/api/v1/agents/shop/usage'],
     ['GET', '/api/v1/agents/shop/proof'],
     ['POST', '/api/v1/agents/shop/proof/rule/MEM-01'],
@@ -787,7 +789,7 @@ describe('reports', () => {
       totalTokens: 7,
       totalCalls: 1,
     };
-    await push(apiKey, aHeartbeat({ usage }));
+    await push(apiKey, aHeartbeat({ usage, egress: EGRESS }));
     clock.advance(1_000);
     const bad = aHeartbeat({ instance: 'i-2', ...UNHEALTHY });
     await push(apiKey, bad);
@@ -807,6 +809,10 @@ describe('reports', () => {
       ...usage,
       receivedAt: '2026-03-01T10:00:00.000Z',
       instance: 'i-1',
+    });
+    expect((await admin('GET', '/agents/shop/egress')).body).toEqual({ egress: null, ...receipt });
+    expect((await admin('GET', '/agents/shop/egress?instance=i-1')).body).toEqual({
+      ...{ egress: EGRESS, receivedAt: '2026-03-01T10:00:00.000Z', instance: 'i-1' },
     });
     expect((await admin('GET', '/agents/shop/gap?instance=i-3')).body).toEqual(
       problem(404, 'Not Found', 'no heartbeat received from instance i-3 of shop'),

@@ -2,6 +2,7 @@ import { stat } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import { hostname } from 'node:os';
 import { withCensus } from '../core/census/with-census.ts';
+import type { EgressSetup } from '../core/egress/report.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
 import { tokenPriceOf } from '../core/manifest/token-price.ts';
 import type { DeclaredApi } from '../core/usage/create-usage-reader.ts';
@@ -104,6 +105,15 @@ export async function createContext({ config, env, logger, clock }: ContextInput
     connectionsEndUntilMs: -Infinity,
   };
 }
+
+/** The state of the census, and the variables that do not lead to a lane. */
+export const egressSetupOf = ({
+  census,
+  config,
+}: Pick<SidecarContext, 'census' | 'config'>): EgressSetup => ({
+  census: census.state,
+  notRewritten: config.EGRESS_NOT_REWRITTEN ?? [],
+});
 
 /** Fails at start, because a missing directory would otherwise be reported as many missing secrets. */
 async function requireDirectory(variable: string, path: string | null): Promise<void> {

@@ -87,6 +87,8 @@ type Row = [
   shape: unknown,
 ];
 
+const NO_CENSUS = { state: 'off', reason: null, unseenEgress: null, unexplainedOpens: null };
+
 /** The order matters: a row may need the state after the previous row. */
 const ENDPOINTS: readonly Row[] = [
   ['200, JSON object with status = live', 'GET', '/health/live', null, 200, JSON_TYPE, { status: 'live' }],
@@ -103,6 +105,7 @@ const ENDPOINTS: readonly Row[] = [
       // Not part of the contract.
       evidence: expect.any(Object),
       llm: { status: 'off', model: null, analysedAt: null, reason: null },
+      census: NO_CENSUS,
     },
   ],
   [
@@ -190,6 +193,7 @@ const ENDPOINTS: readonly Row[] = [
       },
       guardrails: { input: 1, output: 0 },
       declaredNotChecked: [],
+      egress: { lanes: [], notRewritten: [], census: NO_CENSUS },
     },
   ],
   ['capability card', 'GET', '/capabilities', null, 200, JSON_TYPE, card],

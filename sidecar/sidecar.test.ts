@@ -302,6 +302,10 @@ test('/explore returns known values, and null for unknown values', async () => {
     },
     guardrails: { input: 1, output: 1 },
     declaredNotChecked: ['spec.humanInTheLoop'],
+    egress: {
+      ...{ lanes: [], notRewritten: [] },
+      census: { state: 'off', reason: null, unseenEgress: null, unexplainedOpens: null },
+    },
   });
 });
 

@@ -15,6 +15,7 @@ import { mergeHeartbeat } from '../core/observation/merge-heartbeat.ts';
 import type { ObservationStatus } from '../core/observation/observation.ts';
 import type { ProofRecord } from '../core/proof/proof.ts';
 import { changesContract } from './changes-contract.ts';
+import { EGRESS, EGRESS_SUMMARY } from './egress-report.ts';
 import { aHeartbeat } from './heartbeat.ts';
 
 /** One kind of store under test. */
@@ -499,6 +500,30 @@ export function storeContract(name: string, open: () => Promise<StoreHarness>): 
           evidence: { shown: 0.5, declared: 2, reported: 1 },
           audit: { declared: 70, proved: 30 },
         });
+      });
+
+      test('contain what lanes and census observed, of which the status has the summary', async () => {
+        const agent = await aRemoteAgent();
+        await harness.store.heartbeat(anArrival(agent, { heartbeat: aHeartbeat({ egress: EGRESS }) }));
+        expect((await report(agent, null, 1))?.egress).toEqual(EGRESS);
+        expect((await find(agent, 1))?.status.egress).toEqual(EGRESS_SUMMARY);
+        // A sender of an earlier version, and one without lanes and census.
+        const older = aHeartbeat({ ...unhealthy(1, 60), egress: EGRESS_SUMMARY });
+        await harness.store.heartbeat(anArrival(agent, { instance: 'i-2', at: at(2), heartbeat: older }));
+        expect(await report(agent, null, 3)).toMatchObject({ instance: 'i-2', egress: EGRESS_SUMMARY });
+        const none = aHeartbeat({ ...unhealthy(2, 60), egress: null });
+        await harness.store.heartbeat(anArrival(agent, { instance: 'i-2', at: at(20), heartbeat: none }));
+        expect(await report(agent, null, 21)).toMatchObject({ instance: 'i-2', egress: null });
+      });
+
+      test('contain the state of a census that is refused, which the status has not', async () => {
+        const agent = await aRemoteAgent();
+        const census = { state: 'refused', reason: 'the pod uses the network of its node' } as const;
+        const { unseenEgress: _, unexplainedOpens: _opens, ...summary } = EGRESS_SUMMARY;
+        const egress = { ...summary, census };
+        await harness.store.heartbeat(anArrival(agent, { heartbeat: aHeartbeat({ egress }) }));
+        expect((await report(agent, null, 1))?.egress).toEqual(egress);
+        expect((await find(agent, 1))?.status).not.toHaveProperty('egress');
       });
 
       test('do not exist for an unknown agent', async () => {

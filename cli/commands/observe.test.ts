@@ -3,6 +3,10 @@ import type { AddressInfo } from 'node:net';
 import { PassThrough } from 'node:stream';
 import { text } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { matrixOf } from '../../core/egress/matrix.ts';
+import { egressReportOf } from '../../core/egress/report.ts';
+import { misbehavingEgress } from '../../testing/egress-facts.ts';
+import { aManifest, someFacts } from '../../testing/facts.ts';
 import type { CliContext } from '../context.ts';
 import { runCommandLine } from '../program.ts';
 import type { Rendered } from '../rendered.ts';
@@ -50,6 +54,15 @@ const observe = (args: string, context: Partial<CliContext> = {}): Promise<Rende
   });
 
 describe('platform observe --once', () => {
+  test('prints every row that the sidecar computes, as the heartbeat has it', async () => {
+    const facts = someFacts({ egress: misbehavingEgress() });
+    const manifest = aManifest({ tools: [{ name: 'search' }] });
+    const setup = { census: { state: 'on', reason: null }, notRewritten: [] } as const;
+    bodies['/explore'] = matrixOf(manifest, facts);
+    const { rows } = JSON.parse((await observe('--once --json')).output) as { rows: unknown };
+    expect(rows).toEqual(egressReportOf(manifest, facts, setup)?.rows);
+  });
+
   test('prints the matrix', async () => {
     expect(await observe('--once')).toEqual({
       exitCode: 0,

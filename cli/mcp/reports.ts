@@ -54,6 +54,24 @@ const audited = z.object({
   failed: texts.describe('Ids of the violated rules'),
 });
 
+const census = z
+  .object({
+    state: z.string().describe('State of the socket census: off, on or refused'),
+    reason: text,
+    unseenEgress: z
+      .array(
+        z.object({
+          ...{ address: z.string(), port: z.number(), name: text },
+          verdict: z.string().describe('undeclared, or unknown: the address may belong to a declared host'),
+          ...{ firstSeen: text, lastSeen: text, count },
+        }),
+      )
+      .nullish()
+      .describe('Connections that no lane and no declared host explains'),
+    unexplainedOpens: count.describe('Connections whose address was not seen'),
+  })
+  .describe('Only from a sidecar');
+
 export const gapReport = z.object({
   ...received,
   score: z.number().describe('0 to 100'),
@@ -71,6 +89,7 @@ export const gapReport = z.object({
       reason: text,
     })
     .nullish(),
+  census: census.nullish(),
   ...stored,
 });
 

@@ -18,7 +18,7 @@ const REPORT_QUERY = {
 };
 
 interface View {
-  name: 'gap' | 'health' | 'usage';
+  name: 'gap' | 'health' | 'egress' | 'usage';
   /** Operation id and schema of the response. */
   id: string;
   schema: string;
@@ -41,6 +41,14 @@ const VIEWS: readonly View[] = [
     schema: 'StoredHealthReport',
     summary: 'The last health report, with `receivedAt` and `instance`.',
     bodyOf: (report) => report.health,
+  },
+  {
+    name: 'egress',
+    id: 'getEgress',
+    schema: 'StoredEgress',
+    summary:
+      'What the egress lanes and the census observed, as `egress`, with `receivedAt` and `instance`: the summary of the agent, and `rows[]` (the matrix of the manifest, the report and the observation), `unseen[]`, `notRewritten[]` and `census {state, reason}`. null: the last heartbeat had none. The store kubernetes keeps the lists of the worst instance in memory, so they are absent after a restart and in other replicas until its next heartbeat.',
+    bodyOf: ({ egress }) => ({ egress }),
   },
   {
     name: 'usage',

@@ -1,6 +1,7 @@
 import { proofSetOf } from '../../core/observation/proofs.ts';
 import { slept, type Clock } from '../../runtime/clock.ts';
 import { describeError, type Logger } from '../../runtime/logger.ts';
+import { withoutEgressLists } from '../status/egress-lists.ts';
 import type { HistoryStore } from './history.ts';
 import type {
   AgentKey,
@@ -137,7 +138,7 @@ export class DualWriteStore implements Store {
   /** Resolves with the heartbeat interval of the agent, which only the observation contains; null: none. */
   async #reflectHeartbeat(arrival: Arrival, record: AgentRecord): Promise<number | null> {
     // A heartbeat alone does not carry a control-plane proof that the mirror missed.
-    const decided = { ...arrival, proofs: proofSetOf(record.status) };
+    const decided = { ...withoutEgressLists(arrival), proofs: proofSetOf(record.status) };
     const { mirror } = this.#options;
     const mirrored = await mirror.heartbeat(decided);
     if (mirrored.kind === 'accepted') return mirrored.record.heartbeatSeconds;

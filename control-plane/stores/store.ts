@@ -1,5 +1,6 @@
 import type { Runtime } from '../../core/observation/runtimes.ts';
 import type { AuditSummary } from '../../core/audit/summary.ts';
+import type { EgressReport } from '../../core/egress/report.ts';
 import type { EvidenceReport } from '../../core/evidence/evidence.ts';
 import type { GapReport, Grade } from '../../core/gap/gap.ts';
 import type { HealthReport } from '../../core/health/health.ts';
@@ -82,6 +83,8 @@ export interface InstanceReport {
   evidence: Nullable<EvidenceReport, 'items'> | null;
   /** Also null if the heartbeat had no audit. */
   audit: Nullable<AuditSummary, 'failed' | 'suppressions'> | null;
+  /** Also null if the heartbeat had none. Only the summary, if the store does not keep the rest. */
+  egress: EgressReport | null;
   /** Also null if the heartbeat had no usage window. */
   usage: UsageWindow | null;
 }

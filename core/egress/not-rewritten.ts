@@ -28,9 +28,10 @@ const ENTRY = /^(?<lane>[a-z0-9:-]+)=(?<variable>\w+):(?<reason>[a-z-]+)$/;
 export function parseNotRewritten(text: string): NotRewritten[] | null {
   const list = text.split(',').map((entry) => {
     const { lane = '', variable = '', reason = '' } = ENTRY.exec(entry)?.groups ?? {};
-    return isReason(reason) ? { lane, variable, reason } : null;
+    return isNotRewrittenReason(reason) ? { lane, variable, reason } : null;
   });
   return list.every((entry) => entry !== null) ? list : null;
 }
 
-const isReason = (text: string): text is NotRewrittenReason => Object.hasOwn(NOT_REWRITTEN_REASONS, text);
+export const isNotRewrittenReason = (text: string): text is NotRewrittenReason =>
+  Object.hasOwn(NOT_REWRITTEN_REASONS, text);

@@ -1,19 +1,28 @@
 import { expect, test } from '@jest/globals';
 import { misbehavingEgress, someEgress } from '../../testing/egress-facts.ts';
 import { aManifest, someFacts } from '../../testing/facts.ts';
+import type { EgressFacts } from '../facts/egress-facts.ts';
 import { parseWith } from '../untrusted/fields.ts';
 import { egressField } from '../heartbeat/shown-fields.ts';
-import { egressSummaryOf } from './summary.ts';
+import { matrixOf } from './matrix.ts';
+import { egressSummaryOf, type EgressSummary } from './summary.ts';
 
 const manifest = aManifest({ tools: [{ name: 'search' }] });
 
-test('is null without lanes and census', () => {
-  expect(egressSummaryOf(manifest, someFacts())).toBeNull();
-  expect(egressSummaryOf(manifest, someFacts({ egress: null }))).toBeNull();
+const summaryOf = (egress: EgressFacts | null): EgressSummary => {
+  const facts = someFacts({ egress });
+  return egressSummaryOf(facts, matrixOf(manifest, facts).rows);
+};
+
+test('has no counts of a census without lanes and census', () => {
+  expect(summaryOf(null)).toEqual({
+    ...{ lanes: [], calls: 0, models: [], tools: [], undeclared: 0, undeclaredNames: [] },
+    ...{ neverSeen: 0, misreported: 0 },
+  });
 });
 
 test('names what was observed and what is not declared', () => {
-  expect(egressSummaryOf(manifest, someFacts({ egress: misbehavingEgress() }))).toEqual({
+  expect(summaryOf(misbehavingEgress())).toEqual({
     lanes: ['openai'],
     calls: 5,
     models: ['gpt-4o-2024-08-06', 'gpt-5'],
@@ -33,20 +42,17 @@ test('sums calls by models and on MCP servers, largest first, and has no census 
     ['search', 4],
     ['read', 2],
   ]);
-  const summary = egressSummaryOf(manifest, someFacts({ egress: someEgress({ mcpServers, toolsCalled }) }));
-  expect(summary?.tools).toEqual(['read', 'search']);
+  const summary = summaryOf(someEgress({ mcpServers, toolsCalled }));
+  expect(summary.tools).toEqual(['read', 'search']);
   expect(summary).not.toHaveProperty('unseenEgress');
 });
 
 test('has limits, and a heartbeat with it is accepted', () => {
   const many = new Map(Array.from({ length: 100 }, (_, index) => [`${index}${'x'.repeat(300)}`, 1]));
   const lanes = [...many.keys()];
-  const summary = egressSummaryOf(
-    manifest,
-    someFacts({ egress: someEgress({ lanes, models: many, toolsCalled: many }) }),
-  );
-  const lists = [summary?.lanes, summary?.models, summary?.tools, summary?.undeclaredNames];
-  expect(lists.map((list) => list?.length)).toEqual([32, 10, 20, 5]);
-  expect(lists.flat().every((name) => (name?.length ?? 0) <= 200)).toBe(true);
+  const summary = summaryOf(someEgress({ lanes, models: many, toolsCalled: many }));
+  const lists = [summary.lanes, summary.models, summary.tools, summary.undeclaredNames];
+  expect(lists.map((list) => list.length)).toEqual([32, 10, 20, 5]);
+  expect(lists.flat().every((name) => name.length <= 200)).toBe(true);
   expect(parseWith(egressField, summary)).toEqual({ ok: true, value: summary });
 });

@@ -1,9 +1,8 @@
 import { modelNamesOf } from '../evidence/sightings.ts';
 import type { Facts } from '../facts/facts.ts';
-import type { Manifest } from '../manifest/manifest.ts';
 import { cut } from '../untrusted/fields.ts';
 import { present } from '../untrusted/present.ts';
-import { matrixOf } from './matrix.ts';
+import type { MatrixRow } from './matrix.ts';
 
 /** What the lanes and the census of one sidecar observed in the last 24 hours, for heartbeats and the AgentObservation. */
 export interface EgressSummary {
@@ -29,19 +28,23 @@ export interface EgressSummary {
   unexplainedOpens?: number;
 }
 
+/** The summary of a sidecar with neither a lane nor a census. */
+const NOTHING_OBSERVED: EgressSummary = {
+  ...{ lanes: [], calls: 0, models: [], tools: [], undeclared: 0, undeclaredNames: [] },
+  ...{ neverSeen: 0, misreported: 0 },
+};
+
 /** Limits of the lists. */
 export const MAX_SUMMARY = { lanes: 32, models: 10, tools: 20, undeclaredNames: 5 } as const;
 /** UTF-16 units of a name. */
-const MAX_NAME = 200;
+export const MAX_NAME = 200;
 
-/** null: neither a lane nor a census. */
+/** The summary of the matrix of `facts`. */
 export function egressSummaryOf(
-  manifest: Manifest,
-  facts: Pick<Facts, 'agentReport' | 'behavior' | 'egress' | 'reported'>,
-): EgressSummary | null {
-  const egress = facts.egress ?? null;
-  if (egress === null) return null;
-  const { rows } = matrixOf(manifest, facts);
+  { egress = null }: Pick<Facts, 'egress'>,
+  rows: readonly MatrixRow[],
+): EgressSummary {
+  if (egress === null) return NOTHING_OBSERVED;
   const undeclared = rows.filter(({ verdict, observed }) => verdict === 'undeclared' && observed === true);
   const countOf = (wanted: string): number => rows.filter(({ verdict }) => verdict === wanted).length;
   const calls = [

@@ -28,6 +28,15 @@ export interface McpServerFacts {
   toolsCalled: ReadonlyMap<string, number>;
 }
 
+export const CENSUS_STATES = ['off', 'on', 'refused'] as const;
+
+/** Whether the sidecar lists the connections of its network namespace. */
+export interface CensusState {
+  state: (typeof CENSUS_STATES)[number];
+  /** Why the census is refused; else null. */
+  reason: string | null;
+}
+
 export interface CensusFacts {
   unseenEgress: readonly UnseenEgress[];
   /** Number of connections that were opened and closed without a look at their address. */

@@ -88,6 +88,22 @@ const FULL: HeartbeatInput = {
     misreported: 0,
     unseenEgress: 1,
     unexplainedOpens: 4,
+    rows: [
+      {
+        ...{ kind: 'tool', name: 'delete_all' },
+        ...{ declared: false, reported: null, observed: true, verdict: 'undeclared' },
+      },
+    ],
+    rowsTotal: 51,
+    unseen: [
+      {
+        ...{ address: '203.0.113.7', port: 443, name: null, verdict: 'undeclared' },
+        ...{ firstSeen: '2026-03-01T09:00:00.000Z', lastSeen: '2026-03-01T09:30:00.000Z', count: 2 },
+      },
+    ],
+    unseenTotal: 21,
+    notRewritten: [{ lane: 'openai', variable: 'OPENAI_BASE_URL', reason: 'reference' }],
+    census: { state: 'on', reason: null },
   },
   totals: { tokensToday: 3, costTodayUsd: 0.5 },
   outcomes: { allow: 1, deny: 2, failOpen: 3, notEvaluated: 4 },
@@ -268,6 +284,77 @@ describe('evidence and audit of a heartbeat', () => {
     });
     expect(heartbeat.evidence?.items.map(({ name }) => name)).toEqual(['kept']);
     expect(heartbeat.audit?.suppressions).toHaveLength(1);
+  });
+});
+
+describe('egress of a heartbeat', () => {
+  const row = { kind: 'tool', name: 'x'.repeat(9000), declared: true, reported: null, verdict: 'match' };
+  const found = {
+    ...{ address: '203.0.113.7', port: 443, name: 'x'.repeat(9000), verdict: 'undeclared', count: 1 },
+    ...{ firstSeen: '2026-03-01T10:00:00+01:00', lastSeen: '2026-03-01T09:30:00Z' },
+  };
+  const variable = { lane: 'openai', variable: 'OPENAI_BASE_URL', reason: 'reference' };
+  const summary = {
+    ...{ lanes: [], calls: 0, models: [], tools: [], undeclared: 0, undeclaredNames: [] },
+    ...{ neverSeen: 0, misreported: 0 },
+  };
+  const egressOf = (egress: object): Heartbeat['egress'] =>
+    read({ ...MINIMAL, egress: { ...summary, ...egress } }).egress;
+
+  test('may be the summary alone, as a sender of an earlier version sends it', () => {
+    expect(egressOf({})).toEqual(summary);
+  });
+
+  test('is limited in length', () => {
+    const report = egressOf({
+      rows: Array(5000).fill(row),
+      unseen: Array(5000).fill(found),
+      notRewritten: Array(5000).fill({ ...variable, variable: 'V'.repeat(9000) }),
+      census: { state: 'refused', reason: 'x'.repeat(9000) },
+    });
+    expect([report?.rows, report?.unseen, report?.notRewritten].map((list) => list?.length)).toEqual([
+      50, 20, 20,
+    ]);
+    expect(report?.rows?.[0]).toEqual({ ...row, name: 'x'.repeat(200), observed: null });
+    expect(report?.unseen?.[0]).toMatchObject({
+      ...{ name: 'x'.repeat(200), firstSeen: '2026-03-01T09:00:00.000Z' },
+    });
+    expect(report?.notRewritten?.[0]?.variable).toHaveLength(200);
+    expect(report?.census?.reason).toHaveLength(500);
+  });
+
+  test('drops entries with values that only a newer sender knows', () => {
+    const report = egressOf({
+      rows: [{ ...row, kind: 'dream' }, { ...row, verdict: 'felt' }, row],
+      unseen: [{ ...found, verdict: 'maybe' }, found],
+      notRewritten: [{ ...variable, reason: 'constructor' }, variable],
+    });
+    expect([report?.rows, report?.unseen, report?.notRewritten].map((list) => list?.length)).toEqual([
+      1, 1, 1,
+    ]);
+  });
+
+  test('is rejected with wrong values', () => {
+    const egress = {
+      ...summary,
+      rows: [{ ...row, declared: 'yes' }],
+      unseen: [{ ...found, address: 'a'.repeat(65), port: 65_536, count: -1, firstSeen: 'now' }],
+      notRewritten: 'all',
+      ...{ rowsTotal: 1.5, unseenTotal: '3' },
+      census: { state: 'maybe', reason: 3 },
+    };
+    expect(errorsOf({ ...MINIMAL, egress })).toEqual([
+      'egress.rowsTotal: must be an integer of at least 0',
+      'egress.unseenTotal: must be an integer of at least 0',
+      'egress.rows[0].declared: must be true or false',
+      'egress.unseen[0].address: must have at most 64 characters',
+      'egress.unseen[0].port: must be an integer from 0 to 65535',
+      'egress.unseen[0].firstSeen: must be an ISO 8601 time with a time zone',
+      'egress.unseen[0].count: must be an integer of at least 0',
+      'egress.notRewritten: must be a list',
+      'egress.census.state: must be one of off, on, refused',
+      'egress.census.reason: must be a string',
+    ]);
   });
 });
 

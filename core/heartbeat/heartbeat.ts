@@ -1,6 +1,6 @@
 import type { OutcomeCounts } from '../behavior/audit-entry.ts';
 import type { AuditSummary } from '../audit/summary.ts';
-import type { EgressSummary } from '../egress/summary.ts';
+import type { EgressReport } from '../egress/report.ts';
 import type { EvidenceReport } from '../evidence/evidence.ts';
 import type { PolicyFacts } from '../facts/facts.ts';
 import type { GapReport } from '../gap/gap.ts';
@@ -32,7 +32,7 @@ export interface Heartbeat {
   /** null: not reported. */
   audit: AuditSummary | null;
   /** What lanes and census observed; null: the sender has neither. */
-  egress: EgressSummary | null;
+  egress: EgressReport | null;
   proof: ProofRecord[];
   proofRevision: number;
   usage: UsageWindow | null;

@@ -1,15 +1,23 @@
 import type { AuditSummary } from '../audit/summary.ts';
 import { SUPPRESSION_STATES, type EvaluatedSuppression } from '../audit/suppressions.ts';
-import { MAX_SUMMARY, type EgressSummary } from '../egress/summary.ts';
+import { MATRIX_KINDS, type MatrixRow } from '../egress/matrix.ts';
+import { isNotRewrittenReason, type NotRewritten } from '../egress/not-rewritten.ts';
+import { MAX_REPORT, type EgressReport } from '../egress/report.ts';
+import { MAX_NAME, MAX_SUMMARY } from '../egress/summary.ts';
+import { VERDICTS } from '../egress/verdict.ts';
+import { CENSUS_STATES, type UnseenEgress } from '../facts/egress-facts.ts';
 import { EVIDENCE_TIERS, ITEM_KINDS, type EvidenceItem, type EvidenceReport } from '../evidence/evidence.ts';
 import {
   described,
+  flag,
   INVALID,
   integer,
   isoTime,
   list,
+  nullable,
   number,
   object,
+  oneOf,
   text,
   type Field,
 } from '../untrusted/fields.ts';
@@ -80,8 +88,42 @@ export const auditField: Field<AuditSummary> = object({
 const names = (max: number): Field<string[]> => list(cutText, { max, cut: true });
 const count = integer({ min: 0 });
 
+const shortText = text({ max: MAX_NAME, cut: true });
+
+type LooseRow = Loose<MatrixRow, 'kind' | 'verdict'>;
+
+const row: Field<LooseRow> = object({
+  ...{ kind: code, name: shortText, verdict: code },
+  ...{ declared: nullable(flag), reported: nullable(flag), observed: nullable(flag) },
+});
+
+const isKnownRow = (each: LooseRow): each is MatrixRow =>
+  MATRIX_KINDS.some((kind) => kind === each.kind) && VERDICTS.some((verdict) => verdict === each.verdict);
+
+const UNSEEN_VERDICTS: readonly string[] = ['undeclared', 'unknown'] satisfies UnseenEgress['verdict'][];
+
+type LooseUnseen = Loose<UnseenEgress, 'verdict'>;
+
+const unseen: Field<LooseUnseen> = object({
+  // Longer than every IPv6 address.
+  address: text({ max: 64 }),
+  port: integer({ min: 0, max: 65_535 }),
+  name: nullable(shortText),
+  verdict: code,
+  ...{ firstSeen: isoTime, lastSeen: isoTime, count },
+});
+
+const isKnownUnseen = (each: LooseUnseen): each is UnseenEgress => UNSEEN_VERDICTS.includes(each.verdict);
+
+type LooseNotRewritten = Loose<NotRewritten, 'reason'>;
+
+const notRewritten: Field<LooseNotRewritten> = object({ lane: shortText, variable: shortText, reason: code });
+
+const isKnownNotRewritten = (each: LooseNotRewritten): each is NotRewritten =>
+  isNotRewrittenReason(each.reason);
+
 /** `egress` of a heartbeat. */
-export const egressField: Field<EgressSummary> = object(
+export const egressField: Field<EgressReport> = object(
   {
     lanes: names(MAX_SUMMARY.lanes),
     calls: count,
@@ -92,5 +134,11 @@ export const egressField: Field<EgressSummary> = object(
     neverSeen: count,
     misreported: count,
   },
-  { unseenEgress: count, unexplainedOpens: count },
+  {
+    ...{ unseenEgress: count, unexplainedOpens: count, rowsTotal: count, unseenTotal: count },
+    rows: known(row, { max: MAX_REPORT.rows, isKnown: isKnownRow }),
+    unseen: known(unseen, { max: MAX_REPORT.unseen, isKnown: isKnownUnseen }),
+    notRewritten: known(notRewritten, { max: MAX_REPORT.notRewritten, isKnown: isKnownNotRewritten }),
+    census: object({ state: oneOf(CENSUS_STATES), reason: nullable(cutText) }),
+  },
 );

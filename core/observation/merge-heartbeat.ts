@@ -1,6 +1,7 @@
 import { WORST_FIRST, type Check } from '../facts/check.ts';
 import { SEVERITIES } from '../gap/finding.ts';
 import { isVerified, type Issue } from '../gap/gap.ts';
+import { observedSummaryOf } from '../egress/report.ts';
 import type { Heartbeat } from '../heartbeat/heartbeat.ts';
 import type { ProofSet } from '../proof/proof-set.ts';
 import { instanceOf, isOutdated, isSameProcess, modelCheck, type SenderId } from './instance.ts';
@@ -147,7 +148,8 @@ function withReport(
     ...status,
     ...modelOf(status, heartbeat),
     ...shownOfReport(heartbeat),
-    ...{ source, usage, egress, policyMode, manifestHash },
+    ...{ source, usage, policyMode, manifestHash },
+    egress: observedSummaryOf(egress),
     issues: worstIssues(gap.issues),
     issuesTotal: gap.issues.length,
     checks: worstChecks(health.checks),

@@ -13,23 +13,27 @@ export interface EgressRow {
 }
 
 /** Gap properties of issues about outgoing calls, in the order of the rows. `kind`: the kind of item that ends the property. */
-const RULES: readonly { prefix: string; kind: string | null; verdict: EgressRow['verdict']; item: string }[] =
-  [
-    { prefix: 'tools.undeclared.', kind: 'tool', verdict: 'undeclared', item: '' },
-    { prefix: 'model.undeclared.', kind: 'model', verdict: 'undeclared', item: '' },
-    { prefix: 'tokens.misreported', kind: null, verdict: 'misreported', item: 'tokens' },
-    { prefix: 'egress.unseen', kind: null, verdict: 'unseen', item: 'connections' },
-  ];
+export const RULES: readonly {
+  prefix: string;
+  kind: string | null;
+  verdict: EgressRow['verdict'];
+  item: string;
+}[] = [
+  { prefix: 'tools.undeclared.', kind: 'tool', verdict: 'undeclared', item: '' },
+  { prefix: 'model.undeclared.', kind: 'model', verdict: 'undeclared', item: '' },
+  { prefix: 'tokens.misreported', kind: null, verdict: 'misreported', item: 'tokens' },
+  { prefix: 'egress.unseen', kind: null, verdict: 'unseen', item: 'connections' },
+];
 
-/** Remedies of items without a rule. */
-const REMEDIES: Readonly<Record<string, string>> = {
+/** Remedies of undeclared items without a rule, by kind. */
+export const REMEDIES: Readonly<Record<string, string>> = {
   host: 'Declare the host in spec.egress.hosts, or remove the call from the agent.',
   mcp: 'Declare the server in spec.mcp, or remove its lane.',
 };
 
 /**
  * What lanes and census observed against the manifest: the issues about it, then the undeclared items that no issue is about.
- * The control plane has no other rows of the matrix, only their numbers.
+ * For a heartbeat without the rows of the matrix.
  */
 export function egressRows(
   { undeclaredNames }: Pick<EgressSummary, 'undeclaredNames'>,

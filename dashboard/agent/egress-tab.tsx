@@ -1,123 +1,170 @@
 import type { JSX } from 'preact';
+import type { EgressReport } from '../../core/egress/report.ts';
 import type { EgressSummary } from '../../core/egress/summary.ts';
+import type { Issue } from '../../core/gap/gap.ts';
+import { useResource } from '../api/resource.ts';
 import { formatNumber, NO_VALUE } from '../format.ts';
+import { Ago } from '../parts/ago.tsx';
 import { Card } from '../parts/card.tsx';
 import { CodeBlock } from '../parts/code-block.tsx';
-import { DataTable } from '../parts/data-table.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { Facts } from '../parts/facts.tsx';
-import { egressRows, type EgressRow } from './egress-rows.ts';
-import { RuleLink } from './links.tsx';
-import { Prose } from './prose.tsx';
+import { agentPath } from './agent-path.ts';
+import { CensusCard } from './census-card.tsx';
+import { DifferencesTable } from './differences-table.tsx';
+import { Loaded } from './loaded.tsx';
+import { matrixRows } from './matrix-rows.ts';
+import { MatrixTable } from './matrix-table.tsx';
+import { NotRewrittenCard } from './not-rewritten-card.tsx';
 import { sidecarCommand } from './sidecar-command.ts';
-import type { TabProps } from './types.ts';
+import { REFRESH_MS, type AgentDetail, type EgressResponse, type TabProps } from './types.ts';
 
 const READ = `curl -s 'localhost:4001/explore?view=matrix' | jq '.rows[]'`;
 
 /** What the agent calls, as the lanes and the census of one instance observed it, next to manifest and report. */
 export function EgressTab({ detail }: TabProps): JSX.Element {
-  const { source, namespace, status } = detail;
-  const { egress, issues = [], reportedBy } = status;
-  if (egress === undefined)
+  const { namespace, agentName: name, lastSeen } = detail;
+  // Without a heartbeat there is no report, and a request for it would fail.
+  const path = lastSeen === null ? null : agentPath({ namespace, name }, '/egress');
+  const report = useResource<EgressResponse>(path, { refreshMs: REFRESH_MS });
+  if (path === null)
     return (
-      <Empty title="The outgoing calls of this agent are not observed">
-        <p>
-          Its sidecar has neither an egress lane nor a census. Name the vendors of its models in the pod
-          annotation <code>platform.io/egress-lanes</code>, or start the agent with <code>platform run</code>.
-        </p>
+      <Empty title="There is no report yet">
+        <p>The outgoing calls come with the heartbeats of the agent.</p>
       </Empty>
+    );
+  return (
+    <Loaded resource={report} what="outgoing calls">
+      {(data) => <Report detail={detail} data={data} />}
+    </Loaded>
+  );
+}
+
+function Report({ detail, data }: { detail: AgentDetail; data: EgressResponse }): JSX.Element {
+  const { egress, instance, receivedAt } = data;
+  if (egress === null) return <NotObserved />;
+  const { rows, lanes, notRewritten = [], census } = egress;
+  // Neither a lane nor a census that runs.
+  if (rows === undefined && census !== undefined)
+    return (
+      <>
+        <NotObserved />
+        <CensusCard egress={egress} />
+      </>
     );
   return (
     <>
       <p class="intro">
-        Observed in the last 24 hours{reportedBy !== undefined && ` by the sidecar of instance ${reportedBy}`}
-        .
+        Observed in the last 24 hours by the sidecar of instance <code>{instance}</code>, reported{' '}
+        <Ago time={receivedAt} />.
       </p>
-      <Card title="Declared, reported, observed">
-        <Facts
-          items={[
-            { label: 'Undeclared', value: formatNumber(egress.undeclared), note: 'observed, not declared' },
-            { label: 'Never seen', value: formatNumber(egress.neverSeen), note: 'declared, not observed' },
-            {
-              label: 'Misreported',
-              value: formatNumber(egress.misreported),
-              note: 'reported differently than observed',
-            },
-          ]}
-        />
-        <Differences rows={egressRows(egress, issues)} />
-        <p>The sidecar has all rows, also of items that match:</p>
-        <CodeBlock
-          text={sidecarCommand({ source, namespace, pod: reportedBy }, READ)}
-          label="Command to read the matrix"
-        />
-      </Card>
-      <Card title="Outgoing calls">
-        <Facts items={callsOf(egress)} />
-      </Card>
+      {lanes.length === 0 && <NoLanes />}
+      {rows === undefined ? (
+        <WithoutRows detail={detail} egress={egress} instance={instance} />
+      ) : (
+        <Matrix egress={{ ...egress, rows }} issues={detail.status.issues ?? []} />
+      )}
+      {lanes.length > 0 && (
+        <Card title="Outgoing calls">
+          <Facts items={callsOf(egress)} />
+        </Card>
+      )}
+      <CensusCard egress={egress} />
+      {notRewritten.length > 0 && <NotRewrittenCard list={notRewritten} />}
     </>
   );
 }
 
-function Differences({ rows }: { rows: readonly EgressRow[] }): JSX.Element {
+function NotObserved(): JSX.Element {
   return (
-    <DataTable
-      caption="Differences between manifest, report and observation"
-      rows={rows}
-      rowKey={({ item, rule }) => `${item} ${rule ?? ''}`}
-      empty="No difference has an issue."
-      columns={[
-        { key: 'item', title: 'Item', width: '20%', render: ({ item }) => <code>{item}</code> },
-        {
-          key: 'verdict',
-          title: 'Verdict',
-          width: '14%',
-          render: ({ verdict }) => (
-            <span class={`note-tag ${verdict === 'undeclared' ? 'is-bad' : 'is-warn'}`}>{verdict}</span>
-          ),
-        },
-        {
-          key: 'description',
-          title: 'Observation',
-          width: '36%',
-          render: ({ description, rule }) => (
-            <>
-              <p>{description}</p>
-              {rule !== null && <RuleLink id={rule} />}
-            </>
-          ),
-        },
-        { key: 'remedy', title: 'Fix', width: '30%', render: ({ remedy }) => <Prose text={remedy} /> },
-      ]}
-    />
+    <Empty title="The outgoing calls of this agent are not observed">
+      <p>
+        Its sidecar has neither an egress lane nor a census. Name the vendors of its models in the pod
+        annotation <code>platform.io/egress-lanes</code>, or start the agent with <code>platform run</code>.
+      </p>
+    </Empty>
   );
 }
 
-function callsOf({
-  lanes,
-  calls,
-  models,
-  tools,
-  unseenEgress,
-  unexplainedOpens,
-}: EgressSummary): Parameters<typeof Facts>[0]['items'] {
-  const census = unseenEgress === undefined ? 'no census' : undefined;
-  return [
-    { label: 'Lanes', value: namesOf(lanes) },
-    { label: 'Calls of models', value: formatNumber(calls) },
-    { label: 'Models', value: namesOf(models), note: 'most calls first' },
-    { label: 'Tools called', value: namesOf(tools), note: 'most calls first' },
-    {
-      label: 'Unseen egress',
-      value: formatNumber(unseenEgress ?? null),
-      note: census ?? 'addresses that nothing explains',
-    },
-    {
-      label: 'Unexplained connections',
-      value: formatNumber(unexplainedOpens ?? null),
-      note: census ?? 'too short to see their address',
-    },
-  ];
+function NoLanes(): JSX.Element {
+  return (
+    <Empty title="The sidecar has no egress lane">
+      <p>
+        Models, tools and tokens are known only from the reports of the agent. Name the vendors of its models
+        in the pod annotation <code>platform.io/egress-lanes</code>.
+      </p>
+    </Empty>
+  );
 }
+
+type WithRows = EgressReport & Required<Pick<EgressReport, 'rows'>>;
+
+function Matrix({ egress, issues }: { egress: WithRows; issues: readonly Issue[] }): JSX.Element {
+  const { rows, rowsTotal = rows.length } = egress;
+  const contradictions = rows.filter(({ verdict }) => CONTRADICTIONS.has(verdict)).length;
+  return (
+    <Card
+      title="Declared, reported, observed"
+      actions={
+        <span class={`note-tag ${contradictions > 0 ? 'is-bad' : 'is-good'}`}>
+          {contradictions === 0 ? 'no contradiction' : contradictionsText(contradictions)}
+        </span>
+      }
+    >
+      <MatrixTable rows={matrixRows(rows, issues)} />
+      {rows.length < rowsTotal && (
+        <p class="muted">
+          {formatNumber(rows.length)} of {formatNumber(rowsTotal)} items are listed, contradictions first.
+        </p>
+      )}
+    </Card>
+  );
+}
+
+const CONTRADICTIONS: ReadonlySet<string> = new Set(['undeclared', 'misreported', 'unreported']);
+const contradictionsText = (count: number): string =>
+  count === 1 ? '1 contradiction' : `${formatNumber(count)} contradictions`;
+
+interface WithoutRowsProps {
+  detail: AgentDetail;
+  egress: EgressSummary;
+  instance: string;
+}
+
+/** The numbers, for a report without the rows of the matrix. */
+function WithoutRows({ detail, egress, instance }: WithoutRowsProps): JSX.Element {
+  const { source, namespace, status } = detail;
+  return (
+    <Card title="Declared, reported, observed">
+      <Facts
+        items={[
+          { label: 'Undeclared', value: formatNumber(egress.undeclared), note: 'observed, not declared' },
+          { label: 'Never seen', value: formatNumber(egress.neverSeen), note: 'declared, not observed' },
+          {
+            label: 'Misreported',
+            value: formatNumber(egress.misreported),
+            note: 'reported differently than observed',
+          },
+        ]}
+      />
+      <DifferencesTable egress={egress} issues={status.issues ?? []} />
+      <p>
+        The control plane does not have all items: the sidecar is of an earlier version, or the control plane
+        has not received its heartbeat since it started. The sidecar has them:
+      </p>
+      <CodeBlock
+        text={sidecarCommand({ source, namespace, pod: instance }, READ)}
+        label="Command to read the matrix"
+      />
+    </Card>
+  );
+}
+
+const callsOf = ({ lanes, calls, models, tools }: EgressSummary): Parameters<typeof Facts>[0]['items'] => [
+  { label: 'Lanes', value: namesOf(lanes) },
+  { label: 'Calls of models', value: formatNumber(calls) },
+  { label: 'Models', value: namesOf(models), note: 'most calls first' },
+  { label: 'Tools called', value: namesOf(tools), note: 'most calls first' },
+];
 
 const namesOf = (names: readonly string[]): string => (names.length === 0 ? NO_VALUE : names.join(', '));

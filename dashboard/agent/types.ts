@@ -1,3 +1,4 @@
+import type { EgressReport } from '../../core/egress/report.ts';
 import type { GapReport, Issue } from '../../core/gap/gap.ts';
 import type { ReportSource } from '../../core/health/health.ts';
 import type { ObservationStatus } from '../../core/observation/observation.ts';
@@ -20,6 +21,15 @@ export interface GapResponse extends Pick<GapReport, 'score' | 'grade'> {
   source: ReportSource | null;
   issues: Issue[] | null;
   issuesTotal?: number;
+  /** ISO 8601 */
+  receivedAt: string;
+  instance: string;
+}
+
+/** `GET /api/v1/agents/{name}/egress`. */
+export interface EgressResponse {
+  /** null: neither a lane nor a census. */
+  egress: EgressReport | null;
   /** ISO 8601 */
   receivedAt: string;
   instance: string;

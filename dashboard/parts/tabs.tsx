@@ -1,4 +1,5 @@
 import type { JSX } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
 
 export interface Tab {
   id: string;
@@ -16,8 +17,13 @@ export interface TabsProps {
 
 /** Links between the parts of a page. Each part has an address, so these are links and not ARIA tabs. */
 export function Tabs({ label, tabs, current }: TabsProps): JSX.Element {
+  const element = useRef<HTMLElement>(null);
+  // In a narrow window the tabs are wider than it.
+  useEffect(() => {
+    element.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'center' });
+  }, [current]);
   return (
-    <nav class="tabs" aria-label={label}>
+    <nav ref={element} class="tabs" aria-label={label}>
       <ul>
         {tabs.map(({ id, title, href }) => (
           <li key={id}>

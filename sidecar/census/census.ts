@@ -2,7 +2,7 @@ import { AddressBook, type KnownHosts } from '../../core/census/address-book.ts'
 import { ScanBudget } from '../../core/census/scan-budget.ts';
 import { SocketCensus } from '../../core/census/socket-census.ts';
 import { activeOpensOf } from '../../core/census/tcp-counters.ts';
-import type { CensusFacts } from '../../core/facts/egress-facts.ts';
+import type { CensusFacts, CensusState } from '../../core/facts/egress-facts.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { lookup, NameLookups, type Lookup } from './name-lookups.ts';
@@ -20,12 +20,6 @@ const ROWS_IN_THIS_THREAD = 1_000;
 const THREAD_SCAN_MS = 1_000;
 /** The thread ends after this many milliseconds without use: it occupies a few megabytes. */
 const THREAD_IDLE_MS = 60_000;
-
-export interface CensusState {
-  state: 'off' | 'on' | 'refused';
-  /** Why the census is refused; else null. */
-  reason: string | null;
-}
 
 export interface CensusOptions {
   isOn: boolean;

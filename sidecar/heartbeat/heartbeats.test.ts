@@ -4,6 +4,8 @@ import type { AddressInfo } from 'node:net';
 import { writeFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import type { CensusReport } from '../../core/census/census-report.ts';
+import type { MatrixReport } from '../../core/egress/matrix.ts';
 import type { Check } from '../../core/facts/check.ts';
 import { parseHeartbeat } from '../../core/heartbeat/parse-heartbeat.ts';
 import type { EvidenceReport } from '../../core/evidence/evidence.ts';
@@ -12,6 +14,7 @@ import type { HealthReport } from '../../core/health/health.ts';
 import type { Heartbeat, HeartbeatReply } from '../../core/heartbeat/heartbeat.ts';
 import type { AnalysisState } from '../../core/llm-analysis/analysis.ts';
 import type { ProofRecord } from '../../core/proof/proof.ts';
+import { freePorts } from '../../examples/demo/free-ports.ts';
 import { GOOD_ANSWERS } from '../../testing/hostile-answers.ts';
 import { ask, until } from '../../testing/proxy-rig.ts';
 import {
@@ -56,7 +59,7 @@ afterEach(async () => {
   await new Promise((resolve) => plane.close(resolve));
 });
 
-type Gap = GapReport & { evidence: EvidenceReport; llm: AnalysisState };
+type Gap = GapReport & { evidence: EvidenceReport; llm: AnalysisState; census: CensusReport };
 
 const guardrails = { input: [{ type: 'pii-detector' }] };
 
@@ -96,7 +99,7 @@ test('sends the first heartbeat as soon as the agent is up, with the same data a
   expect(request.headers.authorization).toBe('Bearer the-key');
   expect(parseHeartbeat(heartbeat, { agentName: 'shop', at: new Date() })).toMatchObject({ ok: true });
   const { checks } = await rig.report<{ checks: unknown }>('/health/ready');
-  const { evidence, llm: _, ...gap } = await rig.report<Gap>('/gap');
+  const { evidence, llm: _, census: _census, ...gap } = await rig.report<Gap>('/gap');
   expect(heartbeat).toEqual({
     version: 1,
     instance: hostname(),
@@ -131,12 +134,41 @@ test('sends the first heartbeat as soon as the agent is up, with the same data a
   );
 });
 
+test('has the rows of the matrix, the changed variables and the census, as the routes have them', async () => {
+  const [port = 0] = await freePorts(1);
+  const env = {
+    ...{ EGRESS_LANES: 'openai=https://api.openai.com/v1', EGRESS_PORT: String(port), CENSUS: 'on' },
+    EGRESS_NOT_REWRITTEN: 'azure=AZURE_OPENAI_ENDPOINT:absent',
+  };
+  await start({ env, manifest: manifestText({ guardrails, tools: [{ name: 'search' }] }) });
+  const { egress } = last();
+  expect(egress).toMatchObject({
+    lanes: ['openai'],
+    notRewritten: [{ lane: 'azure', variable: 'AZURE_OPENAI_ENDPOINT', reason: 'absent' }],
+  });
+  const { rows } = await rig.report<MatrixReport>('/explore?view=matrix');
+  // The sender leaves out members that are null.
+  const { heartbeat } = parseHeartbeat(last(), { agentName: 'shop', at: new Date() }) as {
+    heartbeat: Heartbeat;
+  };
+  expect(heartbeat.egress?.rows).toEqual(rows);
+  expect(rows.map(({ kind, name }) => `${kind} ${name}`)).toEqual(
+    expect.arrayContaining(['model gpt-5', 'tool search', 'guardrail input.pii-detector']),
+  );
+  // Whether the census runs depends on the machine of the test.
+  const { census } = await rig.report<Gap>('/gap');
+  expect(heartbeat.egress?.census).toEqual({ state: census.state, reason: census.reason });
+  expect(await rig.report('/explore')).toMatchObject({
+    egress: { lanes: ['openai'], notRewritten: egress?.notRewritten, census: { state: census.state } },
+  });
+});
+
 test('with a report of the agent, sends the same data as the routes, except for the agent’s own usage', async () => {
   await start({ agent: { '/health': 200, ...GOOD_ANSWERS } });
   const { source, health, gap, evidence, usage } = last();
   const ready = await rig.report<HealthReport>('/health/ready');
   expect(source).toBe('agent-sdk');
-  const { llm, ...ofRoute } = await rig.report<Gap>('/gap');
+  const { llm, census: _, ...ofRoute } = await rig.report<Gap>('/gap');
   expect({ ...gap, evidence }).toEqual(ofRoute);
   expect(llm).toMatchObject({ status: 'off' });
   const withoutLatency = ({ latencyMs: _, ...check }: Check): object => check;

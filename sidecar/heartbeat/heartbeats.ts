@@ -1,5 +1,5 @@
 import { composeHeartbeat } from '../../core/heartbeat/compose-heartbeat.ts';
-import { egressSummaryOf } from '../../core/egress/summary.ts';
+import { egressReportOf } from '../../core/egress/report.ts';
 import type { Heartbeat, HeartbeatReply } from '../../core/heartbeat/heartbeat.ts';
 import { tokenPriceOf } from '../../core/manifest/token-price.ts';
 import type { UsageWindow } from '../../core/usage/usage.ts';
@@ -7,7 +7,7 @@ import type { Credentials } from '../../push/credentials.ts';
 import { HeartbeatSender, type Beat } from '../../push/heartbeat-sender.ts';
 import { describeError } from '../../runtime/logger.ts';
 import { VERSION } from '../../runtime/version.ts';
-import type { SidecarContext } from '../context.ts';
+import { egressSetupOf, type SidecarContext } from '../context.ts';
 import type { SentProofs } from '../proofs/proof-store.ts';
 import type { Assessment } from '../report/assessor.ts';
 
@@ -103,7 +103,7 @@ export class Heartbeats {
       usage: shipped.window,
       totals: audit.totalsToday(tokenPriceOf(assessment.manifest)),
       outcomes: { ...audit.outcomes },
-      egress: egressSummaryOf(assessment.manifest, facts),
+      egress: egressReportOf(assessment.manifest, facts, egressSetupOf(this.#context)),
       policyMode: config.POLICY_PROXY_MODE,
       policyState: facts.policy.state,
       sidecarVersion: VERSION,

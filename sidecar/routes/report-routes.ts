@@ -1,6 +1,8 @@
 import type { Request } from 'express';
 import { cardOf } from '../../core/card/card.ts';
+import { censusReportOf } from '../../core/census/census-report.ts';
 import { matrixOf } from '../../core/egress/matrix.ts';
+import { exploredEgressOf } from '../../core/explore/explored-egress.ts';
 import { exploreOf } from '../../core/explore/explore.ts';
 import { align } from '../../core/gap/align.ts';
 import { ref } from '../../core/openapi/json-schema.ts';
@@ -9,7 +11,7 @@ import { ringUsageReport } from '../../core/behavior/entry-usage.ts';
 import { probeAgentUsage } from '../../probe/agent.ts';
 import { Problem } from '../../runtime/problem.ts';
 import type { SidecarRoute } from '../access.ts';
-import type { SidecarContext } from '../context.ts';
+import { egressSetupOf, type SidecarContext } from '../context.ts';
 import { SharedRun } from '../report/shared-run.ts';
 
 const GAP: Operation = {
@@ -61,35 +63,22 @@ export function reportRoutes(context: SidecarContext): SidecarRoute[] {
       path: '/gap',
       access: 'local',
       summary:
-        'Returns score, grade, source, issues and `evidence {shown, declared, reported, items[]}`, the evidence for manifest declarations in the last 24 hours. `llm {status, model, analysedAt, reason}` is the state of the LLM analysis. `?view=alignment`: the issues as declared and observed values.',
+        'Returns score, grade, source, issues and `evidence {shown, declared, reported, items[]}`, the evidence for manifest declarations in the last 24 hours. `llm {status, model, analysedAt, reason}` is the state of the LLM analysis. `census {state, reason, unseenEgress[], unexplainedOpens}` is the state of the census, with null instead of findings if it does not run. `?view=alignment`: the issues as declared and observed values.',
       operation: GAP,
       handlers: [
         async (request, response) => {
           const isAlignment = hasView(request, 'alignment');
           const { gap, evidence, llm, manifest, facts } = await assessor.assess();
+          const census = censusReportOf(context.census.state, facts.egress);
           response.json(
-            isAlignment ? { source: gap.source, ...align(manifest, facts) } : { ...gap, evidence, llm },
+            isAlignment
+              ? { source: gap.source, ...align(manifest, facts) }
+              : { ...gap, evidence, llm, census },
           );
         },
       ],
     },
-    {
-      method: 'GET',
-      path: '/explore',
-      access: 'local',
-      summary:
-        "Returns the agent's components, the results of its endpoints, and declarations that are not checked. null: unknown. `?view=matrix`: `{rows: [{kind, name, declared, reported, observed, verdict}]}`, with the verdicts match, undeclared, unreported, never-seen, misreported and unknown.",
-      operation: EXPLORE,
-      handlers: [
-        async (request, response) => {
-          const isMatrix = hasView(request, 'matrix');
-          const { manifest, health, gap, facts } = await assessor.assess();
-          response.json(
-            isMatrix ? matrixOf(manifest, facts) : exploreOf(manifest, health, gap.source, facts),
-          );
-        },
-      ],
-    },
+    exploreRoute(context),
     {
       method: 'GET',
       path: '/usage',
@@ -107,6 +96,27 @@ export function reportRoutes(context: SidecarContext): SidecarRoute[] {
     cardRoute(context, '/.well-known/agent-card.json', 'getAgentCard'),
   ];
 }
+
+const exploreRoute = (context: SidecarContext): SidecarRoute => ({
+  method: 'GET',
+  path: '/explore',
+  access: 'local',
+  summary:
+    "Returns the agent's components, the results of its endpoints, and declarations that are not checked. null: unknown. `egress {lanes[], notRewritten[], census}`: the egress lanes, the variables that the injector could not change, and the census. `?view=matrix`: `{rows: [{kind, name, declared, reported, observed, verdict}]}`, with the verdicts match, undeclared, unreported, never-seen, misreported and unknown.",
+  operation: EXPLORE,
+  handlers: [
+    async (request, response) => {
+      const isMatrix = hasView(request, 'matrix');
+      const { manifest, health, gap, facts } = await context.assessor.assess();
+      if (isMatrix) {
+        response.json(matrixOf(manifest, facts));
+        return;
+      }
+      const egress = exploredEgressOf(facts, egressSetupOf(context));
+      response.json({ ...exploreOf(manifest, health, gap.source, facts), egress });
+    },
+  ],
+});
 
 const cardRoute = (context: SidecarContext, path: string, id: string): SidecarRoute => ({
   method: 'GET',

@@ -1,6 +1,5 @@
 import type { EvaluatedSuppression } from '../../core/audit/suppressions.ts';
 import type { OutcomeCounts } from '../../core/behavior/audit-entry.ts';
-import type { EgressSummary } from '../../core/egress/summary.ts';
 import type { EvidenceItem, EvidenceReport, ItemKind } from '../../core/evidence/evidence.ts';
 import type { Check, CheckCategory, CheckStatus } from '../../core/facts/check.ts';
 import { POINTS } from '../../core/gap/finding.ts';
@@ -9,6 +8,13 @@ import { gradeOf } from '../../core/gap/grade.ts';
 import { summaryOf } from '../../core/health/summarize.ts';
 import type { Heartbeat } from '../../core/heartbeat/heartbeat.ts';
 import { aHeartbeat } from '../heartbeat.ts';
+import {
+  ASSISTANT_EGRESS,
+  HELPER_EGRESS,
+  LAPTOP_EGRESS,
+  OLDER_EGRESS,
+  RESEARCHER_EGRESS,
+} from './egress-data.ts';
 
 /** Hours of history before the present. */
 export const HOURS = 24;
@@ -201,18 +207,14 @@ const UNDECLARED_TOOL = issue('critical', 'tools.undeclared.delete_page', [
   'The egress lanes observed the tool delete_page, which the manifest does not declare: offered 390 times, called 3 times.',
   'Declare the tool in spec.tools or spec.egress.tools, or remove it from the agent.',
 ]);
+const TOKENS_MISREPORTED = issue('medium', 'tokens.misreported', [
+  'The agent reports 61,000 prompt and 20,400 completion tokens, and the egress lanes observed 83,200 prompt and 20,400 completion tokens in the same requests.',
+  'Report the usage that the vendor returns, for every call of the agent.',
+]);
 const UNSEEN_EGRESS = issue('low', 'egress.unseen', [
   'The agent has connections that no lane, no declared host and no socket of the sidecar explains: 192.0.2.7:443.',
   'Declare the hosts in spec.egress.hosts, or send the calls through an egress lane.',
 ]);
-
-/** What the lanes of an agent that keeps to its manifest observed. */
-function egress(lanes: string[], models: string[], overrides: Partial<EgressSummary> = {}): EgressSummary {
-  return {
-    ...{ lanes, calls: 390, models, tools: [], undeclared: 0, undeclaredNames: [] },
-    ...{ neverSeen: 0, misreported: 0, unseenEgress: 0, unexplainedOpens: 4, ...overrides },
-  };
-}
 
 const SIDECAR = { sidecarVersion: '0.2.0', policyMode: 'enforce', policyState: 'answered' } as const;
 
@@ -234,7 +236,7 @@ export const FLEET: readonly ExampleAgent[] = [
       ...SIDECAR,
       manifestHash: 'sha256:7d41b0c9a2',
       model: { provider: 'openai', id: 'gpt-5-mini' },
-      egress: egress(['openai'], ['gpt-5-mini'], { tools: ['lookup_order', 'create_refund'] }),
+      egress: ASSISTANT_EGRESS,
       health: health(
         'healthy',
         check('model', 'openai/gpt-5-mini', 'pass'),
@@ -271,6 +273,7 @@ export const FLEET: readonly ExampleAgent[] = [
     facts: {
       ...SIDECAR,
       manifestHash: 'sha256:b0aa7715e3',
+      egress: HELPER_EGRESS,
       model: { provider: 'openai', id: 'gpt-5-mini' },
       health: health(
         'healthy',
@@ -370,6 +373,7 @@ export const FLEET: readonly ExampleAgent[] = [
     facts: {
       ...SIDECAR,
       manifestHash: 'sha256:55d0a1f3c8',
+      egress: OLDER_EGRESS,
       model: { provider: 'anthropic', id: 'claude-sonnet-5' },
       health: health('healthy', check('model', 'anthropic/claude-sonnet-5', 'pass')),
       evidence: evidence(
@@ -387,7 +391,15 @@ export const FLEET: readonly ExampleAgent[] = [
     issues: (hoursAgo) =>
       hoursAgo > 14
         ? [PII_SKIPPED]
-        : [UNCONFIRMED, UNDECLARED_TOOL, PII_SKIPPED, TOOL_NOT_LISTED, NOT_EVALUATED, UNSEEN_EGRESS],
+        : [
+            UNCONFIRMED,
+            UNDECLARED_TOOL,
+            PII_SKIPPED,
+            TOKENS_MISREPORTED,
+            TOOL_NOT_LISTED,
+            NOT_EVALUATED,
+            UNSEEN_EGRESS,
+          ],
     tokensPerHour: 154_000,
     usdPerMillionTokens: 15,
     requestsPerHour: { allow: 130, deny: 21 },
@@ -395,10 +407,7 @@ export const FLEET: readonly ExampleAgent[] = [
       ...SIDECAR,
       manifestHash: 'sha256:0c6f2eda91',
       model: { provider: 'openai', id: 'gpt-5' },
-      egress: egress(['openai', 'mcp:browser'], ['gpt-5'], {
-        ...{ tools: ['browse', 'delete_page'], undeclared: 2, neverSeen: 1, unseenEgress: 1 },
-        undeclaredNames: ['tool delete_page', 'host files.example'],
-      }),
+      egress: RESEARCHER_EGRESS,
       health: health(
         'unhealthy',
         check('model', 'openai/gpt-5', 'fail', 'HTTP 429'),
@@ -444,6 +453,7 @@ export const FLEET: readonly ExampleAgent[] = [
       ...SIDECAR,
       policyMode: 'track',
       manifestHash: 'sha256:3f5e70b6dd',
+      egress: LAPTOP_EGRESS,
       model: { provider: 'ollama', id: 'llama3.3' },
       health: health('healthy', check('model', 'ollama/llama3.3', 'pass')),
       evidence: evidence(

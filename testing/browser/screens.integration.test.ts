@@ -64,7 +64,27 @@ const SCREENS: readonly Screen[] = [
   { name: 'an agent', hash: AGENT, text: 'Why C and not B' },
   { name: 'its evidence', hash: `${AGENT}/evidence`, text: 'Contradicted:' },
   { name: 'an agent whose outgoing calls are not observed', hash: `${AGENT}/egress`, text: 'not observed' },
-  { name: 'the outgoing calls', hash: '#/agents/research/web-researcher/egress', text: 'host files.example' },
+  { name: 'the outgoing calls', hash: '#/agents/research/web-researcher/egress', text: '4 contradictions' },
+  {
+    name: 'outgoing calls without lanes',
+    hash: '#/agents/support/refund-helper/egress',
+    text: 'no egress lane',
+  },
+  {
+    name: 'outgoing calls of an earlier version',
+    hash: '#/agents/finance/expense-auditor/egress',
+    text: 'does not have all items',
+  },
+  {
+    name: 'a census that is refused',
+    hash: '#/agents/platform-remote/laptop-agent/egress',
+    text: 'census refused',
+  },
+  {
+    name: 'outgoing calls before the first report',
+    hash: '#/agents/platform-remote/new-agent/egress',
+    text: 'There is no report yet',
+  },
   { name: 'its history', hash: `${AGENT}/history`, text: 'Healthy → Degraded' },
   { name: 'its checks', hash: `${AGENT}/checks`, text: 'service:orders-db' },
   { name: 'its proofs', hash: `${AGENT}/proofs`, text: 'nightly evaluation, run 512' },
@@ -185,6 +205,16 @@ async function expectAccessible(page: Page): Promise<void> {
       await shown(page, 'invoice-reader');
       expect(await violationsOf(page)).toEqual([]);
       expect(await overflow(page)).toBeLessThanOrEqual(0);
+    });
+
+    test('the current tab is inside the window of a phone', async () => {
+      const { page } = await visit(`${AGENT}/raw`, { viewport: { width: 390, height: 844 } });
+      const tab = page.locator('.tabs [aria-current="page"]');
+      await eventually(async () => {
+        const { x = -1, width = 0 } = (await tab.boundingBox()) ?? {};
+        expect(x >= 0 && x + width <= 390).toBe(true);
+      });
+      expect(await inPage(page, 'scrollY')).toBe(0);
     });
 
     test('the color scheme is that of the system', async () => {

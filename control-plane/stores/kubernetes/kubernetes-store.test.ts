@@ -7,6 +7,7 @@ import { KubeClient } from '../../../kube/client.ts';
 import { silentLogger } from '../../../runtime/logger.ts';
 import { createMetrics, type Metrics } from '../../../runtime/metrics.ts';
 import { startFakeApiServer, type FakeApiServer, type Fault } from '../../../testing/fake-api-server.ts';
+import { EGRESS, EGRESS_SUMMARY } from '../../../testing/egress-report.ts';
 import { aHeartbeat } from '../../../testing/heartbeat.ts';
 import { aMoment } from '../../../testing/moment.ts';
 import { SteppingClock } from '../../../testing/stepping-clock.ts';
@@ -126,6 +127,23 @@ test('writes the first heartbeat immediately, and insignificant changes once per
   await until(() => stored().tokens === 6);
   expect(patches()).toBe(2);
   expect(stored().instances).toMatchObject([{ name: 'shop-1', seq: 6 }]);
+});
+
+test('keeps the lists of an egress report in memory only', async () => {
+  const egress = async (instance: string | null = null) =>
+    (await store.report(KEY, instance, new Date(T0)))?.egress;
+  await beat(1, { egress: EGRESS });
+  await until(isSettled);
+  expect(await egress()).toEqual(EGRESS);
+  expect(stored().egress).toEqual(EGRESS_SUMMARY);
+  expect(JSON.stringify(server.requests)).not.toContain('OPENAI_BASE_URL');
+  await store.close();
+  await client.close();
+  await open();
+  await until(() => store.unready() === null);
+  expect(await egress()).toEqual(EGRESS_SUMMARY);
+  await beat(2, { egress: EGRESS });
+  expect(await egress('shop-1')).toEqual(EGRESS);
 });
 
 test('writes a significant change immediately, with the pending heartbeats', async () => {

@@ -9,6 +9,7 @@ import type { Logger } from '../../../runtime/logger.ts';
 import type { Metrics } from '../../../runtime/metrics.ts';
 import { createApiServerOutage, type ApiServerOutage } from '../../api-server-outage.ts';
 import { hasToken, registeredStatus, withOnlyToken, withToken } from '../../status/changes.ts';
+import { withoutEgressLists } from '../../status/egress-lists.ts';
 import { MAX_NEW_INSTANCES, receive } from '../../status/receive.ts';
 import type {
   AgentKey,
@@ -30,6 +31,7 @@ import type {
 import { ageRemoteAgents } from './age-remote.ts';
 import { ChangeLog } from './change-log.ts';
 import { Coalescer } from './coalescer.ts';
+import { EgressReports } from './egress-reports.ts';
 import { Observations, type Update } from './observations.ts';
 import { compareKeys, pageOf } from './page.ts';
 import { gone, guarded, overloaded, rejectMirrored, unavailable } from './problems.ts';
@@ -70,6 +72,7 @@ export class KubernetesStore implements Store {
   /** Times when this replica accepted new instance names of an agent, in milliseconds, oldest first. */
   readonly #newNames = new Map<string, number[]>();
   readonly #changes = new ChangeLog();
+  readonly #egress = new EgressReports();
   readonly #stop = new AbortController();
   #sweeps: Promise<void> | null = null;
   #closing: Promise<void> | null = null;
@@ -82,6 +85,7 @@ export class KubernetesStore implements Store {
     const onGone = (key: AgentKey): void => {
       this.#heartbeats.drop(key);
       this.#newNames.delete(keyText(key));
+      this.#egress.remove(keyText(key));
     };
     const observations = new Observations({ client, clock, logger, metrics, onChange, onGone });
     this.#observations = observations;
@@ -174,7 +178,8 @@ export class KubernetesStore implements Store {
 
   async report(key: AgentKey, instance: string | null): Promise<InstanceReport | null> {
     const agent = await this.find(key);
-    return agent && reportOf(agent.name, agent.status, instance);
+    const report = agent && reportOf(agent.name, agent.status, instance);
+    return report && { ...report, egress: this.#egress.of(keyText(key), report.instance) ?? report.egress };
   }
 
   async changes(position: string | null): Promise<FleetChanges> {
@@ -191,7 +196,8 @@ export class KubernetesStore implements Store {
     };
   }
 
-  async heartbeat(arrival: Arrival): Promise<HeartbeatOutcome> {
+  async heartbeat(arrived: Arrival): Promise<HeartbeatOutcome> {
+    const arrival = withoutEgressLists(arrived);
     if (this.#observations.get(arrival) === undefined) await this.#guard(this.#observations.refresh(arrival));
     // No await from here until the heartbeat is queued, so that concurrent heartbeats see each other.
     const object = this.#observations.get(arrival);
@@ -214,6 +220,8 @@ export class KubernetesStore implements Store {
       if (outcome === 'gone') return { kind: 'unknown' };
     }
     this.#changes.record(arrival);
+    if (status.reportedBy === arrival.instance)
+      this.#egress.put(keyText(arrival), arrival.instance, arrived.heartbeat.egress);
     return { kind: 'accepted', record: recordOf(object, status) };
   }
 

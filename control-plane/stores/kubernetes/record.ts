@@ -88,6 +88,8 @@ export function reportOf(
     usage: shown?.usage ?? null,
     evidence: evidenceOf(row, shown),
     audit: auditOf(row, shown),
+    // The lists are not part of a status.
+    egress: shown?.egress ?? null,
   };
 }
 

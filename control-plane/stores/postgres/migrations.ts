@@ -93,6 +93,10 @@ const MIGRATIONS: readonly string[] = [
 
   ${HISTORY_TABLES}
   `,
+  `
+  -- JSON; null: the heartbeat had none.
+  ALTER TABLE reports ADD COLUMN egress TEXT;
+  `,
 ];
 
 /** The schema version of this build. */

@@ -1,16 +1,17 @@
+import { observedSummaryOf } from '../../../core/egress/report.ts';
 import type { HistoryPoint } from '../../../core/history/history.ts';
 import type { ObservationStatus } from '../../../core/observation/observation.ts';
 import type { AgentKey, Arrival, InstanceReport } from '../store.ts';
 import type { SqlSession } from './sql-database.ts';
 
 const PUT = `
-  INSERT INTO reports (namespace, name, instance, received_at, gap, health, usage, evidence, audit)
-  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+  INSERT INTO reports (namespace, name, instance, received_at, gap, health, usage, evidence, audit, egress)
+  VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
   ON CONFLICT (namespace, name, instance) DO UPDATE SET
     received_at = excluded.received_at, gap = excluded.gap, health = excluded.health, usage = excluded.usage,
-    evidence = excluded.evidence, audit = excluded.audit`;
+    evidence = excluded.evidence, audit = excluded.audit, egress = excluded.egress`;
 const GET = `
-  SELECT received_at, gap, health, usage, evidence, audit FROM reports
+  SELECT received_at, gap, health, usage, evidence, audit, egress FROM reports
   WHERE namespace = $1 AND name = $2 AND instance = $3`;
 const INSTANCES = 'SELECT instance FROM reports WHERE namespace = $1 AND name = $2';
 const REMOVE = 'DELETE FROM reports WHERE namespace = $1 AND name = $2 AND instance = $3';
@@ -26,8 +27,8 @@ export const reportTable = {
     const { namespace, name, instance, heartbeat, at } = arrival;
     const listed = listedIn(after);
     if (listed.has(instance)) {
-      const { gap, health, usage, evidence, audit } = heartbeat;
-      const parts = [gap, health, usage, evidence, audit];
+      const { gap, health, usage, evidence, audit, egress } = heartbeat;
+      const parts = [gap, health, usage, evidence, audit, egress];
       const texts = parts.map((value) => (value === null ? null : JSON.stringify(value)));
       await session.run(PUT, namespace, name, instance, at.toISOString(), ...texts);
     }
@@ -54,6 +55,7 @@ export const reportTable = {
       usage: parsed('usage') as InstanceReport['usage'],
       evidence: parsed('evidence') as InstanceReport['evidence'],
       audit: parsed('audit') as InstanceReport['audit'],
+      egress: parsed('egress') as InstanceReport['egress'],
     };
   },
 };
@@ -81,7 +83,8 @@ export const heartbeatTable = {
     const { allow, deny, failOpen, notEvaluated } = point.outcomes;
     const values = [point.score, point.phase, point.tokens, point.costUsd];
     const outcomes = [allow, deny, failOpen, notEvaluated];
-    const body = JSON.stringify(heartbeat);
+    // The lists of the last report are in the other table. Here they would be kept a hundred times.
+    const body = JSON.stringify({ ...heartbeat, egress: observedSummaryOf(heartbeat.egress) });
     await Promise.all([
       session.run(ADD_HEARTBEAT, namespace, name, instance, at.toISOString(), body, ...values, ...outcomes),
       session.run(TRIM_HEARTBEATS, namespace, name, keep),

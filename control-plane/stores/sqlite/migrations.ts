@@ -102,6 +102,10 @@ const MIGRATIONS: readonly string[] = [
   ALTER TABLE heartbeats ADD COLUMN not_evaluated REAL;
   `,
   definitionsFor('sqlite', HISTORY_TABLES),
+  `
+  -- JSON; null: the heartbeat had none.
+  ALTER TABLE reports ADD COLUMN egress TEXT;
+  `,
 ];
 
 /** The schema version of this build. */

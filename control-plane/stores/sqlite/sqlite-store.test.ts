@@ -8,6 +8,7 @@ import { mergeHeartbeat } from '../../../core/observation/merge-heartbeat.ts';
 import type { ObservationStatus } from '../../../core/observation/observation.ts';
 import { pauseAfterLimit } from '../../../push/schedule.ts';
 import { diceOf } from '../../../testing/dice.ts';
+import { EGRESS, EGRESS_SUMMARY } from '../../../testing/egress-report.ts';
 import { aHeartbeat } from '../../../testing/heartbeat.ts';
 import { ManualClock } from '../../../testing/manual-clock.ts';
 import { SEED } from '../../../testing/seed.ts';
@@ -164,6 +165,17 @@ describe('The SQLite store', () => {
       { name: 'other', n: 1, first: 1 },
       { name: 'shop', n: 100, first: 6 },
     ]);
+  });
+
+  test('keeps the lists of an egress report once, and not in each heartbeat', async () => {
+    await store.heartbeat(arrival({ heartbeat: aHeartbeat({ egress: EGRESS }) }));
+    const database = new DatabaseSync(join(directory, 'control-plane.sqlite'), { readOnly: true });
+    const [body, report] = [
+      database.prepare("SELECT body ->> '$.egress' AS text FROM heartbeats").get(),
+      database.prepare('SELECT egress AS text FROM reports').get(),
+    ].map((row) => JSON.parse(row?.['text'] as string) as unknown);
+    database.close();
+    expect([body, report]).toEqual([EGRESS_SUMMARY, EGRESS]);
   });
 
   test('deletes the reports of instances that are no longer listed', async () => {

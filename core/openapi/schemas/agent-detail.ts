@@ -5,6 +5,7 @@ import { RUNTIMES } from '../../observation/runtimes.ts';
 import { POLICY_MODES } from '../../policy/engine.ts';
 import { AMOUNT, closed, COUNT, enumOf, FLAG, listOf, orNull, ref, TEXT, TIME } from '../json-schema.ts';
 import type { JsonSchema } from '../operation.ts';
+import { EGRESS_SUMMARY, OPTIONAL_EGRESS_SUMMARY } from './egress.ts';
 import { EVIDENCE_SUMS, GRADE, SCORE, SOURCE, USAGE_WINDOW } from './reports.ts';
 
 type Members = Readonly<Record<string, JsonSchema>>;
@@ -79,22 +80,7 @@ const STATUS: Members = {
     suppressions: listOf(ref('Suppression')),
   }),
   egress: said(
-    closed(
-      {
-        lanes: said(listOf(TEXT), 'Ids of the lanes.'),
-        calls: said(COUNT, 'Calls of models in the last 24 hours.'),
-        models: said(listOf(TEXT), 'The models with the most calls.'),
-        tools: said(listOf(TEXT), 'The tools with the most calls.'),
-        undeclared: said(COUNT, 'Observed items that the manifest does not declare.'),
-        undeclaredNames: said(listOf(TEXT), 'The first of them.'),
-        neverSeen: said(COUNT, 'Declared items that were never seen.'),
-        misreported: said(COUNT, 'Items whose report differs from the observation.'),
-      },
-      {
-        unseenEgress: said(COUNT, 'Addresses that nothing explains; absent: no census.'),
-        unexplainedOpens: said(COUNT, 'Connections whose address was not seen; absent: no census.'),
-      },
-    ),
+    closed(EGRESS_SUMMARY, OPTIONAL_EGRESS_SUMMARY),
     'What the egress lanes and the census of `reportedBy` observed.',
   ),
   issues: said({ ...listOf(ref('Issue')), maxItems: 50 }, 'The most severe issues of `reportedBy`.'),

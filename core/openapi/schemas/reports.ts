@@ -5,6 +5,7 @@ import { GRADES } from '../../gap/gap.ts';
 import { PROOF_ORIGINS } from '../../proof/proof.ts';
 import { AMOUNT, closed, COUNT, enumOf, listOf, ref, TEXT, TIME } from '../json-schema.ts';
 import type { JsonSchema } from '../operation.ts';
+import { EGRESS_SCHEMAS } from './egress.ts';
 
 export const SCORE: JsonSchema = { type: 'integer', minimum: 0, maximum: 100 };
 export const GRADE: JsonSchema = enumOf(GRADES);
@@ -31,6 +32,7 @@ export const USAGE_WINDOW = {
 
 /** Schemas of the parts of reports. The sidecar and the control plane use them. */
 export const REPORT_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
+  ...EGRESS_SCHEMAS,
   Check: {
     description: 'One health check.',
     ...closed(

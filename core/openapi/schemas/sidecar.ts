@@ -1,6 +1,4 @@
 import { OUTCOMES } from '../../behavior/audit-entry.ts';
-import { MATRIX_KINDS } from '../../egress/matrix.ts';
-import { VERDICTS } from '../../egress/verdict.ts';
 import { POLICY_MODES } from '../../policy/engine.ts';
 import { AMOUNT, closed, COUNT, enumOf, FLAG, listOf, orNull, ref, TEXT, TIME } from '../json-schema.ts';
 import type { JsonSchema } from '../operation.ts';
@@ -11,7 +9,6 @@ const CALL = { modelId: TEXT, promptTokens: COUNT, completionTokens: COUNT, tota
 const CALL_SUM = { totalTokens: COUNT, totalCalls: COUNT } as const;
 const LATENCY = orNull(AMOUNT);
 const REACHABLE = { ...orNull(FLAG), description: 'null: unknown.' };
-const COMPARED = { ...orNull(FLAG), description: 'null: cannot be known.' };
 const STATUS_CODE: JsonSchema = { type: 'integer' };
 const ONLY_TRUE: JsonSchema = { type: 'boolean', const: true };
 
@@ -56,6 +53,7 @@ const GAP: Readonly<Record<string, JsonSchema>> = {
       issues: listOf(ref('Issue')),
       evidence: ref('EvidenceReport'),
       llm: ref('AnalysisState'),
+      census: ref('CensusReport'),
     }),
   },
   EvidenceReport: {
@@ -115,21 +113,17 @@ const EXPLORE: Readonly<Record<string, JsonSchema>> = {
       }),
       guardrails: closed({ input: COUNT, output: COUNT }),
       declaredNotChecked: listOf(TEXT),
+      egress: closed({
+        lanes: listOf(TEXT),
+        notRewritten: listOf(ref('NotRewritten')),
+        census: ref('CensusReport'),
+      }),
     }),
   },
   MatrixReport: {
     description: 'What the manifest declares, what the agent reports, and what lanes and census observed.',
     ...closed({
-      rows: listOf(
-        closed({
-          kind: enumOf(MATRIX_KINDS),
-          name: TEXT,
-          declared: COMPARED,
-          reported: COMPARED,
-          observed: COMPARED,
-          verdict: enumOf(VERDICTS),
-        }),
-      ),
+      rows: listOf(ref('MatrixRow')),
     }),
   },
   ExploredPart: closed({ name: TEXT, reachable: REACHABLE, latencyMs: LATENCY }),

@@ -1,0 +1,119 @@
+import type { JSX } from 'preact';
+import type { EgressReport } from '../../core/egress/report.ts';
+import type { UnseenEgress } from '../../core/facts/egress-facts.ts';
+import { formatNumber } from '../format.ts';
+import { Ago } from '../parts/ago.tsx';
+import { Card } from '../parts/card.tsx';
+import { DataTable } from '../parts/data-table.tsx';
+import { SHARED_ADDRESS } from './matrix-rows.ts';
+
+/** The connections that nothing explains, or why they are not known. */
+export function CensusCard({ egress }: { egress: EgressReport }): JSX.Element {
+  const { unseen, unseenTotal = unseen?.length ?? 0, unexplainedOpens = 0, census } = egress;
+  const state = census?.state ?? (egress.unseenEgress === undefined ? 'off' : 'on');
+  return (
+    <Card
+      title="Unseen egress"
+      actions={<span class={`note-tag ${state === 'refused' ? 'is-warn' : ''}`}>census {state}</span>}
+    >
+      {state === 'on' ? (
+        <>
+          <p class="intro">
+            Connections of the last 24 hours that no lane, no declared host and no connection of the sidecar
+            explains. {opensText(unexplainedOpens)}
+          </p>
+          {unseen === undefined ? (
+            <p>{unexplainedText(egress.unseenEgress ?? 0)}</p>
+          ) : (
+            <UnseenTable unseen={unseen} />
+          )}
+          {unseen !== undefined && unseen.length < unseenTotal && (
+            <p class="muted">
+              The newest {formatNumber(unseen.length)} of {addressesText(unseenTotal)} are listed.
+            </p>
+          )}
+        </>
+      ) : (
+        <p>
+          {state === 'off'
+            ? 'The sidecar does not list connections, so calls that bypass the lanes are not seen. '
+            : `The sidecar refuses to list connections: ${census?.reason ?? 'no reason is known'}. `}
+          {FIXES[state]}
+        </p>
+      )}
+    </Card>
+  );
+}
+
+const FIXES = {
+  off: (
+    <>
+      Remove the pod annotation <code>platform.io/census: "false"</code>, or start the sidecar with{' '}
+      <code>CENSUS=on</code> in a network namespace of its own.
+    </>
+  ),
+  refused: (
+    <>
+      Run the agent in a pod without <code>hostNetwork</code>, or in a container with a network of its own.
+    </>
+  ),
+};
+
+const opensText = (count: number): string =>
+  count === 0
+    ? 'No connection ended before its address was seen.'
+    : `${formatNumber(count)} ${count === 1 ? 'connection' : 'connections'} ended before the address was seen.`;
+
+const ALL_EXPLAINED = 'Every address that was seen is explained.';
+const unexplainedText = (count: number): string =>
+  count === 0 ? ALL_EXPLAINED : `Nothing explains ${addressesText(count)}.`;
+
+const addressesText = (count: number): string =>
+  count === 1 ? '1 address' : `${formatNumber(count)} addresses`;
+
+function UnseenTable({ unseen }: { unseen: readonly UnseenEgress[] }): JSX.Element {
+  return (
+    <DataTable
+      caption="Addresses that nothing explains, newest first"
+      rows={unseen}
+      rowKey={({ address, port }) => `${address} ${port}`}
+      empty={ALL_EXPLAINED}
+      columns={[
+        {
+          key: 'address',
+          title: 'Address',
+          width: '26%',
+          render: ({ address, port, name }) => (
+            <>
+              <code>{address.includes(':') ? `[${address}]:${port}` : `${address}:${port}`}</code>
+              {name !== null && <p class="muted">{name}</p>}
+            </>
+          ),
+        },
+        {
+          key: 'count',
+          title: 'Connections',
+          width: '11%',
+          numeric: true,
+          render: ({ count }) => formatNumber(count),
+        },
+        { key: 'first', title: 'First seen', width: '12%', render: (row) => <Ago time={row.firstSeen} /> },
+        { key: 'last', title: 'Last seen', width: '12%', render: (row) => <Ago time={row.lastSeen} /> },
+        {
+          key: 'verdict',
+          title: 'Verdict',
+          width: '11%',
+          render: ({ verdict }) => (
+            <span class={`note-tag ${verdict === 'undeclared' ? 'is-bad' : ''}`}>{verdict}</span>
+          ),
+        },
+        { key: 'fix', title: 'Fix', width: '28%', render: ({ verdict }) => UNSEEN_FIXES[verdict] },
+      ]}
+    />
+  );
+}
+
+const UNSEEN_FIXES: Readonly<Record<UnseenEgress['verdict'], string>> = {
+  undeclared: 'Declare the host in spec.egress.hosts, or send the calls through an egress lane.',
+  unknown: SHARED_ADDRESS,
+};

@@ -1,0 +1,48 @@
+import type { JSX } from 'preact';
+import type { EgressSummary } from '../../core/egress/summary.ts';
+import type { Issue } from '../../core/gap/gap.ts';
+import { DataTable } from '../parts/data-table.tsx';
+import { egressRows } from './egress-rows.ts';
+import { RuleLink } from './links.tsx';
+import { Prose } from './prose.tsx';
+
+/** What is known of the matrix from the names in the summary and from the issues. */
+export function DifferencesTable({
+  egress,
+  issues,
+}: {
+  egress: EgressSummary;
+  issues: readonly Issue[];
+}): JSX.Element {
+  return (
+    <DataTable
+      caption="Differences between manifest, report and observation"
+      rows={egressRows(egress, issues)}
+      rowKey={({ item, rule }) => `${item} ${rule ?? ''}`}
+      empty="No difference has an issue."
+      columns={[
+        { key: 'item', title: 'Item', width: '20%', render: ({ item }) => <code>{item}</code> },
+        {
+          key: 'verdict',
+          title: 'Verdict',
+          width: '14%',
+          render: ({ verdict }) => (
+            <span class={`note-tag ${verdict === 'undeclared' ? 'is-bad' : 'is-warn'}`}>{verdict}</span>
+          ),
+        },
+        {
+          key: 'description',
+          title: 'Observation',
+          width: '36%',
+          render: ({ description, rule }) => (
+            <>
+              <p>{description}</p>
+              {rule !== null && <RuleLink id={rule} />}
+            </>
+          ),
+        },
+        { key: 'remedy', title: 'Fix', width: '30%', render: ({ remedy }) => <Prose text={remedy} /> },
+      ]}
+    />
+  );
+}

@@ -1,0 +1,68 @@
+import type { JSX } from 'preact';
+import type { Known, Verdict } from '../../core/egress/verdict.ts';
+import { DataTable } from '../parts/data-table.tsx';
+import { RuleLink } from './links.tsx';
+import type { ShownRow } from './matrix-rows.ts';
+import { Prose } from './prose.tsx';
+
+const TAGS: Readonly<Record<Verdict, string>> = {
+  undeclared: 'is-bad',
+  misreported: 'is-bad',
+  unreported: 'is-warn',
+  'never-seen': 'is-warn',
+  unknown: '',
+  match: 'is-good',
+};
+
+/** What the manifest declares, what the agent reports and what was observed, item by item. */
+export function MatrixTable({ rows }: { rows: readonly ShownRow[] }): JSX.Element {
+  return (
+    <div class="matrix">
+      <DataTable
+        caption="Declared, reported and observed items, contradictions first"
+        rows={rows}
+        rowKey={({ kind, name }) => `${kind} ${name}`}
+        empty="Nothing is declared, reported or observed."
+        columns={[
+          {
+            key: 'item',
+            title: 'Item',
+            width: '24%',
+            render: ({ kind, name }) => (
+              <>
+                <span class="muted">{kind}</span> <code>{name}</code>
+              </>
+            ),
+          },
+          { key: 'declared', title: 'Declared', width: '9%', render: (row) => <Cell value={row.declared} /> },
+          { key: 'reported', title: 'Reported', width: '9%', render: (row) => <Cell value={row.reported} /> },
+          { key: 'observed', title: 'Observed', width: '9%', render: (row) => <Cell value={row.observed} /> },
+          {
+            key: 'verdict',
+            title: 'Verdict',
+            width: '11%',
+            render: ({ verdict }) => <span class={`note-tag ${TAGS[verdict]}`}>{verdict}</span>,
+          },
+          { key: 'remedy', title: 'Fix', width: '38%', render: (row) => <Fix row={row} /> },
+        ]}
+      />
+    </div>
+  );
+}
+
+function Cell({ value }: { value: Known }): JSX.Element {
+  return <span class={`known known-${value}`}>{value === null ? 'Unknown' : value ? 'Yes' : 'No'}</span>;
+}
+
+function Fix({ row: { description, remedy, rule } }: { row: ShownRow }): JSX.Element | null {
+  if (remedy === null) return null;
+  return (
+    <>
+      {description !== null && <p>{description}</p>}
+      <p>
+        <Prose text={remedy} />
+      </p>
+      {rule !== null && <RuleLink id={rule} />}
+    </>
+  );
+}

@@ -1,0 +1,53 @@
+import type { JSX } from 'preact';
+import {
+  NOT_REWRITTEN_REASONS,
+  type NotRewritten,
+  type NotRewrittenReason,
+} from '../../core/egress/not-rewritten.ts';
+import { Card } from '../parts/card.tsx';
+import { DataTable } from '../parts/data-table.tsx';
+
+const FIXES: Readonly<Record<NotRewrittenReason, string>> = {
+  reference: 'Give the container the variable as a literal value.',
+  envfrom: 'Give the container the variable as a literal value, or remove it from the source of envFrom.',
+  absent: 'Add the variable to the container, with the address of the vendor as its value.',
+  azure: 'Use the lane azure for this agent.',
+  'other-upstream': 'Give all variables of the lane the same address.',
+  set: 'Remove the variable from the container, so that the injector sets it.',
+};
+
+/** The variables whose clients may bypass a lane. */
+export function NotRewrittenCard({ list }: { list: readonly NotRewritten[] }): JSX.Element {
+  return (
+    <Card
+      title="Variables that do not lead to a lane"
+      actions={<span class="note-tag is-warn">calls may bypass the lane</span>}
+    >
+      <p class="intro">
+        The injector did not change these variables. A change takes effect when the pod is created again.
+      </p>
+      <DataTable
+        caption="Variables that do not lead to a lane"
+        rows={list}
+        rowKey={({ lane, variable }) => `${lane} ${variable}`}
+        empty=""
+        columns={[
+          {
+            key: 'variable',
+            title: 'Variable',
+            width: '26%',
+            render: ({ variable }) => <code>{variable}</code>,
+          },
+          { key: 'lane', title: 'Lane', width: '14%', render: ({ lane }) => <code>{lane}</code> },
+          {
+            key: 'reason',
+            title: 'Reason',
+            width: '30%',
+            render: ({ reason }) => <p class="sentence">{NOT_REWRITTEN_REASONS[reason]}.</p>,
+          },
+          { key: 'fix', title: 'Fix', width: '30%', render: ({ reason }) => FIXES[reason] },
+        ]}
+      />
+    </Card>
+  );
+}
