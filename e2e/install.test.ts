@@ -389,6 +389,8 @@ async function skipsAGuardrail(): Promise<unknown> {
       // The agent's container has no readiness probe: its pod is Ready before it listens.
       ({ status }) => status !== 502,
     );
+    // Without a violation, the observation would never show one.
+    expect(answer).toMatchObject({ status: 403 });
     const isCounted = (seen: Observation) =>
       seen.status?.violations === 1 &&
       hasIssues(seen, 'policy.pii_detector_not_invoked') &&

@@ -81,6 +81,10 @@ export function kubectlOf(cluster: Cluster, namespace: string): Kubectl {
  */
 const pauseMs = (sinceMs: number): number => Math.min(2_000, Math.max(400, sinceMs / 10));
 
+/** They would take the place of the status in the message of a failed test. */
+const withoutManagedFields = (name: string, value: unknown): unknown =>
+  name === 'managedFields' ? undefined : value;
+
 /**
  * Calls `ask` until its result passes; returns the result and the elapsed milliseconds.
  * Throws with the last result or error after `withinMs`.
@@ -98,13 +102,13 @@ export async function eventually<T>(
       const answer = await ask();
       const tookMs = performance.now() - started;
       if (passes(answer)) return { answer, tookMs };
-      last = typeof answer === 'string' ? answer : JSON.stringify(answer);
+      last = typeof answer === 'string' ? answer : JSON.stringify(answer, withoutManagedFields);
     } catch (error) {
       last = error instanceof Error ? error.message : String(error);
     }
     const sinceMs = performance.now() - started;
     if (sinceMs > withinMs)
-      throw new Error(`${what}: not within ${withinMs} ms; last: ${last.slice(0, 2_000)}`);
+      throw new Error(`${what}: not within ${withinMs} ms; last: ${last.slice(0, 6_000)}`);
     await new Promise((resolve) => setTimeout(resolve, pauseMs(sinceMs)));
   }
 }
