@@ -9,6 +9,7 @@ import {
 } from '../../core/egress/mcp-messages.ts';
 import { mcpLanePath } from '../../core/egress/mcp-paths.ts';
 import type { Frame } from '../../core/egress/model-wire.ts';
+import { jsonText } from '../../core/egress/wires/members.ts';
 import { jsonOf } from '../../core/untrusted/fields.ts';
 import type { EgressVerdict } from '../policy/policy-evaluator.ts';
 import { outcomeOf, type EgressPolicy } from './egress-policy.ts';
@@ -96,9 +97,11 @@ export class McpCall implements LaneCall {
     const { policy, lane, userConfirmed } = this.#options;
     const confirmed = userConfirmed();
     const checked = calls.filter(({ name }) => policy.argumentCheck(name) !== undefined);
-    const invalid = checked.filter(
-      (call) => policy.argumentCheck(call.name)?.(JSON.stringify(call.arguments ?? {})) === false,
-    );
+    const invalid = checked.filter((call) => {
+      // Arguments that are nested too deeply to be written are not valid.
+      const text = jsonText(call.arguments ?? {});
+      return text === null || policy.argumentCheck(call.name)?.(text) === false;
+    });
     return policy.evaluate(
       {
         request_type: 'egress_mcp_call',

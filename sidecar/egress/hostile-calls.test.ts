@@ -1,0 +1,94 @@
+import { connect as connectHttp2 } from 'node:http2';
+import { connect } from 'node:net';
+import { afterEach, describe, expect, test } from '@jest/globals';
+import { systemClock } from '../../runtime/clock.ts';
+import {
+  post,
+  startEgressRig,
+  type EgressRig,
+  type EgressRigOptions,
+  type TlsVendor,
+} from '../../testing/egress-rig.ts';
+import { until } from '../../testing/proxy-rig.ts';
+
+let rig: EgressRig;
+const start = async (options: EgressRigOptions = {}): Promise<EgressRig> =>
+  (rig = await startEgressRig(options));
+afterEach(() => rig.close());
+
+const CHAT = '/openai/v1/chat/completions';
+const FILES = { lanes: 'mcp:files=vendor/mcp' };
+const ask = { model: 'gpt-5', messages: [], max_tokens: 50 };
+const reply =
+  (body: string, type = 'application/json'): TlsVendor['answer'] =>
+  (_seen, response) =>
+    void response.writeHead(200, { 'content-type': type }).end(body);
+const mcpCall = (name: string, id = '1', args = '{}'): string =>
+  `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"${name}","arguments":${args}}}`;
+
+describe('a body that JavaScript cannot process ends only its call:', () => {
+  const deep = '['.repeat(50_000) + ']'.repeat(50_000);
+
+  test('arguments of an MCP tool that are nested too deeply are not valid', async () => {
+    await start(FILES);
+    const { status, body } = await post(rig.port, '/mcp/files', mcpCall('pay', '1', `{"x":${deep}}`));
+    expect(status).toBe(200);
+    expect(body).toContain('tool_arguments_invalid');
+    expect(rig.vendor.requests).toHaveLength(0);
+  });
+
+  test('a list with more tools than a call may have arguments is read', async () => {
+    await start({ lanes: 'gemini=vendor' });
+    rig.vendor.answer = reply('{}');
+    const tools = `${'{},'.repeat(300_000)}{"name":"delete_all"}`;
+    const { status, body } = await post(
+      rig.port,
+      '/gemini/v1beta/models/gpt-5:generateContent',
+      `{"tools":[{"functionDeclarations":[${tools}]}]}`,
+    );
+    expect(status).toBe(403);
+    expect(body).toContain('delete_all');
+  });
+});
+
+test('calls that the agent aborts at any point leave no open reservation and no memory', async () => {
+  let days = 0;
+  const now = (): Date => new Date(Date.now() + days * 86_400_000);
+  await start({
+    clock: Object.assign(Object.create(systemClock) as typeof systemClock, {
+      now,
+    }),
+  });
+  rig.vendor.answer = () => undefined;
+  const body = JSON.stringify(ask);
+  const head = `POST ${CHAT} HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n`;
+  const closed: Promise<unknown>[] = [];
+  const sent = [body.slice(0, 10), body, body + head + body];
+  for (let index = 0; index < 30; index++) {
+    const socket = connect(rig.port, '127.0.0.1').on('error', () => undefined);
+    closed.push(new Promise((resolve) => socket.once('close', resolve)));
+    socket.write(head + sent[index % sent.length], () => {
+      if (index % 2 === 0) socket.destroy();
+      else setImmediate(() => socket.destroy());
+    });
+  }
+  const session = connectHttp2(rig.url).on('error', () => undefined);
+  for (let index = 0; index < 30; index++) {
+    const stream = session.request({
+      ':method': 'POST',
+      ':path': CHAT,
+      'content-type': 'application/json',
+    });
+    closed.push(new Promise((resolve) => stream.on('error', () => undefined).once('close', resolve)));
+    stream.end(body, () => stream.close(index % 2 === 0 ? 0 : 8));
+  }
+  await Promise.all(closed);
+  session.destroy();
+  // What a call that was sent may have used is kept until the end of the day. An open reservation has no end.
+  const isFree = (): boolean => {
+    days += 1;
+    return rig.egress.reservations.total.tokens === 0;
+  };
+  await until(isFree, 'the end of all reservations');
+  expect(rig.load.keepForEgress(4 * rig.load.maxEgressBody)).toBe(true);
+});
