@@ -51,6 +51,32 @@ describe('a body that JavaScript cannot process ends only its call:', () => {
   });
 });
 
+describe('MCP', () => {
+  test.each([
+    ['with an entry that is no message', `[${mcpCall('delete_all')},1]`],
+    ['of 101 messages', `[${Array.from({ length: 101 }, () => mcpCall('delete_all')).join(',')}]`],
+    ['of another version', mcpCall('delete_all').replace('2.0', '1.0')],
+  ])('a forbidden call in a body %s is not sent', async (_, body) => {
+    await start(FILES);
+    const answer = await post(rig.port, '/mcp/files', body);
+    expect(answer.body).toContain('tool_not_declared');
+    expect(rig.vendor.requests).toHaveLength(0);
+  });
+
+  test('a body without a message passes and counts as unread', async () => {
+    await start(FILES);
+    rig.vendor.answer = reply('{}');
+    await post(rig.port, '/mcp/files', '[1]');
+    await until(() => rig.egress.log.newest().length === 1, 'the call in the log');
+    expect(rig.vendor.requests).toHaveLength(1);
+    expect(rig.egress.log.counts.get('mcp:files')?.unread).toEqual({
+      route: 0,
+      size: 0,
+      form: 1,
+    });
+  });
+});
+
 test('calls that the agent aborts at any point leave no open reservation and no memory', async () => {
   let days = 0;
   const now = (): Date => new Date(Date.now() + days * 86_400_000);

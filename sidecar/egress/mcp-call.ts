@@ -22,6 +22,7 @@ import {
   type OwnResponse,
   type RequestStep,
   type Treatment,
+  type UnreadReason,
   type WholeStep,
 } from './lane-call.ts';
 import type { McpMemory } from './mcp-memory.ts';
@@ -32,6 +33,8 @@ export interface McpCallOptions {
   target: string;
   policy: EgressPolicy;
   memory: McpMemory;
+  /** Called when a body passes unread. */
+  onUnread(reason: UnreadReason): void;
   /** Whether the user confirmed the actions of the agent's current request; undefined: not reported. */
   userConfirmed: () => boolean | undefined;
 }
@@ -55,6 +58,7 @@ export class McpCall implements LaneCall {
 
   request(body: unknown, raw: Buffer): RequestStep | Promise<RequestStep> {
     const request = readMcpRequest(body);
+    if (request === null && raw.length > 0) this.#options.onUnread('form');
     if (request === null || request.toolCalls.length === 0) return { send: raw };
     for (const { id, name } of request.toolCalls) if (id !== null) this.#waiting.set(id, name);
     this.facts.toolsCalled = namesOf(request.toolCalls.map(({ name }) => name));
