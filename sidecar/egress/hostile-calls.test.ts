@@ -23,6 +23,17 @@ const reply =
   (body: string, type = 'application/json'): TlsVendor['answer'] =>
   (_seen, response) =>
     void response.writeHead(200, { 'content-type': type }).end(body);
+const answerWith = (call: object): string =>
+  JSON.stringify({
+    model: 'gpt-5',
+    choices: [
+      {
+        index: 0,
+        message: { role: 'assistant', content: null, tool_calls: [call] },
+        finish_reason: 'tool_calls',
+      },
+    ],
+  });
 const mcpCall = (name: string, id = '1', args = '{}'): string =>
   `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"${name}","arguments":${args}}}`;
 
@@ -74,6 +85,68 @@ describe('MCP', () => {
       size: 0,
       form: 1,
     });
+  });
+});
+
+describe('a forbidden call does not reach the agent', () => {
+  test('behind a byte order mark', async () => {
+    await start();
+    const name = 'delete_all';
+    const text = answerWith({
+      id: 'a',
+      type: 'function',
+      function: { name, arguments: '{}' },
+    });
+    rig.vendor.answer = reply(`\uFEFF${text}`);
+    const { body } = await post(rig.port, CHAT, ask);
+    expect(body).not.toContain(name);
+  });
+
+  test('in a request behind a byte order mark: its model is evaluated', async () => {
+    await start();
+    const { status } = await post(rig.port, CHAT, `\uFEFF${JSON.stringify({ ...ask, model: 'other' })}`);
+    expect(status).toBe(403);
+  });
+});
+
+describe('numbers that JavaScript cannot represent', () => {
+  const LONG = '12345678901234567890';
+
+  test('stay in the allowed call next to a removed one', async () => {
+    await start({ lanes: 'anthropic=vendor' });
+    const call = (name: string): string =>
+      `{"type":"tool_use","id":"${name}","name":"${name}","input":{"order":${LONG},"rest":1e400}}`;
+    rig.vendor.answer = reply(
+      `{"model":"gpt-5","stop_reason":"tool_use","content":[${call('delete_all')},${call('search')}]}`,
+    );
+    const { body } = await post(rig.port, '/anthropic/v1/messages', ask);
+    expect(body).not.toContain('delete_all');
+    expect(body).toContain(call('search'));
+  });
+
+  test('stay in an event of which a call was removed', async () => {
+    await start({ lanes: 'gemini=vendor' });
+    const call = (name: string): string => `{"functionCall":{"name":"${name}","args":{"order":${LONG}}}}`;
+    const event = `{"candidates":[{"content":{"parts":[${call('delete_all')},${call('search')}]},"finishReason":"STOP"}]}`;
+    rig.vendor.answer = reply(`data: ${event}\n\n`, 'text/event-stream');
+    const path = '/gemini/v1beta/models/gpt-5:streamGenerateContent?alt=sse';
+    const { body } = await post(rig.port, path, { contents: [] });
+    expect(body).not.toContain('delete_all');
+    expect(body).toContain(call('search'));
+  });
+
+  test('stay in a request whose stream options the lane extends', async () => {
+    await start();
+    rig.vendor.answer = reply('{}');
+    const schema = `{"type":"object","properties":{"id":{"maximum":${LONG}}}}`;
+    const tools = `[{"type":"function","function":{"name":"search","parameters":${schema}}}]`;
+    await post(
+      rig.port,
+      CHAT,
+      `{"model":"gpt-5","messages":[],"stream":true,"stream_options":{},"tools":${tools}}`,
+    );
+    expect(rig.vendor.requests[0]?.body).toContain('"include_usage":true');
+    expect(rig.vendor.requests[0]?.body).toContain(schema);
   });
 });
 

@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
-import { jsonOf } from '../../core/untrusted/fields.ts';
+import { jsonBodyOf } from '../../core/egress/wires/exact-json.ts';
 import { withViolations } from '../policy/violation-answer.ts';
 import { valuesOf, type HeaderList } from '../proxy/headers.ts';
 import { ResponseWriter, type Source } from '../proxy/response-writer.ts';
@@ -73,7 +73,7 @@ export class LaneExchange implements UpstreamHandler, Source {
       readBody(client.request, {
         maxBytes: maxEgressBody,
         keep: (bytes) => this.#keep(bytes),
-        onWhole: (body) => this.#requested(() => call.request(jsonOf(body.toString('utf8')), body)),
+        onWhole: (body) => this.#requested(() => call.request(jsonBodyOf(body), body)),
         onTooLarge: (rest) => this.#passUnread(call, 'size', rest),
       });
   }
