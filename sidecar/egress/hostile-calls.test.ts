@@ -102,6 +102,14 @@ describe('a forbidden call does not reach the agent', () => {
     expect(body).not.toContain(name);
   });
 
+  test('as a custom tool with an empty function', async () => {
+    await start();
+    const custom = { name: 'delete_all', input: 'x' };
+    rig.vendor.answer = reply(answerWith({ id: 'a', type: 'custom', function: {}, custom }));
+    const { body } = await post(rig.port, CHAT, ask);
+    expect(body).not.toContain('delete_all');
+  });
+
   test('in a request behind a byte order mark: its model is evaluated', async () => {
     await start();
     const { status } = await post(rig.port, CHAT, `\uFEFF${JSON.stringify({ ...ask, model: 'other' })}`);
