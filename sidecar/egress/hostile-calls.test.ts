@@ -9,7 +9,7 @@ import {
   type EgressRigOptions,
   type TlsVendor,
 } from '../../testing/egress-rig.ts';
-import { until } from '../../testing/proxy-rig.ts';
+import { askRaw, until } from '../../testing/proxy-rig.ts';
 
 let rig: EgressRig;
 const start = async (options: EgressRigOptions = {}): Promise<EgressRig> =>
@@ -156,6 +156,14 @@ describe('numbers that JavaScript cannot represent', () => {
     expect(rig.vendor.requests[0]?.body).toContain('"include_usage":true');
     expect(rig.vendor.requests[0]?.body).toContain(schema);
   });
+});
+
+test('the authority of an absolute target must be loopback too', async () => {
+  await start();
+  const head = 'Host: 127.0.0.1\r\nConnection: close\r\n\r\n';
+  const answer = await askRaw(rig.port, `GET http://evil.example/openai/v1/models HTTP/1.1\r\n${head}`);
+  expect(answer).toMatch(/^HTTP\/1\.1 403 /);
+  expect(rig.vendor.requests).toHaveLength(0);
 });
 
 test('calls that the agent aborts at any point leave no open reservation and no memory', async () => {
