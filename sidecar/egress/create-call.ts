@@ -40,9 +40,10 @@ export interface LaneCallOptions extends CallContext {
 
 /** The protocol of a call; null: the route is unknown, so the call passes unread. */
 export function createCall(options: LaneCallOptions): LaneCall | null {
-  const { route, entry, target, policy, memory, onUnread } = options;
+  const { route, entry, target, policy, memory } = options;
   if (route.wire === null) return null;
   if (route.wire !== 'mcp') return new ModelCall(options, options.wires[route.wire]);
   const userConfirmed = (): boolean | undefined => entry?.userConfirmed;
+  const onUnread = (reason: UnreadReason): void => options.onUnread(reason);
   return new McpCall({ lane: route.lane, target, policy, memory, onUnread, userConfirmed });
 }

@@ -64,7 +64,7 @@ describe('a body that JavaScript cannot process ends only its call:', () => {
 
 describe('MCP', () => {
   test.each([
-    ['with an entry that is no message', `[${mcpCall('delete_all')},1]`],
+    ['with an entry that is not a message', `[${mcpCall('delete_all')},1]`],
     ['of 101 messages', `[${Array.from({ length: 101 }, () => mcpCall('delete_all')).join(',')}]`],
     ['of another version', mcpCall('delete_all').replace('2.0', '1.0')],
   ])('a forbidden call in a body %s is not sent', async (_, body) => {
