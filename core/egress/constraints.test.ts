@@ -34,6 +34,10 @@ describe('arguments', () => {
     expect(check({}, `"${'a'.repeat(MAX_ARGUMENTS)}"`)).toBe(false);
   });
 
+  test('that are nested too deeply for the schema are not valid', () => {
+    expect(check({ items: { $ref: '#' } }, '['.repeat(100_000) + ']'.repeat(100_000))).toBe(false);
+  });
+
   test('of a tool without constraints are not checked', () => {
     expect([...compileConstraints(aManifest({ tools: [{ name: 'look' }] })).keys()]).toEqual([]);
   });

@@ -34,9 +34,18 @@ function checkOf(ajv: Ajv2020, constraints: Record<string, unknown>): ArgumentCh
     return (text) => {
       if (text.length > MAX_ARGUMENTS) return false;
       const value = text.trim() === '' ? {} : jsonOf(text);
-      return value !== undefined && validate(value);
+      return value !== undefined && isValid(validate, value);
     };
   } catch {
     return () => false;
+  }
+}
+
+/** Schemas that contain themselves, and comparisons with `const` or `enum`, cannot follow arguments of any depth. */
+function isValid(validate: (value: unknown) => unknown, value: unknown): boolean {
+  try {
+    return validate(value) === true;
+  } catch {
+    return false;
   }
 }

@@ -14,7 +14,7 @@ export interface McpToolCall {
 
 /** The JSON-RPC messages of one POST of an MCP client. */
 export interface McpRequest {
-  /** Ids and methods of the requests, in their order. */
+  /** Ids and methods of the first requests, in their order: a denial answers these. */
   requests: readonly { id: RpcId; method: string }[];
   toolCalls: readonly McpToolCall[];
   /** The body is a list of messages, which protocol version 2025-03-26 allows. */
@@ -33,19 +33,22 @@ export type McpDenialForm = (typeof MCP_DENIAL_FORMS)[number];
 
 /** Code of the JSON-RPC error of a denied call. */
 const DENIED = -32_001;
-/** Messages of a batch and tools of a list that are read. */
+/** Messages of a server's batch that are read, requests of a batch that are answered, and tools of a list that are read. */
 const MAX_MESSAGES = 100;
 const MAX_TOOLS = 1_000;
 const MAX_NAME = 200;
 
-/** Reads the body of a POST. null: not JSON-RPC, so the body passes unread. */
+/**
+ * Reads the body of a POST. null: it has no message, so it passes unread. A server may run the calls of a body with other or
+ * invalid entries, of any length, and without `jsonrpc`, so they are read too.
+ */
 export function readMcpRequest(body: unknown): McpRequest | null {
   const isBatch = Array.isArray(body);
-  const messages: unknown[] = isBatch ? body : [body];
-  if (messages.length === 0 || messages.length > MAX_MESSAGES || !messages.every(isMessage)) return null;
+  const messages = (isBatch ? (body as unknown[]) : [body]).filter(isRecord);
+  if (messages.length === 0) return null;
   return {
     isBatch,
-    requests: messages.flatMap((message) => {
+    requests: messages.slice(0, MAX_MESSAGES).flatMap((message) => {
       const [id, method] = [idOf(message), own(message, 'method')];
       return id === null || typeof method !== 'string' ? [] : [{ id, method: cut(method, MAX_NAME) }];
     }),

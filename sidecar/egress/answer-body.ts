@@ -1,6 +1,6 @@
 import type { Frame } from '../../core/egress/model-wire.ts';
 import { createLineFrames, createSseFrames, type FrameSplitter } from '../../core/egress/sse-frames.ts';
-import { jsonOf } from '../../core/untrusted/fields.ts';
+import { jsonBodyOf } from '../../core/egress/wires/exact-json.ts';
 import { ChunkStore } from '../../runtime/chunk-store.ts';
 import type { FramesStep, LaneCall, OwnResponse, Treatment, WholeStep } from './lane-call.ts';
 
@@ -56,7 +56,7 @@ export class AnswerBody {
     if (this.#splitter !== null) return this.#filter(this.#splitter.end(), true);
     const raw = this.#store?.take();
     if (raw === undefined || this.#call === null) return NOTHING;
-    const step = this.#call.whole(jsonOf(raw.toString('utf8')));
+    const step = this.#call.whole(jsonBodyOf(raw), raw);
     return step instanceof Promise ? step.then((late) => wholeStep(late, raw)) : wholeStep(step, raw);
   }
 

@@ -22,6 +22,12 @@ export interface TunnelOptions {
 }
 
 /**
+ * Chunks in which a TLS handshake message may arrive. Each one is read again with all before it: 32 KiB in single bytes would
+ * occupy a processor for seconds. More than the bytes of any usual message.
+ */
+const MAX_READS = 4_096;
+
+/**
  * Forwards bytes in both directions. What the server sends is forwarded at once, because some protocols begin with the
  * server. What the client sends is held until its first bytes are judged, at most `MAX_PREFIX_BYTES`. A side that does not
  * read slows down the other side.
@@ -70,6 +76,7 @@ function holdHello({ client, upstream, head, judge, helloMs }: TunnelOptions, cu
     timer ??= setTimeout(() => finish({ kind: 'malformed' }), helloMs).unref();
     const hello = readClientHello(Buffer.concat(parts, Math.min(bytes, MAX_PREFIX_BYTES + 1)));
     if (hello.kind !== 'incomplete') finish(hello);
+    else if (parts.length >= MAX_READS) finish({ kind: 'malformed' });
   };
   // The client sent nothing, or the start of a handshake only.
   const end = (): void => finish(bytes === 0 ? null : { kind: 'malformed' });

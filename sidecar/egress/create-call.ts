@@ -44,5 +44,6 @@ export function createCall(options: LaneCallOptions): LaneCall | null {
   if (route.wire === null) return null;
   if (route.wire !== 'mcp') return new ModelCall(options, options.wires[route.wire]);
   const userConfirmed = (): boolean | undefined => entry?.userConfirmed;
-  return new McpCall({ lane: route.lane, target, policy, memory, userConfirmed });
+  const onUnread = (reason: UnreadReason): void => options.onUnread(reason);
+  return new McpCall({ lane: route.lane, target, policy, memory, onUnread, userConfirmed });
 }

@@ -90,7 +90,8 @@ export interface LaneCall {
   /** In place of `request`: the body passes unread. `bytes`: its length; null: not known. A response denies the call. */
   unreadRequest(bytes: number | null): OwnResponse | null | Promise<OwnResponse | null>;
   head(head: AnswerHead): Treatment;
-  whole(body: unknown): WholeStep | Promise<WholeStep>;
+  /** `body`: undefined if `raw` is not JSON. */
+  whole(body: unknown, raw: Buffer): WholeStep | Promise<WholeStep>;
   /** `isEnd`: the upstream's response has ended after these frames. */
   frames(frames: readonly Frame[], isEnd: boolean): FramesStep | Promise<FramesStep>;
   /** Called for a stream whose head was sent. `write` sends bytes of the lane itself between two frames. */

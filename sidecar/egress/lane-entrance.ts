@@ -12,7 +12,6 @@ import type { LaneContext, OpenLane } from './lane-context.ts';
 export interface ArrivingRequest {
   method: string;
   rawHeaders: HeaderList;
-  /** With `host`: the authority of the target. */
   headers: IncomingHttpHeaders;
   socket: Socket;
   framed: Framed;
@@ -41,9 +40,10 @@ export function admit(
   { method, rawHeaders, headers, socket, framed }: ArrivingRequest,
 ): { admitted: Admitted } | { problem: ProblemResponse } | { overload: LaneRoute } {
   if (!framed.ok) return { problem: { ...framed, close: true } };
-  const reason = notLocalReason({ socket, headers });
+  const { path: target, host, bodyBytes } = framed;
+  // The authority of an absolute target replaces the Host header.
+  const reason = notLocalReason({ socket, headers: { ...headers, host: host ?? undefined } });
   if (reason !== null) return { problem: { status: 403, detail: reason } };
-  const { path: target, bodyBytes } = framed;
   const all = [...lanes.values()].map(({ lane }) => lane);
   const route = routeOf(all, method, target);
   const open = route === null ? undefined : lanes.get(route.lane.id);

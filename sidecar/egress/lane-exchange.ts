@@ -1,6 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
-import { jsonOf } from '../../core/untrusted/fields.ts';
+import { jsonBodyOf } from '../../core/egress/wires/exact-json.ts';
 import { withViolations } from '../policy/violation-answer.ts';
 import { valuesOf, type HeaderList } from '../proxy/headers.ts';
 import { ResponseWriter, type Source } from '../proxy/response-writer.ts';
@@ -13,7 +13,7 @@ import { NO_FACTS, type LaneCall, type OwnResponse, type RequestStep, type Treat
 import type { LaneClient } from './lane-client.ts';
 import type { LaneContext } from './lane-context.ts';
 import type { Admitted } from './lane-entrance.ts';
-import { clientHeaders, upstreamHeaders } from './lane-headers.ts';
+import { clientHeaders, isPlainJson, upstreamHeaders } from './lane-headers.ts';
 import { failureOf, respondWith } from './own-response.ts';
 
 /** One call of the agent through a lane, with its response. */
@@ -65,7 +65,7 @@ export class LaneExchange implements UpstreamHandler, Source {
     const call = this.#call;
     const { maxEgressBody } = this.#context.load;
     if (call === null) this.#send(bodyBytes === 0 ? null : passed(client.request));
-    else if (bodyBytes === 0) this.#requested(call.request(undefined, Buffer.alloc(0)));
+    else if (bodyBytes === 0) this.#requested(() => call.request(undefined, Buffer.alloc(0)));
     else if (!isPlainJson(client.rawHeaders)) this.#passUnread(call, 'form', passed(client.request));
     else if (bodyBytes !== Infinity && bodyBytes > maxEgressBody)
       this.#passUnread(call, 'size', passed(client.request));
@@ -73,7 +73,7 @@ export class LaneExchange implements UpstreamHandler, Source {
       readBody(client.request, {
         maxBytes: maxEgressBody,
         keep: (bytes) => this.#keep(bytes),
-        onWhole: (body) => this.#requested(call.request(jsonOf(body.toString('utf8')), body)),
+        onWhole: (body) => this.#requested(() => call.request(jsonBodyOf(body), body)),
         onTooLarge: (rest) => this.#passUnread(call, 'size', rest),
       });
   }
@@ -81,13 +81,15 @@ export class LaneExchange implements UpstreamHandler, Source {
   #passUnread(call: LaneCall, reason: 'form' | 'size', body: Readable): void {
     const { bodyBytes, route } = this.#input;
     this.#context.log.unread(route.lane.id, reason);
-    this.#after(call.unreadRequest(bodyBytes === Infinity ? null : bodyBytes), (response) => {
+    const bytes = bodyBytes === Infinity ? null : bodyBytes;
+    const evaluate = (): ReturnType<LaneCall['unreadRequest']> => call.unreadRequest(bytes);
+    this.#after(evaluate, (response) => {
       if (response === null) this.#send(body);
       else this.#respond(response);
     });
   }
 
-  #requested(step: RequestStep | Promise<RequestStep>): void {
+  #requested(step: () => RequestStep | Promise<RequestStep>): void {
     this.#after(step, (ready) => {
       if ('respond' in ready) this.#respond(ready.respond);
       else this.#send(ready.send.length === 0 ? null : ready.send);
@@ -107,8 +109,19 @@ export class LaneExchange implements UpstreamHandler, Source {
     open.upstream.send({ ...request, chunked: false, trailers: () => [] }, this);
   }
 
-  /** Continues with the result of a step. Later events wait for it. */
-  #after<T>(step: T | Promise<T>, go: (result: T) => void): void {
+  /**
+   * Runs a step of the call and continues with its result. Later events wait for it. After the end of the call no step runs: it
+   * could reserve a budget that nothing gives back. A step that fails for a body from outside ends only this call.
+   */
+  #after<T>(run: () => T | Promise<T>, go: (result: T) => void): void {
+    if (this.#isOver) return;
+    let step: T | Promise<T>;
+    try {
+      step = run();
+    } catch (error) {
+      this.onError({ kind: 'broken', error: error as Error });
+      return;
+    }
     if (!(step instanceof Promise)) {
       if (!this.#isOver) go(step);
       return;
@@ -171,14 +184,22 @@ export class LaneExchange implements UpstreamHandler, Source {
 
   onData(chunk: Buffer): void {
     if (this.#waiting !== null) return void this.#waiting.push(() => this.onData(chunk));
-    if (this.#isOver || this.#answer === null) return;
-    this.#after(this.#answer.push(chunk), (step) => this.#pass(step, false));
+    const answer = this.#answer;
+    if (answer !== null)
+      this.#after(
+        () => answer.push(chunk),
+        (step) => this.#pass(step, false),
+      );
   }
 
   onEnd(): void {
     if (this.#waiting !== null) return void this.#waiting.push(() => this.onEnd());
-    if (this.#isOver || this.#answer === null) return;
-    this.#after(this.#answer.end(), (step) => this.#pass(step, true));
+    const answer = this.#answer;
+    if (answer !== null)
+      this.#after(
+        () => answer.end(),
+        (step) => this.#pass(step, true),
+      );
   }
 
   #pass(step: AnswerStep, isEnd: boolean): void {
@@ -276,9 +297,4 @@ export class LaneExchange implements UpstreamHandler, Source {
       durationMs: this.#context.clock.monotonicMs() - this.#arrivedAtMs,
     });
   }
-}
-
-function isPlainJson(raw: HeaderList): boolean {
-  const type = valuesOf(raw, 'content-type')[0]?.toLowerCase() ?? '';
-  return (type === '' || type.includes('json')) && valuesOf(raw, 'content-encoding').length === 0;
 }

@@ -1,4 +1,4 @@
-import { endToEnd, isPlatformName, recordOf, type HeaderList } from '../proxy/headers.ts';
+import { endToEnd, isPlatformName, recordOf, valuesOf, type HeaderList } from '../proxy/headers.ts';
 
 /** Request headers that the lane sets itself. The length is set by the client library where the body is sent as a whole. */
 const REPLACED: ReadonlySet<string> = new Set(['host', 'expect']);
@@ -50,3 +50,9 @@ const isOfTheBody = (name: string): boolean => OF_THE_BODY.has(name);
 export const http2Headers = (headers: HeaderList): Record<string, string | string[]> => ({
   ...recordOf(headers),
 });
+
+/** Whether a body with these headers can be read as JSON: it has no content coding. */
+export function isPlainJson(raw: HeaderList): boolean {
+  const type = valuesOf(raw, 'content-type')[0]?.toLowerCase() ?? '';
+  return (type === '' || type.includes('json')) && valuesOf(raw, 'content-encoding').length === 0;
+}

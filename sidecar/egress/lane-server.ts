@@ -1,4 +1,4 @@
-import { createServer, type Server } from 'node:http';
+import { createServer } from 'node:http';
 import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import { gatherChunks, hasBody } from '../../runtime/chunk-store.ts';
@@ -12,6 +12,7 @@ import { admit } from './lane-entrance.ts';
 import { LaneExchange } from './lane-exchange.ts';
 import { handleLaneUpgrade } from './lane-upgrade.ts';
 import { failureOf, respondWith } from './own-response.ts';
+import { sniffHttp2 } from './sniff-http2.ts';
 
 /** Answers of models may take as long as they want, and so may connections between them. */
 const SERVER_OPTIONS = {
@@ -21,9 +22,6 @@ const SERVER_OPTIONS = {
   // `frame` checks the Host header.
   requireHostHeader: false,
 } as const;
-
-/** First bytes of HTTP/2 with prior knowledge, which the Bedrock client for JavaScript speaks. No HTTP/1.1 method begins so. */
-const PREFACE = 'PRI ';
 
 export interface LaneServer {
   readonly port: number;
@@ -70,25 +68,6 @@ export async function startLaneServer(
       await end(graceMs);
     },
   };
-}
-
-/** Passes connections that begin with the preface of HTTP/2 to `http2`, and all others to the server itself. */
-function sniffHttp2(server: Server, http2: Http2Server): void {
-  const [serveHttp1] = server.listeners('connection') as ((socket: Socket) => void)[];
-  server.removeAllListeners('connection').on('connection', (socket: Socket) => {
-    const fail = (): void => void socket.destroy();
-    const first = (chunk: Buffer): void => {
-      socket.off('error', fail).pause().unshift(chunk);
-      if (chunk.toString('latin1', 0, PREFACE.length) === PREFACE) {
-        // An HTTP/2 session reads what is buffered itself.
-        http2.emit('connection', socket);
-        return;
-      }
-      if (serveHttp1 !== undefined) Reflect.apply(serveHttp1, server, [socket]);
-      socket.resume();
-    };
-    socket.once('error', fail).once('data', first);
-  });
 }
 
 function http2ServerOf(context: LaneContext, sessions: Set<ServerHttp2Session>): Http2Server {

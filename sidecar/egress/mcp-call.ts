@@ -9,6 +9,7 @@ import {
 } from '../../core/egress/mcp-messages.ts';
 import { mcpLanePath } from '../../core/egress/mcp-paths.ts';
 import type { Frame } from '../../core/egress/model-wire.ts';
+import { jsonText } from '../../core/egress/wires/members.ts';
 import { jsonOf } from '../../core/untrusted/fields.ts';
 import type { EgressVerdict } from '../policy/policy-evaluator.ts';
 import { outcomeOf, type EgressPolicy } from './egress-policy.ts';
@@ -21,6 +22,7 @@ import {
   type OwnResponse,
   type RequestStep,
   type Treatment,
+  type UnreadReason,
   type WholeStep,
 } from './lane-call.ts';
 import type { McpMemory } from './mcp-memory.ts';
@@ -31,6 +33,8 @@ export interface McpCallOptions {
   target: string;
   policy: EgressPolicy;
   memory: McpMemory;
+  /** Called when a body passes unread. */
+  onUnread(reason: UnreadReason): void;
   /** Whether the user confirmed the actions of the agent's current request; undefined: not reported. */
   userConfirmed: () => boolean | undefined;
 }
@@ -54,6 +58,7 @@ export class McpCall implements LaneCall {
 
   request(body: unknown, raw: Buffer): RequestStep | Promise<RequestStep> {
     const request = readMcpRequest(body);
+    if (request === null && raw.length > 0) this.#options.onUnread('form');
     if (request === null || request.toolCalls.length === 0) return { send: raw };
     for (const { id, name } of request.toolCalls) if (id !== null) this.#waiting.set(id, name);
     this.facts.toolsCalled = namesOf(request.toolCalls.map(({ name }) => name));
@@ -96,9 +101,11 @@ export class McpCall implements LaneCall {
     const { policy, lane, userConfirmed } = this.#options;
     const confirmed = userConfirmed();
     const checked = calls.filter(({ name }) => policy.argumentCheck(name) !== undefined);
-    const invalid = checked.filter(
-      (call) => policy.argumentCheck(call.name)?.(JSON.stringify(call.arguments ?? {})) === false,
-    );
+    const invalid = checked.filter((call) => {
+      // Arguments that are nested too deeply to be written are not valid.
+      const text = jsonText(call.arguments ?? {});
+      return text === null || policy.argumentCheck(call.name)?.(text) === false;
+    });
     return policy.evaluate(
       {
         request_type: 'egress_mcp_call',

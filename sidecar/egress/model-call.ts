@@ -1,5 +1,6 @@
 import type { Lane } from '../../core/egress/lanes.ts';
 import type { Frame, Json, ModelAnswer, ModelRequest, ModelWire } from '../../core/egress/model-wire.ts';
+import { exactJson, jsonBodyText } from '../../core/egress/wires/exact-json.ts';
 import { filterList } from '../../core/egress/wires/filter-list.ts';
 import { jsonText } from '../../core/egress/wires/members.ts';
 import { isRecord } from '../../core/untrusted/fields.ts';
@@ -96,7 +97,7 @@ export class ModelCall implements LaneCall {
     return { kind: 'frames', format, isHeld: this.#isFailing };
   }
 
-  whole(body: unknown): WholeStep | Promise<WholeStep> {
+  whole(body: unknown, raw: Buffer): WholeStep | Promise<WholeStep> {
     // Streams of Gemini that are not server-sent events are a list.
     if (!isRecord(body) && !Array.isArray(body)) {
       this.#options.onUnread('form');
@@ -108,20 +109,24 @@ export class ModelCall implements LaneCall {
       : filterList(this.#wire, answer, { judge: () => 'pass', message: REMOVED, removeUsage: false }).answer;
     this.#verdicts.collectAll(this.#answer);
     const { pending } = this.#verdicts;
-    return pending === null ? this.#decideWhole(answer) : pending.then(() => this.#decideWhole(answer));
+    const decide = (): WholeStep => this.#decideWhole(answer, raw);
+    return pending === null ? decide() : pending.then(decide);
   }
 
-  #decideWhole(body: Json | readonly unknown[]): WholeStep {
+  #decideWhole(body: Json | readonly unknown[], raw: Buffer): WholeStep {
     this.#noteVerdicts();
-    if (!this.#options.policy.blocks) return { body: null };
+    if (!this.#options.policy.blocks || this.#stripped(body) === null) return { body: null };
+    this.facts.isBlocked = true;
+    const text = this.#isFailing ? null : jsonText(this.#stripped(exactJson(body, jsonBodyText(raw))));
+    return text === null ? { respond: this.#denyAnswer() } : { body: text };
+  }
+
+  /** The body without forbidden calls; null: it has none. */
+  #stripped(body: Json | readonly unknown[]): Json | readonly unknown[] | null {
     const { judge } = this.#verdicts;
-    const stripped = isRecord(body)
+    return isRecord(body)
       ? (this.#wire.strip(body, judge, REMOVED)?.body ?? null)
       : filterList(this.#wire, body, { judge, message: REMOVED, removeUsage: false }).body;
-    if (stripped === null) return { body: null };
-    this.facts.isBlocked = true;
-    const text = this.#isFailing ? null : jsonText(stripped);
-    return text === null ? { respond: this.#denyAnswer() } : { body: text };
   }
 
   frames(frames: readonly Frame[], isEnd: boolean): FramesStep | Promise<FramesStep> {
@@ -204,8 +209,10 @@ export class ModelCall implements LaneCall {
   /** The body with the option that makes the vendor state the usage of a stream. */
   #prepared(body: Json, raw: Buffer): Buffer {
     const { lane, upstreamPath } = this.#options.route;
-    const prepared = rejectsOptions(lane, upstreamPath) ? null : this.#wire.prepare(body);
-    const next = prepared === null ? null : jsonWith(raw, body, prepared.body);
+    if (rejectsOptions(lane, upstreamPath) || this.#wire.prepare(body) === null) return raw;
+    const exact = exactJson(body, jsonBodyText(raw));
+    const prepared = this.#wire.prepare(exact);
+    const next = prepared === null ? null : jsonWith(raw, exact, prepared.body);
     if (prepared === null || next === null) return raw;
     this.#addedUsage = prepared.addedUsage;
     return next;

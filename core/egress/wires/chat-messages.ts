@@ -14,7 +14,7 @@ export function toolResultsOf(messages: readonly Json[]): ModelRequest['toolResu
   const names = new Map<string | null, string | null>();
   for (const message of messages)
     for (const call of recordsAt(message, 'tool_calls'))
-      names.set(nameAt(call, 'id'), nameAt(recordAt(call, 'function') ?? recordAt(call, 'custom'), 'name'));
+      names.set(nameAt(call, 'id'), nameAt(definitionOf(call), 'name'));
   return results.map((message) => {
     const callId = nameAt(message, 'tool_call_id');
     return {
@@ -24,10 +24,16 @@ export function toolResultsOf(messages: readonly Json[]): ModelRequest['toolResu
   });
 }
 
+/** The part of a tool or of a call that has the name. A `custom` entry may have an empty `function` as well. */
+export function definitionOf(entry: Json): Json | null {
+  const [custom, plain] = [recordAt(entry, 'custom'), recordAt(entry, 'function')];
+  return stringAt(entry, 'type') === 'custom' ? (custom ?? plain) : (plain ?? custom);
+}
+
 /** A call in a message: of a function, of a `custom` tool, or OpenAI's earlier `function_call`. */
 export function callIn(entry: unknown): CallPart | null {
   if (!isRecord(entry)) return null;
-  const definition = recordAt(entry, 'function') ?? recordAt(entry, 'custom') ?? entry;
+  const definition = definitionOf(entry) ?? entry;
   const text = own(definition, 'arguments') ?? own(definition, 'input');
   return { id: nameAt(entry, 'id'), name: nameAt(definition, 'name'), arguments: argumentsOf(text) };
 }

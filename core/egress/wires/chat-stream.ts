@@ -1,7 +1,7 @@
 import { isRecord, own } from '../../untrusted/fields.ts';
 import type { Json } from '../model-wire.ts';
 import { isNoneLeft, NOT_A_CALL, type AnswerCall, type AnswerCalls, type CallPart } from './answer-calls.ts';
-import { reasonWithoutCalls } from './chat-messages.ts';
+import { definitionOf, reasonWithoutCalls } from './chat-messages.ts';
 import {
   indexAt,
   jsonText,
@@ -111,7 +111,7 @@ export class ChatEditor implements StreamEditor {
 
   #readFragment(state: Choice, entry: unknown): AnswerCall {
     if (!isRecord(entry)) return NOT_A_CALL;
-    const part = partOf(entry, recordAt(entry, 'function') ?? recordAt(entry, 'custom'));
+    const part = partOf(entry, definitionOf(entry));
     const index = indexAt(entry);
     const known = index === null ? state.last : (state.byIndex.get(index) ?? null);
     if (known !== null && !isOther(known, part, index)) {

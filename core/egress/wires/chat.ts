@@ -1,7 +1,7 @@
 import { isRecord, own } from '../../untrusted/fields.ts';
 import type { Json, JudgeCall, ModelAnswer, ModelRequest, ModelWire } from '../model-wire.ts';
 import { AnswerCalls, type AnswerCall } from './answer-calls.ts';
-import { callIn, contentWith, reasonWithoutCalls, toolResultsOf } from './chat-messages.ts';
+import { callIn, contentWith, definitionOf, reasonWithoutCalls, toolResultsOf } from './chat-messages.ts';
 import { ChatEditor } from './chat-stream.ts';
 import { distinct, limitAt, listAt, nameAt, recordAt, recordsAt, stringAt, without } from './members.ts';
 import { usageOf } from './model-usage.ts';
@@ -36,7 +36,7 @@ function toolsOf(body: Json): Pick<ModelRequest, 'toolsOffered' | 'vendorTools'>
   const offered: (string | null)[] = recordsAt(body, 'functions').map((tool) => nameAt(tool, 'name'));
   const vendor: (string | null)[] = VENDOR_MEMBERS.flatMap((tools) => tools(body));
   for (const tool of recordsAt(body, 'tools')) {
-    const definition = recordAt(tool, 'function') ?? recordAt(tool, 'custom');
+    const definition = definitionOf(tool);
     if (definition !== null) offered.push(nameAt(definition, 'name'));
     else vendor.push(vendorToolOf(tool));
   }

@@ -62,10 +62,11 @@ function addTools(tool: Json, found: { offered: (string | null)[]; vendor: strin
     const name = underscored(kind);
     if (isEmpty(kind)) continue;
     if (name === 'function_declarations')
-      found.offered.push(...recordsAt(tool, kind).map((declaration) => nameAt(declaration, 'name')));
+      // Not spread: a list may have more entries than a call may have arguments.
+      for (const declaration of recordsAt(tool, kind)) found.offered.push(nameAt(declaration, 'name'));
     else if (name === 'computer_use') found.offered.push(name);
     else if (name === 'mcp_servers')
-      found.vendor.push(...recordsAt(tool, kind).map((server) => `mcp:${nameAt(server, 'name') ?? ''}`));
+      for (const server of recordsAt(tool, kind)) found.vendor.push(`mcp:${nameAt(server, 'name') ?? ''}`);
     else found.vendor.push(name.slice(0, 256));
   }
 }

@@ -2,6 +2,7 @@ import { isRecord, jsonOf } from '../../untrusted/fields.ts';
 import type { Frame, Json, ModelAnswer, StreamFilter } from '../model-wire.ts';
 import { frameLike } from '../sse-frames.ts';
 import type { AnswerCall, AnswerCalls } from './answer-calls.ts';
+import { exactJson } from './exact-json.ts';
 import { jsonText, stringAt } from './members.ts';
 
 /** Bytes of frames that are held. Above it, the held calls count as `remove`. */
@@ -48,8 +49,9 @@ export function createStreamFilter(editor: StreamEditor): StreamFilter {
   let heldBytes = 0;
 
   const written = ({ frame, event, calls: ofEvent }: Held): readonly Frame[] => {
+    const data = frame.data ?? '';
     const events =
-      event === null || !editor.isChanging ? null : editor.write(event, ofEvent, frame.data ?? '');
+      event === null || !editor.isChanging ? null : editor.write(exactJson(event, data), ofEvent, data);
     return events === null ? [frame] : events.flatMap((each) => frameOf(frame, each));
   };
   const released = (): readonly Frame[] => {
