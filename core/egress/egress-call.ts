@@ -4,6 +4,8 @@ import type { ModelUsage } from './model-wire.ts';
 export interface EgressUsage extends ModelUsage {
   /** Absent: the price of the model is not known. */
   costUsd?: number;
+  /** Day of the price, YYYY-MM-DD, if it is a default price; absent: the manifest declares the price, or it is not known. */
+  priceDate?: string;
 }
 
 /** One call of the agent through a lane, as `GET /egress` returns it. It has no bodies, no query and no keys. */

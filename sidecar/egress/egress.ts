@@ -132,5 +132,11 @@ function openLane(lane: Lane, { tls, logger }: EgressOptions): OpenLane {
 
 function withCost(manifest: Manifest, model: string | null, usage: ModelUsage): EgressUsage {
   const known = model === null ? null : priceOf(manifest, model);
-  return known === null ? usage : { ...usage, costUsd: costOf(usage, known.price) };
+  if (known === null) return usage;
+  const { price, date } = known;
+  return {
+    ...usage,
+    costUsd: costOf(usage, price),
+    ...(date !== null && { priceDate: date }),
+  };
 }

@@ -1,5 +1,6 @@
 import { connect } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { DEFAULT_PRICES_DATE } from '../../core/egress/default-prices.ts';
 import {
   post,
   startEgressRig,
@@ -98,7 +99,19 @@ describe('a call that the policy allows', () => {
       toolsOffered: ['search'],
       toolsCalled: ['search'],
       toolsExecuted: [],
-      usage: expect.objectContaining({ promptTokens: 31, completionTokens: 5, reasoningTokens: 0 }),
+      usage: {
+        ...{
+          promptTokens: 31,
+          cachedTokens: 0,
+          cacheWriteTokens: 0,
+          completionTokens: 5,
+          reasoningTokens: 0,
+        },
+        ...{
+          costUsd: expect.closeTo((31 * 1.25 + 5 * 10) / 1e6, 12),
+          priceDate: DEFAULT_PRICES_DATE,
+        },
+      },
       statusCode: 200,
       durationMs: expect.any(Number),
       violations: [],

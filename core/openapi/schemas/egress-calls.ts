@@ -34,7 +34,16 @@ export const EGRESS_CALL_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
         completionTokens: COUNT,
         reasoningTokens: { ...COUNT, description: 'Part of completionTokens.' },
       },
-      { costUsd: AMOUNT },
+      {
+        costUsd: {
+          ...AMOUNT,
+          description: 'Absent: the price of the model is not known.',
+        },
+        priceDate: {
+          ...{ type: 'string', format: 'date' },
+          description: 'Day of the default price. Absent with costUsd: the manifest declares the price.',
+        },
+      },
     ),
   },
 };
