@@ -102,7 +102,7 @@ export class EgressLog {
 
   add(call: EndedCall): void {
     const { route, facts, entry } = call;
-    this.#keep({
+    const kept = this.#keep({
       at: call.at.toISOString(),
       lane: route.lane.id,
       method: call.method,
@@ -119,6 +119,10 @@ export class EgressLog {
       blocked: facts.isBlocked,
       requestId: entry?.requestId ?? null,
     });
+    if (route.wire === 'mcp')
+      facts.onLate = () => {
+        kept.toolsExecuted = this.#lists.shared(facts.toolsExecuted);
+      };
     this.#count(call);
     this.#observe(call);
     // A call that passes unread, such as a list of models, does not call a model or a tool.
@@ -159,10 +163,12 @@ export class EgressLog {
     };
   }
 
-  #keep(call: Omit<EgressCall, 'id'>): void {
+  #keep(call: Omit<EgressCall, 'id'>): EgressCall {
     this.#lastId += 1;
-    this.#calls.push({ id: this.#lastId, ...call });
+    const kept = { id: this.#lastId, ...call };
+    this.#calls.push(kept);
     if (this.#calls.length > this.#options.capacity) this.#calls.shift();
+    return kept;
   }
 
   #count({ route, facts, entry }: EndedCall): void {
