@@ -1,3 +1,4 @@
+import type { Outcome } from '../behavior/audit-entry.ts';
 import type { ModelUsage } from './model-wire.ts';
 
 /** Tokens of one call as the vendor states them. */
@@ -37,6 +38,8 @@ export interface EgressCall {
   violations: readonly string[];
   /** The request was denied, or a call was removed from its answer. */
   blocked: boolean;
+  /** `failOpen`: the policy engine could not evaluate the call, and it passed. */
+  outcome: Outcome;
   /** Id of the request during which the agent made the call; null: not known. */
   requestId: string | null;
 }

@@ -92,5 +92,5 @@ export const egressField: Field<EgressSummary> = object(
     neverSeen: count,
     misreported: count,
   },
-  { unseenEgress: count, unexplainedOpens: count },
+  { failedOpen: count, unseenEgress: count, unexplainedOpens: count },
 );

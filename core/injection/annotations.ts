@@ -1,3 +1,4 @@
+import { FAIL_MODE_PATTERN } from '../egress/fail-modes.ts';
 import { LANES_ANNOTATION } from '../egress/lane-annotation.ts';
 import { VENDOR_LANES } from '../egress/lane-variables.ts';
 import { GRADES } from '../gap/gap.ts';
@@ -164,6 +165,17 @@ export const ANNOTATIONS = {
       'The effect of a policy denial in a lane: `track` records the denial, `enforce` stops the call, `off` evaluates no policy. Must not be below the chart value `policy.minimumMode`.',
     default: 'the mode of the proxy',
     ...oneOf(POLICY_MODES),
+  },
+  egressFailMode: {
+    name: 'platform.io/egress-fail-mode',
+    summary:
+      'With `platform.io/egress-mode: enforce`, what happens with a call in a lane that the policy engine cannot evaluate: `open` lets it pass, `closed` denies it. `closed,mcp:files=open` sets another value for a lane.',
+    default: '`"open"`',
+    ...matching(
+      'open or closed, and lane=open or lane=closed, separated by commas',
+      new RegExp(FAIL_MODE_PATTERN),
+      1024,
+    ),
   },
   egressConnect: {
     name: 'platform.io/egress-connect',

@@ -295,7 +295,7 @@ test('the plan uses the defaults of the installation', () => {
       manifestConfigMap: 'chat-manifest',
       image: 'registry.example/agent-compliance/sidecar:1.0.0',
       otlp: false,
-      egress: { lanes: [], mode: null, connect: 'off', census: true },
+      egress: { lanes: [], mode: null, failMode: null, connect: 'off', census: true },
       ...DEFAULTS,
       ...{ mode: 'track', logLevel: 'info' },
       ...{ cpuRequest: '25m', cpuLimit: '1', memoryRequest: '96Mi', memoryLimit: '192Mi' },

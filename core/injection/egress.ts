@@ -1,4 +1,5 @@
 import { LANE_ID, type NamedLane } from '../egress/lane-annotation.ts';
+import { FAIL_MODE_PATTERN } from '../egress/fail-modes.ts';
 import { UPSTREAM } from '../egress/base-url.ts';
 import { routeLanes, settingOf, type LaneRoutes } from './egress-lanes.ts';
 import { notRewrittenText, type NotRewritten } from '../egress/not-rewritten.ts';
@@ -14,12 +15,20 @@ export interface EgressPlan {
   lanes: readonly NamedLane[];
   /** null: the mode of the proxy. */
   mode: PolicyMode | null;
+  /** A value of EGRESS_FAIL_MODE; null: lanes fail open. */
+  failMode: string | null;
   connect: (typeof CONNECT_MODES)[number];
   census: boolean;
 }
 
 /** Without annotations. */
-export const DEFAULT_EGRESS: EgressPlan = { lanes: [], mode: null, connect: 'off', census: true };
+export const DEFAULT_EGRESS: EgressPlan = {
+  lanes: [],
+  mode: null,
+  failMode: null,
+  connect: 'off',
+  census: true,
+};
 
 export const usesEgressPorts = ({ lanes, connect }: EgressPlan): boolean =>
   lanes.length > 0 || connect !== 'off';
@@ -69,6 +78,7 @@ export const EGRESS_PATTERNS = {
   EGRESS_LANES: `^${LANE_ID}=${UPSTREAM}(,${LANE_ID}=${UPSTREAM})*$`,
   EGRESS_CONNECT: '^(log|deny)$',
   EGRESS_MODE: '^({modes})$',
+  EGRESS_FAIL_MODE: FAIL_MODE_PATTERN,
   EGRESS_NOT_REWRITTEN: `^(connect|${LANE_ID})=[A-Za-z0-9_]+:[a-z-]+(,(connect|${LANE_ID})=[A-Za-z0-9_]+:[a-z-]+)*$`,
   CENSUS: '^on$',
 } as const;
@@ -80,6 +90,7 @@ export function egressVariables(agent: Container, plan: EgressPlan): EnvVariable
     EGRESS_LANES: upstreams.map(({ lane, upstream }) => `${lane}=${upstream}`).join(','),
     EGRESS_CONNECT: plan.connect === 'off' ? '' : plan.connect,
     EGRESS_MODE: usesEgressPorts(plan) ? (plan.mode ?? '') : '',
+    EGRESS_FAIL_MODE: plan.lanes.length > 0 ? (plan.failMode ?? '') : '',
     EGRESS_NOT_REWRITTEN: notRewrittenText(notRewritten),
     CENSUS: plan.census ? 'on' : '',
   };

@@ -142,7 +142,13 @@ function currentInjection(): Injection {
     image: settings.image,
     otlp: true,
     // The variables of `azure` are missing, so the sidecar also lists what is not rewritten.
-    egress: { lanes: namedLanes('openai,azure'), mode: 'track', connect: 'log', census: true },
+    egress: {
+      lanes: namedLanes('openai,azure'),
+      mode: 'track',
+      failMode: 'open',
+      connect: 'log',
+      census: true,
+    },
     ...defaults,
   };
   const sidecar = buildSidecar(plan, { name: 'agent' }, [], settings);

@@ -106,7 +106,7 @@ export class McpCall implements LaneCall {
         ...(checked.length > 0 && { invalid_arguments: [...new Set(invalid.map(({ name }) => name))] }),
         ...(confirmed !== undefined && { user_confirmed: confirmed }),
       },
-      lane.name,
+      lane,
     );
   }
 

@@ -91,6 +91,7 @@ const STATUS: Members = {
         misreported: said(COUNT, 'Items whose report differs from the observation.'),
       },
       {
+        failedOpen: said(COUNT, 'Calls that the policy engine could not evaluate, and that passed.'),
         unseenEgress: said(COUNT, 'Addresses that nothing explains; absent: no census.'),
         unexplainedOpens: said(COUNT, 'Connections whose address was not seen; absent: no census.'),
       },

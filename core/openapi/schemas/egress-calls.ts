@@ -1,3 +1,4 @@
+import { OUTCOMES } from '../../behavior/audit-entry.ts';
 import { AMOUNT, closed, COUNT, FLAG, listOf, orNull, ref, TEXT, TIME } from '../json-schema.ts';
 import type { JsonSchema } from '../operation.ts';
 
@@ -21,6 +22,10 @@ export const EGRESS_CALL_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       durationMs: AMOUNT,
       violations: listOf(TEXT),
       blocked: FLAG,
+      outcome: {
+        enum: OUTCOMES,
+        description: 'failOpen: the policy engine could not evaluate the call, and it passed.',
+      },
       requestId: { ...orNull(TEXT), description: 'The request during which the agent made the call.' },
     }),
   },
