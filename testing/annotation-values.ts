@@ -35,6 +35,7 @@ export const ANNOTATION_VALUES: Readonly<
       'mcp:a=1X',
     ],
   },
+  egressCaConfigMap: { good: ['vendor-ca', 'a.b'], bad: ['', 'Vendor', 'a/b', 'x'.repeat(254)] },
   egressFailMode: {
     good: ['open', 'closed', 'closed,mcp:files=open', 'openai=closed'],
     bad: ['', 'off', 'openai', 'openai=track', 'closed, openai=open', `closed${',closed'.repeat(200)}`],

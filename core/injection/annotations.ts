@@ -177,6 +177,13 @@ export const ANNOTATIONS = {
       1024,
     ),
   },
+  egressCaConfigMap: {
+    name: 'platform.io/egress-ca-configmap',
+    summary:
+      'The ConfigMap that contains, in its key `ca.crt`, PEM certificates of private CAs that sign the certificates of vendors behind lanes. They are accepted in addition to the public CAs. The pod starts only if the ConfigMap exists.',
+    default: 'none',
+    ...matching('the name of a ConfigMap', DNS_SUBDOMAIN, 253),
+  },
   egressConnect: {
     name: 'platform.io/egress-connect',
     summary:

@@ -93,6 +93,7 @@ function subjectOf(pod: Pod, values: AnnotationValues, settings: InjectionSettin
       lanes: values.egressLanes === undefined ? [] : namedLanes(values.egressLanes),
       mode: values.egressMode ?? null,
       failMode: values.egressFailMode ?? null,
+      caConfigMap: values.egressCaConfigMap ?? null,
       connect: values.egressConnect ?? DEFAULT_EGRESS.connect,
       census: values.census ?? DEFAULT_EGRESS.census,
     },
