@@ -1,6 +1,5 @@
 /** What happens with a call on a lane that the policy engine cannot evaluate. `open`: it passes. `closed`: it is denied. */
-export const FAIL_MODES = ['open', 'closed'] as const;
-export type FailMode = (typeof FAIL_MODES)[number];
+export type FailMode = 'open' | 'closed';
 
 /** EGRESS_FAIL_MODE: the mode of all lanes, and of single lanes by id. */
 export interface FailModes {
