@@ -105,7 +105,7 @@ export class GeminiEditor implements StreamEditor {
   #readPart(state: Candidate, part: Json): AnswerCall {
     if (state.open === null) return NOT_A_CALL;
     const { call, parts } = state.open;
-    // Nobody needs the arguments of a removed call.
+    // The arguments of a removed call are not needed.
     if (call.verdict !== 'remove') parts.add(part);
     if (own(part, 'willContinue') !== true) this.#end(state);
     return call;
