@@ -1,10 +1,10 @@
 // Egress lanes and census of injected pods: an unmodified LangGraph agent is observed and stopped, and a pod with several containers
-// shows its connections. The chart has no setting for a private CA of vendors, so the upstream is http, as that of a gateway
-// inside the cluster.
+// shows its connections. The vendor has a certificate of a private CA, as a gateway inside the cluster.
 import { afterAll, beforeAll, describe, expect, jest, test } from '@jest/globals';
 import type { EgressSummary } from '../core/egress/summary.ts';
 import { uninject } from '../core/injection/inject.ts';
 import type { Pod } from '../core/injection/pod.ts';
+import { issueCa, issueLeaf } from '../webhook/certificates/issue.ts';
 import { manifestConfigMap } from './agent-workload.ts';
 import { startCluster, type Cluster } from './cluster/cluster.ts';
 import { eventually, kubectlOf, TEST_MS, type Kubectl, type KubeObject } from './kubectl.ts';
@@ -16,7 +16,9 @@ jest.setTimeout(TEST_MS);
 
 const NAMESPACE = 'egress';
 const LANES = { ...OPTED_IN, 'platform.io/egress-lanes': 'openai', 'platform.io/egress-mode': 'enforce' };
-const UPSTREAM = 'http://vendor/v1';
+/** The agent without a sidecar does not have the CA of the vendor. */
+const UPSTREAM = { ordering: 'https://vendor/v1', unguarded: 'http://vendor/v1' };
+const PRIVATE_CA = { ...LANES, 'platform.io/egress-ca-configmap': 'vendor-ca' };
 /** Ports of the vendor, one for each container of the pod `several`. */
 const PORTS = { early: 8001, second: 8002, agent: 8003 };
 
@@ -71,14 +73,32 @@ const deployment = (name: string, template: unknown): KubeObject => ({
 
 const LISTENS = { periodSeconds: 1, timeoutSeconds: 20, failureThreshold: 180 };
 
+/** The certificate of the vendor, and the CA that signs it. */
+async function certificates(): Promise<KubeObject[]> {
+  const validity = { now: new Date(), days: 1 };
+  const ca = await issueCa(validity);
+  const { cert, key } = await issueLeaf(ca, ['vendor'], validity);
+  return [
+    {
+      ...{ apiVersion: 'v1', kind: 'Secret', metadata: { name: 'vendor-tls' }, type: 'kubernetes.io/tls' },
+      stringData: { 'tls.crt': cert, 'tls.key': key },
+    },
+    { apiVersion: 'v1', kind: 'ConfigMap', metadata: { name: 'vendor-ca' }, data: { 'ca.crt': ca.cert } },
+  ];
+}
+
 function vendor(): KubeObject[] {
+  const program = programContainer('vendor', image, ['fake-vendor.ts']);
+  const mounts = program['volumeMounts'] as KubeObject[];
   const container = {
-    ...programContainer('vendor', image, ['fake-vendor.ts']),
+    ...program,
+    volumeMounts: [...mounts, { name: 'tls', mountPath: '/tls', readOnly: true }],
     readinessProbe: { tcpSocket: { port: 8000 }, ...LISTENS },
   };
-  const ports = [[80, 8000], ...Object.values(PORTS).map((port) => [port, port])];
+  const spec = { volumes: [{ name: 'tls', secret: { secretName: 'vendor-tls' } }] };
+  const ports = [[80, 8000], [443, 8443], ...Object.values(PORTS).map((port) => [port, port])];
   return [
-    deployment('vendor', podTemplate('vendor', [container])),
+    deployment('vendor', podTemplate('vendor', [container], { spec })),
     {
       apiVersion: 'v1',
       kind: 'Service',
@@ -92,15 +112,19 @@ function vendor(): KubeObject[] {
 }
 
 /** The environment that the author of the agent writes. */
-const agentEnv = (name: string): { name: string; value: string }[] =>
+const agentEnv = (name: keyof typeof UPSTREAM): { name: string; value: string }[] =>
   Object.entries({
     NAME: name,
     OPENAI_API_KEY: name,
-    OPENAI_BASE_URL: UPSTREAM,
+    OPENAI_BASE_URL: UPSTREAM[name],
     SHOP_URL: 'http://vendor',
   }).map(([variable, value]) => ({ name: variable, value }));
 
-function langgraph(found: PythonHome, name: string, annotations: Record<string, string>): KubeObject[] {
+function langgraph(
+  found: PythonHome,
+  name: keyof typeof UPSTREAM,
+  annotations: Record<string, string>,
+): KubeObject[] {
   const { container, volumes } = pythonContainer(
     {
       ...programContainer('agent', image, ['langgraph-agent.py']),
@@ -194,11 +218,12 @@ beforeAll(async () => {
   await kubectl.apply([
     { apiVersion: 'v1', kind: 'Namespace', metadata: { name: NAMESPACE } },
     programsConfigMap(),
+    ...(await certificates()),
     ...vendor(),
   ]);
   await kubectl.rolledOut('deploy/vendor');
   const agents = hasPython(python)
-    ? [...langgraph(python, 'ordering', LANES), ...langgraph(python, 'unguarded', {})]
+    ? [...langgraph(python, 'ordering', PRIVATE_CA), ...langgraph(python, 'unguarded', {})]
     : [];
   await kubectl.apply([...agents, ...several()]);
 });
@@ -249,8 +274,12 @@ afterAll(async () => {
   test('calls the lane, and has its own variables again after uninject', async () => {
     const pod = await podOf('ordering');
     expect(envOf(pod)).toContainEqual({ name: 'OPENAI_BASE_URL', value: 'http://127.0.0.1:4002/openai/v1' });
-    const written = JSON.stringify(envOf(await podOf('unguarded'))).replaceAll('unguarded', 'ordering');
-    expect(envOf(uninject(pod))).toEqual(JSON.parse(written));
+    const written = JSON.stringify(envOf(await podOf('unguarded')))
+      .replaceAll('unguarded', 'ordering')
+      .replace(UPSTREAM.unguarded, UPSTREAM.ordering);
+    const plain = uninject(pod);
+    expect(envOf(plain)).toEqual(JSON.parse(written));
+    expect(JSON.stringify(plain.spec)).not.toContain('vendor-ca');
   });
 });
 

@@ -43,11 +43,15 @@ const PLAN: InjectionPlan = {
 const LANE_ANNOTATIONS = {
   'platform.io/egress-lanes': 'openai,azure,mcp:files=FILES_MCP_URL',
   'platform.io/egress-mode': 'enforce',
+  'platform.io/egress-fail-mode': 'closed,mcp:files=open',
+  'platform.io/egress-ca-configmap': 'vendor-ca',
   'platform.io/egress-connect': 'log',
 };
 const LANES: EgressPlan = {
   lanes: namedLanes(LANE_ANNOTATIONS['platform.io/egress-lanes']),
   mode: 'enforce',
+  failMode: 'closed,mcp:files=open',
+  caConfigMap: 'vendor-ca',
   connect: 'log',
   census: true,
 };

@@ -53,7 +53,7 @@ describe('/gap', () => {
   test('contains evidence next to the fields of the contract', async () => {
     await start({});
     const gap = await rig.report<Gap>('/gap');
-    expect(Object.keys(gap)).toEqual(['score', 'grade', 'source', 'issues', 'evidence', 'llm']);
+    expect(Object.keys(gap)).toEqual(['score', 'grade', 'source', 'issues', 'evidence', 'llm', 'census']);
     expect([gap.score, gap.grade]).toEqual([100, 'A']);
     expect(gap.evidence).toEqual({
       shown: 0,

@@ -35,6 +35,11 @@ export const ANNOTATION_VALUES: Readonly<
       'mcp:a=1X',
     ],
   },
+  egressCaConfigMap: { good: ['vendor-ca', 'a.b'], bad: ['', 'Vendor', 'a/b', 'x'.repeat(254)] },
+  egressFailMode: {
+    good: ['open', 'closed', 'closed,mcp:files=open', 'openai=closed'],
+    bad: ['', 'off', 'openai', 'openai=track', 'closed, openai=open', `closed${',closed'.repeat(200)}`],
+  },
   egressMode: { good: ['track', 'enforce', 'off'], bad: ['', 'fail', 'TRACK'] },
   egressConnect: { good: ['off', 'log', 'deny'], bad: ['', 'on', 'true', 'allow'] },
   census: { good: ['true', 'false'], bad: ['', 'off', 'True'] },

@@ -246,6 +246,8 @@ const egressAnnotations = fc.record(
         { minLength: 1 },
       )
       .map((lanes) => lanes.join(',')),
+    'platform.io/egress-ca-configmap': fc.constantFrom('vendor-ca', 'other-ca'),
+    'platform.io/egress-fail-mode': fc.constantFrom('open', 'closed', 'closed,openai=open'),
     'platform.io/egress-mode': fc.constantFrom('track', 'enforce', 'off'),
     'platform.io/egress-connect': fc.constantFrom('off', 'log', 'deny'),
     'platform.io/census': fc.constantFrom('true', 'false'),

@@ -2,6 +2,7 @@ import { request as httpRequest, type IncomingMessage, type RequestListener } fr
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { createSecureContext } from 'node:tls';
+import { FAIL_OPEN, type FailModes } from '../core/egress/fail-modes.ts';
 import { parseLanes } from '../core/egress/lanes.ts';
 import { WIRE_OF } from '../core/egress/wires/wire-of.ts';
 import type { Manifest } from '../core/manifest/manifest.ts';
@@ -70,6 +71,8 @@ export interface EgressRigOptions {
   /** EGRESS_LANES; `vendor` stands for the URL of the vendor. */
   lanes?: string;
   mode?: PolicyMode;
+  /** Default: all lanes fail open. */
+  failModes?: FailModes;
   onForbiddenTool?: OnForbiddenTool;
   manifest?: Manifest;
   /** Default: the builtin engine. */
@@ -111,6 +114,7 @@ export async function startEgressRig(options: EgressRigOptions = {}): Promise<Eg
   const egress = new Egress({
     ...{ lanes: parsed.lanes, port, capacity: 100, wires: WIRE_OF, audit, load, traces, clock },
     mode: options.mode ?? 'enforce',
+    failModes: options.failModes ?? FAIL_OPEN,
     onForbiddenTool: options.onForbiddenTool ?? 'strip',
     tls: { rejectUnauthorized: true, ...(options.isTrusted !== false && { secureContext }) },
     manifest: () => manifest,

@@ -11,6 +11,8 @@ import {
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { parseManifest } from '../../core/manifest/parse-manifest.ts';
+import type { Manifest } from '../../core/manifest/manifest.ts';
+import { egressRulesOf } from '../../core/policy/policy.ts';
 import { policyFilesOf } from '../../core/policy/generate.ts';
 import { manifestText } from '../../testing/manifests/manifest-text.ts';
 import { runCommandLine } from '../program.ts';
@@ -45,11 +47,13 @@ function contentOf(directory: string): Record<string, string> {
   return Object.fromEntries(names.map((name) => [name, readFileSync(join(cwd, directory, name), 'utf8')]));
 }
 
-function generated(text: string): Record<string, string> {
+function manifestOf(text: string): Manifest {
   const parsed = parseManifest(text);
   if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
-  return policyFilesOf(parsed.manifest);
+  return parsed.manifest;
 }
+
+const generated = (text: string): Record<string, string> => policyFilesOf(manifestOf(text));
 
 const RULE_SET = {
   agentName: 'minimal',
@@ -70,6 +74,13 @@ const RULE_SET = {
     },
   ],
   config: { maxMonthlyUSD: 75, maxDailyUSD: 2.5 },
+  egressDenyPath: '/v1/data/platform/agent/minimal/deny_egress',
+  egressRules: egressRulesOf(manifestOf(LIMITED)).map(
+    ({ rule: { reason, severity, field, deniesWhen } }) => ({
+      ...{ reason, severity, field, deniesWhen },
+    }),
+  ),
+  egressConfig: expect.objectContaining({ maxDailyUSD: 2.5, tools: [] }),
 };
 
 const WROTE = `wrote policy/policy.rego
@@ -80,28 +91,32 @@ next: opa run --server --ignore '.*' policy
 
 describe('platform generate-policy', () => {
   test('prints the rules of the manifest and writes nothing', async () => {
-    expect(await platform('generate-policy agent.yaml')).toEqual({
-      output: `minimal: 2 rules, package platform.agent.minimal
+    const { output, ...rest } = await platform('generate-policy agent.yaml');
+    expect(rest).toEqual({ errors: '', exitCode: 0 });
+    expect(output).toContain(`minimal: 2 rules, package platform.agent.minimal
 
 REASON                       SEVERITY  DECLARED AT                            DENIES WHEN
 monthly_cost_limit_exceeded  critical  spec.model.costControls.maxMonthlyUSD  today's cost has reached maxMonthlyUSD / 30
 pii_detector_not_invoked     high      spec.guardrails.input                  a model call does not report that the pii-detector was invoked
 
-to write the rules for a policy engine: platform generate-policy agent.yaml --out <dir>
-`,
-      errors: '',
-      exitCode: 0,
-    });
+calls on egress lanes: 4 rules
+
+`);
+    for (const { rule } of egressRulesOf(manifestOf(LIMITED)))
+      expect(output).toMatch(new RegExp(`^${rule.reason} +${rule.severity} `, 'm'));
+    expect(output).toContain(
+      '\nto write the rules for a policy engine: platform generate-policy agent.yaml --out <dir>\n',
+    );
     expect(readdirSync(cwd)).toEqual(['agent.yaml']);
   });
 
-  test('reports that a manifest has no rules', async () => {
+  test('prints only the rules of the egress lanes of a manifest that declares no behavior', async () => {
     write('agent.yaml', manifestText());
-    expect(await platform('generate-policy agent.yaml')).toEqual({
-      output: 'minimal: no policy rules: the manifest declares nothing that can be enforced\n',
-      errors: '',
-      exitCode: 0,
-    });
+    const { output } = await platform('generate-policy agent.yaml');
+    expect(output).toMatch(
+      /^minimal: 0 rules, package platform\.agent\.minimal\n\ncalls on egress lanes: 3 rules\n\n/,
+    );
+    expect(output).toContain('\ntool_not_declared ');
   });
 
   test('--json prints the rule set', async () => {

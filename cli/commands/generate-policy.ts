@@ -1,7 +1,8 @@
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { tokenPriceOf } from '../../core/manifest/token-price.ts';
-import { denyPathOf, packageOf } from '../../core/policy/package-name.ts';
-import { policyConfigOf, rulesOf } from '../../core/policy/policy.ts';
+import { denyPathOf, egressPathOf, packageOf } from '../../core/policy/package-name.ts';
+import { egressRulesOf, policyConfigOf, rulesOf } from '../../core/policy/policy.ts';
+import type { BoundRule } from '../../core/policy/policy-rule.ts';
 import type { AddCommand, CliContext } from '../context.ts';
 import { invalidManifest, load } from '../load.ts';
 import { done, json, refusal, shellWord, type Rendered } from '../rendered.ts';
@@ -19,14 +20,17 @@ export const addGeneratePolicy: AddCommand = (program, context, finish) => {
     .command('generate-policy')
     .summary('generate policy engine rules from a manifest')
     .description(
-      'Generates rules for Open Policy Agent from the behavior that a manifest declares, one rule per declaration. Without --out it prints a summary of the rules.',
+      'Generates rules for Open Policy Agent from what a manifest declares: rules for the behavior that the agent reports (deny), and for its calls on the egress lanes of the sidecar (deny_egress). Without --out it prints a summary of the rules.',
     )
     .argument('<file>', 'path to the manifest, such as agent.yaml')
     .option(
       '--out <dir>',
       'write policy.rego, data.json and policy_test.rego to a directory, which should contain nothing else',
     )
-    .option('--json', 'print {agentName, package, denyPath, rules[], config}; with --out also files[]')
+    .option(
+      '--json',
+      'print {agentName, package, denyPath, rules[], config, egressDenyPath, egressRules[], egressConfig}; with --out also files[]',
+    )
     .addHelpText('after', HELP)
     .action(async (file: string, flags: PolicyFlags) => finish(await generatePolicy(file, flags, context)));
 };
@@ -79,32 +83,37 @@ function notEnforceable(manifest: Manifest): string[] {
 /** Output of `--json`. */
 function ruleSetOf(manifest: Manifest): Record<string, unknown> {
   const { name } = manifest.metadata;
-  const rules = rulesOf(manifest);
+  const [rules, egressRules] = [rulesOf(manifest), egressRulesOf(manifest)];
   return {
     agentName: name,
     package: packageOf(name),
     denyPath: denyPathOf(name),
-    rules: rules.map(({ rule: { reason, severity, field, deniesWhen } }) => ({
-      reason,
-      severity,
-      field,
-      deniesWhen,
-    })),
+    rules: rules.map(shownRule),
     config: policyConfigOf(rules),
+    egressDenyPath: egressPathOf(name),
+    egressRules: egressRules.map(shownRule),
+    egressConfig: policyConfigOf(egressRules),
   };
 }
 
+const shownRule = ({ rule: { reason, severity, field, deniesWhen } }: BoundRule<string>) => ({
+  ...{ reason, severity, field, deniesWhen },
+});
+
 function rulesText(manifest: Manifest, file: string, { color }: CliContext): string {
   const { name } = manifest.metadata;
-  const rules = rulesOf(manifest);
-  if (rules.length === 0)
-    return `${name}: no policy rules: the manifest declares nothing that can be enforced\n`;
-  const rows = rules.map(({ rule }) =>
-    [rule.reason, rule.severity, rule.field, rule.deniesWhen].map((text) => ({ text })),
-  );
+  const [rules, egressRules] = [rulesOf(manifest), egressRulesOf(manifest)];
+  const tableOf = (shown: readonly BoundRule<string>[]): string => {
+    const rows = shown.map(({ rule }) =>
+      [rule.reason, rule.severity, rule.field, rule.deniesWhen].map((text) => ({ text })),
+    );
+    return `\n\n${table(['REASON', 'SEVERITY', 'DECLARED AT', 'DENIES WHEN'], rows, painter(color))}`;
+  };
   return [
-    `${name}: ${plural(rules.length, 'rule')}, package ${packageOf(name)}\n\n`,
-    table(['REASON', 'SEVERITY', 'DECLARED AT', 'DENIES WHEN'], rows, painter(color)),
+    `${name}: ${plural(rules.length, 'rule')}, package ${packageOf(name)}`,
+    rules.length === 0 ? '\n' : tableOf(rules),
+    `\ncalls on egress lanes: ${plural(egressRules.length, 'rule')}`,
+    tableOf(egressRules),
     `\nto write the rules for a policy engine: platform generate-policy ${shellWord(file)} --out <dir>\n`,
   ].join('');
 }

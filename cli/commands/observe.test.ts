@@ -114,6 +114,19 @@ describe('platform observe', () => {
     expect(rendered.exitCode).toBe(0);
   });
 
+  test.each([
+    [
+      'of a default price',
+      { costUsd: 0.0001234, priceDate: '2026-10-21' },
+      '$0.000123 (prices of 2026-10-21)',
+    ],
+    ['of a declared price', { costUsd: 12.5 }, '$12.5'],
+  ])('prints the cost %s', async (_what, cost, shown) => {
+    const [call] = bodies['/egress'] as { usage: object }[];
+    bodies['/egress'] = [{ ...call, usage: { ...call?.usage, ...cost } }];
+    expect((await untilPrinted('')).live).toContain(`31+5 tokens  ${shown}  200`);
+  });
+
   test('prints JSON lines', async () => {
     const { live, rendered } = await untilPrinted('--json');
     expect(JSON.parse(live)).toMatchObject({ call: { id: 1, blocked: true } });

@@ -1,8 +1,8 @@
 import { printable } from '../rendered.ts';
 import { plural, table, type Cell, type Paint } from '../table.ts';
-import type { ShownCall, ShownGap, ShownRow } from './reports.ts';
+import type { ShownCall, ShownGap, ShownRow, ShownUsage } from './reports.ts';
 
-/** One call as a line, for example `12:00:01  openai  gpt-5  search  1,234+56 tokens  200  1.2 s`. */
+/** One call as a line, for example `12:00:01  openai  gpt-5  search  1234+56 tokens  $0.0021  200  1.2 s`. */
 export function callLine(call: ShownCall, paint: Paint): string {
   const { at, lane, model, toolsCalled, usage, statusCode, durationMs, violations } = call;
   const parts = [
@@ -24,8 +24,12 @@ export function callLine(call: ShownCall, paint: Paint): string {
   return `${parts.join('  ')}\n`;
 }
 
-const tokensText = ({ promptTokens, completionTokens }: NonNullable<ShownCall['usage']>): string =>
-  `${promptTokens}+${completionTokens} tokens`;
+function tokensText({ promptTokens, completionTokens, costUsd, priceDate }: ShownUsage): string {
+  const tokens = `${promptTokens}+${completionTokens} tokens`;
+  if (costUsd === undefined) return tokens;
+  const prices = priceDate === undefined ? '' : ` (prices of ${printable(priceDate)})`;
+  return `${tokens}  $${Number(costUsd.toPrecision(3))}${prices}`;
+}
 
 const VERDICT_STYLES: Readonly<Record<string, Cell['style']>> = {
   match: 'green',

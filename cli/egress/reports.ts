@@ -24,11 +24,19 @@ export interface ShownCall {
   model: string | null;
   toolsCalled: string[];
   toolsExecuted: string[];
-  usage: { promptTokens: number; completionTokens: number } | null;
+  usage: ShownUsage | null;
   statusCode: number | null;
   durationMs: number;
   violations: string[];
   blocked: boolean;
+}
+
+export interface ShownUsage {
+  promptTokens: number;
+  completionTokens: number;
+  costUsd?: number;
+  /** Day of a default price. */
+  priceDate?: string;
 }
 
 /** One row of `GET /explore?view=matrix`. null: cannot be known. */
@@ -55,7 +63,12 @@ const positive = number({ min: 0, max: Number.MAX_SAFE_INTEGER });
 const CALL: Field<ShownCall> = object<ShownCall>({
   ...{ id: count, at: name, lane: name, method: name, path: name, model: nullable(name) },
   ...{ toolsCalled: names, toolsExecuted: names, violations: names },
-  usage: nullable(object({ promptTokens: count, completionTokens: count })),
+  usage: nullable(
+    object<ShownUsage>(
+      { promptTokens: count, completionTokens: count },
+      { costUsd: number({ min: 0, max: 1e12 }), priceDate: name },
+    ),
+  ),
   statusCode: nullable(count),
   durationMs: positive,
   blocked: withDefault(flag, false),

@@ -181,6 +181,16 @@ const CASES: Readonly<Record<string, Case>> = {
       since: BEFORE,
     },
   },
+  'calls on lanes that failed open': {
+    agent: shop(reported({ egress: egressOf({ failedOpen: 2 }) })),
+    gap: {
+      kind: 'failed-open',
+      reason: '2 calls on egress lanes passed because the policy engine could not evaluate them.',
+      remedy:
+        'Check that the policy engine of shop runs and that its sidecar reaches it (POLICY_URL, POLICY_TIMEOUT_MS). The engine builtin runs inside the sidecar and cannot be unreachable. With the annotation platform.io/egress-fail-mode: "closed" (EGRESS_FAIL_MODE), lanes deny such calls.',
+      since: BEFORE,
+    },
+  },
   'an engine without the rules': {
     agent: shop(reported({ policyState: 'not-loaded' })),
     gap: {

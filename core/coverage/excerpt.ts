@@ -30,6 +30,8 @@ export interface ObservedAgent {
 /** The part of the egress summary about what is not seen. */
 export interface ExcerptEgress {
   hasLanes: boolean;
+  /** Number of calls on lanes that passed without a decision of the policy engine. */
+  failedOpen: number;
   /** Number of addresses that nothing explains; null: no census. */
   unseen: number | null;
   /** Number of connections whose address was not seen; null: no census. */
@@ -155,6 +157,7 @@ function egressOf({ egress, issues = [] }: ObservationStatus): ExcerptEgress | n
   const issue = issues.find(({ property }) => property === UNSEEN_EGRESS);
   return {
     hasLanes: egress.lanes.length > 0,
+    failedOpen: egress.failedOpen ?? 0,
     unseen: egress.unseenEgress ?? null,
     unexplained: egress.unexplainedOpens ?? null,
     issue: issue === undefined ? null : textOf(issue),

@@ -140,6 +140,8 @@ function silentRemedy(agent: AgentExcerpt): string {
   return `Check that ${agentName} runs, reaches this control plane and has a valid key. ${register} If ${agentName} does not exist any more, remove it: DELETE /api/v1/agents/${agentName}?namespace=${namespace}`;
 }
 
+const FAIL_CLOSED = `With the annotation ${ANNOTATIONS.egressFailMode.name}: "closed" (EGRESS_FAIL_MODE), lanes deny such calls.`;
+
 /** The kinds in the order in which they are shown. */
 export const COVERAGE_ROWS: readonly CoverageRow[] = [
   {
@@ -191,16 +193,28 @@ export const COVERAGE_ROWS: readonly CoverageRow[] = [
     kind: 'failed-open',
     title: 'Requests that passed without the engine',
     explanation:
-      'The policy engine did not respond in time, so the proxy forwarded these requests without a decision.',
-    holds: (agent, at) => isReporting(agent, at) && (agent.outcomes?.failOpen ?? 0) > 0,
+      'The policy engine did not respond in time, so the proxy or an egress lane forwarded these requests without a decision.',
+    holds: (agent, at) =>
+      isReporting(agent, at) && ((agent.outcomes?.failOpen ?? 0) > 0 || (agent.egress?.failedOpen ?? 0) > 0),
     reason: (agent) => {
       const { allow = 0, deny = 0, failOpen = 0 } = agent.outcomes ?? {};
       const share = { part: failOpen, whole: allow + deny + failOpen };
       const now = agent.policyStates.includes('unreachable') ? ' The engine is unreachable now.' : '';
-      return `${requestText(agent, share)} passed because the policy engine did not respond.${now}`;
+      const requests =
+        failOpen === 0
+          ? ''
+          : `${requestText(agent, share)} passed because the policy engine did not respond. `;
+      const failedOpen = agent.egress?.failedOpen ?? 0;
+      const calls =
+        failedOpen === 0
+          ? ''
+          : `${counted(failedOpen, 'call')} on egress lanes passed because the policy engine could not evaluate them. `;
+      return `${requests}${calls}`.trimEnd() + now;
     },
     remedy: (agent) =>
-      `${reachEngine(agent)} The engine builtin runs inside the sidecar and cannot be unreachable.`,
+      `${reachEngine(agent)} The engine builtin runs inside the sidecar and cannot be unreachable.${
+        (agent.egress?.failedOpen ?? 0) > 0 ? ` ${FAIL_CLOSED}` : ''
+      }`,
     since: ({ countedSince }) => countedSince,
   },
   {

@@ -38,6 +38,9 @@ const UNITS: readonly string[] = [
   'spec.observability.logging',
 ];
 
+/** The constraints of a tool are such an object too. */
+const CONSTRAINTS = /^spec\.tools\[[^\]]*\]\.constraints$/;
+
 /**
  * All differences in the order of the second manifest; of each object and list, what was removed comes last. Items of lists are
  * compared by their identity, so that their order is not a difference.
@@ -48,7 +51,7 @@ export function changesBetween(from: Manifest, to: Manifest): Change[] {
 
 function changesOf(pair: Pair): Change[] {
   const { property, from, to, path } = pair;
-  const isUnit = property.endsWith(']') || UNITS.includes(property);
+  const isUnit = property.endsWith(']') || UNITS.includes(property) || CONSTRAINTS.test(property);
   if (!isUnit || (from !== undefined && to !== undefined)) {
     const [before, after] = [from ?? emptyLike(to), to ?? emptyLike(from)];
     if (Array.isArray(before) && Array.isArray(after)) return changesOfLists(pair, before, after);

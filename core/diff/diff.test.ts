@@ -6,6 +6,7 @@ import { DRIFT_RULES } from './drift-rules.ts';
 
 const MODEL = { provider: 'openai', id: 'gpt-4o', apiKey: '$secret:openai' };
 const TOOL = { name: 'search', annotations: { destructiveHint: false } };
+const LIMIT = { type: 'object', maxProperties: 2 };
 const FALLBACK = { provider: 'anthropic', id: 'claude', apiKey: '$env:KEY' };
 const DATASET = { name: 'smoke', path: 'smoke.jsonl' };
 
@@ -129,6 +130,42 @@ const CASES: [code: string, from: Spec, to: Spec, property: string, type: string
     {},
     { compliance: { suppressions: [{ rule: 'MEM-01', reason: 'no memory' }] } },
     'spec.compliance.suppressions[MEM-01]',
+    'added',
+  ],
+  [
+    'constraints-changed',
+    { tools: [{ ...TOOL, constraints: LIMIT }] },
+    { tools: [TOOL] },
+    'spec.tools[search].constraints',
+    'removed',
+  ],
+  [
+    'constraints-changed',
+    { tools: [{ ...TOOL, constraints: LIMIT }] },
+    { tools: [{ ...TOOL, constraints: { ...LIMIT, maxProperties: 9 } }] },
+    'spec.tools[search].constraints.maxProperties',
+    'changed',
+  ],
+  [
+    'egress-widened',
+    { egress: { hosts: ['api.example.com'] } },
+    { egress: { hosts: ['api.example.com', '*.example.org'] } },
+    'spec.egress.hosts[*.example.org]',
+    'added',
+  ],
+  ['egress-widened', {}, { egress: { tools: ['files_*'] } }, 'spec.egress.tools[files_*]', 'added'],
+  [
+    'price-changed',
+    { model: { ...MODEL, prices: { 'gpt-4o': { input: 2, output: 10 } } } },
+    { model: { ...MODEL, prices: { 'gpt-4o': { input: 1, output: 10 } } } },
+    'spec.model.prices.gpt-4o.input',
+    'changed',
+  ],
+  [
+    'other-change',
+    { tools: [TOOL] },
+    { tools: [{ ...TOOL, constraints: LIMIT }] },
+    'spec.tools[search].constraints',
     'added',
   ],
   ['other-change', { tools: [TOOL] }, {}, 'spec.tools[search]', 'removed'],

@@ -35,6 +35,8 @@ const toolHints = ({ to }: Change): Record<string, unknown> =>
   isRecord(to) && isRecord(to['annotations']) ? to['annotations'] : {};
 const isTool = ({ property }: Change) => /^spec\.tools\[.*\]$/.test(property);
 
+const isConstraints = ({ property }: Change) => /^spec\.tools\[[^\]]*\]\.constraints$/.test(property);
+
 /** Limits of cost, tokens, requests and time: without them, or with higher ones, the agent can do more harm. */
 const LIMITS = ['spec.model.costControls', 'spec.api.rateLimit'];
 const RETENTION = ['spec.memory.shortTerm.ttlSeconds', 'spec.memory.longTerm.ttlDays'];
@@ -120,6 +122,29 @@ export const DRIFT_RULES: readonly DriftRule[] = [
     scoreImpact: -1,
     when: 'a tool was added that declares `destructiveHint: false`',
     applies: (change) => isTool(change) && isAdded(change),
+  },
+  {
+    code: 'constraints-changed',
+    severity: 'LOW',
+    scoreImpact: -3,
+    when: 'the constraints of a tool were removed or changed',
+    applies: (change) =>
+      /^spec\.tools\[[^\]]*\]\.constraints\./.test(change.property) ||
+      (isConstraints(change) && !isAdded(change)),
+  },
+  {
+    code: 'egress-widened',
+    severity: 'LOW',
+    scoreImpact: -3,
+    when: 'a host, tool or model was added to `spec.egress`',
+    applies: (change) => under('spec.egress')(change) && isAdded(change),
+  },
+  {
+    code: 'price-changed',
+    severity: 'LOW',
+    scoreImpact: -1,
+    when: 'a price in `spec.model.prices`, with which costs are computed, was lowered or removed',
+    applies: (change) => under('spec.model.prices')(change) && (isRemoved(change) || isLower(change)),
   },
   {
     code: 'key-reference-weakened',

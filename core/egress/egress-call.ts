@@ -1,9 +1,12 @@
+import type { Outcome } from '../behavior/audit-entry.ts';
 import type { ModelUsage } from './model-wire.ts';
 
 /** Tokens of one call as the vendor states them. */
 export interface EgressUsage extends ModelUsage {
   /** Absent: the price of the model is not known. */
   costUsd?: number;
+  /** Day of the price, YYYY-MM-DD, if it is a default price; absent: the manifest declares the price, or it is not known. */
+  priceDate?: string;
 }
 
 /** One call of the agent through a lane, as `GET /egress` returns it. It has no bodies, no query and no keys. */
@@ -35,6 +38,8 @@ export interface EgressCall {
   violations: readonly string[];
   /** The request was denied, or a call was removed from its answer. */
   blocked: boolean;
+  /** `failOpen`: the policy engine could not evaluate the call, and it passed. */
+  outcome: Outcome;
   /** Id of the request during which the agent made the call; null: not known. */
   requestId: string | null;
 }

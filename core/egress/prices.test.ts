@@ -1,7 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
 import { aManifest } from '../../testing/facts.ts';
 import type { Model } from '../manifest/manifest.ts';
-import { costOf, DEFAULT_PRICES_DATE, priceOf } from './prices.ts';
+import { DEFAULT_PRICES, DEFAULT_PRICES_DATE } from './default-prices.ts';
+import { costOf, priceOf } from './prices.ts';
 
 const model = (more: Partial<Model> = {}): { model: Model } => ({
   model: { provider: 'openai', id: 'gpt-4o', apiKey: 'k', ...more },
@@ -22,6 +23,11 @@ describe('the price of a model', () => {
       'gpt-4o-2024-08-06',
       [7, 'manifest'],
     ],
+    ['behind a gateway', {}, 'anthropic/claude-haiku-4-5', [1, 'default']],
+    ['of a date with another price', {}, 'gpt-4o-2024-05-13', [5, 'default']],
+    ['of the latest version', {}, 'mistral-small-latest', [0.15, 'default']],
+    ['of a smaller variant', {}, 'gpt-4o-mini', [0.15, 'default']],
+    ['that nothing gives', {}, 'my-model', null],
     [
       'of exactly this date',
       { prices: { 'gpt-4o': { input: 7, output: 8 }, 'gpt-4o-2024-08-06': { input: 9, output: 9 } } },
@@ -58,11 +64,21 @@ describe('the price of a model', () => {
     ['of a key of the prototype', {}, 'constructor', null],
   ])('%s', (_what, declared, id, wanted) => {
     const found = priceOf(aManifest(model(declared)), id);
-    expect(found && [found.price.input, found.source]).toEqual(wanted);
+    const source = found?.date === DEFAULT_PRICES_DATE ? 'default' : 'manifest';
+    expect(found && [found.price.input, source]).toEqual(wanted);
   });
 
-  test('has a date', () => {
+  test('from the default table has the day of that table', () => {
     expect(DEFAULT_PRICES_DATE).toMatch(/^\d{4}-\d{2}-\d{2}$/);
+    expect(priceOf(aManifest(model()), 'gpt-4o')?.date).toBe(DEFAULT_PRICES_DATE);
+    expect(priceOf(aManifest(model({ prices: { x: { input: 1, output: 1 } } })), 'x')?.date).toBeNull();
+  });
+
+  test('from the default table is lower for cached input and not lower for written input', () => {
+    for (const { input, cachedInput = 0, cacheWrite = input } of DEFAULT_PRICES.values()) {
+      expect(cachedInput).toBeLessThan(input);
+      expect(cacheWrite).toBeGreaterThanOrEqual(input);
+    }
   });
 });
 

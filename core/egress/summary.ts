@@ -22,6 +22,8 @@ export interface EgressSummary {
   neverSeen: number;
   /** Number of items whose report differs from the observation. */
   misreported: number;
+  /** Number of calls that passed because the policy engine could not evaluate them, since the sidecar started. */
+  failedOpen?: number;
   /** Number of addresses that nothing explains; absent: no census. */
   unseenEgress?: number;
   /** Number of connections whose address was not seen; absent: no census. */
@@ -65,6 +67,7 @@ export function egressSummaryOf(
     neverSeen: countOf('never-seen'),
     misreported: countOf('misreported'),
     ...present({
+      failedOpen: egress.failedOpen,
       unseenEgress: egress.census?.unseenEgress.filter(({ verdict }) => verdict === 'undeclared').length,
       unexplainedOpens: egress.census?.unexplainedOpens,
     }),

@@ -18,6 +18,8 @@ export interface EgressFacts {
   reportedTokens: { prompt: number; completion: number } | null;
   /** Host -> number of connections or calls, by the lanes and CONNECT. */
   hosts: ReadonlyMap<string, number>;
+  /** Number of calls that passed because the policy engine could not evaluate them, since the sidecar started; absent: none. */
+  failedOpen?: number;
   /** null: no census. */
   census: CensusFacts | null;
 }

@@ -135,7 +135,13 @@ export const egressField: Field<EgressReport> = object(
     misreported: count,
   },
   {
-    ...{ unseenEgress: count, unexplainedOpens: count, rowsTotal: count, unseenTotal: count },
+    ...{
+      failedOpen: count,
+      unseenEgress: count,
+      unexplainedOpens: count,
+      rowsTotal: count,
+      unseenTotal: count,
+    },
     rows: known(row, { max: MAX_REPORT.rows, isKnown: isKnownRow }),
     unseen: known(unseen, { max: MAX_REPORT.unseen, isKnown: isKnownUnseen }),
     notRewritten: known(notRewritten, { max: MAX_REPORT.notRewritten, isKnown: isKnownNotRewritten }),

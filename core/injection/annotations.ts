@@ -1,3 +1,4 @@
+import { FAIL_MODE_PATTERN } from '../egress/fail-modes.ts';
 import { LANES_ANNOTATION } from '../egress/lane-annotation.ts';
 import { VENDOR_LANES } from '../egress/lane-variables.ts';
 import { GRADES } from '../gap/gap.ts';
@@ -164,6 +165,24 @@ export const ANNOTATIONS = {
       'The effect of a policy denial in a lane: `track` records the denial, `enforce` stops the call, `off` evaluates no policy. Must not be below the chart value `policy.minimumMode`.',
     default: 'the mode of the proxy',
     ...oneOf(POLICY_MODES),
+  },
+  egressFailMode: {
+    name: 'platform.io/egress-fail-mode',
+    summary:
+      'With `platform.io/egress-mode: enforce`, what happens with a call in a lane that the policy engine cannot evaluate: `open` lets it pass, `closed` denies it. `closed,mcp:files=open` sets another value for a lane.',
+    default: '`"open"`',
+    ...matching(
+      'open or closed, and lane=open or lane=closed, separated by commas',
+      new RegExp(FAIL_MODE_PATTERN),
+      1024,
+    ),
+  },
+  egressCaConfigMap: {
+    name: 'platform.io/egress-ca-configmap',
+    summary:
+      'The ConfigMap that contains, in its key `ca.crt`, PEM certificates of private CAs that sign the certificates of vendors behind lanes. They are accepted in addition to the public CAs. The pod starts only if the ConfigMap exists.',
+    default: 'none',
+    ...matching('the name of a ConfigMap', DNS_SUBDOMAIN, 253),
   },
   egressConnect: {
     name: 'platform.io/egress-connect',

@@ -1,10 +1,11 @@
 import { DEFAULTED, type AnnotationDefaults } from './annotations.ts';
-import { egressVariables, type EgressPlan } from './egress.ts';
+import { EGRESS_CA_FILE, egressCaOf, egressVariables, type EgressPlan } from './egress.ts';
 import {
   CA_ANNOTATION,
   CONTROL_PORT,
   CONTROL_PORT_NAME,
   ENGINE_PORT,
+  IDENTITY_PATH,
   OTLP_PORT,
   SIDECAR_CONTAINER,
   TOKEN_AUDIENCE,
@@ -38,8 +39,6 @@ type SidecarSettings = Pick<
   | 'llmAnalysis'
   | 'otlpCollector'
 >;
-
-const IDENTITY_PATH = '/var/run/secrets/platform.io';
 
 /** The default command of the sidecar image; callers append their own arguments. */
 export const NODE_IMAGE_ARGS: readonly string[] = ['dist/sidecar/main.js'];
@@ -127,32 +126,42 @@ export function buildSidecar(
     readinessProbe,
     lifecycle,
     ...COMMON_FIELDS,
-    volumeMounts:
-      settings.controlPlaneUrl === null
-        ? [manifestMount, noApiMount]
-        : [manifestMount, identityMount, noApiMount],
+    volumeMounts: hasIdentity(plan, settings)
+      ? [manifestMount, identityMount, noApiMount]
+      : [manifestMount, noApiMount],
   };
 }
 
-/** The sidecar's volumes: the manifest, the sidecar's token with the CA, and an empty directory that hides the API token. */
+/** Whether the sidecar has a token, or a CA for its lanes. */
+const hasIdentity = ({ egress }: InjectionPlan, { controlPlaneUrl }: SidecarSettings): boolean =>
+  controlPlaneUrl !== null || egressCaOf(egress) !== null;
+
+/** The sidecar's volumes: the manifest, the sidecar's token with the CAs, and an empty directory that hides the API token. */
 export function buildVolumes(plan: InjectionPlan, settings: SidecarSettings): Volume[] {
   return [
     { name: VOLUMES.manifest, configMap: { name: plan.manifestConfigMap, defaultMode: 0o644 } },
-    ...(settings.controlPlaneUrl === null ? [] : [identityVolume(settings)]),
+    ...(hasIdentity(plan, settings) ? [identityVolume(plan, settings)] : []),
     noApiVolume,
   ];
 }
 
 /** The token is valid only for the control plane (its audience), not for the API server. */
-function identityVolume({ ca }: SidecarSettings): Volume {
+function identityVolume({ egress }: InjectionPlan, { controlPlaneUrl, ca }: SidecarSettings): Volume {
+  const egressCa = egressCaOf(egress);
+  const token = { serviceAccountToken: { audience: TOKEN_AUDIENCE, expirationSeconds: 3600, path: 'token' } };
   const caField = { apiVersion: 'v1', fieldPath: `metadata.annotations['${CA_ANNOTATION}']` };
   return {
     name: VOLUMES.identity,
     projected: {
       defaultMode: 0o644,
       sources: [
-        { serviceAccountToken: { audience: TOKEN_AUDIENCE, expirationSeconds: 3600, path: 'token' } },
-        ...(ca === null ? [] : [{ downwardAPI: { items: [{ path: 'ca.crt', fieldRef: caField }] } }]),
+        ...(controlPlaneUrl === null ? [] : [token]),
+        ...(controlPlaneUrl === null || ca === null
+          ? []
+          : [{ downwardAPI: { items: [{ path: 'ca.crt', fieldRef: caField }] } }]),
+        ...(egressCa === null
+          ? []
+          : [{ configMap: { name: egressCa, items: [{ key: 'ca.crt', path: EGRESS_CA_FILE }] } }]),
       ],
     },
   };

@@ -92,6 +92,8 @@ function subjectOf(pod: Pod, values: AnnotationValues, settings: InjectionSettin
     egress: {
       lanes: values.egressLanes === undefined ? [] : namedLanes(values.egressLanes),
       mode: values.egressMode ?? null,
+      failMode: values.egressFailMode ?? null,
+      caConfigMap: values.egressCaConfigMap ?? null,
       connect: values.egressConnect ?? DEFAULT_EGRESS.connect,
       census: values.census ?? DEFAULT_EGRESS.census,
     },

@@ -1,9 +1,10 @@
 import { LANE_ID, type NamedLane } from '../egress/lane-annotation.ts';
+import { FAIL_MODE_PATTERN } from '../egress/fail-modes.ts';
 import { UPSTREAM } from '../egress/base-url.ts';
 import { routeLanes, settingOf, type LaneRoutes } from './egress-lanes.ts';
 import { notRewrittenText, type NotRewritten } from '../egress/not-rewritten.ts';
 import type { PolicyMode } from '../policy/engine.ts';
-import { EGRESS_CONNECT_PORT, EGRESS_PORT } from './names.ts';
+import { EGRESS_CONNECT_PORT, EGRESS_PORT, IDENTITY_PATH } from './names.ts';
 import type { Container, EnvVariable } from './pod.ts';
 import type { WrittenVariable } from './rewrite-variables.ts';
 
@@ -14,15 +15,33 @@ export interface EgressPlan {
   lanes: readonly NamedLane[];
   /** null: the mode of the proxy. */
   mode: PolicyMode | null;
+  /** A value of EGRESS_FAIL_MODE; null: lanes fail open. */
+  failMode: string | null;
+  /** The ConfigMap with further CAs for the upstreams of lanes; null: none. */
+  caConfigMap: string | null;
   connect: (typeof CONNECT_MODES)[number];
   census: boolean;
 }
 
 /** Without annotations. */
-export const DEFAULT_EGRESS: EgressPlan = { lanes: [], mode: null, connect: 'off', census: true };
+export const DEFAULT_EGRESS: EgressPlan = {
+  lanes: [],
+  mode: null,
+  failMode: null,
+  caConfigMap: null,
+  connect: 'off',
+  census: true,
+};
 
 export const usesEgressPorts = ({ lanes, connect }: EgressPlan): boolean =>
   lanes.length > 0 || connect !== 'off';
+
+/** The file with further CAs in the sidecar's volume `identity`. */
+export const EGRESS_CA_FILE = 'egress-ca.crt';
+
+/** The ConfigMap with further CAs; null: none, or no lane that would use them. */
+export const egressCaOf = ({ lanes, caConfigMap }: EgressPlan): string | null =>
+  lanes.length > 0 ? caConfigMap : null;
 
 const PROXY = `http://127.0.0.1:${EGRESS_CONNECT_PORT}`;
 // Connections inside the pod and the cluster do not go through the CONNECT lane.
@@ -69,6 +88,8 @@ export const EGRESS_PATTERNS = {
   EGRESS_LANES: `^${LANE_ID}=${UPSTREAM}(,${LANE_ID}=${UPSTREAM})*$`,
   EGRESS_CONNECT: '^(log|deny)$',
   EGRESS_MODE: '^({modes})$',
+  EGRESS_FAIL_MODE: FAIL_MODE_PATTERN,
+  EGRESS_CA_FILE: '^/var/run/secrets/platform[.]io/egress-ca[.]crt$',
   EGRESS_NOT_REWRITTEN: `^(connect|${LANE_ID})=[A-Za-z0-9_]+:[a-z-]+(,(connect|${LANE_ID})=[A-Za-z0-9_]+:[a-z-]+)*$`,
   CENSUS: '^on$',
 } as const;
@@ -80,6 +101,8 @@ export function egressVariables(agent: Container, plan: EgressPlan): EnvVariable
     EGRESS_LANES: upstreams.map(({ lane, upstream }) => `${lane}=${upstream}`).join(','),
     EGRESS_CONNECT: plan.connect === 'off' ? '' : plan.connect,
     EGRESS_MODE: usesEgressPorts(plan) ? (plan.mode ?? '') : '',
+    EGRESS_FAIL_MODE: plan.lanes.length > 0 ? (plan.failMode ?? '') : '',
+    EGRESS_CA_FILE: egressCaOf(plan) === null ? '' : `${IDENTITY_PATH}/${EGRESS_CA_FILE}`,
     EGRESS_NOT_REWRITTEN: notRewrittenText(notRewritten),
     CENSUS: plan.census ? 'on' : '',
   };

@@ -3,7 +3,7 @@ import { ANALYSIS_PROVIDERS, ANALYSIS_VARIABLES } from '../llm-analysis/analysis
 import { annotationDefaults } from './annotations.ts';
 import { buildEngine, buildEngineVolumes } from './build-engine.ts';
 import { buildSidecar, buildVolumes, DEFAULTED_VARIABLES, type InjectionPlan } from './build-sidecar.ts';
-import { EGRESS_PATTERNS } from './egress.ts';
+import { DEFAULT_EGRESS, EGRESS_PATTERNS } from './egress.ts';
 import { VOLUMES } from './names.ts';
 import type { Container, Volume } from './pod.ts';
 import type { InjectionSettings } from './settings.ts';
@@ -142,13 +142,25 @@ function currentInjection(): Injection {
     image: settings.image,
     otlp: true,
     // The variables of `azure` are missing, so the sidecar also lists what is not rewritten.
-    egress: { lanes: namedLanes('openai,azure'), mode: 'track', connect: 'log', census: true },
+    egress: {
+      lanes: namedLanes('openai,azure'),
+      mode: 'track',
+      failMode: 'open',
+      // The chart fills in the name from the annotation of the pod.
+      caConfigMap: '',
+      connect: 'log',
+      census: true,
+    },
     ...defaults,
   };
   const sidecar = buildSidecar(plan, { name: 'agent' }, [], settings);
   return {
     containers: [...buildEngine(plan, settings), sidecar],
-    volumes: [...buildVolumes(plan, settings), ...buildEngineVolumes(settings)],
+    volumes: [
+      ...buildVolumes({ ...plan, egress: DEFAULT_EGRESS }, settings),
+      ...buildVolumes(plan, settings),
+      ...buildEngineVolumes(settings),
+    ],
   };
 }
 

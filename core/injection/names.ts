@@ -20,6 +20,9 @@ export const VOLUMES = {
   policy: 'platform-policy',
 } as const;
 
+/** The directory of the volume `identity` in the sidecar. */
+export const IDENTITY_PATH = '/var/run/secrets/platform.io';
+
 export const OWN_VOLUMES: ReadonlySet<string> = new Set(Object.values(VOLUMES));
 
 export const PROXY_PORT = 4000;

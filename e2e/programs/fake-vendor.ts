@@ -2,8 +2,10 @@
 // and `delete_all_orders`, offered or not, and returns a text once it has the result of a tool.
 //   GET  /state              {calls, tokens, work: {"AGENT/TOOL": count}}; calls and tokens of the agent whose API key is ?agent=
 //   GET  /work/AGENT/TOOL    the side effect of a tool
-// Also listens on ports 8001 to 8003, for connections of the census tests.
+// Also listens on ports 8001 to 8003, for connections of the census tests, and with TLS on 8443.
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 
 const TOOLS = ['search', 'delete_all_orders'];
@@ -57,9 +59,12 @@ async function respond(request: IncomingMessage, response: ServerResponse): Prom
   });
 }
 
-for (const port of [8000, 8001, 8002, 8003])
-  createServer((request, response) => {
-    respond(request, response).catch((error: unknown) => {
-      response.writeHead(500).end(String(error));
-    });
-  }).listen(port);
+const listener = (request: IncomingMessage, response: ServerResponse): void => {
+  respond(request, response).catch((error: unknown) => {
+    response.writeHead(500).end(String(error));
+  });
+};
+const pem = (name: string): string => readFileSync(`/tls/${name}`, 'utf8');
+
+for (const port of [8000, 8001, 8002, 8003]) createServer(listener).listen(port);
+createTlsServer({ cert: pem('tls.crt'), key: pem('tls.key') }, listener).listen(8443);

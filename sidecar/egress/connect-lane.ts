@@ -34,7 +34,7 @@ const LIMITS: ConnectLimits = {
 };
 
 /** A tunnel or a rejected CONNECT request, for the egress log, which adds the other fields. */
-export type ConnectCall = Omit<EgressCall, 'id' | 'requestId'>;
+export type ConnectCall = Omit<EgressCall, 'id' | 'outcome' | 'requestId'>;
 
 export interface ConnectLaneOptions {
   /** `log`: undeclared hosts pass, with a violation. `deny`: they get 403. */

@@ -57,6 +57,7 @@ export async function createEgress({
     lanes: config.EGRESS_LANES ?? [],
     port: config.EGRESS_PORT,
     mode: config.EGRESS_MODE,
+    failModes: config.EGRESS_FAIL_MODE,
     onForbiddenTool: config.EGRESS_ON_FORBIDDEN_TOOL,
     capacity: Math.min(config.AUDIT_RING_SIZE, MAX_CALLS),
     wires: WIRE_OF,

@@ -1,8 +1,17 @@
 import { EGRESS_CONNECT_PORT, EGRESS_PORT } from '../../core/injection/names.ts';
+import { parseFailModes } from '../../core/egress/fail-modes.ts';
 import { parseLanes } from '../../core/egress/lanes.ts';
 import { parseNotRewritten } from '../../core/egress/not-rewritten.ts';
 import { POLICY_MODES } from '../../core/policy/engine.ts';
-import { oneOf, optional, optionalOneOf, optionalText, port, type Summaries } from '../../runtime/env.ts';
+import {
+  oneOf,
+  optional,
+  optionalOneOf,
+  optionalText,
+  port,
+  withDefault,
+  type Summaries,
+} from '../../runtime/env.ts';
 import { ON_FORBIDDEN_TOOL } from './create-call.ts';
 
 const lanes = optional(
@@ -18,11 +27,18 @@ const notRewritten = optional(
   (raw) => parseNotRewritten(raw) ?? undefined,
 );
 
+const failModes = withDefault(
+  'open or closed, and lane=open or lane=closed, separated by commas',
+  'open',
+  (raw) => parseFailModes(raw) ?? undefined,
+);
+
 /** The variables of the lanes and of the census. */
 export const EGRESS_FIELDS = {
   EGRESS_LANES: lanes,
   EGRESS_PORT: port(EGRESS_PORT),
   EGRESS_MODE: optionalOneOf(POLICY_MODES),
+  EGRESS_FAIL_MODE: failModes,
   EGRESS_ON_FORBIDDEN_TOOL: oneOf(ON_FORBIDDEN_TOOL, 'strip'),
   EGRESS_CA_FILE: optionalText,
   EGRESS_NOT_REWRITTEN: notRewritten,
@@ -37,6 +53,8 @@ export const EGRESS_SUMMARIES: Summaries<typeof EGRESS_FIELDS> = {
   EGRESS_PORT: 'The port of the egress lanes on 127.0.0.1 and ::1.',
   EGRESS_MODE:
     'The effect of a policy denial on a lane: `track` records it, `enforce` stops the call, `off` evaluates no policy. Unset: the value of POLICY_PROXY_MODE.',
+  EGRESS_FAIL_MODE:
+    'With EGRESS_MODE=enforce, what happens with a call that the policy engine cannot evaluate: `open` lets it pass, `closed` denies it with `policy_unavailable`. `lane=open` or `lane=closed` is for one lane: `closed,mcp:files=open`.',
   EGRESS_ON_FORBIDDEN_TOOL:
     'With EGRESS_MODE=enforce, the effect of a forbidden tool call in the response of a model: `strip` removes the call, `fail` replaces the response by 403.',
   EGRESS_CA_FILE:

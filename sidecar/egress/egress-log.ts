@@ -1,6 +1,7 @@
 import { OUTCOMES, type AuditEntry, type Outcome } from '../../core/behavior/audit-entry.ts';
 import { comparedTokensIn } from '../../core/behavior/lane-calls.ts';
 import type { EgressCall } from '../../core/egress/egress-call.ts';
+import { POLICY_UNAVAILABLE } from '../../core/egress/fail-modes.ts';
 import type { LaneRoute } from '../../core/egress/lane-routes.ts';
 import type { Lane } from '../../core/egress/lanes.ts';
 import { sightingsOfLaneCall } from '../../core/evidence/sightings.ts';
@@ -41,6 +42,8 @@ export interface LaneCounts {
   calls: Record<Outcome, number>;
   /** Denied requests, and answers from which a call was removed or that were replaced. */
   blocked: number;
+  /** Calls that were denied because the policy engine could not evaluate them. */
+  failedClosed: number;
   /** Bodies that passed unread. */
   unread: Record<UnreadReason, number>;
   /** Calls that the upstream did not serve completely. */
@@ -102,7 +105,7 @@ export class EgressLog {
 
   add(call: EndedCall): void {
     const { route, facts, entry } = call;
-    this.#keep({
+    const kept = this.#keep({
       at: call.at.toISOString(),
       lane: route.lane.id,
       method: call.method,
@@ -117,8 +120,13 @@ export class EgressLog {
       durationMs: Math.round(call.durationMs * 10) / 10,
       violations: this.#lists.shared(facts.violations),
       blocked: facts.isBlocked,
+      outcome: facts.outcome,
       requestId: entry?.requestId ?? null,
     });
+    if (route.wire === 'mcp')
+      facts.onLate = () => {
+        kept.toolsExecuted = this.#lists.shared(facts.toolsExecuted);
+      };
     this.#count(call);
     this.#observe(call);
     // A call that passes unread, such as a list of models, does not call a model or a tool.
@@ -133,7 +141,7 @@ export class EgressLog {
 
   /** A tunnel of the CONNECT lane. */
   addConnect(call: ConnectCall): void {
-    this.#keep({ ...call, requestId: null });
+    this.#keep({ ...call, outcome: call.violations.length > 0 ? 'deny' : 'allow', requestId: null });
     this.#hosts.add(call.path.replace(/:\d+$/, ''));
   }
 
@@ -142,6 +150,7 @@ export class EgressLog {
     const { lanes, audit, listedTools } = this.#options;
     const servers = [...this.#servers].filter(([, { calls }]) => calls.totals.size > 0);
     const listed = listedTools();
+    const failedOpen = [...this.counts.values()].reduce((sum, { calls }) => sum + calls.failOpen, 0);
     return {
       lanes: lanes.map(({ id }) => id),
       models: this.#models.totals,
@@ -156,13 +165,16 @@ export class EgressLog {
       ),
       ...comparedTokensIn(audit.ring.newest()),
       hosts: this.#hosts.totals,
+      ...(failedOpen > 0 && { failedOpen }),
     };
   }
 
-  #keep(call: Omit<EgressCall, 'id'>): void {
+  #keep(call: Omit<EgressCall, 'id'>): EgressCall {
     this.#lastId += 1;
-    this.#calls.push({ id: this.#lastId, ...call });
+    const kept = { id: this.#lastId, ...call };
+    this.#calls.push(kept);
     if (this.#calls.length > this.#options.capacity) this.#calls.shift();
+    return kept;
   }
 
   #count({ route, facts, entry }: EndedCall): void {
@@ -170,6 +182,7 @@ export class EgressLog {
     if (counts === undefined) return;
     counts.calls[facts.outcome] += 1;
     if (facts.isBlocked) counts.blocked += 1;
+    if (facts.violations.includes(POLICY_UNAVAILABLE)) counts.failedClosed += 1;
     if (entry === null) counts.unattributed += 1;
     if (facts.isUsageUnknown) counts.withoutUsage += 1;
     counts.tokens.prompt += facts.usage?.promptTokens ?? 0;
@@ -206,7 +219,7 @@ function newCounts(): LaneCounts {
     calls: zeros(OUTCOMES),
     unread: zeros(UNREAD_REASONS),
     tokens: { prompt: 0, completion: 0 },
-    ...{ blocked: 0, failed: 0, unattributed: 0, withoutUsage: 0 },
+    ...{ blocked: 0, failedClosed: 0, failed: 0, unattributed: 0, withoutUsage: 0 },
   };
 }
 

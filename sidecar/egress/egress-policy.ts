@@ -8,6 +8,8 @@ import {
   mcpToolsIn,
   type DeclaredEgress,
 } from '../../core/egress/declared.ts';
+import { failModeOf, POLICY_UNAVAILABLE, type FailModes } from '../../core/egress/fail-modes.ts';
+import type { Lane } from '../../core/egress/lanes.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import type { EgressQuery } from '../../core/policy/egress-input.ts';
 import type { PolicyMode } from '../../core/policy/engine.ts';
@@ -15,6 +17,8 @@ import type { EgressVerdict, PolicyEvaluator } from '../policy/policy-evaluator.
 
 export interface EgressPolicyOptions {
   mode: PolicyMode;
+  /** What happens with calls that the engine cannot evaluate. Has an effect in the mode `enforce`. */
+  failModes: FailModes;
   evaluator: Pick<PolicyEvaluator, 'evaluateEgress'>;
   /** The manifest in force. */
   manifest: () => Manifest;
@@ -52,16 +56,21 @@ export class EgressPolicy {
     return this.mode === 'off' ? undefined : this.#declaration.checks.get(reportedName(tool));
   }
 
-  /** Synchronous if the engine is. `server`: the MCP server of the lane; null: a lane of a model. */
-  evaluate(query: EgressQuery, server: string | null = null): EgressVerdict | Promise<EgressVerdict> {
+  /** Synchronous if the engine is. */
+  evaluate(query: EgressQuery, lane: Lane): EgressVerdict | Promise<EgressVerdict> {
     if (this.mode === 'off') return NOT_EVALUATED;
     const { tools = [] } = query;
-    const { evaluator, listedTools } = this.#options;
+    const { evaluator, listedTools, failModes } = this.#options;
     const { declared } = this.#declaration;
+    const server = lane.kind === 'mcp' ? lane.name : null;
     // Whatever a declared server is called for is its tool: the lane may not have seen its list.
     const isServers = server !== null && declared.mcpServers.has(server);
     const mcpTools = isServers ? tools : [...mcpToolsIn(declared, tools, listedTools())];
-    return evaluator.evaluateEgress(mcpTools.length === 0 ? query : { ...query, mcp_tools: mcpTools });
+    const verdict = evaluator.evaluateEgress(
+      mcpTools.length === 0 ? query : { ...query, mcp_tools: mcpTools },
+    );
+    if (!this.blocks || failModeOf(failModes, lane.id) === 'open') return verdict;
+    return verdict instanceof Promise ? verdict.then(closed) : closed(verdict);
   }
 
   /** Those of the tools that the manifest does not declare, for the text of a denial. */
@@ -88,11 +97,20 @@ export class EgressPolicy {
   }
 }
 
-/** The outcome of a call for which the engine was queried. Without a result it passes, as on the proxy. */
+/** A call that the engine could not evaluate is denied. Without a configured engine there is nothing to evaluate. */
+function closed(verdict: EgressVerdict): EgressVerdict {
+  const { state } = verdict;
+  return state === 'unreachable' || state === 'not-loaded'
+    ? { violations: [POLICY_UNAVAILABLE], state }
+    : verdict;
+}
+
+/** The outcome of a call for which the engine was queried. Without a result it passes, as on the proxy, unless its lane fails closed. */
 export function outcomeOf({ state, violations }: EgressVerdict): Outcome {
+  if (violations.length > 0) return 'deny';
   if (state === 'unreachable') return 'failOpen';
   if (state !== 'answered') return 'notEvaluated';
-  return violations.length > 0 ? 'deny' : 'allow';
+  return 'allow';
 }
 
 const RANK: Readonly<Record<Outcome, number>> = { notEvaluated: 0, allow: 1, failOpen: 2, deny: 3 };

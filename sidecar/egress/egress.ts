@@ -1,4 +1,5 @@
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import type { FailModes } from '../../core/egress/fail-modes.ts';
 import type { Lane } from '../../core/egress/lanes.ts';
 import type { ModelUsage, ModelWire, WireName } from '../../core/egress/model-wire.ts';
 import type { EgressUsage } from '../../core/egress/egress-call.ts';
@@ -35,6 +36,7 @@ export interface EgressOptions {
   lanes: readonly Lane[];
   port: number;
   mode: PolicyMode;
+  failModes: FailModes;
   onForbiddenTool: OnForbiddenTool;
   tls: TlsTrust;
   /** Number of calls that the log keeps. */
@@ -61,12 +63,12 @@ export class Egress {
   #isClosing = false;
 
   constructor(options: EgressOptions) {
-    const { lanes, audit, clock, capacity, mode, policy, manifest, load, tls } = options;
+    const { lanes, audit, clock, capacity, mode, failModes, policy, manifest, load, tls } = options;
     this.#options = options;
     const memory = new McpMemory();
     const listedTools = (): ReadonlyMap<string, readonly string[]> => memory.listed;
     this.log = new EgressLog({ capacity, lanes, audit, listedTools, clock });
-    this.policy = new EgressPolicy({ mode, evaluator: policy, manifest, listedTools });
+    this.policy = new EgressPolicy({ mode, failModes, evaluator: policy, manifest, listedTools });
     this.reservations = new Reservations(clock);
     this.#context = {
       lanes: new Map(lanes.map((lane) => [lane.id, openLane(lane, options)])),
@@ -132,5 +134,11 @@ function openLane(lane: Lane, { tls, logger }: EgressOptions): OpenLane {
 
 function withCost(manifest: Manifest, model: string | null, usage: ModelUsage): EgressUsage {
   const known = model === null ? null : priceOf(manifest, model);
-  return known === null ? usage : { ...usage, costUsd: costOf(usage, known.price) };
+  if (known === null) return usage;
+  const { price, date } = known;
+  return {
+    ...usage,
+    costUsd: costOf(usage, price),
+    ...(date !== null && { priceDate: date }),
+  };
 }

@@ -16,6 +16,8 @@ export interface CallFacts {
   violations: readonly string[];
   isBlocked: boolean;
   outcome: Outcome;
+  /** Set when the call is recorded. Called when `toolsExecuted` changes after that. */
+  onLate?: () => void;
 }
 
 export const NO_FACTS: Readonly<CallFacts> = {

@@ -1,5 +1,8 @@
 import { connect } from 'node:net';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { DEFAULT_PRICES_DATE } from '../../core/egress/default-prices.ts';
+import type { PolicyAnswer } from '../../core/policy/engine.ts';
+import type { PolicyInput } from '../../core/policy/policy-input.ts';
 import {
   post,
   startEgressRig,
@@ -8,6 +11,9 @@ import {
   type TlsVendor,
 } from '../../testing/egress-rig.ts';
 import { until } from '../../testing/proxy-rig.ts';
+
+const UNREACHABLE: PolicyAnswer = { state: 'unreachable', reason: 'x' };
+const OPEN = new Map([['openai', 'open' as const]]);
 
 let rig: EgressRig;
 const start = async (options: EgressRigOptions = {}): Promise<EgressRig> =>
@@ -98,11 +104,24 @@ describe('a call that the policy allows', () => {
       toolsOffered: ['search'],
       toolsCalled: ['search'],
       toolsExecuted: [],
-      usage: expect.objectContaining({ promptTokens: 31, completionTokens: 5, reasoningTokens: 0 }),
+      usage: {
+        ...{
+          promptTokens: 31,
+          cachedTokens: 0,
+          cacheWriteTokens: 0,
+          completionTokens: 5,
+          reasoningTokens: 0,
+        },
+        ...{
+          costUsd: expect.closeTo((31 * 1.25 + 5 * 10) / 1e6, 12),
+          priceDate: DEFAULT_PRICES_DATE,
+        },
+      },
       statusCode: 200,
       durationMs: expect.any(Number),
       violations: [],
       blocked: false,
+      outcome: 'allow',
       requestId: null,
     });
     expect(JSON.stringify(calls())).not.toContain('sk-secret');
@@ -281,5 +300,47 @@ describe('a denied request', () => {
       failOpen: 1,
       notEvaluated: 0,
     });
+    expect(rig.egress.log.newest()).toMatchObject([{ outcome: 'failOpen', violations: [], blocked: false }]);
+    expect(rig.egress.facts().failedOpen).toBe(1);
+  });
+
+  test.each<[string, PolicyAnswer, Partial<EgressRigOptions>, number]>([
+    ['is denied on a lane that fails closed', UNREACHABLE, {}, 403],
+    ['is denied if the engine has no rules', { state: 'not-loaded' }, {}, 403],
+    ['passes on a lane that fails open', UNREACHABLE, { failModes: { all: 'closed', lanes: OPEN } }, 200],
+    ['passes in the mode track', UNREACHABLE, { mode: 'track' }, 200],
+  ])('%s', async (_what, known, options, status) => {
+    await start({
+      failModes: { all: 'closed', lanes: new Map() },
+      engine: { evaluate: () => Promise.resolve(known) },
+      ...options,
+    });
+    rig.vendor.answer = json(answerOf(call('search')));
+    const answer = await post(rig.port, CHAT, ask);
+    expect(answer.status).toBe(status);
+    await logged();
+    const isDenied = status === 403;
+    expect(rig.vendor.requests).toHaveLength(isDenied ? 0 : 1);
+    const violations = isDenied ? ['policy_unavailable'] : [];
+    expect(rig.egress.log.newest()).toMatchObject([
+      { outcome: isDenied ? 'deny' : 'failOpen', violations, blocked: isDenied },
+    ]);
+    expect(answer.headers['x-platform-policy-violations']).toBe(isDenied ? 'policy_unavailable' : undefined);
+    expect(rig.egress.log.counts.get('openai')?.failedClosed).toBe(isDenied ? 1 : 0);
+  });
+
+  test('loses the calls of tools if the engine stops to respond before the answer', async () => {
+    const evaluate = ({ request_type }: PolicyInput): Promise<PolicyAnswer> =>
+      Promise.resolve(
+        request_type === 'egress_model_request' ? { state: 'answered', denials: [] } : UNREACHABLE,
+      );
+    await start({ failModes: { all: 'closed', lanes: new Map() }, engine: { evaluate } });
+    rig.vendor.answer = json(answerOf(call('search')));
+    const answer = await post(rig.port, CHAT, { ...ask, tools: [offer('search')] });
+    expect([answer.status, answer.headers['x-platform-policy-violations']]).toEqual([
+      200,
+      'policy_unavailable',
+    ]);
+    expect(answer.body).not.toContain('tool_calls');
   });
 });

@@ -113,7 +113,7 @@ export class McpCall implements LaneCall {
         ...(checked.length > 0 && { invalid_arguments: [...new Set(invalid.map(({ name }) => name))] }),
         ...(confirmed !== undefined && { user_confirmed: confirmed }),
       },
-      lane.name,
+      lane,
     );
   }
 
@@ -121,11 +121,20 @@ export class McpCall implements LaneCall {
     const { violations } = verdict;
     this.facts.violations = violations;
     this.facts.outcome = outcomeOf(verdict);
-    if (violations.length === 0 || !this.#options.policy.blocks) return { send: raw };
+    if (violations.length === 0 || !this.#options.policy.blocks) {
+      this.#expectOnStream(request);
+      return { send: raw };
+    }
     this.facts.isBlocked = true;
     const names = this.facts.toolsCalled.join(', ');
     const message = `The call of ${names} was not sent: ${violations.join(', ')}. The policy of this agent denies it.`;
     return { respond: this.#denial(mcpDenial(request, 'result', { message, violations })) };
+  }
+
+  /** With the older transport, the results arrive on the stream, which is another call. */
+  #expectOnStream({ toolCalls }: McpRequest): void {
+    const { memory, target } = this.#options;
+    for (const { id, name } of toolCalls) if (id !== null) memory.expect(target, id, () => this.#ran(name));
   }
 
   /** In the transport of the client: the response of the POST, or the open stream of the older transport. */
@@ -165,9 +174,16 @@ export class McpCall implements LaneCall {
       }
       const name = this.#waiting.get(answer.id);
       this.#waiting.delete(answer.id);
-      if (name !== undefined && !answer.isError)
-        this.facts.toolsExecuted = namesOf([...this.facts.toolsExecuted, name]);
+      if (name !== undefined && !answer.isError) this.#ran(name);
+      else if (name === undefined && this.#endpoint !== null) memory.arrived(this.#endpoint, answer);
     }
+  }
+
+  #ran(name: string): void {
+    const { lane, memory } = this.#options;
+    memory.ran(lane.name ?? lane.id, name);
+    this.facts.toolsExecuted = namesOf([...this.facts.toolsExecuted, name]);
+    this.facts.onLate?.();
   }
 }
 

@@ -3,6 +3,7 @@ import type { Frame, Json, ModelAnswer, ModelRequest, ModelWire } from '../../co
 import { exactJson, jsonBodyText } from '../../core/egress/wires/exact-json.ts';
 import { filterList } from '../../core/egress/wires/filter-list.ts';
 import { jsonText } from '../../core/egress/wires/members.ts';
+import type { EgressQuery } from '../../core/policy/egress-input.ts';
 import { isRecord } from '../../core/untrusted/fields.ts';
 import type { EgressVerdict } from '../policy/policy-evaluator.ts';
 import type { LaneCallOptions } from './create-call.ts';
@@ -52,7 +53,7 @@ export class ModelCall implements LaneCall {
   constructor(options: LaneCallOptions, wire: ModelWire) {
     this.#options = options;
     this.#wire = wire;
-    this.#verdicts = new ToolVerdicts(options.policy, () => options.entry?.userConfirmed);
+    this.#verdicts = new ToolVerdicts(options.policy, options.route.lane, () => options.entry?.userConfirmed);
     this.facts.model = shownName(options.route.model);
     this.facts.isStream = options.route.isStream;
   }
@@ -171,13 +172,14 @@ export class ModelCall implements LaneCall {
     const { policy, reservations } = this.#options;
     this.#reserved = reservations.reserve(this.#amountOf(request, bytes));
     const { tokens, usd } = reservations.total;
-    const verdict = policy.evaluate({
+    const query: EgressQuery = {
       request_type: 'egress_model_request',
       ...(request.model !== null && { model: request.model }),
       ...(this.#request !== null && { tools: [...request.toolsOffered, ...request.vendorTools] }),
       reserved_tokens: tokens,
       reserved_usd: usd,
-    });
+    };
+    const verdict = policy.evaluate(query, this.#options.route.lane);
     this.#isEngineRemote = policy.blocks && verdict instanceof Promise;
     return verdict instanceof Promise
       ? verdict.then((late) => this.#decideRequest(late))

@@ -1,4 +1,5 @@
 import type { Outcome } from '../../core/behavior/audit-entry.ts';
+import type { Lane } from '../../core/egress/lanes.ts';
 import type { JudgeCall, ModelAnswer, ToolCall } from '../../core/egress/model-wire.ts';
 import type { EgressVerdict } from '../policy/policy-evaluator.ts';
 import { outcomeOf, strongest, type EgressPolicy } from './egress-policy.ts';
@@ -19,13 +20,15 @@ export class ToolVerdicts {
   readonly violations = new Set<string>();
   outcome: Outcome = 'notEvaluated';
   readonly #policy: EgressPolicy;
+  readonly #lane: Lane;
   readonly #userConfirmed: () => boolean | undefined;
   readonly #verdicts = new Map<string, EgressVerdict>();
   #pending: Promise<void>[] = [];
 
   /** `userConfirmed`: whether the user confirmed the actions of the agent's current request, as far as the agent reported it. */
-  constructor(policy: EgressPolicy, userConfirmed: () => boolean | undefined) {
+  constructor(policy: EgressPolicy, lane: Lane, userConfirmed: () => boolean | undefined) {
     this.#policy = policy;
+    this.#lane = lane;
     this.#userConfirmed = userConfirmed;
   }
 
@@ -77,12 +80,15 @@ export class ToolVerdicts {
     if (this.#verdicts.has(key) || this.#verdicts.size >= MAX_TOOLS) return;
     const { name, isInvalid } = subject;
     const confirmed = this.#userConfirmed();
-    const verdict = this.#policy.evaluate({
-      request_type: 'egress_tool_call',
-      tools: [name],
-      ...(isInvalid !== null && { invalid_arguments: isInvalid ? [name] : [] }),
-      ...(confirmed !== undefined && { user_confirmed: confirmed }),
-    });
+    const verdict = this.#policy.evaluate(
+      {
+        request_type: 'egress_tool_call',
+        tools: [name],
+        ...(isInvalid !== null && { invalid_arguments: isInvalid ? [name] : [] }),
+        ...(confirmed !== undefined && { user_confirmed: confirmed }),
+      },
+      this.#lane,
+    );
     if (!(verdict instanceof Promise)) {
       this.#known(key, verdict);
       return;

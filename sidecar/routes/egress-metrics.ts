@@ -23,6 +23,11 @@ const ROWS: readonly Row[] = [
     read: ({ blocked }) => [{ value: blocked }],
   },
   {
+    name: 'platform_sidecar_egress_failed_closed_total',
+    help: 'Calls by lane that were denied because the policy engine could not evaluate them (EGRESS_FAIL_MODE). Also counted as outcome deny.',
+    read: ({ failedClosed }) => [{ value: failedClosed }],
+  },
+  {
     name: 'platform_sidecar_egress_unread_total',
     help: 'Bodies by lane that passed unread: of unknown routes (route), above the memory limit (size), or in another form than that of the protocol (form).',
     read: ({ unread }) => UNREAD_REASONS.map((reason) => ({ labels: { reason }, value: unread[reason] })),

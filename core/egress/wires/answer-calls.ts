@@ -93,14 +93,15 @@ export class AnswerCalls {
     return this.#count >= MAX_CALLS;
   }
 
-  /** A call whose first part was received. */
-  start(part: CallPart): AnswerCall {
+  /** A call whose first part was received. `hasText` false: its arguments are known only at `finish`. */
+  start(part: CallPart, hasText = true): AnswerCall {
     if (this.isFull) {
       this.#isChanging = true;
       return ONE_TOO_MANY;
     }
     this.#count += 1;
     const call = new OpenCall();
+    if (!hasText) call.pieces = null;
     this.#open.add(call);
     this.#isChanging ||= part.name === null;
     this.add(call, part);

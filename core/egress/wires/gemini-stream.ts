@@ -1,31 +1,33 @@
 import { isRecord, own } from '../../untrusted/fields.ts';
 import type { CallVerdict, Json } from '../model-wire.ts';
-import { NOT_A_CALL, type AnswerCall, type AnswerCalls } from './answer-calls.ts';
+import { MAX_ARGUMENTS, NOT_A_CALL, type AnswerCall, type AnswerCalls } from './answer-calls.ts';
 import { argumentsOf, indexAt, listAt, nameAt, recordAt, recordsAt, stringAt } from './members.ts';
 import { usageOf } from './model-usage.ts';
+import { PartialArguments, type Budget } from './partial-arguments.ts';
 import { noFacts, type StreamEditor } from './stream-filter.ts';
 
 /** Candidates whose calls are kept apart. */
 const MAX_CANDIDATES = 256;
 
 interface Candidate {
-  /** Of its calls. */
+  /** Of its calls that ended. */
   verdicts: Set<CallVerdict>;
   /** The call that continues in the next part. */
-  open: AnswerCall | null;
+  open: { call: AnswerCall; parts: PartialArguments } | null;
   isFinished: boolean;
   isReplaced: boolean;
   /** The signature of a removed call: the vendor requires it in the first call of a step. */
   signature: string | null;
 }
 
-/** Reads and writes Gemini's answers. Calls are whole, except in streams of arguments (`willContinue`). */
+/** Reads and writes Gemini's answers. Calls are whole, except in streams of arguments (`partialArgs`). */
 export class GeminiEditor implements StreamEditor {
   readonly calls: AnswerCalls;
   readonly facts = noFacts();
   readonly #message: string;
   readonly #isWhole: boolean;
   readonly #candidates = new Map<number, Candidate>();
+  readonly #budget: Budget = { left: MAX_ARGUMENTS };
 
   /** `isWhole`: the event is the whole answer, also without a reason for its end. */
   constructor(calls: AnswerCalls, message: string, isWhole = false) {
@@ -82,19 +84,39 @@ export class GeminiEditor implements StreamEditor {
 
   #readCall(state: Candidate, part: Json): AnswerCall {
     const name = nameAt(part, 'name');
-    const continues = own(part, 'willContinue') === true;
-    if (name === null) {
-      const { open } = state;
-      if (!continues) state.open = null;
-      return open ?? NOT_A_CALL;
+    if (name === null) return this.#readPart(state, part);
+    this.#end(state);
+    if (own(part, 'willContinue') !== true && own(part, 'partialArgs') === undefined) {
+      const text = argumentsOf(own(part, 'args'));
+      const call = this.calls.whole({
+        id: nameAt(part, 'id'),
+        name,
+        arguments: text,
+      });
+      state.verdicts.add(call.verdict);
+      return call;
     }
-    // The parts of streamed arguments have paths: they are not joined, so a rule for arguments removes the call.
-    const isPart = continues || own(part, 'partialArgs') !== undefined;
-    const text = isPart ? null : argumentsOf(own(part, 'args'));
-    const call = this.calls.whole({ id: nameAt(part, 'id'), name, arguments: text });
-    state.open = continues ? call : null;
-    state.verdicts.add(call.verdict);
+    const call = this.calls.start({ id: nameAt(part, 'id'), name, arguments: null }, false);
+    state.open = { call, parts: new PartialArguments(this.#budget) };
+    return this.#readPart(state, part);
+  }
+
+  /** A part of the open call. */
+  #readPart(state: Candidate, part: Json): AnswerCall {
+    if (state.open === null) return NOT_A_CALL;
+    const { call, parts } = state.open;
+    // The arguments of a removed call are not needed.
+    if (call.verdict !== 'remove') parts.add(part);
+    if (own(part, 'willContinue') !== true) this.#end(state);
     return call;
+  }
+
+  #end(state: Candidate): void {
+    if (state.open === null) return;
+    const { call, parts } = state.open;
+    state.open = null;
+    this.calls.finish(call, parts.text());
+    state.verdicts.add(call.verdict);
   }
 
   /** null: only removed calls were in it. */
@@ -104,7 +126,8 @@ export class GeminiEditor implements StreamEditor {
     const parts = listAt(content, 'parts') ?? [];
     const kept = parts.flatMap((part) => partWith(part, state, calls));
     const isLast = this.#isWhole || stringAt(candidate, 'finishReason') !== null;
-    const isNoneLeft = state.verdicts.has('remove') && !state.verdicts.has('pass');
+    const verdicts = new Set([...state.verdicts, ...(state.open === null ? [] : [state.open.call.verdict])]);
+    const isNoneLeft = verdicts.has('remove') && !verdicts.has('pass');
     if (isLast && isNoneLeft && !state.isReplaced) {
       state.isReplaced = true;
       kept.push({ text: this.#message });

@@ -14,11 +14,13 @@ export const GEMINI: ModelWire = {
   readAnswer(body) {
     const editor = new GeminiEditor(new AnswerCalls(() => 'pass'), '');
     editor.read(body);
+    editor.calls.finishAll();
     return { ...editor.facts, toolCalls: editor.calls.facts };
   },
   strip(body, judge, message) {
     const editor = new GeminiEditor(new AnswerCalls(judge), message, true);
     const calls = editor.read(body);
+    editor.calls.finishAll();
     const { removed } = editor.calls;
     if (removed.length === 0) return null;
     return { body: editor.write(body, calls)?.[0] ?? body, removed };

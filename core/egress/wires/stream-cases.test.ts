@@ -320,7 +320,94 @@ describe('a stream of Gemini', () => {
     const text = stream(...continued);
     expect(sent('gemini', text, {})).toBe(text);
     expect(eventsIn(sent('gemini', text, { judge: removing('a') }))).toEqual(continued.slice(3));
-    expect(eventsIn(sent('gemini', text, { judge: held }))).toEqual(continued.slice(3));
+    expect(sent('gemini', text, { judge: held })).toBe(text);
+  });
+
+  /** A call of `a` with the parts of its arguments, one part per event. */
+  const inParts = (...partialArgs: Json[]): string =>
+    stream(
+      parts({ functionCall: { name: 'a', willContinue: true } }),
+      ...partialArgs.map((part) => parts({ functionCall: { partialArgs: [part], willContinue: true } })),
+      parts({ functionCall: {} }),
+    );
+
+  test.each<[string, Json[], string | null]>([
+    ['without arguments', [], '{}'],
+    ['a number', [{ jsonPath: '$.x', numberValue: 2 }], '{"x":2}'],
+    [
+      'values of each kind',
+      [
+        { jsonPath: '$.a', boolValue: false },
+        { jsonPath: "$['b c']", nullValue: 'NULL_VALUE' },
+        { jsonPath: '$["__proto__"].x[0]', numberValue: 1 },
+        { jsonPath: '$["__proto__"].x[1].y', stringValue: 'z' },
+      ],
+      '{"a":false,"b c":null,"__proto__":{"x":[1,{"y":"z"}]}}',
+    ],
+    [
+      'a string in parts',
+      [
+        { jsonPath: '$.x', stringValue: 'Ber', willContinue: true },
+        { jsonPath: '$.x', stringValue: 'lin', willContinue: true },
+        { jsonPath: '$.x', willContinue: false },
+      ],
+      '{"x":"Berlin"}',
+    ],
+    ['a list with a hole', [{ jsonPath: '$.x[1]', numberValue: 1 }], null],
+    ['a path that is not one value', [{ jsonPath: '$..x', numberValue: 1 }], null],
+    ['a part without a value', [{ jsonPath: '$.x' }], null],
+    [
+      'a value twice',
+      [
+        { jsonPath: '$.x', stringValue: 'a' },
+        { jsonPath: '$.x', stringValue: 'b' },
+      ],
+      null,
+    ],
+    [
+      'a string that another value interrupts',
+      [
+        { jsonPath: '$.x', stringValue: 'a', willContinue: true },
+        { jsonPath: '$.y', numberValue: 1 },
+      ],
+      null,
+    ],
+    [
+      'a member of a number',
+      [
+        { jsonPath: '$.x', numberValue: 1 },
+        { jsonPath: '$.x.y', numberValue: 1 },
+      ],
+      null,
+    ],
+    ['arguments that are too long', [{ jsonPath: '$.x', stringValue: 'x'.repeat(1024 * 1024) }], null],
+  ])('joins %s', (_what, partialArgs, wanted) => {
+    const text = inParts(...partialArgs);
+    const seen: (string | null)[] = [];
+    const judge: JudgeCall = (call) => {
+      seen.push(call.arguments);
+      return held(call);
+    };
+    const filter = filterOf('gemini', { judge });
+    const output = textOf([...framesOf(text).flatMap((frame) => filter.push(frame)), ...filter.end()]);
+    expect(filter.answer.toolCalls).toEqual([{ id: null, name: 'a', arguments: wanted }]);
+    expect(seen).toEqual(wanted === null ? [null] : [null, wanted]);
+    if (wanted === null) expect(output).not.toContain('functionCall');
+    else expect(output).toBe(text);
+  });
+
+  test('that is cut in the middle of the arguments loses a call whose arguments decide', () => {
+    const text = stream(
+      parts({ functionCall: { name: 'a', willContinue: true } }),
+      parts({
+        functionCall: {
+          partialArgs: [{ jsonPath: '$.x', numberValue: 1 }],
+          willContinue: true,
+        },
+      }),
+    );
+    expect(sent('gemini', text, { judge: held })).not.toContain('functionCall');
+    expect(sent('gemini', text, {})).toBe(text);
   });
 
   test('with another candidate keeps it', () => {

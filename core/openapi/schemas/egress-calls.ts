@@ -1,3 +1,4 @@
+import { OUTCOMES } from '../../behavior/audit-entry.ts';
 import { AMOUNT, closed, COUNT, FLAG, listOf, orNull, ref, TEXT, TIME } from '../json-schema.ts';
 import type { JsonSchema } from '../operation.ts';
 
@@ -21,6 +22,10 @@ export const EGRESS_CALL_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
       durationMs: AMOUNT,
       violations: listOf(TEXT),
       blocked: FLAG,
+      outcome: {
+        enum: OUTCOMES,
+        description: 'failOpen: the policy engine could not evaluate the call, and it passed.',
+      },
       requestId: { ...orNull(TEXT), description: 'The request during which the agent made the call.' },
     }),
   },
@@ -34,7 +39,16 @@ export const EGRESS_CALL_SCHEMAS: Readonly<Record<string, JsonSchema>> = {
         completionTokens: COUNT,
         reasoningTokens: { ...COUNT, description: 'Part of completionTokens.' },
       },
-      { costUsd: AMOUNT },
+      {
+        costUsd: {
+          ...AMOUNT,
+          description: 'Absent: the price of the model is not known.',
+        },
+        priceDate: {
+          ...{ type: 'string', format: 'date' },
+          description: 'Day of the default price. Absent with costUsd: the manifest declares the price.',
+        },
+      },
     ),
   },
 };

@@ -23,6 +23,7 @@ export const EGRESS_SUMMARY: Members = {
   misreported: said(COUNT, 'Items whose report differs from the observation.'),
 };
 export const OPTIONAL_EGRESS_SUMMARY: Members = {
+  failedOpen: said(COUNT, 'Calls that the policy engine could not evaluate, and that passed.'),
   unseenEgress: said(COUNT, 'Addresses that nothing explains; absent: no census.'),
   unexplainedOpens: said(COUNT, 'Connections whose address was not seen; absent: no census.'),
 };
