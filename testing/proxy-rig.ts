@@ -28,6 +28,7 @@ import { Http2Refusals } from '../sidecar/proxy/http2-refusal.ts';
 import { LoadLimits } from '../sidecar/proxy/load-limits.ts';
 import { OutageLog } from '../sidecar/proxy/outage-log.ts';
 import { startProxyServer, type ProxyServer } from '../sidecar/proxy/proxy-server.ts';
+import type { UpstreamRequest } from '../sidecar/proxy/upstream.ts';
 
 /** An agent and the sidecar's proxy in front of it, on real sockets. */
 export interface ProxyRig {
@@ -59,6 +60,8 @@ export interface RigOptions {
   memoryBytes?: number;
   /** Default: the system's. */
   clock?: Clock;
+  /** Called with each request that is sent to the agent. */
+  onSend?: (request: UpstreamRequest) => void;
 }
 
 const listening = async (server: Server | TcpServer, port: number): Promise<number> => {
@@ -112,9 +115,16 @@ export async function startProxyBefore(url: URL, options: RigOptions = {}): Prom
   const policy = policyOf(options.manifest ?? plainManifest('shop', []));
   const { timeoutMs = null, idleMs } = options;
   const agentAt = { url, timeoutMs, ...(idleMs !== undefined && { idleMs }) };
+  const upstream = createUpstream(agentAt);
   const proxy = await startProxyServer(
     {
-      upstream: createUpstream(agentAt),
+      upstream: {
+        send: (request, handler) => {
+          options.onSend?.(request);
+          upstream.send(request, handler);
+        },
+        close: () => upstream.close(),
+      },
       audit,
       policy: new PolicyEvaluator({
         mode: options.mode ?? 'track',

@@ -109,7 +109,7 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     if (this.#isOver) return;
     if (this.#inlet !== null) {
       const onBytes = (count: number): void => this.#recording.bytesIn(count);
-      this.#outgoing.body = this.#inlet.take(this.#input.framed.body === 'sized', onBytes, this.#stuck);
+      this.#outgoing.body = this.#inlet.take(this.#input.framed.bodyBytes, onBytes, this.#stuck);
     }
     this.#context.upstream.send(this.#outgoing, this);
     this.#overheadMs = this.#context.clock.monotonicMs() - fromMs;

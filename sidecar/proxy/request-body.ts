@@ -40,19 +40,16 @@ export class BodyInlet {
     request.push = (chunk: Buffer | null) => (chunk === null ? end(null) : this.#receive(chunk));
   }
 
-  /** A short body that arrived with its head needs no stream: head and body are sent in one write. */
-  take(isSized: boolean, onBytes: (count: number) => void, stuck: StuckSide): Buffer | RequestBody {
-    const whole = isSized ? this.#whole() : null;
-    if (whole === null) return new RequestBody({ request: this.#request, inlet: this }, onBytes, stuck);
-    onBytes(whole.length);
-    return whole;
-  }
-
-  /** Returns the complete body; null: a part of the body has not arrived. */
-  #whole(): Buffer | null {
-    if (!this.#request.complete) return null;
-    // Makes the request end: its own buffer is empty.
-    this.#request.resume();
+  /**
+   * A short body that arrived with its head needs no stream: head and body are sent in one write. All its bytes can be here
+   * before the request is `complete`: Node.js runs ticks between the last bytes and the end of the message. Nothing resumes
+   * such a request, because Node.js makes it end when its response is sent, as it does for a request without a body.
+   * @param bodyBytes Infinity: unknown in advance
+   */
+  take(bodyBytes: number, onBytes: (count: number) => void, stuck: StuckSide): Buffer | RequestBody {
+    if (this.#store.bytes !== bodyBytes)
+      return new RequestBody({ request: this.#request, inlet: this }, onBytes, stuck);
+    onBytes(bodyBytes);
     return this.#store.take();
   }
 
