@@ -1,6 +1,7 @@
 import { isRecord, jsonOf } from '../untrusted/fields.ts';
 import { createLines, SseEvents } from './sse-data.ts';
 import { TOOL_RESULT, UsageCollector } from './answer-usage.ts';
+import { createParseFilter, type CreateParseFilter } from './parse-filter.ts';
 import type { ParsedUsage } from './usage.ts';
 
 /** Format of a body that may contain usage: one JSON document, server-sent events, or lines of JSON. */
@@ -54,9 +55,21 @@ export function formOfStart(start: Uint8Array): AnswerForm | null {
 /** Shared decoder. Decoding a whole text leaves no state in the decoder. */
 const WHOLE_TEXT = new TextDecoder();
 
+export interface JsonReading {
+  /** The path is that of a model endpoint, so an unreadable body counts as a model response. */
+  modelPath: boolean;
+  createFilter: CreateParseFilter;
+}
+
 /** Usage in a complete JSON body; `broken`: the body is not valid JSON. */
-export function usageOfJson(body: Uint8Array): ParsedUsage | 'broken' | null {
-  const value = jsonOf(WHOLE_TEXT.decode(body));
+export function usageOfJson(
+  body: Uint8Array,
+  { modelPath, createFilter }: JsonReading,
+): ParsedUsage | 'broken' | null {
+  const text = WHOLE_TEXT.decode(body);
+  // Whether a body without usage is valid matters only on the path of a model endpoint.
+  if (!modelPath && !createFilter().mustParse(text)) return null;
+  const value = jsonOf(text);
   if (value === undefined) return 'broken';
   const usage = new UsageCollector();
   usage.add(value);
@@ -73,20 +86,26 @@ export interface StreamText {
 }
 
 /** Creates an incremental reader of a stream's events or lines. */
-export function createStreamText(form: 'stream' | 'lines'): StreamText {
+export function createStreamText(
+  form: 'stream' | 'lines',
+  createFilter: CreateParseFilter = createParseFilter,
+): StreamText {
   const decoder = new TextDecoder();
   const usage = new UsageCollector();
-  const addText = (text: string, code?: string): void => {
-    const value = text === '[DONE]' ? undefined : jsonOf(text);
-    if (value !== undefined) usage.add(code === STEP_CODE && isRecord(value) ? stepOf(value) : value);
+  const filter = createFilter();
+  const add = (line: string, text = line, code = ''): void => {
+    if (!filter.mustParse(line)) return;
+    const value = jsonOf(text);
+    if (value === undefined) return;
+    filter.parsed(line, usage.add(code === STEP_CODE && isRecord(value) ? stepOf(value) : value));
   };
   const events =
     form === 'stream'
-      ? new SseEvents((data) => addText(data), MAX_READ_BYTES / 2)
-      : createLines((line) => addText(...withoutCode(line)), MAX_READ_BYTES / 2);
+      ? new SseEvents((data) => add(data), MAX_READ_BYTES / 2)
+      : createLines((line) => add(line, ...withoutCode(line)), MAX_READ_BYTES / 2);
   return {
     write: (chunk) => events.write(decoder.decode(chunk, { stream: true })),
-    heldBytes: () => events.heldLength() + usage.heldBytes,
+    heldBytes: () => events.heldLength() + filter.heldLength + usage.heldBytes,
     result: () => usage.result(),
     end() {
       events.write(decoder.decode());
@@ -101,7 +120,7 @@ const STEP_CODE = 'e';
 const stepOf = (end: Record<string, unknown>): unknown => ({ ...end, type: 'finish-step' });
 const CODE = /^([a-z\d]{1,2}):/;
 
-function withoutCode(line: string): [text: string, code?: string] {
+function withoutCode(line: string): [text: string, code: string] {
   const [prefix = '', code] = CODE.exec(line) ?? [];
   return [line.slice(prefix.length), code ?? ''];
 }

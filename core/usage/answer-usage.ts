@@ -45,10 +45,11 @@ export class UsageCollector {
     return this.#calls.size * CALL_BYTES + (this.#aliases.size + this.#idsOfRuns.size) * ALIAS_BYTES;
   }
 
-  /** Adds one JSON value. */
-  add(value: unknown): void {
+  /** Adds one JSON value. Returns true if adding it once more, as the next value, would change nothing. */
+  add(value: unknown): boolean {
     let ofEvent: TokenCounts | null = null;
-    for (const finding of findUsage(value)) {
+    const findings = findUsage(value);
+    for (const finding of findings) {
       const call = this.#callOf(finding);
       this.#modelId ??= finding.modelId;
       call.modelId ??= finding.modelId;
@@ -63,6 +64,7 @@ export class UsageCollector {
       this.#last = call;
     }
     this.#unnamed.counts = largestOf(this.#unnamed.counts, ofEvent);
+    return findings.length <= 1 && findings.every(isRepeatable);
   }
 
   /** null: no model response was found. */
@@ -103,6 +105,11 @@ export class UsageCollector {
     if (isNew && aliases.size < MAX_CALLS) aliases.set(id, known);
     return aliases.get(id) ?? id;
   }
+}
+
+/** A chunk of a call without usage. The other kinds depend on what came before, and a step is a new call each time. */
+function isRepeatable({ counts, kind }: Finding): boolean {
+  return counts === null && (kind === 'whole' || kind === 'piece');
 }
 
 const NO_CALL: Call = {

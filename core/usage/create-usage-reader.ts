@@ -8,9 +8,11 @@ import {
   startsLikeModelAnswer,
   usageOfJson,
   type AnswerForm,
+  type JsonReading,
   type StreamText,
 } from './answer-form.ts';
 import { TOOL_RESULT } from './answer-usage.ts';
+import { createParseFilter, type CreateParseFilter } from './parse-filter.ts';
 import type { ParsedUsage } from './usage.ts';
 
 /** The parts of a response head and its request that usage needs. */
@@ -56,28 +58,36 @@ export interface UsageReader {
   end(): ParsedUsage | null;
 }
 
-/** @param decode decodes compressed responses; this module contains no codec */
-export function createUsageReader(head: AnswerHead, decode: Decode): UsageReader {
-  if (head.statusCode < 200 || head.statusCode > 299) return decided(null);
-  const reader = readerOf(head, decode);
+/**
+ * @param decode decodes compressed responses; this module contains no codec
+ * @param createFilter replaced only by tests
+ */
+export function createUsageReader(
+  head: AnswerHead,
+  decode: Decode,
+  createFilter: CreateParseFilter = createParseFilter,
+): UsageReader {
+  if (head.statusCode < 200 || head.statusCode > 299) return NOTHING;
+  const reader = readerOf(head, decode, createFilter);
   const end = reader.end.bind(reader);
   reader.end = () => asDeclared(end(), head);
   return reader;
 }
 
-function readerOf(head: AnswerHead, decode: Decode): UsageReader {
+function readerOf(head: AnswerHead, decode: Decode, createFilter: CreateParseFilter): UsageReader {
   const form = formOfType(head.contentType);
   const modelPath = isModelPath(head);
   const encoding = head.contentEncoding?.trim().toLowerCase() ?? '';
   if (encoding === '' || encoding === 'identity') {
-    if (form === 'stream' || form === 'lines') return streamReader(form);
-    return form === 'json' ? keptReader({ form, modelPath }) : unnamedReader(modelPath);
+    if (form === 'stream' || form === 'lines') return new StreamReader(form, createFilter);
+    const about = { form, modelPath, createFilter };
+    return form === 'json' ? new KeptReader(about) : new UnnamedReader(about);
   }
-  if (form === null && !modelPath && !mayHoldAnyForm(head.contentType)) return decided(null);
-  const coding = CODINGS.get(encoding);
-  if (coding !== undefined) return keptReader({ form, modelPath, coding: { name: coding, decode } });
+  if (form === null && !modelPath && !mayHoldAnyForm(head.contentType)) return new DecidedReader(null);
+  const name = CODINGS.get(encoding);
+  if (name !== undefined) return new KeptReader({ form, modelPath, createFilter, coding: { name, decode } });
   const isCall = form !== null && modelPath;
-  return decided(isCall ? unreadable(`content-encoding ${encoding.slice(0, 50)}`) : null);
+  return new DecidedReader(isCall ? unreadable(`content-encoding ${encoding.slice(0, 50)}`) : null);
 }
 
 const CODINGS: ReadonlyMap<string, Coding> = new Map([
@@ -92,15 +102,30 @@ function unreadable(reason: string): ParsedUsage {
   return { calls: [], unknown: [null], reason };
 }
 
-function decided(result: ParsedUsage | null): UsageReader {
-  return {
-    needsBody: false,
-    keptBytes: 0,
-    write: () => undefined,
-    giveUp: () => undefined,
-    end: () => result,
-  };
+/** A reader of a response whose body is not needed. The readers are classes, because one is created for each response. */
+class DecidedReader implements UsageReader {
+  readonly needsBody = false;
+  readonly keptBytes = 0;
+  readonly #result: ParsedUsage | null;
+
+  constructor(result: ParsedUsage | null) {
+    this.#result = result;
+  }
+
+  write(): void {
+    // Nothing is read.
+  }
+
+  giveUp(): void {
+    // Nothing is kept.
+  }
+
+  end(): ParsedUsage | null {
+    return this.#result;
+  }
 }
+
+const NOTHING: UsageReader = new DecidedReader(null);
 
 /**
  * On the declared chat path, a response without readable usage counts as a call without usage. An MCP tool result without
@@ -128,71 +153,84 @@ const KEPT_OF_TOO_LARGE = 4096;
 const DECODED_OF_TOO_LARGE = [64, 1024, 4096, 16 * 1024, 132 * 1024] as const;
 const KEPT_OF_COMPRESSED = 132 * 1024;
 
-interface KeptBody {
+interface KeptBody extends JsonReading {
   /** null: detected from the first bytes of the body. */
   form: AnswerForm | null;
-  modelPath: boolean;
   coding?: { name: Coding; decode: Decode };
 }
 
 /** Collects the body and reads it at the end. */
-function keptReader(about: KeptBody): UsageReader {
+class KeptReader implements UsageReader {
+  readonly #about: KeptBody;
   /** The body so far. While there is only one chunk, this is the chunk itself. */
-  let store: Uint8Array = new Uint8Array(0);
-  let bytes = 0;
-  let hasGivenUp = false;
-  return {
-    get needsBody() {
-      return !hasGivenUp && bytes <= MAX_READ_BYTES;
-    },
-    get keptBytes() {
-      return store.byteLength;
-    },
-    write(chunk) {
-      if (bytes > MAX_READ_BYTES) return;
-      if (bytes === 0) store = chunk;
-      else {
-        // Chunks are copied into one buffer. Otherwise a body of one-byte chunks would use a hundred times its size.
-        const kept = chunk.subarray(0, Math.max(0, MAX_READ_BYTES - bytes));
-        store = withRoom(store, bytes + kept.byteLength);
-        store.set(kept, bytes);
-      }
-      bytes += chunk.byteLength;
-      // `slice` copies; a view would keep the whole buffer in memory.
-      if (bytes > MAX_READ_BYTES)
-        store = store.slice(0, about.coding ? KEPT_OF_COMPRESSED : KEPT_OF_TOO_LARGE);
-    },
-    giveUp() {
-      hasGivenUp = true;
-      store = new Uint8Array(0);
-    },
-    end() {
-      if (hasGivenUp) return about.modelPath ? NO_MEMORY : null;
-      if (bytes === 0) return null;
-      if (bytes > MAX_READ_BYTES) return usageOfTooLarge(store, about);
-      return usageOfBody(store.subarray(0, bytes), about);
-    },
-  };
+  #store: Uint8Array = NO_BYTES;
+  #bytes = 0;
+  #hasGivenUp = false;
+
+  constructor(about: KeptBody) {
+    this.#about = about;
+  }
+
+  get needsBody(): boolean {
+    return !this.#hasGivenUp && this.#bytes <= MAX_READ_BYTES;
+  }
+
+  get keptBytes(): number {
+    return this.#store.byteLength;
+  }
+
+  write(chunk: Uint8Array): void {
+    if (this.#bytes > MAX_READ_BYTES) return;
+    if (this.#bytes === 0) this.#store = chunk;
+    else {
+      // Chunks are copied into one buffer. Otherwise a body of one-byte chunks would use a hundred times its size.
+      const kept = chunk.subarray(0, Math.max(0, MAX_READ_BYTES - this.#bytes));
+      this.#store = withRoom(this.#store, this.#bytes + kept.byteLength);
+      this.#store.set(kept, this.#bytes);
+    }
+    this.#bytes += chunk.byteLength;
+    // `slice` copies; a view would keep the whole buffer in memory.
+    if (this.#bytes > MAX_READ_BYTES)
+      this.#store = this.#store.slice(0, this.#about.coding ? KEPT_OF_COMPRESSED : KEPT_OF_TOO_LARGE);
+  }
+
+  giveUp(): void {
+    this.#hasGivenUp = true;
+    this.#store = NO_BYTES;
+  }
+
+  end(): ParsedUsage | null {
+    if (this.#hasGivenUp) return this.#about.modelPath ? NO_MEMORY : null;
+    if (this.#bytes === 0) return null;
+    if (this.#bytes > MAX_READ_BYTES) return usageOfTooLarge(this.#store, this.#about);
+    return usageOfBody(this.#store.subarray(0, this.#bytes), this.#about);
+  }
 }
 
+const NO_BYTES = new Uint8Array(0);
+
 function usageOfBody(body: Uint8Array, about: KeptBody): ParsedUsage | null {
-  const { coding, modelPath } = about;
+  const { coding, modelPath, createFilter } = about;
   const decoded = coding === undefined ? body : coding.decode(coding.name, body, MAX_READ_BYTES);
   if (decoded === 'too-large') return usageOfTooLarge(body, about);
   if (decoded === null)
     return modelPath ? unreadable(`content-encoding ${coding?.name} cannot be decoded`) : null;
   const form = about.form ?? formOfStart(decoded);
   if (form === null) return null;
-  const usage = form === 'json' ? usageOfJson(decoded) : usageOfStream(form, decoded);
+  const usage = form === 'json' ? usageOfJson(decoded, about) : usageOfStream(form, decoded, createFilter);
   if (usage !== 'broken') return usage;
   // JSON lines begin like a single JSON document.
-  const ofLines = usageOfStream('lines', decoded);
+  const ofLines = usageOfStream('lines', decoded, createFilter);
   if (ofLines !== null) return ofLines;
   return modelPath ? unreadable('the body is not complete JSON') : null;
 }
 
-function usageOfStream(form: 'stream' | 'lines', body: Uint8Array): ParsedUsage | null {
-  const stream = createStreamText(form);
+function usageOfStream(
+  form: 'stream' | 'lines',
+  body: Uint8Array,
+  createFilter: CreateParseFilter,
+): ParsedUsage | null {
+  const stream = createStreamText(form, createFilter);
   stream.write(body);
   return stream.end();
 }
@@ -225,37 +263,53 @@ function withRoom(store: Uint8Array, bytes: number): Uint8Array {
 }
 
 /** For a content type without a known form: the first bytes decide whether and how the body is read. */
-function unnamedReader(modelPath: boolean): UsageReader {
-  let start: Uint8Array = new Uint8Array(0);
-  let reader: UsageReader | null = null;
-  const decide = (): UsageReader => {
-    const form = formOfStart(start);
-    if (form === null) return decided(null);
-    const found = form === 'json' ? keptReader({ form, modelPath }) : streamReader(form);
-    found.write(start);
+class UnnamedReader implements UsageReader {
+  readonly #about: JsonReading;
+  #start: Uint8Array = NO_BYTES;
+  #reader: UsageReader | null = null;
+
+  constructor(about: JsonReading) {
+    this.#about = about;
+  }
+
+  get needsBody(): boolean {
+    return this.#reader?.needsBody ?? true;
+  }
+
+  get keptBytes(): number {
+    return this.#reader?.keptBytes ?? this.#start.byteLength;
+  }
+
+  write(chunk: Uint8Array): void {
+    if (this.#reader !== null) {
+      this.#reader.write(chunk);
+      return;
+    }
+    const start = this.#start.byteLength === 0 ? chunk : joined(this.#start, chunk);
+    this.#start = start;
+    if (start.byteLength >= START_BYTES || formOfStart(start) !== null) this.#reader = this.#decide();
+  }
+
+  giveUp(): void {
+    this.#reader ??= NOTHING;
+    this.#reader.giveUp();
+  }
+
+  end(): ParsedUsage | null {
+    return (this.#reader ?? this.#decide()).end();
+  }
+
+  #decide(): UsageReader {
+    const form = formOfStart(this.#start);
+    if (form === null) return NOTHING;
+    const { modelPath, createFilter } = this.#about;
+    const found =
+      form === 'json'
+        ? new KeptReader({ form, modelPath, createFilter })
+        : new StreamReader(form, createFilter);
+    found.write(this.#start);
     return found;
-  };
-  return {
-    get needsBody() {
-      return reader?.needsBody ?? true;
-    },
-    get keptBytes() {
-      return reader?.keptBytes ?? start.byteLength;
-    },
-    write(chunk) {
-      if (reader !== null) {
-        reader.write(chunk);
-        return;
-      }
-      start = start.byteLength === 0 ? chunk : joined(start, chunk);
-      if (start.byteLength >= START_BYTES || formOfStart(start) !== null) reader = decide();
-    },
-    giveUp() {
-      reader ??= decided(null);
-      reader.giveUp();
-    },
-    end: () => (reader ?? decide()).end(),
-  };
+  }
 }
 
 function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
@@ -265,22 +319,33 @@ function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
   return both;
 }
 
-function streamReader(form: 'stream' | 'lines'): UsageReader {
-  let stream: StreamText | null = createStreamText(form);
+class StreamReader implements UsageReader {
+  #stream: StreamText | null;
   /** The result after `giveUp`. */
-  let result: ParsedUsage | null = null;
-  return {
-    get needsBody() {
-      return stream !== null;
-    },
-    get keptBytes() {
-      return stream?.heldBytes() ?? 0;
-    },
-    giveUp() {
-      if (stream !== null && stream.result() !== null) result = NO_MEMORY;
-      stream = null;
-    },
-    write: (chunk) => stream?.write(chunk),
-    end: () => (stream === null ? result : stream.end()),
-  };
+  #result: ParsedUsage | null = null;
+
+  constructor(form: 'stream' | 'lines', createFilter: CreateParseFilter) {
+    this.#stream = createStreamText(form, createFilter);
+  }
+
+  get needsBody(): boolean {
+    return this.#stream !== null;
+  }
+
+  get keptBytes(): number {
+    return this.#stream?.heldBytes() ?? 0;
+  }
+
+  write(chunk: Uint8Array): void {
+    this.#stream?.write(chunk);
+  }
+
+  giveUp(): void {
+    if (this.#stream !== null && this.#stream.result() !== null) this.#result = NO_MEMORY;
+    this.#stream = null;
+  }
+
+  end(): ParsedUsage | null {
+    return this.#stream === null ? this.#result : this.#stream.end();
+  }
 }

@@ -51,6 +51,31 @@ const MODELS = [
 /** Members whose own members describe the enclosing object. */
 const ABOUT = ['response_metadata', 'response', 'metadata'] as const;
 
+/** Ollama has no member around its counts. */
+const UNHELD_COUNT = 'eval_count';
+
+/**
+ * Strings, of which a JSON text contains at least one in quotes if `findUsage` finds anything in it: names of members and
+ * values that make an object a holder of counts, a model response or a tool result.
+ */
+export const MARKS: readonly string[] = [
+  ...HOLDERS,
+  ...HOLDERS_BY_MODEL,
+  UNHELD_COUNT,
+  // Members of events and of JSON-RPC messages. `response` is also a value of `object`.
+  ...['response', 'message_start', 'jsonrpc'],
+  // `isModelAnswer`
+  ...['chat.completion', 'chat.completion.chunk', 'text_completion'],
+  ...['choices', 'stop_reason', 'response_metadata'],
+];
+
+/** Members whose texts `findUsage` reads. Any other text can differ without a difference in the findings. */
+export const READ_TEXTS: ReadonlySet<string> = new Set([
+  ...IDS,
+  ...MODELS,
+  ...['type', 'role', 'object', 'status', 'event', 'run_id'],
+]);
+
 const MAX_NAME = 200;
 /** Usage in JSON that is nested deeper is not read. */
 const MAX_DEPTH = 40;
@@ -153,7 +178,7 @@ function countsAt(object: Record<string, unknown>): TokenCounts | 'unreadable' |
     if (largest === null || counts === 'unreadable') largest = counts;
     else if (largest !== 'unreadable' && counts.totalTokens > largest.totalTokens) largest = counts;
   }
-  return largest ?? (typeof own(object, 'eval_count') === 'number' ? countsOf(object) : null);
+  return largest ?? (typeof own(object, UNHELD_COUNT) === 'number' ? countsOf(object) : null);
 }
 
 /** Detects framework steps and message pieces. Any other object contains the complete usage of its call. */
