@@ -55,6 +55,21 @@ describe('find', () => {
     ring.complete(first, 1);
     expect([ring.find('a'), ring.find('b')]).toEqual([undefined, second]);
   });
+  test('returns entries of each age after any number of insertions between two calls', () => {
+    const ring = new AuditRing(3);
+    for (let n = 1; n <= 100; n++) {
+      ring.insert(arrival(`id${n}`)).outcome = 'allow';
+      if (![1, 2, 3, 7, 8, 20, 21, 100].includes(n)) continue;
+      for (let id = 0; id <= n + 1; id++)
+        expect(ring.find(`id${id}`)?.seq).toBe(id >= 1 && id <= n && id > n - 3 ? id : undefined);
+    }
+  });
+  test('returns the newest of several entries that were overwritten in flight', () => {
+    const ring = new AuditRing(1);
+    const [, second] = [ring.insert(arrival('a')), ring.insert(arrival('a'))];
+    ring.insert(arrival('b'));
+    expect(ring.find('a')).toBe(second);
+  });
   test('returns the newer entry after the older one, overwritten in flight, is complete', () => {
     const ring = new AuditRing(1);
     const [first, second] = [ring.insert(arrival('a')), ring.insert(arrival('a'))];

@@ -3,14 +3,21 @@ import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 /** The fields of an entry that are known when the request arrives. */
 type NewEntry = Pick<AuditEntry, 'requestId' | 'timestamp' | 'method' | 'path' | 'bytesIn' | 'bytesOut'>;
 
-/** The newest proxied requests, in memory. Insertion and lookup take constant time. */
+/** The newest proxied requests, in memory. Insertion and, on average, lookup take constant time. */
 export class AuditRing {
   readonly #slots: (AuditEntry | undefined)[];
   /** By slot, the completion number of the entry. Not stored in the entry, because it is not part of the API. */
   readonly #completions: Float64Array;
-  readonly #newestById = new Map<string, AuditEntry>();
+  /**
+   * seq of the newest entry by request id, of the entries up to `#indexed`. `find` adds the newer ones: most requests are never
+   * looked up, and would pay for an index that no one reads. Overwritten entries are removed later, all at once.
+   */
+  readonly #seqById = new Map<string, number>();
+  #indexed = 0;
   /** seqs of entries that were overwritten before their completion. */
   readonly #overwrittenInFlight = new Set<number>();
+  /** The newest of these entries by request id. */
+  readonly #overwrittenById = new Map<string, AuditEntry>();
   #nextSeq = 1;
 
   constructor(capacity: number) {
@@ -24,9 +31,8 @@ export class AuditRing {
     const numbered: AuditEntry = { seq, requestId, timestamp, method, path, bytesIn, bytesOut };
     const slot = this.#slotOf(seq);
     const overwritten = this.#slots[slot];
-    if (overwritten !== undefined) this.#forget(overwritten);
+    if (overwritten !== undefined && overwritten.outcome === undefined) this.#keepInFlight(overwritten);
     this.#slots[slot] = numbered;
-    this.#newestById.set(numbered.requestId, numbered);
     this.#nextSeq += 1;
     return numbered;
   }
@@ -36,7 +42,7 @@ export class AuditRing {
     if (entry.seq >= this.first) this.#completions[this.#slotOf(entry.seq)] = completions;
     else {
       this.#overwrittenInFlight.delete(entry.seq);
-      this.#removeId(entry);
+      if (this.#overwrittenById.get(entry.requestId) === entry) this.#overwrittenById.delete(entry.requestId);
     }
   }
 
@@ -63,7 +69,9 @@ export class AuditRing {
 
   /** The newest entry with this request id; also finds an overwritten entry that is still in flight. */
   find(requestId: string): AuditEntry | undefined {
-    return this.#newestById.get(requestId);
+    this.#indexNew();
+    const seq = this.#seqById.get(requestId);
+    return (seq === undefined ? undefined : this.at(seq)) ?? this.#overwrittenById.get(requestId);
   }
 
   /** seq of the oldest entry; 1 when the ring is empty. */
@@ -92,15 +100,24 @@ export class AuditRing {
     return this.#range(from, Math.min(this.last, from + limit - 1));
   }
 
-  #forget(entry: AuditEntry): void {
-    // Events of a request in flight must still find its entry. Otherwise its tokens would be counted twice: without the
-    // request, and with its response.
-    if (entry.outcome === undefined) this.#overwrittenInFlight.add(entry.seq);
-    else this.#removeId(entry);
+  /**
+   * Events of a request in flight must still find its entry. Otherwise its tokens would be counted twice: without the request,
+   * and with its response.
+   */
+  #keepInFlight(overwritten: AuditEntry): void {
+    this.#overwrittenInFlight.add(overwritten.seq);
+    this.#overwrittenById.set(overwritten.requestId, overwritten);
   }
 
-  #removeId(entry: AuditEntry): void {
-    if (this.#newestById.get(entry.requestId) === entry) this.#newestById.delete(entry.requestId);
+  #indexNew(): void {
+    const { first, last } = this;
+    // Half of the ids or more are those of overwritten entries.
+    if (this.#seqById.size + last - Math.max(first - 1, this.#indexed) > 2 * this.#slots.length) {
+      this.#seqById.clear();
+      this.#indexed = 0;
+    }
+    for (const { seq, requestId } of this.after(this.#indexed)) this.#seqById.set(requestId, seq);
+    this.#indexed = last;
   }
 
   #range(from: number, to: number): AuditEntry[] {
