@@ -17,8 +17,8 @@ export type UpstreamFailureKind =
 
 /** Behavior of the agent as reported for one request. Absent: not reported. An empty list is a fact. */
 export interface Behavior {
-  guardrailsInvoked?: string[];
-  toolsCalled?: string[];
+  guardrailsInvoked?: readonly string[];
+  toolsCalled?: readonly string[];
   userConfirmed?: boolean;
 }
 

@@ -104,6 +104,21 @@ describe('behavioral headers', () => {
     expect(toolsCalled?.slice(0, 3)).toEqual(['t0', 'a', 't1']);
   });
 
+  test('are read in the same way each time, also after an entry with their names has changed', () => {
+    const toolsIn = (value: string) =>
+      parseBehaviorHeaders(new Map([['x-platform-tools-called', value]])).toolsCalled;
+    for (const round of [1, 2])
+      for (let index = 0; index < 250; index++) {
+        const long = 'x'.repeat(index % 2 === 0 ? 1 : 600);
+        const toolsCalled = toolsIn(`t${index}, ${long}`);
+        const known = [`t${index}`, long.slice(0, 500)];
+        expect({ round, toolsCalled }).toEqual({ round, toolsCalled: known });
+        const entry = { ...anEntry(), ...(toolsCalled && { toolsCalled }) };
+        const next = applyEvents(entry, [{ type: 'tool', name: 'later', success: true, latencyMs: 1 }]);
+        expect(next.toolsCalled).toEqual([...known, 'later']);
+      }
+  });
+
   test('do not stay in memory with their names', () => {
     const headerOf = (index: number): string =>
       Buffer.from(`the-search-tool-${index}${','.repeat(15_000)}`).toString('latin1');

@@ -32,6 +32,8 @@ export function reportedCallsOf(entry: AuditEntry): readonly ModelCall[] {
 
 /** Calls that the completion of an entry adds to the totals. Its lane calls were counted when they ended. */
 export function callsAtCompletion(entry: AuditEntry): readonly ModelCall[] {
+  // Most requests have no calls.
+  if (entry.usage === undefined && entry.events === undefined) return [];
   const { calls, origin } = sourceOf(entry);
   if (origin === 'lanes') return [];
   const lanes = laneCallsOf(entry);

@@ -22,18 +22,40 @@ export function parseBehaviorHeaders(headers: ReadonlyMap<string, string>): Beha
   const behavior: Behavior = {};
   const guardrails = headers.get(GUARDRAILS_HEADER);
   const tools = headers.get(TOOLS_HEADER);
-  const confirmed = new Set(
-    headers
-      .get(CONFIRMED_HEADER)
-      ?.split(',')
-      .map((each) => withoutBlanks(each).toLowerCase()),
-  );
-  if (guardrails !== undefined) behavior.guardrailsInvoked = namesIn(guardrails);
-  if (tools !== undefined) behavior.toolsCalled = namesIn(tools);
-  // Any other value, or both values, counts as not reported. It must count neither as a confirmation nor as a refusal.
-  const [word] = confirmed;
-  if (confirmed.size === 1 && (word === 'true' || word === 'false')) behavior.userConfirmed = word === 'true';
+  const confirmed = headers.get(CONFIRMED_HEADER);
+  if (guardrails !== undefined) behavior.guardrailsInvoked = knownNamesIn(guardrails);
+  if (tools !== undefined) behavior.toolsCalled = knownNamesIn(tools);
+  const userConfirmed = confirmed === undefined ? null : confirmationIn(confirmed);
+  if (userConfirmed !== null) behavior.userConfirmed = userConfirmed;
   return behavior;
+}
+
+/** Any other value, or both values, counts as not reported: null. It must count neither as a confirmation nor as a refusal. */
+function confirmationIn(value: string): boolean | null {
+  if (value === 'true' || value === 'false') return value === 'true';
+  const words = new Set(value.split(',').map((each) => withoutBlanks(each).toLowerCase()));
+  const [word] = words;
+  return words.size === 1 && (word === 'true' || word === 'false') ? word === 'true' : null;
+}
+
+/**
+ * The names of recent header values. Agents send the same few values with every response. Entries share these lists, which
+ * nothing changes in place.
+ */
+const knownNames = new Map<string, readonly string[]>();
+const MAX_KNOWN = 100;
+/** Longer values are not remembered, so that all of them need at most 100 KB. */
+const MAX_KNOWN_LENGTH = 500;
+
+function knownNamesIn(value: string): readonly string[] {
+  const known = knownNames.get(value);
+  if (known !== undefined) return known;
+  const names = namesIn(value);
+  if (value.length > MAX_KNOWN_LENGTH) return names;
+  if (knownNames.size >= MAX_KNOWN) knownNames.clear();
+  // A copy, because the value is a slice of the whole head.
+  knownNames.set(detached(value), names);
+  return names;
 }
 
 /** Whether at least one behavioral header is present, with any value. */

@@ -93,6 +93,8 @@ export class AuditLog {
   readonly #calls = new CallMemory();
   readonly #inFlight = new Set<AuditEntry>();
   readonly #laneTokens: LaneTokens;
+  /** The last time of an arrival, in epoch milliseconds and as text. */
+  #arrival = { ms: NaN, text: '' };
   #day: DayTotals;
 
   constructor(options: AuditLogOptions) {
@@ -115,7 +117,7 @@ export class AuditLog {
     const recorded = cut(withQuery ? target : path, MAX_PATH);
     const entry = this.ring.insert({
       requestId,
-      timestamp: clock.now().toISOString(),
+      timestamp: this.#timestamp(),
       method,
       path: target.length > MAX_PATH ? detached(recorded) : recorded,
       bytesIn: 0,
@@ -132,6 +134,14 @@ export class AuditLog {
       onUsage: this.#used,
       onComplete: this.#completed,
     });
+  }
+
+  /** Under load several requests arrive in one millisecond, and their entries share one text. */
+  #timestamp(): string {
+    const now = this.#options.clock.now();
+    const ms = now.getTime();
+    if (ms !== this.#arrival.ms) this.#arrival = { ms, text: now.toISOString() };
+    return this.#arrival.text;
   }
 
   /** Adds the agent's events to a request's entry. null: no such entry; `full`: the entry has no room for the events. */

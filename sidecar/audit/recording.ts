@@ -127,8 +127,8 @@ export class Recording {
     if (platform.size === 0) return;
     const entry = this.entry;
     const { guardrailsInvoked, toolsCalled, userConfirmed } = parseBehaviorHeaders(platform);
-    if (guardrailsInvoked) entry.guardrailsInvoked = union(entry.guardrailsInvoked, guardrailsInvoked);
-    if (toolsCalled) entry.toolsCalled = union(entry.toolsCalled, toolsCalled);
+    if (guardrailsInvoked) entry.guardrailsInvoked = withNames(entry.guardrailsInvoked, guardrailsInvoked);
+    if (toolsCalled) entry.toolsCalled = withNames(entry.toolsCalled, toolsCalled);
     if (userConfirmed !== undefined) entry.userConfirmed = userConfirmed;
     if (entry.behaviorFrom !== undefined && reportsBehavior(platform)) delete entry.behaviorFrom;
     if (guardrailsInvoked?.length || toolsCalled?.length) this.#options.onDetails(entry);
@@ -180,6 +180,11 @@ export class Recording {
     this.#keptBytes = bytes;
     return true;
   }
+}
+
+/** Adds the distinct names of a header. */
+function withNames(known: readonly string[] | undefined, added: readonly string[]): readonly string[] {
+  return known === undefined ? added : union(known, added);
 }
 
 /** Adds events to an entry. Returns the model calls that the completion of the entry has not counted. */

@@ -84,19 +84,20 @@ function createPipelines(load: LoadLimits, heads: UnfinishedHeads): PipelineOf {
   };
 }
 
-type Handler = (request: IncomingMessage, response: ServerResponse) => void;
+type Handler = (request: IncomingMessage, response: ServerResponse, pipeline: Pipeline<Exchange>) => void;
 
 function handleRequests(server: Server, pipelineOf: PipelineOf, context: ProxyContext): void {
   const unlessRejected =
-    (handle: Handler): Handler =>
-    (request, response) => {
-      if (pipelineOf(request.socket).newest !== null) handle(request, response);
+    (handle: Handler) =>
+    (request: IncomingMessage, response: ServerResponse): void => {
+      const pipeline = pipelineOf(request.socket);
+      if (pipeline.newest !== null) handle(request, response, pipeline);
     };
-  const onRequest: Handler = (request, response) => {
-    pass(context, pipelineOf(request.socket), request, response);
+  const onRequest: Handler = (request, response, pipeline) => {
+    pass(context, pipeline, request, response);
   };
-  const onExpectation: Handler = (request, response) => {
-    pipelineOf(request.socket).newest = null;
+  const onExpectation: Handler = (request, response, pipeline) => {
+    pipeline.newest = null;
     lingerAtEnd(request.socket);
     respondWithProblem(response, {
       status: 417,
@@ -104,9 +105,9 @@ function handleRequests(server: Server, pipelineOf: PipelineOf, context: ProxyCo
       close: true,
     });
   };
-  const onContinue: Handler = (request, response) => {
+  const onContinue: Handler = (request, response, pipeline) => {
     if (frame(request).ok) response.writeContinue();
-    onRequest(request, response);
+    onRequest(request, response, pipeline);
   };
   server.on('request', unlessRejected(onRequest));
   server.on('checkContinue', unlessRejected(onContinue));
