@@ -52,7 +52,8 @@ class RepetitionFilter implements ParseFilter {
     let at = 0;
     for (const piece of pieces) {
       if (at > 0) at = endOfString(text, at);
-      if (!text.startsWith(piece, at)) return false;
+      // Not `startsWith`, which compares several times slower.
+      if (text.slice(at, at + piece.length) !== piece) return false;
       at += piece.length;
     }
     return at === text.length;

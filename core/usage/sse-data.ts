@@ -31,11 +31,18 @@ export class SseEvents {
   write(text: string): void {
     if (text === '') return;
     let start = this.#afterCarriageReturn && text.startsWith('\n') ? 1 : 0;
-    LINE_END.lastIndex = start;
-    for (let found = LINE_END.exec(text); found !== null; found = LINE_END.exec(text)) {
-      if (found.index > start) this.#hold(text.slice(start, found.index));
+    const line = (end: number, next: number): void => {
+      if (end > start) this.#hold(text.slice(start, end));
       this.#finishLine();
-      start = LINE_END.lastIndex;
+      start = next;
+    };
+    // Few streams have carriage returns. Without them, no regular expression is needed.
+    if (!text.includes('\r'))
+      for (let end = text.indexOf('\n', start); end >= 0; end = text.indexOf('\n', start)) line(end, end + 1);
+    else {
+      LINE_END.lastIndex = start;
+      for (let found = LINE_END.exec(text); found !== null; found = LINE_END.exec(text))
+        line(found.index, LINE_END.lastIndex);
     }
     if (start < text.length) this.#hold(text.slice(start));
     this.#afterCarriageReturn = text.endsWith('\r');

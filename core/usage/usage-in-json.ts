@@ -51,6 +51,8 @@ const MODELS = [
 /** Members whose own members describe the enclosing object. */
 const ABOUT = ['response_metadata', 'response', 'metadata'] as const;
 
+const HOLDER_NAMES: ReadonlySet<string> = new Set([...HOLDERS, ...HOLDERS_BY_MODEL]);
+
 /** Ollama has no member around its counts. */
 const UNHELD_COUNT = 'eval_count';
 
@@ -109,15 +111,19 @@ function findingsOfObject(object: Record<string, unknown>, around: Place): Findi
   };
   const inside = { ...place, depth: around.depth + 1, isRoot: false };
   const below: Finding[] = [];
-  for (const [name, member] of Object.entries(object)) {
+  // Most objects hold no counts, so the names are compared only once.
+  let isHolder = false;
+  for (const name of Object.keys(object)) {
+    const member = object[name];
     if (typeof member !== 'object' || member === null) continue;
+    isHolder ||= HOLDER_NAMES.has(name);
     // `response.completed` of the Responses API and `message_start` of Anthropic contain the model response itself.
     const isRoot = around.isRoot && typeof type === 'string' && EVENT_OF.get(name)?.test(type) === true;
     // The input of a call contains the messages of earlier calls, which belong to other runs.
     const runId = name === 'input' ? null : inside.runId;
-    below.push(...findingsIn(member, { ...inside, runId, isRoot }));
+    for (const finding of findingsIn(member, { ...inside, runId, isRoot })) below.push(finding);
   }
-  below.push(...callsByModel(object, place));
+  if (isHolder) below.push(...callsByModel(object, place));
   const found: Omit<Finding, 'counts'> = {
     id: place.id,
     runId: place.runId,
@@ -127,7 +133,7 @@ function findingsOfObject(object: Record<string, unknown>, around: Place): Findi
     isRoot: around.isRoot,
     isToolResult: around.isRoot && isToolResult(object),
   };
-  const counts = countsAt(object);
+  const counts = (isHolder ? countsAt(object) : null) ?? unheldCountsOf(object);
   if (counts !== null) return larger({ ...found, counts }, below);
   const isAnswer = (around.isRoot && around.depth > 0) || found.isToolResult || isModelAnswer(object);
   if (below.length === 0 && isAnswer) return [{ ...found, counts: null }];
@@ -178,7 +184,11 @@ function countsAt(object: Record<string, unknown>): TokenCounts | 'unreadable' |
     if (largest === null || counts === 'unreadable') largest = counts;
     else if (largest !== 'unreadable' && counts.totalTokens > largest.totalTokens) largest = counts;
   }
-  return largest ?? (typeof own(object, UNHELD_COUNT) === 'number' ? countsOf(object) : null);
+  return largest;
+}
+
+function unheldCountsOf(object: Record<string, unknown>): TokenCounts | 'unreadable' | null {
+  return typeof own(object, UNHELD_COUNT) === 'number' ? countsOf(object) : null;
 }
 
 /** Detects framework steps and message pieces. Any other object contains the complete usage of its call. */
