@@ -44,7 +44,7 @@ function confirmationIn(value: string): boolean | null {
  */
 const knownNames = new Map<string, readonly string[]>();
 const MAX_KNOWN = 100;
-/** Longer values are not remembered, so that all of them need at most 100 KB. */
+/** Longer values are not remembered, so that all of them need less than 1 MB, even with names of one letter. */
 const MAX_KNOWN_LENGTH = 500;
 
 function knownNamesIn(value: string): readonly string[] {

@@ -63,8 +63,8 @@ export function sightingsIn(entry: Pick<AuditEntry, keyof Behavior | 'usage' | '
       for (const subject of modelSubjectsOf(modelId)) add('wire', subject);
       if (totalTokens > 0) add('wire', TOKENS);
     }
-  for (const type of guardrailsInvoked ?? []) add('report', `guardrail:${type}`);
-  for (const name of toolsCalled ?? []) add('report', `tool:${name}`);
+  for (const key of guardrailsInvoked ? keysOfGuardrails(guardrailsInvoked) : []) keys.add(key);
+  for (const key of toolsCalled ? keysOfTools(toolsCalled) : []) keys.add(key);
   for (const event of events ?? []) {
     if (event.type === 'memory' && event.backend !== undefined) add('report', `backend:${event.backend}`);
     if (event.type !== 'model') continue;
@@ -72,6 +72,25 @@ export function sightingsIn(entry: Pick<AuditEntry, keyof Behavior | 'usage' | '
     for (const key of reportedModelCall(modelId, promptTokens + completionTokens)) keys.add(key);
   }
   return keys;
+}
+
+const keysOfGuardrails = rememberKeys('guardrail');
+const keysOfTools = rememberKeys('tool');
+
+/**
+ * Returns a function for the keys of reported names. It remembers them by list: requests that report the same names share one
+ * list, and the same strings as keys are found without hashing them each time.
+ */
+function rememberKeys(kind: 'guardrail' | 'tool'): (names: readonly string[]) => readonly string[] {
+  const known = new WeakMap<readonly string[], readonly string[]>();
+  return (names) => {
+    let keys = known.get(names);
+    if (keys === undefined) {
+      keys = names.map((name) => sightingKey('report', `${kind}:${name}`));
+      known.set(names, keys);
+    }
+    return keys;
+  };
 }
 
 /** What one call on an egress lane shows. */

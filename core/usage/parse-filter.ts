@@ -23,7 +23,7 @@ export function canCarryUsage(text: string): boolean {
 }
 
 /** Longer texts are not kept to be compared with the next one. */
-const MAX_KEPT = 2048;
+const MAX_KEPT = 1024;
 
 /** A member with a text as its value, or any other string of a JSON text. */
 const STRING = /"((?:[^"\\]|\\.)*)"\s*:\s*"((?:[^"\\]|\\.)*)"|"(?:[^"\\]|\\.)*"/g;
