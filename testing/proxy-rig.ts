@@ -13,6 +13,7 @@ import {
   type Socket,
 } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { createSecureContext, createServer as createTlsServer } from 'node:tls';
 import type { AuditEntry } from '../core/behavior/audit-entry.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
 import { systemClock, type Clock } from '../runtime/clock.ts';
@@ -29,6 +30,7 @@ import { LoadLimits } from '../sidecar/proxy/load-limits.ts';
 import { OutageLog } from '../sidecar/proxy/outage-log.ts';
 import { startProxyServer, type ProxyServer } from '../sidecar/proxy/proxy-server.ts';
 import type { UpstreamRequest } from '../sidecar/proxy/upstream.ts';
+import { issueCa, issueLeaf } from '../webhook/certificates/issue.ts';
 
 /** An agent and the sidecar's proxy in front of it, on real sockets. */
 export interface ProxyRig {
@@ -40,6 +42,14 @@ export interface ProxyRig {
   http2: Http2Refusals;
   log: [level: string, message: string, fields: LogFields][];
   close(): Promise<void>;
+}
+
+/** The certificate of an agent with TLS. */
+export interface TlsIdentity {
+  cert: string;
+  key: string;
+  /** The CA that signed it. */
+  ca: string;
 }
 
 export interface RigOptions {
@@ -62,6 +72,8 @@ export interface RigOptions {
   clock?: Clock;
   /** Called with each request that is sent to the agent. */
   onSend?: (request: UpstreamRequest) => void;
+  /** The agent uses TLS; default: plain HTTP. */
+  tls?: TlsIdentity;
 }
 
 const listening = async (server: Server | TcpServer, port: number): Promise<number> => {
@@ -75,7 +87,8 @@ async function rigBefore(
   stop: () => void,
 ): Promise<ProxyRig> {
   const [wanted = 0] = options.agentGoesDown === true ? await freePorts(1) : [];
-  const url = new URL(`http://127.0.0.1:${await listening(agent, wanted)}${options.prefix ?? ''}`);
+  const scheme = options.tls === undefined ? 'http' : 'https';
+  const url = new URL(`${scheme}://127.0.0.1:${await listening(agent, wanted)}${options.prefix ?? ''}`);
   const before = await startProxyBefore(url, options);
   return {
     ...before,
@@ -113,8 +126,14 @@ export async function startProxyBefore(url: URL, options: RigOptions = {}): Prom
     maxEventBytes: load.maxEventBytes,
   });
   const policy = policyOf(options.manifest ?? plainManifest('shop', []));
-  const { timeoutMs = null, idleMs } = options;
-  const agentAt = { url, timeoutMs, ...(idleMs !== undefined && { idleMs }) };
+  const { timeoutMs = null, idleMs, tls } = options;
+  const agentAt = {
+    ...{ url, timeoutMs },
+    ...(idleMs !== undefined && { idleMs }),
+    ...(tls !== undefined && {
+      tls: { rejectUnauthorized: true as const, secureContext: createSecureContext({ ca: tls.ca }) },
+    }),
+  };
   const upstream = createUpstream(agentAt);
   const proxy = await startProxyServer(
     {
@@ -164,11 +183,13 @@ export function startRig(handler: RequestListener, options: RigOptions = {}): Pr
 /** An agent that sends raw bytes, for responses that no HTTP server would send. */
 export function startRawRig(onSocket: (socket: Socket) => void, options: RigOptions = {}): Promise<ProxyRig> {
   const sockets = new Set<Socket>();
-  const agent = createTcpServer((socket) => {
+  const onConnection = (socket: Socket): void => {
     sockets.add(socket);
     socket.on('error', () => socket.destroy()).on('close', () => sockets.delete(socket));
     onSocket(socket);
-  });
+  };
+  const { tls } = options;
+  const agent = tls === undefined ? createTcpServer(onConnection) : createTlsServer(tls, onConnection);
   return rigBefore(agent, options, () => {
     for (const socket of sockets) socket.destroy();
   });
@@ -239,6 +260,13 @@ export async function until(condition: () => boolean, what = 'the condition'): P
     if (Date.now() > deadline) throw new Error(`${what}: condition not reached`);
     await sleep(2);
   }
+}
+
+/** A certificate for the address of the agents here, and for the Host `a` of the requests, which is checked. */
+export async function issueTlsIdentity(): Promise<TlsIdentity> {
+  const validity = { now: new Date(), days: 1 };
+  const ca = await issueCa(validity);
+  return { ...(await issueLeaf(ca, ['127.0.0.1', 'a'], validity)), ca: ca.cert };
 }
 
 /** The newest audit entry, after its response has closed. */

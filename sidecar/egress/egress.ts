@@ -17,6 +17,7 @@ import type { PolicyEvaluator } from '../policy/policy-evaluator.ts';
 import { valuesOf, type HeaderList } from '../proxy/headers.ts';
 import type { LoadLimits } from '../proxy/load-limits.ts';
 import { OutageLog } from '../proxy/outage-log.ts';
+import { createHttpUpstream } from '../http-client/create-http-upstream.ts';
 import { createPooledUpstream } from '../proxy/pooled-upstream.ts';
 import type { TlsTrust } from '../proxy/upstream.ts';
 import { CallNames } from './call-names.ts';
@@ -124,10 +125,10 @@ export class Egress {
 }
 
 function openLane(lane: Lane, { tls, logger }: EgressOptions): OpenLane {
-  const url = new URL(lane.upstream.origin);
+  const at = { url: new URL(lane.upstream.origin), timeoutMs: null };
   return {
     lane,
-    upstream: createPooledUpstream({ url, timeoutMs: null, tls }),
+    upstream: at.url.protocol === 'https:' ? createPooledUpstream({ ...at, tls }) : createHttpUpstream(at),
     outages: new OutageLog(logger, { lane: lane.id }),
   };
 }

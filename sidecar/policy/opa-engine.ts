@@ -1,17 +1,19 @@
-import type { Dispatcher } from 'undici';
-import errors from 'undici/lib/core/errors.js';
-import Pool from 'undici/lib/dispatcher/pool.js';
 import type { PolicyAnswer } from '../../core/policy/engine.ts';
 import { denyPathOf, egressPathOf } from '../../core/policy/package-name.ts';
 import { isEgress } from '../../core/policy/policy.ts';
 import type { PolicyInput } from '../../core/policy/policy-input.ts';
 import { parseDenials } from '../../core/policy/parse-denials.ts';
+import { createHttpUpstream } from '../http-client/create-http-upstream.ts';
+import { createPooledUpstream } from '../proxy/pooled-upstream.ts';
+import type { Upstream, UpstreamFailure, UpstreamHandler, UpstreamRequestHandle } from '../proxy/upstream.ts';
 
 export type OpaEngine = ReturnType<typeof createOpaEngine>;
 
 export interface OpaEngineOptions {
   /** A path in the URL is prepended to every path. */
   url: URL;
+  /** Path of a Unix socket of the engine, in place of the host and port of an `http:` URL. */
+  socketPath?: string;
   /** Milliseconds for one query, including the connection and a second attempt. */
   timeoutMs: number;
 }
@@ -27,29 +29,25 @@ interface EngineRequest {
   body: string | null;
 }
 
-type Reply = { ok: true; status: number; body: string } | { ok: false; reason: string; isStale: boolean };
+type Reply = { ok: true; status: number; body: string } | { ok: false; reason: string; mayRepeat: boolean };
 
 /** A policy engine over HTTP, on keep-alive connections. */
-export function createOpaEngine({ url, timeoutMs }: OpaEngineOptions) {
-  const pool = new Pool(url.origin, {
-    connections: CONNECTIONS,
-    allowH2: false,
-    pipelining: 1,
-    connect: { timeout: timeoutMs },
-    headersTimeout: 0,
-    bodyTimeout: 0,
-  });
-  const prefix = url.pathname.replace(/\/$/, '');
+export function createOpaEngine({ url, socketPath, timeoutMs }: OpaEngineOptions) {
+  const options = { url, timeoutMs: null, connectTimeoutMs: timeoutMs, maxConnections: CONNECTIONS };
+  const upstream =
+    url.protocol === 'https:'
+      ? createPooledUpstream(options)
+      : createHttpUpstream({ ...options, ...(socketPath !== undefined && { socketPath }) });
   const send = async (request: EngineRequest): Promise<Reply> => {
     const deadline = performance.now() + timeoutMs;
-    const first = await exchange(pool, request, timeoutMs);
+    const first = await new Query(timeoutMs).send(upstream, request);
     // The engine may close an idle connection at the moment of its use. Queries are idempotent, so one retry is safe.
     const leftMs = deadline - performance.now();
-    return !first.ok && first.isStale && leftMs > 0 ? exchange(pool, request, leftMs) : first;
+    return !first.ok && first.mayRepeat && leftMs > 0 ? new Query(leftMs).send(upstream, request) : first;
   };
   return {
     async evaluate(input: PolicyInput): Promise<PolicyAnswer> {
-      const path = prefix + (isEgress(input) ? egressPathOf : denyPathOf)(input.agent_name);
+      const path = (isEgress(input) ? egressPathOf : denyPathOf)(input.agent_name);
       const reply = await send({ method: 'POST', path, body: JSON.stringify({ input }) });
       if (!reply.ok) return { state: 'unreachable', reason: reply.reason };
       if (reply.status !== 200)
@@ -58,57 +56,80 @@ export function createOpaEngine({ url, timeoutMs }: OpaEngineOptions) {
     },
     /** `GET /health`. Only the status code counts, because Open Policy Agent's body is `{}`. */
     async isHealthy(): Promise<boolean> {
-      const reply = await send({ method: 'GET', path: `${prefix}/health`, body: null });
+      const reply = await send({ method: 'GET', path: '/health', body: null });
       return reply.ok && reply.status >= 200 && reply.status < 300;
     },
-    close: (): Promise<void> => pool.destroy(),
+    close: (): Promise<void> => upstream.close(),
   };
 }
 
-/** One request and its complete response; resolves within `timeoutMs` milliseconds. */
-function exchange(pool: Pool, { method, path, body }: EngineRequest, timeoutMs: number): Promise<Reply> {
-  const { promise, resolve } = Promise.withResolvers<Reply>();
-  let status = 0;
-  let bytes = 0;
-  let isOver = false;
-  let control: Dispatcher.DispatchController | null = null;
-  const chunks: Buffer[] = [];
-  // Only the first call has an effect.
-  const end = (reply: Reply): void => {
-    isOver = true;
-    clearTimeout(timer);
-    resolve(reply);
-  };
-  const giveUp = (reason: string): void => {
-    end({ ok: false, reason, isStale: false });
-    control?.abort(new errors.RequestAbortedError());
-  };
-  const timer = setTimeout(giveUp, Math.max(1, timeoutMs), `no response within ${Math.ceil(timeoutMs)} ms`);
-  const headers = body === null ? [] : ['content-type', 'application/json'];
-  pool.dispatch(
-    { method, path, headers, body },
-    {
-      onRequestStart: (controller) => {
-        control = controller;
-        // The request timed out while it waited for a connection.
-        if (isOver) controller.abort(new errors.RequestAbortedError());
-      },
-      onResponseStart: (_controller, statusCode) => void (status = statusCode),
-      onResponseData: (_controller, chunk) => {
-        bytes += chunk.byteLength;
-        if (bytes > MAX_BODY_BYTES) giveUp('the response is over 1 MiB');
-        else chunks.push(chunk);
-      },
-      onResponseEnd: () => end({ ok: true, status, body: Buffer.concat(chunks).toString() }),
-      onResponseError: (_controller, error) =>
-        end({ ok: false, reason: reasonOf(error), isStale: status === 0 && isDeadSocket(error) }),
-    },
-  );
-  return promise;
-}
+/** One request and its complete response, within a time limit. */
+class Query implements UpstreamHandler {
+  readonly #reply = Promise.withResolvers<Reply>();
+  readonly #timer: NodeJS.Timeout;
+  readonly #chunks: Buffer[] = [];
+  #control: UpstreamRequestHandle | null = null;
+  #status = 0;
+  #bytes = 0;
+  #isOver = false;
 
-function isDeadSocket(error: Error): boolean {
-  return error instanceof errors.SocketError || (error as NodeJS.ErrnoException).code === 'ECONNRESET';
+  constructor(timeoutMs: number) {
+    const reason = `no response within ${Math.ceil(timeoutMs)} ms`;
+    this.#timer = setTimeout(() => this.#giveUp(reason), Math.max(1, timeoutMs));
+  }
+
+  send(upstream: Upstream, { method, path, body }: EngineRequest): Promise<Reply> {
+    upstream.send(
+      {
+        ...{ method, path, chunked: false, trailers: () => [] },
+        headers: body === null ? [] : ['Content-Type', 'application/json'],
+        body: body === null ? null : Buffer.from(body),
+      },
+      this,
+    );
+    return this.#reply.promise;
+  }
+
+  /** Only the first call has an effect. */
+  #end(reply: Reply): void {
+    this.#isOver = true;
+    clearTimeout(this.#timer);
+    this.#reply.resolve(reply);
+  }
+
+  #giveUp(reason: string): void {
+    this.#end({ ok: false, reason, mayRepeat: false });
+    this.#control?.abort();
+  }
+
+  onStart(control: UpstreamRequestHandle): void {
+    this.#control = control;
+    // The query timed out while it waited for a connection.
+    if (this.#isOver) control.abort();
+  }
+
+  onInformation(): void {
+    // Has no meaning for a query.
+  }
+
+  onHead(status: number): void {
+    this.#status = status;
+  }
+
+  onData(chunk: Buffer): void {
+    this.#bytes += chunk.byteLength;
+    if (this.#bytes > MAX_BODY_BYTES) this.#giveUp('the response is over 1 MiB');
+    else this.#chunks.push(chunk);
+  }
+
+  onEnd(): void {
+    this.#end({ ok: true, status: this.#status, body: Buffer.concat(this.#chunks).toString() });
+  }
+
+  onError({ kind, error }: UpstreamFailure): void {
+    const isLost = this.#status === 0 && (kind === 'stale' || kind === 'broken');
+    this.#end({ ok: false, reason: reasonOf(error), mayRepeat: isLost });
+  }
 }
 
 function reasonOf(error: Error): string {

@@ -1,8 +1,15 @@
 import { once } from 'node:events';
 import type { Socket } from 'node:net';
-import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from '@jest/globals';
 import { eachRequest } from '../../testing/each-request.ts';
-import { askRaw, startRawRig, until, type ProxyRig } from '../../testing/proxy-rig.ts';
+import {
+  askRaw,
+  issueTlsIdentity,
+  startRawRig,
+  until,
+  type ProxyRig,
+  type TlsIdentity,
+} from '../../testing/proxy-rig.ts';
 
 /** The response that a client receives. `cut`: the connection ended before the response. */
 interface Seen {
@@ -106,8 +113,17 @@ function seenOf(response: string): Seen {
   return { status, body: body.replace(/^5\r\n(hello)\r\n$/, '$1'), cut: true };
 }
 
-// A GET reaches the agent through undici, a chunked request through node:http.
-describe.each(['GET', 'POST'])('an agent that responds to %s with', (method) => {
+// Over TLS, a GET reaches the agent through undici, and a chunked request through node:https.
+describe.each([
+  ['http', 'GET'],
+  ['http', 'POST'],
+  ['https', 'GET'],
+  ['https', 'POST'],
+])('an agent that responds over %s to %s with', (scheme, method) => {
+  let tls: TlsIdentity | undefined;
+  beforeAll(async () => {
+    if (scheme === 'https') tls = await issueTlsIdentity();
+  });
   let rig: ProxyRig;
   let bytes: string;
   /** The agent's newest connection. */
@@ -115,7 +131,10 @@ describe.each(['GET', 'POST'])('an agent that responds to %s with', (method) => 
   let closes: boolean;
   beforeEach(async () => {
     closes = false;
-    rig = await startRawRig((socket) => eachRequest(socket, (request) => respond(socket, request)));
+    rig = await startRawRig(
+      (socket) => eachRequest(socket, (request) => respond(socket, request)),
+      tls === undefined ? {} : { tls },
+    );
   });
   afterEach(async () => {
     await rig.close();

@@ -1,7 +1,6 @@
-import { Agent, request as httpRequest, type ClientRequest, type IncomingMessage } from 'node:http';
-import { Agent as TlsAgent, request as httpsRequest } from 'node:https';
+import type { ClientRequest, IncomingMessage } from 'node:http';
+import { Agent, request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
-import { TLSSocket } from 'node:tls';
 import errors from 'undici/lib/core/errors.js';
 import { hostPortOf } from '../../core/facts/address.ts';
 import { pairsOf } from './headers.ts';
@@ -15,12 +14,11 @@ import {
   type UpstreamRequest,
 } from './upstream.ts';
 
-/** Upstream client for requests of unknown length: sends the head immediately and trailers after the body. */
-export function createPlainUpstream({ url, timeoutMs, idleMs = IDLE_MS }: UpstreamOptions): Upstream {
-  const isTls = url.protocol === 'https:';
-  const keeping = { keepAlive: true, timeout: idleMs, ...UNBUFFERED };
-  const agent = isTls ? new TlsAgent(keeping) : new Agent(keeping);
-  const send = isTls ? httpsRequest : httpRequest;
+/** Client for requests of unknown length over TLS: sends the head immediately and trailers after the body. */
+export function createPlainUpstream(upstreamOptions: UpstreamOptions): Upstream {
+  const { url, timeoutMs, idleMs = IDLE_MS, tls } = upstreamOptions;
+  const agent = new Agent({ keepAlive: true, timeout: idleMs, ...UNBUFFERED, ...tls });
+  const connectTimeoutMs = connectTimeoutOf(upstreamOptions);
   const prefix = url.pathname.replace(/\/$/, '');
   return {
     send(request, handler) {
@@ -40,12 +38,12 @@ export function createPlainUpstream({ url, timeoutMs, idleMs = IDLE_MS }: Upstre
       };
       let outgoing: ClientRequest;
       try {
-        outgoing = send(options);
+        outgoing = httpsRequest(options);
       } catch (error) {
         handler.onError({ kind: 'broken', error: error as Error });
         return;
       }
-      new PlainExchange(outgoing, handler).start(request, timeoutMs);
+      new PlainExchange(outgoing, handler).start(request, { timeoutMs, connectTimeoutMs });
     },
     close: () => {
       agent.destroy();
@@ -67,7 +65,10 @@ class PlainExchange {
     this.#handler = handler;
   }
 
-  start(request: UpstreamRequest, timeoutMs: number | null): void {
+  start(
+    request: UpstreamRequest,
+    { timeoutMs, connectTimeoutMs }: { timeoutMs: number | null; connectTimeoutMs: number },
+  ): void {
     const outgoing = this.#outgoing;
     // Node would silently drop response headers above its limit. Their total size is limited anyway.
     outgoing.maxHeadersCount = 0;
@@ -75,7 +76,7 @@ class PlainExchange {
     outgoing.on('information', ({ statusCode, rawHeaders }) =>
       this.#handler.onInformation(statusCode, rawHeaders),
     );
-    outgoing.on('socket', (socket) => this.#awaitConnection(socket, connectTimeoutOf(timeoutMs)));
+    outgoing.on('socket', (socket) => this.#awaitConnection(socket, connectTimeoutMs));
     // These requests never ask for an upgrade.
     outgoing.on('upgrade', (_response, socket) => {
       socket.destroy();
@@ -126,7 +127,7 @@ class PlainExchange {
     const outgoing = this.#outgoing;
     const timer = setTimeout(() => outgoing.destroy(new errors.ConnectTimeoutError()), timeoutMs);
     outgoing.once('close', () => clearTimeout(timer));
-    socket.once(socket instanceof TLSSocket ? 'secureConnect' : 'connect', () => {
+    socket.once('secureConnect', () => {
       clearTimeout(timer);
       this.#isConnected = true;
     });

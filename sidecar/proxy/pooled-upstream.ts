@@ -19,11 +19,11 @@ import {
 /** undici sets one size for both directions. With these sizes, a connection with an unread response buffers one read (64 KiB). */
 const BUFFERS = { highWaterMark: undefined, readableHighWaterMark: 16 * 1024, ...UNBUFFERED };
 
-/** Upstream client for nearly all requests: undici's pool, whose low-level dispatch has the lowest cost per request. */
+/** Client for nearly all requests over TLS: undici's pool, through its low-level dispatch. */
 export function createPooledUpstream(options: UpstreamOptions): Upstream {
   // undici's own time-outs are off: its timers above one second are up to a second late.
   const connect = buildConnector({ allowH2: false, timeout: 0, ...BUFFERS, ...options.tls });
-  const connectTimeoutMs = connectTimeoutOf(options.timeoutMs);
+  const connectTimeoutMs = connectTimeoutOf(options);
   const pool = new Pool(options.url.origin, {
     connect: (target, callback) => {
       const connecting = connect(target, (error, socket) => {
@@ -45,6 +45,7 @@ export function createPooledUpstream(options: UpstreamOptions): Upstream {
     },
     allowH2: false,
     pipelining: 1,
+    connections: options.maxConnections ?? null,
     keepAliveTimeout: options.idleMs ?? IDLE_MS,
     bodyTimeout: 0,
     headersTimeout: 0,

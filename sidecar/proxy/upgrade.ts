@@ -26,7 +26,7 @@ const LINGER_MS = 5_000;
 /** Proxies WebSocket connections to the agent and rejects invalid WebSocket requests. */
 export function createUpgrader(context: ProxyContext, { url, timeoutMs }: UpstreamOptions) {
   // toProxy: passes the path unchanged. Otherwise the path is parsed as a URL, which removes dot segments.
-  const connectTimeout = connectTimeoutOf(timeoutMs);
+  const connectTimeout = connectTimeoutOf({ timeoutMs });
   const agent = agentOf(url);
   const proxy = createProxyServer({ target: url.href, xfwd: false, toProxy: true, connectTimeout, agent });
   const passages = new Map<IncomingMessage, Passage>();

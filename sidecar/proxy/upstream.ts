@@ -63,6 +63,10 @@ export interface UpstreamOptions {
   timeoutMs: number | null;
   /** Idle time-out of a connection in milliseconds, unless the agent announces its own; default `IDLE_MS`. */
   idleMs?: number;
+  /** Default: 10 s, or `timeoutMs` if that is shorter. */
+  connectTimeoutMs?: number;
+  /** Requests above this number wait for a connection; default: no limit. */
+  maxConnections?: number;
   /** Default: the CAs of Node.js, and NODE_TLS_REJECT_UNAUTHORIZED. */
   tls?: TlsTrust;
 }
@@ -71,7 +75,7 @@ export interface UpstreamOptions {
 export const IDLE_MS = 4_000;
 
 /**
- * Socket option of connections to the agent. Any write that the kernel does not accept immediately pauses the sender, so that
+ * Socket option of TLS connections to the agent and of WebSockets. Any write that the kernel does not accept immediately pauses the sender, so that
  * further bytes are stored where small chunks are copied together.
  */
 export const UNBUFFERED = { writableHighWaterMark: 1 } as const;
@@ -79,6 +83,9 @@ export const UNBUFFERED = { writableHighWaterMark: 1 } as const;
 const CONNECT_TIMEOUT_MS = 10_000;
 
 /** The agent runs next to its sidecar, so a connection succeeds soon or never, whatever the request time-out is. */
-export function connectTimeoutOf(timeoutMs: number | null): number {
-  return Math.min(timeoutMs ?? CONNECT_TIMEOUT_MS, CONNECT_TIMEOUT_MS);
+export function connectTimeoutOf({
+  timeoutMs,
+  connectTimeoutMs,
+}: Pick<UpstreamOptions, 'timeoutMs' | 'connectTimeoutMs'>): number {
+  return connectTimeoutMs ?? Math.min(timeoutMs ?? CONNECT_TIMEOUT_MS, CONNECT_TIMEOUT_MS);
 }

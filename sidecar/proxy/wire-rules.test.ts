@@ -34,9 +34,8 @@ const HOP_BY_HOP = [
   'x-LISTED: 2',
 ];
 
-// A request without a body reaches the agent through undici, a chunked request through node:http.
 describe.each([
-  ['without a body', [], '', ['host: shop.example', 'connection: keep-alive', 'content-length: 0']],
+  ['without a body', [], '', ['Host: shop.example', 'Connection: keep-alive', 'Content-Length: 0']],
   [
     'in chunks',
     ['Transfer-Encoding: chunked'],
