@@ -1,7 +1,8 @@
 /** A generator of reproducible random numbers in [0, 1). */
 export function diceOf(seed: number): () => number {
   let state = seed & 0x7fffffff;
-  return () => (state = (state * 1_103_515_245 + 12_345) & 0x7fffffff) / 0x80000000;
+  // Math.imul is exact: a product of doubles loses its low bits, and the numbers repeat after about 11,000.
+  return () => (state = (Math.imul(state, 1_103_515_245) + 12_345) & 0x7fffffff) / 0x80000000;
 }
 
 /** A random name, weighted. */
