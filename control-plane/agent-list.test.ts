@@ -60,11 +60,14 @@ describe('?fields=', () => {
     expect((await list(next)).body).toEqual([{ agentName: 'b', score: null }]);
   });
 
-  test.each(['', 'agentName,', 'agentname', '__proto__', 'agentName,trend'])('rejects %j', async (fields) => {
+  test.each(['', 'agentName,', 'agentname', '__proto__', 'trend,'])('rejects %j', async (fields) => {
     expect((await list(`?fields=${fields}`)).body).toMatchObject({
       status: 400,
       errors: [
-        { path: 'fields', message: `is not a list, separated by commas, of ${AGENT_FIELDS.join(', ')}` },
+        {
+          path: 'fields',
+          message: `is not a list, separated by commas, of ${AGENT_FIELDS.join(', ')}, trend`,
+        },
       ],
     });
   });
@@ -95,6 +98,15 @@ describe('?trend=true', () => {
       { namespace: 'platform-remote', name: 'b' },
     ]);
   });
+
+  test.each(['fields=agentName,trend', 'trend=true&fields=trend,agentName'])(
+    'is not needed if the fields have the trend: %s',
+    async (query) => {
+      withHistory({ trends: () => Promise.resolve(new Map([['platform-remote/a', [80, 100]]])) });
+      await rig.register('a');
+      expect((await list(`?${query}`)).body).toEqual([{ agentName: 'a', trend: [80, 100] }]);
+    },
+  );
 
   test('is empty if the store keeps no history', async () => {
     withHistory(null);

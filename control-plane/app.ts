@@ -1,6 +1,6 @@
 import type { Express, RequestHandler } from 'express';
 import { conditional } from '../runtime/conditional.ts';
-import { createApp } from '../runtime/http-app.ts';
+import { createApp, tagged } from '../runtime/http-app.ts';
 import type { Metrics } from '../runtime/metrics.ts';
 import { requireAdminKey } from './auth/admin-key.ts';
 import { requireCaller } from './auth/caller.ts';
@@ -15,7 +15,7 @@ import { agentRoutes } from './routes/agents.ts';
 import { coverageRoutes } from './routes/coverage.ts';
 import { heartbeatRoutes } from './routes/heartbeat.ts';
 import { historyRoutes } from './routes/history.ts';
-import { isConditional, openApiRoute } from './routes/openapi.ts';
+import { isConditional, openApiRoute, type ControlPlaneTag } from './routes/openapi.ts';
 import { processRoutes } from '../runtime/process-routes.ts';
 import { proofRoutes } from './routes/proofs.ts';
 import { registrationRoutes } from './routes/registration.ts';
@@ -48,22 +48,19 @@ export function createControlPlaneApp(context: ControlPlaneContext): Express {
 export function controlPlaneRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
   let fleet: LiveFleet | null = null;
   const live = (): LiveFleet => (fleet ??= createLiveFleet({ ...context, signal: context.stopping }));
-  const routes: ControlPlaneRoute[] = [
-    ...processRoutes(context),
-    ...registrationRoutes(context),
-    ...heartbeatRoutes(context),
-    ...agentRoutes(context),
-    ...agentDetailRoutes(context),
-    ...reportRoutes(context),
-    ...proofRoutes(context),
-    ...historyRoutes(context),
-    ...adminActionRoutes(context),
-    ...coverageRoutes(context, live),
-    ...ruleRoutes(live),
-    ...streamRoutes(live),
-    ...dashboardRoutes(),
-  ];
-  routes.push(openApiRoute(routes));
+  const groups: Record<ControlPlaneTag, ControlPlaneRoute[]> = {
+    Process: processRoutes(context),
+    Heartbeats: [...registrationRoutes(context), ...heartbeatRoutes(context)],
+    Agents: [...agentRoutes(context), ...agentDetailRoutes(context)],
+    Reports: reportRoutes(context),
+    Proofs: proofRoutes(context),
+    History: historyRoutes(context),
+    'Admin actions': adminActionRoutes(context),
+    Fleet: [...coverageRoutes(context, live), ...ruleRoutes(live), ...streamRoutes(live)],
+    Dashboard: dashboardRoutes(),
+  };
+  const routes = Object.entries(groups).flatMap(([tag, group]) => tagged(tag, group));
+  routes.push(...tagged('Process', [openApiRoute(routes)]));
   return routes;
 }
 

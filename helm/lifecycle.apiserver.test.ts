@@ -143,6 +143,10 @@ interface Workload extends ChartObject {
       await upgrade('--set', DATABASE);
       await ok(kubectl(['delete', 'secret', 'database']));
       expect(JSON.parse(await strategy())).toEqual(rolling);
+      // The page about upgrades has the way back that works.
+      const rollback = await helm(['rollback', RELEASE, '2']);
+      expect(rollback.code).toBe(1);
+      expect(rollback.stderr).toMatch(/agent-compliance-control-plane-data.*immutable/s);
       await upgrade('--set', 'controlPlane.store.type=sqlite');
       expect(await valueOf('.metadata.annotations', CLAIM)).toContain('"helm.sh/resource-policy":"keep"');
       expect(await valueOf('.metadata.uid', CLAIM)).toBe(uid);

@@ -35,7 +35,7 @@ export function loadClusterAccess(path: string | null): ClusterAccess {
     config,
     path === null
       ? 'this process does not run in a pod with a ServiceAccount; set KUBECONFIG to a kubeconfig file'
-      : `KUBECONFIG ${path}: the current context has no cluster`,
+      : `kubeconfig file ${path}: the current context has no cluster`,
   );
 }
 
@@ -72,11 +72,20 @@ function accessBy(config: KubeConfig, noCluster: string): ClusterAccess {
   };
 }
 
+/** Errors of the file system in words. */
+const REASONS: Readonly<Record<string, string>> = {
+  ENOENT: 'it does not exist',
+  EISDIR: 'it is a directory',
+  EACCES: 'permission denied',
+};
+
 function loadFile(config: KubeConfig, path: string): void {
   try {
     config.loadFromFile(path);
   } catch (cause) {
-    throw new Error(`KUBECONFIG ${path} cannot be read`, { cause });
+    const reason = REASONS[(cause as NodeJS.ErrnoException).code ?? ''];
+    const failed = `kubeconfig file ${path} cannot be read`;
+    throw reason === undefined ? new Error(failed, { cause }) : new Error(`${failed}: ${reason}`);
   }
 }
 

@@ -79,6 +79,17 @@ test('reports the pool dead when the server responds only on a new connection', 
   expect(dead()).toBe(1);
 });
 
+test('sends no probe after it is closed, also if the server is unreachable', async () => {
+  const { health, probes, pass } = rig({ pooled: NEVER, new: NEVER });
+  health.begin();
+  await pass(20_000);
+  expect(probes).toContain('new');
+  health.close();
+  const sent = probes.length;
+  await pass(20_000);
+  expect(probes).toHaveLength(sent);
+});
+
 test('probes for an exchange that begins while the last probe ends', async () => {
   const { health, probes, pass } = rig({ pooled: 10, new: 10 });
   health.begin()();

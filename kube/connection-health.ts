@@ -76,7 +76,7 @@ export class ConnectionHealth {
     void this.#run().finally(() => {
       this.#isRunning = false;
       // An exchange that began while the loop was ending.
-      if (this.#inFlight > 0 && !this.#stop.signal.aborted) this.#start();
+      if (this.#isNeeded()) this.#start();
     });
   }
 
@@ -96,7 +96,7 @@ export class ConnectionHealth {
     const { newMs, retryMs } = this.#timing;
     // A late response through the pool ends the diagnosis: a slow connection is not a dead one.
     const isSilent = () => this.#received.count === count;
-    while (isSilent() && this.#inFlight > 0) {
+    while (isSilent() && this.#isNeeded()) {
       if ((await this.#responds('new', newMs)) && isSilent()) {
         this.#options.onDead();
         return;
@@ -105,14 +105,19 @@ export class ConnectionHealth {
     }
   }
 
-  /** Returns false when nothing is in flight any more. */
+  /** Whether an exchange is in flight and nothing has stopped the probes. */
+  #isNeeded(): boolean {
+    return this.#inFlight > 0 && !this.#stop.signal.aborted;
+  }
+
+  /** Returns whether the probes are still needed. */
   async #pause(ms: number): Promise<boolean> {
     const { signal } = this.#stop;
     await this.#clock.sleep(ms, signal).catch(() => undefined);
     // After a pause of the process (no processor, a suspended container) timers expire first. Responses that have arrived
     // meanwhile must be read before they are judged late.
     await nextTurn();
-    return !signal.aborted && this.#inFlight > 0;
+    return this.#isNeeded();
   }
 
   #responds(connection: 'pooled' | 'new', withinMs: number): Promise<boolean> {

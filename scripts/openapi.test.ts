@@ -44,6 +44,13 @@ describe.each(NAMES)('the document of the %s', (name) => {
     expect(other).toEqual(name === 'sidecar' ? ['GET /health/ready 503', 'GET /readyz 503'] : []);
   });
 
+  test('has each operation in one of the described groups, and no group without an operation', () => {
+    const used = operations.flatMap(({ operation }) => operation.tags ?? ['none']);
+    expect(used).toHaveLength(operations.length);
+    expect(new Set(used)).toEqual(new Set(document.tags.map((tag) => tag.name)));
+    expect(document.tags.map(({ description }) => description)).not.toContain('');
+  });
+
   test('has each operation id once', () => {
     const ids = operations.map(({ operation }) => operation.operationId);
     expect(ids).toEqual([...new Set(ids)]);

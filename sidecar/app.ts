@@ -1,7 +1,8 @@
 import type { Express } from 'express';
-import { createApp } from '../runtime/http-app.ts';
+import { createApp, tagged } from '../runtime/http-app.ts';
 import { localAccess, type SidecarRoute } from './access.ts';
 import type { SidecarContext } from './context.ts';
+import type { SidecarTag } from './openapi.ts';
 import { auditRoutes } from './routes/audit-routes.ts';
 import { egressRoutes } from './routes/egress-routes.ts';
 import { healthRoutes } from './routes/health-routes.ts';
@@ -15,15 +16,16 @@ const PREFIXES = ['', '/platform'] as const;
 
 /** The route table of the control port; the reference page is generated from it. */
 export function sidecarRoutes(context: SidecarContext, heartbeatFailures: () => number): SidecarRoute[] {
-  const routes = [
-    ...healthRoutes(context),
-    ...reportRoutes(context),
-    ...auditRoutes(context),
-    ...egressRoutes(context),
-    ...proofRoutes(context),
-    ...metricsRoutes(context, heartbeatFailures),
-  ];
-  routes.push(openApiRoute(routes));
+  const groups: Record<SidecarTag, SidecarRoute[]> = {
+    Health: healthRoutes(context),
+    Reports: reportRoutes(context),
+    Audit: auditRoutes(context),
+    Egress: egressRoutes(context),
+    Proofs: proofRoutes(context),
+    Process: metricsRoutes(context, heartbeatFailures),
+  };
+  const routes = Object.entries(groups).flatMap(([tag, group]) => tagged(tag, group));
+  routes.push(...tagged('Process', [openApiRoute(routes)]));
   return routes;
 }
 

@@ -5,12 +5,14 @@ import { isoTime, parseWith } from '../core/untrusted/fields.ts';
 /** The parts of an OpenAPI document that tests read. */
 export interface ApiDocument {
   servers: { url: string }[];
+  tags: { name: string; description: string }[];
   paths: Record<string, Record<string, ApiOperation>>;
   components: { schemas: Record<string, JsonSchema> };
 }
 
 export interface ApiOperation {
   operationId: string;
+  tags?: string[];
   security: Record<string, unknown>[];
   parameters?: ApiParameter[];
   requestBody?: { content: Record<string, { schema: JsonSchema }> };

@@ -3,12 +3,24 @@ import { checkReport, type CheckReport } from '../../core/diagnosis/check-report
 import { known, notKnown, type InstalledFacts } from '../../core/diagnosis/facts.ts';
 import { leftoverReport, type LabelledObject, type LeftoverFacts } from '../../core/diagnosis/leftovers.ts';
 import { installedFacts, observation, pod } from '../../testing/diagnosis-facts.ts';
+import { runCommandLine } from '../program.ts';
 import { renderCheck } from './check.ts';
 import { renderUninstall } from './uninstall.ts';
 
 const reportOf = (change: Partial<InstalledFacts> = {}): CheckReport =>
   checkReport('https://cluster', { stage: 'installed', facts: installedFacts(change) });
 const TEXT = { output: 'text', failOn: 'error', color: false } as const;
+
+test.each([
+  ['absent', '/absent cannot be read: it does not exist'],
+  ['.', ' cannot be read: it is a directory'],
+])('--kubeconfig %s is an error that names the file', async (file, reason) => {
+  const context = { env: {}, cwd: import.meta.dirname, now: () => new Date(), color: false, ask: null };
+  const { exitCode, output, errors } = await runCommandLine(['check', '--kubeconfig', file], context);
+  expect({ exitCode, output }).toEqual({ exitCode: 1, output: '' });
+  expect(errors).toMatch(/^error: kubeconfig file \//);
+  expect(errors.trimEnd().endsWith(reason)).toBe(true);
+});
 
 describe('platform check prints', () => {
   test('one line if all checks pass', () => {

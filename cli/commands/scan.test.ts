@@ -162,6 +162,8 @@ describe('the file', () => {
 describe('errors, with exit code 1 and nothing written', () => {
   test.each([
     ['--dir shop --no-llm --provider openai-api', '--provider and --no-llm exclude each other'],
+    // The path is checked before the provider: none is ready here.
+    ['--dir none', 'cannot read none: does not exist'],
     ['--dir none --no-llm', 'cannot read none: does not exist'],
     ['--dir shop/main.py --no-llm', 'cannot read shop/main.py: is not a directory'],
     ['--dir empty --no-llm', 'empty contains no .py, .ts, .js, .mjs or .cjs file that can be read'],

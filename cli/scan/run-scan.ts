@@ -33,12 +33,13 @@ type Outcome<T> = { ok: true; value: T } | { ok: false; reason: string };
 
 /** Writes a manifest from the code of a directory. After a failure nothing is written. */
 export async function runScan(flags: ScanFlags, context: CliContext): Promise<Rendered> {
-  const provider = await providerFor(flags, context);
-  if (!provider.ok) return refused(provider.reason);
   const read = await directoryAt(flags.dir, context);
   if (!read.ok) return refused(read.reason);
   const target = await manifestTarget(flags, context.cwd);
   if (!target.ok) return refused(target.reason);
+  // After the paths: a wrong path is an error also when no provider is ready.
+  const provider = await providerFor(flags, context);
+  if (!provider.ok) return refused(provider.reason);
   const found = await draftFrom(read.value, provider.value, context);
   if (!found.ok) return refused(found.reason);
   const { draft, notes } = found.value;

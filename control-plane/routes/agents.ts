@@ -15,6 +15,8 @@ import { integerIn, oneOf, readQuery, someOf } from './query.ts';
 const DEFAULT_LIMIT = 500;
 const MAX_LIMIT = 1000;
 
+const SELECTABLE = [...AGENT_FIELDS, 'trend'];
+
 const LIST_QUERY = {
   limit: integerIn(1, MAX_LIMIT, `Agents per page; default ${DEFAULT_LIMIT}.`),
   continue: {
@@ -26,14 +28,14 @@ const LIST_QUERY = {
   grade: oneOf(GRADES, 'Only agents with this grade.'),
   namespace: { ...namespaceReader, description: 'Only agents in this namespace.' },
   mirrored: oneOf(['true', 'false'], '`false`: without agents of other control planes.'),
-  fields: someOf(AGENT_FIELDS, 'Only these members of each agent.'),
+  fields: someOf(SELECTABLE, 'Only these members of each agent.'),
   trend: oneOf(['true', 'false'], '`true`: with `trend`, the scores of the last 24 hours.'),
 };
 
 type Described = Pick<ControlPlaneRoute, 'summary' | 'operation'>;
 
 const LIST: Described = {
-  summary: `\`[{${AGENT_FIELDS.join(', ')}}]\` ordered by namespace and name. Values that were never reported are null. \`evidence {percent, shown, declared}\` and the proved score \`proved\` come from the worst instance. \`compliant {status, reason, message}\` is the condition of the AgentObservation. \`failOpen\` is the share of requests that passed because the policy engine was unreachable. Query: \`?limit=\` (1..${MAX_LIMIT}, default ${DEFAULT_LIMIT}), \`?continue=\`, \`?phase=\`, \`?grade=\`, \`?namespace=\`, \`?mirrored=false\` (without agents of other control planes), \`?fields=\` (only these members, separated by commas), \`?trend=true\` (adds \`trend\`, the last score of each of the last 24 hours; empty if the store keeps no history). Response headers: \`X-Total-Count\`, and \`Link: <…>; rel="next"\` if there is a next page. An agent that exists during the requests for all pages is in exactly one of them.`,
+  summary: `\`[{${AGENT_FIELDS.join(', ')}}]\` ordered by namespace and name. Values that were never reported are null. \`evidence {percent, shown, declared}\` and the proved score \`proved\` come from the worst instance. \`compliant {status, reason, message}\` is the condition of the AgentObservation. \`failOpen\` is the share of requests that passed because the policy engine was unreachable. Query: \`?limit=\` (1..${MAX_LIMIT}, default ${DEFAULT_LIMIT}), \`?continue=\`, \`?phase=\`, \`?grade=\`, \`?namespace=\`, \`?mirrored=false\` (without agents of other control planes), \`?fields=\` (only these members, separated by commas), \`?trend=true\` or \`trend\` in \`?fields=\` (adds \`trend\`, the last score of each of the last 24 hours; empty if the store keeps no history). Response headers: \`X-Total-Count\`, and \`Link: <…>; rel="next"\` if there is a next page. An agent that exists during the requests for all pages is in exactly one of them.`,
   operation: {
     id: 'listAgents',
     query: LIST_QUERY,
@@ -79,7 +81,8 @@ export function agentRoutes(context: ControlPlaneContext): ControlPlaneRoute[] {
     const page = await store.list({ limit, after, onlyOwn, ...wanted }, clock.now());
     response.set('x-total-count', String(page.total));
     if (page.next !== null) response.set('link', `<${nextPage(request, limit, page.next)}>; rel="next"`);
-    const trends = trend === 'true' ? await trendsOf(page.agents) : null;
+    const isTrendWanted = trend === 'true' || fields?.includes('trend') === true;
+    const trends = isTrendWanted ? await trendsOf(page.agents) : null;
     const rows = page.agents.map((agent) => {
       const row = selected(listItemOf(agent), fields);
       return trends === null ? row : { ...row, trend: trends.get(`${agent.namespace}/${agent.name}`) ?? [] };

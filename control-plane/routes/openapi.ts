@@ -40,6 +40,20 @@ export function isConditional({ method, access, operation }: DocumentedRoute): b
   return method === 'GET' && access === 'admin' && isJson;
 }
 
+/** The groups of the routes, in the order of the document. `controlPlaneRoutes` assigns the routes. */
+const TAGS = {
+  Agents: 'The agents of the fleet: list, details, removal.',
+  Reports: 'The last reports of one agent: gap, health, usage, behavior and egress.',
+  Proofs: 'Proofs of compliance rules: read, submit, withdraw.',
+  History: 'Scores, phases and usage of one agent or of the fleet over time. Requires a SQL store.',
+  Fleet: 'All agents together: what is not seen of them, what each rule found, and changes as events.',
+  'Admin actions': 'The log of requests of administrators that change something.',
+  Heartbeats: 'For sidecars and agents: registration, keys and heartbeats.',
+  Dashboard: 'The web pages of the dashboard.',
+  Process: 'The process itself: liveness, readiness, metrics and this document.',
+};
+export type ControlPlaneTag = keyof typeof TAGS;
+
 /** The API of the control plane. */
 export function controlPlaneDocument(routes: readonly ControlPlaneRoute[], version: string): JsonSchema {
   return openApiDocument({
@@ -51,6 +65,7 @@ export function controlPlaneDocument(routes: readonly ControlPlaneRoute[], versi
     access: accessOf,
     securitySchemes: SECURITY_SCHEMES,
     pathParameters: PATH_PARAMETERS,
+    tags: TAGS,
     schemas: {
       ...SCHEMAS,
       Heartbeat: heartbeatBody.schema,

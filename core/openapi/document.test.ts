@@ -21,6 +21,7 @@ const route = (method: string, path: string, operation: Partial<Operation>): Doc
 
 const documentOf = (...routes: DocumentedRoute[]) =>
   openApiDocument({
+    tags: { Trees: 'What grows.', Other: 'The rest.' },
     title: 'A test',
     description: 'For a test.',
     version: '1.2.3',
@@ -136,6 +137,22 @@ test('a document has the schemas that it names, directly or through others', () 
 test('an unknown schema is an error that names it', () => {
   const of = route('GET', '/a', { responses: { 200: { description: '', schema: 'Bush' } } });
   expect(() => documentOf(of)).toThrow('the schema Bush is not defined');
+});
+
+test('a document describes its tags, and an operation names its tag', () => {
+  const document = documentOf({ ...route('GET', '/a', {}), tag: 'Trees' });
+  expect(document).toMatchObject({
+    tags: [
+      { name: 'Trees', description: 'What grows.' },
+      { name: 'Other', description: 'The rest.' },
+    ],
+    paths: { '/a': { get: { tags: ['Trees'] } } },
+  });
+});
+
+test('an unknown tag is an error that names it', () => {
+  const of = { ...route('GET', '/a', {}), tag: 'Bushes' };
+  expect(() => documentOf(of)).toThrow('the tag Bushes is not defined');
 });
 
 test.each([

@@ -9,6 +9,8 @@ export interface DocumentedRoute {
   access: string;
   summary: string;
   operation: Operation;
+  /** Name of the group in which documentation shows the operation. */
+  tag?: string;
 }
 
 /** What all routes of one kind of access have in common. */
@@ -28,6 +30,8 @@ export interface DocumentOptions {
   securitySchemes?: Readonly<Record<string, JsonSchema>>;
   /** Parameters of paths by name. */
   pathParameters: Readonly<Record<string, OperationParameter>>;
+  /** Descriptions of the tags, in the order of the document; default: no tags. */
+  tags?: Readonly<Record<string, string>>;
   /** The schemas that operations and schemas name. Those that are not used are left out. */
   schemas: Readonly<Record<string, JsonSchema>>;
 }
@@ -50,9 +54,9 @@ const WITH_BODY: Responses = {
 /** A parameter or wildcard of an Express path. */
 const PARAMETER = /[:*](\w+)/g;
 
-/** The OpenAPI 3.1 document of a route table. Throws if an operation names an unknown schema. */
+/** The OpenAPI 3.1 document of a route table. Throws if an operation names an unknown schema or tag. */
 export function openApiDocument(options: DocumentOptions): JsonSchema {
-  const { title, description, version, servers, routes, securitySchemes } = options;
+  const { title, description, version, servers, routes, securitySchemes, tags } = options;
   const paths: Record<string, Record<string, JsonSchema>> = {};
   for (const route of routes) {
     const path = route.path.replaceAll(PARAMETER, '{$1}');
@@ -62,6 +66,7 @@ export function openApiDocument(options: DocumentOptions): JsonSchema {
     openapi: '3.1.0',
     info: { title, description, version, license: { name: 'Apache-2.0', identifier: 'Apache-2.0' } },
     servers,
+    ...(tags && { tags: Object.entries(tags).map(([name, about]) => ({ name, description: about })) }),
     paths,
     components: {
       schemas: usedSchemas(paths, options.schemas),
@@ -71,7 +76,9 @@ export function openApiDocument(options: DocumentOptions): JsonSchema {
 }
 
 function operationOf(route: DocumentedRoute, options: DocumentOptions): JsonSchema {
-  const { operation, summary: description } = route;
+  const { operation, summary: description, tag } = route;
+  if (tag !== undefined && options.tags?.[tag] === undefined)
+    throw new Error(`the tag ${tag} is not defined`);
   const access = options.access(route);
   const parameters = [
     ...pathParametersOf(route.path, options),
@@ -79,6 +86,7 @@ function operationOf(route: DocumentedRoute, options: DocumentOptions): JsonSche
     ...parametersIn('header', { ...access.headers, ...operation.headers }),
   ];
   return {
+    ...(tag !== undefined && { tags: [tag] }),
     operationId: operation.id,
     summary: titleOf(operation.id),
     description,

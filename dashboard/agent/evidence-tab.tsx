@@ -7,6 +7,7 @@ import { DataTable } from '../parts/data-table.tsx';
 import { Empty } from '../parts/empty.tsx';
 import { groupEvidence, TIER_TEXTS, type EvidenceGroup, type EvidenceRow } from './evidence-groups.ts';
 import { RuleLink } from './links.tsx';
+import { Prose } from './prose.tsx';
 import type { TabProps } from './types.ts';
 
 /** What the manifest declares, next to what is reported and to the evidence for it. */
@@ -92,7 +93,11 @@ function Tier({ item: { tier, shownBy, contradictedBy } }: { item: EvidenceRow['
   return (
     <>
       <span class={`note-tag tier-${tier}`}>{TIER_TEXTS[tier]}</span>
-      {shownBy !== undefined && <p>{shownBy}</p>}
+      {shownBy !== undefined && (
+        <p>
+          <Prose text={shownBy} />
+        </p>
+      )}
       {contradictedBy !== undefined && (
         <p class="contradicted">
           <strong>Contradicted:</strong> {contradictedBy}

@@ -5,13 +5,12 @@ import type { EgressCall } from '../../core/egress/egress-call.ts';
 import { createAddressGuard, guarded, RefusedAddress, type AddressGuard } from '../../probe/address-guard.ts';
 import { isOwnAddress } from '../../probe/own-address.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { bind, hasNoIpv6 } from '../../runtime/http-listener.ts';
+import { bind } from '../../runtime/http-listener.ts';
 import type { Logger } from '../../runtime/logger.ts';
+import { startOnLoopback } from '../loopback.ts';
 import { lingerOn } from '../proxy/connection-end.ts';
 import { startTunnel } from './connect-tunnel.ts';
 
-/** The only addresses of the lane: the agent runs in the same pod or on the same machine. */
-const HOSTS = ['127.0.0.1', '::1'] as const;
 const HOST_NOT_DECLARED = 'host_not_declared';
 
 /** Limits of the lane; times in milliseconds. */
@@ -96,17 +95,14 @@ export class ConnectLane {
   /** Starts to listen on loopback and resolves with the port; rejects if the port is in use. */
   async start(): Promise<number> {
     let port = this.#options.port;
-    for (const host of HOSTS) {
-      const server = this.#createServer();
-      try {
+    await startOnLoopback(
+      async (host) => {
+        const server = this.#createServer();
         port = await bind(server, { port, host });
         this.#servers.push(server);
-      } catch (error) {
-        if (host === '::1' && hasNoIpv6(error)) continue;
-        await this.close(0);
-        throw error;
-      }
-    }
+      },
+      () => this.close(0),
+    );
     return port;
   }
 

@@ -9,9 +9,9 @@ import type { Manifest } from '../../core/manifest/manifest.ts';
 import { parseTraceparent } from '../../core/otlp/trace-context.ts';
 import type { PolicyMode } from '../../core/policy/engine.ts';
 import type { Clock } from '../../runtime/clock.ts';
-import { hasNoIpv6 } from '../../runtime/http-listener.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
+import { startOnLoopback } from '../loopback.ts';
 import type { RequestTraces } from '../otlp/request-traces.ts';
 import type { PolicyEvaluator } from '../policy/policy-evaluator.ts';
 import { valuesOf, type HeaderList } from '../proxy/headers.ts';
@@ -28,9 +28,6 @@ import type { LaneContext, OpenLane } from './lane-context.ts';
 import { startLaneServer, type LaneServer } from './lane-server.ts';
 import { McpMemory } from './mcp-memory.ts';
 import { Reservations } from './reservations.ts';
-
-/** The only addresses of the lanes: the agent runs in the same pod or on the same machine. */
-const HOSTS = ['127.0.0.1', '::1'] as const;
 
 export interface EgressOptions {
   /** Empty: no port is opened, and the log has only the calls of the CONNECT lane. */
@@ -84,19 +81,14 @@ export class Egress {
     };
   }
 
-  /** Starts to listen; rejects if the port is in use. */
+  /** Starts to listen on loopback; rejects if the port is in use. */
   async start(): Promise<void> {
-    if (this.#options.lanes.length === 0) return;
-    for (const host of HOSTS) {
-      const server = await startLaneServer(this.#context, { host, port: this.#options.port }).catch(
-        async (error: unknown) => {
-          if (host === '::1' && hasNoIpv6(error)) return null;
-          await this.close(0);
-          throw error;
-        },
-      );
-      if (server !== null) this.#servers.push(server);
-    }
+    const { lanes, port } = this.#options;
+    if (lanes.length === 0) return;
+    await startOnLoopback(
+      async (host) => void this.#servers.push(await startLaneServer(this.#context, { host, port })),
+      () => this.close(0),
+    );
   }
 
   /** Waits `graceMs` milliseconds for calls in flight. */

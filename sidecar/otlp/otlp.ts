@@ -1,16 +1,14 @@
 import type { Clock } from '../../runtime/clock.ts';
-import { hasNoIpv6, listen, type Listener } from '../../runtime/http-listener.ts';
+import { listen, type Listener } from '../../runtime/http-listener.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import { withUploadBudget } from '../../runtime/upload-budget.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
+import { startOnLoopback } from '../loopback.ts';
 import type { PolicyEvaluator } from '../policy/policy-evaluator.ts';
 import { Forwarder } from './forwarder.ts';
 import { createReceiver, MAX_BODY_BYTES } from './receiver.ts';
 import { RequestTraces } from './request-traces.ts';
 import { SpanRecorder } from './span-recorder.ts';
-
-/** The only addresses of the receiver: the agent runs in the same pod or on the same machine. */
-const HOSTS = ['127.0.0.1', '::1'] as const;
 
 const MAX_CONNECTIONS = 64;
 const MAX_UNANSWERED = 4;
@@ -55,7 +53,7 @@ export class Otlp {
     this.forwarder = forwardUrl === null ? null : new Forwarder({ url: forwardUrl, clock, logger });
   }
 
-  /** Starts to listen; rejects if the port is in use. */
+  /** Starts to listen on loopback; rejects if the port is in use. */
   async start(): Promise<void> {
     const { clock, logger, port } = this.#options;
     const { forwarder } = this;
@@ -68,14 +66,10 @@ export class Otlp {
     });
     const limits = { bytes: MAX_ARRIVING_BYTES, bodyMs: BODY_MS, slowRate: SLOW_RATE, clock };
     const handler = withUploadBudget(receiver, limits);
-    for (const host of HOSTS) {
-      const listener = await this.#listen(handler, host, port).catch(async (error: unknown) => {
-        if (host === '::1' && hasNoIpv6(error)) return null;
-        await this.close(0);
-        throw error;
-      });
-      if (listener !== null) this.#listeners.push(listener);
-    }
+    await startOnLoopback(
+      async (host) => void this.#listeners.push(await this.#listen(handler, host, port)),
+      () => this.close(0),
+    );
   }
 
   /** Waits `graceMs` milliseconds for exports that are being received or forwarded. */

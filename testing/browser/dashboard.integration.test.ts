@@ -415,6 +415,8 @@ suite('the dashboard', () => {
       await services.getByText('orders-db').first().waitFor();
       expect(await services.innerText()).toMatch(/Contradicted:\s*sidecar probe: connection refused/);
       await page.getByText('X-Platform-Tools-Called of 280 requests').waitFor();
+      await page.getByText('memory event with this backend').waitFor();
+      expect(await page.locator('main').innerText()).not.toContain('`');
     });
 
     test('has a history with the moments of change, readable by keyboard and as a table', async () => {

@@ -353,7 +353,7 @@ export const FLEET: readonly ExampleAgent[] = [
           ...item('service', 'orders-db', 'none'),
           contradictedBy: 'sidecar probe: connection refused',
         },
-        item('memory', 'conversation', 'reported', 'the report of the agent'),
+        item('memory', 'redis', 'reported', '`memory` event with this backend'),
       ),
       audit: { declared: 70, proved: 38, failed: ['EVAL-01', 'EVAL-02', 'MEM-03'], suppressions: [] },
     },

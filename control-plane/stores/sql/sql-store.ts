@@ -31,6 +31,7 @@ import { agentTable } from './agent-table.ts';
 import { ChangedAgents } from './changed-agents.ts';
 import { historyOf, recordHistory } from './history-tables.ts';
 import { Housekeeping } from './housekeeping.ts';
+import { logFailures } from './log-failures.ts';
 import { newNameTable } from './new-name-table.ts';
 import { heartbeatTable, reportTable } from './report-table.ts';
 import { DEFAULT_RETENTION, type SqlRetention } from './retention.ts';
@@ -57,8 +58,9 @@ export class SqlStore implements Store {
   readonly #housekeeping: Housekeeping;
   readonly #changed: ChangedAgents;
 
-  constructor({ database, ...options }: SqlStoreOptions & { database: SqlDatabase }) {
+  constructor(options: SqlStoreOptions & { database: SqlDatabase }) {
     const { clock, retention = DEFAULT_RETENTION, logger = silentLogger, isGone = null } = options;
+    const database = logFailures(options.database, { clock, logger });
     this.history = historyOf(database);
     this.#database = database;
     this.#agents = agentTable(database.forUpdate);
