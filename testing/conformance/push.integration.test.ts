@@ -168,6 +168,16 @@ const beats = (): (Exchange & { beat: Heartbeat })[] =>
 const sent = (status: number) => beats().filter((each) => each.status === status);
 /** The reply has a body if the control plane has proofs or an interval for the sender. */
 const accepted = () => beats().filter(({ status }) => status === 200 || status === 204);
+/** Number and tokens of the heartbeats, each once: a repeat has the window of the first attempt. */
+const windows = (): [seq: number, tokens: number | undefined][] => {
+  const found = beats().map(({ beat }): [number, number | undefined] => [beat.seq, beat.usage?.totalTokens]);
+  return [...new Map(found.map((each) => [each.join(), each])).values()];
+};
+/** Whether each heartbeat has one window, and these are the windows with tokens. */
+function expectWindows(...tokens: number[]): void {
+  expect(windows().map(([seq]) => seq)).toEqual(windows().map((_, index) => index + 1));
+  expect(windows().flatMap(([, each]) => (each === 0 ? [] : [each]))).toEqual(tokens);
+}
 const logged = (level: string): string[] => agent.output().match(new RegExp(`^${level} .*$`, 'gm')) ?? [];
 const untilIt = (isSo: () => boolean | Promise<boolean>): Promise<void> =>
   until(isSo, () => JSON.stringify([exchanges.map(({ path, status }) => [path, status]), agent.output()]));
@@ -186,7 +196,7 @@ describe.each(AGENTS)('push of an agent in $language to a control plane', (langu
   check('health, gap, usage and evidence arrive, and the counters are windows', async () => {
     await startPlane();
     await startAgent(language, await register());
-    await untilIt(() => accepted().length === 1);
+    await untilIt(() => accepted().length > 0);
     expect([await admin('agents/shop/health'), await admin('agents/shop/gap')]).toMatchObject([
       { status: 'healthy', agentName: 'shop', checks: expect.any(Array) },
       {
@@ -205,16 +215,13 @@ describe.each(AGENTS)('push of an agent in $language to a control plane', (langu
     await admin('agents/shop/proof/rule/EVAL-01', 'POST', proof);
     await recordUsage(30, 12);
     await shelf.close();
-    await untilIt(async () => accepted().length === 2 && (await undelivered()) === 0);
+    await untilIt(async () => (await undelivered()) === 0);
     expect(await admin('agents/shop/health')).toMatchObject({ status: 'unhealthy' });
     expect(await admin('agents/shop/usage')).toMatchObject({ totalTokens: 42, totalCalls: 1 });
     await recordUsage(1, 1);
     await agent.stop();
-    expect(beats().map(({ beat }) => [beat.seq, beat.usage?.totalTokens, beat.totals?.tokensToday])).toEqual([
-      [1, 0, 0],
-      [2, 42, 42],
-      [3, 2, 44],
-    ]);
+    expectWindows(42, 2);
+    expect(beats().at(-1)?.beat.totals).toMatchObject({ tokensToday: 44 });
     expect(await admin('agents')).toMatchObject([{ agentName: 'shop', runtime: 'local', tokens: 44 }]);
     // The heartbeats of an agent without proofs do not remove the proof.
     expect(await admin('agents/shop/proof')).toMatchObject([
@@ -226,12 +233,12 @@ describe.each(AGENTS)('push of an agent in $language to a control plane', (langu
   check('503, a lost response, restarts and 429 lose no count and repeat none', async () => {
     await startPlane();
     await startAgent(language, await register());
-    await untilIt(() => accepted().length === 1);
+    await untilIt(() => accepted().length > 0);
     const database = new DatabaseSync(join(rig.folder, 'data/control-plane.sqlite'));
     database.exec('BEGIN IMMEDIATE');
     await recordUsage(5, 0);
     await shelf.close();
-    await untilIt(() => sent(503).length === 1);
+    await untilIt(() => sent(503).length > 0);
     losesNext = true;
     database.exec('COMMIT');
     database.close();
@@ -250,8 +257,7 @@ describe.each(AGENTS)('push of an agent in $language to a control plane', (langu
     await untilIt(async () => (await undelivered()) === 0);
     await agent.stop();
     expect(await admin('agents')).toMatchObject([{ agentName: 'shop', tokens: 12 }]);
-    const windows = beats().map(({ beat }) => `${beat.seq}: ${beat.usage?.totalTokens}`);
-    expect([...new Set(windows)]).toEqual(['1: 0', '2: 5', '3: 7', '4: 0']);
+    expectWindows(5, 7);
     // One for each of the two outages.
     expect(logged('WARNING')).toEqual([
       expect.stringContaining('heartbeat not delivered'),
@@ -263,7 +269,7 @@ describe.each(AGENTS)('push of an agent in $language to a control plane', (langu
     await startPlane();
     const old = await aged(await register());
     await startAgent(language, old);
-    await untilIt(() => accepted().length === 1);
+    await untilIt(() => accepted().length > 0);
     await agent.stop();
     const renewed = beats()[0]?.bearer ?? '';
     const [signature = '', newSignature = ''] = [old, renewed].map((key) => key.split('.')[2]);
@@ -271,13 +277,13 @@ describe.each(AGENTS)('push of an agent in $language to a control plane', (langu
     expect(logged('INFO')).toEqual([expect.stringContaining('control plane key renewed')]);
     expect(logged('WARNING')).toEqual([]);
     for (const secret of [signature, newSignature]) expect(agent.output()).not.toContain(secret);
+    const ofFirst = exchanges.length;
     await startAgent(language, old);
-    await untilIt(() => accepted().length === 3);
+    await untilIt(() => exchanges.length > ofFirst);
     await agent.stop();
-    expect(exchanges.map(({ path, bearer, status }) => [path, bearer === old, status])).toEqual([
-      ['/api/v1/token', true, 200],
-      ...Array.from({ length: 4 }, () => ['/api/v1/heartbeat', false, 204]),
-    ]);
+    const [renewal, ...others] = exchanges.map(({ path, bearer, status }) => [path, bearer === old, status]);
+    expect(renewal).toEqual(['/api/v1/token', true, 200]);
+    expect(others).toEqual(others.map(() => ['/api/v1/heartbeat', false, 204]));
   });
 
   const wrongKeys: [string, () => Promise<string>][] = [
