@@ -1,5 +1,5 @@
 // Measures what the OTLP receiver of the sidecar costs: 1,000 spans of 1 kB per second, in batches of 100, for a minute. Requests
-// to the agent are sent meanwhile, and hostile exports afterwards. Exits with 1 if a limit is exceeded. `make soak` runs it.
+// to the agent and hostile exports are sent meanwhile. Exits with 1 if a limit is exceeded. `make soak` runs it.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { Agent, request, type IncomingMessage } from 'node:http';
 import { tmpdir } from 'node:os';
@@ -30,8 +30,6 @@ const SPAN_BYTES = 1024;
 const WARM_UP_SECONDS = 5;
 /** Requests to the agent before everything else, and how many are sent at a time. */
 const [WARM_UP_REQUESTS, WARM_UP_CLIENTS] = [4_000, 8] as const;
-/** How often each hostile export is sent. */
-const HOSTILE_ROUNDS = 5;
 const CHAT_PATH = '/headers/v1/chat/completions';
 
 /** The limits. */
@@ -213,12 +211,13 @@ async function warmUp(rig: Rig, expectations: Expectations): Promise<void> {
   await Promise.all(Array.from({ length: WARM_UP_CLIENTS }, client));
 }
 
-/** Sends the batches with these numbers, with a request to the agent after each of them. */
+/** Sends the batches with these numbers, with a request to the agent after each of them, and all hostile exports every second. */
 async function load(
   rig: Rig,
   expectations: Expectations,
   [first, end]: readonly [number, number],
 ): Promise<void> {
+  const dice = diceOf(SEED);
   const begin = performance.now();
   for (let batch = first; batch < end; batch += 1) {
     const due = begin + (1_000 * (batch - first)) / BATCHES_PER_SECOND;
@@ -229,19 +228,11 @@ async function load(
       post(rig.otlpPort, '/v1/traces', batchOf(batch), PROTOBUF),
     );
     void expectations.add('a request to the agent', 200, ask(rig));
+    if (batch % BATCHES_PER_SECOND === 0)
+      for (const [what, body, headers, status] of hostileExports(dice))
+        void expectations.add(what, status, post(rig.otlpPort, '/v1/traces', body, headers));
   }
   await expectations.all();
-}
-
-/** Sends hostile exports, with a request to the agent together with each of them. */
-async function attack(rig: Rig, expectations: Expectations): Promise<void> {
-  const dice = diceOf(SEED);
-  for (let round = 0; round < HOSTILE_ROUNDS; round += 1)
-    for (const [what, body, headers, status] of hostileExports(dice))
-      await Promise.all([
-        expectations.add(what, status, post(rig.otlpPort, '/v1/traces', body, headers)),
-        expectations.add('a request to the agent', 200, ask(rig)),
-      ]);
 }
 
 /** Measures the receiver for `seconds`. */
@@ -260,7 +251,6 @@ async function measureOtlp(seconds: number): Promise<OtlpReport> {
     await load(rig, expectations, [first, first + seconds * BATCHES_PER_SECOND]);
     const cores = (cpuMs(pid) - cpuBefore) / (performance.now() - begin);
     clearInterval(watch);
-    await attack(rig, expectations);
     const spans = seconds * BATCHES_PER_SECOND * SPANS_PER_BATCH;
     return { spans, cores, before, megabytes: most - before, unexpected: expectations.unexpected };
   } finally {

@@ -140,7 +140,12 @@ export const FRAMEWORK_TEXTS: Readonly<Record<string, FrameworkText>> = {
     tools: 'the same middleware and the telemetry of the AI SDK: name, success and latency',
     guardrails: 'the agent reports each run: `reporter.behavior().guardrail(…)`',
     denial: 'with `checkPolicy`; `PolicyDeniedError` reaches the caller',
-    notObserved: [NO_USAGE, STREAMS, 'Models that are not wrapped by the middleware.'],
+    notObserved: [
+      NO_USAGE,
+      STREAMS,
+      'Models that are not wrapped by the middleware.',
+      'With version 5 of the AI SDK the latency of tools, and for a stream their success. Versions 6 and 7 state both.',
+    ],
   },
   'mastra-js': {
     lines: [

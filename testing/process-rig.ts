@@ -51,12 +51,17 @@ export class ProcessRig {
   }
 
   /** Starts any other Node.js program in the same way. */
-  async startProgram(
-    file: string,
+  startProgram(file: string, ready: string | RegExp, env: Record<string, string>): Promise<RunningPart> {
+    return this.startCommand([process.execPath, file], ready, env);
+  }
+
+  /** Starts any other program with its arguments in the same way. */
+  async startCommand(
+    [program = '', ...args]: readonly string[],
     ready: string | RegExp,
     env: Record<string, string>,
   ): Promise<RunningPart> {
-    const child = spawn(process.execPath, [file], {
+    const child = spawn(program, args, {
       env: { LOG_FORMAT: 'text', ...COMPILE_CACHE, ...env },
       stdio: ['ignore', 'pipe', 'pipe'],
     });
@@ -65,7 +70,9 @@ export class ProcessRig {
     const deadline = Date.now() + START_MS;
     while (!(await (typeof ready === 'string' ? isOk(ready) : ready.test(started.output())))) {
       if (child.exitCode !== null || child.signalCode !== null || Date.now() > deadline)
-        throw new Error(`${file} is not ready (${String(ready)}):\n${started.output()}`);
+        throw new Error(
+          `${[program, ...args].join(' ')} is not ready (${String(ready)}):\n${started.output()}`,
+        );
       await sleep(50);
     }
     return started;

@@ -25,6 +25,8 @@ interface StreamCall<Result> {
 
 /** A language model middleware of the AI SDK (versions 5, 6 and 7). */
 export interface ComplianceMiddleware {
+  /** The types of version 6 require it, and no version reads it. */
+  readonly specificationVersion: 'v3';
   readonly wrapGenerate: <Result>(call: ModelCall<Result>) => Promise<Result>;
   readonly wrapStream: <Result extends { stream: ReadableStream }>(
     call: StreamCall<Result>,
@@ -39,14 +41,15 @@ export function compliance(reporter: ObservingReporter, options?: IntegrationOpt
   const observer = new Observer(reporter, options);
   const tools = followerOf(reporter, observer);
   return {
+    specificationVersion: 'v3',
     async wrapGenerate({ doGenerate, params, model }) {
       const behavior = observer.behavior();
       safely(() => tools.results(behavior, params));
       await observer.beforeModel(behavior);
       const result = await doGenerate();
       safely(() => {
-        for (const part of listAt(result, 'content')) tools.part(behavior, part, observer);
-        observer.model(behavior, model.modelId, usageOf(at(result, 'usage')), at(result, 'response', 'id'));
+        for (const part of listAt(result, 'content')) tools.part(behavior, part, { observer });
+        observer.model(behavior, model.modelId, usageOf(result), at(result, 'response', 'id'));
       });
       return result;
     },
@@ -57,10 +60,9 @@ export function compliance(reporter: ObservingReporter, options?: IntegrationOpt
       const result = await doStream();
       let callId: unknown;
       const watch = (part: unknown): void => {
-        tools.part(behavior, part, observer);
+        tools.part(behavior, part, { observer, isStream: true });
         if (at(part, 'type') === 'response-metadata') callId = at(part, 'id') ?? callId;
-        if (at(part, 'type') === 'finish')
-          observer.model(behavior, model.modelId, usageOf(at(part, 'usage')), callId);
+        if (at(part, 'type') === 'finish') observer.model(behavior, model.modelId, usageOf(part), callId);
       };
       const watched = result.stream.pipeThrough(
         new TransformStream({
@@ -75,15 +77,30 @@ export function compliance(reporter: ObservingReporter, options?: IntegrationOpt
   };
 }
 
-/** Counts are numbers in version 5, and objects since version 6. */
-const usageOf = (usage: unknown): Usage => ({
-  promptTokens: at(usage, 'inputTokens', 'total') ?? at(usage, 'inputTokens'),
-  completionTokens: at(usage, 'outputTokens', 'total') ?? at(usage, 'outputTokens'),
+/** The usage of a response or of the last part of a stream. Counts are numbers in version 5, and objects since version 6. */
+const usageOf = (from: unknown): Usage => ({
+  promptTokens: at(from, 'usage', 'inputTokens', 'total') ?? promptTokensIn5(from),
+  completionTokens: at(from, 'usage', 'outputTokens', 'total') ?? at(from, 'usage', 'outputTokens'),
 });
 
-/** The telemetry of version 7. `registerTelemetry` of the AI SDK adds to the list in this global variable. */
+/** In version 5, `inputTokens` of Anthropic has no tokens of the prompt cache. Those of other vendors have them. */
+function promptTokensIn5(from: unknown): unknown {
+  const tokens = at(from, 'usage', 'inputTokens');
+  if (typeof tokens !== 'number') return tokens;
+  const anthropic = at(from, 'providerMetadata', 'anthropic', 'usage');
+  const cached = [at(anthropic, 'cache_creation_input_tokens'), at(anthropic, 'cache_read_input_tokens')];
+  return cached.reduce<number>((sum, each) => (typeof each === 'number' ? sum + each : sum), tokens);
+}
+
+/**
+ * The telemetry of versions 6 and 7; version 5 has none. `registerTelemetry` of the AI SDK adds to the list in this global
+ * variable.
+ */
 interface Telemetry {
   onStart(): void;
+  /** Version 6. */
+  onToolCallFinish(event: unknown): void;
+  /** Version 7. */
   onToolExecutionEnd(event: unknown): void;
 }
 declare global {
@@ -103,13 +120,21 @@ function followerOf(reporter: ObservingReporter, observer: Observer): ToolFollow
   return follower;
 }
 
+/** A tool whose result is not known yet. */
+interface OpenCall {
+  name: string;
+  observer: Observer;
+  /** Whether an event has reported it: a second event would count the tool twice. */
+  isReported: boolean;
+}
+
 /**
  * Joins the tool calls of a model with their results. The telemetry of the AI SDK states the latency. Without it, the success
- * of a tool is read from the prompt of the next model call.
+ * of a tool is read from the prompt of the next model call, and is not reported for a stream, whose head is already sent.
  */
 class ToolFollower {
-  /** Tools whose result is not known yet, by the id of their call. */
-  readonly #open = new WeakMap<RequestBehavior, Map<string, { name: string; observer: Observer }>>();
+  /** By the id of the call. */
+  readonly #open = new WeakMap<RequestBehavior, Map<string, OpenCall>>();
   readonly #fallback: Observer;
   #hasTelemetry = false;
 
@@ -122,17 +147,28 @@ class ToolFollower {
       onStart: () => {
         this.#hasTelemetry = true;
       },
-      onToolExecutionEnd: (event) => safely(() => this.#executed(event)),
+      onToolCallFinish: (event) =>
+        safely(() => this.#executed(event, at(event, 'success') === true, at(event, 'durationMs'))),
+      onToolExecutionEnd: (event) =>
+        safely(() => {
+          const success = at(event, 'toolOutput', 'type') !== 'tool-error';
+          this.#executed(event, success, at(event, 'toolExecutionMs'));
+        }),
     };
   }
 
   /** A part of a response. */
-  part(behavior: RequestBehavior, part: unknown, observer: Observer): void {
+  part(
+    behavior: RequestBehavior,
+    part: unknown,
+    { observer, isStream = false }: { observer: Observer; isStream?: boolean },
+  ): void {
     const [type, id, name] = [at(part, 'type'), at(part, 'toolCallId'), at(part, 'toolName')];
     if (typeof id !== 'string' || typeof name !== 'string') return;
     if (type === 'tool-call' && at(part, 'providerExecuted') !== true) {
-      this.#openIn(behavior).set(id, { name, observer });
-      // With telemetry the end of the tool is reported.
+      // With telemetry the end of the tool is reported. Without it, there may be no further model call with the result.
+      const isReported = !this.#hasTelemetry && isStream;
+      this.#openIn(behavior).set(id, { name, observer, isReported });
       if (!this.#hasTelemetry) observer.tool(behavior, name);
     }
     // A tool that the vendor ran.
@@ -149,11 +185,9 @@ class ToolFollower {
       }
   }
 
-  #executed(event: unknown): void {
+  #executed(event: unknown, success: boolean, latencyMs: unknown): void {
     const behavior = this.#fallback.behavior();
     const [id, name] = [at(event, 'toolCall', 'toolCallId'), at(event, 'toolCall', 'toolName')];
-    const success = at(event, 'toolOutput', 'type') !== 'tool-error';
-    const latencyMs = at(event, 'toolExecutionMs');
     const details = { success, ...(typeof latencyMs === 'number' ? { latencyMs } : {}) };
     if (!this.#end(behavior, id, details) && typeof name === 'string')
       this.#fallback.tool(behavior, name, details);
@@ -164,12 +198,12 @@ class ToolFollower {
     const call = typeof id === 'string' ? open?.get(id) : undefined;
     if (open === undefined || call === undefined) return false;
     open.delete(id as string);
-    call.observer.tool(behavior, call.name, details);
+    if (!call.isReported) call.observer.tool(behavior, call.name, details);
     return true;
   }
 
-  #openIn(behavior: RequestBehavior): Map<string, { name: string; observer: Observer }> {
-    const open = this.#open.get(behavior) ?? new Map<string, { name: string; observer: Observer }>();
+  #openIn(behavior: RequestBehavior): Map<string, OpenCall> {
+    const open = this.#open.get(behavior) ?? new Map<string, OpenCall>();
     this.#open.set(behavior, open);
     // Outside of requests all calls share one behavior.
     const [oldest] = open.keys();

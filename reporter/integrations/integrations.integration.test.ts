@@ -15,7 +15,7 @@ import { startVendor, type Vendor } from '../../testing/frameworks/vendor.ts';
 interface Form {
   name: string;
   /** The model's tool in this form; null: none is called. */
-  tool?: { name: string; success: boolean } | null;
+  tool?: { name: string; success?: boolean } | null;
   /** The latency of tools; false: not known. */
   hasLatency?: boolean;
   blocked?: boolean;
@@ -29,6 +29,7 @@ interface Framework {
   packages: Packages;
   integration: string;
   program: string;
+  env?: Record<string, string>;
   forms: readonly Form[];
 }
 
@@ -39,25 +40,47 @@ const callTool = (name: string): object => ({
   params: { name, arguments: { a: 6, b: 7 } },
 });
 
+/** `version`: of packages that are installed under other names. */
+const aiSdk = (forms: readonly Form[], version?: number): Framework => ({
+  name: version === undefined ? 'AI SDK' : `AI SDK ${version}`,
+  packages: 'node',
+  integration: 'ai-sdk',
+  program: 'observed-ai-sdk.mjs',
+  env:
+    version === undefined
+      ? {}
+      : {
+          AI_SDK: `ai-${version}`,
+          AI_SDK_OPENAI: `ai-${version}-openai`,
+          AI_SDK_ANTHROPIC: `ai-${version}-anthropic`,
+        },
+  forms,
+});
+const AI_SDK_FORMS: readonly Form[] = [
+  { name: 'whole' },
+  { name: 'responses' },
+  { name: 'stream' },
+  { name: 'stream of Anthropic' },
+  { name: 'failing tool', tool: { name: 'multiply', success: false } },
+  { name: 'guardrail as tool', tool: null, guardrails: ['pii-detector', 'pii-tool'] },
+  { name: 'blocked', blocked: true },
+  { name: 'denied', denied: true },
+  { name: 'denied stream', denied: true },
+];
+
 const FRAMEWORKS: readonly Framework[] = [
-  {
-    name: 'AI SDK',
-    packages: 'node',
-    integration: 'ai-sdk',
-    program: 'observed-ai-sdk.mjs',
-    forms: [
-      { name: 'whole' },
-      { name: 'responses' },
-      { name: 'stream' },
-      { name: 'stream of Anthropic' },
-      { name: 'failing tool', tool: { name: 'multiply', success: false } },
-      { name: 'without telemetry', hasLatency: false },
-      { name: 'guardrail as tool', tool: null, guardrails: ['pii-detector', 'pii-tool'] },
-      { name: 'blocked', blocked: true },
-      { name: 'denied', denied: true },
-      { name: 'denied stream', denied: true },
-    ],
-  },
+  aiSdk([...AI_SDK_FORMS, { name: 'without telemetry', hasLatency: false }]),
+  // Its telemetry of tools cannot be disabled.
+  aiSdk(AI_SDK_FORMS, 6),
+  // It has no telemetry of tools, and the head of a stream is sent before the result of a tool is known.
+  aiSdk(
+    AI_SDK_FORMS.map((form) => ({
+      ...form,
+      ...(form.name.startsWith('stream') && { tool: { name: 'multiply' } }),
+      hasLatency: false,
+    })),
+    5,
+  ),
   {
     name: 'Mastra',
     packages: 'node',
@@ -135,7 +158,12 @@ afterAll(async () => {
   sidecar?.close();
 });
 
-async function start({ program, packages, integration }: Omit<Framework, 'forms' | 'name'>): Promise<void> {
+async function start({
+  program,
+  packages,
+  integration,
+  env = {},
+}: Omit<Framework, 'forms' | 'name'>): Promise<void> {
   const [port = 0] = await freePorts(1);
   const served = await programs.serve(program, packages, {
     PORT: String(port),
@@ -145,6 +173,7 @@ async function start({ program, packages, integration }: Omit<Framework, 'forms'
     INTEGRATION_URL: pathToFileURL(join(import.meta.dirname, `${integration}.ts`)).href,
     OPENAI_AGENTS_DISABLE_TRACING: '0',
     NODE_OPTIONS: '--disable-warning=ExperimentalWarning',
+    ...env,
   });
   agent = { served, url: `http://127.0.0.1:${port}` };
 }

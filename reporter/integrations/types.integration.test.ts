@@ -20,13 +20,16 @@ const REPORTER = [
   `import { createReporter } from 'agent-compliance/reporter';`,
   `const reporter = createReporter({ manifest: 'agent.json' });`,
 ];
+const aiSdk = (sdk: string, openai: string): readonly string[] => [
+  `import { wrapLanguageModel } from '${sdk}';`,
+  `import { createOpenAI } from '${openai}';`,
+  `import { compliance } from 'agent-compliance/integrations/ai-sdk';`,
+  `export const model = wrapLanguageModel({ model: createOpenAI({}).chat('gpt'), middleware: compliance(reporter, { checkPolicy: true }) });`,
+];
 const PROGRAMS: Readonly<Record<string, readonly string[]>> = {
-  ai: [
-    `import { wrapLanguageModel } from 'ai';`,
-    `import { createOpenAI } from '@ai-sdk/openai';`,
-    `import { compliance } from 'agent-compliance/integrations/ai-sdk';`,
-    `export const model = wrapLanguageModel({ model: createOpenAI({}).chat('gpt'), middleware: compliance(reporter, { checkPolicy: true }) });`,
-  ],
+  ai: aiSdk('ai', '@ai-sdk/openai'),
+  'ai 6': aiSdk('ai-6', 'ai-6-openai'),
+  'ai 5': aiSdk('ai-5', 'ai-5-openai'),
   mastra: [
     `import { Agent } from '@mastra/core/agent';`,
     `import { PIIDetector } from '@mastra/core/processors';`,
@@ -102,6 +105,7 @@ describe('with the packages of the frameworks', () => {
     const names = [
       'ai',
       '@ai-sdk/openai',
+      ...['ai-6', 'ai-6-openai', 'ai-5', 'ai-5-openai'],
       '@mastra/core',
       '@openai/agents',
       '@langchain/openai',

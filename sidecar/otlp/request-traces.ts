@@ -36,6 +36,11 @@ export class RequestTraces {
   readonly #capacity: number;
   /** In the order of their newest requests, the oldest first. */
   readonly #traces = new Map<string, Trace>();
+  /**
+   * Yields the oldest trace, which is then deleted. One iterator for all requests, because a new one passes the places of all
+   * deleted traces: 12 us per request.
+   */
+  readonly #oldest = this.#traces.entries();
   /** Requests in `#traces`. */
   #requests = 0;
   readonly #others = new Map<string, Trace>();
@@ -72,8 +77,11 @@ export class RequestTraces {
     else this.#requests += 1;
     this.#traces.delete(traceId);
     this.#traces.set(traceId, trace);
-    for (const [id, oldest] of this.#traces) {
-      if (this.#requests <= this.#capacity) return;
+    while (this.#requests > this.#capacity) {
+      const { value } = this.#oldest.next();
+      // The trace of this request is still ahead of the iterator.
+      if (value === undefined) return;
+      const [id, oldest] = value;
       this.#traces.delete(id);
       this.#requests -= oldest.requests.length;
       this.#forget(oldest);

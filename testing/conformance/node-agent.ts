@@ -1,4 +1,4 @@
-// The agent of the conformance suite with the reporter for Node.js. `python_agent.py` does the same.
+// The agent of the conformance suites with the reporter for Node.js. `python_agent.py` does the same.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
@@ -10,9 +10,18 @@ import {
   type RequestBehavior,
 } from '../../reporter/index.ts';
 
-const { MANIFEST = '', ENGINE_URL = '' } = process.env;
+const { MANIFEST = '', ENGINE_URL = '', REFRESH_MS = '30000' } = process.env;
 const tools = ['search', 'refund order, ä'];
-const reporter = createReporter({ manifest: MANIFEST, tools });
+const log =
+  (level: string) =>
+  (message: string, fields: object = {}): void =>
+    void process.stderr.write(`${level} ${message} ${JSON.stringify(fields)}\n`);
+const reporter = createReporter({
+  manifest: MANIFEST,
+  tools,
+  refreshIntervalMs: Number(REFRESH_MS),
+  logger: { warn: log('WARNING'), info: log('INFO'), debug: log('DEBUG') },
+});
 const remote = createReporter({ manifest: MANIFEST, tools, policy: { url: ENGINE_URL, failClosed: true } });
 
 type Operation = readonly [name: string, ...values: unknown[]];
@@ -74,3 +83,4 @@ reporter.start();
 server.listen(0, '127.0.0.1', () => {
   process.stdout.write(`port ${(server.address() as AddressInfo).port}\n`);
 });
+process.once('SIGTERM', () => void reporter.stop().then(() => process.exit(0)));

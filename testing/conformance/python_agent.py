@@ -1,8 +1,10 @@
-"""The agent of the conformance suite with the reporter for Python. `node-agent.ts` does the same."""
+"""The agent of the conformance suites with the reporter for Python. `node-agent.ts` does the same."""
 
 import json
+import logging
 import os
 import re
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -13,7 +15,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "python" 
 from agent_compliance import PolicyDenied, PolicyUnavailable, Reporter, current_behavior
 
 TOOLS = ["search", "refund order, ä"]
-reporter = Reporter(os.environ["MANIFEST"], tools=TOOLS)
+logging.basicConfig(level="DEBUG", format="%(levelname)s %(message)s")
+REFRESH_SECONDS = int(os.environ.get("REFRESH_MS", "30000")) / 1000
+reporter = Reporter(os.environ["MANIFEST"], tools=TOOLS, refresh_seconds=REFRESH_SECONDS)
 remote = Reporter(os.environ["MANIFEST"], tools=TOOLS, policy_url=os.environ["ENGINE_URL"], fail_closed=True)
 
 
@@ -85,4 +89,8 @@ class Quiet(WSGIRequestHandler):
 server = make_server("127.0.0.1", 0, reporter.wsgi(wsgi_app), handler_class=Quiet)
 reporter.start()
 print(f"port {server.server_port}", flush=True)
-server.serve_forever()
+signal.signal(signal.SIGTERM, lambda *_arguments: sys.exit())
+try:
+    server.serve_forever()
+finally:
+    reporter.stop()

@@ -8,8 +8,8 @@ import { createInterface } from 'node:readline';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import { parseEventBatch } from '../../core/behavior/parse-event-batch.ts';
-import { pythonInterpreter } from '../python-interpreter.ts';
 import { TestServers } from '../sockets.ts';
+import { AGENTS, FOLDER } from './agents.ts';
 
 interface Case {
   name: string;
@@ -26,18 +26,7 @@ interface Case {
   };
 }
 
-const PYTHON = pythonInterpreter(10);
-if (PYTHON === undefined)
-  process.stderr.write(
-    'SKIPPED: Python 3.10 is missing: required by the conformance suite of the reporters\n',
-  );
-
-const FOLDER = import.meta.dirname;
 const CASES = JSON.parse(readFileSync(join(FOLDER, 'cases.json'), 'utf8')) as Case[];
-const AGENTS = [
-  { language: 'Node.js', command: [process.execPath, 'node-agent.ts'], isHere: true },
-  { language: 'Python', command: [PYTHON ?? '', 'python_agent.py'], isHere: PYTHON !== undefined },
-];
 const HANDSHAKE = { jsonrpc: '2.0', id: 1, result: { protocolVersion: '2025-11-25' } };
 /** Values that differ between runs, by name. */
 const VARIABLE: Readonly<Record<string, string>> = {

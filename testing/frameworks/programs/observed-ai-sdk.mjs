@@ -1,9 +1,16 @@
-import { createAnthropic } from '@ai-sdk/anthropic';
-import { createOpenAI } from '@ai-sdk/openai';
-import { generateText, stepCountIs, streamText, tool, wrapLanguageModel } from 'ai';
 import { z } from 'zod';
 import { MODEL, QUESTION } from './common.mjs';
 import { Blocked, integration, multiplier, reporter, serveForms } from './observed.mjs';
+
+// Earlier versions are installed under other names.
+const {
+  AI_SDK = 'ai',
+  AI_SDK_OPENAI = '@ai-sdk/openai',
+  AI_SDK_ANTHROPIC = '@ai-sdk/anthropic',
+} = process.env;
+const { createAnthropic } = await import(AI_SDK_ANTHROPIC);
+const { createOpenAI } = await import(AI_SDK_OPENAI);
+const { generateText, stepCountIs, streamText, tool, wrapLanguageModel } = await import(AI_SDK);
 
 const observed = (model, options = {}) =>
   wrapLanguageModel({
