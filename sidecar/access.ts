@@ -32,7 +32,10 @@ export function localAccess(
 }
 
 /** Why a request is not local; null: the request is local. */
-export function notLocalReason(request: Pick<IncomingMessage, 'socket' | 'headers'>): string | null {
+export function notLocalReason(request: {
+  socket: Pick<IncomingMessage['socket'], 'remoteAddress'>;
+  headers: Pick<IncomingMessage['headers'], 'host' | 'origin'>;
+}): string | null {
   if (!comesOverLoopback(request)) return 'this route is available on loopback only';
   const { host, origin } = request.headers;
   if (!isLoopbackAuthority(host ?? ''))
@@ -42,7 +45,11 @@ export function notLocalReason(request: Pick<IncomingMessage, 'socket' | 'header
 }
 
 /** Whether the peer's address is loopback. */
-export function comesOverLoopback({ socket }: Pick<IncomingMessage, 'socket'>): boolean {
+export function comesOverLoopback({
+  socket,
+}: {
+  socket: Pick<IncomingMessage['socket'], 'remoteAddress'>;
+}): boolean {
   const { remoteAddress = '' } = socket;
   return remoteAddress === '::1' || /^(::ffff:)?127\./.test(remoteAddress);
 }

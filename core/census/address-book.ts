@@ -62,7 +62,7 @@ export class AddressBook {
     let known = this.#addresses.get(name);
     if (known === undefined) {
       if (this.#addresses.size >= MAX_HOSTS) this.#forgetExpired(nowMs);
-      if (this.#addresses.size >= MAX_HOSTS) return;
+      if (this.#addresses.size >= MAX_HOSTS && !(this.#isListed(name) && this.#forgetUnlisted())) return;
       this.#addresses.set(name, (known = new Map<string, number>()));
     }
     for (const text of addresses) {
@@ -86,7 +86,9 @@ export class AddressBook {
     if (isDeclared && expected.length === names.length) return { verdict: 'expected', name: null };
     if (names.length > 0) {
       const [name = null] = names.length === 1 ? names : [];
-      const isUnknown = names.length > 1 || isDeclared || this.#known.isPartial;
+      // Names that the agent made the CONNECT lane look up do not count: with two names of its own, no address were undeclared.
+      const isShared = names.filter((each) => this.#isListed(each)).length > 1;
+      const isUnknown = isShared || isDeclared || this.#known.isPartial;
       return { verdict: isUnknown ? 'unknown' : 'undeclared', name };
     }
     return { verdict: this.#mayBeExpected(address, nowMs) ? 'unknown' : 'undeclared', name: null };
@@ -95,6 +97,16 @@ export class AddressBook {
   #isExpected(name: string): boolean {
     const { expected, domains } = this.#known;
     return expected.has(name) || domains.some((domain) => name.endsWith(domain));
+  }
+
+  #isListed(name: string): boolean {
+    return this.#isExpected(name) || this.#known.others.has(name);
+  }
+
+  /** Removes a host that the agent chose. false: there is none. */
+  #forgetUnlisted(): boolean {
+    for (const name of this.#addresses.keys()) if (!this.#isListed(name)) return this.#addresses.delete(name);
+    return false;
   }
 
   /** Whether an address without a name may belong to a declared host. */

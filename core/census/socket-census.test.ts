@@ -33,7 +33,7 @@ let census: SocketCensus;
 beforeEach(() => {
   own = {
     ...{ attempts: 0, accepts: 0, pairs: new Set<string>(), inodes: new Set<number>() },
-    has: (local, remote) => own.pairs.has(`${local} ${remote}`),
+    has: (local, remote, address) => own.pairs.has(`${local} ${address()} ${remote}`),
     hasInode: (inode) => own.inodes.has(inode),
   };
   book = new AddressBook();
@@ -120,7 +120,7 @@ describe('own connections', () => {
     row(`${POD}:40000`, '198.51.100.1:443', { uid: SIDECAR, ...rest });
 
   test('are known by their ports, also after their end', () => {
-    own.pairs.add('40000 443');
+    own.pairs.add('40000 198.51.100.1 443');
     scan([mine()]);
     scan([mine({ state: STATES.timeWait, uid: 0, inode: 0 })]);
     expect(unseen()).toEqual([]);
@@ -132,8 +132,14 @@ describe('own connections', () => {
     expect(unseen()).toEqual([]);
   });
 
+  test('do not hide a connection between the same ports to another address, also after its end', () => {
+    own.pairs.add('40000 198.51.100.1 443');
+    scan([row(`${POD}:40000`, '198.51.100.9:443', { state: STATES.timeWait, uid: 0, inode: 0 })]);
+    expect(unseen()).toEqual(['198.51.100.9 443 1']);
+  });
+
   test('do not hide connections of another user or of another process of the same user', () => {
-    own.pairs.add('40000 443');
+    own.pairs.add('40000 198.51.100.1 443');
     scan([mine({ uid: AGENT })]);
     expect(unseen()).toEqual(['198.51.100.1 443 1']);
     own.pairs.clear();
@@ -168,7 +174,7 @@ describe('unexplained connections', () => {
     scan([], 10);
     own.attempts = 3;
     own.accepts = 2;
-    own.pairs.add('40001 443');
+    own.pairs.add('40001 198.51.100.1 443');
     scan(
       [
         listening(4002),
@@ -180,6 +186,21 @@ describe('unexplained connections', () => {
       16,
     );
     expect(explained()).toBe(0);
+  });
+
+  test('are not explained by connections that are not remembered because there are too many', () => {
+    const many = Array.from({ length: 50_100 }, (_, index) =>
+      row(`${POD}:${1 + (index % 60_000)}`, `10.8.${index >> 14}.1:443`),
+    );
+    scan([], 0);
+    for (let index = 0; index < 3; index++) scan(many, many.length + 40);
+    expect(explained()).toBe(140);
+  });
+
+  test('show a connection from a port on which its process listened before', () => {
+    scan([listening(8000)], 10);
+    scan([row(`${POD}:8000`, '198.51.100.1:443')], 11);
+    expect([unseen(), explained()]).toEqual([[], 1]);
   });
 
   test('are never negative, and start again with another counter', () => {
@@ -235,9 +256,24 @@ describe('the attribution of an address', () => {
     expect(attribute('203.0.113.10')).toEqual({ verdict: 'unknown', name: null });
   });
 
-  test('is unknown for an address that several undeclared hosts share', () => {
+  test('is unknown for an address that several known hosts share', () => {
+    known({ others: new Set(['api.vendor.example', 'other.example']) });
     book.learned('other.example', ['198.51.100.1'], 0);
     expect(attribute('198.51.100.1')).toEqual({ verdict: 'unknown', name: null });
+  });
+
+  test('does not become unknown by names that only the agent looks up, through the CONNECT lane', () => {
+    book.learned('a.evil.example', ['198.51.100.1', '192.0.2.9'], 0);
+    book.learned('b.evil.example', ['198.51.100.1', '192.0.2.9'], 0);
+    expect(attribute('198.51.100.1')).toEqual({ verdict: 'undeclared', name: null });
+    expect(attribute('192.0.2.9')).toEqual({ verdict: 'undeclared', name: null });
+  });
+
+  test('knows declared hosts although the agent has looked up a thousand others', () => {
+    known({ expected: new Set(['api.example', 'late.example']) });
+    for (let index = 0; index < 1_200; index++) book.learned(`${index}.evil.example`, ['192.0.2.9'], 0);
+    book.learned('late.example', ['203.0.113.50'], 0);
+    expect(attribute('203.0.113.50').verdict).toBe('expected');
   });
 
   test('is expected for an address that declared hosts share', () => {

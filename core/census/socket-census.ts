@@ -10,8 +10,8 @@ export type TableName = (typeof TABLES)[number];
 
 /** What the process knows about its own sockets. */
 export interface OwnSockets {
-  /** Whether the process connected, or was connected, between these ports in the last minutes. */
-  has(localPort: number, remotePort: number): boolean;
+  /** Whether the process connected from this port to this port in the last minutes, and to which addresses. */
+  has(localPort: number, remotePort: number, remoteAddress: () => string): boolean;
   /** Whether the process has a file descriptor of this socket. Called rarely: it reads a directory. */
   hasInode(inode: number): boolean;
   /** Connections that the process attempted since its start. */
@@ -31,8 +31,8 @@ export interface CensusOptions {
   isOwnAddress: (address: string) => boolean;
 }
 
-/** More connections are not remembered, and count again in each scan only for `unexplainedOpens`. */
-const MAX_REMEMBERED = 100_000;
+/** Connections that are remembered while they exist, at most 8 MB. Those above it count as opened without being seen. */
+const MAX_REMEMBERED = 50_000;
 
 interface Baseline {
   activeOpens: number;
@@ -138,14 +138,17 @@ export class SocketCensus {
     const { now, nowMs } = this.#at;
     const { own, ownUid, ownPorts, isOwnAddress, book } = this.#options;
     const mayBeOwn = row.inode === 0 || row.uid === ownUid;
-    if (mayBeOwn && own.has(row.localPort, row.remotePort)) return;
+    // The address too: a process of the agent can choose the ports of a connection of this process, for another address.
+    if (mayBeOwn && own.has(row.localPort, row.remotePort, () => addressText(row.remote))) return;
     const key = `${isTcp ? 't' : 'u'}${buffer.toString('latin1', row.keyStart, row.keyEnd)}`;
     const isKnown = this.#connections.has(key);
-    if (isKnown || this.#connections.size < MAX_REMEMBERED) this.#connections.set(key, this.#scan);
+    const isRemembered = isKnown || this.#connections.size < MAX_REMEMBERED;
+    if (isRemembered) this.#connections.set(key, this.#scan);
     if (isKnown || (mayBeOwn && row.inode !== 0 && own.hasInode(row.inode))) return;
     const isInside = isLoopback(row.remote) || isOwnAddress(addressText(row.remote));
-    if (isTcp && this.#baseline !== null && !(isInside && ownPorts.includes(row.remotePort)))
-      this.#seenOpens += 1;
+    // One that is not remembered would count again in each scan, and explain connections that no scan has seen.
+    const isCounted = isTcp && isRemembered && !(isInside && ownPorts.includes(row.remotePort));
+    if (isCounted && this.#baseline !== null) this.#seenOpens += 1;
     if (isInside || book.attribute(row.remote, nowMs).verdict === 'expected') return;
     this.#targets.record(row.remote, row.remotePort, now);
   }

@@ -33,10 +33,10 @@ test.each([
     'https://api.openai.com\n',
   ].map((value) => [value, NOT_A_URL]),
   ['http://0.0.0.0:11434', 'is an address to listen on'],
-  ...['localhost:4000', '127.0.0.1:4001', '127.1.2.3:4002', 'localhost:4003'].map((host) => [
-    `http://${host}/openai/v1`,
-    'is an address of the sidecar',
-  ]),
+  ...[
+    ...['localhost:4000', '127.0.0.1:4001', '127.1.2.3:4002', 'localhost:4003', 'localhost.:4002'],
+    ...['a.localhost:4002', 'LOCALHOST:4001', '2130706433:4002', '0x7f.1:4001', '0177.0.0.1:4001'],
+  ].map((host) => [`http://${host}/openai/v1`, 'is an address of the sidecar']),
 ] as [string, string][])('%j %s', (value, problem) => {
   expect(parseBaseUrl(value)).toEqual({ ok: false, problem });
 });

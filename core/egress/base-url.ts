@@ -40,4 +40,5 @@ export function parseBaseUrl(
 const withScheme = (value: string, port: number): string =>
   `http://${/:[0-9]+$/.test(value) ? value : `${value}:${port}`}`;
 
-const isLoopback = (host: string): boolean => host === 'localhost' || host.startsWith('127.');
+/** Resolvers map `localhost.` and every name below `localhost` to loopback too. */
+const isLoopback = (host: string): boolean => host.startsWith('127.') || /(?:^|[.])localhost[.]?$/.test(host);

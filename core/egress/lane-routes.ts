@@ -1,3 +1,5 @@
+import { detached } from '../untrusted/fields.ts';
+import { setNewest } from '../untrusted/set-newest.ts';
 import { isVendorItself, lanePathOf, type Lane, type LaneKind } from './lanes.ts';
 import { mcpUpstreamPath } from './mcp-paths.ts';
 import type { WireName } from './model-wire.ts';
@@ -84,6 +86,37 @@ const WIRE_RULES: readonly WireRule[] = [
   { kinds: ['cohere'], path: /\/v2\/chat$/, wire: 'cohere' },
   { kinds: ['ollama'], path: /\/api\/(?:chat|generate)$/, wire: 'ollama' },
 ];
+
+/** Remembered routes, and characters of a target that is remembered. */
+const [MAX_ROUTES, MAX_TARGET] = [500, 500] as const;
+
+/** The routes of one set of lanes. Agents use few paths, so routes are remembered, without queries: some vendors accept keys there. */
+export class LaneRoutes {
+  readonly #lanes: readonly Lane[];
+  readonly #known = new Map<string, LaneRoute | null>();
+
+  constructor(lanes: readonly Lane[]) {
+    this.#lanes = lanes;
+  }
+
+  /** As `routeOf`. */
+  of(method: string, target: string): LaneRoute | null {
+    const [path, query] = splitQuery(target);
+    const route = this.#without(method, path);
+    if (route === null || query === '') return route;
+    if (route.wire === 'mcp') return routeOf(this.#lanes, method, target);
+    return { ...route, upstreamPath: route.upstreamPath + query };
+  }
+
+  #without(method: string, path: string): LaneRoute | null {
+    const key = `${method} ${path}`;
+    const known = this.#known.get(key);
+    if (known !== undefined) return known;
+    const route = routeOf(this.#lanes, method, path);
+    if (key.length <= MAX_TARGET) setNewest(this.#known, [detached(key), route], MAX_ROUTES);
+    return route;
+  }
+}
 
 /** The route of a request; null: no lane has this path. `target`: path and query as the client sent them. */
 export function routeOf(lanes: readonly Lane[], method: string, target: string): LaneRoute | null {

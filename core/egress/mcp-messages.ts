@@ -1,4 +1,5 @@
 import { cut, isRecord, own } from '../untrusted/fields.ts';
+import { isExactNumber, type ExactNumber } from './wires/exact-json.ts';
 
 /** Id of a JSON-RPC request. */
 export type RpcId = string | number;
@@ -15,7 +16,7 @@ export interface McpToolCall {
 /** The JSON-RPC messages of one POST of an MCP client. */
 export interface McpRequest {
   /** Ids and methods of the first requests, in their order: a denial answers these. */
-  requests: readonly { id: RpcId; method: string }[];
+  requests: readonly { id: RpcId | ExactNumber; method: string }[];
   toolCalls: readonly McpToolCall[];
   /** The body is a list of messages, which protocol version 2025-03-26 allows. */
   isBatch: boolean;
@@ -40,7 +41,8 @@ const MAX_NAME = 200;
 
 /**
  * Reads the body of a POST. null: it has no message, so it passes unread. A server may run the calls of a body with other or
- * invalid entries, of any length, and without `jsonrpc`, so they are read too.
+ * invalid entries, of any length, and without `jsonrpc`, so they are read too. For a denial, pass the body that `exactJson` returns:
+ * an id of a client can be larger than the numbers of JavaScript.
  */
 export function readMcpRequest(body: unknown): McpRequest | null {
   const isBatch = Array.isArray(body);
@@ -49,7 +51,8 @@ export function readMcpRequest(body: unknown): McpRequest | null {
   return {
     isBatch,
     requests: messages.slice(0, MAX_MESSAGES).flatMap((message) => {
-      const [id, method] = [idOf(message), own(message, 'method')];
+      const [known, method] = [own(message, 'id'), own(message, 'method')];
+      const id = isExactNumber(known) ? known : idOf(message);
       return id === null || typeof method !== 'string' ? [] : [{ id, method: cut(method, MAX_NAME) }];
     }),
     toolCalls: messages.flatMap(toolCallOf),

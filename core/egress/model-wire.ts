@@ -116,6 +116,10 @@ export interface Frame {
 export interface StreamFilter {
   /** The frames to send now. While a call is held, the frames after its first one are held as well, so that the order stays. */
   push(frame: Frame): readonly Frame[];
+  /** Bytes of the frames that are held. */
+  readonly heldBytes: number;
+  /** There is no memory for the held frames: the held calls count as `remove`. The frames to send now. */
+  release(): readonly Frame[];
   /** Frames that were held when the stream ended. */
   end(): readonly Frame[];
   readonly answer: ModelAnswer;

@@ -7,6 +7,10 @@ export const MAX_FRAME_BYTES = 8 * 1024 * 1024;
 export interface FrameSplitter {
   /** The frames that end in this chunk, and the parts of a frame that is too long. The chunk must not be changed later. */
   push(chunk: Buffer): Frame[];
+  /** Bytes of the frame that is not complete. */
+  readonly heldBytes: number;
+  /** The incomplete frame passes unread: the parts so far, and later its rest. */
+  skip(): Frame[];
   /** The rest of the stream. An event without a blank line at its end is still read, because many servers end this way. */
   end(): Frame[];
 }
@@ -71,6 +75,14 @@ function splitterOf(ends: Ends, read: (raw: Buffer) => Frame, maxBytes: number):
     if (isEnd) isUnread = false;
   };
   return {
+    get heldBytes() {
+      return length;
+    },
+    skip() {
+      if (length === 0) return [];
+      isUnread = true;
+      return [{ raw: taken(), event: null, data: null }];
+    },
     push(chunk) {
       const frames: Frame[] = [];
       let start = 0;
@@ -152,6 +164,15 @@ function firstOf(a: number, b: number): number {
 
 function readEvent(raw: Buffer, isFirst: boolean): Frame {
   const text = raw.toString('utf8');
+  const end = text.length - 2;
+  // Most events are one line of data.
+  if (
+    text.startsWith('data: ') &&
+    text.endsWith('\n\n') &&
+    text.indexOf('\n') === end &&
+    !text.includes('\r')
+  )
+    return { raw, event: null, data: text.slice(6, end) };
   const body = isFirst && text.startsWith(BYTE_ORDER_MARK) ? text.slice(1) : text;
   let event: string | null = null;
   let data: string | null = null;

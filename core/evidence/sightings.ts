@@ -44,8 +44,16 @@ export function modelSubject(declared: string): string {
   return `model:${declaredModelName(declared)}`;
 }
 
+/** Remembered because the names are needed several times per call, almost always of the same model. */
+let lastModel: { id: string; names: readonly string[] } = { id: '', names: [''] };
+
 /** The names of a model id in the traffic or in an event: the id itself, and the id without its date. */
-export function modelNamesOf(id: string): string[] {
+export function modelNamesOf(id: string): readonly string[] {
+  if (id !== lastModel.id) lastModel = { id, names: namesOf(id) };
+  return lastModel.names;
+}
+
+function namesOf(id: string): string[] {
   if (NO_MODEL.has(id)) return [];
   const plain = plainModel(id);
   return [...new Set([plain, plain.replace(DATE, '')])];

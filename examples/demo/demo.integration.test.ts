@@ -14,8 +14,8 @@ const MAIN = join(import.meta.dirname, 'main.ts');
 const PYTHON = findPython();
 const hasPython = 'command' in PYTHON;
 if (!hasPython) process.stderr.write(`SKIPPED: the agent in Python of the demo: ${PYTHON.missing}\n`);
-/** The agent in Python and each other one have three ports, and the control plane has one. */
-const PORTS = hasPython ? 19 : 16;
+/** Each agent has three ports, two of them have lanes, and the control plane and the vendor of the model have one. */
+const PORTS = hasPython ? 22 : 19;
 
 let folder: string;
 let demo: ChildProcess;
@@ -98,12 +98,12 @@ describe('make demo ONCE=1', () => {
     const table = /^NAME .*\n(?:.+\n)+/m.exec(output.stdout)?.[0].trimEnd().split('\n') ?? [];
     expect(table.map((line) => line.replaceAll(/ {2,}/g, ' ').replace(/\d+ \d+s$/, 'N Ns'))).toEqual([
       'NAME PHASE GRADE SCORE EVIDENCE PROVED TOKENS CHECKED',
-      'compliant Healthy A 100 61% 20 N Ns',
+      'compliant Healthy A 100 77% 20 N Ns',
       ...(hasPython ? ['python Healthy A 100 50% 7 N Ns'] : []),
       'silent Healthy A 100 22% 0 N Ns',
       'lying Healthy A 100 45% 17 N Ns',
       'gappy Degraded C 65 40% 7 N Ns',
-      'misbehaving Healthy F 30 56% 17 N Ns',
+      'misbehaving Healthy F 0 68% 17 N Ns',
     ]);
     // Why a score of 100 is not sufficient, one line per agent.
     expect(output.stdout).toMatch(/^ {2}compliant +is compliant: /m);
@@ -111,7 +111,7 @@ describe('make demo ONCE=1', () => {
     expect(output.stdout).toMatch(
       /^ {2}lying +is not compliant: .*; contradicted reports: model gpt-4o \(usage of gpt-4o-mini in responses\), service orders-db \(sidecar probe: connection refused\)$/m,
     );
-    expect(output.stdout).toMatch(/^misbehaving lost 70 points:$/m);
+    expect(output.stdout).toMatch(/^misbehaving lost 100 points:$/m);
     expect(output.stdout).toMatch(/^compliant lost no points$/m);
     expect(output.stdout).toMatch(/^ {2}-20 {2}service:orders-db /m);
     expect(output.stdout).toMatch(/^ {2}-20 {2}guardrails\.input\.pii-detector /m);
@@ -126,8 +126,8 @@ describe('make demo', () => {
     startDemo({});
     await shown('Press Ctrl-C to stop.');
     const lines = [...output.stdout.matchAll(/^ {2}(curl .*)$/gm)].map(([, line]) => line ?? '');
-    expect(lines).toHaveLength(6);
-    const [agents, gap, chat, audit, ownGap, ready] = await Promise.all(lines.map(curl));
+    expect(lines).toHaveLength(7);
+    const [agents, gap, chat, audit, calls, ownGap, ready] = await Promise.all(lines.map(curl));
     expect((agents as { agentName: string }[]).map(({ agentName }) => agentName).sort()).toEqual([
       'compliant',
       'gappy',
@@ -140,12 +140,22 @@ describe('make demo', () => {
     expect(gap).toMatchObject({ score: expect.any(Number), source: 'agent-sdk' });
     expect(chat).toMatchObject({ response: expect.stringMatching(/order A-17/) });
     expect(audit).toEqual([expect.objectContaining({ requestId: expect.any(String) })]);
+    expect(calls).toContainEqual(
+      expect.objectContaining({
+        ...{ lane: 'openai', model: 'gpt-4o-mini', blocked: true, statusCode: 200 },
+        ...{ toolsCalled: ['delete_all_orders'], violations: ['tool_not_declared'] },
+      }),
+    );
     expect(ownGap).toMatchObject({ source: 'agent-sdk', score: expect.any(Number) });
     expect(ready).toMatchObject({ status: 'ready', source: 'agent-sdk' });
     const command = /^ {2}node (dist\/cli\/main\.js audit .*)$/m.exec(output.stdout)?.[1] ?? '';
     const scores = await run(process.execPath, command.split(' '), { cwd: join(MAIN, '../../..') });
     expect(scores.stdout).toMatch(/^misbehaving 2\.1\.0\n {2}declared .*\n {2}proved {4}\d\d\/100 F /);
     expect(scores.stdout).toContain('  [B] SEC-LLM-01 ');
+    const observe = /^ {2}node (dist\/cli\/main\.js observe .*)$/m.exec(output.stdout)?.[1] ?? '';
+    const matrix = await run(process.execPath, observe.split(' '), { cwd: join(MAIN, '../../..') });
+    expect(matrix.stdout).toMatch(/delete_all_orders .*undeclared/);
+    expect(matrix.stdout).toMatch(/gpt-4o-mini .*match/);
     await expectDashboard();
     demo.kill('SIGINT');
     expect([await exited, output.stderr]).toEqual([0, '']);

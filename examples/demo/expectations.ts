@@ -16,7 +16,7 @@ export interface Expectation {
 export const EXPECTED: Readonly<Record<string, Expectation>> = {
   compliant: {
     ...{ phase: 'Healthy', grade: 'A', score: 100, issues: [] },
-    ...{ evidence: 61, compliant: 'True Compliant' },
+    ...{ evidence: 77, compliant: 'True Compliant' },
   },
   python: {
     ...{ phase: 'Healthy', grade: 'A', score: 100, issues: [] },
@@ -40,14 +40,16 @@ export const EXPECTED: Readonly<Record<string, Expectation>> = {
   misbehaving: {
     phase: 'Healthy',
     grade: 'F',
-    score: 30,
-    ...{ evidence: 56, compliant: 'False GradeTooLow' },
+    score: 0,
+    ...{ evidence: 68, compliant: 'False GradeTooLow' },
     issues: [
       'discoverable.send_report',
       'guardrails.input.pii-detector',
       'guardrails.output.toxicity-filter',
       'policy.pii_detector_not_invoked',
       'tool:send_report',
+      // Its lane removed the call, which the model made nevertheless.
+      'tools.undeclared.delete_all_orders',
     ],
   },
 };

@@ -13,6 +13,15 @@ import { waitForOk } from './wait-for.ts';
 export const PYTHON_AGENT = 'python';
 export const AGENT_NAMES = ['compliant', PYTHON_AGENT, 'silent', 'lying', 'gappy', 'misbehaving'] as const;
 
+/** The agents that call their model through an egress lane, and what a denial does there. */
+const LANE_MODES: Readonly<Record<string, 'track' | 'enforce'>> = {
+  compliant: 'track',
+  misbehaving: 'enforce',
+};
+
+/** Whether the sidecar of this agent stops what its manifest does not declare. */
+export const isEnforced = (name: string): boolean => LANE_MODES[name] === 'enforce';
+
 export interface DemoAgent {
   name: string;
   /** URL of the agent itself. */
@@ -21,6 +30,8 @@ export interface DemoAgent {
   proxyUrl: string;
   /** Control URL of its sidecar (port 4001 in a cluster). */
   controlUrl: string;
+  /** URL of the egress lanes of its sidecar (port 4002 in a cluster); null: it has none. */
+  lanesUrl: string | null;
 }
 
 export interface Fleet {
@@ -41,6 +52,8 @@ export interface FleetContext {
 }
 
 const HOST = '127.0.0.1';
+/** Agent, proxy, control routes and lanes. */
+const PORTS_PER_AGENT = 4;
 const urlOf = (port: number): string => `http://${HOST}:${port}`;
 
 /**
@@ -50,20 +63,27 @@ const urlOf = (port: number): string => `http://${HOST}:${port}`;
 export async function startFleet(context: FleetContext): Promise<Fleet> {
   const { signal, progress } = context;
   const names = namesOf(context);
-  const [planePort = 0, ...ports] = await freePorts(1 + 3 * names.length);
+  const [planePort = 0, vendorPort = 0, ...ports] = await freePorts(2 + PORTS_PER_AGENT * names.length);
   const adminKey = randomBytes(24).toString('base64url');
   const controlPlaneUrl = urlOf(planePort);
   progress(`control plane and dashboard on ${controlPlaneUrl}`);
   const agents = names.map((name, index) => {
-    const [agent = 0, proxy = 0, control = 0] = ports.slice(3 * index, 3 * index + 3);
-    return { name, agentUrl: urlOf(agent), proxyUrl: urlOf(proxy), controlUrl: urlOf(control) };
+    const [agent = 0, proxy = 0, control = 0, lanes = 0] = ports.slice(PORTS_PER_AGENT * index);
+    const lanesUrl = name in LANE_MODES ? urlOf(lanes) : null;
+    return { name, agentUrl: urlOf(agent), proxyUrl: urlOf(proxy), controlUrl: urlOf(control), lanesUrl };
   });
-  for (const agent of agents) {
-    progress(`${agent.name} on ${agent.agentUrl}, its sidecar on ${agent.proxyUrl} and ${agent.controlUrl}`);
+  const vendorUrl = startVendor(context, vendorPort);
+  const starting = agents.map(async (agent) => {
+    const lanes = agent.lanesUrl === null ? '' : `, its lanes on ${agent.lanesUrl}`;
+    const sidecar = `its sidecar on ${agent.proxyUrl} and ${agent.controlUrl}`;
+    progress(`${agent.name} on ${agent.agentUrl}, ${sidecar}${lanes}`);
+    startSidecar(context, agent, { controlPlaneUrl, vendorUrl });
+    // As in a pod: an agent that uses lanes starts when its sidecar is ready.
+    if (agent.lanesUrl !== null)
+      await waitForOk(`the lanes of ${agent.name}`, `${agent.controlUrl}/readyz`, signal);
     startAgent(context, agent);
-    startSidecar(context, agent, controlPlaneUrl);
-  }
-  const seeded = await seed(context, agents);
+  });
+  const [seeded] = await Promise.all([seed(context, agents), ...starting]);
   startControlPlane(context, planePort, adminKey);
   await Promise.all([
     waitForOk('the control plane', `${controlPlaneUrl}/readyz`, signal),
@@ -125,13 +145,28 @@ function startControlPlane(context: FleetContext, port: number, adminKey: string
   });
 }
 
-function startAgent(context: FleetContext, { name, agentUrl, controlUrl }: DemoAgent): void {
+/** The vendor of the agents that have a lane: the real one if there is one, else a process of the demo. Returns its URL. */
+function startVendor({ children, root, progress }: FleetContext, port: number): string {
+  const real = process.env['OPENAI_BASE_URL'];
+  if (real) return real;
+  progress(`the vendor of the model on ${urlOf(port)}`);
+  children.start({
+    name: 'vendor',
+    program: join(root, 'examples/demo/vendor.ts'),
+    env: { PORT: String(port) },
+  });
+  return urlOf(port);
+}
+
+function startAgent(context: FleetContext, { name, agentUrl, controlUrl, lanesUrl }: DemoAgent): void {
+  // The variable that the injector writes in a cluster.
+  const modelUrl = lanesUrl === null ? process.env['OPENAI_BASE_URL'] : `${lanesUrl}/openai/v1`;
   const env = {
     HOST,
     PORT: new URL(agentUrl).port,
     PLATFORM_SIDECAR_URL: controlUrl,
     OPENAI_API_KEY: process.env['OPENAI_API_KEY'] ?? 'built-in',
-    ...(process.env['OPENAI_BASE_URL'] ? { OPENAI_BASE_URL: process.env['OPENAI_BASE_URL'] } : {}),
+    ...(modelUrl ? { OPENAI_BASE_URL: modelUrl } : {}),
   };
   const manifest = manifestOf(context, name);
   const { children, python, root } = context;
@@ -156,7 +191,12 @@ function startAgent(context: FleetContext, { name, agentUrl, controlUrl }: DemoA
     });
 }
 
-function startSidecar(context: FleetContext, agent: DemoAgent, controlPlaneUrl: string): void {
+function startSidecar(
+  context: FleetContext,
+  agent: DemoAgent,
+  { controlPlaneUrl, vendorUrl }: { controlPlaneUrl: string; vendorUrl: string },
+): void {
+  const mode = LANE_MODES[agent.name];
   context.children.start({
     name: `sidecar-${agent.name}`,
     program: bundle(context, 'sidecar'),
@@ -172,6 +212,12 @@ function startSidecar(context: FleetContext, agent: DemoAgent, controlPlaneUrl: 
       PLATFORM_TOKEN_FILE: keyFileOf(context.folder, agent.name),
       HEARTBEAT_SECONDS: '10',
       POLICY_ENGINE: 'builtin',
+      ...(mode !== undefined &&
+        agent.lanesUrl !== null && {
+          EGRESS_LANES: `openai=${vendorUrl}`,
+          EGRESS_PORT: new URL(agent.lanesUrl).port,
+          EGRESS_MODE: mode,
+        }),
     },
   });
 }

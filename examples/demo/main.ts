@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { Children } from './children.ts';
 import { differences, type Seen } from './expectations.ts';
-import { PYTHON_AGENT, register, startFleet, type DemoAgent, type Fleet } from './fleet.ts';
+import { isEnforced, PYTHON_AGENT, register, startFleet, type DemoAgent, type Fleet } from './fleet.ts';
 import { findPython } from './find-python.ts';
 import { keepChanging } from './keep-changing.ts';
 import { complianceLines, dashboardLines, fleetTable, paletteFor, reasonLines, tryLines } from './present.ts';
@@ -62,7 +62,10 @@ async function showFleet(): Promise<void> {
   const isBuiltInModel = !process.env['OPENAI_BASE_URL'];
   const traffic = await Promise.all(
     fleet.agents.map(({ name, proxyUrl }) =>
-      (name === PYTHON_AGENT ? sendMessages : sendTraffic)(proxyUrl, isBuiltInModel),
+      (name === PYTHON_AGENT ? sendMessages : sendTraffic)(proxyUrl, {
+        isBuiltInModel,
+        isEnforced: isEnforced(name),
+      }),
     ),
   );
   const clientTokens = new Map(fleet.agents.map(({ name }, index) => [name, traffic[index]?.tokens ?? 0]));

@@ -110,9 +110,11 @@ test('the commands contain the addresses and the key', () => {
     "curl -s -H 'X-Admin-Key: k' http://127.0.0.1:1/api/v1/agents/shop/gap",
     `curl -s http://127.0.0.1:2/v1/chat -H 'content-type: application/json' -d '{"message":"Where is order A-17?"}'`,
     "curl -s 'http://127.0.0.1:3/audit?limit=1'",
+    'curl -s http://127.0.0.1:3/egress',
     'curl -s http://127.0.0.1:3/gap',
     'curl -s http://127.0.0.1:3/health/ready',
     'node dist/cli/main.js audit examples/agents/shop/agent.yaml --url http://127.0.0.1:3',
+    'node dist/cli/main.js observe --once --url http://127.0.0.1:3',
   ]);
 });
 

@@ -114,9 +114,11 @@ export function tryLines(targets: TryTargets): string[] {
     `${admin}/agents/${agentName}/gap`,
     `curl -s ${proxyUrl}/v1/chat -H 'content-type: application/json' -d '${question}'`,
     `curl -s '${controlUrl}/audit?limit=1'`,
+    `curl -s ${controlUrl}/egress`,
     `curl -s ${controlUrl}/gap`,
     `curl -s ${controlUrl}/health/ready`,
     `node dist/cli/main.js audit examples/agents/${agentName}/agent.yaml --url ${controlUrl}`,
+    `node dist/cli/main.js observe --once --url ${controlUrl}`,
   ];
 }
 

@@ -1,6 +1,7 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { errorMonitor, type EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
+import { addressText, parseIp } from '../../core/census/address.ts';
 import type { OwnSockets } from '../../core/census/socket-census.ts';
 
 /** Node.js publishes each socket on these channels: the sockets of every library in this process, HTTP and TLS included. */
@@ -28,8 +29,8 @@ export class OwnConnections implements OwnSockets {
   attempts = 0;
   accepts = 0;
   readonly #options: OwnConnectionsOptions;
-  /** Ports of a connection as one number -> monotonic milliseconds of its expiry; Infinity while it is open. */
-  readonly #ports = new Map<number, number>();
+  /** Ports of a connection as one number -> remote address -> monotonic milliseconds of its expiry; Infinity while it is open. */
+  readonly #ports = new Map<number, Map<string, number>>();
   #inodes: ReadonlySet<number> | null = null;
 
   constructor(options: OwnConnectionsOptions) {
@@ -38,8 +39,9 @@ export class OwnConnections implements OwnSockets {
     subscribe(SERVER, this.#onServer);
   }
 
-  has(localPort: number, remotePort: number): boolean {
-    return (this.#ports.get(pairOf(localPort, remotePort)) ?? -Infinity) > this.#options.nowMs();
+  has(localPort: number, remotePort: number, remoteAddress: () => string): boolean {
+    const ofPair = this.#ports.get(pairOf(localPort, remotePort));
+    return ofPair !== undefined && (ofPair.get(remoteAddress()) ?? -Infinity) > this.#options.nowMs();
   }
 
   hasInode(inode: number): boolean {
@@ -89,20 +91,23 @@ export class OwnConnections implements OwnSockets {
 
   /** Ports of a connection stay known for some time after its end. */
   #track(socket: Socket): void {
-    const { localPort, remotePort } = socket;
+    const { localPort, remotePort, remoteAddress } = socket;
+    const parsed = remoteAddress === undefined ? null : parseIp(remoteAddress);
     // A socket of another kind, such as a Unix socket, has no ports.
-    if (localPort === undefined || remotePort === undefined) return;
-    const pair = pairOf(localPort, remotePort);
-    this.#keep(pair, Infinity);
-    socket.once('close', () => this.#keep(pair, this.#options.nowMs() + KEPT_MS));
+    if (localPort === undefined || remotePort === undefined || parsed === null) return;
+    const [pair, address] = [pairOf(localPort, remotePort), addressText(parsed)];
+    this.#keep(pair, address, Infinity);
+    socket.once('close', () => this.#keep(pair, address, this.#options.nowMs() + KEPT_MS));
   }
 
-  #keep(pair: number, untilMs: number): void {
+  #keep(pair: number, address: string, untilMs: number): void {
+    const nowMs = this.#options.nowMs();
+    const ofPair = this.#ports.get(pair) ?? new Map<string, number>();
     this.#ports.delete(pair);
-    this.#ports.set(pair, untilMs);
-    for (const [oldest, expiresMs] of this.#ports) {
-      const isExpired = expiresMs <= this.#options.nowMs();
-      if (!isExpired && this.#ports.size <= MAX_KEPT) break;
+    this.#ports.set(pair, ofPair.set(address, untilMs));
+    for (const [oldest, connections] of this.#ports) {
+      for (const [each, expiresMs] of connections) if (expiresMs <= nowMs) connections.delete(each);
+      if (connections.size > 0 && this.#ports.size <= MAX_KEPT) break;
       this.#ports.delete(oldest);
     }
   }

@@ -165,13 +165,15 @@ describe('the connections of this process', () => {
     const local = socket.localPort ?? 0;
     expect(looked).toContain('localhost 127.0.0.1');
     expect(own.attempts - before.attempts).toBeGreaterThanOrEqual(1);
-    expect([own.has(local, port), own.has(local, port + 1)]).toEqual([true, false]);
+    const address = socket.remoteAddress ?? '';
+    const has = (remotePort: number, to = address): boolean => own.has(local, remotePort, () => to);
+    expect([has(port), has(port + 1), has(port, '192.0.2.1')]).toEqual([true, false, false]);
     socket.destroy();
     await once(socket, 'close');
     nowMs = 69_999;
-    expect(own.has(local, port)).toBe(true);
+    expect(has(port)).toBe(true);
     nowMs = 70_000;
-    expect(own.has(local, port)).toBe(false);
+    expect(has(port)).toBe(false);
   });
 
   test('are counted when the process accepts them on its own ports', async () => {

@@ -17,6 +17,12 @@ export interface AnswerLimits {
   onUnread(): void;
 }
 
+/** Bytes of a stream that the memory of every call includes. */
+const ORDINARY_BYTES = 16 * 1024;
+
+/** The bytes that count towards the budget of the lanes. */
+export const countedBytes = (heldBytes: number): number => Math.max(0, heldBytes - ORDINARY_BYTES);
+
 const NOTHING: AnswerStep = { chunks: [], isChanged: false };
 
 /** The body of the upstream's response on its way to the agent. */
@@ -26,6 +32,8 @@ export class AnswerBody {
   readonly #splitter: FrameSplitter | null;
   /** The body so far; null: it is not collected. */
   #store: ChunkStore | null;
+  /** Reserved bytes of an incomplete frame. */
+  #framed = 0;
 
   constructor(treatment: Treatment, call: LaneCall | null, limits: AnswerLimits) {
     this.#call = call;
@@ -42,7 +50,7 @@ export class AnswerBody {
   }
 
   push(chunk: Buffer): AnswerStep | Promise<AnswerStep> {
-    if (this.#splitter !== null) return this.#filter(this.#splitter.push(chunk), false);
+    if (this.#splitter !== null) return this.#filter(this.#framesOf(chunk, this.#splitter), false);
     if (this.#store === null) return { chunks: [chunk], isChanged: false };
     const store = this.#store;
     store.add(chunk);
@@ -58,6 +66,21 @@ export class AnswerBody {
     if (raw === undefined || this.#call === null) return NOTHING;
     const step = this.#call.whole(jsonBodyOf(raw), raw);
     return step instanceof Promise ? step.then((late) => wholeStep(late, raw)) : wholeStep(step, raw);
+  }
+
+  /** The frames that end in this chunk. Without memory for the next one, it passes unread. */
+  #framesOf(chunk: Buffer, splitter: FrameSplitter): readonly Frame[] {
+    const frames = splitter.push(chunk);
+    const more = countedBytes(splitter.heldBytes) - this.#framed;
+    if (more === 0) return frames;
+    if (this.#limits.keep(more)) {
+      this.#framed += more;
+      return frames;
+    }
+    this.#limits.onUnread();
+    this.#limits.keep(-this.#framed);
+    this.#framed = 0;
+    return [...frames, ...splitter.skip()];
   }
 
   #filter(frames: readonly Frame[], isEnd: boolean): AnswerStep | Promise<AnswerStep> {

@@ -10,24 +10,30 @@ const OTHER = '(other)';
 export class DayCounts {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #hours = new Map<number, Map<string, number>>();
+  #latest: { number: number; counts: Map<string, number> } | null = null;
 
   constructor(clock: Pick<Clock, 'now'>) {
     this.#clock = clock;
   }
 
   add(key: string): void {
-    const now = this.#hour();
-    let hour = this.#hours.get(now);
-    if (hour === undefined) {
-      this.#forgetOld(now);
-      this.#hours.set(now, (hour = new Map<string, number>()));
-    }
+    const hour = this.#countsNow();
     const known = hour.has(key) || hour.size < MAX_KEYS ? key : OTHER;
     hour.set(known, (hour.get(known) ?? 0) + 1);
   }
 
   addAll(keys: Iterable<string>): void {
     for (const key of keys) this.add(key);
+  }
+
+  #countsNow(): Map<string, number> {
+    const number = this.#hour();
+    if (this.#latest?.number === number) return this.#latest.counts;
+    this.#forgetOld(number);
+    const counts = this.#hours.get(number) ?? new Map<string, number>();
+    this.#hours.set(number, counts);
+    this.#latest = { number, counts };
+    return counts;
   }
 
   /** The sums by key. */

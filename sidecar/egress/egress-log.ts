@@ -62,6 +62,8 @@ export class EgressLog {
   readonly counts: ReadonlyMap<string, LaneCounts>;
   readonly #options: EgressLogOptions;
   readonly #calls: EgressCall[] = [];
+  /** Index of the oldest call, which the next one replaces when there are as many as the log keeps. */
+  #oldest = 0;
   readonly #lists = new SharedLists();
   readonly #models: DayCounts;
   readonly #offered: DayCounts;
@@ -71,6 +73,8 @@ export class EgressLog {
   /** Called tools by MCP server. */
   readonly #servers = new Map<string, { calls: DayCounts; tools: DayCounts }>();
   #lastId = 0;
+  /** Of the last call: most calls are of one model, without tools. */
+  #sighting: { key: string | null; keys: readonly string[] } = { key: null, keys: [] };
 
   constructor(options: EgressLogOptions) {
     const { clock, lanes } = options;
@@ -88,7 +92,8 @@ export class EgressLog {
 
   /** The newest calls, at most `limit`, oldest first. */
   newest(limit = Infinity): readonly EgressCall[] {
-    return limit >= this.#calls.length ? this.#calls : this.#calls.slice(-limit);
+    const all = [...this.#calls.slice(this.#oldest), ...this.#calls.slice(0, this.#oldest)];
+    return limit >= all.length ? all : all.slice(all.length - limit);
   }
 
   /** A body passed unread. */
@@ -172,8 +177,11 @@ export class EgressLog {
   #keep(call: Omit<EgressCall, 'id'>): EgressCall {
     this.#lastId += 1;
     const kept = { id: this.#lastId, ...call };
-    this.#calls.push(kept);
-    if (this.#calls.length > this.#options.capacity) this.#calls.shift();
+    if (this.#calls.length < this.#options.capacity) this.#calls.push(kept);
+    else {
+      this.#calls[this.#oldest] = kept;
+      this.#oldest = (this.#oldest + 1) % this.#options.capacity;
+    }
     return kept;
   }
 
@@ -202,15 +210,24 @@ export class EgressLog {
       this.#called.addAll(facts.toolsCalled);
       this.#executed.addAll(facts.toolsExecuted);
     }
-    if (!isServed) return;
-    this.#options.audit.seen.note(
-      sightingsOfLaneCall({
-        models: facts.model === null ? [] : [facts.model],
-        tools: [...facts.toolsCalled, ...facts.toolsExecuted],
-        mcpServers: server === null ? [] : [server],
-        totalTokens: modelCallOf(facts)?.totalTokens ?? 0,
-      }),
-    );
+    if (isServed) this.#options.audit.seen.note(this.#sightingsOf(facts, server));
+  }
+
+  #sightingsOf(facts: CallFacts, server: string | null): readonly string[] {
+    const { model, usage, toolsCalled, toolsExecuted } = facts;
+    const totalTokens = (usage?.promptTokens ?? 0) + (usage?.completionTokens ?? 0);
+    const hasTools = toolsCalled.length + toolsExecuted.length > 0;
+    const key = hasTools ? null : JSON.stringify([model, server, totalTokens > 0]);
+    const known = this.#sighting;
+    if (key !== null && key === known.key) return known.keys;
+    const keys = sightingsOfLaneCall({
+      models: model === null ? [] : [model],
+      tools: [...toolsCalled, ...toolsExecuted],
+      mcpServers: server === null ? [] : [server],
+      totalTokens,
+    });
+    this.#sighting = { key, keys };
+    return keys;
   }
 }
 

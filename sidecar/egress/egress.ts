@@ -1,13 +1,15 @@
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import type { FailModes } from '../../core/egress/fail-modes.ts';
+import { LaneRoutes } from '../../core/egress/lane-routes.ts';
 import type { Lane } from '../../core/egress/lanes.ts';
 import type { ModelUsage, ModelWire, WireName } from '../../core/egress/model-wire.ts';
 import type { EgressUsage } from '../../core/egress/egress-call.ts';
-import { costOf, priceOf } from '../../core/egress/prices.ts';
+import { costOf, priceOf, type KnownPrice } from '../../core/egress/prices.ts';
 import type { EgressFacts } from '../../core/facts/egress-facts.ts';
 import type { Manifest } from '../../core/manifest/manifest.ts';
 import { parseTraceparent } from '../../core/otlp/trace-context.ts';
 import type { PolicyMode } from '../../core/policy/engine.ts';
+import { setNewest } from '../../core/untrusted/set-newest.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
 import type { AuditLog } from '../audit/audit-log.ts';
@@ -28,6 +30,9 @@ import type { LaneContext, OpenLane } from './lane-context.ts';
 import { startLaneServer, type LaneServer } from './lane-server.ts';
 import { McpMemory } from './mcp-memory.ts';
 import { Reservations } from './reservations.ts';
+
+/** Models whose prices are remembered. */
+const MAX_PRICES = 200;
 
 export interface EgressOptions {
   /** Empty: no port is opened, and the log has only the calls of the CONNECT lane. */
@@ -70,10 +75,11 @@ export class Egress {
     this.reservations = new Reservations(clock);
     this.#context = {
       lanes: new Map(lanes.map((lane) => [lane.id, openLane(lane, options)])),
+      routes: new LaneRoutes(lanes),
       calls: {
         ...{ wires: options.wires, onForbiddenTool: options.onForbiddenTool, policy: this.policy, memory },
         ...{ reservations: this.reservations, names: new CallNames() },
-        withCost: (model, usage) => withCost(manifest(), model, usage),
+        withCost: costs(manifest),
       },
       ...{ log: this.log, load, clock, tls },
       isDraining: () => this.#isClosing,
@@ -125,13 +131,25 @@ function openLane(lane: Lane, { tls, logger }: EgressOptions): OpenLane {
   };
 }
 
-function withCost(manifest: Manifest, model: string | null, usage: ModelUsage): EgressUsage {
-  const known = model === null ? null : priceOf(manifest, model);
-  if (known === null) return usage;
-  const { price, date } = known;
-  return {
-    ...usage,
-    costUsd: costOf(usage, price),
-    ...(date !== null && { priceDate: date }),
+/** Adds the cost to the usage of a call. Agents use few models, so their prices are remembered until the manifest changes. */
+function costs(manifestNow: () => Manifest): (model: string | null, usage: ModelUsage) => EgressUsage {
+  let manifest: Manifest | null = null;
+  const prices = new Map<string, KnownPrice | null>();
+  const priceNow = (model: string): KnownPrice | null => {
+    const now = manifestNow();
+    if (now !== manifest) prices.clear();
+    manifest = now;
+    const known = prices.get(model);
+    if (known !== undefined) return known;
+    const price = priceOf(now, model);
+    setNewest(prices, [model, price], MAX_PRICES);
+    return price;
+  };
+  return (model, usage) => {
+    const known = model === null ? null : priceNow(model);
+    if (known === null) return usage;
+    const { price, date } = known;
+    const costUsd = costOf(usage, price);
+    return date === null ? { ...usage, costUsd } : { ...usage, costUsd, priceDate: date };
   };
 }

@@ -207,3 +207,73 @@ test('calls that the agent aborts at any point leave no open reservation and no 
   await until(isFree, 'the end of all reservations');
   expect(rig.load.keepForEgress(4 * rig.load.maxEgressBody)).toBe(true);
 });
+
+describe('the memory of an open stream counts towards the budget of the lanes:', () => {
+  /** Sixteen megabytes; the lanes may use one, and one body a quarter of it. */
+  const memoryBytes = 16 * 1024 * 1024;
+  const BUDGET = memoryBytes / 16;
+  const PART = 128 * 1024;
+  /** Whether `bytes` more are free. */
+  const isFree = (bytes: number): boolean => {
+    const hasRoom = rig.load.keepForEgress(bytes);
+    if (hasRoom) rig.load.keepForEgress(-bytes);
+    return hasRoom;
+  };
+  const chunk = (delta: object, reason: string | null = null): string =>
+    `data: ${JSON.stringify({ model: 'gpt-5', choices: [{ index: 0, delta, finish_reason: reason }] })}\n\n`;
+  const part = (id: string | undefined, name: string | undefined, args: string): string =>
+    chunk({ tool_calls: [{ index: 0, id, type: 'function', function: { name, arguments: args } }] });
+  const ask = { model: 'gpt-5', messages: [], stream: true, stream_options: { include_usage: true } };
+
+  /** An open stream of the vendor that has sent `begin`, and what the agent has received of it at the end. */
+  async function open(begin: string): Promise<{ end: (rest: string) => Promise<string> }> {
+    await start({ memoryBytes });
+    let send: ((rest: string) => void) | null = null;
+    rig.vendor.answer = (_seen, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' }).write(begin);
+      send = (rest) => void response.end(rest);
+    };
+    const answered = post(rig.port, CHAT, ask);
+    await until(() => send !== null);
+    return {
+      end: async (rest) => {
+        send?.(rest);
+        return (await answered).body;
+      },
+    };
+  }
+
+  test('an event that is not complete, until it ends', async () => {
+    const begin = `data: {"model":"gpt-5","choices":[],"x":"${'x'.repeat(PART)}`;
+    const stream = await open(begin);
+    await until(() => !isFree(BUDGET - PART / 2));
+    expect(isFree(BUDGET - PART)).toBe(true);
+    const rest = '"}\n\ndata: [DONE]\n\n';
+    expect(await stream.end(rest)).toBe(begin + rest);
+    await until(() => isFree(BUDGET));
+  });
+
+  test('without room it passes unread', async () => {
+    await start({ memoryBytes });
+    rig.load.keepForEgress(BUDGET);
+    const text = `data: {"x":"${'x'.repeat(PART)}"}\n\n`;
+    rig.vendor.answer = reply(text, 'text/event-stream');
+    // The request has no room either, so it passes unread too.
+    expect((await post(rig.port, CHAT, ask)).body).toBe(text);
+    expect(rig.egress.log.counts.get('openai')?.unread.size).toBe(2);
+  });
+
+  test('a call that is held for its arguments; without room it is removed', async () => {
+    const args = JSON.stringify({ amount: 1, note: 'x'.repeat(PART) });
+    const stream = await open(part('call_1', 'pay', args.slice(0, PART / 2)));
+    await until(() => !isFree(BUDGET - PART / 4));
+    rig.load.keepForEgress(BUDGET - PART / 2);
+    const pieces = args.slice(PART / 2).match(/.{1,8000}/gs) ?? [];
+    const events = pieces.map((piece) => part(undefined, undefined, piece)).join('');
+    const body = await stream.end(`${events}${chunk({}, 'tool_calls')}data: [DONE]\n\n`);
+    expect(body).not.toContain('"pay"');
+    expect(body).toContain('policy of this agent');
+    rig.load.keepForEgress(PART / 2 - BUDGET);
+    await until(() => isFree(BUDGET));
+  });
+});

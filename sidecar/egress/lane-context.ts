@@ -1,4 +1,5 @@
 import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
+import type { LaneRoutes } from '../../core/egress/lane-routes.ts';
 import type { Lane } from '../../core/egress/lanes.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { HeaderList } from '../proxy/headers.ts';
@@ -17,6 +18,7 @@ export interface OpenLane {
 
 export interface LaneContext {
   lanes: ReadonlyMap<string, OpenLane>;
+  routes: LaneRoutes;
   calls: CallContext;
   log: EgressLog;
   load: LoadLimits;

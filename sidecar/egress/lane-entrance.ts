@@ -1,6 +1,6 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
-import { routeOf, type LaneRoute } from '../../core/egress/lane-routes.ts';
+import type { LaneRoute } from '../../core/egress/lane-routes.ts';
 import { notLocalReason } from '../access.ts';
 import type { Framed } from '../proxy/framing.ts';
 import type { HeaderList } from '../proxy/headers.ts';
@@ -36,16 +36,15 @@ const NO_LANE: ProblemResponse = { status: 404, detail: 'no lane of EGRESS_LANES
  * DNS rebinding leads to loopback must not use the lanes.
  */
 export function admit(
-  { lanes, load }: Pick<LaneContext, 'lanes' | 'load'>,
+  { lanes, routes, load }: Pick<LaneContext, 'lanes' | 'routes' | 'load'>,
   { method, rawHeaders, headers, socket, framed }: ArrivingRequest,
 ): { admitted: Admitted } | { problem: ProblemResponse } | { overload: LaneRoute } {
   if (!framed.ok) return { problem: { ...framed, close: true } };
   const { path: target, host, bodyBytes } = framed;
   // The authority of an absolute target replaces the Host header.
-  const reason = notLocalReason({ socket, headers: { ...headers, host: host ?? undefined } });
+  const reason = notLocalReason({ socket, headers: { host: host ?? undefined, origin: headers.origin } });
   if (reason !== null) return { problem: { status: 403, detail: reason } };
-  const all = [...lanes.values()].map(({ lane }) => lane);
-  const route = routeOf(all, method, target);
+  const route = routes.of(method, target);
   const open = route === null ? undefined : lanes.get(route.lane.id);
   if (route === null || open === undefined) return { problem: NO_LANE };
   const headBytes = costOfHead(target, rawHeaders);

@@ -9,6 +9,7 @@ import {
 } from '../../core/egress/mcp-messages.ts';
 import { mcpLanePath } from '../../core/egress/mcp-paths.ts';
 import type { Frame } from '../../core/egress/model-wire.ts';
+import { exactJson, jsonBodyText } from '../../core/egress/wires/exact-json.ts';
 import { jsonText } from '../../core/egress/wires/members.ts';
 import { jsonOf } from '../../core/untrusted/fields.ts';
 import type { EgressVerdict } from '../policy/policy-evaluator.ts';
@@ -63,7 +64,13 @@ export class McpCall implements LaneCall {
     for (const { id, name } of request.toolCalls) if (id !== null) this.#waiting.set(id, name);
     this.facts.toolsCalled = namesOf(request.toolCalls.map(({ name }) => name));
     const verdict = this.#evaluate(request.toolCalls);
-    const step = (known: EgressVerdict): RequestStep => this.#stepOf(request, known, raw);
+    const exact = (): McpRequest => readMcpRequest(exactJson(body, jsonBodyText(raw))) ?? request;
+    const step = (known: EgressVerdict): RequestStep => {
+      const response = this.#decide(known, exact);
+      if (response !== null) return { respond: response };
+      this.#expectOnStream(request);
+      return { send: raw };
+    };
     return verdict instanceof Promise ? verdict.then(step) : step(verdict);
   }
 
@@ -117,18 +124,16 @@ export class McpCall implements LaneCall {
     );
   }
 
-  #stepOf(request: McpRequest, verdict: EgressVerdict, raw: Buffer): RequestStep {
+  /** null: the call is sent. `request`: with exact ids. */
+  #decide(verdict: EgressVerdict, request: () => McpRequest): OwnResponse | null {
     const { violations } = verdict;
     this.facts.violations = violations;
     this.facts.outcome = outcomeOf(verdict);
-    if (violations.length === 0 || !this.#options.policy.blocks) {
-      this.#expectOnStream(request);
-      return { send: raw };
-    }
+    if (violations.length === 0 || !this.#options.policy.blocks) return null;
     this.facts.isBlocked = true;
     const names = this.facts.toolsCalled.join(', ');
     const message = `The call of ${names} was not sent: ${violations.join(', ')}. The policy of this agent denies it.`;
-    return { respond: this.#denial(mcpDenial(request, 'result', { message, violations })) };
+    return this.#denial(mcpDenial(request(), 'result', { message, violations }));
   }
 
   /** With the older transport, the results arrive on the stream, which is another call. */

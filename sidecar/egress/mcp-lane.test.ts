@@ -48,6 +48,19 @@ async function offering(name: string): Promise<number> {
   return (await post(rig.port, CHAT, { model: 'gpt-5', messages: [], tools })).status;
 }
 
+test.each(['9007199254740993', '123456789012345678901234567890', '1e400', '"9007199254740993"'])(
+  'a denial has the id %s of the request',
+  async (id) => {
+    await start();
+    const call = `{"jsonrpc":"2.0","id":${id},"method":"tools/call","params":{"name":"delete_all","arguments":{}}}`;
+    const { body } = await post(rig.port, '/mcp/other', call);
+    expect(body).toContain(`"id":${id},`);
+    const batch = await post(rig.port, '/mcp/other', `[${call}]`);
+    expect(batch.body).toContain(`"id":${id},`);
+    expect(rig.vendor.requests).toHaveLength(0);
+  },
+);
+
 describe('a sidecar that has not seen the list of a declared server', () => {
   test.each([
     ['counts a tool that the server ran as its tool', 'files', {}, 200],

@@ -116,7 +116,8 @@ export class ModelCall implements LaneCall {
 
   #decideWhole(body: Json | readonly unknown[], raw: Buffer): WholeStep {
     this.#noteVerdicts();
-    if (!this.#options.policy.blocks || this.#stripped(body) === null) return { body: null };
+    const hasNoCall = this.#answer.toolCalls.length === 0;
+    if (!this.#options.policy.blocks || hasNoCall || this.#stripped(body) === null) return { body: null };
     this.facts.isBlocked = true;
     const text = this.#isFailing ? null : jsonText(this.#stripped(exactJson(body, jsonBodyText(raw))));
     return text === null ? { respond: this.#denyAnswer() } : { body: text };
@@ -222,6 +223,7 @@ export class ModelCall implements LaneCall {
 
   #noteVerdicts(): void {
     const { violations, outcome } = this.#verdicts;
+    if (outcome === 'notEvaluated') return;
     if (violations.size > 0) this.facts.violations = [...new Set([...this.facts.violations, ...violations])];
     this.facts.outcome = strongest(this.facts.outcome, outcome);
   }

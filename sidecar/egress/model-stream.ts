@@ -1,4 +1,5 @@
 import type { Frame, ModelAnswer, ModelWire, StreamFilter } from '../../core/egress/model-wire.ts';
+import { countedBytes } from './answer-body.ts';
 import type { FramesStep, OwnResponse } from './lane-call.ts';
 import type { ToolVerdicts } from './tool-verdicts.ts';
 
@@ -27,6 +28,8 @@ export class ModelStream {
   /** Frames of a held response; null: frames pass. */
   #held: Frame[] | null;
   #heldBytes = 0;
+  /** Reserved bytes of the frames that the filter holds. */
+  #filtered = 0;
 
   constructor(options: ModelStreamOptions) {
     const { wire, verdicts, removeUsage, message } = options;
@@ -55,8 +58,9 @@ export class ModelStream {
 
   /** Gives the memory of held frames back. */
   close(): void {
-    if (this.#heldBytes > 0) this.#options.keep(-this.#heldBytes);
-    this.#heldBytes = 0;
+    const bytes = this.#heldBytes + this.#filtered;
+    if (bytes > 0) this.#options.keep(-bytes);
+    [this.#heldBytes, this.#filtered] = [0, 0];
     this.#held = null;
   }
 
@@ -65,7 +69,8 @@ export class ModelStream {
     for (const frame of frames) {
       const filtered = this.#filter.push(frame);
       if (this.#isForbidden) return this.#fail(passed);
-      passed.push(...filtered);
+      passed.push(...filtered, ...this.#reserve());
+      if (this.#isForbidden) return this.#fail(passed);
     }
     if (isEnd) {
       const rest = this.#filter.end();
@@ -73,6 +78,19 @@ export class ModelStream {
       passed.push(...rest);
     }
     return { frames: this.#held === null ? passed : this.#hold(this.#held, passed, isEnd) };
+  }
+
+  /** Reserves memory for the frames that the filter holds. Without memory, the held calls are removed: the frames to send now. */
+  #reserve(): readonly Frame[] {
+    const more = countedBytes(this.#filter.heldBytes) - this.#filtered;
+    const hasRoom = more === 0 || this.#options.keep(more);
+    const frames = hasRoom ? [] : this.#filter.release();
+    if (hasRoom) this.#filtered += more;
+    else {
+      this.#options.keep(-this.#filtered);
+      this.#filtered = 0;
+    }
+    return frames;
   }
 
   /** The frames to send now. Without memory for them, the held frames are sent, and the rest of the response passes. */

@@ -117,12 +117,13 @@ function listedIn(connection: readonly string[]): ReadonlySet<string> {
 /** The headers about the message, without those about one connection. `isDropped`: whether to drop another header. */
 export function endToEnd(raw: HeaderList, isDropped: (lowerName: string) => boolean): string[] {
   const listed = listedIn(valuesOf(raw, 'connection'));
-  return pairsOf(raw)
-    .filter(([name]) => {
-      const lower = name.toLowerCase();
-      return !listed.has(lower) && !HOP_BY_HOP.has(lower) && !isDropped(lower);
-    })
-    .flat();
+  const kept: string[] = [];
+  for (let i = 0; i < raw.length; i += 2) {
+    const name = raw[i] ?? '';
+    const lower = name.toLowerCase();
+    if (!listed.has(lower) && !HOP_BY_HOP.has(lower) && !isDropped(lower)) kept.push(name, raw[i + 1] ?? '');
+  }
+  return kept;
 }
 
 export interface ForwardedFor {

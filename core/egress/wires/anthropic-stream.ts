@@ -4,10 +4,14 @@ import { isNoneLeft, type AnswerCall, type AnswerCalls } from './answer-calls.ts
 import { indexAt, jsonText, nameAt, recordAt, stringAt } from './members.ts';
 import { usageOf } from './model-usage.ts';
 import { Renumbering } from './renumbering.ts';
+import type { Repetition } from './repeated-event.ts';
 import { noFacts, type StreamEditor } from './stream-filter.ts';
 
 /** Blocks that are open at the same time. */
 const MAX_OPEN = 1000;
+
+/** Members of an event with text of the model. */
+const TEXTS: ReadonlySet<string> = new Set(['text', 'thinking']);
 
 /** The counts of Anthropic's usage: the first event has those of the prompt, the last one can omit them. */
 const COUNTS = [
@@ -81,6 +85,12 @@ export class AnthropicEditor implements StreamEditor {
     if (this.#isReplaced) return [last];
     this.#isReplaced = true;
     return [...textBlock(this.#positions.add(), this.#message), last];
+  }
+
+  repetition(event: Json): Repetition | null {
+    return !this.isChanging && stringAt(event, 'type') === 'content_block_delta'
+      ? { keys: TEXTS, edit: null }
+      : null;
   }
 
   #readBlock(event: Json, type: string): readonly AnswerCall[] {

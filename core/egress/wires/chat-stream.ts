@@ -15,7 +15,17 @@ import {
 } from './members.ts';
 import { usageOf } from './model-usage.ts';
 import { Renumbering } from './renumbering.ts';
+import type { Repetition } from './repeated-event.ts';
 import { noFacts, type StreamEditor } from './stream-filter.ts';
+
+/** Members of an event with text of the model, or with text of no meaning. */
+const TEXTS: ReadonlySet<string> = new Set([
+  'content',
+  'reasoning',
+  'reasoning_content',
+  'refusal',
+  'obfuscation',
+]);
 
 /** Choices of one answer whose calls are kept apart. */
 const MAX_CHOICES = 256;
@@ -79,6 +89,17 @@ export class ChatEditor implements StreamEditor {
     // Without a choice many clients fail, so an event with usage keeps its empty choices.
     if (recordAt(event, 'usage') === null) return before;
     return [...before, { ...chunk, choices: edits.map(({ choice }) => choice) }];
+  }
+
+  repetition(event: Json, data: string): Repetition | null {
+    const choices = recordsAt(event, 'choices');
+    const isText = choices.every(
+      (choice) => this.#choiceAt(choice).hasText && stringAt(choice, 'finish_reason') === null,
+    );
+    if (this.calls.isChanging || choices.length === 0 || !isText) return null;
+    const hasNoUsage = this.#removeUsage && own(event, 'usage') === null;
+    if (!hasNoUsage) return { keys: TEXTS, edit: null };
+    return typeof withoutUsage(event, data) === 'string' ? { keys: TEXTS, edit: withoutUsageText } : null;
   }
 
   #choiceAt(choice: Json): Choice {
@@ -242,7 +263,7 @@ const NO_USAGE = /,\s*"usage"\s*:\s*null(?=\s*[,}])/g;
 /** Without `"usage": null`. The text is kept where possible, so that the rest of the event keeps its bytes. */
 function withoutUsage(event: Json, data: string): Json | string {
   const isFirst = Object.keys(event)[0] === 'usage';
-  return !isFirst && data.match(NO_USAGE)?.length === 1
-    ? data.replace(NO_USAGE, '')
-    : without(event, 'usage');
+  return !isFirst && data.match(NO_USAGE)?.length === 1 ? withoutUsageText(data) : without(event, 'usage');
 }
+
+const withoutUsageText = (data: string): string => data.replace(NO_USAGE, '');

@@ -10,6 +10,7 @@ interface SourceJson {
     reviver: (key: string, value: unknown, context: { source?: string }) => unknown,
   ): unknown;
   rawJSON(text: string): unknown;
+  isRawJSON(value: unknown): boolean;
 }
 const sourceJson = JSON as unknown as SourceJson;
 
@@ -31,6 +32,13 @@ export function exactJson<T>(known: T, text: string): T {
     return known;
   }
 }
+
+/** A number of a document that JavaScript cannot represent, as `exactJson` returns it. */
+export interface ExactNumber {
+  readonly rawJSON: string;
+}
+
+export const isExactNumber = (value: unknown): value is ExactNumber => sourceJson.isRawJSON(value);
 
 const BYTE_ORDER_MARK = '\uFEFF';
 

@@ -4,6 +4,7 @@ import { frameLike } from '../sse-frames.ts';
 import type { AnswerCall, AnswerCalls } from './answer-calls.ts';
 import { exactJson } from './exact-json.ts';
 import { jsonText, stringAt } from './members.ts';
+import { Repetitions, type Repetition } from './repeated-event.ts';
 
 /** Bytes of frames that are held. Above it, the held calls count as `remove`. */
 export const MAX_HELD_BYTES = 8 * 1024 * 1024;
@@ -21,6 +22,11 @@ export interface StreamEditor {
    * decided. `data`: the event's text. A string in the result is the text of an event.
    */
   write(event: Json, calls: readonly AnswerCall[], data: string): readonly (Json | string)[] | null;
+  /**
+   * Called after `read` has returned no calls: whether the same event has no effect when it follows directly, also with other texts
+   * under some keys. null: it may have one. Absent: for all events.
+   */
+  repetition?(event: Json, data: string): Repetition | null;
 }
 
 /** The first facts of a stream. */
@@ -47,6 +53,15 @@ export function createStreamFilter(editor: StreamEditor): StreamFilter {
   const { calls, facts } = editor;
   let queue: Held[] = [];
   let heldBytes = 0;
+  const repetitions = new Repetitions();
+
+  /** The frames of an event that repeats the one before it; null: it does not. */
+  const passedAgain = (frame: Frame): readonly Frame[] | null => {
+    const { data, event } = frame;
+    const repeated = data === null || queue.length > 0 ? null : repetitions.matching(data);
+    if (repeated === null || data === null) return null;
+    return [repeated.edit === null ? frame : frameLike(frame, repeated.edit(data), event)];
+  };
 
   const written = ({ frame, event, calls: ofEvent }: Held): readonly Frame[] => {
     const data = frame.data ?? '';
@@ -65,13 +80,27 @@ export function createStreamFilter(editor: StreamEditor): StreamFilter {
 
   return {
     push(frame) {
+      const again = passedAgain(frame);
+      if (again !== null) return again;
       const event = eventOf(frame);
       const held: Held = { frame, event, calls: event === null ? NO_CALLS : editor.read(event) };
+      if (frame.data !== null) {
+        const isRepeatable = event !== null && held.calls.length === 0 && repetitions.areExpected;
+        const repetition = isRepeatable ? (editor.repetition?.(event, frame.data) ?? null) : null;
+        repetitions.remember(frame.data, repetition);
+      }
       if (frame.data === DONE) calls.finishAll();
       if (queue.length === 0 && !held.calls.some(isHeld)) return written(held);
       queue.push(held);
       heldBytes += frame.raw.length;
       if (heldBytes > MAX_HELD_BYTES) calls.releaseHeld();
+      return released();
+    },
+    get heldBytes() {
+      return heldBytes;
+    },
+    release() {
+      calls.releaseHeld();
       return released();
     },
     end() {
@@ -88,7 +117,8 @@ export function createStreamFilter(editor: StreamEditor): StreamFilter {
 const isHeld = ({ verdict }: AnswerCall): boolean => verdict === 'hold';
 
 function eventOf({ data }: Frame): Json | null {
-  const event = data === null ? null : jsonOf(data);
+  // A text that is not JSON costs an exception, which every stream of OpenAI would have.
+  const event = data === null || data === DONE ? null : jsonOf(data);
   return isRecord(event) ? event : null;
 }
 

@@ -1,0 +1,188 @@
+// Measures what the socket census of the built sidecar costs, in a network namespace of its own: processor time of a sidecar with the
+// census and of one without it, first while nothing happens (only polls), then while connections are opened (scans).
+// node bench/census.ts --seconds 30 --rows 800 [--json]
+import { spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { connect, createServer, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import { integerUpTo } from './options.ts';
+import { startNode, type Started } from './processes.ts';
+
+const SIDECAR = 'dist/sidecar/main.js';
+/** The bars: shares of one core. */
+const MAX_POLLS = 0.001;
+const MAX_SCANS = 0.015;
+/** Connections that are opened per second while scans are measured: more than polls. */
+const OPENED_PER_SECOND = 50;
+/** In the namespace that this program creates for itself. */
+const INSIDE = 'BENCH_CENSUS_NAMESPACE';
+
+const MANIFEST = JSON.stringify({
+  apiVersion: 'platform.io/v1',
+  kind: 'PlatformAgent',
+  metadata: { name: 'shop', version: '1.0.0', description: 'Helps customers.' },
+  spec: { model: { provider: 'openai', id: 'gpt-5', apiKey: '$env:OPENAI_API_KEY' } },
+});
+
+interface Result {
+  what: 'polls' | 'scans';
+  rows: number;
+  seconds: number;
+  /** Shares of one core. */
+  withCensus: number;
+  withoutCensus: number;
+  census: number;
+  bar: number;
+}
+
+/** Processor time of all threads in seconds, to the nanosecond. */
+function cpuSeconds(pid: number): number {
+  const times = globSync(`/proc/${pid}/task/*/schedstat`).map((file) =>
+    Number(readFileSync(file, 'latin1').split(' ')[0]),
+  );
+  return times.reduce((sum, time) => sum + time, 0) / 1e9;
+}
+
+async function sidecar(
+  census: 'on' | 'off',
+  { first, manifest }: { first: number; manifest: string },
+): Promise<Started> {
+  return startNode(SIDECAR, first, {
+    ...{ BIND_ADDRESS: '127.0.0.1', MANIFEST_PATH: manifest, UPSTREAM_URL: 'http://127.0.0.1:9' },
+    ...{ PROXY_PORT: String(first), CONTROL_PLANE_PORT: String(first + 1), OPENAI_API_KEY: 'unused' },
+    ...{ POLICY_ENGINE: 'builtin', LOG_LEVEL: 'error', CENSUS: census },
+  });
+}
+
+/** Connections that stay open, and the server that accepts them. */
+async function openRows(rows: number): Promise<{ port: number; close: () => void }> {
+  const accepted = new Set<Socket>();
+  const server = createServer((socket) => void accepted.add(socket.on('error', () => undefined).resume()));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  // Both ends are rows of the table.
+  const opened: Socket[] = [];
+  for (let index = 0; index < rows / 2; index++) {
+    const socket = connect(port, '127.0.0.1').on('error', () => undefined);
+    await once(socket, 'connect');
+    opened.push(socket);
+  }
+  const close = (): void => {
+    for (const socket of [...opened, ...accepted]) socket.destroy();
+    server.close();
+  };
+  return { port, close };
+}
+
+async function measureInside(seconds: number, rows: number): Promise<Result[]> {
+  spawnSync('ip', ['link', 'set', 'lo', 'up']);
+  const directory = await mkdtemp(join(tmpdir(), 'bench-census-'));
+  const manifest = join(directory, 'agent.yaml');
+  writeFileSync(manifest, MANIFEST);
+  const started: Started[] = [];
+  try {
+    const plain = await sidecar('off', { first: 4100, manifest });
+    started.push(plain);
+    const counting = await sidecar('on', { first: 4200, manifest });
+    started.push(counting);
+    await stateIsOn(4201);
+    const measure = async (what: Result['what'], bar: number): Promise<Result> => {
+      const before = [counting, plain].map(({ pid }) => cpuSeconds(pid));
+      const startedMs = performance.now();
+      await sleep(seconds * 1000);
+      const took = (performance.now() - startedMs) / 1000;
+      const [withCensus = NaN, withoutCensus = NaN] = [counting, plain].map(
+        ({ pid }, index) => (cpuSeconds(pid) - (before[index] ?? NaN)) / took,
+      );
+      const shown = what === 'polls' ? 0 : rows;
+      return {
+        what,
+        rows: shown,
+        seconds: took,
+        withCensus,
+        withoutCensus,
+        census: withCensus - withoutCensus,
+        bar,
+      };
+    };
+    // The first probes and scans, and the compilation of their code.
+    await sleep(10_000);
+    const polls = await measure('polls', MAX_POLLS);
+    const load = await openRows(rows);
+    const opening = setInterval(() => {
+      connect(load.port, '127.0.0.1')
+        .on('error', () => undefined)
+        .on('connect', function (this: Socket) {
+          this.destroy();
+        });
+    }, 1000 / OPENED_PER_SECOND);
+    await sleep(5_000);
+    const scans = await measure('scans', MAX_SCANS);
+    clearInterval(opening);
+    load.close();
+    return [polls, scans];
+  } finally {
+    for (const each of started.toReversed()) await each.close();
+    await rm(directory, { recursive: true });
+  }
+}
+
+/** Rejects if the census is refused, because then nothing would be measured. */
+async function stateIsOn(controlPort: number): Promise<void> {
+  const response = await fetch(`http://127.0.0.1:${controlPort}/gap`);
+  const { census } = (await response.json()) as { census?: { state?: string; reason?: string | null } };
+  if (census?.state !== 'on') throw new Error(`the census is ${census?.state}: ${census?.reason}`);
+}
+
+const percent = (share: number): string => `${(share * 100).toFixed(3)} %`;
+
+function table(results: readonly Result[]): string {
+  const lines = results.map(({ what, rows, withCensus, withoutCensus, census, bar }) =>
+    [
+      what.padEnd(6),
+      String(rows).padStart(6),
+      percent(withCensus).padStart(10),
+      percent(withoutCensus).padStart(10),
+      percent(census).padStart(10),
+      percent(bar).padStart(10),
+    ].join('  '),
+  );
+  return ['          rows   with census  without      census         bar', ...lines].join('\n');
+}
+
+async function main(): Promise<number> {
+  const { values } = parseArgs({
+    options: {
+      seconds: { type: 'string', default: '30' },
+      rows: { type: 'string', default: '800' },
+      json: { type: 'boolean', default: false },
+    },
+  });
+  const seconds = integerUpTo('--seconds', values.seconds, 600);
+  const rows = integerUpTo('--rows', values.rows, 20_000);
+  if (!existsSync(SIDECAR)) throw new Error(`${SIDECAR} does not exist; run make build`);
+  if (process.env[INSIDE] === undefined) {
+    const args = ['--net', process.execPath, ...process.execArgv, ...process.argv.slice(1)];
+    const child = spawn('unshare', args, { stdio: 'inherit', env: { ...process.env, [INSIDE]: '1' } });
+    const [code] = (await once(child, 'exit')) as [number | null];
+    return code ?? 1;
+  }
+  const results = await measureInside(seconds, rows);
+  console.log(values.json ? JSON.stringify(results) : table(results));
+  const dear = results.filter(({ census, bar }) => census > bar);
+  for (const { what, census, bar } of dear)
+    process.stderr.write(`${what}: ${percent(census)} of a core; the bar is ${percent(bar)}\n`);
+  return dear.length === 0 ? 0 : 1;
+}
+
+process.exitCode = await main().catch((error: unknown) => {
+  process.stderr.write(`the benchmark cannot run: ${(error as Error).message}\n`);
+  return 1;
+});
