@@ -169,8 +169,11 @@ const sent = (status: number) => beats().filter((each) => each.status === status
 /** The reply has a body if the control plane has proofs or an interval for the sender. */
 const accepted = () => beats().filter(({ status }) => status === 200 || status === 204);
 /** Number and tokens of the heartbeats, each once: a repeat has the window of the first attempt. */
-const windows = (): [seq: number, tokens: number | undefined][] => {
-  const found = beats().map(({ beat }): [number, number | undefined] => [beat.seq, beat.usage?.totalTokens]);
+const windows = (): [seq: number | null, tokens: number | undefined][] => {
+  const found = beats().map(({ beat }): [number | null, number | undefined] => [
+    beat.seq,
+    beat.usage?.totalTokens,
+  ]);
   return [...new Map(found.map((each) => [each.join(), each])).values()];
 };
 /** Whether each heartbeat has one window, and these are the windows with tokens. */

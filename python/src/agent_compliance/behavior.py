@@ -264,6 +264,11 @@ def current_behavior() -> Behavior:
     return _NoRequest() if behavior is None or behavior.is_over() else behavior
 
 
+def behavior_of(sink: Sink, request_id: str | None) -> Behavior:
+    """A behaviour for one request. The sidecar has no longer ids."""
+    return Behavior(sink, request_id if request_id and len(request_id) <= 128 else None)
+
+
 class RequestScope:
     """Makes a behaviour the current one in a `with` block, and closes it at the end."""
 

@@ -197,10 +197,9 @@ class Reporter:
 
     def behavior(self, request_id: str | None = None) -> Behavior:
         """A behaviour for one request. `request_id`: the value of `x-request-id`, which the sidecar adds."""
-        from .behavior import Behavior
+        from .behavior import behavior_of
 
-        # The sidecar has no longer ids.
-        return Behavior(self, request_id if request_id and len(request_id) <= 128 else None)
+        return behavior_of(self, request_id)
 
     def request(self, request_id: str | None = None) -> RequestScope:
         """For servers that are neither ASGI nor WSGI: `with reporter.request(id) as behavior:`."""
