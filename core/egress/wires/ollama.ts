@@ -45,12 +45,19 @@ function readRequest(body: Json, route: { model: string | null; isStream: boolea
 }
 
 function toolResultsOf(messages: readonly Json[]): ModelRequest['toolResults'] {
-  return addedMessages(messages, (message) => stringAt(message, 'role') === 'assistant')
+  const added = addedMessages(messages, (message) => stringAt(message, 'role') === 'assistant');
+  const [first] = added;
+  const before = first === undefined ? undefined : messages[messages.indexOf(first) - 1];
+  const called = before === undefined ? [] : recordsAt(before, 'tool_calls');
+  return added
     .filter((message) => stringAt(message, 'role') === 'tool')
-    .map((message) => ({
-      callId: nameAt(message, 'tool_call_id'),
-      name: nameAt(message, 'tool_name') ?? nameAt(message, 'name'),
-    }));
+    .map((message, position) => {
+      const callId = nameAt(message, 'tool_call_id');
+      const name = nameAt(message, 'tool_name') ?? nameAt(message, 'name');
+      if (name !== null || callId !== null) return { callId, name };
+      // Results are in the order of the calls. LangChain sends neither ids nor names.
+      return { callId, name: nameAt(recordAt(called[position] ?? {}, 'function') ?? {}, 'name') };
+    });
 }
 
 const entriesOf = (body: Json): readonly unknown[] => listAt(recordAt(body, 'message'), 'tool_calls') ?? [];
