@@ -54,9 +54,10 @@ function toolResultsOf(messages: readonly Json[]): ModelRequest['toolResults'] {
     .map((message, position) => {
       const callId = nameAt(message, 'tool_call_id');
       const name = nameAt(message, 'tool_name') ?? nameAt(message, 'name');
-      if (name !== null || callId !== null) return { callId, name };
-      // Results are in the order of the calls. LangChain sends neither ids nor names.
-      return { callId, name: nameAt(recordAt(called[position] ?? {}, 'function') ?? {}, 'name') };
+      if (name !== null) return { callId, name };
+      // LangChain sends neither names nor ids, and LiteLLM ids of its own. Results are in the order of the calls.
+      const call = called.find(({ id }) => callId !== null && id === callId) ?? called[position];
+      return { callId, name: call === undefined ? null : nameAt(recordAt(call, 'function') ?? {}, 'name') };
     });
 }
 

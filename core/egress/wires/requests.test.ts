@@ -307,6 +307,26 @@ const ROWS: readonly Row[] = [
     },
   },
   {
+    name: 'results with ids',
+    wire: 'ollama',
+    body: {
+      messages: [
+        {
+          role: 'assistant',
+          tool_calls: ['search', 'find'].map((name) => ({ id: `of-${name}`, function: { name } })),
+        },
+        ...['of-find', 'own'].map((id) => ({ role: 'tool', tool_call_id: id, content: '1' })),
+      ],
+    },
+    expected: {
+      isStream: true,
+      toolResults: [
+        { callId: 'of-find', name: 'find' },
+        { callId: 'own', name: 'find' },
+      ],
+    },
+  },
+  {
     name: 'a result without a call',
     wire: 'ollama',
     body: { messages: [{ role: 'tool', content: '1' }] },
