@@ -1,8 +1,15 @@
 // Runs the matrix of clients and frameworks and writes the results to testing/frameworks/results.json; with --examples, the
-// example agents and testing/frameworks/example-results.json. Other arguments select rows whose names contain one of them.
+// example agents and testing/frameworks/example-results.json; with --lanes, the clients of the egress lanes and
+// testing/egress/client-results.json and mcp-client-results.json. Other arguments select rows whose names contain one of them.
 // docs/guide/clients.md and docs/guide/frameworks are generated from these files (npm run generate).
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { ClientResult, ClientRow, McpClientResult } from '../testing/egress/client-row.ts';
+import { CLIENT_ROWS } from '../testing/egress/client-rows.ts';
+import { startLaneRig } from '../testing/egress/lane-rig.ts';
+import { MCP_CLIENT_ROWS } from '../testing/egress/mcp-client-rows.ts';
+import { runClient } from '../testing/egress/run-client.ts';
+import { runMcpClient } from '../testing/egress/run-mcp-client.ts';
 import type { ExampleResult } from '../testing/frameworks/example-result.ts';
 import { EXAMPLE_ROWS, exampleName } from '../testing/frameworks/example-rows.ts';
 import { whyNoPackages } from '../testing/frameworks/programs.ts';
@@ -11,10 +18,10 @@ import { ROWS } from '../testing/frameworks/rows.ts';
 import { openExamples, runExample } from '../testing/frameworks/run-example.ts';
 import { openMatrix, runRow } from '../testing/frameworks/run-row.ts';
 
-const RESULTS = join(import.meta.dirname, '../testing/frameworks');
+const TESTING = join(import.meta.dirname, '../testing');
 
-const isExamples = process.argv.includes('--examples');
-const wanted = process.argv.slice(2).filter((argument) => argument !== '--examples');
+const [isExamples, isLanes] = [process.argv.includes('--examples'), process.argv.includes('--lanes')];
+const wanted = process.argv.slice(2).filter((argument) => !argument.startsWith('--'));
 
 /** One row of a matrix. */
 interface Runnable<Result> {
@@ -33,7 +40,7 @@ async function runAll<Result>(
   rows: readonly Runnable<Result>[],
   keyOf: (result: Result) => string,
 ): Promise<void> {
-  const path = join(RESULTS, file);
+  const path = join(TESTING, file);
   const known = JSON.parse(readFileSync(path, 'utf8')) as Result[];
   const results = new Map(known.map((result) => [keyOf(result), result]));
   for (const { name, key, whyNot, run } of rows) {
@@ -64,7 +71,23 @@ if (isExamples) {
     run: () => runExample(row, rig),
   }));
   try {
-    await runAll<ExampleResult>('example-results.json', rows, ({ folder }) => folder);
+    await runAll<ExampleResult>('frameworks/example-results.json', rows, ({ folder }) => folder);
+  } finally {
+    await rig.close();
+  }
+} else if (isLanes) {
+  const rig = await startLaneRig();
+  const runnable = ({ name, packages }: Pick<ClientRow, 'name' | 'packages'>) => ({
+    ...{ name, key: name },
+    whyNot: () => whyNoPackages(packages),
+  });
+  const [models, mcp] = [
+    CLIENT_ROWS.map((row) => ({ ...runnable(row), run: () => runClient(row, rig) })),
+    MCP_CLIENT_ROWS.map((row) => ({ ...runnable(row), run: () => runMcpClient(row, rig) })),
+  ];
+  try {
+    await runAll<ClientResult>('egress/client-results.json', models, ({ name }) => name);
+    await runAll<McpClientResult>('egress/mcp-client-results.json', mcp, ({ name }) => name);
   } finally {
     await rig.close();
   }
@@ -72,7 +95,7 @@ if (isExamples) {
   const matrix = await openMatrix();
   const rows = ROWS.map((row) => ({ name: row.name, key: row.name, run: () => runRow(row, matrix) }));
   try {
-    await runAll<RowResult>('results.json', rows, ({ name }) => name);
+    await runAll<RowResult>('frameworks/results.json', rows, ({ name }) => name);
   } finally {
     await matrix.close();
   }

@@ -11,6 +11,8 @@ export interface Addresses {
   /** The MCP server over streamable HTTP, and over the older HTTP+SSE transport. */
   mcp: string;
   mcpSse: string;
+  /** The MCP server with OAuth. */
+  mcpProtected: string;
 }
 
 interface Common {
@@ -36,6 +38,10 @@ export interface ClientRow extends Common {
   before?: (at: Addresses) => Record<string, string>;
   /** Calls of the program in which nothing is denied. Those whose names begin with `tools` run tools. */
   forms: readonly string[];
+  /** Paths of requests that are not calls of a model, such as a list of models. */
+  lookups?: RegExp;
+  /** The client writes results of tools as text, so that the lane does not see which tools ran. */
+  writesResultsAsText?: true;
   /** The client's own class of error for a 403, and how many requests it sends until it raises it. */
   denial: { type: string; attempts: number } | null;
 }
@@ -47,3 +53,24 @@ export interface McpClientRow extends Common {
 
 export const languageOf = ({ program }: Pick<Common, 'program'>): 'JavaScript' | 'Python' =>
   program.endsWith('.py') ? 'Python' : 'JavaScript';
+
+/** What the run of one row verified: a row of the documentation. */
+export interface ClientResult {
+  name: string;
+  version: string;
+  lane: ClientRow['lane'];
+  variable: string;
+  /** Calls in which nothing was denied: received as without a lane, and recorded with the vendor's tokens. */
+  forms: { name: string; calls: number; tokens: number }[];
+  /** Forms in which a forbidden call did not reach the agent, and its run finished. */
+  removed: string[];
+  /** The error for a denied request; null: the client offers no tools. */
+  denial: ClientRow['denial'];
+}
+
+/** The same for a client of MCP servers. */
+export interface McpClientResult {
+  name: string;
+  version: string;
+  transport: 'streamable HTTP' | 'HTTP+SSE';
+}

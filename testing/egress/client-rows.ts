@@ -181,9 +181,11 @@ export const CLIENT_ROWS: readonly ClientRow[] = [
     ...{ denial: denied('pydantic_ai.ModelHTTPError'), weight: 'soak' },
   },
   {
-    name: 'pydantic-ai with anthropic (Python)',
-    ...{ packages: 'python', client: 'pydantic-ai-slim', program: 'lane-pydantic-ai.py', ...ANTHROPIC },
-    ...{ options: { MODEL: 'anthropic:claude-sonnet-4-5' }, forms: RAW },
+    // Its client for Anthropic does not accept version 2 of the package anthropic, which other rows use.
+    name: 'pydantic-ai with google (Python)',
+    ...{ packages: 'python', client: 'pydantic-ai-slim', program: 'lane-pydantic-ai.py' },
+    ...{ lane: 'gemini', variable: 'GOOGLE_GEMINI_BASE_URL' },
+    ...{ options: { MODEL: 'google:gemini-2.5-flash' }, forms: RAW },
     ...{ denial: denied('pydantic_ai.ModelHTTPError'), weight: 'soak' },
   },
   {
@@ -201,7 +203,7 @@ export const CLIENT_ROWS: readonly ClientRow[] = [
   {
     name: 'smolagents (Python)',
     ...{ packages: 'python', client: 'smolagents', program: 'lane-smolagents.py', ...OPENAI },
-    ...{ forms: WHOLE, denial: OPENAI_DENIED, weight: 'soak' },
+    ...{ forms: WHOLE, writesResultsAsText: true, denial: OPENAI_DENIED, weight: 'soak' },
   },
   {
     name: 'LlamaIndex (Python)',

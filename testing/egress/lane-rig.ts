@@ -7,6 +7,7 @@ import type { Addresses } from './client-row.ts';
 import { CLIENT_ROWS } from './client-rows.ts';
 import { laneEnvironment } from './lane-environment.ts';
 import { startLaneVendor, type LaneVendor } from './lane-vendor.ts';
+import { PROTECTED_PATH } from './mcp-oauth.ts';
 import { startMcpShop, type McpShop } from './mcp-shop.ts';
 
 /** A sidecar with every lane, whose upstreams have the vendors' own addresses and are the fake vendor. */
@@ -17,6 +18,10 @@ export interface LaneRig {
   sidecar: RunningPart & { proxyUrl: string; controlUrl: string };
   /** Port of the lanes. */
   port: number;
+  /** The CONNECT lane, for `HTTPS_PROXY`. */
+  connectUrl: string;
+  /** File with the CA of the vendor, for clients that connect to it themselves. */
+  caFile: string;
   at: Addresses;
   /** Id of the newest call in the log. */
   lastCall(): Promise<number>;
@@ -63,16 +68,20 @@ export async function startLaneRig({
   lanes = [],
 }: LaneRigOptions = {}): Promise<LaneRig> {
   const [vendor, shop, processes] = [await startLaneVendor(), await startMcpShop(), await ProcessRig.open()];
-  const [port = 0, agent = 0] = await freePorts(2);
-  const at: Addresses = { plain: vendor.plainUrl, mcp: `${shop.url}/mcp`, mcpSse: `${shop.url}/sse` };
+  const [port = 0, connectPort = 0, agent = 0] = await freePorts(3);
+  const caFile = await processes.file('ca.pem', vendor.ca);
+  const at: Addresses = {
+    ...{ plain: vendor.plainUrl, mcp: `${shop.url}/mcp`, mcpSse: `${shop.url}/sse` },
+    mcpProtected: shop.url + PROTECTED_PATH,
+  };
+  const ofMcp = [`mcp:shop=${at.mcp}`, `mcp:older=${at.mcpSse}`, `mcp:protected=${at.mcpProtected}`];
   const ofRows = CLIENT_ROWS.flatMap((row) => laneEnvironment(row, at, port).lanes);
   const sidecar = await processes.startSidecar(agent, await processes.file('agent.yaml', manifest), {
     ...{ POLICY_PROXY_MODE: 'enforce', POLICY_ENGINE: 'builtin', LOG_LEVEL: 'error' },
-    EGRESS_LANES: [...new Set([...ofRows, `mcp:shop=${at.mcp}`, `mcp:older=${at.mcpSse}`, ...lanes])].join(
-      ',',
-    ),
+    EGRESS_LANES: [...new Set([...ofRows, ...ofMcp, ...lanes])].join(','),
     EGRESS_PORT: String(port),
-    EGRESS_CA_FILE: await processes.file('ca.pem', vendor.ca),
+    ...{ EGRESS_CONNECT: 'log', EGRESS_CONNECT_PORT: String(connectPort) },
+    EGRESS_CA_FILE: caFile,
     NODE_OPTIONS: `--require ${join(import.meta.dirname, 'to-vendor.cjs')}`,
     VENDOR_TLS_PORT: String(vendor.tlsPort),
     ...env,
@@ -82,7 +91,8 @@ export async function startLaneRig({
     // Parsed here, because strict equality compares prototypes, and fetch is from outside of the test's realm.
     JSON.parse(await (await fetch(`${sidecar.controlUrl}/egress${query}`)).text()) as EgressCall[];
   return {
-    ...{ vendor, shop, programs, sidecar, port, at },
+    ...{ vendor, shop, programs, sidecar, port, at, caFile },
+    connectUrl: `http://127.0.0.1:${connectPort}`,
     lastCall: async () => (await calls('?limit=1'))[0]?.id ?? 0,
     async callsAfter(id, enough) {
       const isEnough =

@@ -108,7 +108,10 @@ const WEBSOCKET_ID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
 
 function openRealtime({ headers }: IncomingMessage, socket: Duplex): void {
   const accept = createHash('sha1').update(`${headers['sec-websocket-key']}${WEBSOCKET_ID}`).digest('base64');
-  const head = `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ${accept}\r\n\r\n`;
+  // The native WebSocket sends the key of the client next to this protocol, and requires a choice.
+  const protocol = headers['sec-websocket-protocol']?.split(/, */).find((each) => each === 'realtime');
+  const chosen = protocol === undefined ? '' : `Sec-WebSocket-Protocol: ${protocol}\r\n`;
+  const head = `HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n${chosen}Sec-WebSocket-Accept: ${accept}\r\n\r\n`;
   const text = Buffer.from(JSON.stringify(SESSION_CREATED));
   // One whole text frame with a length of two bytes.
   const frame = Buffer.concat([Buffer.from([0x81, 126, text.length >> 8, text.length & 0xff]), text]);

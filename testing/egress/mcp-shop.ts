@@ -6,10 +6,11 @@ import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { SSEServerTransport } from '@modelcontextprotocol/sdk/server/sse.js';
 import { StreamableHTTPServerTransport } from '@modelcontextprotocol/sdk/server/streamableHttp.js';
 import { z } from 'zod';
+import { answerOAuth, PROTECTED_PATH } from './mcp-oauth.ts';
 
 /** An MCP server of the official SDK with the tools `multiply` and `delete_order`, over both transports. */
 export interface McpShop {
-  /** `/mcp`: streamable HTTP with sessions. `/sse`: the older HTTP+SSE transport. */
+  /** `/mcp`: streamable HTTP with sessions. `/protected`: the same with OAuth. `/sse`: the older HTTP+SSE transport. */
   url: string;
   /** Names of the tools that ran since the last `clear`. */
   ran: string[];
@@ -22,6 +23,7 @@ export async function startMcpShop(): Promise<McpShop> {
   const listener: RequestListener = (request, response) => {
     const { pathname, searchParams } = new URL(request.url ?? '/', 'http://shop');
     const known = sessions.get(String(request.headers['mcp-session-id'] ?? searchParams.get('sessionId')));
+    if (answerOAuth(request, response, { pathname, url: shop.url })) return;
     if (pathname === '/sse' && request.method === 'GET') {
       // The announced endpoint is an absolute path, as servers of this transport have it.
       const transport = new SSEServerTransport('/messages', response);
@@ -29,7 +31,7 @@ export async function startMcpShop(): Promise<McpShop> {
       void newServer().connect(transport);
     } else if (pathname === '/messages' && known instanceof SSEServerTransport)
       void known.handlePostMessage(request, response);
-    else if (pathname === '/mcp' && !(known instanceof SSEServerTransport))
+    else if ((pathname === '/mcp' || pathname === PROTECTED_PATH) && !(known instanceof SSEServerTransport))
       void (known === undefined ? opened() : Promise.resolve(known)).then((transport) =>
         transport.handleRequest(request, response),
       );

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { EgressCall } from '../../core/egress/egress-call.ts';
-import type { Client } from '../frameworks/programs.ts';
-import type { McpClientRow } from './client-row.ts';
+import { versionOf, type Client } from '../frameworks/programs.ts';
+import type { McpClientResult, McpClientRow } from './client-row.ts';
 import type { LaneRig } from './lane-rig.ts';
 import type { Outcome } from './run-client.ts';
 
@@ -12,7 +12,7 @@ interface ToolResult {
 }
 
 /** Runs one row. Throws at the first failed assertion. */
-export async function runMcpClient(row: McpClientRow, rig: LaneRig): Promise<void> {
+export async function runMcpClient(row: McpClientRow, rig: LaneRig): Promise<McpClientResult> {
   const lane = row.isSse === true ? 'older' : 'shop';
   const address = row.isSse === true ? rig.at.mcpSse : rig.at.mcp;
   const client = (url: string): Client =>
@@ -30,6 +30,8 @@ export async function runMcpClient(row: McpClientRow, rig: LaneRig): Promise<voi
     }
     await checkCalls({ row, rig, lane, client: throughLane });
     await checkDenial({ row, rig, lane, client: throughLane });
+    const version = versionOf(row.client, row.packages);
+    return { name: row.name, version, transport: row.isSse === true ? 'HTTP+SSE' : 'streamable HTTP' };
   } finally {
     await direct.close();
     await throughLane.close();

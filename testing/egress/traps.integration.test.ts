@@ -5,6 +5,7 @@ import { routeLanes } from '../../core/injection/egress-lanes.ts';
 import { whyNoPackages, type Client } from '../frameworks/programs.ts';
 import type { Packages } from '../frameworks/row.ts';
 import { SESSION_CREATED } from './lane-vendor.ts';
+import { TOKEN } from './mcp-oauth.ts';
 import { startLaneRig, type LaneRig } from './lane-rig.ts';
 import { DELETE, MULTIPLY, observe, type Outcome } from './run-client.ts';
 import { AZURE_HOST, GATEWAY_HOST, VERTEX_HOST } from './vendor-routes.ts';
@@ -129,12 +130,65 @@ describe('OpenAI’s realtime API', () => {
     expect(rig.vendor.others).toEqual([]);
   });
 
+  test.each(['native session', 'session with an agent'])(
+    'the client for JavaScript passes the CONNECT lane, which sees host, port and the name in the handshake (%s)',
+    async (form) => {
+      const program = client('lane-realtime.mjs', {
+        ...{ OPENAI_BASE_URL: 'https://api.openai.com/v1', OPENAI_API_KEY: 'key-of-openai' },
+        ...{ HTTPS_PROXY: rig.connectUrl, NODE_USE_ENV_PROXY: '1', NODE_EXTRA_CA_CERTS: rig.caFile },
+      });
+      const since = await rig.lastCall();
+      const { result, error } = JSON.parse(await program.call(form, '')) as Outcome;
+      expect(error).toBeUndefined();
+      expect(result?.received).toMatchObject({ type: SESSION_CREATED.type });
+      expect(await rig.callsAfter(since, 1)).toMatchObject([
+        {
+          ...{ lane: 'connect', method: 'CONNECT', path: 'api.openai.com:443', statusCode: 200 },
+          // The model of the session is inside the TLS connection.
+          ...{ model: null, violations: [], blocked: false },
+        },
+      ]);
+    },
+  );
+
   for (const language of PYTHON)
     test(`the client for Python passes the lane as WebSocket (${language})`, async () => {
       const { result, error } = JSON.parse(await openai('lane-realtime.py').call('session', '')) as Outcome;
       expect(error).toBeUndefined();
       expect(result?.received).toMatchObject({ type: SESSION_CREATED.type });
     });
+});
+
+describe('an MCP server that requires OAuth', () => {
+  const shop = (url: string, language: string): Client =>
+    client(`lane-mcp-oauth.${language}`, { SHOP_MCP_URL: url, TOKEN });
+  const tools = ['multiply', 'delete_order'];
+
+  test.each(['mjs', ...PYTHON])(
+    'has another address than the lane, so clients that get tokens themselves raise their own error, as documented (%s)',
+    async (language) => {
+      const direct = JSON.parse(await shop(rig.at.mcpProtected, language).call('oauth', '')) as Outcome;
+      expect(direct).toEqual({ result: tools });
+      const outcome = await shop(`${base()}/mcp/protected`, language).call('oauth', '');
+      expect((JSON.parse(outcome) as Outcome).error).toBeDefined();
+      expect(outcome).toContain(
+        `Protected resource ${rig.at.mcpProtected} does not match expected ${base()}`,
+      );
+    },
+  );
+
+  test.each(['mjs', ...PYTHON])('serves clients with a token through the lane (%s)', async (language) => {
+    const since = await rig.lastCall();
+    const outcome = await shop(`${base()}/mcp/protected`, language).call('token', '');
+    expect(JSON.parse(outcome)).toEqual({ result: tools });
+    const calls = await rig.callsAfter(since, (all) =>
+      all.some(({ toolsOffered }) => toolsOffered.length > 0),
+    );
+    expect(calls.find(({ toolsOffered }) => toolsOffered.length > 0)).toMatchObject({
+      lane: 'mcp:protected',
+      toolsOffered: tools,
+    });
+  });
 });
 
 const MESSAGES = [{ role: 'user', content: 'hi' }];

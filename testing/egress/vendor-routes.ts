@@ -27,7 +27,7 @@ export const VENDOR_ROUTES: readonly VendorRoute[] = [
   { host: 'api.openai.com', path: /^\/v1\/responses$/, wire: RESPONSES },
   { host: 'api.openai.com', path: /^\/v1\/embeddings$/, wire: EMBEDDINGS },
   { host: 'api.anthropic.com', path: /^\/v1\/messages$/, wire: ANTHROPIC },
-  { host: 'generativelanguage.googleapis.com', path: google('/v1beta'), wire: GEMINI },
+  { host: 'generativelanguage.googleapis.com', path: google('/v1(?:beta)?'), wire: GEMINI },
   {
     host: VERTEX_HOST,
     path: google('/v1(?:beta1)?(?:/projects/[^/]+/locations/[^/]+)?/publishers/google'),

@@ -23,7 +23,12 @@ export const CHAT: Wire = {
     choices: [
       {
         index: 0,
-        message: { role: 'assistant', content: answer.text || null, refusal: null, ...toolsOf(answer) },
+        message: {
+          role: 'assistant',
+          content: answer.text || null,
+          refusal: null,
+          ...(answer.tools.length > 0 && { tool_calls: callsOf(answer) }),
+        },
         logprobs: null,
         finish_reason: reasonOf(answer),
       },
@@ -40,7 +45,7 @@ export const CHAT: Wire = {
     const usage = { ...identity(answer, 'chat.completion.chunk'), choices: [], usage: usageOf(answer) };
     return [
       chunk({ role: 'assistant', content: answer.text === '' ? null : '', refusal: null }),
-      ...(answer.tools.length > 0 ? [chunk(toolsOf(answer, true))] : []),
+      ...callsOf(answer).map((call, index) => chunk({ tool_calls: [{ index, ...call }] })),
       ...piecesOf(answer.text).map((content) => chunk({ content })),
       chunk({}, reasonOf(answer)),
       ...(answer.statesUsage ? [event(usage)] : []),
@@ -60,17 +65,12 @@ const identity = ({ id, model }: ModelAnswer, object: string) => ({
 
 const reasonOf = ({ tools, end }: ModelAnswer): string => end ?? (tools.length > 0 ? 'tool_calls' : 'stop');
 
-function toolsOf({ id, tools }: ModelAnswer, isStream = false): object {
-  if (tools.length === 0) return {};
-  return {
-    tool_calls: tools.map(({ name, input }, index) => ({
-      ...(isStream ? { index } : {}),
-      id: `call_${index}${id.slice(-23)}`,
-      type: 'function',
-      function: { name, arguments: input },
-    })),
-  };
-}
+const callsOf = ({ id, tools }: ModelAnswer) =>
+  tools.map(({ name, input }, index) => ({
+    id: `call_${index}${id.slice(-23)}`,
+    type: 'function',
+    function: { name, arguments: input },
+  }));
 
 const usageOf = ({ promptTokens, completionTokens }: ModelAnswer) => ({
   prompt_tokens: promptTokens,

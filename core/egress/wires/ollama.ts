@@ -45,12 +45,20 @@ function readRequest(body: Json, route: { model: string | null; isStream: boolea
 }
 
 function toolResultsOf(messages: readonly Json[]): ModelRequest['toolResults'] {
-  return addedMessages(messages, (message) => stringAt(message, 'role') === 'assistant')
+  const added = addedMessages(messages, (message) => stringAt(message, 'role') === 'assistant');
+  const [first] = added;
+  const before = first === undefined ? undefined : messages[messages.indexOf(first) - 1];
+  const called = before === undefined ? [] : recordsAt(before, 'tool_calls');
+  return added
     .filter((message) => stringAt(message, 'role') === 'tool')
-    .map((message) => ({
-      callId: nameAt(message, 'tool_call_id'),
-      name: nameAt(message, 'tool_name') ?? nameAt(message, 'name'),
-    }));
+    .map((message, position) => {
+      const callId = nameAt(message, 'tool_call_id');
+      const name = nameAt(message, 'tool_name') ?? nameAt(message, 'name');
+      if (name !== null) return { callId, name };
+      // LangChain sends neither names nor ids, and LiteLLM ids of its own. Results are in the order of the calls.
+      const call = called.find(({ id }) => callId !== null && id === callId) ?? called[position];
+      return { callId, name: call === undefined ? null : nameAt(recordAt(call, 'function') ?? {}, 'name') };
+    });
 }
 
 const entriesOf = (body: Json): readonly unknown[] => listAt(recordAt(body, 'message'), 'tool_calls') ?? [];

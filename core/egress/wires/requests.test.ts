@@ -290,6 +290,48 @@ const ROWS: readonly Row[] = [
       toolResults: [{ callId: null, name: 'search' }],
     },
   },
+  {
+    name: 'results without names',
+    wire: 'ollama',
+    body: {
+      messages: [
+        { role: 'assistant', tool_calls: [{ function: { name: 'earlier' } }] },
+        { role: 'tool', content: '0' },
+        { role: 'assistant', tool_calls: ['search', 'find'].map((name) => ({ function: { name } })) },
+        ...['1', '2', '3'].map((content) => ({ role: 'tool', content })),
+      ],
+    },
+    expected: {
+      isStream: true,
+      toolResults: ['search', 'find', null].map((name) => ({ callId: null, name })),
+    },
+  },
+  {
+    name: 'results with ids',
+    wire: 'ollama',
+    body: {
+      messages: [
+        {
+          role: 'assistant',
+          tool_calls: ['search', 'find'].map((name) => ({ id: `of-${name}`, function: { name } })),
+        },
+        ...['of-find', 'own'].map((id) => ({ role: 'tool', tool_call_id: id, content: '1' })),
+      ],
+    },
+    expected: {
+      isStream: true,
+      toolResults: [
+        { callId: 'of-find', name: 'find' },
+        { callId: 'own', name: 'find' },
+      ],
+    },
+  },
+  {
+    name: 'a result without a call',
+    wire: 'ollama',
+    body: { messages: [{ role: 'tool', content: '1' }] },
+    expected: { isStream: true, toolResults: [{ callId: null, name: null }] },
+  },
   { name: 'no stream', wire: 'ollama', body: { stream: false }, expected: { isStream: false } },
   {
     name: 'a model',

@@ -1,6 +1,7 @@
 """VENDOR: the package of the model. AGENT=1: with LangGraph's agent, else a loop around the model."""
 
 import importlib
+import json
 import os
 from typing import Any
 
@@ -22,7 +23,8 @@ model = getattr(importlib.import_module(module), name)(**options)
 
 def shown(message: Any) -> dict[str, Any]:
     calls = [(each["name"], each["args"]) for each in getattr(message, "tool_calls", [])]
-    usage = getattr(message, "usage_metadata", None)
+    # LangChain adds up usage in the order of a set.
+    usage = json.dumps(getattr(message, "usage_metadata", None), sort_keys=True)
     return {"content": message.content, "calls": calls, "usage": usage}
 
 

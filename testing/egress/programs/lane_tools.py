@@ -77,12 +77,15 @@ def plain(value: Any) -> Any:
 def forms(answers: dict[str, Callable[[], Any]]) -> None:
     """Runs forms on command: each gives what the client received, and the tools that ran."""
 
+    # One event loop, because some libraries keep connections between calls.
+    runner = asyncio.Runner()
+
     def command(answer: Callable[[], Any]) -> Callable[[str], Any]:
         def run(_url: str) -> dict[str, Any]:
             RAN.clear()
             received = answer()
             if inspect.iscoroutine(received):
-                received = asyncio.run(received)
+                received = runner.run(received)
             return {"received": plain(received), "ran": list(RAN)}
 
         return run
