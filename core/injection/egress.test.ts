@@ -1,4 +1,4 @@
-import { expect, test } from '@jest/globals';
+import { describe, expect, test } from '@jest/globals';
 import { isDeepStrictEqual } from 'node:util';
 import { applyPatch } from '../../testing/json-patch.ts';
 import { anyPodWithLanes } from '../../testing/any-pod.ts';
@@ -180,4 +180,48 @@ test('a message about the value of a variable never contains the value', () => {
   );
   expect(decision).toMatchObject({ action: 'refuse', rejections: [{ code: 'egress-lanes-invalid' }] });
   expect(JSON.stringify(decision)).not.toContain('hunter2');
+});
+
+describe('a value of a variable cannot become another lane or another setting of the sidecar', () => {
+  const withValue = (value: string) =>
+    optedInPod({
+      annotations: { 'platform.io/egress-lanes': 'openai,mcp:files=FILES_MCP_URL' },
+      container: {
+        env: [
+          { name: 'OPENAI_BASE_URL', value },
+          { name: 'FILES_MCP_URL', value },
+        ],
+      },
+    });
+
+  test.each([
+    'https://a,mcp:evil=http://169.254.169.254',
+    'https://a/v1,anthropic=http://169.254.169.254',
+    'https://a=b/v1',
+    'https://a/v1 openai=https://b',
+    'https://a\nEGRESS_MODE=off',
+    'https://a%0aEGRESS_MODE/../..\\x',
+    'https://key@a/v1',
+    'https://a/v1?key=secret',
+    'https://[::1]:4002/v1',
+    'file:///etc/passwd',
+    'http://localhost.:4002/openai/v1',
+    'http://sidecar.localhost:4001/',
+    'http://0x7f000001:4002/openai/v1',
+    'http://0:4002/',
+  ])('%j is rejected', (value) => {
+    const decision = decide(withValue(value), CURRENT);
+    const codes = decision.action === 'refuse' ? decision.rejections.map(({ code }) => code) : [];
+    // One for each variable.
+    expect(codes).toEqual(['egress-lanes-invalid', 'egress-lanes-invalid']);
+  });
+
+  test.each(['$(SECRET)', 'https://$(HOST)/v1', 'https://a$(X),mcp:evil=http://b'])(
+    '%j stays as it is, and only the default upstream is called',
+    (value) => {
+      const after = injected(withValue(value));
+      expect(agentEnv(after).map((variable) => variable.value)).toEqual([value, value]);
+      expect(lanesOf(after)).toEqual(['openai=https://api.openai.com']);
+    },
+  );
 });

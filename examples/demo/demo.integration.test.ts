@@ -77,7 +77,8 @@ async function expectDashboard(): Promise<void> {
   expect(seeded.map(({ score }) => score)).toEqual([
     ...Array<number>(6).fill(80),
     ...Array<number>(8).fill(70),
-    ...Array<number>(6).fill(30),
+    ...Array<number>(4).fill(30),
+    ...Array<number>(2).fill(0),
   ]);
   const spanMs = Date.parse(seeded.at(-1)?.at ?? '') - Date.parse(seeded[0]?.at ?? '');
   expect(spanMs).toBe(570_000);

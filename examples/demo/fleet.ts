@@ -152,7 +152,7 @@ function startVendor({ children, root, progress }: FleetContext, port: number): 
   progress(`the vendor of the model on ${urlOf(port)}`);
   children.start({
     name: 'vendor',
-    program: join(root, 'examples/demo/vendor.ts'),
+    program: join(root, 'examples/demo/vendor/main.ts'),
     env: { PORT: String(port) },
   });
   return urlOf(port);

@@ -44,6 +44,10 @@ const TOOL_NOT_SHOWN = issue('medium', 'tool:send_report', [
   "tool:send_report is declared, but the agent's report does not contain this check.",
   "Configure the agent's reporter with this manifest so that it checks tool:send_report.",
 ]);
+const TOOL_NOT_DECLARED = issue('critical', 'tools.undeclared.delete_all_orders', [
+  'The egress lanes observed the tool delete_all_orders, which the manifest does not declare.',
+  'Declare the tool in spec.tools or spec.egress.tools, or remove it from the agent.',
+]);
 const PII_DENIED: Issue = {
   ...issue('high', 'policy.pii_detector_not_invoked', [
     'The policy engine denies the observed behavior: pii_detector_not_invoked.',
@@ -85,6 +89,7 @@ export const PASTS: Readonly<Record<string, AgentPast>> = {
       TOOL_NOT_SHOWN,
       ...(minutesAgo > 7 ? [] : [guardrail('medium', 'output', 'toxicity-filter')]),
       ...(minutesAgo > 3 ? [] : [guardrail('high', 'input', 'pii-detector'), PII_DENIED]),
+      ...(minutesAgo > 1 ? [] : [TOOL_NOT_DECLARED]),
     ],
   },
 };

@@ -94,7 +94,7 @@ export class Repetitions {
     return this.#misses < MAX_MISSES;
   }
 
-  /** The last event, if `data` repeats it. An event that may not be JSON is no repetition if it would be changed. */
+  /** The last event, if `data` repeats it. An event that would be changed and may not be JSON is not a repetition. */
   matching(data: string): RepeatedEvent | null {
     if (this.#last === null) return null;
     this.#event ??= RepeatedEvent.of(this.#last.data, this.#last.repetition);

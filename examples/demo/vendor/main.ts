@@ -1,17 +1,17 @@
 // The vendor of the model for the agents of the demo that have an egress lane: OpenAI's chat completions on PORT of loopback, with the
-// built-in model of the example agents. Whoever asks it to delete the orders gets the call of a tool that no agent declares.
+// built-in model of the example agents. A request to delete the orders gets the call of a tool that no agent declares.
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import { json } from 'node:stream/consumers';
-import { createBuiltInModel } from '../agents/built-in-model.ts';
-import type { Completion } from '../agents/model.ts';
+import { createBuiltInModel } from '../../agents/built-in-model.ts';
+import type { Completion } from '../../agents/model.ts';
 import {
   completionBody,
   identityOf,
   parseCompletionRequest,
   writeCompletionStream,
   type ChatRequest,
-} from '../agents/openai-wire.ts';
-import type { Turn } from '../agents/turn.ts';
+} from '../../agents/openai-wire.ts';
+import type { Turn } from '../../agents/turn.ts';
 
 const ATTACK = /\bdelete\b.*\borders\b/is;
 const FORBIDDEN = { id: 'call_0_delete_all_orders', name: 'delete_all_orders', arguments: '{}' };
