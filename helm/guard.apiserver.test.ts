@@ -878,13 +878,23 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       POLICY_URL: 'http://127.0.0.1:8181',
       POLICY_PROXY_MODE: 'enforce',
     };
+    const POLICY_SOCKET = '/run/platform-engine/opa.sock';
     const settings = { ...SETTINGS, engine: { image: 'registry:5000/opa:1', resources: SETTINGS } };
     const injected = buildEngine(PLAN, settings);
     const [rules, opa] = injected as [Container, Container];
     const once = ({ restartPolicy: _r, startupProbe: _s, livenessProbe: _l, ...rest }: Container) => rest;
     const volumes = buildEngineVolumes(settings);
+    const { volumeMounts } = buildSidecar(PLAN, agent, [], settings);
+    const withSocket = { env: envOf({ ...ENGINE_ENV, POLICY_SOCKET }), volumeMounts };
     const whole = (containers: object[], others: Spec = {}) =>
-      opted({ initContainers: [...containers, sidecar({ env: envOf(ENGINE_ENV) })], volumes, ...others });
+      opted({ initContainers: [...containers, sidecar(withSocket)], volumes, ...others });
+    /** The engine as version 0.1.0 injected it, without a socket. */
+    const old = {
+      ...opa,
+      args: (opa['args'] as string[]).filter((arg) => !arg.startsWith('--addr=unix:')),
+      volumeMounts: opa.volumeMounts?.filter(({ name }) => name !== 'platform-engine'),
+    };
+    const withoutSocket = sidecar({ env: envOf(ENGINE_ENV) });
 
     beforeAll(async () => {
       const values = ['policy.engine=opa', 'policy.opa.image=registry:5000/opa:1', 'policy.mode=enforce'];
@@ -903,6 +913,13 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
 
     test.each<[string, object]>([
       ['has the injected engine', whole([rules, opa])],
+      [
+        'has the engine and the sidecar of an earlier version',
+        opted({
+          initContainers: [rules, old, withoutSocket],
+          volumes: volumes.filter(({ name }) => name !== 'platform-engine'),
+        }),
+      ],
       ['has another version of the engine', whole([rules, { ...opa, image: 'registry:5000/opa:2' }])],
       [
         'has the engine by its digest',
@@ -924,6 +941,39 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
         whole([rules, { ...opa, args: ['run', '--server', '/mine'] }]),
         ENGINE_NOT_INJECTED,
       ],
+      ['has an engine that does not serve the socket', whole([rules, old]), ENGINE_NOT_INJECTED],
+      [
+        'has an engine without the directory of the socket',
+        whole([rules, { ...opa, volumeMounts: old.volumeMounts }]),
+        ENGINE_NOT_INJECTED,
+      ],
+      [
+        'has a sidecar without the directory of the socket',
+        opted({
+          initContainers: [rules, opa, sidecar({ env: withSocket.env })],
+          volumes,
+        }),
+        ENGINE_NOT_INJECTED,
+      ],
+      [
+        'queries another socket',
+        opted({
+          initContainers: [
+            rules,
+            opa,
+            sidecar({ ...withSocket, env: envOf({ ...ENGINE_ENV, POLICY_SOCKET: '/mine.sock' }) }),
+          ],
+          volumes,
+        }),
+        DIFFERS,
+      ],
+      [
+        'mounts the directory of the socket into another container',
+        whole([rules, opa], {
+          containers: [{ ...agent, volumeMounts: [{ name: 'platform-engine', mountPath: '/x' }] }],
+        }),
+        'are reserved for the sidecar: no other container may mount them',
+      ],
       ['has an engine with a command', whole([rules, { ...opa, command: ['true'] }]), ENGINE_NOT_INJECTED],
       ['has an engine that runs once', whole([rules, once(opa)]), ENGINE_NOT_INJECTED],
       ['renders no rules', whole([opa]), ENGINE_NOT_INJECTED],
@@ -932,7 +982,9 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
       [
         'provides its own rules',
         whole([rules, opa], {
-          volumes: [{ name: 'platform-policy', configMap: { name: 'mine' } }],
+          volumes: volumes.map((volume) =>
+            volume.name === 'platform-policy' ? { name: volume.name, configMap: { name: 'mine' } } : volume,
+          ),
         }),
         'its volumes differ from those that the injector adds: platform-policy',
       ],

@@ -54,6 +54,12 @@ export const COMBINATIONS: readonly Combination[] = [
     isWrong: ({ POLICY_ENGINE, POLICY_URL }) => POLICY_ENGINE === 'builtin' && POLICY_URL !== undefined,
   },
   {
+    name: 'POLICY_SOCKET',
+    wanted: 'used with a POLICY_URL with the http: protocol',
+    isWrong: ({ POLICY_SOCKET, POLICY_URL }) =>
+      POLICY_SOCKET !== undefined && POLICY_URL?.startsWith('http:') !== true,
+  },
+  {
     name: 'CONTROL_PLANE_PORT',
     wanted: 'different from PROXY_PORT',
     isWrong: ({ CONTROL_PLANE_PORT = '4001', PROXY_PORT = '4000' }) => CONTROL_PLANE_PORT === PROXY_PORT,

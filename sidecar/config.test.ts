@@ -34,6 +34,7 @@ test('an empty environment results in the defaults of the contract', () => {
       AUDIT_RING_SIZE: 1000,
       AUDIT_QUERY: false,
       POLICY_URL: null,
+      POLICY_SOCKET: null,
       POLICY_ENGINE: 'none',
       POLICY_PROXY_MODE: 'track',
       POLICY_TIMEOUT_MS: 1000,
@@ -96,6 +97,7 @@ describe('rejects an invalid value and names its variable', () => {
     ['AUDIT_RING_SIZE', ['0', '100001', 'many']],
     ['AUDIT_QUERY', ['yes', '1', 'TRUE']],
     ['POLICY_URL', ['opa:8181', 'file:///opa']],
+    ['POLICY_SOCKET', ['opa.sock', 'unix:///opa.sock', `/${'x'.repeat(107)}`]],
     ['POLICY_ENGINE', ['rego', 'none']],
     ['POLICY_PROXY_MODE', ['block', 'Enforce']],
     ['POLICY_TIMEOUT_MS', ['0', 'soon', '60001']],
@@ -156,6 +158,8 @@ test('reports all problems together', () => {
 describe('rejects combinations of valid values', () => {
   test.each([
     ['opa without its URL', { POLICY_ENGINE: 'opa' }, 'POLICY_ENGINE'],
+    ['a socket without a URL', { POLICY_SOCKET: '/opa.sock' }, 'POLICY_SOCKET'],
+    ['a socket with TLS', { POLICY_SOCKET: '/opa.sock', POLICY_URL: 'https://opa:8181' }, 'POLICY_SOCKET'],
     ['builtin with a URL', { POLICY_ENGINE: 'builtin', POLICY_URL: 'http://opa:8181' }, 'POLICY_ENGINE'],
     ['both ports the same', { PROXY_PORT: '4001' }, 'CONTROL_PLANE_PORT'],
     ['the sidecar as its own upstream', { UPSTREAM_URL: 'http://127.0.0.1:4000' }, 'UPSTREAM_URL'],

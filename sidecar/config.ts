@@ -64,6 +64,11 @@ const bindAddress = withDefault('an IP address, such as 127.0.0.1 or ::, or loca
   isIP(raw) > 0 || raw === 'localhost' ? raw : undefined,
 );
 
+/** The kernel limits the path of a Unix socket to 107 bytes. */
+const optionalSocketPath = optional('an absolute path of at most 107 bytes', (raw) =>
+  raw.startsWith('/') && Buffer.byteLength(raw) <= 107 ? raw : undefined,
+);
+
 /** The variables of annotations are in core/injection/annotations.ts: a second row here does not compile. */
 const OWN_FIELDS = {
   UPSTREAM_URL: upstreamUrl,
@@ -78,6 +83,7 @@ const OWN_FIELDS = {
   AUDIT_RING_SIZE: integer({ min: 1, max: 100_000, default: 1000 }),
   AUDIT_QUERY: flag(false),
   POLICY_URL: optionalHttpUrl,
+  POLICY_SOCKET: optionalSocketPath,
   POLICY_ENGINE: optionalOneOf(['opa', 'builtin']),
   POLICY_TIMEOUT_MS: integer({ min: 1, max: 60_000, default: 1000 }),
   LLM_ANALYSIS_PROVIDER: optionalOneOf(['off', ...ANALYSIS_PROVIDER_NAMES]),
@@ -131,6 +137,8 @@ const OWN_SUMMARIES: Summaries<typeof OWN_FIELDS> = {
   AUDIT_QUERY: 'Record query strings in audit entries.',
   POLICY_URL:
     'Base URL of a policy engine (Open Policy Agent) with the generated rules. Unset: no external engine is queried.',
+  POLICY_SOCKET:
+    'Path of a Unix socket of the engine at POLICY_URL, for queries that take less processor time than over TCP. Set by the injector.',
   POLICY_ENGINE:
     'The policy engine: opa queries POLICY_URL, builtin evaluates the same rules in the sidecar. Unset: opa if POLICY_URL is set, else none.',
   POLICY_TIMEOUT_MS: 'Milliseconds to wait for POLICY_URL; after that the request passes unevaluated.',

@@ -11,7 +11,9 @@ import {
 import {
   ENGINE_CONTAINER,
   ENGINE_HEALTH_PORT,
+  ENGINE_PATH,
   ENGINE_PORT,
+  ENGINE_SOCKET,
   POLICY_RULES_CONTAINER,
   VOLUMES,
 } from './names.ts';
@@ -31,11 +33,14 @@ export function buildEngine(plan: InjectionPlan, settings: InjectionSettings): C
   return [renderStep(plan, pull), engine(settings.engine, pull)];
 }
 
-/** Rules are a few kilobytes; the size limit prevents a bug from filling the node's disk. */
+/** Rules are a few kilobytes, and a socket has no size; the limits prevent a bug from filling the node's disk. */
 export function buildEngineVolumes(settings: InjectionSettings): Volume[] {
   return typeof settings.engine === 'string'
     ? []
-    : [{ name: VOLUMES.policy, emptyDir: { sizeLimit: '4Mi' } }];
+    : [
+        { name: VOLUMES.policy, emptyDir: { sizeLimit: '4Mi' } },
+        { name: VOLUMES.engine, emptyDir: { sizeLimit: '1Mi' } },
+      ];
 }
 
 function renderStep(plan: InjectionPlan, imagePullPolicy: string): Container {
@@ -65,6 +70,8 @@ function engine({ image, resources }: EngineSettings, imagePullPolicy: string): 
       'run',
       '--server',
       `--addr=127.0.0.1:${ENGINE_PORT}`,
+      // For the sidecar, which queries it for every request that reports behavior. Other containers do not mount it.
+      `--addr=unix://${ENGINE_SOCKET}`,
       // The kubelet cannot reach loopback. This address serves only /health and /metrics, no policy queries.
       `--diagnostic-addr=:${ENGINE_HEALTH_PORT}`,
       '--ignore=.*',
@@ -77,7 +84,11 @@ function engine({ image, resources }: EngineSettings, imagePullPolicy: string): 
     startupProbe: probeOf(health, { periodSeconds: 1, failureThreshold: 120 }),
     livenessProbe: probeOf(health, { periodSeconds: 10, failureThreshold: 3 }),
     ...COMMON_FIELDS,
-    volumeMounts: [{ name: VOLUMES.policy, mountPath: RULES_PATH, readOnly: true }, noApiMount],
+    volumeMounts: [
+      { name: VOLUMES.policy, mountPath: RULES_PATH, readOnly: true },
+      { name: VOLUMES.engine, mountPath: ENGINE_PATH },
+      noApiMount,
+    ],
   };
 }
 

@@ -4,7 +4,9 @@ import {
   CA_ANNOTATION,
   CONTROL_PORT,
   CONTROL_PORT_NAME,
+  ENGINE_PATH,
   ENGINE_PORT,
+  ENGINE_SOCKET,
   IDENTITY_PATH,
   OTLP_PORT,
   SIDECAR_CONTAINER,
@@ -68,6 +70,8 @@ export const noApiMount = {
   readOnly: true,
 };
 
+// A Unix socket accepts connections on a read-only mount.
+const engineMount = { name: VOLUMES.engine, mountPath: ENGINE_PATH, readOnly: true };
 const identityMount = { name: VOLUMES.identity, mountPath: IDENTITY_PATH, readOnly: true };
 
 // These objects are shared between all pods; callers do not modify the result of an injection.
@@ -126,9 +130,12 @@ export function buildSidecar(
     readinessProbe,
     lifecycle,
     ...COMMON_FIELDS,
-    volumeMounts: hasIdentity(plan, settings)
-      ? [manifestMount, identityMount, noApiMount]
-      : [manifestMount, noApiMount],
+    volumeMounts: [
+      manifestMount,
+      ...(hasIdentity(plan, settings) ? [identityMount] : []),
+      ...(typeof settings.engine === 'string' ? [] : [engineMount]),
+      noApiMount,
+    ],
   };
 }
 
@@ -193,6 +200,7 @@ function engineEnvironment({ engine }: SidecarSettings): EnvVariable[] {
   return [
     { name: 'POLICY_ENGINE', value: 'opa' },
     { name: 'POLICY_URL', value: `http://127.0.0.1:${ENGINE_PORT}` },
+    { name: 'POLICY_SOCKET', value: ENGINE_SOCKET },
   ];
 }
 

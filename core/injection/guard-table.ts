@@ -52,6 +52,7 @@ const PATTERNS: Readonly<Record<string, string>> = {
   MANIFEST_PATH: '^/manifest/agent[.]yaml$',
   POLICY_ENGINE: '^{engine}$',
   POLICY_URL: '^http://127[.]0[.]0[.]1:8181$',
+  POLICY_SOCKET: '^/run/platform-engine/opa[.]sock$',
   POLICY_PROXY_MODE: '^({modes})$',
   CONTROL_ACCESS: '^local$',
   AGENT_ENV_NAMES: '^(,|[*]|[A-Za-z_][A-Za-z0-9_.,*-]*)$',

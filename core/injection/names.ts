@@ -18,6 +18,7 @@ export const VOLUMES = {
   identity: 'platform-identity',
   noApi: 'platform-noapi',
   policy: 'platform-policy',
+  engine: 'platform-engine',
 } as const;
 
 /** The directory of the volume `identity` in the sidecar. */
@@ -30,6 +31,9 @@ export const CONTROL_PORT = 4001;
 /** Ports of the policy engine in the pod: policy queries (loopback only), and health for the kubelet. */
 export const ENGINE_PORT = 8181;
 export const ENGINE_HEALTH_PORT = 8282;
+/** Where the engine and the sidecar mount the volume `engine`, and the engine's Unix socket there. */
+export const ENGINE_PATH = '/run/platform-engine';
+export const ENGINE_SOCKET = `${ENGINE_PATH}/opa.sock`;
 /** The sidecar's OTLP receiver (loopback only), with the annotation `platform.io/otlp`. */
 export const OTLP_PORT = 4318;
 /** The sidecar's lanes for calls of the agent, and its CONNECT lane (loopback only), with the annotations `platform.io/egress-*`. */

@@ -44,7 +44,8 @@ export function createEngine(input: EngineInput): Engine {
 
 function watchedEngine(input: EngineInput, url: URL, policy: () => Policy): Engine {
   const { config, manifest, withEgress = false, logger, clock, signal } = input;
-  const engine = createOpaEngine({ url, timeoutMs: config.POLICY_TIMEOUT_MS });
+  const { POLICY_TIMEOUT_MS: timeoutMs, POLICY_SOCKET: socketPath } = config;
+  const engine = createOpaEngine({ url, timeoutMs, ...(socketPath !== null && { socketPath }) });
   const checkInput = (): PolicyInput => policyInputOf(policy());
   const breaker = new Breaker({ engine, checkInput, clock, logger, signal });
   const canaries = new CanaryWatch({ engine: breaker, policy, withEgress, clock, logger, signal });

@@ -14,6 +14,7 @@ import { whyNoOpa } from '../../testing/opa.ts';
 import { injectionSettings, optedInPod } from '../../testing/pods.ts';
 import { plainManifest } from '../../testing/manifests/plain-manifest.ts';
 import { TestServers } from '../../testing/sockets.ts';
+import { createOpaEngine } from './opa-engine.ts';
 
 /** The containers that the injector adds to a pod with an engine next to the sidecar. */
 function injectedContainers(): Record<string, Container> {
@@ -77,9 +78,14 @@ describe('the init container of a pod', () => {
     const servers = new TestServers();
     const [port, health] = [await servers.closedPort(), await servers.closedPort()];
     const args = argsOf('platform-opa').map((arg) =>
-      arg.replace('/policy', rules).replace(':8181', `:${port}`).replace(':8282', `:${health}`),
+      arg
+        .replace('/run/platform-engine', folder)
+        .replace('/policy', rules)
+        .replace(':8181', `:${port}`)
+        .replace(':8282', `:${health}`),
     );
-    expect(args).toContain(`--addr=127.0.0.1:${port}`);
+    const socketPath = join(folder, 'opa.sock');
+    expect(args).toEqual(expect.arrayContaining([`--addr=127.0.0.1:${port}`, `--addr=unix://${socketPath}`]));
     const child = spawn(clusterBinary('opa'), args, { env: { GOMEMLIMIT: '153MiB' }, stdio: 'ignore' });
     try {
       await until(() => isOk(`http://127.0.0.1:${health}/health`));
@@ -93,6 +99,17 @@ describe('the init container of a pod', () => {
         200,
         expect.stringContaining('pii_detector_not_invoked'),
       ]);
+      const url = new URL('http://127.0.0.1:1');
+      const engine = createOpaEngine({ url, socketPath, timeoutMs: 30_000 });
+      expect(
+        await engine.evaluate({
+          agent_name: 'corner-shop',
+          request_type: 'llm_call',
+          guardrails_invoked: [],
+        }),
+      ).toEqual({ state: 'answered', denials: ['pii_detector_not_invoked'] });
+      expect(await engine.isHealthy()).toBe(true);
+      await engine.close();
       // The address that is reachable from the pod network does not serve policy queries.
       expect((await query(health)).status).toBe(404);
     } finally {
