@@ -281,6 +281,7 @@ describe('inject', () => {
       AGENT_NAME: 'support',
       POLICY_ENGINE: 'opa',
       POLICY_URL: 'http://127.0.0.1:8181',
+      POLICY_SOCKET: '/run/platform-engine/opa.sock',
       POLICY_PROXY_MODE: 'enforce',
       LOG_LEVEL: 'debug',
       PLATFORM_URL: 'https://platform.example',

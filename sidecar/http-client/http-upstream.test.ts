@@ -268,18 +268,17 @@ describe('a request', () => {
 describe('connections', () => {
   test('are used again, the last used one first', async () => {
     await start();
-    const waiting: Socket[] = [];
-    onRequest = (socket) => void waiting.push(socket);
-    const all = [send(), send(), send()];
-    await until(() => waiting.length === 3);
-    for (const socket of waiting) socket.write(OK);
-    await Promise.all(all.map(({ over }) => over));
-    await new Promise((resolve) => setImmediate(resolve));
-    const [, , last] = waiting;
-    onRequest = (socket) => {
-      expect(socket).toBe(last);
-      socket.write(OK);
-    };
+    const waiting = new Map<string, Socket>();
+    onRequest = (socket, text) => void waiting.set(text.slice(0, 12), socket);
+    const all = [1, 2, 3].map((name) => send({ path: `/${name}` }));
+    await until(() => waiting.size === 3);
+    for (const [i, handler] of all.entries()) {
+      waiting.get(`GET /base/${i + 1} `)?.write(OK);
+      await handler.over;
+      await new Promise((resolve) => setImmediate(resolve));
+    }
+    const last = waiting.get('GET /base/3 ');
+    onRequest = (socket) => void socket.write(socket === last ? OK : OK.replace('ok', 'no'));
     for (let i = 0; i < 20; i += 1) expect((await ask()).body).toBe('ok');
     expect(sockets).toHaveLength(3);
   });
