@@ -11,7 +11,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
 import { integerUpTo } from './options.ts';
-import { startNode, type Started } from './processes.ts';
+import { accepts, startNode, type Started } from './processes.ts';
 
 const SIDECAR = 'dist/sidecar/main.js';
 /** The bars: shares of one core. */
@@ -136,6 +136,7 @@ async function measureInside(seconds: number, rows: number): Promise<Result[]> {
 
 /** Rejects if the census is refused, because then nothing would be measured. */
 async function stateIsOn(controlPort: number): Promise<void> {
+  while (!(await accepts(controlPort))) await sleep(50);
   const response = await fetch(`http://127.0.0.1:${controlPort}/gap`);
   const { census } = (await response.json()) as { census?: { state?: string; reason?: string | null } };
   if (census?.state !== 'on') throw new Error(`the census is ${census?.state}: ${census?.reason}`);

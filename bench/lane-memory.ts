@@ -1,6 +1,7 @@
 // Measures the memory of the built sidecar with four egress lanes in use, and without lanes. Both serve the same requests to their
 // agent; with lanes, each request is accompanied by a call on every lane, half of them streams.
 // node bench/lane-memory.ts --requests 2000 [--json]
+import { once } from 'node:events';
 import { existsSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer } from 'node:http';
@@ -101,6 +102,7 @@ async function measure(requests: number): Promise<Result> {
   const agent = createServer((_request, response) => void response.end('{}')).listen(0, '127.0.0.1');
   const started: Started[] = [];
   try {
+    await once(agent, 'listening');
     const address = agent.address();
     const upstreamUrl = `http://127.0.0.1:${typeof address === 'object' && address !== null ? address.port : 0}`;
     const validity = { now: new Date(), days: 2 };

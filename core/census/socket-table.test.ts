@@ -1,8 +1,8 @@
 import { describe, expect, test } from '@jest/globals';
-import { tableOf, type FixtureRow } from '../../testing/proc-net.ts';
+import { countersOf, tableOf, type FixtureRow } from '../../testing/proc-net.ts';
 import { addressText, isLoopback, isUnspecified, neighbourhoodOf, parseIp } from './address.ts';
 import { emptyRow, readSocketTable, STATES } from './socket-table.ts';
-import { activeOpensOf } from './tcp-counters.ts';
+import { ActiveOpens, activeOpensOf } from './tcp-counters.ts';
 
 /** All rows of a text, in parts of `size` bytes as a reader would pass them. */
 function rowsIn(text: string, size = Infinity): string[] {
@@ -157,4 +157,21 @@ describe('an address', () => {
     expect(of('2001:db8:1::1')).toBe(of('2001:db8:1:ffff::2'));
     expect(of('2001:db8:1::1')).not.toBe(of('2001:db8:2::1'));
   });
+});
+
+test('the counter is the same when it is read again and again, whatever changes in the file', () => {
+  const opens = new ActiveOpens();
+  const files = [
+    ...[5, 5, 9, 10, 99, 100].map((count) => countersOf(count)),
+    countersOf(100).replace('3009', '30099'),
+    countersOf(200).replace('3009', '30099'),
+    countersOf(12),
+    countersOf(12).replace('3009', '30'),
+    'something else',
+    countersOf(12),
+  ];
+  for (const file of files) {
+    const buffer = Buffer.from(file.padEnd(1000, '\0'));
+    expect(opens.of(buffer, file.length)).toBe(activeOpensOf(buffer, file.length));
+  }
 });

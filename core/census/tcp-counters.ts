@@ -10,6 +10,36 @@ const SPACE = 0x20;
  * code that runs so rarely is not compiled.
  */
 export function activeOpensOf(buffer: Buffer, length: number): number | null {
+  return fieldIn(buffer, length)?.value ?? null;
+}
+
+interface Field {
+  value: number;
+  start: number;
+  end: number;
+}
+
+/** The same counter, read again and again: while its bytes stay the same, they are only compared. */
+export class ActiveOpens {
+  #known: (Field & { bytes: Buffer }) | null = null;
+
+  of(buffer: Buffer, length: number): number | null {
+    const known = this.#known;
+    // With the blanks around the number, so that a longer number before it is noticed.
+    if (known !== null && known.end < length) {
+      const { bytes, start, end, value } = known;
+      if (bytes.compare(buffer, start - 1, end + 1) === 0) return value;
+    }
+    const field = fieldIn(buffer, length);
+    this.#known =
+      field === null
+        ? null
+        : { ...field, bytes: Buffer.from(buffer.subarray(field.start - 1, field.end + 1)) };
+    return field?.value ?? null;
+  }
+}
+
+function fieldIn(buffer: Buffer, length: number): Field | null {
   const names = buffer.indexOf(NAMES);
   if (names < 0) return null;
   const values = buffer.indexOf(VALUES, names + NAMES.length);
@@ -22,5 +52,5 @@ export function activeOpensOf(buffer: Buffer, length: number): number | null {
   const end = buffer.indexOf(SPACE, at);
   if (end < 0 || end > length) return null;
   const text = buffer.toString('latin1', at, end);
-  return /^\d+$/.test(text) ? Number(text) : null;
+  return /^\d+$/.test(text) ? { value: Number(text), start: at, end } : null;
 }

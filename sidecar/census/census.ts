@@ -1,7 +1,7 @@
 import { AddressBook, type KnownHosts } from '../../core/census/address-book.ts';
 import { ScanBudget } from '../../core/census/scan-budget.ts';
 import { SocketCensus } from '../../core/census/socket-census.ts';
-import { activeOpensOf } from '../../core/census/tcp-counters.ts';
+import { ActiveOpens, activeOpensOf } from '../../core/census/tcp-counters.ts';
 import type { CensusFacts, CensusState } from '../../core/facts/egress-facts.ts';
 import type { Clock } from '../../runtime/clock.ts';
 import type { Logger } from '../../runtime/logger.ts';
@@ -42,6 +42,7 @@ export class Census {
   scanSeconds = 0;
   readonly #options: CensusOptions;
   readonly #files: ProcNet;
+  readonly #opens = new ActiveOpens();
   readonly #running: Running | null;
 
   /** Create it before the first connection of the process: earlier connections would be attributed to the agent. */
@@ -183,7 +184,7 @@ export class Census {
   #activeOpens(): number | null {
     try {
       const { buffer, length } = this.#files.readCounters();
-      return activeOpensOf(buffer, length);
+      return this.#opens.of(buffer, length);
     } catch {
       return null;
     }
