@@ -12,7 +12,7 @@ import { DIRECT, SIDECAR, startTargets, TARGETS, UNDICI, type RunningTarget } fr
 
 /** Requests per second. */
 const RATE = 1_000;
-const SECONDS = 4;
+const [SECONDS, WARM_UP_SECONDS] = [4, 1];
 const MEASURED: readonly string[] = [DIRECT, UNDICI, SIDECAR];
 
 type Round = OpenLoopResult & { share: number };
@@ -45,10 +45,11 @@ async function measureOnce({ port, prefix, pid }: RunningTarget, scenario: Scena
     bodyBytes: Buffer.byteLength(response.join('')),
     rate: RATE,
     seconds: SECONDS,
+    warmUpSeconds: WARM_UP_SECONDS,
   };
   const before = cpuMs(pid);
   const result = await runOpenLoop(options);
-  return { ...result, share: (cpuMs(pid) - before) / (SECONDS * 1000) };
+  return { ...result, share: (cpuMs(pid) - before) / ((SECONDS + WARM_UP_SECONDS) * 1000) };
 }
 
 async function runOpenLoop(options: OpenLoop): Promise<OpenLoopResult> {

@@ -8,7 +8,7 @@ import { judge } from './bars.ts';
 import { measureHeap } from './heap.ts';
 import { measureLatency } from './latency.ts';
 import { HELP, readOptions, type BenchOptions, type Section } from './options.ts';
-import { PROCESSORS, type Started } from './processes.ts';
+import { prioritize, PROCESSORS, type Started } from './processes.ts';
 import { renderResults } from './render.ts';
 import { machine, SAVED_RESULTS, type Results } from './results.ts';
 import type { RoundOptions } from './rounds.ts';
@@ -100,6 +100,8 @@ async function main(args: string[]): Promise<number> {
     log(`the benchmark cannot run: ${missing}`);
     return 1;
   }
+  if (!prioritize())
+    log('without root, other work on the machine has the same priority and affects the latencies');
   try {
     const results = await bench(options);
     const judged = judge(results);

@@ -1,6 +1,6 @@
 // Sends requests at a constant rate and prints one line of JSON. The rate does not depend on the responses, and each latency counts
 // from the time at which the request was due: a target that stops for a while delays all requests of that time, and each of them counts.
-//   node bench/open-loop.ts '{"port":4000,"request":"GET / HTTP/1.1\r\n…","bodyBytes":120,"rate":1000,"seconds":4}'
+//   node bench/open-loop.ts '{"port":4000,"request":"GET / HTTP/1.1\r\n…","bodyBytes":120,"rate":1000,"seconds":4,"warmUpSeconds":1}'
 import { connect, type Socket } from 'node:net';
 import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads';
 
@@ -13,6 +13,8 @@ export interface OpenLoop {
   /** Requests per second. */
   rate: number;
   seconds: number;
+  /** Seconds before those, which are not counted: connections are opened, and the target adapts to the rate. */
+  warmUpSeconds: number;
 }
 
 export interface OpenLoopResult {
@@ -99,8 +101,10 @@ const LEAD_MS = 300;
 const GIVE_UP_MS = 20_000;
 
 async function run(options: OpenLoop): Promise<OpenLoopResult> {
-  const { rate, seconds } = options;
-  const schedule = { startMs: nowMs() + LEAD_MS, intervalMs: 1000 / rate, count: rate * seconds };
+  const { rate, seconds, warmUpSeconds } = options;
+  const count = rate * (warmUpSeconds + seconds);
+  const schedule = { startMs: nowMs() + LEAD_MS, intervalMs: 1000 / rate, count };
+  let answered = 0;
   const latencies: number[] = [];
   const late: number[] = [];
   const all: Connection[] = [];
@@ -117,19 +121,21 @@ async function run(options: OpenLoop): Promise<OpenLoopResult> {
         for (; sent < due; sent++) {
           const dueMs = schedule.startMs + sent * schedule.intervalMs;
           const connection = idle.pop() ?? open();
-          late.push(nowMs() - dueMs);
+          const isCounted = sent >= rate * warmUpSeconds;
+          if (isCounted) late.push(nowMs() - dueMs);
           connection.send(() => {
-            latencies.push(nowMs() - dueMs);
+            if (isCounted) latencies.push(nowMs() - dueMs);
             idle.push(connection);
-            if (latencies.length === schedule.count) resolve();
+            answered += 1;
+            if (answered === count) resolve();
           });
         }
       };
       const clock = new Worker(new URL(import.meta.url), { workerData: schedule });
       clock.on('message', sendUntil).once('error', reject);
       setTimeout(
-        () => reject(new Error(`${schedule.count - latencies.length} requests have no response`)),
-        LEAD_MS + seconds * 1000 + GIVE_UP_MS,
+        () => reject(new Error(`${count - answered} requests have no response`)),
+        LEAD_MS + (warmUpSeconds + seconds) * 1000 + GIVE_UP_MS,
       ).unref();
     });
   } finally {

@@ -7,6 +7,8 @@ import type { RunningTarget } from './targets.ts';
 export interface RoundOptions extends LoadOptions {
   scenarios: readonly Scenario[];
   rounds: number;
+  /** The largest number of loads of a second before the rounds. */
+  warmUpLoads?: number;
   log: (line: string) => void;
 }
 
@@ -42,9 +44,10 @@ export async function measureRounds(
 }
 
 /** Sends requests until V8 has optimised the target. */
-export async function warmUp(workload: Load, options: LoadOptions): Promise<void> {
+export async function warmUp(workload: Load, options: LoadOptions & { warmUpLoads?: number }): Promise<void> {
+  const { warmUpLoads = WARM_UP.loads } = options;
   let requests = 0;
-  for (let loads = 0; loads < WARM_UP.loads && requests < WARM_UP.requests; loads++)
+  for (let loads = 0; loads < warmUpLoads && requests < WARM_UP.requests; loads++)
     requests += (await load(workload, { ...options, seconds: 1 })).requests;
 }
 

@@ -42,7 +42,7 @@ export async function measureStart(
   const programs: Program[] = [
     {
       name: BARE,
-      file: join(import.meta.dirname, 'servers/bare-node.ts'),
+      file: join(import.meta.dirname, 'servers/bare-node.cjs'),
       path: '/',
       env: (port) => Promise.resolve({ PORT: String(port) }),
     },
