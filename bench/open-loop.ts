@@ -35,7 +35,7 @@ interface Schedule {
 }
 
 /** Posts the number of requests that are due. Runs in its own thread: a timer of the event loop is up to 1 ms late, this wait is not. */
-async function keepTime({ startMs, intervalMs, count }: Schedule): Promise<void> {
+function keepTime({ startMs, intervalMs, count }: Schedule): void {
   const never = new Int32Array(new SharedArrayBuffer(4));
   for (let due = 0; due < count;) {
     const wait = startMs + due * intervalMs - nowMs();
@@ -154,4 +154,4 @@ async function run(options: OpenLoop): Promise<OpenLoopResult> {
 if (isMainThread) {
   const result = await run(JSON.parse(process.argv[2] ?? '') as OpenLoop);
   console.log(JSON.stringify(result));
-} else await keepTime(workerData as Schedule);
+} else keepTime(workerData as Schedule);

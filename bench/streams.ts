@@ -47,10 +47,12 @@ async function wave(
 ): Promise<number> {
   const clients = Array.from({ length: count }, () => new StreamingClient(port));
   const until = async (isDone: (client: StreamingClient) => boolean): Promise<void> => {
-    for (const deadline = Date.now() + GIVE_UP_MS; !clients.every(isDone); await sleep(2)) {
+    const deadline = Date.now() + GIVE_UP_MS;
+    while (!clients.every(isDone)) {
       const fault = clients.find((client) => client.fault !== null)?.fault;
       if (fault !== undefined) throw new Error(`a stream failed: ${fault}`);
       if (Date.now() > deadline) throw new Error('the streams stopped');
+      await sleep(2);
     }
   };
   let most = 0;

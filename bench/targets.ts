@@ -110,8 +110,9 @@ export async function startTargets(
   opened.push(agent);
   pin(agent.pid, 'others');
   const running: RunningTarget[] = [];
-  for (const { name, prefix, start } of targets) {
-    const started = await start({ agent, directory });
+  for (const target of targets) {
+    const { name, prefix } = target;
+    const started = await target.start({ agent, directory });
     opened.push(started);
     if (started.pid !== agent.pid) pin(started.pid, 'target');
     running.push({ name, prefix, pid: started.pid, port: started.port });

@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { build } from 'esbuild';
 import { buildDashboard, containsDashboard } from './build-dashboard.mjs';
 import { nodeGuard } from './node-guard.mjs';
+import { smallTables } from './small-tables.mjs';
 import { INTEGRATIONS } from './integrations.ts';
 import { noticesOf } from './third-party-notices.ts';
 
@@ -58,6 +59,12 @@ const loadsLate = {
   },
 };
 
+/** Plugins of one bundle. */
+const OWN_PLUGINS = {
+  sidecar: [smallTables],
+  'control-plane': [containsDashboard(root)],
+};
+
 const COMMAND = {
   entryPoints: ['cli/main.ts', 'cli/run.ts'],
   // import() becomes require(), which needs no ES module loader. Each command stays a part that is evaluated when it is imported.
@@ -80,7 +87,7 @@ async function buildProcess([directory, part]) {
     outdir: `dist/${part}`,
     format: 'cjs',
     banner: { js: banner },
-    plugins: part === 'control-plane' ? [loadsLate, containsDashboard(root)] : [loadsLate],
+    plugins: [loadsLate, ...(OWN_PLUGINS[part] ?? [])],
     // Identifiers are not minified, so that stack traces stay readable.
     minifySyntax: true,
     minifyWhitespace: true,
