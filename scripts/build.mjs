@@ -65,10 +65,13 @@ const OWN_PLUGINS = {
   'control-plane': [containsDashboard(root)],
 };
 
-const COMMAND = {
-  entryPoints: ['cli/main.ts', 'cli/run.ts'],
-  // import() becomes require(), which needs no ES module loader. Each command stays a part that is evaluated when it is imported.
-  supported: { 'dynamic-import': false },
+/** import() becomes require(), which needs no ES module loader. What is imported is still evaluated late. */
+const WITHOUT_IMPORT = { supported: { 'dynamic-import': false } };
+
+/** Options of one bundle. The image runs the sidecar's with a code cache (images/load-bundle.cjs), which does not support import(). */
+const OWN_OPTIONS = {
+  cli: { entryPoints: ['cli/main.ts', 'cli/run.ts'], ...WITHOUT_IMPORT },
+  sidecar: WITHOUT_IMPORT,
 };
 
 /** Names of the bundles that are built. */
@@ -91,7 +94,7 @@ async function buildProcess([directory, part]) {
     // Identifiers are not minified, so that stack traces stay readable.
     minifySyntax: true,
     minifyWhitespace: true,
-    ...(isCommand && COMMAND),
+    ...OWN_OPTIONS[part],
   });
   record(part, metafile);
   report(`dist/${part}/main.js`);
