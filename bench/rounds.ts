@@ -7,13 +7,13 @@ import type { RunningTarget } from './targets.ts';
 export interface RoundOptions extends LoadOptions {
   scenarios: readonly Scenario[];
   rounds: number;
-  /** The largest number of loads of a second before the rounds. */
-  warmUpLoads?: number;
+  /** Requests to each target in each scenario before the rounds; default 10,000. */
+  warmUpRequests?: number;
   log: (line: string) => void;
 }
 
 /** V8 optimises code that runs often. Measurements before that are not representative. */
-const WARM_UP = { requests: 10_000, loads: 5 };
+const WARM_UP = { requests: 10_000, loads: 30 };
 
 /**
  * Measures the targets in turn, in every scenario and round, so that other load on the machine affects all targets equally. The order
@@ -44,10 +44,13 @@ export async function measureRounds(
 }
 
 /** Sends requests until V8 has optimised the target. */
-export async function warmUp(workload: Load, options: LoadOptions & { warmUpLoads?: number }): Promise<void> {
-  const { warmUpLoads = WARM_UP.loads } = options;
+export async function warmUp(
+  workload: Load,
+  options: LoadOptions & { warmUpRequests?: number },
+): Promise<void> {
+  const { warmUpRequests = WARM_UP.requests } = options;
   let requests = 0;
-  for (let loads = 0; loads < warmUpLoads && requests < WARM_UP.requests; loads++)
+  for (let loads = 0; loads < WARM_UP.loads && requests < warmUpRequests; loads++)
     requests += (await load(workload, { ...options, seconds: 1 })).requests;
 }
 
