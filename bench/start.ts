@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { cpuMs, pin, spawnNode, type Started } from './processes.ts';
 import { spreadOf } from './report.ts';
 import type { StartRow } from './results.ts';
-import { BUILTIN, BUNDLE, CHART_HEAP, freePort, sidecarVariables, startAgent } from './targets.ts';
+import { asInImage, BUILTIN, BUNDLE, CHART_HEAP, freePort, sidecarVariables, startAgent } from './targets.ts';
 
 const BARE = 'node:http';
 const STARTED = 'sidecar';
@@ -48,7 +48,7 @@ export async function measureStart(
     },
     {
       name: STARTED,
-      file: bundle,
+      file: asInImage(bundle, directory),
       path: '/headers/orders/A-1042',
       env: async (port) => ({
         ...(await sidecarVariables({ agent, directory }, port)),

@@ -1,4 +1,5 @@
-import { writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { annotationDefaults } from '../core/injection/annotations.ts';
 import { nodeOptions } from '../core/injection/build-sidecar.ts';
@@ -172,7 +173,23 @@ async function startSidecar(
   const port = await freePort();
   const variables = await sidecarVariables(setup, port);
   const { flags, onOutput } = setup;
-  return { port, ...(await startNode(bundle, port, { ...variables, ...env }, { flags, onOutput })) };
+  const main = asInImage(bundle, setup.directory);
+  return { port, ...(await startNode(main, port, { ...variables, ...env }, { flags, onOutput })) };
+}
+
+/** The file that runs a bundle as in its image: with a loader and a code cache (images/Dockerfile). */
+export function asInImage(bundle: string, directory: string): string {
+  const folder = join(directory, `image-${bundle.replaceAll(/[^\w-]+/g, '-')}`);
+  const main = join(folder, 'main.js');
+  if (existsSync(main)) return main;
+  const images = join(import.meta.dirname, '../images');
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'package.json'), '{ "type": "commonjs" }');
+  copyFileSync(bundle, join(folder, 'bundle.js'));
+  copyFileSync(join(images, 'load-bundle.cjs'), main);
+  const filled = spawnSync(process.execPath, [join(images, 'fill-code-cache.cjs'), bundle, folder]);
+  if (filled.status !== 0) throw new Error(`${bundle} has no code cache: ${String(filled.stderr)}`);
+  return main;
 }
 
 /** The variables of a sidecar in front of the agent. */
@@ -271,7 +288,7 @@ export const LANE_TARGETS: readonly Target[] = [
     start: async (setup) => {
       const { agent, directory } = setup;
       const [port, unused] = [await freePort(), await freePort()];
-      const started = await startNode(BUNDLE, port, {
+      const started = await startNode(asInImage(BUNDLE, directory), port, {
         ...(await sidecarVariables(setup, await freePort())),
         ...CHART_HEAP,
         // Nothing listens there: a call through a lane does not reach the agent.
