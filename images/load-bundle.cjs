@@ -4,7 +4,7 @@
 // filled it (decision 99).
 const { readFileSync } = require('node:fs');
 const { wrap } = require('node:module');
-const { join } = require('node:path');
+const { dirname, join } = require('node:path');
 const { Script } = require('node:vm');
 
 const cacheNextTo = (bundle) => bundle.replace(/js$/, `${process.arch}.cache`);
@@ -19,8 +19,8 @@ function compile(bundle, cachedData) {
 
 /** Runs a compiled bundle, whose `require` is that of this file. */
 function run(script, bundle) {
-  const module = { exports: {} };
-  script.runInThisContext()(module.exports, require, module, bundle, join(bundle, '..'));
+  const own = { exports: {} };
+  script.runInThisContext()(own.exports, require, own, bundle, dirname(bundle));
 }
 
 function cacheOf(bundle) {
@@ -33,7 +33,7 @@ function cacheOf(bundle) {
 }
 
 if (require.main === module) {
-  const bundle = join(__dirname, 'bundle.js');
+  const bundle = join(module.path, 'bundle.js');
   run(compile(bundle, cacheOf(bundle)), bundle);
 }
 
