@@ -4,7 +4,7 @@ SHELL := /bin/sh
 # npm scripts find the project's own Node.js first; recipes that call node directly must use the same one.
 export PATH := $(CURDIR)/node_modules/.bin:$(PATH)
 INSTALLED := node_modules/.package-lock.json
-SOURCES := $(shell find core runtime kube probe push llm sidecar operator webhook control-plane dashboard reporter cli examples scripts/build.mjs scripts/build-dashboard.mjs scripts/node-guard.mjs scripts/third-party-notices.ts scripts/release -type f 2>/dev/null)
+SOURCES := $(shell find core runtime kube probe push llm sidecar operator webhook control-plane dashboard reporter cli examples scripts/build.mjs scripts/build-dashboard.mjs scripts/node-guard.mjs scripts/small-tables.mjs scripts/third-party-notices.ts scripts/release -type f 2>/dev/null)
 
 .PHONY: help install demo test check unit integration e2e soak bench cluster-binaries images cluster-up cluster-shell cluster-down build package release generate format docs clean
 
@@ -65,8 +65,9 @@ soak: dist/.built ## Run the long versions of the tests, with the promised times
 	@CHURN_SECONDS=$${CHURN_SECONDS:-600} npm run --silent test:e2e
 	@node bench/soak.ts
 
-bench: dist/.built ## Compare speed and memory of the sidecar's proxy with other proxies; about three minutes (bench/README.md)
-	@npm run --silent bench
+bench: dist/.built ## Compare speed and memory of the sidecar's proxy with other proxies; about ten minutes (SAVE=1: save the results and renew the chart and the tables; bench/README.md)
+	@npm run --silent bench -- $(if $(SAVE),--save)
+	@$(if $(SAVE),npm run --silent generate && npm run --silent format)
 
 e2e: dist/.built ## Run the suite in a real cluster (a new one, or the one of E2E_KUBECONFIG)
 	@node scripts/test-all.mjs --only=e2e

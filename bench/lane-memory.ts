@@ -110,7 +110,7 @@ async function measure(requests: number): Promise<Result> {
     const leaf = await issueLeaf(ca, ['127.0.0.1'], validity);
     const vendorPort = await freePort();
     const files = { TLS_CERT: file('cert.pem', leaf.cert), TLS_KEY: file('key.pem', leaf.key) };
-    const vendor = join(import.meta.dirname, 'servers', 'tls-vendor.ts');
+    const vendor = join(import.meta.dirname, 'servers', 'agent.ts');
     started.push(await startNode(vendor, vendorPort, { PORT: String(vendorPort), ...files }));
     const common = { UPSTREAM_URL: upstreamUrl, MANIFEST_PATH: file('agent.yaml', MANIFEST) };
     const plain = await startSidecar(common);

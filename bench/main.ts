@@ -1,122 +1,83 @@
-import { existsSync } from 'node:fs';
+import { existsSync, writeFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { whyNoDebianServers } from '../testing/debian-server.ts';
 import { whyNoOpa } from '../testing/opa.ts';
-import { check, load, type Load, type LoadOptions } from './load.ts';
-import { HELP, readOptions, type BenchOptions } from './options.ts';
-import { cpuMs, pin, PROCESSORS, residentMb, type Started } from './processes.ts';
-import { renderTable, rowsOf, type Measurement } from './report.ts';
-import { BASELINE, sidecar, startAgent, TARGETS, type Target } from './targets.ts';
+import { judge } from './bars.ts';
+import { measureHeap } from './heap.ts';
+import { measureLatency } from './latency.ts';
+import { HELP, readOptions, type BenchOptions, type Section } from './options.ts';
+import { prioritize, PROCESSORS, type Started } from './processes.ts';
+import { renderResults } from './render.ts';
+import { machine, SAVED_RESULTS, type Results } from './results.ts';
+import type { RoundOptions } from './rounds.ts';
+import { measureStart } from './start.ts';
+import { measureStreams } from './streams.ts';
+import { BASELINES, BUILTIN, BUNDLE, sidecar, TARGETS, type Target } from './targets.ts';
+import { measureLanes, measureThroughput, measureTls } from './throughput.ts';
 
-type Running = Started & { port: number; target: Target };
-
-/** V8 optimises code that runs often. Measurements before that are not representative. */
-const WARM_UP = { requests: 10_000, loads: 5 };
+const STARTS_PER_ROUND = 4;
 
 const log = (line: string): void => void process.stderr.write(`${line}\n`);
-
-/** Measures the targets in turn, in every scenario and round, so that other load on the machine affects all targets equally. */
-async function measure(
-  running: readonly Running[],
-  options: BenchOptions,
-  directory: string,
-): Promise<Measurement[]> {
-  const measured: Measurement[] = [];
-  for (let round = 0; round <= options.rounds; round++) {
-    log(round === 0 ? 'warm-up' : `round ${round} of ${options.rounds}`);
-    for (const scenario of options.scenarios)
-      for (const { target, pid, port } of running) {
-        const workload = { port, prefix: target.prefix, scenario };
-        try {
-          if (round === 0) await warmUp(workload, { ...options, seconds: 1, directory });
-          else {
-            const result = await measureOnce(workload, pid, { ...options, directory });
-            measured.push({ target: target.name, scenario: scenario.name, round, ...result });
-          }
-        } catch (cause) {
-          throw new Error(`${target.name}, ${scenario.name}: ${(cause as Error).message}`, { cause });
-        }
-      }
-  }
-  return measured;
-}
-
-async function warmUp(workload: Load, options: LoadOptions): Promise<void> {
-  let requests = 0;
-  for (let loads = 0; loads < WARM_UP.loads && requests < WARM_UP.requests; loads++)
-    requests += (await load(workload, options)).requests;
-}
-
-async function measureOnce(
-  workload: Load,
-  pid: number,
-  options: LoadOptions,
-): Promise<Omit<Measurement, 'target' | 'scenario' | 'round'>> {
-  await check(workload);
-  const before = cpuMs(pid);
-  const { requests, seconds, p50Ms, p99Ms } = await load(workload, options);
-  const cpuUs = ((cpuMs(pid) - before) * 1000) / requests;
-  await check(workload);
-  return { perSecond: requests / seconds, p50Ms, p99Ms, cpuUs };
-}
 
 function targetsOf({ targets, others }: BenchOptions): Target[] {
   const noOpa = whyNoOpa();
   if (noOpa !== undefined) log(`SKIPPED: OPA: ${noOpa}`);
-  const more = others.map((bundle) =>
-    sidecar(bundle, { prefix: 'headers', env: { POLICY_ENGINE: 'builtin' }, bundle }),
-  );
-  const chosen =
-    targets === null ? TARGETS : TARGETS.filter(({ name }) => name === BASELINE || targets.includes(name));
-  return [...chosen.filter(({ name }) => noOpa === undefined || !name.includes('OPA')), ...more];
+  const more = others.map((bundle) => sidecar(bundle, { prefix: 'headers', env: BUILTIN, bundle }));
+  const isChosen = ({ name }: Target): boolean =>
+    targets === null || targets.includes(name) || BASELINES.some((baseline) => baseline === name);
+  const canRun = ({ name }: Target): boolean => noOpa === undefined || !name.includes('OPA');
+  return [...TARGETS.filter((target) => isChosen(target) && canRun(target)), ...more];
 }
 
-async function bench(options: BenchOptions): Promise<void> {
+type Measure = (opened: Started[], options: RoundOptions) => Promise<Partial<Results>>;
+
+/** What each section adds to the results. */
+const measureOf = (options: BenchOptions): Record<Section, Measure> => ({
+  throughput: async (opened, rounds) => {
+    const { rows, memory } = await measureThroughput(targetsOf(options), opened, rounds);
+    return { throughput: rows, memory };
+  },
+  tls: async (opened, rounds) => ({ tls: await measureTls(opened, rounds) }),
+  lanes: async (opened, rounds) => ({ lanes: await measureLanes(opened, rounds) }),
+  latency: async (opened, rounds) => ({ latency: await measureLatency(opened, rounds) }),
+  streams: async (opened, rounds) => ({ streams: await measureStreams(opened, rounds) }),
+  start: async (opened, rounds) => ({
+    start: await measureStart(opened, { ...rounds, rounds: rounds.rounds * STARTS_PER_ROUND }),
+  }),
+  heap: async (opened, rounds) => ({ heap: await measureHeap(opened, rounds) }),
+});
+
+async function bench(options: BenchOptions): Promise<Results> {
+  const { rounds, seconds, connections, scenarios } = options;
   const directory = await mkdtemp(join(tmpdir(), 'bench-'));
-  const started: Started[] = [];
+  const opened: Started[] = [];
+  const closeAll = async (): Promise<void> => {
+    for (const each of opened.splice(0).toReversed()) await each.close();
+  };
   // Without targets the load ends immediately, and so does the benchmark.
-  const stop = (): void => started.forEach((each) => void each.close());
+  const stop = (): void => opened.forEach((each) => void each.close());
   process.once('SIGINT', stop).once('SIGTERM', stop);
+  const settings = { rounds, seconds, connections, pinned: PROCESSORS !== null };
+  const results: Results = { machine: machine(), settings };
   try {
-    const agent = await startAgent();
-    started.push(agent);
-    pin(agent.pid, 'others');
-    const running: Running[] = [];
-    for (const target of targetsOf(options)) {
-      const launched = await target.start({ agent, directory });
-      started.push(launched);
-      if (launched.pid !== agent.pid) pin(launched.pid, 'target');
-      running.push({ ...launched, target });
+    const measures = measureOf(options);
+    for (const section of options.sections) {
+      log(`section ${section}`);
+      const own = { rounds, seconds, connections, scenarios, directory, log };
+      Object.assign(results, await measures[section](opened, own));
+      await closeAll();
     }
-    const idleMb = running.map(({ pid }) => residentMb(pid));
-    const rows = rowsOf(await measure(running, options, directory), BASELINE);
-    const memory = running.map(({ target, pid }, index) => ({
-      target: target.name,
-      idleMb: idleMb[index] ?? NaN,
-      afterLoadMb: residentMb(pid),
-    }));
-    if (options.json) {
-      const { rounds, seconds, connections } = options;
-      const settings = { rounds, seconds, connections, processors: PROCESSORS, baseline: BASELINE };
-      console.log(JSON.stringify({ settings, rows, memory }, null, 2));
-      return;
-    }
-    console.log(renderTable(rows, BASELINE));
-    console.log('\nmemory, MB (idle, after load)');
-    for (const { target, idleMb: idle, afterLoadMb } of memory)
-      console.log(`${target}  ${idle.toFixed(0)}  ${afterLoadMb.toFixed(0)}`);
-    if (PROCESSORS === null)
-      console.log('\nprocesses were not pinned to processors: the load and the target shared processors');
+    return results;
   } finally {
-    for (const each of started.reverse()) await each.close();
+    await closeAll();
     await rm(directory, { recursive: true });
   }
 }
 
 function missingPrerequisite({ others }: BenchOptions): string | undefined {
-  const unbuilt = ['dist/sidecar/main.js', ...others].find((path) => !existsSync(path));
+  const unbuilt = [BUNDLE, ...others].find((path) => !existsSync(path));
   if (unbuilt !== undefined) return `${unbuilt} does not exist; run make build`;
   return process.platform === 'linux'
     ? whyNoDebianServers()
@@ -129,18 +90,28 @@ async function main(args: string[]): Promise<number> {
     log(`${read.problem}\n\n${HELP}`);
     return 1;
   }
-  if (read.options.help) {
+  const { options } = read;
+  if (options.help) {
     console.log(HELP);
     return 0;
   }
-  const missing = missingPrerequisite(read.options);
+  const missing = missingPrerequisite(options);
   if (missing !== undefined) {
     log(`the benchmark cannot run: ${missing}`);
     return 1;
   }
+  if (!prioritize())
+    log('without root, other work on the machine has the same priority and affects the latencies');
   try {
-    await bench(read.options);
-    return 0;
+    const results = await bench(options);
+    const judged = judge(results);
+    console.log(
+      options.json ? JSON.stringify({ ...results, bars: judged }, null, 2) : renderResults(results),
+    );
+    if (PROCESSORS === null)
+      log('\nprocesses were not pinned to processors: the load and the target shared processors');
+    if (options.save) writeFileSync(SAVED_RESULTS, `${JSON.stringify(results, null, 2)}\n`);
+    return options.bars && judged.some(({ isMet }) => !isMet) ? 1 : 0;
   } catch (error) {
     log((error as Error).message);
     return 1;

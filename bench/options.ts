@@ -1,10 +1,19 @@
 import { parseArgs } from 'node:util';
 import { SCENARIOS, type Scenario } from './scenarios.ts';
-import { BASELINE, TARGETS } from './targets.ts';
+import { BASELINES, TARGETS } from './targets.ts';
+
+/** The parts of a run, in order. */
+export const SECTIONS = ['throughput', 'tls', 'lanes', 'latency', 'streams', 'start', 'heap'] as const;
+export type Section = (typeof SECTIONS)[number];
 
 export interface BenchOptions {
   help: boolean;
   json: boolean;
+  /** Exit with 1 if a bar is missed. */
+  bars: boolean;
+  /** Write the results for the documentation. */
+  save: boolean;
+  sections: readonly Section[];
   rounds: number;
   seconds: number;
   connections: number;
@@ -17,16 +26,19 @@ export interface BenchOptions {
 
 export const HELP = `Usage: npm run bench -- [options]
 
-Measure throughput, latency, processor time and memory of the sidecar and of other proxies in front of the same agent.
-Results are multiples of ${BASELINE}. A run takes about three minutes.
+Measure throughput, latency, processor time, memory and start of the sidecar, with the heap that it has in a pod, and of other
+proxies in front of the same agent. A run of all sections takes about ten minutes.
 
-  --rounds N        Number of rounds after the warm-up (1..100, default 3)
+  --section NAME    Run only this section; may be repeated: ${SECTIONS.join(', ')}
+  --rounds N        Number of rounds after the warm-up (1..100, default 5)
   --seconds N       Seconds of load per target and scenario in a round (1..60, default 1)
   --connections N   Number of concurrent connections (1..1000, default 32)
-  --scenario NAME   Run only this scenario; may be repeated: ${SCENARIOS.map(({ name }) => name).join(', ')}
-  --target NAME     Run only this target and ${BASELINE}; may be repeated:
+  --scenario NAME   Load of throughput and tls: only this scenario; may be repeated: ${SCENARIOS.map(({ name }) => name).join(', ')}
+  --target NAME     Throughput of only this target, ${BASELINES.join(' and ')}; may be repeated:
                     ${TARGETS.map(({ name }) => `'${name}'`).join(', ')}
-  --other PATH      Also run another build of the sidecar (its main.js), in mode track with headers; may be repeated
+  --other PATH      Throughput: also run another build of the sidecar (its main.js), in mode track with headers; may be repeated
+  --bars            Exit with 1 if a bar is missed
+  --save            Write the results to bench/results.json, for the documentation; only with all sections, targets and scenarios
   --json            Print the complete result as JSON
   --help            Print this help`;
 
@@ -40,7 +52,10 @@ export function readOptions(args: readonly string[]): Read {
       options: {
         help: { type: 'boolean', default: false },
         json: { type: 'boolean', default: false },
-        rounds: { type: 'string', default: '3' },
+        bars: { type: 'boolean', default: false },
+        save: { type: 'boolean', default: false },
+        section: { type: 'string', multiple: true },
+        rounds: { type: 'string', default: '5' },
         seconds: { type: 'string', default: '1' },
         connections: { type: 'string', default: '32' },
         scenario: { type: 'string', multiple: true },
@@ -48,20 +63,24 @@ export function readOptions(args: readonly string[]): Read {
         other: { type: 'string', multiple: true, default: [] },
       },
     });
+    const { help, json, bars, save, section, scenario, target, other } = values;
+    if (save && [section, scenario, target].some((chosen) => chosen !== undefined))
+      throw new Error('--save: must be used without --section, --scenario and --target');
     const known = SCENARIOS.map(({ name }) => name);
-    const chosen = values.scenario?.map((name) => oneOf('--scenario', name, known)) ?? known;
+    const chosen = scenario?.map((name) => oneOf('--scenario', name, known)) ?? known;
+    const sections = section?.map((name) => oneOf('--section', name, SECTIONS)) ?? SECTIONS;
     const names = TARGETS.map(({ name }) => name);
     return {
       ok: true,
       options: {
-        help: values.help,
-        json: values.json,
+        ...{ help, json, bars, save },
+        sections: SECTIONS.filter((name) => sections.includes(name)),
         rounds: integerUpTo('--rounds', values.rounds, 100),
         seconds: integerUpTo('--seconds', values.seconds, 60),
         connections: integerUpTo('--connections', values.connections, 1000),
         scenarios: SCENARIOS.filter(({ name }) => chosen.includes(name)),
-        targets: values.target?.map((name) => oneOf('--target', name, names)) ?? null,
-        others: values.other,
+        targets: target?.map((name) => oneOf('--target', name, names)) ?? null,
+        others: other,
       },
     };
   } catch (error) {

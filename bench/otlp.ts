@@ -21,7 +21,7 @@ import {
 } from '../testing/otlp-export.ts';
 import { SEED } from '../testing/seed.ts';
 import { cpuMs, pin, residentMb, startNode, type Started } from './processes.ts';
-import { startAgent } from './targets.ts';
+import { CHART_HEAP, startAgent } from './targets.ts';
 
 const SPANS_PER_BATCH = 100;
 const BATCHES_PER_SECOND = 10;
@@ -75,8 +75,7 @@ async function startRig(): Promise<Rig> {
       OTLP_PORT: String(otlpPort),
     },
     ...{ OPENAI_API_KEY: 'unused', POLICY_ENGINE: 'builtin' },
-    // The flags of the injected sidecar.
-    NODE_OPTIONS: '--max-old-space-size=96 --max-semi-space-size=8',
+    ...CHART_HEAP,
   });
   pin(sidecar.pid, 'target');
   pin(agent.pid, 'others');

@@ -1,4 +1,4 @@
-import { spawn, spawnSync } from 'node:child_process';
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { globSync, readFileSync } from 'node:fs';
 import { availableParallelism, setPriority } from 'node:os';
@@ -36,30 +36,51 @@ export function prioritize(): boolean {
   }
 }
 
-/** Starts a Node.js program and waits until it accepts connections on `port`. Rejects with its output if it does not. */
-export async function startNode(
+export interface NodeOptions {
+  /** Command line flags of Node.js. */
+  flags?: readonly string[] | undefined;
+  /** Gets what the program prints. */
+  onOutput?: ((text: string) => void) | undefined;
+}
+
+/** Starts a Node.js program. `log` returns the end of its output; `close` kills it. */
+export function spawnNode(
   file: string,
-  port: number,
-  env: Record<string, string> = {},
-): Promise<Started> {
-  const child = spawn(process.execPath, [file], {
+  env: Readonly<Record<string, string>>,
+  { flags = [], onOutput }: NodeOptions = {},
+): { child: ChildProcess; log: () => string; close: () => Promise<void> } {
+  const child = spawn(process.execPath, [...flags, file], {
     env: { PATH: process.env['PATH'], NODE_ENV: 'production', ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   const exited = once(child, 'exit');
   let log = '';
   for (const stream of [child.stdout, child.stderr])
-    stream.setEncoding('utf8').on('data', (text: string) => (log = (log + text).slice(-10_000)));
+    stream.setEncoding('utf8').on('data', (text: string) => {
+      log = (log + text).slice(-10_000);
+      onOutput?.(text);
+    });
   const close = async (): Promise<void> => {
     child.kill('SIGKILL');
     await exited;
   };
+  return { child, log: () => log, close };
+}
+
+/** Starts a Node.js program and waits until it accepts connections on `port`. Rejects with its output if it does not. */
+export async function startNode(
+  file: string,
+  port: number,
+  env: Readonly<Record<string, string>> = {},
+  options: NodeOptions = {},
+): Promise<Started> {
+  const { child, log, close } = spawnNode(file, env, options);
   for (let tries = 0; tries < 400 && child.exitCode === null && child.pid !== undefined; tries++) {
     if (await accepts(port)) return { pid: child.pid, close };
     await sleep(50);
   }
   await close();
-  throw new Error(`${file} did not start: ${log}`);
+  throw new Error(`${file} did not start: ${log()}`);
 }
 
 export async function accepts(port: number): Promise<boolean> {
@@ -83,8 +104,14 @@ export function cpuMs(pid: number): number {
 }
 
 /** Resident memory of the process in megabytes. */
-export function residentMb(pid: number): number {
-  const [, kilobytes] = /^VmRSS:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'latin1')) ?? [];
+export const residentMb = (pid: number): number => memoryMb(pid, 'VmRSS');
+
+/** The part of it that the process does not share with other processes of the same files: everything but the pages of files. */
+export const ownMb = (pid: number): number => memoryMb(pid, 'RssAnon');
+
+function memoryMb(pid: number, field: 'VmRSS' | 'RssAnon'): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'latin1');
+  const [, kilobytes] = new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status) ?? [];
   return Number(kilobytes) / 1024;
 }
 

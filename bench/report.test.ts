@@ -27,26 +27,24 @@ describe('rowsOf', () => {
       measured('base', 2, 10, 100),
       measured('fast', 2, 40, 50),
     ],
-    'base',
+    ['base'],
   );
 
   test('compares each round with the baseline of the same round, so that a slow machine affects both', () => {
-    expect(
-      rows.map(({ target, throughputRatio, cpuRatio }) => ({ target, throughputRatio, cpuRatio })),
-    ).toEqual([
-      { target: 'base', throughputRatio: spreadOf([1]), cpuRatio: spreadOf([1]) },
-      { target: 'fast', throughputRatio: spreadOf([2, 4]), cpuRatio: spreadOf([2, 2.5]) },
+    expect(rows.map(({ target, against }) => ({ target, ...against['base'] }))).toEqual([
+      { target: 'base', throughput: spreadOf([1]), cpu: spreadOf([1]), p99: spreadOf([1]) },
+      { target: 'fast', throughput: spreadOf([2, 4]), cpu: spreadOf([2, 2.5]), p99: spreadOf([1]) },
     ]);
   });
 
   test('rows are rendered with the median and the range of the rounds', () => {
-    const [head, , fast] = renderTable(rows, 'base').split('\n');
+    const [head, , fast] = renderTable(rows, ['base']).split('\n');
     expect(head).toMatch(/^json +req\/s +p50 ms +p99 ms +cpu µs\/req +req\/s × base +req\/cpu × base$/);
     expect(fast).toMatch(/^fast +120 +1\.00 +2\.00 +35 +3\.00 \(2\.00\.\.4\.00\) +2\.25 \(2\.00\.\.2\.50\)$/);
   });
 
   test('rows have no ratio if the baseline was not measured', () => {
-    const [, line] = renderTable(rowsOf([measured('alone', 1, 5, 5)], 'base'), 'base').split('\n');
+    const [, line] = renderTable(rowsOf([measured('alone', 1, 5, 5)], ['base']), ['base']).split('\n');
     expect(line).toMatch(/ - +-$/);
   });
 });

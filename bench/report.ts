@@ -24,10 +24,16 @@ export interface Row {
   p50Ms: Spread;
   p99Ms: Spread;
   cpuUs: Spread;
-  /** Throughput divided by the baseline's throughput in the same round. */
-  throughputRatio: Spread;
-  /** Requests per processor time, divided by the baseline's value in the same round. */
-  cpuRatio: Spread;
+  /** By baseline. */
+  against: Record<string, Ratios>;
+}
+
+/** A target divided by a baseline in the same round. */
+export interface Ratios {
+  throughput: Spread;
+  /** Requests per processor time. */
+  cpu: Spread;
+  p99: Spread;
 }
 
 export function spreadOf(values: readonly number[]): Spread {
@@ -38,76 +44,87 @@ export function spreadOf(values: readonly number[]): Spread {
   return { min: at(0), median, max: at(sorted.length - 1) };
 }
 
-/** Returns a row for each measured target and scenario, in the order of their first measurement. */
-export function rowsOf(measured: readonly Measurement[], baseline: string): Row[] {
+/** Returns a row for each measured target and scenario, in the order of the first round. */
+export function rowsOf(measured: readonly Measurement[], baselines: readonly string[]): Row[] {
   const groups = Map.groupBy(measured, ({ scenario, target }) => `${scenario}\n${target}`);
-  const keyOf = ({ scenario, round }: Measurement): string => `${scenario}\n${round}`;
-  const base = new Map(
-    measured.filter(({ target }) => target === baseline).map((each) => [keyOf(each), each]),
-  );
-  const ratios = (
-    group: readonly Measurement[],
-    ratio: (mine: Measurement, base: Measurement) => number,
-  ): Spread =>
-    spreadOf(
-      group.flatMap((mine) => {
-        const other = base.get(keyOf(mine));
-        return other === undefined ? [] : [ratio(mine, other)];
-      }),
-    );
   return [...groups.values()].flatMap((group) => {
     const [first] = group;
     if (first === undefined) return [];
+    const { target, scenario } = first;
+    const against = baselines.flatMap((baseline): [string, Ratios][] => {
+      const ratios = ratiosOf(
+        group,
+        measured.filter((each) => each.target === baseline && each.scenario === scenario),
+      );
+      return ratios === null ? [] : [[baseline, ratios]];
+    });
     return {
-      target: first.target,
-      scenario: first.scenario,
+      target,
+      scenario,
       perSecond: spreadOf(group.map(({ perSecond }) => perSecond)),
       p50Ms: spreadOf(group.map(({ p50Ms }) => p50Ms)),
       p99Ms: spreadOf(group.map(({ p99Ms }) => p99Ms)),
       cpuUs: spreadOf(group.map(({ cpuUs }) => cpuUs)),
-      throughputRatio: ratios(group, (mine, other) => mine.perSecond / other.perSecond),
-      cpuRatio: ratios(group, (mine, other) => other.cpuUs / mine.cpuUs),
+      against: Object.fromEntries(against),
     };
   });
 }
 
+/** Compares each round with the same round of the baseline; null without a common round. */
+function ratiosOf(mine: readonly Measurement[], baseline: readonly Measurement[]): Ratios | null {
+  const pairs = mine.flatMap((own) => {
+    const base = baseline.find(({ round }) => round === own.round);
+    return base === undefined ? [] : [{ own, base }];
+  });
+  if (pairs.length === 0) return null;
+  return {
+    throughput: spreadOf(pairs.map(({ own, base }) => own.perSecond / base.perSecond)),
+    cpu: spreadOf(pairs.map(({ own, base }) => base.cpuUs / own.cpuUs)),
+    p99: spreadOf(pairs.map(({ own, base }) => own.p99Ms / base.p99Ms)),
+  };
+}
+
 /** Renders a text table with one block per scenario. */
-export function renderTable(rows: readonly Row[], baseline: string): string {
+export function renderTable(rows: readonly Row[], baselines: readonly string[]): string {
+  const head = [
+    ...['req/s', 'p50 ms', 'p99 ms', 'cpu µs/req'],
+    ...baselines.flatMap((baseline) => [`req/s × ${baseline}`, `req/cpu × ${baseline}`]),
+  ];
   const cells = (row: Row): string[] => [
     row.target,
     row.perSecond.median.toFixed(0),
     row.p50Ms.median.toFixed(2),
     row.p99Ms.median.toFixed(2),
     row.cpuUs.median.toFixed(0),
-    rangeOf(row.throughputRatio),
-    rangeOf(row.cpuRatio),
+    ...baselines.flatMap((baseline) => {
+      const ratios = row.against[baseline];
+      return [rangeOf(ratios?.throughput), rangeOf(ratios?.cpu)];
+    }),
   ];
-  const head = [
-    '',
-    'req/s',
-    'p50 ms',
-    'p99 ms',
-    'cpu µs/req',
-    `req/s × ${baseline}`,
-    `req/cpu × ${baseline}`,
-  ];
-  const blocks = [...Map.groupBy(rows, ({ scenario }) => scenario)].map(([scenario, group]) => {
-    const lines = [[scenario, ...head.slice(1)], ...group.map(cells)];
-    const widths = head.map((_, column) => Math.max(...lines.map((line) => line[column]?.length ?? 0)));
-    return lines
-      .map((line) =>
-        line
-          .map((cell, column) =>
-            column === 0 ? cell.padEnd(widths[0] ?? 0) : cell.padStart(widths[column] ?? 0),
-          )
-          .join('  '),
-      )
-      .join('\n');
-  });
-  return blocks.join('\n\n');
+  return [...Map.groupBy(rows, ({ scenario }) => scenario)]
+    .map(([scenario, group]) => renderColumns([[scenario, ...head], ...group.map(cells)]))
+    .join('\n\n');
 }
 
-function rangeOf({ min, median, max }: Spread): string {
-  if (Number.isNaN(median)) return '-';
-  return `${median.toFixed(2)} (${min.toFixed(2)}..${max.toFixed(2)})`;
+/** Renders lines of cells as a text table: the first column to the left, the others to the right. */
+export function renderColumns(lines: readonly (readonly string[])[]): string {
+  const widths = (lines[0] ?? []).map((_, column) =>
+    Math.max(...lines.map((line) => line[column]?.length ?? 0)),
+  );
+  return lines
+    .map((line) =>
+      line
+        .map((cell, column) => {
+          const width = widths[column] ?? 0;
+          return column === 0 ? cell.padEnd(width) : cell.padStart(width);
+        })
+        .join('  ')
+        .trimEnd(),
+    )
+    .join('\n');
+}
+
+function rangeOf(spread: Spread | undefined): string {
+  if (spread === undefined) return '-';
+  return `${spread.median.toFixed(2)} (${spread.min.toFixed(2)}..${spread.max.toFixed(2)})`;
 }

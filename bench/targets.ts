@@ -1,10 +1,14 @@
-import { writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { annotationDefaults } from '../core/injection/annotations.ts';
+import { nodeOptions } from '../core/injection/build-sidecar.ts';
 import { parseManifest } from '../core/manifest/parse-manifest.ts';
 import { startNginx } from '../testing/debian-server.ts';
 import { startOpa, writePolicy } from '../testing/opa.ts';
 import { TestServers } from '../testing/sockets.ts';
-import { startNode, type Started } from './processes.ts';
+import { issueCa, issueLeaf } from '../webhook/certificates/issue.ts';
+import { pin, startNode, type Started } from './processes.ts';
 import type { Prefix } from './scenarios.ts';
 
 /** A measured process in front of the agent. */
@@ -15,16 +19,41 @@ export interface Target {
 }
 
 export interface Setup {
-  agent: { pid: number; port: number };
+  agent: Agent;
   /** Temporary directory of this run. */
   directory: string;
+  /** Command line flags of Node.js for the sidecar. */
+  flags?: readonly string[];
+  /** Gets what the sidecar prints. */
+  onOutput?: (text: string) => void;
 }
 
-/** The target that all results are divided by. */
-export const BASELINE = 'http-proxy';
+export interface Agent {
+  pid: number;
+  port: number;
+  url: string;
+  /** The CA of an agent with TLS. */
+  caFile?: string;
+}
+
+/** The targets that results are divided by. */
+export const BASELINES = ['http-proxy', 'undici'] as const;
+export const [HTTP_PROXY, UNDICI] = BASELINES;
+
+/** No proxy. */
+export const DIRECT = 'direct';
+/** The sidecar as most users run it. */
+export const SIDECAR = 'sidecar track, headers';
+export const WITH_OPA = 'sidecar track, OPA, headers';
+export const LANE = 'lane';
+
+/** The heap of an injected sidecar with the chart's memory limit. */
+export const CHART_HEAP = {
+  NODE_OPTIONS: nodeOptions(annotationDefaults((_key, chart) => chart.default).memoryLimit),
+};
 
 /** A manifest that activates most of the policy rules. The agent's reports violate none of them. */
-const MANIFEST = JSON.stringify({
+const AGENT = {
   apiVersion: 'platform.io/v1',
   kind: 'PlatformAgent',
   metadata: { name: 'shop', version: '1.0.0', description: 'Helps customers.' },
@@ -46,70 +75,140 @@ const MANIFEST = JSON.stringify({
     },
     memory: { shortTerm: { ttlSeconds: 3600 } },
   },
-});
+};
+const MANIFEST = JSON.stringify(AGENT);
 
-const freePort = (): Promise<number> => new TestServers().closedPort();
+/** The built sidecar, from the root of the repository. */
+export const BUNDLE = 'dist/sidecar/main.js';
 
-const urlOf = ({ agent }: Setup): string => `http://127.0.0.1:${agent.port}`;
+export const freePort = (): Promise<number> => new TestServers().closedPort();
 
-export async function startAgent(): Promise<Started & { port: number }> {
+/** Starts the agent. `tlsDirectory`: with TLS and a certificate of a new CA, whose files are written there. */
+export async function startAgent(tlsDirectory: string | null = null): Promise<Started & Agent> {
   const port = await freePort();
-  return {
-    port,
-    ...(await startNode(join(import.meta.dirname, 'servers/agent.ts'), port, { PORT: String(port) })),
+  const url = `${tlsDirectory === null ? 'http' : 'https'}://127.0.0.1:${port}`;
+  const secured = tlsDirectory === null ? null : await certificateIn(tlsDirectory);
+  const env = { PORT: String(port), ...secured?.env };
+  const started = await startNode(join(import.meta.dirname, 'servers/agent.ts'), port, env);
+  return { ...started, port, url, ...(secured !== null && { caFile: secured.caFile }) };
+}
+
+/** A running target, pinned to the processor of targets. */
+export interface RunningTarget {
+  name: string;
+  prefix: Prefix;
+  pid: number;
+  port: number;
+}
+
+/** Starts an agent and the targets in front of it. `opened` gets each process as soon as it runs. */
+export async function startTargets(
+  targets: readonly Target[],
+  opened: Started[],
+  { directory, tls = false }: { directory: string; tls?: boolean },
+): Promise<RunningTarget[]> {
+  const agent = await startAgent(tls ? directory : null);
+  opened.push(agent);
+  pin(agent.pid, 'others');
+  const running: RunningTarget[] = [];
+  for (const target of targets) {
+    const { name, prefix } = target;
+    const started = await target.start({ agent, directory });
+    opened.push(started);
+    if (started.pid !== agent.pid) pin(started.pid, 'target');
+    running.push({ name, prefix, pid: started.pid, port: started.port });
+  }
+  return running;
+}
+
+async function certificateIn(directory: string): Promise<{ caFile: string; env: Record<string, string> }> {
+  const file = (name: string, text: string): string => {
+    writeFileSync(join(directory, name), text);
+    return join(directory, name);
   };
+  const validity = { now: new Date(), days: 2 };
+  const ca = await issueCa(validity);
+  const leaf = await issueLeaf(ca, ['127.0.0.1'], validity);
+  const env = { TLS_CERT: file('cert.pem', leaf.cert), TLS_KEY: file('key.pem', leaf.key) };
+  return { caFile: file('ca.pem', ca.cert), env };
 }
 
 /** One of the proxies in servers/. */
-function ofServers(name: string, file: string): Target {
+function ofServers(name: string, file: string, more: { prefix?: Prefix; env?: Environment } = {}): Target {
   return {
     name,
-    prefix: 'plain',
-    start: async (setup) => {
+    prefix: more.prefix ?? 'plain',
+    start: async ({ agent }) => {
       const port = await freePort();
-      const env = { PORT: String(port), UPSTREAM_URL: urlOf(setup) };
+      const ca = agent.caFile === undefined ? {} : { CA_FILE: agent.caFile };
+      const env = { PORT: String(port), UPSTREAM_URL: agent.url, ...ca, ...more.env };
       return { port, ...(await startNode(join(import.meta.dirname, 'servers', file), port, env)) };
     },
   };
 }
 
-/** The sidecar, run as in its image. */
+type Environment = Readonly<Record<string, string>>;
+
+/** The sidecar, run as in its image, with the heap that it has in pods. */
 export function sidecar(
   name: string,
-  { prefix, env = {}, bundle = 'dist/sidecar/main.js' }: SidecarTarget,
+  { prefix, env = {}, bundle = BUNDLE, heap = CHART_HEAP }: SidecarTarget,
 ): Target {
-  return { name, prefix, start: (setup) => startSidecar(setup, bundle, env) };
+  return { name, prefix, start: (setup) => startSidecar(setup, bundle, { ...heap, ...env }) };
 }
 
 interface SidecarTarget {
   prefix: Prefix;
-  env?: Record<string, string>;
+  env?: Environment;
   /** Path relative to the repository root. */
   bundle?: string;
+  heap?: Environment;
 }
 
 async function startSidecar(
   setup: Setup,
   bundle: string,
-  env: Record<string, string>,
+  env: Environment,
 ): Promise<Started & { port: number }> {
-  const manifest = join(setup.directory, 'agent.yaml');
-  writeFileSync(manifest, MANIFEST);
   const port = await freePort();
-  const started = await startNode(bundle, port, {
-    UPSTREAM_URL: urlOf(setup),
+  const variables = await sidecarVariables(setup, port);
+  const { flags, onOutput } = setup;
+  const main = asInImage(bundle, setup.directory);
+  return { port, ...(await startNode(main, port, { ...variables, ...env }, { flags, onOutput })) };
+}
+
+/** The file that runs a bundle as in its image: with a loader and a code cache (images/Dockerfile). */
+export function asInImage(bundle: string, directory: string): string {
+  const folder = join(directory, `image-${bundle.replaceAll(/[^\w-]+/g, '-')}`);
+  const main = join(folder, 'main.js');
+  if (existsSync(main)) return main;
+  const images = join(import.meta.dirname, '../images');
+  mkdirSync(folder);
+  writeFileSync(join(folder, 'package.json'), '{ "type": "commonjs" }');
+  copyFileSync(bundle, join(folder, 'bundle.js'));
+  copyFileSync(join(images, 'load-bundle.cjs'), main);
+  const filled = spawnSync(process.execPath, [join(images, 'fill-code-cache.cjs'), bundle, folder]);
+  if (filled.status !== 0) throw new Error(`${bundle} has no code cache: ${String(filled.stderr)}`);
+  return main;
+}
+
+/** The variables of a sidecar in front of the agent. */
+export async function sidecarVariables({ agent, directory }: Setup, port: number): Promise<Environment> {
+  const manifest = join(directory, 'agent.yaml');
+  writeFileSync(manifest, MANIFEST);
+  return {
+    UPSTREAM_URL: agent.url,
+    ...(agent.caFile !== undefined && { NODE_EXTRA_CA_CERTS: agent.caFile }),
     MANIFEST_PATH: manifest,
     BIND_ADDRESS: '127.0.0.1',
     PROXY_PORT: String(port),
     CONTROL_PLANE_PORT: String(await freePort()),
     OPENAI_API_KEY: 'unused',
-    ...env,
-  });
-  return { port, ...started };
+  };
 }
 
 const sidecarWithOpa: Target = {
-  name: 'sidecar track, OPA, headers',
+  name: WITH_OPA,
   prefix: 'headers',
   start: async (setup) => {
     const parsed = parseManifest(MANIFEST);
@@ -118,7 +217,7 @@ const sidecarWithOpa: Target = {
     await writePolicy(rules, parsed.manifest);
     const opa = await startOpa([rules]);
     try {
-      const started = await startSidecar(setup, 'dist/sidecar/main.js', { POLICY_URL: opa.url });
+      const started = await startSidecar(setup, BUNDLE, { ...CHART_HEAP, POLICY_URL: opa.url });
       return {
         ...started,
         close: async () => {
@@ -155,20 +254,65 @@ const nginx: Target = {
   },
 };
 
-const builtin = { POLICY_ENGINE: 'builtin' };
+export const BUILTIN = { POLICY_ENGINE: 'builtin' };
+
+const undici = ofServers(UNDICI, 'bare-undici.ts');
+const withHeaders = sidecar(SIDECAR, { prefix: 'headers', env: BUILTIN });
 
 export const TARGETS: readonly Target[] = [
   {
-    name: 'direct',
+    name: DIRECT,
     prefix: 'plain',
     start: ({ agent }) => Promise.resolve({ ...agent, close: () => Promise.resolve() }),
   },
-  ofServers(BASELINE, 'bare-http-proxy.ts'),
-  ofServers('undici', 'bare-undici.ts'),
+  ofServers(HTTP_PROXY, 'bare-http-proxy.ts'),
+  undici,
   ofServers('@fastify/http-proxy', 'fastify-http-proxy.ts'),
   nginx,
   sidecar('sidecar off', { prefix: 'headers', env: { POLICY_PROXY_MODE: 'off' } }),
-  sidecar('sidecar track, no headers', { prefix: 'plain', env: builtin }),
-  sidecar('sidecar track, headers', { prefix: 'headers', env: builtin }),
+  sidecar('sidecar track, no headers', { prefix: 'plain', env: BUILTIN }),
+  withHeaders,
+  sidecar(`${SIDECAR}, heap of V8`, { prefix: 'headers', env: BUILTIN, heap: {} }),
   sidecarWithOpa,
 ];
+
+/** The targets in front of an agent with TLS. */
+export const TLS_TARGETS: readonly Target[] = [undici, withHeaders];
+
+/** An egress lane in front of a vendor with TLS, and a bare forwarder. */
+export const LANE_TARGETS: readonly Target[] = [
+  ofServers(UNDICI, 'bare-undici.ts', { prefix: 'openai', env: { LANE_PATH: '/openai' } }),
+  {
+    name: LANE,
+    prefix: 'openai',
+    start: async (setup) => {
+      const { agent, directory } = setup;
+      const [port, unused] = [await freePort(), await freePort()];
+      const started = await startNode(asInImage(BUNDLE, directory), port, {
+        ...(await sidecarVariables(setup, await freePort())),
+        ...CHART_HEAP,
+        // Nothing listens there: a call through a lane does not reach the agent.
+        UPSTREAM_URL: `http://127.0.0.1:${unused}`,
+        MANIFEST_PATH: manifestOfLane(directory),
+        ...BUILTIN,
+        POLICY_PROXY_MODE: 'enforce',
+        EGRESS_LANES: `openai=${agent.url}`,
+        EGRESS_PORT: String(port),
+        EGRESS_CA_FILE: agent.caFile ?? '',
+        LOG_LEVEL: 'error',
+      });
+      return { port, ...started };
+    },
+  },
+];
+
+/** Declares what the requests through the lane contain, so that every rule is evaluated and none denies. */
+function manifestOfLane(directory: string): string {
+  const { spec, ...rest } = AGENT;
+  const { model, tools } = spec;
+  const { maxTokensPerDay } = model.costControls;
+  const file = join(directory, 'lane.yaml');
+  const declared = { model: { ...model, costControls: { maxTokensPerDay } }, tools };
+  writeFileSync(file, JSON.stringify({ ...rest, spec: declared }));
+  return file;
+}

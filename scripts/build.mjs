@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { build } from 'esbuild';
 import { buildDashboard, containsDashboard } from './build-dashboard.mjs';
 import { nodeGuard } from './node-guard.mjs';
+import { smallTables } from './small-tables.mjs';
 import { INTEGRATIONS } from './integrations.ts';
 import { noticesOf } from './third-party-notices.ts';
 
@@ -58,10 +59,19 @@ const loadsLate = {
   },
 };
 
-const COMMAND = {
-  entryPoints: ['cli/main.ts', 'cli/run.ts'],
-  // import() becomes require(), which needs no ES module loader. Each command stays a part that is evaluated when it is imported.
-  supported: { 'dynamic-import': false },
+/** Plugins of one bundle. */
+const OWN_PLUGINS = {
+  sidecar: [smallTables],
+  'control-plane': [containsDashboard(root)],
+};
+
+/** import() becomes require(), which needs no ES module loader. What is imported is still evaluated late. */
+const WITHOUT_IMPORT = { supported: { 'dynamic-import': false } };
+
+/** Options of one bundle. The image runs the sidecar's with a code cache (images/load-bundle.cjs), which does not support import(). */
+const OWN_OPTIONS = {
+  cli: { entryPoints: ['cli/main.ts', 'cli/run.ts'], ...WITHOUT_IMPORT },
+  sidecar: WITHOUT_IMPORT,
 };
 
 /** Names of the bundles that are built. */
@@ -80,11 +90,11 @@ async function buildProcess([directory, part]) {
     outdir: `dist/${part}`,
     format: 'cjs',
     banner: { js: banner },
-    plugins: part === 'control-plane' ? [loadsLate, containsDashboard(root)] : [loadsLate],
+    plugins: [loadsLate, ...(OWN_PLUGINS[part] ?? [])],
     // Identifiers are not minified, so that stack traces stay readable.
     minifySyntax: true,
     minifyWhitespace: true,
-    ...(isCommand && COMMAND),
+    ...OWN_OPTIONS[part],
   });
   record(part, metafile);
   report(`dist/${part}/main.js`);

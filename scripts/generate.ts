@@ -82,6 +82,19 @@ const GENERATED: Generated[] = [
     file: 'docs/reference/http-bodies.md',
     content: async () => (await import('./generate-http-bodies-page.ts')).httpBodiesReferencePage(),
   },
+  // The saved run of the benchmark. Imported dynamically, because its targets need the validator that a row above writes.
+  {
+    file: 'docs/images/benchmark.svg',
+    content: async () => (await import('./generate-benchmark.ts')).benchmarkChart(),
+  },
+  {
+    file: 'README.md',
+    content: async () => (await import('./generate-benchmark.ts')).readmeWithBenchmark(),
+  },
+  {
+    file: 'bench/README.md',
+    content: async () => (await import('./generate-benchmark.ts')).benchPageWithResults(),
+  },
   ...(['control-plane', 'sidecar'] as const).map((name) => ({
     file: `docs/reference/openapi/${name}.json`,
     content: async () => (await import('./generate-openapi.ts')).documentFile(name),

@@ -122,6 +122,16 @@ export const SUITES: readonly Suite[] = [
     load: CAPACITY,
     timeoutMinutes: 30,
   },
+  // Judges processor time, which other suites would increase.
+  {
+    name: 'speed of the proxy',
+    group: 'integration',
+    command: ['node', 'bench/short.ts'],
+    after: ['build', 'test servers', 'real time'],
+    load: CAPACITY,
+    maySkip: true,
+    timeoutMinutes: 5,
+  },
   // Checks the requests that the product sent in that suite.
   {
     name: 'permissions',

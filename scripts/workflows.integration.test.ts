@@ -127,7 +127,8 @@ describe('release.yaml', () => {
     const from = readFileSync(join(ROOT, 'images/Dockerfile'), 'utf8').matchAll(
       /^FROM (?:--\S+ )?(\S+) AS/gm,
     );
-    const images = [...from].map(([, image = '']) => image).filter((image) => image.includes(':'));
+    const named = [...from].map(([, image = '']) => image).filter((image) => image.includes(':'));
+    const images = [...new Set(named)];
     const base = images.at(-1) ?? '';
     expect(images).toEqual([
       expect.stringMatching(/^node:/),

@@ -1,7 +1,6 @@
 import { fork, spawnSync, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
@@ -10,6 +9,7 @@ import { MODES } from '../testing/client-rig.ts';
 import { ProcessRig, type RunningPart } from '../testing/process-rig.ts';
 import type { FromAgent, ToAgent } from '../testing/processes/streaming-agent.ts';
 import { manifestText } from '../testing/sidecar-rig.ts';
+import { StreamingClient } from '../testing/streaming-client.ts';
 
 /** Number of concurrent streams (`make soak`: 1,000). */
 const STREAMS = Number(process.env['STREAMS'] ?? 200);
@@ -37,43 +37,6 @@ async function until(condition: () => boolean, what: () => string): Promise<void
   while (!condition()) {
     if (Date.now() > deadline) throw new Error(what());
     await sleep(5);
-  }
-}
-
-/** Reads one stream and verifies that its events are complete, unique and in order. */
-class Reader {
-  readonly socket: Socket;
-  /** Number of the newest event; -1 before the first. */
-  number = -1;
-  hasUsage = false;
-  hasEnded = false;
-  fault: string | null = null;
-  #text = '';
-
-  constructor(port: number) {
-    this.socket = connect(port, '127.0.0.1', () =>
-      this.socket.write('POST /v1/chat/completions HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n'),
-    );
-    this.socket.setEncoding('latin1').on('data', (text: string) => this.#read(text));
-    this.socket.on('error', ({ message }) => (this.fault ??= message));
-  }
-
-  #read(text: string): void {
-    this.#text += text;
-    if (this.#text.startsWith('HTTP/1.1 ')) {
-      if (!this.#text.startsWith('HTTP/1.1 200 ')) this.fault ??= this.#text;
-      // The proxy must remove the behavioral headers.
-      if (/^x-platform-/im.test(this.#text)) this.fault ??= this.#text;
-    }
-    for (let end = this.#text.indexOf('\n\n'); end >= 0; end = this.#text.indexOf('\n\n')) {
-      const [, data = '{}'] = /data: (.*)$/.exec(this.#text.slice(0, end)) ?? [];
-      this.#text = this.#text.slice(end + 2);
-      const { number, usage } = JSON.parse(data) as { number?: number; usage?: object };
-      if (usage !== undefined) this.hasUsage = true;
-      else if (number === this.number + 1) this.number = number;
-      else this.fault ??= `event ${number} after ${this.number}`;
-    }
-    if (this.#text.endsWith('\r\n0\r\n\r\n') || this.#text === '0\r\n\r\n') this.hasEnded = true;
   }
 }
 
@@ -116,7 +79,10 @@ class Reader {
    */
   async function wave(count: number): Promise<number> {
     const { left: leftBefore, ended: endedBefore } = streams;
-    const readers = Array.from({ length: count }, () => new Reader(Number(new URL(sidecar.proxyUrl).port)));
+    const readers = Array.from(
+      { length: count },
+      () => new StreamingClient(Number(new URL(sidecar.proxyUrl).port)),
+    );
     const behind = (number: number): number => readers.filter((reader) => reader.number < number).length;
     const faults = (): string[] => readers.flatMap(({ fault }) => fault ?? []);
     let most = 0;

@@ -1,20 +1,30 @@
-// The agent behind every target. It listens on PORT. Responses under `/headers/…` have behavioral headers, those under
-// `/plain/…` do not.
-import { createServer, type ServerResponse } from 'node:http';
-import { BEHAVIOR_HEADERS, SCENARIOS } from '../scenarios.ts';
+// The agent behind every target. It listens on PORT, with TLS if TLS_CERT and TLS_KEY name files. Responses under `/headers/…` have
+// behavioral headers, those under `/plain/…` do not. The paths of an egress lane have no prefix.
+import { readFileSync } from 'node:fs';
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { LANE_SCENARIOS } from '../lane-scenarios.ts';
+import { BEHAVIOR_HEADERS, SCENARIOS, type Scenario } from '../scenarios.ts';
 
-const responses = new Map<string, { headers: Record<string, string>; parts: readonly string[] }>(
-  SCENARIOS.flatMap(({ path, contentType, response: parts }) => {
-    const type = { 'Content-Type': contentType };
-    const [body = ''] = parts;
-    const length: Record<string, string> =
-      parts.length === 1 ? { 'Content-Length': String(Buffer.byteLength(body)) } : {};
-    return [
-      [`/plain${path}`, { headers: { ...type, ...length }, parts }],
-      [`/headers${path}`, { headers: { ...type, ...length, ...BEHAVIOR_HEADERS }, parts }],
-    ];
-  }),
-);
+interface Answer {
+  headers: Record<string, string>;
+  parts: readonly string[];
+}
+
+function answerOf({ contentType, response: parts }: Scenario, more: Record<string, string> = {}): Answer {
+  const [body = ''] = parts;
+  const length: Record<string, string> =
+    parts.length === 1 ? { 'Content-Length': String(Buffer.byteLength(body)) } : {};
+  return { headers: { 'Content-Type': contentType, ...length, ...more }, parts };
+}
+
+const answers = new Map<string, Answer>([
+  ...SCENARIOS.flatMap((scenario): [string, Answer][] => [
+    [`/plain${scenario.path}`, answerOf(scenario)],
+    [`/headers${scenario.path}`, answerOf(scenario, BEHAVIOR_HEADERS)],
+  ]),
+  ...LANE_SCENARIOS.map((scenario): [string, Answer] => [scenario.path, answerOf(scenario)]),
+]);
 
 /** Writes one event per turn of the event loop, like a model that generates token by token. */
 function stream(response: ServerResponse, events: readonly string[], next = 0): void {
@@ -27,12 +37,19 @@ function stream(response: ServerResponse, events: readonly string[], next = 0): 
   setImmediate(stream, response, events, next + 1);
 }
 
-const server = createServer({ keepAliveTimeout: 0 }, (request, response) => {
-  const found = responses.get(request.url ?? '');
+function onRequest(request: IncomingMessage, response: ServerResponse): void {
+  const found = answers.get(request.url ?? '');
   request.resume().once('end', () => {
     response.writeHead(found === undefined ? 404 : 200, found?.headers);
     if (found === undefined || found.parts.length === 1) response.end(found?.parts[0]);
     else stream(response, found.parts);
   });
-});
-server.listen(Number(process.env['PORT']), '127.0.0.1');
+}
+
+const { PORT, TLS_CERT, TLS_KEY } = process.env;
+const options = { keepAliveTimeout: 0 };
+const server =
+  TLS_CERT === undefined || TLS_KEY === undefined
+    ? createServer(options, onRequest)
+    : createTlsServer({ ...options, cert: readFileSync(TLS_CERT), key: readFileSync(TLS_KEY) }, onRequest);
+server.listen(Number(PORT), '127.0.0.1');

@@ -1,9 +1,20 @@
-// Minimal proxy on undici: passes headers and bodies unchanged and inspects nothing.
+// Minimal proxy on undici: passes headers and bodies unchanged and inspects nothing. CA_FILE: verifies the upstream with these CAs.
+// LANE_PATH: takes the path of an egress lane and the host away, as a forwarder to a vendor does.
+import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 import { Pool } from 'undici';
 
-const pool = new Pool(process.env['UPSTREAM_URL'] ?? '');
-const HOP_BY_HOP = new Set(['connection', 'keep-alive', 'transfer-encoding']);
+const { CA_FILE, LANE_PATH = '', PORT, UPSTREAM_URL = '' } = process.env;
+const pool = new Pool(
+  UPSTREAM_URL,
+  CA_FILE === undefined ? {} : { connect: { ca: readFileSync(CA_FILE, 'utf8') } },
+);
+const HOP_BY_HOP = new Set([
+  'connection',
+  'keep-alive',
+  'transfer-encoding',
+  ...(LANE_PATH === '' ? [] : ['host']),
+]);
 
 function forwarded(raw: readonly (string | Buffer)[]): string[] {
   const head: string[] = [];
@@ -20,7 +31,7 @@ createServer((request, response) => {
   pool.dispatch(
     {
       method: method,
-      path: url,
+      path: url.slice(LANE_PATH.length),
       headers: forwarded(request.rawHeaders),
       body: hasBody ? request : null,
     },
@@ -37,4 +48,4 @@ createServer((request, response) => {
       onResponseError: () => void response.destroy(),
     },
   );
-}).listen(Number(process.env['PORT']), '127.0.0.1');
+}).listen(Number(PORT), '127.0.0.1');

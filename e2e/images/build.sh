@@ -83,6 +83,9 @@ node_layer() {
 app_archive() {
   local layout=$work/app laid=$APP_IMAGES/targets base target targets version
   version=$(sed -n 's/^appVersion: //p' "$ROOT/helm/agent-compliance/Chart.yaml")
+  # As in the stage "cache" of the Dockerfile. The Node.js of the base layer is this one.
+  rm -rf "$ROOT/dist/code-cache"
+  "$NODE" --random-seed=1 "$ROOT/images/fill-code-cache.cjs" "$ROOT/dist/sidecar/main.js" "$ROOT/dist/code-cache"
   # One directory per target with rootfs/ (from its COPY lines) and config.json. They are kept for runs with ONLY.
   targets=$("$NODE" "$here/dockerfile.ts" "$laid" "${ONLY:-}")
   oci_layout "$layout"

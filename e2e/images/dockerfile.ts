@@ -36,7 +36,9 @@ const BASE_ENV = [
   'PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
   'SSL_CERT_FILE=/etc/ssl/certs/ca-certificates.crt',
 ];
-/** Repository root in the build stage. */
+/** The stages whose files a target may have. Without Docker, build.sh makes the same files in the repository. */
+const SOURCES = ['--from=build', '--from=cache'];
+/** Repository root in these stages. */
 const BUILD_ROOT = '/src/';
 
 /** The stages of a Dockerfile, in order. Comments and continued lines are resolved. */
@@ -121,8 +123,8 @@ function labelsOf(rest: string, target: string): Record<string, string> {
 function copiesOf(rest: string, workingDir: string, target: string): Image['copies'] {
   const [flag, ...paths] = rest.split(/\s+/);
   const destination = paths.pop();
-  if (flag !== '--from=build' || destination === undefined || paths.length === 0) {
-    throw new Error(`target ${target}: COPY ${rest} must copy only from the build stage`);
+  if (!SOURCES.includes(flag ?? '') || destination === undefined || paths.length === 0) {
+    throw new Error(`target ${target}: COPY ${rest} must copy only from the stages build and cache`);
   }
   return paths.map((path) => {
     if (!path.startsWith(BUILD_ROOT) || /[*?[]/.test(path)) {

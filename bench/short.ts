@@ -1,0 +1,94 @@
+// The short form of the benchmark, for CI: fails if the sidecar needs considerably more processor time than in the saved results.
+// Only processor times are judged, divided by those of bare undici, or of a bare server, in the same round. Elapsed time is not,
+// because it depends on what else the machine does.
+import { existsSync } from 'node:fs';
+import { mkdtemp, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { whyNoDebianServers } from '../testing/debian-server.ts';
+import { renderBars, judge, type Bar } from './bars.ts';
+import { prioritize, type Started } from './processes.ts';
+import { readSavedResults, type Results } from './results.ts';
+import { SCENARIOS } from './scenarios.ts';
+import { measureStart } from './start.ts';
+import { BUNDLE, SIDECAR, TARGETS, UNDICI } from './targets.ts';
+import { measureThroughput } from './throughput.ts';
+
+/** Exit code of a check that this machine cannot run (scripts/test-suites.ts). */
+const CANNOT_RUN = 3;
+/**
+ * A regression is judged from this part of the saved ratio on. Single rounds vary by up to a third, their medians on a busy machine by
+ * an eighth (README.md).
+ */
+const PART = 0.6;
+const ROUNDS = 4;
+const STARTS = 7;
+
+const log = (line: string): void => void process.stderr.write(`${line}\n`);
+
+const speedOf = ({ throughput }: Results, scenario: string): number | undefined =>
+  throughput?.find((row) => row.target === SIDECAR && row.scenario === scenario)?.against[UNDICI]?.cpu.median;
+const startOf = ({ start }: Results): number | undefined =>
+  start?.find(({ target }) => target === 'sidecar')?.cpuRatio.median;
+
+function barsFrom(saved: Results): Bar[] {
+  const speeds = SCENARIOS.flatMap(({ name }): Bar[] => {
+    const value = speedOf(saved, name);
+    if (value === undefined) return [];
+    const what = `requests per processor time, ${name}, × ${UNDICI}`;
+    return [{ name: what, unit: '×', atLeast: value * PART, of: (results) => speedOf(results, name) }];
+  });
+  const start = startOf(saved);
+  if (start === undefined || speeds.length < SCENARIOS.length)
+    throw new Error('bench/results.json is not complete: run make bench SAVE=1');
+  const name = 'processor time of the start, × a bare node:http server';
+  return [...speeds, { name, unit: '×', atMost: start / PART, of: startOf }];
+}
+
+async function measure(): Promise<Pick<Results, 'throughput' | 'start'>> {
+  const directory = await mkdtemp(join(tmpdir(), 'bench-'));
+  const opened: Started[] = [];
+  try {
+    const targets = TARGETS.filter(({ name }) => name === SIDECAR || name === UNDICI);
+    const options = {
+      scenarios: SCENARIOS,
+      seconds: 1,
+      connections: 32,
+      directory,
+      log,
+      warmUpRequests: 4_000,
+    };
+    const { rows } = await measureThroughput(targets, opened, { ...options, rounds: ROUNDS });
+    const start = await measureStart(opened, { directory, log, rounds: STARTS });
+    return { throughput: rows, start };
+  } finally {
+    for (const each of opened.toReversed()) await each.close();
+    await rm(directory, { recursive: true });
+  }
+}
+
+async function main(): Promise<number> {
+  if (!existsSync(BUNDLE)) throw new Error(`${BUNDLE} does not exist; run make build`);
+  const missing =
+    process.platform === 'linux'
+      ? whyNoDebianServers()
+      : 'processor time is read from /proc, which this system does not have';
+  if (missing !== undefined) {
+    log(missing);
+    return CANNOT_RUN;
+  }
+  prioritize();
+  const saved = readSavedResults();
+  const judged = judge({ ...saved, ...(await measure()) }, barsFrom(saved));
+  console.log(renderBars(judged));
+  if (judged.every(({ isMet }) => isMet)) return 0;
+  log(
+    `The limits are ${PART} of bench/results.json, a run of ${saved.machine.date}. Compare both versions: bench/README.md, "Noise".`,
+  );
+  return 1;
+}
+
+process.exitCode = await main().catch((error: unknown) => {
+  log((error as Error).message);
+  return 1;
+});
