@@ -36,6 +36,12 @@ const COVERED: Readonly<Record<string, string>> = {
   'docs/package.md': 'reporter/package.integration.test.ts',
   'docs/release.md#Create a release': 'scripts/release.integration.test.ts',
   ...Object.fromEntries(
+    EXAMPLE_ROWS.map(({ page, packages }) => [
+      `docs/guide/frameworks/${page}.md#Install the package`,
+      packages === 'python' ? 'scripts/python-package.sh' : 'reporter/package.integration.test.ts',
+    ]),
+  ),
+  ...Object.fromEntries(
     EXAMPLE_ROWS.map(({ folder }) => [
       `examples/${folder}/README.md`,
       'testing/frameworks/integrations.integration.test.ts',
