@@ -72,7 +72,11 @@ test('runs, and ends on SIGTERM with exit code 0, without credentials in its log
 
 test.each<[string, Record<string, string>, string]>([
   ['no pod and no kubeconfig', {}, 'this process does not run in a pod with a ServiceAccount'],
-  ['a missing kubeconfig', { KUBECONFIG: '/nowhere/config' }, 'ENOENT'],
+  [
+    'a missing kubeconfig',
+    { KUBECONFIG: '/nowhere/config' },
+    '/nowhere/config cannot be read: it does not exist',
+  ],
 ])('ends with exit code 1 and the reason for %s', async (_, env, reason) => {
   const { exit, log } = spawnOperator(env);
   expect(await exit).toEqual([1, null]);

@@ -100,7 +100,7 @@ test.each([
   });
   expect([JSON.parse(stdout), stderr]).toEqual([
     [
-      ['wrapGenerate', 'wrapStream'],
+      ['specificationVersion', 'wrapGenerate', 'wrapStream'],
       'agent-compliance',
       ['inputProcessors', 'outputProcessors', 'hooks'],
       'function',
