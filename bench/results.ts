@@ -90,7 +90,8 @@ export function machine(): Machine {
     processor: first?.model.trim() ?? 'unknown',
     processors: cpus().length,
     memoryGb: Math.round(totalmem() / 2 ** 30),
-    kernel: release(),
+    // The major and the minor version: the rest names the build.
+    kernel: release().split('.').slice(0, 2).join('.'),
     node: process.version,
     date: new Date().toISOString().slice(0, 10),
     commit: commit(),

@@ -116,10 +116,33 @@ const described = ({ machine, settings }: Results): string =>
   `${machine.date}, ${machine.processors} processors (${machine.processor}), Linux ${machine.kernel}, Node.js ${machine.node.slice(1)}, commit ${machine.commit}, ` +
   `medians of ${settings.rounds} rounds, load average ${machine.load.toFixed(1)} before the run`;
 
-/** `README.md` with the bars of the saved run. */
+/** `README.md` with the figures of the saved run that most readers need. */
 export function readmeWithBenchmark(): string {
   const results = readSavedResults();
-  return withPart('README.md', `Measured: ${described(results)}.\n\n${barTable(results)}`);
+  return withPart('README.md', `Measured: ${described(results)}.\n\n${figureTable(results)}`);
+}
+
+/** Processor time per request, and what a sidecar needs next to an agent. */
+function figureTable({ throughput = [], latency, heap, streams }: Results): string {
+  const speeds = throughput
+    .filter(({ target }) => target === SIDECAR)
+    .map(({ scenario, cpuUs, against }): [string, string] => {
+      const [proxy, undici] = [against[HTTP_PROXY]?.cpu.median, against[UNDICI]?.cpu.median];
+      const ratios = `${proxy?.toFixed(2)} × bare http-proxy, ${undici?.toFixed(2)} × bare undici`;
+      return [
+        `processor time per request, ${TITLES[scenario] ?? scenario}`,
+        `${cpuUs.median.toFixed(0)} µs; requests per processor time ${ratios}`,
+      ];
+    });
+  const added = latency?.find(({ target }) => target === SIDECAR);
+  const others: [string, string | undefined][] = [
+    ['added latency at 1,000 requests per second, p50', added && withUnit(added.addedP50Ms.median, 'ms')],
+    ['memory, idle', heap && withUnit(heap.idleMb.median, 'MB')],
+    ['memory, after load', heap && withUnit(heap.afterLoadMb.median, 'MB')],
+    ['memory of 1,000 open streams', streams && withUnit(streams.openMb - streams.beforeMb, 'MB')],
+  ];
+  const known = others.flatMap(([name, value]) => (value === undefined ? [] : [[name, value]]));
+  return alignedTable(['Figure', 'Measured'], [...speeds, ...known]);
 }
 
 function barTable(results: Results): string {
@@ -146,7 +169,8 @@ export function benchPageWithResults(): string {
   return withPart(
     'bench/README.md',
     `Measured: ${described(results)}. Each cell has throughput / requests per processor time, as multiples of bare http-proxy, and\n` +
-      `requests per processor time as a multiple of bare undici.\n\n${alignedTable(['Target', ...scenarios], lines)}`,
+      `requests per processor time as a multiple of bare undici.\n\n${alignedTable(['Target', ...scenarios], lines)}\n\n` +
+      `The bars of the project, in the same run:\n\n${barTable(results)}`,
   );
 }
 
