@@ -169,7 +169,7 @@ export function benchPageWithResults(): string {
   return withPart(
     'bench/README.md',
     `Measured: ${described(results)}. Each cell has throughput / requests per processor time, as multiples of bare http-proxy, and\n` +
-      `requests per processor time as a multiple of bare undici.\n\n${alignedTable(['Target', ...scenarios], lines)}\n\n` +
+      `requests per processor time as a multiple of bare undici.\n\n${alignedTable(['Target', ...scenarios], lines)}\n` +
       `The bars of the project, in the same run:\n\n${barTable(results)}`,
   );
 }
