@@ -10,6 +10,8 @@ export interface InstrumentedRow {
   /** File of its recorded exports in core/otlp/samples. */
   sample: string;
   env: Readonly<Record<string, string>>;
+  /** Whether the row runs in `make test`. */
+  isFast?: true;
 }
 
 const GZIP = { OTEL_EXPORTER_OTLP_COMPRESSION: 'gzip' };
@@ -22,6 +24,7 @@ export const INSTRUMENTED_ROWS: readonly InstrumentedRow[] = [
     program: 'instrumented-agent.py',
     sample: 'opentelemetry-python.pb',
     env: { INSTRUMENTATION: 'opentelemetry' },
+    isFast: true,
   },
   {
     name: 'OpenLLMetry for Python, gzip',
@@ -54,6 +57,7 @@ export const INSTRUMENTED_ROWS: readonly InstrumentedRow[] = [
     program: 'instrumented-agent.mjs',
     sample: 'openinference-javascript.pb',
     env: { INSTRUMENTATION: 'openinference', EXPORTER: 'protobuf' },
+    isFast: true,
   },
   {
     name: 'OpenLLMetry for JavaScript, JSON, gzip',
