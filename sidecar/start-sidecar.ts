@@ -7,7 +7,7 @@ import type { SidecarConfig } from './config.ts';
 import { controlLimits, limitTotalBodyBytes } from './control-limits.ts';
 import { createContext, type ContextInput, type SidecarContext } from './context.ts';
 import { Heartbeats } from './heartbeat/heartbeats.ts';
-import { createUpstream } from './proxy/create-upstream.ts';
+import { createHttpUpstream } from './http-client/create-http-upstream.ts';
 import { OutageLog } from './proxy/outage-log.ts';
 import { startProxyServer, type ProxyServer } from './proxy/proxy-server.ts';
 
@@ -81,7 +81,7 @@ function startProxy(context: SidecarContext): Promise<ProxyServer> {
   const agent = { url: config.UPSTREAM_URL, timeoutMs: config.UPSTREAM_TIMEOUT_MS };
   return startProxyServer(
     {
-      upstream: createUpstream(agent),
+      upstream: createHttpUpstream(agent),
       audit,
       load,
       policy,

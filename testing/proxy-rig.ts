@@ -24,7 +24,7 @@ import { policyOf } from '../core/policy/policy.ts';
 import { plainManifest } from './manifests/plain-manifest.ts';
 import { PolicyEvaluator } from '../sidecar/policy/policy-evaluator.ts';
 import { AuditLog } from '../sidecar/audit/audit-log.ts';
-import { createUpstream } from '../sidecar/proxy/create-upstream.ts';
+import { createHttpUpstream } from '../sidecar/http-client/create-http-upstream.ts';
 import { Http2Refusals } from '../sidecar/proxy/http2-refusal.ts';
 import { LoadLimits } from '../sidecar/proxy/load-limits.ts';
 import { OutageLog } from '../sidecar/proxy/outage-log.ts';
@@ -134,7 +134,7 @@ export async function startProxyBefore(url: URL, options: RigOptions = {}): Prom
       tls: { rejectUnauthorized: true as const, secureContext: createSecureContext({ ca: tls.ca }) },
     }),
   };
-  const upstream = createUpstream(agentAt);
+  const upstream = createHttpUpstream(agentAt);
   const proxy = await startProxyServer(
     {
       upstream: {
@@ -262,11 +262,11 @@ export async function until(condition: () => boolean, what = 'the condition'): P
   }
 }
 
-/** A certificate for the address of the agents here, and for the Host `a` of the requests, which is checked. */
+/** A certificate for the address of the agents here. */
 export async function issueTlsIdentity(): Promise<TlsIdentity> {
   const validity = { now: new Date(), days: 1 };
   const ca = await issueCa(validity);
-  return { ...(await issueLeaf(ca, ['127.0.0.1', 'a'], validity)), ca: ca.cert };
+  return { ...(await issueLeaf(ca, ['127.0.0.1'], validity)), ca: ca.cert };
 }
 
 /** The newest audit entry, after its response has closed. */

@@ -1,6 +1,5 @@
 import { Duplex } from 'node:stream';
 import { Client, type Dispatcher } from 'undici';
-import symbols from 'undici/lib/core/symbols.js';
 import { ResponseReader } from '../sidecar/http-client/response-reader.ts';
 
 /** One response as a client has read it. */
@@ -136,7 +135,11 @@ interface UndiciParser {
   execute(bytes: Buffer): void;
 }
 
-const { kParser } = symbols;
+/** undici's parser of a connection: the only member of its socket with this description. */
+function undiciParserOf(socket: Duplex): UndiciParser | null {
+  const key = Object.getOwnPropertySymbols(socket).find(({ description }) => description === 'parser');
+  return key === undefined ? null : ((socket as unknown as Record<symbol, UndiciParser | null>)[key] ?? null);
+}
 
 /** Reads a response with undici. */
 export async function readWithUndici(method: string, pieces: readonly Buffer[]): Promise<ReadResponse> {
@@ -152,8 +155,6 @@ export async function readWithUndici(method: string, pieces: readonly Buffer[]):
   let isOver = false;
   const texts = ({ rawHeaders, rawTrailers }: Dispatcher.DispatchController, isTrailers: boolean): string[] =>
     ((isTrailers ? rawTrailers : rawHeaders) as Buffer[]).map((bytes) => bytes.toString('latin1'));
-  const parserOf = (): UndiciParser | null =>
-    (socket as unknown as { [kParser]?: UndiciParser | null })[kParser] ?? null;
   client.dispatch(
     { method, path: '/' },
     {
@@ -163,7 +164,7 @@ export async function readWithUndici(method: string, pieces: readonly Buffer[]):
         if (status < 200) read.information.push([status, fields]);
         else {
           read.head = { status, message, fields };
-          read.persists = parserOf()?.shouldKeepAlive ?? false;
+          read.persists = undiciParserOf(socket)?.shouldKeepAlive ?? false;
         }
       },
       onResponseData: (_controller, bytes) => void (read.body += bytes.toString('latin1')),
@@ -180,7 +181,7 @@ export async function readWithUndici(method: string, pieces: readonly Buffer[]):
   );
   // undici connects and sends the request in microtasks.
   while (!isStarted) await Promise.resolve();
-  for (const piece of pieces) if (!isOver && !socket.destroyed) parserOf()?.execute(piece);
+  for (const piece of pieces) if (!isOver && !socket.destroyed) undiciParserOf(socket)?.execute(piece);
   if (!isOver && !socket.destroyed) socket.emit('end');
   await client.destroy();
   return read;

@@ -20,7 +20,6 @@ import { valuesOf, type HeaderList } from '../proxy/headers.ts';
 import type { LoadLimits } from '../proxy/load-limits.ts';
 import { OutageLog } from '../proxy/outage-log.ts';
 import { createHttpUpstream } from '../http-client/create-http-upstream.ts';
-import { createPooledUpstream } from '../proxy/pooled-upstream.ts';
 import type { TlsTrust } from '../proxy/upstream.ts';
 import { CallNames } from './call-names.ts';
 import type { OnForbiddenTool } from './create-call.ts';
@@ -126,7 +125,7 @@ function openLane(lane: Lane, { tls, logger }: EgressOptions): OpenLane {
   const at = { url: new URL(lane.upstream.origin), timeoutMs: null };
   return {
     lane,
-    upstream: at.url.protocol === 'https:' ? createPooledUpstream({ ...at, tls }) : createHttpUpstream(at),
+    upstream: createHttpUpstream({ ...at, tls }),
     outages: new OutageLog(logger, { lane: lane.id }),
   };
 }

@@ -1,14 +1,17 @@
-import { connect, type Socket } from 'node:net';
+import { connect, type OnReadOpts, type Socket } from 'node:net';
 import type { UpstreamFailure } from '../proxy/upstream.ts';
 import { RequestBodyWriter, writeWhole } from './request-body-writer.ts';
 import { requestHead } from './request-head.ts';
 import { ResponseReader } from './response-reader.ts';
+import type { TlsTarget } from './tls-target.ts';
 import type { Transfer } from './transfer.ts';
 
 /** Where a client connects to. */
 export interface Target {
   /** A TCP address, or the path of a Unix socket. */
   address: { host: string; port: number } | { path: string };
+  /** null: no TLS. */
+  tls: TlsTarget | null;
   /** Precedes every path. */
   prefix: string;
   /** Host header of requests without one. */
@@ -55,15 +58,16 @@ export class Connection {
     this.#target = target;
     this.#owner = owner;
     this.#transfer = first;
-    this.#socket = connect({
-      ...target.address,
-      noDelay: true,
-      keepAlive: true,
-      keepAliveInitialDelay: 60_000,
-      onread: { buffer: READ_BUFFER, callback: (count, bytes) => this.#read(bytes as Buffer, count) },
-    });
+    const { address, tls } = target;
+    const onread: OnReadOpts = {
+      buffer: READ_BUFFER,
+      callback: (count, bytes) => this.#read(bytes as Buffer, count),
+    };
+    this.#socket = tls === null ? connect({ ...address, onread }) : tls.connect({ ...address, onread });
     this.#socket
-      .on('connect', () => this.#connected())
+      .setNoDelay(true)
+      .setKeepAlive(true, 60_000)
+      .on(tls === null ? 'connect' : 'secureConnect', () => this.#connected())
       .on('end', () => this.#ended())
       .on('error', (error) => this.#lost(error))
       .on('close', () => this.#lost(new Error('the connection closed')));
@@ -204,8 +208,10 @@ export class Connection {
   }
 
   #lost(error: Error): void {
-    if (this.#connecting !== null) this.#fail({ kind: 'unreachable', error });
-    else this.#fail({ kind: this.#isUsed && !this.#hasAnswered ? 'stale' : 'broken', error });
+    if (this.#connecting !== null) {
+      this.#target.tls?.dropSession();
+      this.#fail({ kind: 'unreachable', error });
+    } else this.#fail({ kind: this.#isUsed && !this.#hasAnswered ? 'stale' : 'broken', error });
   }
 
   #fail(failure: UpstreamFailure): void {

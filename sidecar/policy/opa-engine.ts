@@ -4,7 +4,6 @@ import { isEgress } from '../../core/policy/policy.ts';
 import type { PolicyInput } from '../../core/policy/policy-input.ts';
 import { parseDenials } from '../../core/policy/parse-denials.ts';
 import { createHttpUpstream } from '../http-client/create-http-upstream.ts';
-import { createPooledUpstream } from '../proxy/pooled-upstream.ts';
 import type { Upstream, UpstreamFailure, UpstreamHandler, UpstreamRequestHandle } from '../proxy/upstream.ts';
 
 export type OpaEngine = ReturnType<typeof createOpaEngine>;
@@ -34,10 +33,7 @@ type Reply = { ok: true; status: number; body: string } | { ok: false; reason: s
 /** A policy engine over HTTP, on keep-alive connections. */
 export function createOpaEngine({ url, socketPath, timeoutMs }: OpaEngineOptions) {
   const options = { url, timeoutMs: null, connectTimeoutMs: timeoutMs, maxConnections: CONNECTIONS };
-  const upstream =
-    url.protocol === 'https:'
-      ? createPooledUpstream(options)
-      : createHttpUpstream({ ...options, ...(socketPath !== undefined && { socketPath }) });
+  const upstream = createHttpUpstream({ ...options, ...(socketPath !== undefined && { socketPath }) });
   const send = async (request: EngineRequest): Promise<Reply> => {
     const deadline = performance.now() + timeoutMs;
     const first = await new Query(timeoutMs).send(upstream, request);

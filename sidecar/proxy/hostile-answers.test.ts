@@ -113,7 +113,6 @@ function seenOf(response: string): Seen {
   return { status, body: body.replace(/^5\r\n(hello)\r\n$/, '$1'), cut: true };
 }
 
-// Over TLS, a GET reaches the agent through undici, and a chunked request through node:https.
 describe.each([
   ['http', 'GET'],
   ['http', 'POST'],

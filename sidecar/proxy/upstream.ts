@@ -75,8 +75,8 @@ export interface UpstreamOptions {
 export const IDLE_MS = 4_000;
 
 /**
- * Socket option of TLS connections to the agent and of WebSockets. Any write that the kernel does not accept immediately pauses the sender, so that
- * further bytes are stored where small chunks are copied together.
+ * Socket option of WebSockets. Any write that the kernel does not accept immediately pauses the sender, so that further bytes are
+ * stored where small chunks are copied together.
  */
 export const UNBUFFERED = { writableHighWaterMark: 1 } as const;
 
