@@ -9,5 +9,12 @@ export function behaviorVersionOf(entry: AuditEntry): BehaviorVersion {
 
 /** Whether the facts about the request are still the same. */
 export function isCurrent(version: BehaviorVersion, entry: AuditEntry): boolean {
-  return behaviorVersionOf(entry).every((fact, index) => fact === version[index]);
+  // Without a second list: every response is compared.
+  const [guardrailsInvoked, toolsCalled, userConfirmed, events] = version;
+  return (
+    entry.guardrailsInvoked === guardrailsInvoked &&
+    entry.toolsCalled === toolsCalled &&
+    entry.userConfirmed === userConfirmed &&
+    entry.events === events
+  );
 }

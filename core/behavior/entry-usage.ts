@@ -76,6 +76,9 @@ interface Source {
 }
 
 function sourceOf(entry: AuditEntry): Source {
+  // Most entries have no other source than the response.
+  if (entry.events === undefined && entry[LANE_USAGE] === undefined)
+    return { origin: 'wire', calls: callsRead(entry) };
   return largestOf([...reportsOf(entry), { origin: 'lanes', calls: laneCallsOf(entry) }]);
 }
 

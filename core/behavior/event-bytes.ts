@@ -17,11 +17,12 @@ export function detailBytes(entry: AuditEntry): number {
 
 /** Whether `withoutDetails` would remove anything from the entry. */
 export function hasDetails(entry: AuditEntry): boolean {
-  const { events, guardrailsInvoked = [], toolsCalled = [] } = entry;
+  const { events, guardrailsInvoked, toolsCalled } = entry;
   return (
     events !== undefined ||
     listedCalls(entry) !== undefined ||
-    [guardrailsInvoked, toolsCalled].some((names) => listBytes(names) > MAX_KEPT_BYTES)
+    isLong(guardrailsInvoked) ||
+    isLong(toolsCalled)
   );
 }
 
@@ -54,6 +55,10 @@ function listBytes(names: readonly string[]): number {
   let bytes = 0;
   for (const name of names) bytes += textBytes(name);
   return bytes;
+}
+
+function isLong(names: readonly string[] | undefined): boolean {
+  return names !== undefined && listBytes(names) > MAX_KEPT_BYTES;
 }
 
 /** Upper estimate of the memory of a text in bytes. */

@@ -44,13 +44,27 @@ export function modelSubject(declared: string): string {
   return `model:${declaredModelName(declared)}`;
 }
 
+/** The names of a model, and the sighting keys of its calls in the traffic. */
+interface KnownModel {
+  id: string;
+  names: readonly string[];
+  wireKeys: readonly string[];
+}
+
 /** Remembered because the names are needed several times per call, almost always of the same model. */
-let lastModel: { id: string; names: readonly string[] } = { id: '', names: [''] };
+let lastModel: KnownModel | null = null;
+
+function knownModel(id: string): KnownModel {
+  if (lastModel === null || id !== lastModel.id) {
+    const names = namesOf(id);
+    lastModel = { id, names, wireKeys: names.map((name) => sightingKey('wire', `model:${name}`)) };
+  }
+  return lastModel;
+}
 
 /** The names of a model id in the traffic or in an event: the id itself, and the id without its date. */
 export function modelNamesOf(id: string): readonly string[] {
-  if (id !== lastModel.id) lastModel = { id, names: namesOf(id) };
-  return lastModel.names;
+  return knownModel(id).names;
 }
 
 function namesOf(id: string): string[] {
@@ -68,8 +82,8 @@ export function sightingsIn(entry: Pick<AuditEntry, keyof Behavior | 'usage' | '
   const add = (source: SightingSource, subject: string): unknown => keys.add(sightingKey(source, subject));
   if (usage !== undefined && !('unavailable' in usage))
     for (const { modelId, totalTokens } of usage.calls ?? [usage]) {
-      for (const subject of modelSubjectsOf(modelId)) add('wire', subject);
-      if (totalTokens > 0) add('wire', TOKENS);
+      for (const key of knownModel(modelId).wireKeys) keys.add(key);
+      if (totalTokens > 0) keys.add(WIRE_TOKENS);
     }
   for (const key of guardrailsInvoked ? keysOfGuardrails(guardrailsInvoked) : []) keys.add(key);
   for (const key of toolsCalled ? keysOfTools(toolsCalled) : []) keys.add(key);
@@ -81,6 +95,8 @@ export function sightingsIn(entry: Pick<AuditEntry, keyof Behavior | 'usage' | '
   }
   return keys;
 }
+
+const WIRE_TOKENS = sightingKey('wire', TOKENS);
 
 const keysOfGuardrails = rememberKeys('guardrail');
 const keysOfTools = rememberKeys('tool');

@@ -12,6 +12,9 @@ export const MAX_READ_BYTES = 1024 * 1024;
 
 /** The form for a content type; null: unsupported or missing content type. */
 export function formOfType(contentType: string | undefined): AnswerForm | null {
+  // The usual values need no parsing.
+  if (contentType === 'application/json') return 'json';
+  if (contentType === 'text/event-stream') return 'stream';
   const type = mediaType(contentType);
   if (type === 'text/event-stream') return 'stream';
   if (LINES.has(type)) return 'lines';

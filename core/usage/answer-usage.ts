@@ -1,6 +1,6 @@
-import { addTokens, NO_TOKENS, type TokenCounts } from './token-counts.ts';
+import { addTokens, type TokenCounts } from './token-counts.ts';
 import { findUsage, type Finding } from './usage-in-json.ts';
-import type { ModelCall, ReadCall, ParsedUsage, RequestUsage } from './usage.ts';
+import type { AnswerUsage, ModelCall, ReadCall, ParsedUsage, RequestUsage } from './usage.ts';
 
 /** Maximum calls of one response that are kept by id. Further calls are handled like usage without an id: the largest counts. */
 const MAX_CALLS = 1000;
@@ -122,10 +122,13 @@ function resultOf(
   unnamed: Call,
   { last, modelId }: { last: Call; modelId: string | null },
 ): ParsedUsage {
-  const read = calls.flatMap((call) => readCall(call, modelId) ?? []);
+  const read: ReadCall[] = [];
+  for (const call of calls) {
+    const counts = countsOfCall(call);
+    if (counts !== null) read.push(readCall(call, counts, call.modelId ?? modelId));
+  }
   const rest = restOf(unnamed.isUnreadable ? null : unnamed.counts, read);
-  if (rest !== null)
-    read.push({ modelId: unnamed.modelId ?? modelId ?? UNKNOWN, ...rest, id: null, isRoot: false });
+  if (rest !== null) read.push(readCall(UNNAMED, rest, unnamed.modelId ?? modelId));
   // If the sum is larger than the calls that were read, the sum also covers the calls without usage.
   const unread = rest === null ? calls.filter((call) => isUnread(call, last)) : [];
   if (read.length === 0 && unread.length === 0) unread.push(unnamed);
@@ -149,12 +152,10 @@ function isUnread(call: Call, last: Call): boolean {
 /** The usage to store in the audit entry; null: the response contains no calls. */
 export function requestUsageOf({ calls, unknown, reason }: ParsedUsage): RequestUsage | null {
   if (calls.length === 0) return unknown.length === 0 ? null : { unavailable: reason };
-  const plain = calls.map(({ id: _id, isRoot: _isRoot, ...call }): ModelCall => call);
-  return {
-    ...totalOf(plain),
-    ...(plain.length > 1 ? { calls: plain } : {}),
-    ...(unknown.length > 0 ? { callsWithoutUsage: unknown.length } : {}),
-  };
+  const usage: AnswerUsage = totalOf(calls);
+  if (calls.length > 1) usage.calls = calls.map(({ id: _id, isRoot: _isRoot, ...call }): ModelCall => call);
+  if (unknown.length > 0) usage.callsWithoutUsage = unknown.length;
+  return usage;
 }
 
 const UNKNOWN = 'unknown';
@@ -163,10 +164,15 @@ function countsOfCall({ counts, pieces, isUnreadable }: Call): TokenCounts | nul
   return isUnreadable ? null : largestOf(counts, pieces);
 }
 
-function readCall(call: Call, modelId: string | null): ReadCall | null {
-  const counts = countsOfCall(call);
-  if (counts === null) return null;
-  return { modelId: call.modelId ?? modelId ?? UNKNOWN, ...counts, id: call.id, isRoot: call.isRoot };
+const UNNAMED: Pick<ReadCall, 'id' | 'isRoot'> = { id: null, isRoot: false };
+
+/** Names each member: this runs for each model response, and copying an object by its members is slower. */
+function readCall(
+  { id, isRoot }: Pick<ReadCall, 'id' | 'isRoot'>,
+  { promptTokens, completionTokens, totalTokens }: TokenCounts,
+  modelId: string | null,
+): ReadCall {
+  return { modelId: modelId ?? UNKNOWN, promptTokens, completionTokens, totalTokens, id, isRoot };
 }
 
 /** The part of a sum without an id that is not covered by the calls that were read. */
@@ -186,7 +192,8 @@ function restOf(sum: TokenCounts | null, read: readonly ReadCall[]): TokenCounts
 
 /** The sum of several calls. The model id is `(several)` if the calls have different models. */
 export function totalOf(calls: readonly ModelCall[]): ModelCall {
-  const sum: ModelCall = { modelId: calls[0]?.modelId ?? UNKNOWN, ...NO_TOKENS };
+  const modelId = calls[0]?.modelId ?? UNKNOWN;
+  const sum: ModelCall = { modelId, promptTokens: 0, completionTokens: 0, totalTokens: 0 };
   for (const call of calls) {
     addTokens(sum, call);
     if (call.modelId !== sum.modelId) sum.modelId = SEVERAL;

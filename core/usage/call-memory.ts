@@ -25,6 +25,9 @@ export class CallMemory {
     usage: ParsedUsage,
     { method, seq }: { method: string; seq: number },
   ): { usage: ParsedUsage; completed: number[] } {
+    // Nothing is remembered then, and everything counts.
+    if (!usage.calls.some(({ id }) => isUnique(id)) && !usage.unknown.some(isUnique))
+      return { usage, completed: [] };
     const completed: number[] = [];
     const calls = usage.calls.filter(({ id, isRoot }) => {
       if (!isUnique(id)) return true;
@@ -42,7 +45,7 @@ export class CallMemory {
       setNewest(this.#seqs, [id, seq], MAX_IDS);
       return true;
     });
-    return { usage: { ...usage, calls, unknown }, completed };
+    return { usage: { calls, unknown, reason: usage.reason }, completed };
   }
 }
 

@@ -120,6 +120,14 @@ describe('a usage window', () => {
     });
   });
 
+  test('is the same after calls added one by one, and earlier windows stay as they were', () => {
+    const calls = [WIRE, call('m', 1, 0), WIRE, call('m', 2, 3)];
+    const windows = [emptyWindow(START)];
+    for (const each of calls) windows.push(addCalls(windows.at(-1)!, [each]));
+    for (const [count, window] of windows.entries())
+      expect(window).toEqual(addCalls(emptyWindow(START), calls.slice(0, count)));
+  });
+
   test('contains only the calls recorded since the snapshot after a push', () => {
     const shipped = addCalls(emptyWindow(START), [WIRE, call('m', 1, 0)]);
     const grown = addCalls(shipped, [WIRE]);

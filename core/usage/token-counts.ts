@@ -97,18 +97,31 @@ function countsIn(holder: Record<string, unknown>, words: Vocabulary): TokenCoun
   const completion = countAt(holder, words.completion);
   if (prompt === null && completion === null) return null;
   const total = words.total === undefined ? null : countAt(holder, words.total);
-  const more = [...(words.morePrompt ?? []), ...(words.moreCompletion ?? [])].map((name) =>
-    countAt(holder, name),
-  );
-  if ([prompt, completion, total, ...more].includes('unreadable')) return 'unreadable';
-  const sum = (names: readonly string[] = []): number =>
-    names.reduce((all, name) => all + ((countAt(holder, name) as number | null) ?? 0), 0);
-  const promptTokens = ((prompt as number | null) ?? 0) + sum(words.morePrompt);
-  const completionTokens = ((completion as number | null) ?? 0) + sum(words.moreCompletion);
+  const promptTokens = sumAt(holder, prompt, words.morePrompt);
+  const completionTokens = sumAt(holder, completion, words.moreCompletion);
+  if (promptTokens === 'unreadable' || completionTokens === 'unreadable' || total === 'unreadable')
+    return 'unreadable';
   // The total can be larger than the sum, because some vendors count reasoning tokens only in the total.
-  const totalTokens = Math.max((total as number | null) ?? 0, promptTokens + completionTokens);
+  const totalTokens = Math.max(total ?? 0, promptTokens + completionTokens);
   return { promptTokens, completionTokens, totalTokens };
 }
+
+/** The sum of a count and of the counts with these names. */
+function sumAt(
+  holder: Record<string, unknown>,
+  count: number | 'unreadable' | null,
+  more: readonly string[] = NO_NAMES,
+): number | 'unreadable' {
+  let sum = count ?? 0;
+  for (const name of more) {
+    const each = countAt(holder, name) ?? 0;
+    if (sum === 'unreadable' || each === 'unreadable') return 'unreadable';
+    sum += each;
+  }
+  return sum;
+}
+
+const NO_NAMES: readonly string[] = [];
 
 /** null: the member is absent or null. */
 function countAt(holder: Record<string, unknown>, name: string): number | 'unreadable' | null {

@@ -51,8 +51,6 @@ const MODELS = [
 /** Members whose own members describe the enclosing object. */
 const ABOUT = ['response_metadata', 'response', 'metadata'] as const;
 
-const HOLDER_NAMES: ReadonlySet<string> = new Set([...HOLDERS, ...HOLDERS_BY_MODEL]);
-
 /** Ollama has no member around its counts. */
 const UNHELD_COUNT = 'eval_count';
 
@@ -82,8 +80,28 @@ const MAX_NAME = 200;
 /** Usage in JSON that is nested deeper is not read. */
 const MAX_DEPTH = 40;
 
+/**
+ * What the members of an object are read for, one bit each. Most objects of a response have no such member, so one look-up for
+ * each member that is there replaces one for each member that may be there.
+ */
+const [ID, MODEL, COUNTS, EVENT, KIND, RPC] = [1, 2, 4, 8, 16, 32] as const;
+const USES: ReadonlyMap<string, number> = usesOf([
+  [[...IDS, 'response'], ID],
+  [[...MODELS, ...ABOUT], MODEL],
+  [[...HOLDERS, ...HOLDERS_BY_MODEL, UNHELD_COUNT], COUNTS],
+  [['event'], EVENT],
+  [['type', 'object', 'choices'], KIND],
+  [['jsonrpc'], RPC],
+]);
+
+function usesOf(uses: readonly (readonly [names: readonly string[], use: number])[]): Map<string, number> {
+  const byName = new Map<string, number>();
+  for (const [names, use] of uses) for (const name of names) byName.set(name, (byName.get(name) ?? 0) | use);
+  return byName;
+}
+
 /** Finds all model calls in a JSON value. */
-export function findUsage(value: unknown): Finding[] {
+export function findUsage(value: unknown): readonly Finding[] {
   return findingsIn(value, { id: null, runId: null, modelId: null, depth: 0, isRoot: true });
 }
 
@@ -92,52 +110,103 @@ interface Place extends Pick<Finding, 'id' | 'runId' | 'modelId' | 'isRoot'> {
   depth: number;
 }
 
-function findingsIn(value: unknown, around: Place): Finding[] {
-  if (typeof value !== 'object' || value === null || around.depth > MAX_DEPTH) return [];
-  if (Array.isArray(value)) {
-    const inside = { ...around, depth: around.depth + 1, isRoot: false };
-    return value.flatMap((each) => findingsIn(each, inside));
-  }
-  return findingsOfObject(value as Record<string, unknown>, around);
+/** Shared, because most values contain nothing. */
+const NO_FINDINGS: readonly Finding[] = [];
+
+function findingsIn(value: unknown, around: Place): readonly Finding[] {
+  if (typeof value !== 'object' || value === null || around.depth > MAX_DEPTH) return NO_FINDINGS;
+  return Array.isArray(value)
+    ? findingsOfList(value, around)
+    : findingsOfObject(value as Record<string, unknown>, around);
 }
 
-function findingsOfObject(object: Record<string, unknown>, around: Place): Finding[] {
-  const type = own(object, 'type');
-  const place = {
-    ...around,
-    id: idOf(object) ?? around.id,
-    runId: runOf(object) ?? around.runId,
-    modelId: modelOf(object) ?? around.modelId,
-  };
-  const inside = { ...place, depth: around.depth + 1, isRoot: false };
-  const below: Finding[] = [];
-  // Most objects hold no counts, so the names are compared only once.
-  let isHolder = false;
-  for (const name of Object.keys(object)) {
-    const member = object[name];
-    if (typeof member !== 'object' || member === null) continue;
-    isHolder ||= HOLDER_NAMES.has(name);
-    // `response.completed` of the Responses API and `message_start` of Anthropic contain the model response itself.
-    const isRoot = around.isRoot && typeof type === 'string' && EVENT_OF.get(name)?.test(type) === true;
-    // The input of a call contains the messages of earlier calls, which belong to other runs.
-    const runId = name === 'input' ? null : inside.runId;
-    for (const finding of findingsIn(member, { ...inside, runId, isRoot })) below.push(finding);
+function findingsOfList(list: readonly unknown[], { id, runId, modelId, depth }: Place): readonly Finding[] {
+  const inside = { id, runId, modelId, depth: depth + 1, isRoot: false };
+  let findings: Finding[] | null = null;
+  for (const each of list) findings = withMore(findings, findingsIn(each, inside));
+  return findings ?? NO_FINDINGS;
+}
+
+/** Adds findings to a list, which is created for the first one. */
+function withMore(findings: Finding[] | null, more: readonly Finding[]): Finding[] | null {
+  if (more.length === 0) return findings;
+  const all = findings ?? [];
+  for (const each of more) all.push(each);
+  return all;
+}
+
+function findingsOfObject(object: Record<string, unknown>, around: Place): readonly Finding[] {
+  const names = Object.keys(object);
+  let uses = 0;
+  for (const name of names) uses |= USES.get(name) ?? 0;
+  const place = placeOf(object, uses, around);
+  let below = findingsOfMembers(object, names, place);
+  if ((uses & COUNTS) !== 0) below = withMore(below, callsByModel(object, place));
+  const isTool = around.isRoot && (uses & RPC) !== 0 && isToolResult(object);
+  const counts = (uses & COUNTS) === 0 ? null : (countsAt(object) ?? unheldCountsOf(object));
+  if (counts === null) {
+    if (below !== null) return below;
+    const isAnswer =
+      (around.isRoot && around.depth > 0) || isTool || ((uses & KIND) !== 0 && isModelAnswer(object));
+    if (!isAnswer) return NO_FINDINGS;
   }
-  if (isHolder) below.push(...callsByModel(object, place));
-  const found: Omit<Finding, 'counts'> = {
+  const found: Finding = {
     id: place.id,
     runId: place.runId,
     modelId: place.modelId,
+    counts,
     kind: kindOf(object),
     isFinished: isFinished(object),
     isRoot: around.isRoot,
-    isToolResult: around.isRoot && isToolResult(object),
+    isToolResult: isTool,
   };
-  const counts = (isHolder ? countsAt(object) : null) ?? unheldCountsOf(object);
-  if (counts !== null) return larger({ ...found, counts }, below);
-  const isAnswer = (around.isRoot && around.depth > 0) || found.isToolResult || isModelAnswer(object);
-  if (below.length === 0 && isAnswer) return [{ ...found, counts: null }];
-  return below;
+  return below === null ? [found] : larger(found, below);
+}
+
+/** `uses`: what the members of the object are read for. */
+function placeOf(object: Record<string, unknown>, uses: number, around: Place): Place {
+  const id = (uses & ID) === 0 ? null : idOf(object);
+  const runId = (uses & EVENT) === 0 ? null : runOf(object);
+  const modelId = (uses & MODEL) === 0 ? null : modelOf(object);
+  if (id === null && runId === null && modelId === null) return around;
+  const { depth, isRoot } = around;
+  return {
+    id: id ?? around.id,
+    runId: runId ?? around.runId,
+    modelId: modelId ?? around.modelId,
+    depth,
+    isRoot,
+  };
+}
+
+function findingsOfMembers(
+  object: Record<string, unknown>,
+  names: readonly string[],
+  { id, runId, modelId, depth, isRoot }: Place,
+): Finding[] | null {
+  let findings: Finding[] | null = null;
+  for (const name of names) {
+    const member = object[name];
+    if (typeof member !== 'object' || member === null) continue;
+    const inside = {
+      id,
+      // The input of a call contains the messages of earlier calls, which belong to other runs.
+      runId: name === 'input' ? null : runId,
+      modelId,
+      depth: depth + 1,
+      // `response.completed` of the Responses API and `message_start` of Anthropic contain the model response itself.
+      isRoot: isRoot && isEventWith(name, object),
+    };
+    findings = withMore(findings, findingsIn(member, inside));
+  }
+  return findings;
+}
+
+function isEventWith(name: string, object: Record<string, unknown>): boolean {
+  const pattern = EVENT_OF.get(name);
+  if (pattern === undefined) return false;
+  const type = own(object, 'type');
+  return typeof type === 'string' && pattern.test(type);
 }
 
 const EVENT_OF: ReadonlyMap<string, RegExp> = new Map([

@@ -17,6 +17,11 @@ export function emptyWindow(startedAt: string): UsageWindow {
 
 export function addCalls(window: UsageWindow, calls: readonly ModelCall[]): UsageWindow {
   if (calls.length === 0) return window;
+  const [only] = calls;
+  if (only !== undefined && calls.length === 1) {
+    const known = window.models.find(({ modelId }) => modelId === only.modelId);
+    if (known !== undefined) return withCall(window, known, only);
+  }
   const models = new Map(window.models.map((model) => [model.modelId, { ...model }]));
   for (const call of calls) {
     const modelId = models.has(call.modelId) || models.size < MAX_MODELS ? call.modelId : OTHER;
@@ -26,6 +31,18 @@ export function addCalls(window: UsageWindow, calls: readonly ModelCall[]): Usag
     models.set(modelId, sum);
   }
   return windowOf(window.windowStartedAt, [...models.values()]);
+}
+
+/** The usual addition, of one call of a known model. The objects of the other models are shared: nothing changes them. */
+function withCall(window: UsageWindow, known: ModelUsage, call: ModelCall): UsageWindow {
+  const sum = { ...known, callCount: known.callCount + 1 };
+  addTokens(sum, call);
+  return {
+    windowStartedAt: window.windowStartedAt,
+    models: window.models.map((model) => (model === known ? sum : model)),
+    totalTokens: window.totalTokens + call.totalTokens,
+    totalCalls: window.totalCalls + 1,
+  };
 }
 
 /** The rest of `window` after `shipped`, an earlier snapshot of it, has been delivered. The new window starts at `at`. */

@@ -27,8 +27,9 @@ export class LaneTokens {
 
   /** The part of reported calls that is not counted yet. */
   notCounted(calls: readonly ModelCall[]): readonly ModelCall[] {
-    this.#forgetOld();
     if (this.#tokens.totalTokens === 0 || calls.length === 0) return calls;
+    this.#forgetOld();
+    if (this.#tokens.totalTokens === 0) return calls;
     const known = [{ modelId: '', ...this.#tokens }];
     const rest = callsBeyond(calls, known);
     const [left = { modelId: '', ...NO_TOKENS }] = callsBeyond(known, calls);

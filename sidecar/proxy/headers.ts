@@ -169,7 +169,7 @@ function forward(head: string[], present: number, { host, remoteAddress }: Forwa
   if ((present & PROTO) === 0) head.push('X-Forwarded-Proto', 'http');
   if (host !== null && (present & HOST) === 0) head.push('X-Forwarded-Host', host);
   if (host !== null && (present & PORT) === 0) head.push('X-Forwarded-Port', portOf(host));
-  if ((present & ELEMENT) === 0) head.push('Forwarded', forwardedElement(address, host));
+  if ((present & ELEMENT) === 0) head.push('Forwarded', knownElement(address, host));
 }
 
 /** The port that the client requested. */
@@ -177,6 +177,15 @@ function portOf(host: string): string {
   const colon = host.lastIndexOf(':');
   const port = colon > host.lastIndexOf(']') ? host.slice(colon + 1) : '';
   return port === '' ? '80' : port;
+}
+
+/** The last element. Most requests have the same sender and host as the one before. */
+let lastElement: { address: string; host: string | null; text: string } | null = null;
+
+function knownElement(address: string, host: string | null): string {
+  if (lastElement === null || lastElement.host !== host || lastElement.address !== address)
+    lastElement = { address, host, text: forwardedElement(address, host) };
+  return lastElement.text;
 }
 
 /** RFC 7239 section 4. */
