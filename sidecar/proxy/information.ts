@@ -1,7 +1,10 @@
 import type { ServerResponse } from 'node:http';
 import { recordOf, responseHeaders, type HeaderList } from './headers.ts';
 
-/** Passes on an informational response (1xx) if the client and Node.js support it. */
+/**
+ * Passes on an informational response (1xx) if the client and Node.js support it. Nothing can pause an agent between two of them, and a
+ * client that does not read would make the sidecar store all of them, so they are dropped while many bytes wait for the client.
+ */
 export function writeInformation(
   response: ServerResponse,
   requestId: string,
@@ -9,6 +12,7 @@ export function writeInformation(
   raw: HeaderList,
 ): void {
   if (response.req.httpVersion === '1.0' || response.headersSent) return;
+  if (response.writableLength > response.writableHighWaterMark) return;
   if (status === 102) response.writeProcessing();
   if (status !== 103) return;
   const hints = recordOf(responseHeaders(raw, requestId).headers);

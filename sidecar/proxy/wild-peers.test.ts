@@ -55,6 +55,42 @@ describe('early hints that cannot be passed on are dropped', () => {
   });
 });
 
+test('early hints are dropped while the client does not read, and its response still arrives', async () => {
+  const hint = `HTTP/1.1 103 Early Hints\r\nLink: </a.css>; rel=preload\r\nX-More: ${'x'.repeat(8000)}\r\n\r\n`;
+  // More than the buffers of the kernel.
+  const hints = 4000;
+  const clients: Socket[] = [];
+  const onSocket = (message: unknown): void => void clients.push((message as { socket: Socket }).socket);
+  subscribe('net.server.socket', onSocket);
+  let isSent = false;
+  rig = await startRawRig((socket) => {
+    eachRequest(socket, () => {
+      let left = hints;
+      const send = (): void => {
+        while (left > 0) {
+          left -= 1;
+          if (socket.write(hint)) continue;
+          socket.once('drain', send);
+          return;
+        }
+        socket.end('HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok', () => (isSent = true));
+      };
+      send();
+    });
+  });
+  const { socket, text } = startClient();
+  socket.pause();
+  socket.write(GET);
+  await until(() => isSent, 'the end of the response');
+  await aMoment();
+  unsubscribe('net.server.socket', onSocket);
+  const held = clients.map(({ writableLength }) => writableLength);
+  expect(Math.max(...held)).toBeLessThan(1024 * 1024);
+  socket.resume();
+  await once(socket, 'close');
+  expect(text()).toMatch(/HTTP\/1.1 200 OK\r\n[^]*\r\n\r\nok$/);
+});
+
 describe('a response that announces trailers but cannot have trailers', () => {
   test.each([
     [
