@@ -90,15 +90,16 @@ export class Connection {
 
   /** Sends a request on an idle connection. */
   send(transfer: Transfer): void {
+    transfer.start();
+    if (transfer.isOver) {
+      // It has timed out while it waited, and nothing was sent. After an overload many have, so the connection must not end with each.
+      this.#owner.onFree(this, this.#reader.keepAlive);
+      return;
+    }
     transfer.connection = this;
     this.#transfer = transfer;
     this.#hasAnswered = false;
     this.#isSent = false;
-    transfer.start();
-    if (transfer.isOver) {
-      this.cut();
-      return;
-    }
     try {
       this.#write(transfer);
     } catch (error) {

@@ -326,6 +326,33 @@ describe('connections', () => {
     expect(sockets).toHaveLength(3);
   });
 
+  test('stay open for the next request if a request was over before it was sent', async () => {
+    await start({ maxConnections: 1 });
+    const texts: string[] = [];
+    onRequest = (socket, text) => {
+      texts.push(text.split(' ')[1] ?? '');
+      socket.write(OK);
+    };
+    const late = Array.from({ length: 3 }, () => {
+      const handler = new Recorded();
+      handler.onStart = (control) => control.abort();
+      return handler;
+    });
+    const first = send({ path: '/first' });
+    for (const handler of late) send({ path: '/late' }, handler);
+    const last = send({ path: '/last' });
+    await Promise.all([first.over, last.over]);
+    expect([first.body, last.body]).toEqual(['ok', 'ok']);
+    expect([texts, sockets.length]).toEqual([['/base/first', '/base/last'], 1]);
+    // Neither on a new connection.
+    await upstream.close();
+    connectAgain();
+    for (const handler of late) send({ path: '/late' }, handler);
+    expect((await ask({ path: '/again' })).body).toBe('ok');
+    expect(late.map(({ events }) => events)).toEqual(['', '', '']);
+    expect(sockets).toHaveLength(2);
+  });
+
   test('closed by the agent make a request stale only before the first byte of its response', async () => {
     await start();
     await ask();
