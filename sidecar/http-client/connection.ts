@@ -49,7 +49,10 @@ export class Connection {
   #hasAnswered = false;
   /** true: the current request is sent completely. */
   #isSent = false;
+  /** true: the handler reads no more for now. */
   #isPaused = false;
+  /** true: the socket is stopped. A TLS socket still passes on the records that it has already received. */
+  #isStopped = false;
   #isReading = false;
   #isClosed = false;
 
@@ -127,13 +130,20 @@ export class Connection {
   pause(): void {
     this.#isPaused = true;
     // Otherwise reading stops after the current read, unless the response is complete by then.
-    if (!this.#isReading) this.#socket.pause();
+    if (this.#isReading) return;
+    this.#isStopped = true;
+    this.#socket.pause();
   }
 
   resume(): void {
-    if (!this.#isPaused) return;
     this.#isPaused = false;
-    if (!this.#isReading) this.#socket.resume();
+    if (!this.#isReading) this.#start();
+  }
+
+  #start(): void {
+    if (!this.#isStopped) return;
+    this.#isStopped = false;
+    this.#socket.resume();
   }
 
   /** Closes the connection. A request that uses it gets no more events from it. */
@@ -176,6 +186,8 @@ export class Connection {
       this.#fail({ kind: 'broken', error: error as Error });
     }
     this.#isReading = false;
+    if (this.#isPaused) this.#isStopped = true;
+    else this.#start();
     return !this.#isPaused;
   }
 

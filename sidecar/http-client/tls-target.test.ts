@@ -238,6 +238,23 @@ describe.each(['TLSv1.2', undefined] as const)('a connection with at most %s', (
     ).toBe(true);
   });
 
+  test('reads the next response after one that ended while it was paused', async () => {
+    const upstream = connectTo(`https://127.0.0.1:${await serve(['127.0.0.1'])}`);
+    // More than one record, so that the rest arrives although reading was stopped after the first one.
+    const body = 'x'.repeat(20_000);
+    onRequest = (socket) => void socket.write(`HTTP/1.1 200 OK\r\nContent-Length: 20000\r\n\r\n${body}`);
+    for (let request = 1; request <= 3; request++) {
+      let isFirst = true;
+      const reply = await ask(upstream, {}, (_chunk, control) => {
+        // As the writer of the response does, after the chunks of this turn.
+        if (isFirst) process.nextTick(() => control.pause());
+        isFirst = false;
+      });
+      expect(reply).toEqual({ status: 200, body, failure: null });
+    }
+    expect(sockets).toHaveLength(1);
+  });
+
   test('that breaks fails its response, and is not used again', async () => {
     const port = await serve(['localhost'], version);
     const upstream = connectTo(`https://localhost:${port}`);
