@@ -1,7 +1,7 @@
 // The image of the sidecar has this file as dist/sidecar/main.js. It runs the bundle next to it with the code cache that the build of
 // the image filled (fill-code-cache.cjs), which saves most of the compilation at each start. V8 refuses the cache of another version or
 // source, and compiles as usual. Not the compile cache of Node.js: it is valid only on processors with the features of the one that
-// filled it (decision 99).
+// filled it (decision 102).
 const { readFileSync } = require('node:fs');
 const { wrap } = require('node:module');
 const { dirname, join } = require('node:path');
