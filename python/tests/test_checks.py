@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from agent_compliance import Reporter, _checks, _probes, _references
+from agent_compliance import Reporter, _checks, _probes
 from conftest import SLOW, HttpServer, manifest
 
 
@@ -98,19 +98,19 @@ def test_files_and_secrets(tmp_path: Path) -> None:
     ],
 )
 def test_references_have_values(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, value: str) -> None:
-    monkeypatch.setattr(_references, "utc_now", lambda: 1_700_000_000.0)
+    monkeypatch.setattr(_checks, "utc_now", lambda: 1_700_000_000.0)
     (tmp_path / "a.txt").write_text("content")
-    references = _references.References({"A": "1", "PLATFORM_SECRET_A_B": "secret"}, str(tmp_path))
+    references = _checks.References({"A": "1", "PLATFORM_SECRET_A_B": "secret"}, str(tmp_path))
     assert references.resolve(text) == value
 
 
 @pytest.mark.parametrize("text", ["$env:B", "$file:b", "$file:big", "$secret:b", "$func:other"])
 def test_references_without_a_value(tmp_path: Path, text: str) -> None:
     (tmp_path / "big").write_bytes(b"x" * (1024 * 1024 + 1))
-    with pytest.raises(_references.Unresolved):
-        _references.References({}, str(tmp_path)).resolve(text)
-    with pytest.raises(_references.Unresolved):
-        _references.References({"PLATFORM_SECRET_DIR": str(tmp_path)}, str(tmp_path)).resolve(text)
+    with pytest.raises(_checks.Unresolved):
+        _checks.References({}, str(tmp_path)).resolve(text)
+    with pytest.raises(_checks.Unresolved):
+        _checks.References({"PLATFORM_SECRET_DIR": str(tmp_path)}, str(tmp_path)).resolve(text)
 
 
 @pytest.mark.parametrize(

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from agent_compliance import PushOptions, Reporter, SettingsError, _credentials, _heartbeat, _push
+from agent_compliance import PushOptions, Reporter, SettingsError, _push
 from conftest import SLOW, HttpServer, manifest, wait_for
 
 
@@ -165,12 +165,14 @@ def test_a_key_is_renewed_after_two_thirds_of_its_life(
 def settings_of(**options: Any) -> Any:
     from agent_compliance._settings import push_settings
 
-    return push_settings(PushOptions("http://x", **options), {})
+    found = push_settings(PushOptions("http://x", **options), {})
+    assert found is not None
+    return found[0]
 
 
 def test_a_token_file_is_read_for_every_push(tmp_path: Path) -> None:
     path = tmp_path / "token"
-    bearer = _credentials.Bearer(settings_of(token_file=str(path)), lambda _key: "no renewal")
+    bearer = _push.Bearer(settings_of(token_file=str(path)), lambda _key: "no renewal")
     bearer.renew_if_due()
     with pytest.raises(OSError, match="cannot be read"):
         bearer.current()
@@ -197,7 +199,7 @@ def test_a_registration_key_in_a_file_is_renewed_there(tmp_path: Path, caplog: p
         calls.append(key)
         return new, "later"
 
-    bearer = _credentials.Bearer(settings_of(token_file=str(path)), renew)
+    bearer = _push.Bearer(settings_of(token_file=str(path)), renew)
     bearer.renew_if_due()
     bearer.renew_if_due()
     assert (calls, bearer.current(), target.read_text()) == ([old], new, f"{new}\n")
@@ -205,7 +207,7 @@ def test_a_registration_key_in_a_file_is_renewed_there(tmp_path: Path, caplog: p
     bearer.renew_if_due()
     assert len(calls) == 1
     # A directory that cannot be written: the new key stays in memory.
-    lost = _credentials.Bearer(settings_of(key=old, key_store_path="/no/such/directory/key"), renew)
+    lost = _push.Bearer(settings_of(key=old, key_store_path="/no/such/directory/key"), renew)
     lost.renew_if_due()
     assert lost.current() == new
     assert "failed to write renewed key" in caplog.text
@@ -228,7 +230,7 @@ def test_the_stored_key_is_used_if_it_is_newer(tmp_path: Path, kept: Callable[[f
     now = time.time()
     own, store = key_of(now - 100, now + 10_000), tmp_path / "key"
     store.write_text(kept(now))
-    bearer = _credentials.Bearer(settings_of(key=own, key_store_path=str(store)), lambda _key: "no renewal")
+    bearer = _push.Bearer(settings_of(key=own, key_store_path=str(store)), lambda _key: "no renewal")
     assert bearer.current() == (store.read_text() if is_used else own)
 
 
@@ -240,20 +242,20 @@ def test_a_pipe_is_written_in_place(tmp_path: Path) -> None:
     read: list[str] = []
     reader = threading.Thread(target=lambda: read.append(pipe.read_text()))
     reader.start()
-    _credentials.replace_file(str(pipe), "x")
+    _push.replace_file(str(pipe), "x")
     reader.join()
     assert read == ["x"]
     with pytest.raises(OSError, match="directory"):
-        _credentials.replace_file(str(tmp_path / "none" / "x"), "x")
+        _push.replace_file(str(tmp_path / "none" / "x"), "x")
 
 
 def test_a_failed_replacement_leaves_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_arguments: Any) -> None:
         raise OSError("full")
 
-    monkeypatch.setattr("agent_compliance._credentials.os.replace", fail)
+    monkeypatch.setattr("agent_compliance._push.os.replace", fail)
     with pytest.raises(OSError, match="full"):
-        _credentials.replace_file(str(tmp_path / "x"), "x")
+        _push.replace_file(str(tmp_path / "x"), "x")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -284,8 +286,7 @@ def test_push_is_configured_by_variables() -> None:
     env = {"PLATFORM_URL": "http://x/", "PLATFORM_KEY": "k", "HEARTBEAT_SECONDS": "15"}
     found = Reporter(manifest(), env=env)._push_settings
     assert found is not None
-    assert (found.interval_seconds, found.key, found.token_file) == (15, "k", None)
-    assert found.instance != ""
+    assert (found[0].interval_seconds, found[0].key, found[0].token_file) == (15, "k", None)
     assert Reporter(manifest(), env=env, push=False)._push_settings is None
     assert Reporter(manifest(), env={"PLATFORM_URL": ""})._push_settings is None
     with pytest.raises(SettingsError, match="HEARTBEAT_SECONDS must be"):
@@ -382,7 +383,7 @@ def test_the_gap_is_that_of_the_sidecar(
     )
     every = dict.fromkeys(["env:A", "model:p/m", "service:s", "mcp:m", "memory:backend", "tool:t"], "pass")
     checks = [check(*each) for each in {**every, **statuses}.items()]
-    gap = _heartbeat.gap_of(value, checks)
+    gap = _push.gap_of(value, checks)
     assert (gap["score"], gap["grade"]) == (score, grade)
     if properties is not None:
         assert [issue["property"] for issue in gap["issues"]] == properties
@@ -391,14 +392,14 @@ def test_the_gap_is_that_of_the_sidecar(
 def test_not_shown_items_cost_at_most_20_points() -> None:
     value = manifest(tools=[{"name": f"t{index}"} for index in range(10)], evaluation={"datasets": [{"name": "d"}]})
     checks = [check("model:no-such-vendor/gpt-4o", "pass"), *(check(f"tool:t{index}", "skip") for index in range(10))]
-    gap = _heartbeat.gap_of(value, checks)
+    gap = _push.gap_of(value, checks)
     assert [issue["property"] for issue in gap["issues"]][:2] == ["auditable", "evaluated"]
     assert gap["score"] == 100 - 10 - 5 - 20
 
 
 def test_evidence_is_at_most_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1_700_000_000.0
-    monkeypatch.setattr(_heartbeat, "utc_now", lambda: now)
+    monkeypatch.setattr(_push, "utc_now", lambda: now)
     value = manifest(
         model={
             "provider": "p",
@@ -410,10 +411,10 @@ def test_evidence_is_at_most_reported(monkeypatch: pytest.MonkeyPatch) -> None:
         evaluation={"datasets": [{"name": "d"}]},
         requires={"services": [{"name": "s"}]},
     )
-    seen = _heartbeat.SeenTimes()
-    seen.note(_heartbeat._model_keys("gpt-4o-2024-08-06", 5))
+    seen = _push.SeenTimes()
+    seen.note(_push._model_keys("gpt-4o-2024-08-06", 5))
     seen.note(["check service:s"])
-    report = _heartbeat.evidence_of(value, seen)
+    report = _push.evidence_of(value, seen)
     assert (report["shown"], report["declared"], report["reported"]) == (1.5, 7, 3)
     assert [(item["kind"], item["name"], item["tier"]) for item in report["items"]] == [
         ("model", "org/GPT-4o-latest", "reported"),
@@ -425,10 +426,10 @@ def test_evidence_is_at_most_reported(monkeypatch: pytest.MonkeyPatch) -> None:
         ("evaluation", "datasets", "none"),
     ]
     now += 24 * 60 * 60
-    assert _heartbeat.evidence_of(value, seen)["reported"] == 0
+    assert _push.evidence_of(value, seen)["reported"] == 0
     seen.note(f"k{index}" for index in range(3000))
     assert len(seen._times) == 2000
-    assert _heartbeat._model_keys("(other)", 0) == []
+    assert _push._model_keys("(other)", 0) == []
 
 
 def test_a_large_heartbeat_is_shortened() -> None:
@@ -447,15 +448,15 @@ def test_a_large_heartbeat_is_shortened() -> None:
     ]
     beat = {"usage": {"models": models}}
     health = {"status": "degraded", "checks": checks}
-    heartbeat = _heartbeat.compose(value, health, _heartbeat.SeenTimes(), beat)
-    body, is_shortened = _heartbeat.fit(heartbeat)
+    heartbeat = _push.compose(value, health, _push.SeenTimes(), beat)
+    body, is_shortened = _push.fit(heartbeat)
     fitted = json.loads(body)
     assert is_shortened
     assert len(body) <= 64 * 1024
     assert fitted["gap"]["score"] == heartbeat["gap"]["score"]
     assert sum(model["totalTokens"] for model in fitted["usage"]["models"]) == sum(range(99))
     assert len(fitted["health"]["checks"]) < 401
-    small, is_shortened = _heartbeat.fit({"usage": {"models": []}})
+    small, is_shortened = _push.fit({"usage": {"models": []}})
     assert (small, is_shortened) == (b'{"usage":{"models":[]}}', False)
 
 
@@ -466,6 +467,6 @@ def test_what_cannot_be_shortened_is_sent_as_it_is() -> None:
         "health": {"checks": []},
         "usage": {"models": []},
     }
-    body, is_shortened = _heartbeat.fit({**empty, "instance": "x" * 70_000})
+    body, is_shortened = _push.fit({**empty, "instance": "x" * 70_000})
     assert is_shortened
     assert len(body) > 70_000

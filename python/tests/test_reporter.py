@@ -338,7 +338,7 @@ reporter.record_usage("m", 1, 1)
 # As if another thread worked at the time of the fork.
 reporter._lock.acquire()
 reporter.events._changed.acquire()
-reporter._policy._engine._lock.acquire()
+reporter._policy._engine.lock.acquire()
 pid = os.fork()
 if pid == 0:
     faulthandler.dump_traceback_later(50, exit=True)
@@ -348,7 +348,7 @@ if pid == 0:
     report = reporter.get_report()
     sent = reporter.record_usage("m", 1, 1) and reporter.events.flush(30)
     os._exit(0 if report is not None and sent and reporter.events.counts()["dropped"] == 1 else 1)
-reporter._policy._engine._lock.release()
+reporter._policy._engine.lock.release()
 reporter.events._changed.release()
 reporter._lock.release()
 sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))

@@ -1,6 +1,6 @@
 import pytest
 
-from agent_compliance import _text
+from agent_compliance import _shared
 
 
 @pytest.mark.parametrize(
@@ -18,7 +18,7 @@ from agent_compliance import _text
     ],
 )
 def test_names_are_encoded_like_in_javascript(name: str, encoded: str) -> None:
-    assert _text.header_form(_text.reported_name(name)) == encoded
+    assert _shared.header_form(_shared.reported_name(name)) == encoded
 
 
 @pytest.mark.parametrize(
@@ -34,20 +34,20 @@ def test_names_are_encoded_like_in_javascript(name: str, encoded: str) -> None:
     ],
 )
 def test_texts_are_cut_by_utf16_units(text: str, units: int, expected: str) -> None:
-    assert _text.cut(text, units) == expected
+    assert _shared.cut(text, units) == expected
 
 
 def test_lone_surrogates_are_replaced() -> None:
-    assert _text.well_formed("a\udc00b\ud800") == "a\ufffdb\ufffd"
-    assert _text.json_bytes({"a": "\ud800"}) == '{"a":"\ufffd"}'.encode()
+    assert _shared.well_formed("a\udc00b\ud800") == "a\ufffdb\ufffd"
+    assert _shared.json_bytes({"a": "\ud800"}) == '{"a":"\ufffd"}'.encode()
 
 
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 def test_json_has_no_infinity(value: float) -> None:
     with pytest.raises(ValueError, match="Out of range"):
-        _text.json_text(value)
+        _shared.json_text(value)
 
 
 def test_times_have_milliseconds() -> None:
-    assert _text.iso_time(1_700_000_000.1239) == "2023-11-14T22:13:20.123Z"
-    assert _text.day_of(1_700_000_000) == "2023-11-14"
+    assert _shared.iso_time(1_700_000_000.1239) == "2023-11-14T22:13:20.123Z"
+    assert _shared.day_of(1_700_000_000) == "2023-11-14"

@@ -3,7 +3,8 @@ from typing import Any
 
 import pytest
 
-from agent_compliance import Reporter, _usage
+from agent_compliance import Reporter
+from agent_compliance import reporter as _reporter
 from conftest import manifest
 
 PRICES = {"costControls": {"usdPerMillionTokens": {"input": 2, "output": 10}}}
@@ -47,7 +48,7 @@ def test_models_beyond_the_99th_count_as_other(reporters: Callable[..., Reporter
 
 
 def test_a_window_stays_until_its_heartbeat_is_confirmed() -> None:
-    ledger = _usage.UsageLedger(None)
+    ledger = _reporter.UsageLedger(None)
     ledger.record("a", 1, 1)
     first = ledger.take("1")
     ledger.record("a", 2, 2)
@@ -64,8 +65,8 @@ def test_a_window_stays_until_its_heartbeat_is_confirmed() -> None:
 
 def test_totals_start_from_zero_each_utc_day(monkeypatch: pytest.MonkeyPatch) -> None:
     now = 1_700_000_000.0
-    monkeypatch.setattr(_usage, "utc_now", lambda: now)
-    ledger = _usage.UsageLedger((2.0, 10.0))
+    monkeypatch.setattr(_reporter, "utc_now", lambda: now)
+    ledger = _reporter.UsageLedger((2.0, 10.0))
     ledger.record("a", 1_000_000, 100_000)
     assert ledger.totals() == {"tokensToday": 1_100_000, "costTodayUsd": 3.0}
     now += 86_400

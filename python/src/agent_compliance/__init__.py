@@ -7,9 +7,8 @@ from __future__ import annotations
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from ._manifest import ManifestError
     from ._policy import PolicyDenied, PolicyUnavailable
-    from ._settings import PushOptions, SettingsError
+    from ._settings import ManifestError, PushOptions, SettingsError
     from .behavior import Behavior, current_behavior
     from .reporter import Reporter, default_reporter, set_default_reporter
 
@@ -30,7 +29,7 @@ __all__ = [
 
 _MODULES = {
     "Behavior": "behavior",
-    "ManifestError": "_manifest",
+    "ManifestError": "_settings",
     "PolicyDenied": "_policy",
     "PolicyUnavailable": "_policy",
     "PushOptions": "_settings",

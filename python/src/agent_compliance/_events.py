@@ -6,8 +6,7 @@ import threading
 import time
 
 from ._http import origin_of, post_json, url_below
-from ._log import describe, warn
-from ._text import cut, is_count, is_flag, is_list, is_number, is_record, is_whole, json_bytes
+from ._shared import cut, describe, is_count, is_flag, is_list, is_number, is_record, is_whole, json_bytes, warn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -103,8 +102,6 @@ class EventSender:
 
     def _start(self) -> None:
         import atexit
-
-        from ._threads import import_modules
 
         import_modules()
         thread = threading.Thread(target=self._run, name="platform-events", daemon=True)
@@ -239,3 +236,37 @@ def _queued(request_id: object, event: object) -> tuple[bytes, bool]:
             raise ValueError(f"{name} of a {kind} event is not valid")
         members[name] = value
     return json_bytes(members), kind == "model"
+
+
+# http.client imports ssl if this Python has it.
+_MODULES_OF_THREADS = (
+    "base64",
+    "contextlib",
+    "datetime",
+    "email.utils",
+    "encodings.idna",
+    "encodings.utf_16_le",
+    "errno",
+    "http.client",
+    "io",
+    "ipaddress",
+    "json",
+    "logging",
+    "re",
+    "socket",
+    "tempfile",
+    "urllib.parse",
+    "agent_compliance._checks",
+    "agent_compliance._probes",
+    "agent_compliance.behavior",
+)
+
+
+def import_modules() -> None:
+    """Imports what the threads of the package need, before they start.
+
+    A fork copies the lock of a module that another thread imports. Nothing releases it in the child, so that the next
+    import of that module would wait forever: servers fork their workers after they have loaded the application.
+    """
+    for name in _MODULES_OF_THREADS:
+        __import__(name)

@@ -30,7 +30,6 @@ class Reply:
 
 
 def http_url(text: str) -> SplitResult | None:
-    """The parsed URL; None if it is not a http(s) URL with a host."""
     from urllib.parse import urlsplit
 
     try:
@@ -42,7 +41,6 @@ def http_url(text: str) -> SplitResult | None:
 
 
 def url_below(base: SplitResult, path: str) -> SplitResult:
-    """The URL of a path below a base URL, whose own path is kept."""
     return base._replace(path=base.path.rstrip("/") + path, query="", fragment="")
 
 

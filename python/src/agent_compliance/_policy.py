@@ -6,9 +6,20 @@ import time
 from threading import Lock
 
 from ._http import post_json
-from ._log import describe, warn
-from ._rules import denials_of, rules_of
-from ._text import cut, is_flag, is_list, is_number, is_record, is_whole, json_bytes, json_of, reported_name
+from ._settings import at, items_at
+from ._shared import (
+    cut,
+    describe,
+    is_flag,
+    is_list,
+    is_number,
+    is_record,
+    is_whole,
+    json_bytes,
+    json_of,
+    reported_name,
+    warn,
+)
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -44,8 +55,6 @@ class PolicyUnavailable(Exception):
 
 
 class PolicyCheck:
-    """Evaluates the policy of one manifest."""
-
     def __init__(
         self,
         manifest: Manifest,
@@ -56,7 +65,7 @@ class PolicyCheck:
         totals: Callable[[], dict[str, float]],
     ) -> None:
         self._agent_name: str = manifest["metadata"]["name"]
-        self._rules = rules_of(manifest)
+        self._manifest = manifest
         self._engine = None if url is None else _Engine(url, self._agent_name, timeout)
         self._fail_closed = fail_closed
         self._totals = totals
@@ -64,19 +73,18 @@ class PolicyCheck:
 
     @property
     def is_remote(self) -> bool:
-        """Whether a check waits for the network."""
         return self._engine is not None
 
     def after_fork(self) -> None:
         """In a forked process the lock of another thread would stay locked."""
         if self._engine is not None:
-            self._engine.after_fork()
+            self._engine.lock = Lock()
 
     def check(self, facts: Mapping[str, object]) -> None:
         """Returns if the call is allowed. Raises PolicyDenied, PolicyUnavailable, or TypeError for invalid facts."""
         document = policy_input(self._agent_name, facts, self._totals())
         if self._engine is None:
-            denials: list[str] | None = denials_of(self._rules, document)
+            denials: list[str] | None = denials_of(self._manifest, document)
             reason: str | None = None
         else:
             denials, reason, _ = self._engine.evaluate(document)
@@ -100,22 +108,18 @@ class _Engine:
         path = url.path.removesuffix("/") + f"/v1/data/platform/agent/{_segment_of(agent_name)}/deny"
         self._url = url._replace(path=path, fragment="")
         self._timeout = timeout
-        self._lock = Lock()
+        self.lock = Lock()
         self._failures = 0
         self._next = 0.0
 
-    def after_fork(self) -> None:
-        """A new lock. The count of failures stays."""
-        self._lock = Lock()
-
     def evaluate(self, document: dict[str, Any]) -> Answer:
-        with self._lock:
+        with self.lock:
             now = time.monotonic()
             if self._failures >= _MAX_FAILURES and now < self._next:
                 return None, f"no response {_MAX_FAILURES} times in a row", True
             self._next = now + _PAUSE_SECONDS
         answer = self._query(document)
-        with self._lock:
+        with self.lock:
             self._failures = self._failures + 1 if answer[2] else 0
         return answer
 
@@ -142,7 +146,6 @@ def _denials_in(body: bytes) -> Answer:
 
 
 def _segment_of(agent_name: str) -> str:
-    """The agent's segment of its package name."""
     from urllib.parse import quote
 
     segment = agent_name.replace("-", "_")
@@ -172,7 +175,6 @@ _FACTS: dict[str, tuple[Callable[[Any], bool], str]] = {
 
 
 def policy_input(agent_name: str, facts: Mapping[str, object], totals: dict[str, float]) -> dict[str, Any]:
-    """The policy input document of a call. Raises TypeError with all problems of the facts."""
     known: dict[str, Any] = {}
     problems: list[str] = []
     for name, given in facts.items():
@@ -203,3 +205,36 @@ def policy_input(agent_name: str, facts: Mapping[str, object], totals: dict[str,
     if "memory_ttl_seconds" in known:
         document["memory_write"] = {"ttl_seconds": known["memory_ttl_seconds"]}
     return document
+
+
+def denials_of(manifest: Manifest, facts: dict[str, Any]) -> list[str]:
+    """The reasons that deny, sorted: the same as those of an engine with the generated Rego."""
+    spec = manifest["spec"]
+    limits = at(spec, "model", "costControls")
+    monthly = at(limits, "maxMonthlyUSD")
+    toxicity = [
+        each["threshold"]
+        for each in items_at(spec, "guardrails", "output")
+        if each.get("type") == "toxicity-filter" and "threshold" in each
+    ]
+    destructive = {
+        reported_name(tool["name"])
+        for tool in items_at(spec, "tools")
+        if at(tool, "annotations", "destructiveHint") is True
+    }
+    ttl = at(spec, "memory", "shortTerm", "ttlSeconds")
+    detects_pii = any(each.get("type") == "pii-detector" for each in items_at(spec, "guardrails", "input"))
+
+    def reaches(name: str, limit: float | None) -> bool:
+        return limit is not None and name in facts and facts[name] >= limit
+
+    found = {
+        "daily_token_limit_exceeded": reaches("tokens_today", at(limits, "maxTokensPerDay")),
+        "destructive_tool_without_confirmation": facts.get("user_confirmed") is not True
+        and not destructive.isdisjoint(facts.get("tools_called", ())),
+        "memory_ttl_mismatch": ttl is not None and at(facts, "memory_write", "ttl_seconds") not in (None, ttl),
+        "monthly_cost_limit_exceeded": reaches("cost_today_usd", None if monthly is None else monthly / 30),
+        "pii_detector_not_invoked": detects_pii and "pii-detector" not in facts.get("guardrails_invoked", ()),
+        "toxicity_threshold_exceeded": reaches("toxicity_score", min(toxicity, default=None)),
+    }
+    return [reason for reason, is_denied in found.items() if is_denied]

@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 import time
 
+from ._checks import Unresolved, plain_name
 from ._http import Late, Reply, http_url, request
-from ._references import Unresolved, plain_name
-from ._text import is_record, json_of
+from ._shared import is_record, json_of
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -15,13 +15,14 @@ if TYPE_CHECKING:
     from typing import Any
     from urllib.parse import SplitResult
 
-    from ._declared import Target
-    from ._references import References
+    from ._checks import References, Target
 
     # `reachable` with milliseconds, `unreachable` or `unknown` with the reason.
     Reach = tuple[str, int | str]
     # None: more bytes are needed; an empty text: the service responds; else why it does not.
     Judge = Callable[[bytes], str | None]
+    # Why an MCP handshake failed, and whether an MCP server can still be there.
+    Outcome = tuple[str, bool]
     # Path of the cheapest GET that requires the key, header of the key, other headers, more rejections.
     Vendor = tuple[str, str, dict[str, str], tuple[int, ...]]
 
@@ -31,7 +32,6 @@ _MAX_ANSWER = 16 * 1024
 
 
 def target_reach(target: Target, references: References) -> Reach:
-    """Whether a declared target responds."""
     try:
         if target.address is None:
             return _command_reach(references.resolve(target.command or ""), references.env.get("PATH", ""))
@@ -110,7 +110,6 @@ def parse_address(address: str, kind: str) -> tuple[str, int] | None:
 
 
 def tcp_reach(host: str, port: int, ping: tuple[bytes, bool, Judge] | None) -> Reach:
-    """Whether a connection is accepted and, with `ping`, whether the server responds to it."""
     import socket
 
     started = time.monotonic()
@@ -151,7 +150,6 @@ def _refusal_of(host: str, port: int) -> Reach | None:
 
 
 def _pinged(raw: Any, host: str, ping: tuple[bytes, bool, Judge], deadline: float) -> str:
-    """An empty text: the server responds."""
     message, is_tls, judge = ping
     connection = raw
     if is_tls:
@@ -288,7 +286,7 @@ _ALIASES = {
 
 
 def model_reach(model: Any, references: References) -> Reach:
-    """Whether the API of the provider responds and accepts the key. The result never contains the key."""
+    """The result never contains the key."""
     provider: str = model["provider"]
     folded = provider.strip().lower()
     name = _ALIASES.get(folded, folded)
@@ -319,20 +317,13 @@ def model_reach(model: Any, references: References) -> Reach:
     except Late:
         return "unreachable", f"{provider} did not respond within {_HTTP_SECONDS * 1000:g} ms"
     except Exception as error:
-        code = getattr(error, "errno", None)
-        return "unreachable", f"{provider} cannot be reached{_code_text(code)}"
+        code = _errno_name(error)
+        return "unreachable", f"{provider} cannot be reached" + (f": {code}" if code else "")
     if reply.status in (401, 403, *rejected):
         return "unreachable", f"the key was rejected: {provider} responded with {reply.status}"
     if reply.status >= 500:
         return "unreachable", f"{provider} responded with {reply.status}"
     return "reachable", _passed(started)
-
-
-def _code_text(code: int | None) -> str:
-    import errno
-
-    name = errno.errorcode.get(code) if code is not None else None
-    return "" if name is None else f": {name}"
 
 
 _INITIALIZE = (
@@ -341,15 +332,6 @@ _INITIALIZE = (
 )
 _EVENT_STREAM = "text/event-stream"
 _METHOD_NOT_FOUND = -32601
-
-
-class _Outcome:
-    """Result of one MCP transport. `is_there`: a response over HTTP that does not rule out MCP."""
-
-    def __init__(self, reason: str | None, *, is_there: bool = False, is_answered: bool = True) -> None:
-        self.reason = reason
-        self.is_there = is_there
-        self.is_answered = is_answered
 
 
 def mcp_reach(address: str, port: int | None, transport: str | None, timeout: float | None) -> Reach:
@@ -371,33 +353,31 @@ def mcp_reach(address: str, port: int | None, transport: str | None, timeout: fl
     handshakes = [(_initialize, streamable), (_listen, sse)]
     if transport == "sse":
         handshakes.reverse()
-    outcomes: list[_Outcome] = []
+    outcomes: list[Outcome] = []
     for handshake, url in handshakes:
         left = limit - (time.monotonic() - started)
         if left <= 0:
             break
         try:
             outcome = handshake(url, left)
-        except Late:
-            outcome = _Outcome(f"no response within {limit:g} s", is_answered=False)
         except Exception as error:
-            outcome = _Outcome(reason_of(error), is_answered=False)
-        if outcome.reason is None:
+            # With a host and a port the path is a guess, and the server may use MCP over TCP.
+            if port is not None and transport is None and not outcomes:
+                connected = tcp_reach(address, port, None)
+                if connected[0] == "reachable":
+                    return connected
+            late = f"no response within {limit:g} s"
+            outcomes.append((late if isinstance(error, Late) else reason_of(error), False))
+            break
+        if outcome is None:
             return "reachable", _passed(started)
         outcomes.append(outcome)
-        if not outcome.is_answered:
-            break
-    # With a host and a port the path is a guess, and the server may use MCP over TCP.
-    if port is not None and transport is None and not outcomes[0].is_answered:
-        connected = tcp_reach(address, port, None)
-        if connected[0] == "reachable":
-            return connected
-    if port is not None and all(outcome.is_there for outcome in outcomes):
+    if port is not None and all(is_there for _, is_there in outcomes):
         return "reachable", _passed(started)
-    return "unreachable", outcomes[0].reason or ""
+    return "unreachable", outcomes[0][0]
 
 
-def _initialize(url: SplitResult, timeout: float) -> _Outcome:
+def _initialize(url: SplitResult, timeout: float) -> Outcome | None:
     deadline = time.monotonic() + timeout
     headers = {"accept": f"application/json, {_EVENT_STREAM}", "content-type": "application/json"}
 
@@ -414,19 +394,16 @@ def _initialize(url: SplitResult, timeout: float) -> _Outcome:
         if moved is not None and (moved.scheme, moved.netloc) == (url.scheme, url.netloc):
             url = moved
             reply = post(url)
-    is_found = 200 <= reply.status <= 299 and _has_reply(reply.headers, reply.body or b"")
-    outcome = _Outcome(None) if is_found else _outcome_of(reply)
+    outcome = _outcome_of(reply, _has_reply)
     session = reply.headers.get("mcp-session-id")
-    if outcome.reason is None and session is not None:
+    if outcome is None and session is not None:
         _end_session(url, session)
     return outcome
 
 
-def _listen(url: SplitResult, timeout: float) -> _Outcome:
-    """The server opens an event stream whose first event contains the URL for messages."""
+def _listen(url: SplitResult, timeout: float) -> Outcome | None:
     reply = request(url, headers={"accept": _EVENT_STREAM}, timeout=timeout, is_enough=_has_endpoint)
-    is_found = 200 <= reply.status <= 299 and _has_endpoint(reply.headers, reply.body or b"")
-    return _Outcome(None) if is_found else _outcome_of(reply)
+    return _outcome_of(reply, _has_endpoint)
 
 
 def _end_session(url: SplitResult, session: str) -> None:
@@ -438,7 +415,6 @@ def _end_session(url: SplitResult, session: str) -> None:
 
 
 def _events_in(headers: dict[str, str], body: bytes) -> list[tuple[str, str]]:
-    """Type and data of the complete events of a stream."""
     if _type_of(headers) != _EVENT_STREAM:
         return []
     events: list[tuple[str, str]] = []
@@ -470,22 +446,22 @@ def _is_reply(text: str | bytes) -> bool:
     return is_record(result) and isinstance(result.get("protocolVersion"), str)
 
 
-def _outcome_of(reply: Reply) -> _Outcome:
-    status = reply.status
+def _outcome_of(reply: Reply, is_handshake: Callable[[dict[str, str], bytes], bool]) -> Outcome | None:
+    status, body = reply.status, reply.body or b""
     # A server that requires a key, or limits the rate.
-    if status in (401, 403, 429):
-        return _Outcome(None)
+    if status in (401, 403, 429) or (200 <= status <= 299 and is_handshake(reply.headers, body)):
+        return None
     if status >= 500:
-        return _Outcome(f"the server responded with {status}")
+        return f"the server responded with {status}", False
     if 300 <= status <= 399:
-        return _Outcome(f"the server redirected ({status}) to another address")
-    if reply.body is not None and _is_reply(reply.body):
-        return _Outcome(None)
+        return f"the server redirected ({status}) to another address", False
+    if _is_reply(body):
+        return None
     if status >= 400:
-        return _Outcome(f"the server responded to an MCP handshake with {status}", is_there=True)
+        return f"the server responded to an MCP handshake with {status}", True
     kind = _type_of(reply.headers)
     what = "an event stream that is not MCP" if kind == _EVENT_STREAM else f"{kind}, which is not MCP"
-    return _Outcome(f"the server responded to an MCP handshake with {what}")
+    return f"the server responded to an MCP handshake with {what}", False
 
 
 def _type_of(headers: dict[str, str]) -> str:
@@ -495,7 +471,6 @@ def _type_of(headers: dict[str, str]) -> str:
 
 def reason_of(error: BaseException) -> str:
     """Why a connection failed. Contains no address: addresses may contain passwords, and reports are public."""
-    import errno
     import http.client
     import socket
 
@@ -510,13 +485,18 @@ def reason_of(error: BaseException) -> str:
         return "the response is not valid HTTP"
     if isinstance(error, UnicodeError):
         return "the address is not a valid host and port"
-    code = getattr(error, "errno", None)
-    if code in (errno.EHOSTUNREACH, errno.ENETUNREACH):
+    name = _errno_name(error)
+    if name in ("EHOSTUNREACH", "ENETUNREACH"):
         return "no route to the host"
     if isinstance(error, TimeoutError):
         return "connection timed out"
-    name = errno.errorcode.get(code) if isinstance(code, int) else None
-    return "connection failed" if name is None else f"connection failed ({name})"
+    return f"connection failed ({name})" if name else "connection failed"
+
+
+def _errno_name(error: BaseException) -> str | None:
+    import errno
+
+    return errno.errorcode.get(getattr(error, "errno", None) or 0)
 
 
 def _passed(started: float) -> int:

@@ -6,11 +6,8 @@ import _thread
 import os
 import time
 
-from ._log import OnceEach, describe, warn
-from ._manifest import load_manifest
-from ._rules import memory_selection_of, price_of
-from ._text import iso_time, json_bytes, utc_now
-from ._usage import UsageLedger
+from ._settings import load_manifest, memory_selection_of, price_of
+from ._shared import OnceEach, cut, day_of, describe, is_count, is_name, iso_time, json_bytes, utc_now, warn
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
@@ -20,15 +17,14 @@ if TYPE_CHECKING:
     from weakref import ref
 
     from ._events import Event
-    from ._manifest import ManifestInput
     from ._push import Pusher
-    from ._settings import PushOptions
-    from .behavior import Behavior, RequestScope
-    from .middleware import AsgiMiddleware, WsgiMiddleware
+    from ._settings import ManifestInput, PushOptions
+    from .behavior import AsgiMiddleware, Behavior, RequestScope, WsgiMiddleware
 
     Tools = Iterable[str] | Callable[[], Iterable[str]]
     Report = dict[str, Any]
     Response = tuple[int, dict[str, str], bytes]
+    Window = dict[str, Any]
 
 HEALTH_PATH = "/platform/health"
 USAGE_PATH = "/platform/usage"
@@ -107,7 +103,7 @@ class Reporter:
             return
         import threading
 
-        from ._threads import import_modules
+        from ._events import import_modules
 
         import_modules()
         with self._lock:
@@ -165,12 +161,10 @@ class Reporter:
             return self._ledger.totals()
 
     def take_usage(self, heartbeat_id: str) -> tuple[Report, Report]:
-        """The usage window of one heartbeat, and the totals of the day."""
         with self._lock:
             return self._ledger.take(heartbeat_id), self._ledger.totals()
 
     def confirm_usage(self, heartbeat_id: str) -> None:
-        """The heartbeat was accepted: its window is not sent again."""
         with self._lock:
             self._ledger.confirm(heartbeat_id)
 
@@ -181,7 +175,6 @@ class Reporter:
         return self.count_usage(current_behavior().request_id, model_id, prompt_tokens, completion_tokens)
 
     def count_usage(self, request_id: str | None, model_id: str, prompt: int, completion: int) -> bool:
-        """Counts a model call of the request with this id. False: a count is not valid."""
         reason = self._ledger.problem_of(model_id, prompt, completion)
         if reason is not None:
             self._once.warn("invalid usage arguments, usage not counted", reason)
@@ -222,13 +215,13 @@ class Reporter:
 
     def asgi(self, app: Any) -> AsgiMiddleware:
         """The ASGI application with the reports and the headers."""
-        from .middleware import AsgiMiddleware
+        from .behavior import AsgiMiddleware
 
         return AsgiMiddleware(app, self)
 
     def wsgi(self, app: Any) -> WsgiMiddleware:
         """The WSGI application with the reports and the headers."""
-        from .middleware import WsgiMiddleware
+        from .behavior import WsgiMiddleware
 
         return WsgiMiddleware(app, self)
 
@@ -239,12 +232,10 @@ class Reporter:
         return path if path in (HEALTH_PATH, USAGE_PATH) else None
 
     def waits_for_checks(self, path: str) -> bool:
-        """Whether `respond` would run the checks, which wait for the network."""
         cached = self._cached
         return path == HEALTH_PATH and self._running is not None and (cached is None or self._is_stale(cached))
 
     def respond(self, method: str, path: str) -> Response:
-        """Status, headers and body of a report."""
         status, value, more = self._result(method, path)
         body = json_bytes(value)
         kind = "application/json" if status == 200 else "application/problem+json"
@@ -252,15 +243,12 @@ class Reporter:
         return status, headers, b"" if method == "HEAD" else body
 
     def send_event(self, request_id: str | None, event: Event) -> bool:
-        """Sends one event of a request to the sidecar. False: it is dropped."""
         return self.events.send(request_id, [event])
 
     def lost(self, name: object, reason: str) -> None:
-        """Logs, once for each reason, that behaviour could not be reported."""
         self._once.warn("behavior not reported", reason, name=repr(name)[:200])
 
     def memory_selection(self) -> tuple[float | None, tuple[str, ...]]:
-        """The declared TTL of short-term memory, and the backends of other memories."""
         return self._memory
 
     def _result(self, method: str, path: str) -> tuple[int, Report, dict[str, str]]:
@@ -364,3 +352,83 @@ def set_default_reporter(reporter: Reporter | None) -> None:
     global _default
     with _default_lock:
         _default = reporter
+
+
+_MAX_MODELS = 99
+_MAX_MODEL_ID = 200
+_OTHER = "(other)"
+_COUNTS = ("promptTokens", "completionTokens", "totalTokens", "callCount")
+
+
+class UsageLedger:
+    """Counts stay here until their heartbeat is accepted, so a lost heartbeat loses no counts.
+
+    Not synchronised: the reporter calls it with its lock.
+    """
+
+    def __init__(self, price: tuple[float, float] | None) -> None:
+        self._price = price
+        self._started = iso_time(utc_now())
+        self._models: dict[str, list[int]] = {}
+        self._taken: tuple[str, Window, str] | None = None
+        self._day = day_of(utc_now())
+        self._today = [0, 0]
+
+    @staticmethod
+    def problem_of(model_id: object, prompt_tokens: object, completion_tokens: object) -> str | None:
+        """Why a call is not counted; None: it is valid."""
+        if not is_name(model_id):
+            return "model_id must be a non-empty string"
+        for name, count in (("prompt_tokens", prompt_tokens), ("completion_tokens", completion_tokens)):
+            if not is_count(count):
+                return f"{name} must be a whole number from 0 to 1000000000"
+        return None
+
+    def record(self, model_id: str, prompt_tokens: int, completion_tokens: int) -> str:
+        counted = cut(model_id, _MAX_MODEL_ID)
+        name = counted if counted in self._models or len(self._models) < _MAX_MODELS else _OTHER
+        sums = self._models.setdefault(name, [0, 0, 0, 0])
+        for index, more in enumerate((prompt_tokens, completion_tokens, prompt_tokens + completion_tokens, 1)):
+            sums[index] += more
+        today = day_of(utc_now())
+        if today != self._day:
+            self._day, self._today = today, [0, 0]
+        self._today[0] += prompt_tokens
+        self._today[1] += completion_tokens
+        return counted
+
+    def window(self) -> Window:
+        models = [
+            {"modelId": model_id, **dict(zip(_COUNTS, sums, strict=True))} for model_id, sums in self._models.items()
+        ]
+        return {
+            "windowStartedAt": self._started,
+            "models": models,
+            "totalTokens": sum(sums[2] for sums in self._models.values()),
+            "totalCalls": sum(sums[3] for sums in self._models.values()),
+        }
+
+    def take(self, heartbeat_id: str) -> Window:
+        # An unconfirmed window of another heartbeat is still part of the counts, so this heartbeat contains it.
+        if self._taken is None or self._taken[0] != heartbeat_id:
+            self._taken = (heartbeat_id, self.window(), iso_time(utc_now()))
+        return self._taken[1]
+
+    def confirm(self, heartbeat_id: str) -> None:
+        if self._taken is None or self._taken[0] != heartbeat_id:
+            return
+        _, shipped, taken_at = self._taken
+        for model in shipped["models"]:
+            sums = self._models[model["modelId"]]
+            for index, name in enumerate(_COUNTS):
+                sums[index] -= model[name]
+            if sums[3] <= 0:
+                del self._models[model["modelId"]]
+        self._started, self._taken = taken_at, None
+
+    def totals(self) -> dict[str, float]:
+        prompt, completion = self._today if self._day == day_of(utc_now()) else (0, 0)
+        totals: dict[str, float] = {"tokensToday": prompt + completion}
+        if self._price is not None:
+            totals["costTodayUsd"] = (prompt * self._price[0] + completion * self._price[1]) / 1e6
+        return totals

@@ -11,9 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from agent_compliance import PolicyDenied, default_reporter
-from agent_compliance.behavior import HEADERS
-
-from ._observe import current, denial
+from agent_compliance.behavior import HEADERS, RequestScope, denial
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Iterator
@@ -47,7 +45,7 @@ class Middleware:
         if path is not None:
             return self._report(reporter.respond(request.method, path))
         behavior = reporter.behavior(request.headers.get("x-request-id"))
-        with current(behavior):
+        with RequestScope(behavior, closes=False):
             return self._finished(self._get_response(request), behavior)
 
     async def _answer_async(self, reporter: Reporter, request: Any) -> Any:
@@ -55,7 +53,7 @@ class Middleware:
         if path is not None:
             return self._report(await asyncio.to_thread(reporter.respond, request.method, path))
         behavior = reporter.behavior(request.headers.get("x-request-id"))
-        with current(behavior):
+        with RequestScope(behavior, closes=False):
             return self._finished(await self._get_response(request), behavior)
 
     def process_exception(self, _request: Any, error: Exception) -> Any:
@@ -88,7 +86,7 @@ def _parts(parts: Any, behavior: Behavior) -> Iterator[Any]:
     try:
         while True:
             # Not across `yield`: between two parts the thread serves the server.
-            with current(behavior):
+            with RequestScope(behavior, closes=False):
                 part = next(iterator, _END)
             if part is _END:
                 return
@@ -101,7 +99,7 @@ async def _async_parts(parts: Any, behavior: Behavior) -> AsyncIterator[Any]:
     iterator: Any = aiter(parts)
     try:
         while True:
-            with current(behavior):
+            with RequestScope(behavior, closes=False):
                 part: Any = await anext(iterator, _END)
             if part is _END:
                 return

@@ -8,9 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from agent_compliance import PolicyDenied, default_reporter
-from agent_compliance.middleware import WsgiMiddleware
-
-from ._observe import denial
+from agent_compliance.behavior import WsgiMiddleware, denial
 
 if TYPE_CHECKING:
     from agent_compliance import Reporter

@@ -9,8 +9,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from agent_compliance import PolicyDenied, default_reporter
-
-from ._observe import denial
+from agent_compliance.behavior import denial
 
 if TYPE_CHECKING:
     from agent_compliance import Reporter

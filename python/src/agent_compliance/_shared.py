@@ -1,4 +1,4 @@
-"""Names and JSON values in the form that the sidecar reads."""
+"""Names, JSON values and times in the form that the sidecar reads, and the log."""
 
 from __future__ import annotations
 
@@ -33,12 +33,10 @@ def cut(text: str, units: int) -> str:
 
 
 def reported_name(declared: str) -> str:
-    """A name as it appears in reports: well-formed Unicode of at most 500 UTF-16 units."""
     return cut(well_formed(declared), MAX_NAME)
 
 
 def header_form(name: str) -> str:
-    """The name as a list member of a behavioural header: percent-encoded UTF-8."""
     if not name.strip(_PLAIN):
         return name
     return "".join(
@@ -48,22 +46,18 @@ def header_form(name: str) -> str:
 
 
 def is_name(value: object) -> TypeGuard[str]:
-    """Whether the value is a text that is not blank."""
     return isinstance(value, str) and value.strip() != ""
 
 
 def is_record(value: object) -> TypeGuard[dict[str, Any]]:
-    """Whether the value is a JSON object."""
     return isinstance(value, dict)
 
 
 def is_list(value: object) -> TypeGuard[list[Any]]:
-    """Whether the value is a JSON array."""
     return isinstance(value, list)
 
 
 def is_flag(value: object) -> TypeGuard[bool]:
-    """Whether the value is a JSON boolean."""
     return isinstance(value, bool)
 
 
@@ -83,19 +77,16 @@ def is_number(value: object, minimum: float, maximum: float) -> TypeGuard[float]
 
 
 def json_text(value: object) -> str:
-    """Compact JSON. Raises ValueError for NaN and infinity."""
     import json
 
     return json.dumps(value, ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
 
 def json_bytes(value: object) -> bytes:
-    """Compact JSON as UTF-8."""
     return well_formed(json_text(value)).encode("utf-8")
 
 
 def json_of(text: str | bytes) -> Any:
-    """The parsed JSON; None for a text that is not JSON."""
     import json
 
     try:
@@ -105,14 +96,12 @@ def json_of(text: str | bytes) -> Any:
 
 
 def utc_now() -> float:
-    """Seconds since the epoch."""
     import time
 
     return time.time()
 
 
 def iso_time(seconds: float) -> str:
-    """ISO 8601 in UTC with milliseconds."""
     import time
 
     milliseconds = int(seconds * 1000)
@@ -121,5 +110,42 @@ def iso_time(seconds: float) -> str:
 
 
 def day_of(seconds: float) -> str:
-    """The UTC day."""
     return iso_time(seconds)[:10]
+
+
+def describe(error: BaseException) -> str:
+    text = str(error) or type(error).__name__
+    cause = error.__cause__
+    return text if cause is None else f"{text} ({describe(cause)})"
+
+
+def warn(message: str, **fields: object) -> None:
+    _log(30, message, fields)
+
+
+def info(message: str, **fields: object) -> None:
+    _log(20, message, fields)
+
+
+def debug(message: str, **fields: object) -> None:
+    _log(10, message, fields)
+
+
+def _log(level: int, message: str, fields: dict[str, object]) -> None:
+    import logging
+
+    details = " ".join(f"{name}={value}" for name, value in fields.items())
+    logging.getLogger("agent_compliance").log(level, "%s %s" if details else "%s%s", message, details)
+
+
+class OnceEach:
+    """Logs each message with its reason once. A mistake in the agent's code repeats with every request."""
+
+    def __init__(self) -> None:
+        self._logged: set[tuple[str, str]] = set()
+
+    def warn(self, message: str, reason: str, **fields: object) -> None:
+        if (message, reason) in self._logged or len(self._logged) >= 100:
+            return
+        self._logged.add((message, reason))
+        warn(message, reason=reason, **fields)
