@@ -9,12 +9,14 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { dirname, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { AgentProcess } from './agent-process.ts';
 import type { ExampleRow } from './example-rows.ts';
 import { folderOf, QUIET } from './programs.ts';
 
 const ROOT = join(import.meta.dirname, '../..');
+/** The sources of both distributions. */
+const PYTHON_SOURCES = ['python/src', 'python/integrations/src'];
 
 /** An example agent in a temporary directory, next to the packages that it names. */
 export class ExampleAgent {
@@ -41,7 +43,7 @@ export class ExampleAgent {
         ...{ PATH: process.env['PATH'] ?? '', HOME: this.folder, ...QUIET },
         // The integrations use the tracing of these frameworks.
         ...{ OPENAI_AGENTS_DISABLE_TRACING: '0', OTEL_SDK_DISABLED: 'false' },
-        ...(isPython && { PYTHONPATH: join(ROOT, 'python/src') }),
+        ...(isPython && { PYTHONPATH: PYTHON_SOURCES.map((path) => join(ROOT, path)).join(delimiter) }),
         ...{ ...env, PORT: String(port) },
       },
     });

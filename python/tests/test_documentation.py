@@ -1,4 +1,4 @@
-"""The examples of the README run as they are written."""
+"""The examples of the documentation run as they are written."""
 
 import json
 import re
@@ -9,12 +9,13 @@ import pytest
 
 from conftest import manifest
 
-README = Path(__file__).resolve().parent.parent / "README.md"
-EXAMPLES = re.findall(r"```python\n(# ([a-z]+\.py).*?)```", README.read_text(encoding="utf-8"), re.DOTALL)
+ROOT = Path(__file__).resolve().parents[2]
+TEXT = "".join((ROOT / name).read_text(encoding="utf-8") for name in ("python/README.md", "docs/guide/python.md"))
+EXAMPLES = re.findall(r"```python\n(# ([a-z]+\.py).*?)```", TEXT, re.DOTALL)
 
 
 def test_there_are_examples() -> None:
-    assert [name for _, name in EXAMPLES] == ["asgi.py", "wsgi.py", "chat.py", "handler.py"]
+    assert [name for _, name in EXAMPLES] == ["asgi.py", "asgi.py", "wsgi.py", "chat.py", "handler.py"]
 
 
 @pytest.mark.parametrize(("code", "name"), EXAMPLES, ids=[name for _, name in EXAMPLES])
@@ -53,5 +54,4 @@ def answer_of(app: Any) -> bytes:
 def test_every_name_of_the_package_is_documented() -> None:
     import agent_compliance
 
-    text = README.read_text(encoding="utf-8")
-    assert [name for name in agent_compliance.__all__ if name not in text] == ["Behavior"]
+    assert [name for name in agent_compliance.__all__ if name not in TEXT] == ["Behavior"]

@@ -11,7 +11,6 @@ from contextlib import asynccontextmanager, contextmanager
 from typing import TYPE_CHECKING, Any, TypeGuard, TypeVar, cast
 
 from agent_compliance import Behavior, PolicyDenied, PolicyUnavailable, current_behavior, default_reporter
-from agent_compliance.behavior import CURRENT
 
 if TYPE_CHECKING:
     from agent_compliance import Reporter
@@ -62,16 +61,6 @@ def quietly(function: Function) -> Function:
         return None
 
     return observed  # type: ignore[return-value]
-
-
-@contextmanager
-def current(behavior: Behavior) -> Generator[None, None, None]:
-    """Makes a behavior the current one, without closing it at the end."""
-    token = CURRENT.set(behavior)
-    try:
-        yield
-    finally:
-        CURRENT.reset(token)
 
 
 def is_mapping(value: Any) -> TypeGuard[Mapping[str, Any]]:
@@ -326,13 +315,3 @@ def _subclasses(base: type) -> set[type]:
                 found.add(cls)
                 waiting.append(cls)
     return found
-
-
-def denial(error: PolicyDenied) -> dict[str, Any]:
-    """The body of a 403 response, in the form of the sidecar."""
-    return {
-        "error": "PolicyViolation",
-        "blocked": True,
-        "violations": error.violations,
-        "message": f"The model call is blocked by policy: {', '.join(error.violations)}",
-    }

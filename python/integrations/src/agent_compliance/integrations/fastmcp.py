@@ -11,8 +11,9 @@ import time
 from typing import TYPE_CHECKING, Any
 
 from agent_compliance import PolicyDenied, PolicyUnavailable, current_behavior
+from agent_compliance.behavior import RequestScope
 
-from ._observe import Guardrails, Observer, current, only_decisions, quietly
+from ._observe import Guardrails, Observer, only_decisions, quietly
 
 if TYPE_CHECKING:
     from agent_compliance import Behavior, Reporter
@@ -86,7 +87,7 @@ async def _observed(observer: Observer, behavior: Behavior, name: Any, run: Any)
     """Runs a call of a tool in the context of its request, and reports it."""
     started = time.monotonic()
     try:
-        with current(behavior):
+        with RequestScope(behavior, closes=False):
             await _check(observer, behavior, str(name))
             result = await run()
     except (PolicyDenied, PolicyUnavailable):
