@@ -2,6 +2,8 @@
 export interface FrameworkText {
   /** The lines of the example that are the integration, verbatim. */
   lines: readonly string[];
+  /** Python: the extra that installs the integration; none for web frameworks, which are part of the package. */
+  extra?: string;
   model: string;
   tools: string;
   guardrails: string;
@@ -47,6 +49,7 @@ export const FRAMEWORK_TEXTS: Readonly<Record<string, FrameworkText>> = {
     'default_reporter().check_policy(**current_behavior().facts())',
   ),
   langgraph: {
+    extra: 'langgraph',
     lines: [
       'from agent_compliance.integrations import fastapi, langchain',
       'langchain.install(check_policy=True, guardrails={"pii_detector": "pii-detector"})',
@@ -59,6 +62,7 @@ export const FRAMEWORK_TEXTS: Readonly<Record<string, FrameworkText>> = {
     notObserved: [NO_USAGE, STREAMS, OTHER_CLIENTS],
   },
   langchain: {
+    extra: 'langchain',
     lines: [
       'from agent_compliance.integrations import fastapi, langchain',
       'langchain.install(check_policy=True, guardrails=["pii-detector"])',
@@ -71,6 +75,7 @@ export const FRAMEWORK_TEXTS: Readonly<Record<string, FrameworkText>> = {
     notObserved: [NO_USAGE, STREAMS, OTHER_CLIENTS],
   },
   'openai-agents': {
+    extra: 'openai-agents',
     lines: [
       'from agent_compliance.integrations import fastapi, openai_agents',
       'openai_agents.install(check_policy=True)',
@@ -86,6 +91,7 @@ export const FRAMEWORK_TEXTS: Readonly<Record<string, FrameworkText>> = {
     ],
   },
   crewai: {
+    extra: 'crewai',
     lines: ['from agent_compliance.integrations import crewai, fastapi', 'crewai.install(check_policy=True)'],
     model: 'listeners of the event bus',
     tools: 'the same listeners: name, success and latency',
@@ -94,6 +100,7 @@ export const FRAMEWORK_TEXTS: Readonly<Record<string, FrameworkText>> = {
     notObserved: [NO_USAGE, OTHER_CLIENTS],
   },
   'pydantic-ai': {
+    extra: 'pydantic-ai',
     lines: [
       'from agent_compliance.integrations import fastapi, pydantic_ai',
       'pydantic_ai.install(check_policy=True)',
@@ -105,6 +112,7 @@ export const FRAMEWORK_TEXTS: Readonly<Record<string, FrameworkText>> = {
     notObserved: [NO_USAGE, STREAMS, OTHER_CLIENTS],
   },
   autogen: {
+    extra: 'autogen',
     lines: [
       'from agent_compliance.integrations import autogen, fastapi',
       'autogen.install(check_policy=True)',
@@ -120,6 +128,7 @@ export const FRAMEWORK_TEXTS: Readonly<Record<string, FrameworkText>> = {
     ],
   },
   fastmcp: {
+    extra: 'mcp',
     lines: ['from agent_compliance.integrations import fastmcp', 'fastmcp.install(server)'],
     model: 'the tool reports each call with its tokens: `current_behavior().model(…)`',
     tools: 'every call of a tool: name, success and latency',
