@@ -4,7 +4,7 @@ import { readConfig, SIDECAR_FIELDS } from './config.ts';
 import { resolveLocalhostToLoopback } from './localhost.ts';
 import { processMemoryLimitBytes } from './proxy/memory-limit.ts';
 import { renderPolicy } from './render-policy.ts';
-import { scavengeAlone } from './scavenge-alone.ts';
+import { tuneGarbageCollection } from './garbage-collection.ts';
 import { startSidecar } from './start-sidecar.ts';
 
 const [command, directory] = process.argv.slice(2);
@@ -14,7 +14,7 @@ if (command === undefined)
     env: process.env,
     readConfig,
     start: (config, logger) => {
-      scavengeAlone();
+      tuneGarbageCollection();
       collectBuffers(processMemoryLimitBytes());
       resolveLocalhostToLoopback();
       return startSidecar({ config, logger, env: process.env });
