@@ -41,7 +41,7 @@ export function createMetrics(): Metrics {
       const lines = () => [...series].map(([labels, value]) => `${name}${labels} ${value}`);
       families.push({ name, type: 'counter', help, lines });
       return {
-        add: (labels = {}, by = 1) => {
+        add: (labels = NO_LABELS, by = 1) => {
           const key = labelsText(labels);
           series.set(key, (series.get(key) ?? 0) + by);
         },
@@ -51,7 +51,7 @@ export function createMetrics(): Metrics {
       const series = new Map<string, Series>();
       const lines = () => [...series.values()].flatMap((each) => histogramLines(name, buckets, each));
       families.push({ name, type: 'histogram', help, lines });
-      return { observe: (value, labels = {}) => observe(series, buckets, value, labels) };
+      return { observe: (value, labels = NO_LABELS) => observe(series, buckets, value, labels) };
     },
     gauge: readBy('gauge'),
     total: readBy('counter'),
@@ -78,8 +78,9 @@ function observe(
     current = { labels, counts: buckets.map(() => 0), sum: 0, count: 0 };
     series.set(key, current);
   }
-  const bucket = buckets.findIndex((bound) => value <= bound);
-  if (bucket >= 0) current.counts[bucket] = (current.counts[bucket] ?? 0) + 1;
+  let bucket = 0;
+  while (bucket < buckets.length && !(value <= (buckets[bucket] ?? Infinity))) bucket += 1;
+  if (bucket < buckets.length) current.counts[bucket] = (current.counts[bucket] ?? 0) + 1;
   current.sum += value;
   current.count += 1;
 }
@@ -107,7 +108,10 @@ function histogramLines(
   ];
 }
 
+const NO_LABELS: Labels = {};
+
 function labelsText(labels: Labels): string {
+  if (labels === NO_LABELS) return '';
   let pairs = '';
   for (const name of Object.keys(labels))
     pairs += `${pairs === '' ? '' : ','}${name}="${escaped(labels[name] ?? '')}"`;

@@ -76,8 +76,10 @@ function namesOf(id: string): string[] {
 const modelSubjectsOf = (id: string): string[] => modelNamesOf(id).map((name) => `model:${name}`);
 
 /** The sighting keys of one entry of the audit ring, from its response and from the agent's report about it. */
-export function sightingsIn(entry: Pick<AuditEntry, keyof Behavior | 'usage' | 'events'>): Set<string> {
+export function sightingsIn(entry: Pick<AuditEntry, keyof Behavior | 'usage' | 'events'>): ReadonlySet<string> {
   const { usage, guardrailsInvoked, toolsCalled, events } = entry;
+  if (usage === undefined && guardrailsInvoked === undefined && toolsCalled === undefined && !events)
+    return NO_KEYS;
   const keys = new Set<string>();
   const add = (source: SightingSource, subject: string): unknown => keys.add(sightingKey(source, subject));
   if (usage !== undefined && !('unavailable' in usage))
@@ -96,6 +98,7 @@ export function sightingsIn(entry: Pick<AuditEntry, keyof Behavior | 'usage' | '
   return keys;
 }
 
+const NO_KEYS: ReadonlySet<string> = new Set();
 const WIRE_TOKENS = sightingKey('wire', TOKENS);
 
 const keysOfGuardrails = rememberKeys('guardrail');

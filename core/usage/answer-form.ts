@@ -1,6 +1,6 @@
 import { isRecord, jsonOf } from '../untrusted/fields.ts';
 import { createLines, SseEvents } from './sse-data.ts';
-import { TOOL_RESULT, UsageCollector } from './answer-usage.ts';
+import { TOOL_RESULT, UsageCollector, usageOfDocument } from './answer-usage.ts';
 import { createParseFilter, type CreateParseFilter } from './parse-filter.ts';
 import type { ParsedUsage } from './usage.ts';
 
@@ -74,9 +74,7 @@ export function usageOfJson(
   if (!modelPath && !createFilter().mustParse(text)) return null;
   const value = jsonOf(text);
   if (value === undefined) return 'broken';
-  const usage = new UsageCollector();
-  usage.add(value);
-  return usage.result();
+  return usageOfDocument(value);
 }
 
 export interface StreamText {

@@ -47,8 +47,14 @@ export class UsageCollector {
 
   /** Adds one JSON value. Returns true if adding it once more, as the next value, would change nothing. */
   add(value: unknown): boolean {
-    let ofEvent: TokenCounts | null = null;
     const findings = findUsage(value);
+    this.addFindings(findings);
+    return findings.length <= 1 && findings.every(isRepeatable);
+  }
+
+  /** Adds the findings in one JSON value. */
+  addFindings(findings: readonly Finding[]): void {
+    let ofEvent: TokenCounts | null = null;
     for (const finding of findings) {
       const call = this.#callOf(finding);
       this.#modelId ??= finding.modelId;
@@ -64,7 +70,6 @@ export class UsageCollector {
       this.#last = call;
     }
     this.#unnamed.counts = largestOf(this.#unnamed.counts, ofEvent);
-    return findings.length <= 1 && findings.every(isRepeatable);
   }
 
   /** null: no model response was found. */
@@ -107,6 +112,24 @@ export class UsageCollector {
   }
 }
 
+/** The usage of one JSON document. null: it contains no model response. */
+export function usageOfDocument(value: unknown): ParsedUsage | null {
+  const findings = findUsage(value);
+  const [only] = findings;
+  if (only === undefined) return null;
+  const { counts } = only;
+  // Most responses are one call with its usage, for which nothing has to be collected.
+  if (findings.length === 1 && only.kind === 'whole' && counts !== null && counts !== 'unreadable')
+    return {
+      calls: [readCall(only.id === null ? UNNAMED : only, counts, only.modelId)],
+      unknown: [],
+      reason: NO_USAGE,
+    };
+  const usage = new UsageCollector();
+  usage.addFindings(findings);
+  return usage.result();
+}
+
 /** A chunk of a call without usage. The other kinds depend on what came before, and a step is a new call each time. */
 function isRepeatable({ counts, kind }: Finding): boolean {
   return counts === null && (kind === 'whole' || kind === 'piece');
@@ -138,10 +161,12 @@ function resultOf(
 /** The reason for a response whose only call without usage is the result of an MCP tool. */
 export const TOOL_RESULT = 'the tool result has no usage';
 
+const NO_USAGE = 'the response has no usage';
+
 function reasonOf(unread: readonly Call[]): string {
   if (unread.some(({ isUnreadable }) => isUnreadable)) return 'the response has invalid usage';
   const areToolResults = unread.length > 0 && unread.every(({ isToolResult }) => isToolResult);
-  return areToolResults ? TOOL_RESULT : 'the response has no usage';
+  return areToolResults ? TOOL_RESULT : NO_USAGE;
 }
 
 /** Some servers use a different id for each chunk. In that case only the last id counts as a call. */

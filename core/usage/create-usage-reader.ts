@@ -68,26 +68,20 @@ export function createUsageReader(
   createFilter: CreateParseFilter = createParseFilter,
 ): UsageReader {
   if (head.statusCode < 200 || head.statusCode > 299) return NOTHING;
-  const reader = readerOf(head, decode, createFilter);
-  const end = reader.end.bind(reader);
-  reader.end = () => asDeclared(end(), head);
-  return reader;
-}
-
-function readerOf(head: AnswerHead, decode: Decode, createFilter: CreateParseFilter): UsageReader {
   const form = formOfType(head.contentType);
   const modelPath = isModelPath(head);
   const encoding = head.contentEncoding?.trim().toLowerCase() ?? '';
   if (encoding === '' || encoding === 'identity') {
-    if (form === 'stream' || form === 'lines') return new StreamReader(form, createFilter);
+    if (form === 'stream' || form === 'lines') return new StreamReader(form, createFilter, head);
     const about = { form, modelPath, createFilter };
-    return form === 'json' ? new KeptReader(about) : new UnnamedReader(about);
+    return form === 'json' ? new KeptReader(about, head) : new UnnamedReader(about, head);
   }
-  if (form === null && !modelPath && !mayHoldAnyForm(head.contentType)) return new DecidedReader(null);
+  if (form === null && !modelPath && !mayHoldAnyForm(head.contentType)) return new DecidedReader(null, head);
   const name = CODINGS.get(encoding);
-  if (name !== undefined) return new KeptReader({ form, modelPath, createFilter, coding: { name, decode } });
+  if (name !== undefined)
+    return new KeptReader({ form, modelPath, createFilter, coding: { name, decode } }, head);
   const isCall = form !== null && modelPath;
-  return new DecidedReader(isCall ? unreadable(`content-encoding ${encoding.slice(0, 50)}`) : null);
+  return new DecidedReader(isCall ? unreadable(`content-encoding ${encoding.slice(0, 50)}`) : null, head);
 }
 
 const CODINGS: ReadonlyMap<string, Coding> = new Map([
@@ -102,13 +96,36 @@ function unreadable(reason: string): ParsedUsage {
   return { calls: [], unknown: [null], reason };
 }
 
-/** A reader of a response whose body is not needed. The readers are classes, because one is created for each response. */
-class DecidedReader implements UsageReader {
+/** The readers are classes, because one is created for each response. */
+abstract class Reader implements UsageReader {
+  readonly #head: AnswerHead | null;
+
+  /** @param head null: the declared API does not matter, or matters to another reader that uses this one */
+  constructor(head: AnswerHead | null) {
+    this.#head = head;
+  }
+
+  abstract readonly needsBody: boolean;
+  abstract readonly keptBytes: number;
+  abstract write(chunk: Uint8Array): void;
+  abstract giveUp(): void;
+  /** The usage in the body, whatever the declared API is. */
+  protected abstract read(): ParsedUsage | null;
+
+  end(): ParsedUsage | null {
+    const usage = this.read();
+    return this.#head === null ? usage : asDeclared(usage, this.#head);
+  }
+}
+
+/** A reader of a response whose body is not needed. */
+class DecidedReader extends Reader {
   readonly needsBody = false;
   readonly keptBytes = 0;
   readonly #result: ParsedUsage | null;
 
-  constructor(result: ParsedUsage | null) {
+  constructor(result: ParsedUsage | null, head: AnswerHead | null) {
+    super(head);
     this.#result = result;
   }
 
@@ -120,12 +137,12 @@ class DecidedReader implements UsageReader {
     // Nothing is kept.
   }
 
-  end(): ParsedUsage | null {
+  protected read(): ParsedUsage | null {
     return this.#result;
   }
 }
 
-const NOTHING: UsageReader = new DecidedReader(null);
+const NOTHING: UsageReader = new DecidedReader(null, null);
 
 /**
  * On the declared chat path, a response without readable usage counts as a call without usage. An MCP tool result without
@@ -160,14 +177,15 @@ interface KeptBody extends JsonReading {
 }
 
 /** Collects the body and reads it at the end. */
-class KeptReader implements UsageReader {
+class KeptReader extends Reader {
   readonly #about: KeptBody;
   /** The body so far. While there is only one chunk, this is the chunk itself. */
   #store: Uint8Array = NO_BYTES;
   #bytes = 0;
   #hasGivenUp = false;
 
-  constructor(about: KeptBody) {
+  constructor(about: KeptBody, head: AnswerHead | null) {
+    super(head);
     this.#about = about;
   }
 
@@ -199,7 +217,7 @@ class KeptReader implements UsageReader {
     this.#store = NO_BYTES;
   }
 
-  end(): ParsedUsage | null {
+  protected read(): ParsedUsage | null {
     if (this.#hasGivenUp) return this.#about.modelPath ? NO_MEMORY : null;
     if (this.#bytes === 0) return null;
     if (this.#bytes > MAX_READ_BYTES) return usageOfTooLarge(this.#store, this.#about);
@@ -263,12 +281,13 @@ function withRoom(store: Uint8Array, bytes: number): Uint8Array {
 }
 
 /** For a content type without a known form: the first bytes decide whether and how the body is read. */
-class UnnamedReader implements UsageReader {
+class UnnamedReader extends Reader {
   readonly #about: JsonReading;
   #start: Uint8Array = NO_BYTES;
   #reader: UsageReader | null = null;
 
-  constructor(about: JsonReading) {
+  constructor(about: JsonReading, head: AnswerHead) {
+    super(head);
     this.#about = about;
   }
 
@@ -295,7 +314,7 @@ class UnnamedReader implements UsageReader {
     this.#reader.giveUp();
   }
 
-  end(): ParsedUsage | null {
+  protected read(): ParsedUsage | null {
     return (this.#reader ?? this.#decide()).end();
   }
 
@@ -305,8 +324,8 @@ class UnnamedReader implements UsageReader {
     const { modelPath, createFilter } = this.#about;
     const found =
       form === 'json'
-        ? new KeptReader({ form, modelPath, createFilter })
-        : new StreamReader(form, createFilter);
+        ? new KeptReader({ form, modelPath, createFilter }, null)
+        : new StreamReader(form, createFilter, null);
     found.write(this.#start);
     return found;
   }
@@ -319,12 +338,13 @@ function joined(first: Uint8Array, second: Uint8Array): Uint8Array {
   return both;
 }
 
-class StreamReader implements UsageReader {
+class StreamReader extends Reader {
   #stream: StreamText | null;
   /** The result after `giveUp`. */
   #result: ParsedUsage | null = null;
 
-  constructor(form: 'stream' | 'lines', createFilter: CreateParseFilter) {
+  constructor(form: 'stream' | 'lines', createFilter: CreateParseFilter, head: AnswerHead | null) {
+    super(head);
     this.#stream = createStreamText(form, createFilter);
   }
 
@@ -345,7 +365,7 @@ class StreamReader implements UsageReader {
     this.#stream = null;
   }
 
-  end(): ParsedUsage | null {
+  protected read(): ParsedUsage | null {
     return this.#stream === null ? this.#result : this.#stream.end();
   }
 }

@@ -84,11 +84,12 @@ const MAX_DEPTH = 40;
  * What the members of an object are read for, one bit each. Most objects of a response have no such member, so one look-up for
  * each member that is there replaces one for each member that may be there.
  */
-const [ID, MODEL, COUNTS, EVENT, KIND, RPC] = [1, 2, 4, 8, 16, 32] as const;
+const [ID, MODEL, COUNTS, EVENT, KIND, RPC, BY_MODEL] = [1, 2, 4, 8, 16, 32, 64] as const;
 const USES: ReadonlyMap<string, number> = usesOf([
   [[...IDS, 'response'], ID],
   [[...MODELS, ...ABOUT], MODEL],
-  [[...HOLDERS, ...HOLDERS_BY_MODEL, UNHELD_COUNT], COUNTS],
+  [[...HOLDERS, UNHELD_COUNT], COUNTS],
+  [HOLDERS_BY_MODEL, BY_MODEL],
   [['event'], EVENT],
   [['type', 'object', 'choices'], KIND],
   [['jsonrpc'], RPC],
@@ -141,7 +142,7 @@ function findingsOfObject(object: Record<string, unknown>, around: Place): reado
   for (const name of names) uses |= USES.get(name) ?? 0;
   const place = placeOf(object, uses, around);
   let below = findingsOfMembers(object, names, place);
-  if ((uses & COUNTS) !== 0) below = withMore(below, callsByModel(object, place));
+  if ((uses & BY_MODEL) !== 0) below = withMore(below, callsByModel(object, place));
   const isTool = around.isRoot && (uses & RPC) !== 0 && isToolResult(object);
   const counts = (uses & COUNTS) === 0 ? null : (countsAt(object) ?? unheldCountsOf(object));
   if (counts === null) {

@@ -98,7 +98,8 @@ export class PolicyEvaluator {
   #query(entry: AuditEntry | undefined): PolicyAnswer | Promise<PolicyAnswer> {
     const { policy, totals } = this.#options;
     const { agentName, memory } = policy();
-    return this.#ask(policyInputOf({ agentName, memory, totals: totals(), ...(entry && { entry }) }));
+    const facts = { agentName, memory, totals: totals() };
+    return this.#ask(policyInputOf(entry === undefined ? facts : { ...facts, entry }));
   }
 
   #ask(input: PolicyInput): PolicyAnswer | Promise<PolicyAnswer> {

@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { detached } from '../../core/untrusted/fields.ts';
 
 /**
  * Headers as a flat list (name, value, name, value, ...), the raw form of Node.js and undici. It preserves order, case and
@@ -57,6 +58,48 @@ function isTwin(lowerName: string): boolean {
 export function isPlatformName(lowerName: string): boolean {
   if (lowerName.charCodeAt(0) !== 120) return false;
   return dashed(lowerName).startsWith('x-platform-');
+}
+
+/** One bit for each rule about a header of this name, beside those of `FORWARDED`. No bit: the header passes in both directions. */
+const [HOP, PLATFORM, TWIN, TRAILER, REPLACED, TRACE, TE, REQUEST_ID, LENGTH] = [
+  32, 64, 128, 256, 512, 1024, 2048, 4096, 8192,
+] as const;
+
+interface KnownName {
+  readonly lower: string;
+  readonly rules: number;
+}
+
+/** Known names, as written. Messages have the same few names again and again, and one look-up is cheaper than all rules. */
+const knownNames = new Map<string, KnownName>();
+const MAX_KNOWN_NAMES = 500;
+/** Longer names are not kept, so that all of them need less than 100 kB. */
+const MAX_KNOWN_LENGTH = 64;
+
+function nameOf(name: string): KnownName {
+  const known = knownNames.get(name);
+  if (known !== undefined) return known;
+  const lower = name.toLowerCase();
+  const found = { lower, rules: rulesOf(lower) };
+  if (name.length > MAX_KNOWN_LENGTH) return found;
+  if (knownNames.size >= MAX_KNOWN_NAMES) knownNames.clear();
+  // A copy, because the name is a slice of the whole head.
+  knownNames.set(detached(name), found);
+  return found;
+}
+
+function rulesOf(lower: string): number {
+  let rules = FORWARDED.get(lower) ?? 0;
+  if (HOP_BY_HOP.has(lower)) rules |= HOP;
+  if (isPlatformName(lower)) rules |= PLATFORM;
+  if (isTwin(lower)) rules |= TWIN;
+  if (lower === 'trailer') rules |= TRAILER;
+  if (REWRITTEN.has(lower)) rules |= REPLACED;
+  if (TRACE_CONTEXT.has(lower)) rules |= TRACE;
+  if (lower === 'te') rules |= TE;
+  if (lower === 'x-request-id') rules |= REQUEST_ID;
+  if (lower === 'content-length') rules |= LENGTH;
+  return rules;
 }
 
 /** All values of one header, in order. */
@@ -145,13 +188,12 @@ export function requestHeaders(raw: HeaderList, to: ForwardedFor): string[] {
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i] ?? '';
     const value = raw[i + 1] ?? '';
-    const lower = name.toLowerCase();
-    if (lower === 'te') acceptsTrailers ||= /(^|,)\s*trailers\s*(,|$)/i.test(value);
-    if (listed.has(lower) || HOP_BY_HOP.has(lower) || isPlatformName(lower) || isTwin(lower)) continue;
-    if (lower === 'trailer') announce(head, name, value, (each) => listed.has(each) || !mayTrail(each));
-    else if (to.traceparent !== null && TRACE_CONTEXT.has(lower)) continue;
-    else if (!REWRITTEN.has(lower)) {
-      present |= FORWARDED.get(lower) ?? 0;
+    const { lower, rules } = nameOf(name);
+    if ((rules & TE) !== 0) acceptsTrailers ||= /(^|,)\s*trailers\s*(,|$)/i.test(value);
+    if ((rules & (HOP | PLATFORM | TWIN | REPLACED)) !== 0 || listed.has(lower)) continue;
+    if ((rules & TRAILER) !== 0) announce(head, name, value, (each) => listed.has(each) || !mayTrail(each));
+    else if ((rules & TRACE) === 0 || to.traceparent === null) {
+      present |= rules;
       head.push(name, value);
     }
   }
@@ -231,11 +273,11 @@ function withoutOwn(raw: HeaderList, isHead: boolean): ResponseHead {
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i] ?? '';
     const value = raw[i + 1] ?? '';
-    const lower = name.toLowerCase();
-    if (isPlatformName(lower)) addValue(platform, lower.replaceAll('_', '-'), value);
-    else if (listed.has(lower) || HOP_BY_HOP.has(lower) || lower === 'x-request-id') continue;
-    else if (isChunked && lower === 'content-length') continue;
-    else if (isHead && lower === 'trailer') {
+    const { lower, rules } = nameOf(name);
+    if ((rules & PLATFORM) !== 0) addValue(platform, dashed(lower), value);
+    else if ((rules & (HOP | REQUEST_ID)) !== 0 || listed.has(lower)) continue;
+    else if (isChunked && (rules & LENGTH) !== 0) continue;
+    else if (isHead && (rules & TRAILER) !== 0) {
       if (isChunked) announce(headers, name, value, (each) => listed.has(each) || isOwn(each));
     } else headers.push(name, value);
   }
