@@ -65,7 +65,7 @@ soak: dist/.built ## Run the long versions of the tests, with the promised times
 	@CHURN_SECONDS=$${CHURN_SECONDS:-600} npm run --silent test:e2e
 	@node bench/soak.ts
 
-bench: dist/.built ## Compare speed and memory of the sidecar's proxy with other proxies; about ten minutes (SAVE=1: save the results and renew the chart and the tables; bench/README.md)
+bench: dist/.built ## Compare speed and memory of the sidecar's proxy with other proxies; about a quarter of an hour (SAVE=1: save the results and renew the chart and the tables; bench/README.md)
 	@npm run --silent bench -- $(if $(SAVE),--save)
 	@$(if $(SAVE),npm run --silent generate && npm run --silent format)
 

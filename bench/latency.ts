@@ -24,7 +24,8 @@ export async function measureLatency(opened: Started[], options: RoundOptions): 
   const { directory, rounds, log } = options;
   const targets = TARGETS.filter(({ name }) => MEASURED.includes(name));
   const running = await startTargets(targets, opened, { directory });
-  for (const { port, prefix } of running) await warmUp({ port, prefix, scenario }, options);
+  const workloads = running.map(({ name, port, prefix }) => ({ name, port, prefix, scenario }));
+  await warmUp(workloads, options);
   const measured: Record<string, Round>[] = [];
   for (let round = 1; round <= rounds; round++) {
     log(`${RATE} requests per second, round ${round} of ${rounds}`);

@@ -27,7 +27,7 @@ export interface BenchOptions {
 export const HELP = `Usage: npm run bench -- [options]
 
 Measure throughput, latency, processor time, memory and start of the sidecar, with the heap that it has in a pod, and of other
-proxies in front of the same agent. A run of all sections takes about ten minutes.
+proxies in front of the same agent. A run of all sections takes about a quarter of an hour.
 
   --section NAME    Run only this section; may be repeated: ${SECTIONS.join(', ')}
   --rounds N        Number of rounds after the warm-up (1..100, default 5)

@@ -7,51 +7,70 @@ import type { RunningTarget } from './targets.ts';
 export interface RoundOptions extends LoadOptions {
   scenarios: readonly Scenario[];
   rounds: number;
-  /** Requests to each target in each scenario before the rounds; default 10,000. */
+  /** Requests to each target in each scenario before the rounds; default 25,000. */
   warmUpRequests?: number;
   log: (line: string) => void;
 }
 
 /** V8 optimises code that runs often. Measurements before that are not representative. */
-const WARM_UP = { requests: 10_000, loads: 30 };
+const WARM_UP = { requests: 25_000, loads: 30 };
 
 /**
- * Measures the targets in turn, in every scenario and round, so that other load on the machine affects all targets equally. The order
- * of the targets alternates, because a target may profit from what ran before it.
+ * With more targets, each would be idle for so long between its loads (8 seconds) that V8 drops its optimised code to free memory.
+ * It would then be measured while V8 compiles the code again.
+ */
+export const MAX_TARGETS = 5;
+
+/**
+ * Measures at most `MAX_TARGETS` targets in turn, in every scenario and round, so that other load on the machine affects all targets
+ * equally. The order of the targets alternates, because a target may profit from what ran before it.
  */
 export async function measureRounds(
   targets: readonly RunningTarget[],
   options: RoundOptions,
 ): Promise<Measurement[]> {
+  if (targets.length > MAX_TARGETS) throw new Error(`more than ${MAX_TARGETS} targets`);
   const measured: Measurement[] = [];
   for (let round = 0; round <= options.rounds; round++) {
     options.log(round === 0 ? 'warm-up' : `round ${round} of ${options.rounds}`);
-    for (const scenario of options.scenarios)
-      for (const { name, prefix, pid, port } of round % 2 === 0 ? targets : targets.toReversed()) {
-        const workload = { port, prefix, scenario };
-        try {
-          if (round === 0) await warmUp(workload, options);
-          else {
-            const result = await measureOnce(workload, pid, options);
-            measured.push({ target: name, scenario: scenario.name, round, ...result });
-          }
-        } catch (cause) {
-          throw new Error(`${name}, ${scenario.name}: ${(cause as Error).message}`, { cause });
+    for (const scenario of options.scenarios) {
+      const workloads = targets.map(({ name, prefix, pid, port }) => ({ name, pid, port, prefix, scenario }));
+      if (round === 0) await warmUp(workloads, options);
+      else
+        for (const workload of round % 2 === 0 ? workloads : workloads.toReversed()) {
+          const result = await named(workload, () => measureOnce(workload, workload.pid, options));
+          measured.push({ target: workload.name, scenario: scenario.name, round, ...result });
         }
-      }
+    }
   }
   return measured;
 }
 
-/** Sends requests until V8 has optimised the target. */
+interface NamedLoad extends Load {
+  name: string;
+}
+
+/** Adds the target and the scenario to an error. */
+async function named<T>({ name, scenario }: NamedLoad, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (cause) {
+    throw new Error(`${name}, ${scenario.name}: ${(cause as Error).message}`, { cause });
+  }
+}
+
+/** Sends requests in turn until V8 has optimised all targets. */
 export async function warmUp(
-  workload: Load,
+  workloads: readonly NamedLoad[],
   options: LoadOptions & { warmUpRequests?: number },
 ): Promise<void> {
   const { warmUpRequests = WARM_UP.requests } = options;
-  let requests = 0;
-  for (let loads = 0; loads < WARM_UP.loads && requests < warmUpRequests; loads++)
-    requests += (await load(workload, { ...options, seconds: 1 })).requests;
+  const requests = workloads.map(() => 0);
+  for (let loads = 0; loads < WARM_UP.loads && Math.min(...requests) < warmUpRequests; loads++)
+    for (const [index, workload] of workloads.entries()) {
+      const sent = await named(workload, () => load(workload, { ...options, seconds: 1 }));
+      requests[index] = (requests[index] ?? 0) + sent.requests;
+    }
 }
 
 async function measureOnce(

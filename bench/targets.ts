@@ -267,6 +267,7 @@ export const TARGETS: readonly Target[] = [
   },
   ofServers(HTTP_PROXY, 'bare-http-proxy.ts'),
   undici,
+  ofServers(`${UNDICI}, heap of a pod`, 'bare-undici.ts', { env: CHART_HEAP }),
   ofServers('@fastify/http-proxy', 'fastify-http-proxy.ts'),
   nginx,
   sidecar('sidecar off', { prefix: 'headers', env: { POLICY_PROXY_MODE: 'off' } }),
