@@ -54,6 +54,14 @@ export interface LaneCounts {
   withoutUsage: number;
 }
 
+/** What a call without tools shows. */
+interface Sighting {
+  model: string | null;
+  server: string | null;
+  hasTokens: boolean;
+  keys: readonly string[];
+}
+
 /** Characters of a path that the log keeps. */
 const MAX_PATH = 2048;
 
@@ -74,7 +82,7 @@ export class EgressLog {
   readonly #servers = new Map<string, { calls: DayCounts; tools: DayCounts }>();
   #lastId = 0;
   /** Of the last call: most calls are of one model, without tools. */
-  #sighting: { key: string | null; keys: readonly string[] } = { key: null, keys: [] };
+  #sighting: Sighting = { model: null, server: null, hasTokens: false, keys: [] };
 
   constructor(options: EgressLogOptions) {
     const { clock, lanes } = options;
@@ -217,16 +225,17 @@ export class EgressLog {
     const { model, usage, toolsCalled, toolsExecuted } = facts;
     const totalTokens = (usage?.promptTokens ?? 0) + (usage?.completionTokens ?? 0);
     const hasTools = toolsCalled.length + toolsExecuted.length > 0;
-    const key = hasTools ? null : JSON.stringify([model, server, totalTokens > 0]);
+    const hasTokens = totalTokens > 0;
     const known = this.#sighting;
-    if (key !== null && key === known.key) return known.keys;
+    if (!hasTools && model === known.model && server === known.server && hasTokens === known.hasTokens)
+      return known.keys;
     const keys = sightingsOfLaneCall({
       models: model === null ? [] : [model],
       tools: [...toolsCalled, ...toolsExecuted],
       mcpServers: server === null ? [] : [server],
       totalTokens,
     });
-    this.#sighting = { key, keys };
+    if (!hasTools) this.#sighting = { model, server, hasTokens, keys };
     return keys;
   }
 }

@@ -4,13 +4,16 @@ import type { Readable } from 'node:stream';
 import { lingerOver } from '../proxy/connection-end.ts';
 import { frame, type Framed } from '../proxy/framing.ts';
 import { printable, type HeaderList } from '../proxy/headers.ts';
+import { BodyInlet } from '../proxy/request-body.ts';
 import type { ResponseWriter } from '../proxy/response-writer.ts';
+import type { Stuck } from '../proxy/stuck.ts';
 import type { ArrivingRequest } from './lane-entrance.ts';
 import { http2Headers } from './lane-headers.ts';
 
 /** A request of the agent with its response, over HTTP/1.1 or HTTP/2. */
 export interface LaneClient extends ArrivingRequest {
-  readonly request: Readable;
+  /** Receives the body. Call it when the head arrives. */
+  receive(): LaneBody;
   readonly response: ServerResponse;
   /** Throws if a header is not valid. */
   writeHead(status: number, message: string, headers: HeaderList): void;
@@ -24,6 +27,17 @@ export interface LaneClient extends ArrivingRequest {
   onDisconnect(listener: () => void): void;
 }
 
+/** The body of a request. */
+export interface LaneBody {
+  /**
+   * Returns the whole body if it arrived with the head, which costs less than a stream. Call it once, in the tick after the head.
+   * @param bodyBytes Infinity: unknown in advance
+   */
+  take(bodyBytes: number, stuck: Pick<Stuck, 'hold' | 'release'>): Buffer | Readable;
+  /** Reads and drops the rest. Call it when the response is sent. */
+  drop(): void;
+}
+
 export function http1Client(request: IncomingMessage, response: ServerResponse): LaneClient {
   return {
     method: request.method ?? 'GET',
@@ -31,7 +45,13 @@ export function http1Client(request: IncomingMessage, response: ServerResponse):
     headers: request.headers,
     socket: request.socket,
     framed: frame(request),
-    request,
+    receive: () => {
+      const inlet = new BodyInlet(request);
+      return {
+        take: (bodyBytes, stuck) => inlet.take(bodyBytes, () => undefined, stuck),
+        drop: () => inlet.drop(),
+      };
+    },
     response,
     writeHead: (status, message, headers) =>
       void response.writeHead(status, printable(message), [...headers]),
@@ -54,7 +74,7 @@ export function http2Client(request: Http2ServerRequest, response: Http2ServerRe
     headers: { ...request.headers, host: request.authority },
     socket: request.socket,
     framed: http2Framed(request),
-    request,
+    receive: () => ({ take: () => request, drop: () => undefined }),
     // Node.js gives both responses the members that the lanes use.
     response: response as unknown as ServerResponse,
     writeHead: (status, _message, headers) => void response.writeHead(status, http2Headers(headers)),

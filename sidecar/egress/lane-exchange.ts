@@ -10,11 +10,15 @@ import { AnswerBody, type AnswerStep } from './answer-body.ts';
 import { createCall } from './create-call.ts';
 import { passed, readBody } from './lane-body.ts';
 import { NO_FACTS, type LaneCall, type OwnResponse, type RequestStep, type Treatment } from './lane-call.ts';
-import type { LaneClient } from './lane-client.ts';
+import type { LaneBody, LaneClient } from './lane-client.ts';
 import type { LaneContext } from './lane-context.ts';
 import type { Admitted } from './lane-entrance.ts';
 import { clientHeaders, isPlainJson, upstreamHeaders } from './lane-headers.ts';
 import { failureOf, respondWith } from './own-response.ts';
+
+/** A body to send as it is. */
+const unread = (body: Buffer | Readable): Buffer | Readable =>
+  Buffer.isBuffer(body) ? body : passed(body);
 
 /** One call of the agent through a lane, with its response. */
 export class LaneExchange implements UpstreamHandler, Source {
@@ -24,6 +28,10 @@ export class LaneExchange implements UpstreamHandler, Source {
   /** null: the call passes unread. */
   readonly #call: LaneCall | null;
   readonly #entry: AuditEntry | null;
+  /** null: the request has no body. */
+  readonly #body: LaneBody | null;
+  /** The body if it did not arrive as a whole. */
+  #stream: Readable | null = null;
   readonly #writer: ResponseWriter;
   readonly #stuck: Stuck;
   readonly #arrivedAt: Date;
@@ -55,30 +63,45 @@ export class LaneExchange implements UpstreamHandler, Source {
     if (this.#call === null) context.log.unread(route.lane.id, 'route');
     this.#writer = new ResponseWriter(client.response, this);
     this.#stuck = new Stuck(context.load, { shed: () => client.destroy(), forget: () => undefined });
-    client.response.once('close', this.#closed).once('finish', () => client.sent());
+    this.#body = input.bodyBytes === 0 ? null : client.receive();
+    client.response.once('close', this.#closed).once('finish', () => {
+      this.#body?.drop();
+      client.sent();
+    });
     client.onDisconnect(this.#closed);
   }
 
   start(): void {
-    const { bodyBytes } = this.#input;
-    const client = this.#client;
     const call = this.#call;
-    const { maxEgressBody } = this.#context.load;
-    if (call === null) this.#send(bodyBytes === 0 ? null : passed(client.request));
-    else if (bodyBytes === 0) this.#requested(() => call.request(undefined, Buffer.alloc(0)));
-    else if (!isPlainJson(client.rawHeaders)) this.#passUnread(call, 'form', passed(client.request));
-    else if (bodyBytes !== Infinity && bodyBytes > maxEgressBody)
-      this.#passUnread(call, 'size', passed(client.request));
-    else
-      readBody(client.request, {
-        maxBytes: maxEgressBody,
-        keep: (bytes) => this.#keep(bytes),
-        onWhole: (body) => this.#requested(() => call.request(jsonBodyOf(body), body)),
-        onTooLarge: (rest) => this.#passUnread(call, 'size', rest),
-      });
+    // The body is read in this turn of the event loop, but after the head.
+    if (this.#body !== null) process.nextTick(this.#begin);
+    else if (call === null) this.#send(null);
+    else this.#requested(() => call.request(undefined, Buffer.alloc(0)));
   }
 
-  #passUnread(call: LaneCall, reason: 'form' | 'size', body: Readable): void {
+  readonly #begin = (): void => {
+    const call = this.#call;
+    const { bodyBytes } = this.#input;
+    const body = this.#isOver ? undefined : this.#body?.take(bodyBytes, this.#stuck);
+    if (body === undefined) return;
+    if (!Buffer.isBuffer(body)) this.#stream = body;
+    const { maxEgressBody } = this.#context.load;
+    if (call === null) this.#send(unread(body));
+    else if (!isPlainJson(this.#client.rawHeaders)) this.#passUnread(call, 'form', unread(body));
+    else if (bodyBytes !== Infinity && bodyBytes > maxEgressBody)
+      this.#passUnread(call, 'size', unread(body));
+    else if (!Buffer.isBuffer(body))
+      readBody(body, {
+        maxBytes: maxEgressBody,
+        keep: (bytes) => this.#keep(bytes),
+        onWhole: (whole) => this.#requested(() => call.request(jsonBodyOf(whole), whole)),
+        onTooLarge: (rest) => this.#passUnread(call, 'size', rest),
+      });
+    else if (this.#keep(body.length)) this.#requested(() => call.request(jsonBodyOf(body), body));
+    else this.#passUnread(call, 'size', body);
+  };
+
+  #passUnread(call: LaneCall, reason: 'form' | 'size', body: Buffer | Readable): void {
     const { bodyBytes, route } = this.#input;
     this.#context.log.unread(route.lane.id, reason);
     const bytes = bodyBytes === Infinity ? null : bodyBytes;
@@ -260,12 +283,13 @@ export class LaneExchange implements UpstreamHandler, Source {
     this.#isOver = true;
     this.#control?.abort();
     // The rest of the body is read and dropped.
-    this.#client.request.unpipe();
+    this.#stream?.unpipe();
     respondWith(this.#client, response, this.#call?.facts.violations ?? []);
   }
 
   #keep(bytes: number): boolean {
-    if (!this.#context.load.keepForEgress(bytes)) return false;
+    // What is reserved after the end would never be given back. Bytes of the request may still arrive then.
+    if (this.#isClosed || !this.#context.load.keepForEgress(bytes)) return false;
     this.#keptBytes += bytes;
     return true;
   }

@@ -1,4 +1,4 @@
-import { endToEnd, isPlatformName, recordOf, valuesOf, type HeaderList } from '../proxy/headers.ts';
+import { endToEnd, recordOf, valuesOf, type HeaderList } from '../proxy/headers.ts';
 
 /** Request headers that the lane sets itself. The length is set by the client library where the body is sent as a whole. */
 const REPLACED: ReadonlySet<string> = new Set(['host', 'expect']);
@@ -19,7 +19,6 @@ export function upstreamHeaders(raw: HeaderList, { host, isRead, isWhole }: Requ
     raw,
     (name) =>
       REPLACED.has(name) ||
-      isPlatformName(name) ||
       // The names of HTTP/2.
       name.startsWith(':') ||
       (isRead && name === CODING) ||
@@ -30,10 +29,7 @@ export function upstreamHeaders(raw: HeaderList, { host, isRead, isWhole }: Requ
 
 /** The headers of a response to the client. `isChanged`: the body is not the upstream's. */
 export function clientHeaders(raw: HeaderList, isChanged: boolean): string[] {
-  return endToEnd(
-    raw,
-    (name) => isPlatformName(name) || name === 'trailer' || (isChanged && isOfTheBody(name)),
-  );
+  return endToEnd(raw, (name) => name === 'trailer' || (isChanged && isOfTheBody(name)));
 }
 
 const OF_THE_BODY: ReadonlySet<string> = new Set([

@@ -1,7 +1,6 @@
 import { createServer } from 'node:http';
 import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
-import { gatherChunks, hasBody } from '../../runtime/chunk-store.ts';
 import { bind, endOf } from '../../runtime/http-listener.ts';
 import { MAX_HEADER_FIELDS } from '../proxy/framing.ts';
 import { ignoreUpgrade, wantsWebSocket } from '../proxy/ignore-upgrade.ts';
@@ -49,10 +48,7 @@ export async function startLaneServer(
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  server.on('request', (request, response) => {
-    if (hasBody(request)) gatherChunks(request);
-    serve(context, http1Client(request, response));
-  });
+  server.on('request', (request, response) => serve(context, http1Client(request, response)));
   server.on('upgrade', (request, socket, head) => {
     if (wantsWebSocket(request)) handleLaneUpgrade(context, request, socket as Socket, head);
     else ignoreUpgrade(server, request, socket, head);

@@ -157,14 +157,18 @@ function listedIn(connection: readonly string[]): ReadonlySet<string> {
   return listed;
 }
 
-/** The headers about the message, without those about one connection. `isDropped`: whether to drop another header. */
+/**
+ * The headers about the message, without those about one connection and without the product's own. `isDropped`: whether to drop
+ * another header.
+ */
 export function endToEnd(raw: HeaderList, isDropped: (lowerName: string) => boolean): string[] {
   const listed = listedIn(valuesOf(raw, 'connection'));
   const kept: string[] = [];
   for (let i = 0; i < raw.length; i += 2) {
     const name = raw[i] ?? '';
-    const lower = name.toLowerCase();
-    if (!listed.has(lower) && !HOP_BY_HOP.has(lower) && !isDropped(lower)) kept.push(name, raw[i + 1] ?? '');
+    const { lower, rules } = nameOf(name);
+    if ((rules & (HOP | PLATFORM)) === 0 && !listed.has(lower) && !isDropped(lower))
+      kept.push(name, raw[i + 1] ?? '');
   }
   return kept;
 }
