@@ -10,6 +10,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { parseArgs } from 'node:util';
+import { POLL_MS } from '../sidecar/census/census.ts';
 import { integerUpTo } from './options.ts';
 import { accepts, startNode, type Started } from './processes.ts';
 
@@ -36,6 +37,9 @@ interface Result {
   /** Shares of one core. */
   withCensus: number;
   withoutCensus: number;
+  /** A process that does nothing but wake up as often as the census polls. On a virtual machine that costs ten times a poll. */
+  timer: number;
+  /** What the census costs above that. */
   census: number;
   bar: number;
 }
@@ -93,12 +97,14 @@ async function measureInside(seconds: number, rows: number): Promise<Result[]> {
     const counting = await sidecar('on', { first: 4200, manifest });
     started.push(counting);
     await stateIsOn(4201);
+    const waking = startTimer();
+    started.push(waking);
     const measure = async (what: Result['what'], bar: number): Promise<Result> => {
-      const before = [counting, plain].map(({ pid }) => cpuSeconds(pid));
+      const before = [counting, plain, waking].map(({ pid }) => cpuSeconds(pid));
       const startedMs = performance.now();
       await sleep(seconds * 1000);
       const took = (performance.now() - startedMs) / 1000;
-      const [withCensus = NaN, withoutCensus = NaN] = [counting, plain].map(
+      const [withCensus = NaN, withoutCensus = NaN, timer = NaN] = [counting, plain, waking].map(
         ({ pid }, index) => (cpuSeconds(pid) - (before[index] ?? NaN)) / took,
       );
       const shown = what === 'polls' ? 0 : rows;
@@ -108,7 +114,8 @@ async function measureInside(seconds: number, rows: number): Promise<Result[]> {
         seconds: took,
         withCensus,
         withoutCensus,
-        census: withCensus - withoutCensus,
+        timer,
+        census: withCensus - withoutCensus - timer,
         bar,
       };
     };
@@ -134,6 +141,17 @@ async function measureInside(seconds: number, rows: number): Promise<Result[]> {
   }
 }
 
+function startTimer(): Started {
+  const child = spawn(process.execPath, ['-e', `setInterval(() => undefined, ${POLL_MS})`]);
+  if (child.pid === undefined) throw new Error('Node.js did not start');
+  const exited = once(child, 'exit');
+  const close = async (): Promise<void> => {
+    child.kill('SIGKILL');
+    await exited;
+  };
+  return { pid: child.pid, close };
+}
+
 /** Rejects if the census is refused, because then nothing would be measured. */
 async function stateIsOn(controlPort: number): Promise<void> {
   while (!(await accepts(controlPort))) await sleep(50);
@@ -145,17 +163,18 @@ async function stateIsOn(controlPort: number): Promise<void> {
 const percent = (share: number): string => `${(share * 100).toFixed(3)} %`;
 
 function table(results: readonly Result[]): string {
-  const lines = results.map(({ what, rows, withCensus, withoutCensus, census, bar }) =>
+  const lines = results.map(({ what, rows, withCensus, withoutCensus, timer, census, bar }) =>
     [
       what.padEnd(6),
       String(rows).padStart(6),
       percent(withCensus).padStart(10),
       percent(withoutCensus).padStart(10),
+      percent(timer).padStart(10),
       percent(census).padStart(10),
       percent(bar).padStart(10),
     ].join('  '),
   );
-  return ['          rows   with census  without      census         bar', ...lines].join('\n');
+  return ['          rows  with census     without       timer      census         bar', ...lines].join('\n');
 }
 
 async function main(): Promise<number> {

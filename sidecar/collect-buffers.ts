@@ -1,3 +1,5 @@
+import { subscribe } from 'node:diagnostics_channel';
+import type { Socket } from 'node:net';
 import { getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 
@@ -13,7 +15,31 @@ export function collectBuffers(memoryBytes: number): void {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as (options: { type: 'minor' }) => void;
   const most = memoryBytes * PART;
-  setInterval(() => {
+  whileConnected(INTERVAL_MS, () => {
     if (getHeapStatistics().external_memory > most) collect({ type: 'minor' });
-  }, INTERVAL_MS).unref();
+  });
+}
+
+/**
+ * Calls `check` every `intervalMs` milliseconds while any server of this process has a connection. Twenty wake-ups per second would
+ * be most of what an idle sidecar costs.
+ */
+export function whileConnected(intervalMs: number, check: () => void): void {
+  let open = 0;
+  let timer: NodeJS.Timeout | null = null;
+  const stop = (): void => {
+    if (open > 0 || timer === null) return;
+    clearInterval(timer);
+    timer = null;
+  };
+  subscribe('net.server.socket', (message) => {
+    const { socket } = message as { socket: Socket };
+    open += 1;
+    // Upgrades come close to the number of listeners at which Node.js prints a warning.
+    socket.setMaxListeners(socket.getMaxListeners() + 1).once('close', () => (open -= 1));
+    timer ??= setInterval(() => {
+      check();
+      stop();
+    }, intervalMs).unref();
+  });
 }

@@ -12,7 +12,7 @@ import { OwnConnections } from './own-connections.ts';
 import { ProcFiles, type ProcNet } from './proc-files.ts';
 
 /** Milliseconds between two readings of the counter of opened connections. */
-const POLL_MS = 50;
+export const POLL_MS = 50;
 /** Milliseconds without a change of the counter until the next scan: it does not count UDP sockets. */
 const QUIET_SCAN_MS = 10_000;
 /** Above this number of rows another thread reads the tables, at most once in a second. */
