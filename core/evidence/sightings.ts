@@ -76,7 +76,9 @@ function namesOf(id: string): string[] {
 const modelSubjectsOf = (id: string): string[] => modelNamesOf(id).map((name) => `model:${name}`);
 
 /** The sighting keys of one entry of the audit ring, from its response and from the agent's report about it. */
-export function sightingsIn(entry: Pick<AuditEntry, keyof Behavior | 'usage' | 'events'>): ReadonlySet<string> {
+export function sightingsIn(
+  entry: Pick<AuditEntry, keyof Behavior | 'usage' | 'events'>,
+): ReadonlySet<string> {
   const { usage, guardrailsInvoked, toolsCalled, events } = entry;
   if (usage === undefined && guardrailsInvoked === undefined && toolsCalled === undefined && !events)
     return NO_KEYS;

@@ -17,8 +17,7 @@ import { clientHeaders, isPlainJson, upstreamHeaders } from './lane-headers.ts';
 import { failureOf, respondWith } from './own-response.ts';
 
 /** A body to send as it is. */
-const unread = (body: Buffer | Readable): Buffer | Readable =>
-  Buffer.isBuffer(body) ? body : passed(body);
+const unread = (body: Buffer | Readable): Buffer | Readable => (Buffer.isBuffer(body) ? body : passed(body));
 
 /** One call of the agent through a lane, with its response. */
 export class LaneExchange implements UpstreamHandler, Source {

@@ -60,7 +60,7 @@ export function isPlatformName(lowerName: string): boolean {
   return dashed(lowerName).startsWith('x-platform-');
 }
 
-/** One bit for each rule about a header of this name, beside those of `FORWARDED`. No bit: the header passes in both directions. */
+/** One bit for each rule about a header of this name, in addition to those of `FORWARDED`. No bit: the header passes in both directions. */
 const [HOP, PLATFORM, TWIN, TRAILER, REPLACED, TRACE, TE, REQUEST_ID, LENGTH] = [
   32, 64, 128, 256, 512, 1024, 2048, 4096, 8192,
 ] as const;
