@@ -32,6 +32,9 @@ import {
   type UpstreamRequest,
 } from './upstream.ts';
 
+/** Bytes of a response that wait for the verdict. Above this number, its connection is not read. */
+const MAX_HELD = 16 * 1024;
+
 /** The agent's response head as it is passed on. */
 interface Head {
   status: number;
@@ -69,6 +72,7 @@ export class Exchange implements UpstreamHandler, Source, Turn {
   #overheadMs = 0;
   /** Events deferred until the policy engine has judged the head; null: no judgement is pending. */
   #held: (() => void)[] | null = null;
+  #heldBytes = 0;
   /** Pending policy evaluation. The audit entry is completed only after it. */
   #judging: Promise<void> | null = null;
   /** Set if the response was blocked. */
@@ -161,11 +165,13 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     else passOn(verdict);
   }
 
-  /** Holds back the whole response until the verdict. */
+  /**
+   * Holds back the whole response until the verdict. The agent's connection is read on up to a limit: to stop it and to start it
+   * again costs two system calls, and the verdict is usually there before the next bytes.
+   */
   async #holdFor(verdict: Promise<Verdict>, passOn: (final: Verdict) => void): Promise<void> {
     const held: (() => void)[] = [];
     this.#held = held;
-    this.#control?.pause();
     const final = await verdict;
     this.#held = null;
     passOn(final);
@@ -202,7 +208,12 @@ export class Exchange implements UpstreamHandler, Source, Turn {
   }
 
   onData(chunk: Buffer): void {
-    if (this.#held !== null) return void this.#held.push(() => this.onData(chunk));
+    if (this.#held !== null) {
+      this.#heldBytes += chunk.length;
+      if (this.#heldBytes > MAX_HELD) this.#control?.pause();
+      this.#held.push(() => this.onData(chunk));
+      return;
+    }
     this.#blocked?.take(chunk);
     if (this.#isOver) return;
     this.#writer.write(chunk);

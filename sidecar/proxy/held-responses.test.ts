@@ -1,0 +1,42 @@
+import { afterEach, expect, test } from '@jest/globals';
+import type { ServerResponse } from 'node:http';
+import type { PolicyAnswer } from '../../core/policy/engine.ts';
+import { ask, startRig, until, type ProxyRig } from '../../testing/proxy-rig.ts';
+
+let rig: ProxyRig | undefined;
+afterEach(() => rig?.close());
+
+const SAFE = { 'X-Platform-Guardrails-Invoked': 'pii-detector' };
+const ALLOWED: PolicyAnswer = { state: 'answered', denials: [] };
+
+test('an agent cannot send without limit while its response waits for the verdict', async () => {
+  const verdict = Promise.withResolvers<PolicyAnswer>();
+  let isAsked = false;
+  // More than the buffers of the kernel hold.
+  const body = Buffer.alloc(32 * 1024 * 1024, 'x');
+  const answered = Promise.withResolvers<ServerResponse>();
+  rig = await startRig(
+    (_request, response) => {
+      response.writeHead(200, { ...SAFE, 'Content-Length': body.length }).end(body);
+      answered.resolve(response);
+    },
+    {
+      mode: 'enforce',
+      engine: {
+        evaluate: () => {
+          isAsked = true;
+          return verdict.promise;
+        },
+      },
+    },
+  );
+  const received = ask(rig.port);
+  const response = await answered.promise;
+  await until(() => isAsked, 'the query');
+  // Long enough to read all of it, if it were read.
+  let turns = 0;
+  await until(() => (turns += 1) > 100, 'time to read');
+  expect(response.writableLength + (response.socket?.writableLength ?? 0)).toBeGreaterThan(0);
+  verdict.resolve(ALLOWED);
+  expect((await received).body).toHaveLength(body.length);
+});
