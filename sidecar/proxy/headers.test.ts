@@ -248,3 +248,15 @@ describe('the head of a response', () => {
     });
   });
 });
+
+test('rules do not depend on how many other names, and how long names, were seen', () => {
+  const long = `X-Platform-${'a'.repeat(100)}`;
+  for (let number = 0; number < 1_200; number++) {
+    const name = `x-header-${number}`;
+    const raw = [name, '1', 'TE', 'gzip', long, '2', 'X_Forwarded_For', '3'];
+    expect(requestHeaders(raw, to)).toEqual(['Host', 'shop.test', name, '1', ...added]);
+  }
+  const { headers, platform } = responseHeaders([long, '2', 'Keep-Alive', 'x', 'Date', 'now'], 'r-1');
+  expect(headers).toEqual(['Date', 'now', 'X-Request-Id', 'r-1']);
+  expect([...platform]).toEqual([[long.toLowerCase(), '2']]);
+});

@@ -79,12 +79,13 @@ const MAX_KNOWN_LENGTH = 64;
 function nameOf(name: string): KnownName {
   const known = knownNames.get(name);
   if (known !== undefined) return known;
-  const lower = name.toLowerCase();
+  // A copy, because the name is a slice of the whole head, and so is a name that is already in lower case.
+  const copy = detached(name);
+  const lower = copy.toLowerCase();
   const found = { lower, rules: rulesOf(lower) };
   if (name.length > MAX_KNOWN_LENGTH) return found;
   if (knownNames.size >= MAX_KNOWN_NAMES) knownNames.clear();
-  // A copy, because the name is a slice of the whole head.
-  knownNames.set(detached(name), found);
+  knownNames.set(copy, found);
   return found;
 }
 
