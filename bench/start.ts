@@ -4,7 +4,16 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { cpuMs, pin, spawnNode, type Started } from './processes.ts';
 import { spreadOf } from './report.ts';
 import type { StartRow } from './results.ts';
-import { asInImage, BUILTIN, BUNDLE, CHART_HEAP, freePort, sidecarVariables, startAgent } from './targets.ts';
+import {
+  asInImage,
+  BUILTIN,
+  BUNDLE,
+  CHART_HEAP,
+  freePort,
+  imageFlags,
+  sidecarVariables,
+  startAgent,
+} from './targets.ts';
 
 const BARE = 'node:http';
 const STARTED = 'sidecar';
@@ -19,6 +28,8 @@ interface Start {
 interface Program {
   name: string;
   file: string;
+  /** Command line flags of Node.js. */
+  flags?: readonly string[];
   path: string;
   env: (port: number) => Promise<Readonly<Record<string, string>>>;
 }
@@ -49,6 +60,7 @@ export async function measureStart(
     {
       name: STARTED,
       file: asInImage(bundle, directory),
+      flags: imageFlags(),
       path: '/headers/orders/A-1042',
       env: async (port) => ({
         ...(await sidecarVariables({ agent, directory }, port)),
@@ -67,11 +79,11 @@ export async function measureStart(
   return programs.map(({ name }) => rowOf(name, measured));
 }
 
-async function startOnce({ file, path, env }: Program): Promise<Start> {
+async function startOnce({ file, flags, path, env }: Program): Promise<Start> {
   const port = await freePort();
   const variables = await env(port);
   const begin = performance.now();
-  const { child, log, close } = spawnNode(file, variables);
+  const { child, log, close } = spawnNode(file, variables, { flags });
   try {
     const pid = child.pid ?? 0;
     if (pid !== 0) pin(pid, 'target');

@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process';
-import { copyFileSync, existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { copyFileSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { annotationDefaults } from '../core/injection/annotations.ts';
 import { nodeOptions } from '../core/injection/build-sidecar.ts';
 import { parseManifest } from '../core/manifest/parse-manifest.ts';
+import { imageOf, stagesOf } from '../e2e/images/dockerfile.ts';
 import { startNginx } from '../testing/debian-server.ts';
 import { startOpa, writePolicy } from '../testing/opa.ts';
 import { TestServers } from '../testing/sockets.ts';
@@ -172,9 +173,16 @@ async function startSidecar(
 ): Promise<Started & { port: number }> {
   const port = await freePort();
   const variables = await sidecarVariables(setup, port);
-  const { flags, onOutput } = setup;
+  const { flags = [], onOutput } = setup;
   const main = asInImage(bundle, setup.directory);
-  return { port, ...(await startNode(main, port, { ...variables, ...env }, { flags, onOutput })) };
+  const options = { flags: [...imageFlags(), ...flags], onOutput };
+  return { port, ...(await startNode(main, port, { ...variables, ...env }, options)) };
+}
+
+/** Command line flags of Node.js in the image of the sidecar. */
+export function imageFlags(): string[] {
+  const dockerfile = readFileSync(join(import.meta.dirname, '../images/Dockerfile'), 'utf8');
+  return imageOf(stagesOf(dockerfile), 'sidecar').config.Entrypoint?.slice(1) ?? [];
 }
 
 /** The file that runs a bundle as in its image: with a loader and a code cache (images/Dockerfile). */
@@ -289,7 +297,7 @@ export const LANE_TARGETS: readonly Target[] = [
     start: async (setup) => {
       const { agent, directory } = setup;
       const [port, unused] = [await freePort(), await freePort()];
-      const started = await startNode(asInImage(BUNDLE, directory), port, {
+      const variables = {
         ...(await sidecarVariables(setup, await freePort())),
         ...CHART_HEAP,
         // Nothing listens there: a call through a lane does not reach the agent.
@@ -301,8 +309,9 @@ export const LANE_TARGETS: readonly Target[] = [
         EGRESS_PORT: String(port),
         EGRESS_CA_FILE: agent.caFile ?? '',
         LOG_LEVEL: 'error',
-      });
-      return { port, ...started };
+      };
+      const options = { flags: imageFlags() };
+      return { port, ...(await startNode(asInImage(BUNDLE, directory), port, variables, options)) };
     },
   },
 ];

@@ -188,7 +188,8 @@ describe('images/Dockerfile', () => {
     expect(config).toMatchObject({
       User: '65532:65532',
       WorkingDir: '/app',
-      Entrypoint: ['/nodejs/bin/node'],
+      // Decision 106.
+      Entrypoint: ['/nodejs/bin/node', ...(target === 'sidecar' ? ['--v8-pool-size=1'] : [])],
       Cmd: [`dist/${target}/main.js`],
     });
     // The sidecar's bundle has a code cache and a loader.
