@@ -17,10 +17,10 @@ function compile(bundle, cachedData) {
   });
 }
 
-/** Runs a compiled bundle, whose `require` is that of this file. */
-function run(script, bundle) {
+/** Runs a compiled bundle. `require_`: for the files next to it. */
+function run(script, bundle, require_) {
   const own = { exports: {} };
-  script.runInThisContext()(own.exports, require, own, bundle, dirname(bundle));
+  script.runInThisContext()(own.exports, require_, own, bundle, dirname(bundle));
 }
 
 function cacheOf(bundle) {
@@ -34,7 +34,7 @@ function cacheOf(bundle) {
 
 if (require.main === module) {
   const bundle = join(module.path, 'bundle.js');
-  run(compile(bundle, cacheOf(bundle)), bundle);
+  run(compile(bundle, cacheOf(bundle)), bundle, require);
 }
 
 module.exports = { cacheNextTo, compile, run };

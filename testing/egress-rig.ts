@@ -13,7 +13,7 @@ import { systemClock, type Clock } from '../runtime/clock.ts';
 import { silentLogger } from '../runtime/logger.ts';
 import type { KeyPair } from '../runtime/http-listener.ts';
 import { AuditLog } from '../sidecar/audit/audit-log.ts';
-import type { OnForbiddenTool } from '../sidecar/egress/create-call.ts';
+import type { OnForbiddenTool } from '../sidecar/egress/egress-fields.ts';
 import { Egress } from '../sidecar/egress/egress.ts';
 import { RequestTraces } from '../sidecar/otlp/request-traces.ts';
 import { PolicyEvaluator } from '../sidecar/policy/policy-evaluator.ts';

@@ -3,16 +3,13 @@ import type { LaneRoute } from '../../core/egress/lane-routes.ts';
 import type { EgressUsage } from '../../core/egress/egress-call.ts';
 import type { ModelUsage, ModelWire, WireName } from '../../core/egress/model-wire.ts';
 import type { CallNames } from './call-names.ts';
+import type { OnForbiddenTool } from './egress-fields.ts';
 import type { EgressPolicy } from './egress-policy.ts';
 import type { LaneCall, UnreadReason } from './lane-call.ts';
 import { McpCall } from './mcp-call.ts';
 import type { McpMemory } from './mcp-memory.ts';
 import { ModelCall } from './model-call.ts';
 import type { Reservations } from './reservations.ts';
-
-/** What happens with a forbidden tool call in an answer. `fail`: the agent gets 403 instead of the answer. */
-export const ON_FORBIDDEN_TOOL = ['strip', 'fail'] as const;
-export type OnForbiddenTool = (typeof ON_FORBIDDEN_TOOL)[number];
 
 /** What all calls share. */
 export interface CallContext {

@@ -12,7 +12,10 @@ import {
   withDefault,
   type Summaries,
 } from '../../runtime/env.ts';
-import { ON_FORBIDDEN_TOOL } from './create-call.ts';
+
+/** What happens with a forbidden tool call in an answer. `fail`: the agent gets 403 instead of the answer. */
+const ON_FORBIDDEN_TOOL = ['strip', 'fail'] as const;
+export type OnForbiddenTool = (typeof ON_FORBIDDEN_TOOL)[number];
 
 const lanes = optional(
   'comma-separated lane=upstream, each lane once, such as openai=https://api.openai.com/v1',

@@ -22,7 +22,7 @@ import { OutageLog } from '../proxy/outage-log.ts';
 import { createHttpUpstream } from '../http-client/create-http-upstream.ts';
 import type { TlsTrust } from '../proxy/upstream.ts';
 import { CallNames } from './call-names.ts';
-import type { OnForbiddenTool } from './create-call.ts';
+import type { OnForbiddenTool } from './egress-fields.ts';
 import { EgressLog } from './egress-log.ts';
 import { EgressPolicy } from './egress-policy.ts';
 import type { LaneContext, OpenLane } from './lane-context.ts';
