@@ -1,3 +1,4 @@
+import { setNewest } from '../untrusted/set-newest.ts';
 import { addressText, neighbourhoodOf, parseIp } from './address.ts';
 import type { SocketAddress } from './socket-table.ts';
 
@@ -67,13 +68,8 @@ export class AddressBook {
     }
     for (const text of addresses) {
       const address = parseIp(text);
-      if (address === null) continue;
-      const plain = addressText(address);
-      // Moves it to the end, so that the first one is the oldest.
-      known.delete(plain);
-      known.set(plain, nowMs + EXPIRY_MS);
-      const oldest = known.keys().next().value;
-      if (known.size > MAX_ADDRESSES_PER_HOST && oldest !== undefined) known.delete(oldest);
+      if (address !== null)
+        setNewest(known, [addressText(address), nowMs + EXPIRY_MS], MAX_ADDRESSES_PER_HOST);
     }
   }
 

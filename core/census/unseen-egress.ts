@@ -1,4 +1,5 @@
 import type { UnseenEgress } from '../facts/egress-facts.ts';
+import { setNewest } from '../untrusted/set-newest.ts';
 import { addressText } from './address.ts';
 import type { Attribution } from './address-book.ts';
 import type { SocketAddress } from './socket-table.ts';
@@ -17,7 +18,7 @@ const MAX_TARGETS = 200;
 /** A target is removed when it was not seen for this long. */
 const KEPT_MS = 86_400_000;
 
-/** A bounded list of targets. Above the limit, the target that was not seen for the longest time is replaced. */
+/** A bounded list of targets. Above the limit, the targets that were not seen for the longest time are removed. */
 export class UnseenTargets {
   /** Targets that were removed because of the limit, since the start. */
   dropped = 0;
@@ -38,12 +39,8 @@ export class UnseenTargets {
       count: 0,
       isPending: true,
     };
-    this.#targets.delete(key);
-    this.#targets.set(key, { ...target, lastSeen: at, count: target.count + 1 });
-    const oldest = this.#targets.keys().next().value;
-    if (this.#targets.size <= MAX_TARGETS || oldest === undefined) return;
-    this.#targets.delete(oldest);
-    this.dropped += 1;
+    const seen = { ...target, lastSeen: at, count: target.count + 1 };
+    this.dropped += setNewest(this.#targets, [key, seen], MAX_TARGETS).length;
   }
 
   /**

@@ -93,9 +93,7 @@ export class RequestTraces {
     const known = this.#traces.get(traceId) ?? this.#others.get(traceId);
     if (known !== undefined) return known;
     const trace = { requests: [], spans: null };
-    const [oldest] = this.#others.size < MAX_OTHERS ? [] : this.#others.values();
-    setNewest(this.#others, [traceId, trace], MAX_OTHERS);
-    if (oldest !== undefined) this.#forget(oldest);
+    for (const oldest of setNewest(this.#others, [traceId, trace], MAX_OTHERS)) this.#forget(oldest);
     return trace;
   }
 
