@@ -143,6 +143,40 @@ describe('push mode with a real control plane', () => {
     expect(messages('warn')).toEqual([]);
   });
 
+  test('proofs: a proof in the control plane counts in score and evidence until it is removed', async () => {
+    await startPlane();
+    const evaluation = { datasets: [{ name: 'orders', path: 'orders.jsonl' }] };
+    const manifest = { ...MANIFEST, spec: { ...MANIFEST.spec, evaluation } };
+    const key = await register();
+    const proof = '/agents/shop/proof/rule/EVAL-01';
+    const body = JSON.stringify({ verifiedBy: 'ci', method: 'automated' });
+    expect((await asAdmin(proof, { method: 'POST', body })).ok).toBe(true);
+    // Only a heartbeat that is sent early arrives within this test: the interval is an hour.
+    const push = { url: `http://127.0.0.1:${port}`, key, intervalSeconds: 3_600 };
+    const reporter = aReporter(key, { manifest, push });
+    reporter.start();
+    const gapHas = async (property: string): Promise<boolean | undefined> => {
+      const gap = (await stored('gap')) as { issues: { property: string }[] } | null;
+      return gap?.issues.some((issue) => issue.property === property);
+    };
+    await until(async () => (await gapHas('evaluated')) === true);
+    await until(() => clock.left().some((ms) => ms <= 1_000));
+    await clock.pass(1_000);
+    await until(async () => (await gapHas('evaluated')) === false);
+    expect([await stored('gap'), await stored('proof')]).toMatchObject([
+      {
+        score: 70,
+        evidence: { items: expect.arrayContaining([expect.objectContaining({ tier: 'proved' })]) },
+      },
+      [{ ruleId: 'EVAL-01', origin: 'control-plane', verifiedBy: 'ci' }],
+    ]);
+    expect((await asAdmin(proof, { method: 'DELETE' })).ok).toBe(true);
+    await clock.pass(1.1 * 3_600_000, 3_600_000);
+    await untilLater(async () => (await gapHas('evaluated')) === true);
+    expect(await stored('proof')).toEqual([]);
+    expect(messages('warn')).toEqual([]);
+  });
+
   test('back-off: an unavailable control plane causes one warning, and no count is lost', async () => {
     await startPlane();
     const key = await register();

@@ -9,6 +9,7 @@ import type { EgressFacts } from '../../core/facts/egress-facts.ts';
 import type { Facts } from '../../core/facts/facts.ts';
 import { assess } from '../../core/gap/assess.ts';
 import type { GapReport } from '../../core/gap/gap.ts';
+import { scoreWithoutLocalProofs } from '../../core/gap/score-without-local-proofs.ts';
 import { check } from '../../core/health/check.ts';
 import type { HealthReport } from '../../core/health/health.ts';
 import type { AnalysisState } from '../../core/llm-analysis/analysis.ts';
@@ -143,10 +144,4 @@ export class Assessor {
     if (invalid === null) logger.info('agent health report no longer invalid');
     else logger.warn('agent health report invalid', { ...invalid });
   }
-}
-
-function scoreWithoutLocalProofs(manifest: Manifest, facts: Facts, gap: GapReport): number {
-  const proofs = facts.proofs.filter(({ origin }) => origin === 'control-plane');
-  if (proofs.length === facts.proofs.length) return gap.score;
-  return assess(manifest, { ...facts, proofs }).score;
 }

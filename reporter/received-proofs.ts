@@ -1,0 +1,27 @@
+import type { HeartbeatReply } from '../core/heartbeat/heartbeat.ts';
+import { isTrusted } from '../core/proof/counted.ts';
+import { NO_PROOFS, type SentProofs } from '../core/proof/proof-set.ts';
+import type { ProofRecord } from '../core/proof/proof.ts';
+
+/** The agent's proofs in the control plane, from its replies to heartbeats. */
+export class ReceivedProofs {
+  #received: SentProofs = NO_PROOFS;
+
+  /** The last received list. A heartbeat repeats it, and the control plane replies with a list only if its own differs. */
+  get received(): SentProofs {
+    return this.#received;
+  }
+
+  /** The proofs that count. Without a sidecar, only the control plane writes proofs, so local records do not count. */
+  get counted(): ProofRecord[] {
+    return this.#received.proofs.filter((proof) => isTrusted(proof, { writes: 'control-plane' }));
+  }
+
+  /** Replaces the list if the reply has one. Returns whether the revision has changed. */
+  note({ proof, proofRevision }: HeartbeatReply): boolean {
+    if (proof === undefined || proofRevision === undefined) return false;
+    const isChanged = proofRevision !== this.#received.revision;
+    this.#received = { revision: proofRevision, proofs: proof };
+    return isChanged;
+  }
+}
