@@ -5,7 +5,12 @@ import { withViolations } from '../policy/violation-answer.ts';
 import { valuesOf, type HeaderList } from '../proxy/headers.ts';
 import { ResponseWriter, type Source } from '../proxy/response-writer.ts';
 import { Stuck } from '../proxy/stuck.ts';
-import type { UpstreamFailure, UpstreamHandler, UpstreamRequestHandle } from '../proxy/upstream.ts';
+import {
+  internalFailure,
+  type UpstreamFailure,
+  type UpstreamHandler,
+  type UpstreamRequestHandle,
+} from '../proxy/upstream.ts';
 import { AnswerBody, type AnswerStep } from './answer-body.ts';
 import { createCall } from './create-call.ts';
 import { passed, readBody } from './lane-body.ts';
@@ -153,8 +158,15 @@ export class LaneExchange implements UpstreamHandler, Source {
     this.#control?.pause();
     const proceed = (next: () => void): void => {
       this.#waiting = null;
-      if (!this.#isOver) next();
-      for (const each of waiting) each();
+      try {
+        if (!this.#isOver) next();
+        for (const each of waiting) each();
+      } catch (error) {
+        this.#waiting = null;
+        this.#control?.abort();
+        this.onError(internalFailure(error));
+        return;
+      }
       if (this.#waiting === null && !this.#writer.isFull) this.#control?.resume();
     };
     step.then(
@@ -263,16 +275,21 @@ export class LaneExchange implements UpstreamHandler, Source {
 
   onError(failure: UpstreamFailure): void {
     if (this.#waiting !== null) return void this.#waiting.push(() => this.onError(failure));
-    if (this.#isOver) return;
     const { open, route } = this.#input;
     const client = this.#client;
+    const isInternal = failure.isInternal === true;
+    if (isInternal) open.outages.failed(failure, this.#entry?.requestId ?? null);
+    if (this.#isOver) {
+      if (isInternal && !client.response.writableEnded) client.cut(this.#writer);
+      return;
+    }
     this.#context.log.failed(route.lane.id);
     if (client.response.headersSent) {
       this.#isOver = true;
       client.cut(this.#writer);
       return;
     }
-    open.outages.failed(failure, this.#entry?.requestId ?? null);
+    if (!isInternal) open.outages.failed(failure, this.#entry?.requestId ?? null);
     this.#respond(failureOf(route.lane, failure.kind));
   }
 

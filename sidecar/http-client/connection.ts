@@ -1,5 +1,6 @@
 import { connect, type OnReadOpts, type Socket } from 'node:net';
-import type { UpstreamFailure } from '../proxy/upstream.ts';
+import { internalFailure, type UpstreamFailure } from '../proxy/upstream.ts';
+import { InvalidResponse } from './invalid-response.ts';
 import { RequestBodyWriter, writeWhole } from './request-body-writer.ts';
 import { requestHead } from './request-head.ts';
 import { ResponseReader } from './response-reader.ts';
@@ -95,7 +96,8 @@ export class Connection {
   send(transfer: Transfer): void {
     transfer.start();
     if (transfer.isOver) {
-      // It has timed out while it waited, and nothing was sent. After an overload many have, so the connection must not end with each.
+      // It has timed out while it waited, or its handler threw, and nothing was sent. After an overload many have timed out, so the
+      // connection must not end with each.
       this.#owner.onFree(this, this.#reader.keepAlive);
       return;
     }
@@ -183,7 +185,7 @@ export class Connection {
       const end = this.#reader.read(bytes, count);
       if (this.#reader.isOver) this.#complete(end === count);
     } catch (error) {
-      this.#fail({ kind: 'broken', error: error as Error });
+      this.#fail(error instanceof InvalidResponse ? { kind: 'broken', error } : internalFailure(error));
     }
     this.#isReading = false;
     if (this.#isPaused) this.#isStopped = true;

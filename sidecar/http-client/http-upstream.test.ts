@@ -502,6 +502,56 @@ describe('pausing', () => {
   });
 });
 
+describe('a handler that throws', () => {
+  const throwing = (at: 'onStart' | 'onHead' | 'onData' | 'onEnd'): Recorded =>
+    Object.assign(new Recorded(), {
+      [at]: () => {
+        throw new Error(`thrown in ${at}`);
+      },
+    });
+
+  test.each([
+    // The agent's connection is still valid if its response is complete, or no request was sent on it.
+    ['onStart', 1],
+    ['onHead', 2],
+    ['onData', 2],
+    ['onEnd', 1],
+  ] as const)('in %s gets one error, and the next request is served', async (at, connections) => {
+    await start();
+    const handler = send({}, throwing(at));
+    await handler.over;
+    expect(handler.failure).toMatchObject({
+      ...{ kind: 'broken', isInternal: true },
+      error: { message: `thrown in ${at}` },
+    });
+    expect(handler.events.endsWith('x')).toBe(true);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(await ask()).toMatchObject({ status: 200, body: 'ok', failure: null });
+    expect(sockets).toHaveLength(connections);
+  });
+
+  test('in onStart on a connection that was used before gets one error', async () => {
+    await start();
+    await ask();
+    const handler = send({}, throwing('onStart'));
+    await handler.over;
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(handler.failure).toMatchObject({ isInternal: true });
+    expect(await ask()).toMatchObject({ status: 200, failure: null });
+    expect(sockets).toHaveLength(1);
+  });
+
+  test('at the end of a response that ends with its connection gets one error', async () => {
+    await start();
+    onRequest = (socket) => void socket.end('HTTP/1.1 200 OK\r\n\r\nok');
+    const handler = send({}, throwing('onEnd'));
+    await handler.over;
+    expect(handler.failure).toMatchObject({ isInternal: true, error: { message: 'thrown in onEnd' } });
+    await stillness(() => handler.events.length);
+    expect(handler.events).toBe('hx');
+  });
+});
+
 describe('an aborted request', () => {
   test.each(['onHead', 'onData', 'onStart'] as const)('gets no more events, after %s', async (at) => {
     await start();

@@ -1,9 +1,10 @@
 import { Readable } from 'node:stream';
-import type {
-  UpstreamFailure,
-  UpstreamHandler,
-  UpstreamRequest,
-  UpstreamRequestHandle,
+import {
+  internalFailure,
+  type UpstreamFailure,
+  type UpstreamHandler,
+  type UpstreamRequest,
+  type UpstreamRequestHandle,
 } from '../proxy/upstream.ts';
 import type { Connection } from './connection.ts';
 import type { ResponseSink } from './response-reader.ts';
@@ -52,9 +53,13 @@ export class Transfer implements UpstreamRequestHandle, ResponseSink {
     if (connection !== null) connection.cut();
   }
 
-  /** The connection is established. */
+  /** The connection is established. The request is over if its handler throws: nothing of it is sent then. */
   start(): void {
-    this.#handler.onStart(this);
+    try {
+      this.#handler.onStart(this);
+    } catch (error) {
+      this.fail(internalFailure(error));
+    }
   }
 
   abort(): void {
@@ -86,7 +91,12 @@ export class Transfer implements UpstreamRequestHandle, ResponseSink {
 
   onEnd(rawTrailers: readonly string[]): void {
     this.#end();
-    this.#handler.onEnd(rawTrailers);
+    try {
+      this.#handler.onEnd(rawTrailers);
+    } catch (error) {
+      // The caller cannot report it: the transfer is over, and the connection may serve the next one.
+      this.#handler.onError(internalFailure(error));
+    }
   }
 
   fail(failure: UpstreamFailure): void {

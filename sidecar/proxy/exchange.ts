@@ -26,6 +26,7 @@ import { BlockedResponse } from './blocked-response.ts';
 import { Stuck } from './stuck.ts';
 import {
   FAILURE_RESPONSES,
+  internalFailure,
   type UpstreamRequestHandle,
   type UpstreamFailure,
   type UpstreamHandler,
@@ -172,10 +173,17 @@ export class Exchange implements UpstreamHandler, Source, Turn {
   async #holdFor(verdict: Promise<Verdict>, passOn: (final: Verdict) => void): Promise<void> {
     const held: (() => void)[] = [];
     this.#held = held;
-    const final = await verdict;
-    this.#held = null;
-    passOn(final);
-    for (const go of held) go();
+    try {
+      const final = await verdict;
+      this.#held = null;
+      passOn(final);
+      for (const go of held) go();
+    } catch (error) {
+      this.#held = null;
+      this.#control?.abort();
+      this.onError(internalFailure(error));
+      return;
+    }
     if (!this.#writer.isFull) this.#control?.resume();
   }
 
@@ -239,7 +247,13 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     const { response, requestId } = this.#input;
     if (this.#held !== null) return void this.#held.push(() => this.onError(failure));
     this.#blocked?.end();
-    if (this.#isOver) return;
+    const isInternal = failure.isInternal === true;
+    if (isInternal) this.#context.outages.failed(failure, requestId);
+    if (this.#isOver) {
+      // The error came after the decision how the response ends, but before its end.
+      if (isInternal && !response.writableEnded) this.#writer.cut();
+      return;
+    }
     if (
       failure.kind === 'stale' &&
       !this.#hasRetried &&
@@ -256,7 +270,7 @@ export class Exchange implements UpstreamHandler, Source, Turn {
       this.#writer.cut();
       return;
     }
-    this.#context.outages.failed(failure, requestId);
+    if (!isInternal) this.#context.outages.failed(failure, requestId);
     this.#respond({ ...FAILURE_RESPONSES[failure.kind], close: this.#context.isDraining() });
   }
 

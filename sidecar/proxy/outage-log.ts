@@ -1,7 +1,7 @@
 import { describeError, type LogFields, type Logger } from '../../runtime/logger.ts';
 import type { UpstreamFailure } from './upstream.ts';
 
-/** Logs one warning per outage of an upstream, not one per request. */
+/** Logs the failed requests of an upstream: one warning per outage, not one per request, and each error of the sidecar itself. */
 export class OutageLog {
   readonly #logger: Logger;
   readonly #fields: LogFields;
@@ -14,10 +14,14 @@ export class OutageLog {
   }
 
   /** `requestId` null: the failure belongs to no request of the agent. */
-  failed({ kind, error }: UpstreamFailure, requestId: string | null): void {
-    this.#failures += 1;
+  failed({ kind, error, isInternal }: UpstreamFailure, requestId: string | null): void {
     const request = requestId === null ? {} : { requestId };
     const fields = { ...this.#fields, ...request, kind, error: describeError(error) };
+    if (isInternal === true) {
+      this.#logger.error('failed to process upstream response', fields);
+      return;
+    }
+    this.#failures += 1;
     if (this.#failures === 1) this.#logger.warn('upstream request failed', fields);
     else this.#logger.debug('upstream request failed again', fields);
   }

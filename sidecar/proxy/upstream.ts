@@ -25,7 +25,15 @@ export interface UpstreamRequestHandle {
 export interface UpstreamFailure {
   kind: UpstreamFailureKind;
   error: Error;
+  /** The sidecar's own code threw the error while it handled the request or its response. */
+  isInternal?: true;
 }
+
+/** The failure of a request whose handler threw. */
+export const internalFailure = (error: unknown): UpstreamFailure => ({
+  ...{ kind: 'broken', isInternal: true },
+  error: error instanceof Error ? error : new Error(String(error)),
+});
 
 /** Responses to the client, in place of the agent's response, by kind of failure. */
 export const FAILURE_RESPONSES: Readonly<Record<UpstreamFailureKind, { status: number; detail: string }>> = {

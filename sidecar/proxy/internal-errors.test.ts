@@ -1,0 +1,73 @@
+import { afterEach, describe, expect, test } from '@jest/globals';
+import type { RequestListener } from 'node:http';
+import type { PolicyAnswer } from '../../core/policy/engine.ts';
+import { ask, completedEntry, startRig, type ProxyRig, type RigOptions } from '../../testing/proxy-rig.ts';
+import type { Recording } from '../audit/recording.ts';
+
+let rig: ProxyRig;
+afterEach(() => rig.close());
+
+const SAFE = { 'X-Platform-Guardrails-Invoked': 'pii-detector' };
+const LATER: RigOptions = {
+  mode: 'enforce',
+  engine: {
+    evaluate: () => new Promise((resolve) => setImmediate(() => resolve({ state: 'answered', denials: [] }))),
+  },
+};
+const FAILING: RigOptions = {
+  mode: 'enforce',
+  engine: { evaluate: () => Promise.reject<PolicyAnswer>(new Error('thrown')) },
+};
+
+const answers: RequestListener = (_request, response) => void response.writeHead(200, SAFE).end('ok');
+/** Its head reports nothing, so only its trailers are recorded as behavior. */
+const answersWithTrailers: RequestListener = (_request, response) => {
+  response.writeHead(200, { Trailer: 'X-Platform-Guardrails-Invoked' }).write('ok');
+  response.addTrailers(SAFE);
+  response.end();
+};
+
+/** The recording of each request throws in this method. `hasBehavior`: only if there is behavior. */
+function breakRecording(method: keyof Recording, hasBehavior = false): void {
+  const arrive = rig.audit.arrive.bind(rig.audit);
+  rig.audit.arrive = (arrival) =>
+    Object.assign(arrive(arrival), {
+      [method]: (platform: ReadonlyMap<string, string>) => {
+        if (!hasBehavior || platform.size > 0) throw new Error('thrown');
+      },
+    });
+}
+
+describe('an error of the sidecar itself ends the exchange, and is logged once', () => {
+  test.each<
+    [
+      string,
+      { agent?: RequestListener; options?: RigOptions; broken?: Parameters<typeof breakRecording> },
+      number | null,
+    ]
+  >([
+    ['before the request is sent', { broken: ['sent'] }, 502],
+    ['at the head', { broken: ['head'] }, 502],
+    ['while the policy judges', { options: FAILING }, 502],
+    ['after the verdict', { options: LATER, broken: ['judged'] }, 502],
+    ['in the body', { broken: ['chunk'] }, null],
+    ['in a body that waited for the verdict', { options: LATER, broken: ['chunk'] }, null],
+    ['at the end', { agent: answersWithTrailers, broken: ['behavior', true] }, null],
+  ])('%s', async (_when, { agent = answers, options, broken }, status) => {
+    rig = await startRig(agent, options);
+    if (broken !== undefined) breakRecording(...broken);
+    const answer = await ask(rig.port).then(
+      (complete) => complete.status,
+      () => null,
+    );
+    expect(answer).toBe(status);
+    expect(rig.log).toEqual([
+      [
+        'error',
+        'failed to process upstream response',
+        expect.objectContaining({ kind: 'broken', error: expect.stringContaining('thrown') }),
+      ],
+    ]);
+    expect(await completedEntry(rig)).toMatchObject({ upstreamFailure: 'broken' });
+  });
+});
