@@ -138,7 +138,7 @@ export const AGENT_RULES: readonly CheckRule<InstalledFacts>[] = [
     severity: 'warning',
     type: 'Compliant',
     is: (status, reason) => status === 'Unknown' && reason === 'NotShown',
-    when: 'there is too little evidence from the last 24 hours for what the manifest of an agent declares (condition `Compliant`). An agent that reports nothing can have a good grade, but it is not compliant',
+    when: 'there is too little evidence from the last 24 hours for what the manifest of an agent declares (condition `Compliant`). An agent that reports nothing can have a good grade, but is not known to be compliant',
     remediation:
       'Configure the agent to report its behaviour (docs/guide/agent.md), or submit proofs. [evidence.md](evidence.md) lists the accepted evidence for each item.',
   }),

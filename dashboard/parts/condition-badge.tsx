@@ -1,6 +1,5 @@
 import type { JSX } from 'preact';
-
-const WORDS: Readonly<Record<string, string>> = { True: 'Yes', False: 'No' };
+import { conditionAnswer } from '../../core/observation/condition-answer.ts';
 
 export interface ConditionBadgeProps {
   /** `True`, `False` or `Unknown`. */
@@ -14,7 +13,7 @@ export function ConditionBadge({ status, reason, message }: ConditionBadgeProps)
   const title = [reason, message].filter((each) => each !== '').join(': ');
   return (
     <span class={`condition condition-${status.toLowerCase()}`} title={title}>
-      {WORDS[status] ?? 'Unknown'}
+      {conditionAnswer(status)}
     </span>
   );
 }

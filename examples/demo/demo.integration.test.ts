@@ -108,9 +108,11 @@ describe('make demo ONCE=1', () => {
     ]);
     // Why a score of 100 is not sufficient, one line per agent.
     expect(output.stdout).toMatch(/^ {2}compliant +is compliant: /m);
-    expect(output.stdout).toMatch(/^ {2}silent +is not compliant: .*; without evidence: tool calculator, /m);
     expect(output.stdout).toMatch(
-      /^ {2}lying +is not compliant: .*; contradicted reports: model gpt-4o \(usage of gpt-4o-mini in responses\), service orders-db \(sidecar probe: connection refused\)$/m,
+      /^ {2}silent +compliance is unknown: .*; without evidence: tool calculator, /m,
+    );
+    expect(output.stdout).toMatch(
+      /^ {2}lying +compliance is unknown: .*; contradicted reports: model gpt-4o \(usage of gpt-4o-mini in responses\), service orders-db \(sidecar probe: connection refused\)$/m,
     );
     expect(output.stdout).toMatch(/^misbehaving lost 100 points:$/m);
     expect(output.stdout).toMatch(/^compliant lost no points$/m);

@@ -73,6 +73,7 @@ describe('the reasons', () => {
 test('each compliance line has the verdict and the reason', () => {
   const gap: ShownGap = { score: 100, grade: 'A', source: 'agent-sdk', issues: [], evidence: null };
   const silent = { status: 'Unknown', reason: 'NotShown', message: 'never shown: tool search' };
+  const tooLow = { status: 'False', reason: 'GradeTooLow', message: 'the grade is below B' };
   const evidence: ShownGap['evidence'] = {
     ...{ shown: 0, declared: 2, reported: 0 },
     items: [
@@ -85,15 +86,17 @@ test('each compliance line has the verdict and the reason', () => {
       { row: row(), gap },
       { row: row({ agentName: 'silent', compliant: silent }), gap },
       { row: row({ agentName: 'lying', compliant: silent }), gap: { ...gap, evidence } },
+      { row: row({ agentName: 'gappy', compliant: tooLow }), gap },
       { row: row({ agentName: 'new', compliant: null }), gap },
     ],
     plain,
   );
   expect(lines.split('\n').slice(1)).toEqual([
     '  compliant  is compliant: grade B or better',
-    '  silent     is not compliant: never shown: tool search',
-    '  lying      is not compliant: never shown: tool search; contradicted reports: service db (sidecar probe: refused)',
-    '  new        is not compliant: no report yet',
+    '  silent     compliance is unknown: never shown: tool search',
+    '  lying      compliance is unknown: never shown: tool search; contradicted reports: service db (sidecar probe: refused)',
+    '  gappy      is not compliant: the grade is below B',
+    '  new        compliance is unknown: no report yet',
   ]);
 });
 

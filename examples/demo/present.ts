@@ -1,5 +1,6 @@
 import { POINTS } from '../../core/gap/finding.ts';
 import type { GapReport } from '../../core/gap/gap.ts';
+import { conditionAnswer, type ConditionAnswer } from '../../core/observation/condition-answer.ts';
 import type { AgentRow, ShownGap } from './control-plane-client.ts';
 
 /** Colour functions; without a terminal they return the text unchanged. */
@@ -71,12 +72,17 @@ export function reasonLines(agentName: string, gap: GapReport, palette: Palette)
   return [`${palette.bold(agentName)} lost ${100 - gap.score} points:`, ...lines].join('\n');
 }
 
+const COMPLIANCE: Readonly<Record<ConditionAnswer, string>> = {
+  Yes: 'is compliant',
+  No: 'is not compliant',
+  Unknown: 'compliance is unknown',
+};
+
 /** One line per agent: whether it is compliant, and why. */
 export function complianceLines(seen: readonly { row: AgentRow; gap: ShownGap }[], palette: Palette): string {
   const width = Math.max(...seen.map(({ row }) => row.agentName.length));
   const lines = seen.map(({ row: { agentName, compliant }, gap }) => {
-    const isCompliant = compliant?.status === 'True';
-    const verdict = isCompliant ? 'is compliant' : 'is not compliant';
+    const verdict = COMPLIANCE[conditionAnswer(compliant?.status)];
     const why = [compliant?.message ?? 'no report yet', ...contradictions(gap)].join('; ');
     return `  ${agentName.padEnd(width)}  ${palette.bold(verdict)}: ${palette.dim(why)}`;
   });

@@ -1,0 +1,16 @@
+import { expect, test } from '@jest/globals';
+import { conditionAnswer } from './condition-answer.ts';
+
+test.each([
+  ['True', 'Yes'],
+  ['False', 'No'],
+  ['Unknown', 'Unknown'],
+  // No condition yet.
+  [undefined, 'Unknown'],
+  // Of another version.
+  ['', 'Unknown'],
+  ['true', 'Unknown'],
+  ['constructor', 'Unknown'],
+])('a condition with the status %j says %s', (status, answer) => {
+  expect(conditionAnswer(status)).toBe(answer);
+});

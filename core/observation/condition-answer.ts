@@ -1,0 +1,11 @@
+/** What a condition says to a reader. */
+export type ConditionAnswer = 'Yes' | 'No' | 'Unknown';
+
+/**
+ * The answer of a condition, given its status. Everything except True and False is Unknown, also a condition that does not exist
+ * yet: what was not observed is not a violation.
+ */
+export function conditionAnswer(status: string | undefined): ConditionAnswer {
+  if (status === 'True') return 'Yes';
+  return status === 'False' ? 'No' : 'Unknown';
+}
