@@ -54,6 +54,9 @@ export interface LaneCounts {
   withoutUsage: number;
 }
 
+/** The time becomes text when the calls are read: that costs more than the rest of the record, and most calls are never read. */
+type KeptCall = Omit<EgressCall, 'at'> & { at: Date };
+
 /** What a call without tools shows. */
 interface Sighting {
   model: string | null;
@@ -69,15 +72,15 @@ const MAX_PATH = 2048;
 export class EgressLog {
   readonly counts: ReadonlyMap<string, LaneCounts>;
   readonly #options: EgressLogOptions;
-  readonly #calls: EgressCall[] = [];
+  readonly #calls: KeptCall[] = [];
   /** Index of the oldest call, which the next one replaces when there are as many as the log keeps. */
   #oldest = 0;
   readonly #lists = new SharedLists();
-  readonly #models: DayCounts;
-  readonly #offered: DayCounts;
-  readonly #called: DayCounts;
-  readonly #executed: DayCounts;
-  readonly #hosts: DayCounts;
+  readonly #models = new DayCounts();
+  readonly #offered = new DayCounts();
+  readonly #called = new DayCounts();
+  readonly #executed = new DayCounts();
+  readonly #hosts = new DayCounts();
   /** Called tools by MCP server. */
   readonly #servers = new Map<string, { calls: DayCounts; tools: DayCounts }>();
   #lastId = 0;
@@ -85,23 +88,19 @@ export class EgressLog {
   #sighting: Sighting = { model: null, server: null, hasTokens: false, keys: [] };
 
   constructor(options: EgressLogOptions) {
-    const { clock, lanes } = options;
+    const { lanes } = options;
     this.#options = options;
     this.counts = new Map(lanes.map(({ id }) => [id, newCounts()]));
-    this.#models = new DayCounts(clock);
-    this.#offered = new DayCounts(clock);
-    this.#called = new DayCounts(clock);
-    this.#executed = new DayCounts(clock);
-    this.#hosts = new DayCounts(clock);
     for (const { kind, name } of lanes)
       if (kind === 'mcp' && name !== null)
-        this.#servers.set(name, { calls: new DayCounts(clock), tools: new DayCounts(clock) });
+        this.#servers.set(name, { calls: new DayCounts(), tools: new DayCounts() });
   }
 
   /** The newest calls, at most `limit`, oldest first. */
   newest(limit = Infinity): readonly EgressCall[] {
     const all = [...this.#calls.slice(this.#oldest), ...this.#calls.slice(0, this.#oldest)];
-    return limit >= all.length ? all : all.slice(all.length - limit);
+    const newest = limit >= all.length ? all : all.slice(all.length - limit);
+    return newest.map((call) => ({ ...call, at: call.at.toISOString() }));
   }
 
   /** A body passed unread. */
@@ -118,8 +117,9 @@ export class EgressLog {
 
   add(call: EndedCall): void {
     const { route, facts, entry } = call;
-    const kept = this.#keep({
-      at: call.at.toISOString(),
+    const kept: KeptCall = {
+      id: this.#nextId(),
+      at: call.at,
       lane: route.lane.id,
       method: call.method,
       path: pathOf(route.upstreamPath),
@@ -135,13 +135,14 @@ export class EgressLog {
       blocked: facts.isBlocked,
       outcome: facts.outcome,
       requestId: entry?.requestId ?? null,
-    });
+    };
+    this.#keep(kept);
     if (route.wire === 'mcp')
       facts.onLate = () => {
         kept.toolsExecuted = this.#lists.shared(facts.toolsExecuted);
       };
     this.#count(call);
-    this.#observe(call);
+    this.#observe(call, this.#options.clock.now());
     // A call that passes unread, such as a list of models, does not call a model or a tool.
     if (route.wire === null) return;
     this.#options.audit.recordLaneCall(entry, {
@@ -154,43 +155,47 @@ export class EgressLog {
 
   /** A tunnel of the CONNECT lane. */
   addConnect(call: ConnectCall): void {
-    this.#keep({ ...call, outcome: call.violations.length > 0 ? 'deny' : 'allow', requestId: null });
-    this.#hosts.add(call.path.replace(/:\d+$/, ''));
+    const outcome = call.violations.length > 0 ? 'deny' : 'allow';
+    this.#keep({ id: this.#nextId(), ...call, at: new Date(call.at), outcome, requestId: null });
+    this.#hosts.add(call.path.replace(/:\d+$/, ''), this.#options.clock.now());
   }
 
   /** What the lanes observed in the last 24 hours. */
   facts(): Omit<EgressFacts, 'census'> {
-    const { lanes, audit, listedTools } = this.#options;
-    const servers = [...this.#servers].filter(([, { calls }]) => calls.totals.size > 0);
+    const { lanes, audit, listedTools, clock } = this.#options;
+    const now = clock.now();
+    const servers = [...this.#servers].filter(([, { calls }]) => calls.totals(now).size > 0);
     const listed = listedTools();
     const failedOpen = [...this.counts.values()].reduce((sum, { calls }) => sum + calls.failOpen, 0);
     return {
       lanes: lanes.map(({ id }) => id),
-      models: this.#models.totals,
-      toolsOffered: this.#offered.totals,
-      toolsCalled: this.#called.totals,
-      toolsExecuted: this.#executed.totals,
+      models: this.#models.totals(now),
+      toolsOffered: this.#offered.totals(now),
+      toolsCalled: this.#called.totals(now),
+      toolsExecuted: this.#executed.totals(now),
       mcpServers: new Map(
         servers.map(([name, { tools }]): [string, McpServerFacts] => [
           name,
-          { toolsListed: listed.get(name) ?? [], toolsCalled: tools.totals },
+          { toolsListed: listed.get(name) ?? [], toolsCalled: tools.totals(now) },
         ]),
       ),
       ...comparedTokensIn(audit.ring.newest()),
-      hosts: this.#hosts.totals,
+      hosts: this.#hosts.totals(now),
       ...(failedOpen > 0 && { failedOpen }),
     };
   }
 
-  #keep(call: Omit<EgressCall, 'id'>): EgressCall {
+  #nextId(): number {
     this.#lastId += 1;
-    const kept = { id: this.#lastId, ...call };
+    return this.#lastId;
+  }
+
+  #keep(kept: KeptCall): void {
     if (this.#calls.length < this.#options.capacity) this.#calls.push(kept);
     else {
       this.#calls[this.#oldest] = kept;
       this.#oldest = (this.#oldest + 1) % this.#options.capacity;
     }
-    return kept;
   }
 
   #count({ route, facts, entry }: EndedCall): void {
@@ -205,18 +210,18 @@ export class EgressLog {
     counts.tokens.completion += facts.usage?.completionTokens ?? 0;
   }
 
-  #observe({ route: { lane }, facts, statusCode }: EndedCall): void {
+  #observe({ route: { lane }, facts, statusCode }: EndedCall, now: Date): void {
     const isServed = statusCode !== null && statusCode < 400;
     const server = lane.kind === 'mcp' ? lane.name : null;
-    if (isServed) this.#hosts.add(lane.upstream.hostname);
+    if (isServed) this.#hosts.add(lane.upstream.hostname, now);
     if (server !== null) {
-      if (isServed) this.#servers.get(server)?.calls.add(server);
-      this.#servers.get(server)?.tools.addAll(facts.toolsCalled);
+      if (isServed) this.#servers.get(server)?.calls.add(server, now);
+      this.#servers.get(server)?.tools.addAll(facts.toolsCalled, now);
     } else {
-      if (facts.model !== null) this.#models.add(facts.model);
-      this.#offered.addAll(facts.toolsOffered);
-      this.#called.addAll(facts.toolsCalled);
-      this.#executed.addAll(facts.toolsExecuted);
+      if (facts.model !== null) this.#models.add(facts.model, now);
+      this.#offered.addAll(facts.toolsOffered, now);
+      this.#called.addAll(facts.toolsCalled, now);
+      this.#executed.addAll(facts.toolsExecuted, now);
     }
     if (isServed) this.#options.audit.seen.note(this.#sightingsOf(facts, server));
   }

@@ -24,20 +24,20 @@ test('a call reserves until its usage is known, else until the end of the day', 
 
 test('counts are those of the last 24 hours, with a limited number of keys', () => {
   const clock = new ManualClock('2026-11-23T12:00:00Z');
-  const counts = new DayCounts(clock);
-  counts.addAll(['a', 'b', 'a']);
+  const counts = new DayCounts();
+  counts.addAll(['a', 'b', 'a'], clock.now());
   clock.advance(23 * HOUR_MS);
-  counts.add('a');
-  expect(counts.totals).toEqual(
+  counts.add('a', clock.now());
+  expect(counts.totals(clock.now())).toEqual(
     new Map([
       ['a', 3],
       ['b', 1],
     ]),
   );
   clock.advance(HOUR_MS);
-  expect(counts.totals).toEqual(new Map([['a', 1]]));
-  for (let index = 0; index < 600; index += 1) counts.add(`k${index}`);
-  expect(counts.totals.get('(other)')).toBe(100);
+  expect(counts.totals(clock.now())).toEqual(new Map([['a', 1]]));
+  for (let index = 0; index < 600; index += 1) counts.add(`k${index}`, clock.now());
+  expect(counts.totals(clock.now()).get('(other)')).toBe(100);
 });
 
 test.each([
