@@ -84,18 +84,35 @@ const SEPARATORS = ['__', '_', '-', '.', ':', '/'];
  */
 export function mcpToolsIn(
   { mcpServers }: Pick<DeclaredEgress, 'mcpServers'>,
-  names: Iterable<string>,
+  names: readonly string[],
   listed: ReadonlyMap<string, readonly string[]>,
 ): Set<string> {
-  const forms = new Set<string>();
+  const found = new Set<string>();
   for (const server of mcpServers) {
-    forms.add(`mcp:${server}`);
-    for (const tool of listed.get(server) ?? []) {
-      forms.add(tool).add(`mcp__${server}__${tool}`);
-      for (const separator of SEPARATORS) forms.add(`${server}${separator}${tool}`);
-    }
+    const tools = setOf(listed.get(server) ?? NONE);
+    for (const name of names) if (isToolOf(server, tools, name)) found.add(name);
   }
-  return new Set([...names].filter((name) => forms.has(name)));
+  return found;
+}
+
+function isToolOf(server: string, tools: ReadonlySet<string>, name: string): boolean {
+  if (name === `mcp:${server}` || tools.has(name)) return true;
+  const isAfter = (start: string): boolean => name.startsWith(start) && tools.has(name.slice(start.length));
+  return isAfter(`mcp__${server}__`) || SEPARATORS.some((separator) => isAfter(server + separator));
+}
+
+const NONE: readonly string[] = [];
+
+/** The lists as sets. A list of a server is the same object until the server lists its tools again. */
+const sets = new WeakMap<readonly string[], ReadonlySet<string>>();
+
+function setOf(list: readonly string[]): ReadonlySet<string> {
+  let set = sets.get(list);
+  if (set === undefined) {
+    set = new Set(list);
+    sets.set(list, set);
+  }
+  return set;
 }
 
 /** A host as it is compared: lower case, without the brackets of an IPv6 address and the final dot. */
