@@ -5,10 +5,12 @@ import { addedMessages, argumentsOf, nameAt, recordAt, recordsAt, stringAt, with
 
 const isAssistant = (message: Json): boolean => stringAt(message, 'role') === 'assistant';
 
+const RESULT_ROLES: ReadonlySet<string | null> = new Set(['tool', 'function']);
+
 /** Also used for Cohere, whose messages have the same form. */
 export function toolResultsOf(messages: readonly Json[]): ModelRequest['toolResults'] {
   const results = addedMessages(messages, isAssistant).filter((message) =>
-    ['tool', 'function'].includes(stringAt(message, 'role') ?? ''),
+    RESULT_ROLES.has(stringAt(message, 'role')),
   );
   if (results.length === 0) return [];
   const names = new Map<string | null, string | null>();
@@ -26,7 +28,8 @@ export function toolResultsOf(messages: readonly Json[]): ModelRequest['toolResu
 
 /** The part of a tool or of a call that has the name. A `custom` entry may have an empty `function` as well. */
 export function definitionOf(entry: Json): Json | null {
-  const [custom, plain] = [recordAt(entry, 'custom'), recordAt(entry, 'function')];
+  const custom = recordAt(entry, 'custom');
+  const plain = recordAt(entry, 'function');
   return stringAt(entry, 'type') === 'custom' ? (custom ?? plain) : (plain ?? custom);
 }
 

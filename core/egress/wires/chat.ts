@@ -34,7 +34,8 @@ function readRequest(body: Json, route: { model: string | null; isStream: boolea
 
 function toolsOf(body: Json): Pick<ModelRequest, 'toolsOffered' | 'vendorTools'> {
   const offered: (string | null)[] = recordsAt(body, 'functions').map((tool) => nameAt(tool, 'name'));
-  const vendor: (string | null)[] = VENDOR_MEMBERS.flatMap((tools) => tools(body));
+  const vendor: (string | null)[] = [];
+  for (const toolsAt of VENDOR_MEMBERS) vendor.push(...toolsAt(body));
   for (const tool of recordsAt(body, 'tools')) {
     const definition = definitionOf(tool);
     if (definition !== null) offered.push(nameAt(definition, 'name'));
@@ -49,14 +50,16 @@ function vendorToolOf(tool: Json): string | null {
   return type === 'mcp' ? `mcp:${nameAt(tool, 'server_label') ?? ''}` : type;
 }
 
+const NONE: readonly string[] = [];
+
 /** Members of a request, other than `tools`, that make a vendor run tools. */
-const VENDOR_MEMBERS: readonly ((body: Json) => (string | null)[])[] = [
+const VENDOR_MEMBERS: readonly ((body: Json) => readonly (string | null)[])[] = [
   // OpenAI's search models.
-  (body) => (recordAt(body, 'web_search_options') === null ? [] : ['web_search']),
+  (body) => (recordAt(body, 'web_search_options') === null ? NONE : ['web_search']),
   // xAI.
   (body) => {
     const search = recordAt(body, 'search_parameters');
-    return search === null || stringAt(search, 'mode') === 'off' ? [] : ['web_search'];
+    return search === null || stringAt(search, 'mode') === 'off' ? NONE : ['web_search'];
   },
   // OpenRouter.
   (body) => recordsAt(body, 'plugins').map((plugin) => nameAt(plugin, 'id')),
@@ -64,7 +67,7 @@ const VENDOR_MEMBERS: readonly ((body: Json) => (string | null)[])[] = [
   (body) => recordsAt(body, 'data_sources').map((source) => nameAt(source, 'type')),
   // Groq's compound models.
   (body) =>
-    (listAt(recordAt(recordAt(body, 'compound_custom'), 'tools'), 'enabled_tools') ?? []).filter(
+    (listAt(recordAt(recordAt(body, 'compound_custom'), 'tools'), 'enabled_tools') ?? NONE).filter(
       (name) => typeof name === 'string',
     ),
 ];

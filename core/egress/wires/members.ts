@@ -9,7 +9,9 @@ const MAX_INDEX = 2 ** 31;
 
 /** The objects in a list; []: not a list. Other entries are left out. */
 export function recordsIn(value: unknown): readonly Json[] {
-  return Array.isArray(value) ? value.filter(isRecord) : [];
+  if (!Array.isArray(value)) return [];
+  const entries = value as readonly unknown[];
+  return entries.every(isRecord) ? entries : entries.filter(isRecord);
 }
 
 export function recordsAt(record: Json | null, key: string): readonly Json[] {
@@ -89,11 +91,14 @@ export function addedMessages(
   isOfModel: (message: Json) => boolean,
 ): readonly Json[] {
   const last = messages.findLastIndex((message) => !isOfModel(message));
-  const before = messages.slice(0, last + 1).findLastIndex(isOfModel);
+  const before = messages.findLastIndex((message, index) => index <= last && isOfModel(message));
   return messages.slice(before + 1, last + 1);
 }
 
 /** Without repetitions and missing names. */
 export function distinct(names: readonly (string | null)[]): string[] {
-  return [...new Set(names.filter((name) => name !== null))];
+  if (names.length === 0) return [];
+  const found = new Set<string>();
+  for (const name of names) if (name !== null) found.add(name);
+  return [...found];
 }

@@ -6,17 +6,28 @@ import { recordAt } from './members.ts';
 /** Members of the usage, from the outside to the inside. */
 type Path = readonly string[];
 
+/** A count, with the members around it. */
+interface CountPath {
+  parents: Path;
+  name: string;
+}
+
+const at = (...path: [...parents: string[], name: string]): CountPath => ({
+  parents: path.slice(0, -1),
+  name: path.at(-1) ?? '',
+});
+
 interface UsageRow {
   /** Where the counts are in the answer; the first one that exists. */
   holders: readonly Path[];
   /** Their sum. */
   prompt: readonly string[];
   /** The first one that exists. */
-  cached: readonly Path[];
-  cacheWrite: readonly Path[];
+  cached: readonly CountPath[];
+  cacheWrite: readonly CountPath[];
   /** Their sum. */
   completion: readonly string[];
-  reasoning: readonly Path[];
+  reasoning: readonly CountPath[];
 }
 
 const CHAT: UsageRow = {
@@ -24,10 +35,10 @@ const CHAT: UsageRow = {
   holders: [['usage'], ['x_groq', 'usage']],
   prompt: ['prompt_tokens'],
   // The second one is DeepSeek's.
-  cached: [['prompt_tokens_details', 'cached_tokens'], ['prompt_cache_hit_tokens']],
-  cacheWrite: [['prompt_tokens_details', 'cache_write_tokens']],
+  cached: [at('prompt_tokens_details', 'cached_tokens'), at('prompt_cache_hit_tokens')],
+  cacheWrite: [at('prompt_tokens_details', 'cache_write_tokens')],
   completion: ['completion_tokens'],
-  reasoning: [['completion_tokens_details', 'reasoning_tokens']],
+  reasoning: [at('completion_tokens_details', 'reasoning_tokens')],
 };
 
 const USAGE: Readonly<Record<WireName, UsageRow>> = {
@@ -36,16 +47,16 @@ const USAGE: Readonly<Record<WireName, UsageRow>> = {
   responses: {
     holders: [['usage']],
     prompt: ['input_tokens'],
-    cached: [['input_tokens_details', 'cached_tokens']],
-    cacheWrite: [['input_tokens_details', 'cache_write_tokens']],
+    cached: [at('input_tokens_details', 'cached_tokens')],
+    cacheWrite: [at('input_tokens_details', 'cache_write_tokens')],
     completion: ['output_tokens'],
-    reasoning: [['output_tokens_details', 'reasoning_tokens']],
+    reasoning: [at('output_tokens_details', 'reasoning_tokens')],
   },
   anthropic: {
     holders: [['usage']],
     prompt: ['input_tokens', 'cache_creation_input_tokens', 'cache_read_input_tokens'],
-    cached: [['cache_read_input_tokens']],
-    cacheWrite: [['cache_creation_input_tokens']],
+    cached: [at('cache_read_input_tokens')],
+    cacheWrite: [at('cache_creation_input_tokens')],
     completion: ['output_tokens'],
     // Part of the completion, without a count.
     reasoning: [],
@@ -53,10 +64,10 @@ const USAGE: Readonly<Record<WireName, UsageRow>> = {
   gemini: {
     holders: [['usageMetadata']],
     prompt: ['promptTokenCount'],
-    cached: [['cachedContentTokenCount']],
+    cached: [at('cachedContentTokenCount')],
     cacheWrite: [],
     completion: ['candidatesTokenCount', 'thoughtsTokenCount'],
-    reasoning: [['thoughtsTokenCount']],
+    reasoning: [at('thoughtsTokenCount')],
   },
   cohere: {
     holders: [['usage', 'tokens']],
@@ -88,34 +99,41 @@ export function usageOf(wire: WireName, answer: Json | null): ModelUsage | null 
 }
 
 function usageIn(holder: Json, row: UsageRow): ModelUsage | null {
-  const [prompt, completion] = [row.prompt, row.completion].map((names) => sumOf(holder, names));
-  if (prompt === undefined || completion === undefined) return null;
+  const prompt = sumOf(holder, row.prompt);
+  const completion = sumOf(holder, row.completion);
   if (prompt === null && completion === null) return null;
-  const [cached, written, reasoning] = [row.cached, row.cacheWrite, row.reasoning].map((paths) =>
-    firstOf(holder, paths),
-  );
-  if ([prompt, completion, cached, written, reasoning].some(Number.isNaN)) return null;
-  const [promptTokens, completionTokens] = [prompt ?? 0, completion ?? 0];
-  const cachedTokens = Math.min(cached ?? 0, promptTokens);
+  const promptTokens = prompt ?? 0;
+  const completionTokens = completion ?? 0;
+  const cached = firstOf(holder, row.cached) ?? 0;
+  const written = firstOf(holder, row.cacheWrite) ?? 0;
+  const reasoning = firstOf(holder, row.reasoning) ?? 0;
+  // The sum is NaN if a count is.
+  if (Number.isNaN(promptTokens + completionTokens + cached + written + reasoning)) return null;
+  const cachedTokens = Math.min(cached, promptTokens);
   return {
     promptTokens,
     cachedTokens,
-    cacheWriteTokens: Math.min(written ?? 0, promptTokens - cachedTokens),
+    cacheWriteTokens: Math.min(written, promptTokens - cachedTokens),
     completionTokens,
-    reasoningTokens: Math.min(reasoning ?? 0, completionTokens),
+    reasoningTokens: Math.min(reasoning, completionTokens),
   };
 }
 
 /** null: no count exists. NaN: a count is invalid. */
 function sumOf(holder: Json, names: readonly string[]): number | null {
-  const counts = names.map((name) => countAt(holder, name)).filter((count) => count !== null);
-  return counts.length === 0 ? null : counts.reduce((sum, count) => sum + count, 0);
+  let sum: number | null = null;
+  for (const name of names) {
+    const count = countAt(holder, name);
+    if (count !== null) sum = (sum ?? 0) + count;
+  }
+  return sum;
 }
 
-function firstOf(holder: Json, paths: readonly Path[]): number | null {
+function firstOf(holder: Json, paths: readonly CountPath[]): number | null {
   for (const path of paths) {
-    const parent = path.slice(0, -1).reduce<Json | null>(recordAt, holder);
-    const count = parent === null ? null : countAt(parent, path.at(-1) ?? '');
+    let parent: Json | null = holder;
+    for (const name of path.parents) parent = recordAt(parent, name);
+    const count = parent === null ? null : countAt(parent, path.name);
     if (count !== null) return count;
   }
   return null;
