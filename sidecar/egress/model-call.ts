@@ -39,7 +39,8 @@ export class ModelCall implements LaneCall {
   readonly facts: CallFacts = { ...NO_FACTS };
   readonly #options: LaneCallOptions;
   readonly #wire: ModelWire;
-  readonly #verdicts: ToolVerdicts;
+  /** null: no tool call needed a verdict yet. */
+  #knownVerdicts: ToolVerdicts | null = null;
   #request: ModelRequest | null = null;
   #reserved: Amount | null = null;
   #answer = NO_ANSWER;
@@ -53,9 +54,13 @@ export class ModelCall implements LaneCall {
   constructor(options: LaneCallOptions, wire: ModelWire) {
     this.#options = options;
     this.#wire = wire;
-    this.#verdicts = new ToolVerdicts(options.policy, options.route.lane, () => options.entry?.userConfirmed);
     this.facts.model = shownName(options.route.model);
     this.facts.isStream = options.route.isStream;
+  }
+
+  get #verdicts(): ToolVerdicts {
+    const { policy, route, entry } = this.#options;
+    return (this.#knownVerdicts ??= new ToolVerdicts(policy, route.lane, () => entry?.userConfirmed));
   }
 
   request(body: unknown, raw: Buffer): RequestStep | Promise<RequestStep> {
@@ -68,7 +73,7 @@ export class ModelCall implements LaneCall {
     this.#request = request;
     this.facts.model = shownName(request.model);
     this.facts.isStream = request.isStream;
-    this.facts.toolsOffered = namesIn([...request.toolsOffered, ...request.vendorTools]);
+    this.facts.toolsOffered = namesIn(toolsOf(request));
     this.facts.toolsExecuted = namesIn(
       request.toolResults.map(({ callId, name }) => name ?? names.of(callId)),
     );
@@ -108,6 +113,7 @@ export class ModelCall implements LaneCall {
     this.#answer = isRecord(answer)
       ? this.#wire.readAnswer(answer)
       : filterList(this.#wire, answer, { judge: () => 'pass', message: REMOVED, removeUsage: false }).answer;
+    if (this.#answer.toolCalls.length === 0) return { body: null };
     this.#verdicts.collectAll(this.#answer);
     const { pending } = this.#verdicts;
     const decide = (): WholeStep => this.#decideWhole(answer, raw);
@@ -116,8 +122,7 @@ export class ModelCall implements LaneCall {
 
   #decideWhole(body: Json | readonly unknown[], raw: Buffer): WholeStep {
     this.#noteVerdicts();
-    const hasNoCall = this.#answer.toolCalls.length === 0;
-    if (!this.#options.policy.blocks || hasNoCall || this.#stripped(body) === null) return { body: null };
+    if (!this.#options.policy.blocks || this.#stripped(body) === null) return { body: null };
     this.facts.isBlocked = true;
     const text = this.#isFailing ? null : jsonText(this.#stripped(exactJson(body, jsonBodyText(raw))));
     return text === null ? { respond: this.#denyAnswer() } : { body: text };
@@ -155,6 +160,7 @@ export class ModelCall implements LaneCall {
     if (this.#reserved !== null)
       this.#options.reservations.settle(this.#reserved, !this.facts.isUsageUnknown);
     this.#stream?.close();
+    if (this.#knownVerdicts === null && answer.toolCalls.length === 0) return;
     // In the mode track, the calls of a stream are judged only now.
     this.#verdicts.collectAll(answer);
     const { pending } = this.#verdicts;
@@ -176,7 +182,7 @@ export class ModelCall implements LaneCall {
     const query: EgressQuery = {
       request_type: 'egress_model_request',
       ...(request.model !== null && { model: request.model }),
-      ...(this.#request !== null && { tools: [...request.toolsOffered, ...request.vendorTools] }),
+      ...(this.#request !== null && { tools: toolsOf(request) }),
       reserved_tokens: tokens,
       reserved_usd: usd,
     };
@@ -222,7 +228,8 @@ export class ModelCall implements LaneCall {
   }
 
   #noteVerdicts(): void {
-    const { violations, outcome } = this.#verdicts;
+    if (this.#knownVerdicts === null) return;
+    const { violations, outcome } = this.#knownVerdicts;
     if (outcome === 'notEvaluated') return;
     if (violations.size > 0) this.facts.violations = [...new Set([...this.facts.violations, ...violations])];
     this.facts.outcome = strongest(this.facts.outcome, outcome);
@@ -246,8 +253,7 @@ export class ModelCall implements LaneCall {
   }
 
   #messageOf(violations: readonly string[]): string {
-    const { toolsOffered = [], vendorTools = [] } = this.#request ?? {};
-    const tools = this.#options.policy.undeclaredIn([...toolsOffered, ...vendorTools]);
+    const tools = this.#options.policy.undeclaredIn(toolsOf(this.#request ?? UNREAD));
     const details = [
       violations.includes('model_not_declared') && this.facts.model !== null
         ? `model ${this.facts.model}`
@@ -259,6 +265,11 @@ export class ModelCall implements LaneCall {
     const about = details.length === 0 ? '' : ` (${details.join('; ')})`;
     return `The policy of this agent denies the call: ${violations.join(', ')}${about}`;
   }
+}
+
+/** All tools of a request. */
+function toolsOf({ toolsOffered, vendorTools }: ModelRequest): readonly string[] {
+  return vendorTools.length === 0 ? toolsOffered : [...toolsOffered, ...vendorTools];
 }
 
 /** The facts of a request that passes unread. */

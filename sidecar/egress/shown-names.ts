@@ -8,8 +8,11 @@ const MAX_NAMES = 200;
 export const shownName = (name: string | null): string | null =>
   name === null ? null : cut(name.toWellFormed(), MAX_LENGTH);
 
+const NONE: readonly string[] = [];
+
 /** The known names, each once. */
-export function namesIn(names: Iterable<string | null>): string[] {
+export function namesIn(names: readonly (string | null)[]): readonly string[] {
+  if (names.length === 0) return NONE;
   const shown = new Set<string>();
   for (const name of names) {
     if (shown.size >= MAX_NAMES) break;
