@@ -34,20 +34,19 @@ export function egressInputOf(
   if (invalid_arguments !== undefined) input.invalid_arguments = invalid_arguments.map(reportedName);
   if (host !== undefined) input.host = hostName(host);
   if (user_confirmed !== undefined) input.user_confirmed = user_confirmed;
-  return request_type === 'egress_model_request' ? { ...input, ...budgetOf(query, totals) } : input;
+  if (request_type === 'egress_model_request') addBudget(input, query, totals);
+  return input;
 }
 
-function budgetOf(
+function addBudget(
+  input: PolicyInput,
   { reserved_tokens = 1, reserved_usd = 0 }: EgressQuery,
   { tokensToday, costTodayUsd }: Partial<UsageTotals>,
-): Partial<PolicyInput> {
-  return {
-    reserved_tokens: whole(Math.max(1, reserved_tokens)),
-    ...(tokensToday !== undefined && { tokens_today: whole(tokensToday) }),
-    ...(costTodayUsd !== undefined && {
-      cost_today_usd: Math.min(costTodayUsd + reserved_usd, Number.MAX_VALUE),
-    }),
-  };
+): void {
+  input.reserved_tokens = whole(Math.max(1, reserved_tokens));
+  if (tokensToday !== undefined) input.tokens_today = whole(tokensToday);
+  if (costTodayUsd !== undefined)
+    input.cost_today_usd = Math.min(costTodayUsd + reserved_usd, Number.MAX_VALUE);
 }
 
 /** Rounded up, because a part of a token counts as a token. */

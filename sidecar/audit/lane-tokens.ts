@@ -20,15 +20,16 @@ export class LaneTokens {
   }
 
   add(call: ModelCall): void {
-    this.#forgetOld();
+    const nowMs = this.#clock.monotonicMs();
+    this.#forgetOld(nowMs);
     addTokens(this.#tokens, call);
-    this.#lastMs = this.#clock.monotonicMs();
+    this.#lastMs = nowMs;
   }
 
   /** The part of reported calls that is not counted yet. */
   notCounted(calls: readonly ModelCall[]): readonly ModelCall[] {
     if (this.#tokens.totalTokens === 0 || calls.length === 0) return calls;
-    this.#forgetOld();
+    this.#forgetOld(this.#clock.monotonicMs());
     if (this.#tokens.totalTokens === 0) return calls;
     const known = [{ modelId: '', ...this.#tokens }];
     const rest = callsBeyond(calls, known);
@@ -38,7 +39,7 @@ export class LaneTokens {
     return rest;
   }
 
-  #forgetOld(): void {
-    if (this.#clock.monotonicMs() - this.#lastMs > REPORTED_WITHIN_MS) this.#tokens = { ...NO_TOKENS };
+  #forgetOld(nowMs: number): void {
+    if (nowMs - this.#lastMs > REPORTED_WITHIN_MS) this.#tokens = { ...NO_TOKENS };
   }
 }

@@ -181,11 +181,11 @@ export class ModelCall implements LaneCall {
     const { tokens, usd } = reservations.total;
     const query: EgressQuery = {
       request_type: 'egress_model_request',
-      ...(request.model !== null && { model: request.model }),
-      ...(this.#request !== null && { tools: toolsOf(request) }),
       reserved_tokens: tokens,
       reserved_usd: usd,
     };
+    if (request.model !== null) query.model = request.model;
+    if (this.#request !== null) query.tools = toolsOf(request);
     const verdict = policy.evaluate(query, this.#options.route.lane);
     this.#isEngineRemote = policy.blocks && verdict instanceof Promise;
     return verdict instanceof Promise

@@ -8,6 +8,13 @@ export interface Amount {
   usd: number;
 }
 
+/** What calls without usage keep until the end of their UTC day. */
+interface Kept extends Amount {
+  day: string;
+}
+
+const NOTHING: Kept = { day: '', tokens: 0, usd: 0 };
+
 /**
  * Tokens of model calls whose usage is not known yet. A call in flight counts with what it may use, so that parallel calls do
  * not exceed the budget together. A call that ended without usage keeps its amount until the end of the UTC day.
@@ -15,7 +22,7 @@ export interface Amount {
 export class Reservations {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #open = new Set<Amount>();
-  #kept = { day: '', tokens: 0, usd: 0 };
+  #kept = NOTHING;
 
   constructor(clock: Pick<Clock, 'now'>) {
     this.#clock = clock;
@@ -23,8 +30,7 @@ export class Reservations {
 
   /** All reserved amounts of the current UTC day. */
   get total(): Amount {
-    const kept = this.#keptToday();
-    let { tokens, usd } = kept;
+    let { tokens, usd } = this.#kept === NOTHING ? NOTHING : this.#keptOn(dayOf(this.#clock.now()));
     for (const amount of this.#open) {
       tokens += amount.tokens;
       usd += amount.usd;
@@ -41,12 +47,12 @@ export class Reservations {
   /** Ends a reservation. `isKnown`: the usage is counted elsewhere, or nothing was used. Later calls have no effect. */
   settle(reserved: Amount, isKnown: boolean): void {
     if (!this.#open.delete(reserved) || isKnown) return;
-    const kept = this.#keptToday();
-    this.#kept = { ...kept, tokens: kept.tokens + reserved.tokens, usd: kept.usd + reserved.usd };
+    const day = dayOf(this.#clock.now());
+    const { tokens, usd } = this.#keptOn(day);
+    this.#kept = { day, tokens: tokens + reserved.tokens, usd: usd + reserved.usd };
   }
 
-  #keptToday(): { day: string; tokens: number; usd: number } {
-    const day = dayOf(this.#clock.now());
-    return this.#kept.day === day ? this.#kept : { day, tokens: 0, usd: 0 };
+  #keptOn(day: string): Kept {
+    return this.#kept.day === day ? this.#kept : NOTHING;
   }
 }
