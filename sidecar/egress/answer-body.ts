@@ -2,7 +2,7 @@ import type { Frame } from '../../core/egress/model-wire.ts';
 import { createLineFrames, createSseFrames, type FrameSplitter } from '../../core/egress/sse-frames.ts';
 import { jsonBodyOf } from '../../core/egress/wires/exact-json.ts';
 import { ChunkStore } from '../../runtime/chunk-store.ts';
-import type { FramesStep, LaneCall, OwnResponse, Treatment, WholeStep } from './lane-call.ts';
+import type { FramesStep, LaneCall, OwnResponse, Treatment, UnreadReason, WholeStep } from './lane-call.ts';
 
 /** What passes now. `isChanged`: the body is not the upstream's; `length`: its length, if known. `isOver`: nothing follows. */
 export type AnswerStep =
@@ -14,7 +14,7 @@ export interface AnswerLimits {
   /** Reserves memory; false: there is none. */
   keep: (bytes: number) => boolean;
   /** Called when a body is too large to be read. */
-  onUnread(): void;
+  onUnread(reason: UnreadReason): void;
 }
 
 /** Bytes of a stream that the memory of every call includes. */
@@ -55,7 +55,7 @@ export class AnswerBody {
     const store = this.#store;
     store.add(chunk);
     if (store.bytes <= this.#limits.maxBytes && this.#limits.keep(chunk.length)) return NOTHING;
-    this.#limits.onUnread();
+    this.#limits.onUnread('size');
     this.#store = null;
     return { chunks: [store.take()], isChanged: false };
   }
@@ -77,7 +77,7 @@ export class AnswerBody {
       this.#framed += more;
       return frames;
     }
-    this.#limits.onUnread();
+    this.#limits.onUnread('size');
     this.#limits.keep(-this.#framed);
     this.#framed = 0;
     return [...frames, ...splitter.skip()];

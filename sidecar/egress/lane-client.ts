@@ -1,5 +1,6 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
 import { constants, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
+import type { Socket } from 'node:net';
 import type { Readable } from 'node:stream';
 import { lingerOver } from '../proxy/connection-end.ts';
 import { frame, type Framed } from '../proxy/framing.ts';
@@ -32,37 +33,61 @@ export interface LaneBody {
   /**
    * Returns the whole body if it arrived with the head, which costs less than a stream. Call it once, in the tick after the head.
    * @param bodyBytes Infinity: unknown in advance
+   * @param onBytes gets the length of each part as it is read
    */
-  take(bodyBytes: number, stuck: Pick<Stuck, 'hold' | 'release'>): Buffer | Readable;
+  take(
+    bodyBytes: number,
+    onBytes: (count: number) => void,
+    stuck: Pick<Stuck, 'hold' | 'release'>,
+  ): Buffer | Readable;
   /** Reads and drops the rest. Call it when the response is sent. */
   drop(): void;
 }
 
-export function http1Client(request: IncomingMessage, response: ServerResponse): LaneClient {
-  return {
-    method: request.method ?? 'GET',
-    rawHeaders: request.rawHeaders,
-    headers: request.headers,
-    socket: request.socket,
-    framed: frame(request),
-    receive: () => {
-      const inlet = new BodyInlet(request);
-      return {
-        take: (bodyBytes, stuck) => inlet.take(bodyBytes, () => undefined, stuck),
-        drop: () => inlet.drop(),
-      };
-    },
-    response,
-    writeHead: (status, message, headers) =>
-      void response.writeHead(status, printable(message), [...headers]),
-    cut: (writer) => writer.cut(),
-    destroy: () => request.socket.destroy(),
-    sent: () => lingerOver(request),
-    // A pipelined response before its turn has no socket, so it emits no 'close'.
-    onDisconnect: (listener) => {
-      if (response.socket === null) request.socket.setMaxListeners(0).once('close', listener);
-    },
-  };
+/** Over HTTP/1.1. */
+export class Http1Client implements LaneClient {
+  readonly method: string;
+  readonly rawHeaders: HeaderList;
+  readonly headers: IncomingHttpHeaders;
+  readonly socket: Socket;
+  readonly framed: Framed;
+  readonly response: ServerResponse;
+  readonly #request: IncomingMessage;
+
+  constructor(request: IncomingMessage, response: ServerResponse) {
+    this.method = request.method ?? 'GET';
+    this.rawHeaders = request.rawHeaders;
+    this.headers = request.headers;
+    this.socket = request.socket;
+    this.framed = frame(request);
+    this.response = response;
+    this.#request = request;
+  }
+
+  receive(): LaneBody {
+    return new BodyInlet(this.#request);
+  }
+
+  writeHead(status: number, message: string, headers: HeaderList): void {
+    this.response.writeHead(status, printable(message), [...headers]);
+  }
+
+  cut(writer: ResponseWriter): void {
+    writer.cut();
+  }
+
+  destroy(): void {
+    this.socket.destroy();
+  }
+
+  sent(): void {
+    lingerOver(this.#request);
+  }
+
+  /** A pipelined response before its turn has no socket, so it emits no 'close'. */
+  onDisconnect(listener: () => void): void {
+    if (this.response.socket === null) this.socket.setMaxListeners(0).once('close', listener);
+  }
 }
 
 export function http2Client(request: Http2ServerRequest, response: Http2ServerResponse): LaneClient {

@@ -14,12 +14,21 @@ import {
 import { AnswerBody, type AnswerStep } from './answer-body.ts';
 import { createCall } from './create-call.ts';
 import { passed, readBody } from './lane-body.ts';
-import { NO_FACTS, type LaneCall, type OwnResponse, type RequestStep, type Treatment } from './lane-call.ts';
+import {
+  NO_FACTS,
+  type LaneCall,
+  type OwnResponse,
+  type RequestStep,
+  type Treatment,
+  type UnreadReason,
+} from './lane-call.ts';
 import type { LaneBody, LaneClient } from './lane-client.ts';
 import type { LaneContext } from './lane-context.ts';
 import type { Admitted } from './lane-entrance.ts';
 import { clientHeaders, isPlainJson, upstreamHeaders } from './lane-headers.ts';
 import { failureOf, respondWith } from './own-response.ts';
+
+const IGNORED = (): void => undefined;
 
 /** A body to send as it is. */
 const unread = (body: Buffer | Readable): Buffer | Readable => (Buffer.isBuffer(body) ? body : passed(body));
@@ -61,12 +70,11 @@ export class LaneExchange implements UpstreamHandler, Source {
     this.#call = createCall({
       ...context.calls,
       ...{ route, target, entry: this.#entry },
-      keep: (bytes) => this.#keep(bytes),
-      onUnread: (reason) => context.log.unread(route.lane.id, reason),
+      ...{ keep: this.#keep, onUnread: this.#unread },
     });
-    if (this.#call === null) context.log.unread(route.lane.id, 'route');
+    if (this.#call === null) this.#unread('route');
     this.#writer = new ResponseWriter(client.response, this);
-    this.#stuck = new Stuck(context.load, { shed: () => client.destroy(), forget: () => undefined });
+    this.#stuck = new Stuck(context.load, { shed: () => client.destroy(), forget: IGNORED });
     this.#body = input.bodyBytes === 0 ? null : client.receive();
     client.response.once('close', this.#closed).once('finish', () => {
       this.#body?.drop();
@@ -86,7 +94,7 @@ export class LaneExchange implements UpstreamHandler, Source {
   readonly #begin = (): void => {
     const call = this.#call;
     const { bodyBytes } = this.#input;
-    const body = this.#isOver ? undefined : this.#body?.take(bodyBytes, this.#stuck);
+    const body = this.#isOver ? undefined : this.#body?.take(bodyBytes, IGNORED, this.#stuck);
     if (body === undefined) return;
     if (!Buffer.isBuffer(body)) this.#stream = body;
     const { maxEgressBody } = this.#context.load;
@@ -97,7 +105,7 @@ export class LaneExchange implements UpstreamHandler, Source {
     else if (!Buffer.isBuffer(body))
       readBody(body, {
         maxBytes: maxEgressBody,
-        keep: (bytes) => this.#keep(bytes),
+        keep: this.#keep,
         onWhole: (whole) => this.#requested(() => call.request(jsonBodyOf(whole), whole)),
         onTooLarge: (rest) => this.#passUnread(call, 'size', rest),
       });
@@ -106,8 +114,8 @@ export class LaneExchange implements UpstreamHandler, Source {
   };
 
   #passUnread(call: LaneCall, reason: 'form' | 'size', body: Buffer | Readable): void {
-    const { bodyBytes, route } = this.#input;
-    this.#context.log.unread(route.lane.id, reason);
+    const { bodyBytes } = this.#input;
+    this.#unread(reason);
     const bytes = bodyBytes === Infinity ? null : bodyBytes;
     const evaluate = (): ReturnType<LaneCall['unreadRequest']> => call.unreadRequest(bytes);
     this.#after(evaluate, (response) => {
@@ -197,20 +205,18 @@ export class LaneExchange implements UpstreamHandler, Source {
   onHead(status: number, message: string, raw: HeaderList): void {
     if (this.#waiting !== null) return void this.#waiting.push(() => this.onHead(status, message, raw));
     if (this.#isOver) return;
-    const { open, route } = this.#input;
-    open.outages.ended();
+    this.#input.open.outages.ended();
     this.#head = { status, message, raw };
     const contentType = valuesOf(raw, 'content-type')[0]?.split(';')[0]?.trim().toLowerCase() ?? '';
     const isEncoded = valuesOf(raw, 'content-encoding').some((coding) => coding.toLowerCase() !== 'identity');
     const hasBody = this.#client.method !== 'HEAD' && status !== 204 && status !== 304;
     const read = hasBody ? this.#call?.head({ status, contentType, isEncoded }) : undefined;
     const treatment: Treatment = read ?? { kind: 'unread' };
-    if (treatment.kind === 'unread' && treatment.reason !== undefined)
-      this.#context.log.unread(route.lane.id, treatment.reason);
+    if (treatment.kind === 'unread' && treatment.reason !== undefined) this.#unread(treatment.reason);
     this.#answer = new AnswerBody(treatment, this.#call, {
       maxBytes: this.#context.load.maxEgressBody,
-      keep: (bytes) => this.#keep(bytes),
-      onUnread: () => this.#context.log.unread(route.lane.id, 'size'),
+      keep: this.#keep,
+      onUnread: this.#unread,
     });
     if (treatment.kind === 'unread' || (treatment.kind === 'frames' && !treatment.isHeld))
       this.#sendHead(treatment.kind === 'frames');
@@ -303,12 +309,15 @@ export class LaneExchange implements UpstreamHandler, Source {
     respondWith(this.#client, response, this.#call?.facts.violations ?? []);
   }
 
-  #keep(bytes: number): boolean {
+  readonly #unread = (reason: UnreadReason): void =>
+    this.#context.log.unread(this.#input.route.lane.id, reason);
+
+  readonly #keep = (bytes: number): boolean => {
     // What is reserved after the end would never be given back. Bytes of the request may still arrive then.
     if (this.#isClosed || !this.#context.load.keepForEgress(bytes)) return false;
     this.#keptBytes += bytes;
     return true;
-  }
+  };
 
   /** Called when the response is sent, or when the agent has disconnected. */
   readonly #closed = (): void => {

@@ -5,7 +5,7 @@ import { bind, endOf } from '../../runtime/http-listener.ts';
 import { MAX_HEADER_FIELDS } from '../proxy/framing.ts';
 import { ignoreUpgrade, wantsWebSocket } from '../proxy/ignore-upgrade.ts';
 import { respondWithProblem, writeProblem } from '../proxy/problem-response.ts';
-import { http1Client, http2Client, type LaneClient } from './lane-client.ts';
+import { Http1Client, http2Client, type LaneClient } from './lane-client.ts';
 import type { LaneContext } from './lane-context.ts';
 import { admit } from './lane-entrance.ts';
 import { LaneExchange } from './lane-exchange.ts';
@@ -48,7 +48,7 @@ export async function startLaneServer(
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  server.on('request', (request, response) => serve(context, http1Client(request, response)));
+  server.on('request', (request, response) => serve(context, new Http1Client(request, response)));
   server.on('upgrade', (request, socket, head) => {
     if (wantsWebSocket(request)) handleLaneUpgrade(context, request, socket as Socket, head);
     else ignoreUpgrade(server, request, socket, head);
