@@ -18,8 +18,8 @@ export class SeenTimes {
     this.#now = now;
   }
 
-  note(keys: Iterable<string>): void {
-    const nowMs = this.#now().getTime();
+  note(keys: Iterable<string>, now = this.#now()): void {
+    const nowMs = now.getTime();
     for (const key of keys) {
       const known = this.#times.get(key);
       if (known !== undefined && Math.abs(nowMs - known) < RESOLUTION_MS) continue;

@@ -223,7 +223,7 @@ export class EgressLog {
       this.#called.addAll(facts.toolsCalled, now);
       this.#executed.addAll(facts.toolsExecuted, now);
     }
-    if (isServed) this.#options.audit.seen.note(this.#sightingsOf(facts, server));
+    if (isServed) this.#options.audit.seen.note(this.#sightingsOf(facts, server), now);
   }
 
   #sightingsOf(facts: CallFacts, server: string | null): readonly string[] {

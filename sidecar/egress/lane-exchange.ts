@@ -25,7 +25,7 @@ import {
 import type { LaneBody, LaneClient } from './lane-client.ts';
 import type { LaneContext } from './lane-context.ts';
 import type { Admitted } from './lane-entrance.ts';
-import { clientHeaders, isPlainJson, upstreamHeaders } from './lane-headers.ts';
+import { clientHeaders, isPlainJson, mediaTypeOf, upstreamHeaders } from './lane-headers.ts';
 import { failureOf, respondWith } from './own-response.ts';
 
 const IGNORED = (): void => undefined;
@@ -207,7 +207,7 @@ export class LaneExchange implements UpstreamHandler, Source {
     if (this.#isOver) return;
     this.#input.open.outages.ended();
     this.#head = { status, message, raw };
-    const contentType = valuesOf(raw, 'content-type')[0]?.split(';')[0]?.trim().toLowerCase() ?? '';
+    const contentType = mediaTypeOf(raw);
     const isEncoded = valuesOf(raw, 'content-encoding').some((coding) => coding.toLowerCase() !== 'identity');
     const hasBody = this.#client.method !== 'HEAD' && status !== 204 && status !== 304;
     const read = hasBody ? this.#call?.head({ status, contentType, isEncoded }) : undefined;

@@ -47,6 +47,13 @@ export const http2Headers = (headers: HeaderList): Record<string, string | strin
   ...recordOf(headers),
 });
 
+/** The content type without parameters, in lower case; empty: none. */
+export function mediaTypeOf(raw: HeaderList): string {
+  const value = valuesOf(raw, 'content-type')[0] ?? '';
+  const end = value.indexOf(';');
+  return (end < 0 ? value : value.slice(0, end)).trim().toLowerCase();
+}
+
 /** Whether a body with these headers can be read as JSON: it has no content coding. */
 export function isPlainJson(raw: HeaderList): boolean {
   const type = valuesOf(raw, 'content-type')[0]?.toLowerCase() ?? '';

@@ -283,8 +283,9 @@ const AZURE_WITH_OPTIONS = '2024-09-01';
 
 /** Mistral rejects unknown options, and states the usage always. */
 function rejectsOptions({ kind }: Lane, path: string): boolean {
+  if (kind !== 'azure') return kind === 'mistral';
   const [, version = AZURE_WITH_OPTIONS] = /[?&]api-version=(\d{4}-\d{2}-\d{2})/.exec(path) ?? [];
-  return kind === 'mistral' || (kind === 'azure' && version < AZURE_WITH_OPTIONS);
+  return version < AZURE_WITH_OPTIONS;
 }
 
 /** The content types of answers. */
