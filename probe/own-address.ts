@@ -16,7 +16,7 @@ export function isOwnAddress(address: string): boolean {
   return own.check(address, family);
 }
 
-/** null: it is no IP address. Compiling the pattern of IPv6 takes Node.js nine milliseconds, so names are not compared with it. */
+/** null: not an IP address. Compiling the pattern of IPv6 takes Node.js nine milliseconds, so names are not compared with it. */
 function familyOf(address: string): IPVersion | null {
   if (address.includes(':')) return isIPv6(address) ? 'ipv6' : null;
   return isIPv4(address) ? 'ipv4' : null;

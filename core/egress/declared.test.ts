@@ -88,6 +88,14 @@ describe('a tool', () => {
     expect(isDeclaredTool(declared, name, mcpToolsIn(declared, [name], listed))).toBe(isDeclared);
   });
 
+  test('of MCP servers are in the order of the call, and follow each new list of a server', () => {
+    const listed = new Map([['files', ['read', 'write']]]);
+    const names = ['files_write', 'steal', 'read'];
+    expect([...mcpToolsIn(declared, names, listed)]).toEqual(['files_write', 'read']);
+    listed.set('files', ['steal']);
+    expect([...mcpToolsIn(declared, names, listed)]).toEqual(['steal']);
+  });
+
   test('of a server that has not listed its tools is not declared', () => {
     expect(mcpToolsIn(declared, ['read', 'files_read'], new Map())).toEqual(new Set());
   });

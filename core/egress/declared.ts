@@ -87,32 +87,31 @@ export function mcpToolsIn(
   names: readonly string[],
   listed: ReadonlyMap<string, readonly string[]>,
 ): Set<string> {
-  const found = new Set<string>();
-  for (const server of mcpServers) {
-    const tools = setOf(listed.get(server) ?? NONE);
-    for (const name of names) if (isToolOf(server, tools, name)) found.add(name);
-  }
-  return found;
+  const forms = [...mcpServers].map((server) => formsOf(server, listed.get(server) ?? NOT_LISTED));
+  return new Set(names.filter((name) => forms.some((each) => each.has(name))));
 }
 
-function isToolOf(server: string, tools: ReadonlySet<string>, name: string): boolean {
-  if (name === `mcp:${server}` || tools.has(name)) return true;
-  const isAfter = (start: string): boolean => name.startsWith(start) && tools.has(name.slice(start.length));
-  return isAfter(`mcp__${server}__`) || SEPARATORS.some((separator) => isAfter(server + separator));
+const NOT_LISTED: readonly string[] = [];
+
+/** The forms by list and server. A list of a server is the same object until the server lists its tools again. */
+const knownForms = new WeakMap<readonly string[], Map<string, ReadonlySet<string>>>();
+
+/** All names that are tools of a server. Built once, because each call compares its tools with them. */
+function formsOf(server: string, tools: readonly string[]): ReadonlySet<string> {
+  const ofList = knownForms.get(tools) ?? new Map<string, ReadonlySet<string>>();
+  const forms = ofList.get(server) ?? new Set(namesOf(server, tools));
+  ofList.set(server, forms);
+  knownForms.set(tools, ofList);
+  return forms;
 }
 
-const NONE: readonly string[] = [];
-
-/** The lists as sets. A list of a server is the same object until the server lists its tools again. */
-const sets = new WeakMap<readonly string[], ReadonlySet<string>>();
-
-function setOf(list: readonly string[]): ReadonlySet<string> {
-  let set = sets.get(list);
-  if (set === undefined) {
-    set = new Set(list);
-    sets.set(list, set);
-  }
-  return set;
+function namesOf(server: string, tools: readonly string[]): string[] {
+  const ofTool = (tool: string): string[] => [
+    tool,
+    `mcp__${server}__${tool}`,
+    ...SEPARATORS.map((separator) => `${server}${separator}${tool}`),
+  ];
+  return [`mcp:${server}`, ...tools.flatMap(ofTool)];
 }
 
 /** A host as it is compared: lower case, without the brackets of an IPv6 address and the final dot. */

@@ -145,7 +145,7 @@ describe('a tunnel to a declared host', () => {
     expect(calls).toEqual([
       {
         ...{
-          at: '2026-11-23T12:00:00.000Z',
+          at: new Date('2026-11-23T12:00:00Z'),
           lane: 'connect',
           method: 'CONNECT',
           path: `${DECLARED}:${port}`,

@@ -33,7 +33,7 @@ const LIMITS: ConnectLimits = {
 };
 
 /** A tunnel or a rejected CONNECT request, for the egress log, which adds the other fields. */
-export type ConnectCall = Omit<EgressCall, 'id' | 'outcome' | 'requestId'>;
+export type ConnectCall = Omit<EgressCall, 'id' | 'at' | 'outcome' | 'requestId'> & { at: Date };
 
 export interface ConnectLaneOptions {
   /** `log`: undeclared hosts pass, with a violation. `deny`: they get 403. */
@@ -237,7 +237,7 @@ export class ConnectLane {
       usage: null,
     };
     const durationMs = Math.round(clock.monotonicMs() - startedAtMs);
-    onCall({ at: at.toISOString(), lane: 'connect', method: 'CONNECT', path, ...none, ...rest, durationMs });
+    onCall({ at, lane: 'connect', method: 'CONNECT', path, ...none, ...rest, durationMs });
   }
 }
 

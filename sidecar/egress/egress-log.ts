@@ -156,7 +156,7 @@ export class EgressLog {
   /** A tunnel of the CONNECT lane. */
   addConnect(call: ConnectCall): void {
     const outcome = call.violations.length > 0 ? 'deny' : 'allow';
-    this.#keep({ id: this.#nextId(), ...call, at: new Date(call.at), outcome, requestId: null });
+    this.#keep({ id: this.#nextId(), ...call, outcome, requestId: null });
     this.#hosts.add(call.path.replace(/:\d+$/, ''), this.#options.clock.now());
   }
 

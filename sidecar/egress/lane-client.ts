@@ -33,7 +33,7 @@ export interface LaneBody {
   /**
    * Returns the whole body if it arrived with the head, which costs less than a stream. Call it once, in the tick after the head.
    * @param bodyBytes Infinity: unknown in advance
-   * @param onBytes gets the length of each part as it is read
+   * @param onBytes gets the length of each part as it is read; not called over HTTP/2
    */
   take(
     bodyBytes: number,

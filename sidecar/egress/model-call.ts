@@ -39,8 +39,8 @@ export class ModelCall implements LaneCall {
   readonly facts: CallFacts = { ...NO_FACTS };
   readonly #options: LaneCallOptions;
   readonly #wire: ModelWire;
-  /** null: no tool call needed a verdict yet. */
-  #knownVerdicts: ToolVerdicts | null = null;
+  /** Created for a stream, or for the first answer with a tool call: most answers have none. */
+  #verdicts: ToolVerdicts | null = null;
   #request: ModelRequest | null = null;
   #reserved: Amount | null = null;
   #answer = NO_ANSWER;
@@ -58,9 +58,9 @@ export class ModelCall implements LaneCall {
     this.facts.isStream = options.route.isStream;
   }
 
-  get #verdicts(): ToolVerdicts {
+  #needVerdicts(): ToolVerdicts {
     const { policy, route, entry } = this.#options;
-    return (this.#knownVerdicts ??= new ToolVerdicts(policy, route.lane, () => entry?.userConfirmed));
+    return (this.#verdicts ??= new ToolVerdicts(policy, route.lane, () => entry?.userConfirmed));
   }
 
   request(body: unknown, raw: Buffer): RequestStep | Promise<RequestStep> {
@@ -93,7 +93,7 @@ export class ModelCall implements LaneCall {
     if (isEncoded || format === undefined) return { kind: 'unread', reason: 'form' };
     if (format === 'json') return { kind: 'whole' };
     this.#stream = new ModelStream({
-      ...{ wire: this.#wire, verdicts: this.#verdicts, removeUsage: this.#addedUsage },
+      ...{ wire: this.#wire, verdicts: this.#needVerdicts(), removeUsage: this.#addedUsage },
       ...{ keep: this.#options.keep, isEngineRemote: this.#isEngineRemote },
       isFailing: this.#isFailing,
       message: REMOVED,
@@ -114,8 +114,9 @@ export class ModelCall implements LaneCall {
       ? this.#wire.readAnswer(answer)
       : filterList(this.#wire, answer, { judge: () => 'pass', message: REMOVED, removeUsage: false }).answer;
     if (this.#answer.toolCalls.length === 0) return { body: null };
-    this.#verdicts.collectAll(this.#answer);
-    const { pending } = this.#verdicts;
+    const verdicts = this.#needVerdicts();
+    verdicts.collectAll(this.#answer);
+    const { pending } = verdicts;
     const decide = (): WholeStep => this.#decideWhole(answer, raw);
     return pending === null ? decide() : pending.then(decide);
   }
@@ -130,7 +131,7 @@ export class ModelCall implements LaneCall {
 
   /** The body without forbidden calls; null: it has none. */
   #stripped(body: Json | readonly unknown[]): Json | readonly unknown[] | null {
-    const { judge } = this.#verdicts;
+    const { judge } = this.#needVerdicts();
     return isRecord(body)
       ? (this.#wire.strip(body, judge, REMOVED)?.body ?? null)
       : filterList(this.#wire, body, { judge, message: REMOVED, removeUsage: false }).body;
@@ -160,10 +161,11 @@ export class ModelCall implements LaneCall {
     if (this.#reserved !== null)
       this.#options.reservations.settle(this.#reserved, !this.facts.isUsageUnknown);
     this.#stream?.close();
-    if (this.#knownVerdicts === null && answer.toolCalls.length === 0) return;
+    if (this.#verdicts === null && answer.toolCalls.length === 0) return;
     // In the mode track, the calls of a stream are judged only now.
-    this.#verdicts.collectAll(answer);
-    const { pending } = this.#verdicts;
+    const verdicts = this.#needVerdicts();
+    verdicts.collectAll(answer);
+    const { pending } = verdicts;
     if (pending === null) this.#noteVerdicts();
     else return pending.then(() => this.#noteVerdicts());
   }
@@ -228,8 +230,8 @@ export class ModelCall implements LaneCall {
   }
 
   #noteVerdicts(): void {
-    if (this.#knownVerdicts === null) return;
-    const { violations, outcome } = this.#knownVerdicts;
+    if (this.#verdicts === null) return;
+    const { violations, outcome } = this.#verdicts;
     if (outcome === 'notEvaluated') return;
     if (violations.size > 0) this.facts.violations = [...new Set([...this.facts.violations, ...violations])];
     this.facts.outcome = strongest(this.facts.outcome, outcome);

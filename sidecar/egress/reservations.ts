@@ -13,7 +13,7 @@ interface Kept extends Amount {
   day: string;
 }
 
-const NOTHING: Kept = { day: '', tokens: 0, usd: 0 };
+const NOTHING: Readonly<Kept> = { day: '', tokens: 0, usd: 0 };
 
 /**
  * Tokens of model calls whose usage is not known yet. A call in flight counts with what it may use, so that parallel calls do
@@ -22,7 +22,7 @@ const NOTHING: Kept = { day: '', tokens: 0, usd: 0 };
 export class Reservations {
   readonly #clock: Pick<Clock, 'now'>;
   readonly #open = new Set<Amount>();
-  #kept = NOTHING;
+  #kept: Readonly<Kept> = NOTHING;
 
   constructor(clock: Pick<Clock, 'now'>) {
     this.#clock = clock;
@@ -52,7 +52,7 @@ export class Reservations {
     this.#kept = { day, tokens: tokens + reserved.tokens, usd: usd + reserved.usd };
   }
 
-  #keptOn(day: string): Kept {
+  #keptOn(day: string): Readonly<Kept> {
     return this.#kept.day === day ? this.#kept : NOTHING;
   }
 }

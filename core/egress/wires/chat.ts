@@ -35,7 +35,7 @@ function readRequest(body: Json, route: { model: string | null; isStream: boolea
 function toolsOf(body: Json): Pick<ModelRequest, 'toolsOffered' | 'vendorTools'> {
   const offered: (string | null)[] = recordsAt(body, 'functions').map((tool) => nameAt(tool, 'name'));
   const vendor: (string | null)[] = [];
-  for (const toolsAt of VENDOR_MEMBERS) vendor.push(...toolsAt(body));
+  for (const toolsAt of VENDOR_MEMBERS) for (const tool of toolsAt(body)) vendor.push(tool);
   for (const tool of recordsAt(body, 'tools')) {
     const definition = definitionOf(tool);
     if (definition !== null) offered.push(nameAt(definition, 'name'));

@@ -60,6 +60,13 @@ const ROWS: readonly Row[] = [
     },
   },
   {
+    // More than V8 accepts as arguments of one call.
+    name: 'a long list of tools of the vendor',
+    wire: 'chat',
+    body: { compound_custom: { tools: { enabled_tools: new Array<string>(200_000).fill('search') } } },
+    expected: { vendorTools: ['search'] },
+  },
+  {
     name: 'the search of xAI',
     wire: 'chat',
     body: { search_parameters: {} },
