@@ -45,6 +45,8 @@ export interface Arrival {
   method: string;
   /** Path with its query string, if any. */
   target: string;
+  /** Monotonic time of the arrival; default: now. */
+  atMs?: number;
 }
 
 export interface AuditLogOptions {
@@ -110,7 +112,7 @@ export class AuditLog {
   }
 
   /** Creates the entry when the request arrives, so that early events find it. */
-  arrive({ requestId, method, target }: Arrival): Recording {
+  arrive({ requestId, method, target, atMs }: Arrival): Recording {
     const { clock, withQuery, declared, keepForUsage } = this.#options;
     const query = target.indexOf('?');
     const path = query < 0 ? target : target.slice(0, query);
@@ -128,7 +130,7 @@ export class AuditLog {
       entry,
       path,
       declared: declared(),
-      startedAtMs: clock.monotonicMs(),
+      startedAtMs: atMs ?? clock.monotonicMs(),
       keepForUsage,
       onDetails: this.#counted,
       onUsage: this.#used,

@@ -25,12 +25,17 @@ export interface JournalPlace {
 export class Journal {
   /** Number of entries completed since the start of the process. */
   completions = 0;
-  readonly #records: (JournalRecord | undefined)[];
+  /** By place: the entry of a record, its completions, and whether it is an update. An object for each record would be garbage. */
+  readonly #entries: (AuditEntry | undefined)[];
+  readonly #completionsAt: Float64Array;
+  readonly #isUpdate: Uint8Array;
   readonly #readers = new Set<() => void>();
   #next = 0;
 
   constructor(capacity: number) {
-    this.#records = new Array<JournalRecord | undefined>(capacity);
+    this.#entries = new Array<AuditEntry | undefined>(capacity);
+    this.#completionsAt = new Float64Array(capacity);
+    this.#isUpdate = new Uint8Array(capacity);
   }
 
   /** The position after the newest record. */
@@ -40,7 +45,7 @@ export class Journal {
 
   /** The position of the oldest available record. */
   get oldest(): JournalPlace {
-    const position = Math.max(0, this.#next - this.#records.length);
+    const position = Math.max(0, this.#next - this.#entries.length);
     const record = this.at(position);
     if (record === undefined) return this.end;
     return { position, completions: record.completions - (record.kind === 'entry' ? 1 : 0) };
@@ -57,8 +62,13 @@ export class Journal {
 
   /** undefined: not written yet, or overwritten. */
   at(position: number): JournalRecord | undefined {
-    if (position >= this.#next || position < this.#next - this.#records.length) return undefined;
-    return this.#records[position % this.#records.length];
+    const { length } = this.#entries;
+    if (position >= this.#next || position < this.#next - length) return undefined;
+    const place = position % length;
+    const entry = this.#entries[place];
+    if (entry === undefined) return undefined;
+    const kind = this.#isUpdate[place] === 1 ? 'update' : 'entry';
+    return { kind, entry, completions: this.#completionsAt[place] ?? 0 };
   }
 
   /** The position after the completion of the entry with this seq; null when that record is not available. */
@@ -79,7 +89,10 @@ export class Journal {
   }
 
   #add(kind: JournalRecord['kind'], entry: AuditEntry): void {
-    this.#records[this.#next % this.#records.length] = { kind, entry, completions: this.completions };
+    const place = this.#next % this.#entries.length;
+    this.#entries[place] = entry;
+    this.#completionsAt[place] = this.completions;
+    this.#isUpdate[place] = kind === 'update' ? 1 : 0;
     this.#next += 1;
     for (const onRecord of this.#readers) onRecord();
   }

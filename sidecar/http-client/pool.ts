@@ -22,6 +22,8 @@ export class Pool implements ConnectionOwner {
   readonly #idle: Connection[] = [];
   /** Connections that become idle in this turn of the event loop. */
   #freed: Connection[] = [];
+  /** Monotonic time of the first one of them. */
+  #freedAtMs = 0;
   /** Requests that wait for a connection. */
   readonly #waiting: Transfer[] = [];
   #timer: NodeJS.Timeout | null = null;
@@ -64,10 +66,13 @@ export class Pool implements ConnectionOwner {
       connection.cut();
       return;
     }
-    connection.idleUntilMs = performance.now() + idleMs;
+    if (this.#freed.length === 0) {
+      this.#freedAtMs = performance.now();
+      // After bytes that have already arrived on the connection, which must not be read as the response to the next request.
+      setImmediate(this.#reuse);
+    }
+    connection.idleUntilMs = this.#freedAtMs + idleMs;
     this.#freed.push(connection);
-    // After bytes that have already arrived on the connection, which must not be read as the response to the next request.
-    if (this.#freed.length === 1) setImmediate(this.#reuse);
   }
 
   #idleMsOf(keepAlive: string): number {

@@ -80,11 +80,11 @@ export class Exchange implements UpstreamHandler, Source, Turn {
   #blocked: BlockedResponse | null = null;
 
   constructor(context: ProxyContext, input: ExchangeInput) {
-    const { request, response, framed, requestId } = input;
+    const { request, response, framed, requestId, arrivedAtMs } = input;
     this.#context = context;
     this.#input = input;
     const method = request.method ?? 'GET';
-    this.#recording = context.audit.arrive({ requestId, method, target: framed.path });
+    this.#recording = context.audit.arrive({ requestId, method, target: framed.path, atMs: arrivedAtMs });
     const traceparent = context.traces?.join(request.rawHeaders, requestId) ?? null;
     this.#outgoing = agentRequest(request, framed, { requestId, traceparent });
     this.isSafe = isSafe(this.#outgoing, framed);
