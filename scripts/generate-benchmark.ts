@@ -1,17 +1,12 @@
 // The chart and the tables of the benchmark, from the saved results of a real run (bench/results.json).
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { judge, withUnit } from '../bench/bars.ts';
 import type { Row } from '../bench/report.ts';
 import { readSavedResults, type Results } from '../bench/results.ts';
 import { DIRECT, HTTP_PROXY, SIDECAR, UNDICI, WITH_OPA } from '../bench/targets.ts';
+import { withPart } from './generated-part.ts';
 import { alignedTable } from './markdown-table.ts';
 
-const ROOT = join(import.meta.dirname, '..');
-const [BEGIN, END] = [
-  '<!-- Generated from bench/results.json by scripts/generate-benchmark.ts -->',
-  '<!-- End of the generated part -->',
-];
+const BEGIN = '<!-- Generated from bench/results.json by scripts/generate-benchmark.ts -->';
 
 /** The rows of the chart, from top to bottom. */
 const SHOWN: readonly [target: string, label: string][] = [
@@ -104,14 +99,6 @@ ${parts.join('\n')}
 `;
 }
 
-/** Replaces the generated part of a page. */
-function withPart(file: string, part: string): string {
-  const text = readFileSync(join(ROOT, file), 'utf8');
-  const [begin, end] = [text.indexOf(BEGIN), text.indexOf(END)];
-  if (begin < 0 || end < begin) throw new Error(`${file} has no generated part of the benchmark`);
-  return `${text.slice(0, begin)}${BEGIN}\n\n${part}\n${text.slice(end)}`;
-}
-
 const described = ({ machine, settings }: Results): string =>
   `${machine.date}, ${machine.processors} processors (${machine.processor}), Linux ${machine.kernel}, Node.js ${machine.node.slice(1)}, commit ${machine.commit}, ` +
   `medians of ${settings.rounds} rounds, load average ${machine.load.toFixed(1)} before the run`;
@@ -119,7 +106,7 @@ const described = ({ machine, settings }: Results): string =>
 /** `README.md` with the figures of the saved run that most readers need. */
 export function readmeWithBenchmark(): string {
   const results = readSavedResults();
-  return withPart('README.md', `Measured: ${described(results)}.\n\n${figureTable(results)}`);
+  return withPart('README.md', BEGIN, `Measured: ${described(results)}.\n\n${figureTable(results)}`);
 }
 
 /** Processor time per request, and what a sidecar needs next to an agent. */
@@ -168,6 +155,7 @@ export function benchPageWithResults(): string {
     ]);
   return withPart(
     'bench/README.md',
+    BEGIN,
     `Measured: ${described(results)}. Each cell has throughput / requests per processor time, as multiples of bare http-proxy, and\n` +
       `requests per processor time as a multiple of bare undici.\n\n${alignedTable(['Target', ...scenarios], lines)}\n` +
       `The bars of the project, in the same run:\n\n${barTable(results)}`,

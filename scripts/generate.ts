@@ -14,6 +14,7 @@ import { chartDefaults, chartPage } from './generate-chart-files.ts';
 import { chartAnnotations, chartSchema, chartValues } from './generate-chart-values.ts';
 import { clientsPage } from './generate-clients-page.ts';
 import { eventsReferencePage } from './generate-events-page.ts';
+import { egressPage } from './generate-evasion-tables.ts';
 import { frameworkIndexPage, frameworkPage } from './generate-framework-pages.ts';
 import { logMessagesReferencePage } from './generate-log-messages-page.ts';
 import { metricsReferencePage } from './generate-metrics-page.ts';
@@ -39,6 +40,7 @@ const GENERATED: Generated[] = [
   { file: 'docs/reference/events.md', content: eventsReferencePage },
   { file: 'docs/reference/log-messages.md', content: logMessagesReferencePage },
   { file: 'docs/guide/clients.md', content: clientsPage },
+  { file: 'docs/guide/egress.md', content: egressPage },
   { file: 'docs/guide/frameworks/README.md', content: frameworkIndexPage },
   ...EXAMPLE_ROWS.map((row) => ({
     file: `docs/guide/frameworks/${row.page}.md`,

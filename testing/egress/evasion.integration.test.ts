@@ -1,6 +1,5 @@
-// Each evasion of the table in docs/guide/egress.md leaves the trace that the table has, or none where it has none: an agent in a
-// network of its own avoids a real sidecar with lanes, census and CONNECT.
-import { readFileSync } from 'node:fs';
+// Each evasion of evasions.ts leaves the trace that its row has, or none where it is invisible: an agent in a network of its own
+// avoids a real sidecar with lanes, census and CONNECT.
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
@@ -10,8 +9,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, test } from '@jest/globals';
 import type { EgressCall } from '../../core/egress/egress-call.ts';
 import type { MatrixReport, MatrixRow } from '../../core/egress/matrix.ts';
-import type { Action } from '../processes/evasive-agent.ts';
-import { ENDING_PORT, HIDDEN_CALL, VENDOR_PORT } from './outside-ports.ts';
+import type { Action, Peer } from '../processes/evasive-agent.ts';
+import { EVASIONS } from './evasions.ts';
+import { ENDING_PORT, HIDDEN_CALL, OWN_PORTS, VENDOR_PORT } from './outside-ports.ts';
 import {
   DECLARED_HOST,
   HIDDEN_HOST,
@@ -78,6 +78,8 @@ beforeAll(async () => {
   });
   sidecar.stdout!.resume();
   await until(async () => (await get('/readyz')).status === 200, 'the sidecar');
+  for (const attack of attacksOnCensus) await attack();
+  await act({ action: 'hold', ...LATER });
 });
 
 afterAll(async () => {
@@ -107,7 +109,7 @@ async function until(isSo: () => Promise<boolean>, what: string): Promise<void> 
   }
 }
 
-/** The census has this undeclared address. The connection is held until then. */
+/** The census has this undeclared address. */
 async function seenByCensus(address: string): Promise<void> {
   await until(
     async () =>
@@ -120,15 +122,36 @@ async function seenByCensus(address: string): Promise<void> {
 }
 
 const HIDDEN = { host: HIDDEN_HOST, port: VENDOR_PORT };
-const PAST = `http://${HIDDEN_HOST}:${VENDOR_PORT}/v1/chat/completions`;
+const RELAY = { host: DECLARED_HOST, port: VENDOR_PORT };
+const SHORT = { action: 'short', host: HIDDEN_HOST, port: ENDING_PORT, count: 200 } as const;
+/** Undeclared, like the peers of newPeer(). */
+const UDP = { action: 'holdUdp', host: HIDDEN_HOST, port: 443, isConnected: true } as const;
+const UNCONNECTED = { ...UDP, port: 444, isConnected: false } as const;
+const RENAMED = { tools: [{ type: 'function', function: { name: 'tidy_up', parameters: {} } }] };
+const MARKER = { tools: [{ type: 'function', function: { name: 'search', parameters: {} } }] };
+
+const ports = OWN_PORTS.values();
+/** An undeclared address that no other test uses. */
+function newPeer(): Peer {
+  const { value: port } = ports.next();
+  if (port === undefined) throw new Error('OWN_PORTS has too few ports');
+  return { host: HIDDEN_HOST, port };
+}
+/** Of a connection that is opened after all attacks on the census. */
+const LATER = newPeer();
+const nameOf = ({ host, port }: Peer): string => `${host}:${port}`;
+const chat = (peer: Peer): string => `http://${nameOf(peer)}/v1/chat/completions`;
 
 const after = async (id: number): Promise<EgressCall[]> => (await calls()).filter((call) => call.id > id);
 
-/** Calls that are not in the log after an action, because no lane sees them, are not waited for. */
+/** All calls that an action adds to the log, also none: the log is complete when it has a later call. */
 async function newCalls(action: () => Promise<unknown>): Promise<EgressCall[]> {
   const last = (await calls()).at(-1)?.id ?? 0;
   await action();
-  return await after(last);
+  await ask(LANE, MARKER);
+  const isMarker = ({ toolsOffered }: EgressCall): boolean => toolsOffered.includes('search');
+  await until(async () => (await after(last)).some(isMarker), 'the later call in the log');
+  return (await after(last)).filter((call) => !isMarker(call));
 }
 
 /** The call that an action adds to the log. */
@@ -139,44 +162,79 @@ async function newCall(action: () => Promise<unknown>): Promise<EgressCall | und
   return (await after(last))[0];
 }
 
-/** By the first cell of the row in the table. */
-const EVASIONS: Readonly<Record<string, () => Promise<void>>> = {
-  'has a base URL in its code, or unsets a variable': async () => {
+type Attack = () => Promise<unknown>;
+type Test = () => Promise<void>;
+
+/** Of the tests of the census, opened together: the census waits up to a minute between findings. */
+const attacksOnCensus: Attack[] = [];
+
+/** The attack connects to the peer, and the census lists it. */
+function listed(attack: (peer: Peer) => Promise<unknown>, peer = newPeer()): Test {
+  attacksOnCensus.push(() => attack(peer));
+  return () => seenByCensus(nameOf(peer));
+}
+
+/** The attack uses the peer, and the census does not list it, although it lists a later connection. */
+function unlisted(attack: Attack, peer: Peer): Test {
+  attacksOnCensus.push(attack);
+  return async () => {
+    await seenByCensus(nameOf(LATER));
+    expect((await rows()).map(({ name }) => name)).not.toContain(nameOf(peer));
+  };
+}
+
+/** No lane has a call of the attack. */
+const notOnLane =
+  (attack: Attack): Test =>
+  async () =>
+    expect((await newCalls(attack)).filter(({ lane }) => lane !== 'connect')).toEqual([]);
+
+/** The attack opens no tunnel. */
+const notInTunnel =
+  (attack: Attack): Test =>
+  async () =>
+    expect((await newCalls(attack)).filter(({ lane }) => lane === 'connect')).toEqual([]);
+
+/** The attack opens a tunnel, which shows the undeclared host. */
+const inTunnel =
+  (attack: Attack): Test =>
+  async () =>
+    expect(await newCall(attack)).toMatchObject({
+      method: 'CONNECT',
+      path: nameOf(HIDDEN),
+      violations: ['host_not_declared'],
+    });
+
+/** By the names in EVASIONS. */
+const TESTS: Readonly<Record<string, Test>> = {
+  'census-own-url': listed((peer) => act({ action: 'hold', ...peer })),
+  'census-library': listed((peer) => ask(chat(peer))),
+  'census-no-proxy': listed((peer) => act({ action: 'hold', ...peer })),
+  'census-short': async () => {
+    const before = await unexplained();
+    await act(SHORT);
+    await until(async () => (await unexplained()) > before, 'unexplained opens');
+  },
+  'census-udp': listed(() => act(UDP), UDP),
+  'census-unconnected': unlisted(() => act(UNCONNECTED), UNCONNECTED),
+  'census-renamed': unlisted(() => ask(LANE, RENAMED), RELAY),
+  'census-text': unlisted(() => ask(LANE), RELAY),
+  'census-relay': unlisted(() => act({ action: 'hold', ...RELAY }), RELAY),
+  'census-child': listed((peer) => act({ action: 'holdInChild', ...peer })),
+
+  'lanes-own-url': async () => {
     await act({ action: 'fetch', url: 'http://127.0.0.1:4000/v1/chat', body: { message: 'hi' } });
-    await act({ action: 'hold', ...HIDDEN });
-    await seenByCensus(`${HIDDEN_HOST}:${VENDOR_PORT}`);
     await until(
       async () => (await rows()).some(({ kind, verdict }) => kind === 'tokens' && verdict === 'misreported'),
       'misreported tokens',
     );
-    const tunnel = await newCall(() => act({ action: 'tunnel', ...HIDDEN }));
-    expect(tunnel).toMatchObject({ method: 'CONNECT', violations: ['host_not_declared'] });
-    expect(JSON.stringify(tunnel)).toContain(HIDDEN_HOST);
   },
-  "uses another vendor's library": async () => {
-    expect(await newCalls(() => ask(PAST))).toEqual([]);
-    await act({ action: 'hold', ...HIDDEN });
-    await seenByCensus(`${HIDDEN_HOST}:${VENDOR_PORT}`);
-    const tunnel = await newCall(() => act({ action: 'tunnel', ...HIDDEN }));
-    expect(tunnel?.violations).toEqual(['host_not_declared']);
-  },
-  'ignores `HTTPS_PROXY`': async () => {
-    expect(await newCalls(() => act({ action: 'hold', ...HIDDEN }))).toEqual([]);
-    await seenByCensus(`${HIDDEN_HOST}:${VENDOR_PORT}`);
-  },
-  'opens connections of less than 50 ms': async () => {
-    const before = await unexplained();
-    const short = { action: 'short', host: HIDDEN_HOST, port: ENDING_PORT, count: 200 } as const;
-    expect(await newCalls(() => act(short))).toEqual([]);
-    await until(async () => (await unexplained()) > before, 'unexplained opens');
-  },
-  'uses QUIC, or a tunnel over DNS': async () => {
-    expect(await newCalls(() => act({ action: 'holdUdp', host: HIDDEN_HOST, port: 443 }))).toEqual([]);
-    await seenByCensus(`${HIDDEN_HOST}:443`);
-  },
-  'renames a tool': async () => {
-    const tools = [{ type: 'function', function: { name: 'tidy_up', parameters: {} } }];
-    const call = await newCall(() => ask(LANE, { tools }));
+  'lanes-library': notOnLane(() => ask(chat(HIDDEN))),
+  'lanes-no-proxy': notOnLane(() => act({ action: 'hold', ...HIDDEN })),
+  'lanes-short': notOnLane(() => act(SHORT)),
+  'lanes-udp': notOnLane(() => act(UDP)),
+  'lanes-renamed': async () => {
+    const call = await newCall(() => ask(LANE, RENAMED));
     expect(call).toMatchObject({ toolsOffered: ['tidy_up'], violations: ['tool_not_declared'] });
     expect(await rows()).toContainEqual(
       expect.objectContaining({
@@ -188,46 +246,41 @@ const EVASIONS: Readonly<Record<string, () => Promise<void>>> = {
       }),
     );
   },
-  'hides a call in text': async () => {
+  'lanes-text': async () => {
     const answers: unknown[] = [];
     const call = await newCall(async () => answers.push(await ask(LANE)));
     expect(JSON.stringify(answers)).toContain(HIDDEN_CALL.split(' ')[1]);
     expect(call).toMatchObject({ toolsCalled: [], violations: [], blocked: false });
     expect((await rows()).map(({ name }) => name)).not.toContain('delete_all_orders');
   },
-  'uses its own relay behind a declared host': async () => {
-    const relay = { host: DECLARED_HOST, port: VENDOR_PORT };
-    const tunnel = await newCall(() => act({ action: 'tunnel', ...relay }));
+  'lanes-relay': notOnLane(() => act({ action: 'tunnel', ...RELAY })),
+  'lanes-child': notOnLane(() => act({ action: 'holdInChild', ...HIDDEN })),
+
+  'connect-own-url': inTunnel(() => act({ action: 'tunnel', ...HIDDEN })),
+  'connect-library': inTunnel(() => act({ action: 'tunnel', ...HIDDEN })),
+  'connect-no-proxy': notInTunnel(() => act({ action: 'hold', ...HIDDEN })),
+  'connect-short': notInTunnel(() => act(SHORT)),
+  'connect-udp': notInTunnel(() => act(UDP)),
+  'connect-renamed': notInTunnel(() => ask(LANE, RENAMED)),
+  'connect-text': notInTunnel(() => ask(LANE)),
+  'connect-relay': async () => {
+    const tunnel = await newCall(() => act({ action: 'tunnel', ...RELAY }));
     expect(tunnel?.violations).not.toContain('host_not_declared');
-    expect(JSON.stringify(tunnel)).toContain(DECLARED_HOST);
-    await act({ action: 'hold', ...relay });
-    expect((await rows()).map(({ name }) => name)).not.toContain(`${DECLARED_HOST}:${VENDOR_PORT}`);
+    expect(tunnel?.path).toBe(nameOf(RELAY));
   },
-  'starts an MCP server as a child process': async () => {
-    expect(
-      await newCalls(() => act({ action: 'holdInChild', host: HIDDEN_HOST, port: VENDOR_PORT })),
-    ).toEqual([]);
-    await seenByCensus(`${HIDDEN_HOST}:${VENDOR_PORT}`);
+  'connect-child': async () => {
+    await notInTunnel(() => act({ action: 'holdInChild', ...HIDDEN }))();
+    await inTunnel(() => act({ action: 'fetchInChild', ...HIDDEN }))();
   },
 };
 
-describe('an agent that', () => {
-  for (const [evasion, leavesItsTrace] of Object.entries(EVASIONS))
-    inNetworks(`${evasion} leaves the documented trace`, async () => {
-      try {
-        await leavesItsTrace();
-      } finally {
-        await act({ action: 'release' });
-      }
-    });
+const TESTED = EVASIONS.flatMap((row) => (typeof row.test === 'string' ? [{ ...row, test: row.test }] : []));
+
+describe('evasion', () => {
+  for (const { attack, shows, test: name } of TESTED)
+    inNetworks(`${name}: ${attack}: ${shows ?? 'invisible'}`, async () => await TESTS[name]?.());
 });
 
-test('every row of the table has a test', () => {
-  const page = readFileSync(join(ROOT, 'docs/guide/egress.md'), 'utf8');
-  const [, section = ''] = page.split('\n## Evasion\n');
-  const cells = section
-    .split('\n')
-    .filter((line) => line.startsWith('| '))
-    .map((line) => line.split('|')[1]?.trim());
-  expect(cells.slice(2)).toEqual(Object.keys(EVASIONS));
+test('every row has a test, and every test a row', () => {
+  expect(TESTED.map(({ test: name }) => name).toSorted()).toEqual(Object.keys(TESTS).toSorted());
 });

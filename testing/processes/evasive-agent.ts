@@ -1,8 +1,8 @@
 // An agent that avoids its sidecar on command, for testing/egress/evasion.integration.test.ts. Each line of standard input is an
 // action as JSON, each line of standard output its result. It also reads the sidecar's reports, because the test is not in the
 // network of the pod. `POST /v1/chat` on port 3000 calls one model through the lane and the same model past it.
-import { spawn, type ChildProcess } from 'node:child_process';
-import { createSocket, type Socket as UdpSocket } from 'node:dgram';
+import { spawn } from 'node:child_process';
+import { createSocket } from 'node:dgram';
 import { once } from 'node:events';
 import { createServer, request as httpRequest } from 'node:http';
 import { connect, type Socket } from 'node:net';
@@ -12,7 +12,7 @@ import { HIDDEN_HOST } from '../egress/two-networks.ts';
 import { USAGE, VENDOR_PORT } from '../egress/outside-ports.ts';
 
 /** A peer: host and port. */
-interface Peer {
+export interface Peer {
   host: string;
   port: number;
 }
@@ -22,11 +22,9 @@ export type Action =
   | ({ action: 'tunnel' } & Peer)
   | ({ action: 'hold' } & Peer)
   | ({ action: 'holdInChild' } & Peer)
-  | ({ action: 'holdUdp' } & Peer)
-  | ({ action: 'short'; count: number } & Peer)
-  | { action: 'release' };
-
-const held: (Socket | UdpSocket | ChildProcess)[] = [];
+  | ({ action: 'fetchInChild' } & Peer)
+  | ({ action: 'holdUdp'; isConnected: boolean } & Peer)
+  | ({ action: 'short'; count: number } & Peer);
 
 const ACTIONS: {
   [Name in Action['action']]: (action: Extract<Action, { action: Name }>) => Promise<unknown>;
@@ -54,22 +52,29 @@ const ACTIONS: {
   async hold({ host, port }) {
     const socket = connect(port, host);
     await once(socket, 'connect');
-    return void held.push(socket);
   },
   async holdInChild({ host, port }) {
-    const code = `require('node:net').connect(${String(port)}, '${String(host)}', () => console.log('connected'))`;
+    // Ends with this process, whose pipe is its input.
+    const code = `process.stdin.on('end', () => process.exit()).resume();
+      require('node:net').connect(${String(port)}, '${String(host)}', () => console.log('connected'))`;
     const child = spawn(process.execPath, ['-e', code]);
     await once(child.stdout, 'data');
-    return void held.push(child);
   },
-  async holdUdp({ host, port }) {
+  /** As a child that honours HTTPS_PROXY. The server here does not complete the TLS handshake. */
+  async fetchInChild({ host, port }) {
+    const proxy = { NODE_USE_ENV_PROXY: '1', HTTPS_PROXY: 'http://127.0.0.1:4003' };
+    const code = `fetch('https://${host}:${String(port)}').catch(() => undefined)`;
+    await once(spawn(process.execPath, ['-e', code], { env: { ...process.env, ...proxy } }), 'exit');
+  },
+  async holdUdp({ host, port, isConnected }) {
     const socket = createSocket('udp4');
     // Nothing listens there, so the kernel reports each packet as an error.
     socket.on('error', () => undefined);
-    socket.connect(port, host);
-    await once(socket, 'connect');
-    socket.send('hello');
-    return void held.push(socket);
+    if (isConnected) {
+      socket.connect(port, host);
+      await once(socket, 'connect');
+      socket.send('hello');
+    } else socket.send('hello', port, host);
   },
   async short({ host, port, count }) {
     for (let index = 0; index < count; index++) {
@@ -77,14 +82,6 @@ const ACTIONS: {
       socket.resume();
       await once(socket, 'close');
     }
-  },
-  async release() {
-    for (const each of held.splice(0)) {
-      if ('kill' in each) each.kill('SIGKILL');
-      else if ('destroy' in each) each.destroy();
-      else each.close();
-    }
-    return Promise.resolve();
   },
 };
 

@@ -1,11 +1,12 @@
 // The hosts outside of a pod, for testing/egress/evasion.integration.test.ts: a model vendor on every address, and a server
-// that ends its connections at once. Prints one line when both listen.
-import { createServer as createHttpServer } from 'node:http';
+// that ends its connections at once. Prints one line when all listen.
+import { once } from 'node:events';
+import { createServer as createHttpServer, type RequestListener } from 'node:http';
 import { createServer } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { ENDING_PORT, HIDDEN_CALL, USAGE, VENDOR_PORT } from '../egress/outside-ports.ts';
+import { ENDING_PORT, HIDDEN_CALL, OWN_PORTS, USAGE, VENDOR_PORT } from '../egress/outside-ports.ts';
 
-const vendor = createHttpServer((request, response) => {
+const vendor: RequestListener = (request, response) => {
   void text(request).then(() => {
     const message = { role: 'assistant', content: `The order is gone: ${HIDDEN_CALL}` };
     const answer = {
@@ -20,11 +21,12 @@ const vendor = createHttpServer((request, response) => {
     };
     response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
   });
-});
+};
 const ending = createServer((socket) => {
   socket.on('error', () => socket.destroy()).end();
 });
 
-vendor.listen(VENDOR_PORT, '0.0.0.0', () =>
-  ending.listen(ENDING_PORT, '0.0.0.0', () => process.stdout.write('listening\n')),
-);
+for (const port of [VENDOR_PORT, ...OWN_PORTS])
+  await once(createHttpServer(vendor).listen(port, '0.0.0.0'), 'listening');
+await once(ending.listen(ENDING_PORT, '0.0.0.0'), 'listening');
+process.stdout.write('listening\n');
