@@ -6,11 +6,11 @@ export interface GeneratedResponse {
   wire: string;
 }
 
-type Dice = () => number;
+export type Dice = () => number;
 
-const pick = <T>(dice: Dice, list: readonly T[]): T => list[Math.floor(dice() * list.length)]!;
-const chance = (dice: Dice, share: number): boolean => dice() < share;
-const upTo = (dice: Dice, max: number): number => Math.floor(dice() * (max + 1));
+export const pick = <T>(dice: Dice, list: readonly T[]): T => list[Math.floor(dice() * list.length)]!;
+export const chance = (dice: Dice, share: number): boolean => dice() < share;
+export const upTo = (dice: Dice, max: number): number => Math.floor(dice() * (max + 1));
 
 /** Trailers that some clients merge into the headers. */
 const TRAILERS = ['Content-Length: 5', 'Transfer-Encoding: gzip', 'Connection: close', 'X-Sum: 1'];
@@ -52,7 +52,7 @@ const INFORMATION = [100, 102, 103, 103, 199];
 const EXTENSIONS = ['', '', '', '', ';a', ';a=b', ';a="b c"', ';a;b=c', ';a="\\""'];
 
 /** Texts that parsers are known to read differently. */
-const TOKENS = [
+export const TOKENS: readonly string[] = [
   ...[
     '\r\n',
     '\n',
@@ -116,14 +116,14 @@ const TOKENS = [
   ],
 ];
 
-function fieldsOf(dice: Dice, max: number): string {
+export function fieldsOf(dice: Dice, max: number): string {
   let text = '';
   for (let i = upTo(dice, max); i > 0; i -= 1)
     text += `${pick(dice, NAMES)}:${pick(dice, BLANKS)}${pick(dice, VALUES)}${pick(dice, BLANKS)}\r\n`;
   return text;
 }
 
-function bodyOf(dice: Dice): string {
+export function bodyOf(dice: Dice): string {
   const length = pick(dice, [0, 1, 5, 17, 60, 200]);
   let body = '';
   while (body.length < length)
@@ -131,7 +131,7 @@ function bodyOf(dice: Dice): string {
   return body;
 }
 
-function chunked(dice: Dice, body: string): string {
+export function chunked(dice: Dice, body: string): string {
   let text = '';
   for (let at = 0; at < body.length;) {
     const size = 1 + upTo(dice, Math.min(40, body.length - at - 1));
@@ -144,7 +144,7 @@ function chunked(dice: Dice, body: string): string {
 }
 
 /** Header lines in random order. */
-function shuffled(dice: Dice, lines: readonly string[]): string {
+export function shuffled(dice: Dice, lines: readonly string[]): string {
   return lines
     .map((line) => ({ line, at: dice() }))
     .sort((a, b) => a.at - b.at)
@@ -152,15 +152,15 @@ function shuffled(dice: Dice, lines: readonly string[]): string {
     .join('');
 }
 
-/** Changes a few bytes of a valid response. */
-function mutated(dice: Dice, valid: string): string {
+/** Changes a few bytes of a valid message. `tokens`: texts that are inserted. */
+export function mutated(dice: Dice, valid: string, tokens: readonly string[] = TOKENS): string {
   let wire = valid;
   for (let i = upTo(dice, 2); i >= 0; i -= 1) {
     // Most decisions of a parser depend on the head.
     const end = chance(dice, 0.7) ? wire.indexOf('\r\n\r\n') + 4 : wire.length;
     const at = upTo(dice, end);
     const kind = dice();
-    if (kind < 0.45) wire = wire.slice(0, at) + pick(dice, TOKENS) + wire.slice(at);
+    if (kind < 0.45) wire = wire.slice(0, at) + pick(dice, tokens) + wire.slice(at);
     else if (kind < 0.6) wire = wire.slice(0, at) + String.fromCharCode(upTo(dice, 255)) + wire.slice(at + 1);
     else if (kind < 0.75) wire = wire.slice(0, at) + wire.slice(at + 1 + upTo(dice, 5));
     else if (kind < 0.85) wire = wire.slice(0, at);

@@ -1,21 +1,21 @@
-import type { IncomingHttpHeaders, IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage, ServerResponse } from 'node:http';
 import { constants, type Http2ServerRequest, type Http2ServerResponse } from 'node:http2';
 import type { Socket } from 'node:net';
-import type { Readable } from 'node:stream';
+import type { PlainExchange } from '../plain-http/serve-plain-requests.ts';
+import type { ClientBody, ClientRequest, ClientResponse } from '../proxy/client-message.ts';
 import { lingerOver } from '../proxy/connection-end.ts';
 import { frame, type Framed } from '../proxy/framing.ts';
 import { printable, type HeaderList } from '../proxy/headers.ts';
 import { BodyInlet } from '../proxy/request-body.ts';
 import type { ResponseWriter } from '../proxy/response-writer.ts';
-import type { Stuck } from '../proxy/stuck.ts';
 import type { ArrivingRequest } from './lane-entrance.ts';
 import { http2Headers } from './lane-headers.ts';
 
 /** A request of the agent with its response, over HTTP/1.1 or HTTP/2. */
 export interface LaneClient extends ArrivingRequest {
   /** Receives the body. Call it when the head arrives. */
-  receive(): LaneBody;
-  readonly response: ServerResponse;
+  receive(): ClientBody | null;
+  readonly response: ClientResponse;
   /** Throws if a header is not valid. */
   writeHead(status: number, message: string, headers: HeaderList): void;
   /** Sends what was written, then ends the connection or stream, so that the client notices that the response is not complete. */
@@ -28,44 +28,29 @@ export interface LaneClient extends ArrivingRequest {
   onDisconnect(listener: () => void): void;
 }
 
-/** The body of a request. */
-export interface LaneBody {
-  /**
-   * Returns the whole body if it arrived with the head, which costs less than a stream. Call it once, in the tick after the head.
-   * @param bodyBytes Infinity: unknown in advance
-   * @param onBytes gets the length of each part as it is read; not called over HTTP/2
-   */
-  take(
-    bodyBytes: number,
-    onBytes: (count: number) => void,
-    stuck: Pick<Stuck, 'hold' | 'release'>,
-  ): Buffer | Readable;
-  /** Reads and drops the rest. Call it when the response is sent. */
-  drop(): void;
+/** A request over HTTP/1.1 with its response. */
+interface Http1Message extends Pick<LaneClient, 'response' | 'framed' | 'receive' | 'sent'> {
+  request: ClientRequest;
 }
 
 /** Over HTTP/1.1. */
-export class Http1Client implements LaneClient {
+class Http1Client implements LaneClient {
   readonly method: string;
   readonly rawHeaders: HeaderList;
-  readonly headers: IncomingHttpHeaders;
   readonly socket: Socket;
   readonly framed: Framed;
-  readonly response: ServerResponse;
-  readonly #request: IncomingMessage;
+  readonly response: ClientResponse;
+  readonly receive: () => ClientBody | null;
+  readonly sent: () => void;
 
-  constructor(request: IncomingMessage, response: ServerResponse) {
+  constructor({ request, response, framed, receive, sent }: Http1Message) {
     this.method = request.method ?? 'GET';
     this.rawHeaders = request.rawHeaders;
-    this.headers = request.headers;
     this.socket = request.socket;
-    this.framed = frame(request);
+    this.framed = framed;
     this.response = response;
-    this.#request = request;
-  }
-
-  receive(): LaneBody {
-    return new BodyInlet(this.#request);
+    this.receive = receive;
+    this.sent = sent;
   }
 
   writeHead(status: number, message: string, headers: HeaderList): void {
@@ -80,15 +65,23 @@ export class Http1Client implements LaneClient {
     this.socket.destroy();
   }
 
-  sent(): void {
-    lingerOver(this.#request);
-  }
-
   /** A pipelined response before its turn has no socket, so it emits no 'close'. */
   onDisconnect(listener: () => void): void {
     if (this.response.socket === null) this.socket.setMaxListeners(0).once('close', listener);
   }
 }
+
+/** A request that Node.js has read. */
+export const nodeClient = (request: IncomingMessage, response: ServerResponse): LaneClient =>
+  new Http1Client({
+    ...{ request, response, framed: frame(request) },
+    receive: () => new BodyInlet(request),
+    sent: () => lingerOver(request),
+  });
+
+/** A plain request. */
+export const plainClient = ({ request, response, framed, body }: PlainExchange): LaneClient =>
+  new Http1Client({ request, response, framed, receive: () => body, sent: () => undefined });
 
 export function http2Client(request: Http2ServerRequest, response: Http2ServerResponse): LaneClient {
   const { stream } = request;
@@ -96,12 +89,11 @@ export function http2Client(request: Http2ServerRequest, response: Http2ServerRe
   return {
     method: request.method,
     rawHeaders: request.rawHeaders,
-    headers: { ...request.headers, host: request.authority },
     socket: request.socket,
     framed: http2Framed(request),
     receive: () => ({ take: () => request, drop: () => undefined }),
     // Node.js gives both responses the members that the lanes use.
-    response: response as unknown as ServerResponse,
+    response: response as unknown as ClientResponse,
     writeHead: (status, _message, headers) => void response.writeHead(status, http2Headers(headers)),
     // The writer writes at the end of this turn of the event loop.
     cut: () => void setImmediate(end),

@@ -1,9 +1,8 @@
-import type { IncomingHttpHeaders } from 'node:http';
 import type { Socket } from 'node:net';
 import type { LaneRoute } from '../../core/egress/lane-routes.ts';
 import { notLocalReason } from '../access.ts';
 import type { Framed } from '../proxy/framing.ts';
-import type { HeaderList } from '../proxy/headers.ts';
+import { valuesOf, type HeaderList } from '../proxy/headers.ts';
 import { costOfHead } from '../proxy/load-limits.ts';
 import type { ProblemResponse } from '../proxy/problem-response.ts';
 import type { LaneContext, OpenLane } from './lane-context.ts';
@@ -12,7 +11,6 @@ import type { LaneContext, OpenLane } from './lane-context.ts';
 export interface ArrivingRequest {
   method: string;
   rawHeaders: HeaderList;
-  headers: IncomingHttpHeaders;
   socket: Socket;
   framed: Framed;
 }
@@ -37,12 +35,14 @@ const NO_LANE: ProblemResponse = { status: 404, detail: 'no lane of EGRESS_LANES
  */
 export function admit(
   { lanes, routes, load }: Pick<LaneContext, 'lanes' | 'routes' | 'load'>,
-  { method, rawHeaders, headers, socket, framed }: ArrivingRequest,
+  { method, rawHeaders, socket, framed }: ArrivingRequest,
 ): { admitted: Admitted } | { problem: ProblemResponse } | { overload: LaneRoute } {
   if (!framed.ok) return { problem: { ...framed, close: true } };
   const { path: target, host, bodyBytes } = framed;
   // The authority of an absolute target replaces the Host header.
-  const reason = notLocalReason({ socket, headers: { host: host ?? undefined, origin: headers.origin } });
+  const origins = valuesOf(rawHeaders, 'origin');
+  const origin = origins.length === 0 ? undefined : origins.join(', ');
+  const reason = notLocalReason({ socket, headers: { host: host ?? undefined, origin } });
   if (reason !== null) return { problem: { status: 403, detail: reason } };
   const route = routes.of(method, target);
   const open = route === null ? undefined : lanes.get(route.lane.id);

@@ -3,6 +3,7 @@ import type { AuditEntry } from '../../core/behavior/audit-entry.ts';
 import { jsonBodyOf } from '../../core/egress/wires/exact-json.ts';
 import { withViolations } from '../policy/violation-answer.ts';
 import { valuesOf, type HeaderList } from '../proxy/headers.ts';
+import type { ClientBody } from '../proxy/client-message.ts';
 import { ResponseWriter, type Source } from '../proxy/response-writer.ts';
 import { Stuck } from '../proxy/stuck.ts';
 import {
@@ -22,7 +23,7 @@ import {
   type Treatment,
   type UnreadReason,
 } from './lane-call.ts';
-import type { LaneBody, LaneClient } from './lane-client.ts';
+import type { LaneClient } from './lane-client.ts';
 import type { LaneContext } from './lane-context.ts';
 import type { Admitted } from './lane-entrance.ts';
 import { clientHeaders, isPlainJson, mediaTypeOf, upstreamHeaders } from './lane-headers.ts';
@@ -42,7 +43,7 @@ export class LaneExchange implements UpstreamHandler, Source {
   readonly #call: LaneCall | null;
   readonly #entry: AuditEntry | null;
   /** null: the request has no body. */
-  readonly #body: LaneBody | null;
+  readonly #body: ClientBody | null;
   /** The body if it did not arrive as a whole. */
   #stream: Readable | null = null;
   readonly #writer: ResponseWriter;

@@ -2,10 +2,11 @@ import { createServer } from 'node:http';
 import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from 'node:http2';
 import type { Socket } from 'node:net';
 import { bind, endOf } from '../../runtime/http-listener.ts';
+import { servePlainRequests } from '../plain-http/serve-plain-requests.ts';
 import { MAX_HEADER_FIELDS } from '../proxy/framing.ts';
 import { ignoreUpgrade, wantsWebSocket } from '../proxy/ignore-upgrade.ts';
 import { respondWithProblem, writeProblem } from '../proxy/problem-response.ts';
-import { Http1Client, http2Client, type LaneClient } from './lane-client.ts';
+import { http2Client, nodeClient, plainClient, type LaneClient } from './lane-client.ts';
 import type { LaneContext } from './lane-context.ts';
 import { admit } from './lane-entrance.ts';
 import { LaneExchange } from './lane-exchange.ts';
@@ -38,6 +39,10 @@ export async function startLaneServer(
   const sessions = new Set<ServerHttp2Session>();
   const sockets = new Set<Socket>();
   sniffHttp2(server, http2ServerOf(context, sessions));
+  servePlainRequests(server, {
+    idleMs: SERVER_OPTIONS.keepAliveTimeout,
+    serve: (exchange) => serve(context, plainClient(exchange)),
+  });
   const end = endOf(server, {
     clock: context.clock,
     onCut: () => {
@@ -48,7 +53,7 @@ export async function startLaneServer(
     sockets.add(socket);
     socket.once('close', () => sockets.delete(socket));
   });
-  server.on('request', (request, response) => serve(context, new Http1Client(request, response)));
+  server.on('request', (request, response) => serve(context, nodeClient(request, response)));
   server.on('upgrade', (request, socket, head) => {
     if (wantsWebSocket(request)) handleLaneUpgrade(context, request, socket as Socket, head);
     else ignoreUpgrade(server, request, socket, head);

@@ -36,8 +36,8 @@ export function handleLaneUpgrade(
   head: Buffer,
 ): void {
   client.on('error', () => client.destroy());
-  const { method = 'GET', rawHeaders, headers } = request;
-  const result = admit(context, { method, rawHeaders, headers, socket: client, framed: frame(request) });
+  const { method = 'GET', rawHeaders } = request;
+  const result = admit(context, { method, rawHeaders, socket: client, framed: frame(request) });
   if (!('admitted' in result)) {
     writeProblem(client, 'problem' in result ? result.problem : OVERLOAD);
     return;

@@ -54,5 +54,6 @@ export function respondWith(client: LaneClient, response: OwnResponse, violation
     STATUS_CODES[status] ?? '',
     withViolations([...headers, ...length, ...retry], violations),
   );
-  client.response.end(client.method === 'HEAD' ? undefined : body);
+  if (client.method === 'HEAD') client.response.end();
+  else client.response.end(body, 'utf8');
 }

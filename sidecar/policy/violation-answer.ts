@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { ClientResponse } from '../proxy/client-message.ts';
 import { pairsOf, type HeaderList } from '../proxy/headers.ts';
 
 const VIOLATIONS_HEADER = 'X-Platform-Policy-Violations';
@@ -46,7 +46,7 @@ export function withViolations(headers: string[], reasons: readonly string[]): s
  * body bytes.
  */
 export function answerViolation(
-  response: ServerResponse,
+  response: ClientResponse,
   reasons: readonly string[],
   headers: HeaderList,
 ): number {
@@ -68,7 +68,8 @@ export function answerViolation(
     // An invalid header from the agent must not prevent the denial.
     response.writeHead(403, 'Forbidden', own);
   }
-  response.end(body);
+  // Not a string: Node.js would write the head in its encoding, too, and the agent's headers may have bytes above ASCII.
+  response.end(Buffer.from(body), 'latin1');
   return response.req.method === 'HEAD' ? 0 : length;
 }
 

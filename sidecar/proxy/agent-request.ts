@@ -1,4 +1,4 @@
-import type { IncomingMessage } from 'node:http';
+import type { ClientRequest } from './client-message.ts';
 import type { Framed } from './framing.ts';
 import { requestHeaders, requestTrailers, type ForwardedFor } from './headers.ts';
 import type { UpstreamRequest } from './upstream.ts';
@@ -8,7 +8,7 @@ const IDEMPOTENT: ReadonlySet<string> = new Set([...SAFE, 'PUT', 'DELETE']);
 
 /** The client's request as it is sent to the agent, without its body. */
 export function agentRequest(
-  request: IncomingMessage,
+  request: ClientRequest,
   { path, host, body }: Framed & { ok: true },
   own: Pick<ForwardedFor, 'requestId' | 'traceparent'>,
 ): UpstreamRequest {

@@ -1,12 +1,13 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
+import type { ClientResponse } from './client-message.ts';
 
 /** How long a client may read the rest of a response or send the rest of a request before its connection is cut. */
 const LINGER_MS = 5_000;
 
 /** Calls `go` once this response is sent, unless its connection ends with it. */
-export function afterResponse(response: ServerResponse, go: (socket: Socket) => void): void {
+export function afterResponse(response: ClientResponse, go: (socket: Socket) => void): void {
   const { socket } = response.req;
   const next = (): void => {
     if (response.shouldKeepAlive) go(socket);
@@ -50,7 +51,7 @@ export function lingerAtEnd(socket: Socket): void {
 }
 
 /** Ends the connection after an incomplete response, so that the client detects the truncation. */
-export function cutOff(response: ServerResponse): void {
+export function cutOff(response: ClientResponse): void {
   const end = (socket: Socket): void => {
     const cut = setTimeout(() => socket.destroy(), LINGER_MS).unref();
     socket.once('close', () => clearTimeout(cut));

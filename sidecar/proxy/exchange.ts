@@ -1,11 +1,11 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
 import { reportsBehavior } from '../../core/behavior/parse-behavior-headers.ts';
 import type { Verdict } from '../../core/policy/verdict.ts';
 import type { Recording } from '../audit/recording.ts';
 import { answerViolation, withViolations } from '../policy/violation-answer.ts';
 import { agentRequest, isRepeatable, isSafe } from './agent-request.ts';
 import { ResponseWriter, type Source } from './response-writer.ts';
-import { afterResponse, lingerOver } from './connection-end.ts';
+import type { ClientBody, ClientRequest, ClientResponse } from './client-message.ts';
+import { afterResponse } from './connection-end.ts';
 import type { Framed } from './framing.ts';
 import {
   mayHaveTrailers,
@@ -21,7 +21,6 @@ import { writeInformation } from './information.ts';
 import type { Turn } from './pipeline.ts';
 import type { ProxyContext } from './proxy-context.ts';
 import { respondWithProblem, writeProblemAndLinger, type ProblemResponse } from './problem-response.ts';
-import { BodyInlet } from './request-body.ts';
 import { BlockedResponse } from './blocked-response.ts';
 import { Stuck } from './stuck.ts';
 import {
@@ -44,9 +43,11 @@ interface Head {
 }
 
 export interface ExchangeInput {
-  request: IncomingMessage;
-  response: ServerResponse;
+  request: ClientRequest;
+  response: ClientResponse;
   framed: Framed & { ok: true };
+  /** null: the request has no body. */
+  body: ClientBody | null;
   requestId: string;
   /** When the request head was complete; monotonic clock. */
   arrivedAtMs: number;
@@ -63,8 +64,6 @@ export class Exchange implements UpstreamHandler, Source, Turn {
   readonly #outgoing: UpstreamRequest;
   readonly #writer: ResponseWriter;
   readonly #stuck: Stuck;
-  /** null: the request has no body. */
-  readonly #inlet: BodyInlet | null;
   #control: UpstreamRequestHandle | null = null;
   #hasRetried = false;
   #isOver = false;
@@ -89,15 +88,13 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     this.#outgoing = agentRequest(request, framed, { requestId, traceparent });
     this.isSafe = isSafe(this.#outgoing, framed);
     this.#writer = new ResponseWriter(response, this);
-    this.#inlet = framed.body === 'none' ? null : new BodyInlet(request);
     const forget = (): void => this.#recording.forget();
     this.#stuck = new Stuck(context.load, { shed: () => request.socket.destroy(), forget });
     response.on('close', this.#closed);
     // A pipelined request before its turn has no socket in its response, so its response emits no 'close'.
     if (response.socket === null) request.socket.setMaxListeners(0).once('close', this.#closed);
     response.on('finish', () => {
-      this.#inlet?.drop();
-      lingerOver(request);
+      input.body?.drop();
       input.onResponseSent();
     });
   }
@@ -105,16 +102,17 @@ export class Exchange implements UpstreamHandler, Source, Turn {
   start(hasWaited: boolean, isEarly: boolean): void {
     this.#stuck.hasRoom = isEarly;
     const fromMs = hasWaited ? this.#context.clock.monotonicMs() : this.#input.arrivedAtMs;
-    if (this.#input.framed.body === 'none') this.#send(fromMs);
+    if (this.#input.request.complete || this.#input.body === null) this.#send(fromMs);
     // The body is read in this turn of the event loop, but after the head.
     else process.nextTick(() => this.#send(fromMs));
   }
 
   #send(fromMs: number): void {
     if (this.#isOver) return;
-    if (this.#inlet !== null) {
+    const { body, framed } = this.#input;
+    if (body !== null) {
       const onBytes = (count: number): void => this.#recording.bytesIn(count);
-      this.#outgoing.body = this.#inlet.take(this.#input.framed.bodyBytes, onBytes, this.#stuck);
+      this.#outgoing.body = body.take(framed.bodyBytes, onBytes, this.#stuck);
     }
     this.#context.upstream.send(this.#outgoing, this);
     this.#overheadMs = this.#context.clock.monotonicMs() - fromMs;

@@ -63,6 +63,9 @@ const CHUNKED = /^chunked$/i;
 const AUTHORITY = /^(?:\[[\da-f:.]+\]|(?:[\w.~!$&'()*+;=-]|%[\da-f]{2})+)(?::\d*)?$/i;
 const ABSOLUTE = /^https?:\/\/([^/?]+)([/?].*)?$/i;
 
+/** Whether a Host header has this form. */
+export const isAuthority = (value: string): boolean => AUTHORITY.test(value);
+
 /** The authority of an absolute-form target replaces the Host header (RFC 9112 section 3.2.2). */
 function targetOf({ method, url: target = '/' }: RequestHead): { path: string; authority?: string } | null {
   // A target must not have a fragment: some servers remove it, others treat it as a part of the path.

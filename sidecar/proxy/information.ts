@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { ClientResponse } from './client-message.ts';
 import { recordOf, responseHeaders, type HeaderList } from './headers.ts';
 
 /**
@@ -6,7 +6,7 @@ import { recordOf, responseHeaders, type HeaderList } from './headers.ts';
  * client that does not read would make the sidecar store all of them, so they are dropped while many bytes wait for the client.
  */
 export function writeInformation(
-  response: ServerResponse,
+  response: ClientResponse,
   requestId: string,
   status: number,
   raw: HeaderList,

@@ -1,5 +1,6 @@
-import { STATUS_CODES, type ServerResponse } from 'node:http';
+import { STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
+import type { ClientResponse } from './client-message.ts';
 import { lingerOn } from './connection-end.ts';
 
 export interface ProblemResponse {
@@ -25,13 +26,13 @@ function bodyOf({ status, detail, requestId }: ProblemResponse): string {
 }
 
 /** Responds in place of the agent with RFC 9457 `application/problem+json`. Returns the number of body bytes. */
-export function respondWithProblem(response: ServerResponse, problem: ProblemResponse): number {
+export function respondWithProblem(response: ClientResponse, problem: ProblemResponse): number {
   const body = bodyOf(problem);
   const length = Buffer.byteLength(body);
   if (problem.close) response.shouldKeepAlive = false;
   // Explicit reason phrase: a failed writeHead() leaves its own phrase in the response.
-  response.writeHead(problem.status, STATUS_CODES[problem.status], headersOf(problem, length));
-  response.end(body);
+  response.writeHead(problem.status, STATUS_CODES[problem.status] ?? 'Error', headersOf(problem, length));
+  response.end(body, 'utf8');
   return response.req.method === 'HEAD' ? 0 : length;
 }
 

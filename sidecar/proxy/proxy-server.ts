@@ -2,7 +2,9 @@ import { createServer, type IncomingMessage, type Server, type ServerResponse } 
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
 import { bind, endOf } from '../../runtime/http-listener.ts';
-import { isLingering, lingerAtEnd } from './connection-end.ts';
+import { servePlainRequests, type PlainExchange } from '../plain-http/serve-plain-requests.ts';
+import { BodyInlet } from './request-body.ts';
+import { isLingering, lingerAtEnd, lingerOver } from './connection-end.ts';
 import { Exchange } from './exchange.ts';
 import { frame, MAX_HEADER_FIELDS } from './framing.ts';
 import { HTTP2_PREFACE, type Http2Refusals } from './http2-refusal.ts';
@@ -57,9 +59,13 @@ export async function startProxyServer(
   server.maxHeadersCount = MAX_HEADER_FIELDS + 1;
   server.maxConnections = context.load.maxConnections;
   server.on('drop', () => (context.load.dropped += 1));
-  const end = endOf(server, { onCut: () => upgrader.close() });
   const { load } = context;
-  const heads = new UnfinishedHeads(server, load.maxUnfinishedHeads, () => (load.cut += 1));
+  const { onHandedOver } = servePlainRequests(server, {
+    idleMs: SERVER_OPTIONS.keepAliveTimeout,
+    serve: (exchange) => passPlain(context, exchange),
+  });
+  const end = endOf(server, { onCut: () => upgrader.close() });
+  const heads = new UnfinishedHeads(server, onHandedOver, load.maxUnfinishedHeads, () => (load.cut += 1));
   const pipelineOf = createPipelines(load, heads);
   handleRequests(server, pipelineOf, context);
   handleBareSockets(server, pipelineOf, upgrader);
@@ -170,10 +176,35 @@ function pass(
     return;
   }
   const requestId = requestIdOf(request.rawHeaders, context.audit.ring);
-  const onResponseSent = (): void => pipeline.onResponseSent();
+  const onResponseSent = (): void => {
+    lingerOver(request);
+    pipeline.onResponseSent();
+  };
+  const body = framed.body === 'none' ? null : new BodyInlet(request);
   pipeline.add(
-    new Exchange(context, { request, response, framed, requestId, arrivedAtMs, onResponseSent }),
+    new Exchange(context, { request, response, framed, body, requestId, arrivedAtMs, onResponseSent }),
     admission,
+  );
+}
+
+/** Passes a plain request. Its connection has no other. */
+function passPlain(context: ProxyContext, { request, response, framed, body }: PlainExchange): void {
+  const arrivedAtMs = context.clock.monotonicMs();
+  const { load, audit } = context;
+  const headBytes = costOfHead(framed.path, request.rawHeaders);
+  if (!load.admit(headBytes)) {
+    respondWithProblem(response, { ...OVERLOAD, close: true });
+    return;
+  }
+  response.once('close', () => {
+    load.giveBackHead(headBytes);
+    load.leave();
+  });
+  const requestId = requestIdOf(request.rawHeaders, audit.ring);
+  const onResponseSent = (): void => undefined;
+  new Exchange(context, { request, response, framed, body, requestId, arrivedAtMs, onResponseSent }).start(
+    false,
+    false,
   );
 }
 

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import { detached } from '../../core/untrusted/fields.ts';
 import type { AuditRing } from '../audit/ring.ts';
 import { valuesOf, type HeaderList } from './headers.ts';
 
@@ -13,5 +14,6 @@ export function requestIdOf(raw: HeaderList, ring: Pick<AuditRing, 'find'>): str
   const sent = valuesOf(raw, 'x-request-id');
   const [id] = sent;
   const isKept = sent.length === 1 && id !== undefined && ACCEPTED.test(id) && ring.find(id) === undefined;
-  return isKept ? id : randomUUID();
+  // A copy, because the audit ring keeps the id, and the id is a slice of the whole head.
+  return isKept ? detached(id) : randomUUID();
 }

@@ -1,4 +1,4 @@
-import type { ServerResponse } from 'node:http';
+import type { ClientResponse } from './client-message.ts';
 import { cutOff } from './connection-end.ts';
 
 /** Where a response comes from. It is paused while the client does not read. */
@@ -14,14 +14,14 @@ const MAX_TEXT = 15 * 1024;
 export class ResponseWriter {
   /** true: the source is paused. */
   isFull = false;
-  readonly #response: ServerResponse;
+  readonly #response: ClientResponse;
   readonly #source: Source;
   /** Chunks of this turn of the event loop. */
   #chunks: Buffer[] = [];
   #willFlush = false;
   #isCut = false;
 
-  constructor(response: ServerResponse, source: Source) {
+  constructor(response: ClientResponse, source: Source) {
     this.#response = response;
     this.#source = source;
   }
@@ -71,7 +71,7 @@ export class ResponseWriter {
  * Writes a part of the body. Node.js writes a part of a chunked body as four pieces; a text with its frame is one, which costs a third
  * less. The end of the body, with its trailers, is Node's.
  */
-function written(response: ServerResponse, part: string | Buffer): boolean {
+function written(response: ClientResponse, part: string | Buffer): boolean {
   if (typeof part !== 'string' || part === '' || !response.headersSent || !response.chunkedEncoding)
     return response.write(part, 'latin1');
   response.chunkedEncoding = false;

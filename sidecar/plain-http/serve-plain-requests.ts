@@ -1,0 +1,222 @@
+import type { Server } from 'node:http';
+import type { Socket } from 'node:net';
+import type { ClientBody, ClientRequest } from '../proxy/client-message.ts';
+import type { Framed } from '../proxy/framing.ts';
+import { PlainResponse } from './plain-response.ts';
+import { readPlainRequest, type PlainRequest } from './read-plain-request.ts';
+
+/** A plain request with its response. */
+export interface PlainExchange {
+  request: ClientRequest;
+  response: PlainResponse;
+  framed: Framed & { ok: true };
+  /** null: the request has no body. */
+  body: ClientBody | null;
+}
+
+export interface PlainOptions {
+  /** Milliseconds after which a connection without a request in flight is closed. */
+  idleMs: number;
+  /** Milliseconds for the body after its head; default 10. */
+  collectingMs?: number;
+  serve(exchange: PlainExchange): void;
+}
+
+/** Bytes that are read after a request before its response is sent. */
+const MAX_EARLY = 64 * 1024;
+/** Many clients send the body in a second packet. So many bytes of head and body are collected, for so many milliseconds. */
+const MAX_COLLECTED = 16 * 1024;
+const COLLECTING_MS = 10;
+
+/**
+ * Serves the plain requests of a server without Node's parser and response objects, which cost as much as all of the proxy. A
+ * connection begins here, and ends here if all its requests are plain. At the first other request, or at bytes before the
+ * response, Node.js gets the connection with these bytes and keeps it. Call it before other listeners of `connection` are added.
+ * @returns the listeners of connections that Node.js gets; they run after its own
+ */
+export function servePlainRequests(
+  server: Server,
+  options: PlainOptions,
+): { onHandedOver: ((socket: Socket) => void)[] } {
+  const [serveHttp] = server.listeners('connection') as ((socket: Socket) => void)[];
+  const onHandedOver: ((socket: Socket) => void)[] = [];
+  const handOver = (socket: Socket): void => {
+    if (serveHttp !== undefined) Reflect.apply(serveHttp, server, [socket]);
+    for (const listener of onHandedOver) listener(socket);
+  };
+  const connections = new Set<PlainConnection>();
+  server.removeAllListeners('connection').on('connection', (socket: Socket) => {
+    // A connection with an ignored upgrade comes again.
+    if (socket.bytesRead > 0) handOver(socket);
+    else
+      connections.add(
+        new PlainConnection(socket, options, (connection, keepsOn) => {
+          connections.delete(connection);
+          if (keepsOn) handOver(socket);
+        }),
+      );
+  });
+  const closeIdle = server.closeIdleConnections.bind(server);
+  server.closeIdleConnections = () => {
+    closeIdle();
+    for (const connection of connections) connection.closeIfIdle();
+  };
+  const closeAll = server.closeAllConnections.bind(server);
+  server.closeAllConnections = () => {
+    closeAll();
+    for (const connection of connections) connection.close();
+  };
+  return { onHandedOver };
+}
+
+/** A connection as long as its requests are plain. */
+class PlainConnection {
+  readonly #socket: Socket;
+  readonly #options: PlainOptions;
+  /** Called once, when this object has no part in the connection any more. `keepsOn`: Node.js gets the connection. */
+  readonly #onLeave: (connection: PlainConnection, keepsOn: boolean) => void;
+  /** The response to the request in flight. */
+  #response: PlainResponse | null = null;
+  /** Bytes that arrived before the response was sent. */
+  #early: Buffer[] = [];
+  #earlyBytes = 0;
+  #isUsed = false;
+  /** The first part of a request, until the timer ends or the rest arrives. */
+  #begun: { bytes: Buffer; timer: NodeJS.Timeout } | null = null;
+
+  constructor(
+    socket: Socket,
+    options: PlainOptions,
+    onLeave: (connection: PlainConnection, keepsOn: boolean) => void,
+  ) {
+    this.#socket = socket;
+    this.#options = options;
+    this.#onLeave = onLeave;
+    socket
+      .setTimeout(options.idleMs)
+      .on('data', this.#read)
+      .on('end', this.#ended)
+      .on('close', this.#closed)
+      .on('error', this.#failed)
+      .on('timeout', this.#idle);
+  }
+
+  close(): void {
+    this.#socket.destroy();
+  }
+
+  closeIfIdle(): void {
+    if (this.#isUsed && this.#response === null && this.#begun === null) this.close();
+  }
+
+  readonly #read = (chunk: Buffer): void => {
+    if (this.#response !== null) {
+      this.#early.push(chunk);
+      this.#earlyBytes += chunk.length;
+      if (this.#earlyBytes > MAX_EARLY) this.#socket.pause();
+      return;
+    }
+    const begun = this.#takeBegun();
+    const bytes = begun === null ? chunk : Buffer.concat([begun, chunk]);
+    const plain = readPlainRequest(bytes);
+    if (plain?.missing === 0) this.#serve(plain, bytes);
+    else if (begun !== null || plain === null || plain.bodyAt + plain.bodyBytes > MAX_COLLECTED)
+      this.#handOver(bytes);
+    else
+      this.#begun = { bytes, timer: setTimeout(this.#giveUp, this.#options.collectingMs ?? COLLECTING_MS) };
+  };
+
+  #takeBegun(): Buffer | null {
+    if (this.#begun === null) return null;
+    const { bytes, timer } = this.#begun;
+    clearTimeout(timer);
+    this.#begun = null;
+    return bytes;
+  }
+
+  /** The rest of the request does not arrive soon, and the agent may want to see its beginning. */
+  readonly #giveUp = (): void => {
+    const begun = this.#takeBegun();
+    if (begun !== null) this.#handOver(begun);
+  };
+
+  #serve({ method, target, host, rawHeaders, bodyAt, bodyBytes }: PlainRequest, bytes: Buffer): void {
+    this.#isUsed = true;
+    const request: ClientRequest = {
+      ...{ method, url: target, httpVersion: '1.1', rawHeaders, rawTrailers: [], complete: true },
+      socket: this.#socket,
+    };
+    const response = new PlainResponse(request, Math.floor(this.#options.idleMs / 1000));
+    this.#response = response;
+    response.once('finish', this.#sent);
+    this.#options.serve({
+      request,
+      response,
+      framed: { ok: true, path: target, host, body: bodyBytes === 0 ? 'none' : 'sized', bodyBytes },
+      body: bodyBytes === 0 ? null : new PlainBody(bytes.subarray(bodyAt)),
+    });
+  }
+
+  /** The response is sent. */
+  readonly #sent = (): void => {
+    const keepsAlive = this.#response?.shouldKeepAlive === true;
+    this.#response = null;
+    if (this.#socket.destroyed) return;
+    if (!keepsAlive) this.#socket.destroySoon();
+    else if (this.#early.length > 0) this.#handOver(Buffer.concat(this.#early));
+  };
+
+  /** Node.js gets the connection. `bytes` were read and not handled. */
+  #handOver(bytes: Buffer): void {
+    const socket = this.#socket;
+    this.#leave();
+    socket.setTimeout(0).pause().unshift(bytes);
+    this.#onLeave(this, true);
+    socket.resume();
+  }
+
+  #leave(): void {
+    this.#socket
+      .off('data', this.#read)
+      .off('end', this.#ended)
+      .off('close', this.#closed)
+      .off('error', this.#failed)
+      .off('timeout', this.#idle);
+  }
+
+  /** The client sends no more. As in Node.js, its response is not completed. */
+  readonly #ended = (): void => {
+    this.#takeBegun();
+    this.#socket.end();
+  };
+
+  readonly #closed = (): void => {
+    this.#takeBegun();
+    this.#response?.closed();
+    this.#onLeave(this, false);
+  };
+
+  readonly #failed = (): void => void this.#socket.destroy();
+
+  readonly #idle = (): void => {
+    if (this.#response === null) this.#socket.destroy();
+  };
+}
+
+/** The body of a plain request. */
+class PlainBody implements ClientBody {
+  readonly #bytes: Buffer;
+
+  constructor(bytes: Buffer) {
+    this.#bytes = bytes;
+  }
+
+  take(bodyBytes: number, onBytes: (count: number) => void): Buffer {
+    onBytes(bodyBytes);
+    return this.#bytes;
+  }
+
+  drop(): void {
+    // All of it has been read.
+  }
+}
