@@ -41,6 +41,7 @@ export async function startLaneServer(
   sniffHttp2(server, http2ServerOf(context, sessions));
   servePlainRequests(server, {
     idleMs: SERVER_OPTIONS.keepAliveTimeout,
+    load: context.load,
     serve: (exchange) => serve(context, plainClient(exchange)),
   });
   const end = endOf(server, {

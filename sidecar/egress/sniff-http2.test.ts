@@ -1,9 +1,34 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { createServer as createHttp2Server } from 'node:http2';
-import { connect, type AddressInfo } from 'node:net';
+import { connect, type AddressInfo, type Socket } from 'node:net';
 import { expect, test } from '@jest/globals';
 import { sniffHttp2 } from './sniff-http2.ts';
+
+test('a connection does not become HTTP/2 after bytes that an earlier listener has read', async () => {
+  const server = createServer();
+  const http2 = createHttp2Server();
+  let sessions = 0;
+  http2.on('session', () => (sessions += 1));
+  sniffHttp2(server, http2);
+  const [sniff] = server.listeners('connection') as ((socket: Socket) => void)[];
+  server.removeAllListeners('connection').on('connection', (socket: Socket) => {
+    socket.once('data', (chunk: Buffer) => {
+      socket.pause().unshift(chunk.subarray(1));
+      sniff?.(socket);
+      socket.resume();
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const socket = connect((server.address() as AddressInfo).port, '127.0.0.1');
+  socket.write('xPRI * HTTP/2.0\r\n\r\nSM\r\n\r\n');
+  const [answer] = (await once(socket, 'data')) as [Buffer];
+  expect(String(answer)).toMatch(/^HTTP\/1\.1 400 /);
+  expect(sessions).toBe(0);
+  socket.destroy();
+  server.close();
+});
 
 test('a connection without a byte is closed, one with a slow request is not', async () => {
   const server = createServer();

@@ -18,7 +18,9 @@ export function sniffHttp2(server: Server, http2: Http2Server, firstByteMs = FIR
     const fail = (): void => void socket.destroy();
     const first = (chunk: Buffer): void => {
       socket.setTimeout(0, fail).off('error', fail).pause().unshift(chunk);
-      if (chunk.toString('latin1', 0, PREFACE.length) === PREFACE) {
+      // Only at the beginning: HTTP/1.1 does not become HTTP/2 on the way.
+      const isFirst = socket.bytesRead === chunk.length;
+      if (isFirst && chunk.toString('latin1', 0, PREFACE.length) === PREFACE) {
         // An HTTP/2 session reads what is buffered itself.
         http2.emit('connection', socket);
         return;

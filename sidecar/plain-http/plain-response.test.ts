@@ -59,6 +59,11 @@ const WIRES: readonly [title: string, wire: string][] = [
     'early hints',
     `HTTP/1.1 103 Early Hints\r\nLink: </a>; rel=preload\r\n\r\n|${HEAD}Content-Length: 0\r\n\r\n`,
   ],
+  [
+    'two links',
+    `HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nX: 1\r\nLink: </b>; a=b\r\nX: 2\r\n\r\n|${HEAD}Content-Length: 0\r\n\r\n`,
+  ],
+  ['an invalid link', `HTTP/1.1 103 Early Hints\r\nLink: a\r\n\r\n|${HEAD}Content-Length: 0\r\n\r\n`],
   ['processing', `HTTP/1.1 102 Processing\r\n\r\n|${HEAD}Content-Length: 0\r\n\r\n`],
   ['a long body', `${HEAD}Content-Length: 300000\r\n\r\n${'0123456789'.repeat(30_000)}`],
   [

@@ -5,6 +5,8 @@ import type { ClientRequest, ClientResponse } from '../proxy/client-message.ts';
 const NAME = /^[\w!#$%&'*+.^`|~-]+$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
+const LINK = /^<[^>]*>/;
+
 /** Text of the headers that Node.js adds to a response of a connection that stays open. */
 const KEEP_ALIVE = (seconds: number): string =>
   `Connection: keep-alive\r\nKeep-Alive: timeout=${seconds}\r\n`;
@@ -74,12 +76,12 @@ export class PlainResponse extends EventEmitter implements ClientResponse {
     this.#information('102 Processing', '');
   }
 
-  /** Node.js writes `Link` first, and the other names as given. */
+  /** Like Node.js, writes `Link` first, repeated headers in one line, and nothing if a link does not begin with `<address>`. */
   writeEarlyHints({ link = [], ...others }: Readonly<Record<string, string | string[]>>): void {
-    const fields = Object.entries({ Link: link, ...others }).flatMap(([name, values]) =>
-      [values].flat().map((value) => fieldOf(name, value)),
-    );
-    this.#information('103 Early Hints', fields.join(''));
+    const links = [link].flat();
+    if (links.length === 0 || !links.every((each) => LINK.test(each))) return;
+    const fields = Object.entries(others).map(([name, values]) => fieldOf(name, [values].flat().join(',')));
+    this.#information('103 Early Hints', fieldOf('Link', links.join(', ')) + fields.join(''));
   }
 
   #information(status: string, fields: string): void {

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
+import { LoadLimits } from '../proxy/load-limits.ts';
 import { until } from '../../testing/proxy-rig.ts';
 import { servePlainRequests, type PlainExchange } from './serve-plain-requests.ts';
 
@@ -14,6 +15,9 @@ let serve: (exchange: PlainExchange) => void;
 let times: { idleMs: number; collectingMs: number };
 /** Number of connections that node:http has got. */
 let handedOver: number;
+/** Memory limit of the process. */
+let memoryBytes: number;
+let load: LoadLimits;
 
 const IGNORED = { hold: () => undefined, release: () => undefined };
 
@@ -30,7 +34,12 @@ async function start(): Promise<void> {
       response.end(`<node ${request.method} ${request.url} ${String(body)}>`),
     );
   });
-  const { onHandedOver } = servePlainRequests(server, { ...times, serve: (exchange) => serve(exchange) });
+  load = new LoadLimits(memoryBytes);
+  const { onHandedOver } = servePlainRequests(server, {
+    ...times,
+    load,
+    serve: (exchange) => serve(exchange),
+  });
   onHandedOver.push(() => (handedOver += 1));
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -41,6 +50,7 @@ beforeEach(() => {
   serve = respond;
   times = { idleMs: 600_000, collectingMs: 600_000 };
   handedOver = 0;
+  memoryBytes = 1024 ** 3;
 });
 afterEach(async () => {
   server.closeAllConnections();
@@ -139,6 +149,12 @@ describe('leaves to node:http', () => {
     expect(await client.send('lo', 1)).toEqual(['<node POST /a hello>']);
   });
 
+  test('a request that is too large', async () => {
+    await start();
+    const body = 'b'.repeat(17_000);
+    expect(await new Client().send(post('/a', body), 1)).toEqual([`<node POST /a ${body}>`]);
+  });
+
   test('a body that is too large to be collected', async () => {
     await start();
     const client = new Client();
@@ -203,6 +219,21 @@ test('does not read without limit before the response', async () => {
   respond(exchange);
   await until(() => client.bodies.length === 41, 'all responses');
   expect(client.bodies.slice(1)).toEqual(bodies.map((body) => `<node POST /a ${body}>`));
+});
+
+test('closes a connection with bytes before the response if there is no memory for them', async () => {
+  memoryBytes = 1024 * 1024;
+  const served = Promise.withResolvers<PlainExchange>();
+  serve = served.resolve;
+  await start();
+  const client = new Client();
+  client.socket.write(get('/1'));
+  const { response } = await served.promise;
+  const closed = once(response, 'close');
+  client.socket.write(get('/2'));
+  await closed;
+  expect(load.refused).toBe(1);
+  expect(response.writableFinished).toBe(false);
 });
 
 test('emits close and no finish if the client disconnects before the response is sent', async () => {

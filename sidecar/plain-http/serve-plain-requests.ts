@@ -1,7 +1,10 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
+import { ChunkStore } from '../../runtime/chunk-store.ts';
 import type { ClientBody, ClientRequest } from '../proxy/client-message.ts';
+import { isLingering } from '../proxy/connection-end.ts';
 import type { Framed } from '../proxy/framing.ts';
+import type { LoadLimits, PipelineShare } from '../proxy/load-limits.ts';
 import { PlainResponse } from './plain-response.ts';
 import { readPlainRequest, type PlainRequest } from './read-plain-request.ts';
 
@@ -15,18 +18,25 @@ export interface PlainExchange {
 }
 
 export interface PlainOptions {
-  /** Milliseconds after which a connection without a request in flight is closed. */
+  /** Milliseconds for which clients may keep a connection without a request in flight. */
   idleMs: number;
+  /** Counts bytes that arrive before the response. */
+  load: Pick<LoadLimits, 'admitWaiting' | 'giveBack'>;
   /** Milliseconds for the body after its head; default 10. */
   collectingMs?: number;
   serve(exchange: PlainExchange): void;
 }
 
-/** Bytes that are read after a request before its response is sent. */
-const MAX_EARLY = 64 * 1024;
-/** Many clients send the body in a second packet. So many bytes of head and body are collected, for so many milliseconds. */
-const MAX_COLLECTED = 16 * 1024;
+/** Milliseconds until the first request, as Node.js waits for a head. */
+const FIRST_MS = 60_000;
+/** A connection is closed so many milliseconds after the idle time: a request may be on its way. */
+const IDLE_MARGIN_MS = 1_000;
+/** Bytes of a request, with its body. The memory of a request in flight includes them. */
+const MAX_REQUEST = 16 * 1024;
+/** Many clients send the body in a second packet. */
 const COLLECTING_MS = 10;
+/** At so many bytes that arrive before the response, reading stops. Until then, the end of the connection is noticed. */
+const MAX_EARLY = 16 * 1024;
 
 /**
  * Serves the plain requests of a server without Node's parser and response objects, which cost as much as all of the proxy. A
@@ -64,13 +74,15 @@ export function servePlainRequests(
   const closeAll = server.closeAllConnections.bind(server);
   server.closeAllConnections = () => {
     closeAll();
-    for (const connection of connections) connection.close();
+    for (const connection of connections) connection.shed();
   };
   return { onHandedOver };
 }
 
 /** A connection as long as its requests are plain. */
-class PlainConnection {
+class PlainConnection implements PipelineShare {
+  /** Bytes reserved for `#early`. */
+  bytes = 0;
   readonly #socket: Socket;
   readonly #options: PlainOptions;
   /** Called once, when this object has no part in the connection any more. `keepsOn`: Node.js gets the connection. */
@@ -78,8 +90,7 @@ class PlainConnection {
   /** The response to the request in flight. */
   #response: PlainResponse | null = null;
   /** Bytes that arrived before the response was sent. */
-  #early: Buffer[] = [];
-  #earlyBytes = 0;
+  readonly #early = new ChunkStore();
   #isUsed = false;
   /** The first part of a request, until the timer ends or the rest arrives. */
   #begun: { bytes: Buffer; timer: NodeJS.Timeout } | null = null;
@@ -93,7 +104,7 @@ class PlainConnection {
     this.#options = options;
     this.#onLeave = onLeave;
     socket
-      .setTimeout(options.idleMs)
+      .setTimeout(Math.min(FIRST_MS, options.idleMs))
       .on('data', this.#read)
       .on('end', this.#ended)
       .on('close', this.#closed)
@@ -101,30 +112,45 @@ class PlainConnection {
       .on('timeout', this.#idle);
   }
 
-  close(): void {
+  /** Closes the connection at once. */
+  shed(): void {
     this.#socket.destroy();
   }
 
   closeIfIdle(): void {
-    if (this.#isUsed && this.#response === null && this.#begun === null) this.close();
+    if (this.#isUsed && this.#response === null && this.#begun === null) this.shed();
   }
 
   readonly #read = (chunk: Buffer): void => {
+    if (isLingering(this.#socket)) return;
     if (this.#response !== null) {
-      this.#early.push(chunk);
-      this.#earlyBytes += chunk.length;
-      if (this.#earlyBytes > MAX_EARLY) this.#socket.pause();
+      this.#keep(chunk);
       return;
     }
     const begun = this.#takeBegun();
     const bytes = begun === null ? chunk : Buffer.concat([begun, chunk]);
     const plain = readPlainRequest(bytes);
-    if (plain?.missing === 0) this.#serve(plain, bytes);
-    else if (begun !== null || plain === null || plain.bodyAt + plain.bodyBytes > MAX_COLLECTED)
-      this.#handOver(bytes);
+    if (plain === null || plain.bodyAt + plain.bodyBytes > MAX_REQUEST) this.#handOver(bytes);
+    else if (plain.missing === 0) this.#serve(plain, bytes);
+    else if (begun !== null) this.#handOver(bytes);
     else
       this.#begun = { bytes, timer: setTimeout(this.#giveUp, this.#options.collectingMs ?? COLLECTING_MS) };
   };
+
+  /** Keeps bytes that arrived before the response. */
+  #keep(chunk: Buffer): void {
+    if (this.bytes === 0 && this.#options.load.admitWaiting(this, 0, Infinity) === 0) {
+      this.shed();
+      return;
+    }
+    this.#early.add(chunk);
+    if (this.#early.bytes > MAX_EARLY) this.#socket.pause();
+  }
+
+  #takeEarly(): Buffer {
+    if (this.bytes > 0) this.#options.load.giveBack(this, this.bytes);
+    return this.#early.take();
+  }
 
   #takeBegun(): Buffer | null {
     if (this.#begun === null) return null;
@@ -137,10 +163,11 @@ class PlainConnection {
   /** The rest of the request does not arrive soon, and the agent may want to see its beginning. */
   readonly #giveUp = (): void => {
     const begun = this.#takeBegun();
-    if (begun !== null) this.#handOver(begun);
+    if (begun !== null && !this.#socket.destroyed) this.#handOver(begun);
   };
 
   #serve({ method, target, host, rawHeaders, bodyAt, bodyBytes }: PlainRequest, bytes: Buffer): void {
+    if (!this.#isUsed) this.#socket.setTimeout(this.#options.idleMs + IDLE_MARGIN_MS);
     this.#isUsed = true;
     const request: ClientRequest = {
       ...{ method, url: target, httpVersion: '1.1', rawHeaders, rawTrailers: [], complete: true },
@@ -162,8 +189,9 @@ class PlainConnection {
     const keepsAlive = this.#response?.shouldKeepAlive === true;
     this.#response = null;
     if (this.#socket.destroyed) return;
+    const early = this.#takeEarly();
     if (!keepsAlive) this.#socket.destroySoon();
-    else if (this.#early.length > 0) this.#handOver(Buffer.concat(this.#early));
+    else if (early.length > 0) this.#handOver(early);
   };
 
   /** Node.js gets the connection. `bytes` were read and not handled. */
@@ -192,6 +220,7 @@ class PlainConnection {
 
   readonly #closed = (): void => {
     this.#takeBegun();
+    this.#takeEarly();
     this.#response?.closed();
     this.#onLeave(this, false);
   };
@@ -203,9 +232,11 @@ class PlainConnection {
   };
 }
 
+const NO_BYTES = Buffer.alloc(0);
+
 /** The body of a plain request. */
 class PlainBody implements ClientBody {
-  readonly #bytes: Buffer;
+  #bytes: Buffer;
 
   constructor(bytes: Buffer) {
     this.#bytes = bytes;
@@ -213,10 +244,12 @@ class PlainBody implements ClientBody {
 
   take(bodyBytes: number, onBytes: (count: number) => void): Buffer {
     onBytes(bodyBytes);
-    return this.#bytes;
+    const bytes = this.#bytes;
+    this.drop();
+    return bytes;
   }
 
   drop(): void {
-    // All of it has been read.
+    this.#bytes = NO_BYTES;
   }
 }

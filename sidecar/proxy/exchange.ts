@@ -304,7 +304,7 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     this.#isClosed = true;
     this.#stuck.close();
     this.#isOver = true;
-    request.socket.off('close', this.#closed);
+    if (response.socket === null) request.socket.off('close', this.#closed);
     const aborted = !response.writableFinished;
     if (aborted) {
       this.#control?.abort();

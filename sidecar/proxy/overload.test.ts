@@ -60,6 +60,22 @@ describe('above the limit of requests in flight', () => {
     await until(() => waiting === maxRequests + 1, 'the next request');
   });
 
+  test('a client that sends more gets the 503 before its connection ends', async () => {
+    let waiting = 0;
+    rig = await startRig(() => (waiting += 1), SMALL);
+    const { maxRequests } = rig.load;
+    for (let i = 0; i < maxRequests; i += 1) startClient(GET);
+    await until(() => waiting === maxRequests, 'the requests in flight');
+    // More than the proxy would have read when it ends the connection.
+    const more = `POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 300000\r\n\r\n${'x'.repeat(300_000)}`;
+    const errors: Error[] = [];
+    const rejected = Array.from({ length: 10 }, () => startClient(GET));
+    for (const { socket } of rejected) socket.on('error', (error) => errors.push(error)).write(more);
+    for (const { socket } of rejected) if (!socket.readableEnded) await once(socket, 'end');
+    for (const { text } of rejected) expect(text()).toMatch(/^HTTP\/1\.1 503 /);
+    expect(errors).toEqual([]);
+  });
+
   test('pipelined requests are rejected, and nothing after them is read', async () => {
     rig = await startRig(() => undefined, { memoryBytes: 32 * MIB });
     const { socket } = startClient(GET.repeat(2_000));

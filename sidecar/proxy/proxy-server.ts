@@ -62,6 +62,7 @@ export async function startProxyServer(
   const { load } = context;
   const { onHandedOver } = servePlainRequests(server, {
     idleMs: SERVER_OPTIONS.keepAliveTimeout,
+    load,
     serve: (exchange) => passPlain(context, exchange),
   });
   const end = endOf(server, { onCut: () => upgrader.close() });
@@ -193,6 +194,7 @@ function passPlain(context: ProxyContext, { request, response, framed, body }: P
   const { load, audit } = context;
   const headBytes = costOfHead(framed.path, request.rawHeaders);
   if (!load.admit(headBytes)) {
+    lingerAtEnd(request.socket);
     respondWithProblem(response, { ...OVERLOAD, close: true });
     return;
   }
