@@ -1,3 +1,5 @@
+import { HEADER_NAME, HEADER_VALUE } from '../../core/untrusted/header-syntax.ts';
+import { withoutBlanks } from '../../core/untrusted/http-blanks.ts';
 import { InvalidResponse } from './invalid-response.ts';
 
 /** Maximum bytes of all names and values of a head, or of the trailers of one response: the limit of Node.js. */
@@ -9,9 +11,6 @@ const CR = 13;
 const SPACE = 32;
 const TAB = 9;
 const ZERO = 48;
-
-const NAME = /^[\w!#$%&'*+.^`|~-]+$/;
-const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 /** The first characters of every status line. */
 const PROTOCOL = 'HTTP/';
@@ -130,22 +129,15 @@ export class HeadReader {
     const colon = text.indexOf(':', from);
     if (colon < 0 || colon >= to) throw new InvalidResponse('a header has no colon');
     const name = text.slice(from, colon);
-    let start = colon + 1;
-    let end = to;
-    while (start < end && isBlank(text.charCodeAt(start))) start += 1;
-    while (end > start && isBlank(text.charCodeAt(end - 1))) end -= 1;
+    let value = withoutBlanks(text, colon + 1, to);
     // Other parsers do not see chunks then, so the coding is not accepted.
-    if (name.length === 17 && name.toLowerCase() === 'transfer-encoding' && text.charCodeAt(to - 1) === TAB)
-      end = to;
-    const value = text.slice(start, end);
-    if (!NAME.test(name) || !VALUE.test(value)) throw new InvalidResponse('a header is invalid');
+    const isCoding = name.length === 17 && name.toLowerCase() === 'transfer-encoding';
+    if (isCoding && value !== '' && text.charCodeAt(to - 1) === TAB) value += '\t';
+    if (!HEADER_NAME.test(name) || !HEADER_VALUE.test(value))
+      throw new InvalidResponse('a header is invalid');
     this.#bytes += name.length;
     this.#checkSize(value.length);
     this.#bytes += value.length;
     this.fields.push(name, value);
   }
-}
-
-function isBlank(code: number): boolean {
-  return code === SPACE || code === TAB;
 }

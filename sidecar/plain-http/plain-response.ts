@@ -1,9 +1,7 @@
 import { EventEmitter } from 'node:events';
 import type { Socket } from 'node:net';
+import { HEADER_NAME, HEADER_VALUE } from '../../core/untrusted/header-syntax.ts';
 import type { ClientRequest, ClientResponse } from '../proxy/client-message.ts';
-
-const NAME = /^[\w!#$%&'*+.^`|~-]+$/;
-const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 
 const LINK = /^<[^>]*>/;
 
@@ -13,7 +11,7 @@ const KEEP_ALIVE = (seconds: number): string =>
 
 /**
  * The response to a plain request, with the bytes that Node.js would send: head, first part of the body and end leave in one write.
- * Emits 'drain' like a stream, 'finish' when the kernel has all bytes, and 'close' after it or when the connection has closed.
+ * Emits 'finish' when the kernel has all bytes, and 'close' after it or when the connection has closed. The connection emits 'drain' here.
  */
 export class PlainResponse extends EventEmitter implements ClientResponse {
   readonly req: ClientRequest;
@@ -92,7 +90,7 @@ export class PlainResponse extends EventEmitter implements ClientResponse {
     for (const [name, value] of pairs) this.#trailers += fieldOf(name, value);
   }
 
-  /** Returns false if the client has to read before more is written. */
+  /** Returns false if the client has to read before more is written: 'drain' follows. */
   write(part: string | Buffer): boolean {
     if (typeof part === 'string') return this.#writeText(part);
     const { socket } = this;
@@ -105,18 +103,12 @@ export class PlainResponse extends EventEmitter implements ClientResponse {
     const hasRoom = socket.write(part);
     const all = this.chunkedEncoding ? socket.write('\r\n', 'latin1') : hasRoom;
     socket.uncork();
-    return this.#hasRoom(all);
+    return all;
   }
 
   #writeText(part: string): boolean {
     const text = this.#takeHead() + this.#framed(part);
-    return text === '' || this.#hasRoom(this.socket.write(text, 'latin1'));
-  }
-
-  /** Passes on a result of `socket.write`. false: the response emits 'drain' later. */
-  #hasRoom(hasRoom: boolean): boolean {
-    if (!hasRoom) this.socket.once('drain', () => this.emit('drain'));
-    return hasRoom;
+    return text === '' || this.socket.write(text, 'latin1');
   }
 
   /** Ends the response. */
@@ -156,7 +148,7 @@ export class PlainResponse extends EventEmitter implements ClientResponse {
 }
 
 function fieldOf(name: string, value: string): string {
-  if (!NAME.test(name) || !VALUE.test(value))
+  if (!HEADER_NAME.test(name) || !HEADER_VALUE.test(value))
     throw new TypeError('a header has characters that are not allowed');
   return `${name}: ${value}\r\n`;
 }

@@ -1,6 +1,8 @@
+import { detached } from '../../core/untrusted/fields.ts';
+import { HEADER_VALUE } from '../../core/untrusted/header-syntax.ts';
+import { withoutBlanks } from '../../core/untrusted/http-blanks.ts';
 import { isAuthority, MAX_HEADER_FIELDS } from '../proxy/framing.ts';
 import { CONNECTION, LENGTH, nameOf, ROUTES, UNUSUAL } from '../proxy/header-names.ts';
-import { detached } from '../../core/untrusted/fields.ts';
 
 /** A request without anything unusual. */
 export interface PlainRequest {
@@ -23,11 +25,9 @@ const MAX_HEAD = 8 * 1024;
 const METHODS: readonly string[] = ['POST', 'GET', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'];
 const VERSION = ' HTTP/1.1';
 const TARGET = /^\/[\x21\x22\x24-\x7e]*$/;
-const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
 const SIZE = /^(?:0|[1-9]\d{0,9})$/;
 
 const SPACE = 32;
-const TAB = 9;
 
 /**
  * Reads a request if it is plain: `bytes` are one request of HTTP/1.1 that every server reads in the same way, or a part of it that
@@ -53,12 +53,8 @@ export function readPlainRequest(bytes: Buffer): PlainRequest | null {
     if (colon < 0 || colon > to) return null;
     const { name, rules } = nameOf(text.slice(from, colon));
     if ((rules & UNUSUAL) !== 0) return null;
-    let start = colon + 1;
-    let end = to;
-    while (start < end && isBlank(text.charCodeAt(start))) start += 1;
-    while (end > start && isBlank(text.charCodeAt(end - 1))) end -= 1;
-    const value = text.slice(start, end);
-    if (!VALUE.test(value)) return null;
+    const value = withoutBlanks(text, colon + 1, to);
+    if (!HEADER_VALUE.test(value)) return null;
     if ((rules & ROUTES) !== 0) {
       if (host !== '' || !isAuthority(value)) return null;
       host = value;
@@ -84,8 +80,4 @@ function methodOf(text: string): string | undefined {
 
 function isKeepAlive(value: string): boolean {
   return value === 'keep-alive' || value.toLowerCase() === 'keep-alive';
-}
-
-function isBlank(code: number): boolean {
-  return code === SPACE || code === TAB;
 }

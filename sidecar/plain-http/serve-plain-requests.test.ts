@@ -236,6 +236,24 @@ test('closes a connection with bytes before the response if there is no memory f
   expect(response.writableFinished).toBe(false);
 });
 
+test('emits drain once the client has read', async () => {
+  const served = Promise.withResolvers<PlainExchange>();
+  serve = served.resolve;
+  await start();
+  const client = new Client();
+  client.socket.pause().write(get('/1'));
+  const { request, response } = await served.promise;
+  response.writeHead(200, 'OK', []);
+  // More than the kernel holds, in more parts than Node.js accepts listeners of one event without a warning.
+  const written = Array.from({ length: 20 }, () => response.write(Buffer.alloc(1024 * 1024)));
+  expect(written.at(-1)).toBe(false);
+  expect(request.socket.listenerCount('drain')).toBeLessThan(3);
+  const drained = once(response, 'drain');
+  client.socket.resume();
+  await drained;
+  response.end();
+});
+
 test('emits close and no finish if the client disconnects before the response is sent', async () => {
   const events: string[] = [];
   const served = Promise.withResolvers<PlainExchange>();

@@ -39,7 +39,7 @@ const COLLECTING_MS = 10;
 const MAX_EARLY = 16 * 1024;
 
 /**
- * Serves the plain requests of a server without Node's parser and response objects, which cost as much as all of the proxy. A
+ * Serves the plain requests of a server without Node's parser and response objects, which are a quarter of the cost of a request. A
  * connection begins here, and ends here if all its requests are plain. At the first other request, or at bytes before the
  * response, Node.js gets the connection with these bytes and keeps it. Call it before other listeners of `connection` are added.
  * @returns the listeners of connections that Node.js gets; they run after its own
@@ -109,6 +109,7 @@ class PlainConnection implements PipelineShare {
       .on('end', this.#ended)
       .on('close', this.#closed)
       .on('error', this.#failed)
+      .on('drain', this.#drained)
       .on('timeout', this.#idle);
   }
 
@@ -189,9 +190,9 @@ class PlainConnection implements PipelineShare {
     const keepsAlive = this.#response?.shouldKeepAlive === true;
     this.#response = null;
     if (this.#socket.destroyed) return;
-    const early = this.#takeEarly();
+    const early = this.bytes === 0 ? null : this.#takeEarly();
     if (!keepsAlive) this.#socket.destroySoon();
-    else if (early.length > 0) this.#handOver(early);
+    else if (early !== null) this.#handOver(early);
   };
 
   /** Node.js gets the connection. `bytes` were read and not handled. */
@@ -209,6 +210,7 @@ class PlainConnection implements PipelineShare {
       .off('end', this.#ended)
       .off('close', this.#closed)
       .off('error', this.#failed)
+      .off('drain', this.#drained)
       .off('timeout', this.#idle);
   }
 
@@ -226,6 +228,8 @@ class PlainConnection implements PipelineShare {
   };
 
   readonly #failed = (): void => void this.#socket.destroy();
+
+  readonly #drained = (): void => void this.#response?.emit('drain');
 
   readonly #idle = (): void => {
     if (this.#response === null) this.#socket.destroy();

@@ -1,4 +1,5 @@
 import { detached } from '../../core/untrusted/fields.ts';
+import { HEADER_NAME } from '../../core/untrusted/header-syntax.ts';
 
 /** Headers about one connection, not about the message (RFC 9110 section 7.6.1), and headers that this proxy handles itself. */
 export const HOP_BY_HOP: ReadonlySet<string> = new Set([
@@ -68,8 +69,6 @@ const OF_UNUSUAL_REQUESTS: ReadonlySet<string> = new Set([
   'upgrade',
 ]);
 
-const NAME = /^[\w!#$%&'*+.^`|~-]+$/;
-
 interface KnownName {
   /** As written. The same object for the same name, unless it is long. */
   readonly name: string;
@@ -110,6 +109,6 @@ function rulesOf(lower: string): number {
   if (lower === 'content-length') rules |= LENGTH;
   if (lower === 'host') rules |= ROUTES;
   if (lower === 'connection') rules |= CONNECTION;
-  if (OF_UNUSUAL_REQUESTS.has(lower) || isTwin(lower) || !NAME.test(lower)) rules |= UNUSUAL;
+  if (OF_UNUSUAL_REQUESTS.has(lower) || isTwin(lower) || !HEADER_NAME.test(lower)) rules |= UNUSUAL;
   return rules;
 }
