@@ -99,6 +99,16 @@ async function underTraffic(
   return { ...(await resultOf<Record<string, Traffic>>(name)), 'reuse, before': reuse! };
 }
 
+/** Output of a sidecar that did not exit normally, and how the containers ended: the pod is gone when a test fails. */
+async function showFailure({ metadata, status }: PodObject): Promise<void> {
+  if (status.initContainerStatuses?.every(({ state }) => state.terminated?.exitCode === 0) === true) return;
+  const log = await kubectl
+    .run('logs', metadata.name, '-c', 'platform-sidecar', '--tail=20', '--timestamps')
+    .catch(String);
+  const ends = JSON.stringify([status.initContainerStatuses, status.containerStatuses]);
+  process.stderr.write(`${metadata.name}, deleted ${metadata.deletionTimestamp}: ${ends}\n${log}\n`);
+}
+
 /** Waits until all containers of the deleted pod have ended, then releases the pod object and returns it. */
 async function endOf(name: string): Promise<PodObject> {
   const { answer } = await eventually(
@@ -109,6 +119,7 @@ async function endOf(name: string): Promise<PodObject> {
         ({ state }) => state.terminated !== undefined,
       ),
   );
+  await showFailure(answer);
   await kubectl.run('patch', 'pod', name, '--type=merge', '-p', JSON.stringify(RELEASE));
   return answer;
 }
