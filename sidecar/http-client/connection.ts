@@ -120,6 +120,8 @@ export class Connection {
     if (body === null || Buffer.isBuffer(body)) {
       this.#isSent = true;
       writeWhole(this.#socket, head, body, request.trailers);
+      // Otherwise the body would stay in memory until the end of the response.
+      request.body = null;
       return;
     }
     this.#writer = new RequestBodyWriter(this.#socket, { body, trailers: request.trailers }, head, {

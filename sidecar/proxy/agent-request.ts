@@ -28,7 +28,7 @@ export function isSafe({ method }: UpstreamRequest, { body }: Framed & { ok: tru
   return SAFE.has(method) && body === 'none';
 }
 
-/** Whether the request may be sent twice: the agent may have received the first request. */
-export function isRepeatable({ method, body }: UpstreamRequest): boolean {
-  return body === null && IDEMPOTENT.has(method);
+/** Whether a request without a body may be sent twice: the agent may have received the first request. */
+export function isRepeatable({ method }: UpstreamRequest): boolean {
+  return IDEMPOTENT.has(method);
 }

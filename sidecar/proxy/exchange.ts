@@ -65,7 +65,8 @@ export class Exchange implements UpstreamHandler, Source, Turn {
   readonly #writer: ResponseWriter;
   readonly #stuck: Stuck;
   #control: UpstreamRequestHandle | null = null;
-  #hasRetried = false;
+  /** false: the request has a body, which is dropped once it is sent, or it was sent twice. */
+  #mayRepeat = true;
   #isOver = false;
   #isClosed = false;
   #isBroken = false;
@@ -111,6 +112,7 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     if (this.#isOver) return;
     const { body, framed } = this.#input;
     if (body !== null) {
+      this.#mayRepeat = false;
       const onBytes = (count: number): void => this.#recording.bytesIn(count);
       this.#outgoing.body = body.take(framed.bodyBytes, onBytes, this.#stuck);
     }
@@ -254,11 +256,11 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     }
     if (
       failure.kind === 'stale' &&
-      !this.#hasRetried &&
+      this.#mayRepeat &&
       !response.headersSent &&
       isRepeatable(this.#outgoing)
     ) {
-      this.#hasRetried = true;
+      this.#mayRepeat = false;
       this.#recording.retried();
       this.#context.upstream.send(this.#outgoing, this);
       return;

@@ -779,6 +779,7 @@ describe('a kept-alive connection that the agent has just closed', () => {
     await ask(rig.port);
     expect((await ask(rig.port, { method, ...rest })).status).toBe(502);
     expect(seen).toEqual(['GET', method]);
+    expect(await completedEntry(rig)).toMatchObject({ upstreamFailure: 'stale' });
   });
 
   test('is retried only once', async () => {

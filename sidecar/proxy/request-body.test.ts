@@ -1,9 +1,10 @@
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
-import type { IncomingMessage, RequestListener } from 'node:http';
+import type { IncomingMessage, RequestListener, ServerResponse } from 'node:http';
 import { connect } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from '@jest/globals';
+import { collectGarbage } from '../../testing/held-bytes.ts';
 import { askRaw, completedEntry, startRig, until, type ProxyRig } from '../../testing/proxy-rig.ts';
 import type { UpstreamRequest } from './upstream.ts';
 
@@ -80,6 +81,30 @@ describe('a body that arrives with its head is sent as a whole', () => {
       Array(3).fill({ complete: true, aborted: false }),
     );
     expect(new Set(ended.map((request) => request.socket)).size).toBe(1);
+    socket.destroy();
+  });
+
+  test.each([
+    ['a plain request', 11, []],
+    ['a request that Node.js reads', 11, ['TE: trailers']],
+    ['a long request', 40_000, []],
+  ])('and is not kept during the response to %s', async (_title, bytes, fields) => {
+    const bodies: WeakRef<Buffer>[] = [];
+    const responses: ServerResponse[] = [];
+    rig = await startRig((_request, response) => void responses.push(response), {
+      onSend: ({ body }) => Buffer.isBuffer(body) && bodies.push(new WeakRef(body)),
+    });
+    const socket = connect(rig.port, '127.0.0.1').setEncoding('latin1');
+    socket.write(post('b'.repeat(bytes), ...fields));
+    await until(() => responses.length === 1, 'the request');
+    expect(bodies).toHaveLength(1);
+    const isFree = (): boolean => {
+      collectGarbage();
+      return bodies[0]?.deref() === undefined;
+    };
+    await until(isFree, 'the release of the body');
+    responses[0]?.end('answer');
+    expect(String((await once(socket, 'data'))[0])).toContain('answer');
     socket.destroy();
   });
 

@@ -8,7 +8,7 @@ export interface UpstreamRequest {
   method: string;
   path: string;
   headers: string[];
-  /** null: no body. A buffer is the complete body. */
+  /** null: no body. A buffer is the complete body; the client sets it to null once it is written. */
   body: Readable | Buffer | null;
   /** true: the body has no Content-Length, so the head must not wait for it and trailers may follow it. */
   chunked: boolean;
