@@ -10,7 +10,7 @@ import type { PolicyEngine, PolicyMode } from '../core/policy/engine.ts';
 import { builtinEngine, policyOf } from '../core/policy/policy.ts';
 import { freePorts } from '../examples/demo/free-ports.ts';
 import { systemClock, type Clock } from '../runtime/clock.ts';
-import { silentLogger } from '../runtime/logger.ts';
+import { silentLogger, type Logger } from '../runtime/logger.ts';
 import type { KeyPair } from '../runtime/http-listener.ts';
 import { AuditLog } from '../sidecar/audit/audit-log.ts';
 import type { OnForbiddenTool } from '../sidecar/egress/egress-fields.ts';
@@ -81,6 +81,8 @@ export interface EgressRigOptions {
   isTrusted?: boolean;
   memoryBytes?: number;
   clock?: Clock;
+  /** Default: silent. */
+  logger?: Logger;
 }
 
 export interface EgressRig {
@@ -128,7 +130,7 @@ export async function startEgressRig(options: EgressRigOptions = {}): Promise<Eg
       onAnswer: () => undefined,
       now: () => clock.monotonicMs(),
     }),
-    logger: silentLogger,
+    logger: options.logger ?? silentLogger,
   });
   await egress.start();
   return {

@@ -1,0 +1,85 @@
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
+import type { PolicyEngine } from '../../core/policy/engine.ts';
+import { silentLogger, type LogFields } from '../../runtime/logger.ts';
+import { post, startEgressRig, type EgressRig, type TlsVendor } from '../../testing/egress-rig.ts';
+import { until } from '../../testing/proxy-rig.ts';
+import { ResponseWriter } from '../proxy/response-writer.ts';
+
+let rig: EgressRig;
+let log: [level: string, message: string, fields: LogFields][];
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await rig.close();
+});
+
+/** Starts the lanes. `engine`: the policy engine; default: the builtin one. */
+async function start(engine?: PolicyEngine): Promise<void> {
+  log = [];
+  const logger = {
+    ...silentLogger,
+    warn: (message: string, fields: LogFields = {}) => void log.push(['warn', message, fields]),
+    error: (message: string, fields: LogFields = {}) => void log.push(['error', message, fields]),
+  };
+  rig = await startEgressRig({ logger, ...(engine && { engine }) });
+}
+
+const LATER: PolicyEngine = { evaluate: () => Promise.resolve({ state: 'answered', denials: [] }) };
+
+const answers =
+  (body: string, type: string): TlsVendor['answer'] =>
+  (_seen, response) =>
+    void response.writeHead(200, { 'content-type': type }).end(body);
+const tool = { id: 'call_1', type: 'function', function: { name: 'search', arguments: '{}' } };
+const message = { role: 'assistant', content: null, tool_calls: [tool] };
+/** The policy judges its tool call before the body passes. */
+const answersWithTool = answers(
+  JSON.stringify({ choices: [{ index: 0, message, finish_reason: 'tool_calls' }] }),
+  'application/json',
+);
+
+/** Makes a call. Returns its status; null: the response was cut. */
+const call = (): Promise<number | null> =>
+  post(rig.port, '/openai/v1/chat/completions', { model: 'gpt-5', messages: [] }).then(
+    ({ status }) => status,
+    () => null,
+  );
+
+const thrown = (): never => {
+  throw new Error('thrown');
+};
+const INTERNAL = ['error', 'failed to process upstream response'];
+const OF_THE_CALL = ['warn', 'upstream request failed'];
+
+describe('an error of the sidecar itself ends only its call, and is logged once', () => {
+  const breakStep = (): unknown => jest.spyOn(rig.egress.policy, 'evaluate').mockImplementation(thrown);
+  const breakLater = (): unknown =>
+    jest.spyOn(rig.egress.policy, 'evaluate').mockRejectedValue(new Error('thrown'));
+  const breakHead = (): unknown => jest.spyOn(rig.egress.log, 'unread').mockImplementation(thrown);
+  const breakBody = (): unknown => jest.spyOn(ResponseWriter.prototype, 'write').mockImplementation(thrown);
+
+  test.each<
+    [
+      string,
+      { engine?: PolicyEngine; breaks: () => unknown; answer?: TlsVendor['answer'] },
+      number | null,
+      string[],
+    ]
+  >([
+    ['in a step', { breaks: breakStep }, 502, OF_THE_CALL],
+    ['in a step that ends later', { breaks: breakLater }, 502, OF_THE_CALL],
+    ['at the head', { breaks: breakHead, answer: answers('ok', 'text/plain') }, 502, INTERNAL],
+    ['in the body', { breaks: breakBody }, null, INTERNAL],
+    ['in a body that waited for the verdict', { engine: LATER, breaks: breakBody }, null, INTERNAL],
+  ])('%s', async (_when, { engine, breaks, answer = answersWithTool }, status, logged) => {
+    await start(engine);
+    rig.vendor.answer = answer;
+    breaks();
+    expect(await call()).toBe(status);
+    const fields = { lane: 'openai', kind: 'broken', error: expect.stringContaining('thrown') };
+    expect(log).toEqual([[...logged, fields]]);
+    await until(() => rig.egress.log.newest().length === 1, 'the end of the call');
+    expect(rig.egress.log.counts.get('openai')?.failed).toBe(1);
+    jest.restoreAllMocks();
+    expect(await call()).toBe(200);
+  });
+});
