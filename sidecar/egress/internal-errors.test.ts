@@ -83,3 +83,19 @@ describe('an error of the sidecar itself ends only its call, and is logged once'
     expect(await call()).toBe(200);
   });
 });
+
+test.each<[string, TlsVendor['answer']]>([
+  ['before the head', (_seen, response) => void response.destroy()],
+  ['in the body', (_seen, response) => void response.writeHead(200).write('part', () => response.destroy())],
+])(
+  'an error in the handling of a failure %s cuts the connection, and is logged once',
+  async (_when, answer) => {
+    await start();
+    rig.vendor.answer = answer;
+    jest.spyOn(rig.egress.log, 'failed').mockImplementation(thrown);
+    expect(await call()).toBeNull();
+    const fields = { lane: 'openai', kind: 'broken', error: expect.stringContaining('thrown') };
+    expect(log).toEqual([[...INTERNAL, fields]]);
+    await until(() => rig.egress.log.newest().length === 1, 'the end of the call');
+  },
+);

@@ -282,10 +282,21 @@ export class LaneExchange implements UpstreamHandler, Source {
 
   onError(failure: UpstreamFailure): void {
     if (this.#waiting !== null) return void this.#waiting.push(() => this.onError(failure));
-    const { open, route } = this.#input;
+    try {
+      this.#fail(failure);
+    } catch (error) {
+      // Otherwise the error would end the process.
+      this.#isOver = true;
+      this.#client.destroy();
+      this.#logFailure(internalFailure(error));
+    }
+  }
+
+  #fail(failure: UpstreamFailure): void {
+    const { route } = this.#input;
     const client = this.#client;
     const isInternal = failure.isInternal === true;
-    if (isInternal) open.outages.failed(failure, this.#entry?.requestId ?? null);
+    if (isInternal) this.#logFailure(failure);
     if (this.#isOver) {
       if (isInternal && !client.response.writableEnded) client.cut(this.#writer);
       return;
@@ -296,8 +307,12 @@ export class LaneExchange implements UpstreamHandler, Source {
       client.cut(this.#writer);
       return;
     }
-    if (!isInternal) open.outages.failed(failure, this.#entry?.requestId ?? null);
+    if (!isInternal) this.#logFailure(failure);
     this.#respond(failureOf(route.lane, failure.kind));
+  }
+
+  #logFailure(failure: UpstreamFailure): void {
+    this.#input.open.outages.failed(failure, this.#entry?.requestId ?? null);
   }
 
   /** Responds in place of the upstream. */

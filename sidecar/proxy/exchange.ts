@@ -244,8 +244,19 @@ export class Exchange implements UpstreamHandler, Source, Turn {
   }
 
   onError(failure: UpstreamFailure): void {
-    const { response, requestId } = this.#input;
     if (this.#held !== null) return void this.#held.push(() => this.onError(failure));
+    try {
+      this.#fail(failure);
+    } catch (error) {
+      // Otherwise the error would end the process.
+      this.#isOver = true;
+      this.#input.request.socket.destroy();
+      this.#context.outages.failed(internalFailure(error), this.#input.requestId);
+    }
+  }
+
+  #fail(failure: UpstreamFailure): void {
+    const { response, requestId } = this.#input;
     this.#blocked?.end();
     const isInternal = failure.isInternal === true;
     if (isInternal) this.#context.outages.failed(failure, requestId);

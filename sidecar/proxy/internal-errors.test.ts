@@ -71,3 +71,26 @@ describe('an error of the sidecar itself ends the exchange, and is logged once',
     expect(await completedEntry(rig)).toMatchObject({ upstreamFailure: 'broken' });
   });
 });
+
+test.each<[string, RequestListener]>([
+  ['before the head', (request) => void request.socket.destroy()],
+  [
+    'in the body',
+    (request, response) => void response.writeHead(200).write('part', () => request.socket.destroy()),
+  ],
+])(
+  'an error in the handling of a failure %s cuts the connection, and is logged once',
+  async (_when, agent) => {
+    rig = await startRig(agent);
+    breakRecording('failed');
+    await expect(ask(rig.port)).rejects.toThrow();
+    expect(rig.log).toEqual([
+      [
+        'error',
+        'failed to process upstream response',
+        expect.objectContaining({ kind: 'broken', error: expect.stringContaining('thrown') }),
+      ],
+    ]);
+    expect(await completedEntry(rig)).toMatchObject({ aborted: true });
+  },
+);
