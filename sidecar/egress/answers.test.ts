@@ -305,21 +305,37 @@ test('an agent that disconnects ends the call at the vendor', async () => {
   expect((await logged())[0]).toMatchObject({ statusCode: 200, usage: null });
 });
 
-test('HTTP/2 with prior knowledge is served', async () => {
-  await start();
-  rig.vendor.answer = json(answerOf(call('search')));
+/** Sends the call over HTTP/2. Returns status and body of the response. */
+async function askOverHttp2(): Promise<[status: number, body: string]> {
   const session = connectHttp2(rig.url);
   const request = session.request({ ':method': 'POST', ':path': CHAT, 'content-type': 'application/json' });
   let [status, text] = [0, ''];
   request.on('response', (headers) => (status = Number(headers[':status'])));
   request.setEncoding('utf8').on('data', (data: string) => (text += data));
-  request.end(JSON.stringify(ask));
+  request.on('error', () => undefined).end(JSON.stringify(ask));
   await new Promise((resolve) => request.once('close', resolve));
-  expect([status, text]).toEqual([200, JSON.stringify(answerOf(call('search')))]);
-  expect(rig.vendor.requests[0]?.headers).toMatchObject({ host: new URL(rig.vendor.url).host });
   session.close();
+  return [status, text];
+}
+
+test('HTTP/2 with prior knowledge is served', async () => {
+  await start();
+  rig.vendor.answer = json(answerOf(call('search')));
+  expect(await askOverHttp2()).toEqual([200, JSON.stringify(answerOf(call('search')))]);
+  expect(rig.vendor.requests[0]?.headers).toMatchObject({ host: new URL(rig.vendor.url).host });
   expect((await logged())[0]).toMatchObject({ model: 'gpt-5', statusCode: 200 });
 });
+
+test.each(['application/json', 'text/plain'])(
+  'HTTP/2: a response of %s with a header that must not be repeated becomes 502',
+  async (type) => {
+    await start();
+    rig.vendor.answer = (_seen, response) =>
+      void response.writeHead(200, ['content-type', type, 'etag', '"1"', 'etag', '"2"']).end('{}');
+    expect(await askOverHttp2()).toEqual([502, expect.stringContaining('upstream_invalid')]);
+    expect((await logged())[0]).toMatchObject({ statusCode: 502 });
+  },
+);
 
 describe('the port of the lanes', () => {
   test.each([

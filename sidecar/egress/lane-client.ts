@@ -94,7 +94,15 @@ export function http2Client(request: Http2ServerRequest, response: Http2ServerRe
     receive: () => ({ take: () => request, drop: () => undefined }),
     // Node.js gives both responses the members that the lanes use.
     response: response as unknown as ClientResponse,
-    writeHead: (status, _message, headers) => void response.writeHead(status, http2Headers(headers)),
+    writeHead: (status, _message, headers) => {
+      try {
+        response.writeHead(status, http2Headers(headers));
+      } catch (error) {
+        // Otherwise the headers would stay in the response, and the head of an error would fail as well.
+        for (const name of response.getHeaderNames()) response.removeHeader(name);
+        throw error;
+      }
+    },
     // The writer writes at the end of this turn of the event loop.
     cut: () => void setImmediate(end),
     destroy: end,
