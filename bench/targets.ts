@@ -215,6 +215,7 @@ export async function sidecarVariables({ agent, directory }: Setup, port: number
   };
 }
 
+/** The engine as in the pod: on a Unix socket. */
 const sidecarWithOpa: Target = {
   name: WITH_OPA,
   prefix: 'headers',
@@ -223,9 +224,11 @@ const sidecarWithOpa: Target = {
     if (!parsed.ok) throw new Error(JSON.stringify(parsed.problems));
     const rules = join(setup.directory, 'rules');
     await writePolicy(rules, parsed.manifest);
-    const opa = await startOpa([rules]);
+    const socketPath = join(setup.directory, 'opa.sock');
+    const opa = await startOpa([rules], { socketPath });
     try {
-      const started = await startSidecar(setup, BUNDLE, { ...CHART_HEAP, POLICY_URL: opa.url });
+      const engine = { POLICY_URL: opa.url, POLICY_SOCKET: socketPath };
+      const started = await startSidecar(setup, BUNDLE, { ...CHART_HEAP, ...engine });
       return {
         ...started,
         close: async () => {

@@ -106,7 +106,7 @@ const MANIFEST = plainManifest('3d-corner-shop', REASONS);
     expect([await verdict(open, {}), await verdict(open, {})]).toEqual([[], []]);
     await expect(closed.checkPolicy({ guardrailsInvoked })).rejects.toThrow(PolicyUnavailableError);
     expect(warnings).toHaveLength(1);
-    opa = await startOpa([join(directory, 'policy')], port);
+    opa = await startOpa([join(directory, 'policy')], { port });
     expect([await verdict(open, {}), await verdict(closed, { guardrailsInvoked })]).toEqual([
       ['pii_detector_not_invoked'],
       [],

@@ -26,6 +26,13 @@ export async function writePolicy(folder: string, manifest: Manifest): Promise<v
     await writeFile(join(folder, name), text);
 }
 
+export interface OpaOptions {
+  /** A free port by default; set it to replace an earlier engine. */
+  port?: number;
+  /** Path of a Unix socket on which the engine listens too, as in pods. */
+  socketPath?: string;
+}
+
 export interface Opa {
   /** Value for POLICY_URL, without trailing slash. */
   url: string;
@@ -37,11 +44,15 @@ export interface Opa {
 /**
  * Starts a real engine with these directories as roots, as described in the docs. Throws with its log if it
  * fails to start.
- * @param port a free port by default; set it to replace an earlier engine
  */
-export async function startOpa(folders: readonly string[], port?: number): Promise<Opa> {
+export async function startOpa(
+  folders: readonly string[],
+  { port, socketPath }: OpaOptions = {},
+): Promise<Opa> {
   const address = `127.0.0.1:${port ?? (await new TestServers().closedPort())}`;
-  const flags = ['--server', '--addr', address, '--ignore', '.*', '--log-level', 'error'];
+  const addresses = socketPath === undefined ? [address] : [address, `unix://${socketPath}`];
+  const listening = addresses.flatMap((each) => ['--addr', each]);
+  const flags = ['--server', ...listening, '--ignore', '.*', '--log-level', 'error'];
   const child = spawn(clusterBinary('opa'), ['run', ...flags, '--skip-version-check', ...folders], {
     stdio: ['ignore', 'ignore', 'pipe'],
   });

@@ -100,7 +100,7 @@ const MANIFEST = plainManifest('corner-shop', [
     expect(withoutTimes(await rig.report('/gap'))).toEqual(withoutTimes(await gapWithoutEngine()));
     for (let i = 0; i < 7; i++)
       expect((await ask(rig.sidecar.proxyPort, { path: '/unsafe' })).status).toBe(200);
-    opa = await startOpa([join(folder, 'policy')], port);
+    opa = await startOpa([join(folder, 'policy')], { port });
     await clock.pass(CHECK_MS);
     await until(() => rig.log.some(([, message]) => message === BACK), 'the end of the outage');
     expect((await ask(rig.sidecar.proxyPort, { path: '/unsafe' })).status).toBe(403);
