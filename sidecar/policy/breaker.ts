@@ -49,16 +49,15 @@ export class Breaker {
   }
 
   evaluate(input: PolicyInput): PolicyAnswer | Promise<PolicyAnswer> {
-    return this.#isOpen ? OPEN : this.#query(input);
+    return this.#isOpen ? OPEN : this.#options.engine.evaluate(input).then(this.#answered);
   }
 
-  async #query(input: PolicyInput): Promise<PolicyAnswer> {
-    const answer = await this.#options.engine.evaluate(input);
+  readonly #answered = (answer: PolicyAnswer): PolicyAnswer => {
     if (answer.state === 'unreachable') this.#failed(answer.reason);
     // A response to a query from before the breaker opened does not close the breaker.
     else if (!this.#isOpen) this.#recovered();
     return answer;
-  }
+  };
 
   #failed(reason: string): void {
     const { clock, logger } = this.#options;

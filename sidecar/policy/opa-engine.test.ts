@@ -60,6 +60,13 @@ test('repeats a query when the engine has closed the reused connection', async (
   let drops = 0;
   fake.reply = () => (drops++ > 0 ? { result: ['late'] } : 'drop');
   expect(await engine.evaluate(INPUT)).toEqual({ state: 'answered', denials: ['late'] });
+  expect(fake.asked.at(-1)?.input).toEqual(INPUT);
+});
+
+test('repeats a query once', async () => {
+  fake.reply = 'drop';
+  expect(await engine.evaluate(INPUT)).toMatchObject({ state: 'unreachable' });
+  expect(fake.asked).toHaveLength(2);
 });
 
 describe('an engine that does not respond', () => {

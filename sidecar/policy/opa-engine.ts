@@ -28,27 +28,17 @@ interface EngineRequest {
   body: string | null;
 }
 
-type Reply = { ok: true; status: number; body: string } | { ok: false; reason: string; mayRepeat: boolean };
+type Reply = { ok: true; status: number; body: string } | { ok: false; reason: string };
 
 /** A policy engine over HTTP, on keep-alive connections. */
 export function createOpaEngine({ url, socketPath, timeoutMs }: OpaEngineOptions) {
   const options = { url, timeoutMs: null, connectTimeoutMs: timeoutMs, maxConnections: CONNECTIONS };
   const upstream = createHttpUpstream({ ...options, ...(socketPath !== undefined && { socketPath }) });
-  const send = async (request: EngineRequest): Promise<Reply> => {
-    const deadline = performance.now() + timeoutMs;
-    const first = await new Query(timeoutMs).send(upstream, request);
-    // The engine may close an idle connection at the moment of its use. Queries are idempotent, so one retry is safe.
-    const leftMs = deadline - performance.now();
-    return !first.ok && first.mayRepeat && leftMs > 0 ? new Query(leftMs).send(upstream, request) : first;
-  };
+  const send = (request: EngineRequest): Promise<Reply> => new Query(upstream, request, timeoutMs).reply;
   return {
-    async evaluate(input: PolicyInput): Promise<PolicyAnswer> {
+    evaluate(input: PolicyInput): Promise<PolicyAnswer> {
       const path = (isEgress(input) ? egressPathOf : denyPathOf)(input.agent_name);
-      const reply = await send({ method: 'POST', path, body: JSON.stringify({ input }) });
-      if (!reply.ok) return { state: 'unreachable', reason: reply.reason };
-      if (reply.status !== 200)
-        return { state: 'unreachable', reason: `the engine responded with status ${reply.status}` };
-      return parseDenials(reply.body);
+      return send({ method: 'POST', path, body: JSON.stringify({ input }) }).then(answerOf);
     },
     /** `GET /health`. Only the status code counts, because Open Policy Agent's body is `{}`. */
     async isHealthy(): Promise<boolean> {
@@ -59,23 +49,38 @@ export function createOpaEngine({ url, socketPath, timeoutMs }: OpaEngineOptions
   };
 }
 
-/** One request and its complete response, within a time limit. */
+function answerOf(reply: Reply): PolicyAnswer {
+  if (!reply.ok) return { state: 'unreachable', reason: reply.reason };
+  return reply.status === 200
+    ? parseDenials(reply.body)
+    : { state: 'unreachable', reason: `the engine responded with status ${reply.status}` };
+}
+
+/** One request and its complete response, within a time limit that includes a second attempt. */
 class Query implements UpstreamHandler {
-  readonly #reply = Promise.withResolvers<Reply>();
+  readonly reply: Promise<Reply>;
+  readonly #upstream: Upstream;
+  readonly #request: EngineRequest;
   readonly #timer: NodeJS.Timeout;
   readonly #chunks: Buffer[] = [];
+  #resolve!: (reply: Reply) => void;
   #control: UpstreamRequestHandle | null = null;
   #status = 0;
   #bytes = 0;
+  #isRepeated = false;
   #isOver = false;
 
-  constructor(timeoutMs: number) {
-    const reason = `no response within ${Math.ceil(timeoutMs)} ms`;
-    this.#timer = setTimeout(() => this.#giveUp(reason), Math.max(1, timeoutMs));
+  constructor(upstream: Upstream, request: EngineRequest, timeoutMs: number) {
+    this.reply = new Promise((resolve) => (this.#resolve = resolve));
+    this.#upstream = upstream;
+    this.#request = request;
+    this.#timer = setTimeout(() => this.#giveUp(`no response within ${timeoutMs} ms`), timeoutMs);
+    this.#send();
   }
 
-  send(upstream: Upstream, { method, path, body }: EngineRequest): Promise<Reply> {
-    upstream.send(
+  #send(): void {
+    const { method, path, body } = this.#request;
+    this.#upstream.send(
       {
         ...{ method, path, chunked: false, trailers: () => [] },
         headers: body === null ? [] : ['Content-Type', 'application/json'],
@@ -83,18 +88,17 @@ class Query implements UpstreamHandler {
       },
       this,
     );
-    return this.#reply.promise;
   }
 
   /** Only the first call has an effect. */
   #end(reply: Reply): void {
     this.#isOver = true;
     clearTimeout(this.#timer);
-    this.#reply.resolve(reply);
+    this.#resolve(reply);
   }
 
   #giveUp(reason: string): void {
-    this.#end({ ok: false, reason, mayRepeat: false });
+    this.#end({ ok: false, reason });
     this.#control?.abort();
   }
 
@@ -123,8 +127,14 @@ class Query implements UpstreamHandler {
   }
 
   onError({ kind, error }: UpstreamFailure): void {
+    // The engine may close an idle connection at the moment of its use. Queries are idempotent, so one retry is safe.
     const isLost = this.#status === 0 && (kind === 'stale' || kind === 'broken');
-    this.#end({ ok: false, reason: reasonOf(error), mayRepeat: isLost });
+    if (!isLost || this.#isRepeated || this.#isOver) {
+      this.#end({ ok: false, reason: reasonOf(error) });
+      return;
+    }
+    this.#isRepeated = true;
+    this.#send();
   }
 }
 
