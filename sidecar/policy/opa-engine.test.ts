@@ -41,12 +41,19 @@ test.each<[Reply, object]>([
   [{ result: [1] }, { state: 'unreachable', reason: 'the result is not a list of denial reasons' }],
   [{ result: { a: true } }, { state: 'unreachable', reason: 'the result is not a list of denial reasons' }],
   [{ text: 'hello' }, { state: 'unreachable', reason: 'the response is not a JSON object' }],
-  [{ text: ' '.repeat(2_000_000) }, { state: 'unreachable', reason: 'the response is over 1 MiB' }],
   [500, { state: 'unreachable', reason: 'the engine responded with status 500' }],
   [404, { state: 'unreachable', reason: 'the engine responded with status 404' }],
 ])('reads the response %j', async (reply, expected) => {
   fake.reply = reply;
   expect(await engine.evaluate(INPUT)).toEqual(expected);
+});
+
+test('reads no response over 1 MiB', async () => {
+  fake.reply = { text: ' '.repeat(2_000_000) };
+  expect(await engine.evaluate(INPUT)).toEqual({
+    state: 'unreachable',
+    reason: 'the response is over 1 MiB',
+  });
 });
 
 test('reuses connections', async () => {
