@@ -240,7 +240,7 @@ describe('the built command', () => {
     expect(variables).toMatchObject({
       POLICY_PROXY_MODE: 'off',
       LOG_LEVEL: 'debug',
-      NODE_OPTIONS: '--max-old-space-size=128 --max-semi-space-size=8',
+      NODE_OPTIONS: '--max-old-space-size=128 --max-semi-space-size=4',
       AGENT_ENV_NAMES: expect.stringMatching(/^AGENT_NAME,.*,TZ,KEY$/),
     });
     expect(find(objects, 'Service').metadata.name).toBe('other');

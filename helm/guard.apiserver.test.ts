@@ -413,7 +413,7 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     resources: { ...GENUINE.resources, [side]: { ...GENUINE.resources?.[side], ...change } },
   });
   const heap = (mebibytes: number) => ({
-    env: envOf({ NODE_OPTIONS: `--max-old-space-size=${mebibytes} --max-semi-space-size=8` }),
+    env: envOf({ NODE_OPTIONS: `--max-old-space-size=${mebibytes} --max-semi-space-size=4` }),
   });
   const security = (change: Spec) => ({
     securityContext: { ...(GENUINE['securityContext'] as object), ...change },
@@ -467,7 +467,7 @@ function opted(spec: Spec = {}, annotations: Record<string, string> = {}) {
     ['has more heap than memory', heap(4096), DIFFERS],
     [
       'has a heap size that overflows',
-      { env: envOf({ NODE_OPTIONS: '--max-old-space-size=99999999999999999999 --max-semi-space-size=8' }) },
+      { env: envOf({ NODE_OPTIONS: '--max-old-space-size=99999999999999999999 --max-semi-space-size=4' }) },
       'NODE_OPTIONS',
     ],
     ...[

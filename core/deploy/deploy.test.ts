@@ -349,7 +349,7 @@ describe('generate --deploy helm', () => {
       '            {{- with .Values.env }}{{ toYaml . | nindent 12 }}{{ end }}\n',
       ',HOME,ANTHROPIC_API_KEY,',
       '{{ range .Values.env }},{{ .name }}{{ end }}\n',
-      '--max-old-space-size={{ .Values.sidecar.heapMebibytes }} --max-semi-space-size=8\n',
+      '--max-old-space-size={{ .Values.sidecar.heapMebibytes }} --max-semi-space-size=4\n',
       '      affinity: {{- toYaml .Values.affinity | nindent 8 }}\n',
     ])
       expect(text).toContain(part);

@@ -67,7 +67,8 @@ const PATTERNS: Readonly<Record<string, string>> = {
   ...EGRESS_PATTERNS,
   HEARTBEAT_SECONDS: '^([1-9][0-9]{1,2}|[12][0-9]{3}|3[0-5][0-9]{2}|3600)$',
   LOG_FORMAT: '^json$',
-  NODE_OPTIONS: '^--max-old-space-size=[1-9][0-9]{1,5} --max-semi-space-size=8$',
+  // 8 MiB: pods of injectors before 0.2.0.
+  NODE_OPTIONS: '^--max-old-space-size=[1-9][0-9]{1,5} --max-semi-space-size=[48]$',
   GOMEMLIMIT: '^[1-9][0-9]{1,5}MiB$',
 };
 
