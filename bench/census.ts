@@ -18,6 +18,7 @@ const SIDECAR = 'dist/sidecar/main.js';
 /** The bars: shares of one core. */
 const MAX_POLLS = 0.001;
 const MAX_SCANS = 0.015;
+const WARM_UP_MS = 30_000;
 /** Connections that are opened per second while scans are measured: more than polls. */
 const OPENED_PER_SECOND = 50;
 /** In the namespace that this program creates for itself. */
@@ -119,8 +120,8 @@ async function measureInside(seconds: number, rows: number): Promise<Result[]> {
         bar,
       };
     };
-    // The first probes and scans, and the compilation of their code.
-    await sleep(10_000);
+    // The first probes and scans. V8 compiles code that runs 20 times per second for 20 seconds, which costs more than the polls.
+    await sleep(WARM_UP_MS);
     const polls = await measure('polls', MAX_POLLS);
     const load = await openRows(rows);
     const opening = setInterval(() => {

@@ -386,7 +386,7 @@ describe('the list of findings', () => {
 });
 
 describe('the budget of scans', () => {
-  test('is 1.5 % of a core in the long run', () => {
+  test('is 1.2 % of a core in the long run', () => {
     const budget = new ScanBudget(0);
     let spentMs = 0;
     for (let nowMs = 0; nowMs <= 600_000; nowMs += 50) {
@@ -394,8 +394,8 @@ describe('the budget of scans', () => {
       budget.spend(8);
       spentMs += 8;
     }
-    expect(spentMs).toBeGreaterThan(600_000 * 0.0145);
-    expect(spentMs).toBeLessThan(600_000 * 0.0155);
+    expect(spentMs).toBeGreaterThan(600_000 * 0.0116);
+    expect(spentMs).toBeLessThan(600_000 * 0.0124);
   });
 
   test('allows a burst after a quiet time', () => {
