@@ -22,8 +22,8 @@ const ROLLING = 'rolling';
 /** Exits at SIGTERM without delay, and has a preStop hook instead. */
 const SLEEPY = 'sleepy';
 const WORKERS = 8;
-/** How long an agent serves after SIGTERM, so that clients are notified before its end: ten times the usual delay. */
-const LINGER_SECONDS = 5;
+/** How long an agent serves after SIGTERM, so that clients are notified before its end: twenty times the usual delay. */
+const LINGER_SECONDS = 10;
 const AGENT_PROGRAM = `import('/programs/lingering-agent.ts');`;
 /** The same without the delay. */
 const EXITS_IMMEDIATELY = (code: number) =>
@@ -241,7 +241,7 @@ export async function startDeletions(inCluster: Cluster): Promise<void> {
       container: {
         args: ['-e', EXITS_IMMEDIATELY(0)],
         // A busy kubelet may run the sidecar's hook, which closes client connections, some seconds after this hook.
-        lifecycle: { preStop: { sleep: { seconds: LINGER_SECONDS + 10 } } },
+        lifecycle: { preStop: { sleep: { seconds: LINGER_SECONDS + 5 } } },
       },
     }),
   ]);
