@@ -58,12 +58,11 @@ function answerOf(reply: Reply): PolicyAnswer {
 
 /** One request and its complete response, within a time limit that includes a second attempt. */
 class Query implements UpstreamHandler {
-  readonly reply: Promise<Reply>;
+  readonly #reply = Promise.withResolvers<Reply>();
   readonly #upstream: Upstream;
   readonly #request: EngineRequest;
   readonly #timer: NodeJS.Timeout;
   readonly #chunks: Buffer[] = [];
-  #resolve!: (reply: Reply) => void;
   #control: UpstreamRequestHandle | null = null;
   #status = 0;
   #bytes = 0;
@@ -71,11 +70,14 @@ class Query implements UpstreamHandler {
   #isOver = false;
 
   constructor(upstream: Upstream, request: EngineRequest, timeoutMs: number) {
-    this.reply = new Promise((resolve) => (this.#resolve = resolve));
     this.#upstream = upstream;
     this.#request = request;
     this.#timer = setTimeout(() => this.#giveUp(`no response within ${timeoutMs} ms`), timeoutMs);
     this.#send();
+  }
+
+  get reply(): Promise<Reply> {
+    return this.#reply.promise;
   }
 
   #send(): void {
@@ -94,7 +96,7 @@ class Query implements UpstreamHandler {
   #end(reply: Reply): void {
     this.#isOver = true;
     clearTimeout(this.#timer);
-    this.#resolve(reply);
+    this.#reply.resolve(reply);
   }
 
   #giveUp(reason: string): void {
