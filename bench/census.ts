@@ -120,7 +120,7 @@ async function measureInside(seconds: number, rows: number): Promise<Result[]> {
         bar,
       };
     };
-    // The first probes and scans. V8 compiles code that runs 20 times per second for 20 seconds, which costs more than the polls.
+    // The first probes and scans. V8 compiles code that runs so rarely for more than a minute, so the polls are measured too high.
     await sleep(WARM_UP_MS);
     const polls = await measure('polls', MAX_POLLS);
     const load = await openRows(rows);
