@@ -124,7 +124,8 @@ export class WebhookCluster {
   create(pod: Pod, namespace = 'team'): Promise<KubeResponse<Pod>> {
     const path = `/api/v1/namespaces/${namespace}/pods`;
     const query = { dryRun: 'All', fieldValidation: 'Strict' };
-    return this.client.send<Pod>({ method: 'POST', path, query, body: pod });
+    // The default of the client is too short for a pod of 3 MB on a busy machine.
+    return this.client.send<Pod>({ method: 'POST', path, query, body: pod, timeoutMs: PATIENCE_MS });
   }
 
   /** The entries of a Secret of the release. */
