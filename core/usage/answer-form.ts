@@ -1,5 +1,6 @@
 import { isRecord, jsonOf } from '../untrusted/fields.ts';
 import { createLines, SseEvents } from './sse-data.ts';
+import { StreamDecoder } from './stream-decoder.ts';
 import { TOOL_RESULT, UsageCollector, usageOfDocument } from './answer-usage.ts';
 import { createParseFilter, type CreateParseFilter } from './parse-filter.ts';
 import type { ParsedUsage } from './usage.ts';
@@ -91,7 +92,7 @@ export function createStreamText(
   form: 'stream' | 'lines',
   createFilter: CreateParseFilter = createParseFilter,
 ): StreamText {
-  const decoder = new TextDecoder();
+  const decoder = new StreamDecoder();
   const usage = new UsageCollector();
   const filter = createFilter();
   const add = (line: string, text = line, code = ''): void => {
@@ -105,11 +106,11 @@ export function createStreamText(
       ? new SseEvents((data) => add(data), MAX_READ_BYTES / 2)
       : createLines((line) => add(line, ...withoutCode(line)), MAX_READ_BYTES / 2);
   return {
-    write: (chunk) => events.write(decoder.decode(chunk, { stream: true })),
+    write: (chunk) => events.write(decoder.decode(chunk)),
     heldBytes: () => events.heldLength() + filter.heldLength + usage.heldBytes,
     result: () => usage.result(),
     end() {
-      events.write(decoder.decode());
+      events.write(decoder.end());
       events.end();
       return usage.result();
     },
