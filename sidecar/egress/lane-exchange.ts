@@ -170,6 +170,7 @@ export class LaneExchange implements UpstreamHandler, Source {
       try {
         if (!this.#isOver) next();
         for (const each of waiting) each();
+        this.#writer.flush();
       } catch (error) {
         this.#waiting = null;
         this.#control?.abort();
@@ -233,6 +234,10 @@ export class LaneExchange implements UpstreamHandler, Source {
       );
   }
 
+  onRead(): void {
+    if (this.#waiting === null) this.#writer.flush();
+  }
+
   onEnd(): void {
     if (this.#waiting !== null) return void this.#waiting.push(() => this.onEnd());
     const answer = this.#answer;
@@ -274,9 +279,11 @@ export class LaneExchange implements UpstreamHandler, Source {
     }
     if (this.#answer?.isStream === true)
       this.#call?.opened?.((bytes) => {
-        if (!this.#isOver) this.#writer.write(Buffer.from(bytes));
+        if (this.#isOver) return;
+        this.#writer.write(Buffer.from(bytes));
+        this.#writer.flush();
       });
-    this.#writer.flushSoon();
+    this.#writer.begin();
     return true;
   }
 

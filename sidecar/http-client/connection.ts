@@ -186,6 +186,7 @@ export class Connection {
     try {
       const end = this.#reader.read(bytes, count);
       if (this.#reader.isOver) this.#complete(end === count);
+      else this.#transfer?.onRead();
     } catch (error) {
       this.#fail(error instanceof InvalidResponse ? { kind: 'broken', error } : internalFailure(error));
     }

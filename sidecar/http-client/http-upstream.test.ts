@@ -52,6 +52,9 @@ class Recorded implements UpstreamHandler {
     this.fields = raw;
     this.events += 'h';
   }
+  onRead(): void {
+    this.events += 'r';
+  }
   onEnd(rawTrailers: readonly string[]): void {
     this.trailers = rawTrailers;
     this.#over('e');
@@ -548,7 +551,7 @@ describe('a handler that throws', () => {
     await handler.over;
     expect(handler.failure).toMatchObject({ isInternal: true, error: { message: 'thrown in onEnd' } });
     await stillness(() => handler.events.length);
-    expect(handler.events).toBe('hx');
+    expect(handler.events).toBe('hrx');
   });
 });
 

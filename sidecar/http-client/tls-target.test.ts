@@ -95,6 +95,7 @@ function ask(
         reply.body += chunk.toString('latin1');
         onData(chunk, control);
       },
+      onRead: () => undefined,
       // The connection can be used again in the next turn of the event loop.
       onEnd: () => void setImmediate(() => setImmediate(() => resolve(reply))),
       onError: (failure) => resolve({ ...reply, failure }),

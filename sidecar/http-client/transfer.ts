@@ -48,7 +48,10 @@ export class Transfer implements UpstreamRequestHandle, ResponseSink {
 
   #timeOut(timeoutMs: number): void {
     const { connection } = this;
-    this.fail({ kind: 'timeout', error: new Error(`no response within ${timeoutMs} ms`) });
+    this.fail({
+      kind: 'timeout',
+      error: new Error(`no response within ${timeoutMs} ms`),
+    });
     // The response would come too late. A connection that is not established yet can serve another request.
     if (connection !== null) connection.cut();
   }
@@ -87,6 +90,11 @@ export class Transfer implements UpstreamRequestHandle, ResponseSink {
 
   onData(chunk: Buffer): void {
     this.#handler.onData(chunk);
+  }
+
+  /** Call it after each read of the response. */
+  onRead(): void {
+    if (!this.isOver) this.#handler.onRead();
   }
 
   onEnd(rawTrailers: readonly string[]): void {

@@ -124,6 +124,10 @@ class Query implements UpstreamHandler {
     else this.#chunks.push(chunk);
   }
 
+  onRead(): void {
+    // Everything is collected until the end.
+  }
+
   onEnd(): void {
     this.#end({ ok: true, status: this.#status, body: Buffer.concat(this.#chunks).toString() });
   }

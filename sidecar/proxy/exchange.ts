@@ -178,6 +178,7 @@ export class Exchange implements UpstreamHandler, Source, Turn {
       this.#held = null;
       passOn(final);
       for (const go of held) go();
+      this.#writer.flush();
     } catch (error) {
       this.#held = null;
       this.#control?.abort();
@@ -203,7 +204,7 @@ export class Exchange implements UpstreamHandler, Source, Turn {
       this.onError({ kind: 'broken', error: error as Error });
       return;
     }
-    this.#writer.flushSoon();
+    this.#writer.begin();
   }
 
   /** Sends the denial to the client. The agent has already acted. */
@@ -226,6 +227,10 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     if (this.#isOver) return;
     this.#writer.write(chunk);
     this.#recording.chunk(chunk);
+  }
+
+  onRead(): void {
+    if (this.#held === null) this.#writer.flush();
   }
 
   onEnd(rawTrailers: HeaderList): void {

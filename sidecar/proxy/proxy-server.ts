@@ -198,7 +198,7 @@ function passPlain(context: ProxyContext, { request, response, framed, body }: P
     respondWithProblem(response, { ...OVERLOAD, close: true });
     return;
   }
-  response.once('close', () => {
+  response.on('close', () => {
     load.giveBackHead(headBytes);
     load.leave();
   });

@@ -25,26 +25,24 @@ const bytesOf = (length: number): Buffer => Buffer.from(Array.from({ length }, (
 
 describe('delivers every byte unchanged', () => {
   test.each([
-    ['short', [300], 'in one turn'],
-    ['just short', [15 * 1024], 'in one turn'],
-    ['long', [15 * 1024 + 1], 'in one turn'],
-    ['several short', [1, 256, 700], 'in one turn'],
-    ['together long', [9_000, 9_000, 1], 'in one turn'],
-    ['several', [300, 20_000, 5], 'in turns'],
-  ])('%s, %j bytes, %s', async (_title, lengths, turns) => {
+    ['short', [300], 'in one write'],
+    ['just short', [15 * 1024], 'in one write'],
+    ['long', [15 * 1024 + 1], 'in one write'],
+    ['several short', [1, 256, 700], 'in one write'],
+    ['together long', [9_000, 9_000, 1], 'in one write'],
+    ['several', [300, 20_000, 5], 'in several writes'],
+  ])('%s, %j bytes, %s', async (_title, lengths, flushes) => {
     const pieces = lengths.map(bytesOf);
     for (const length of [undefined, Buffer.concat(pieces).length]) {
       respond = (response) => {
         const writer = new ResponseWriter(response, source);
         response.writeHead(200, length === undefined ? {} : { 'Content-Length': length });
-        writer.flushSoon();
-        void (async () => {
-          for (const piece of pieces) {
-            writer.write(piece);
-            if (turns === 'in turns') await new Promise(setImmediate);
-          }
-          writer.end();
-        })();
+        writer.begin();
+        for (const piece of pieces) {
+          writer.write(piece);
+          if (flushes === 'in several writes') writer.flush();
+        }
+        writer.end();
       };
       const response = await fetch(url());
       expect(Buffer.from(await response.arrayBuffer()).equals(Buffer.concat(pieces))).toBe(true);
@@ -57,11 +55,13 @@ test('sends a head before there is a body, and each piece before there is anothe
   respond = (response) => {
     writer = new ResponseWriter(response, source);
     response.writeHead(200);
-    writer.flushSoon();
+    writer.begin();
+    writer.flush();
   };
   const reader = (await fetch(url())).body!.getReader();
   for (const word of ['one', 'two']) {
     writer!.write(Buffer.from(word));
+    writer!.flush();
     expect(Buffer.from((await reader.read()).value).toString()).toBe(word);
   }
   writer!.end();
@@ -80,6 +80,7 @@ test('pauses the source while the client does not read', async () => {
       if (response.destroyed) return;
       if (!writer.isFull) {
         writer.write(Buffer.alloc(64 * 1024));
+        writer.flush();
         written += 1;
       }
       setImmediate(fill);
@@ -105,13 +106,15 @@ test('ignores data after the client has disconnected', async () => {
     response = given;
     writer = new ResponseWriter(given, source);
     given.writeHead(200);
-    writer.flushSoon();
+    writer.begin();
+    writer.flush();
   };
   const aborter = new AbortController();
   await fetch(url(), { signal: aborter.signal });
   aborter.abort();
   await until(() => response!.destroyed, 'the end of the connection');
   writer!.write(Buffer.from('late'));
+  writer!.flush();
   await new Promise(setImmediate);
   expect(steps).toEqual([]);
 });

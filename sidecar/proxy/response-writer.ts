@@ -10,15 +10,16 @@ export interface Source {
 /** Maximum bytes written as a string. Node writes a head and a short string in one cheap call; a buffer is more expensive. */
 const MAX_TEXT = 15 * 1024;
 
-/** Writes a response body. Everything received in one turn of the event loop is sent in one write, with the head and the end. */
+/** Writes a response body. Everything received in one read is sent in one write, with the head and the end. */
 export class ResponseWriter {
   /** true: the source is paused. */
   isFull = false;
   readonly #response: ClientResponse;
   readonly #source: Source;
-  /** Chunks of this turn of the event loop. */
+  /** Chunks since the last flush. */
   #chunks: Buffer[] = [];
-  #willFlush = false;
+  /** true: there is a head or a chunk that is not sent. */
+  #isPending = false;
   #isCut = false;
 
   constructor(response: ClientResponse, source: Source) {
@@ -26,9 +27,15 @@ export class ResponseWriter {
     this.#source = source;
   }
 
+  /** The head is written. It is sent with the next flush. */
+  begin(): void {
+    this.#isPending = true;
+  }
+
+  /** The chunk is sent with the next flush. */
   write(chunk: Buffer): void {
     this.#chunks.push(chunk);
-    this.flushSoon();
+    this.#isPending = true;
   }
 
   end(): void {
@@ -38,21 +45,16 @@ export class ResponseWriter {
 
   /** Sends what was received of the response, including its head, then cuts the connection. */
   cut(): void {
-    if (this.#willFlush) this.#flush();
+    this.flush();
     this.#isCut = true;
     cutOff(this.#response);
   }
 
-  /** Sends everything at the end of this turn, including a head without body bytes. Nothing waits for later data. */
-  flushSoon(): void {
-    if (this.#willFlush) return;
-    this.#willFlush = true;
-    process.nextTick(this.#flush);
-  }
-
-  readonly #flush = (): void => {
+  /** Sends everything, including a head without body bytes. Call it after each read: nothing waits for later data. */
+  flush(): void {
+    if (!this.#isPending) return;
+    this.#isPending = false;
     const response = this.#response;
-    this.#willFlush = false;
     if (this.#isCut || response.writableEnded || response.destroyed) return;
     // Not flushHeaders() for a head without body: it writes UTF-8, so header bytes above ASCII would arrive as two bytes.
     const hasRoom = written(response, joined(this.#chunks));
@@ -64,7 +66,7 @@ export class ResponseWriter {
       this.isFull = false;
       this.#source.resume();
     });
-  };
+  }
 }
 
 /**

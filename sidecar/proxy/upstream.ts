@@ -49,6 +49,8 @@ export interface UpstreamHandler {
   onInformation(status: number, raw: HeaderList): void;
   onHead(status: number, message: string, raw: HeaderList): void;
   onData(chunk: Buffer): void;
+  /** Called after the events of one read, unless the response is over. */
+  onRead(): void;
   onEnd(rawTrailers: HeaderList): void;
   onError(failure: UpstreamFailure): void;
 }
