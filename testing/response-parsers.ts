@@ -1,5 +1,6 @@
 import { Duplex } from 'node:stream';
 import { Client, type Dispatcher } from 'undici';
+import { KnownLines, type HeaderLine } from '../core/untrusted/known-lines.ts';
 import { ResponseReader } from '../sidecar/http-client/response-reader.ts';
 
 /** One response as a client has read it. */
@@ -22,10 +23,13 @@ const unread = (): ReadResponse => ({
   ...{ information: [], head: null, body: '', trailers: [], isComplete: false, persists: false, error: '' },
 });
 
+/** Every response is compared with the lines of those before it. */
+const knownLines = new KnownLines<HeaderLine>();
+
 /** Reads a response with the product's own client. The connection ends after the pieces. */
 export function readWithOwnClient(method: string, pieces: readonly Buffer[]): ReadResponse {
   const read = unread();
-  const reader = new ResponseReader();
+  const reader = new ResponseReader(knownLines);
   const sink = {
     onInformation: (status: number, fields: readonly string[]) =>
       void read.information.push([status, fields]),

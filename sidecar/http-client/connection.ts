@@ -1,4 +1,5 @@
 import { connect, type OnReadOpts, type Socket } from 'node:net';
+import type { HeaderLine, KnownLines } from '../../core/untrusted/known-lines.ts';
 import { internalFailure, type UpstreamFailure } from '../proxy/upstream.ts';
 import { InvalidResponse } from './invalid-response.ts';
 import { RequestBodyWriter, writeWhole } from './request-body-writer.ts';
@@ -22,6 +23,8 @@ export interface Target {
 
 /** What a connection reports to its pool. */
 export interface ConnectionOwner {
+  /** Header lines of the responses to all requests. */
+  readonly knownLines: KnownLines<HeaderLine>;
   /** The response is complete, and the connection may be used again. `keepAlive`: the agent's Keep-Alive header. */
   onFree(connection: Connection, keepAlive: string): void;
   onClose(connection: Connection): void;
@@ -40,7 +43,7 @@ export class Connection {
   readonly #target: Target;
   readonly #owner: ConnectionOwner;
   readonly #socket: Socket;
-  readonly #reader = new ResponseReader();
+  readonly #reader: ResponseReader;
   #transfer: Transfer | null;
   #writer: RequestBodyWriter | null = null;
   #connecting: NodeJS.Timeout | null;
@@ -61,6 +64,7 @@ export class Connection {
   constructor(target: Target, owner: ConnectionOwner, first: Transfer) {
     this.#target = target;
     this.#owner = owner;
+    this.#reader = new ResponseReader(owner.knownLines);
     this.#transfer = first;
     const { address, tls } = target;
     const onread: OnReadOpts = {

@@ -1,5 +1,7 @@
 import { HEADER_NAME, HEADER_VALUE } from '../../core/untrusted/header-syntax.ts';
+import { detached } from '../../core/untrusted/fields.ts';
 import { withoutBlanks } from '../../core/untrusted/http-blanks.ts';
+import { KnownLines, type HeaderLine } from '../../core/untrusted/known-lines.ts';
 import { InvalidResponse } from './invalid-response.ts';
 
 /** Maximum bytes of all names and values of a head, or of the trailers of one response: the limit of Node.js. */
@@ -33,6 +35,12 @@ export class HeadReader {
   #unfinished = '';
   #bytes = 0;
   #expectsStatusLine = true;
+  readonly #known: KnownLines<HeaderLine>;
+
+  /** `known`: lines of other heads from the same server. */
+  constructor(known = new KnownLines<HeaderLine>()) {
+    this.#known = known;
+  }
 
   /** Prepares for the next head. */
   expectHead(): void {
@@ -68,6 +76,14 @@ export class HeadReader {
     const text = this.#unfinished === '' ? piece : this.#unfinished + piece;
     let from = 0;
     for (;;) {
+      const known = this.#expectsStatusLine
+        ? undefined
+        : this.#known.find(this.fields.length / 2, text, from);
+      if (known !== undefined) {
+        this.#add(known);
+        from += this.#known.length;
+        continue;
+      }
       const lineFeed = text.indexOf('\n', from);
       if (lineFeed < 0) break;
       const lineEnd = lineFeed - 1;
@@ -128,13 +144,20 @@ export class HeadReader {
   #readField(text: string, from: number, to: number): void {
     const colon = text.indexOf(':', from);
     if (colon < 0 || colon >= to) throw new InvalidResponse('a header has no colon');
-    const name = text.slice(from, colon);
+    const name = detached(text.slice(from, colon));
     let value = withoutBlanks(text, colon + 1, to);
     // Other parsers do not see chunks then, so the coding is not accepted.
     const isCoding = name.length === 17 && name.toLowerCase() === 'transfer-encoding';
     if (isCoding && value !== '' && text.charCodeAt(to - 1) === TAB) value += '\t';
     if (!HEADER_NAME.test(name) || !HEADER_VALUE.test(value))
       throw new InvalidResponse('a header is invalid');
+    const line = { name, value: detached(value) };
+    // With its line break.
+    this.#known.keep(this.fields.length / 2, line, text, from, to + 2);
+    this.#add(line);
+  }
+
+  #add({ name, value }: HeaderLine): void {
     this.#bytes += name.length;
     this.#checkSize(value.length);
     this.#bytes += value.length;

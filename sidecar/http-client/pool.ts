@@ -1,3 +1,4 @@
+import { KnownLines, type HeaderLine } from '../../core/untrusted/known-lines.ts';
 import { Connection, type ConnectionOwner, type Target } from './connection.ts';
 import type { Transfer } from './transfer.ts';
 
@@ -16,6 +17,7 @@ const MAX_IDLE_MS = 600_000;
 
 /** The connections of one client. The one that was used last is used first, so the others can become idle and be closed. */
 export class Pool implements ConnectionOwner {
+  readonly knownLines = new KnownLines<HeaderLine>();
   readonly #options: PoolOptions;
   readonly #all = new Set<Connection>();
   /** Idle connections, the last used one at the end. */

@@ -1,3 +1,4 @@
+import type { HeaderLine, KnownLines } from '../../core/untrusted/known-lines.ts';
 import { ChunkReader } from './chunk-reader.ts';
 import { framingOf, type BodyEnd } from './framing.ts';
 import { HeadReader } from './head-reader.ts';
@@ -25,13 +26,19 @@ export class ResponseReader {
   persists = false;
   /** Value of Keep-Alive. */
   keepAlive = '';
-  readonly #head = new HeadReader();
-  readonly #chunks = new ChunkReader(this.#head);
+  readonly #head: HeadReader;
+  readonly #chunks: ChunkReader;
   #sink: ResponseSink | null = null;
   #isHead = false;
   #state: State = 'over';
   /** Missing bytes of a body with a length. */
   #missing = 0;
+
+  /** `known`: header lines of other responses of the same server. */
+  constructor(known?: KnownLines<HeaderLine>) {
+    this.#head = new HeadReader(known);
+    this.#chunks = new ChunkReader(this.#head);
+  }
 
   /** Prepares for the response to the next request. */
   expect(sink: ResponseSink, method: string): void {

@@ -2,12 +2,13 @@ import { createServer, type IncomingMessage, type Server } from 'node:http';
 import { Duplex } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, test } from '@jest/globals';
+import { KnownLines } from '../../core/untrusted/known-lines.ts';
 import { diceOf } from '../../testing/dice.ts';
 import { generatedRequest } from '../../testing/generated-requests.ts';
 import { IN_SOAK } from '../../testing/real-time.ts';
 import { SEED } from '../../testing/seed.ts';
 import { frame, type Framed } from '../proxy/framing.ts';
-import { readPlainRequest } from './read-plain-request.ts';
+import { readPlainRequest, type PlainLine } from './read-plain-request.ts';
 
 /** Number of requests. `make soak` uses a million, but not in its run with fault injection, which does not affect a parser. */
 const REQUESTS = IN_SOAK && process.env['FAULTS'] === undefined ? 1_000_000 : 20_000;
@@ -71,10 +72,13 @@ const NEXT_READ: ReadRequest = {
 
 test(`accepts of ${REQUESTS} generated requests only those that node:http reads in the same way`, async () => {
   const dice = diceOf(SEED);
+  // Every request is compared with the lines of those before it.
+  const lines = new KnownLines<PlainLine>();
   const counts = { accepted: 0, withBody: 0, incomplete: 0, leftToNode: 0 };
   for (let i = 0; i < REQUESTS; i += 1) {
     const wire = generatedRequest(dice);
-    const plain = readPlainRequest(Buffer.from(wire, 'latin1'));
+    const sent = Buffer.from(wire, 'latin1');
+    const plain = readPlainRequest(sent, sent.length, lines);
     if (plain === null) {
       counts.leftToNode += 1;
       continue;
@@ -82,7 +86,7 @@ test(`accepts of ${REQUESTS} generated requests only those that node:http reads 
     const { method, target, host, rawHeaders, bodyAt, bodyBytes, missing } = plain;
     // A body of which a part is missing: any bytes may follow.
     const bytes = Buffer.from(wire + '\r\n0'.repeat(missing).slice(0, missing), 'latin1');
-    expect(readPlainRequest(bytes)).toEqual({ ...plain, missing: 0 });
+    expect(readPlainRequest(bytes, bytes.length, lines)).toEqual({ ...plain, missing: 0 });
     const framed = { ok: true, path: target, host, body: bodyBytes === 0 ? 'none' : 'sized', bodyBytes };
     const body = bytes.toString('latin1', bodyAt);
     const other = await readWithNode(bytes);

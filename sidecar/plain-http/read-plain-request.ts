@@ -1,6 +1,7 @@
 import { detached } from '../../core/untrusted/fields.ts';
 import { HEADER_VALUE } from '../../core/untrusted/header-syntax.ts';
 import { withoutBlanks } from '../../core/untrusted/http-blanks.ts';
+import type { HeaderLine, KnownLines } from '../../core/untrusted/known-lines.ts';
 import { isAuthority, MAX_HEADER_FIELDS } from '../proxy/framing.ts';
 import { CONNECTION, LENGTH, nameOf, ROUTES, UNUSUAL } from '../proxy/header-names.ts';
 
@@ -18,6 +19,12 @@ export interface PlainRequest {
   missing: number;
 }
 
+/** A header line that is allowed in plain requests. */
+export interface PlainLine extends HeaderLine {
+  /** Bits of header-names.ts. */
+  readonly rules: number;
+}
+
 /** A longer head is read by Node.js. */
 const MAX_HEAD = 8 * 1024;
 
@@ -30,12 +37,16 @@ const SIZE = /^(?:0|[1-9]\d{0,9})$/;
 const SPACE = 32;
 
 /**
- * Reads a request if it is plain: `bytes` are one request of HTTP/1.1 that every server reads in the same way, or a part of it that
- * contains its head. null: they are not, and Node.js has to read them. All requests that are accepted are read in the same way by
- * Node.js (differential.test.ts).
+ * Reads a request if it is plain: the first `end` of `bytes` are one request of HTTP/1.1 that every server reads in the same way, or
+ * a part of it that contains its head. null: they are not, and Node.js has to read them. All requests that are accepted are read in
+ * the same way by Node.js (differential.test.ts). `lines`: those of other requests to the same server.
  */
-export function readPlainRequest(bytes: Buffer): PlainRequest | null {
-  const text = bytes.toString('latin1', 0, Math.min(bytes.length, MAX_HEAD));
+export function readPlainRequest(
+  bytes: Buffer,
+  end: number,
+  lines: KnownLines<PlainLine>,
+): PlainRequest | null {
+  const text = bytes.toString('latin1', 0, Math.min(end, MAX_HEAD));
   const headEnd = text.indexOf('\r\n\r\n');
   if (headEnd < 0) return null;
   const lineEnd = text.indexOf('\r\n');
@@ -48,28 +59,41 @@ export function readPlainRequest(bytes: Buffer): PlainRequest | null {
   let host = '';
   let length = '';
   for (let from = lineEnd + 2; from < headEnd + 2;) {
-    const to = text.indexOf('\r\n', from);
-    const colon = text.indexOf(':', from);
-    if (colon < 0 || colon > to) return null;
-    const { name, rules } = nameOf(text.slice(from, colon));
-    if ((rules & UNUSUAL) !== 0) return null;
-    const value = withoutBlanks(text, colon + 1, to);
-    if (!HEADER_VALUE.test(value)) return null;
+    const position = rawHeaders.length / 2;
+    const known = lines.find(position, text, from);
+    const to = known === undefined ? text.indexOf('\r\n', from) + 2 : from + lines.length;
+    const line = known ?? readLine(text, from, to - 2);
+    if (line === null) return null;
+    if (known === undefined) lines.keep(position, line, text, from, to);
+    const { name, value, rules } = line;
     if ((rules & ROUTES) !== 0) {
-      if (host !== '' || !isAuthority(value)) return null;
+      if (host !== '') return null;
       host = value;
     } else if ((rules & LENGTH) !== 0) {
-      if (length !== '' || !SIZE.test(value)) return null;
+      if (length !== '') return null;
       length = value;
-    } else if ((rules & CONNECTION) !== 0 && !isKeepAlive(value)) return null;
+    }
     rawHeaders.push(name, value);
-    from = to + 2;
+    from = to;
   }
   const bodyAt = headEnd + 4;
   const bodyBytes = length === '' ? 0 : Number(length);
-  const missing = bodyBytes - (bytes.length - bodyAt);
+  const missing = bodyBytes - (end - bodyAt);
   if (host === '' || missing < 0 || rawHeaders.length > 2 * MAX_HEADER_FIELDS) return null;
   return { method, target, host, rawHeaders, bodyAt, bodyBytes, missing };
+}
+
+/** null: the line is not one of a plain request. */
+function readLine(text: string, from: number, to: number): PlainLine | null {
+  const colon = text.indexOf(':', from);
+  if (colon < 0 || colon > to) return null;
+  const { name, rules } = nameOf(text.slice(from, colon));
+  const value = detached(withoutBlanks(text, colon + 1, to));
+  if ((rules & UNUSUAL) !== 0 || !HEADER_VALUE.test(value)) return null;
+  if ((rules & ROUTES) !== 0 && !isAuthority(value)) return null;
+  if ((rules & LENGTH) !== 0 && !SIZE.test(value)) return null;
+  if ((rules & CONNECTION) !== 0 && !isKeepAlive(value)) return null;
+  return { name, value, rules };
 }
 
 function methodOf(text: string): string | undefined {

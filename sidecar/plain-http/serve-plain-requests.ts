@@ -1,12 +1,14 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
+import { KnownLines } from '../../core/untrusted/known-lines.ts';
 import { ChunkStore } from '../../runtime/chunk-store.ts';
+import { readInto } from '../../runtime/read-buffer.ts';
 import type { ClientBody, ClientRequest } from '../proxy/client-message.ts';
 import { isLingering } from '../proxy/connection-end.ts';
 import type { Framed } from '../proxy/framing.ts';
 import type { LoadLimits, PipelineShare } from '../proxy/load-limits.ts';
 import { PlainResponse } from './plain-response.ts';
-import { readPlainRequest, type PlainRequest } from './read-plain-request.ts';
+import { readPlainRequest, type PlainLine, type PlainRequest } from './read-plain-request.ts';
 
 /** A plain request with its response. */
 export interface PlainExchange {
@@ -27,6 +29,11 @@ export interface PlainOptions {
   serve(exchange: PlainExchange): void;
 }
 
+interface ConnectionOptions extends PlainOptions {
+  /** Lines of the requests on all connections. */
+  lines: KnownLines<PlainLine>;
+}
+
 /** Milliseconds until the first request, as Node.js waits for a head. */
 const FIRST_MS = 60_000;
 /** A connection is closed so many milliseconds after the idle time: a request may be on its way. */
@@ -37,6 +44,8 @@ const MAX_REQUEST = 16 * 1024;
 const COLLECTING_MS = 10;
 /** At so many bytes that arrive before the response, reading stops. Until then, the end of the connection is noticed. */
 const MAX_EARLY = 16 * 1024;
+/** All connections read into this buffer: the bytes are parsed or copied before the next read. */
+const READ_BUFFER = Buffer.allocUnsafeSlow(64 * 1024);
 
 /**
  * Serves the plain requests of a server without Node's parser and response objects, which are a quarter of the cost of a request. A
@@ -54,13 +63,14 @@ export function servePlainRequests(
     if (serveHttp !== undefined) Reflect.apply(serveHttp, server, [socket]);
     for (const listener of onHandedOver) listener(socket);
   };
+  const served = { ...options, lines: new KnownLines<PlainLine>() };
   const connections = new Set<PlainConnection>();
   server.removeAllListeners('connection').on('connection', (socket: Socket) => {
     // A connection with an ignored upgrade comes again.
     if (socket.bytesRead > 0) handOver(socket);
     else
       connections.add(
-        new PlainConnection(socket, options, (connection, keepsOn) => {
+        new PlainConnection(socket, served, (connection, keepsOn) => {
           connections.delete(connection);
           if (keepsOn) handOver(socket);
         }),
@@ -84,7 +94,7 @@ class PlainConnection implements PipelineShare {
   /** Bytes reserved for `#early`. */
   bytes = 0;
   readonly #socket: Socket;
-  readonly #options: PlainOptions;
+  readonly #options: ConnectionOptions;
   /** Called once, when this object has no part in the connection any more. `keepsOn`: Node.js gets the connection. */
   readonly #onLeave: (connection: PlainConnection, keepsOn: boolean) => void;
   /** The response to the request in flight. */
@@ -92,20 +102,22 @@ class PlainConnection implements PipelineShare {
   /** Bytes that arrived before the response was sent. */
   readonly #early = new ChunkStore();
   #isUsed = false;
+  /** true: Node.js has the connection. */
+  #hasLeft = false;
   /** The first part of a request, until the timer ends or the rest arrives. */
   #begun: { bytes: Buffer; timer: NodeJS.Timeout } | null = null;
 
   constructor(
     socket: Socket,
-    options: PlainOptions,
+    options: ConnectionOptions,
     onLeave: (connection: PlainConnection, keepsOn: boolean) => void,
   ) {
     this.#socket = socket;
     this.#options = options;
     this.#onLeave = onLeave;
+    if (!readInto(socket, { buffer: READ_BUFFER, callback: this.#took })) socket.on('data', this.#readChunk);
     socket
       .setTimeout(Math.min(FIRST_MS, options.idleMs))
-      .on('data', this.#read)
       .on('end', this.#ended)
       .on('close', this.#closed)
       .on('error', this.#failed)
@@ -122,21 +134,45 @@ class PlainConnection implements PipelineShare {
     if (this.#isUsed && this.#response === null && this.#begun === null) this.shed();
   }
 
-  readonly #read = (chunk: Buffer): void => {
+  /** Returns false if Node.js wants no more bytes now. */
+  readonly #took = (count: number, buffer: Uint8Array): boolean => {
+    if (this.#hasLeft) return this.#socket.push(Buffer.from(buffer.subarray(0, count)));
+    this.#read(buffer as Buffer, count);
+    return true;
+  };
+
+  readonly #readChunk = (chunk: Buffer): void => this.#read(chunk, chunk.length);
+
+  /** Reads the first `count` of `bytes`, which change after this call. */
+  #read(bytes: Buffer, count: number): void {
     if (isLingering(this.#socket)) return;
     if (this.#response !== null) {
-      this.#keep(chunk);
+      this.#keep(Buffer.from(bytes.subarray(0, count)));
       return;
     }
     const begun = this.#takeBegun();
-    const bytes = begun === null ? chunk : Buffer.concat([begun, chunk]);
-    const plain = readPlainRequest(bytes);
-    if (plain === null || plain.bodyAt + plain.bodyBytes > MAX_REQUEST) this.#handOver(bytes);
-    else if (plain.missing === 0) this.#serve(plain, bytes);
-    else if (begun !== null) this.#handOver(bytes);
-    else
-      this.#begun = { bytes, timer: setTimeout(this.#giveUp, this.#options.collectingMs ?? COLLECTING_MS) };
-  };
+    if (begun === null) this.#readRequest(bytes, count, true);
+    else {
+      const whole = Buffer.concat([begun, bytes.subarray(0, count)]);
+      this.#readRequest(whole, whole.length, false);
+    }
+  }
+
+  #readRequest(bytes: Buffer, count: number, mayBeContinued: boolean): void {
+    const plain = readPlainRequest(bytes, count, this.#options.lines);
+    const isShort = plain !== null && plain.bodyAt + plain.bodyBytes <= MAX_REQUEST;
+    if (isShort && plain.missing === 0) {
+      this.#serve(plain, bytes);
+      return;
+    }
+    const copy = Buffer.from(bytes.subarray(0, count));
+    if (isShort && mayBeContinued)
+      this.#begun = {
+        bytes: copy,
+        timer: setTimeout(this.#giveUp, this.#options.collectingMs ?? COLLECTING_MS),
+      };
+    else this.#handOver(copy);
+  }
 
   /** Keeps bytes that arrived before the response. */
   #keep(chunk: Buffer): void {
@@ -176,12 +212,12 @@ class PlainConnection implements PipelineShare {
     };
     const response = new PlainResponse(request, Math.floor(this.#options.idleMs / 1000));
     this.#response = response;
-    response.once('finish', this.#sent);
+    response.on('finish', this.#sent);
     this.#options.serve({
       request,
       response,
       framed: { ok: true, path: target, host, body: bodyBytes === 0 ? 'none' : 'sized', bodyBytes },
-      body: bodyBytes === 0 ? null : new PlainBody(bytes.subarray(bodyAt)),
+      body: bodyBytes === 0 ? null : new PlainBody(Buffer.from(bytes.subarray(bodyAt, bodyAt + bodyBytes))),
     });
   }
 
@@ -205,8 +241,9 @@ class PlainConnection implements PipelineShare {
   }
 
   #leave(): void {
+    this.#hasLeft = true;
     this.#socket
-      .off('data', this.#read)
+      .off('data', this.#readChunk)
       .off('end', this.#ended)
       .off('close', this.#closed)
       .off('error', this.#failed)

@@ -1,0 +1,38 @@
+import { detached } from './fields.ts';
+
+/** A valid header line. */
+export interface HeaderLine {
+  readonly name: string;
+  /** A copy: a slice would keep the whole head in memory. */
+  readonly value: string;
+}
+
+/** Further lines of a message, and longer lines, are read each time, so that the kept ones need at most 32 KiB. */
+const MAX_LINES = 32;
+const MAX_LENGTH = 256;
+
+/**
+ * The header lines of the last messages, by position. Most messages repeat most lines of the message before, and the comparison costs
+ * a third of reading the line.
+ */
+export class KnownLines<T extends HeaderLine> {
+  readonly #lines: ({ text: string; line: T } | undefined)[] = [];
+
+  /** The number of characters of the line that `find` returned last, with its line break. */
+  length = 0;
+
+  /** The line number `position` of a message, which begins at `from`; undefined: it differs from the kept one. */
+  find(position: number, text: string, from: number): T | undefined {
+    const known = this.#lines[position];
+    // Not `startsWith`, which compares more slowly.
+    if (known === undefined || text.slice(from, from + known.text.length) !== known.text) return undefined;
+    this.length = known.text.length;
+    return known.line;
+  }
+
+  /** Keeps a line. `from` and `to`: its place in `text`, with its line break. */
+  keep(position: number, line: T, text: string, from: number, to: number): void {
+    if (position >= MAX_LINES || to - from > MAX_LENGTH) return;
+    this.#lines[position] = { text: detached(text.slice(from, to)), line };
+  }
+}
