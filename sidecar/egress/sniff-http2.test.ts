@@ -1,6 +1,11 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
-import { createServer as createHttp2Server } from 'node:http2';
+import {
+  connect as connectHttp2,
+  createServer as createHttp2Server,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+} from 'node:http2';
 import { connect, type AddressInfo, type Socket } from 'node:net';
 import { expect, test } from '@jest/globals';
 import { sniffHttp2 } from './sniff-http2.ts';
@@ -45,5 +50,21 @@ test('a connection without a byte is closed, one with a slow request is not', as
   expect(await busy.text()).toBe('served');
   if (!silent.destroyed) await once(silent.resume(), 'close');
   server.closeAllConnections();
+  server.close();
+});
+
+test('a call ends when the client ends its HTTP/2 connection', async () => {
+  const server = createServer();
+  const http2 = createHttp2Server();
+  sniffHttp2(server, http2);
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const session = connectHttp2(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  const arrived = once(http2, 'request') as Promise<[Http2ServerRequest, Http2ServerResponse]>;
+  session.request({ ':path': '/' }).on('error', () => undefined);
+  const [, response] = await arrived;
+  const closed = once(response, 'close');
+  session.destroy();
+  await closed;
   server.close();
 });

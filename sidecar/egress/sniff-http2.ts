@@ -21,6 +21,8 @@ export function sniffHttp2(server: Server, http2: Http2Server, firstByteMs = FIR
       // Only at the beginning: HTTP/1.1 does not become HTTP/2 on the way.
       const isFirst = socket.bytesRead === chunk.length;
       if (isFirst && chunk.toString('latin1', 0, PREFACE.length) === PREFACE) {
+        // The sockets of an HTTP/1.1 server stay open after the client has ended them: a session would never notice.
+        socket.allowHalfOpen = false;
         // An HTTP/2 session reads what is buffered itself.
         http2.emit('connection', socket);
         return;
