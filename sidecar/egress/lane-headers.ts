@@ -1,7 +1,10 @@
 import { endToEnd, recordOf, valuesOf, type HeaderList } from '../proxy/headers.ts';
 
-/** Request headers that the lane sets itself. The length is set by the client library where the body is sent as a whole. */
-const REPLACED: ReadonlySet<string> = new Set(['host', 'expect']);
+/**
+ * Request headers that the lane sets itself. The length is set by the client library where the body is sent as a whole. A lane
+ * sends no trailers, and Node.js rejects their announcement for a request without a body.
+ */
+const REPLACED: ReadonlySet<string> = new Set(['host', 'expect', 'trailer']);
 /** A coded answer cannot be read. */
 const CODING = 'accept-encoding';
 

@@ -1,4 +1,4 @@
-import { request as httpRequest, ServerResponse, type IncomingMessage } from 'node:http';
+import { request as httpRequest, ServerResponse, type ClientRequest, type IncomingMessage } from 'node:http';
 import { request as httpsRequest } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Duplex } from 'node:stream';
@@ -8,11 +8,12 @@ import { frame } from '../proxy/framing.ts';
 import { pairsOf, printable } from '../proxy/headers.ts';
 import { OVERLOAD, writeProblem } from '../proxy/problem-response.ts';
 import { holdWhilePaused } from '../proxy/upgrade-response.ts';
-import { FAILURE_RESPONSES } from '../proxy/upstream.ts';
+import type { UpstreamFailure } from '../proxy/upstream.ts';
 import { NO_FACTS } from './lane-call.ts';
 import type { LaneContext, OpenLane } from './lane-context.ts';
 import { admit } from './lane-entrance.ts';
 import { clientHeaders, upstreamHeaders } from './lane-headers.ts';
+import { FAILURES } from './own-response.ts';
 
 /** Milliseconds until the upstream must have responded. An open WebSocket may be idle without limit. */
 const HANDSHAKE_MS = 30_000;
@@ -65,15 +66,15 @@ function record(context: LaneContext, passage: Passage, headBytes: number): void
 }
 
 function connect(context: LaneContext, passage: Passage): void {
-  const { open, route, request, client } = passage;
-  const { upstream } = route.lane;
-  const headers = upstreamHeaders(request.rawHeaders, { host: upstream.host, isRead: false, isWhole: false });
-  const send = upstream.protocol === 'https:' ? httpsRequest : httpRequest;
-  const outgoing = send({
-    ...hostPortOf(upstream),
-    ...{ path: route.upstreamPath, setHost: false, agent: false, ...context.tls },
-    headers: [...headers, 'Connection', 'Upgrade', 'Upgrade', 'websocket'],
-  });
+  const { open, client } = passage;
+  let outgoing: ClientRequest;
+  try {
+    outgoing = requestOf(context, passage);
+  } catch (error) {
+    // Otherwise the error would end the process.
+    fail(context, passage, { kind: 'broken', error: error as Error });
+    return;
+  }
   outgoing.maxHeadersCount = 0;
   const timer = setTimeout(() => outgoing.destroy(new Error('no response to the handshake')), HANDSHAKE_MS);
   outgoing.once('close', () => clearTimeout(timer));
@@ -85,14 +86,31 @@ function connect(context: LaneContext, passage: Passage): void {
   });
   outgoing.on('response', (incoming) => relay(passage, incoming));
   outgoing.on('error', (error) => {
-    if (passage.statusCode !== null || client.destroyed) return;
-    context.log.failed(route.lane.id);
-    open.outages.failed({ kind: 'unreachable', error }, null);
-    const { status } = FAILURE_RESPONSES.unreachable;
-    passage.statusCode = status;
-    writeProblem(client, { status, detail: 'the upstream of the egress lane is unreachable' });
+    if (passage.statusCode === null && !client.destroyed)
+      fail(context, passage, { kind: 'unreachable', error });
   });
   outgoing.end();
+}
+
+function requestOf({ tls }: LaneContext, { route, request }: Passage): ClientRequest {
+  const { upstream } = route.lane;
+  const headers = upstreamHeaders(request.rawHeaders, { host: upstream.host, isRead: false, isWhole: false });
+  const send = upstream.protocol === 'https:' ? httpsRequest : httpRequest;
+  return send({
+    ...hostPortOf(upstream),
+    ...{ path: route.upstreamPath, setHost: false, agent: false, ...tls },
+    headers: [...headers, 'Connection', 'Upgrade', 'Upgrade', 'websocket'],
+  });
+}
+
+/** Responds in place of the upstream. */
+function fail({ log }: LaneContext, passage: Passage, failure: UpstreamFailure): void {
+  const { open, route, client } = passage;
+  log.failed(route.lane.id);
+  open.outages.failed(failure, null);
+  const { status, message } = FAILURES[failure.kind];
+  passage.statusCode = status;
+  writeProblem(client, { status, detail: message });
 }
 
 interface Switched {

@@ -9,7 +9,8 @@ import type { LaneClient } from './lane-client.ts';
 /** Why a lane responds in place of its upstream, apart from denials. */
 type FailureKind = UpstreamFailureKind | 'overload';
 
-const FAILURES: Readonly<Record<FailureKind, LaneFailure>> = {
+/** Responses in place of the upstream's, by kind of failure. */
+export const FAILURES: Readonly<Record<FailureKind, LaneFailure>> = {
   unreachable: {
     status: 502,
     code: 'upstream_unreachable',

@@ -1,0 +1,45 @@
+import { Agent } from 'node:https';
+import { afterEach, expect, jest, test } from '@jest/globals';
+import { startEgressRig, type EgressRig } from '../../testing/egress-rig.ts';
+import { askRaw, until } from '../../testing/proxy-rig.ts';
+
+let rig: EgressRig;
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await rig.close();
+});
+
+/** Requests a WebSocket. Returns the response, which ends with its connection. */
+const upgrade = (more = ''): Promise<string> =>
+  askRaw(
+    rig.port,
+    `GET /openai/v1/realtime HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n${more}\r\n`,
+  );
+
+async function recorded(statusCode: number): Promise<void> {
+  await until(() => rig.egress.log.newest().length === 1, 'the call in the log');
+  expect(rig.egress.log.newest()).toMatchObject([{ path: '/v1/realtime', statusCode }]);
+}
+
+test('a WebSocket whose request announces trailers reaches the vendor without the announcement', async () => {
+  rig = await startEgressRig();
+  let seen: string[] = [];
+  rig.vendor.server.on('upgrade', (request, socket) => {
+    seen = Object.keys(request.headers);
+    socket.end('HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n');
+  });
+  expect(await upgrade('Trailer: X-Sum\r\nX-Own: 1\r\n')).toMatch(/^HTTP\/1\.1 101 /);
+  expect(seen).toContain('x-own');
+  expect(seen).not.toContain('trailer');
+  await recorded(101);
+});
+
+test('a WebSocket whose request cannot be sent gets 502', async () => {
+  rig = await startEgressRig();
+  jest.spyOn(Agent.prototype, 'createConnection').mockImplementation(() => {
+    throw new Error('thrown');
+  });
+  expect(await upgrade()).toMatch(/^HTTP\/1\.1 502 /);
+  await recorded(502);
+  expect(rig.egress.log.counts.get('openai')?.failed).toBe(1);
+});
