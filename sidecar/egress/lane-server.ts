@@ -1,5 +1,11 @@
 import { createServer } from 'node:http';
-import { createServer as createHttp2Server, type Http2Server, type ServerHttp2Session } from 'node:http2';
+import {
+  createServer as createHttp2Server,
+  type Http2Server,
+  type Http2ServerRequest,
+  type Http2ServerResponse,
+  type ServerHttp2Session,
+} from 'node:http2';
 import type { Socket } from 'node:net';
 import { bind, endOf } from '../../runtime/http-listener.ts';
 import { servePlainRequests } from '../plain-http/serve-plain-requests.ts';
@@ -79,7 +85,15 @@ function http2ServerOf(context: LaneContext, sessions: Set<ServerHttp2Session>):
     session.once('close', () => sessions.delete(session));
   });
   server.on('sessionError', () => undefined);
-  server.on('request', (request, response) => serve(context, http2Client(request, response)));
+  const take = (request: Http2ServerRequest, response: Http2ServerResponse): void =>
+    serve(context, http2Client(request, response));
+  server.on('request', take);
+  server.on('checkContinue', (request, response) => {
+    // The client has already reset the stream. Writing on it throws.
+    if (request.stream.closed) return;
+    response.writeContinue();
+    take(request, response);
+  });
   return server;
 }
 
