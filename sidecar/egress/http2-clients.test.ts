@@ -1,10 +1,13 @@
-import { afterEach, expect, test } from '@jest/globals';
+import { once } from 'node:events';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { afterEach, describe, expect, test } from '@jest/globals';
 import { startEgressRig, type EgressRig } from '../../testing/egress-rig.ts';
 import { until } from '../../testing/proxy-rig.ts';
 import { connectRawHttp2 } from '../../testing/raw-http2.ts';
 
 const CHAT = '/openai/v1/chat/completions';
 const JSON_TYPE = { 'content-type': 'application/json' };
+const EVENTS = { 'content-type': 'text/event-stream' };
 const ask = JSON.stringify({ model: 'gpt-5', messages: [] });
 
 let rig: EgressRig;
@@ -22,4 +25,51 @@ test('a stream with an expectation that is reset in the packet of its head is no
   expect(rig.egress.log.newest().map(({ path }) => path)).toEqual(['/v1/other']);
   expect(rig.vendor.requests.map(({ url }) => url)).toEqual(['/v1/other']);
   client.socket.destroy();
+});
+
+describe('a call whose client resets its stream', () => {
+  test.each([
+    ['before the response', () => undefined],
+    ['in a stream', (response) => void response.writeHead(200, EVENTS).write('data: {"choices":[]}\n\n')],
+    [
+      'in a response that is read as a whole',
+      (response) => void response.writeHead(200, JSON_TYPE).write('{'),
+    ],
+  ] satisfies [string, (response: ServerResponse) => void][])(
+    '%s ends at the vendor, and its reservation is kept',
+    async (_title, begin) => {
+      rig = await startEgressRig();
+      let isOpen = false;
+      let hasClosed = false;
+      rig.vendor.answer = (_seen, response) => {
+        isOpen = true;
+        response.once('close', () => (hasClosed = true));
+        begin(response);
+      };
+      const client = connectRawHttp2(rig.port);
+      client.post(1, CHAT, JSON_TYPE);
+      client.data(1, ask, true);
+      await until(() => isOpen, 'the call at the vendor');
+      client.reset(1);
+      await until(() => hasClosed, 'the end of the call at the vendor');
+      expect(rig.egress.log.newest()).toHaveLength(1);
+      expect(rig.egress.reservations.total.tokens).toBeGreaterThan(0);
+      client.socket.destroy();
+    },
+  );
+
+  test('before the end of its body does not complete at the vendor', async () => {
+    rig = await startEgressRig();
+    const arrived = once(rig.vendor.server, 'request') as Promise<[IncomingMessage]>;
+    const client = connectRawHttp2(rig.port);
+    client.post(1, '/openai/v1/files', { 'content-type': 'multipart/form-data' });
+    client.data(1, 'part');
+    const [request] = await arrived;
+    const closed = new Promise((resolve) => request.on('error', () => undefined).once('close', resolve));
+    client.reset(1);
+    await closed;
+    expect(request.complete).toBe(false);
+    expect(rig.vendor.requests).toEqual([]);
+    client.socket.destroy();
+  });
 });

@@ -107,7 +107,8 @@ export function http2Client(request: Http2ServerRequest, response: Http2ServerRe
     cut: () => void setImmediate(end),
     destroy: end,
     sent: () => undefined,
-    onDisconnect: () => undefined,
+    // Node.js ends both sides of a reset stream. When the response emits 'close', it and the body seem to be complete.
+    onDisconnect: (listener) => void request.once('aborted', listener),
   };
 }
 
