@@ -43,3 +43,13 @@ test('a WebSocket whose request cannot be sent gets 502', async () => {
   await recorded(502);
   expect(rig.egress.log.counts.get('openai')?.failed).toBe(1);
 });
+
+test('a WebSocket request gets 502 if the response of the vendor is not valid', async () => {
+  rig = await startEgressRig();
+  rig.vendor.server.on('upgrade', (_request, socket) =>
+    socket.end('HTTP/1.1 099 X\r\nContent-Length: 0\r\n\r\n'),
+  );
+  expect(await upgrade()).toMatch(/^HTTP\/1\.1 502 /);
+  await recorded(502);
+  expect(rig.egress.log.counts.get('openai')?.failed).toBe(1);
+});

@@ -84,7 +84,7 @@ function connect(context: LaneContext, passage: Passage): void {
     open.outages.ended();
     switchTo(context, passage, { incoming, socket, rest });
   });
-  outgoing.on('response', (incoming) => relay(passage, incoming));
+  outgoing.on('response', (incoming) => relay(context, passage, incoming));
   outgoing.on('error', (error) => {
     if (passage.statusCode === null && !client.destroyed)
       fail(context, passage, { kind: 'unreachable', error });
@@ -140,16 +140,19 @@ function switchTo({ load }: LaneContext, passage: Passage, { incoming, socket, r
 }
 
 /** The upstream did not switch: its response is passed on, and the connection ends. */
-function relay(passage: Passage, incoming: IncomingMessage): void {
+function relay(context: LaneContext, passage: Passage, incoming: IncomingMessage): void {
   const { client, request } = passage;
+  const { statusCode = 0, statusMessage = '', rawHeaders } = incoming;
   const response = new ServerResponse(request);
   response.shouldKeepAlive = false;
-  passage.statusCode = incoming.statusCode ?? 502;
-  response.writeHead(
-    passage.statusCode,
-    printable(incoming.statusMessage ?? ''),
-    clientHeaders(incoming.rawHeaders, false),
-  );
+  try {
+    response.writeHead(statusCode, printable(statusMessage), clientHeaders(rawHeaders, false));
+  } catch (error) {
+    // Otherwise the error would end the process.
+    fail(context, passage, { kind: 'broken', error: error as Error });
+    return;
+  }
+  passage.statusCode = statusCode;
   response.on('error', () => undefined).once('finish', () => client.destroySoon());
   response.assignSocket(client);
   incoming.on('error', () => client.destroy());
