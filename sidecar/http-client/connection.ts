@@ -27,6 +27,8 @@ export interface ConnectionOwner {
   readonly knownLines: KnownLines<HeaderLine>;
   /** The response is complete, and the connection may be used again. `keepAlive`: the agent's Keep-Alive header. */
   onFree(connection: Connection, keepAlive: string): void;
+  /** The agent has closed an idle connection at the moment of its use. Called before the request on it fails. */
+  onStale(): void;
   onClose(connection: Connection): void;
 }
 
@@ -233,7 +235,11 @@ export class Connection {
     if (this.#connecting !== null) {
       this.#target.tls?.dropSession();
       this.#fail({ kind: 'unreachable', error });
-    } else this.#fail({ kind: this.#isUsed && !this.#hasAnswered ? 'stale' : 'broken', error });
+      return;
+    }
+    const isStale = this.#isUsed && !this.#hasAnswered;
+    if (isStale && !this.#isClosed) this.#owner.onStale();
+    this.#fail({ kind: isStale ? 'stale' : 'broken', error });
   }
 
   #fail(failure: UpstreamFailure): void {

@@ -369,6 +369,40 @@ describe('connections', () => {
     expect((await ask()).failure?.kind).toBe('broken');
   });
 
+  test('that are idle are closed when one of them is stale, so a repeated request gets a new one', async () => {
+    await start();
+    const waiting: Socket[] = [];
+    onRequest = (socket) => void waiting.push(socket);
+    const all = [1, 2, 3].map(() => send());
+    await until(() => waiting.length === 3);
+    for (const socket of waiting) socket.write(OK);
+    await Promise.all(all.map(({ over }) => over));
+    await new Promise((resolve) => setImmediate(resolve));
+    // The agent closes each of the connections when a request arrives on it.
+    onRequest = (socket) => void (waiting.includes(socket) ? socket.destroy() : socket.write(OK));
+    expect((await ask()).failure?.kind).toBe('stale');
+    expect(await ask()).toMatchObject({ body: 'ok', failure: null });
+    expect(sockets).toHaveLength(4);
+  });
+
+  test('that are idle stay open when a request is aborted on a connection that was used before', async () => {
+    await start();
+    const waiting: Socket[] = [];
+    onRequest = (socket) => void waiting.push(socket);
+    const all = [send(), send()];
+    await until(() => waiting.length === 2);
+    for (const socket of waiting) socket.write(OK);
+    await Promise.all(all.map(({ over }) => over));
+    await new Promise((resolve) => setImmediate(resolve));
+    const aborted = send();
+    await until(() => waiting.length === 3);
+    aborted.control?.abort();
+    await once(waiting[2]!, 'close');
+    onRequest = (socket) => void socket.write(OK);
+    expect((await ask()).body).toBe('ok');
+    expect(sockets).toHaveLength(2);
+  });
+
   test('are not used again if the response came before the end of the request', async () => {
     await start();
     const body = new PassThrough();

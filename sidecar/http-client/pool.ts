@@ -106,6 +106,11 @@ export class Pool implements ConnectionOwner {
     return next;
   }
 
+  /** An agent that restarts closes all idle connections, so a repeated request needs a new one. */
+  onStale(): void {
+    for (const connection of this.#idle.splice(0)) connection.cut();
+  }
+
   onClose(connection: Connection): void {
     this.#all.delete(connection);
     const at = this.#idle.indexOf(connection);
