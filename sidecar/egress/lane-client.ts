@@ -100,6 +100,8 @@ export function http2Client(request: Http2ServerRequest, response: Http2ServerRe
       } catch (error) {
         // Otherwise the headers would stay in the response, and the head of an error would fail as well.
         for (const name of response.getHeaderNames()) response.removeHeader(name);
+        // Node.js does not remove this header.
+        response.setHeader('date', new Date().toUTCString());
         throw error;
       }
     },
