@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import type { IncomingMessage, ServerResponse } from 'node:http';
-import { afterEach, describe, expect, test } from '@jest/globals';
+import { connect as connectHttp2, Http2ServerResponse, type IncomingHttpHeaders } from 'node:http2';
+import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import { startEgressRig, type EgressRig } from '../../testing/egress-rig.ts';
 import { until } from '../../testing/proxy-rig.ts';
 import { connectRawHttp2 } from '../../testing/raw-http2.ts';
@@ -11,7 +12,10 @@ const EVENTS = { 'content-type': 'text/event-stream' };
 const ask = JSON.stringify({ model: 'gpt-5', messages: [] });
 
 let rig: EgressRig;
-afterEach(() => rig.close());
+afterEach(async () => {
+  jest.restoreAllMocks();
+  await rig.close();
+});
 
 test('a stream with an expectation that is reset in the packet of its head is not served', async () => {
   rig = await startEgressRig();
@@ -72,4 +76,20 @@ describe('a call whose client resets its stream', () => {
     expect(rig.vendor.requests).toEqual([]);
     client.socket.destroy();
   });
+});
+
+test('a request to no lane gets a problem without a reason phrase', async () => {
+  rig = await startEgressRig();
+  // Node.js warns on the error output, once in a process, if there is a phrase.
+  const writeHead = jest.spyOn(Http2ServerResponse.prototype, 'writeHead');
+  const session = connectHttp2(rig.url);
+  const request = session.request({ ':path': '/unknown' });
+  const [headers] = (await once(request, 'response')) as [IncomingHttpHeaders];
+  let text = '';
+  for await (const chunk of request.setEncoding('utf8')) text += String(chunk);
+  session.close();
+  expect(headers).toMatchObject({ ':status': 404, 'content-type': 'application/problem+json' });
+  expect(JSON.parse(text)).toMatchObject({ status: 404, title: 'Not Found' });
+  expect(writeHead.mock.calls.flat().filter((each) => typeof each === 'string')).toEqual([]);
+  expect(writeHead).toHaveBeenCalledTimes(1);
 });

@@ -11,13 +11,13 @@ import { bind, endOf } from '../../runtime/http-listener.ts';
 import { servePlainRequests } from '../plain-http/serve-plain-requests.ts';
 import { MAX_HEADER_FIELDS } from '../proxy/framing.ts';
 import { ignoreUpgrade, wantsWebSocket } from '../proxy/ignore-upgrade.ts';
-import { respondWithProblem, writeProblem } from '../proxy/problem-response.ts';
+import { writeProblem } from '../proxy/problem-response.ts';
 import { http2Client, nodeClient, plainClient, type LaneClient } from './lane-client.ts';
 import type { LaneContext } from './lane-context.ts';
 import { admit } from './lane-entrance.ts';
 import { LaneExchange } from './lane-exchange.ts';
 import { handleLaneUpgrade } from './lane-upgrade.ts';
-import { failureOf, respondWith } from './own-response.ts';
+import { failureOf, problemOf, respondWith } from './own-response.ts';
 import { sniffHttp2 } from './sniff-http2.ts';
 
 /** Answers of models may take as long as they want, and so may connections between them. */
@@ -101,5 +101,8 @@ function serve(context: LaneContext, client: LaneClient): void {
   const result = admit(context, client);
   if ('admitted' in result) new LaneExchange(context, client, result.admitted).start();
   else if ('overload' in result) respondWith(client, failureOf(result.overload.lane, 'overload'), []);
-  else respondWithProblem(client.response, result.problem);
+  else {
+    if (result.problem.close) client.response.shouldKeepAlive = false;
+    respondWith(client, problemOf(result.problem), []);
+  }
 }

@@ -3,6 +3,7 @@ import type { UpstreamFailureKind } from '../../core/behavior/audit-entry.ts';
 import { FAILURE_BODIES, type LaneFailure } from '../../core/egress/failure-bodies.ts';
 import { FAMILIES, type Lane } from '../../core/egress/lanes.ts';
 import { withViolations } from '../policy/violation-answer.ts';
+import { problemBody, type ProblemResponse } from '../proxy/problem-response.ts';
 import type { OwnResponse } from './lane-call.ts';
 import type { LaneClient } from './lane-client.ts';
 
@@ -44,6 +45,13 @@ export function failureOf({ kind }: Lane, failure: FailureKind): OwnResponse {
   const retry = failure === 'overload' ? ['Retry-After', '1'] : [];
   return { status: row.status, headers: ['Content-Type', 'application/json', ...retry], body };
 }
+
+/** The response to a request that belongs to no lane. */
+export const problemOf = (problem: ProblemResponse): OwnResponse => ({
+  status: problem.status,
+  headers: ['Content-Type', 'application/problem+json', ...Object.entries(problem.headers ?? {}).flat()],
+  body: problemBody(problem),
+});
 
 /** Sends a response in place of the upstream's. A denial says so in its head, and that a retry is useless. */
 export function respondWith(client: LaneClient, response: OwnResponse, violations: readonly string[]): void {

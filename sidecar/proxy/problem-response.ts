@@ -20,14 +20,15 @@ export const OVERLOAD = {
   headers: { 'Retry-After': '1' },
 } as const satisfies ProblemResponse;
 
-function bodyOf({ status, detail, requestId }: ProblemResponse): string {
+/** The body of a problem. */
+export function problemBody({ status, detail, requestId }: ProblemResponse): string {
   const title = STATUS_CODES[status] ?? 'Error';
   return JSON.stringify({ type: 'about:blank', title, status, detail, ...(requestId && { requestId }) });
 }
 
 /** Responds in place of the agent with RFC 9457 `application/problem+json`. Returns the number of body bytes. */
 export function respondWithProblem(response: ClientResponse, problem: ProblemResponse): number {
-  const body = bodyOf(problem);
+  const body = problemBody(problem);
   const length = Buffer.byteLength(body);
   if (problem.close) response.shouldKeepAlive = false;
   // Explicit reason phrase: a failed writeHead() leaves its own phrase in the response.
@@ -64,7 +65,7 @@ function write(socket: Duplex, problem: ProblemResponse, onWritten: () => void):
     socket.destroy();
     return 0;
   }
-  const body = bodyOf(problem);
+  const body = problemBody(problem);
   const headers = { ...headersOf(problem, Buffer.byteLength(body)), Connection: 'close' };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
   const statusLine = `HTTP/1.1 ${problem.status} ${STATUS_CODES[problem.status] ?? 'Error'}\r\n`;
