@@ -5,7 +5,7 @@ import { answerViolation, withViolations } from '../policy/violation-answer.ts';
 import { agentRequest, isRepeatable, isSafe } from './agent-request.ts';
 import { ResponseWriter, type Source } from './response-writer.ts';
 import type { ClientBody, ClientRequest, ClientResponse } from './client-message.ts';
-import { afterResponse } from './connection-end.ts';
+import { afterResponse, cutOff } from './connection-end.ts';
 import type { Framed } from './framing.ts';
 import {
   mayHaveTrailers,
@@ -255,7 +255,7 @@ export class Exchange implements UpstreamHandler, Source, Turn {
     } catch (error) {
       // Otherwise the error would end the process.
       this.#isOver = true;
-      this.#input.request.socket.destroy();
+      cutOff(this.#input.response);
       this.#context.outages.failed(internalFailure(error), this.#input.requestId);
     }
   }

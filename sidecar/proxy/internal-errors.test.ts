@@ -1,7 +1,15 @@
 import { afterEach, describe, expect, test } from '@jest/globals';
 import type { RequestListener } from 'node:http';
 import type { PolicyAnswer } from '../../core/policy/engine.ts';
-import { ask, completedEntry, startRig, type ProxyRig, type RigOptions } from '../../testing/proxy-rig.ts';
+import {
+  ask,
+  askRaw,
+  completedEntry,
+  startRig,
+  until,
+  type ProxyRig,
+  type RigOptions,
+} from '../../testing/proxy-rig.ts';
 import type { Recording } from '../audit/recording.ts';
 
 let rig: ProxyRig;
@@ -94,3 +102,18 @@ test.each<[string, RequestListener]>([
     expect(await completedEntry(rig)).toMatchObject({ aborted: true });
   },
 );
+
+test('an error in the handling of a failure does not affect the previous response of the connection', async () => {
+  let respondToFirst: (() => void) | undefined;
+  rig = await startRig((request, response) => {
+    if (request.url === '/fail') request.socket.destroy();
+    else respondToFirst = () => void response.end('first');
+  });
+  const request = (path: string): string => `GET ${path} HTTP/1.1\r\nHost: a\r\n\r\n`;
+  breakRecording('failed');
+  const received = askRaw(rig.port, request('/first') + request('/fail'));
+  await until(() => rig.log.length > 0, 'the error');
+  await until(() => respondToFirst !== undefined, 'the first request');
+  respondToFirst?.();
+  expect(await received).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*first/);
+});
