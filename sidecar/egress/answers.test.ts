@@ -339,6 +339,23 @@ test.each([
   expect((await logged())[0]).toMatchObject({ statusCode: 502 });
 });
 
+test.each([
+  ['text/event-stream', sse([chunk({ content: 'hi' })])],
+  ['text/plain', 'hi'],
+])(
+  'HTTP/2: the part of a response of %s before an error arrives, then the stream is reset',
+  async (type, part) => {
+    await start();
+    rig.vendor.answer = (_seen, { socket }) => {
+      const head = `HTTP/1.1 200 OK\r\nContent-Type: ${type}\r\nTransfer-Encoding: chunked\r\n\r\n`;
+      // In one segment, so that both are read at once.
+      socket?.write(`${head}${part.length.toString(16)}\r\n${part}\r\nnot a chunk\r\n`);
+    };
+    expect(await askOverHttp2()).toEqual([200, part]);
+    expect((await logged())[0]).toMatchObject({ statusCode: 200 });
+  },
+);
+
 describe('the port of the lanes', () => {
   test.each([
     ['another Host', `GET /openai/v1/models HTTP/1.1\r\nHost: evil.example\r\n\r\n`, 403],

@@ -105,8 +105,11 @@ export function http2Client(request: Http2ServerRequest, response: Http2ServerRe
         throw error;
       }
     },
-    // The writer writes at the end of this turn of the event loop.
-    cut: () => void setImmediate(end),
+    cut: (writer) => {
+      writer.flush();
+      // The session sends what was written at the end of this turn of the event loop.
+      setImmediate(end);
+    },
     destroy: end,
     sent: () => undefined,
     // Node.js ends both sides of a reset stream. When the response emits 'close', it and the body seem to be complete.

@@ -1,9 +1,10 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import { connect, type AddressInfo, type Socket } from 'node:net';
+import { connect, createServer as createTcpServer, type AddressInfo, type Socket } from 'node:net';
 import { buffer } from 'node:stream/consumers';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
 import { LoadLimits } from '../proxy/load-limits.ts';
+import { readInto } from '../../runtime/read-buffer.ts';
 import { until } from '../../testing/proxy-rig.ts';
 import { servePlainRequests, type PlainExchange } from './serve-plain-requests.ts';
 
@@ -110,6 +111,26 @@ test('serves plain requests, one after the other, until one is not plain', async
     '<node GET /4 >',
     '<node GET /5 >',
   ]);
+});
+
+test('serves plain requests if the socket cannot read into the buffer of the server', async () => {
+  await start();
+  const front = createTcpServer((socket) => {
+    // Then the socket has a buffer already.
+    readInto(socket, {
+      buffer: Buffer.alloc(1024),
+      callback: (count, bytes) => socket.push(Buffer.from(bytes.subarray(0, count))),
+    });
+    server.emit('connection', socket);
+  }).listen(0, '127.0.0.1');
+  await once(front, 'listening');
+  ({ port } = front.address() as AddressInfo);
+  const client = new Client();
+  await client.send(post('/1', 'hello'), 1);
+  const bodies = await client.send(get('/2', 'TE: trailers'), 2);
+  client.socket.destroy();
+  front.close();
+  expect(bodies).toEqual(['<plain POST /1 hello>', '<node GET /2 >']);
 });
 
 describe('leaves to node:http', () => {
