@@ -1,4 +1,10 @@
-import { Socket, type OnReadOpts } from 'node:net';
+import { Socket } from 'node:net';
+
+/** As `onread` of Node.js. */
+interface ReadInto {
+  buffer: Uint8Array;
+  callback: (count: number, bytes: Uint8Array) => boolean;
+}
 
 /** What `onread` sets on a socket that connects. Node.js has no such option for the sockets that a server accepts. */
 type Members = Record<symbol, unknown> & {
@@ -18,13 +24,13 @@ const CALLBACK = symbolOf('kBufferCb');
  * requests. `callback` gets the number of bytes, and returns false to stop reading until `resume`. Returns false, and changes nothing, if
  * the socket is not connected, already has a buffer, or if this version of Node.js has other members.
  */
-export function readInto(socket: Socket, { buffer, callback }: OnReadOpts): boolean {
+export function readInto(socket: Socket, { buffer, callback }: ReadInto): boolean {
   const members = socket as unknown as Members;
   const handle = members._handle;
   if (BUFFER === undefined || CALLBACK === undefined || members[BUFFER] !== null) return false;
-  if (typeof handle?.useUserBuffer !== 'function') return false;
+  if (handle?.useUserBuffer === undefined) return false;
   members[BUFFER] = buffer;
   members[CALLBACK] = callback;
-  handle.useUserBuffer(buffer as Uint8Array);
+  handle.useUserBuffer(buffer);
   return true;
 }

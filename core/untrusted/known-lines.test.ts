@@ -7,7 +7,7 @@ let lines: KnownLines<HeaderLine>;
 
 beforeEach(() => {
   lines = new KnownLines();
-  lines.keep(1, HOST, `GET / HTTP/1.1\r\n${LINE}`, 16, 16 + LINE.length);
+  lines.keep(1, LINE, HOST);
 });
 
 describe('a line is known', () => {
@@ -18,7 +18,7 @@ describe('a line is known', () => {
 
   test('until another line was at its position', () => {
     const other = { name: 'Host', value: 'b' };
-    lines.keep(1, other, 'Host: b\r\n', 0, 9);
+    lines.keep(1, 'Host: b\r\n', other);
     expect([lines.find(1, LINE, 0), lines.find(1, 'Host: b\r\n', 0)]).toEqual([undefined, other]);
   });
 });
@@ -42,7 +42,7 @@ describe('a line is not known', () => {
     ['of a message with very many lines', 32, 9],
   ])('%s', (_title, position, length) => {
     const text = 'x'.repeat(length);
-    lines.keep(position, HOST, text, 0, length);
+    lines.keep(position, text, HOST);
     expect(lines.find(position, text, 0)).toBeUndefined();
   });
 });

@@ -30,9 +30,9 @@ export class KnownLines<T extends HeaderLine> {
     return known.line;
   }
 
-  /** Keeps a line. `from` and `to`: its place in `text`, with its line break. */
-  keep(position: number, line: T, text: string, from: number, to: number): void {
-    if (position >= MAX_LINES || to - from > MAX_LENGTH) return;
-    this.#lines[position] = { text: detached(text.slice(from, to)), line };
+  /** Keeps a line with its text, which includes the line break. */
+  keep(position: number, text: string, line: T): void {
+    if (position >= MAX_LINES || text.length > MAX_LENGTH) return;
+    this.#lines[position] = { text: detached(text), line };
   }
 }

@@ -30,8 +30,12 @@ export function readBody(request: Readable, { maxBytes, keep, onWhole, onTooLarg
   request.on('data', take).on('end', end);
 }
 
+/** A body to send as it is. */
+export const unread = (body: Buffer | Readable): Buffer | Readable =>
+  Buffer.isBuffer(body) ? body : passed(body);
+
 /** The body as a stream of its own: a client library destroys the body of a request that it no longer sends. */
-export function passed(request: Readable): PassThrough {
+function passed(request: Readable): PassThrough {
   const body = new PassThrough();
   body.on('error', () => undefined);
   // Not `pipeline`, which would destroy the request.

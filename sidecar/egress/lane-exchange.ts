@@ -14,7 +14,7 @@ import {
 } from '../proxy/upstream.ts';
 import { AnswerBody, type AnswerStep } from './answer-body.ts';
 import { createCall } from './create-call.ts';
-import { passed, readBody } from './lane-body.ts';
+import { readBody, unread } from './lane-body.ts';
 import {
   NO_FACTS,
   type LaneCall,
@@ -30,9 +30,6 @@ import { clientHeaders, isPlainJson, mediaTypeOf, upstreamHeaders } from './lane
 import { failureOf, respondWith } from './own-response.ts';
 
 const IGNORED = (): void => undefined;
-
-/** A body to send as it is. */
-const unread = (body: Buffer | Readable): Buffer | Readable => (Buffer.isBuffer(body) ? body : passed(body));
 
 /** One call of the agent through a lane, with its response. */
 export class LaneExchange implements UpstreamHandler, Source {
@@ -117,12 +114,10 @@ export class LaneExchange implements UpstreamHandler, Source {
   #passUnread(call: LaneCall, reason: 'form' | 'size', body: Buffer | Readable): void {
     const { bodyBytes } = this.#input;
     this.#unread(reason);
-    const bytes = bodyBytes === Infinity ? null : bodyBytes;
-    const evaluate = (): ReturnType<LaneCall['unreadRequest']> => call.unreadRequest(bytes);
-    this.#after(evaluate, (response) => {
-      if (response === null) this.#send(body);
-      else this.#respond(response);
-    });
+    this.#after(
+      () => call.unreadRequest(bodyBytes === Infinity ? null : bodyBytes),
+      (response) => (response === null ? this.#send(body) : this.#respond(response)),
+    );
   }
 
   #requested(step: () => RequestStep | Promise<RequestStep>): void {
@@ -279,9 +274,7 @@ export class LaneExchange implements UpstreamHandler, Source {
     }
     if (this.#answer?.isStream === true)
       this.#call?.opened?.((bytes) => {
-        if (this.#isOver) return;
-        this.#writer.write(Buffer.from(bytes));
-        this.#writer.flush();
+        if (!this.#isOver) this.#writer.send(Buffer.from(bytes));
       });
     this.#writer.begin();
     return true;

@@ -153,7 +153,7 @@ export class HeadReader {
       throw new InvalidResponse('a header is invalid');
     const line = { name, value: detached(value) };
     // With its line break.
-    this.#known.keep(this.fields.length / 2, line, text, from, to + 2);
+    this.#known.keep(this.fields.length / 2, text.slice(from, to + 2), line);
     this.#add(line);
   }
 

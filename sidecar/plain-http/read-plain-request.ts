@@ -64,7 +64,7 @@ export function readPlainRequest(
     const to = known === undefined ? text.indexOf('\r\n', from) + 2 : from + lines.length;
     const line = known ?? readLine(text, from, to - 2);
     if (line === null) return null;
-    if (known === undefined) lines.keep(position, line, text, from, to);
+    if (known === undefined) lines.keep(position, text.slice(from, to), line);
     const { name, value, rules } = line;
     if ((rules & ROUTES) !== 0) {
       if (host !== '') return null;

@@ -38,6 +38,12 @@ export class ResponseWriter {
     this.#isPending = true;
   }
 
+  /** Sends the chunk at once. */
+  send(chunk: Buffer): void {
+    this.write(chunk);
+    this.flush();
+  }
+
   end(): void {
     if (this.#chunks.length === 0) this.#response.end();
     else this.#response.end(joined(this.#chunks), 'latin1');
