@@ -1,6 +1,7 @@
 // Measures what the socket census of the built sidecar costs, in a network namespace of its own: processor time of a sidecar with the
-// census and of one without it, first while nothing happens (only polls), then while connections are opened (scans).
-// node bench/census.ts --seconds 30 --rows 800 [--json]
+// census and of one without it, first while the pod is silent, then while bytes are exchanged over a connection that stays open (only
+// polls), then while connections are opened (scans).
+// node bench/census.ts --seconds 40 --rows 800 [--json]
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, globSync, readFileSync, writeFileSync } from 'node:fs';
@@ -18,7 +19,12 @@ const SIDECAR = 'dist/sidecar/main.js';
 /** The bars: shares of one core. */
 const MAX_POLLS = 0.001;
 const MAX_SCANS = 0.015;
-const WARM_UP_MS = 30_000;
+/** V8 compiles code that runs so rarely for more than a minute. Each state of the pod has this time. */
+const WARM_UP_MS = 50_000;
+/** After each change of the load: the pace of the polls changes, and a scan follows. */
+const SETTLE_MS = 5_000;
+/** Milliseconds between two bytes of the active pod: nearly every poll reads other counters than the one before. */
+const ACTIVE_MS = POLL_MS.active / 2;
 /** Connections that are opened per second while scans are measured: more than polls. */
 const OPENED_PER_SECOND = 50;
 /** In the namespace that this program creates for itself. */
@@ -32,13 +38,13 @@ const MANIFEST = JSON.stringify({
 });
 
 interface Result {
-  what: 'polls' | 'scans';
+  what: 'silent' | 'active' | 'scans';
   rows: number;
   seconds: number;
   /** Shares of one core. */
   withCensus: number;
   withoutCensus: number;
-  /** A process that does nothing but wake up as often as the census polls. On a virtual machine that costs ten times a poll. */
+  /** A process that does nothing but wake up as often as the census polls in this state. */
   timer: number;
   /** What the census costs above that. */
   census: number;
@@ -98,9 +104,11 @@ async function measureInside(seconds: number, rows: number): Promise<Result[]> {
     const counting = await sidecar('on', { first: 4200, manifest });
     started.push(counting);
     await stateIsOn(4201);
-    const waking = startTimer();
-    started.push(waking);
+    const timers = { active: startScript(wakes(POLL_MS.active)), silent: startScript(wakes(POLL_MS.silent)) };
+    started.push(timers.active, timers.silent);
     const measure = async (what: Result['what'], bar: number): Promise<Result> => {
+      await sleep(SETTLE_MS);
+      const waking = what === 'silent' ? timers.silent : timers.active;
       const before = [counting, plain, waking].map(({ pid }) => cpuSeconds(pid));
       const startedMs = performance.now();
       await sleep(seconds * 1000);
@@ -108,10 +116,9 @@ async function measureInside(seconds: number, rows: number): Promise<Result[]> {
       const [withCensus = NaN, withoutCensus = NaN, timer = NaN] = [counting, plain, waking].map(
         ({ pid }, index) => (cpuSeconds(pid) - (before[index] ?? NaN)) / took,
       );
-      const shown = what === 'polls' ? 0 : rows;
       return {
         what,
-        rows: shown,
+        rows: what === 'scans' ? rows : 0,
         seconds: took,
         withCensus,
         withoutCensus,
@@ -120,9 +127,18 @@ async function measureInside(seconds: number, rows: number): Promise<Result[]> {
         bar,
       };
     };
-    // The first probes and scans. V8 compiles code that runs so rarely for more than a minute, so the polls are measured too high.
+    const whileActive = async <T>(run: () => Promise<T>): Promise<T> => {
+      const activity = startScript(EXCHANGES);
+      try {
+        return await run();
+      } finally {
+        await activity.close();
+      }
+    };
+    await whileActive(() => sleep(WARM_UP_MS));
     await sleep(WARM_UP_MS);
-    const polls = await measure('polls', MAX_POLLS);
+    const silent = await measure('silent', MAX_POLLS);
+    const active = await whileActive(() => measure('active', MAX_POLLS));
     const load = await openRows(rows);
     const opening = setInterval(() => {
       connect(load.port, '127.0.0.1')
@@ -131,19 +147,29 @@ async function measureInside(seconds: number, rows: number): Promise<Result[]> {
           this.destroy();
         });
     }, 1000 / OPENED_PER_SECOND);
-    await sleep(5_000);
     const scans = await measure('scans', MAX_SCANS);
     clearInterval(opening);
     load.close();
-    return [polls, scans];
+    return [silent, active, scans];
   } finally {
     for (const each of started.toReversed()) await each.close();
     await rm(directory, { recursive: true });
   }
 }
 
-function startTimer(): Started {
-  const child = spawn(process.execPath, ['-e', `setInterval(() => undefined, ${POLL_MS})`]);
+const wakes = (everyMs: number): string => `setInterval(() => undefined, ${everyMs})`;
+
+/** One connection that stays open, in both directions. */
+const EXCHANGES = `
+const net = require('node:net');
+const server = net.createServer((socket) => socket.pipe(socket)).listen(0, '127.0.0.1', () => {
+  const socket = net.connect(server.address().port, '127.0.0.1').resume();
+  setInterval(() => socket.write('.'), ${ACTIVE_MS});
+});
+`;
+
+function startScript(code: string): Started {
+  const child = spawn(process.execPath, ['-e', code], { stdio: 'inherit' });
   if (child.pid === undefined) throw new Error('Node.js did not start');
   const exited = once(child, 'exit');
   const close = async (): Promise<void> => {
@@ -156,7 +182,9 @@ function startTimer(): Started {
 /** Rejects if the census is refused, because then nothing would be measured. */
 async function stateIsOn(controlPort: number): Promise<void> {
   while (!(await accepts(controlPort))) await sleep(50);
-  const response = await fetch(`http://127.0.0.1:${controlPort}/gap`);
+  // A connection that stays open has a timer in the sidecar (sidecar/collect-buffers.ts), which would count as cost of the census.
+  const headers = { connection: 'close' };
+  const response = await fetch(`http://127.0.0.1:${controlPort}/gap`, { headers });
   const { census } = (await response.json()) as { census?: { state?: string; reason?: string | null } };
   if (census?.state !== 'on') throw new Error(`the census is ${census?.state}: ${census?.reason}`);
 }
@@ -181,7 +209,7 @@ function table(results: readonly Result[]): string {
 async function main(): Promise<number> {
   const { values } = parseArgs({
     options: {
-      seconds: { type: 'string', default: '30' },
+      seconds: { type: 'string', default: '40' },
       rows: { type: 'string', default: '800' },
       json: { type: 'boolean', default: false },
     },

@@ -7,6 +7,8 @@ import { UnseenTargets } from './unseen-egress.ts';
 /** The files of `/proc/net` that are scanned. */
 export const TABLES = ['tcp', 'tcp6', 'udp', 'udp6'] as const;
 export type TableName = (typeof TABLES)[number];
+/** The kernel lists them in a hundredth of the time: it walks through one hash table of the whole machine for each TCP table. */
+export const UDP_TABLES: readonly TableName[] = ['udp', 'udp6'];
 
 /** What the process knows about its own sockets. */
 export interface OwnSockets {
@@ -45,8 +47,8 @@ interface Baseline {
  * `beginScan`, `read` for each part of each table, `endScan`.
  */
 export class SocketCensus {
-  /** Rows of the last complete scan. */
-  rows = 0;
+  /** Rows of the tables when they were last scanned. */
+  readonly rows = { tcp: 0, udp: 0 };
   readonly #options: CensusOptions;
   readonly #targets = new UnseenTargets();
   readonly #row: SocketRow = emptyRow();
@@ -56,7 +58,8 @@ export class SocketCensus {
   readonly #connections = new Map<string, number>();
   #scan = 0;
   #at = { now: new Date(0), nowMs: 0 };
-  #rowsOfScan = 0;
+  #rowsOfScan = { tcp: 0, udp: 0 };
+  #hasTcp = true;
   /** Connections that scans have seen since the baseline. */
   #seenOpens = 0;
   #baseline: Baseline | null = null;
@@ -77,10 +80,11 @@ export class SocketCensus {
     return this.#targets.dropped;
   }
 
-  /** `nowMs`: the same time in monotonic milliseconds. */
-  beginScan(now: Date, nowMs: number): void {
+  /** `nowMs`: the same time in monotonic milliseconds. `tables`: all, or those of UDP. */
+  beginScan(now: Date, nowMs: number, tables: readonly TableName[] = TABLES): void {
     this.#scan += 1;
-    this.#rowsOfScan = 0;
+    this.#rowsOfScan = { tcp: 0, udp: 0 };
+    this.#hasTcp = tables.includes('tcp');
     this.#at = { now, nowMs };
   }
 
@@ -91,7 +95,7 @@ export class SocketCensus {
   read(table: TableName, buffer: Buffer, length: number): number {
     const isTcp = table.startsWith('tcp');
     return readSocketTable(buffer, length, this.#row, (row) => {
-      this.#rowsOfScan += 1;
+      this.#rowsOfScan[isTcp ? 'tcp' : 'udp'] += 1;
       if (isTcp && this.#isInbound(row)) return;
       if (!isUnspecified(row.remote)) this.#connection(row, buffer, isTcp);
     });
@@ -99,8 +103,10 @@ export class SocketCensus {
 
   /** `activeOpens`: read before this scan; null: unknown. For the first scan: read after it, so that it counts no older connection. */
   endScan(activeOpens: number | null): void {
-    for (const [key, scan] of this.#connections) if (scan !== this.#scan) this.#connections.delete(key);
-    this.rows = this.#rowsOfScan;
+    for (const [key, scan] of this.#connections)
+      if (scan !== this.#scan && (this.#hasTcp || key.startsWith('u'))) this.#connections.delete(key);
+    this.rows.udp = this.#rowsOfScan.udp;
+    if (this.#hasTcp) this.rows.tcp = this.#rowsOfScan.tcp;
     if (activeOpens === null) return;
     const { attempts, accepts } = this.#options.own;
     // The counter never decreases, unless the namespace is another one.

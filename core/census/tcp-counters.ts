@@ -6,7 +6,7 @@ const SPACE = 0x20;
 
 /**
  * `ActiveOpens` of `/proc/net/snmp`: the connections that were attempted in this network namespace since its creation.
- * null: the file has another format. Searches with native functions, because the counters are read 20 times per second and
+ * null: the file has another format. Searches with native functions, because the number is searched a few times per second and
  * code that runs so rarely is not compiled.
  */
 export function activeOpensOf(buffer: Buffer, length: number): number | null {
@@ -19,17 +19,24 @@ interface Field {
   end: number;
 }
 
+/** With the blanks around the number, so that a longer number before it is noticed. */
+interface KnownField extends Field {
+  bytes: Buffer;
+}
+
+function isAt(buffer: Buffer, { bytes, start }: KnownField): boolean {
+  for (let index = 0; index < bytes.length; index++)
+    if (buffer[start - 1 + index] !== bytes[index]) return false;
+  return true;
+}
+
 /** The same counter, read again and again: while its bytes stay the same, they are only compared. */
 export class ActiveOpens {
-  #known: (Field & { bytes: Buffer }) | null = null;
+  #known: KnownField | null = null;
 
   of(buffer: Buffer, length: number): number | null {
     const known = this.#known;
-    // With the blanks around the number, so that a longer number before it is noticed.
-    if (known !== null && known.end < length) {
-      const { bytes, start, end, value } = known;
-      if (bytes.compare(buffer, start - 1, end + 1) === 0) return value;
-    }
+    if (known !== null && known.end < length && isAt(buffer, known)) return known.value;
     const field = fieldIn(buffer, length);
     this.#known =
       field === null

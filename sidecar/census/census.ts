@@ -1,6 +1,6 @@
 import { AddressBook, type KnownHosts } from '../../core/census/address-book.ts';
 import { ScanBudget } from '../../core/census/scan-budget.ts';
-import { SocketCensus } from '../../core/census/socket-census.ts';
+import { SocketCensus, TABLES, UDP_TABLES, type TableName } from '../../core/census/socket-census.ts';
 import { ActiveOpens, activeOpensOf } from '../../core/census/tcp-counters.ts';
 import type { CensusFacts, CensusState } from '../../core/facts/egress-facts.ts';
 import type { Clock } from '../../runtime/clock.ts';
@@ -9,12 +9,17 @@ import { lookup, NameLookups, type Lookup } from './name-lookups.ts';
 import { sharedNamespaceReason } from './network-namespace.ts';
 import { OwnAddresses } from './own-addresses.ts';
 import { OwnConnections } from './own-connections.ts';
-import { ProcFiles, type ProcNet } from './proc-files.ts';
+import { ProcFiles, type ProcNet, type TakeRows } from './proc-files.ts';
 
-/** Milliseconds between two readings of the counter of opened connections. */
-export const POLL_MS = 50;
-/** Milliseconds without a change of the counter until the next scan: it does not count UDP sockets. */
-const QUIET_SCAN_MS = 10_000;
+/** Milliseconds between two readings of the counters: while they change, and after a round without a change. */
+export const POLL_MS = { active: 50, silent: 100 } as const;
+/** Milliseconds of a round. After each, the pace is chosen again, and conditions are checked that depend on the time. */
+const ROUND_MS = 1_000;
+/**
+ * Milliseconds between two scans while no connection is opened. UDP sockets are not counted. All tables show ports on which the agent
+ * listens, without which the connections that it accepted could look like egress. They take 10 to 25 ms on a machine with much memory.
+ */
+const QUIET_SCAN_MS = { udp: 10_000, all: 600_000 } as const;
 /** Above this number of rows another thread reads the tables, at most once in a second. */
 const ROWS_IN_THIS_THREAD = 1_000;
 const THREAD_SCAN_MS = 1_000;
@@ -58,8 +63,8 @@ export class Census {
     if (this.state.state === 'refused') logger.warn('census refused', { reason: this.state.reason });
     const running = this.#running;
     if (running === null) return;
-    running.timer = setInterval(() => this.#poll(running), POLL_MS).unref();
-    this.#poll(running);
+    this.#tick(running);
+    this.#setPace(running, POLL_MS.active);
   }
 
   /** null: the census is off or refused. */
@@ -81,8 +86,9 @@ export class Census {
 
   #check(): CensusState {
     try {
-      const { buffer, length } = this.#files.readCounters();
-      if (activeOpensOf(buffer, length) === null)
+      this.#files.readCounters();
+      const { bytes, length } = this.#files.counters;
+      if (activeOpensOf(bytes, length) === null)
         return { state: 'refused', reason: 'the kernel counts no opened connections' };
       const reason = (this.#options.sharedReason ?? sharedNamespaceReason)(this.#files.interfaces());
       return reason === null ? { state: 'on', reason } : { state: 'refused', reason };
@@ -116,20 +122,55 @@ export class Census {
       census: new SocketCensus({ book, own, ownUid, ownPorts, isOwnAddress }),
       budget: new ScanBudget(nowMs()),
       timer: undefined,
+      paceMs: POLL_MS.active,
+      roundMs: 0,
+      hasChanged: false,
+      opens: null,
       foreignOpens: null,
       isScanning: false,
       scannedAtMs: -Infinity,
+      allScannedAtMs: -Infinity,
       threadUsedAtMs: Infinity,
     };
   }
 
-  /** Errors end nothing: a file of the kernel that cannot be read now can be read later. */
-  #poll(running: Running): void {
+  /**
+   * Reads the counters, and does little else until a connection is opened. All caches are cold after 50 ms without work, so that each
+   * function that runs here costs microseconds: time is counted in ticks, not read from the clock.
+   */
+  #tick(running: Running): void {
     if (running.isScanning) return;
+    running.roundMs += running.paceMs;
+    if (this.#readOpens(running)) {
+      running.hasChanged = true;
+      if (running.paceMs !== POLL_MS.active) this.#setPace(running, POLL_MS.active);
+    }
+    if (running.roundMs >= ROUND_MS) this.#endRound(running);
+    else if (hasForeignOpens(running)) this.#poll(running);
+  }
+
+  #endRound(running: Running): void {
+    running.roundMs = 0;
+    if (!running.hasChanged && running.paceMs !== POLL_MS.silent) this.#setPace(running, POLL_MS.silent);
+    running.hasChanged = false;
+    this.#poll(running);
+  }
+
+  /** The next tick is one interval after this call, so that no change of the pace delays it. */
+  #setPace(running: Running, paceMs: number): void {
+    clearInterval(running.timer);
+    running.paceMs = paceMs;
+    running.roundMs = 0;
+    running.timer = setInterval(() => this.#tick(running), paceMs).unref();
+  }
+
+  /** Starts a scan or lookups of names, or ends the thread, if it is time. */
+  #poll(running: Running): void {
     const nowMs = this.#options.clock.monotonicMs();
-    const opens = this.#activeOpens();
-    if (this.#isDue(running, opens, nowMs) && running.budget.allows(nowMs))
-      void this.#scan(running, opens).catch(() => undefined);
+    const tables = this.#dueTables(running, nowMs);
+    // Errors end nothing: a file of the kernel that cannot be read now can be read later.
+    if (tables !== null && this.#isAllowed(running, nowMs))
+      void this.#scan(running, tables).catch(() => undefined);
     if (nowMs - running.threadUsedAtMs > THREAD_IDLE_MS) {
       running.threadUsedAtMs = Infinity;
       this.#files.endThread();
@@ -137,32 +178,42 @@ export class Census {
     if (running.census.isPending && running.names.allows(nowMs)) void this.#resolve(running);
   }
 
-  /** Whether connections were opened that this process did not open or accept, or there was no scan for a while. */
-  #isDue({ own, census, foreignOpens, scannedAtMs }: Running, opens: number | null, nowMs: number): boolean {
-    const sinceMs = nowMs - scannedAtMs;
-    if (census.rows > ROWS_IN_THIS_THREAD && sinceMs < THREAD_SCAN_MS) return false;
-    if (sinceMs >= QUIET_SCAN_MS) return true;
-    return opens !== null && opens - own.attempts - own.accepts !== foreignOpens;
+  /** All tables if connections were opened that this process did not open or accept; others after a while; null: none. */
+  #dueTables(running: Running, nowMs: number): readonly TableName[] | null {
+    const { opens, scannedAtMs, allScannedAtMs } = running;
+    if (hasForeignOpens(running) || nowMs - allScannedAtMs >= QUIET_SCAN_MS.all) return TABLES;
+    if (nowMs - scannedAtMs < QUIET_SCAN_MS.udp) return null;
+    return opens === null ? TABLES : UDP_TABLES;
   }
 
-  async #scan(running: Running, opensBefore: number | null): Promise<void> {
+  #isAllowed({ census, budget, scannedAtMs }: Running, nowMs: number): boolean {
+    const { tcp, udp } = census.rows;
+    if (tcp + udp > ROWS_IN_THIS_THREAD && nowMs - scannedAtMs < THREAD_SCAN_MS) return false;
+    return budget.allows(nowMs);
+  }
+
+  async #scan(running: Running, tables: readonly TableName[]): Promise<void> {
     const { clock } = this.#options;
-    const { census, own, budget } = running;
+    const { census, own, budget, opens } = running;
     const isFirst = running.scannedAtMs === -Infinity;
     const startedAtMs = clock.monotonicMs();
     running.scannedAtMs = startedAtMs;
-    running.foreignOpens = opensBefore === null ? null : opensBefore - own.attempts - own.accepts;
+    if (tables === TABLES) {
+      running.allScannedAtMs = startedAtMs;
+      running.foreignOpens = opens === null ? null : opens - own.attempts - own.accepts;
+    }
     running.isScanning = true;
     try {
       own.renew();
-      census.beginScan(clock.now(), startedAtMs);
-      const take: Parameters<ProcNet['readTables']>[0] = (table, buffer, length) =>
-        census.read(table, buffer, length);
-      if (census.rows > ROWS_IN_THIS_THREAD) {
+      census.beginScan(clock.now(), startedAtMs, tables);
+      const take: TakeRows = (table, buffer, length) => census.read(table, buffer, length);
+      const rows = tables === TABLES ? census.rows.tcp + census.rows.udp : census.rows.udp;
+      if (rows > ROWS_IN_THIS_THREAD) {
         running.threadUsedAtMs = startedAtMs;
-        await this.#files.readTablesInThread(take);
-      } else this.#files.readTables(take);
-      census.endScan(isFirst ? this.#activeOpens() : opensBefore);
+        await this.#files.readTablesInThread(tables, take);
+      } else this.#files.readTables(tables, take);
+      if (isFirst) this.#readOpens(running);
+      census.endScan(isFirst ? running.opens : opens);
     } finally {
       running.isScanning = false;
       const tookMs = clock.monotonicMs() - startedAtMs;
@@ -181,14 +232,24 @@ export class Census {
     names.ended(census.settle(startedAt, clock.monotonicMs()), clock.monotonicMs());
   }
 
-  #activeOpens(): number | null {
+  /** Whether the counters changed since the last reading. Counters that cannot be read are a change once. */
+  #readOpens(running: Running): boolean {
+    const { opens } = running;
     try {
-      const { buffer, length } = this.#files.readCounters();
-      return this.#opens.of(buffer, length);
+      if (!this.#files.readCounters() && opens !== null) return false;
+      const { bytes, length } = this.#files.counters;
+      running.opens = this.#opens.of(bytes, length);
+      return true;
     } catch {
-      return null;
+      running.opens = null;
+      return opens !== null;
     }
   }
+}
+
+/** Whether connections were opened since the last scan that this process did not open or accept. */
+function hasForeignOpens({ own, opens, foreignOpens }: Running): boolean {
+  return opens !== null && opens - own.attempts - own.accepts !== foreignOpens;
 }
 
 interface Running {
@@ -198,11 +259,20 @@ interface Running {
   census: SocketCensus;
   budget: ScanBudget;
   timer: NodeJS.Timeout | undefined;
+  /** A value of `POLL_MS`. */
+  paceMs: number;
+  /** The intervals of the ticks since the last round. */
+  roundMs: number;
+  /** Whether the counters changed in this round. */
+  hasChanged: boolean;
+  /** Opened connections at the last reading; null: unknown. */
+  opens: number | null;
   /** Opened connections at the last scan, without those of this process. */
   foreignOpens: number | null;
   isScanning: boolean;
   /** Monotonic milliseconds. */
   scannedAtMs: number;
+  allScannedAtMs: number;
   /** Infinity: there is no thread. */
   threadUsedAtMs: number;
 }

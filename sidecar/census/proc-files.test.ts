@@ -5,7 +5,7 @@ import { connect } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from '@jest/globals';
-import type { TableName } from '../../core/census/socket-census.ts';
+import { TABLES, UDP_TABLES, type TableName } from '../../core/census/socket-census.ts';
 import { emptyRow, readSocketTable, STATES } from '../../core/census/socket-table.ts';
 import { activeOpensOf } from '../../core/census/tcp-counters.ts';
 import { countersOf, tableOf, type FixtureRow } from '../../testing/proc-net.ts';
@@ -51,38 +51,63 @@ describe('the files of a network namespace', () => {
   test('have the counters, read again each time', async () => {
     await write('snmp', countersOf(41));
     const read = () => {
-      const { buffer, length } = files.readCounters();
-      return activeOpensOf(buffer, length);
+      files.readCounters();
+      return activeOpensOf(files.counters.bytes, files.counters.length);
     };
     expect(read()).toBe(41);
     await write('snmp', countersOf(42));
     expect(read()).toBe(42);
   });
 
+  test.each<[what: string, next: string, isChange: boolean]>([
+    ['the same bytes', 'Udp: 12 3\n', false],
+    ['another first byte', 'udp: 12 3\n', true],
+    ['another last number', 'Udp: 12 4\n', true],
+    ['fewer bytes', 'Udp: 12\n', true],
+    ['more bytes', 'Udp: 12 30\n', true],
+  ])('have counters that show a change: %s', async (_what, next, isChange) => {
+    await write('snmp', 'Udp: 12 3\n');
+    expect(files.readCounters()).toBe(true);
+    expect(files.readCounters()).toBe(false);
+    await write('snmp', next);
+    expect(files.readCounters()).toBe(isChange);
+    expect(files.readCounters()).toBe(false);
+    expect(files.counters.bytes.toString('latin1', 0, files.counters.length)).toBe(next);
+  });
+
   test('have tables of any size, read here or in a thread', async () => {
     await write('tcp', tableOf(rowsOf(2_000)));
     await write('udp', tableOf(rowsOf(1)));
     const [here, thread, again] = [counter(), counter(), counter()];
-    files.readTables(here.take);
-    await files.readTablesInThread(thread.take);
-    await files.readTablesInThread(again.take);
+    files.readTables(TABLES, here.take);
+    await files.readTablesInThread(TABLES, thread.take);
+    await files.readTablesInThread(TABLES, again.take);
     expect(here.result()).toEqual({ counts: { tcp: 2_000, udp: 1 }, inodes: (1_999 * 2_000) / 2 });
     expect(thread.result()).toEqual(here.result());
     expect(again.result()).toEqual(here.result());
   });
 
+  test('may be read in part', async () => {
+    await write('tcp', tableOf(rowsOf(3)));
+    await write('udp', tableOf(rowsOf(2)));
+    const [here, thread] = [counter(), counter()];
+    files.readTables(UDP_TABLES, here.take);
+    await files.readTablesInThread(UDP_TABLES, thread.take);
+    expect([here.result().counts, thread.result().counts]).toEqual([{ udp: 2 }, { udp: 2 }]);
+  });
+
   test('may be cut in the middle of a line', async () => {
     await write('tcp', tableOf(rowsOf(2)).slice(0, -10));
     const [here, thread] = [counter(), counter()];
-    files.readTables(here.take);
-    await files.readTablesInThread(thread.take);
+    files.readTables(TABLES, here.take);
+    await files.readTablesInThread(TABLES, thread.take);
     expect([here.result().counts, thread.result().counts]).toEqual([{ tcp: 1 }, { tcp: 1 }]);
   });
 
   test('may be missing', async () => {
     const read = counter();
-    files.readTables(read.take);
-    await files.readTablesInThread(read.take);
+    files.readTables(TABLES, read.take);
+    await files.readTablesInThread(TABLES, read.take);
     expect(read.result().counts).toEqual({});
     expect(() => files.readCounters()).toThrow('ENOENT');
   });
@@ -90,10 +115,10 @@ describe('the files of a network namespace', () => {
   test('are read again in a new thread after the thread has ended', async () => {
     await write('tcp', tableOf(rowsOf(3)));
     const read = counter();
-    const ended = files.readTablesInThread(read.take);
+    const ended = files.readTablesInThread(TABLES, read.take);
     files.endThread();
     await expect(ended).rejects.toThrow('the thread that reads the socket tables ended');
-    await files.readTablesInThread(read.take);
+    await files.readTablesInThread(TABLES, read.take);
     expect(read.result().counts).toEqual({ tcp: 3 });
   });
 
@@ -217,7 +242,7 @@ describe('the connections of this process', () => {
       await once(socket, 'connect');
       const local = socket.localPort;
       const found: number[] = [];
-      new ProcFiles().readTables((table, buffer, length) =>
+      new ProcFiles().readTables(TABLES, (table, buffer, length) =>
         readSocketTable(buffer, length, emptyRow(), (row) => {
           if (table === 'tcp' && row.localPort === local && row.remotePort === port) found.push(row.inode);
         }),

@@ -1,24 +1,33 @@
 import { closeSync, openSync, readdirSync, readFileSync, readlinkSync, readSync } from 'node:fs';
 import { Worker } from 'node:worker_threads';
-import { TABLES, type TableName } from '../../core/census/socket-census.ts';
+import type { TableName } from '../../core/census/socket-census.ts';
 
 /** Bytes of a part of a table. The kernel returns at most one page per read. */
 const BUFFER_BYTES = 64 * 1024;
 const COUNTER_BYTES = 16 * 1024;
+const NEWLINE = 0x0a;
 /** A larger table is cut: 64 MiB are 400,000 connections. */
 const MAX_TABLE_BYTES = 64 * 1024 * 1024;
 
 /** Reads a part of a table and returns the number of bytes that were used; the rest comes again. */
 export type TakeRows = (table: TableName, buffer: Buffer, length: number) => number;
 
+/** The bytes of `/proc/net/snmp`, at the beginning of a larger buffer. */
+export interface Counters {
+  readonly bytes: Buffer;
+  length: number;
+}
+
 /** The files of the kernel that a census reads. */
 export interface ProcNet {
-  /** `/proc/net/snmp`; the number of bytes in `buffer`. Throws if the file cannot be read. */
-  readCounters(): { buffer: Buffer; length: number };
-  /** Reads all tables in this thread. A table that does not exist, for example without IPv6, has no rows. */
-  readTables(take: TakeRows): void;
+  /** `/proc/net/snmp` at the last reading. */
+  readonly counters: Readonly<Counters>;
+  /** Reads the counters again. Returns whether a byte changed. Throws if the file cannot be read. */
+  readCounters(): boolean;
+  /** Reads tables in this thread. A table that does not exist, for example without IPv6, has no rows. */
+  readTables(tables: readonly TableName[], take: TakeRows): void;
   /** The same in another thread, for large tables. Rejects if the thread fails. */
-  readTablesInThread(take: TakeRows): Promise<void>;
+  readTablesInThread(tables: readonly TableName[], take: TakeRows): Promise<void>;
   /** Inodes of the sockets of this process. */
   ownInodes(): ReadonlySet<number>;
   /** Names of the network interfaces. */
@@ -62,10 +71,12 @@ parentPort.on('message', (paths) => {
 
 /** `root`: the process whose network namespace is read; tests pass a directory with files in the same format. */
 export class ProcFiles implements ProcNet {
+  counters: ComparedCounters = emptyCounters();
   readonly #root: string;
-  readonly #counters = Buffer.allocUnsafe(COUNTER_BYTES);
+  /** The next reading goes here, so that it can be compared with the last one. */
+  #spare: ComparedCounters = emptyCounters();
   readonly #buffer = Buffer.allocUnsafe(BUFFER_BYTES);
-  /** Stays open: the counters are read 20 times per second. */
+  /** Stays open: the counters are read up to 20 times per second. */
   #countersFile: number | null = null;
   #thread: Worker | null = null;
 
@@ -73,20 +84,29 @@ export class ProcFiles implements ProcNet {
     this.#root = root;
   }
 
-  readCounters(): { buffer: Buffer; length: number } {
-    this.#countersFile ??= openSync(`${this.#root}/net/snmp`, 'r');
+  readCounters(): boolean {
+    const last = this.counters;
+    const next = this.#spare;
+    next.length = this.#readCounters(next.bytes);
+    if (areEqual(last, next)) return false;
+    this.counters = next;
+    this.#spare = last;
+    return true;
+  }
+
+  #readCounters(bytes: Buffer): number {
+    const file = (this.#countersFile ??= openSync(`${this.#root}/net/snmp`, 'r'));
     let length = 0;
     // The kernel returns the whole file at once; a fixture or another kernel may not.
     for (;;) {
-      const read = readSync(this.#countersFile, this.#counters, length, COUNTER_BYTES - length, length);
+      const read = readSync(file, bytes, length, COUNTER_BYTES - length, length);
       length += read;
-      if (read === 0 || length === COUNTER_BYTES || this.#counters[length - 1] === 0x0a) break;
+      if (read === 0 || length === COUNTER_BYTES || bytes[length - 1] === NEWLINE) return length;
     }
-    return { buffer: this.#counters, length };
   }
 
-  readTables(take: TakeRows): void {
-    for (const table of TABLES) {
+  readTables(tables: readonly TableName[], take: TakeRows): void {
+    for (const table of tables) {
       const file = openOrNull(`${this.#root}/net/${table}`);
       if (file === null) continue;
       try {
@@ -113,19 +133,19 @@ export class ProcFiles implements ProcNet {
     }
   }
 
-  async readTablesInThread(take: TakeRows): Promise<void> {
+  async readTablesInThread(tables: readonly TableName[], take: TakeRows): Promise<void> {
     const thread = (this.#thread ??= this.#startThread());
-    const tables = await new Promise<Uint8Array[]>((resolve, reject) => {
+    const contents = await new Promise<Uint8Array[]>((resolve, reject) => {
       const fail = (): void => reject(new Error('the thread that reads the socket tables ended'));
       thread.once('message', (read: Uint8Array[]) => {
         thread.off('exit', fail);
         resolve(read);
       });
       thread.once('exit', fail);
-      thread.postMessage(TABLES.map((table) => `${this.#root}/net/${table}`));
+      thread.postMessage(tables.map((table) => `${this.#root}/net/${table}`));
     });
-    for (const [index, table] of TABLES.entries()) {
-      const { buffer, byteLength } = tables[index] ?? new Uint8Array();
+    for (const [index, table] of tables.entries()) {
+      const { buffer, byteLength } = contents[index] ?? new Uint8Array();
       await takeInTurns(Buffer.from(buffer, 0, byteLength), (part) => take(table, part, part.length));
     }
   }
@@ -170,6 +190,27 @@ export class ProcFiles implements ProcNet {
     });
     return thread;
   }
+}
+
+interface ComparedCounters extends Counters {
+  /** The same memory as `bytes`. */
+  readonly words: Int32Array;
+}
+
+function emptyCounters(): ComparedCounters {
+  const words = new Int32Array(COUNTER_BYTES / 4);
+  return { bytes: Buffer.from(words.buffer), words, length: 0 };
+}
+
+/** Loops, which V8 compiles within seconds: `Buffer.compare` checks its arguments first, and takes 5 to 10 µs more when caches are cold. */
+function areEqual(one: ComparedCounters, other: ComparedCounters): boolean {
+  const { length } = one;
+  if (length !== other.length) return false;
+  const words = length >> 2;
+  for (let index = 0; index < words; index++) if (one.words[index] !== other.words[index]) return false;
+  for (let index = 4 * words; index < length; index++)
+    if (one.bytes[index] !== other.bytes[index]) return false;
+  return true;
 }
 
 /** Lets other work run between two parts, so that a large table does not delay requests. */

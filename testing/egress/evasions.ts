@@ -20,7 +20,7 @@ export interface Evasion {
 const OWN_URL = 'has a base URL in its code, or unsets a variable';
 const LIBRARY = "uses another vendor's library";
 const NO_PROXY = 'ignores `HTTPS_PROXY`';
-const SHORT = 'opens connections of less than 50 ms';
+const SHORT = 'opens connections of less than 100 ms';
 const UDP = 'uses QUIC, or a tunnel over DNS';
 const RENAMED = 'renames a tool';
 const TEXT = 'hides a call in text';
