@@ -92,6 +92,52 @@ async function openRows(rows: number): Promise<{ port: number; close: () => void
   return { port, close };
 }
 
+interface Compared {
+  /** With the census. */
+  counting: Started;
+  /** Without. */
+  plain: Started;
+  timers: { active: Started; silent: Started };
+  seconds: number;
+  rows: number;
+}
+
+async function measure(
+  { counting, plain, timers, seconds, rows }: Compared,
+  what: Result['what'],
+  bar: number,
+): Promise<Result> {
+  await sleep(SETTLE_MS);
+  const waking = what === 'silent' ? timers.silent : timers.active;
+  const before = [counting, plain, waking].map(({ pid }) => cpuSeconds(pid));
+  const startedMs = performance.now();
+  await sleep(seconds * 1000);
+  const took = (performance.now() - startedMs) / 1000;
+  const [withCensus = NaN, withoutCensus = NaN, timer = NaN] = [counting, plain, waking].map(
+    ({ pid }, index) => (cpuSeconds(pid) - (before[index] ?? NaN)) / took,
+  );
+  return {
+    what,
+    rows: what === 'scans' ? rows : 0,
+    seconds: took,
+    withCensus,
+    withoutCensus,
+    timer,
+    census: withCensus - withoutCensus - timer,
+    bar,
+  };
+}
+
+/** Runs it while bytes are exchanged over a connection that stays open. */
+async function whileActive<T>(run: () => Promise<T>): Promise<T> {
+  const activity = startScript(EXCHANGES);
+  try {
+    return await run();
+  } finally {
+    await activity.close();
+  }
+}
+
 async function measureInside(seconds: number, rows: number): Promise<Result[]> {
   spawnSync('ip', ['link', 'set', 'lo', 'up']);
   const directory = await mkdtemp(join(tmpdir(), 'bench-census-'));
@@ -104,41 +150,16 @@ async function measureInside(seconds: number, rows: number): Promise<Result[]> {
     const counting = await sidecar('on', { first: 4200, manifest });
     started.push(counting);
     await stateIsOn(4201);
-    const timers = { active: startScript(wakes(POLL_MS.active)), silent: startScript(wakes(POLL_MS.silent)) };
+    const timers = {
+      active: startScript(timerCode(POLL_MS.active)),
+      silent: startScript(timerCode(POLL_MS.silent)),
+    };
     started.push(timers.active, timers.silent);
-    const measure = async (what: Result['what'], bar: number): Promise<Result> => {
-      await sleep(SETTLE_MS);
-      const waking = what === 'silent' ? timers.silent : timers.active;
-      const before = [counting, plain, waking].map(({ pid }) => cpuSeconds(pid));
-      const startedMs = performance.now();
-      await sleep(seconds * 1000);
-      const took = (performance.now() - startedMs) / 1000;
-      const [withCensus = NaN, withoutCensus = NaN, timer = NaN] = [counting, plain, waking].map(
-        ({ pid }, index) => (cpuSeconds(pid) - (before[index] ?? NaN)) / took,
-      );
-      return {
-        what,
-        rows: what === 'scans' ? rows : 0,
-        seconds: took,
-        withCensus,
-        withoutCensus,
-        timer,
-        census: withCensus - withoutCensus - timer,
-        bar,
-      };
-    };
-    const whileActive = async <T>(run: () => Promise<T>): Promise<T> => {
-      const activity = startScript(EXCHANGES);
-      try {
-        return await run();
-      } finally {
-        await activity.close();
-      }
-    };
+    const compared: Compared = { counting, plain, timers, seconds, rows };
     await whileActive(() => sleep(WARM_UP_MS));
     await sleep(WARM_UP_MS);
-    const silent = await measure('silent', MAX_POLLS);
-    const active = await whileActive(() => measure('active', MAX_POLLS));
+    const silent = await measure(compared, 'silent', MAX_POLLS);
+    const active = await whileActive(() => measure(compared, 'active', MAX_POLLS));
     const load = await openRows(rows);
     const opening = setInterval(() => {
       connect(load.port, '127.0.0.1')
@@ -147,7 +168,7 @@ async function measureInside(seconds: number, rows: number): Promise<Result[]> {
           this.destroy();
         });
     }, 1000 / OPENED_PER_SECOND);
-    const scans = await measure('scans', MAX_SCANS);
+    const scans = await measure(compared, 'scans', MAX_SCANS);
     clearInterval(opening);
     load.close();
     return [silent, active, scans];
@@ -157,7 +178,7 @@ async function measureInside(seconds: number, rows: number): Promise<Result[]> {
   }
 }
 
-const wakes = (everyMs: number): string => `setInterval(() => undefined, ${everyMs})`;
+const timerCode = (everyMs: number): string => `setInterval(() => undefined, ${everyMs})`;
 
 /** One connection that stays open, in both directions. */
 const EXCHANGES = `
