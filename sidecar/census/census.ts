@@ -19,7 +19,7 @@ const ROUND_MS = 1_000;
  * Milliseconds between two scans while no connection is opened. UDP sockets are not counted. All tables show ports on which the agent
  * listens, without which the connections that it accepted could look like egress. They take 10 to 25 ms on a machine with much memory.
  */
-const QUIET_SCAN_MS = { udp: 10_000, all: 600_000 } as const;
+const QUIET_SCAN_MS = { udp: 10_000, all: 60_000 } as const;
 /** Above this number of rows another thread reads the tables, at most once in a second. */
 const ROWS_IN_THIS_THREAD = 1_000;
 const THREAD_SCAN_MS = 1_000;
