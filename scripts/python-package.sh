@@ -120,8 +120,15 @@ def seconds(program):
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
-bare, imported = (min(seconds(program) for _ in range(15)) for program in ("pass", code))
-reporter = min(seconds(f"{code}\nfrom agent_compliance import Reporter") for _ in range(15))
+programs = ("pass", code, f"{code}\nfrom agent_compliance import Reporter")
+least = [float("inf")] * len(programs)
+# In turn, so that a slow phase of the machine affects all of them. More rounds can only lower the least times, so that a machine that
+# is slow for a while needs more of them, and code that is too slow fails after the last one.
+for round in range(90):
+    least = [min(known, seconds(program)) for known, program in zip(least, programs)]
+    if round >= 14 and least[2] / least[0] * 100 <= limit:
+        break
+bare, imported, reporter = least
 print(f"import: {imported / bare:.2f} times bare Python, with Reporter {reporter / bare:.2f}")
 sys.exit(reporter / bare * 100 > limit)
 PYTHON
