@@ -5,6 +5,8 @@ export interface HeaderLine {
   readonly name: string;
   /** A copy: a slice would keep the whole head in memory. */
   readonly value: string;
+  /** Characters of the line, with its line break. */
+  readonly length: number;
 }
 
 /** Further lines of a message, and longer lines, are read each time, so that the kept ones need at most 32 KiB. */
@@ -18,15 +20,11 @@ const MAX_LENGTH = 256;
 export class KnownLines<T extends HeaderLine> {
   readonly #lines: ({ text: string; line: T } | undefined)[] = [];
 
-  /** The number of characters of the line that `find` returned last, with its line break. */
-  length = 0;
-
   /** The line number `position` of a message, which begins at `from`; undefined: it differs from the kept one. */
   find(position: number, text: string, from: number): T | undefined {
     const known = this.#lines[position];
     // Not `startsWith`, which compares more slowly.
     if (known === undefined || text.slice(from, from + known.text.length) !== known.text) return undefined;
-    this.length = known.text.length;
     return known.line;
   }
 

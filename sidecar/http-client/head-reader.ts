@@ -10,6 +10,8 @@ const MAX_FIELD_BYTES = 16 * 1024;
 const PIECE_BYTES = 4 * 1024;
 
 const CR = 13;
+/** Characters of a line break. */
+const LINE_BREAK = 2;
 const SPACE = 32;
 const TAB = 9;
 const ZERO = 48;
@@ -81,7 +83,7 @@ export class HeadReader {
         : this.#known.find(this.fields.length / 2, text, from);
       if (known !== undefined) {
         this.#add(known);
-        from += this.#known.length;
+        from += known.length;
         continue;
       }
       const lineFeed = text.indexOf('\n', from);
@@ -151,9 +153,9 @@ export class HeadReader {
     if (isCoding && value !== '' && text.charCodeAt(to - 1) === TAB) value += '\t';
     if (!HEADER_NAME.test(name) || !HEADER_VALUE.test(value))
       throw new InvalidResponse('a header is invalid');
-    const line = { name, value: detached(value) };
-    // With its line break.
-    this.#known.keep(this.fields.length / 2, text.slice(from, to + 2), line);
+    const whole = text.slice(from, to + LINE_BREAK);
+    const line = { name, value: detached(value), length: whole.length };
+    this.#known.keep(this.fields.length / 2, whole, line);
     this.#add(line);
   }
 

@@ -61,10 +61,9 @@ export function readPlainRequest(
   for (let from = lineEnd + 2; from < headEnd + 2;) {
     const position = rawHeaders.length / 2;
     const known = lines.find(position, text, from);
-    const to = known === undefined ? text.indexOf('\r\n', from) + 2 : from + lines.length;
-    const line = known ?? readLine(text, from, to - 2);
+    const line = known ?? readLine(text, from);
     if (line === null) return null;
-    if (known === undefined) lines.keep(position, text.slice(from, to), line);
+    if (known === undefined) lines.keep(position, text.slice(from, from + line.length), line);
     const { name, value, rules } = line;
     if ((rules & ROUTES) !== 0) {
       if (host !== '') return null;
@@ -74,7 +73,7 @@ export function readPlainRequest(
       length = value;
     }
     rawHeaders.push(name, value);
-    from = to;
+    from += line.length;
   }
   const bodyAt = headEnd + 4;
   const bodyBytes = length === '' ? 0 : Number(length);
@@ -84,7 +83,8 @@ export function readPlainRequest(
 }
 
 /** null: the line is not one of a plain request. */
-function readLine(text: string, from: number, to: number): PlainLine | null {
+function readLine(text: string, from: number): PlainLine | null {
+  const to = text.indexOf('\r\n', from);
   const colon = text.indexOf(':', from);
   if (colon < 0 || colon > to) return null;
   const { name, rules } = nameOf(text.slice(from, colon));
@@ -93,7 +93,7 @@ function readLine(text: string, from: number, to: number): PlainLine | null {
   if ((rules & ROUTES) !== 0 && !isAuthority(value)) return null;
   if ((rules & LENGTH) !== 0 && !SIZE.test(value)) return null;
   if ((rules & CONNECTION) !== 0 && !isKeepAlive(value)) return null;
-  return { name, value, rules };
+  return { name, value, rules, length: to + 2 - from };
 }
 
 function methodOf(text: string): string | undefined {
