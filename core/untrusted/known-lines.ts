@@ -14,7 +14,7 @@ const MAX_LINES = 32;
 const MAX_LENGTH = 256;
 
 /**
- * The header lines of the last messages, by position. Most messages repeat most lines of the message before, and the comparison costs
+ * The lines of the last heads, by position. Most messages repeat most lines of the message before, and the comparison costs
  * a third of reading the line.
  */
 export class KnownLines<T extends HeaderLine> {

@@ -93,7 +93,8 @@ export class AuditLog {
   window: UsageWindow;
   readonly #options: AuditLogOptions;
   readonly #calls = new CallMemory();
-  readonly #inFlight = new Set<AuditEntry>();
+  /** In no order. Not a Set: V8 allocates the table of an old Set again after some additions, in the old generation. */
+  readonly #inFlight: Recording[] = [];
   readonly #laneTokens: LaneTokens;
   /** The last time of an arrival, in epoch milliseconds and as text. */
   #arrival = { ms: NaN, text: '' };
@@ -125,8 +126,7 @@ export class AuditLog {
       bytesIn: 0,
       bytesOut: 0,
     });
-    this.#inFlight.add(entry);
-    return new Recording({
+    const recording = new Recording({
       entry,
       path,
       declared: declared(),
@@ -136,6 +136,8 @@ export class AuditLog {
       onUsage: this.#used,
       onComplete: this.#completed,
     });
+    recording.place = this.#inFlight.push(recording) - 1;
+    return recording;
   }
 
   /** Under load several requests arrive in one millisecond, and their entries share one text. */
@@ -171,9 +173,9 @@ export class AuditLog {
    * is none, or more than one.
    */
   get onlyInFlight(): AuditEntry | null {
-    const acting = [...this.#inFlight].filter(({ method }) => !WITHOUT_BEHAVIOR.includes(method));
-    const [only = null, ...others] = acting.length > 0 ? acting : this.#inFlight;
-    return others.length === 0 ? only : null;
+    const acting = this.#inFlight.filter(({ entry }) => !WITHOUT_BEHAVIOR.includes(entry.method));
+    const [only, ...others] = acting.length > 0 ? acting : this.#inFlight;
+    return only === undefined || others.length > 0 ? null : only.entry;
   }
 
   /** Counts a finished call through an egress lane. `entry` null: the request of the call is not known. */
@@ -223,10 +225,11 @@ export class AuditLog {
     if (entry.outcome !== undefined) this.journal.updated(entry);
   }
 
-  readonly #completed = (entry: AuditEntry): void => {
+  readonly #completed = (recording: Recording): void => {
+    const { entry } = recording;
     if (entry.outcome !== undefined) this.outcomes[entry.outcome] += 1;
     this.answersWithoutUsage += callsWithoutUsageOf(entry);
-    this.#inFlight.delete(entry);
+    this.#landed(recording);
     this.#count(this.#report(callsAtCompletion(entry)));
     if (hasBehavior(entry)) this.requestsWithoutBehavior = 0;
     else if (couldHaveBehavior(entry)) this.requestsWithoutBehavior += 1;
@@ -234,6 +237,14 @@ export class AuditLog {
     this.journal.completed(entry);
     this.ring.complete(entry, this.journal.completions);
   };
+
+  /** The last request in flight takes the place of the completed one. */
+  #landed({ place }: Recording): void {
+    const last = this.#inFlight.pop();
+    if (last === undefined || place === this.#inFlight.length) return;
+    this.#inFlight[place] = last;
+    last.place = place;
+  }
 
   /** The reported calls that lanes have not already counted without their request. */
   #report(calls: readonly ModelCall[]): readonly ModelCall[] {

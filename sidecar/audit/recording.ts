@@ -35,8 +35,8 @@ export interface RecordingOptions {
   onDetails(entry: AuditEntry): void;
   /** Called at most once, with the usage read from the response. Returns the part that counts for this entry; null: none. */
   onUsage(entry: AuditEntry, read: ParsedUsage): RequestUsage | null;
-  /** Called once, with the completed entry. */
-  onComplete(entry: AuditEntry): void;
+  /** Called once, when the entry is complete. */
+  onComplete(recording: Recording): void;
 }
 
 /**
@@ -45,6 +45,8 @@ export interface RecordingOptions {
  */
 export class Recording {
   readonly entry: AuditEntry;
+  /** Position in the list of requests in flight. */
+  place = 0;
   readonly #options: RecordingOptions;
   #usage: UsageReader | null = null;
   #keptBytes = 0;
@@ -160,7 +162,7 @@ export class Recording {
       this.#options.onDetails(entry);
     }
     entry.outcome = this.#outcome;
-    this.#options.onComplete(entry);
+    this.#options.onComplete(this);
   }
 
   #read(chunk: Uint8Array): void {

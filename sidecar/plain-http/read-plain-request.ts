@@ -19,7 +19,7 @@ export interface PlainRequest {
   missing: number;
 }
 
-/** A header line that is allowed in plain requests. */
+/** A line of the head that is allowed in plain requests. Of the first line: method and target in place of name and value. */
 export interface PlainLine extends HeaderLine {
   /** Bits of header-names.ts. */
   readonly rules: number;
@@ -49,21 +49,14 @@ export function readPlainRequest(
   const text = bytes.toString('latin1', 0, Math.min(end, MAX_HEAD));
   const headEnd = text.indexOf('\r\n\r\n');
   if (headEnd < 0) return null;
-  const lineEnd = text.indexOf('\r\n');
-  const method = methodOf(text);
-  if (method === undefined || !text.startsWith(VERSION, lineEnd - VERSION.length)) return null;
-  // A copy, because the audit ring keeps the path, and a slice would keep the whole head.
-  const target = detached(text.slice(method.length + 1, lineEnd - VERSION.length));
-  if (!TARGET.test(target)) return null;
+  const first = lineOf(lines, 0, text, 0);
+  if (first === null) return null;
   const rawHeaders: string[] = [];
   let host = '';
   let length = '';
-  for (let from = lineEnd + 2; from < headEnd + 2;) {
-    const position = rawHeaders.length / 2;
-    const known = lines.find(position, text, from);
-    const line = known ?? readLine(text, from);
+  for (let from = first.length; from < headEnd + 2;) {
+    const line = lineOf(lines, 1 + rawHeaders.length / 2, text, from);
     if (line === null) return null;
-    if (known === undefined) lines.keep(position, text.slice(from, from + line.length), line);
     const { name, value, rules } = line;
     if ((rules & ROUTES) !== 0) {
       if (host !== '') return null;
@@ -79,11 +72,33 @@ export function readPlainRequest(
   const bodyBytes = length === '' ? 0 : Number(length);
   const missing = bodyBytes - (end - bodyAt);
   if (host === '' || missing < 0 || rawHeaders.length > 2 * MAX_HEADER_FIELDS) return null;
-  return { method, target, host, rawHeaders, bodyAt, bodyBytes, missing };
+  return { method: first.name, target: first.value, host, rawHeaders, bodyAt, bodyBytes, missing };
 }
 
-/** null: the line is not one of a plain request. */
-function readLine(text: string, from: number): PlainLine | null {
+/** Line number `position` of the head, which begins at `from`; null: it is not one of a plain request. */
+function lineOf(
+  lines: KnownLines<PlainLine>,
+  position: number,
+  text: string,
+  from: number,
+): PlainLine | null {
+  const known = lines.find(position, text, from);
+  if (known !== undefined) return known;
+  const line = position === 0 ? readRequestLine(text) : readHeaderLine(text, from);
+  if (line !== null) lines.keep(position, text.slice(from, from + line.length), line);
+  return line;
+}
+
+function readRequestLine(text: string): PlainLine | null {
+  const lineEnd = text.indexOf('\r\n');
+  const method = methodOf(text);
+  if (method === undefined || !text.startsWith(VERSION, lineEnd - VERSION.length)) return null;
+  // A copy, because the audit ring keeps the path, and a slice would keep the whole head.
+  const target = detached(text.slice(method.length + 1, lineEnd - VERSION.length));
+  return TARGET.test(target) ? { name: method, value: target, rules: 0, length: lineEnd + 2 } : null;
+}
+
+function readHeaderLine(text: string, from: number): PlainLine | null {
   const to = text.indexOf('\r\n', from);
   const colon = text.indexOf(':', from);
   if (colon < 0 || colon > to) return null;
