@@ -1,3 +1,6 @@
+import type { ServerResponse } from 'node:http';
+import { connect } from 'node:net';
+import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, jest, test } from '@jest/globals';
 import type { PolicyEngine } from '../../core/policy/engine.ts';
 import { silentLogger, type LogFields } from '../../runtime/logger.ts';
@@ -99,3 +102,25 @@ test.each<[string, TlsVendor['answer']]>([
     await until(() => rig.egress.log.newest().length === 1, 'the end of the call');
   },
 );
+
+test('an error in the handling of a failure loses no earlier response of the connection', async () => {
+  await start();
+  const held: ServerResponse[] = [];
+  rig.vendor.answer = (seen, response) => {
+    if (seen.body.includes('first')) held.push(response);
+    else response.destroy();
+  };
+  jest.spyOn(rig.egress.log, 'failed').mockImplementation(thrown);
+  const socket = connect(rig.port, '127.0.0.1');
+  const head = `POST /openai/v1/chat/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n`;
+  const requests = ['first', 'second'].map((content) => {
+    const body = JSON.stringify({ model: 'gpt-5', messages: [{ role: 'user', content }] });
+    return `${head}Content-Length: ${body.length}\r\n\r\n${body}`;
+  });
+  socket.write(requests.join(''));
+  await until(() => log.length === 1 && held.length === 1, 'the failure of the second call');
+  held[0]?.writeHead(200, { 'content-type': 'application/json' }).end('{"id":"first"}');
+  const received = await text(socket);
+  expect(received).toMatch(/^HTTP\/1\.1 200 OK\r\n[^]*\{"id":"first"\}/);
+  expect(received.match(/HTTP\/1\.1/g)).toHaveLength(1);
+});

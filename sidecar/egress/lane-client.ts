@@ -3,7 +3,7 @@ import { constants, type Http2ServerRequest, type Http2ServerResponse } from 'no
 import type { Socket } from 'node:net';
 import type { PlainExchange } from '../plain-http/serve-plain-requests.ts';
 import type { ClientBody, ClientRequest, ClientResponse } from '../proxy/client-message.ts';
-import { lingerOver } from '../proxy/connection-end.ts';
+import { cutOff, lingerOver } from '../proxy/connection-end.ts';
 import { frame, type Framed } from '../proxy/framing.ts';
 import { printable, type HeaderList } from '../proxy/headers.ts';
 import { BodyInlet } from '../proxy/request-body.ts';
@@ -20,6 +20,8 @@ export interface LaneClient extends ArrivingRequest {
   writeHead(status: number, message: string, headers: HeaderList): void;
   /** Sends what was written, then ends the connection or stream, so that the client notices that the response is not complete. */
   cut(writer: ResponseWriter): void;
+  /** Like `cut`, without what was not written. Earlier responses of the connection are sent. */
+  cutOff(): void;
   /** Ends the connection at once. */
   destroy(): void;
   /** Call it when the response is sent. */
@@ -59,6 +61,10 @@ class Http1Client implements LaneClient {
 
   cut(writer: ResponseWriter): void {
     writer.cut();
+  }
+
+  cutOff(): void {
+    cutOff(this.response);
   }
 
   destroy(): void {
@@ -110,6 +116,7 @@ export function http2Client(request: Http2ServerRequest, response: Http2ServerRe
       // The session sends what was written at the end of this turn of the event loop.
       setImmediate(end);
     },
+    cutOff: end,
     destroy: end,
     sent: () => undefined,
     // Node.js ends both sides of a reset stream. When the response emits 'close', it and the body seem to be complete.

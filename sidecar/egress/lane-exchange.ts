@@ -287,7 +287,7 @@ export class LaneExchange implements UpstreamHandler, Source {
     } catch (error) {
       // Otherwise the error would end the process.
       this.#isOver = true;
-      this.#client.destroy();
+      this.#client.cutOff();
       this.#logFailure(internalFailure(error));
     }
   }
