@@ -1,8 +1,8 @@
 /**
- * Largest share of one core that scans may use in the long run. What they cause (attribution, timers, garbage collection) and polls come on
- * top: with this share, bench runs had 1.5 to 1.7 % in total. The bar is 1.5 % (bench/census.ts).
+ * Largest share of one core that scans may use in the long run. What they cause (attribution, timers, garbage collection) comes on
+ * top: a bench run had 1.2 % in total. The bar is 1.5 % (bench/census.ts).
  */
-const SHARE = 0.01;
+const SHARE = 0.008;
 /** Unused milliseconds that are kept: a burst of connections after a quiet time is scanned without a delay. */
 const MAX_SAVED_MS = 150;
 
