@@ -67,6 +67,7 @@ const heapTable = (heap: HeapResult): string =>
     ['after load', rangeOf(heap.afterLoadMb, 1)],
     ['scavenges', String(heap.scavenges)],
     ['p99 ms', rangeOf(heap.scavengeP99Ms, 2)],
+    ['p99 ms, first 6 s', rangeOf(heap.coldScavengeP99Ms, 2)],
     ['longest ms', rangeOf(heap.scavengeMaxMs, 2)],
     ['other collections, ms', rangeOf(heap.otherMs, 0)],
   ]);

@@ -78,6 +78,8 @@ export interface HeapResult {
   afterLoadMb: Spread;
   scavenges: number;
   scavengeP99Ms: Spread;
+  /** In the first load of the process. */
+  coldScavengeP99Ms: Spread;
   scavengeMaxMs: Spread;
   /** Sum of all other collections on the main thread. */
   otherMs: Spread;
