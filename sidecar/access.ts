@@ -54,10 +54,17 @@ export function comesOverLoopback({
   return remoteAddress === '::1' || /^(::ffff:)?127\./.test(remoteAddress);
 }
 
+/** The last loopback authority: nearly all requests have the same. */
+let knownLoopback = '127.0.0.1';
+
 /** Whether `host[:port]` is loopback. Names below `localhost` are excluded, because a resolver may map them elsewhere. */
 function isLoopbackAuthority(authority: string): boolean {
+  if (authority === knownLoopback) return true;
   const [, host = ''] = /^(\[::1\]|[^:]+)(?::\d*)?$/.exec(authority) ?? [];
-  return host === '[::1]' || host.toLowerCase() === 'localhost' || (isIPv4(host) && host.startsWith('127.'));
+  const isLoopback =
+    host === '[::1]' || host.toLowerCase() === 'localhost' || (isIPv4(host) && host.startsWith('127.'));
+  if (isLoopback) knownLoopback = authority;
+  return isLoopback;
 }
 
 /** False for the origin `null`, which sandboxed frames and local files send. */

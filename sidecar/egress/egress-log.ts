@@ -54,8 +54,11 @@ export interface LaneCounts {
   withoutUsage: number;
 }
 
-/** The time becomes text when the calls are read: that costs more than the rest of the record, and most calls are never read. */
-type KeptCall = Omit<EgressCall, 'at'> & { at: Date };
+/**
+ * The time, in epoch milliseconds, becomes text when the calls are read: that costs more than the rest of the record, and most calls are
+ * never read.
+ */
+type KeptCall = Omit<EgressCall, 'at'> & { at: number };
 
 /** What a call without tools shows. */
 interface Sighting {
@@ -100,7 +103,7 @@ export class EgressLog {
   newest(limit = Infinity): readonly EgressCall[] {
     const all = [...this.#calls.slice(this.#oldest), ...this.#calls.slice(0, this.#oldest)];
     const newest = limit >= all.length ? all : all.slice(all.length - limit);
-    return newest.map((call) => ({ ...call, at: call.at.toISOString() }));
+    return newest.map((call) => ({ ...call, at: new Date(call.at).toISOString() }));
   }
 
   /** A body passed unread. */
@@ -119,7 +122,7 @@ export class EgressLog {
     const { route, facts, entry } = call;
     const kept: KeptCall = {
       id: this.#nextId(),
-      at: call.at,
+      at: call.at.getTime(),
       lane: route.lane.id,
       method: call.method,
       path: pathOf(route.upstreamPath),
@@ -156,7 +159,7 @@ export class EgressLog {
   /** A tunnel of the CONNECT lane. */
   addConnect(call: ConnectCall): void {
     const outcome = call.violations.length > 0 ? 'deny' : 'allow';
-    this.#keep({ id: this.#nextId(), ...call, outcome, requestId: null });
+    this.#keep({ id: this.#nextId(), ...call, at: call.at.getTime(), outcome, requestId: null });
     this.#hosts.add(call.path.replace(/:\d+$/, ''), this.#options.clock.now());
   }
 
